@@ -1,0 +1,54 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// ComponentVersionOverwrite replaces one component reference by another.
+type ComponentVersionOverwrite struct {
+	// Source is matched against component references; absent fields match everything.
+	Source ComponentVersionOverwriteReference `json:"source"`
+	// Substitution holds the fields to replace.
+	Substitution ComponentVersionOverwriteReference `json:"substitution"`
+}
+
+// ComponentVersionOverwriteReference is a component reference, every part of it optional.
+type ComponentVersionOverwriteReference struct {
+	// RepositoryContext is the typed repository.
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +optional
+	RepositoryContext *AnyJSON `json:"repositoryContext,omitempty"`
+	// ComponentName of the component.
+	// +optional
+	ComponentName string `json:"componentName,omitempty"`
+	// Version of the component.
+	// +optional
+	Version string `json:"version,omitempty"`
+}
+
+// ComponentVersionOverwrites replaces component references of the Installations whose Context names it.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=componentversionoverwrites,shortName=compveroverwrite;cvo,singular=componentversionoverwrite
+// +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/substitute=disabled"
+type ComponentVersionOverwrites struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Overwrites are tried in order.
+	// +optional
+	Overwrites []ComponentVersionOverwrite `json:"overwrites,omitempty"`
+}
+
+// ComponentVersionOverwritesList is a list of ComponentVersionOverwrites.
+//
+// +kubebuilder:object:root=true
+type ComponentVersionOverwritesList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ComponentVersionOverwrites `json:"items"`
+}

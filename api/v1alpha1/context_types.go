@@ -1,0 +1,70 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// HelmChartRepoCredentialsKey is the key of Context.Configurations that the helm deployer reads.
+const HelmChartRepoCredentialsKey = "helmChartRepoCredentials"
+
+// Context holds what the Installations of a namespace share: repositories, credentials and settings. It has no spec: all fields are at
+// the top level.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=contexts,shortName=ctx,singular=context
+// +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/substitute=disabled"
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type Context struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	ContextConfiguration `json:",inline"`
+}
+
+// ContextConfiguration is the content of a Context.
+type ContextConfiguration struct {
+	// RepositoryContext is the typed default repository of component descriptors.
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +optional
+	RepositoryContext *AnyJSON `json:"repositoryContext,omitempty"`
+	// OCMConfig names a ConfigMap whose key .ocmconfig holds an OCM configuration.
+	// +optional
+	OCMConfig *LocalObjectReference `json:"ocmConfig,omitempty"`
+	// RegistryPullSecrets name Secrets with registry credentials.
+	// +optional
+	RegistryPullSecrets []LocalObjectReference `json:"registryPullSecrets,omitempty"`
+	// Configurations is a free map, read by deployers.
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +optional
+	Configurations map[string]AnyJSON `json:"configurations,omitempty"`
+	// ComponentVersionOverwritesReference names a ComponentVersionOverwrites object.
+	// +optional
+	ComponentVersionOverwritesReference string `json:"componentVersionOverwrites,omitempty"`
+	// VerificationSignatures maps signature names to their keys.
+	// +optional
+	VerificationSignatures map[string]VerificationSignature `json:"verificationSignatures,omitempty"`
+}
+
+// VerificationSignature names the keys of one signature.
+type VerificationSignature struct {
+	// PublicKeySecretReference names the public key.
+	// +optional
+	PublicKeySecretReference *SecretReference `json:"publicKeySecretReference,omitempty"`
+	// CaCertificateSecretReference names the CA certificates.
+	// +optional
+	CaCertificateSecretReference *SecretReference `json:"caCertificateSecretReference,omitempty"`
+}
+
+// ContextList is a list of Contexts.
+//
+// +kubebuilder:object:root=true
+type ContextList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Context `json:"items"`
+}

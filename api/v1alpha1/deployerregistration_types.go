@@ -1,0 +1,66 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// DeployerRegistrationSpec describes how to install one deployer.
+type DeployerRegistrationSpec struct {
+	// DeployItemTypes are the types that the deployer carries out.
+	// +optional
+	DeployItemTypes []string `json:"types,omitempty"`
+	// InstallationTemplate is the template of the Installation in each environment.
+	InstallationTemplate DeployerInstallationTemplate `json:"installationTemplate"`
+}
+
+// DeployerInstallationTemplate is the part of an Installation that a registration sets.
+type DeployerInstallationTemplate struct {
+	// ComponentDescriptor says where the component comes from.
+	// +optional
+	ComponentDescriptor *ComponentDescriptorDefinition `json:"componentDescriptor,omitempty"`
+	// Blueprint says where the blueprint comes from.
+	Blueprint BlueprintDefinition `json:"blueprint"`
+	// Imports connect data and targets to the blueprint's imports.
+	// +optional
+	Imports InstallationImports `json:"imports,omitempty"`
+	// ImportDataMappings computes blueprint imports.
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +optional
+	ImportDataMappings map[string]AnyJSON `json:"importDataMappings,omitempty"`
+}
+
+// DeployerRegistrationStatus is what the controller observed.
+type DeployerRegistrationStatus struct {
+	// LastError is what went wrong last.
+	// +optional
+	LastError *Error `json:"lastError,omitempty"`
+}
+
+// DeployerRegistration installs one deployer into every Environment.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=deployerregistrations,shortName=deployreg;deployerreg;dreg,singular=deployerregistration,scope=Cluster
+// +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/substitute=disabled"
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type DeployerRegistration struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec DeployerRegistrationSpec `json:"spec"`
+	// +optional
+	Status DeployerRegistrationStatus `json:"status,omitempty"`
+}
+
+// DeployerRegistrationList is a list of DeployerRegistrations.
+//
+// +kubebuilder:object:root=true
+type DeployerRegistrationList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []DeployerRegistration `json:"items"`
+}

@@ -1,0 +1,158 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// DefaultDeployItemTimeout is the progress timeout of DeployItems that set none.
+const DefaultDeployItemTimeout = 10 * time.Minute
+
+// DeployItemSpec is one piece of work for a deployer.
+type DeployItemSpec struct {
+	// Type selects the deployer.
+	Type string `json:"type"`
+	// Context names the Context in the same namespace; empty means "default".
+	// +optional
+	Context string `json:"context,omitempty"`
+	// Target to deploy to, always in the DeployItem's namespace.
+	// +optional
+	Target *DeployItemTarget `json:"target,omitempty"`
+	// Configuration for the deployer.
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +optional
+	Configuration *runtime.RawExtension `json:"config,omitempty"`
+	// Timeout of the work; 10m when unset, none for no limit.
+	// +optional
+	Timeout *Duration `json:"timeout,omitempty"`
+	// UpdateOnChangeOnly skips the work when nothing changed since the last success.
+	// +optional
+	UpdateOnChangeOnly bool `json:"updateOnChangeOnly,omitempty"`
+	// OnDelete says how to delete.
+	// +optional
+	OnDelete *OnDeleteConfig `json:"onDelete,omitempty"`
+}
+
+// DeployItemTarget names the Target of a DeployItem.
+type DeployItemTarget struct {
+	// Name of the Target.
+	Name string `json:"name"`
+	// Namespace is accepted; the Target is always read from the DeployItem's namespace.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+}
+
+// DeployerInformation says who handled a DeployItem.
+type DeployerInformation struct {
+	// Identity of the deployer's process.
+	Identity string `json:"identity"`
+	// Name of the deployer.
+	Name string `json:"name"`
+	// Version of the deployer.
+	Version string `json:"version"`
+}
+
+// DeployItemStatus is written by the Execution controller (jobID) and by the deployer (everything else).
+type DeployItemStatus struct {
+	// ObservedGeneration is the generation of the spec that the deployer last began with.
+	ObservedGeneration int64 `json:"observedGeneration"`
+
+	JobStatus `json:",inline"`
+
+	// JobIDGenerationTime is when JobID was set; the pickup timeout counts from here.
+	// +optional
+	JobIDGenerationTime *metav1.Time `json:"jobIDGenerationTime,omitempty"`
+	// LastReconcileTime is when the deployer began the job.
+	// +optional
+	LastReconcileTime *metav1.Time `json:"lastReconcileTime,omitempty"`
+	// Deployer says who handled the item.
+	// +optional
+	Deployer *DeployerInformation `json:"deployer,omitempty"`
+	// FirstError is the first error of the job.
+	// +optional
+	FirstError *Error `json:"firstError,omitempty"`
+	// LastErrors are up to five errors of the job, the newest last.
+	// +optional
+	LastErrors []*Error `json:"lastErrors,omitempty"`
+	// ProviderStatus belongs to the deployer.
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +optional
+	ProviderStatus *runtime.RawExtension `json:"providerStatus,omitempty"`
+	// ExportReference names the Secret with the exports under the key "config".
+	// +optional
+	ExportReference *ObjectReference `json:"exportRef,omitempty"`
+	// DeployItemPhase is accepted for old deployers and ignored.
+	// +optional
+	DeployItemPhase string `json:"deployItemPhase,omitempty"`
+}
+
+// DeployItem is one piece of work for a deployer.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=deployitems,shortName=di,singular=deployitem
+// +kubebuilder:selectablefield:JSONPath=`.spec.type`
+// +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/substitute=disabled"
+// +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.spec.type`
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="ExportRef",type=string,JSONPath=`.status.exportRef.name`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type DeployItem struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec DeployItemSpec `json:"spec"`
+	// +optional
+	Status DeployItemStatus `json:"status,omitempty"`
+}
+
+// DeployItemList is a list of DeployItems.
+//
+// +kubebuilder:object:root=true
+type DeployItemList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []DeployItem `json:"items"`
+}
+
+// GetConditions returns the conditions of the status.
+func (d *DeployItem) GetConditions() []metav1.Condition {
+	return d.Status.Conditions
+}
+
+// SetConditions replaces the conditions of the status.
+func (d *DeployItem) SetConditions(conditions []metav1.Condition) {
+	d.Status.Conditions = conditions
+}
+
+// Job returns the part of the status that carries the job protocol.
+func (d *DeployItem) Job() *JobStatus {
+	return &d.Status.JobStatus
+}
+
+// ProgressTimeout returns the time the deployer has for a job; 0 means no limit.
+func (d *DeployItem) ProgressTimeout() time.Duration {
+	if d.Spec.Timeout == nil {
+		return DefaultDeployItemTimeout
+	}
+	return d.Spec.Timeout.Duration
+}
+
+// ContextName returns the name of the Context, "default" when the spec names none.
+func (d *DeployItem) ContextName() string {
+	if d.Spec.Context == "" {
+		return DefaultContextName
+	}
+	return d.Spec.Context
+}
+
+// IsPickedUp tells whether a deployer has begun the current job.
+func (d *DeployItem) IsPickedUp() bool {
+	began, requested := d.Status.LastReconcileTime, d.Status.JobIDGenerationTime
+	return began != nil && (requested == nil || !began.Before(requested))
+}

@@ -1,0 +1,134 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// ExecutionSpec lists the DeployItems to make.
+type ExecutionSpec struct {
+	// Context names the Context in the same namespace; empty means "default".
+	// +optional
+	Context string `json:"context,omitempty"`
+	// DeployItems are the templates.
+	// +optional
+	DeployItems []DeployItemTemplate `json:"deployItems,omitempty"`
+	// DeployItemsCompressed is the gzipped JSON of the templates; when given it wins over DeployItems.
+	// +optional
+	DeployItemsCompressed []byte `json:"deployItemsCompressed,omitempty"`
+}
+
+// DeployItemTemplate is the template of one DeployItem.
+type DeployItemTemplate struct {
+	// Name of the item, unique in the Execution.
+	Name string `json:"name"`
+	// Type selects the deployer.
+	Type string `json:"type"`
+	// Target to deploy to.
+	// +optional
+	Target *ObjectReference `json:"target,omitempty"`
+	// Labels of the DeployItem.
+	// +optional
+	Labels map[string]string `json:"labels,omitempty"`
+	// Configuration for the deployer.
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Configuration *runtime.RawExtension `json:"config"`
+	// DependsOn names items that have to succeed before.
+	// +optional
+	DependsOn []string `json:"dependsOn,omitempty"`
+	// Timeout of the item; 10m when unset, none for no limit.
+	// +optional
+	Timeout *Duration `json:"timeout,omitempty"`
+	// UpdateOnChangeOnly skips the work when nothing changed since the last success.
+	// +optional
+	UpdateOnChangeOnly bool `json:"updateOnChangeOnly,omitempty"`
+	// OnDelete says how to delete.
+	// +optional
+	OnDelete *OnDeleteConfig `json:"onDelete,omitempty"`
+}
+
+// OnDeleteConfig says how a DeployItem is deleted.
+type OnDeleteConfig struct {
+	// SkipUninstallIfClusterRemoved deletes without uninstall when the target cluster is gone.
+	// +optional
+	SkipUninstallIfClusterRemoved bool `json:"skipUninstallIfClusterRemoved,omitempty"`
+}
+
+// ExecutionStatus is what the controller observed.
+type ExecutionStatus struct {
+	// ObservedGeneration is the generation of the spec that the last job ran for.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	JobStatus `json:",inline"`
+
+	// ExportReference names the DataObject with the exports of all items.
+	// +optional
+	ExportReference *ObjectReference `json:"exportRef,omitempty"`
+	// DeployItemCache lists the known DeployItems.
+	// +optional
+	DeployItemCache *DeployItemCache `json:"deployItemCache,omitempty"`
+}
+
+// DeployItemCache lists the known DeployItems.
+type DeployItemCache struct {
+	// ActiveDIs are those of the current templates.
+	// +optional
+	ActiveDIs []DiNamePair `json:"activeDIs,omitempty"`
+	// OrphanedDIs are object names of those that have no template any more.
+	// +optional
+	OrphanedDIs []string `json:"orphanedDIs,omitempty"`
+}
+
+// DiNamePair connects the name of a template with the name of the DeployItem made from it.
+type DiNamePair struct {
+	// SpecName is the name of the template.
+	SpecName string `json:"specName"`
+	// ObjectName is the name of the DeployItem.
+	ObjectName string `json:"objectName"`
+}
+
+// Execution makes the DeployItems of one Installation.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=executions,shortName=exec,singular=execution
+// +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/substitute=disabled"
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="ExportRef",type=string,JSONPath=`.status.exportRef.name`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type Execution struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec ExecutionSpec `json:"spec"`
+	// +optional
+	Status ExecutionStatus `json:"status,omitempty"`
+}
+
+// ExecutionList is a list of Executions.
+//
+// +kubebuilder:object:root=true
+type ExecutionList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Execution `json:"items"`
+}
+
+// GetConditions returns the conditions of the status.
+func (e *Execution) GetConditions() []metav1.Condition {
+	return e.Status.Conditions
+}
+
+// SetConditions replaces the conditions of the status.
+func (e *Execution) SetConditions(conditions []metav1.Condition) {
+	e.Status.Conditions = conditions
+}
+
+// Job returns the part of the status that carries the job protocol.
+func (e *Execution) Job() *JobStatus {
+	return &e.Status.JobStatus
+}

@@ -1,0 +1,390 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"github.com/fluxcd/pkg/apis/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// DeletionPolicy says what happens to deployed objects when an Installation is deleted.
+// +kubebuilder:validation:Enum=Uninstall;Orphan
+type DeletionPolicy string
+
+// Deletion policies.
+const (
+	// DeletionPolicyUninstall removes what was deployed.
+	DeletionPolicyUninstall DeletionPolicy = "Uninstall"
+	// DeletionPolicyOrphan leaves what was deployed in place.
+	DeletionPolicyOrphan DeletionPolicy = "Orphan"
+)
+
+// InstallationSpec is what a user wants installed.
+type InstallationSpec struct {
+	// Context names the Context in the same namespace; empty means "default".
+	// +optional
+	Context string `json:"context,omitempty"`
+	// Suspend starts nothing new while true; a running job goes on. On deletion nothing is uninstalled.
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
+	// DeletionPolicy says whether deletion uninstalls (the default) or orphans.
+	// +optional
+	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
+	// Verification asks for the component's signature to be verified.
+	// +optional
+	Verification *Verification `json:"verification,omitempty"`
+	// ComponentDescriptor says where the component comes from.
+	// +optional
+	ComponentDescriptor *ComponentDescriptorDefinition `json:"componentDescriptor,omitempty"`
+	// Blueprint says where the blueprint comes from.
+	Blueprint BlueprintDefinition `json:"blueprint"`
+	// Imports connect data and targets to the blueprint's imports.
+	// +optional
+	Imports InstallationImports `json:"imports,omitempty"`
+	// ImportDataMappings computes blueprint imports from installation imports with Spiff expressions.
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +optional
+	ImportDataMappings map[string]AnyJSON `json:"importDataMappings,omitempty"`
+	// Exports names where the blueprint's exports go.
+	// +optional
+	Exports InstallationExports `json:"exports,omitempty"`
+	// ExportDataMappings computes installation exports from blueprint exports with Spiff expressions.
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +optional
+	ExportDataMappings map[string]AnyJSON `json:"exportDataMappings,omitempty"`
+	// AutomaticReconcile starts jobs by the clock.
+	// +optional
+	AutomaticReconcile *AutomaticReconcile `json:"automaticReconcile,omitempty"`
+	// Optimization is accepted; siblings are always found by index.
+	// +optional
+	Optimization *Optimization `json:"optimization,omitempty"`
+}
+
+// Verification names the signature to verify.
+type Verification struct {
+	// SignatureName is the name of the signature in the component descriptor; its keys come from the Context.
+	SignatureName string `json:"signatureName"`
+}
+
+// ComponentDescriptorDefinition says where a component descriptor comes from: exactly one of ref, inline and sourceRef.
+type ComponentDescriptorDefinition struct {
+	// Reference to a component version in a repository.
+	// +optional
+	Reference *ComponentDescriptorReference `json:"ref,omitempty"`
+	// Inline is a component descriptor document.
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +optional
+	Inline *AnyJSON `json:"inline,omitempty"`
+	// SourceReference names a Flux source whose artifact holds a component descriptor, component archive or CTF.
+	// +optional
+	SourceReference *SourceReference `json:"sourceRef,omitempty"`
+	// Path inside the artifact of SourceReference.
+	// +optional
+	Path string `json:"path,omitempty"`
+}
+
+// ComponentDescriptorReference names a component version.
+type ComponentDescriptorReference struct {
+	// RepositoryContext is the typed repository; empty means that of the Context.
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +optional
+	RepositoryContext *AnyJSON `json:"repositoryContext,omitempty"`
+	// ComponentName of the component.
+	ComponentName string `json:"componentName"`
+	// Version of the component.
+	Version string `json:"version"`
+}
+
+// BlueprintDefinition says where a blueprint comes from: exactly one of ref, inline and sourceRef.
+type BlueprintDefinition struct {
+	// Reference to a resource of the component.
+	// +optional
+	Reference *BlueprintReference `json:"ref,omitempty"`
+	// Inline is a file system written in YAML.
+	// +optional
+	Inline *InlineBlueprint `json:"inline,omitempty"`
+	// SourceReference names the Flux source whose artifact holds the blueprint.
+	// +optional
+	SourceReference *SourceReference `json:"sourceRef,omitempty"`
+	// Path of the blueprint's directory inside the artifact of SourceReference; empty means its root.
+	// +optional
+	Path string `json:"path,omitempty"`
+}
+
+// BlueprintReference names a resource of a component version.
+type BlueprintReference struct {
+	// ResourceName of the blueprint in the component descriptor.
+	ResourceName string `json:"resourceName"`
+}
+
+// InlineBlueprint is a blueprint written inside the Installation.
+type InlineBlueprint struct {
+	// Filesystem is a directory: maps are directories, other values are files.
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Filesystem AnyJSON `json:"filesystem"`
+}
+
+// InstallationImports lists the imports of an Installation.
+type InstallationImports struct {
+	// Data imports.
+	// +optional
+	Data []DataImport `json:"data,omitempty"`
+	// Targets are target imports.
+	// +optional
+	Targets []TargetImport `json:"targets,omitempty"`
+	// ComponentDescriptors is accepted for old manifests and ignored.
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +optional
+	ComponentDescriptors *AnyJSON `json:"componentDescriptors,omitempty"`
+}
+
+// DataImport reads one value: exactly one of dataRef, secretRef and configMapRef.
+type DataImport struct {
+	// Name of the import, unique over data and targets.
+	Name string `json:"name"`
+	// DataRef names a DataObject in the scope of the parent; #name is the object of that name.
+	// +optional
+	DataRef string `json:"dataRef,omitempty"`
+	// Version is accepted and ignored.
+	// +optional
+	Version string `json:"version,omitempty"`
+	// SecretRef names a Secret, or one key of it, read as YAML.
+	// +optional
+	SecretRef *LocalSecretReference `json:"secretRef,omitempty"`
+	// ConfigMapRef names a ConfigMap, or one key of it, read as YAML.
+	// +optional
+	ConfigMapRef *LocalConfigMapReference `json:"configMapRef,omitempty"`
+}
+
+// TargetImport reads one or several Targets: exactly one of its fields besides the name.
+type TargetImport struct {
+	// Name of the import, unique over data and targets.
+	Name string `json:"name"`
+	// Target names one Target.
+	// +optional
+	Target string `json:"target,omitempty"`
+	// Targets names a list of Targets; an empty list is a value.
+	// +optional
+	// +nullable
+	Targets []string `json:"targets,omitzero"`
+	// TargetListReference names a target list import of the parent.
+	// +optional
+	TargetListReference string `json:"targetListRef,omitempty"`
+	// TargetMap names Targets by key; an empty map is a value.
+	// +optional
+	TargetMap map[string]string `json:"targetMap,omitzero"`
+	// TargetMapReference names a target map import of the parent.
+	// +optional
+	TargetMapReference string `json:"targetMapRef,omitempty"`
+}
+
+// InstallationExports lists the exports of an Installation.
+type InstallationExports struct {
+	// Data exports.
+	// +optional
+	Data []DataExport `json:"data,omitempty"`
+	// Targets are target exports.
+	// +optional
+	Targets []TargetExport `json:"targets,omitempty"`
+}
+
+// DataExport writes one value to a DataObject.
+type DataExport struct {
+	// Name of the export.
+	Name string `json:"name"`
+	// DataRef names the DataObject in the scope of the parent.
+	DataRef string `json:"dataRef"`
+}
+
+// TargetExport writes one Target.
+type TargetExport struct {
+	// Name of the export.
+	Name string `json:"name"`
+	// Target names the Target in the scope of the parent.
+	// +optional
+	Target string `json:"target,omitempty"`
+}
+
+// AutomaticReconcile starts jobs by the clock.
+type AutomaticReconcile struct {
+	// SucceededReconcile repeats succeeded jobs.
+	// +optional
+	SucceededReconcile *SucceededReconcile `json:"succeededReconcile,omitempty"`
+	// FailedReconcile retries failed jobs.
+	// +optional
+	FailedReconcile *FailedReconcile `json:"failedReconcile,omitempty"`
+}
+
+// SucceededReconcile repeats succeeded jobs.
+type SucceededReconcile struct {
+	// Interval since the last end; 24h when unset. Ignored with CronSpec.
+	// +optional
+	Interval *Duration `json:"interval,omitempty"`
+	// CronSpec in the standard five fields, or a descriptor like @daily.
+	// +optional
+	CronSpec string `json:"cronSpec,omitempty"`
+}
+
+// FailedReconcile retries failed jobs.
+type FailedReconcile struct {
+	// NumberOfReconciles is how often to retry; unlimited when unset, off at 0 and below.
+	// +optional
+	NumberOfReconciles *int32 `json:"numberOfReconciles,omitempty"`
+	// Interval since the last end; 5m when unset. Ignored with CronSpec.
+	// +optional
+	Interval *Duration `json:"interval,omitempty"`
+	// CronSpec in the standard five fields, or a descriptor like @daily.
+	// +optional
+	CronSpec string `json:"cronSpec,omitempty"`
+}
+
+// Optimization holds hints about siblings.
+type Optimization struct {
+	// HasNoSiblingImports promises that nothing is imported from siblings.
+	// +optional
+	HasNoSiblingImports bool `json:"hasNoSiblingImports,omitempty"`
+	// HasNoSiblingExports promises that siblings import nothing from here.
+	// +optional
+	HasNoSiblingExports bool `json:"hasNoSiblingExports,omitempty"`
+}
+
+// InstallationStatus is what the controller observed.
+type InstallationStatus struct {
+	// ObservedGeneration is the generation of the spec that the last job ran for; -1 before the first job.
+	ObservedGeneration int64 `json:"observedGeneration"`
+
+	JobStatus `json:",inline"`
+
+	meta.ReconcileRequestStatus `json:",inline"`
+
+	// Sources are the states of the Flux sources that the last job used.
+	// +optional
+	Sources []SourceStatus `json:"sources,omitempty"`
+	// ImportsHash is a hash over the imports of the last job.
+	// +optional
+	ImportsHash string `json:"importsHash,omitempty"`
+	// ExecutionReference names the Execution.
+	// +optional
+	ExecutionReference *ObjectReference `json:"executionRef,omitempty"`
+	// SubInstCache lists the known sub-installations.
+	// +optional
+	SubInstCache *SubInstCache `json:"subInstCache,omitempty"`
+	// AutomaticReconcileStatus counts automatic jobs.
+	// +optional
+	AutomaticReconcileStatus *AutomaticReconcileStatus `json:"automaticReconcileStatus,omitempty"`
+	// DependentsToTrigger lists siblings to start next.
+	// +optional
+	DependentsToTrigger []DependentToTrigger `json:"dependentsToTrigger,omitempty"`
+}
+
+// SubInstCache lists the known sub-installations.
+type SubInstCache struct {
+	// ActiveSubs are those of the current blueprint.
+	// +optional
+	ActiveSubs []SubNamePair `json:"activeSubs,omitempty"`
+	// OrphanedSubs are object names of those that the blueprint no longer has.
+	// +optional
+	OrphanedSubs []string `json:"orphanedSubs,omitempty"`
+}
+
+// SubNamePair connects the name of a template with the name of the object made from it.
+type SubNamePair struct {
+	// SpecName is the name of the template.
+	SpecName string `json:"specName"`
+	// ObjectName is the name of the object.
+	ObjectName string `json:"objectName"`
+}
+
+// AutomaticReconcileStatus counts automatic jobs.
+type AutomaticReconcileStatus struct {
+	// Generation that is counted for.
+	// +optional
+	Generation int64 `json:"generation,omitempty"`
+	// NumberOfReconciles so far.
+	// +optional
+	NumberOfReconciles int32 `json:"numberOfReconciles,omitempty"`
+	// LastReconcileTime is when the last automatic job was started.
+	// +optional
+	LastReconcileTime metav1.Time `json:"lastReconcileTime,omitempty"`
+	// OnFailed says whether failures (true) or successes are counted.
+	// +optional
+	OnFailed bool `json:"onFailed,omitempty"`
+}
+
+// DependentToTrigger names a sibling.
+type DependentToTrigger struct {
+	// Name of the Installation.
+	// +optional
+	Name string `json:"name,omitempty"`
+}
+
+// Installation is one use of a blueprint.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=installations,shortName=inst,singular=installation,categories=all;fluxcd;fluxcd-appliers
+// +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/substitute=disabled"
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Execution",type=string,JSONPath=`.status.executionRef.name`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+type Installation struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec InstallationSpec `json:"spec"`
+	// +kubebuilder:default:={"observedGeneration":-1}
+	// +optional
+	Status InstallationStatus `json:"status,omitempty"`
+}
+
+// InstallationList is a list of Installations.
+//
+// +kubebuilder:object:root=true
+type InstallationList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Installation `json:"items"`
+}
+
+// GetConditions returns the conditions of the status.
+func (in *Installation) GetConditions() []metav1.Condition {
+	return in.Status.Conditions
+}
+
+// SetConditions replaces the conditions of the status.
+func (in *Installation) SetConditions(conditions []metav1.Condition) {
+	in.Status.Conditions = conditions
+}
+
+// Job returns the part of the status that carries the job protocol.
+func (in *Installation) Job() *JobStatus {
+	return &in.Status.JobStatus
+}
+
+// IsRoot tells whether no other Installation owns this one.
+func (in *Installation) IsRoot() bool {
+	for i := range in.OwnerReferences {
+		owner := &in.OwnerReferences[i]
+		if owner.Kind == "Installation" && owner.Controller != nil && *owner.Controller {
+			return false
+		}
+	}
+	return true
+}
+
+// ContextName returns the name of the Context, "default" when the spec names none.
+func (in *Installation) ContextName() string {
+	if in.Spec.Context == "" {
+		return DefaultContextName
+	}
+	return in.Spec.Context
+}

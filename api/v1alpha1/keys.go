@@ -1,0 +1,115 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Annotations that users and controllers set.
+const (
+	// OperationAnnotation asks for an operation, see the Operation constants.
+	OperationAnnotation = "landscaper.gardener.cloud/operation"
+	// ReconcileIfChangedAnnotation, set to "true", starts a job whenever the spec or a referenced source changed.
+	ReconcileIfChangedAnnotation = "landscaper.gardener.cloud/reconcile-if-changed"
+	// ReconcileIfImportsChangedAnnotation, set to "true", adds the content of the imports to what counts as a change.
+	ReconcileIfImportsChangedAnnotation = "landscaper.gardener.cloud/reconcile-if-imports-changed"
+	// ReconcileReasonAnnotation says why OperationReconcile was set; ReconcileReasonRetry keeps the retry counter.
+	ReconcileReasonAnnotation = "landscaper.gardener.cloud/reconcile-reason"
+	// ReconcileTimeAnnotation holds when a DeployItem's template was last applied.
+	ReconcileTimeAnnotation = "landscaper.gardener.cloud/reconcile-time"
+	// IgnoreAnnotation, set to "true", stops every work on the object.
+	IgnoreAnnotation = "landscaper.gardener.cloud/ignore"
+	// DeleteWithoutUninstallAnnotation, set to "true", leaves what was deployed in place when the object is deleted.
+	DeleteWithoutUninstallAnnotation = "landscaper.gardener.cloud/delete-without-uninstall"
+	// DeleteIgnoreSuccessorsAnnotation, set to "true", deletes although siblings still import the exports.
+	DeleteIgnoreSuccessorsAnnotation = "landscaper.gardener.cloud/delete-ignore-successors"
+	// CacheHelmChartsAnnotation is accepted; charts are always cached.
+	CacheHelmChartsAnnotation = "landscaper.gardener.cloud/cache-helm-charts"
+	// DeployerTypeAnnotation repeats a DeployItem's type for deployers that read metadata only.
+	DeployerTypeAnnotation = "landscaper.gardener.cloud/deployer-type"
+	// DeployerTargetNameAnnotation repeats a DeployItem's target name, NoTargetName when there is none.
+	DeployerTargetNameAnnotation = "landscaper.gardener.cloud/deployer-target-name"
+	// SubinstallationNameAnnotation is the name of the template that made a nested Installation.
+	SubinstallationNameAnnotation = "landscaper.gardener.cloud/subinstallation-name"
+	// DependsOnAnnotation lists what a DeployItem depends on, by comma.
+	DependsOnAnnotation = "execution.landscaper.gardener.cloud/dependsOn"
+	// HashAnnotation is the content hash of a managed DataObject or Target.
+	HashAnnotation = "data.landscaper.gardener.cloud/hash"
+	// EnvironmentAnnotation names the environment a Target belongs to.
+	EnvironmentAnnotation = "landscaper.gardener.cloud/environment"
+	// JobAnnotation, on an Execution or nested Installation, is the job of the parent for which its spec was written. The child starts
+	// this job by itself. It is an addition to the existing API.
+	JobAnnotation = "landscaper.gardener.cloud/job"
+)
+
+// NoTargetName is the value of DeployerTargetNameAnnotation for DeployItems without target.
+const NoTargetName = ".noTargetName"
+
+// Operations that OperationAnnotation asks for.
+const (
+	// OperationReconcile starts a job on a root Installation.
+	OperationReconcile = "reconcile"
+	// OperationInterrupt ends the running job as failed.
+	OperationInterrupt = "interrupt"
+	// OperationTestReconcile makes a deployer process a DeployItem without a job of its Execution.
+	OperationTestReconcile = "test-reconcile"
+	// ReconcileReasonRetry is the ReconcileReasonAnnotation of automatic retries.
+	ReconcileReasonRetry = "retry"
+)
+
+// Labels that controllers set on the objects they manage.
+const (
+	// EncompassedByLabel names the parent of a nested Installation.
+	EncompassedByLabel = "landscaper.gardener.cloud/encompassed-by"
+	// ExecutionManagedByLabel names the Execution of a DeployItem.
+	ExecutionManagedByLabel = "execution.landscaper.gardener.cloud/managed-by"
+	// ExecutionManagedNameLabel names a DeployItem inside its Execution.
+	ExecutionManagedNameLabel = "execution.landscaper.gardener.cloud/name"
+	// DataObjectContextLabel is the scope of a DataObject or Target: Inst.<installation> or Exec.<execution>.
+	DataObjectContextLabel = "data.landscaper.gardener.cloud/context"
+	// DataObjectKeyLabel is the import or export key.
+	DataObjectKeyLabel = "data.landscaper.gardener.cloud/key"
+	// DataObjectSourceLabel names what wrote the object, in the form of the context label.
+	DataObjectSourceLabel = "data.landscaper.gardener.cloud/source"
+	// DataObjectSourceTypeLabel is DataObjectSourceImport or DataObjectSourceExport.
+	DataObjectSourceTypeLabel = "data.landscaper.gardener.cloud/sourceType"
+	// DataObjectIndexLabel is the position in a target list.
+	DataObjectIndexLabel = "data.landscaper.gardener.cloud/index"
+	// DataObjectTargetMapKeyLabel is the key in a target map.
+	DataObjectTargetMapKeyLabel = "data.landscaper.gardener.cloud/targetmapkey"
+	// DataObjectJobIDLabel is the job that wrote the object.
+	DataObjectJobIDLabel = "data.landscaper.gardener.cloud/jobid"
+	// ManifestDeployItemLabel, on deployed objects, names the DeployItem that owns them.
+	ManifestDeployItemLabel = "manifest.deployer.landscaper.gardener.cloud/deployitem"
+	// HelmDeployItemLabel, on objects of rendered charts, names the DeployItem that owns them.
+	HelmDeployItemLabel = "helm.deployer.landscaper.gardener.cloud/deployitem"
+	// SkipValidationLabel, set to "true", makes the admission webhooks skip the object.
+	SkipValidationLabel = "validation.landscaper.gardener.cloud/skip-validation"
+)
+
+// Values of DataObjectSourceTypeLabel.
+const (
+	// DataObjectSourceImport marks copies of imports.
+	DataObjectSourceImport = "import"
+	// DataObjectSourceExport marks exports.
+	DataObjectSourceExport = "export"
+)
+
+// Finalizer keeps Installations, Executions, DeployItems and TargetSyncs until their controller has cleaned up.
+const Finalizer = "finalizer.landscaper.gardener.cloud"
+
+// KubernetesClusterTargetType is the only Target type with built-in meaning.
+const KubernetesClusterTargetType = "landscaper.gardener.cloud/kubernetes-cluster"
+
+// Types of the DeployItems that the four built-in deployers carry out.
+const (
+	// HelmDeployItemType is carried out by the helm deployer.
+	HelmDeployItemType = "landscaper.gardener.cloud/helm"
+	// ManifestDeployItemType is carried out by the manifest deployer.
+	ManifestDeployItemType = "landscaper.gardener.cloud/kubernetes-manifest"
+	// ContainerDeployItemType is carried out by the container deployer.
+	ContainerDeployItemType = "landscaper.gardener.cloud/container"
+	// MockDeployItemType is carried out by the mock deployer.
+	MockDeployItemType = "landscaper.gardener.cloud/mock"
+)
+
+// DefaultContextName is the Context of objects that name none.
+const DefaultContextName = "default"

@@ -1,0 +1,141 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// SyncObjectSpec is a lock on another object. This implementation needs no locks; the kind is served for manifests and
+// tools that name it.
+type SyncObjectSpec struct {
+	// PodName of the holder; empty means free.
+	PodName string `json:"podName"`
+	// Kind of the locked object.
+	Kind string `json:"kind"`
+	// Name of the locked object.
+	Name string `json:"name"`
+	// LastUpdateTime is when the lock last changed.
+	LastUpdateTime metav1.Time `json:"lastUpdateTime"`
+	// Prefix tells the lockers apart.
+	Prefix string `json:"prefix"`
+}
+
+// SyncObjectStatus is empty.
+type SyncObjectStatus struct{}
+
+// SyncObject is a lock on another object.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=syncobjects,shortName=so,singular=syncobject
+// +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/substitute=disabled"
+// +kubebuilder:printcolumn:name="PodName",type=string,JSONPath=`.spec.podName`
+// +kubebuilder:printcolumn:name="Kind",type=string,JSONPath=`.spec.kind`
+// +kubebuilder:printcolumn:name="Name",type=string,JSONPath=`.spec.name`
+type SyncObject struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec SyncObjectSpec `json:"spec,omitempty"`
+	// +optional
+	Status SyncObjectStatus `json:"status,omitempty"`
+}
+
+// SyncObjectList is a list of SyncObjects.
+//
+// +kubebuilder:object:root=true
+type SyncObjectList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []SyncObject `json:"items"`
+}
+
+// LsHealthCheckStatus is the outcome of a health check.
+type LsHealthCheckStatus string
+
+// Outcomes of a health check.
+const (
+	// LsHealthCheckStatusInit is the state before the first check.
+	LsHealthCheckStatusInit LsHealthCheckStatus = "Init"
+	// LsHealthCheckStatusOk says that everything runs.
+	LsHealthCheckStatusOk LsHealthCheckStatus = "Ok"
+	// LsHealthCheckStatusFailed says that something does not.
+	LsHealthCheckStatusFailed LsHealthCheckStatus = "Failed"
+)
+
+// LsHealthCheck is the health of the installation of this system. All fields are at the top level.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=lshealthchecks,shortName=lshc,singular=lshealthcheck
+// +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/substitute=disabled"
+// +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status`
+// +kubebuilder:printcolumn:name="LastUpdateTime",type=date,JSONPath=`.lastUpdateTime`
+type LsHealthCheck struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Status is the outcome.
+	Status LsHealthCheckStatus `json:"status"`
+	// LastUpdateTime is when the check last ran.
+	LastUpdateTime metav1.Time `json:"lastUpdateTime"`
+	// Description of the first problem.
+	Description string `json:"description"`
+}
+
+// LsHealthCheckList is a list of LsHealthChecks.
+//
+// +kubebuilder:object:root=true
+type LsHealthCheckList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []LsHealthCheck `json:"items"`
+}
+
+// CriticalProblemsSpec lists problems.
+type CriticalProblemsSpec struct {
+	// CriticalProblems are the newest problems.
+	// +optional
+	CriticalProblems []CriticalProblem `json:"criticalProblem,omitempty"`
+}
+
+// CriticalProblem is one problem.
+type CriticalProblem struct {
+	// PodName of the process.
+	// +optional
+	PodName string `json:"podName,omitempty"`
+	// CreationTime is when it happened.
+	// +optional
+	CreationTime metav1.Time `json:"creationTime,omitempty"`
+	// Description of the problem.
+	// +optional
+	Description string `json:"description,omitempty"`
+}
+
+// CriticalProblemsStatus is empty.
+type CriticalProblemsStatus struct{}
+
+// CriticalProblems collects problems that an operator has to know.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=criticalproblems,shortName=cps,singular=criticalproblems
+// +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/substitute=disabled"
+type CriticalProblems struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec CriticalProblemsSpec `json:"spec"`
+	// +optional
+	Status CriticalProblemsStatus `json:"status,omitempty"`
+}
+
+// CriticalProblemsList is a list of CriticalProblems.
+//
+// +kubebuilder:object:root=true
+type CriticalProblemsList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []CriticalProblems `json:"items"`
+}
