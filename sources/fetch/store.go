@@ -1,0 +1,228 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package fetch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+
+	"github.com/opencontainers/go-digest"
+	"golang.org/x/sync/singleflight"
+	"k8s.io/utils/lru"
+)
+
+// Store downloads, verifies and keeps artifacts. It is safe for concurrent use.
+type Store struct {
+	options  Options
+	download *downloader
+	cache    *cache
+	flights  singleflight.Group
+	// verdicts holds the *Error of content that was verified and then refused: the same digest will be refused again.
+	verdicts *lru.Cache
+}
+
+// rememberedVerdicts is how many refused digests are remembered.
+const rememberedVerdicts = 1024
+
+// New opens the store at o.Dir and takes over what an earlier process left there. It fails if a limit is negative or the
+// directory cannot be used.
+func New(o Options) (*Store, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	c, err := openCache(o.Dir, o.CacheBytes)
+	if err != nil {
+		return nil, err
+	}
+	return &Store{
+		options: o,
+		cache:   c,
+		download: &downloader{
+			client:        &http.Client{Transport: o.Transport},
+			max:           o.MaxDownload,
+			retries:       o.Retries,
+			delay:         o.RetryDelay,
+			hostOverwrite: o.HostOverwrite,
+		},
+		verdicts: lru.New(rememberedVerdicts),
+	}, nil
+}
+
+// Open returns the files of the tar or gzipped tar that a names. Concurrent calls for one digest share one download, and
+// a cached digest causes none. The error is an *Error, or says that the download may be tried again.
+func (s *Store) Open(ctx context.Context, a Artifact) (*Tree, error) {
+	d, err := a.parseDigest()
+	if err != nil {
+		return nil, err
+	}
+	e, err := s.obtain(ctx, a, d, treeForm)
+	if err != nil {
+		return nil, err
+	}
+	t, err := openTree(s.cache, e, a, d)
+	if err != nil {
+		s.cache.release(e)
+		return nil, err
+	}
+	return t, nil
+}
+
+// OpenFile returns the bytes that a names, for an artifact that is one file such as a packaged chart, cached like Open.
+func (s *Store) OpenFile(ctx context.Context, a Artifact) ([]byte, error) {
+	d, err := a.parseDigest()
+	if err != nil {
+		return nil, err
+	}
+	e, err := s.obtain(ctx, a, d, fileForm)
+	if err != nil {
+		return nil, err
+	}
+	defer s.cache.release(e)
+	content, err := os.ReadFile(s.cache.content(e))
+	if err != nil {
+		return nil, fmt.Errorf("%s: read it from the cache: %w", a, err)
+	}
+	if d.Algorithm().FromBytes(content) != d {
+		s.cache.lose(e)
+		return nil, fmt.Errorf("%s: its cached copy was damaged and is removed; it is downloaded again at the next try", a)
+	}
+	return content, nil
+}
+
+// obtain returns the held entry of d with its content in place.
+func (s *Store) obtain(ctx context.Context, a Artifact, d digest.Digest, form string) (*entry, error) {
+	key := d.Algorithm().String() + "-" + d.Encoded() + form
+	e, ready := s.cache.hold(key)
+	if ready {
+		if _, err := os.Stat(s.cache.content(e)); err == nil || !absent(err) {
+			return e, nil
+		}
+		s.cache.lose(e)
+	}
+	if err := s.load(ctx, a, d, e); err != nil {
+		s.cache.release(e)
+		return nil, err
+	}
+	return e, nil
+}
+
+// load waits for the one download of e. The download does not end with the context of whoever came first, because
+// others may wait for it too; Options.Timeout ends it.
+func (s *Store) load(ctx context.Context, a Artifact, d digest.Digest, e *entry) error {
+	if verdict, ok := s.verdicts.Get(e.key); ok {
+		return verdict.(*Error).of(a)
+	}
+	done := s.flights.DoChan(e.key, func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.Timeout)
+		defer cancel()
+		return nil, s.make(ctx, a, d, e.key)
+	})
+	select {
+	case <-ctx.Done():
+		return fmt.Errorf("%s: stopped waiting for its download: %w", a, context.Cause(ctx))
+	case result := <-done:
+		return aboutThis(a, result.Err)
+	}
+}
+
+// aboutThis lets an error of a shared download name the artifact as the caller knows it.
+func aboutThis(a Artifact, err error) error {
+	var typed *Error
+	if errors.As(err, &typed) {
+		return typed.of(a)
+	}
+	return err
+}
+
+// make downloads and unpacks beside the cache, then moves the result into it. It holds the entry itself, since every
+// caller may have left before it is done.
+func (s *Store) make(ctx context.Context, a Artifact, d digest.Digest, key string) error {
+	e, ready := s.cache.hold(key)
+	defer s.cache.release(e)
+	if ready {
+		return nil
+	}
+	work, err := os.MkdirTemp(s.cache.temp(), "make-")
+	if err != nil {
+		return fmt.Errorf("%s: make a temporary directory: %w", a, err)
+	}
+	defer func() { _ = os.RemoveAll(work) }()
+	result := filepath.Join(work, "entry")
+	used, err := s.build(ctx, a, d, filepath.Ext(key), work, result)
+	if err != nil {
+		return err
+	}
+	return s.cache.commit(e, result, used)
+}
+
+// build fills the directory result with the content of a in the given form.
+func (s *Store) build(ctx context.Context, a Artifact, d digest.Digest, form, work, result string) (usage, error) {
+	if err := os.Mkdir(result, 0o700); err != nil {
+		return usage{}, fmt.Errorf("%s: make a temporary directory: %w", a, err)
+	}
+	archive, err := os.OpenFile(filepath.Join(work, "download"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return usage{}, fmt.Errorf("%s: make a temporary file: %w", a, err)
+	}
+	defer func() { _ = archive.Close() }()
+	if err := s.download.get(ctx, a, d, archive); err != nil {
+		return usage{}, err
+	}
+	used, err := s.place(ctx, a, archive, form, filepath.Join(result, contentName))
+	if err != nil {
+		s.remember(d, form, err)
+		return usage{}, err
+	}
+	return used, writeUsage(result, used)
+}
+
+// place turns the verified download into the content of an entry.
+func (s *Store) place(ctx context.Context, a Artifact, archive *os.File, form, content string) (usage, error) {
+	if form == fileForm {
+		size, err := archive.Seek(0, io.SeekCurrent)
+		if err != nil {
+			return usage{}, fmt.Errorf("%s: measure the download: %w", a, err)
+		}
+		return usage{Bytes: size, Entries: 1}, os.Rename(archive.Name(), content)
+	}
+	if _, err := archive.Seek(0, io.SeekStart); err != nil {
+		return usage{}, fmt.Errorf("%s: rewind the download: %w", a, err)
+	}
+	if err := os.Mkdir(content, 0o700); err != nil {
+		return usage{}, fmt.Errorf("%s: make the directory of its files: %w", a, err)
+	}
+	root, err := os.OpenRoot(content)
+	if err != nil {
+		return usage{}, fmt.Errorf("%s: open the directory of its files: %w", a, err)
+	}
+	defer func() { _ = root.Close() }()
+	o := s.options
+	return extract(ctx, a, archive, root, limits{file: o.MaxFile, total: o.MaxExtracted, entries: o.MaxEntries})
+}
+
+// remember keeps a refusal of verified content, so that a thousand consumers do not download it a thousand times.
+func (s *Store) remember(d digest.Digest, form string, err error) {
+	var verdict *Error
+	if errors.As(err, &verdict) {
+		s.verdicts.Add(d.Algorithm().String()+"-"+d.Encoded()+form, verdict)
+	}
+}
+
+func writeUsage(dir string, u usage) error {
+	raw, err := json.Marshal(u)
+	if err != nil {
+		return fmt.Errorf("artifact store: encode the size of an entry: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, usageName), raw, 0o600); err != nil {
+		return fmt.Errorf("artifact store: record the size of an entry: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package fetch
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"runtime"
+	"strings"
+	"sync"
+
+	"github.com/opencontainers/go-digest"
+)
+
+// Tree is the verified content of one archive, read-only for its users and shared between them.
+type Tree struct {
+	// Digest is the digest of the archive that the files come from.
+	Digest digest.Digest
+
+	name    string
+	root    *os.Root
+	release func()
+}
+
+// openTree opens the content of e, whose hold passes to the Tree. A Tree that is dropped without Close releases its
+// hold when it is collected.
+func openTree(c *cache, e *entry, a Artifact, d digest.Digest) (*Tree, error) {
+	root, err := os.OpenRoot(c.content(e))
+	if err != nil {
+		return nil, fmt.Errorf("%s: open it in the cache: %w", a, err)
+	}
+	free := sync.OnceFunc(func() { c.release(e) })
+	t := &Tree{Digest: d, name: a.String(), root: root, release: free}
+	runtime.AddCleanup(t, func(free func()) { free() }, free)
+	return t, nil
+}
+
+// Close gives the tree back: its file systems must not be used any more, and the cache may drop it. Closing twice is
+// harmless.
+func (t *Tree) Close() error {
+	err := t.root.Close()
+	t.release()
+	if err != nil {
+		return fmt.Errorf("%s: close: %w", t.name, err)
+	}
+	return nil
+}
+
+// rootFS is what os.Root.FS offers.
+type rootFS interface {
+	fs.StatFS
+	fs.ReadFileFS
+	fs.ReadDirFS
+}
+
+// treeFS keeps its Tree from being collected while it is in use.
+type treeFS struct {
+	rootFS
+	tree *Tree
+}
+
+// FS returns all files. No path, and nothing in the archive, leads out of it.
+func (t *Tree) FS() fs.FS { return treeFS{t.root.FS().(rootFS), t} }
+
+// Sub returns the directory dir, such as "./blueprints/shop" or "" for the whole, as a file system of its own. The error
+// is an ErrUnsafe if dir leaves the archive, or wraps fs.ErrNotExist and names what is there instead.
+func (t *Tree) Sub(dir string) (fs.FS, error) {
+	name, info, err := t.find(dir)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("%s: path %q is a file; name the directory that holds it: %w", t.name, dir, fs.ErrInvalid)
+	}
+	sub, err := fs.Sub(t.FS(), name)
+	if err != nil {
+		return nil, fmt.Errorf("%s: path %q: %w", t.name, dir, err)
+	}
+	return sub, nil
+}
+
+// ReadFile returns the content of the file name, with the errors of Sub.
+func (t *Tree) ReadFile(name string) ([]byte, error) {
+	clean, info, err := t.find(name)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		return nil, fmt.Errorf("%s: path %q is a directory; name a file in it: %w", t.name, name, fs.ErrInvalid)
+	}
+	content, err := fs.ReadFile(t.FS(), clean)
+	if err != nil {
+		return nil, fmt.Errorf("%s: read %q: %w", t.name, name, err)
+	}
+	return content, nil
+}
+
+// find cleans a path that a person wrote and looks it up.
+func (t *Tree) find(written string) (string, fs.FileInfo, error) {
+	name := path.Clean(strings.TrimLeft(written, "/"))
+	if !fs.ValidPath(name) {
+		return "", nil, &Error{ErrUnsafe, t.name, fmt.Sprintf("path %q leaves the artifact", written),
+			"name a path below its root"}
+	}
+	info, err := fs.Stat(t.FS(), name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || contradiction(err):
+		return "", nil, t.missing(written, name)
+	case err != nil:
+		return "", nil, fmt.Errorf("%s: path %q: %w", t.name, written, err)
+	}
+	return name, info, nil
+}
+
+// shownNames is how many names an error lists.
+const shownNames = 12
+
+// missing lists the names in the deepest directory on the way to name that does exist.
+func (t *Tree) missing(written, name string) error {
+	at := path.Dir(name)
+	found, err := fs.ReadDir(t.FS(), at)
+	for err != nil && at != "." {
+		at = path.Dir(at)
+		found, err = fs.ReadDir(t.FS(), at)
+	}
+	names := make([]string, 0, shownNames)
+	for i, f := range found {
+		if i == shownNames {
+			names = append(names, fmt.Sprintf("and %d more", len(found)-i))
+			break
+		}
+		names = append(names, fmt.Sprintf("%q", f.Name()))
+	}
+	there := strings.Join(names, ", ")
+	if there == "" {
+		there = "nothing"
+	}
+	return fmt.Errorf("%s: path %q is not in it; %q holds %s; correct the path: %w", t.name, written, at, there, fs.ErrNotExist)
+}
