@@ -1,0 +1,124 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package template
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+	gotemplate "text/template"
+)
+
+// FileInfo describes a file of the blueprint to templates.
+type FileInfo struct {
+	// Name of the file without directory.
+	Name string
+	// IsDir tells whether it is a directory.
+	IsDir bool
+	// Size in bytes.
+	Size int64
+	// Mode bits.
+	Mode fs.FileMode
+}
+
+func (r *goRun) fileFunctions() gotemplate.FuncMap {
+	return gotemplate.FuncMap{
+		"include":  r.include,
+		"readFile": func(name string) ([]byte, error) { return readFile(r.in.Files, name, r.in.Budget.FileBytes) },
+		"readDir":  func(name string) ([]FileInfo, error) { return readDir(r.in.Files, name) },
+	}
+}
+
+// include renders another file of the blueprint.
+func (r *goRun) include(name string, binding any) (string, error) {
+	if r.meter.depth >= r.meter.budget.Depth {
+		return "", fmt.Errorf("rendering template has a nested reference name: %s: %w", name, r.meter.enter())
+	}
+	source, err := readFile(r.in.Files, name, r.in.Budget.FileBytes)
+	if err != nil {
+		return "", err
+	}
+	return r.run(cleanPath(name), string(source), binding)
+}
+
+// cleanPath makes a path of a blueprint relative to its root; leading and extra slashes and dots do not matter, and it never leads
+// out of the root.
+func cleanPath(name string) string {
+	clean := strings.TrimPrefix(path.Clean("/"+name), "/")
+	if clean == "" {
+		return "."
+	}
+	return clean
+}
+
+// ReadFile reads a file of a blueprint. The path may begin with a slash. It fails when there is no such file, naming what is in its
+// directory, or when the file has more than limit bytes; limit 0 means the default of Budget.
+func ReadFile(files fs.FS, name string, limit int) ([]byte, error) {
+	return readFile(files, name, positive(limit, DefaultBudget().FileBytes))
+}
+
+func readFile(files fs.FS, name string, limit int) ([]byte, error) {
+	if files == nil {
+		return nil, fmt.Errorf("file %q cannot be read, because there are no files here", name)
+	}
+	file, err := files.Open(cleanPath(name))
+	if err != nil {
+		return nil, missingFile(files, name, err)
+	}
+	defer func() { _ = file.Close() }()
+	data, err := io.ReadAll(io.LimitReader(file, int64(limit)+1))
+	if err != nil {
+		return nil, fmt.Errorf("file %q of the blueprint cannot be read: %w", name, pathless(err))
+	}
+	if len(data) > limit {
+		return nil, overBudget("file %q of the blueprint is larger than %d bytes", name, limit)
+	}
+	return data, nil
+}
+
+func missingFile(files fs.FS, name string, err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("file %q of the blueprint cannot be read: %w", name, pathless(err))
+	}
+	siblings, err := readDir(files, path.Dir(cleanPath(name)))
+	if err != nil {
+		return fmt.Errorf("file %q is not in the blueprint, nor is its directory: %w", name, fs.ErrNotExist)
+	}
+	var names []string
+	for _, sibling := range siblings[:min(len(siblings), 20)] {
+		names = append(names, sibling.Name)
+	}
+	return fmt.Errorf("file %q is not in the blueprint; its directory has: %s: %w", name, strings.Join(names, ", "), fs.ErrNotExist)
+}
+
+// pathless drops the path of the machine from an error of the file system.
+func pathless(err error) error {
+	var inPath *fs.PathError
+	if errors.As(err, &inPath) {
+		return inPath.Err
+	}
+	return err
+}
+
+func readDir(files fs.FS, name string) ([]FileInfo, error) {
+	if files == nil {
+		return nil, fmt.Errorf("directory %q cannot be read, because there are no files here", name)
+	}
+	entries, err := fs.ReadDir(files, cleanPath(name))
+	if err != nil {
+		return nil, fmt.Errorf("directory %q of the blueprint cannot be read: %w", name, pathless(err))
+	}
+	out := make([]FileInfo, 0, len(entries))
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err != nil {
+			return nil, fmt.Errorf("directory %q of the blueprint cannot be read: %w", name, pathless(err))
+		}
+		out = append(out, FileInfo{Name: info.Name(), IsDir: info.IsDir(), Size: info.Size(), Mode: info.Mode()})
+	}
+	return out, nil
+}
