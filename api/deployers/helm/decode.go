@@ -1,0 +1,131 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package helm reads and checks the configuration and the status of DeployItems of type landscaper.gardener.cloud/helm.
+package helm
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
+	landscaper "github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+// DecodeConfiguration reads spec.config of a DeployItem. A missing apiVersion or kind means v1alpha1, keys are case-sensitive, unknown keys
+// are ignored. The error names the field with a wrong type, or the version that is not known; the values are not checked, see Validate.
+func DecodeConfiguration(raw []byte) (*v1alpha1.ProviderConfiguration, error) {
+	if err := checkVersion(raw, v1alpha1.ProviderConfigurationKind); err != nil {
+		return nil, err
+	}
+	config := &v1alpha1.ProviderConfiguration{}
+	if err := decode(raw, config); err != nil {
+		return nil, err
+	}
+	config.TypeMeta = typeMeta(v1alpha1.ProviderConfigurationKind)
+	return config, nil
+}
+
+// DecodeStatus reads status.providerStatus of a DeployItem; empty input gives an empty status. Errors as for DecodeConfiguration.
+func DecodeStatus(raw []byte) (*v1alpha1.ProviderStatus, error) {
+	status := &v1alpha1.ProviderStatus{}
+	if len(raw) > 0 && string(raw) != "null" {
+		if err := checkVersion(raw, v1alpha1.ProviderStatusKind); err != nil {
+			return nil, err
+		}
+		if err := decode(raw, status); err != nil {
+			return nil, err
+		}
+	}
+	status.TypeMeta = typeMeta(v1alpha1.ProviderStatusKind)
+	return status, nil
+}
+
+// EncodeStatus writes a status.
+func EncodeStatus(status *v1alpha1.ProviderStatus) (*runtime.RawExtension, error) {
+	status.TypeMeta = typeMeta(v1alpha1.ProviderStatusKind)
+	raw, err := json.Marshal(status)
+	if err != nil {
+		return nil, fmt.Errorf("cannot encode the provider status: %w", err)
+	}
+	return &runtime.RawExtension{Raw: raw}, nil
+}
+
+// DecodeFileConfiguration reads the deployer's configuration file, as JSON. Errors as for DecodeConfiguration.
+func DecodeFileConfiguration(raw []byte) (*v1alpha1.Configuration, error) {
+	if err := checkVersion(raw, v1alpha1.ConfigurationKind); err != nil {
+		return nil, err
+	}
+	config := &v1alpha1.Configuration{}
+	if err := decode(raw, config); err != nil {
+		return nil, err
+	}
+	config.TypeMeta = typeMeta(v1alpha1.ConfigurationKind)
+	return config, nil
+}
+
+// DecodeValues reads the values of a chart as Helm reads a values file: every number is a float64. Nothing gives an empty map.
+func DecodeValues(values landscaper.AnyJSON) (map[string]any, error) {
+	decoded := map[string]any{}
+	if len(values.RawMessage) == 0 {
+		return decoded, nil
+	}
+	if err := json.Unmarshal(values.RawMessage, &decoded); err != nil {
+		return nil, fmt.Errorf("values: have to be an object of keys and values: %w", typeOnly(err))
+	}
+	return decoded, nil
+}
+
+// typeOnly keeps values out of the messages of the JSON decoder.
+func typeOnly(err error) error {
+	var mismatch *json.UnmarshalTypeError
+	if errors.As(err, &mismatch) {
+		return fmt.Errorf("found a JSON %s", mismatch.Value)
+	}
+	return errors.New("found no JSON")
+}
+
+func checkVersion(raw []byte, kind string) error {
+	var header metav1.TypeMeta
+	if err := decode(raw, &header); err != nil {
+		return err
+	}
+	if header.APIVersion == "" || header.Kind == "" {
+		return nil
+	}
+	if header.Kind != kind {
+		return fmt.Errorf("kind: %q is not known to the helm deployer, use %s", header.Kind, kind)
+	}
+	if header.APIVersion != v1alpha1.APIVersion {
+		return fmt.Errorf("apiVersion: %q is not known to the helm deployer, use %s", header.APIVersion, v1alpha1.APIVersion)
+	}
+	return nil
+}
+
+func decode(raw []byte, into any) error {
+	err := kjson.UnmarshalCaseSensitivePreserveInts(raw, into)
+	var mismatch *json.UnmarshalTypeError
+	if errors.As(err, &mismatch) {
+		return fmt.Errorf("%s: is a JSON %s, which the field cannot hold; correct the type of the value", fieldName(mismatch.Field), mismatch.Value)
+	}
+	if err != nil {
+		return fmt.Errorf("is not readable: %w", err)
+	}
+	return nil
+}
+
+func fieldName(field string) string {
+	if field == "" {
+		return "the document"
+	}
+	return field
+}
+
+func typeMeta(kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: kind}
+}

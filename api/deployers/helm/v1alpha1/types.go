@@ -1,0 +1,226 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package v1alpha1 is the configuration and the status of DeployItems of type landscaper.gardener.cloud/helm
+// (spec/deployers.md §7).
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+// APIVersion is group and version of the kinds of this package.
+const APIVersion = "helm.deployer.landscaper.gardener.cloud/v1alpha1"
+
+// Kinds of this package.
+const (
+	// ProviderConfigurationKind is the kind of ProviderConfiguration.
+	ProviderConfigurationKind = "ProviderConfiguration"
+	// ProviderStatusKind is the kind of ProviderStatus.
+	ProviderStatusKind = "ProviderStatus"
+	// ConfigurationKind is the kind of Configuration.
+	ConfigurationKind = "Configuration"
+)
+
+// ProviderConfiguration is spec.config of a DeployItem.
+type ProviderConfiguration struct {
+	metav1.TypeMeta `json:",inline"`
+	// Name of the release.
+	Name string `json:"name"`
+	// Namespace of the release.
+	Namespace string `json:"namespace"`
+	// CreateNamespace creates the namespace when the release is installed and the namespace is missing. It is never deleted.
+	CreateNamespace bool `json:"createNamespace,omitempty"`
+	// Chart says where the chart comes from.
+	Chart Chart `json:"chart"`
+	// Values of the chart: a JSON object.
+	Values v1alpha1.AnyJSON `json:"values,omitempty"`
+	// HelmDeployment false renders the chart and applies its objects one by one, without a Helm release. Unset means true.
+	HelmDeployment *bool `json:"helmDeployment,omitempty"`
+	// HelmDeploymentConfig holds settings of the Helm operations.
+	HelmDeploymentConfig *HelmDeploymentConfiguration `json:"helmDeploymentConfig,omitempty"`
+	// UpdateStrategy for objects that exist already, update or patch; only without a Helm release. Empty means update.
+	UpdateStrategy managedresource.UpdateStrategy `json:"updateStrategy,omitempty"`
+	// ReadinessChecks say when the objects are ready.
+	ReadinessChecks managedresource.ReadinessCheckConfiguration `json:"readinessChecks,omitempty"`
+	// Exports are read from the values of the chart or from objects.
+	Exports *managedresource.Exports `json:"exports,omitempty"`
+	// ExportsFromManifests is the older form of Exports; both are read.
+	ExportsFromManifests []managedresource.Export `json:"exportsFromManifests,omitempty"`
+	// ContinuousReconcile is accepted and has no effect.
+	ContinuousReconcile *managedresource.ContinuousReconcileSpec `json:"continuousReconcile,omitempty"`
+	// DeletionGroups are the steps of the deletion of the DeployItem; only without a Helm release.
+	DeletionGroups []managedresource.DeletionGroupDefinition `json:"deletionGroups,omitempty"`
+	// DeletionGroupsDuringUpdate are the steps of the deletion of objects that left the chart; only without a Helm release.
+	DeletionGroupsDuringUpdate []managedresource.DeletionGroupDefinition `json:"deletionGroupsDuringUpdate,omitempty"`
+}
+
+// IsHelmDeployment tells whether a Helm release is made.
+func (c *ProviderConfiguration) IsHelmDeployment() bool {
+	return c.HelmDeployment == nil || *c.HelmDeployment
+}
+
+// AllExports returns the exports of both fields.
+func (c *ProviderConfiguration) AllExports() []managedresource.Export {
+	var all []managedresource.Export
+	if c.Exports != nil {
+		all = append(all, c.Exports.Exports...)
+	}
+	return append(all, c.ExportsFromManifests...)
+}
+
+// Chart says where a chart comes from. The first field that is set counts, in the order archive, ref, helmChartRepo, sourceRef,
+// fromResource, resourceRef.
+type Chart struct {
+	// Archive is a packed chart.
+	Archive *ArchiveAccess `json:"archive,omitempty"`
+	// Ref is an OCI reference with tag: registry/path:tag, optionally followed by @digest.
+	Ref string `json:"ref,omitempty"`
+	// HelmChartRepo is a chart of a Helm repository.
+	HelmChartRepo *HelmChartRepo `json:"helmChartRepo,omitempty"`
+	// SourceRef names a Flux source: HelmChart, OCIRepository, GitRepository, Bucket or ExternalArtifact. It is an addition to the existing API.
+	SourceRef *v1alpha1.SourceReference `json:"sourceRef,omitempty"`
+	// Path is the directory of the chart inside the artifact of SourceRef; empty means its root.
+	Path string `json:"path,omitempty"`
+	// FromResource is the oldest form of ResourceRef.
+	FromResource *RemoteChartReference `json:"fromResource,omitempty"`
+	// ResourceRef is a resource of a component, as the template function getResourceKey returns it.
+	ResourceRef string `json:"resourceRef,omitempty"`
+}
+
+// ArchiveAccess is a packed chart.
+type ArchiveAccess struct {
+	// Raw is the base64 form of a gzipped tar archive.
+	Raw string `json:"raw,omitempty"`
+	// Remote is an archive to download.
+	Remote *RemoteArchiveAccess `json:"remote,omitempty"`
+}
+
+// RemoteArchiveAccess is an archive to download without credentials.
+type RemoteArchiveAccess struct {
+	// URL of the archive, http or https.
+	URL string `json:"url,omitempty"`
+}
+
+// HelmChartRepo is a chart of a Helm repository.
+type HelmChartRepo struct {
+	// HelmChartRepoUrl is the URL of the repository; https:// is assumed when it has no scheme.
+	HelmChartRepoUrl string `json:"helmChartRepoUrl,omitempty"`
+	// HelmChartName is the name of the chart.
+	HelmChartName string `json:"helmChartName,omitempty"`
+	// HelmChartVersion is the exact version of the chart.
+	HelmChartVersion string `json:"helmChartVersion,omitempty"`
+}
+
+// RemoteChartReference names a resource of a component.
+type RemoteChartReference struct {
+	// Ref names the component version.
+	Ref *v1alpha1.AnyJSON `json:"ref,omitempty"`
+	// Inline is a component descriptor.
+	Inline *v1alpha1.AnyJSON `json:"inline,omitempty"`
+	// ResourceName is the name of the resource.
+	ResourceName string `json:"resourceName,omitempty"`
+}
+
+// HelmDeploymentConfiguration holds settings of the Helm operations. The keys of each map are those of ReleaseSettings; others are refused.
+type HelmDeploymentConfiguration struct {
+	// Install holds atomic, force, skipSchemaValidation, takeOwnership, timeout and wait.
+	Install map[string]v1alpha1.AnyJSON `json:"install,omitempty"`
+	// Upgrade holds the same keys as Install.
+	Upgrade map[string]v1alpha1.AnyJSON `json:"upgrade,omitempty"`
+	// Uninstall holds timeout and wait.
+	Uninstall map[string]v1alpha1.AnyJSON `json:"uninstall,omitempty"`
+}
+
+// ReleaseSettings are the settings of one Helm operation.
+type ReleaseSettings struct {
+	// Atomic undoes a failed operation.
+	Atomic bool `json:"atomic,omitempty"`
+	// Force replaces objects that cannot be patched.
+	Force bool `json:"force,omitempty"`
+	// SkipSchemaValidation ignores the chart's values.schema.json.
+	SkipSchemaValidation bool `json:"skipSchemaValidation,omitempty"`
+	// TakeOwnership adopts objects that exist already.
+	TakeOwnership bool `json:"takeOwnership,omitempty"`
+	// Wait makes the operation last until the objects are ready, or gone.
+	Wait bool `json:"wait,omitempty"`
+	// Timeout limits hooks and waiting, within the time that the DeployItem has left.
+	Timeout *v1alpha1.Duration `json:"timeout,omitempty"`
+}
+
+// ProviderStatus is status.providerStatus of a DeployItem.
+type ProviderStatus struct {
+	metav1.TypeMeta `json:",inline"`
+	// ManagedResources are the objects on the target that belong to the DeployItem: with a Helm release only its workloads, for
+	// readiness; without one all.
+	ManagedResources []managedresource.ManagedResourceStatus `json:"managedResources,omitempty"`
+	// Release is the release that the last job made. It is an addition to the existing API and absent without a Helm release.
+	Release *ReleaseStatus `json:"release,omitempty"`
+}
+
+// ReleaseStatus is what is known of a release.
+type ReleaseStatus struct {
+	// Name and Namespace of the release.
+	Name      string `json:"name"`
+	Namespace string `json:"namespace"`
+	// Revision of the release.
+	Revision int `json:"revision"`
+	// ChartName, ChartVersion and ChartDigest identify the chart.
+	ChartName    string `json:"chartName,omitempty"`
+	ChartVersion string `json:"chartVersion,omitempty"`
+	ChartDigest  string `json:"chartDigest,omitempty"`
+	// Source is the Flux source that the chart came from, if any.
+	Source *v1alpha1.SourceStatus `json:"source,omitempty"`
+}
+
+// Configuration is the configuration file of the helm deployer (spec/deployers.md §11).
+type Configuration struct {
+	metav1.TypeMeta `json:",inline"`
+	// Identity of the deployer's process.
+	Identity string `json:"identity,omitempty"`
+	// TargetSelector restricts the Targets that the deployer serves; one has to match.
+	TargetSelector []v1alpha1.TargetSelector `json:"targetSelector,omitempty"`
+	// OCI holds settings of the access to OCI registries.
+	OCI *OCIConfiguration `json:"oci,omitempty"`
+	// ExportConfig is accepted and ignored: the timeout of the DeployItem governs.
+	ExportConfig ExportConfiguration `json:"export,omitempty"`
+	// HPAMainConfiguration is accepted; replicas elect a leader.
+	HPAMainConfiguration *HPAConfiguration `json:"hpa,omitempty"`
+	// Controller holds settings of the controller.
+	Controller ControllerConfiguration `json:"controller,omitempty"`
+}
+
+// OCIConfiguration holds settings of the access to OCI registries.
+type OCIConfiguration struct {
+	// ConfigFiles are paths of dockerconfigjson files.
+	ConfigFiles []string `json:"configFiles,omitempty"`
+	// Cache is accepted; charts are always cached.
+	Cache *v1alpha1.AnyJSON `json:"cache,omitempty"`
+	// AllowPlainHttp permits registries without TLS.
+	AllowPlainHttp bool `json:"allowPlainHttp,omitempty"`
+	// InsecureSkipVerify accepts any certificate.
+	InsecureSkipVerify bool `json:"insecureSkipVerify,omitempty"`
+}
+
+// ExportConfiguration holds settings of exports.
+type ExportConfiguration struct {
+	// DefaultTimeout is accepted and ignored.
+	DefaultTimeout *v1alpha1.Duration `json:"defaultTimeout,omitempty"`
+}
+
+// HPAConfiguration holds settings of replicas.
+type HPAConfiguration struct {
+	// MaxReplicas is the largest number of replicas.
+	MaxReplicas int32 `json:"maxReplicas,omitempty"`
+}
+
+// ControllerConfiguration holds settings of the controller.
+type ControllerConfiguration struct {
+	// Workers is how many DeployItems are worked on at a time.
+	Workers int `json:"workers,omitempty"`
+	// CacheSyncTimeout is how long the caches may take to fill.
+	CacheSyncTimeout *v1alpha1.Duration `json:"cacheSyncTimeout,omitempty"`
+}

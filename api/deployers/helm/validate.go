@@ -1,0 +1,179 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package helm
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	landscaper "github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+// Keys of the maps of HelmDeploymentConfiguration.
+var (
+	deployKeys    = []string{"atomic", "force", "skipSchemaValidation", "takeOwnership", "timeout", "wait"}
+	uninstallKeys = []string{"timeout", "wait"}
+)
+
+// SourceKinds are the kinds that chart.sourceRef may name.
+var SourceKinds = []string{"HelmChart", "OCIRepository", "GitRepository", "Bucket", "ExternalArtifact"}
+
+// Validate checks a configuration. The error lists every problem with its field and cure.
+func Validate(config *v1alpha1.ProviderConfiguration) error {
+	var errs []error
+	errs = append(errs, require("name", config.Name), require("namespace", config.Namespace))
+	errs = append(errs, validateChart(&config.Chart)...)
+	errs = append(errs, validateSettings(config.HelmDeploymentConfig)...)
+	errs = append(errs, validateStrategy(config.UpdateStrategy))
+	errs = append(errs, managedresource.ValidateReadiness("readinessChecks", &config.ReadinessChecks)...)
+	errs = append(errs, managedresource.ValidateExports("exports", &managedresource.Exports{Exports: config.AllExports()})...)
+	errs = append(errs, managedresource.ValidateContinuousReconcile("continuousReconcile", config.ContinuousReconcile)...)
+	errs = append(errs, managedresource.ValidateDeletionGroups("deletionGroups", config.DeletionGroups)...)
+	errs = append(errs, managedresource.ValidateDeletionGroups("deletionGroupsDuringUpdate", config.DeletionGroupsDuringUpdate)...)
+	return errors.Join(errs...)
+}
+
+func validateStrategy(strategy managedresource.UpdateStrategy) error {
+	switch strategy {
+	case "", managedresource.UpdateStrategyUpdate, managedresource.UpdateStrategyPatch:
+		return nil
+	}
+	return fmt.Errorf("updateStrategy: %q is unknown to the helm deployer, use update or patch", strategy)
+}
+
+func validateChart(chart *v1alpha1.Chart) []error {
+	switch {
+	case chart.Archive != nil:
+		return validateArchive(chart.Archive)
+	case chart.Ref != "":
+		return []error{validateReference(chart.Ref)}
+	case chart.HelmChartRepo != nil:
+		return validateRepository(chart.HelmChartRepo)
+	case chart.SourceRef != nil:
+		return validateSource(chart.SourceRef)
+	case chart.FromResource != nil:
+		return []error{errors.New("chart.fromResource: is no longer supported; name the chart's own location in chart.ref")}
+	case chart.ResourceRef != "":
+		return nil
+	}
+	return []error{errors.New("chart: names no source; set one of archive, ref, helmChartRepo, sourceRef or resourceRef")}
+}
+
+func validateArchive(archive *v1alpha1.ArchiveAccess) []error {
+	if archive.Raw != "" {
+		if _, err := base64.StdEncoding.DecodeString(archive.Raw); err != nil {
+			return []error{errors.New("chart.archive.raw: is not base64; encode the .tgz file of the chart")}
+		}
+		return nil
+	}
+	if archive.Remote == nil {
+		return []error{errors.New("chart.archive: is empty; set raw or remote.url")}
+	}
+	return []error{validateURL("chart.archive.remote.url", archive.Remote.URL)}
+}
+
+func validateReference(ref string) error {
+	name, _, _ := strings.Cut(ref, "@")
+	if last := name[strings.LastIndex(name, "/")+1:]; !strings.Contains(last, ":") {
+		return fmt.Errorf("chart.ref: %q has no tag; write registry/path:version", ref)
+	}
+	return nil
+}
+
+func validateRepository(repository *v1alpha1.HelmChartRepo) []error {
+	errs := []error{
+		require("chart.helmChartRepo.helmChartRepoUrl", repository.HelmChartRepoUrl),
+		require("chart.helmChartRepo.helmChartName", repository.HelmChartName),
+		require("chart.helmChartRepo.helmChartVersion", repository.HelmChartVersion),
+	}
+	if repository.HelmChartRepoUrl != "" {
+		errs = append(errs, validateURL("chart.helmChartRepo.helmChartRepoUrl", RepositoryURL(repository.HelmChartRepoUrl)))
+	}
+	return errs
+}
+
+// RepositoryURL returns the URL of a Helm repository with its scheme, https unless it has one, and without a slash at the end.
+func RepositoryURL(raw string) string {
+	if !strings.Contains(raw, "://") {
+		raw = "https://" + raw
+	}
+	return strings.TrimRight(raw, "/")
+}
+
+func validateSource(source *landscaper.SourceReference) []error {
+	errs := []error{require("chart.sourceRef.name", source.Name)}
+	if !slices.Contains(SourceKinds, source.Kind) {
+		errs = append(errs, fmt.Errorf("chart.sourceRef.kind: %q is unknown, use one of %s", source.Kind, strings.Join(SourceKinds, ", ")))
+	}
+	return errs
+}
+
+func validateURL(field, raw string) error {
+	parsed, err := url.Parse(raw)
+	if err != nil || parsed.Host == "" || (parsed.Scheme != "http" && parsed.Scheme != "https") {
+		return fmt.Errorf("%s: is no http or https URL; write https://host/path", field)
+	}
+	return nil
+}
+
+func validateSettings(config *v1alpha1.HelmDeploymentConfiguration) []error {
+	if config == nil {
+		return nil
+	}
+	var errs []error
+	for _, part := range []struct {
+		field   string
+		values  map[string]landscaper.AnyJSON
+		allowed []string
+	}{
+		{"helmDeploymentConfig.install", config.Install, deployKeys},
+		{"helmDeploymentConfig.upgrade", config.Upgrade, deployKeys},
+		{"helmDeploymentConfig.uninstall", config.Uninstall, uninstallKeys},
+	} {
+		_, err := DecodeSettings(part.field, part.values)
+		errs = append(errs, unknownKeys(part.field, part.values, part.allowed), err)
+	}
+	return errs
+}
+
+func unknownKeys(field string, values map[string]landscaper.AnyJSON, allowed []string) error {
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if !slices.Contains(allowed, key) {
+			return fmt.Errorf("%s.%s: is unknown, use only %s", field, key, strings.Join(allowed, ", "))
+		}
+	}
+	return nil
+}
+
+// DecodeSettings reads one of the maps of HelmDeploymentConfiguration; field names it in the error about a value of a wrong type.
+func DecodeSettings(field string, values map[string]landscaper.AnyJSON) (v1alpha1.ReleaseSettings, error) {
+	var settings v1alpha1.ReleaseSettings
+	for key, into := range map[string]any{
+		"atomic": &settings.Atomic, "force": &settings.Force, "skipSchemaValidation": &settings.SkipSchemaValidation,
+		"takeOwnership": &settings.TakeOwnership, "wait": &settings.Wait, "timeout": &settings.Timeout,
+	} {
+		raw := values[key].RawMessage
+		if len(raw) == 0 {
+			continue
+		}
+		if err := decode(raw, into); err != nil {
+			return settings, fmt.Errorf("%s.%s: %w", field, key, err)
+		}
+	}
+	return settings, nil
+}
+
+func require(field, value string) error {
+	if value != "" {
+		return nil
+	}
+	return fmt.Errorf("%s: is empty, set it", field)
+}

@@ -1,0 +1,132 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+)
+
+// capabilitiesAge is how long the version of a cluster is remembered for charts that do not ask for API versions.
+const capabilitiesAge = 10 * time.Minute
+
+// identity tells clusters apart, whatever credentials they are reached with.
+func identity(cluster *target.Cluster) string {
+	return fmt.Sprintf("%s %x", cluster.Config.Host, sha256.Sum256(cluster.Config.CAData))
+}
+
+// clusterState is what operations on one cluster share.
+type clusterState struct {
+	mu           sync.Mutex
+	capabilities *chartutil.Capabilities
+	asOf         time.Time
+}
+
+// known returns the remembered capabilities, nil when there are none or they are too old.
+func (s *clusterState) known() *chartutil.Capabilities {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.capabilities == nil || time.Since(s.asOf) > capabilitiesAge {
+		return nil
+	}
+	return s.capabilities
+}
+
+func (s *clusterState) learn(capabilities *chartutil.Capabilities) {
+	if capabilities == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.capabilities, s.asOf = capabilities, time.Now()
+}
+
+// getter hands a cluster to Helm, for one operation. Nothing is read from files or the environment.
+type getter struct {
+	config    *rest.Config
+	mapper    meta.RESTMapper
+	namespace string
+
+	once      sync.Once
+	discovery discovery.CachedDiscoveryInterface
+	err       error
+}
+
+func newGetter(ctx context.Context, cluster *target.Cluster, namespace string) *getter {
+	config := rest.CopyConfig(cluster.Config)
+	config.QPS = -1
+	config.RateLimiter = nil
+	config.WarningHandler = rest.NoWarnings{}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &bound{operation: ctx, next: next} })
+	return &getter{config: config, mapper: cluster.Mapper, namespace: namespace}
+}
+
+// ToRESTConfig returns the way to the cluster.
+func (g *getter) ToRESTConfig() (*rest.Config, error) { return rest.CopyConfig(g.config), nil }
+
+// ToDiscoveryClient returns what asks for the kinds of the cluster.
+func (g *getter) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, error) {
+	g.once.Do(func() {
+		var client *discovery.DiscoveryClient
+		if client, g.err = discovery.NewDiscoveryClientForConfig(g.config); g.err == nil {
+			g.discovery = memory.NewMemCacheClient(client)
+		}
+	})
+	return g.discovery, g.err
+}
+
+// ToRESTMapper returns the mapper that all operations on the cluster share.
+func (g *getter) ToRESTMapper() (meta.RESTMapper, error) { return g.mapper, nil }
+
+// ToRawKubeConfigLoader returns a configuration that holds the namespace only.
+func (g *getter) ToRawKubeConfigLoader() clientcmd.ClientConfig {
+	overrides := &clientcmd.ConfigOverrides{Context: clientcmdapi.Context{Namespace: g.namespace}}
+	return clientcmd.NewDefaultClientConfig(*clientcmdapi.NewConfig(), overrides)
+}
+
+// operation is one use of Helm.
+type operation struct {
+	*action.Configuration
+	state   *clusterState
+	journal *journal
+}
+
+// begin prepares Helm for a cluster and a namespace. Once ctx has ended, the operation cannot reach the cluster any more.
+func (e *Engine) begin(ctx context.Context, cluster *target.Cluster, namespace string) (*operation, error) {
+	op := &operation{Configuration: &action.Configuration{}, journal: &journal{}, state: e.stateOf(cluster)}
+	g := newGetter(ctx, cluster, namespace)
+	if e.memory != nil {
+		op.Releases = e.memory.of(cluster, namespace)
+	}
+	if err := op.Init(g, namespace, e.options.Driver, op.journal.log); err != nil {
+		return nil, fmt.Errorf("helm storage driver %q: %w", e.options.Driver, err)
+	}
+	return op, nil
+}
+
+// useCapabilities saves the discovery of all kinds of the cluster where the chart cannot tell the difference.
+func (o *operation) useCapabilities(chart *Chart) {
+	if !chart.dynamic {
+		o.Capabilities = o.state.known()
+	}
+}
+
+func (e *Engine) stateOf(cluster *target.Cluster) *clusterState {
+	return e.clusters.getOrAdd(identity(cluster), func() *clusterState { return &clusterState{} })
+}

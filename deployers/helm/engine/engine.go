@@ -1,0 +1,242 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/storage/driver"
+
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+)
+
+// Storage drivers that Options.Driver names.
+const (
+	// DriverSecret keeps releases in Secrets of the release's namespace, as Helm does by default.
+	DriverSecret = "secret"
+	// DriverConfigMap keeps releases in ConfigMaps.
+	DriverConfigMap = "configmap"
+	// DriverMemory keeps releases in this process only; they are lost with it.
+	DriverMemory = "memory"
+)
+
+const (
+	maxHistory      = 10
+	maxCharts       = 64
+	maxChartsSize   = 32 << 20
+	maxClusters     = 128
+	minimumTimeout  = time.Second
+	unlimitedBudget = 24 * time.Hour
+)
+
+// ErrSchema says that the values do not fit the chart's values.schema.json; errors.Is finds it in the errors of Install and Upgrade.
+var ErrSchema = errors.New("the values do not fit the chart's schema")
+
+// Options configure an Engine.
+type Options struct {
+	// Driver is where releases are kept; empty means DriverSecret.
+	Driver string
+}
+
+// Engine runs Helm on clusters. It is safe for concurrent use.
+type Engine struct {
+	options  Options
+	charts   *bounded[string, *Chart]
+	clusters *bounded[string, *clusterState]
+	locks    *locks
+	memory   *memoryStorage
+}
+
+// New returns an Engine, or an error for an unknown storage driver.
+func New(options Options) (*Engine, error) {
+	e := &Engine{
+		options:  options,
+		charts:   newBounded[string](maxCharts, maxChartsSize, func(c *Chart) int { return c.size }),
+		clusters: newBounded[string](maxClusters, maxClusters, func(*clusterState) int { return 1 }),
+		locks:    newLocks(),
+	}
+	switch options.Driver {
+	case "":
+		e.options.Driver = DriverSecret
+	case DriverSecret, DriverConfigMap:
+	case DriverMemory:
+		e.memory = newMemoryStorage()
+	default:
+		return nil, fmt.Errorf("helm storage driver %q is unknown; use %s, %s or %s",
+			options.Driver, DriverSecret, DriverConfigMap, DriverMemory)
+	}
+	return e, nil
+}
+
+// Request is what the operations work on.
+type Request struct {
+	// Cluster, Namespace and Name identify the release.
+	Cluster         *target.Cluster
+	Namespace, Name string
+	// Chart and Values make up the release. Values are not changed.
+	Chart  *Chart
+	Values map[string]any
+	// Labels are kept with the release, see Release.Labels.
+	Labels map[string]string
+	// CreateNamespace makes Install create the namespace when it is missing.
+	CreateNamespace bool
+	// Replace lets Install take the name of a release that was uninstalled but whose history was kept.
+	Replace bool
+
+	Flags
+}
+
+// Flags are the settings of one operation.
+type Flags struct {
+	// Atomic undoes a failed install or upgrade. It implies Wait.
+	Atomic bool
+	// Force replaces objects that cannot be patched.
+	Force bool
+	// SkipSchemaValidation ignores the chart's values.schema.json.
+	SkipSchemaValidation bool
+	// TakeOwnership adopts objects that exist and belong to nobody or to another release.
+	TakeOwnership bool
+	// Wait makes the operation last until the objects are ready, or gone.
+	Wait bool
+	// Timeout limits hooks and waiting; zero means the time that the context has left.
+	Timeout time.Duration
+}
+
+// budget returns how long hooks and waiting may take: the timeout, but never longer than the context. An atomic operation keeps a
+// fifth for undoing.
+func (f Flags) budget(ctx context.Context) time.Duration {
+	left := unlimitedBudget
+	if deadline, ok := ctx.Deadline(); ok {
+		left = time.Until(deadline)
+		if f.Atomic {
+			left = left * 4 / 5
+		}
+	}
+	if f.Timeout > 0 {
+		left = min(left, f.Timeout)
+	}
+	return max(left, minimumTimeout)
+}
+
+// Install installs a release that does not exist yet and returns it. When ctx ends first, the release stays pending and nothing
+// goes on in the background.
+func (e *Engine) Install(ctx context.Context, request Request) (*Release, error) {
+	return e.run(ctx, request, "install", func(op *operation) (*release.Release, error) {
+		if request.CreateNamespace {
+			if err := ensureNamespace(ctx, request.Cluster.Client, request.Namespace); err != nil {
+				return nil, err
+			}
+		}
+		install := action.NewInstall(op.Configuration)
+		install.ReleaseName, install.Namespace = request.Name, request.Namespace
+		install.Labels = request.Labels
+		install.Replace = request.Replace
+		install.Atomic, install.Wait, install.Force = request.Atomic, request.Wait, request.Force
+		install.TakeOwnership, install.SkipSchemaValidation = request.TakeOwnership, request.SkipSchemaValidation
+		install.Timeout = request.budget(ctx)
+		// Helm's own check downloads the OpenAPI document only to learn that the server checks fields by itself.
+		install.DisableOpenAPIValidation = true
+		return install.RunWithContext(context.WithoutCancel(ctx), request.Chart.fresh(), copyTree(request.Values))
+	})
+}
+
+// Upgrade makes the next revision of a release and returns it. When ctx ends first, the release stays pending and nothing goes
+// on in the background.
+func (e *Engine) Upgrade(ctx context.Context, request Request) (*Release, error) {
+	return e.run(ctx, request, "upgrade", func(op *operation) (*release.Release, error) {
+		upgrade := action.NewUpgrade(op.Configuration)
+		upgrade.Namespace = request.Namespace
+		upgrade.Labels = request.Labels
+		upgrade.MaxHistory = maxHistory
+		// The values of the item are all there is: without this, empty values would mean those of the last revision.
+		upgrade.ResetValues = true
+		upgrade.Atomic, upgrade.Wait, upgrade.Force = request.Atomic, request.Wait, request.Force
+		upgrade.TakeOwnership, upgrade.SkipSchemaValidation = request.TakeOwnership, request.SkipSchemaValidation
+		upgrade.Timeout = request.budget(ctx)
+		upgrade.DisableOpenAPIValidation = true
+		return upgrade.RunWithContext(context.WithoutCancel(ctx), request.Name, request.Chart.fresh(), copyTree(request.Values))
+	})
+}
+
+// Uninstall removes the objects of a release and its history. A release that does not exist is no error. Of flags, Wait and Timeout count.
+func (e *Engine) Uninstall(ctx context.Context, cluster *target.Cluster, namespace, name string, flags Flags) error {
+	request := Request{Cluster: cluster, Namespace: namespace, Name: name, Flags: flags}
+	_, err := e.run(ctx, request, "uninstall", func(op *operation) (*release.Release, error) {
+		if _, err := op.Releases.Last(name); errors.Is(err, driver.ErrReleaseNotFound) {
+			return nil, nil
+		}
+		uninstall := action.NewUninstall(op.Configuration)
+		uninstall.IgnoreNotFound = true
+		uninstall.Wait = flags.Wait
+		uninstall.Timeout = flags.budget(ctx)
+		_, err := uninstall.Run(name)
+		return nil, err
+	})
+	return err
+}
+
+// run carries out one operation on a release; two on the same release never overlap.
+func (e *Engine) run(ctx context.Context, request Request, verb string,
+	work func(*operation) (*release.Release, error),
+) (*Release, error) {
+	unlock, err := e.locks.lock(ctx, lockKey{identity(request.Cluster), request.Namespace, request.Name})
+	if err != nil {
+		return nil, fmt.Errorf("helm %s of release %s/%s: another operation on it is running: %w", verb, request.Namespace, request.Name, err)
+	}
+	defer unlock()
+	op, err := e.begin(ctx, request.Cluster, request.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	if request.Chart != nil {
+		op.useCapabilities(request.Chart)
+	}
+	done, err := untilEnd(ctx, func() (*release.Release, error) { return work(op) })
+	if err != nil {
+		return nil, explain(verb, request, op.journal, err)
+	}
+	op.state.learn(op.Capabilities)
+	return fromHelm(done), nil
+}
+
+// untilEnd returns what work returns, or the context's error when that comes first. In this case work goes on without a way to the
+// cluster and soon ends.
+func untilEnd(ctx context.Context, work func() (*release.Release, error)) (*release.Release, error) {
+	type result struct {
+		release *release.Release
+		err     error
+	}
+	results := make(chan result, 1)
+	go func() {
+		done, err := work()
+		results <- result{done, err}
+	}()
+	select {
+	case r := <-results:
+		if ctx.Err() != nil && r.err != nil {
+			return nil, context.Cause(ctx)
+		}
+		return r.release, r.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// explain words an error of Helm for a person.
+func explain(verb string, request Request, log *journal, err error) error {
+	kind := error(nil)
+	if strings.Contains(err.Error(), "values don't meet the specifications of the schema") {
+		kind = ErrSchema
+	}
+	return &Error{
+		Verb: verb, Release: request.Namespace + "/" + request.Name, Kind: kind,
+		Cause: withheld{err: err, secrets: sensitive(request.Values)}, Log: withhold(log.String(), sensitive(request.Values)),
+	}
+}

@@ -1,0 +1,92 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// Error is a failed operation.
+type Error struct {
+	// Verb is the operation: install, upgrade, uninstall or render.
+	Verb string
+	// Release is namespace/name.
+	Release string
+	// Kind is ErrSchema or nil.
+	Kind error
+	// Cause is Helm's error.
+	Cause error
+	// Log holds the last lines that Helm logged.
+	Log string
+}
+
+// Error names the release, the cause and what Helm logged last.
+func (e *Error) Error() string {
+	text := fmt.Sprintf("helm %s of release %s failed: %s", e.Verb, e.Release, e.Cause)
+	if e.Log != "" {
+		text += " (last log lines of helm: " + e.Log + ")"
+	}
+	return text
+}
+
+// Unwrap returns kind and cause.
+func (e *Error) Unwrap() []error {
+	if e.Kind == nil {
+		return []error{e.Cause}
+	}
+	return []error{e.Kind, e.Cause}
+}
+
+// minimumSecret is the length from which a value under a sensitive key is withheld; shorter ones would blacken ordinary words.
+const minimumSecret = 4
+
+var sensitiveKey = regexp.MustCompile(`(?i)pass|secret|token|credential|private|apikey|accesskey|auth|cert|kubeconfig`)
+
+// withheld is an error whose text does not show secrets.
+type withheld struct {
+	err     error
+	secrets []string
+}
+
+// Error returns the text without the secrets.
+func (w withheld) Error() string { return withhold(w.err.Error(), w.secrets) }
+
+// Unwrap returns the original error for errors.As and errors.Is.
+func (w withheld) Unwrap() error { return w.err }
+
+func withhold(text string, secrets []string) string {
+	for _, secret := range secrets {
+		text = strings.ReplaceAll(text, secret, "***")
+	}
+	return text
+}
+
+// sensitive returns the strings below keys that sound like secrets.
+func sensitive(values map[string]any) []string {
+	var found []string
+	for key, value := range values {
+		found = collect(found, value, sensitiveKey.MatchString(key))
+	}
+	return found
+}
+
+func collect(found []string, value any, isSecret bool) []string {
+	switch typed := value.(type) {
+	case map[string]any:
+		for key, inner := range typed {
+			found = collect(found, inner, isSecret || sensitiveKey.MatchString(key))
+		}
+	case []any:
+		for _, inner := range typed {
+			found = collect(found, inner, isSecret)
+		}
+	case string:
+		if isSecret && len(typed) >= minimumSecret {
+			found = append(found, typed)
+		}
+	}
+	return found
+}

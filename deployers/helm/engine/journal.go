@@ -1,0 +1,48 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+)
+
+const (
+	keptLogLines  = 10
+	maxLogLine    = 300
+	withheldStart = "list: failed to decode release"
+)
+
+// journal keeps the last lines that Helm logged during one operation; they explain errors that Helm itself words as "failed to delete
+// release".
+type journal struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+// log is Helm's log function.
+func (j *journal) log(format string, args ...any) {
+	// This line of Helm prints whole release Secrets.
+	if strings.HasPrefix(format, withheldStart) {
+		return
+	}
+	line := strings.TrimSpace(fmt.Sprintf(format, args...))
+	if len(line) > maxLogLine {
+		line = line[:maxLogLine] + "…"
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.lines = append(j.lines, line)
+	if surplus := len(j.lines) - keptLogLines; surplus > 0 {
+		j.lines = append(j.lines[:0], j.lines[surplus:]...)
+	}
+}
+
+// String returns the kept lines, oldest first.
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return strings.Join(j.lines, "; ")
+}
