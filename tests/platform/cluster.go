@@ -1,0 +1,205 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package platform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	adminGroup = "system:masters"
+	stopGrace  = 5 * time.Second
+)
+
+// Cluster is one API server with RBAC, and the controllers that were asked for.
+type Cluster struct {
+	// Name tells the clusters of one platform apart: "main" or what SecondCluster was given.
+	Name string
+	// RestConfig is the administrator's, without a client-side rate limit. Copy it before changing it.
+	RestConfig *rest.Config
+	// Kubeconfig is the administrator's kubeconfig, self-contained.
+	Kubeconfig []byte
+	// KubeconfigPath is the file that holds Kubeconfig.
+	KubeconfigPath string
+
+	dir       string
+	options   Options
+	binaries  *Binaries
+	authority *authority
+	address   string       // host:port of the API server
+	http      *http.Client // the administrator's
+	client    client.WithWatch
+
+	mu        sync.Mutex
+	processes []*Process // in the order of their start
+}
+
+// startCluster starts an API server on the etcd in etcdDir and then, side by side, what the options ask for.
+func startCluster(ctx context.Context, name, dir, etcdDir string, binaries *Binaries, options Options) (*Cluster, error) {
+	c := &Cluster{Name: name, dir: dir, options: options, binaries: binaries}
+	steps := []func() error{
+		func() error { return os.MkdirAll(dir, 0o700) },
+		c.makeIdentity,
+		c.writeAuditPolicy,
+		func() error { return c.startAPIServer(ctx, etcdDir) },
+		func() error { return c.startControllers(ctx) },
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return nil, errors.Join(fmt.Errorf("cannot start cluster %s: %w", name, err), c.stop())
+		}
+	}
+	return c, nil
+}
+
+func (c *Cluster) makeIdentity() (err error) {
+	if c.authority, err = newAuthority(); err != nil {
+		return err
+	}
+	return c.authority.writeIdentity(c.dir)
+}
+
+// useAddress makes the administrator's access to an API server at address.
+func (c *Cluster) useAddress(address string) (err error) {
+	c.address = address
+	if c.RestConfig, err = c.NewUser("admin", adminGroup); err != nil {
+		return err
+	}
+	if c.http, err = rest.HTTPClientFor(c.RestConfig); err != nil {
+		return err
+	}
+	if c.Kubeconfig, err = KubeconfigFor(c.RestConfig); err != nil {
+		return err
+	}
+	c.KubeconfigPath = filepath.Join(c.dir, "admin.kubeconfig")
+	return os.WriteFile(c.KubeconfigPath, c.Kubeconfig, 0o600)
+}
+
+// NewUser returns access for a user of this name and groups, without a client-side rate limit. A user has the rights that
+// RBAC gives it; the group system:masters has all. Requests can be counted by user.
+func (c *Cluster) NewUser(name string, groups ...string) (*rest.Config, error) {
+	issued, err := c.authority.user(name, groups)
+	if err != nil {
+		return nil, err
+	}
+	return &rest.Config{
+		Host:      "https://" + c.address,
+		UserAgent: name,
+		QPS:       -1,
+		TLSClientConfig: rest.TLSClientConfig{
+			CAData:   c.authority.pem,
+			CertData: issued.certificate,
+			KeyData:  issued.key,
+		},
+	}, nil
+}
+
+// userKubeconfig writes the kubeconfig of a user with all rights and returns its path.
+func (c *Cluster) userKubeconfig(name string) (string, error) {
+	config, err := c.NewUser(name, adminGroup)
+	if err != nil {
+		return "", err
+	}
+	content, err := KubeconfigFor(config)
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(c.dir, name+".kubeconfig")
+	return path, os.WriteFile(path, content, 0o600)
+}
+
+// KubeconfigFor returns a self-contained kubeconfig with the access of config (a client certificate or a bearer token).
+func KubeconfigFor(config *rest.Config) ([]byte, error) {
+	const name = "platform"
+	kubeconfig := clientcmdapi.NewConfig()
+	kubeconfig.Clusters[name] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
+	kubeconfig.AuthInfos[name] = &clientcmdapi.AuthInfo{
+		ClientCertificateData: config.CertData,
+		ClientKeyData:         config.KeyData,
+		Token:                 config.BearerToken,
+	}
+	kubeconfig.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+	kubeconfig.CurrentContext = name
+	return clientcmd.Write(*kubeconfig)
+}
+
+// Process returns the running program of a component, to kill or restart it, or nil if this cluster has none.
+func (c *Cluster) Process(component Component) *Process {
+	for _, p := range c.running() {
+		if p.command.Name == string(component) {
+			return p
+		}
+	}
+	return nil
+}
+
+// Logs returns the last lines of a component's log.
+func (c *Cluster) Logs(component Component, lines int) string {
+	if p := c.Process(component); p != nil {
+		return p.LogTail(lines)
+	}
+	return fmt.Sprintf("cluster %s runs no %s", c.Name, component)
+}
+
+func (c *Cluster) running() []*Process {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.processes)
+}
+
+// run starts a component in the cluster's folder and remembers it for stop.
+func (c *Cluster) run(component Component, env []string, args ...string) (*Process, error) {
+	p, err := StartProcess(Command{
+		Name: string(component), Path: c.binaries.Path(component), Args: args, Env: env, Dir: c.dir,
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.processes = append(c.processes, p)
+	return p, nil
+}
+
+// forget drops a program that has ended from the list.
+func (c *Cluster) forget(gone *Process) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.processes = slices.DeleteFunc(c.processes, func(p *Process) bool { return p == gone })
+}
+
+// stop ends the controllers side by side, then the API server.
+func (c *Cluster) stop() error {
+	c.mu.Lock()
+	processes := c.processes
+	c.processes = nil
+	c.mu.Unlock()
+	if len(processes) == 0 {
+		return nil
+	}
+	return errors.Join(stopAll(processes[1:]), stopAll(processes[:1]))
+}
+
+func stopAll(processes []*Process) error {
+	results := make([]error, len(processes))
+	var wg sync.WaitGroup
+	for i, p := range processes {
+		wg.Go(func() { results[i] = p.Stop(stopGrace) })
+	}
+	wg.Wait()
+	return errors.Join(results...)
+}

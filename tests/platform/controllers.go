@@ -1,0 +1,53 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package platform
+
+import (
+	"context"
+	"net"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// startControllers installs CRDs and objects and starts the controllers of the options, side by side.
+func (c *Cluster) startControllers(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return c.installContent(ctx) })
+	if c.options.ControllerManager {
+		group.Go(func() error { return c.startControllerManager(ctx) })
+	}
+	if c.options.Flux {
+		group.Go(func() error { return c.startFlux(ctx) })
+	}
+	return group.Wait()
+}
+
+// startControllerManager starts the controllers that collect garbage, empty deleted namespaces, make the tokens of service
+// accounts and roll out Deployments (whose Pods stay pending: there is no node).
+func (c *Cluster) startControllerManager(ctx context.Context) error {
+	kubeconfig, err := c.userKubeconfig(string(ControllerManager))
+	if err != nil {
+		return err
+	}
+	return c.serve(ctx, service{
+		component: ControllerManager,
+		ports:     1,
+		args: func(addresses []string) ([]string, error) {
+			host, port, err := net.SplitHostPort(addresses[0])
+			return append([]string{
+				"--kubeconfig=" + kubeconfig,
+				"--service-account-private-key-file=sa.key",
+				"--root-ca-file=ca.crt",
+				"--leader-elect=false",
+				"--bind-address=" + host,
+				"--secure-port=" + port,
+				"--tls-cert-file=tls.crt",
+				"--tls-private-key-file=tls.key",
+				"--kube-api-qps=1000",
+				"--kube-api-burst=2000",
+			}, c.options.ControllerManagerArgs...), err
+		},
+		ready: func(addresses []string) probe { return answers(c.http, "https://"+addresses[0]+"/healthz") },
+	})
+}

@@ -1,0 +1,42 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package platform
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// BuildLandscaper builds cmd/landscaper of this checkout into the cache and returns the binary's path. The go command
+// decides whether anything is to do, so calling it in every suite is cheap.
+func BuildLandscaper(ctx context.Context) (string, error) { return buildOwn(ctx, "landscaper") }
+
+// BuildCLI builds cmd/flux-landscaper of this checkout like BuildLandscaper.
+func BuildCLI(ctx context.Context) (string, error) { return buildOwn(ctx, "flux-landscaper") }
+
+func buildOwn(ctx context.Context, name string) (string, error) {
+	store, err := openStore(os.Stderr)
+	if err != nil {
+		return "", err
+	}
+	checkout := sha256.Sum256([]byte(store.source))
+	path := filepath.Join(cacheDir(), "own", hex.EncodeToString(checkout[:8]), name)
+	release, err := store.lock(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	defer release()
+	cmd := exec.Command("go", "build", "-o", path, "./cmd/"+name)
+	cmd.Dir = store.source
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false")
+	if _, err := output(ctx, cmd); err != nil {
+		return "", fmt.Errorf("cannot build %s: %w", name, err)
+	}
+	return path, nil
+}

@@ -1,0 +1,172 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package platform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Options say what a platform consists of, beside etcd and an API server with RBAC.
+type Options struct {
+	// ControllerManager collects garbage, empties deleted namespaces and makes service account tokens. Without it a
+	// deleted namespace stays Terminating.
+	ControllerManager bool
+	// Flux runs source-controller and kustomize-controller and installs their CRDs.
+	Flux bool
+	// Git serves repositories over HTTP. SecondCluster ignores it: the clusters share the server.
+	Git bool
+	// Registry serves OCI artifacts over plain HTTP. SecondCluster ignores it: the clusters share the registry.
+	Registry bool
+	// Audit records every request, for Requests.
+	Audit bool
+
+	// LandscaperCRDs installs this repository's config/crd/bases.
+	LandscaperCRDs bool
+	// CRDDirs are more folders or files with CRD manifests to install, relative to the working directory or absolute.
+	CRDDirs []string
+	// Objects are applied after the CRDs, in order.
+	Objects []client.Object
+
+	// AddToScheme teaches Client, Apply and Await more typed kinds; built-in kinds, CRDs and Flux's are known already.
+	AddToScheme []func(*runtime.Scheme) error
+
+	// Arguments added to the ones the platform gives to each program.
+	APIServerArgs, ControllerManagerArgs, SourceControllerArgs, KustomizeControllerArgs []string
+
+	// Log receives progress in plain sentences; default os.Stderr.
+	Log io.Writer
+}
+
+// components are the programs that the options need.
+func (o Options) components() []Component {
+	needed := []Component{Etcd, APIServer}
+	if o.ControllerManager {
+		needed = append(needed, ControllerManager)
+	}
+	if o.Flux {
+		needed = append(needed, SourceController, KustomizeController)
+	}
+	return needed
+}
+
+// Platform is a running control plane. The embedded Cluster is the main one.
+type Platform struct {
+	*Cluster
+	// Git is nil unless Options.Git is set.
+	Git *GitServer
+	// Registry is nil unless Options.Registry is set.
+	Registry *Registry
+
+	folder *folder
+	etcd   *Process
+
+	mu     sync.Mutex
+	others []*Cluster
+}
+
+// Start starts a platform and returns when every part of it is ready: about 4 seconds, after the binaries exist.
+// Whatever it has started is gone again if it fails. Call Stop when done; ctx bounds the start only.
+func Start(ctx context.Context, options Options) (*Platform, error) {
+	if options.Log == nil {
+		options.Log = os.Stderr
+	}
+	binaries, err := Tools(ctx, options.Log, options.components()...)
+	if err != nil {
+		return nil, err
+	}
+	p := &Platform{}
+	if p.folder, err = newFolder(); err != nil {
+		return nil, fmt.Errorf("cannot start the platform: %w", err)
+	}
+	if err := p.start(ctx, binaries, options); err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot start the platform: %w", err), p.Stop())
+	}
+	return p, nil
+}
+
+func (p *Platform) start(ctx context.Context, binaries *Binaries, options Options) (err error) {
+	if options.Git {
+		if p.Git, err = startGit(p.path("git")); err != nil {
+			return err
+		}
+	}
+	if options.Registry {
+		if p.Registry, err = startRegistry(); err != nil {
+			return err
+		}
+	}
+	if p.etcd, err = startEtcd(binaries.Path(Etcd), p.path("etcd")); err != nil {
+		return err
+	}
+	p.Cluster, err = startCluster(ctx, "main", p.path("main"), p.path("etcd"), binaries, options)
+	return err
+}
+
+func (p *Platform) path(name string) string { return filepath.Join(p.folder.path, name) }
+
+// SecondCluster starts one more API server, e.g. as the fenced cluster, with data, users and controllers of its own.
+// It shares etcd (under a prefix of its own), the Git server and the registry with the platform and ends with it.
+func (p *Platform) SecondCluster(ctx context.Context, name string, options Options) (*Cluster, error) {
+	if options.Log == nil {
+		options.Log = os.Stderr
+	}
+	binaries, err := Tools(ctx, options.Log, options.components()...)
+	if err != nil {
+		return nil, err
+	}
+	second, err := startCluster(ctx, name, p.path(name), p.path("etcd"), binaries, options)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.others = append(p.others, second)
+	return second, nil
+}
+
+// Etcd returns the etcd process of the platform, to kill or restart it.
+func (p *Platform) Etcd() *Process { return p.etcd }
+
+// Clusters returns the main cluster and every second one.
+func (p *Platform) Clusters() []*Cluster {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]*Cluster{p.Cluster}, p.others...)
+}
+
+// Stop ends every process of the platform and removes its files. It may be called more than once.
+func (p *Platform) Stop() error {
+	var failures []error
+	for _, c := range p.Clusters() {
+		if c != nil {
+			failures = append(failures, c.stop())
+		}
+	}
+	if p.etcd != nil {
+		failures = append(failures, p.etcd.Stop(stopGrace))
+	}
+	return errors.Join(append(failures, p.stopServers(), p.folder.remove())...)
+}
+
+func (p *Platform) stopServers() error {
+	var failures []error
+	if p.Git != nil {
+		failures = append(failures, p.Git.stop())
+		p.Git = nil
+	}
+	if p.Registry != nil {
+		failures = append(failures, p.Registry.stop())
+		p.Registry = nil
+	}
+	return errors.Join(failures...)
+}

@@ -1,0 +1,124 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package platform
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	startTimeout  = 30 * time.Minute // includes a cold build of all binaries
+	failureLines  = 30
+	namespaceSize = 40 // of 63, the rest is for the random end
+)
+
+// shared is the one platform of a test binary.
+var shared struct {
+	options  Options
+	once     sync.Once
+	platform *Platform
+	err      error
+}
+
+// Main runs the tests of a package with one platform, which the first Shared starts, stops it afterwards and returns the
+// exit code: func TestMain(m *testing.M) { os.Exit(platform.Main(m, platform.Options{…})) }.
+func Main(m *testing.M, options Options) int {
+	shared.options = options
+	code := m.Run()
+	if shared.platform == nil {
+		return code
+	}
+	if err := shared.platform.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, "platform:", err)
+		return max(code, 1)
+	}
+	return code
+}
+
+// Shared returns the platform that Main manages and starts it on the first call. If the test fails, the ends of all logs
+// are printed with it.
+func Shared(t testing.TB) *Platform {
+	t.Helper()
+	shared.once.Do(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+		defer cancel()
+		shared.platform, shared.err = Start(ctx, shared.options)
+	})
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	shared.platform.LogOnFailure(t)
+	return shared.platform
+}
+
+// New starts a platform for one test alone and stops it when the test ends, for tests that kill parts of it.
+func New(t testing.TB, options Options) *Platform {
+	t.Helper()
+	p, err := Start(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Stop(); err != nil {
+			t.Errorf("cannot stop the platform: %v", err)
+		}
+	})
+	p.LogOnFailure(t)
+	return p
+}
+
+// LogOnFailure prints the ends of all logs of the platform when the test has failed.
+func (p *Platform) LogOnFailure(t testing.TB) {
+	t.Cleanup(func() {
+		if !t.Failed() {
+			return
+		}
+		for _, c := range p.Clusters() {
+			for _, process := range c.running() {
+				t.Logf("last lines of %s in cluster %s:\n%s", process.command.Name, c.Name, process.LogTail(failureLines))
+			}
+		}
+	})
+}
+
+// Namespace creates a namespace for one test and asks for its deletion when the test ends, without waiting for it.
+// Without Options.ControllerManager it stays Terminating for the rest of the platform's life, which hurts nobody.
+func (c *Cluster) Namespace(t testing.TB) string {
+	t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: namespacePrefix(t.Name())}}
+	if err := c.client.Create(t.Context(), namespace); err != nil {
+		t.Fatalf("cannot create a namespace: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := c.client.Delete(context.Background(), namespace); err != nil {
+			t.Logf("cannot delete namespace %s: %v", namespace.Name, err)
+		}
+	})
+	return namespace.Name
+}
+
+// namespacePrefix turns a test's name into the beginning of a DNS label.
+func namespacePrefix(test string) string {
+	label := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r + 'a' - 'A'
+		default:
+			return '-'
+		}
+	}, strings.TrimPrefix(test, "Test"))
+	label = strings.Trim(label[:min(len(label), namespaceSize)], "-")
+	return "t-" + label + "-"
+}

@@ -1,0 +1,13 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !linux
+
+package platform
+
+import "syscall"
+
+// maxrssUnit is the number of bytes that rusage counts the resident set in.
+const maxrssUnit = 1
+
+func processAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
