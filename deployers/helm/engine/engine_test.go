@@ -1,0 +1,274 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+)
+
+func TestMain(m *testing.M) { os.Exit(platform.Main(m, platform.Options{})) }
+
+const testTimeout = time.Minute
+
+func testContext(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// openTarget opens the platform's cluster as a deployer does it.
+func openTarget(t *testing.T) *target.Cluster {
+	t.Helper()
+	kubeconfig, err := json.Marshal(map[string]string{"kubeconfig": string(platform.Shared(t).Kubeconfig)})
+	require.NoError(t, err)
+	object := &v1alpha1.Target{ObjectMeta: metav1.ObjectMeta{Name: "cluster", Namespace: "default"}}
+	object.Spec.Type = v1alpha1.KubernetesClusterTargetType
+	raw := v1alpha1.NewAnyJSON(kubeconfig)
+	object.Spec.Configuration = &raw
+	clients, err := target.New(target.Options{})
+	require.NoError(t, err)
+	reader := singleTarget{object}
+	cluster, err := clients.Open(t.Context(), reader, reader, object.Namespace, object.Name)
+	require.NoError(t, err)
+	return cluster
+}
+
+// singleTarget is a reader that knows one Target.
+type singleTarget struct{ object *v1alpha1.Target }
+
+func (s singleTarget) Get(_ context.Context, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	s.object.DeepCopyInto(into.(*v1alpha1.Target))
+	return nil
+}
+
+func (s singleTarget) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
+
+func newEngine(t *testing.T) *engine.Engine {
+	t.Helper()
+	e, err := engine.New(engine.Options{})
+	require.NoError(t, err)
+	return e
+}
+
+// chartOf packs and loads a chart whose templates are given by name.
+func chartOf(t *testing.T, e *engine.Engine, version string, templates map[string]string) *engine.Chart {
+	t.Helper()
+	files := map[string]string{"Chart.yaml": "apiVersion: v2\nname: hello-world\nversion: " + version + "\n"}
+	for name, content := range templates {
+		files[name] = content
+	}
+	archive, err := platform.PackageChart(platform.Files(files))
+	require.NoError(t, err)
+	chart, err := e.Load(archive)
+	require.NoError(t, err)
+	return chart
+}
+
+const configMapTemplate = `apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: {{ .Release.Name }}
+data:
+  testData: {{ .Values.testData | quote }}
+`
+
+const secretTemplate = `apiVersion: v1
+kind: Secret
+metadata:
+  name: {{ .Release.Name }}
+stringData:
+  testData: {{ .Values.testData | quote }}
+`
+
+func TestInstallUpgradeUninstall(t *testing.T) {
+	ctx, cluster, e := testContext(t), openTarget(t), newEngine(t)
+	namespace := platform.Shared(t).Namespace(t)
+	request := engine.Request{
+		Cluster: cluster, Namespace: namespace, Name: "hello",
+		Chart:  chartOf(t, e, "1.0.0", map[string]string{"templates/cm.yaml": configMapTemplate}),
+		Values: map[string]any{"testData": "hello"},
+		Labels: map[string]string{"example.org/job": "one"},
+	}
+	installed, err := e.Install(ctx, request)
+	require.NoError(t, err)
+	assert.Equal(t, engine.StatusDeployed, installed.Status)
+	configMap := &corev1.ConfigMap{}
+	require.NoError(t, cluster.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "hello"}, configMap))
+	assert.Equal(t, "hello", configMap.Data["testData"])
+
+	last, err := e.Last(ctx, cluster, namespace, "hello")
+	require.NoError(t, err)
+	assert.Equal(t, 1, last.Revision)
+	assert.Equal(t, "one", last.Labels["example.org/job"])
+	assert.Equal(t, "1.0.0", last.ChartVersion)
+
+	request.Chart = chartOf(t, e, "1.0.1", map[string]string{"templates/secret.yaml": secretTemplate})
+	upgraded, err := e.Upgrade(ctx, request)
+	require.NoError(t, err)
+	assert.Equal(t, 2, upgraded.Revision)
+	assert.True(t, apierrors.IsNotFound(cluster.Client.Get(ctx, client.ObjectKeyFromObject(configMap), configMap)))
+	secret := &corev1.Secret{}
+	require.NoError(t, cluster.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "hello"}, secret))
+
+	require.NoError(t, e.Uninstall(ctx, cluster, namespace, "hello", engine.Flags{}))
+	assert.True(t, apierrors.IsNotFound(cluster.Client.Get(ctx, client.ObjectKeyFromObject(secret), secret)))
+	last, err = e.Last(ctx, cluster, namespace, "hello")
+	require.NoError(t, err)
+	assert.Nil(t, last)
+}
+
+func TestUninstallOfNothing(t *testing.T) {
+	require.NoError(t, newEngine(t).Uninstall(testContext(t), openTarget(t), platform.Shared(t).Namespace(t), "hello", engine.Flags{}))
+}
+
+func TestInstallCreatesNamespace(t *testing.T) {
+	ctx, cluster, e := testContext(t), openTarget(t), newEngine(t)
+	namespace := platform.Shared(t).Namespace(t) + "-new"
+	_, err := e.Install(ctx, engine.Request{
+		Cluster: cluster, Namespace: namespace, Name: "hello", CreateNamespace: true,
+		Chart: chartOf(t, e, "1.0.0", map[string]string{"templates/cm.yaml": configMapTemplate}),
+	})
+	require.NoError(t, err)
+	created := &corev1.Namespace{}
+	require.NoError(t, cluster.Client.Get(ctx, client.ObjectKey{Name: namespace}, created))
+	assert.Equal(t, namespace, created.Labels["name"])
+}
+
+// gate is a transport that calls a function before it sends a request.
+type gate struct {
+	next   http.RoundTripper
+	before func(*http.Request)
+}
+
+func (g gate) RoundTrip(r *http.Request) (*http.Response, error) {
+	g.before(r)
+	return g.next.RoundTrip(r)
+}
+
+func gated(cluster *target.Cluster, before func(*http.Request)) *target.Cluster {
+	copied := *cluster
+	copied.Config = rest.CopyConfig(cluster.Config)
+	copied.Config.Wrap(func(next http.RoundTripper) http.RoundTripper { return gate{next, before} })
+	return &copied
+}
+
+func isCreateOf(resource string) func(*http.Request) bool {
+	return func(r *http.Request) bool { return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/"+resource) }
+}
+
+func TestNothingIsWrittenAfterTheContextEnded(t *testing.T) {
+	cluster, e, namespace := openTarget(t), newEngine(t), platform.Shared(t).Namespace(t)
+	ctx, cancel := context.WithCancel(testContext(t))
+	defer cancel()
+	var after atomic.Int32
+	hit := isCreateOf("configmaps")
+	stopping := gated(cluster, func(r *http.Request) {
+		if ctx.Err() != nil && r.Method != http.MethodGet {
+			after.Add(1)
+		}
+		if hit(r) {
+			cancel()
+		}
+	})
+	_, err := e.Install(ctx, engine.Request{
+		Cluster: stopping, Namespace: namespace, Name: "hello",
+		Chart: chartOf(t, e, "1.0.0", map[string]string{"templates/cm.yaml": configMapTemplate}),
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	last, err := e.Last(testContext(t), cluster, namespace, "hello")
+	require.NoError(t, err)
+	assert.True(t, last.Status.IsPending(), "the record stays for the next job to take over")
+	assert.Zero(t, after.Load(), "requests after the end")
+}
+
+func TestGiveUpLetsTheNextUpgradeRemoveWhatTheCrashLeft(t *testing.T) {
+	ctx, cluster, e, namespace := testContext(t), openTarget(t), newEngine(t), platform.Shared(t).Namespace(t)
+	crash, cancel := context.WithCancel(ctx)
+	defer cancel()
+	hit := isCreateOf("secrets")
+	var secrets atomic.Int32
+	stopping := gated(cluster, func(r *http.Request) {
+		// The first Secret is the release's own, the second is the chart's: by then the ConfigMap is being made too.
+		if hit(r) && secrets.Add(1) == 2 {
+			cancel()
+		}
+	})
+	request := engine.Request{
+		Cluster: stopping, Namespace: namespace, Name: "hello",
+		Chart: chartOf(t, e, "1.0.0", map[string]string{"templates/a.yaml": secretTemplate, "templates/b.yaml": configMapTemplate}),
+	}
+	_, err := e.Install(crash, request)
+	require.Error(t, err)
+	pending, err := e.Last(ctx, cluster, namespace, "hello")
+	require.NoError(t, err)
+	require.NoError(t, e.GiveUp(ctx, cluster, pending, "the deployer was stopped"))
+
+	request.Cluster = cluster
+	request.Chart = chartOf(t, e, "1.0.1", map[string]string{"templates/a.yaml": secretTemplate})
+	upgraded, err := e.Upgrade(ctx, request)
+	require.NoError(t, err)
+	assert.Equal(t, 2, upgraded.Revision)
+	left := &corev1.ConfigMapList{}
+	require.NoError(t, cluster.Client.List(ctx, left, client.InNamespace(namespace), client.MatchingLabels{"app.kubernetes.io/managed-by": "Helm"}))
+	assert.Empty(t, left.Items)
+}
+
+func TestErrorsNameTheReleaseAndHideSecrets(t *testing.T) {
+	ctx, cluster, e, namespace := testContext(t), openTarget(t), newEngine(t), platform.Shared(t).Namespace(t)
+	_, err := e.Install(ctx, engine.Request{
+		Cluster: cluster, Namespace: namespace, Name: "hello",
+		Chart:  chartOf(t, e, "1.0.0", map[string]string{"templates/x.yaml": `{{ fail (printf "bad %s" .Values.db.password) }}`}),
+		Values: map[string]any{"db": map[string]any{"password": "s3cr3t-value"}},
+	})
+	require.Error(t, err)
+	assert.Contains(t, err.Error(), namespace+"/hello")
+	assert.Contains(t, err.Error(), "bad ***")
+	assert.NotContains(t, err.Error(), "s3cr3t-value")
+}
+
+func TestSchema(t *testing.T) {
+	ctx, cluster, e, namespace := testContext(t), openTarget(t), newEngine(t), platform.Shared(t).Namespace(t)
+	chart := chartOf(t, e, "1.0.0", map[string]string{
+		"templates/cm.yaml":  configMapTemplate,
+		"values.schema.json": `{"type":"object","properties":{"testData":{"type":"string"}}}`,
+	})
+	for _, tc := range []struct {
+		name   string
+		values map[string]any
+		skip   bool
+		want   error
+	}{
+		{"valid", map[string]any{"testData": "a"}, false, nil},
+		{"invalid", map[string]any{"testData": 1.0}, false, engine.ErrSchema},
+		{"skipped", map[string]any{"testData": 1.0}, true, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := e.Install(ctx, engine.Request{
+				Cluster: cluster, Namespace: namespace, Name: tc.name, Chart: chart, Values: tc.values,
+				Flags: engine.Flags{SkipSchemaValidation: tc.skip},
+			})
+			assert.ErrorIs(t, err, tc.want)
+		})
+	}
+}
