@@ -31,8 +31,7 @@ func (s *store) download(ctx context.Context) error {
 	}
 	if err != nil {
 		s.offline = true
-		first, _, _ := strings.Cut(err.Error(), "\n")
-		s.sayf("no ready-made binaries on this machine, building them (%s)", first)
+		s.sayf("setup-envtest cannot download here, building instead: %s", lastLines(err.Error(), 1))
 	}
 	return err
 }

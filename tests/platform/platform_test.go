@@ -7,7 +7,10 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
+	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,7 +22,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -156,16 +158,83 @@ func TestRegistryCountsDownloads(t *testing.T) {
 	assert.Positive(t, layers)
 }
 
-func TestUnavailableRegistryFailsTheSource(t *testing.T) {
-	p, ctx := platform.New(t, platform.Options{Registry: true, Flux: true}), testContext(t)
+func TestUnavailableServersRefuseEverything(t *testing.T) {
+	p := platform.Shared(t)
 	p.Registry.Unavailable(true)
+	p.Git.Unavailable(true)
+	t.Cleanup(func() {
+		p.Registry.Unavailable(false)
+		p.Git.Unavailable(false)
+	})
 
-	source := ociRepository("default", p.Registry.URL("shop"))
-	require.NoError(t, p.Client().Create(ctx, source))
-	err := p.Await(ctx, source, func() bool { return meta.IsStatusConditionFalse(source.Status.Conditions, "Ready") })
+	for _, url := range []string{"http://" + p.Registry.Host + "/v2/", p.Git.URL + "/any.git/info/refs"} {
+		response, err := http.Get(url)
+		require.NoError(t, err)
+		assert.NoError(t, response.Body.Close())
+		assert.Equal(t, http.StatusServiceUnavailable, response.StatusCode, url)
+	}
+}
 
+func TestCommitDeletesFilesWithoutContent(t *testing.T) {
+	p, ctx := platform.Shared(t), testContext(t)
+	repo, err := p.Git.CreateRepository(ctx, "deleting")
 	require.NoError(t, err)
-	assert.Contains(t, meta.FindStatusCondition(source.Status.Conditions, "Ready").Message, "503")
+	_, err = repo.Commit(ctx, "Add", map[string][]byte{"a/b.yaml": []byte("b"), "c.yaml": {}})
+	require.NoError(t, err)
+
+	_, err = repo.Commit(ctx, "Remove", map[string][]byte{"a/b.yaml": nil})
+	require.NoError(t, err)
+
+	clone := t.TempDir()
+	require.NoError(t, exec.Command("git", "clone", "--quiet", repo.CloneURL, clone).Run())
+	assert.NoFileExists(t, clone+"/a/b.yaml")
+	assert.FileExists(t, clone+"/c.yaml")
+}
+
+func TestRepositoryTakesAPersonsPush(t *testing.T) {
+	p, ctx := platform.Shared(t), testContext(t)
+	repo, err := p.Git.CreateRepository(ctx, "team/pushed")
+	require.NoError(t, err)
+	_, err = repo.Commit(ctx, "Begin", nil)
+	require.NoError(t, err)
+
+	out, err := exec.Command("git", "-C", repo.Dir, "push", repo.CloneURL, "main:other").CombinedOutput()
+
+	require.NoError(t, err, "%s", out)
+}
+
+func TestArtifactsWithTheSameContentHaveTheSameDigest(t *testing.T) {
+	p, ctx := platform.Shared(t), testContext(t)
+	files := platform.Files(map[string]string{"b/c.yaml": "c: 1", "a.yaml": "a: 1"})
+
+	first, err := p.Registry.PushFluxArtifact(ctx, "same/one", "1.0.0", files)
+	require.NoError(t, err)
+	second, err := p.Registry.PushFluxArtifact(ctx, "same/two", "1.0.0", files)
+	require.NoError(t, err)
+
+	assert.Equal(t, first, second)
+}
+
+func TestRequestsCountAWatchOnce(t *testing.T) {
+	p, ctx := platform.Shared(t), testContext(t)
+	config, err := p.NewUser("watcher", "system:masters")
+	require.NoError(t, err)
+	watcher, err := client.NewWithWatch(config, client.Options{})
+	require.NoError(t, err)
+	since := time.Now()
+	for range 3 {
+		stream, err := watcher.Watch(ctx, &corev1.ConfigMapList{}, client.InNamespace("default"))
+		require.NoError(t, err)
+		stream.Stop()
+		for range stream.ResultChan() {
+		}
+	}
+
+	requests, err := p.Requests(ctx, since)
+	require.NoError(t, err)
+
+	watches := slices.DeleteFunc(requests, func(r platform.Request) bool { return r.User != "watcher" || r.Verb != "watch" })
+	assert.Len(t, watches, 3)
 }
 
 func TestUserHasNoRightsOfItsOwn(t *testing.T) {

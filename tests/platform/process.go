@@ -158,7 +158,7 @@ func (p *Process) PeakMemory() int64 {
 	if !ok {
 		return 0
 	}
-	return usage.Maxrss * maxrssUnit
+	return int64(usage.Maxrss) * maxrssUnit
 }
 
 func residentPeak(pid int) int64 {

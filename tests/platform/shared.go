@@ -12,8 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 const (
@@ -31,8 +33,10 @@ var shared struct {
 }
 
 // Main runs the tests of a package with one platform, which the first Shared starts, stops it afterwards and returns the
-// exit code: func TestMain(m *testing.M) { os.Exit(platform.Main(m, platform.Options{…})) }.
+// exit code: func TestMain(m *testing.M) { os.Exit(platform.Main(m, platform.Options{…})) }. It silences the logger of
+// controller-runtime unless ctrl.SetLogger was called before.
 func Main(m *testing.M, options Options) int {
+	log.SetLogger(logr.Discard())
 	shared.options = options
 	code := m.Run()
 	if shared.platform == nil {
