@@ -7,8 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"time"
+
+	"github.com/flux-landscaper/flux-landscaper/blueprints/internal/bounded"
 )
 
 // Budget limits one execution of a template. Zero fields mean the defaults of DefaultBudget.
@@ -114,55 +115,23 @@ func (m *meter) afford(bytes int64) error {
 	return nil
 }
 
-// running holds a token for every execution that has not ended, also for those that nobody waits for any more: a library call
-// cannot be stopped from outside, so an execution that is over its time is left behind and ends by itself. The size of the channel
-// is the cap on those.
-var running = make(chan struct{}, 32)
+// running caps the executions that have not ended: a library call cannot be stopped from outside, so an execution that is over its
+// time is left behind and ends by itself.
+var running = bounded.NewPool(32)
 
-// bounded runs f, waits at most for the time of the budget and turns a panic into an error.
-func bounded[T any](ctx context.Context, budget Budget, f func(*meter) (T, error)) (T, error) {
-	var none T
-	waiting, stop := context.WithTimeout(ctx, budget.Time)
-	defer stop()
-	select {
-	case running <- struct{}{}:
-	case <-waiting.Done():
-		return none, overBudget("too many templates are running; try again")
+// withMeter runs f, waits at most for the time of the budget and turns a panic into an error.
+func withMeter[T any](ctx context.Context, budget Budget, f func(*meter) (T, error)) (T, error) {
+	m := &meter{budget: budget}
+	thrown := func(err error) bool { return errors.Is(err, ErrBudget) }
+	out, err := bounded.Run(ctx, running, budget.Time, thrown, func(ctx context.Context) (T, error) {
+		m.ctx = ctx
+		return f(m)
+	})
+	if errors.Is(err, bounded.ErrTime) {
+		return out, m.timeUp()
 	}
-	ctx, cancel := context.WithTimeout(ctx, budget.Time)
-	defer cancel()
-	m := &meter{ctx: ctx, budget: budget}
-	done := make(chan outcome[T], 1)
-	go func() {
-		defer func() { <-running }()
-		done <- guarded(m, f)
-	}()
-	select {
-	case o := <-done:
-		return o.value, o.err
-	case <-ctx.Done():
-		return none, m.timeUp()
+	if errors.Is(err, bounded.ErrBusy) {
+		return out, overBudget("%v", err)
 	}
-}
-
-type outcome[T any] struct {
-	value T
-	err   error
-}
-
-func guarded[T any](m *meter, f func(*meter) (T, error)) (o outcome[T]) {
-	defer func() {
-		if r := recover(); r != nil {
-			o.err = recovered(r)
-		}
-	}()
-	o.value, o.err = f(m)
-	return o
-}
-
-func recovered(r any) error {
-	if err, ok := r.(error); ok && errors.Is(err, ErrBudget) {
-		return err
-	}
-	return fmt.Errorf("the template engine panicked (%T) at %s", r, firstFrame(debug.Stack()))
+	return out, err
 }

@@ -6,9 +6,7 @@ package template
 import (
 	"errors"
 	"fmt"
-	"path"
 	"regexp"
-	"runtime"
 	"strconv"
 	"strings"
 )
@@ -122,19 +120,4 @@ func cut(text string, size int) string {
 		return text
 	}
 	return strings.ToValidUTF8(text[:size], "") + "…"
-}
-
-// firstFrame finds the function that panicked in a stack trace.
-func firstFrame(stack []byte) string {
-	_, rest, found := strings.Cut(string(stack), "panic(")
-	if !found {
-		return runtime.Version()
-	}
-	for _, line := range strings.Split(rest, "\n")[2:] {
-		name, _, _ := strings.Cut(line, "(")
-		if !strings.HasPrefix(line, "\t") && !strings.HasPrefix(name, "runtime") && !strings.HasPrefix(name, "panic") {
-			return path.Base(name)
-		}
-	}
-	return runtime.Version()
 }

@@ -21,7 +21,7 @@ const rootName = "execution"
 // Execute renders the template and reads the output as a YAML object.
 func (GoTemplate) Execute(ctx context.Context, in Input) (Output, error) {
 	in.Budget = in.Budget.orDefault()
-	return bounded(ctx, in.Budget, func(m *meter) (Output, error) {
+	return withMeter(ctx, in.Budget, func(m *meter) (Output, error) {
 		run := &goRun{meter: m, in: in, values: bindings(in)}
 		output, err := run.render()
 		if err != nil {

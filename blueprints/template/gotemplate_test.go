@@ -6,7 +6,6 @@ package template
 import (
 	"context"
 	"encoding/base64"
-	"errors"
 	"runtime"
 	"strings"
 	"testing"
@@ -308,13 +307,6 @@ func TestCanceledContextEndsTemplate(t *testing.T) {
 	cancel()
 	_, err := GoTemplate{}.Execute(ctx, Input{Source: `{{ range 900000 }}{{ end }}`})
 	assert.ErrorIs(t, err, ErrBudget)
-}
-
-func TestPanicOfTheEngineIsAnError(t *testing.T) {
-	_, err := bounded(context.Background(), DefaultBudget(), func(*meter) (int, error) { panic("boom") })
-	require.ErrorContains(t, err, "the template engine panicked")
-	assert.NotContains(t, err.Error(), "boom")
-	assert.False(t, errors.Is(err, ErrBudget))
 }
 
 func TestForNamesTheLanguages(t *testing.T) {

@@ -1,0 +1,213 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// Limits of references.
+const (
+	maxSchemaFile = 1 << 20
+	maxDocuments  = 200
+)
+
+// Schemes of references that lead to other documents.
+const (
+	localScheme     = "local://"
+	blueprintScheme = "blueprint://"
+	componentScheme = "cd://"
+)
+
+// scope is where references of a document lead: from a document of a component only to what that component refers to.
+type scope struct {
+	// component is the part of a cd:// URI that leads to the component, with a slash at its end; empty for the own component.
+	component string
+	// foreign is true in documents of components.
+	foreign bool
+	// trail lists the documents on the way here, to find cycles.
+	trail []string
+}
+
+// resolver registers a document and all that it refers to with the compiler, each under a URL of its own, so that references inside
+// a document (#/…) stay inside it.
+type resolver struct {
+	options  Options
+	compiler *jsonschema.Compiler
+	urls     map[string]string
+}
+
+func (r *resolver) register(at string, document any, s scope) error {
+	resolved, err := r.walk(document, s)
+	if err != nil {
+		return err
+	}
+	return r.compiler.AddResource(at, resolved)
+}
+
+// walk replaces each map with a reference to another document by a map with nothing but the reference to where it is registered.
+func (r *resolver) walk(node any, s scope) (any, error) {
+	switch t := node.(type) {
+	case []any:
+		return r.walkList(t, s)
+	case map[string]any:
+		if ref, ok := t["$ref"].(string); ok && leadsOut(ref) {
+			target, err := r.follow(ref, s)
+			return map[string]any{"$ref": target}, err
+		}
+		return r.walkMap(t, s)
+	}
+	return node, nil
+}
+
+func (r *resolver) walkList(list []any, s scope) (any, error) {
+	for i, item := range list {
+		resolved, err := r.walk(item, s)
+		if err != nil {
+			return nil, err
+		}
+		list[i] = resolved
+	}
+	return list, nil
+}
+
+func (r *resolver) walkMap(entries map[string]any, s scope) (any, error) {
+	for key, item := range entries {
+		resolved, err := r.walk(item, s)
+		if err != nil {
+			return nil, err
+		}
+		entries[key] = resolved
+	}
+	return entries, nil
+}
+
+func leadsOut(ref string) bool {
+	return strings.HasPrefix(ref, localScheme) || strings.HasPrefix(ref, blueprintScheme) || strings.HasPrefix(ref, componentScheme)
+}
+
+// follow registers the document behind a reference and returns the URL of the place in it.
+func (r *resolver) follow(ref string, s scope) (string, error) {
+	uri, fragment, _ := strings.Cut(ref, "#")
+	uri, next, err := s.enter(uri)
+	if err != nil {
+		return "", fmt.Errorf("reference %q: %w", ref, err)
+	}
+	if slices.Contains(s.trail, uri) {
+		return "", fmt.Errorf("cyclic references detected: %s", strings.Join(append(s.trail, uri), " → "))
+	}
+	at, ok := r.urls[uri]
+	if !ok {
+		if at, err = r.load(uri, next); err != nil {
+			return "", err
+		}
+	}
+	return at + pointer(fragment), nil
+}
+
+// enter returns the absolute URI of a reference and the scope of the document that it leads to.
+func (s scope) enter(uri string) (string, scope, error) {
+	next := scope{component: s.component, foreign: s.foreign, trail: s.trail}
+	if rest, ok := strings.CutPrefix(uri, componentScheme); ok {
+		rest = strings.Trim(rest, "/")
+		uri = componentScheme + s.component + rest
+		next.foreign = true
+		next.component = s.component + leadIn(rest)
+	} else if s.foreign {
+		return "", next, errors.New("a schema of a component can refer to cd:// only")
+	}
+	next.trail = append(slices.Clone(s.trail), uri)
+	return uri, next, nil
+}
+
+// leadIn is what goes before resources/<name>.
+func leadIn(rest string) string {
+	lead, _, found := strings.Cut("/"+rest, "/resources/")
+	if !found || lead == "" {
+		return ""
+	}
+	return strings.TrimPrefix(lead, "/") + "/"
+}
+
+// load registers a document under a URL that only counts, because names may contain what URLs must not.
+func (r *resolver) load(uri string, s scope) (string, error) {
+	if len(r.urls) >= maxDocuments {
+		return "", fmt.Errorf("more than %d documents are referred to", maxDocuments)
+	}
+	data, err := r.read(uri)
+	if err != nil {
+		return "", fmt.Errorf("reference %q: %w", uri, err)
+	}
+	document, err := decode(data)
+	if err != nil {
+		return "", fmt.Errorf("reference %q: %w", uri, err)
+	}
+	at := fmt.Sprintf("schema:///document/%d", len(r.urls))
+	r.urls[uri] = at
+	return at, r.register(at, document, s)
+}
+
+func (r *resolver) read(uri string) ([]byte, error) {
+	switch {
+	case strings.HasPrefix(uri, localScheme):
+		return r.localType(strings.TrimPrefix(uri, localScheme))
+	case strings.HasPrefix(uri, blueprintScheme):
+		return r.file(strings.TrimPrefix(uri, blueprintScheme))
+	}
+	if r.options.Resource == nil {
+		return nil, errors.New("there is no component descriptor; give the installation a componentDescriptor")
+	}
+	return r.options.Resource(uri)
+}
+
+func (r *resolver) localType(name string) ([]byte, error) {
+	if strings.Contains(name, "/") {
+		return nil, errors.New("local:// takes the name of a local type and no path")
+	}
+	found, ok := r.options.LocalTypes[name]
+	if !ok {
+		return nil, errors.New("the blueprint has no such entry in localTypes")
+	}
+	return found.RawMessage, nil
+}
+
+func (r *resolver) file(name string) ([]byte, error) {
+	if r.options.Blueprint == nil {
+		return nil, errors.New("there are no files here")
+	}
+	file, err := r.options.Blueprint.Open(strings.TrimPrefix(path.Clean("/"+name), "/"))
+	if err != nil {
+		return nil, errors.New("the blueprint has no such file")
+	}
+	defer func() { _ = file.Close() }()
+	return readLimited(file)
+}
+
+func readLimited(file fs.File) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(file, maxSchemaFile+1))
+	if err != nil {
+		return nil, errors.New("the file of the blueprint cannot be read")
+	}
+	if len(data) > maxSchemaFile {
+		return nil, fmt.Errorf("the file is larger than %d bytes", maxSchemaFile)
+	}
+	return data, nil
+}
+
+// pointer makes a fragment for a URL; old references leave out its first slash.
+func pointer(fragment string) string {
+	if fragment == "" {
+		return ""
+	}
+	return (&url.URL{Fragment: "/" + strings.TrimPrefix(fragment, "/")}).String()
+}

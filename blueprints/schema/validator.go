@@ -1,0 +1,149 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package schema
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/internal/bounded"
+)
+
+// ReasonFailed is the reason of conditions and errors when data does not match its schema.
+const ReasonFailed = "SchemaValidationFailed"
+
+// checkTime is how long one check may take; nested alternatives can multiply.
+const checkTime = 5 * time.Second
+
+var running = bounded.NewPool(32)
+
+// Options say where references lead.
+type Options struct {
+	// LocalTypes of the blueprint, for local://<name>.
+	LocalTypes map[string]v1alpha1.AnyJSON
+	// Blueprint has the files for blueprint://<path>, JSON only; nil when there are none.
+	Blueprint fs.FS
+	// Resource returns the JSON schema of a component resource by its cd:// URI; nil when there is no component.
+	Resource func(uri string) ([]byte, error)
+}
+
+// Validator checks data against schemas. It is safe for concurrent use and keeps compiled schemas.
+type Validator struct {
+	options  Options
+	lock     sync.Mutex
+	compiled map[[sha256.Size]byte]*jsonschema.Schema
+}
+
+// New returns a Validator.
+func New(options Options) *Validator {
+	return &Validator{options: options, compiled: map[[sha256.Size]byte]*jsonschema.Schema{}}
+}
+
+// Validate checks a value, JSON-like data, against a schema in JSON. An empty schema allows everything. When the data does not match,
+// the error is a *Error that lists field paths and expectations and never values; other errors say that the schema itself cannot be
+// used.
+func (v *Validator) Validate(schema []byte, value any) error {
+	if len(schema) == 0 {
+		return nil
+	}
+	_, err := bounded.Run(context.Background(), running, checkTime, nil, func(context.Context) (struct{}, error) {
+		return struct{}{}, v.check(schema, value)
+	})
+	if errors.Is(err, bounded.ErrTime) {
+		return fmt.Errorf("the schema takes longer than %s to check; use fewer nested alternatives", checkTime)
+	}
+	return err
+}
+
+func (v *Validator) check(schema []byte, value any) error {
+	compiled, err := v.compile(schema)
+	if err != nil {
+		return err
+	}
+	if err := checkEffort(compiled, value); err != nil {
+		return err
+	}
+	err = compiled.Validate(value)
+	var mismatch *jsonschema.ValidationError
+	if errors.As(err, &mismatch) {
+		return describe(mismatch)
+	}
+	if err != nil {
+		return fmt.Errorf("the value cannot be checked against its schema: it is no JSON data of type %T", value)
+	}
+	return nil
+}
+
+func (v *Validator) compile(schema []byte) (*jsonschema.Schema, error) {
+	key := sha256.Sum256(schema)
+	v.lock.Lock()
+	found := v.compiled[key]
+	v.lock.Unlock()
+	if found != nil {
+		return found, nil
+	}
+	compiled, err := v.compileAnyDraft(schema)
+	if err != nil {
+		return nil, fmt.Errorf("the JSON schema cannot be used: %w", err)
+	}
+	v.lock.Lock()
+	defer v.lock.Unlock()
+	v.compiled[key] = compiled
+	return compiled, nil
+}
+
+// compileAnyDraft takes draft 7 for schemas that name no draft, and draft 4 when that does not fit: the two differ in keywords like
+// exclusiveMinimum, and existing schemas use both without saying so.
+func (v *Validator) compileAnyDraft(schema []byte) (*jsonschema.Schema, error) {
+	compiled, err := v.compileAs(schema, jsonschema.Draft7)
+	var invalid *jsonschema.SchemaValidationError
+	if !errors.As(err, &invalid) {
+		return compiled, err
+	}
+	if older, olderErr := v.compileAs(schema, jsonschema.Draft4); olderErr == nil {
+		return older, nil
+	}
+	return nil, err
+}
+
+func (v *Validator) compileAs(schema []byte, draft *jsonschema.Draft) (*jsonschema.Schema, error) {
+	compiler := jsonschema.NewCompiler()
+	compiler.DefaultDraft(draft)
+	compiler.AssertFormat()
+	compiler.UseLoader(refusal{})
+	r := &resolver{options: v.options, compiler: compiler, urls: map[string]string{}}
+	root, err := decode(schema)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.register("schema:///root", root, scope{}); err != nil {
+		return nil, err
+	}
+	return compiler.Compile("schema:///root")
+}
+
+func decode(schema []byte) (any, error) {
+	var root any
+	if err := json.Unmarshal(schema, &root); err != nil {
+		return nil, fmt.Errorf("it is not JSON: %w", err)
+	}
+	return root, nil
+}
+
+// refusal loads nothing.
+type refusal struct{}
+
+func (refusal) Load(url string) (any, error) {
+	return nil, errors.New("references to files and to the network are not followed; put the schema into the blueprint " +
+		"(local:// or blueprint://) or into a component (cd://)")
+}

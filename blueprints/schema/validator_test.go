@@ -1,0 +1,191 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package schema
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+func validator(resources map[string]string) *Validator {
+	local := map[string]v1alpha1.AnyJSON{}
+	for name, text := range map[string]string{
+		"port":  `{"type":"integer","maximum":65535}`,
+		"pair":  `{"definitions":{"word":{"type":"string"}},"type":"array","items":{"$ref":"#/definitions/word"}}`,
+		"tree":  `{"type":"object","properties":{"left":{"$ref":"#"},"name":{"type":"string"}}}`,
+		"loopA": `{"$ref":"local://loopB"}`, "loopB": `{"items":[{"$ref":"local://loopA"}]}`,
+		"under_score": `{"type":"boolean"}`,
+	} {
+		local[name] = v1alpha1.NewAnyJSON([]byte(text))
+	}
+	return New(Options{
+		LocalTypes: local,
+		Blueprint: fstest.MapFS{
+			"schemas/host.json": {Data: []byte(`{"type":"object","required":["port"],"properties":{"port":{"$ref":"local://port"}}}`)},
+			"bad.json":          {Data: []byte(`type: string`)},
+		},
+		Resource: func(uri string) ([]byte, error) {
+			text, ok := resources[uri]
+			if !ok {
+				return nil, errors.New("no such resource")
+			}
+			return []byte(text), nil
+		},
+	})
+}
+
+var resources = map[string]string{
+	"cd://resources/own":                                           `{"type":"string"}`,
+	"cd://componentReferences/a/resources/s":                       `{"definitions":{"provider":{"type":"integer"}},"$ref":"cd://componentReferences/b/resources/t"}`,
+	"cd://componentReferences/a/componentReferences/b/resources/t": `{"type":"boolean"}`,
+	"cd://resources/local":                                         `{"$ref":"local://port"}`,
+}
+
+func value(t *testing.T, text string) any {
+	t.Helper()
+	var out any
+	require.NoError(t, json.Unmarshal([]byte(text), &out))
+	return out
+}
+
+func TestValidate(t *testing.T) {
+	tests := []struct{ name, schema, value, want string }{
+		{"matches", `{"type":"string"}`, `"x"`, ""},
+		{"no schema", ``, `"x"`, ""},
+		{"true", `true`, `"x"`, ""},
+		{"type", `{"type":"string"}`, `5`, "(root): must be of type string, but is of type number"},
+		{"nested", `{"properties":{"a":{"items":{"type":"string"}}}}`, `{"a":["x",1]}`, "a.1: must be of type string"},
+		{"required", `{"required":["a","b"]}`, `{"a":1}`, "(root): misses b"},
+		{"enum", `{"enum":["a","b"]}`, `"c"`, "must be one of a, b"},
+		{"pattern", `{"pattern":"^a+$"}`, `"c"`, "must match the pattern ^a+$"},
+		{"format", `{"format":"email"}`, `"c"`, "must be in the format email"},
+		{"minimum", `{"minimum":3}`, `1`, "must be at least 3"},
+		{"additional", `{"additionalProperties":false}`, `{"x":1}`, "must not have the property x"},
+		{"draft 4", `{"$schema":"http://json-schema.org/draft-04/schema#","minimum":3,"exclusiveMinimum":true}`, `3`, "must be more than 3"},
+		{"draft 4 without saying so", `{"minimum":3,"exclusiveMinimum":true}`, `3`, "must be more than 3"},
+		{"draft 6", `{"$schema":"http://json-schema.org/draft-06/schema#","const":3}`, `4`, "must be 3"},
+		{"draft 7", `{"$schema":"http://json-schema.org/draft-07/schema#","if":{"type":"string"},"then":{"minLength":2}}`, `"a"`, "at least 2 characters"},
+		{"draft 2019-09", `{"$schema":"https://json-schema.org/draft/2019-09/schema","dependentRequired":{"a":["b"]}}`, `{"a":1}`, "breaks the rule dependentRequired"},
+		{"draft 2020-12", `{"$schema":"https://json-schema.org/draft/2020-12/schema","prefixItems":[{"type":"string"}]}`, `[1]`, "0: must be of type string"},
+		{"local", `{"$ref":"local://port"}`, `70000`, "must be at most 65535"},
+		{"local with underscore", `{"$ref":"local://under_score"}`, `1`, "must be of type boolean"},
+		{"local with own reference", `{"$ref":"local://pair"}`, `[1]`, "0: must be of type string"},
+		{"local fragment", `{"$ref":"local://pair#/definitions/word"}`, `1`, "must be of type string"},
+		{"fragment without slash", `{"$ref":"local://pair#definitions/word"}`, `1`, "must be of type string"},
+		{"recursive type", `{"$ref":"local://tree"}`, `{"left":{"left":{"name":1}}}`, "left.left.name: must be of type string"},
+		{"own definitions", `{"definitions":{"a":{"type":"string"}},"$ref":"#/definitions/a"}`, `1`, "must be of type string"},
+		{"file", `{"$ref":"blueprint://schemas/host.json"}`, `{"port":70000}`, "port: must be at most 65535"},
+		{"file with slash", `{"$ref":"blueprint:///schemas/host.json"}`, `{}`, "misses port"},
+		{"resource", `{"$ref":"cd://resources/own"}`, `1`, "must be of type string"},
+		{"resource of resource", `{"$ref":"cd://componentReferences/a/resources/s"}`, `1`, "must be of type boolean"},
+		{"reference in list", `{"anyOf":[{"$ref":"local://port"},{"type":"string"}]}`, `true`, "must be of type string"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			err := validator(resources).Validate([]byte(tt.schema), value(t, tt.value))
+			if tt.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			var failed *Error
+			require.ErrorAs(t, err, &failed)
+			assert.ErrorContains(t, err, tt.want)
+			assert.Equal(t, ReasonFailed, failed.Reason())
+		})
+	}
+}
+
+func TestValidateRefusesSchemas(t *testing.T) {
+	tests := []struct{ name, schema, want string }{
+		{"no JSON", `type: string`, "it is not JSON"},
+		{"no schema", `{"type":"nothing"}`, "cannot be used"},
+		{"cycle", `{"$ref":"local://loopA"}`, "cyclic references detected: local://loopA → local://loopB → local://loopA"},
+		{"unknown local type", `{"$ref":"local://nope"}`, "no such entry in localTypes"},
+		{"local path", `{"$ref":"local://a/b"}`, "no path"},
+		{"unknown file", `{"$ref":"blueprint://nope.json"}`, "no such file"},
+		{"file out of the blueprint", `{"$ref":"blueprint://../../etc/passwd"}`, "no such file"},
+		{"file that is no JSON", `{"$ref":"blueprint://bad.json"}`, "it is not JSON"},
+		{"unknown resource", `{"$ref":"cd://resources/nope"}`, "no such resource"},
+		{"local type in a component", `{"$ref":"cd://resources/local"}`, "can refer to cd:// only"},
+		{"unknown fragment", `{"$ref":"local://pair#/definitions/nope"}`, "cannot be used"},
+		{"file scheme", `{"$ref":"file:///etc/passwd"}`, "not followed"},
+		{"plain path", `{"$ref":"/etc/passwd"}`, "not followed"},
+		{"http", `{"$ref":"http://127.0.0.1:1/x"}`, "not followed"},
+		{"https", `{"$ref":"https://example.com/x"}`, "not followed"},
+		{"metaschema", `{"$schema":"http://example.com/x"}`, "not followed"},
+		{"itself", `{"$ref":"#"}`, "refers to itself without end"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			err := validator(resources).Validate([]byte(tt.schema), "x")
+			require.ErrorContains(t, err, tt.want)
+		})
+	}
+}
+
+func TestErrorsNeverShowData(t *testing.T) {
+	for _, schema := range []string{`{"type":"integer"}`, `{"pattern":"^x$"}`, `{"enum":["a"]}`, `{"const":"a"}`, `{"format":"email"}`,
+		`{"not":{"type":"string"}}`, `{"maxLength":2}`, `{"oneOf":[{"minLength":1},{"minLength":2}]}`, `false`} {
+		err := validator(nil).Validate([]byte(schema), "secret-value")
+		require.Error(t, err)
+		assert.NotContains(t, err.Error(), "secret-value")
+	}
+}
+
+func TestLongErrorsAreCut(t *testing.T) {
+	items := make([]any, 1000)
+	err := validator(nil).Validate([]byte(`{"items":{"type":"string"}}`), items)
+	require.ErrorContains(t, err, "and 980 more")
+	assert.Less(t, len(err.Error()), 4000)
+}
+
+func TestSchemasThatMultiplyAreRefused(t *testing.T) {
+	definitions := map[string]any{"d0": map[string]any{"type": "integer"}}
+	for i := 1; i < 40; i++ {
+		ref := map[string]any{"$ref": fmt.Sprintf("#/definitions/d%d", i-1)}
+		definitions[fmt.Sprintf("d%d", i)] = map[string]any{"anyOf": []any{ref, map[string]any{"allOf": []any{ref}}}}
+	}
+	flat, err := json.Marshal(map[string]any{"definitions": definitions, "$ref": "#/definitions/d39"})
+	require.NoError(t, err)
+	tests := map[string][2]string{
+		"in place":   {string(flat), `"x"`},
+		"downwards":  {`{"anyOf":[{"properties":{"a":{"$ref":"#"}}},{"properties":{"a":{"$ref":"#"}}}]}`, strings.Repeat(`{"a":`, 40) + "1" + strings.Repeat("}", 40)},
+		"into lists": {`{"allOf":[{"items":{"$ref":"#"}},{"items":{"$ref":"#"}}]}`, strings.Repeat("[", 40) + strings.Repeat("]", 40)},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			started := time.Now()
+			require.ErrorIs(t, validator(nil).Validate([]byte(tt[0]), value(t, tt[1])), errEffort)
+			assert.Less(t, time.Since(started), time.Second)
+		})
+	}
+}
+
+func FuzzSchema(f *testing.F) {
+	f.Add([]byte(`{"type":"string"}`), []byte(`"x"`))
+	f.Add([]byte(`{"$ref":"local://pair#/definitions/word"}`), []byte(`1`))
+	f.Add([]byte(`{"$ref":"cd://componentReferences/a/resources/s"}`), []byte(`true`))
+	f.Add([]byte(`{"$ref":"blueprint://schemas/host.json"}`), []byte(`{"port":1}`))
+	f.Add([]byte(`{"properties":{"a":{"$ref":"#"}}}`), []byte(`{"a":{"a":1}}`))
+	f.Fuzz(func(t *testing.T, schema, data []byte) {
+		var parsed any
+		if json.Unmarshal(data, &parsed) != nil {
+			return
+		}
+		err := validator(resources).Validate(schema, parsed)
+		if err != nil && strings.Contains(err.Error(), "panicked") {
+			t.Fatal(err)
+		}
+	})
+}
