@@ -100,6 +100,10 @@ type SourceStatus struct {
 	// Revision of the artifact, in Flux's form (main@sha1:…, 1.2.0@sha256:…).
 	// +optional
 	Revision string `json:"revision,omitempty"`
+	// ContentDigest is the digest of the files below the used path, sha256:hex. A new revision of a GitRepository or Bucket with the same
+	// content starts no job.
+	// +optional
+	ContentDigest string `json:"contentDigest,omitempty"`
 	// Digest of the artifact, algorithm:hex.
 	// +optional
 	Digest string `json:"digest,omitempty"`

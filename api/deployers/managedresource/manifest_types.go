@@ -1,0 +1,91 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package managedresource
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// ManifestPolicy says what a deployer may do with an object.
+type ManifestPolicy string
+
+// Policies of manifests. The empty policy is ManagePolicy.
+const (
+	// ManagePolicy creates, updates and deletes the object.
+	ManagePolicy ManifestPolicy = "manage"
+	// FallbackPolicy creates the object, and updates and deletes it only while it carries the label of the DeployItem.
+	FallbackPolicy ManifestPolicy = "fallback"
+	// KeepPolicy creates and updates the object, and never deletes it.
+	KeepPolicy ManifestPolicy = "keep"
+	// IgnorePolicy does nothing and records nothing.
+	IgnorePolicy ManifestPolicy = "ignore"
+	// ImmutablePolicy creates and deletes the object, and never updates it.
+	ImmutablePolicy ManifestPolicy = "immutable"
+)
+
+// UpdateStrategy says how an object that exists already is brought to its manifest.
+type UpdateStrategy string
+
+// Update strategies. The empty strategy is UpdateStrategyUpdate.
+const (
+	// UpdateStrategyUpdate replaces the object by the manifest.
+	UpdateStrategyUpdate UpdateStrategy = "update"
+	// UpdateStrategyPatch sends the difference between object and manifest as a JSON merge patch.
+	UpdateStrategyPatch UpdateStrategy = "patch"
+	// UpdateStrategyMerge adds values of the manifest where the object has none or an empty one.
+	UpdateStrategyMerge UpdateStrategy = "merge"
+	// UpdateStrategyMergeOverwrite merges deeply; values of the manifest win.
+	UpdateStrategyMergeOverwrite UpdateStrategy = "mergeOverwrite"
+)
+
+// Manifest is one object, or one List of objects, to deploy.
+type Manifest struct {
+	// Policy says what the deployer may do with the object; empty means manage.
+	Policy ManifestPolicy `json:"policy,omitempty"`
+	// Manifest is the object. An object with an items list, such as kind List, stands for its items.
+	Manifest *runtime.RawExtension `json:"manifest,omitempty"`
+	// AnnotateBeforeCreate are annotations that the object gets when it is created.
+	AnnotateBeforeCreate map[string]string `json:"annotateBeforeCreate,omitempty"`
+	// AnnotateBeforeDelete are annotations that the object gets right before it is deleted.
+	AnnotateBeforeDelete map[string]string `json:"annotateBeforeDelete,omitempty"`
+	// PatchAfterDeployment is merged into the object after readiness checks and exports succeeded.
+	PatchAfterDeployment *runtime.RawExtension `json:"patchAfterDeployment,omitempty"`
+	// PatchBeforeDelete is merged into the object right before it is deleted.
+	PatchBeforeDelete *runtime.RawExtension `json:"patchBeforeDelete,omitempty"`
+}
+
+// ResourceReference names one object on a target.
+type ResourceReference struct {
+	// APIVersion is group and version of the object.
+	APIVersion string `json:"apiVersion,omitempty"`
+	// Kind of the object.
+	Kind string `json:"kind,omitempty"`
+	// Name of the object.
+	Name string `json:"name,omitempty"`
+	// Namespace of the object; empty for cluster-scoped objects.
+	Namespace string `json:"namespace,omitempty"`
+	// UID of the object; empty in records of very old versions.
+	UID types.UID `json:"uid,omitempty"`
+}
+
+// ManagedResourceStatus records one object that a DeployItem manages.
+type ManagedResourceStatus struct {
+	// Policy of the manifest; empty means manage.
+	Policy ManifestPolicy `json:"policy,omitempty"`
+	// Resource names the object.
+	Resource ResourceReference `json:"resource"`
+	// AnnotateBeforeDelete as in Manifest.
+	AnnotateBeforeDelete map[string]string `json:"annotateBeforeDelete,omitempty"`
+	// PatchBeforeDelete as in Manifest.
+	PatchBeforeDelete *runtime.RawExtension `json:"patchBeforeDelete,omitempty"`
+}
+
+// String returns kind, namespace and name for messages and for sorting.
+func (r ResourceReference) String() string {
+	if r.Namespace == "" {
+		return r.Kind + " " + r.Name
+	}
+	return r.Kind + " " + r.Namespace + "/" + r.Name
+}

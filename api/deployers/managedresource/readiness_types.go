@@ -1,0 +1,102 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package managedresource
+
+import "github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+
+// ReadinessCheckConfiguration says when deployed objects count as ready.
+type ReadinessCheckConfiguration struct {
+	// DisableDefault switches the built-in checks per kind off.
+	DisableDefault bool `json:"disableDefault,omitempty"`
+	// Timeout is accepted for old manifests and ignored: the timeout of the DeployItem governs.
+	Timeout *v1alpha1.Duration `json:"timeout,omitempty"`
+	// CustomReadinessChecks are evaluated after the built-in ones.
+	CustomReadinessChecks []CustomReadinessCheckConfiguration `json:"custom,omitempty"`
+}
+
+// CustomReadinessCheckConfiguration selects objects and says what their fields have to be.
+type CustomReadinessCheckConfiguration struct {
+	// Name of the check, for messages.
+	Name string `json:"name"`
+	// Timeout is accepted for old manifests and ignored.
+	Timeout *v1alpha1.Duration `json:"timeout,omitempty"`
+	// Disabled skips the check.
+	Disabled bool `json:"disabled,omitempty"`
+	// Resources are the objects to check, by name.
+	Resources []v1alpha1.TypedObjectReference `json:"resourceSelector,omitempty"`
+	// LabelSelector adds the objects of one kind with given labels, in all namespaces.
+	LabelSelector *LabelSelectorSpec `json:"labelSelector,omitempty"`
+	// Requirements have to hold for every object.
+	Requirements []RequirementSpec `json:"requirements"`
+	// TargetName names another Target to read from; empty means the target of the DeployItem.
+	TargetName *string `json:"targetName,omitempty"`
+}
+
+// LabelSelectorSpec selects objects of one kind by labels.
+type LabelSelectorSpec struct {
+	// APIVersion is group and version of the objects.
+	APIVersion string `json:"apiVersion"`
+	// Kind of the objects.
+	Kind string `json:"kind"`
+	// Labels that the objects carry.
+	Labels map[string]string `json:"matchLabels"`
+}
+
+// RequirementSpec is one condition on the fields that a path selects.
+type RequirementSpec struct {
+	// JsonPath selects the fields, written without braces.
+	JsonPath string `json:"jsonPath"`
+	// Operator is one of exists, !, =, ==, !=, in, notin.
+	Operator string `json:"operator"`
+	// Value lists what to compare with: exactly one for =, == and !=, any number for in and notin, none otherwise.
+	Value []RequirementValue `json:"values,omitempty"`
+}
+
+// RequirementValue is one value to compare with.
+type RequirementValue struct {
+	// Value of any JSON type.
+	Value v1alpha1.AnyJSON `json:"value"`
+}
+
+// Exports says which fields of which objects a DeployItem exports.
+type Exports struct {
+	// DefaultTimeout is accepted for old manifests and ignored.
+	DefaultTimeout *v1alpha1.Duration `json:"defaultTimeout,omitempty"`
+	// Exports lists the fields.
+	Exports []Export `json:"exports,omitempty"`
+}
+
+// Export is one exported field.
+type Export struct {
+	// Timeout is accepted for old manifests and ignored.
+	Timeout *v1alpha1.Duration `json:"timeout,omitempty"`
+	// Key of the value in the exports; dots nest: a.b becomes {a: {b: value}}.
+	Key string `json:"key"`
+	// JSONPath selects the field, written without braces; the first match counts.
+	JSONPath string `json:"jsonPath"`
+	// FromResource names the object to read.
+	FromResource *v1alpha1.TypedObjectReference `json:"fromResource,omitempty"`
+	// FromObjectReference follows the value found, which is then a name and an optional namespace, to another object.
+	FromObjectReference *FromObjectReference `json:"fromObjectRef,omitempty"`
+	// TargetName names another Target to read from; empty means the target of the DeployItem.
+	TargetName *string `json:"targetName,omitempty"`
+}
+
+// FromObjectReference reads a field of the object that an exported reference names.
+type FromObjectReference struct {
+	// APIVersion is group and version of the object.
+	APIVersion string `json:"apiVersion"`
+	// Kind of the object.
+	Kind string `json:"kind"`
+	// JSONPath selects the field, written without braces; the first match counts.
+	JSONPath string `json:"jsonPath"`
+}
+
+// ContinuousReconcileSpec is accepted and validated; exactly one of its fields is set.
+type ContinuousReconcileSpec struct {
+	// Cron is a cron expression.
+	Cron string `json:"cron,omitempty"`
+	// Every is an interval greater than zero.
+	Every *v1alpha1.Duration `json:"every,omitempty"`
+}

@@ -1,0 +1,199 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package managedresource
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// RequirementOperators are the operators of RequirementSpec.
+var RequirementOperators = []string{"exists", "!", "=", "==", "!=", "in", "notin"}
+
+// ValidatePolicy returns an error naming path when policy is unknown.
+func ValidatePolicy(path string, policy ManifestPolicy) error {
+	known := []ManifestPolicy{"", ManagePolicy, FallbackPolicy, KeepPolicy, IgnorePolicy, ImmutablePolicy}
+	if slices.Contains(known, policy) {
+		return nil
+	}
+	return fmt.Errorf("%s: policy %q is unknown, use manage, fallback, keep, ignore or immutable", path, policy)
+}
+
+// ValidateStrategy returns an error naming path when strategy is unknown.
+func ValidateStrategy(path string, strategy UpdateStrategy) error {
+	known := []UpdateStrategy{"", UpdateStrategyUpdate, UpdateStrategyPatch, UpdateStrategyMerge, UpdateStrategyMergeOverwrite}
+	if slices.Contains(known, strategy) {
+		return nil
+	}
+	return fmt.Errorf("%s: update strategy %q is unknown, use update, patch, merge or mergeOverwrite", path, strategy)
+}
+
+// ValidateReadiness checks readiness checks; the errors name the fields below path. Nil is valid.
+func ValidateReadiness(path string, checks *ReadinessCheckConfiguration) []error {
+	if checks == nil {
+		return nil
+	}
+	var errs []error
+	for i := range checks.CustomReadinessChecks {
+		errs = append(errs, validateCheck(fmt.Sprintf("%s.custom[%d]", path, i), &checks.CustomReadinessChecks[i])...)
+	}
+	return errs
+}
+
+func validateCheck(path string, check *CustomReadinessCheckConfiguration) []error {
+	var errs []error
+	if check.Name == "" {
+		errs = append(errs, fmt.Errorf("%s.name: is empty, give the check a name", path))
+	}
+	if len(check.Resources) == 0 && check.LabelSelector == nil {
+		errs = append(errs, fmt.Errorf("%s: selects nothing, set resourceSelector or labelSelector", path))
+	}
+	if selector := check.LabelSelector; selector != nil {
+		errs = append(errs, requireKind(path+".labelSelector", selector.APIVersion, selector.Kind)...)
+		if len(selector.Labels) == 0 {
+			errs = append(errs, fmt.Errorf("%s.labelSelector.matchLabels: is empty, name at least one label", path))
+		}
+	}
+	for i, resource := range check.Resources {
+		at := fmt.Sprintf("%s.resourceSelector[%d]", path, i)
+		errs = append(errs, requireKind(at, resource.APIVersion, resource.Kind)...)
+		errs = append(errs, require(at+".name", resource.Name)...)
+	}
+	if len(check.Requirements) == 0 {
+		errs = append(errs, fmt.Errorf("%s.requirements: is empty, state at least one requirement", path))
+	}
+	for i, requirement := range check.Requirements {
+		errs = append(errs, validateRequirement(fmt.Sprintf("%s.requirements[%d]", path, i), requirement)...)
+	}
+	return errs
+}
+
+func validateRequirement(path string, requirement RequirementSpec) []error {
+	errs := require(path+".jsonPath", requirement.JsonPath)
+	if !slices.Contains(RequirementOperators, requirement.Operator) {
+		return append(errs, fmt.Errorf("%s.operator: %q is unknown, use one of %s",
+			path, requirement.Operator, strings.Join(RequirementOperators, ", ")))
+	}
+	return append(errs, validateValues(path+".values", requirement.Operator, len(requirement.Value))...)
+}
+
+func validateValues(path, operator string, count int) []error {
+	switch operator {
+	case "exists", "!":
+		if count > 0 {
+			return []error{fmt.Errorf("%s: operator %s takes no values, remove them", path, operator)}
+		}
+	case "in", "notin":
+		if count == 0 {
+			return []error{fmt.Errorf("%s: operator %s needs at least one value", path, operator)}
+		}
+	default:
+		if count != 1 {
+			return []error{fmt.Errorf("%s: operator %s needs exactly one value, found %d", path, operator, count)}
+		}
+	}
+	return nil
+}
+
+// ValidateExports checks exports; the errors name the fields below path. Nil is valid.
+func ValidateExports(path string, exports *Exports) []error {
+	if exports == nil {
+		return nil
+	}
+	var errs []error
+	seen := map[string]bool{}
+	for i := range exports.Exports {
+		export, at := &exports.Exports[i], fmt.Sprintf("%s.exports[%d]", path, i)
+		errs = append(errs, require(at+".key", export.Key)...)
+		errs = append(errs, require(at+".jsonPath", export.JSONPath)...)
+		if seen[export.Key] {
+			errs = append(errs, fmt.Errorf("%s.key: %q is used twice, give every export a key of its own", at, export.Key))
+		}
+		seen[export.Key] = true
+		errs = append(errs, validateExportSource(at, export)...)
+	}
+	return errs
+}
+
+func validateExportSource(path string, export *Export) []error {
+	var errs []error
+	if from := export.FromResource; from != nil {
+		errs = append(errs, requireKind(path+".fromResource", from.APIVersion, from.Kind)...)
+		errs = append(errs, require(path+".fromResource.name", from.Name)...)
+	}
+	if ref := export.FromObjectReference; ref != nil {
+		errs = append(errs, requireKind(path+".fromObjectRef", ref.APIVersion, ref.Kind)...)
+		errs = append(errs, require(path+".fromObjectRef.jsonPath", ref.JSONPath)...)
+	}
+	return errs
+}
+
+// ValidateDeletionGroups checks deletion groups; the errors name the fields below path.
+func ValidateDeletionGroups(path string, groups []DeletionGroupDefinition) []error {
+	var errs []error
+	for i, group := range groups {
+		errs = append(errs, validateGroup(fmt.Sprintf("%s[%d]", path, i), group)...)
+	}
+	return errs
+}
+
+func validateGroup(path string, group DeletionGroupDefinition) []error {
+	predefined, custom := group.PredefinedResourceGroup, group.CustomResourceGroup
+	if (predefined == nil) == (custom == nil) {
+		return []error{fmt.Errorf("%s: set exactly one of predefinedResourceGroup and customResourceGroup", path)}
+	}
+	if predefined != nil {
+		return validatePredefined(path+".predefinedResourceGroup", predefined)
+	}
+	return validateCustom(path+".customResourceGroup", custom)
+}
+
+func validatePredefined(path string, group *PredefinedResourceGroup) []error {
+	known := []PredefinedResourceGroupType{NamespacedResources, ClusterScopedResources, CRDs, Empty}
+	if slices.Contains(known, group.Type) {
+		return nil
+	}
+	return []error{fmt.Errorf("%s.type: %q is unknown, use namespaced-resources, cluster-scoped-resources, crds or empty",
+		path, group.Type)}
+}
+
+func validateCustom(path string, group *CustomResourceGroup) []error {
+	var errs []error
+	if len(group.Resources) == 0 {
+		errs = append(errs, fmt.Errorf("%s.resources: is empty, name at least one kind", path))
+	}
+	for i, resource := range group.Resources {
+		errs = append(errs, requireKind(fmt.Sprintf("%s.resources[%d]", path, i), resource.APIVersion, resource.Kind)...)
+	}
+	if group.TargetName != nil && !group.DeleteAllResources {
+		errs = append(errs, fmt.Errorf("%s.targetName: requires deleteAllResources: true", path))
+	}
+	return errs
+}
+
+// ValidateContinuousReconcile checks a continuousReconcile field; the errors name path. Nil is valid.
+func ValidateContinuousReconcile(path string, spec *ContinuousReconcileSpec) []error {
+	if spec == nil {
+		return nil
+	}
+	if (spec.Cron == "") == (spec.Every == nil) {
+		return []error{fmt.Errorf("%s: set exactly one of cron and every", path)}
+	}
+	if spec.Every != nil && spec.Every.Duration <= 0 {
+		return []error{fmt.Errorf("%s.every: must be greater than zero", path)}
+	}
+	return nil
+}
+
+func requireKind(path, apiVersion, kind string) []error {
+	return append(require(path+".apiVersion", apiVersion), require(path+".kind", kind)...)
+}
+
+func require(path, value string) []error {
+	if value != "" {
+		return nil
+	}
+	return []error{fmt.Errorf("%s: is empty, set it", path)}
+}

@@ -1,0 +1,169 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package manifest reads every version of the manifest deployer's configuration and status as the newest one.
+package manifest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	kjson "sigs.k8s.io/json"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/manifest/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/manifest/v1alpha2"
+)
+
+// DecodeConfiguration reads spec.config of a DeployItem. A missing apiVersion or kind means v1alpha2, keys are
+// case-sensitive, unknown keys are ignored. The error names the field with a wrong type, or the version that is not known;
+// the values are not validated, see Validate.
+func DecodeConfiguration(raw []byte) (*v1alpha2.ProviderConfiguration, error) {
+	version, err := versionOf(raw, v1alpha2.ProviderConfigurationKind)
+	if err != nil {
+		return nil, err
+	}
+	if version == v1alpha1.APIVersion {
+		old := &v1alpha1.ProviderConfiguration{}
+		if err := decode(raw, old); err != nil {
+			return nil, err
+		}
+		return convertConfiguration(old), nil
+	}
+	config := &v1alpha2.ProviderConfiguration{}
+	if err := decode(raw, config); err != nil {
+		return nil, err
+	}
+	config.TypeMeta = typeMeta(v1alpha2.ProviderConfigurationKind)
+	return config, nil
+}
+
+// DecodeStatus reads status.providerStatus of a DeployItem; empty input gives an empty status. Errors as for
+// DecodeConfiguration.
+func DecodeStatus(raw []byte) (*v1alpha2.ProviderStatus, error) {
+	status := &v1alpha2.ProviderStatus{TypeMeta: typeMeta(v1alpha2.ProviderStatusKind)}
+	if len(raw) == 0 || string(raw) == "null" {
+		return status, nil
+	}
+	version, err := versionOf(raw, v1alpha2.ProviderStatusKind)
+	if err != nil {
+		return nil, err
+	}
+	if version == v1alpha1.APIVersion {
+		return decodeOldStatus(raw, status)
+	}
+	if err := decode(raw, status); err != nil {
+		return nil, err
+	}
+	status.TypeMeta = typeMeta(v1alpha2.ProviderStatusKind)
+	return status, nil
+}
+
+// EncodeStatus writes a status, always as v1alpha2.
+func EncodeStatus(status *v1alpha2.ProviderStatus) (*runtime.RawExtension, error) {
+	status.TypeMeta = typeMeta(v1alpha2.ProviderStatusKind)
+	raw, err := json.Marshal(status)
+	if err != nil {
+		return nil, fmt.Errorf("cannot encode the provider status: %w", err)
+	}
+	return &runtime.RawExtension{Raw: raw}, nil
+}
+
+// Validate checks a configuration. The error lists every problem with its field and cure.
+func Validate(config *v1alpha2.ProviderConfiguration) error {
+	var errs []error
+	errs = append(errs, managedresource.ValidateStrategy("updateStrategy", config.UpdateStrategy))
+	for i, manifest := range config.Manifests {
+		at := fmt.Sprintf("manifests[%d]", i)
+		errs = append(errs, managedresource.ValidatePolicy(at, manifest.Policy))
+		if isEmpty(manifest.Manifest) {
+			errs = append(errs, fmt.Errorf("%s.manifest: is empty, write the object to deploy there", at))
+		}
+	}
+	errs = append(errs, managedresource.ValidateReadiness("readinessChecks", &config.ReadinessChecks)...)
+	errs = append(errs, managedresource.ValidateExports("exports", config.Exports)...)
+	errs = append(errs, managedresource.ValidateContinuousReconcile("continuousReconcile", config.ContinuousReconcile)...)
+	errs = append(errs, managedresource.ValidateDeletionGroups("deletionGroups", config.DeletionGroups)...)
+	errs = append(errs, managedresource.ValidateDeletionGroups("deletionGroupsDuringUpdate", config.DeletionGroupsDuringUpdate)...)
+	return errors.Join(errs...)
+}
+
+func versionOf(raw []byte, kind string) (string, error) {
+	var header metav1.TypeMeta
+	if err := decode(raw, &header); err != nil {
+		return "", err
+	}
+	if header.APIVersion == "" || header.Kind == "" {
+		return v1alpha2.APIVersion, nil
+	}
+	if header.Kind != kind {
+		return "", fmt.Errorf("kind: %q is not known to the manifest deployer, use %s", header.Kind, kind)
+	}
+	if header.APIVersion != v1alpha1.APIVersion && header.APIVersion != v1alpha2.APIVersion {
+		return "", fmt.Errorf("apiVersion: %q is not known to the manifest deployer, use %s", header.APIVersion, v1alpha2.APIVersion)
+	}
+	return header.APIVersion, nil
+}
+
+func decode(raw []byte, into any) error {
+	err := kjson.UnmarshalCaseSensitivePreserveInts(raw, into)
+	var mismatch *json.UnmarshalTypeError
+	if errors.As(err, &mismatch) {
+		return fmt.Errorf("%s: is a JSON %s, which the field cannot hold; correct the type of the value", fieldName(mismatch.Field), mismatch.Value)
+	}
+	if err != nil {
+		return fmt.Errorf("is not readable: %w", err)
+	}
+	return nil
+}
+
+func fieldName(field string) string {
+	if field == "" {
+		return "the document"
+	}
+	return field
+}
+
+func convertConfiguration(old *v1alpha1.ProviderConfiguration) *v1alpha2.ProviderConfiguration {
+	config := &v1alpha2.ProviderConfiguration{
+		TypeMeta:                   typeMeta(v1alpha2.ProviderConfigurationKind),
+		UpdateStrategy:             old.UpdateStrategy,
+		ReadinessChecks:            old.ReadinessChecks,
+		Exports:                    old.Exports,
+		ContinuousReconcile:        old.ContinuousReconcile,
+		DeletionGroups:             old.DeletionGroups,
+		DeletionGroupsDuringUpdate: old.DeletionGroupsDuringUpdate,
+	}
+	for _, raw := range old.Manifests {
+		config.Manifests = append(config.Manifests, managedresource.Manifest{Policy: managedresource.ManagePolicy, Manifest: raw})
+	}
+	return config
+}
+
+func decodeOldStatus(raw []byte, status *v1alpha2.ProviderStatus) (*v1alpha2.ProviderStatus, error) {
+	old := &v1alpha1.ProviderStatus{}
+	if err := decode(raw, old); err != nil {
+		return nil, err
+	}
+	for _, reference := range old.ManagedResources {
+		status.ManagedResources = append(status.ManagedResources,
+			managedresource.ManagedResourceStatus{Policy: managedresource.ManagePolicy, Resource: reference})
+	}
+	return status, nil
+}
+
+func typeMeta(kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: v1alpha2.APIVersion, Kind: kind}
+}
+
+func isEmpty(raw *runtime.RawExtension) bool {
+	if raw == nil {
+		return true
+	}
+	text := string(raw.Raw)
+	return text == "" || text == "null" || text == "{}"
+}

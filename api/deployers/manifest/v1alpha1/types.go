@@ -1,0 +1,42 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package v1alpha1 is the first version of the configuration and the status of DeployItems of type
+// landscaper.gardener.cloud/kubernetes-manifest: manifests are plain objects, all with policy manage (spec/deployers.md §8).
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+)
+
+// APIVersion is group and version of the kinds of this package.
+const APIVersion = "manifest.deployer.landscaper.gardener.cloud/v1alpha1"
+
+// ProviderConfiguration is spec.config of a DeployItem. Its other fields are those of v1alpha2.
+type ProviderConfiguration struct {
+	metav1.TypeMeta `json:",inline"`
+	// UpdateStrategy for objects that exist already; empty means update.
+	UpdateStrategy managedresource.UpdateStrategy `json:"updateStrategy,omitempty"`
+	// ReadinessChecks say when the objects are ready.
+	ReadinessChecks managedresource.ReadinessCheckConfiguration `json:"readinessChecks,omitempty"`
+	// Manifests are the objects to deploy.
+	Manifests []*runtime.RawExtension `json:"manifests,omitempty"`
+	// Exports are read from objects after they are ready.
+	Exports *managedresource.Exports `json:"exports,omitempty"`
+	// ContinuousReconcile is accepted and has no effect.
+	ContinuousReconcile *managedresource.ContinuousReconcileSpec `json:"continuousReconcile,omitempty"`
+	// DeletionGroups are the steps of the deletion of the DeployItem.
+	DeletionGroups []managedresource.DeletionGroupDefinition `json:"deletionGroups,omitempty"`
+	// DeletionGroupsDuringUpdate are the steps of the deletion of objects that left the manifests.
+	DeletionGroupsDuringUpdate []managedresource.DeletionGroupDefinition `json:"deletionGroupsDuringUpdate,omitempty"`
+}
+
+// ProviderStatus is status.providerStatus of a DeployItem.
+type ProviderStatus struct {
+	metav1.TypeMeta `json:",inline"`
+	// ManagedResources are the objects on the target that belong to the DeployItem.
+	ManagedResources []managedresource.ResourceReference `json:"managedResources,omitempty"`
+}

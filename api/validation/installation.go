@@ -1,0 +1,187 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package validation holds the rules for objects that their schemas cannot express. Admission webhooks and controllers apply the
+// same rules.
+package validation
+
+import (
+	"regexp"
+
+	"github.com/robfig/cron/v3"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+// MaxInstallationNameLength keeps the label value Inst.<name> within 63 characters.
+const MaxInstallationNameLength = 58
+
+var mapKey = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$`)
+
+// Installation returns everything that is wrong with an Installation.
+func Installation(inst *v1alpha1.Installation) field.ErrorList {
+	spec := field.NewPath("spec")
+	problems := installationName(inst)
+	problems = append(problems, blueprint(&inst.Spec.Blueprint, spec.Child("blueprint"))...)
+	problems = append(problems, component(inst.Spec.ComponentDescriptor, spec.Child("componentDescriptor"))...)
+	problems = append(problems, imports(&inst.Spec.Imports, spec.Child("imports"))...)
+	problems = append(problems, exports(&inst.Spec.Exports, spec.Child("exports"))...)
+	return append(problems, automaticReconcile(inst.Spec.AutomaticReconcile, spec.Child("automaticReconcile"))...)
+}
+
+func installationName(inst *v1alpha1.Installation) field.ErrorList {
+	path := field.NewPath("metadata", "name")
+	if len(inst.Name) > MaxInstallationNameLength {
+		return field.ErrorList{field.TooLong(path, inst.Name, MaxInstallationNameLength)}
+	}
+	var problems field.ErrorList
+	if inst.Name == "" {
+		return nil
+	}
+	for _, problem := range validation.IsDNS1123Label(inst.Name) {
+		problems = append(problems, field.Invalid(path, inst.Name, problem))
+	}
+	return problems
+}
+
+// exactlyOne checks that one of several fields is given.
+func exactlyOne(path *field.Path, names string, given ...bool) field.ErrorList {
+	count := 0
+	for _, g := range given {
+		if g {
+			count++
+		}
+	}
+	if count == 1 {
+		return nil
+	}
+	if count == 0 {
+		return field.ErrorList{field.Required(path, "give exactly one of "+names)}
+	}
+	return field.ErrorList{field.Forbidden(path, "give exactly one of "+names)}
+}
+
+func blueprint(definition *v1alpha1.BlueprintDefinition, path *field.Path) field.ErrorList {
+	return exactlyOne(path, "inline, ref and sourceRef",
+		definition.Inline != nil, definition.Reference != nil, definition.SourceReference != nil)
+}
+
+func component(definition *v1alpha1.ComponentDescriptorDefinition, path *field.Path) field.ErrorList {
+	if definition == nil {
+		return nil
+	}
+	return exactlyOne(path, "inline, ref and sourceRef",
+		definition.Inline != nil, definition.Reference != nil, definition.SourceReference != nil)
+}
+
+func imports(imports *v1alpha1.InstallationImports, path *field.Path) field.ErrorList {
+	var problems field.ErrorList
+	names := map[string]bool{}
+	name := func(at *field.Path, name string) {
+		switch {
+		case name == "":
+			problems = append(problems, field.Required(at, "name the import"))
+		case names[name]:
+			problems = append(problems, field.Duplicate(at, name))
+		}
+		names[name] = true
+	}
+	for i := range imports.Data {
+		at := path.Child("data").Index(i)
+		name(at.Child("name"), imports.Data[i].Name)
+		problems = append(problems, dataImport(&imports.Data[i], at)...)
+	}
+	for i := range imports.Targets {
+		at := path.Child("targets").Index(i)
+		name(at.Child("name"), imports.Targets[i].Name)
+		problems = append(problems, targetImport(&imports.Targets[i], at)...)
+	}
+	return problems
+}
+
+func dataImport(data *v1alpha1.DataImport, path *field.Path) field.ErrorList {
+	problems := exactlyOne(path, "dataRef, secretRef and configMapRef",
+		data.DataRef != "", data.SecretRef != nil, data.ConfigMapRef != nil)
+	if data.SecretRef != nil && data.SecretRef.Name == "" {
+		problems = append(problems, field.Required(path.Child("secretRef", "name"), "name the Secret"))
+	}
+	if data.ConfigMapRef != nil && data.ConfigMapRef.Name == "" {
+		problems = append(problems, field.Required(path.Child("configMapRef", "name"), "name the ConfigMap"))
+	}
+	return problems
+}
+
+func targetImport(target *v1alpha1.TargetImport, path *field.Path) field.ErrorList {
+	problems := exactlyOne(path, "target, targets, targetListRef, targetMap and targetMapRef",
+		target.Target != "", target.Targets != nil, target.TargetListReference != "", target.TargetMap != nil, target.TargetMapReference != "")
+	for i, name := range target.Targets {
+		if name == "" {
+			problems = append(problems, field.Required(path.Child("targets").Index(i), "name the Target"))
+		}
+	}
+	for key, name := range target.TargetMap {
+		at := path.Child("targetMap").Key(key)
+		if !mapKey.MatchString(key) {
+			problems = append(problems, field.Invalid(at, key, "a key has to match "+mapKey.String()))
+		}
+		if name == "" {
+			problems = append(problems, field.Required(at, "name the Target"))
+		}
+	}
+	return problems
+}
+
+func exports(exports *v1alpha1.InstallationExports, path *field.Path) field.ErrorList {
+	var problems field.ErrorList
+	data, targets := map[string]bool{}, map[string]bool{}
+	for i, export := range exports.Data {
+		at := path.Child("data").Index(i)
+		problems = append(problems, named(at.Child("name"), export.Name, data)...)
+		if export.DataRef == "" {
+			problems = append(problems, field.Required(at.Child("dataRef"), "name the DataObject"))
+		}
+	}
+	for i, export := range exports.Targets {
+		at := path.Child("targets").Index(i)
+		problems = append(problems, named(at.Child("name"), export.Name, targets)...)
+		if export.Target == "" {
+			problems = append(problems, field.Required(at.Child("target"), "name the Target"))
+		}
+	}
+	return problems
+}
+
+func named(path *field.Path, name string, seen map[string]bool) field.ErrorList {
+	if name == "" {
+		return field.ErrorList{field.Required(path, "give a name")}
+	}
+	if seen[name] {
+		return field.ErrorList{field.Duplicate(path, name)}
+	}
+	seen[name] = true
+	return nil
+}
+
+func automaticReconcile(automatic *v1alpha1.AutomaticReconcile, path *field.Path) field.ErrorList {
+	var problems field.ErrorList
+	if automatic == nil {
+		return nil
+	}
+	check := func(at *field.Path, spec string) {
+		if spec == "" {
+			return
+		}
+		if _, err := cron.ParseStandard(spec); err != nil {
+			problems = append(problems, field.Invalid(at, spec, "not a cron expression of five fields: "+err.Error()))
+		}
+	}
+	if automatic.SucceededReconcile != nil {
+		check(path.Child("succeededReconcile", "cronSpec"), automatic.SucceededReconcile.CronSpec)
+	}
+	if automatic.FailedReconcile != nil {
+		check(path.Child("failedReconcile", "cronSpec"), automatic.FailedReconcile.CronSpec)
+	}
+	return problems
+}

@@ -1,0 +1,92 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package deployitem watches over DeployItems that no deployer picks up.
+package deployitem
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/record"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+// Reconciler ends jobs of DeployItems that no deployer has picked up in time.
+type Reconciler struct {
+	// Client reads from caches and writes to the API server.
+	client.Client
+	// Recorder writes events.
+	Recorder record.EventRecorder
+	// PickupTimeout is the time a deployer has to begin a job; 0 is no limit.
+	PickupTimeout time.Duration
+	// Now is the clock.
+	Now func() time.Time
+
+	items kit.Consistency
+}
+
+// SetupWithManager registers the controller, unless there is no limit.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
+	if r.PickupTimeout <= 0 {
+		return nil
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("deployitem-pickup").
+		For(&v1alpha1.DeployItem{}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
+		Complete(r)
+}
+
+// Reconcile fails the job of one DeployItem when its time for pick-up is over, and otherwise looks again at that instant.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	item := &v1alpha1.DeployItem{}
+	if err := r.Get(ctx, req.NamespacedName, item); err != nil {
+		r.items.Forget(req.NamespacedName)
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	requested := item.Status.JobIDGenerationTime
+	if item.Status.IsIdle() || requested == nil || item.IsPickedUp() || r.items.Stale(item) {
+		return ctrl.Result{}, nil
+	}
+	now := r.Now()
+	if left := requested.Add(r.PickupTimeout).Sub(now); left > 0 {
+		return ctrl.Result{RequeueAfter: left}, nil
+	}
+	failure := r.failure(ctx, item)
+	kit.Fail(item, failure, now)
+	err := r.Status().Update(ctx, item)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return ctrl.Result{}, nil
+	}
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	r.items.Wrote(item)
+	r.Recorder.Event(item, corev1.EventTypeWarning, failure.Reason, failure.Error())
+	return ctrl.Result{}, nil
+}
+
+// failure says that nobody came, and what may be the reason.
+func (r *Reconciler) failure(ctx context.Context, item *v1alpha1.DeployItem) *kit.Failure {
+	message := fmt.Sprintf("no deployer has reconciled this deployitem within %d seconds; run a deployer for type %s",
+		int(r.PickupTimeout.Seconds()), item.Spec.Type)
+	if item.Spec.Target != nil {
+		key := client.ObjectKey{Namespace: item.Namespace, Name: item.Spec.Target.Name}
+		if err := r.Get(ctx, key, &v1alpha1.Target{}); apierrors.IsNotFound(err) {
+			message += fmt.Sprintf(" (Target %s does not exist; create it)", key)
+		}
+	}
+	return &kit.Failure{
+		Kind: kit.Stalled, Operation: "WaitingForPickup", Reason: "PickupTimeout",
+		Codes: []v1alpha1.ErrorCode{v1alpha1.ErrorTimeout}, Err: fmt.Errorf("%s", message),
+	}
+}

@@ -1,0 +1,143 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package execution
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+// decideDeletion starts the deletion job: that of the Installation when it is being deleted too, else an own one. A job that
+// still applies ends first.
+func (r *Reconciler) decideDeletion(ctx context.Context, s *scope) error {
+	if !slices.Contains(s.execution.Finalizers, v1alpha1.Finalizer) {
+		return kit.ErrStop
+	}
+	status := &s.execution.Status
+	if !status.IsIdle() && status.Phase.IsDeletion() && !status.Phase.IsFinal() {
+		return nil
+	}
+	if !status.IsIdle() && status.Phase == v1alpha1.PhaseProgressing {
+		return kit.Run(ctx, s, []kit.Phase[*scope]{r.readTemplates, r.findItems, r.interrupt, r.observeRunning})
+	}
+	job, err := r.deletionJob(ctx, s)
+	if err != nil {
+		return err
+	}
+	if job == status.JobIDFinished {
+		return r.dropOperation(ctx, s)
+	}
+	s.begin(job)
+	kit.Progress(s.execution, kit.ReasonDeleting, "deploy items are being deleted")
+	return r.writeStatus(ctx, s)
+}
+
+// deletionJob returns the job under which to delete. After a failed deletion only a new job of the Installation starts
+// another.
+func (r *Reconciler) deletionJob(ctx context.Context, s *scope) (string, error) {
+	status := &s.execution.Status
+	if !status.IsIdle() {
+		return status.JobID, nil
+	}
+	parent, err := r.parent(ctx, s.execution)
+	if err != nil {
+		return "", err
+	}
+	if parent != nil && parent.Status.Phase.IsDeletion() && !parent.Status.IsIdle() {
+		return parent.Status.JobID, nil
+	}
+	if status.Phase == v1alpha1.PhaseDeleteFailed {
+		return status.JobIDFinished, nil
+	}
+	return uuid.NewString(), nil
+}
+
+// parent returns the Installation that owns the Execution, nil when there is none.
+func (r *Reconciler) parent(ctx context.Context, execution *v1alpha1.Execution) (*v1alpha1.Installation, error) {
+	owner := metav1.GetControllerOf(execution)
+	if owner == nil || owner.Kind != "Installation" {
+		return nil, nil
+	}
+	inst := &v1alpha1.Installation{}
+	err := r.Get(ctx, client.ObjectKey{Namespace: execution.Namespace, Name: owner.Name}, inst)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return inst, err
+}
+
+// observeRunning lets a job that still applies end before the deletion begins: nothing new is started.
+func (r *Reconciler) observeRunning(_ context.Context, s *scope) error {
+	for _, item := range s.items {
+		if !item.Status.IsIdle() {
+			return kit.ErrStop
+		}
+	}
+	s.fail(interrupted())
+	return kit.ErrStop
+}
+
+// deleteItems deletes all items and starts the deletion of each once nothing that depends on it is left.
+func (r *Reconciler) deleteItems(ctx context.Context, s *scope) error {
+	job := s.execution.Status.JobID
+	for _, item := range s.orphans {
+		if ended(item, job) {
+			return r.failDeletion(s)
+		}
+	}
+	for _, item := range s.orphans {
+		if !item.DeletionTimestamp.IsZero() && s.hasDependents(item) {
+			continue
+		}
+		if err := r.deleteItem(ctx, s, item); err != nil {
+			return err
+		}
+	}
+	if len(s.orphans) > 0 {
+		return kit.ErrStop
+	}
+	return nil
+}
+
+// failDeletion ends the job once nothing is running any more.
+func (r *Reconciler) failDeletion(s *scope) error {
+	job := s.execution.Status.JobID
+	var failed *v1alpha1.DeployItem
+	for _, item := range s.orphans {
+		if item.Status.JobID == job && !item.Status.IsIdle() {
+			return kit.ErrStop
+		}
+		if failed == nil && ended(item, job) {
+			failed = item
+		}
+	}
+	s.fail(itemFailure(failed))
+	return kit.ErrStop
+}
+
+// hasDependents tells whether an item that is still there depends on this one.
+func (s *scope) hasDependents(item *v1alpha1.DeployItem) bool {
+	name := item.Labels[v1alpha1.ExecutionManagedNameLabel]
+	return slices.ContainsFunc(s.orphans, func(other *v1alpha1.DeployItem) bool {
+		return other != item && slices.Contains(strings.Split(other.Annotations[v1alpha1.DependsOnAnnotation], ","), name)
+	})
+}
+
+// release lets the Execution go once no item is left.
+func (r *Reconciler) release(ctx context.Context, s *scope) error {
+	if err := r.patchMetadata(ctx, s, kit.MetadataChange{RemoveFinalizer: v1alpha1.Finalizer}); err != nil {
+		return err
+	}
+	s.execution.Status = *s.persisted
+	return nil
+}

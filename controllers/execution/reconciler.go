@@ -1,0 +1,100 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package execution reconciles Executions: it makes DeployItems from templates, starts each as soon as what it depends on has
+// succeeded, and reports what became of them.
+package execution
+
+import (
+	"context"
+	"time"
+
+	"github.com/fluxcd/pkg/runtime/controller"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+// Reconciler reconciles Executions.
+type Reconciler struct {
+	// Client reads from caches and writes to the API server.
+	client.Client
+	// Live reads from the API server: export Secrets, and everything that a destructive decision rests on.
+	Live client.Reader
+	// Recorder writes events.
+	Recorder record.EventRecorder
+	// Metrics records durations.
+	Metrics controller.Metrics
+	// Now is the clock.
+	Now func() time.Time
+
+	executions kit.Consistency
+	items      kit.Consistency
+	backoff    workqueue.TypedRateLimiter[types.NamespacedName]
+}
+
+const (
+	backoffBase = 250 * time.Millisecond
+	backoffMax  = time.Minute
+)
+
+// scope is everything that one reconciliation has read and decided so far.
+type scope struct {
+	execution *v1alpha1.Execution
+	persisted *v1alpha1.ExecutionStatus
+	now       time.Time
+	// templates by name, and their names in the order of the spec.
+	templates []v1alpha1.DeployItemTemplate
+	// items are the existing DeployItems by template name; orphans have no template any more.
+	items   map[string]*v1alpha1.DeployItem
+	orphans []*v1alpha1.DeployItem
+	// failure is set when the job failed in this reconciliation.
+	failure *kit.Failure
+	requeue time.Duration
+}
+
+// Reconcile brings one Execution on.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	execution := &v1alpha1.Execution{}
+	if err := r.Get(ctx, req.NamespacedName, execution); err != nil {
+		r.executions.Forget(req.NamespacedName)
+		r.backoff.Forget(req.NamespacedName)
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if r.executions.Stale(execution) || execution.Annotations[v1alpha1.IgnoreAnnotation] == "true" {
+		return ctrl.Result{}, nil
+	}
+	started := r.Now()
+	defer func() { r.Metrics.RecordDuration(ctx, execution, started) }()
+
+	s := &scope{execution: execution, persisted: execution.Status.DeepCopy(), now: started}
+	return r.settle(ctx, s, kit.Run(ctx, s, r.phases(execution)))
+}
+
+func (r *Reconciler) phases(execution *v1alpha1.Execution) []kit.Phase[*scope] {
+	if !execution.DeletionTimestamp.IsZero() {
+		return []kit.Phase[*scope]{
+			r.decideDeletion, // delete.go     parent's job        → running job or stop
+			r.findItems,      // items.go      owner               → DeployItems as the cache has them
+			r.interrupt,      // interrupt.go  operation           → unfinished items failed
+			r.deleteItems,    // delete.go     reverse order       → items deleted, job handed over
+			r.release,        // delete.go     all gone            → finalizer off
+		}
+	}
+	return []kit.Phase[*scope]{
+		r.decideJob,     // job.go        parent's job        → running job or stop
+		r.readTemplates, // templates.go  spec                → valid templates
+		r.findItems,     // items.go      owner               → DeployItems as the cache has them
+		r.recordJob,     // job.go        job                 → status, before anything is created
+		r.interrupt,     // interrupt.go  operation           → unfinished items failed
+		r.applyItems,    // apply.go      templates           → DeployItems
+		r.deleteOrphans, // apply.go      no template         → deleted first
+		r.startItems,    // start.go      ready set           → job handed over, all independent items at once
+		r.observeItems,  // observe.go    status of the items → done, waiting or failed
+	}
+}

@@ -1,0 +1,43 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package execution
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/validation"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/graph"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+// readTemplates unpacks and validates the templates of the spec.
+func (r *Reconciler) readTemplates(_ context.Context, s *scope) error {
+	templates, err := kit.UnpackDeployItems(&s.execution.Spec)
+	if err != nil {
+		return kit.Stall(operation, "InvalidDeployItems", "execution %s: %w", s.execution.Name, err)
+	}
+	if problems := validation.DeployItemTemplates(templates); len(problems) > 0 {
+		return kit.Stall(operation, "InvalidDeployItems", "execution %s: %w", s.execution.Name, problems.ToAggregate())
+	}
+	if cycle := graph.Cycle(dependencies(templates)); cycle != nil {
+		return &kit.Failure{
+			Kind: kit.Stalled, Operation: operation, Reason: "CyclicDependencies",
+			Codes: []v1alpha1.ErrorCode{v1alpha1.ErrorCyclicDependencies},
+			Err:   fmt.Errorf("cycle found in dependencies: %s", strings.Join(cycle, " -{depends_on}-> ")),
+		}
+	}
+	s.templates = templates
+	return nil
+}
+
+func dependencies(templates []v1alpha1.DeployItemTemplate) map[string][]string {
+	nodes := map[string][]string{}
+	for i := range templates {
+		nodes[templates[i].Name] = templates[i].DependsOn
+	}
+	return nodes
+}

@@ -1,0 +1,147 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+// FailureKind says who can end a failure.
+type FailureKind int
+
+// Kinds of failures.
+const (
+	// Retry failures go away by themselves; the work is tried again with back-off.
+	Retry FailureKind = iota
+	// Waiting is not an error: an event of another object will come.
+	Waiting
+	// Stalled failures need a person.
+	Stalled
+)
+
+// Failure is why an object cannot go on. Its text never holds the content of Secrets.
+type Failure struct {
+	// Kind says who can end it.
+	Kind FailureKind
+	// Operation that failed, for lastError.operation.
+	Operation string
+	// Reason in one CamelCase word, for lastError.reason and conditions.
+	Reason string
+	// Codes for lastError.codes.
+	Codes []v1alpha1.ErrorCode
+	// Err is the cause; its text is the message.
+	Err error
+}
+
+// Error returns the message of the cause.
+func (f *Failure) Error() string { return f.Err.Error() }
+
+// Unwrap returns the cause.
+func (f *Failure) Unwrap() error { return f.Err }
+
+// Stall returns a failure that needs a person, with the code ERR_CONFIGURATION_PROBLEM.
+func Stall(operation, reason, format string, args ...any) error {
+	return &Failure{
+		Kind: Stalled, Operation: operation, Reason: reason,
+		Codes: []v1alpha1.ErrorCode{v1alpha1.ErrorConfigurationProblem}, Err: fmt.Errorf(format, args...),
+	}
+}
+
+// Wait returns a failure that an event ends. The message says for what object the work waits.
+func Wait(operation, reason, format string, args ...any) error {
+	return &Failure{
+		Kind: Waiting, Operation: operation, Reason: reason,
+		Codes: []v1alpha1.ErrorCode{v1alpha1.ErrorUnfinished, v1alpha1.ErrorForInfoOnly}, Err: fmt.Errorf(format, args...),
+	}
+}
+
+// Again returns a failure that is tried again with back-off.
+func Again(operation, reason, format string, args ...any) error {
+	return &Failure{Kind: Retry, Operation: operation, Reason: reason, Err: fmt.Errorf(format, args...)}
+}
+
+// Coded attaches error codes to an error.
+func Coded(err error, codes ...v1alpha1.ErrorCode) error {
+	if err == nil {
+		return nil
+	}
+	return &coded{error: err, codes: codes}
+}
+
+type coded struct {
+	error
+	codes []v1alpha1.ErrorCode
+}
+
+// Unwrap returns the error without codes.
+func (c *coded) Unwrap() error { return c.error }
+
+// CodesOf returns the error codes of the whole chain of wrapped errors, each once.
+func CodesOf(err error) []v1alpha1.ErrorCode {
+	var codes []v1alpha1.ErrorCode
+	add := func(more []v1alpha1.ErrorCode) {
+		for _, code := range more {
+			if !slices.Contains(codes, code) {
+				codes = append(codes, code)
+			}
+		}
+	}
+	for err != nil {
+		switch e := err.(type) {
+		case *Failure:
+			add(e.Codes)
+		case *coded:
+			add(e.codes)
+		case interface{ Unwrap() []error }:
+			for _, inner := range e.Unwrap() {
+				add(CodesOf(inner))
+			}
+		}
+		err = errors.Unwrap(err)
+	}
+	return codes
+}
+
+// IsUnrecoverable tells whether an error carries a code that ends a job at once.
+func IsUnrecoverable(err error) bool {
+	return slices.ContainsFunc(CodesOf(err), func(code v1alpha1.ErrorCode) bool {
+		return slices.Contains(v1alpha1.UnrecoverableCodes, code)
+	})
+}
+
+// AsFailure returns err as a Failure. Errors that are none become Stalled when they carry an unrecoverable code, else Retry.
+func AsFailure(operation string, err error) *Failure {
+	var failure *Failure
+	if errors.As(err, &failure) {
+		return failure
+	}
+	kind := Retry
+	if IsUnrecoverable(err) {
+		kind = Stalled
+	}
+	return &Failure{Kind: kind, Operation: operation, Reason: reasonOf(err), Codes: CodesOf(err), Err: err}
+}
+
+func reasonOf(err error) string {
+	if reason := apierrors.ReasonForError(err); reason != "" {
+		return string(reason)
+	}
+	return "Error"
+}
+
+// IsTransient tells whether an error is about the way to the API server or about a lost race, and says nothing about the
+// object: it is retried and never shown in status.
+func IsTransient(err error) bool {
+	return apierrors.IsConflict(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) ||
+		apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err) || net.IsConnectionRefused(err) ||
+		net.IsConnectionReset(err) || net.IsProbableEOF(err) || errors.Is(err, context.Canceled)
+}

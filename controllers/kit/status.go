@@ -1,0 +1,115 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import (
+	"slices"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+// Reasons of the Ready condition that are not in fluxcd/pkg/apis/meta.
+const (
+	// ReasonNotTriggered says that changes are pending and nothing has started a job for them.
+	ReasonNotTriggered = "ChangesPending"
+	// ReasonSuspended says that changes are pending and spec.suspend is set.
+	ReasonSuspended = "Suspended"
+	// ReasonDeleting says that the object is being deleted.
+	ReasonDeleting = "Deleting"
+)
+
+// JobObject is an object that carries the job protocol in its status.
+type JobObject interface {
+	conditions.Setter
+	Job() *v1alpha1.JobStatus
+}
+
+// SetPhase sets the phase and, when it changes, its transition time.
+func SetPhase(job *v1alpha1.JobStatus, phase v1alpha1.Phase, now time.Time) {
+	if job.Phase == phase {
+		return
+	}
+	job.Phase = phase
+	job.PhaseTransitionTime = &metav1.Time{Time: now}
+}
+
+// Begin marks a job as running.
+func Begin(obj JobObject, jobID string, phase v1alpha1.Phase, now time.Time) {
+	job := obj.Job()
+	job.JobID = jobID
+	stamp := metav1.NewTime(now)
+	job.TransitionTimes = &v1alpha1.TransitionTimes{TriggerTime: &stamp, InitTime: &stamp}
+	job.LastError = nil
+	SetPhase(job, phase, now)
+}
+
+// Progress shows what a running job does or waits for.
+func Progress(obj JobObject, reason, message string) {
+	conditions.MarkReconciling(obj, reason, "%s", message)
+	conditions.MarkUnknown(obj, meta.ReadyCondition, reason, "%s", message)
+}
+
+// Pending shows that the object does not correspond to its spec and that nothing is running.
+func Pending(obj JobObject, reason, message string) {
+	conditions.Delete(obj, meta.ReconcilingCondition)
+	conditions.Delete(obj, meta.StalledCondition)
+	conditions.MarkFalse(obj, meta.ReadyCondition, reason, "%s", message)
+}
+
+// Succeed ends the running job well.
+func Succeed(obj JobObject, message string, now time.Time) {
+	job := obj.Job()
+	job.LastError = nil
+	finish(job, v1alpha1.PhaseSucceeded, now)
+	conditions.Delete(obj, meta.ReconcilingCondition)
+	conditions.Delete(obj, meta.StalledCondition)
+	conditions.MarkTrue(obj, meta.ReadyCondition, meta.ReconciliationSucceededReason, "%s", message)
+}
+
+// Fail ends the running job badly.
+func Fail(obj JobObject, failure *Failure, now time.Time) {
+	job := obj.Job()
+	phase := v1alpha1.PhaseFailed
+	if !obj.GetDeletionTimestamp().IsZero() {
+		phase = v1alpha1.PhaseDeleteFailed
+	}
+	job.LastError = NewError(job.LastError, failure, now)
+	finish(job, phase, now)
+	conditions.MarkStalled(obj, failure.Reason, "%s", failure.Error())
+	conditions.MarkFalse(obj, meta.ReadyCondition, failure.Reason, "%s", failure.Error())
+}
+
+func finish(job *v1alpha1.JobStatus, phase v1alpha1.Phase, now time.Time) {
+	SetPhase(job, phase, now)
+	job.JobIDFinished = job.JobID
+	if job.TransitionTimes == nil {
+		job.TransitionTimes = &v1alpha1.TransitionTimes{}
+	}
+	job.TransitionTimes.FinishedTime = &metav1.Time{Time: now}
+}
+
+// NewError describes a failure for status. Timestamps of previous are kept where nothing changed.
+func NewError(previous *v1alpha1.Error, failure *Failure, now time.Time) *v1alpha1.Error {
+	stamp := metav1.NewTime(now)
+	next := &v1alpha1.Error{
+		Operation: failure.Operation, Reason: failure.Reason, Message: failure.Error(), Codes: failure.Codes,
+		LastTransitionTime: stamp, LastUpdateTime: stamp,
+	}
+	if previous == nil {
+		return next
+	}
+	if previous.Operation == next.Operation {
+		next.LastTransitionTime = previous.LastTransitionTime
+	}
+	if previous.Operation == next.Operation && previous.Reason == next.Reason && previous.Message == next.Message &&
+		slices.Equal(previous.Codes, next.Codes) {
+		next.LastUpdateTime = previous.LastUpdateTime
+	}
+	return next
+}

@@ -1,0 +1,82 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// MetadataChange is a change of an object's metadata. The zero value changes nothing.
+type MetadataChange struct {
+	// AddFinalizer and RemoveFinalizer name one finalizer each.
+	AddFinalizer, RemoveFinalizer string
+	// Annotations to set, or to remove where the value is nil.
+	Annotations map[string]*string
+}
+
+// PatchMetadata applies a change in one merge patch that fails with a conflict if the object changed since it was read.
+// It does nothing when nothing would change. The object is updated with the answer of the API server.
+func PatchMetadata(ctx context.Context, c client.Client, obj client.Object, change MetadataChange) error {
+	metadata := map[string]any{}
+	if finalizers, changed := change.finalizers(obj.GetFinalizers()); changed {
+		metadata["finalizers"] = finalizers
+	}
+	if annotations := change.annotations(obj.GetAnnotations()); len(annotations) > 0 {
+		metadata["annotations"] = annotations
+	}
+	if len(metadata) == 0 {
+		return nil
+	}
+	metadata["resourceVersion"], metadata["uid"] = obj.GetResourceVersion(), obj.GetUID()
+	body, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err != nil {
+		return fmt.Errorf("encode metadata patch: %w", err)
+	}
+	return c.Patch(ctx, obj, client.RawPatch(types.MergePatchType, body))
+}
+
+func (m MetadataChange) finalizers(present []string) ([]string, bool) {
+	next := slices.Clone(present)
+	if m.AddFinalizer != "" && !slices.Contains(next, m.AddFinalizer) {
+		next = append(next, m.AddFinalizer)
+	}
+	next = slices.DeleteFunc(next, func(f string) bool { return f == m.RemoveFinalizer && f != "" })
+	if next == nil {
+		next = []string{}
+	}
+	return next, len(next) != len(present) || !slices.Equal(next, present)
+}
+
+func (m MetadataChange) annotations(present map[string]string) map[string]*string {
+	changed := map[string]*string{}
+	for key, value := range m.Annotations {
+		old, has := present[key]
+		if value == nil && has || value != nil && (!has || old != *value) {
+			changed[key] = value
+		}
+	}
+	return changed
+}
+
+// DeleteLive deletes an object after a live read: only if it still has the UID that the decision was made for, and with
+// UID and resourceVersion as preconditions. An object that is gone or already in deletion is left alone.
+func DeleteLive(ctx context.Context, live client.Reader, c client.Client, obj client.Object) error {
+	uid := obj.GetUID()
+	err := live.Get(ctx, client.ObjectKeyFromObject(obj), obj)
+	if apierrors.IsNotFound(err) || err == nil && (obj.GetUID() != uid || !obj.GetDeletionTimestamp().IsZero()) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	version := obj.GetResourceVersion()
+	return client.IgnoreNotFound(c.Delete(ctx, obj, client.Preconditions{UID: &uid, ResourceVersion: &version}))
+}
