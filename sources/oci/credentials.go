@@ -1,0 +1,175 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package oci
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"oras.land/oras-go/v2/registry/remote/auth"
+)
+
+// Credentials are logins for registries and repositories. The zero value is anonymous. They print as a placeholder.
+type Credentials struct {
+	entries []login
+}
+
+// login is what one entry of a Docker configuration offers for host and the repositories below prefix.
+type login struct {
+	host, prefix string
+	auth         auth.Credential
+}
+
+// maxDockerConfig is the size of the largest Secret, in bytes.
+const maxDockerConfig = 1 << 20
+
+var errDockerConfig = errors.New(`it is not a Docker configuration; use the content of a Secret of type kubernetes.io/dockerconfigjson: {"auths": {"<host>": {"auth": "<base64 of user:password>"}}}`)
+
+// ParseDockerConfig reads the .dockerconfigjson of any number of Secrets, the more important first. Credential helpers are
+// ignored: nothing is executed. An error says which configuration (from 1) and which entry is wrong and repeats nothing
+// of its content but the host.
+func ParseDockerConfig(configs ...[]byte) (Credentials, error) {
+	var c Credentials
+	for i, raw := range configs {
+		found, err := parseOne(raw)
+		if err != nil {
+			return Credentials{}, fmt.Errorf("registry credentials %d of %d: %w", i+1, len(configs), err)
+		}
+		c.entries = append(c.entries, found...)
+	}
+	return c, nil
+}
+
+// dockerAuth is one value of "auths".
+type dockerAuth struct {
+	Username      string `json:"username"`
+	Password      string `json:"password"`
+	Auth          string `json:"auth"`
+	IdentityToken string `json:"identitytoken"`
+	RegistryToken string `json:"registrytoken"`
+}
+
+// parseOne does not wrap the errors of the JSON decoder because they may quote the content.
+func parseOne(raw []byte) ([]login, error) {
+	if len(raw) > maxDockerConfig {
+		return nil, fmt.Errorf("it has more than %d bytes; remove what is no credential", maxDockerConfig)
+	}
+	var config struct {
+		Auths map[string]dockerAuth `json:"auths"`
+	}
+	if json.Unmarshal(raw, &config) != nil || config.Auths == nil {
+		return nil, errDockerConfig
+	}
+	found := make([]login, 0, len(config.Auths))
+	for key, a := range config.Auths {
+		credential, err := a.credential()
+		if err != nil {
+			return nil, fmt.Errorf("entry %q: %w", redactUserinfo(key), err)
+		}
+		host, prefix := splitKey(key)
+		found = append(found, login{host, prefix, credential})
+	}
+	slices.SortFunc(found, func(a, b login) int { return strings.Compare(a.host+"/"+a.prefix, b.host+"/"+b.prefix) })
+	return found, nil
+}
+
+func (a dockerAuth) credential() (auth.Credential, error) {
+	c := auth.Credential{Username: a.Username, Password: a.Password, RefreshToken: a.IdentityToken, AccessToken: a.RegistryToken}
+	if a.Auth == "" {
+		return c, nil
+	}
+	decoded, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(strings.TrimSpace(a.Auth), "="))
+	user, password, both := strings.Cut(string(decoded), ":")
+	if err != nil || !both {
+		return auth.Credential{}, errors.New("auth is not the base64 of user:password; log in again and renew the Secret")
+	}
+	c.Username, c.Password = user, strings.TrimRight(password, "\x00")
+	return c, nil
+}
+
+// splitKey takes "https://host/v1/" or "host/path" apart; the version paths of old clients mean the whole host.
+func splitKey(key string) (host, prefix string) {
+	key = strings.TrimPrefix(strings.TrimPrefix(key, "https://"), "http://")
+	host, prefix, _ = strings.Cut(key, "/")
+	prefix = strings.Trim(prefix, "/")
+	if prefix == "v1" || prefix == "v2" {
+		prefix = ""
+	}
+	return canonicalHost(host), prefix
+}
+
+// canonicalHost gives the names of Docker Hub one form.
+func canonicalHost(host string) string {
+	switch host = strings.ToLower(host); host {
+	case "index.docker.io", "registry-1.docker.io":
+		return "docker.io"
+	}
+	return host
+}
+
+// find returns the login with the longest path that fits the repository; of equal ones an exact host beats a pattern, and
+// then the first one wins.
+func (c Credentials) find(host, repository string) auth.Credential {
+	host = canonicalHost(host)
+	best, bestRank := auth.EmptyCredential, 0
+	for _, e := range c.entries {
+		if rank := e.rank(host, repository); rank > bestRank {
+			best, bestRank = e.auth, rank
+		}
+	}
+	return best
+}
+
+// rank is 0 if the login does not fit.
+func (l login) rank(host, repository string) int {
+	below := l.prefix == "" || repository == l.prefix || strings.HasPrefix(repository, l.prefix+"/")
+	switch {
+	case !below:
+		return 0
+	case l.host == host:
+		return 2*len(l.prefix) + 2
+	case hostMatches(l.host, host):
+		return 2*len(l.prefix) + 1
+	}
+	return 0
+}
+
+// hostMatches follows the rule of the kubelet: "*" stands for a part between two dots, never for several.
+func hostMatches(pattern, host string) bool {
+	if !strings.Contains(pattern, "*") {
+		return false
+	}
+	patterns, parts := strings.Split(pattern, "."), strings.Split(host, ".")
+	if len(patterns) != len(parts) {
+		return false
+	}
+	for i := range parts {
+		if fits, err := path.Match(patterns[i], parts[i]); err != nil || !fits {
+			return false
+		}
+	}
+	return true
+}
+
+// fingerprint tells two logins apart inside this process; it is not stored and not shown.
+func fingerprint(c auth.Credential) [sha256.Size]byte {
+	return sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q", c.Username, c.Password, c.RefreshToken, c.AccessToken))
+}
+
+// String hides the content.
+func (c Credentials) String() string {
+	return fmt.Sprintf("%d registry logins (hidden)", len(c.entries))
+}
+
+// GoString hides the content from %#v too.
+func (c Credentials) GoString() string { return c.String() }
+
+// MarshalJSON hides the content from structured logs.
+func (c Credentials) MarshalJSON() ([]byte, error) { return json.Marshal(c.String()) }

@@ -1,0 +1,88 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package oci
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"oras.land/oras-go/v2/registry"
+	"oras.land/oras-go/v2/registry/remote/auth"
+)
+
+// target is where a reference leads after mirrors, with the login that fits there.
+type target struct {
+	// written is the reference as the caller gave it, for messages.
+	written string
+	// at is the registry, repository and tag or digest to ask.
+	at registry.Reference
+	// plain means HTTP without TLS.
+	plain bool
+	login auth.Credential
+}
+
+// home identifies the repository for caching: content is only shared within it.
+func (t target) home() string {
+	return fmt.Sprintf("%t %s/%s", t.plain, t.at.Registry, t.at.Repository)
+}
+
+// mirror is the parsed value of Options.Mirrors.
+type mirror struct {
+	host, prefix string
+	plain        bool
+}
+
+func parseMirror(host, endpoint string) (mirror, error) {
+	u, err := url.Parse(endpoint)
+	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Scheme != "http" && u.Scheme != "https" {
+		return mirror{}, fmt.Errorf("registry mirror of %q: write it as http://host:port or https://host, with a path if its repositories lie below one", host)
+	}
+	return mirror{host: u.Host, prefix: strings.Trim(u.Path, "/"), plain: u.Scheme == "http"}, nil
+}
+
+// locate parses ref, applies mirrors and finds the login. With needVersion the reference must have a tag or digest.
+func (c *Client) locate(ref string, credentials Credentials, needVersion bool) (target, error) {
+	scheme, rest := splitScheme(ref)
+	at, err := registry.ParseReference(rest)
+	if err != nil {
+		return target{}, invalid(ref, "it is not an OCI reference", "write it as host/repository:tag or host/repository@sha256:digest")
+	}
+	if needVersion && at.Reference == "" {
+		return target{}, invalid(ref, "it has neither tag nor digest", "append :tag or @sha256:digest")
+	}
+	t := target{written: ref, at: at, plain: scheme == "http" || scheme == "" && c.plainByDefault(at.Registry)}
+	if m, ok := c.mirrors[canonicalHost(at.Registry)]; ok {
+		t.at.Registry, t.plain = m.host, m.plain
+		t.at.Repository = strings.TrimPrefix(m.prefix+"/"+at.Repository, "/")
+	}
+	t.login = credentials.find(t.at.Registry, t.at.Repository)
+	return t, nil
+}
+
+// splitScheme takes the schemes off that people write before a reference; "oci" says nothing about TLS.
+func splitScheme(ref string) (scheme, rest string) {
+	for _, s := range []string{"oci", "http", "https"} {
+		if rest, ok := strings.CutPrefix(ref, s+"://"); ok {
+			return strings.TrimPrefix(s, "oci"), rest
+		}
+	}
+	return "", ref
+}
+
+// plainByDefault is true for loopback hosts and those named in Options.PlainHTTP.
+func (c *Client) plainByDefault(host string) bool {
+	if slices.Contains(c.options.PlainHTTP, host) {
+		return true
+	}
+	name := host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		name = h
+	}
+	ip, err := netip.ParseAddr(strings.Trim(name, "[]"))
+	return name == "localhost" || err == nil && ip.IsLoopback()
+}
