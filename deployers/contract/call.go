@@ -1,0 +1,97 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package contract
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+)
+
+// call lets the deployer work. The context it gets ends with the deadline, with the job and with the process.
+func (r *reconciler) call(ctx context.Context, s *scope) error {
+	s.called = time.Now()
+	working, cancel := s.job.run(ctx)
+	defer cancel(nil)
+	if deadline := s.deadline(); !deadline.IsZero() {
+		var stop context.CancelFunc
+		working, stop = context.WithDeadline(working, deadline)
+		defer stop()
+	}
+	s.outcome, s.err = r.perform(working, s)
+	r.options.Metrics.RecordDuration(ctx, s.item, s.called)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if s.job.hasEnded() {
+		return errLost
+	}
+	return nil
+}
+
+func (r *reconciler) perform(ctx context.Context, s *scope) (Outcome, error) {
+	item := &Item{
+		DeployItem: s.item, Deadline: s.deadline(), Checkpoint: s.checkpointOf(ctx), Memory: s.job.memory,
+		Targets: func(ctx context.Context, name string) (*target.Cluster, error) { return r.open(ctx, s, name) },
+	}
+	var err error
+	if item.Target, err = r.openOwn(ctx, s); err != nil {
+		return Outcome{}, err
+	}
+	if item.Context, err = r.readContext(ctx, s); err != nil {
+		return Outcome{}, err
+	}
+	if s.deleting() {
+		return r.deployer.Delete(ctx, item)
+	}
+	if s.item.Spec.Configuration == nil || len(s.item.Spec.Configuration.Raw) == 0 {
+		return Outcome{}, kit.Stall(operationReconcile, "ConfigurationMissing", "spec.config is missing; set it to the provider configuration of the deployer")
+	}
+	return r.deployer.Ensure(ctx, item)
+}
+
+// openOwn opens the target of the item, if it names one.
+func (r *reconciler) openOwn(ctx context.Context, s *scope) (*target.Cluster, error) {
+	name := targetName(s.item)
+	if name == "" {
+		return nil, nil
+	}
+	if !r.options.AnyTargetType {
+		return r.open(ctx, s, name)
+	}
+	object, err := target.Get(ctx, r.client, r.live, s.item.Namespace, name)
+	if err != nil {
+		return nil, s.targetFailure(err)
+	}
+	if object.Spec.Type != v1alpha1.KubernetesClusterTargetType {
+		return nil, nil
+	}
+	return r.open(ctx, s, name)
+}
+
+func (r *reconciler) open(ctx context.Context, s *scope, name string) (*target.Cluster, error) {
+	cluster, err := r.options.Clients.Open(ctx, r.client, r.live, s.item.Namespace, name)
+	if err != nil {
+		return nil, s.targetFailure(err)
+	}
+	return cluster, nil
+}
+
+// targetFailure says who can cure the problem of a target. A missing Target fails a deployment at once; a deletion waits for it,
+// because only with it the deployed objects can go.
+func (s *scope) targetFailure(err error) error {
+	var problem *target.Error
+	if !errors.As(err, &problem) {
+		return err
+	}
+	failure := &kit.Failure{Operation: operationReconcile, Reason: problem.Reason, Codes: problem.Codes, Err: err}
+	if len(problem.Codes) > 0 || problem.Reason == target.ReasonNotFound && !s.deleting() {
+		failure.Kind = kit.Stalled
+	}
+	return failure
+}

@@ -1,0 +1,131 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package contract
+
+import (
+	"context"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/google/uuid"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+func isTestRequested(item *v1alpha1.DeployItem) bool {
+	return item.Annotations[v1alpha1.OperationAnnotation] == v1alpha1.OperationTestReconcile
+}
+
+// takeTestRequest turns the test annotation into a job that no Execution asked for. A running job ends first.
+func (r *reconciler) takeTestRequest(ctx context.Context, s *scope) error {
+	if !isTestRequested(s.item) || !s.item.Job().IsIdle() {
+		return nil
+	}
+	err := r.patchMetadata(ctx, s.item, kit.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: nil}})
+	if err != nil {
+		return err
+	}
+	s.tested = true
+	s.item.Status.JobID = uuid.NewString()
+	s.item.Status.JobIDGenerationTime = &metav1.Time{Time: time.Now()}
+	return nil
+}
+
+// skipUninstall lets an item go whose deployed objects are to stay.
+func (r *reconciler) skipUninstall(ctx context.Context, s *scope) error {
+	if !s.deleting() || s.item.Annotations[v1alpha1.DeleteWithoutUninstallAnnotation] != "true" {
+		return nil
+	}
+	r.jobs.forget(s.key())
+	err := r.patchMetadata(ctx, s.item, kit.MetadataChange{RemoveFinalizer: v1alpha1.Finalizer})
+	return stopAfter(err)
+}
+
+// pickUp begins a job that no deployer has begun yet, with one status write. A job begun before a restart is resumed.
+func (r *reconciler) pickUp(ctx context.Context, s *scope) error {
+	if known := r.jobs.of(s.key()); isBegun(s.item) || known != nil && known.isCurrent(s.item) {
+		s.job = r.jobs.claim(s.item, initTime(s.item))
+		return nil
+	}
+	if r.isUnchanged(s) {
+		return r.finishUnchanged(ctx, s)
+	}
+	if !s.deleting() {
+		status := s.item.Status
+		if err := r.patchMetadata(ctx, s.item, kit.MetadataChange{AddFinalizer: v1alpha1.Finalizer}); err != nil {
+			return err
+		}
+		s.item.Status = status
+	}
+	now := time.Now()
+	r.begin(s, now)
+	if err := r.updateStatus(ctx, s.item); err != nil {
+		return err
+	}
+	s.job = r.jobs.claim(s.item, now)
+	return nil
+}
+
+// isBegun tells whether the current job is under way according to the status.
+func isBegun(item *v1alpha1.DeployItem) bool {
+	phase := item.Status.Phase
+	return phase != "" && !phase.IsFinal() && phase.IsDeletion() == isDeleting(item) && item.IsPickedUp()
+}
+
+func initTime(item *v1alpha1.DeployItem) time.Time {
+	if times := item.Status.TransitionTimes; times != nil && times.InitTime != nil {
+		return times.InitTime.Time
+	}
+	if began := item.Status.LastReconcileTime; began != nil {
+		return began.Time
+	}
+	return time.Now()
+}
+
+// begin writes into the status that the job has begun.
+func (r *reconciler) begin(s *scope, now time.Time) {
+	status := &s.item.Status
+	r.stamp(s.item, now)
+	status.LastError, status.FirstError, status.LastErrors, status.DeployItemPhase = nil, nil, nil, ""
+	phase, message := v1alpha1.PhaseProgressing, "Deploying"
+	if s.deleting() {
+		phase, message = v1alpha1.PhaseDeleting, "Uninstalling"
+	}
+	kit.SetPhase(s.item.Job(), phase, now)
+	kit.Progress(s.item, meta.ProgressingReason, message)
+}
+
+// stamp records which spec is handled, by whom and since when. The time is never before that of the request, whatever the clocks of
+// the two processes say, because the order of the two tells whether the job was picked up.
+func (r *reconciler) stamp(item *v1alpha1.DeployItem, now time.Time) {
+	status := &item.Status
+	began := metav1.NewTime(now)
+	if requested := status.JobIDGenerationTime; requested != nil && began.Before(requested) {
+		began = *requested
+	}
+	status.ObservedGeneration = item.Generation
+	status.LastReconcileTime = &began
+	status.Deployer = &v1alpha1.DeployerInformation{Identity: r.options.Identity, Name: r.deployer.Name(), Version: r.options.Version}
+	if status.TransitionTimes == nil {
+		status.TransitionTimes = &v1alpha1.TransitionTimes{}
+	}
+	status.TransitionTimes.InitTime = &metav1.Time{Time: now}
+	status.TransitionTimes.WaitTime, status.TransitionTimes.FinishedTime = nil, nil
+}
+
+// isUnchanged tells whether the item asks to skip jobs that would repeat the last success.
+func (r *reconciler) isUnchanged(s *scope) bool {
+	status := s.item.Status
+	return s.item.Spec.UpdateOnChangeOnly && !s.deleting() && !s.tested &&
+		status.ObservedGeneration == s.item.Generation && status.Phase == v1alpha1.PhaseSucceeded
+}
+
+func (r *reconciler) finishUnchanged(ctx context.Context, s *scope) error {
+	now := time.Now()
+	r.stamp(s.item, now)
+	kit.Succeed(s.item, "Nothing changed since the last success", now)
+	return stopAfter(r.updateStatus(ctx, s.item))
+}

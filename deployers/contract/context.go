@@ -1,0 +1,67 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package contract
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+// readContext reads the Context of the item and its pull secrets. The Context "default" may be missing, and a deletion needs none.
+func (r *reconciler) readContext(ctx context.Context, s *scope) (*Context, error) {
+	name := s.item.ContextName()
+	object, err := r.contextObject(ctx, s.item.Namespace, name)
+	if apierrors.IsNotFound(err) {
+		if name == v1alpha1.DefaultContextName || s.deleting() {
+			return &Context{}, nil
+		}
+		return nil, kit.Again(operationReconcile, "ContextNotFound",
+			"Context %q does not exist in namespace %q; create it, or name an existing one in spec.context", name, s.item.Namespace)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read Context %q: %w", name, err)
+	}
+	secrets, err := r.pullSecrets(ctx, s, object)
+	return &Context{Configuration: object.ContextConfiguration, PullSecrets: secrets}, err
+}
+
+// contextObject reads from the cache, and live what the cache does not have.
+func (r *reconciler) contextObject(ctx context.Context, namespace, name string) (*v1alpha1.Context, error) {
+	object, key := &v1alpha1.Context{}, types.NamespacedName{Namespace: namespace, Name: name}
+	err := r.client.Get(ctx, key, object)
+	if apierrors.IsNotFound(err) {
+		err = r.live.Get(ctx, key, object)
+	}
+	return object, err
+}
+
+func (r *reconciler) pullSecrets(ctx context.Context, s *scope, object *v1alpha1.Context) (map[string]map[string][]byte, error) {
+	if r.options.SkipPullSecrets {
+		return nil, nil
+	}
+	contents := make(map[string]map[string][]byte, len(object.RegistryPullSecrets))
+	for _, ref := range object.RegistryPullSecrets {
+		secret := &corev1.Secret{}
+		err := r.live.Get(ctx, types.NamespacedName{Namespace: object.Namespace, Name: ref.Name}, secret)
+		if apierrors.IsNotFound(err) && s.deleting() {
+			continue
+		}
+		if apierrors.IsNotFound(err) {
+			return nil, kit.Again(operationReconcile, "PullSecretNotFound", "Secret %q does not exist in namespace %q; create it, or remove it from registryPullSecrets of Context %q",
+				ref.Name, object.Namespace, object.Name)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read pull Secret %q of Context %q: %w", ref.Name, object.Name, err)
+		}
+		contents[ref.Name] = secret.Data
+	}
+	return contents, nil
+}

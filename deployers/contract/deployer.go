@@ -1,0 +1,84 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package contract is the deployer side of the DeployItem protocol: it selects items, claims their jobs, watches the clock and
+// the cluster for them, and writes their status. A deployer only implements Deployer.
+package contract
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+)
+
+// Deployer carries out the DeployItems of one type. Its methods are idempotent: they may be called again at any point of
+// a job, also after the process died in the middle of an earlier call, and they return early when ctx ends (timeout,
+// interrupt, shutdown).
+type Deployer interface {
+	// Name is written to status.deployer.name, for example manifest.deployer.landscaper.gardener.cloud.
+	Name() string
+	// Type is the spec.type of the items, for example landscaper.gardener.cloud/kubernetes-manifest.
+	Type() string
+	// Ensure brings the target to what the item says. It returns an outcome also together with an error when it has
+	// something to record (for example the resources handled so far).
+	Ensure(ctx context.Context, item *Item) (Outcome, error)
+	// Delete removes from the target what earlier jobs of the item put there.
+	Delete(ctx context.Context, item *Item) (Outcome, error)
+}
+
+// Item is one job of one DeployItem.
+type Item struct {
+	// DeployItem as read when the job was claimed. Deployers must not change it.
+	DeployItem *v1alpha1.DeployItem
+	// Target is the opened target; nil when the item names none.
+	Target *target.Cluster
+	// Targets opens other Targets of the item's namespace by name (exports, readiness checks and deletion groups may name them).
+	Targets func(ctx context.Context, name string) (*target.Cluster, error)
+	// Context of the item, with the pull secrets read.
+	Context *Context
+	// Deadline is when the job times out; zero means never.
+	Deadline time.Time
+	// Checkpoint names the current step in timeout messages; it returns an error with code ERR_TIMEOUT when the time is up.
+	Checkpoint func(name string) error
+	// Memory is kept between the calls of one job as long as the process lives, so that a call need not repeat what an earlier one
+	// has done. It is empty after a restart.
+	Memory map[string]any
+}
+
+// Context is what a deployer may use of a landscaper Context.
+type Context struct {
+	// Configuration is the content of the Context object.
+	Configuration v1alpha1.ContextConfiguration
+	// PullSecrets are the contents of the registry pull secrets, by Secret name and key. Never log them.
+	PullSecrets map[string]map[string][]byte
+}
+
+// Outcome is what one call of a Deployer achieved.
+type Outcome struct {
+	// Done says that the job is complete. When false and the error is nil, the job waits.
+	Done bool
+	// Waiting says in a sentence what the job waits for; it is shown in the Ready condition.
+	Waiting string
+	// Watch lists the objects whose next change brings the job on. With an empty list only the deadline does.
+	Watch []Watched
+	// ProviderStatus replaces the provider status when set.
+	ProviderStatus *runtime.RawExtension
+	// Exports are written to the export Secret once the job is complete. Nil means no exports.
+	Exports map[string]any
+}
+
+// Watched is one object, or one kind of objects, on a target whose change brings a waiting job on.
+type Watched struct {
+	// Cluster the object lives on.
+	Cluster *target.Cluster
+	// APIVersion and Kind of the object.
+	APIVersion, Kind string
+	// Namespace of the object; empty for cluster-scoped objects.
+	Namespace string
+	// Name of the object; empty for all of the kind in the namespace.
+	Name string
+}

@@ -1,0 +1,62 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package contract
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	runtimectrl "github.com/fluxcd/pkg/runtime/controller"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+)
+
+// defaultConcurrency is the number of DeployItems worked on at the same time.
+const defaultConcurrency = 30
+
+// Options of Serve.
+type Options struct {
+	// Identity of this process, for status.deployer.identity. Deployers with target selectors need one that no other deployer of
+	// the same type has and that stays the same after a restart.
+	Identity string
+	// Version of this process, for status.deployer.version.
+	Version string
+	// TargetSelectors restrict the deployer to DeployItems whose Target one of them selects. Without selectors it is responsible for
+	// every item of its type. Items without target are always its own.
+	TargetSelectors []v1alpha1.TargetSelector
+	// Concurrency is the number of DeployItems worked on at the same time; 0 means 30.
+	Concurrency int
+	// Clients opens Targets. Required.
+	Clients *target.Clients
+	// AnyTargetType accepts Targets of other types than kubernetes-cluster; Item.Target is nil for them and target.Content reads
+	// what they hold.
+	AnyTargetType bool
+	// SkipPullSecrets leaves Item.Context.PullSecrets empty, for deployers that contact no registry. It saves their reads.
+	SkipPullSecrets bool
+	// Recorder of Warning events; nil means that of the manager.
+	Recorder record.EventRecorder
+	// Metrics records the duration of calls of the deployer; the zero value records nothing.
+	Metrics runtimectrl.Metrics
+}
+
+func (o *Options) complete() error {
+	if o.Clients == nil {
+		return errors.New("the deployer has no clients for targets; set Options.Clients")
+	}
+	if o.Concurrency <= 0 {
+		o.Concurrency = defaultConcurrency
+	}
+	for i, selector := range o.TargetSelectors {
+		for _, requirement := range slices.Concat(selector.Annotations, selector.Labels) {
+			if !knownOperator(requirement.Operator) {
+				return fmt.Errorf("targetSelectors[%d]: key %q has the unknown operator %q; use one of =, ==, !=, in, notin, exists, !, gt, lt",
+					i, requirement.Key, requirement.Operator)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,140 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package contract
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+// conflictPause is how long to wait for the cache after a write met a newer object.
+const conflictPause = 100 * time.Millisecond
+
+// reconciler carries out the DeployItems of one deployer.
+type reconciler struct {
+	client   client.Client
+	live     client.Reader
+	deployer Deployer
+	options  Options
+	// itemsByTarget and itemsByContext are the names of the field indexes of DeployItems.
+	itemsByTarget, itemsByContext string
+
+	jobs    jobs
+	watches watches
+	written kit.Consistency
+	queue   workqueue.TypedRateLimitingInterface[ctrl.Request]
+	phases  []kit.Phase[*scope]
+}
+
+// scope is one pass over one item.
+type scope struct {
+	item *v1alpha1.DeployItem
+	job  *job
+	// tested says that the job was asked for by the test annotation.
+	tested bool
+	// outcome and err are what the deployer answered.
+	outcome Outcome
+	err     error
+	// called is when the deployer was called.
+	called time.Time
+	// requeue is when to look at the item again without an event; 0 is never.
+	requeue time.Duration
+}
+
+func (s *scope) deleting() bool { return isDeleting(s.item) }
+
+func (s *scope) key() types.NamespacedName { return client.ObjectKeyFromObject(s.item) }
+
+func newReconciler(c client.Client, live client.Reader, deployer Deployer, options Options) *reconciler {
+	r := &reconciler{
+		client: c, live: live, deployer: deployer, options: options,
+		itemsByTarget: deployer.Name() + "/target", itemsByContext: deployer.Name() + "/context",
+	}
+	r.jobs.released = r.watches.release
+	r.watches.wake = r.wake
+	r.phases = []kit.Phase[*scope]{
+		r.checkResponsible, // responsibility.go  type, target and selectors → go on or leave it to another deployer
+		r.takeTestRequest,  // claim.go           test annotation → a new job
+		r.skipUninstall,    // claim.go           delete-without-uninstall → finalizer off
+		r.pickUp,           // claim.go           new job → one status write
+		r.expire,           // deadline.go        time is up → failed with the root cause
+		r.idleUntilDue,     // deadline.go        nothing has changed for a waiting job → wait on
+		r.call,             // call.go            target, context → Ensure or Delete
+		r.report,           // report.go          outcome → exports, one status write, next wake-up
+	}
+	return r
+}
+
+// Reconcile brings one item on. Its errors are about the landscaper cluster; those of the work are in the item's status.
+func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	item := &v1alpha1.DeployItem{}
+	if err := r.client.Get(ctx, request.NamespacedName, item); err != nil {
+		r.jobs.forget(request.NamespacedName)
+		r.written.Forget(request.NamespacedName)
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if r.written.Stale(item) {
+		return ctrl.Result{}, nil
+	}
+	if !r.concerns(item) {
+		r.jobs.forget(request.NamespacedName)
+		return ctrl.Result{}, nil
+	}
+	s := &scope{item: item}
+	return r.result(ctx, s, kit.Run(ctx, s, r.phases))
+}
+
+// result turns the end of a pass into what controller-runtime is to do.
+func (r *reconciler) result(ctx context.Context, s *scope, err error) (ctrl.Result, error) {
+	switch {
+	case errors.Is(err, errLost), apierrors.IsNotFound(err):
+		r.jobs.forget(s.key())
+		return ctrl.Result{}, nil
+	case apierrors.IsConflict(err):
+		return ctrl.Result{RequeueAfter: conflictPause}, nil
+	case ctx.Err() != nil:
+		return ctrl.Result{}, nil
+	}
+	return ctrl.Result{RequeueAfter: s.requeue}, err
+}
+
+// stopAfter ends the pass.
+func stopAfter(err error) error {
+	if err != nil {
+		return err
+	}
+	return kit.ErrStop
+}
+
+func isDeleting(item *v1alpha1.DeployItem) bool { return !item.DeletionTimestamp.IsZero() }
+
+// concerns tells whether there may be something to do for an item; it reads nothing.
+func (r *reconciler) concerns(item *v1alpha1.DeployItem) bool {
+	switch {
+	case item.Spec.Type != r.deployer.Type(), item.Annotations[v1alpha1.IgnoreAnnotation] == "true":
+		return false
+	case isDeleting(item) && !controllerutil.ContainsFinalizer(item, v1alpha1.Finalizer):
+		return false
+	}
+	return !item.Job().IsIdle() || isTestRequested(item)
+}
+
+// wake brings the job back to a worker because something it waits for has changed.
+func (r *reconciler) wake(j *job) {
+	j.wake()
+	if r.queue != nil {
+		r.queue.Add(ctrl.Request{NamespacedName: j.key})
+	}
+}

@@ -1,0 +1,55 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package contract
+
+import (
+	"context"
+	"errors"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+)
+
+// checkResponsible leaves items to other deployers of the same type whose targets this one does not select.
+func (r *reconciler) checkResponsible(ctx context.Context, s *scope) error {
+	name := targetName(s.item)
+	if name == "" || len(r.options.TargetSelectors) == 0 {
+		return nil
+	}
+	found, err := target.Get(ctx, r.client, r.live, s.item.Namespace, name)
+	if isNotFound(err) && r.handledBefore(s.item) {
+		return nil
+	}
+	if err != nil && !isNotFound(err) {
+		return err
+	}
+	if err == nil && selected(r.options.TargetSelectors, found) {
+		return nil
+	}
+	r.jobs.forget(s.key())
+	return kit.ErrStop
+}
+
+// handledBefore tells whether this deployer did the last job of the item: then it also has to report that the target is gone.
+func (r *reconciler) handledBefore(item *v1alpha1.DeployItem) bool {
+	last := item.Status.Deployer
+	return last != nil && last.Name == r.deployer.Name() && last.Identity == r.options.Identity
+}
+
+// targetName returns the name of the item's Target, empty when it has none.
+func targetName(item *v1alpha1.DeployItem) string {
+	if name := item.Annotations[v1alpha1.DeployerTargetNameAnnotation]; name != "" && name != v1alpha1.NoTargetName {
+		return name
+	}
+	if item.Spec.Target == nil {
+		return ""
+	}
+	return item.Spec.Target.Name
+}
+
+func isNotFound(err error) bool {
+	var problem *target.Error
+	return errors.As(err, &problem) && problem.Reason == target.ReasonNotFound
+}

@@ -1,0 +1,128 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package contract
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+// Serve makes a manager carry out DeployItems with a deployer. The cache of the manager should hold what CacheOptions says; its
+// scheme has to know v1alpha1 and core/v1. Several deployers may share a manager if its cache is not restricted to one type.
+func Serve(mgr ctrl.Manager, deployer Deployer, options Options) error {
+	if err := options.complete(); err != nil {
+		return fmt.Errorf("serve %s: %w", deployer.Name(), err)
+	}
+	if options.Recorder == nil {
+		options.Recorder = mgr.GetEventRecorderFor(deployer.Name())
+	}
+	r := newReconciler(mgr.GetClient(), mgr.GetAPIReader(), deployer, options)
+	if err := r.index(mgr.GetFieldIndexer()); err != nil {
+		return fmt.Errorf("serve %s: %w", deployer.Name(), err)
+	}
+	if err := mgr.Add(manager.RunnableFunc(r.watches.run)); err != nil {
+		return fmt.Errorf("serve %s: %w", deployer.Name(), err)
+	}
+	present := builder.WithPredicates(predicate.Funcs{DeleteFunc: func(event.DeleteEvent) bool { return false }})
+	return ctrl.NewControllerManagedBy(mgr).Named(deployer.Name()).
+		Watches(&v1alpha1.DeployItem{}, &itemHandler{reconciler: r}).
+		Watches(&v1alpha1.Target{}, handler.EnqueueRequestsFromMapFunc(r.usersOf(r.itemsByTarget)), present).
+		Watches(&v1alpha1.Context{}, handler.EnqueueRequestsFromMapFunc(r.usersOf(r.itemsByContext)), present).
+		WatchesRawSource(source.Func(r.keepQueue)).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: options.Concurrency,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](minBackoff, maxBackoff),
+			SkipNameValidation:      new(true),
+		}).
+		Complete(r)
+}
+
+// keepQueue takes the queue of the controller, for what happens on targets.
+func (r *reconciler) keepQueue(_ context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
+	r.queue = queue
+	return nil
+}
+
+func (r *reconciler) index(indexer client.FieldIndexer) error {
+	byTarget := func(obj client.Object) []string { return []string{targetName(obj.(*v1alpha1.DeployItem))} }
+	byContext := func(obj client.Object) []string { return []string{obj.(*v1alpha1.DeployItem).ContextName()} }
+	if err := indexer.IndexField(context.Background(), &v1alpha1.DeployItem{}, r.itemsByTarget, byTarget); err != nil {
+		return fmt.Errorf("index DeployItems by Target: %w", err)
+	}
+	if err := indexer.IndexField(context.Background(), &v1alpha1.DeployItem{}, r.itemsByContext, byContext); err != nil {
+		return fmt.Errorf("index DeployItems by Context: %w", err)
+	}
+	return nil
+}
+
+// usersOf returns the unfinished items that name an object, after waking their jobs.
+func (r *reconciler) usersOf(index string) handler.MapFunc {
+	return func(ctx context.Context, obj client.Object) []ctrl.Request {
+		var users v1alpha1.DeployItemList
+		if err := r.client.List(ctx, &users, client.InNamespace(obj.GetNamespace()), client.MatchingFields{index: obj.GetName()}); err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "list users", "name", obj.GetName())
+			return nil
+		}
+		var requests []ctrl.Request
+		for i := range users.Items {
+			if !r.concerns(&users.Items[i]) {
+				continue
+			}
+			key := client.ObjectKeyFromObject(&users.Items[i])
+			if known := r.jobs.of(key); known != nil {
+				known.wake()
+			}
+			requests = append(requests, ctrl.Request{NamespacedName: key})
+		}
+		return requests
+	}
+}
+
+// itemHandler interrupts calls whose job is over and queues items that need work.
+type itemHandler struct {
+	handler.EnqueueRequestForObject
+	reconciler *reconciler
+}
+
+// Create queues an item that needs work.
+func (h *itemHandler) Create(ctx context.Context, created event.CreateEvent, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) {
+	if h.reconciler.seen(created.Object) {
+		h.EnqueueRequestForObject.Create(ctx, created, queue)
+	}
+}
+
+// Update interrupts the call of a job that is over and queues the item if it needs work.
+func (h *itemHandler) Update(ctx context.Context, updated event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) {
+	if h.reconciler.seen(updated.ObjectNew) {
+		h.EnqueueRequestForObject.Update(ctx, updated, queue)
+	}
+}
+
+// Delete interrupts whatever runs for an item that is gone.
+func (h *itemHandler) Delete(_ context.Context, deleted event.DeleteEvent, _ workqueue.TypedRateLimitingInterface[ctrl.Request]) {
+	key := client.ObjectKeyFromObject(deleted.Object)
+	h.reconciler.jobs.forget(key)
+	h.reconciler.written.Forget(key)
+}
+
+// seen takes note of an item and tells whether it has to be queued.
+func (r *reconciler) seen(obj client.Object) bool {
+	item := obj.(*v1alpha1.DeployItem)
+	r.jobs.observe(item)
+	r.written.Stale(item)
+	return r.concerns(item) || r.jobs.of(client.ObjectKeyFromObject(item)) != nil
+}

@@ -1,0 +1,184 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package target
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"sync"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/lru"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+// defaultMaxClusters bounds the cache of opened clusters.
+const defaultMaxClusters = 512
+
+// Options of Clients.
+type Options struct {
+	// Landscaper is the connection to the landscaper cluster: there tokens for oidcConfig and selfConfig are requested, and it is
+	// the cluster that selfConfig means. Nil refuses Targets of both forms.
+	Landscaper *rest.Config
+	// MaxClusters is how many opened clusters are kept; 0 means 512.
+	MaxClusters int
+	// AllowInsecureTLS accepts insecure-skip-tls-verify and http servers.
+	AllowInsecureTLS bool
+	// UserAgent of the requests to targets; empty means flux-landscaper.
+	UserAgent string
+}
+
+// Clients opens Targets and keeps the opened clusters by digest of their content. It is safe for concurrent use.
+type Clients struct {
+	options    Options
+	landscaper client.Client
+	self       *rest.Config
+
+	mu     sync.Mutex
+	opened *lru.Cache
+}
+
+// digest identifies the content of a Target, credentials included.
+type digest [sha256.Size]byte
+
+// New returns an empty cache. It fails when the connection to the landscaper cluster is unusable.
+func New(options Options) (*Clients, error) {
+	if options.MaxClusters <= 0 {
+		options.MaxClusters = defaultMaxClusters
+	}
+	if options.UserAgent == "" {
+		options.UserAgent = "flux-landscaper"
+	}
+	c := &Clients{options: options, opened: lru.NewWithEvictionFunc(options.MaxClusters, closeIdle)}
+	if options.Landscaper == nil {
+		return c, nil
+	}
+	var err error
+	if c.landscaper, err = client.New(options.Landscaper, client.Options{}); err != nil {
+		return nil, fmt.Errorf("connect to the landscaper cluster: %w", err)
+	}
+	c.self, err = selfConnection(options.Landscaper)
+	return c, err
+}
+
+func closeIdle(_ lru.Key, value any) {
+	utilnet.CloseIdleConnectionsFor(value.(*connection).http.Transport)
+}
+
+// selfConnection keeps address and trust of the deployer's own connection and drops its credentials.
+func selfConnection(own *rest.Config) (*rest.Config, error) {
+	loaded := rest.CopyConfig(own)
+	if err := rest.LoadTLSFiles(loaded); err != nil {
+		return nil, fmt.Errorf("read the certificates of the landscaper cluster: %w", err)
+	}
+	return &rest.Config{
+		Host: loaded.Host, Proxy: loaded.Proxy,
+		TLSClientConfig: rest.TLSClientConfig{Insecure: loaded.Insecure, ServerName: loaded.ServerName, CAData: loaded.CAData},
+	}, nil
+}
+
+// Open returns the cluster that a Target describes. The Target is read from cache (live when the cache does not have it), its
+// Secret live. Nothing is sent to the cluster itself. Errors are of type *Error where a person can cure them.
+func (c *Clients) Open(ctx context.Context, cache, live client.Reader, namespace, name string) (*Cluster, error) {
+	target, err := Get(ctx, cache, live, namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := clusterContent(ctx, live, target)
+	if err != nil {
+		return nil, located(target, err)
+	}
+	connection, err := c.connection(target.Namespace, raw)
+	if err != nil {
+		return nil, located(target, err)
+	}
+	return connection.named(ctx, target)
+}
+
+// connection returns the opened cluster for a content and opens it if it is new.
+func (c *Clients) connection(namespace string, raw []byte) (*connection, error) {
+	parsed, err := parseContent(raw)
+	if err != nil {
+		return nil, err
+	}
+	key := digestOf(namespace, parsed, raw)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known, ok := c.opened.Get(key); ok {
+		return known.(*connection), nil
+	}
+	opened, err := c.connect(namespace, parsed)
+	if err != nil {
+		return nil, err
+	}
+	c.opened.Add(key, opened)
+	return opened, nil
+}
+
+// digestOf includes the namespace where the content means a ServiceAccount of that namespace.
+func digestOf(namespace string, parsed *content, raw []byte) digest {
+	hash := sha256.New()
+	if parsed.kubeconfig == nil {
+		fmt.Fprintf(hash, "%s/", namespace)
+	}
+	hash.Write(raw)
+	return digest(hash.Sum(nil))
+}
+
+func (c *Clients) connect(namespace string, parsed *content) (*connection, error) {
+	policy := tlsPolicy{allowInsecure: c.options.AllowInsecureTLS}
+	if parsed.kubeconfig != nil {
+		config, kubeconfig, err := policy.sanitise(parsed.kubeconfig)
+		if err != nil {
+			return nil, err
+		}
+		return c.dial(config, kubeconfig, nil)
+	}
+	if c.landscaper == nil {
+		return nil, refuse("oidcConfig and selfConfig", "are not supported by this deployer", "use a kubeconfig")
+	}
+	if parsed.oidc != nil {
+		return c.connectOIDC(policy, namespace, parsed.oidc)
+	}
+	source := c.tokens(namespace, parsed.self.ServiceAccount, nil, parsed.self.ExpirationSeconds)
+	return c.dial(rest.CopyConfig(c.self), nil, source)
+}
+
+func (c *Clients) connectOIDC(policy tlsPolicy, namespace string, oidc *oidcConfig) (*connection, error) {
+	server, err := policy.serverURL(oidc.Server)
+	if err != nil {
+		return nil, err
+	}
+	config := &rest.Config{Host: server, TLSClientConfig: rest.TLSClientConfig{CAData: oidc.CAData}}
+	return c.dial(config, nil, c.tokens(namespace, oidc.ServiceAccount, oidc.Audience, oidc.ExpirationSeconds))
+}
+
+func (c *Clients) tokens(namespace string, account serviceAccount, audience []string, expiration *int64) *tokens {
+	t := &tokens{landscaper: c.landscaper, namespace: namespace, serviceAccount: account.Name, audience: audience, expiration: defaultExpiration}
+	if expiration != nil && *expiration > 0 {
+		t.expiration = *expiration
+	}
+	return t
+}
+
+// named returns the cluster under the name of the Target it was opened from, with a kubeconfig whose token is fresh.
+func (c *connection) named(ctx context.Context, target *v1alpha1.Target) (*Cluster, error) {
+	cluster := c.cluster
+	cluster.Name = target.Name
+	if c.tokens == nil {
+		return &cluster, nil
+	}
+	token, err := c.tokens.get(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("open Target %q: %w", target.Name, err)
+	}
+	config := rest.CopyConfig(cluster.Config)
+	config.BearerToken = token
+	cluster.Kubeconfig, err = writeKubeconfig(config)
+	return &cluster, err
+}
