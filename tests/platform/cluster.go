@@ -52,7 +52,7 @@ type Cluster struct {
 func startCluster(ctx context.Context, name, dir, etcdDir string, binaries *Binaries, options Options) (*Cluster, error) {
 	c := &Cluster{Name: name, dir: dir, options: options, binaries: binaries}
 	steps := []func() error{
-		func() error { return os.MkdirAll(dir, 0o700) },
+		func() error { return os.Mkdir(dir, 0o700) },
 		c.makeIdentity,
 		c.writeAuditPolicy,
 		func() error { return c.startAPIServer(ctx, etcdDir) },

@@ -115,7 +115,8 @@ func (p *Platform) start(ctx context.Context, binaries *Binaries, options Option
 func (p *Platform) path(name string) string { return filepath.Join(p.folder.path, name) }
 
 // SecondCluster starts one more API server, e.g. as the fenced cluster, with data, users and controllers of its own.
-// It shares etcd (under a prefix of its own), the Git server and the registry with the platform and ends with it.
+// It shares etcd (under a prefix of its own), the Git server and the registry with the platform and ends with it. The name
+// is a plain file name that no other cluster of the platform has, e.g. the namespace of the test.
 func (p *Platform) SecondCluster(ctx context.Context, name string, options Options) (*Cluster, error) {
 	if options.Log == nil {
 		options.Log = os.Stderr

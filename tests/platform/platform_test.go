@@ -6,6 +6,7 @@ package platform_test
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -177,7 +178,7 @@ func TestUnavailableServersRefuseEverything(t *testing.T) {
 
 func TestCommitDeletesFilesWithoutContent(t *testing.T) {
 	p, ctx := platform.Shared(t), testContext(t)
-	repo, err := p.Git.CreateRepository(ctx, "deleting")
+	repo, err := p.Git.CreateRepository(ctx, p.Namespace(t))
 	require.NoError(t, err)
 	_, err = repo.Commit(ctx, "Add", map[string][]byte{"a/b.yaml": []byte("b"), "c.yaml": {}})
 	require.NoError(t, err)
@@ -193,7 +194,7 @@ func TestCommitDeletesFilesWithoutContent(t *testing.T) {
 
 func TestRepositoryTakesAPersonsPush(t *testing.T) {
 	p, ctx := platform.Shared(t), testContext(t)
-	repo, err := p.Git.CreateRepository(ctx, "team/pushed")
+	repo, err := p.Git.CreateRepository(ctx, p.Namespace(t)+"/pushed")
 	require.NoError(t, err)
 	_, err = repo.Commit(ctx, "Begin", nil)
 	require.NoError(t, err)
@@ -289,11 +290,11 @@ func TestControllerManagerEmptiesDeletedNamespaces(t *testing.T) {
 
 func TestSecondClusterHasDataOfItsOwn(t *testing.T) {
 	p, ctx := platform.Shared(t), testContext(t)
+	namespace := p.Namespace(t)
 	started := time.Now()
-	fenced, err := p.SecondCluster(ctx, "fenced", platform.Options{})
+	fenced, err := p.SecondCluster(ctx, namespace, platform.Options{})
 	require.NoError(t, err)
 	t.Logf("second cluster ready after %s", time.Since(started).Round(time.Millisecond))
-	namespace := p.Namespace(t)
 
 	err = fenced.Client().Get(ctx, client.ObjectKey{Name: namespace}, &corev1.Namespace{})
 
@@ -302,7 +303,7 @@ func TestSecondClusterHasDataOfItsOwn(t *testing.T) {
 
 func TestSecondClusterRefusesUsersOfTheFirst(t *testing.T) {
 	p, ctx := platform.Shared(t), testContext(t)
-	fenced, err := p.SecondCluster(ctx, "strict", platform.Options{})
+	fenced, err := p.SecondCluster(ctx, p.Namespace(t), platform.Options{})
 	require.NoError(t, err)
 	config, err := p.NewUser("admin", "system:masters")
 	require.NoError(t, err)
@@ -313,6 +314,15 @@ func TestSecondClusterRefusesUsersOfTheFirst(t *testing.T) {
 	err = foreigner.List(ctx, &corev1.NamespaceList{})
 
 	assert.True(t, apierrors.IsUnauthorized(err), "%v", err)
+}
+
+func TestSecondClusterNeedsANameOfItsOwn(t *testing.T) {
+	p, ctx := platform.Shared(t), testContext(t)
+
+	_, err := p.SecondCluster(ctx, p.Name, platform.Options{})
+
+	require.ErrorIs(t, err, fs.ErrExist)
+	assert.NoError(t, p.AwaitAPIServer(ctx), "the cluster of this name must not suffer")
 }
 
 func TestDataSurvivesAKilledAPIServer(t *testing.T) {
