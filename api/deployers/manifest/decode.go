@@ -63,6 +63,21 @@ func DecodeStatus(raw []byte) (*v1alpha2.ProviderStatus, error) {
 	return status, nil
 }
 
+// DecodeDeletionGroups reads only the deletion groups of a configuration of any version, so that an item can be deleted although
+// something else in its configuration is broken. The error names the field.
+func DecodeDeletionGroups(raw []byte) ([]managedresource.DeletionGroupDefinition, error) {
+	var config struct {
+		DeletionGroups []managedresource.DeletionGroupDefinition `json:"deletionGroups"`
+	}
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	if err := decode(raw, &config); err != nil {
+		return nil, err
+	}
+	return config.DeletionGroups, errors.Join(managedresource.ValidateDeletionGroups("deletionGroups", config.DeletionGroups)...)
+}
+
 // EncodeStatus writes a status, always as v1alpha2.
 func EncodeStatus(status *v1alpha2.ProviderStatus) (*runtime.RawExtension, error) {
 	status.TypeMeta = typeMeta(v1alpha2.ProviderStatusKind)

@@ -1,0 +1,86 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manifest
+
+import (
+	"context"
+
+	"k8s.io/utils/lru"
+
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+)
+
+// Name is what the deployer writes to status.deployer.name.
+const Name = "manifest.deployer.landscaper.gardener.cloud"
+
+// unfinishedJobs bounds for how many waiting jobs their progress is remembered.
+const unfinishedJobs = 5000
+
+// Options of the deployer. The zero value is good.
+type Options struct {
+	// RememberedObjects bounds for how many objects the last write is remembered, see resources.Memory; 0 means a default.
+	RememberedObjects int
+}
+
+// Deployer carries out DeployItems of type landscaper.gardener.cloud/kubernetes-manifest.
+type Deployer struct {
+	memory *resources.Memory
+	jobs   *lru.Cache
+}
+
+var _ contract.Deployer = &Deployer{}
+
+// New returns the manifest deployer.
+func New(options Options) *Deployer {
+	return &Deployer{memory: resources.NewMemory(options.RememberedObjects), jobs: lru.New(unfinishedJobs)}
+}
+
+// Name returns the name of the deployer.
+func (d *Deployer) Name() string { return Name }
+
+// Type returns the type of its DeployItems.
+func (d *Deployer) Type() string { return v1alpha1.ManifestDeployItemType }
+
+// Ensure applies the manifests and finishes the job when they are ready and exported.
+func (d *Deployer) Ensure(ctx context.Context, item *contract.Item) (contract.Outcome, error) {
+	r, err := d.begin(item)
+	if err != nil {
+		return contract.Outcome{}, err
+	}
+	outcome, err := r.ensure(ctx)
+	if outcome.Done {
+		d.jobs.Remove(item.DeployItem.UID)
+	}
+	return outcome, err
+}
+
+// Delete removes the managed objects from the target.
+func (d *Deployer) Delete(ctx context.Context, item *contract.Item) (contract.Outcome, error) {
+	d.jobs.Remove(item.DeployItem.UID)
+	return d.remove(ctx, item)
+}
+
+// job is what a waiting job has reached: its objects are applied and its orphans are gone. Losing it only costs reads.
+type job struct {
+	id         string
+	generation int64
+	managed    []managedresource.ManagedResourceStatus
+	unready    []resources.Subject
+}
+
+// remembered returns the progress of the item's job, nil when there is none.
+func (d *Deployer) remembered(item *v1alpha1.DeployItem) *job {
+	known, found := d.jobs.Get(item.UID)
+	if !found {
+		return nil
+	}
+	j := known.(*job)
+	if j.id != item.Status.JobID || j.generation != item.Generation {
+		return nil
+	}
+	return j
+}

@@ -1,0 +1,226 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package resources
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+)
+
+// parallel bounds the requests that one call has under way at a time.
+const parallel = 16
+
+// ApplyOptions says how to apply.
+type ApplyOptions struct {
+	// Strategy for objects that exist already; empty means update.
+	Strategy managedresource.UpdateStrategy
+	// DefaultNamespace of namespaced objects without one; empty makes such objects an error.
+	DefaultNamespace string
+	// Known are the objects that the provider status records. Other objects are created without looking for them first.
+	Known []managedresource.ManagedResourceStatus
+}
+
+// Applied is what Apply handled, also when it fails.
+type Applied struct {
+	// Managed are the objects handled, in the order custom resource definitions, cluster-scoped, namespaced, by name inside these.
+	Managed []managedresource.ManagedResourceStatus
+	// Subjects are the same objects as the API server answered them, for DefaultReadiness.
+	Subjects []Subject
+	// Progress says what has to happen before the rest can be applied: definitions to be established, old objects to be gone.
+	Progress Progress
+}
+
+// The groups that objects are applied in, one after the other.
+const (
+	definitions = iota
+	clusterScoped
+	namespaced
+	groups
+)
+
+// task is one object on its way to the API server.
+type task struct {
+	Desired
+	kind  resourceKind
+	ref   managedresource.ResourceReference
+	known bool
+}
+
+// Apply brings objects to the target in three groups: custom resource definitions, cluster-scoped, namespaced; in parallel
+// inside a group. Objects with policy ignore are left out. When an identity occurs twice the later object counts. Errors of
+// single objects are collected over all groups and name kind, namespace, name and cause; an error comes together with what was
+// handled.
+func (s *Session) Apply(ctx context.Context, desired []Desired, options ApplyOptions) (Applied, error) {
+	if err := s.checkpoint("deployer: process manifests"); err != nil {
+		return Applied{}, err
+	}
+	plan, problems := s.plan(desired, options)
+	var applied Applied
+	for group := range groups {
+		if err := s.checkpoint("deployer: apply manifests"); err != nil {
+			return applied, errors.Join(append(problems, err)...)
+		}
+		problems = append(problems, s.applyGroup(ctx, plan[group], options.Strategy, &applied)...)
+		if group == definitions && len(plan[definitions]) > 0 && !s.established(&applied, plan) {
+			break
+		}
+	}
+	return applied, errors.Join(problems...)
+}
+
+// plan sorts the objects into the groups. Objects whose kind is unknown, or that lack a namespace, become errors.
+func (s *Session) plan(desired []Desired, options ApplyOptions) ([groups][]task, []error) {
+	var plan [groups][]task
+	var problems []error
+	defined := definedKinds(desired)
+	known := identities(options.Known)
+	for _, d := range desired {
+		if d.Policy == managedresource.IgnorePolicy {
+			continue
+		}
+		t, err := s.prepare(d, defined, options.DefaultNamespace)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		_, t.known = known[identityOf(t.ref)]
+		group := groupOf(t)
+		plan[group] = append(plan[group], t)
+	}
+	for group := range plan {
+		plan[group] = inOrder(plan[group])
+	}
+	return plan, problems
+}
+
+func identities(managed []managedresource.ManagedResourceStatus) map[identity]managedresource.ManagedResourceStatus {
+	set := make(map[identity]managedresource.ManagedResourceStatus, len(managed))
+	for _, m := range managed {
+		set[identityOf(m.Resource)] = m
+	}
+	return set
+}
+
+func groupOf(t task) int {
+	switch {
+	case isCRD(t.Object):
+		return definitions
+	case t.kind.Namespaced:
+		return namespaced
+	default:
+		return clusterScoped
+	}
+}
+
+// inOrder sorts by name and drops all but the last of equal identities.
+func inOrder(tasks []task) []task {
+	last := map[identity]int{}
+	for i, t := range tasks {
+		last[identityOf(t.ref)] = i
+	}
+	var unique []task
+	for i, t := range tasks {
+		if last[identityOf(t.ref)] == i {
+			unique = append(unique, t)
+		}
+	}
+	slices.SortStableFunc(unique, func(a, b task) int {
+		return cmp.Or(cmp.Compare(a.ref.String(), b.ref.String()), cmp.Compare(a.ref.APIVersion, b.ref.APIVersion))
+	})
+	return unique
+}
+
+func (s *Session) prepare(d Desired, defined map[schema.GroupVersionKind]resourceKind, defaultNamespace string) (task, error) {
+	object := d.Object.DeepCopy()
+	kind, err := lookup(s.Cluster, object.GroupVersionKind())
+	if isNoMatch(err) {
+		if found, ok := defined[object.GroupVersionKind()]; ok {
+			kind, err = found, nil
+		}
+	}
+	if err != nil {
+		return task{}, fmt.Errorf("cannot apply %s: %w", referenceTo(object), err)
+	}
+	if !kind.Namespaced {
+		object.SetNamespace("")
+	} else if object.GetNamespace() == "" {
+		object.SetNamespace(defaultNamespace)
+	}
+	if kind.Namespaced && object.GetNamespace() == "" {
+		return task{}, misconfigured("cannot apply %s: metadata.namespace is empty, but the kind lives in a namespace; set it",
+			referenceTo(object))
+	}
+	s.Owner.mark(object, d.Policy)
+	d.Object = object
+	return task{Desired: d, kind: kind, ref: referenceTo(object)}, nil
+}
+
+// applyGroup applies the objects of a group and adds what became of them to applied.
+func (s *Session) applyGroup(ctx context.Context, tasks []task, strategy managedresource.UpdateStrategy, applied *Applied) []error {
+	results := make([]result, len(tasks))
+	var running errgroup.Group
+	running.SetLimit(parallel)
+	for i, t := range tasks {
+		running.Go(func() error {
+			results[i] = s.applyOne(ctx, t, strategy)
+			return nil
+		})
+	}
+	_ = running.Wait()
+	var problems []error
+	for i, r := range results {
+		if r.err != nil {
+			problems = append(problems, r.err)
+		}
+		applied.record(tasks[i], r)
+	}
+	return problems
+}
+
+// record notes what became of an object. An object whose write failed may exist all the same: it is recorded too unless the API
+// server refused it, so that it is found when it has to go.
+func (a *Applied) record(t task, r result) {
+	a.Progress.add(r.progress)
+	ref := t.ref
+	if r.live != nil {
+		ref = referenceTo(r.live)
+		a.Subjects = append(a.Subjects, Subject{Resource: ref, Live: r.live})
+	} else if r.err != nil && !t.known && isRefused(r.err) {
+		return
+	}
+	a.Managed = append(a.Managed, managedresource.ManagedResourceStatus{
+		Policy: t.Policy, Resource: ref, AnnotateBeforeDelete: t.AnnotateBeforeDelete, PatchBeforeDelete: t.PatchBeforeDelete,
+	})
+}
+
+// established tells whether the definitions that later groups need are served; what is missing is added to the progress.
+func (s *Session) established(applied *Applied, plan [groups][]task) bool {
+	needed := map[schema.GroupKind]bool{}
+	for _, t := range append(slices.Clone(plan[clusterScoped]), plan[namespaced]...) {
+		needed[t.Object.GroupVersionKind().GroupKind()] = true
+	}
+	ready := applied.Progress.Done()
+	for _, subject := range applied.Subjects {
+		if needed[definedGroupKind(subject.Live)] && !hasCondition(subject.Live, "Established", "True") {
+			applied.Progress.wait(subject.Resource.String()+" is not established yet", watched(s.Cluster, subject.Resource))
+			ready = false
+		}
+	}
+	return ready
+}
+
+func definedGroupKind(crd *unstructured.Unstructured) schema.GroupKind {
+	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
+	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
+	return schema.GroupKind{Group: group, Kind: kind}
+}

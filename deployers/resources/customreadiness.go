@@ -1,0 +1,181 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package resources
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+)
+
+// CustomReadiness asks whether custom checks hold (spec/deployers.md §6.5). The checks are independent of each other, and every
+// call looks at the objects as they are now. Objects that do not exist yet are not ready.
+func (s *Session) CustomReadiness(ctx context.Context, checks []managedresource.CustomReadinessCheckConfiguration) (Progress, error) {
+	var progress Progress
+	for i := range checks {
+		check := &checks[i]
+		if check.Disabled {
+			continue
+		}
+		if err := s.checkpoint("deployer: during readiness check - custom check %s", check.Name); err != nil {
+			return progress, err
+		}
+		more, err := s.customCheck(ctx, check)
+		if err != nil {
+			return progress, fmt.Errorf("readiness check %s: %w", check.Name, err)
+		}
+		progress.add(more)
+	}
+	return progress, nil
+}
+
+func (s *Session) customCheck(ctx context.Context, check *managedresource.CustomReadinessCheckConfiguration) (Progress, error) {
+	var progress Progress
+	cluster, err := s.on(ctx, check.TargetName)
+	if err != nil {
+		return progress, err
+	}
+	for _, selected := range check.Resources {
+		ref := referenceOf(&selected)
+		live, err := s.get(ctx, cluster, ref)
+		if err != nil && !isGone(err) {
+			return progress, err
+		}
+		if err := progress.require(check, ref, live, watched(cluster, ref)); err != nil {
+			return progress, err
+		}
+	}
+	if check.LabelSelector == nil {
+		return progress, nil
+	}
+	more, err := s.labelledCheck(ctx, cluster, check)
+	progress.add(more)
+	return progress, err
+}
+
+func (s *Session) labelledCheck(ctx context.Context, cluster *target.Cluster, check *managedresource.CustomReadinessCheckConfiguration) (Progress, error) {
+	var progress Progress
+	selector := check.LabelSelector
+	all := contract.Watched{Cluster: cluster, APIVersion: selector.APIVersion, Kind: selector.Kind}
+	found, err := labelled(ctx, cluster, selector)
+	if err != nil && !isGone(err) {
+		return progress, err
+	}
+	if len(found) == 0 {
+		progress.wait(fmt.Sprintf("readiness check %s: no %s has the labels %s", check.Name, selector.Kind, labels.Set(selector.Labels)), all)
+	}
+	for i := range found {
+		if err := progress.require(check, referenceTo(&found[i]), &found[i], all); err != nil {
+			return progress, err
+		}
+	}
+	return progress, nil
+}
+
+func labelled(ctx context.Context, cluster *target.Cluster, selector *managedresource.LabelSelectorSpec) ([]unstructured.Unstructured, error) {
+	kind, err := lookup(cluster, schema.FromAPIVersionAndKind(selector.APIVersion, selector.Kind))
+	if err != nil {
+		return nil, err
+	}
+	found, err := cluster.Dynamic.Resource(kind.GVR).List(ctx, metav1.ListOptions{LabelSelector: labels.Set(selector.Labels).String()})
+	if err != nil {
+		whole := managedresource.ResourceReference{APIVersion: selector.APIVersion, Kind: selector.Kind}
+		return nil, objectError("list", whole, err)
+	}
+	return found.Items, nil
+}
+
+// require adds to the progress what an object, nil when it does not exist, lacks to fulfil a check.
+func (p *Progress) require(check *managedresource.CustomReadinessCheckConfiguration, ref managedresource.ResourceReference,
+	live *unstructured.Unstructured, watch contract.Watched) error {
+	if live == nil {
+		p.wait(fmt.Sprintf("readiness check %s: %s does not exist", check.Name, ref), watch)
+		return nil
+	}
+	for _, requirement := range check.Requirements {
+		ok, err := fulfils(live.Object, requirement)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			p.wait(fmt.Sprintf("readiness check %s: %s does not fulfil %s %s", check.Name, ref, requirement.JsonPath, requirement.Operator), watch)
+			return nil
+		}
+	}
+	return nil
+}
+
+// fulfils tells whether every field that a requirement selects is as required. A missing field fulfils only the operator !.
+func fulfils(object map[string]any, requirement managedresource.RequirementSpec) (bool, error) {
+	found, err := values(object, requirement.JsonPath)
+	if err != nil {
+		return false, err
+	}
+	switch requirement.Operator {
+	case "exists":
+		return len(found) > 0, nil
+	case "!":
+		return len(found) == 0, nil
+	}
+	wanted, err := normalisedValues(requirement.Value)
+	if err != nil {
+		return false, err
+	}
+	negative := requirement.Operator == "!=" || requirement.Operator == "notin"
+	for _, value := range found {
+		if contains(wanted, normalised(value)) == negative {
+			return false, nil
+		}
+	}
+	return len(found) > 0, nil
+}
+
+func contains(wanted []any, value any) bool {
+	return slices.ContainsFunc(wanted, func(w any) bool { return reflect.DeepEqual(w, value) })
+}
+
+func normalisedValues(raw []managedresource.RequirementValue) ([]any, error) {
+	var wanted []any
+	for _, v := range raw {
+		var value any
+		text, err := v.Value.MarshalJSON()
+		if err == nil {
+			err = json.Unmarshal(text, &value)
+		}
+		if err != nil {
+			return nil, misconfigured("a value of a requirement is no JSON: %w", err)
+		}
+		wanted = append(wanted, value)
+	}
+	return wanted, nil
+}
+
+// normalised returns a value as JSON decoding gives it, so that 1 and 1.0 are equal.
+func normalised(value any) any {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return value
+	}
+	var plain any
+	if err := json.Unmarshal(raw, &plain); err != nil {
+		return value
+	}
+	return plain
+}
+
+func referenceOf(ref *v1alpha1.TypedObjectReference) managedresource.ResourceReference {
+	return managedresource.ResourceReference{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name, Namespace: ref.Namespace}
+}

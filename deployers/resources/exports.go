@@ -1,0 +1,133 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package resources
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+)
+
+// Export reads exports from objects on the target (spec/deployers.md §6.6). Exports without fromResource are left out. Values
+// are taken as found: the data of Secrets stays base64. The map is nil when nothing is exported; it is complete only when the
+// progress is done.
+func (s *Session) Export(ctx context.Context, exports []managedresource.Export) (map[string]any, Progress, error) {
+	var progress Progress
+	var all map[string]any
+	for i := range exports {
+		export := &exports[i]
+		if export.FromResource == nil {
+			continue
+		}
+		if err := s.checkpoint("deployer: during export - key: %s", export.Key); err != nil {
+			return nil, progress, err
+		}
+		value, lack, err := s.export(ctx, export)
+		if err != nil {
+			return nil, progress, fmt.Errorf("export %s: %w", export.Key, err)
+		}
+		progress.add(lack)
+		if all == nil {
+			all = map[string]any{}
+		}
+		if !lack.Done() {
+			continue
+		}
+		if err := Nest(all, export.Key, value); err != nil {
+			return nil, progress, err
+		}
+	}
+	return all, progress, nil
+}
+
+// Nest puts a value into a map under a key whose dots nest: a.b becomes {a: {b: value}}. It fails when the key goes through, or
+// replaces, the value of another key.
+func Nest(into map[string]any, key string, value any) error {
+	parts := strings.Split(key, ".")
+	for _, part := range parts[:len(parts)-1] {
+		next, found := into[part]
+		if !found {
+			next = map[string]any{}
+			into[part] = next
+		}
+		fields, ok := next.(map[string]any)
+		if !ok {
+			return misconfigured("export %s: another export already has the key %s, rename one of them", key, part)
+		}
+		into = fields
+	}
+	last := parts[len(parts)-1]
+	if _, found := into[last]; found {
+		return misconfigured("export %s: the key overlaps with another export, rename one of them", key)
+	}
+	into[last] = value
+	return nil
+}
+
+// Value returns the first value that a path, written without braces, selects in a document, and whether there is one. Errors
+// carry the code ERR_CONFIGURATION_PROBLEM.
+func Value(document map[string]any, path string) (any, bool, error) {
+	found, err := values(document, path)
+	if err != nil || len(found) == 0 || found[0] == nil {
+		return nil, false, err
+	}
+	return runtime.DeepCopyJSONValue(found[0]), true, nil
+}
+
+func (s *Session) export(ctx context.Context, export *managedresource.Export) (any, Progress, error) {
+	cluster, err := s.on(ctx, export.TargetName)
+	if err != nil {
+		return nil, Progress{}, err
+	}
+	from := referenceOf(export.FromResource)
+	value, progress, err := s.field(ctx, cluster, export, from, export.JSONPath)
+	if err != nil || !progress.Done() || export.FromObjectReference == nil {
+		return value, progress, err
+	}
+	next, ok := follow(export.FromObjectReference, value, from.Namespace)
+	if !ok {
+		progress.wait(fmt.Sprintf("export %s: %s of %s is no reference with a name, as fromObjectRef needs", export.Key, export.JSONPath, from),
+			watched(cluster, from))
+		return nil, progress, nil
+	}
+	return s.field(ctx, cluster, export, next, export.FromObjectReference.JSONPath)
+}
+
+// follow returns the object that an exported reference names, and whether it names one.
+func follow(ref *managedresource.FromObjectReference, value any, namespace string) (managedresource.ResourceReference, bool) {
+	fields, _ := value.(map[string]any)
+	name, _ := fields["name"].(string)
+	if own, _ := fields["namespace"].(string); own != "" {
+		namespace = own
+	}
+	next := managedresource.ResourceReference{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: name, Namespace: namespace}
+	return next, name != ""
+}
+
+// field reads one field of one object; what is not there yet is progress.
+func (s *Session) field(ctx context.Context, cluster *target.Cluster, export *managedresource.Export,
+	ref managedresource.ResourceReference, path string) (any, Progress, error) {
+	var progress Progress
+	live, err := s.get(ctx, cluster, ref)
+	if isGone(err) {
+		progress.wait(fmt.Sprintf("export %s: %s does not exist", export.Key, ref), watched(cluster, ref))
+		return nil, progress, nil
+	}
+	if err != nil {
+		return nil, progress, err
+	}
+	value, found, err := Value(live.Object, path)
+	if err != nil {
+		return nil, progress, err
+	}
+	if !found {
+		progress.wait(fmt.Sprintf("export %s: %s has no %s yet", export.Key, ref, path), watched(cluster, ref))
+	}
+	return value, progress, nil
+}

@@ -1,0 +1,58 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package resources
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/client-go/util/jsonpath"
+)
+
+// values returns what a path, written with or without braces, selects in an object. Fields that are missing select nothing.
+func values(object any, path string) (found []any, err error) {
+	// The path is foreign text; the library is known to panic on some that it should refuse.
+	defer func() {
+		if problem := recover(); problem != nil {
+			found, err = nil, misconfigured("jsonPath %q: cannot be evaluated, simplify it", path)
+		}
+	}()
+	parser := jsonpath.New("").AllowMissingKeys(true)
+	if err := parser.Parse(braced(path)); err != nil {
+		return nil, misconfigured("jsonPath %q: is malformed: %w", path, err)
+	}
+	results, err := parser.FindResults(object)
+	if err != nil {
+		// With missing keys allowed the errors left are about the shape of this object, which may change.
+		return nil, nil
+	}
+	for _, set := range results {
+		for _, value := range set {
+			if value.IsValid() && value.CanInterface() {
+				found = append(found, value.Interface())
+			}
+		}
+	}
+	return found, nil
+}
+
+// CheckPath says whether a path can be parsed. The error carries the code ERR_CONFIGURATION_PROBLEM.
+func CheckPath(path string) error {
+	_, err := values(map[string]any{}, path)
+	if err != nil {
+		return fmt.Errorf("cannot use a path: %w", err)
+	}
+	return nil
+}
+
+func braced(path string) string {
+	path = strings.TrimSpace(path)
+	if strings.HasPrefix(path, "{") {
+		return path
+	}
+	if !strings.HasPrefix(path, ".") && !strings.HasPrefix(path, "[") && !strings.HasPrefix(path, "$") && !strings.HasPrefix(path, "@") {
+		path = "." + path
+	}
+	return "{" + path + "}"
+}

@@ -1,0 +1,221 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package resources
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+)
+
+// Subject is an object whose readiness is asked for.
+type Subject struct {
+	// Resource names it.
+	Resource managedresource.ResourceReference
+	// Live is the object when it was just read or written; nil makes DefaultReadiness read it.
+	Live *unstructured.Unstructured
+}
+
+// readinessRule returns what an object lacks to be ready, "" when nothing.
+type readinessRule func(object *unstructured.Unstructured) string
+
+var readinessRules = map[schema.GroupKind]readinessRule{
+	{Kind: "Pod"}:                        podReady,
+	{Kind: "ReplicationController"}:      replicasReady,
+	{Group: "apps", Kind: "ReplicaSet"}:  replicasReady,
+	{Group: "apps", Kind: "Deployment"}:  deploymentReady,
+	{Group: "apps", Kind: "StatefulSet"}: statefulSetReady,
+	{Group: "apps", Kind: "DaemonSet"}:   daemonSetReady,
+}
+
+// HasReadinessRule tells whether the default readiness check of a kind is more than that the object exists.
+func HasReadinessRule(apiVersion, kind string) bool {
+	_, found := readinessRules[schema.FromAPIVersionAndKind(apiVersion, kind).GroupKind()]
+	return found
+}
+
+// NotReady returns what an object lacks to be ready by the default check of its kind, "" when it is ready. Kinds without a rule
+// are ready when they exist.
+func NotReady(object *unstructured.Unstructured) string {
+	rule, found := readinessRules[object.GroupVersionKind().GroupKind()]
+	if !found {
+		return ""
+	}
+	return rule(object)
+}
+
+// DefaultReadiness asks whether objects exist and are ready by the default check of their kind (spec/deployers.md §6.4). It
+// returns those that are not, to be read again by the next call, together with what they lack.
+func (s *Session) DefaultReadiness(ctx context.Context, subjects []Subject) ([]Subject, Progress, error) {
+	var unready []Subject
+	var progress Progress
+	for i, subject := range subjects {
+		ref := subject.Resource
+		if err := s.checkpoint("deployer: during readiness check - resource %s of type %s", path(ref), ref.Kind); err != nil {
+			return append(unready, unread(subjects[i:])...), progress, err
+		}
+		live, err := s.liveOf(ctx, subject)
+		if err != nil && !isGone(err) {
+			return append(unready, unread(subjects[i:])...), progress, err
+		}
+		if reason := missing(ref, live); reason != "" {
+			progress.wait(reason, watched(s.Cluster, ref))
+			unready = append(unready, Subject{Resource: ref})
+		}
+	}
+	return unready, progress, nil
+}
+
+// unread returns the subjects without what was read of them, which is old by the next call.
+func unread(subjects []Subject) []Subject {
+	plain := make([]Subject, len(subjects))
+	for i, subject := range subjects {
+		plain[i].Resource = subject.Resource
+	}
+	return plain
+}
+
+func (s *Session) liveOf(ctx context.Context, subject Subject) (*unstructured.Unstructured, error) {
+	if subject.Live != nil {
+		return subject.Live, nil
+	}
+	return s.get(ctx, s.Cluster, subject.Resource)
+}
+
+func missing(ref managedresource.ResourceReference, live *unstructured.Unstructured) string {
+	if live == nil {
+		return fmt.Sprintf("%s does not exist", ref)
+	}
+	if lack := NotReady(live); lack != "" {
+		return fmt.Sprintf("%s is not ready: %s", ref, lack)
+	}
+	return ""
+}
+
+func path(ref managedresource.ResourceReference) string {
+	if ref.Namespace == "" {
+		return ref.Name
+	}
+	return ref.Namespace + "/" + ref.Name
+}
+
+func podReady(pod *unstructured.Unstructured) string {
+	ready := condition(pod, "Ready")
+	if ready["status"] == "True" || ready["reason"] == "PodCompleted" {
+		return ""
+	}
+	if message, _ := ready["message"].(string); message != "" {
+		return message
+	}
+	return "condition Ready is not True"
+}
+
+func deploymentReady(object *unstructured.Unstructured) string {
+	if lack := unobserved(object); lack != "" {
+		return lack
+	}
+	want := number(object, 0, "spec", "replicas")
+	for _, field := range []string{"replicas", "updatedReplicas", "availableReplicas"} {
+		if have := number(object, 0, "status", field); have != want {
+			return fmt.Sprintf("status.%s is %d, wanted %d", field, have, want)
+		}
+	}
+	return ""
+}
+
+func statefulSetReady(object *unstructured.Unstructured) string {
+	if lack := unobserved(object); lack != "" {
+		return lack
+	}
+	return atLeast(object, number(object, 1, "spec", "replicas"), "updatedReplicas", "availableReplicas")
+}
+
+func replicasReady(object *unstructured.Unstructured) string {
+	if lack := unobserved(object); lack != "" {
+		return lack
+	}
+	if failed := condition(object, "ReplicaFailure"); failed != nil && failed["status"] != "False" {
+		return fmt.Sprintf("replicas fail: %v", failed["message"])
+	}
+	return atLeast(object, number(object, 1, "spec", "replicas"), "readyReplicas")
+}
+
+func daemonSetReady(object *unstructured.Unstructured) string {
+	if lack := unobserved(object); lack != "" {
+		return lack
+	}
+	want := number(object, 0, "status", "desiredNumberScheduled")
+	return atLeast(object, want-maxUnavailable(object, want), "currentNumberScheduled")
+}
+
+// maxUnavailable returns how many Pods of a DaemonSet may be missing while it is rolled out; percentages are rounded down.
+func maxUnavailable(object *unstructured.Unstructured, want int64) int64 {
+	if kind, _, _ := unstructured.NestedString(object.Object, "spec", "updateStrategy", "type"); kind != "RollingUpdate" {
+		return 0
+	}
+	value, _, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "updateStrategy", "rollingUpdate", "maxUnavailable")
+	limit := intstr.Parse(fmt.Sprint(value))
+	if _, isNumber := value.(int64); !isNumber && !strings.HasSuffix(limit.StrVal, "%") {
+		return 0
+	}
+	scaled, err := intstr.GetScaledValueFromIntOrPercent(&limit, int(want), false)
+	if err != nil {
+		return 0
+	}
+	return int64(scaled)
+}
+
+func unobserved(object *unstructured.Unstructured) string {
+	if number(object, 0, "status", "observedGeneration") < object.GetGeneration() {
+		return "its controller has not seen generation " + strconv.FormatInt(object.GetGeneration(), 10) + " yet"
+	}
+	return ""
+}
+
+func atLeast(object *unstructured.Unstructured, want int64, fields ...string) string {
+	for _, field := range fields {
+		if have := number(object, 0, "status", field); have < want {
+			return fmt.Sprintf("status.%s is %d, wanted at least %d", field, have, want)
+		}
+	}
+	return ""
+}
+
+func number(object *unstructured.Unstructured, absent int64, path ...string) int64 {
+	value, found, err := unstructured.NestedInt64(object.Object, path...)
+	if err != nil || !found {
+		return absent
+	}
+	return value
+}
+
+func hasCondition(object *unstructured.Unstructured, kind, status string) bool {
+	return condition(object, kind)["status"] == status
+}
+
+func condition(object *unstructured.Unstructured, kind string) map[string]any {
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	for _, c := range conditions {
+		if fields, ok := c.(map[string]any); ok && fields["type"] == kind {
+			return fields
+		}
+	}
+	return nil
+}
+
+// terminating says that an object is on its way out and what holds it.
+func terminating(live *unstructured.Unstructured) string {
+	text := referenceTo(live).String() + " is being deleted"
+	if finalizers := live.GetFinalizers(); len(finalizers) > 0 {
+		text += ", held by " + strings.Join(finalizers, ", ")
+	}
+	return text
+}

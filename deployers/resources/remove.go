@@ -1,0 +1,159 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package resources
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+)
+
+// lingering are the kinds whose objects stay for a while after the delete request although they have no finalizer.
+var lingering = map[schema.GroupKind]bool{{Kind: "Pod"}: true, {Kind: "Namespace"}: true}
+
+// removal is one object to delete.
+type removal struct {
+	managedresource.ManagedResourceStatus
+	cluster *target.Cluster
+	// force removes the finalizers.
+	force bool
+	// anyOwner deletes the object whoever owns it.
+	anyOwner bool
+}
+
+// remove deletes one object as far as that goes without waiting. The decision is made on a live read, and every call carries UID
+// and resourceVersion of that read.
+func (s *Session) remove(ctx context.Context, r removal) (Progress, error) {
+	kind, err := lookup(r.cluster, gvkOf(r.Resource))
+	if isNoMatch(err) {
+		return Progress{}, nil
+	}
+	if err != nil {
+		return Progress{}, fmt.Errorf("cannot delete %s: %w", r.Resource, err)
+	}
+	resource := client(r.cluster, kind, r.Resource.Namespace)
+	for range attempts {
+		live, err := s.removeOnce(ctx, resource, r)
+		switch {
+		case apierrors.IsConflict(err):
+			continue
+		case isGone(err), err == nil && live == nil:
+			return Progress{}, nil
+		case err != nil:
+			return Progress{}, objectError("delete", r.Resource, err)
+		}
+		var progress Progress
+		progress.wait(stillThere(r.Resource, live.GetFinalizers()), watched(r.cluster, r.Resource))
+		return progress, nil
+	}
+	return Progress{}, objectError("delete", r.Resource, errLostRace)
+}
+
+// removeOnce returns the object when it is still there, nil when it is gone or not ours to delete.
+func (s *Session) removeOnce(ctx context.Context, resource dynamic.ResourceInterface, r removal) (*unstructured.Unstructured, error) {
+	live, err := resource.Get(ctx, r.Resource.Name, metav1.GetOptions{})
+	if err != nil || !s.mayDelete(r, live) {
+		return nil, err
+	}
+	if live.GetDeletionTimestamp() == nil {
+		if live, err = prepareDelete(ctx, resource, r, live); err != nil {
+			return nil, err
+		}
+		if err := requestDelete(ctx, resource, live); err != nil {
+			return nil, err
+		}
+		if goneAtOnce(live) {
+			return nil, nil
+		}
+		if live, err = resource.Get(ctx, r.Resource.Name, metav1.GetOptions{}); err != nil {
+			return nil, err
+		}
+	}
+	if live.GetDeletionTimestamp() == nil {
+		// Deleted and made again by somebody else in between: what was ours is gone.
+		return nil, nil
+	}
+	if !r.force || len(live.GetFinalizers()) == 0 {
+		return live, nil
+	}
+	return withoutFinalizers(ctx, resource, live)
+}
+
+// mayDelete tells whether an object is the recorded one and still belongs to the owner.
+func (s *Session) mayDelete(r removal, live *unstructured.Unstructured) bool {
+	if r.anyOwner {
+		return r.Resource.UID == live.GetUID()
+	}
+	if s.Owner.foreign(live) {
+		return false
+	}
+	replaced := r.Resource.UID != "" && r.Resource.UID != live.GetUID()
+	if r.Policy == managedresource.FallbackPolicy || replaced {
+		return s.Owner.labelled(live)
+	}
+	return true
+}
+
+// prepareDelete puts annotations and patch on an object that is about to be deleted and returns it as it is then.
+func prepareDelete(ctx context.Context, resource dynamic.ResourceInterface, r removal, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	patch := map[string]any{}
+	if r.PatchBeforeDelete != nil && len(r.PatchBeforeDelete.Raw) > 0 {
+		if err := json.Unmarshal(r.PatchBeforeDelete.Raw, &patch); err != nil {
+			return nil, misconfigured("patchBeforeDelete of %s: is not an object, write one there", r.Resource)
+		}
+	}
+	if len(r.AnnotateBeforeDelete) > 0 {
+		annotations := map[string]any{}
+		for key, value := range r.AnnotateBeforeDelete {
+			annotations[key] = value
+		}
+		mergeInto(patch, map[string]any{"metadata": map[string]any{"annotations": annotations}}, true)
+	}
+	if len(patch) == 0 {
+		return live, nil
+	}
+	return patchExactly(ctx, resource, live, patch)
+}
+
+func withoutFinalizers(ctx context.Context, resource dynamic.ResourceInterface, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	patch := map[string]any{"metadata": map[string]any{"finalizers": nil}}
+	if _, err := patchExactly(ctx, resource, live, patch); err != nil {
+		return nil, err
+	}
+	return resource.Get(ctx, live.GetName(), metav1.GetOptions{})
+}
+
+// patchExactly sends a merge patch that only this state of this object takes.
+func patchExactly(ctx context.Context, resource dynamic.ResourceInterface, live *unstructured.Unstructured, patch map[string]any) (*unstructured.Unstructured, error) {
+	mergeInto(patch, map[string]any{"metadata": map[string]any{
+		"uid": string(live.GetUID()), "resourceVersion": live.GetResourceVersion(),
+	}}, true)
+	raw, err := json.Marshal(patch)
+	if err != nil {
+		return nil, fmt.Errorf("cannot encode the patch: %w", err)
+	}
+	return resource.Patch(ctx, live.GetName(), types.MergePatchType, raw, metav1.PatchOptions{FieldManager: FieldManager})
+}
+
+func requestDelete(ctx context.Context, resource dynamic.ResourceInterface, live *unstructured.Unstructured) error {
+	background := metav1.DeletePropagationBackground
+	return resource.Delete(ctx, live.GetName(), metav1.DeleteOptions{
+		Preconditions: preconditions(live), PropagationPolicy: &background,
+	})
+}
+
+// goneAtOnce tells whether a delete request that was accepted has removed the object, which saves a read.
+func goneAtOnce(live *unstructured.Unstructured) bool {
+	return len(live.GetFinalizers()) == 0 && !lingering[live.GroupVersionKind().GroupKind()]
+}

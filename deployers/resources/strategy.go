@@ -1,0 +1,128 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package resources
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// serverMetadata is the metadata that only the API server sets.
+var serverMetadata = []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
+	"deletionGracePeriodSeconds", "managedFields", "selfLink"}
+
+// replacement returns the object that replaces live: the desired one with what the API server does not let go of copied from
+// live, and with what other controllers need on it (finalizers and owners, unless the manifest has its own).
+func replacement(desired, live *unstructured.Unstructured, kept map[string]string) *unstructured.Unstructured {
+	next := desired.DeepCopy()
+	next.SetResourceVersion(live.GetResourceVersion())
+	copyMissing(next, live, "metadata", "finalizers")
+	copyMissing(next, live, "metadata", "ownerReferences")
+	keepAnnotations(next, live, kept)
+	switch next.GroupVersionKind().GroupKind().String() {
+	case "Job.batch":
+		copyAlways(next, live, "spec", "selector")
+		copyAlways(next, live, "spec", "template", "metadata", "labels")
+	case "Service":
+		copyAlways(next, live, "spec", "clusterIP")
+	case "ServiceAccount":
+		copyMissing(next, live, "secrets")
+	}
+	return next
+}
+
+// keepAnnotations keeps the annotations that a create sets, with the values they have now. Without this the state would depend
+// on whether the process died between create and status write.
+func keepAnnotations(next, live *unstructured.Unstructured, names map[string]string) {
+	kept := map[string]string{}
+	for name := range names {
+		if value, ok := live.GetAnnotations()[name]; ok {
+			kept[name] = value
+		}
+	}
+	maps.Copy(kept, next.GetAnnotations())
+	annotate(next, kept)
+}
+
+func copyAlways(next, live *unstructured.Unstructured, path ...string) {
+	value, found, err := unstructured.NestedFieldCopy(live.Object, path...)
+	if err != nil || !found {
+		return
+	}
+	// The error means that the manifest has something else than an object on the way; the API server will say so.
+	_ = unstructured.SetNestedField(next.Object, value, path...)
+}
+
+func copyMissing(next, live *unstructured.Unstructured, path ...string) {
+	if _, found, err := unstructured.NestedFieldNoCopy(next.Object, path...); found || err != nil {
+		return
+	}
+	copyAlways(next, live, path...)
+}
+
+// merged returns live completed by desired. With overwrite the values of desired win; without, only values that are missing or
+// empty in live are filled. Lists are values.
+func merged(desired, live *unstructured.Unstructured, overwrite bool) *unstructured.Unstructured {
+	next := live.DeepCopy()
+	from := desired.DeepCopy()
+	unstructured.RemoveNestedField(from.Object, "metadata", "resourceVersion")
+	mergeInto(next.Object, from.Object, overwrite)
+	return next
+}
+
+func mergeInto(into, from map[string]any, overwrite bool) {
+	for key, value := range from {
+		old, found := into[key]
+		oldFields, oldIsMap := old.(map[string]any)
+		fields, isMap := value.(map[string]any)
+		switch {
+		case oldIsMap && isMap:
+			mergeInto(oldFields, fields, overwrite)
+		case overwrite || !found || isZero(old):
+			into[key] = value
+		}
+	}
+}
+
+func isZero(value any) bool {
+	switch v := value.(type) {
+	case nil:
+		return true
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		return len(v) == 0
+	default:
+		return reflect.ValueOf(value).IsZero()
+	}
+}
+
+// comparable returns a copy of an object without what only the API server writes. The status is dropped too when the other
+// side has none.
+func comparable(object *unstructured.Unstructured, withStatus bool) map[string]any {
+	stripped := maps.Clone(object.Object)
+	if metadata, ok := stripped["metadata"].(map[string]any); ok {
+		own := maps.Clone(metadata)
+		for key, value := range own {
+			if slices.Contains(serverMetadata, key) || value != nil && isZero(value) {
+				delete(own, key)
+			}
+		}
+		stripped["metadata"] = own
+	}
+	if !withStatus {
+		delete(stripped, "status")
+	}
+	return stripped
+}
+
+// same tells whether two objects are equal but for what only the API server writes.
+func same(a, b *unstructured.Unstructured) bool {
+	_, aHas := a.Object["status"]
+	_, bHas := b.Object["status"]
+	return reflect.DeepEqual(comparable(a, aHas && bHas), comparable(b, aHas && bHas))
+}

@@ -1,0 +1,168 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package resources
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+)
+
+// attempts bounds how often one call answers a lost race with another read.
+const attempts = 5
+
+// result is what became of one object.
+type result struct {
+	live     *unstructured.Unstructured
+	progress Progress
+	err      error
+}
+
+// errLostRace says that the object changed, came or went between read and write.
+var errLostRace = errors.New("the object keeps changing")
+
+// applyOne creates or updates one object. An object that is not known is created right away: most are new, and the API server
+// says so when one is not.
+func (s *Session) applyOne(ctx context.Context, t task, strategy managedresource.UpdateStrategy) result {
+	create := !t.known
+	for range attempts {
+		if err := ctx.Err(); err != nil {
+			return result{err: objectError("apply", t.ref, err)}
+		}
+		var r result
+		if create {
+			r = s.create(ctx, t)
+			create = false
+		} else {
+			r = s.update(ctx, t, strategy)
+			create = apierrors.IsNotFound(r.err)
+		}
+		if !errors.Is(r.err, errLostRace) {
+			return r
+		}
+	}
+	return result{err: objectError("apply", t.ref, errLostRace)}
+}
+
+// create sends a new object; errLostRace says that it exists.
+func (s *Session) create(ctx context.Context, t task) result {
+	object := t.Object
+	if len(t.AnnotateBeforeCreate) > 0 {
+		object = object.DeepCopy()
+		annotate(object, t.AnnotateBeforeCreate)
+	}
+	live, err := client(s.Cluster, t.kind, t.ref.Namespace).Create(ctx, object, metav1.CreateOptions{FieldManager: FieldManager})
+	if apierrors.IsAlreadyExists(err) {
+		return result{err: errLostRace}
+	}
+	if err != nil {
+		return result{err: objectError("create", t.ref, err)}
+	}
+	s.Memory.remember(replacement(t.Object, live, t.AnnotateBeforeCreate), live)
+	return result{live: live}
+}
+
+// update reads an object and follows policy and strategy; errLostRace together with NotFound says that it does not exist.
+func (s *Session) update(ctx context.Context, t task, strategy managedresource.UpdateStrategy) result {
+	live, err := client(s.Cluster, t.kind, t.ref.Namespace).Get(ctx, t.ref.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return result{err: errors.Join(errLostRace, err)}
+	}
+	if err != nil {
+		return result{err: objectError("read", t.ref, err)}
+	}
+	if live.GetDeletionTimestamp() != nil {
+		r := result{}
+		r.progress.wait(terminating(live), watched(s.Cluster, t.ref))
+		return r
+	}
+	if !s.mayUpdate(t, live) {
+		return result{live: live}
+	}
+	return s.write(ctx, t, strategy, live)
+}
+
+func (s *Session) mayUpdate(t task, live *unstructured.Unstructured) bool {
+	switch t.Policy {
+	case managedresource.ImmutablePolicy:
+		return false
+	case managedresource.FallbackPolicy:
+		return s.Owner.labelled(live)
+	default:
+		return true
+	}
+}
+
+func (s *Session) write(ctx context.Context, t task, strategy managedresource.UpdateStrategy, live *unstructured.Unstructured) result {
+	next := s.next(t, strategy, live)
+	if same(next, live) || s.Memory.unchanged(next, live) {
+		return result{live: live}
+	}
+	written, err := s.send(ctx, t, strategy, next, live)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return result{err: errors.Join(errLostRace, err)}
+	}
+	if err != nil {
+		return result{err: objectError("update", t.ref, err)}
+	}
+	s.Memory.remember(s.next(t, strategy, written), written)
+	return result{live: written}
+}
+
+// next computes the object that the strategy leads to from live.
+func (s *Session) next(t task, strategy managedresource.UpdateStrategy, live *unstructured.Unstructured) *unstructured.Unstructured {
+	switch strategy {
+	case managedresource.UpdateStrategyMerge, managedresource.UpdateStrategyMergeOverwrite:
+		next := merged(t.Object, live, strategy == managedresource.UpdateStrategyMergeOverwrite)
+		s.Owner.mark(next, t.Policy)
+		return next
+	default:
+		return replacement(t.Object, live, t.AnnotateBeforeCreate)
+	}
+}
+
+func (s *Session) send(ctx context.Context, t task, strategy managedresource.UpdateStrategy, next, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	resource := client(s.Cluster, t.kind, t.ref.Namespace)
+	if strategy != managedresource.UpdateStrategyPatch {
+		return resource.Update(ctx, next, metav1.UpdateOptions{FieldManager: FieldManager})
+	}
+	patch, err := difference(live, next)
+	if err != nil {
+		return nil, err
+	}
+	return resource.Patch(ctx, t.ref.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: FieldManager})
+}
+
+// difference returns the JSON merge patch from live to next. It leaves what only the API server writes alone.
+func difference(live, next *unstructured.Unstructured) ([]byte, error) {
+	_, withStatus := next.Object["status"]
+	from, err := json.Marshal(comparable(live, withStatus))
+	if err != nil {
+		return nil, fmt.Errorf("cannot encode the object: %w", err)
+	}
+	to, err := json.Marshal(comparable(next, withStatus))
+	if err != nil {
+		return nil, fmt.Errorf("cannot encode the manifest: %w", err)
+	}
+	patch, err := jsonpatch.CreateMergePatch(from, to)
+	if err != nil {
+		return nil, fmt.Errorf("cannot compute the patch: %w", err)
+	}
+	return patch, nil
+}
+
+// isRefused tells whether the API server certainly did not store an object.
+func isRefused(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) ||
+		apierrors.IsUnauthorized(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)
+}
