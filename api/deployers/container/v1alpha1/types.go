@@ -1,0 +1,159 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package v1alpha1 holds configuration and status of DeployItems of type landscaper.gardener.cloud/container.
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	core "github.com/flux-landscaper/flux-landscaper/api/deployers/core/v1alpha1"
+	landscaper "github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+// APIVersion of the documents of this package.
+const APIVersion = "container.deployer.landscaper.gardener.cloud/v1alpha1"
+
+// Kinds of the documents of this package.
+const (
+	// ProviderConfigurationKind is the kind of ProviderConfiguration.
+	ProviderConfigurationKind = "ProviderConfiguration"
+	// ProviderStatusKind is the kind of ProviderStatus.
+	ProviderStatusKind = "ProviderStatus"
+	// ConfigurationKind is the kind of Configuration.
+	ConfigurationKind = "Configuration"
+)
+
+// OperationType is what a container is started for; it sees it in the environment variable OPERATION.
+type OperationType string
+
+// Operations of a container.
+const (
+	// OperationReconcile deploys.
+	OperationReconcile OperationType = "RECONCILE"
+	// OperationDelete uninstalls.
+	OperationDelete OperationType = "DELETE"
+)
+
+// Defaults of a deployer without configuration file.
+const (
+	// DefaultNamespace of the Pods on the host cluster.
+	DefaultNamespace = "default"
+	// DefaultImage of containers that name none.
+	DefaultImage = "ubuntu:18.04"
+	// DefaultGarbageCollectionWorkers is GarbageCollection.Worker.
+	DefaultGarbageCollectionWorkers = 5
+	// DefaultGarbageCollectionSeconds is GarbageCollection.RequeueTimeSeconds.
+	DefaultGarbageCollectionSeconds = 3600
+)
+
+// ProviderConfiguration is spec.config of a container DeployItem.
+type ProviderConfiguration struct {
+	metav1.TypeMeta `json:",inline"`
+	// Image of the container; empty means the default of the deployer.
+	Image string `json:"image,omitempty"`
+	// Command of the container.
+	Command []string `json:"command,omitempty"`
+	// Args of the container.
+	Args []string `json:"args,omitempty"`
+	// ImportValues is what the container finds at IMPORTS_PATH.
+	ImportValues *landscaper.AnyJSON `json:"importValues,omitempty"`
+	// Blueprint whose files the container finds at CONTENT_PATH.
+	Blueprint *landscaper.BlueprintDefinition `json:"blueprint,omitempty"`
+	// ComponentDescriptor that the container finds at COMPONENT_DESCRIPTOR_PATH.
+	ComponentDescriptor *landscaper.ComponentDescriptorDefinition `json:"componentDescriptor,omitempty"`
+	// RegistryPullSecrets name Secrets with registry credentials, beside those of the Context.
+	RegistryPullSecrets []landscaper.ObjectReference `json:"registryPullSecrets,omitempty"`
+	// ContinuousReconcile is accepted and has no effect.
+	ContinuousReconcile *landscaper.AnyJSON `json:"continuousReconcile,omitempty"`
+}
+
+// ProviderStatus is status.providerStatus of a container DeployItem.
+type ProviderStatus struct {
+	metav1.TypeMeta `json:",inline"`
+	// LastOperation is what the container was last started for.
+	LastOperation OperationType `json:"lastOperation"`
+	// PodStatus is the state of the last Pod.
+	PodStatus *PodStatus `json:"podStatus,omitempty"`
+}
+
+// PodStatus is the state of a Pod.
+type PodStatus struct {
+	// PodName is its name on the host cluster.
+	PodName string `json:"podName"`
+	// LastRun is when it was started.
+	LastRun *metav1.Time `json:"lastRun,omitempty"`
+	// LastSuccessfulJobID is the last job whose container ended well.
+	LastSuccessfulJobID *string `json:"lastSuccessfulJobID,omitempty"`
+	// ContainerStatus is the state of the user's container.
+	ContainerStatus ContainerStatus `json:"containerStatus"`
+	// InitContainerStatus is the state of the container that prepares the files.
+	InitContainerStatus ContainerStatus `json:"initContainerStatus"`
+	// WaitContainerStatus is the state of the container that stores state and exports.
+	WaitContainerStatus ContainerStatus `json:"waitContainerStatus"`
+}
+
+// ContainerStatus is the state of a container.
+type ContainerStatus struct {
+	// Message for a person.
+	Message string `json:"message,omitempty"`
+	// Reason in one word.
+	Reason string `json:"reason,omitempty"`
+	// State is waiting, running or terminated.
+	State corev1.ContainerState `json:"state,omitempty"`
+	// Image as configured.
+	Image string `json:"image"`
+	// ImageID is the image with its digest.
+	ImageID string `json:"imageID"`
+	// ExitCode of an ended container.
+	ExitCode *int32 `json:"exitCode,omitempty"`
+}
+
+// Configuration is the configuration file of the container deployer.
+type Configuration struct {
+	metav1.TypeMeta          `json:",inline"`
+	core.CommonConfiguration `json:",inline"`
+	// Namespace of the Pods on the host cluster; empty means DefaultNamespace.
+	Namespace string `json:"namespace,omitempty"`
+	// OCI holds settings of the access to OCI registries.
+	OCI *core.OCIConfiguration `json:"oci,omitempty"`
+	// InitContainer is the container that prepares the files.
+	InitContainer ContainerSpec `json:"initContainer,omitempty"`
+	// WaitContainer is the container that stores state and exports.
+	WaitContainer ContainerSpec `json:"waitContainer,omitempty"`
+	// DefaultImage is used where a DeployItem names no image.
+	DefaultImage ContainerSpec `json:"defaultImage,omitempty"`
+	// GarbageCollection of what DeployItems that are gone left on the host cluster.
+	GarbageCollection GarbageCollection `json:"garbageCollection,omitempty"`
+	// DebugOptions are for developers.
+	DebugOptions *DebugOptions `json:"debug,omitempty"`
+}
+
+// ContainerSpec is an image and how to run it.
+type ContainerSpec struct {
+	// Image of the container.
+	Image string `json:"image,omitempty"`
+	// Command of the container.
+	Command []string `json:"command,omitempty"`
+	// Args of the container.
+	Args []string `json:"args,omitempty"`
+	// ImagePullPolicy as Kubernetes knows it.
+	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
+}
+
+// GarbageCollection says how to remove what is left over on the host cluster.
+type GarbageCollection struct {
+	// Disable switches it off.
+	Disable bool `json:"disable,omitempty"`
+	// Worker is how many objects are handled at a time; 0 means DefaultGarbageCollectionWorkers.
+	Worker int `json:"worker,omitempty"`
+	// RequeueTimeSeconds is the time between two passes; 0 means DefaultGarbageCollectionSeconds.
+	RequeueTimeSeconds int `json:"requeueTimeSeconds,omitempty"`
+}
+
+// DebugOptions are for developers.
+type DebugOptions struct {
+	// KeepPod leaves Pods that have ended in place.
+	KeepPod bool `json:"keepPod,omitempty"`
+}

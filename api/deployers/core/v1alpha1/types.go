@@ -1,0 +1,47 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package v1alpha1 holds what the configuration files of the deployers have in common.
+package v1alpha1
+
+import (
+	landscaper "github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+// CommonConfiguration is part of the configuration file of every deployer.
+type CommonConfiguration struct {
+	// Identity of the deployer's process.
+	Identity string `json:"identity,omitempty"`
+	// TargetSelector restricts the Targets that the deployer serves; one has to match.
+	TargetSelector []landscaper.TargetSelector `json:"targetSelector,omitempty"`
+	// HPA is accepted; replicas elect a leader.
+	HPA *HPAConfiguration `json:"hpa,omitempty"`
+	// Controller holds settings of the controller.
+	Controller ControllerConfiguration `json:"controller,omitempty"`
+}
+
+// HPAConfiguration holds settings of replicas.
+type HPAConfiguration struct {
+	// MaxReplicas is the largest number of replicas.
+	MaxReplicas int32 `json:"maxReplicas,omitempty"`
+}
+
+// ControllerConfiguration holds settings of the controller.
+type ControllerConfiguration struct {
+	// Workers is how many DeployItems are worked on at a time; 0 means the default of the deployer.
+	Workers int `json:"workers,omitempty"`
+	// CacheSyncTimeout is how long the caches may take to fill.
+	CacheSyncTimeout *landscaper.Duration `json:"cacheSyncTimeout,omitempty"`
+}
+
+// OCIConfiguration holds settings of the access to OCI registries.
+type OCIConfiguration struct {
+	// ConfigFiles are paths of dockerconfigjson files.
+	ConfigFiles []string `json:"configFiles,omitempty"`
+	// Cache is accepted; artifacts are always cached.
+	Cache *landscaper.AnyJSON `json:"cache,omitempty"`
+	// AllowPlainHTTP permits registries without TLS.
+	AllowPlainHTTP bool `json:"allowPlainHttp,omitempty"`
+	// InsecureSkipVerify accepts any certificate.
+	InsecureSkipVerify bool `json:"insecureSkipVerify,omitempty"`
+}

@@ -1,0 +1,62 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package document reads the typed documents of deployers: provider configurations, provider statuses and configuration files.
+package document
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	kjson "sigs.k8s.io/json"
+)
+
+// Read decodes a JSON document of the given apiVersion and kind. A missing apiVersion or kind counts as the right one, keys are
+// case-sensitive, unknown keys are ignored. Errors name the field and hold no values of it.
+func Read(raw []byte, want metav1.TypeMeta, into any) error {
+	var header metav1.TypeMeta
+	if err := decode(raw, &header); err != nil {
+		return err
+	}
+	if header.APIVersion != "" && header.APIVersion != want.APIVersion {
+		return fmt.Errorf("apiVersion: %q is not known to the deployer, use %s", header.APIVersion, want.APIVersion)
+	}
+	if header.Kind != "" && header.Kind != want.Kind {
+		return fmt.Errorf("kind: %q is not known to the deployer, use %s", header.Kind, want.Kind)
+	}
+	return decode(raw, into)
+}
+
+// Write encodes a document for a status.
+func Write(document any) (*runtime.RawExtension, error) {
+	raw, err := json.Marshal(document)
+	if err != nil {
+		return nil, fmt.Errorf("encode the provider status: %w", err)
+	}
+	return &runtime.RawExtension{Raw: raw}, nil
+}
+
+func decode(raw []byte, into any) error {
+	err := kjson.UnmarshalCaseSensitivePreserveInts(raw, into)
+	var mismatch *json.UnmarshalTypeError
+	var syntax *json.SyntaxError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &mismatch):
+		return fmt.Errorf("%s: cannot be a JSON %s; correct the type of the value", fieldOf(mismatch), mismatch.Value)
+	case errors.As(err, &syntax):
+		return fmt.Errorf("the document is no JSON: problem at byte %d", syntax.Offset)
+	}
+	return errors.New("the document cannot be read; check the types and formats of its values")
+}
+
+func fieldOf(mismatch *json.UnmarshalTypeError) string {
+	if mismatch.Field == "" {
+		return "the document"
+	}
+	return mismatch.Field
+}

@@ -1,0 +1,44 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package v1alpha1 holds the configuration of DeployItems of type landscaper.gardener.cloud/mock.
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	core "github.com/flux-landscaper/flux-landscaper/api/deployers/core/v1alpha1"
+	landscaper "github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+// APIVersion of the documents of this package.
+const APIVersion = "mock.deployer.landscaper.gardener.cloud/v1alpha1"
+
+// Kinds of the documents of this package.
+const (
+	// ProviderConfigurationKind is the kind of ProviderConfiguration.
+	ProviderConfigurationKind = "ProviderConfiguration"
+	// ConfigurationKind is the kind of Configuration.
+	ConfigurationKind = "Configuration"
+)
+
+// ProviderConfiguration is spec.config of a mock DeployItem: it says how the job ends.
+type ProviderConfiguration struct {
+	metav1.TypeMeta `json:",inline"`
+	// Phase in which the job stays or ends; empty means Succeeded.
+	Phase *landscaper.Phase `json:"phase,omitempty"`
+	// InitialPhase is the phase of a job that begins, where Phase says nothing else.
+	InitialPhase *landscaper.Phase `json:"initialPhase,omitempty"`
+	// ProviderStatus becomes the provider status.
+	ProviderStatus *landscaper.AnyJSON `json:"providerStatus,omitempty"`
+	// Export is a map that becomes the export.
+	Export *landscaper.AnyJSON `json:"export,omitempty"`
+	// ContinuousReconcile is accepted and has no effect.
+	ContinuousReconcile *landscaper.AnyJSON `json:"continuousReconcile,omitempty"`
+}
+
+// Configuration is the configuration file of the mock deployer.
+type Configuration struct {
+	metav1.TypeMeta          `json:",inline"`
+	core.CommonConfiguration `json:",inline"`
+}
