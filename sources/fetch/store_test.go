@@ -108,16 +108,20 @@ func TestEvictionTakesTheLeastRecentlyUsed(t *testing.T) {
 func TestEvictionOrderSurvivesARestart(t *testing.T) {
 	srv, dir := newServer(t), t.TempDir()
 	s := newStore(t, func(o *Options) { o.Dir = dir })
-	old, recent := srv.offer(blueprint(t, "old")), srv.offer(blueprint(t, "recent"))
-	for _, a := range []Artifact{recent, old} {
+	used, unused := srv.offer(blueprint(t, "used")), srv.offer(blueprint(t, "unused"))
+	for a, age := range map[Artifact]time.Duration{used: 2 * time.Hour, unused: time.Hour} {
 		require.NoError(t, open(t, s, a).Close())
+		made := time.Now().Add(-age)
+		require.NoError(t, os.Chtimes(entryDir(dir, a), made, made))
 	}
-	past := time.Now().Add(-time.Hour)
-	oldDir := filepath.Join(dir, strings.Replace(old.Digest, ":", "-", 1)+treeForm)
-	require.NoError(t, os.Chtimes(oldDir, past, past))
+	require.NoError(t, open(t, s, used).Close())
 	newStore(t, func(o *Options) { o.Dir, o.CacheBytes = dir, 2*blockBytes+100 })
-	require.NoDirExists(t, oldDir)
-	require.Len(t, cacheDirs(t, dir), 1)
+	require.DirExists(t, entryDir(dir, used))
+	require.NoDirExists(t, entryDir(dir, unused))
+}
+
+func entryDir(dir string, a Artifact) string {
+	return filepath.Join(dir, strings.Replace(a.Digest, ":", "-", 1)+treeForm)
 }
 
 func TestOpenTreeIsNotEvicted(t *testing.T) {
@@ -132,6 +136,18 @@ func TestOpenTreeIsNotEvicted(t *testing.T) {
 	require.Empty(t, cacheDirs(t, s.options.Dir))
 }
 
+// collect returns after objects that were unreachable before it have been collected and their cleanups have run.
+func collect() {
+	for range 3 {
+		done, sentinel := make(chan struct{}), new(*int)
+		runtime.AddCleanup(sentinel, func(done chan struct{}) { close(done) }, done)
+		sentinel = nil
+		_ = sentinel
+		runtime.GC()
+		<-done
+	}
+}
+
 func TestDroppedTreeIsReleased(t *testing.T) {
 	srv := newServer(t)
 	s := newStore(t, func(o *Options) { o.CacheBytes = 1 })
@@ -140,11 +156,11 @@ func TestDroppedTreeIsReleased(t *testing.T) {
 		require.NoError(t, err)
 		return tree.FS()
 	}()
-	runtime.GC()
+	collect()
 	require.Equal(t, "a", read(t, fsys, "blueprint.yaml"), "the file system keeps the tree")
 	fsys = nil
 	_ = fsys
-	require.Eventually(t, func() bool { runtime.GC(); return len(cacheDirs(t, s.options.Dir)) == 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { collect(); return len(cacheDirs(t, s.options.Dir)) == 0 }, 10*time.Second, time.Millisecond)
 }
 
 func TestOpenFile(t *testing.T) {
@@ -241,6 +257,22 @@ func TestDownloadLimit(t *testing.T) {
 			require.ErrorContains(t, err, "larger than the limit of 1000 bytes")
 		})
 	}
+}
+
+func TestEndlessDownloadStopsAtTheLimit(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for block := make([]byte, 4096); ; {
+			if _, err := w.Write(block); err != nil {
+				return
+			}
+		}
+	}))
+	defer srv.Close()
+	s := newStore(t, func(o *Options) { o.MaxDownload, o.Timeout = 1<<20, 5*time.Second })
+	a := newServer(t).offer([]byte("x"))
+	a.URL = srv.URL
+	_, err := s.OpenFile(context.Background(), a)
+	require.ErrorIs(t, err, ErrTooLarge)
 }
 
 // flaky answers with status for the first failures requests and then serves content.
