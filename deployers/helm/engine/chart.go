@@ -10,9 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
-	"strings"
 
+	"helm.sh/helm/v3/pkg/action"
 	helmchart "helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/ignore"
@@ -55,13 +54,17 @@ func (e *Engine) Load(archive []byte) (*Chart, error) {
 	return e.keep(loaded, digest)
 }
 
-// LoadDirectory returns the chart in directory dir of a file system. The directory may hold a .helmignore file. Content that is cached
-// under digest is not read again; an empty digest means that the content is read and its digest computed. The error wraps ErrChart.
-func (e *Engine) LoadDirectory(files fs.FS, dir, digest string) (*Chart, error) {
-	if cached, ok := e.charts.get(digest); ok && digest != "" {
+// Cached returns the chart whose archive has the digest "sha256:<hex>", if it was loaded before. Whoever asks must have shown that it may
+// read the chart.
+func (e *Engine) Cached(digest string) (*Chart, bool) { return e.charts.get(digest) }
+
+// LoadDirectory returns the chart that a directory holds; a .helmignore file is respected. The digest identifies the content: what is cached
+// under it is not read again. The error wraps ErrChart.
+func (e *Engine) LoadDirectory(files fs.FS, digest string) (*Chart, error) {
+	if cached, ok := e.charts.get(digest); ok {
 		return cached, nil
 	}
-	buffered, err := readDirectory(files, dir)
+	buffered, err := readDirectory(files)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrChart, err)
 	}
@@ -69,8 +72,8 @@ func (e *Engine) LoadDirectory(files fs.FS, dir, digest string) (*Chart, error) 
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrChart, err)
 	}
-	if digest == "" {
-		digest = digestOf(buffered)
+	if err := action.CheckDependencies(loaded, loaded.Metadata.Dependencies); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrChart, err)
 	}
 	return e.keep(loaded, digest)
 }
@@ -179,20 +182,17 @@ func copyValue(value any) any {
 	}
 }
 
-// readDirectory reads what belongs to the chart in dir.
-func readDirectory(files fs.FS, dir string) ([]*loader.BufferedFile, error) {
-	root, err := fs.Sub(files, path.Clean(dir))
-	if err != nil {
-		return nil, err
-	}
+// readDirectory reads what belongs to the chart.
+func readDirectory(root fs.FS) ([]*loader.BufferedFile, error) {
 	if _, err := fs.Stat(root, "Chart.yaml"); err != nil {
-		return nil, fmt.Errorf("directory %q has no Chart.yaml; let chart.path name the chart's directory", dir)
+		return nil, errors.New("the directory has no Chart.yaml; let chart.path name the directory of a chart")
 	}
 	reader := &directoryReader{root: root, rules: ignore.Empty()}
 	if err := reader.readRules(); err != nil {
 		return nil, err
 	}
-	return reader.files, fs.WalkDir(root, ".", reader.visit)
+	err := fs.WalkDir(root, ".", reader.visit)
+	return reader.files, err
 }
 
 // directoryReader collects the files of a chart directory.
@@ -251,13 +251,4 @@ func (r *directoryReader) read(name string, size int64) error {
 	}
 	r.files = append(r.files, &loader.BufferedFile{Name: name, Data: bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))})
 	return nil
-}
-
-func digestOf(files []*loader.BufferedFile) string {
-	hash := sha256.New()
-	for _, file := range files {
-		sum := sha256.Sum256(file.Data)
-		fmt.Fprintf(hash, "%x %s\n", sum, strings.ReplaceAll(file.Name, "\n", ""))
-	}
-	return "sha256:" + hex.EncodeToString(hash.Sum(nil))
 }

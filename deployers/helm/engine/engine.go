@@ -33,6 +33,7 @@ const (
 	maxChartsSize   = 32 << 20
 	maxClusters     = 128
 	minimumTimeout  = time.Second
+	maxReserve      = 2 * time.Second
 	unlimitedBudget = 24 * time.Hour
 )
 
@@ -115,6 +116,8 @@ func (f Flags) budget(ctx context.Context) time.Duration {
 	left := unlimitedBudget
 	if deadline, ok := ctx.Deadline(); ok {
 		left = time.Until(deadline)
+		// So Helm can still say what it was waiting for.
+		left -= min(left/10, maxReserve)
 		if f.Atomic {
 			left = left * 4 / 5
 		}
@@ -130,7 +133,7 @@ func (f Flags) budget(ctx context.Context) time.Duration {
 func (e *Engine) Install(ctx context.Context, request Request) (*Release, error) {
 	return e.run(ctx, request, "install", func(op *operation) (*release.Release, error) {
 		if request.CreateNamespace {
-			if err := ensureNamespace(ctx, request.Cluster.Client, request.Namespace); err != nil {
+			if err := e.EnsureNamespace(ctx, request.Cluster, request.Namespace); err != nil {
 				return nil, err
 			}
 		}

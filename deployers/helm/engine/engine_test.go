@@ -62,7 +62,9 @@ func (s singleTarget) Get(_ context.Context, _ client.ObjectKey, into client.Obj
 	return nil
 }
 
-func (s singleTarget) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
+func (s singleTarget) List(context.Context, client.ObjectList, ...client.ListOption) error {
+	return nil
+}
 
 func newEngine(t *testing.T) *engine.Engine {
 	t.Helper()
@@ -174,7 +176,9 @@ func gated(cluster *target.Cluster, before func(*http.Request)) *target.Cluster 
 }
 
 func isCreateOf(resource string) func(*http.Request) bool {
-	return func(r *http.Request) bool { return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/"+resource) }
+	return func(r *http.Request) bool {
+		return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/"+resource)
+	}
 }
 
 func TestNothingIsWrittenAfterTheContextEnded(t *testing.T) {

@@ -6,6 +6,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	helmengine "helm.sh/helm/v3/pkg/engine"
 	"helm.sh/helm/v3/pkg/releaseutil"
 	"k8s.io/client-go/discovery"
+	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
 
@@ -96,8 +98,8 @@ func appendObjects(objects []map[string]any, file, content string) ([]map[string
 	}
 	slices.SortFunc(keys, compareManifestKeys)
 	for _, key := range keys {
-		var object map[string]any
-		if err := yaml.Unmarshal([]byte(documents[key]), &object); err != nil {
+		object, err := parseObject(documents[key])
+		if err != nil {
 			return nil, fmt.Errorf("file %s of the chart renders to something that is no object: %w", file, err)
 		}
 		if len(object) > 0 {
@@ -105,6 +107,17 @@ func appendObjects(objects []map[string]any, file, content string) ([]map[string
 		}
 	}
 	return objects, nil
+}
+
+func parseObject(document string) (object map[string]any, err error) {
+	raw, err := yaml.YAMLToJSON([]byte(document))
+	if err != nil {
+		return nil, err
+	}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &object); err != nil {
+		return nil, errors.New("it is neither empty nor a map")
+	}
+	return object, nil
 }
 
 // compareManifestKeys orders keys such as manifest-2 and manifest-10 by their number.

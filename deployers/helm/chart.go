@@ -1,0 +1,144 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package helm
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+
+	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
+	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
+	"github.com/flux-landscaper/flux-landscaper/sources/flux"
+)
+
+const (
+	chartFile  = "Chart.yaml"
+	helmSource = "HelmChart"
+)
+
+// chartOf returns the chart of an item, and the Flux source that it came from, if any.
+func (d *deployer) chartOf(ctx context.Context, item *contract.Item, chart *helmv1alpha1.Chart) (*engine.Chart, *v1alpha1.SourceStatus, error) {
+	switch {
+	case chart.Archive != nil:
+		loaded, err := d.fromArchive(ctx, chart.Archive)
+		return loaded, nil, err
+	case chart.Ref != "":
+		loaded, err := d.fromRegistry(ctx, item, chart.Ref)
+		return loaded, nil, err
+	case chart.HelmChartRepo != nil:
+		loaded, err := d.fromRepository(ctx, item, chart.HelmChartRepo)
+		return loaded, nil, err
+	case chart.SourceRef != nil:
+		return d.fromSource(ctx, item, chart)
+	}
+	return nil, nil, kit.Stall("GetChart", "NotSupported", "chart.resourceRef: is not supported yet; name the chart's own location in chart.ref")
+}
+
+// load parses an archive; field is where it comes from.
+func (d *deployer) load(field string, archive []byte) (*engine.Chart, error) {
+	chart, err := d.engine.Load(archive)
+	return chart, badChart(field, err)
+}
+
+func badChart(field string, err error) error {
+	if errors.Is(err, engine.ErrChart) {
+		return kit.Stall("GetChart", "InvalidChart", "%s: %w; publish a valid chart", field, err)
+	}
+	return err
+}
+
+func (d *deployer) fromArchive(ctx context.Context, archive *helmv1alpha1.ArchiveAccess) (*engine.Chart, error) {
+	if archive.Raw != "" {
+		content, err := base64.StdEncoding.DecodeString(archive.Raw)
+		if err != nil {
+			return nil, kit.Stall("GetChart", "InvalidChart", "chart.archive.raw: is not base64; encode the .tgz file of the chart")
+		}
+		return d.load("chart.archive.raw", content)
+	}
+	const field = "chart.archive.remote.url"
+	content, err := d.downloader.get(ctx, download{field: field, url: archive.Remote.URL, limit: maxArchive})
+	if err != nil {
+		return nil, err
+	}
+	return d.load(field, content)
+}
+
+// fromSource returns the chart in the artifact of a Flux source.
+func (d *deployer) fromSource(ctx context.Context, item *contract.Item, chart *helmv1alpha1.Chart) (*engine.Chart, *v1alpha1.SourceStatus, error) {
+	if d.options.Sources == nil || d.options.Artifacts == nil {
+		return nil, nil, kit.Stall("GetChart", "NotSupported", "chart.sourceRef: this deployer runs without Flux sources; use chart.ref")
+	}
+	source, err := flux.Lookup(ctx, d.options.Sources, item.DeployItem.Namespace, *chart.SourceRef, d.options.SourcePolicy)
+	if err != nil {
+		return nil, nil, sourceProblem(err)
+	}
+	loaded, err := d.fromArtifact(ctx, source, chart.Path)
+	return loaded, &v1alpha1.SourceStatus{
+		Kind: source.Kind, Namespace: source.Namespace, Name: source.Name, Revision: source.Revision, Digest: source.Digest,
+	}, err
+}
+
+// sourceProblem translates why a source cannot be used. That a source is not ready yet is an error that is tried again: it shows in
+// lastError, and the landscaper cluster is not one that a DeployItem may watch.
+func sourceProblem(err error) error {
+	var problem *flux.Error
+	if !errors.As(err, &problem) {
+		return err
+	}
+	if problem.Waiting {
+		return kit.Again("GetChart", string(problem.Reason), "chart.%w", err)
+	}
+	return kit.Stall("GetChart", string(problem.Reason), "chart.%w", err)
+}
+
+func (d *deployer) fromArtifact(ctx context.Context, source flux.Source, dir string) (*engine.Chart, error) {
+	artifact := fetch.Artifact{URL: source.URL, Digest: source.Digest, Revision: source.Revision, Source: source.String()}
+	if source.Kind == helmSource {
+		content, err := d.options.Artifacts.OpenFile(ctx, artifact)
+		if err != nil {
+			return nil, fmt.Errorf("chart.sourceRef: %w", err)
+		}
+		return d.load("chart.sourceRef "+source.String(), content)
+	}
+	tree, err := d.options.Artifacts.Open(ctx, artifact)
+	if err != nil {
+		return nil, fmt.Errorf("chart.sourceRef: %w", err)
+	}
+	defer tree.Close()
+	if dir == "" {
+		if dir, err = chartDirectory(tree.FS()); err != nil {
+			return nil, kit.Stall("GetChart", "ChartNotFound", "chart.sourceRef %s: %w", source, err)
+		}
+	}
+	return d.fromTree(tree, dir, source)
+}
+
+func (d *deployer) fromTree(tree *fetch.Tree, dir string, source flux.Source) (*engine.Chart, error) {
+	files, err := tree.Sub(dir)
+	if err != nil {
+		return nil, kit.Stall("GetChart", "ChartNotFound", "chart.path: %w", err)
+	}
+	chart, err := d.engine.LoadDirectory(files, tree.Digest.String()+"//"+path.Clean(dir))
+	return chart, badChart("chart.sourceRef "+source.String()+", path "+dir, err)
+}
+
+// chartDirectory finds the chart in an artifact that holds just one: at the root, or in the only directory there, as in a packed chart.
+func chartDirectory(files fs.FS) (string, error) {
+	if _, err := fs.Stat(files, chartFile); err == nil {
+		return ".", nil
+	}
+	found, err := fs.Glob(files, "*/"+chartFile)
+	if err != nil || len(found) != 1 {
+		return "", fmt.Errorf("%d charts are at the root of the artifact; name the directory of the wanted one in chart.path", len(found))
+	}
+	return path.Dir(found[0]), nil
+}

@@ -1,0 +1,207 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package helm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
+	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
+	"github.com/flux-landscaper/flux-landscaper/sources/flux"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci"
+)
+
+// Name is status.deployer.name of the items that this deployer handles.
+const Name = "helm.deployer.landscaper.gardener.cloud"
+
+// Options of New. What is nil makes the items that need it fail with a message that says so.
+type Options struct {
+	// Driver is where Helm keeps releases: engine.DriverSecret (default), DriverConfigMap or DriverMemory.
+	Driver string
+	// Registries pulls charts of chart.ref.
+	Registries *oci.Client
+	// Sources reads Flux sources of chart.sourceRef on the landscaper cluster, preferably from a cache.
+	Sources client.Reader
+	// SourcePolicy says which Flux sources an item may name.
+	SourcePolicy flux.Policy
+	// Artifacts downloads what Flux sources offer.
+	Artifacts *fetch.Store
+	// Live reads Secrets with credentials of Helm repositories on the landscaper cluster, without a cache.
+	Live client.Reader
+	// NoPrivateNetworks refuses to download charts over HTTP from addresses that are not public.
+	NoPrivateNetworks bool
+}
+
+// deployer implements contract.Deployer.
+type deployer struct {
+	options    Options
+	engine     *engine.Engine
+	downloader *downloader
+	memory     *resources.Memory
+	progress   *progress
+}
+
+// New returns the helm deployer, or an error for an unknown storage driver.
+func New(options Options) (contract.Deployer, error) {
+	e, err := engine.New(engine.Options{Driver: options.Driver})
+	if err != nil {
+		return nil, err
+	}
+	return &deployer{
+		options: options, engine: e, downloader: newDownloader(options.NoPrivateNetworks),
+		memory: resources.NewMemory(0), progress: newProgress(),
+	}, nil
+}
+
+// Name returns the name of the deployer.
+func (d *deployer) Name() string { return Name }
+
+// Type returns the type of the items.
+func (d *deployer) Type() string { return v1alpha1.HelmDeployItemType }
+
+// job is one call for one item.
+type job struct {
+	*deployer
+	item   *contract.Item
+	config *helmv1alpha1.ProviderConfiguration
+	status *helmv1alpha1.ProviderStatus
+
+	chart   *engine.Chart
+	source  *v1alpha1.SourceStatus
+	values  map[string]any
+	exports map[string]any
+	// attempt is what earlier calls of the same job have achieved.
+	attempt *attempt
+
+	// desired, applied and subjects are the objects of template mode: wanted, recorded, and as the API server answered them.
+	desired  []resources.Desired
+	applied  []managedresource.ManagedResourceStatus
+	subjects []resources.Subject
+}
+
+// step is one phase of a job. The job goes on when the progress is done.
+type step struct {
+	checkpoint string
+	run        func(*job, context.Context) (resources.Progress, error)
+}
+
+// Ensure installs or upgrades the release, or applies the objects of the chart, and waits until they are ready.
+func (d *deployer) Ensure(ctx context.Context, item *contract.Item) (contract.Outcome, error) {
+	j, err := d.begin(item)
+	if err != nil {
+		return contract.Outcome{}, err
+	}
+	ctx, cancel := withDeadline(ctx, item.Deadline)
+	defer cancel()
+	steps := releaseSteps
+	if !j.config.IsHelmDeployment() {
+		steps = templateSteps
+	}
+	return j.walk(ctx, steps)
+}
+
+// Delete uninstalls the release, or deletes the objects of the chart.
+func (d *deployer) Delete(ctx context.Context, item *contract.Item) (contract.Outcome, error) {
+	d.progress.forget(item)
+	j, err := d.beginDelete(item)
+	if err != nil {
+		return contract.Outcome{}, err
+	}
+	ctx, cancel := withDeadline(ctx, item.Deadline)
+	defer cancel()
+	if j.config.IsHelmDeployment() {
+		return j.walk(ctx, []step{{"start delete", (*job).uninstall}})
+	}
+	return j.walk(ctx, []step{{"start delete", (*job).deleteObjects}})
+}
+
+// walk takes the steps in order until one has to wait or fails. What was achieved is recorded in every case.
+func (j *job) walk(ctx context.Context, steps []step) (contract.Outcome, error) {
+	for _, s := range steps {
+		if s.checkpoint != "" {
+			if err := j.item.Checkpoint(s.checkpoint); err != nil {
+				return j.outcome(contract.Outcome{}), err
+			}
+		}
+		progress, err := s.run(j, ctx)
+		if err != nil || !progress.Done() {
+			return j.outcome(progress.Outcome()), err
+		}
+	}
+	return j.outcome(contract.Outcome{Done: true, Exports: j.exports}), nil
+}
+
+// outcome adds the provider status once there is something to record. An item without one has deployed nothing.
+func (j *job) outcome(outcome contract.Outcome) contract.Outcome {
+	if j.status.Release == nil && len(j.status.ManagedResources) == 0 && j.item.DeployItem.Status.ProviderStatus == nil {
+		return outcome
+	}
+	if encoded, err := config.EncodeStatus(j.status); err == nil {
+		outcome.ProviderStatus = encoded
+	}
+	return outcome
+}
+
+// begin reads configuration and status of an item.
+func (d *deployer) begin(item *contract.Item) (*job, error) {
+	j, err := d.beginDelete(item)
+	if err != nil {
+		return nil, err
+	}
+	if err := config.Validate(j.config); err != nil {
+		return nil, misconfigured(item, err)
+	}
+	j.attempt = d.progress.of(item)
+	return j, nil
+}
+
+// beginDelete does not validate: what was deployed has to be removable whatever the configuration says by now.
+func (d *deployer) beginDelete(item *contract.Item) (*job, error) {
+	if item.Target == nil {
+		return nil, misconfigured(item, errors.New("spec.target: names no target; a chart needs a cluster to go to"))
+	}
+	if item.DeployItem.Spec.Configuration == nil || len(item.DeployItem.Spec.Configuration.Raw) == 0 {
+		return nil, misconfigured(item, fmt.Errorf("spec.config: is empty; it has to hold a %s", helmv1alpha1.ProviderConfigurationKind))
+	}
+	decoded, err := config.DecodeConfiguration(item.DeployItem.Spec.Configuration.Raw)
+	if err != nil {
+		return nil, misconfigured(item, fmt.Errorf("spec.config: %w", err))
+	}
+	status, err := config.DecodeStatus(providerStatus(item.DeployItem))
+	if err != nil {
+		return nil, misconfigured(item, fmt.Errorf("status.providerStatus: %w", err))
+	}
+	return &job{deployer: d, item: item, config: decoded, status: status}, nil
+}
+
+func providerStatus(item *v1alpha1.DeployItem) []byte {
+	if item.Status.ProviderStatus == nil {
+		return nil
+	}
+	return item.Status.ProviderStatus.Raw
+}
+
+func misconfigured(item *contract.Item, err error) error {
+	return kit.Stall("ReadConfiguration", "InvalidConfiguration", "DeployItem %s/%s: %w",
+		item.DeployItem.Namespace, item.DeployItem.Name, err)
+}
+
+func withDeadline(ctx context.Context, deadline time.Time) (context.Context, context.CancelFunc) {
+	if deadline.IsZero() {
+		return ctx, func() {}
+	}
+	return context.WithDeadline(ctx, deadline)
+}
