@@ -1,0 +1,80 @@
+# Copyright 2026 The flux-landscaper Authors
+# SPDX-License-Identifier: Apache-2.0
+
+SHELL := /usr/bin/env bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+VERSION      ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo v0.0.0-dev)
+RACE         ?=
+TEST_FLAGS   ?=
+TEST_TIMEOUT ?= 30m
+PKGS         ?= ./...
+BENCH        ?= .
+BENCH_FLAGS  ?= -benchtime 1x -timeout 60m
+RUN_FLAGS    ?=
+
+GO_TOOL := go tool -modfile=tests/platform/tools/generate/go.mod
+HEADER  := tests/quality/header.go.txt
+
+# The race detector needs a C compiler; without one it stays off.
+ifneq ($(RACE),)
+  ifneq ($(shell command -v gcc || command -v clang),)
+    TEST_FLAGS += -race
+  else
+    $(info RACE=$(RACE) has no effect: neither gcc nor clang is installed)
+  endif
+endif
+
+# $(call step,what,command) runs the command and says every 30 seconds that it still runs.
+define step
+	@echo "==> $(1)"; \
+	( nap=; trap 'kill $$nap 2>/dev/null; exit 0' TERM; \
+	  while :; do sleep 30 >/dev/null 2>&1 & nap=$$!; wait $$nap; echo "    still: $(1) ($${SECONDS}s)"; done ) & ticker=$$!; \
+	trap 'kill $$ticker 2>/dev/null; wait $$ticker 2>/dev/null || true' EXIT; \
+	$(2)
+endef
+
+.PHONY: help run test generate lint bench build clean prepare
+
+help: ## Show this text
+	@echo "make <target>, with these targets:"
+	@while IFS= read -r line; do \
+	  if [[ "$$line" =~ ^([a-z]+):[^\#]*\#\#[[:space:]](.*)$$ ]]; then printf '  %-9s %s\n' "$${BASH_REMATCH[1]}" "$${BASH_REMATCH[2]}"; fi; \
+	done < Makefile
+
+run: ## Show the product: a cluster with Flux, a sample landscape, live progress (RUN_FLAGS=--exit to leave when ready)
+	@go run ./tests/demo $(RUN_FLAGS)
+
+test: lint ## All gates: lint, generated files, then every test on real servers (RACE=1, PKGS=./x/...)
+	$(call step,generated files,go test ./tests/quality -run '^TestGenerated')
+	$(call step,programs of the test platform,go run ./tests/platform/cmd/prepare)
+	$(call step,go test,go test -vet=off -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(PKGS))
+
+lint: ## gofmt, go vet and staticcheck
+	$(call step,gofmt,files=$$("$$(go env GOROOT)/bin/gofmt" -l .); if [[ -n "$$files" ]]; then echo "run gofmt -w on:"; echo "$$files"; exit 1; fi)
+	$(call step,go vet,go vet $(PKGS))
+	$(call step,staticcheck,$(GO_TOOL) staticcheck $(PKGS))
+
+generate: ## Deepcopy functions, CRDs and the generated parts of docs/
+	$(call step,deepcopy functions,$(GO_TOOL) controller-gen object:headerFile=$(HEADER) paths=./api/...)
+	$(call step,CRDs,$(GO_TOOL) controller-gen crd paths=./api/... output:crd:dir=config/crd/bases)
+	$(call step,docs,go run ./tests/quality/cmd/docs)
+
+bench: ## The benchmarks (BENCH=regexp, BENCH_FLAGS=...)
+	@go run ./tests/platform/cmd/prepare
+	@go test ./tests/bench -run '^$$' -bench '$(BENCH)' $(BENCH_FLAGS)
+
+build: ## The binaries, into bin/
+	@mkdir -p bin
+	@for dir in cmd/*/; do name=$$(basename "$$dir"); \
+	  echo "==> bin/$$name $(VERSION)"; \
+	  CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o "bin/$$name" "./cmd/$$name"; \
+	done
+
+prepare: ## The programs of the test platform, built once and kept in the user's cache folder
+	@go run ./tests/platform/cmd/prepare
+
+clean: ## Remove what make build has made
+	@rm -rf bin
