@@ -6,8 +6,6 @@ package manifest
 import (
 	"context"
 
-	"k8s.io/utils/lru"
-
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
@@ -16,9 +14,6 @@ import (
 
 // Name is what the deployer writes to status.deployer.name.
 const Name = "manifest.deployer.landscaper.gardener.cloud"
-
-// unfinishedJobs bounds for how many waiting jobs their progress is remembered.
-const unfinishedJobs = 5000
 
 // Options of the deployer. The zero value is good.
 type Options struct {
@@ -29,14 +24,13 @@ type Options struct {
 // Deployer carries out DeployItems of type landscaper.gardener.cloud/kubernetes-manifest.
 type Deployer struct {
 	memory *resources.Memory
-	jobs   *lru.Cache
 }
 
 var _ contract.Deployer = &Deployer{}
 
 // New returns the manifest deployer.
 func New(options Options) *Deployer {
-	return &Deployer{memory: resources.NewMemory(options.RememberedObjects), jobs: lru.New(unfinishedJobs)}
+	return &Deployer{memory: resources.NewMemory(options.RememberedObjects)}
 }
 
 // Name returns the name of the deployer.
@@ -51,36 +45,36 @@ func (d *Deployer) Ensure(ctx context.Context, item *contract.Item) (contract.Ou
 	if err != nil {
 		return contract.Outcome{}, err
 	}
-	outcome, err := r.ensure(ctx)
-	if outcome.Done {
-		d.jobs.Remove(item.DeployItem.UID)
-	}
-	return outcome, err
+	return r.ensure(ctx)
 }
 
 // Delete removes the managed objects from the target.
 func (d *Deployer) Delete(ctx context.Context, item *contract.Item) (contract.Outcome, error) {
-	d.jobs.Remove(item.DeployItem.UID)
 	return d.remove(ctx, item)
 }
 
+// jobKey is where contract.Item.Memory holds the progress of a job.
+const jobKey = "manifest.job"
+
 // job is what a waiting job has reached: its objects are applied and its orphans are gone. Losing it only costs reads.
 type job struct {
-	id         string
 	generation int64
 	managed    []managedresource.ManagedResourceStatus
 	unready    []resources.Subject
 }
 
 // remembered returns the progress of the item's job, nil when there is none.
-func (d *Deployer) remembered(item *v1alpha1.DeployItem) *job {
-	known, found := d.jobs.Get(item.UID)
-	if !found {
-		return nil
-	}
-	j := known.(*job)
-	if j.id != item.Status.JobID || j.generation != item.Generation {
+func remembered(item *contract.Item) *job {
+	j, found := item.Memory[jobKey].(*job)
+	if !found || j.generation != item.DeployItem.Generation {
 		return nil
 	}
 	return j
+}
+
+// remember notes the progress of the item's job for its next call.
+func remember(item *contract.Item, reached *job) {
+	if item.Memory != nil {
+		item.Memory[jobKey] = reached
+	}
 }

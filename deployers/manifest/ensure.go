@@ -20,7 +20,6 @@ import (
 
 // run is one call of Ensure.
 type run struct {
-	deployer *Deployer
 	item     *contract.Item
 	session  *resources.Session
 	config   *v1alpha2.ProviderConfiguration
@@ -48,13 +47,13 @@ func (d *Deployer) begin(item *contract.Item) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &run{deployer: d, item: item, config: config, desired: desired, recorded: recorded,
+	return &run{item: item, config: config, desired: desired, recorded: recorded,
 		session: resources.NewSession(item, d.memory, nil)}, nil
 }
 
 // ensure is the path from manifests to a finished job.
 func (r *run) ensure(ctx context.Context) (contract.Outcome, error) {
-	reached := r.deployer.remembered(r.item.DeployItem)
+	reached := remembered(r.item)
 	if reached == nil {
 		var outcome contract.Outcome
 		var err error
@@ -63,10 +62,7 @@ func (r *run) ensure(ctx context.Context) (contract.Outcome, error) {
 		}
 	}
 	outcome, err := r.complete(ctx, reached)
-	if outcome.ProviderStatus == nil {
-		return r.record(outcome, reached.managed, err)
-	}
-	return outcome, err
+	return r.record(outcome, reached.managed, err)
 }
 
 // deploy applies the objects and removes the orphans. It returns no job while something is missing.
@@ -90,8 +86,9 @@ func (r *run) deploy(ctx context.Context) (*job, contract.Outcome, error) {
 		outcome, err := r.record(progress.Outcome(), all, err)
 		return nil, outcome, err
 	}
-	return &job{id: r.item.DeployItem.Status.JobID, generation: r.item.DeployItem.Generation,
-		managed: applied.Managed, unready: applied.Subjects}, contract.Outcome{}, nil
+	reached := &job{generation: r.item.DeployItem.Generation, managed: applied.Managed, unready: applied.Subjects}
+	remember(r.item, reached)
+	return reached, contract.Outcome{}, nil
 }
 
 // known returns the managed objects of earlier jobs: those recorded and, where a job may have died before it recorded anything,
@@ -116,20 +113,17 @@ func mayHaveLeftovers(item *v1alpha1.DeployItem, recorded *v1alpha2.ProviderStat
 	return last > recorded.RecordedGeneration
 }
 
-// complete checks readiness, exports and patches; the job is remembered while it waits.
+// complete checks readiness, exports and patches.
 func (r *run) complete(ctx context.Context, reached *job) (contract.Outcome, error) {
 	progress, err := r.ready(ctx, reached)
 	if err != nil || !progress.Done() {
-		r.deployer.jobs.Add(r.item.DeployItem.UID, reached)
 		return progress.Outcome(), err
 	}
 	exports, progress, err := r.export(ctx)
 	if err != nil || !progress.Done() {
-		r.deployer.jobs.Add(r.item.DeployItem.UID, reached)
 		return progress.Outcome(), err
 	}
 	if err := r.session.PatchAfterDeployment(ctx, r.desired); err != nil {
-		r.deployer.jobs.Add(r.item.DeployItem.UID, reached)
 		return contract.Outcome{}, err
 	}
 	return contract.Outcome{Done: true, Exports: exports}, nil
@@ -140,11 +134,12 @@ func (r *run) ready(ctx context.Context, reached *job) (resources.Progress, erro
 	if err := r.item.Checkpoint("manifest deployer: default readiness checks"); err != nil {
 		return progress, err
 	}
-	if !r.config.ReadinessChecks.DisableDefault {
-		var err error
-		if reached.unready, progress, err = r.session.DefaultReadiness(ctx, reached.unready); err != nil || !progress.Done() {
-			return progress, err
-		}
+	if r.config.ReadinessChecks.DisableDefault {
+		reached.unready = nil
+	}
+	var err error
+	if reached.unready, progress, err = r.session.DefaultReadiness(ctx, reached.unready); err != nil || !progress.Done() {
+		return progress, err
 	}
 	if err := r.item.Checkpoint("manifest deployer: custom readiness checks"); err != nil {
 		return progress, err
