@@ -1,0 +1,91 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/deployitem"
+	"github.com/flux-landscaper/flux-landscaper/controllers/execution"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation"
+	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
+)
+
+// controllerFlags are the flags of the controller alone.
+type controllerFlags struct {
+	process
+	pickupTimeout time.Duration
+	artifacts     artifactFlags
+}
+
+func controllerCommand() *cobra.Command {
+	flags := &controllerFlags{process: process{name: "controller"}}
+	command := &cobra.Command{
+		Use:   "controller",
+		Short: "Reconcile Installations and Executions",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return flags.run(cmd.Context()) },
+	}
+	flags.bindFlags(command.Flags(), 16)
+	flags.artifacts.bindFlags(command.Flags())
+	command.Flags().DurationVar(&flags.pickupTimeout, "pickup-timeout", 5*time.Minute,
+		"The time a deployer has to begin the job of a DeployItem; 0 is no limit.")
+	return command
+}
+
+func (f *controllerFlags) run(ctx context.Context) error {
+	mgr, err := f.start(func(options *ctrl.Options, shard labels.Selector) {
+		options.Cache.ByObject[&v1alpha1.Installation{}] = cache.ByObject{Label: shard}
+		options.Cache.ByObject[&v1alpha1.Execution{}] = cache.ByObject{Label: shard}
+		options.Cache.ByObject[&v1alpha1.DeployItem{}] = cache.ByObject{Label: shard}
+	})
+	if err != nil {
+		return err
+	}
+	store, cleanUp, err := f.artifacts.open()
+	if err != nil {
+		return err
+	}
+	defer cleanUp()
+	if err := f.setup(ctx, mgr, store); err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+func (f *controllerFlags) setup(ctx context.Context, mgr ctrl.Manager, store *fetch.Store) error {
+	recorder, err := f.recorder(mgr)
+	if err != nil {
+		return fmt.Errorf("create the event recorder: %w", err)
+	}
+	metrics := measure(mgr)
+	installations := &installation.Reconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Metrics: metrics, Now: time.Now,
+		Artifacts: store, NoCrossNamespaceRefs: f.acl.NoCrossNamespaceRefs,
+	}
+	if err := installations.SetupWithManager(ctx, mgr, f.concurrent); err != nil {
+		return fmt.Errorf("set the installation controller up: %w", err)
+	}
+	executions := &execution.Reconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Metrics: metrics, Now: time.Now,
+	}
+	if err := executions.SetupWithManager(ctx, mgr, f.concurrent); err != nil {
+		return fmt.Errorf("set the execution controller up: %w", err)
+	}
+	items := &deployitem.Reconciler{
+		Client: mgr.GetClient(), Recorder: recorder, PickupTimeout: f.pickupTimeout, Now: time.Now,
+	}
+	if err := items.SetupWithManager(mgr, f.concurrent); err != nil {
+		return fmt.Errorf("set the pickup controller up: %w", err)
+	}
+	return nil
+}

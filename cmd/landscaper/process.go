@@ -1,0 +1,148 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/fluxcd/pkg/runtime/acl"
+	runtimeclient "github.com/fluxcd/pkg/runtime/client"
+	runtimectrl "github.com/fluxcd/pkg/runtime/controller"
+	"github.com/fluxcd/pkg/runtime/events"
+	"github.com/fluxcd/pkg/runtime/leaderelection"
+	"github.com/fluxcd/pkg/runtime/logger"
+	"github.com/fluxcd/pkg/runtime/metrics"
+	"github.com/fluxcd/pkg/runtime/pprof"
+	"github.com/fluxcd/pkg/runtime/probes"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/sources/flux"
+)
+
+// process holds the flags that every sub-command has; they are those of every Flux controller.
+type process struct {
+	name            string
+	metricsAddr     string
+	healthAddr      string
+	eventsAddr      string
+	kubeconfig      string
+	concurrent      int
+	gracefulTimeout time.Duration
+	client          runtimeclient.Options
+	logging         logger.Options
+	leader          leaderelection.Options
+	acl             acl.Options
+	watch           runtimectrl.WatchOptions
+}
+
+func (p *process) bindFlags(flags *pflag.FlagSet, concurrent int) {
+	flags.StringVar(&p.metricsAddr, "metrics-addr", ":8080", "The address the metric endpoint binds to.")
+	flags.StringVar(&p.healthAddr, "health-addr", ":9440", "The address the health endpoint binds to.")
+	flags.StringVar(&p.eventsAddr, "events-addr", "", "The address of the events receiver.")
+	flags.StringVar(&p.kubeconfig, "landscaper-kubeconfig", "",
+		"Kubeconfig of the cluster with the landscaper objects; by default KUBECONFIG or the own cluster.")
+	flags.IntVar(&p.concurrent, "concurrent", concurrent, "The number of concurrent reconciles per controller.")
+	flags.DurationVar(&p.gracefulTimeout, "graceful-shutdown-timeout", 600*time.Second,
+		"The duration given to the reconciler to finish before forcibly stopping.")
+	p.client.BindFlags(flags)
+	p.logging.BindFlags(flags)
+	p.leader.BindFlags(flags)
+	p.watch.BindFlags(flags)
+	p.acl.BindFlags(flags)
+	crossNamespace := flags.Lookup("no-cross-namespace-refs")
+	crossNamespace.DefValue = "true"
+	p.acl.NoCrossNamespaceRefs = true
+}
+
+// start sets the logger up and returns a manager with health, metrics and profiling endpoints. Adjust may change its options.
+func (p *process) start(adjust func(*ctrl.Options, labels.Selector)) (ctrl.Manager, error) {
+	logger.SetLogger(logger.NewLogger(p.logging))
+	restConfig, err := p.restConfig()
+	if err != nil {
+		return nil, err
+	}
+	selector, err := runtimectrl.GetWatchSelector(p.watch)
+	if err != nil {
+		return nil, fmt.Errorf("--watch-label-selector: %w", err)
+	}
+	options := ctrl.Options{
+		Scheme:                        newScheme(),
+		Metrics:                       metricsserver.Options{BindAddress: p.metricsAddr, ExtraHandlers: pprof.GetHandlers()},
+		HealthProbeBindAddress:        p.healthAddr,
+		GracefulShutdownTimeout:       &p.gracefulTimeout,
+		LeaderElection:                p.leader.Enable,
+		LeaderElectionReleaseOnCancel: p.leader.ReleaseOnCancel,
+		LeaseDuration:                 &p.leader.LeaseDuration,
+		RenewDeadline:                 &p.leader.RenewDeadline,
+		RetryPeriod:                   &p.leader.RetryPeriod,
+		LeaderElectionID:              leaderelection.GenerateID("landscaper-"+p.name, p.watch.LabelSelector),
+		Client: client.Options{Cache: &client.CacheOptions{
+			DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}},
+		}},
+		Cache:      cache.Options{DefaultTransform: kit.StripManagedFields, ByObject: map[client.Object]cache.ByObject{}},
+		Controller: config.Controller{RecoverPanic: ptr(true), MaxConcurrentReconciles: p.concurrent},
+	}
+	if !p.watch.AllNamespaces {
+		options.Cache.DefaultNamespaces = map[string]cache.Config{os.Getenv("RUNTIME_NAMESPACE"): {}}
+	}
+	adjust(&options, selector)
+	mgr, err := ctrl.NewManager(restConfig, options)
+	if err != nil {
+		return nil, fmt.Errorf("create the manager: %w", err)
+	}
+	probes.SetupChecks(mgr, ctrl.Log.WithName("setup"))
+	return mgr, nil
+}
+
+func (p *process) restConfig() (*rest.Config, error) {
+	if p.kubeconfig == "" {
+		return runtimeclient.GetConfigOrDie(p.client), nil
+	}
+	restConfig, err := clientcmd.BuildConfigFromFlags("", p.kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("--landscaper-kubeconfig: %w", err)
+	}
+	restConfig.QPS, restConfig.Burst = p.client.QPS, p.client.Burst
+	return restConfig, nil
+}
+
+// recorder returns the recorder of events, to Kubernetes and to --events-addr.
+func (p *process) recorder(mgr ctrl.Manager) (*events.Recorder, error) {
+	return events.NewRecorder(mgr, ctrl.Log, p.eventsAddr, "landscaper-"+p.name)
+}
+
+// measure returns the metrics of all Flux controllers.
+func measure(mgr ctrl.Manager) runtimectrl.Metrics {
+	recorder := metrics.NewRecorder()
+	ctrlmetrics.Registry.MustRegister(recorder.Collectors()...)
+	return runtimectrl.NewMetrics(mgr, recorder, v1alpha1.Finalizer)
+}
+
+func newScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, flux.AddToScheme} {
+		if err := add(scheme); err != nil {
+			panic(err)
+		}
+	}
+	return scheme
+}
+
+func ptr[T any](value T) *T { return &value }

@@ -1,0 +1,170 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/render"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+// scopeIndex finds the DataObjects and Targets of a scope.
+const scopeIndex = "scope"
+
+// publishImports copies the imports of the blueprint into the scope of the Installation, where sub-installations and export
+// executions find them. Copies that have the content already are left alone; copies of former imports are deleted.
+func (r *Reconciler) publishImports(ctx context.Context, s *scope) error {
+	if s.applied() {
+		return nil
+	}
+	written := map[string]bool{}
+	for _, name := range sortedKeys(s.plan.values.Data) {
+		if err := r.publishData(ctx, s, name, written); err != nil {
+			return err
+		}
+	}
+	for _, name := range sortedKeys(s.plan.values.Targets) {
+		if err := r.publishTarget(ctx, s, s.plan.values.Targets[name], name, name, nil, written); err != nil {
+			return err
+		}
+	}
+	for _, name := range sortedKeys(s.plan.values.TargetLists) {
+		for i, target := range s.plan.values.TargetLists[name] {
+			position := strconv.Itoa(i)
+			labels := map[string]string{v1alpha1.DataObjectIndexLabel: position}
+			if err := r.publishTarget(ctx, s, target, name, name+"["+position+"]", labels, written); err != nil {
+				return err
+			}
+		}
+	}
+	for _, name := range sortedKeys(s.plan.values.TargetMaps) {
+		for _, key := range sortedKeys(s.plan.values.TargetMaps[name]) {
+			labels := map[string]string{v1alpha1.DataObjectTargetMapKeyLabel: key}
+			target := s.plan.values.TargetMaps[name][key]
+			if err := r.publishTarget(ctx, s, target, name, name+"["+key+"]", labels, written); err != nil {
+				return err
+			}
+		}
+	}
+	return r.deleteFormerCopies(ctx, s, written)
+}
+
+func (r *Reconciler) publishData(ctx context.Context, s *scope, name string, written map[string]bool) error {
+	raw, err := encodeJSON(s.plan.values.Data[name])
+	if err != nil {
+		return fmt.Errorf("encode import %q: %w", name, err)
+	}
+	data := v1alpha1.NewAnyJSON(raw)
+	object := &v1alpha1.DataObject{ObjectMeta: copyMeta(s, name, name, nil, kit.DataHash(data)), Data: data}
+	written[object.Name] = true
+	return r.publish(ctx, object, &v1alpha1.DataObject{})
+}
+
+func (r *Reconciler) publishTarget(
+	ctx context.Context, s *scope, target render.Target, name, key string, labels map[string]string, written map[string]bool,
+) error {
+	original, ok := target.Object.(*v1alpha1.Target)
+	if !ok {
+		return fmt.Errorf("target import %q is no Target", name)
+	}
+	raw, err := encodeJSON(original.Spec)
+	if err != nil {
+		return fmt.Errorf("encode target import %q: %w", name, err)
+	}
+	object := &v1alpha1.Target{ObjectMeta: copyMeta(s, name, key, labels, kit.DataHash(v1alpha1.NewAnyJSON(raw))), Spec: original.Spec}
+	for annotation, value := range original.Annotations {
+		if _, own := object.Annotations[annotation]; !own && annotation != lastAppliedAnnotation {
+			object.Annotations[annotation] = value
+		}
+	}
+	written[object.Name] = true
+	return r.publish(ctx, object, &v1alpha1.Target{})
+}
+
+// lastAppliedAnnotation is kubectl's record of the original; it would double the size of a copy.
+const lastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
+
+func copyMeta(s *scope, name, key string, labels map[string]string, hash string) metav1.ObjectMeta {
+	own := kit.InstallationScope(s.inst.Name)
+	all := map[string]string{
+		v1alpha1.DataObjectContextLabel: own, v1alpha1.DataObjectSourceLabel: own, v1alpha1.DataObjectKeyLabel: name,
+		v1alpha1.DataObjectSourceTypeLabel: v1alpha1.DataObjectSourceImport, v1alpha1.DataObjectJobIDLabel: s.inst.Status.JobID,
+	}
+	maps.Copy(all, labels)
+	return metav1.ObjectMeta{
+		Name: kit.DataName(own, key), Namespace: s.inst.Namespace, Labels: all,
+		Annotations: map[string]string{v1alpha1.HashAnnotation: hash},
+		OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: v1alpha1.GroupVersion.String(), Kind: "Installation", Name: s.inst.Name, UID: s.inst.UID,
+		}},
+	}
+}
+
+// publish creates a copy, or replaces one with other content. Existing is an empty object to read into.
+func (r *Reconciler) publish(ctx context.Context, object, existing client.Object) error {
+	err := r.Get(ctx, client.ObjectKeyFromObject(object), existing)
+	if apierrors.IsNotFound(err) {
+		err = r.Create(ctx, object)
+		if !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+		err = r.Live.Get(ctx, client.ObjectKeyFromObject(object), existing)
+	}
+	if err != nil || existing.GetAnnotations()[v1alpha1.HashAnnotation] == object.GetAnnotations()[v1alpha1.HashAnnotation] {
+		return err
+	}
+	object.SetResourceVersion(existing.GetResourceVersion())
+	return r.Update(ctx, object)
+}
+
+// deleteFormerCopies deletes the copies of imports that the blueprint does not have any more.
+func (r *Reconciler) deleteFormerCopies(ctx context.Context, s *scope, written map[string]bool) error {
+	own := client.MatchingFields{scopeIndex: kit.InstallationScope(s.inst.Name)}
+	for _, list := range []client.ObjectList{&v1alpha1.DataObjectList{}, &v1alpha1.TargetList{}} {
+		if err := r.List(ctx, list, client.InNamespace(s.inst.Namespace), own); err != nil {
+			return err
+		}
+		for _, object := range itemsOf(list) {
+			if written[object.GetName()] || object.GetLabels()[v1alpha1.DataObjectSourceTypeLabel] != v1alpha1.DataObjectSourceImport {
+				continue
+			}
+			if err := kit.DeleteLive(ctx, r.Live, r.Client, object); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func itemsOf(list client.ObjectList) []client.Object {
+	var objects []client.Object
+	switch l := list.(type) {
+	case *v1alpha1.DataObjectList:
+		for i := range l.Items {
+			objects = append(objects, &l.Items[i])
+		}
+	case *v1alpha1.TargetList:
+		for i := range l.Items {
+			objects = append(objects, &l.Items[i])
+		}
+	}
+	return objects
+}
+
+// scopeOfData indexes DataObjects and Targets by the scope that they belong to.
+func scopeOfData(obj client.Object) []string {
+	if scope := obj.GetLabels()[v1alpha1.DataObjectContextLabel]; scope != "" {
+		return []string{scope}
+	}
+	return nil
+}

@@ -1,0 +1,105 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"context"
+	"slices"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/google/uuid"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+// decideDeletion starts the deletion job. It needs nothing but what the cluster recorded: neither blueprint nor imports.
+func (r *Reconciler) decideDeletion(ctx context.Context, s *scope) error {
+	inst := s.inst
+	if !slices.Contains(inst.Finalizers, v1alpha1.Finalizer) {
+		return kit.ErrStop
+	}
+	if !inst.Status.IsIdle() {
+		return r.continueDeletion(ctx, s)
+	}
+	if inst.Status.Phase == v1alpha1.PhaseDeleteFailed {
+		if err := r.acknowledgeOperation(ctx, s); err != nil {
+			return err
+		}
+		if inst.Annotations[meta.ReconcileRequestAnnotation] == inst.Status.LastHandledReconcileAt {
+			return kit.ErrStop
+		}
+	}
+	return r.beginDeletion(ctx, s)
+}
+
+// continueDeletion lets a job that still applies end first. One that has created nothing gives way.
+func (r *Reconciler) continueDeletion(ctx context.Context, s *scope) error {
+	if s.inst.Status.Phase.IsDeletion() {
+		return nil
+	}
+	if s.applied() && !s.execution.Status.IsIdle() {
+		return kit.ErrStop
+	}
+	return r.beginDeletion(ctx, s)
+}
+
+func (r *Reconciler) beginDeletion(ctx context.Context, s *scope) error {
+	s.start(uuid.NewString(), "deletion")
+	kit.Progress(s.inst, kit.ReasonDeleting, "the installation is being deleted")
+	return r.writeStatus(ctx, s)
+}
+
+// deleteExecution deletes the Execution and waits until it is gone or has failed to go.
+func (r *Reconciler) deleteExecution(ctx context.Context, s *scope) error {
+	if s.execution == nil {
+		return nil
+	}
+	if err := r.propagateOrphan(ctx, s); err != nil {
+		return err
+	}
+	if s.execution.DeletionTimestamp.IsZero() {
+		if err := kit.DeleteLive(ctx, r.Live, r.Client, s.execution); err != nil {
+			return err
+		}
+		return kit.ErrStop
+	}
+	status := &s.execution.Status
+	if status.JobIDFinished == s.inst.Status.JobID && status.Phase.IsFailed() {
+		s.fail(executionFailure(s.execution))
+	}
+	return kit.ErrStop
+}
+
+// propagateOrphan tells the Execution to leave what was deployed in place, when the Installation says so.
+func (r *Reconciler) propagateOrphan(ctx context.Context, s *scope) error {
+	if !orphans(s.inst) {
+		return nil
+	}
+	value := "true"
+	before := s.execution.ResourceVersion
+	change := kit.MetadataChange{Annotations: map[string]*string{v1alpha1.DeleteWithoutUninstallAnnotation: &value}}
+	if err := kit.PatchMetadata(ctx, r.Client, s.execution, change); err != nil {
+		return err
+	}
+	if s.execution.ResourceVersion != before {
+		r.executions.Wrote(s.execution)
+	}
+	return nil
+}
+
+// orphans tells whether deletion leaves what was deployed in place. A suspended object does, as everywhere in Flux.
+func orphans(inst *v1alpha1.Installation) bool {
+	return inst.Spec.Suspend || inst.Spec.DeletionPolicy == v1alpha1.DeletionPolicyOrphan ||
+		inst.Annotations[v1alpha1.DeleteWithoutUninstallAnnotation] == "true"
+}
+
+// release lets the Installation go once nothing of it is left.
+func (r *Reconciler) release(ctx context.Context, s *scope) error {
+	if err := r.patchMetadata(ctx, s, kit.MetadataChange{RemoveFinalizer: v1alpha1.Finalizer}); err != nil {
+		return err
+	}
+	s.inst.Status = *s.persisted
+	return nil
+}

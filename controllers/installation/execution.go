@@ -1,0 +1,105 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+// findExecution reads the Execution of the Installation: it has the same name. It stops when the cache does not yet show
+// what was written to it last.
+func (r *Reconciler) findExecution(ctx context.Context, s *scope) error {
+	key := client.ObjectKeyFromObject(s.inst)
+	execution := &v1alpha1.Execution{}
+	err := r.Get(ctx, key, execution)
+	if apierrors.IsNotFound(err) {
+		if wait := r.executions.Unseen(key); wait > 0 {
+			s.wake(wait)
+			return kit.ErrStop
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if r.executions.Stale(execution) {
+		return kit.ErrStop
+	}
+	s.execution = execution
+	return nil
+}
+
+// applyExecution writes the spec of the running job, and with it the job, into the Execution. Without deploy items there
+// is no Execution, but one that exists is emptied so that it cleans up.
+func (r *Reconciler) applyExecution(ctx context.Context, s *scope) error {
+	if s.applied() || s.execution == nil && len(s.plan.deployItems) == 0 {
+		return nil
+	}
+	spec, err := kit.PackDeployItems(s.inst.ContextName(), s.plan.deployItems)
+	if err != nil {
+		return err
+	}
+	if s.execution == nil {
+		return r.createExecution(ctx, s, spec)
+	}
+	return r.updateExecution(ctx, s, spec)
+}
+
+func (r *Reconciler) createExecution(ctx context.Context, s *scope, spec v1alpha1.ExecutionSpec) error {
+	execution := &v1alpha1.Execution{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: s.inst.Name, Namespace: s.inst.Namespace, Finalizers: []string{v1alpha1.Finalizer},
+			Annotations: map[string]string{v1alpha1.JobAnnotation: s.inst.Status.JobID},
+			OwnerReferences: []metav1.OwnerReference{
+				*metav1.NewControllerRef(s.inst, v1alpha1.GroupVersion.WithKind("Installation")),
+			},
+		},
+		Spec: spec,
+	}
+	if shard, ok := s.inst.Labels[kit.ShardLabel]; ok {
+		execution.Labels = map[string]string{kit.ShardLabel: shard}
+	}
+	if err := r.Create(ctx, execution); err != nil {
+		return err
+	}
+	r.executions.Wrote(execution)
+	s.execution = execution
+	s.inst.Status.ExecutionReference = &v1alpha1.ObjectReference{Name: execution.Name, Namespace: execution.Namespace}
+	return nil
+}
+
+func (r *Reconciler) updateExecution(ctx context.Context, s *scope, spec v1alpha1.ExecutionSpec) error {
+	if !metav1.IsControlledBy(s.execution, s.inst) {
+		return kit.Stall(operation, "ExecutionExists", "Execution %s/%s exists and does not belong to this installation; delete or rename it",
+			s.execution.Namespace, s.execution.Name)
+	}
+	same, err := kit.SameJSON(s.execution.Spec, spec)
+	if err != nil {
+		return err
+	}
+	if same {
+		job := s.inst.Status.JobID
+		change := kit.MetadataChange{Annotations: map[string]*string{v1alpha1.JobAnnotation: &job}}
+		err = kit.PatchMetadata(ctx, r.Client, s.execution, change)
+	} else {
+		s.execution.Spec = spec
+		if s.execution.Annotations == nil {
+			s.execution.Annotations = map[string]string{}
+		}
+		s.execution.Annotations[v1alpha1.JobAnnotation] = s.inst.Status.JobID
+		err = r.Update(ctx, s.execution)
+	}
+	if err != nil {
+		return err
+	}
+	r.executions.Wrote(s.execution)
+	return nil
+}

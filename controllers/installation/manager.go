@@ -1,0 +1,133 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/sources/flux"
+)
+
+// Indexes find the Installations that use something.
+const (
+	sourceIndex = "source"
+	importIndex = "import"
+)
+
+// SetupWithManager registers indexes, watches and the controller. Kinds of Flux sources that the cluster does not serve are not
+// watched.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, concurrency int) error {
+	r.backoff = workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](backoffBase, backoffMax)
+	for field, index := range map[string]client.IndexerFunc{sourceIndex: sourcesOf, importIndex: importsOf} {
+		if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.Installation{}, field, index); err != nil {
+			return fmt.Errorf("index installations by %s: %w", field, err)
+		}
+	}
+	for _, object := range []client.Object{&v1alpha1.DataObject{}, &v1alpha1.Target{}} {
+		if err := mgr.GetFieldIndexer().IndexField(ctx, object, scopeIndex, scopeOfData); err != nil {
+			return fmt.Errorf("index data by scope: %w", err)
+		}
+	}
+	blder := ctrl.NewControllerManagedBy(mgr).
+		For(&v1alpha1.Installation{}).
+		Owns(&v1alpha1.Execution{}).
+		WatchesMetadata(&corev1.Secret{}, r.users("Secret")).
+		WatchesMetadata(&corev1.ConfigMap{}, r.users("ConfigMap")).
+		Watches(&v1alpha1.DataObject{}, r.users("DataObject")).
+		Watches(&v1alpha1.Target{}, r.users("Target")).
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency})
+	kinds, err := flux.Available(mgr.GetRESTMapper())
+	if err != nil {
+		return fmt.Errorf("find the kinds of Flux sources: %w", err)
+	}
+	for _, kind := range kinds {
+		blder = blder.Watches(kind, handler.EnqueueRequestsFromMapFunc(r.usersOfSource), builder.WithPredicates(flux.RevisionChanged()))
+	}
+	return blder.Complete(r)
+}
+
+// sourcesOf indexes Installations by the Flux sources that they name.
+func sourcesOf(obj client.Object) []string {
+	inst, ok := obj.(*v1alpha1.Installation)
+	if !ok || inst.Spec.Blueprint.SourceReference == nil {
+		return nil
+	}
+	return []string{flux.KeyFor(inst.Namespace, *inst.Spec.Blueprint.SourceReference)}
+}
+
+// importsOf indexes Installations by the objects of their namespace that they import.
+func importsOf(obj client.Object) []string {
+	inst, ok := obj.(*v1alpha1.Installation)
+	if !ok {
+		return nil
+	}
+	var keys []string
+	scope := scopeOf(inst)
+	for i := range inst.Spec.Imports.Data {
+		switch data := &inst.Spec.Imports.Data[i]; {
+		case data.SecretRef != nil:
+			keys = append(keys, "Secret/"+data.SecretRef.Name)
+		case data.ConfigMapRef != nil:
+			keys = append(keys, "ConfigMap/"+data.ConfigMapRef.Name)
+		default:
+			keys = append(keys, "DataObject/"+kit.DataName(scope, data.DataRef))
+		}
+	}
+	for i := range inst.Spec.Imports.Targets {
+		for _, name := range targetNames(&inst.Spec.Imports.Targets[i]) {
+			keys = append(keys, "Target/"+kit.DataName(scope, name))
+		}
+	}
+	return keys
+}
+
+func targetNames(target *v1alpha1.TargetImport) []string {
+	if target.Target != "" {
+		return []string{target.Target}
+	}
+	names := append([]string(nil), target.Targets...)
+	for _, name := range target.TargetMap {
+		names = append(names, name)
+	}
+	return names
+}
+
+// users wakes the Installations that import an object.
+func (r *Reconciler) users(kind string) handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {
+		return r.find(ctx, importIndex, kind+"/"+obj.GetName(), client.InNamespace(obj.GetNamespace()))
+	})
+}
+
+// usersOfSource wakes the Installations of all namespaces that name a source.
+func (r *Reconciler) usersOfSource(ctx context.Context, obj client.Object) []reconcile.Request {
+	return r.find(ctx, sourceIndex, flux.KeyOf(obj))
+}
+
+func (r *Reconciler) find(ctx context.Context, field, key string, opts ...client.ListOption) []reconcile.Request {
+	list := &v1alpha1.InstallationList{}
+	opts = append(opts, client.MatchingFields{field: key}, client.UnsafeDisableDeepCopy)
+	if err := r.List(ctx, list, opts...); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "cannot find the users of an object", "index", field, "key", key)
+		return nil
+	}
+	requests := make([]reconcile.Request, 0, len(list.Items))
+	for i := range list.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return requests
+}

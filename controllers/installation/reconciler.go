@@ -1,0 +1,97 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package installation reconciles Installations: it decides when a job starts, turns blueprint and imports into an Execution and
+// reports what became of it.
+package installation
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fluxcd/pkg/runtime/controller"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
+)
+
+// Reconciler reconciles Installations.
+type Reconciler struct {
+	// Client reads from caches and writes to the API server.
+	client.Client
+	// Live reads from the API server: contents of Secrets and ConfigMaps, and everything that a destructive decision rests on.
+	Live client.Reader
+	// Recorder writes events.
+	Recorder record.EventRecorder
+	// Metrics records durations.
+	Metrics controller.Metrics
+	// Artifacts holds the contents of Flux sources.
+	Artifacts *fetch.Store
+	// NoCrossNamespaceRefs refuses sources of other namespaces.
+	NoCrossNamespaceRefs bool
+	// Now is the clock.
+	Now func() time.Time
+
+	installations kit.Consistency
+	executions    kit.Consistency
+	blueprints    blueprintCache
+	backoff       workqueue.TypedRateLimiter[types.NamespacedName]
+	// graces holds by job since when an import is missing.
+	graces sync.Map
+}
+
+const (
+	backoffBase = 250 * time.Millisecond
+	backoffMax  = time.Minute
+)
+
+// Reconcile brings one Installation on.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	inst := &v1alpha1.Installation{}
+	if err := r.Get(ctx, req.NamespacedName, inst); err != nil {
+		r.installations.Forget(req.NamespacedName)
+		r.backoff.Forget(req.NamespacedName)
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if r.installations.Stale(inst) || inst.Annotations[v1alpha1.IgnoreAnnotation] == "true" {
+		return ctrl.Result{}, nil
+	}
+	started := r.Now()
+	defer func() { r.Metrics.RecordDuration(ctx, inst, started) }()
+
+	s := &scope{inst: inst, persisted: inst.Status.DeepCopy(), now: started}
+	return r.settle(ctx, s, kit.Run(ctx, s, r.phases(inst)))
+}
+
+func (r *Reconciler) phases(inst *v1alpha1.Installation) []kit.Phase[*scope] {
+	if !inst.DeletionTimestamp.IsZero() {
+		return []kit.Phase[*scope]{
+			r.findExecution,
+			r.interrupt,
+			r.decideDeletion,
+			r.deleteExecution,
+			r.release,
+		}
+	}
+	return []kit.Phase[*scope]{
+		r.findExecution,    // execution.go  name                   → Execution as the cache has it
+		r.interrupt,        // operation.go  operation: interrupt   → children interrupted
+		r.decideJob,        // trigger.go    annotations, revisions → running job or stop
+		r.resolveSource,    // source.go     sourceRef              → artifact (revision, digest)
+		r.loadBlueprint,    // blueprint.go  artifact or inline     → blueprint (cached by digest)
+		r.collectImports,   // imports.go    DataObjects, Targets … → typed imports
+		r.renderPlan,       // render.go     blueprint + imports    → deploy items (pure)
+		r.recordJob,        // status.go     job                    → status, before anything is created
+		r.publishImports,   // copies.go     imports                → copies in the own scope
+		r.applyExecution,   // execution.go  deploy items           → Execution
+		r.observeExecution, // observe.go    Execution status       → done, waiting or failed
+	}
+}

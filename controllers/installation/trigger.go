@@ -1,0 +1,196 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+	"github.com/google/uuid"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+// decideJob lets a running job go on, starts one when something asks for it, and stops otherwise.
+func (r *Reconciler) decideJob(ctx context.Context, s *scope) error {
+	if !s.inst.Status.IsIdle() {
+		s.takeUp()
+		return nil
+	}
+	if err := r.acknowledgeOperation(ctx, s); err != nil {
+		return err
+	}
+	reason, err := r.trigger(ctx, s)
+	if err != nil {
+		return err
+	}
+	if reason == "" {
+		return kit.ErrStop
+	}
+	if err := r.ensureFinalizer(ctx, s); err != nil {
+		return err
+	}
+	s.start(newJobID(s.inst), reason)
+	return nil
+}
+
+// takeUp begins a job that was requested from outside or queued behind an earlier one: the phase still belongs to the
+// job before.
+func (s *scope) takeUp() {
+	if phase := s.inst.Status.Phase; phase == "" || phase.IsFinal() {
+		s.start(s.inst.Status.JobID, "job requested")
+	}
+}
+
+// newJobID returns the parent's job for nested Installations and a new one for roots.
+func newJobID(inst *v1alpha1.Installation) string {
+	if inst.IsRoot() {
+		return uuid.NewString()
+	}
+	return inst.Annotations[v1alpha1.JobAnnotation]
+}
+
+// trigger returns why a job has to start now, or nothing. When it returns nothing although the spec changed, the status says
+// so.
+func (r *Reconciler) trigger(ctx context.Context, s *scope) (string, error) {
+	inst := s.inst
+	if !inst.IsRoot() {
+		return nestedTrigger(inst), nil
+	}
+	changed := inst.Generation != inst.Status.ObservedGeneration
+	if inst.Spec.Suspend {
+		s.pending(changed, kit.ReasonSuspended, "spec.suspend is set; the changed spec is applied once it is removed")
+		return "", nil
+	}
+	if token, ok := meta.ReconcileAnnotationValue(inst.Annotations); ok && token != inst.Status.LastHandledReconcileAt {
+		return "reconciliation was requested", nil
+	}
+	if !followsChanges(inst) {
+		s.pending(changed, kit.ReasonNotTriggered, "the spec is not applied yet: annotate "+
+			v1alpha1.OperationAnnotation+"=reconcile to apply it once, or "+
+			v1alpha1.ReconcileIfChangedAnnotation+"=true to apply every change")
+		return "", nil
+	}
+	if changed {
+		return fmt.Sprintf("generation %d is new", inst.Generation), nil
+	}
+	if r.importsArrived(ctx, s) {
+		return "the imports that were missing are there", nil
+	}
+	return r.changedSource(ctx, inst)
+}
+
+// importsArrived tells whether the last job failed because of a missing import and now nothing is missing.
+func (r *Reconciler) importsArrived(ctx context.Context, s *scope) bool {
+	last := s.inst.Status.LastError
+	if s.inst.Status.Phase != v1alpha1.PhaseFailed || last == nil || last.Reason != reasonImportNotFound {
+		return false
+	}
+	defer func() { s.imports = nil }()
+	return r.collectImports(ctx, s) == nil
+}
+
+// nestedTrigger starts the job that the parent wrote the spec for.
+func nestedTrigger(inst *v1alpha1.Installation) string {
+	job := inst.Annotations[v1alpha1.JobAnnotation]
+	if job == "" || job == inst.Status.JobID {
+		return ""
+	}
+	return "job of the parent"
+}
+
+// followsChanges tells whether changes start a job by themselves. An operation that is still there after
+// acknowledgeOperation is owned by Flux and means the same.
+func followsChanges(inst *v1alpha1.Installation) bool {
+	return inst.Annotations[v1alpha1.ReconcileIfChangedAnnotation] == "true" ||
+		inst.Annotations[v1alpha1.OperationAnnotation] == v1alpha1.OperationReconcile
+}
+
+// pending shows that a changed spec is not applied.
+func (s *scope) pending(changed bool, reason, message string) {
+	if changed {
+		kit.Pending(s.inst, reason, message)
+		return
+	}
+	if ready := conditions.Get(s.inst, meta.ReadyCondition); ready != nil &&
+		(ready.Reason == kit.ReasonNotTriggered || ready.Reason == kit.ReasonSuspended) {
+		s.restoreReady()
+	}
+}
+
+// restoreReady shows the result of the last job again after a change was taken back.
+func (s *scope) restoreReady() {
+	switch last := s.inst.Status.LastError; {
+	case s.inst.Status.Phase == v1alpha1.PhaseSucceeded:
+		conditions.MarkTrue(s.inst, meta.ReadyCondition, meta.ReconciliationSucceededReason, "%s", succeededMessage)
+	case last != nil:
+		conditions.MarkStalled(s.inst, last.Reason, "%s", last.Message)
+		conditions.MarkFalse(s.inst, meta.ReadyCondition, last.Reason, "%s", last.Message)
+	}
+}
+
+// start begins a new job in memory; recordJob or settle writes it.
+func (s *scope) start(id, reason string) {
+	s.triggered = reason
+	phase := v1alpha1.PhaseInit
+	if !s.inst.DeletionTimestamp.IsZero() {
+		phase = v1alpha1.PhaseDeleting
+	}
+	kit.Begin(s.inst, id, phase, s.now)
+	s.observe()
+	conditions.Delete(s.inst, meta.StalledCondition)
+}
+
+// observe records what the running job works on.
+func (s *scope) observe() {
+	s.inst.Status.ObservedGeneration = s.inst.Generation
+	if token, ok := meta.ReconcileAnnotationValue(s.inst.Annotations); ok {
+		s.inst.Status.LastHandledReconcileAt = token
+	}
+}
+
+// changedSource tells which referenced source has other content than the last job used. Sources that cannot be read now
+// count as unchanged: their next event comes back here.
+func (r *Reconciler) changedSource(ctx context.Context, inst *v1alpha1.Installation) (string, error) {
+	ref := inst.Spec.Blueprint.SourceReference
+	if ref == nil {
+		return "", nil
+	}
+	current, err := r.lookupSource(ctx, inst, ref, inst.Spec.Blueprint.Path)
+	if err != nil {
+		return "", nil //nolint:nilerr // see above
+	}
+	same := slices.ContainsFunc(inst.Status.Sources, func(used v1alpha1.SourceStatus) bool {
+		return sameContent(used, current.status)
+	})
+	if same {
+		return "", nil
+	}
+	return fmt.Sprintf("%s %s/%s has revision %s", current.status.Kind, current.status.Namespace, current.status.Name,
+		current.status.Revision), nil
+}
+
+// sameContent tells whether two states of a source hold the same for us. A GitRepository or Bucket is shared by many
+// things, so only the content of the used path counts; an OCIRepository or ExternalArtifact is one published thing, so its
+// revision counts.
+func sameContent(used, current v1alpha1.SourceStatus) bool {
+	if used.Kind != current.Kind || used.Namespace != current.Namespace || used.Name != current.Name {
+		return false
+	}
+	if used.Revision == current.Revision {
+		return true
+	}
+	shared := current.Kind == "GitRepository" || current.Kind == "Bucket"
+	return shared && used.ContentDigest != "" && used.ContentDigest == current.ContentDigest
+}
+
+// requestToken is the value that turns an operation annotation into Flux's own trigger.
+func requestToken(now time.Time) string {
+	return now.UTC().Format(time.RFC3339Nano)
+}
