@@ -1,0 +1,251 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package resources
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+)
+
+// groupsOf reads deletion groups from YAML.
+func groupsOf(t *testing.T, text string) []managedresource.DeletionGroupDefinition {
+	t.Helper()
+	var groups []managedresource.DeletionGroupDefinition
+	require.NoError(t, yaml.Unmarshal([]byte(text), &groups))
+	for _, err := range managedresource.ValidateDeletionGroups("groups", groups) {
+		require.NoError(t, err)
+	}
+	return groups
+}
+
+// delete deletes and requires that nothing is left to wait for.
+func (b *bench) delete(managed []managedresource.ManagedResourceStatus, groups []managedresource.DeletionGroupDefinition) {
+	b.t.Helper()
+	progress, err := b.Delete(b.t.Context(), managed, groups)
+	require.NoError(b.t, err)
+	require.True(b.t, progress.Done(), progress.Waiting())
+}
+
+func (b *bench) clusterRole(name string) *unstructured.Unstructured {
+	return b.object("{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: '" + name + ".%[1]s'}}")
+}
+
+func TestDeleteTakesTwoRequestsAnObject(t *testing.T) {
+	b := newBench(t)
+	applied := b.apply("", nil, manage(b.configMap("one", "a", "1")))
+	b.sent()
+
+	b.delete(applied.Managed, nil)
+
+	assert.Equal(t, []string{"GET", "DELETE"}, b.sent())
+	assert.False(t, b.exists(b.configMap("one", "a", "1")))
+}
+
+func TestDeletionGroupsDecideWhatIsDeleted(t *testing.T) {
+	for name, test := range map[string]struct {
+		groups string
+		stay   []string
+	}{
+		"default":              {groups: "[]"},
+		"empty switches off":   {groups: "[{predefinedResourceGroup: {type: empty}}]", stay: []string{"one", "two", "role"}},
+		"namespaced only":      {groups: "[{predefinedResourceGroup: {type: namespaced-resources}}]", stay: []string{"role"}},
+		"cluster-scoped only":  {groups: "[{predefinedResourceGroup: {type: cluster-scoped-resources}}]", stay: []string{"one", "two"}},
+		"crds only":            {groups: "[{predefinedResourceGroup: {type: crds}}]", stay: []string{"one", "two", "role"}},
+		"custom by kind":       {groups: "[{customResourceGroup: {resources: [{apiVersion: v1, kind: ConfigMap}]}}]", stay: []string{"role"}},
+		"custom by plural":     {groups: "[{customResourceGroup: {resources: [{apiVersion: v1, kind: configmaps}]}}]", stay: []string{"role"}},
+		"custom by name":       {groups: "[{customResourceGroup: {resources: [{apiVersion: v1, kind: ConfigMap, names: [two]}]}}]", stay: []string{"one", "role"}},
+		"other namespace":      {groups: "[{customResourceGroup: {resources: [{apiVersion: v1, kind: ConfigMap, namespaces: [other]}]}}]", stay: []string{"one", "two", "role"}},
+		"unknown kind":         {groups: "[{customResourceGroup: {resources: [{apiVersion: example.com/v1, kind: Nothing}]}}]", stay: []string{"one", "two", "role"}},
+		"unknown kind, all":    {groups: "[{customResourceGroup: {deleteAllResources: true, resources: [{apiVersion: example.com/v1, kind: nothings}]}}]", stay: []string{"one", "two", "role"}},
+		"custom and the rest":  {groups: "[{customResourceGroup: {resources: [{apiVersion: v1, kind: ConfigMap}]}}, {predefinedResourceGroup: {type: cluster-scoped-resources}}]"},
+		"target without match": {groups: "[{customResourceGroup: {targetName: other, deleteAllResources: true, resources: [{apiVersion: v1, kind: ConfigMap, names: [two], namespaces: [no]}]}}]", stay: []string{"one", "two", "role"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.Targets = func(context.Context, string) (*target.Cluster, error) { return b.Cluster, nil }
+			objects := map[string]*unstructured.Unstructured{
+				"one": b.configMap("one", "a", "1"), "two": b.configMap("two", "a", "1"), "role": b.clusterRole("role")}
+			applied := b.apply("", nil, manage(objects["one"]), manage(objects["two"]), manage(objects["role"]))
+			t.Cleanup(func() { _ = platform.Shared(t).Client().Delete(background(), objects["role"]) })
+
+			b.delete(applied.Managed, groupsOf(t, test.groups))
+
+			var stay []string
+			for _, name := range []string{"one", "two", "role"} {
+				if b.exists(objects[name]) {
+					stay = append(stay, name)
+				}
+			}
+			assert.Equal(t, test.stay, stay)
+		})
+	}
+}
+
+func TestDeleteAllResourcesTakesUnmanagedObjects(t *testing.T) {
+	b := newBench(t)
+	applied := b.apply("", nil, manage(b.configMap("managed", "a", "1")))
+	b.put(b.configMap("other", "a", "1"))
+	groups := groupsOf(t, "[{customResourceGroup: {deleteAllResources: true, resources: [{apiVersion: v1, kind: ConfigMap, names: [managed, other], namespaces: ["+b.namespace+"]}]}}]")
+
+	b.delete(applied.Managed, groups)
+
+	assert.False(t, b.exists(b.configMap("managed", "a", "1")))
+	assert.False(t, b.exists(b.configMap("other", "a", "1")))
+}
+
+func TestDeleteAllResourcesOnAnotherTarget(t *testing.T) {
+	b := newBench(t)
+	config, err := platform.Shared(t).NewUser("second-"+b.namespace, "system:masters")
+	require.NoError(t, err)
+	second := b.open(config)
+	b.Targets = func(_ context.Context, name string) (*target.Cluster, error) {
+		assert.Equal(t, "second", name)
+		return second, nil
+	}
+	applied := b.apply("", nil, manage(b.configMap("managed", "a", "1")))
+	b.put(b.configMap("other", "a", "1"))
+	groups := groupsOf(t, "[{customResourceGroup: {targetName: second, deleteAllResources: true, resources: [{apiVersion: v1, kind: ConfigMap, names: [other], namespaces: ["+b.namespace+"]}]}}]")
+
+	b.delete(applied.Managed, groups)
+
+	assert.True(t, b.exists(b.configMap("managed", "a", "1")), "no group takes the managed object")
+	assert.False(t, b.exists(b.configMap("other", "a", "1")))
+}
+
+func TestNothingManagedNothingDeleted(t *testing.T) {
+	b := newBench(t)
+	b.put(b.configMap("other", "a", "1"))
+	b.delete(nil, groupsOf(t, "[{customResourceGroup: {deleteAllResources: true, resources: [{apiVersion: v1, kind: ConfigMap, namespaces: ["+b.namespace+"]}]}}]"))
+	assert.True(t, b.exists(b.configMap("other", "a", "1")))
+}
+
+const held = "{apiVersion: v1, kind: ConfigMap, metadata: {name: held, namespace: %[1]s, finalizers: [example.com/hold]}}"
+
+func TestGroupsWaitForTheOneBefore(t *testing.T) {
+	b := newBench(t)
+	role := b.clusterRole("role")
+	applied := b.apply("", nil, manage(b.object(held)), manage(role))
+
+	progress, err := b.Delete(t.Context(), applied.Managed, nil)
+
+	require.NoError(t, err)
+	assert.Contains(t, progress.Waiting(), "ConfigMap "+b.namespace+"/held is still there, held by [example.com/hold]")
+	require.Len(t, progress.Watch, 1)
+	assert.Equal(t, "held", progress.Watch[0].Name)
+	assert.True(t, b.exists(role), "the next group has not begun")
+	b.change(b.object(held), "metadata: {finalizers: null}")
+	b.delete(applied.Managed, nil)
+	assert.False(t, b.exists(role))
+}
+
+func TestForceDeleteRemovesFinalizers(t *testing.T) {
+	for name, groups := range map[string]string{
+		"predefined": "[{predefinedResourceGroup: {type: namespaced-resources, forceDelete: true}}]",
+		"custom":     "[{customResourceGroup: {forceDelete: true, resources: [{apiVersion: v1, kind: ConfigMap}]}}]",
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			applied := b.apply("", nil, manage(b.object(held)))
+
+			b.delete(applied.Managed, groupsOf(t, groups))
+
+			assert.False(t, b.exists(b.object(held)))
+		})
+	}
+}
+
+func TestNamespaceIsWaitedFor(t *testing.T) {
+	b := newBench(t)
+	namespace := b.object("{apiVersion: v1, kind: Namespace, metadata: {name: 'x-%[1]s'}}")
+	applied := b.apply("", nil, manage(namespace))
+
+	progress, err := b.Delete(t.Context(), applied.Managed, nil)
+
+	require.NoError(t, err)
+	assert.False(t, progress.Done())
+	b.awaitGone(namespace)
+	b.delete(applied.Managed, nil)
+}
+
+func TestAnnotateAndPatchBeforeDelete(t *testing.T) {
+	b := newBench(t)
+	applied := b.apply("", nil, Desired{Policy: "manage", Object: b.object(held),
+		AnnotateBeforeDelete: map[string]string{"confirm": "yes"}, PatchBeforeDelete: &runtime.RawExtension{Raw: []byte(`{"data":{"last":"words"}}`)}})
+
+	progress, err := b.Delete(t.Context(), applied.Managed, nil)
+
+	require.NoError(t, err)
+	assert.False(t, progress.Done())
+	live := b.live(b.object(held))
+	assert.Equal(t, "yes", live.GetAnnotations()["confirm"])
+	assert.Equal(t, map[string]string{"last": "words"}, data(live))
+	assert.NotNil(t, live.GetDeletionTimestamp())
+	b.change(b.object(held), "metadata: {finalizers: null}")
+}
+
+func TestObjectsOfOthersStay(t *testing.T) {
+	for name, takeOver := range map[string]func(b *bench, object *unstructured.Unstructured){
+		"taken over by another item": func(b *bench, object *unstructured.Unstructured) {
+			b.change(object, "metadata: {labels: {manifest.deployer.landscaper.gardener.cloud/deployitem: another}}")
+		},
+		"taken over by an item of the same name": func(b *bench, object *unstructured.Unstructured) {
+			b.change(object, "metadata: {annotations: {"+OwnerUIDAnnotation+": another}}")
+		},
+		"made anew by somebody": func(b *bench, object *unstructured.Unstructured) {
+			require.NoError(b.t, platform.Shared(b.t).Client().Delete(b.t.Context(), object.DeepCopy()))
+			b.put(object)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			object := b.configMap("one", "a", "1")
+			applied := b.apply("", nil, manage(object))
+			takeOver(b, object)
+
+			b.delete(applied.Managed, nil)
+
+			assert.True(t, b.exists(object))
+		})
+	}
+}
+
+func TestRecordsWithoutUIDAreDeleted(t *testing.T) {
+	b := newBench(t)
+	object := b.configMap("one", "a", "1")
+	b.put(object)
+	b.delete([]managedresource.ManagedResourceStatus{managed("", object)}, nil)
+	assert.False(t, b.exists(object))
+}
+
+func TestOrphans(t *testing.T) {
+	type records = []managedresource.ManagedResourceStatus
+	record := func(apiVersion, name, uid string) managedresource.ManagedResourceStatus {
+		return managedresource.ManagedResourceStatus{Resource: managedresource.ResourceReference{
+			APIVersion: apiVersion, Kind: "Thing", Name: name, Namespace: "default", UID: types.UID(uid)}}
+	}
+	for name, test := range map[string]struct {
+		known, current, orphans records
+	}{
+		"left":            {known: records{record("a/v1", "one", "1")}, orphans: records{record("a/v1", "one", "1")}},
+		"same name":       {known: records{record("a/v1", "one", "1")}, current: records{record("a/v1", "one", "2")}, orphans: records{}},
+		"other version":   {known: records{record("a/v1", "one", "")}, current: records{record("a/v2", "one", "")}, orphans: records{}},
+		"same UID":        {known: records{record("a/v1", "one", "1")}, current: records{record("b/v1", "one", "1")}, orphans: records{}},
+		"no UID, no name": {known: records{record("a/v1", "one", "")}, current: records{record("a/v1", "two", "")}, orphans: records{record("a/v1", "one", "")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, test.orphans, Orphans(test.known, test.current))
+		})
+	}
+}
