@@ -7,13 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
@@ -51,7 +49,6 @@ type deployer struct {
 	engine     *engine.Engine
 	downloader *downloader
 	memory     *resources.Memory
-	progress   *progress
 }
 
 // New returns the helm deployer, or an error for an unknown storage driver.
@@ -62,7 +59,7 @@ func New(options Options) (contract.Deployer, error) {
 	}
 	return &deployer{
 		options: options, engine: e, downloader: newDownloader(options.NoPrivateNetworks),
-		memory: resources.NewMemory(0), progress: newProgress(),
+		memory: resources.NewMemory(0),
 	}, nil
 }
 
@@ -86,10 +83,9 @@ type job struct {
 	// attempt is what earlier calls of the same job have achieved.
 	attempt *attempt
 
-	// desired, applied and subjects are the objects of template mode: wanted, recorded, and as the API server answered them.
-	desired  []resources.Desired
-	applied  []managedresource.ManagedResourceStatus
-	subjects []resources.Subject
+	// desired and applied are the objects of template mode: as wanted, and as handled.
+	desired []resources.Desired
+	applied resources.Applied
 }
 
 // step is one phase of a job. The job goes on when the progress is done.
@@ -104,28 +100,11 @@ func (d *deployer) Ensure(ctx context.Context, item *contract.Item) (contract.Ou
 	if err != nil {
 		return contract.Outcome{}, err
 	}
-	ctx, cancel := withDeadline(ctx, item.Deadline)
-	defer cancel()
 	steps := releaseSteps
 	if !j.config.IsHelmDeployment() {
 		steps = templateSteps
 	}
 	return j.walk(ctx, steps)
-}
-
-// Delete uninstalls the release, or deletes the objects of the chart.
-func (d *deployer) Delete(ctx context.Context, item *contract.Item) (contract.Outcome, error) {
-	d.progress.forget(item)
-	j, err := d.beginDelete(item)
-	if err != nil {
-		return contract.Outcome{}, err
-	}
-	ctx, cancel := withDeadline(ctx, item.Deadline)
-	defer cancel()
-	if j.config.IsHelmDeployment() {
-		return j.walk(ctx, []step{{"start delete", (*job).uninstall}})
-	}
-	return j.walk(ctx, []step{{"start delete", (*job).deleteObjects}})
 }
 
 // walk takes the steps in order until one has to wait or fails. What was achieved is recorded in every case.
@@ -157,34 +136,31 @@ func (j *job) outcome(outcome contract.Outcome) contract.Outcome {
 
 // begin reads configuration and status of an item.
 func (d *deployer) begin(item *contract.Item) (*job, error) {
-	j, err := d.beginDelete(item)
-	if err != nil {
-		return nil, err
-	}
-	if err := config.Validate(j.config); err != nil {
-		return nil, misconfigured(item, err)
-	}
-	j.attempt = d.progress.of(item)
-	return j, nil
-}
-
-// beginDelete does not validate: what was deployed has to be removable whatever the configuration says by now.
-func (d *deployer) beginDelete(item *contract.Item) (*job, error) {
 	if item.Target == nil {
-		return nil, misconfigured(item, errors.New("spec.target: names no target; a chart needs a cluster to go to"))
+		return nil, misconfigured(item, errNoTarget)
 	}
-	if item.DeployItem.Spec.Configuration == nil || len(item.DeployItem.Spec.Configuration.Raw) == 0 {
-		return nil, misconfigured(item, fmt.Errorf("spec.config: is empty; it has to hold a %s", helmv1alpha1.ProviderConfigurationKind))
-	}
-	decoded, err := config.DecodeConfiguration(item.DeployItem.Spec.Configuration.Raw)
+	decoded, err := configuration(item)
 	if err != nil {
+		return nil, misconfigured(item, fmt.Errorf("spec.config: %w", err))
+	}
+	if err := config.Validate(decoded); err != nil {
 		return nil, misconfigured(item, fmt.Errorf("spec.config: %w", err))
 	}
 	status, err := config.DecodeStatus(providerStatus(item.DeployItem))
 	if err != nil {
 		return nil, misconfigured(item, fmt.Errorf("status.providerStatus: %w", err))
 	}
-	return &job{deployer: d, item: item, config: decoded, status: status}, nil
+	return &job{deployer: d, item: item, config: decoded, status: status, attempt: attemptOf(item)}, nil
+}
+
+var errNoTarget = errors.New("spec.target: names no target; a chart needs a cluster to go to")
+
+func configuration(item *contract.Item) (*helmv1alpha1.ProviderConfiguration, error) {
+	raw := item.DeployItem.Spec.Configuration
+	if raw == nil || len(raw.Raw) == 0 {
+		return nil, fmt.Errorf("is empty; it has to hold a %s", helmv1alpha1.ProviderConfigurationKind)
+	}
+	return config.DecodeConfiguration(raw.Raw)
 }
 
 func providerStatus(item *v1alpha1.DeployItem) []byte {
@@ -197,11 +173,4 @@ func providerStatus(item *v1alpha1.DeployItem) []byte {
 func misconfigured(item *contract.Item, err error) error {
 	return kit.Stall("ReadConfiguration", "InvalidConfiguration", "DeployItem %s/%s: %w",
 		item.DeployItem.Namespace, item.DeployItem.Name, err)
-}
-
-func withDeadline(ctx context.Context, deadline time.Time) (context.Context, context.CancelFunc) {
-	if deadline.IsZero() {
-		return ctx, func() {}
-	}
-	return context.WithDeadline(ctx, deadline)
 }

@@ -6,6 +6,7 @@ package helm
 import (
 	"context"
 
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 )
@@ -16,18 +17,22 @@ func (j *job) session() *resources.Session {
 	return resources.NewSession(j.item, j.memory, labels)
 }
 
-// checkDefaultReadiness asks whether the objects that were deployed are ready.
+func subjectsOf(managed []managedresource.ManagedResourceStatus) []resources.Subject {
+	subjects := make([]resources.Subject, 0, len(managed))
+	for _, m := range managed {
+		subjects = append(subjects, resources.Subject{Resource: m.Resource})
+	}
+	return subjects
+}
+
+// checkDefaultReadiness asks whether the objects that were deployed are ready. What was ready once is not asked again.
 func (j *job) checkDefaultReadiness(ctx context.Context) (resources.Progress, error) {
 	if j.config.ReadinessChecks.DisableDefault {
 		return resources.Progress{}, nil
 	}
-	subjects := j.subjects
-	if subjects == nil {
-		for _, managed := range j.status.ManagedResources {
-			subjects = append(subjects, resources.Subject{Resource: managed.Resource})
-		}
-	}
-	_, progress, err := j.session().DefaultReadiness(ctx, subjects)
+	var progress resources.Progress
+	var err error
+	j.attempt.unready, progress, err = j.session().DefaultReadiness(ctx, j.attempt.unready)
 	return progress, err
 }
 

@@ -26,13 +26,13 @@ const maxActions = 5
 
 // releaseSteps are the phases of a job that makes a Helm release.
 var releaseSteps = []step{
-	{"start reconcile", (*job).resolveChart},                     // chart.go     chart source        → chart
-	{"start progressing", (*job).readValues},                     // release.go   values              → map
-	{"", (*job).exportValues},                                    // exports.go   values of the chart → exports
-	{"start apply files", (*job).deployRelease},                  // release.go   chart + values      → release
-	{"default readiness checks", (*job).checkDefaultReadiness},   // readiness.go workloads           → ready or waiting
-	{"custom readiness checks", (*job).checkCustomReadiness},     // readiness.go objects             → ready or waiting
-	{"before reading export values", (*job).exportFromResources}, // exports.go   objects             → exports
+	{"helm deployer: start reconcile", (*job).resolveChart},                     // chart.go     chart source        → chart
+	{"helm deployer: start progressing", (*job).readValues},                     // release.go   values              → map
+	{"", (*job).exportValues},                                                   // exports.go   values of the chart → exports
+	{"helm deployer: start apply files", (*job).deployRelease},                  // release.go   chart + values      → release
+	{"helm deployer: default readiness checks", (*job).checkDefaultReadiness},   // readiness.go workloads           → ready or waiting
+	{"helm deployer: custom readiness checks", (*job).checkCustomReadiness},     // readiness.go objects             → ready or waiting
+	{"helm deployer: before reading export values", (*job).exportFromResources}, // exports.go   objects             → exports
 }
 
 // resolveChart gets the chart, unless the job has deployed it already.
@@ -57,7 +57,7 @@ func (j *job) readValues(context.Context) (resources.Progress, error) {
 // deployRelease makes the revision of this job, once, and records what it consists of.
 func (j *job) deployRelease(ctx context.Context) (resources.Progress, error) {
 	if j.attempt.deployed {
-		j.status.ManagedResources, j.status.Release = j.attempt.managed, j.attempt.release
+		j.restore()
 		return resources.Progress{}, nil
 	}
 	labels, err := releaseLabels(j.item, j.chart, j.values)
@@ -77,8 +77,15 @@ func (j *job) deployRelease(ctx context.Context) (resources.Progress, error) {
 		Name: release.Name, Namespace: release.Namespace, Revision: release.Revision,
 		ChartName: j.chart.Name, ChartVersion: j.chart.Version, ChartDigest: j.chart.Digest, Source: j.source,
 	}
-	j.attempt.deployed, j.attempt.managed, j.attempt.release = true, workloads, j.status.Release
+	j.status.RecordedGeneration = j.item.DeployItem.Generation
+	j.attempt.reached(j.status, subjectsOf(workloads))
 	return resources.Progress{}, nil
+}
+
+// restore takes over what an earlier call of the job recorded.
+func (j *job) restore() {
+	j.status.ManagedResources, j.status.Release = j.attempt.managed, j.attempt.release
+	j.status.RecordedGeneration = j.item.DeployItem.Generation
 }
 
 // reach takes actions until the newest revision is the one of this job.
@@ -122,7 +129,7 @@ func (j *job) act(ctx context.Context, chosen action, last *engine.Release, labe
 }
 
 func (j *job) install(ctx context.Context, replace bool, labels map[string]string) (*engine.Release, error) {
-	if err := j.item.Checkpoint("before installing release"); err != nil {
+	if err := j.item.Checkpoint("helm deployer: before installing release"); err != nil {
 		return nil, err
 	}
 	request, err := j.request(installSettings, labels)
@@ -134,7 +141,7 @@ func (j *job) install(ctx context.Context, replace bool, labels map[string]strin
 }
 
 func (j *job) upgrade(ctx context.Context, labels map[string]string) (*engine.Release, error) {
-	if err := j.item.Checkpoint("before upgrading release"); err != nil {
+	if err := j.item.Checkpoint("helm deployer: before upgrading release"); err != nil {
 		return nil, err
 	}
 	request, err := j.request(upgradeSettings, labels)
@@ -183,41 +190,6 @@ func (j *job) request(of settingsOf, labels map[string]string) (engine.Request, 
 		Cluster: j.item.Target, Namespace: j.config.Namespace, Name: j.config.Name,
 		Chart: j.chart, Values: j.values, Labels: labels, Flags: flags,
 	}, err
-}
-
-// uninstall removes the release that the status records. Where nothing is recorded, because the process died right after the install or
-// the item never got that far, the release is only removed if it carries the item's label.
-func (j *job) uninstall(ctx context.Context) (resources.Progress, error) {
-	namespace, name, err := j.releaseToRemove(ctx)
-	if err != nil || name == "" {
-		return resources.Progress{}, helmProblem(err)
-	}
-	if err := j.item.Checkpoint("before deleting release"); err != nil {
-		return resources.Progress{}, err
-	}
-	flags, err := j.flags(uninstallSettings)
-	if err != nil {
-		return resources.Progress{}, err
-	}
-	return resources.Progress{}, helmProblem(j.engine.Uninstall(ctx, j.item.Target, namespace, name, flags))
-}
-
-func (j *job) releaseToRemove(ctx context.Context) (namespace, name string, err error) {
-	if recorded := j.status.Release; recorded != nil {
-		return recorded.Namespace, recorded.Name, nil
-	}
-	if j.config.Name == "" || j.config.Namespace == "" {
-		return "", "", nil
-	}
-	if j.item.DeployItem.Status.ProviderStatus != nil {
-		// Written by the existing system, which records no release.
-		return j.config.Namespace, j.config.Name, nil
-	}
-	last, err := j.engine.Last(ctx, j.item.Target, j.config.Namespace, j.config.Name)
-	if err != nil || last == nil || last.Labels[ownerLabel] != labelValue(string(j.item.DeployItem.UID)) {
-		return "", "", err
-	}
-	return last.Namespace, last.Name, nil
 }
 
 // workloadsOf returns the objects of a release that have a readiness rule of their own.

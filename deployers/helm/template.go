@@ -6,6 +6,7 @@ package helm
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -16,15 +17,15 @@ import (
 
 // templateSteps are the phases of a job that applies the objects of a chart without a Helm release.
 var templateSteps = []step{
-	{"start reconcile", (*job).resolveChart},                     // release.go   chart source        → chart
-	{"start progressing", (*job).readValues},                     // release.go   values              → map
-	{"", (*job).exportValues},                                    // exports.go   values of the chart → exports
-	{"start create manifests", (*job).renderObjects},             // template.go  chart + values      → objects
-	{"start apply manifests", (*job).applyObjects},               // template.go  objects             → target
-	{"", (*job).deleteOrphans},                                   // template.go  objects that left   → gone
-	{"default readiness checks", (*job).checkDefaultReadiness},   // readiness.go objects             → ready or waiting
-	{"custom readiness checks", (*job).checkCustomReadiness},     // readiness.go objects             → ready or waiting
-	{"before reading export values", (*job).exportFromResources}, // exports.go   objects             → exports
+	{"helm deployer: start reconcile", (*job).resolveChart},                     // release.go   chart source        → chart
+	{"helm deployer: start progressing", (*job).readValues},                     // release.go   values              → map
+	{"", (*job).exportValues},                                                   // exports.go   values of the chart → exports
+	{"helm deployer: start create manifests", (*job).renderObjects},             // template.go  chart + values      → objects
+	{"helm deployer: start apply manifests", (*job).applyObjects},               // template.go  objects             → target
+	{"", (*job).deleteOrphans},                                                  // template.go  objects that left   → gone
+	{"helm deployer: default readiness checks", (*job).checkDefaultReadiness},   // readiness.go objects             → ready or waiting
+	{"helm deployer: custom readiness checks", (*job).checkCustomReadiness},     // readiness.go objects             → ready or waiting
+	{"helm deployer: before reading export values", (*job).exportFromResources}, // exports.go   objects             → exports
 }
 
 // renderObjects renders the chart: definitions first, every object with policy manage.
@@ -57,25 +58,40 @@ func (j *job) renderObjects(ctx context.Context) (resources.Progress, error) {
 // applyObjects brings the objects to the target. What was handled is recorded also when some fail.
 func (j *job) applyObjects(ctx context.Context) (resources.Progress, error) {
 	if j.attempt.deployed {
-		j.status.ManagedResources, j.status.Release = j.attempt.managed, nil
+		j.restore()
 		return resources.Progress{}, nil
 	}
 	if j.config.CreateNamespace {
+		// A namespace made here is never updated or deleted, so it is not recorded.
 		if err := j.engine.EnsureNamespace(ctx, j.item.Target, j.config.Namespace); err != nil {
 			return resources.Progress{}, helmProblem(err)
 		}
 	}
-	known := j.status.ManagedResources
-	applied, err := j.session().Apply(ctx, j.desired, resources.ApplyOptions{
+	known, err := j.known(ctx, j.item.DeployItem.Generation-1)
+	if err != nil {
+		return resources.Progress{}, err
+	}
+	j.applied, err = j.session().Apply(ctx, j.desired, resources.ApplyOptions{
 		Strategy: j.config.UpdateStrategy, DefaultNamespace: j.config.Namespace, Known: known,
 	})
-	j.status.Release = nil
-	j.status.ManagedResources = resources.Union(applied.Managed, known)
-	if err != nil || !applied.Progress.Done() {
-		return applied.Progress, err
+	j.status.ManagedResources = resources.Union(j.applied.Managed, known)
+	j.status.RecordedGeneration = j.item.DeployItem.Generation
+	return j.applied.Progress, err
+}
+
+// known returns the objects that earlier jobs applied: those recorded and, where a job of a generation up to last may have died before it
+// recorded anything, those that carry the item's mark on the target.
+func (j *job) known(ctx context.Context, last int64) ([]managedresource.ManagedResourceStatus, error) {
+	recorded := j.status.ManagedResources
+	isForeign := j.status.RecordedGeneration == 0 && j.item.DeployItem.Status.ProviderStatus != nil
+	if isForeign || last <= j.status.RecordedGeneration {
+		return recorded, nil
 	}
-	j.applied, j.subjects = applied.Managed, applied.Subjects
-	return resources.Progress{}, nil
+	found, err := j.session().Sweep(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("cannot look for objects of an earlier job: %w", err)
+	}
+	return resources.Union(recorded, found), nil
 }
 
 // deleteOrphans removes the objects that earlier jobs applied and this one did not.
@@ -83,28 +99,12 @@ func (j *job) deleteOrphans(ctx context.Context) (resources.Progress, error) {
 	if j.attempt.deployed {
 		return resources.Progress{}, nil
 	}
-	orphans := resources.Orphans(j.status.ManagedResources, j.applied)
+	orphans := resources.Orphans(j.status.ManagedResources, j.applied.Managed)
 	progress, err := j.session().Delete(ctx, orphans, j.config.DeletionGroupsDuringUpdate)
 	if err != nil || !progress.Done() {
 		return progress, err
 	}
-	j.status.ManagedResources = j.applied
-	j.attempt.deployed, j.attempt.managed = true, j.applied
+	j.status.ManagedResources = j.applied.Managed
+	j.attempt.reached(j.status, j.applied.Subjects)
 	return resources.Progress{}, nil
-}
-
-// deleteObjects removes what the status records. Where no status was ever written, the process may have died right after it applied
-// objects: then the target is searched for objects that carry the item's mark.
-func (j *job) deleteObjects(ctx context.Context) (resources.Progress, error) {
-	if err := j.item.Checkpoint("start deleting"); err != nil {
-		return resources.Progress{}, err
-	}
-	managed := j.status.ManagedResources
-	if j.item.DeployItem.Status.ProviderStatus == nil {
-		var err error
-		if managed, err = j.session().Sweep(ctx); err != nil {
-			return resources.Progress{}, err
-		}
-	}
-	return j.session().Delete(ctx, managed, j.config.DeletionGroups)
 }

@@ -159,6 +159,9 @@ type ProviderStatus struct {
 	ManagedResources []managedresource.ManagedResourceStatus `json:"managedResources,omitempty"`
 	// Release is the release that the last job made. It is an addition to the existing API and absent without a Helm release.
 	Release *ReleaseStatus `json:"release,omitempty"`
+	// RecordedGeneration is the generation of the DeployItem whose objects ManagedResources records. It is an addition to the
+	// existing API and absent in statuses of other implementations.
+	RecordedGeneration int64 `json:"recordedGeneration,omitempty"`
 }
 
 // ReleaseStatus is what is known of a release.
