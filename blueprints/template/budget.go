@@ -121,9 +121,13 @@ var running = bounded.NewPool(32)
 
 // withMeter runs f, waits at most for the time of the budget and turns a panic into an error.
 func withMeter[T any](ctx context.Context, budget Budget, f func(*meter) (T, error)) (T, error) {
+	return withMeterIn(ctx, running, budget, f)
+}
+
+func withMeterIn[T any](ctx context.Context, pool *bounded.Pool, budget Budget, f func(*meter) (T, error)) (T, error) {
 	m := &meter{budget: budget}
 	thrown := func(err error) bool { return errors.Is(err, ErrBudget) }
-	out, err := bounded.Run(ctx, running, budget.Time, thrown, func(ctx context.Context) (T, error) {
+	out, err := bounded.Run(ctx, pool, budget.Time, thrown, func(ctx context.Context) (T, error) {
 		m.ctx = ctx
 		return f(m)
 	})

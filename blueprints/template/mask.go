@@ -69,11 +69,16 @@ func typeName(value any) string {
 // secretLength is the length from which on a text of the inputs is masked in messages; shorter ones are part of ordinary words.
 const secretLength = 6
 
+// openBindings are about components and blueprints and never secret.
+var openBindings = set("cd components blueprint blueprintDef componentDescriptorDef")
+
 // mask replaces texts of the inputs in the message of an error. The error keeps its chain.
 func mask(err error, in Input) error {
 	texts := map[string]bool{}
-	for _, key := range []string{"imports", "targets", "values", "state", "deployitems", "dataobjects"} {
-		collectTexts(in.Values[key], texts)
+	for key, value := range in.Values {
+		if !openBindings[key] {
+			collectTexts(value, texts)
+		}
 	}
 	collectTexts(in.State, texts)
 	message := err.Error()

@@ -1,0 +1,98 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package mapping
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/template"
+)
+
+func mappings(t *testing.T, text string) map[string]v1alpha1.AnyJSON {
+	t.Helper()
+	var out map[string]v1alpha1.AnyJSON
+	require.NoError(t, json.Unmarshal([]byte(text), &out))
+	return out
+}
+
+func values() map[string]any {
+	return map[string]any{
+		"domain": "example.com",
+		"result": "taken",
+		"config": map[string]any{"port": float64(8080), "hosts": []any{"a", "b"}},
+		"target": map[string]any{"metadata": map[string]any{"name": "t1"}, "spec": map[string]any{"type": "x"}},
+	}
+}
+
+func TestImport(t *testing.T) {
+	tests := []struct{ name, mappings, want string }{
+		{"constant", `{"a":"x","b":5,"c":[1],"d":true}`, `{"a":"x","b":5,"c":[1],"d":true}`},
+		{"whole import", `{"a":"(( config ))"}`, `{"a":{"port":8080,"hosts":["a","b"]}}`},
+		{"field", `{"a":"(( config.port ))"}`, `{"a":8080}`},
+		{"text", `{"a":"(( \"https://\" domain \":\" config.port ))"}`, `{"a":"https://example.com:8080"}`},
+		{"structure", `{"a":{"url":"(( domain ))","list":["(( config.hosts.[1] ))"]}}`, `{"a":{"url":"example.com","list":["b"]}}`},
+		{"target", `{"a":"(( target.metadata.name ))"}`, `{"a":"t1"}`},
+		{"name of the document", `{"a":"(( result ))"}`, `{"a":"taken"}`},
+		{"own name", `{"domain":"(( domain \".\" ))"}`, `{"domain":"example.com."}`},
+		{"nothing", `{"a":null}`, `{"a":null}`},
+		{"none", `{}`, `{}`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := Import(context.Background(), mappings(t, tt.mappings), values(), template.Budget{})
+			require.NoError(t, err)
+			text, err := json.Marshal(got)
+			require.NoError(t, err)
+			assert.JSONEq(t, tt.want, string(text))
+		})
+	}
+}
+
+func TestExportSeesExportsTwice(t *testing.T) {
+	exports := map[string]any{"url": "u", "exports": "odd"}
+	got, err := Export(context.Background(), mappings(t, `{"a":"(( url ))","b":"(( exports.url ))","c":"(( exports.exports ))"}`), exports, template.Budget{})
+	require.NoError(t, err)
+	assert.Equal(t, map[string]any{"a": "u", "b": "u", "c": "odd"}, got)
+}
+
+func TestErrorsNameTheMappingAndHideValues(t *testing.T) {
+	_, err := Import(context.Background(), mappings(t, `{"good":"x","bad":"(( domain + 1 ))"}`), values(), template.Budget{})
+	require.ErrorContains(t, err, "importDataMappings.bad")
+	assert.NotContains(t, err.Error(), "example.com")
+	_, err = Export(context.Background(), mappings(t, `{"bad":"(( missing ))"}`), nil, template.Budget{})
+	assert.ErrorContains(t, err, "exportDataMappings.bad")
+}
+
+func TestMappingsReachNothingOutside(t *testing.T) {
+	for _, expression := range []string{`read(\"/etc/hostname\")`, `exec(\"true\")`, `pipe(\"x\", \"cat\")`, `write(\"x\", \"y\")`, `tempfile(\"x\")`,
+		`env(\"PATH\")`, `list_files(\"/\")`, `getResource(\"name\", \"x\")`} {
+		t.Run(expression, func(t *testing.T) {
+			_, err := Import(context.Background(), mappings(t, `{"a":"(( `+expression+` ))"}`), values(), template.Budget{})
+			assert.Error(t, err)
+		})
+	}
+}
+
+func FuzzMapping(f *testing.F) {
+	f.Add([]byte(`{"a":"(( config.port ))"}`))
+	f.Add([]byte(`{"a":{"b":["(( domain ))"]}}`))
+	f.Add([]byte(`{"a":"(( |x|->x ))"}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var parsed map[string]v1alpha1.AnyJSON
+		if json.Unmarshal(text, &parsed) != nil || len(parsed) > 3 {
+			return
+		}
+		got, err := Import(context.Background(), parsed, values(), template.Budget{Time: time.Second, FileBytes: 4096, Steps: 10000})
+		if err == nil && len(got) != len(parsed) {
+			t.Fatal("a mapping has neither value nor error")
+		}
+	})
+}

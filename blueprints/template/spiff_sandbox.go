@@ -1,0 +1,158 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package template
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"runtime"
+	"runtime/metrics"
+	"strings"
+
+	"github.com/mandelsoft/spiff/dynaml"
+	"github.com/mandelsoft/spiff/features"
+	"github.com/mandelsoft/spiff/flow"
+	"github.com/mandelsoft/vfs/pkg/memoryfs"
+	"github.com/mandelsoft/vfs/pkg/readonlyfs"
+	"github.com/mandelsoft/vfs/pkg/vfs"
+)
+
+// The library reads the environment once at its start and answers the function env from that copy whatever its mode. This replaces
+// the copy by an empty one; the environment of the process is as before.
+func init() {
+	variables := os.Environ()
+	os.Clearenv()
+	dynaml.ReloadEnv()
+	for _, variable := range variables {
+		if name, value, ok := strings.Cut(variable, "="); ok {
+			_ = os.Setenv(name, value)
+		}
+	}
+}
+
+// sandbox is the outermost binding: all others ask it for the state.
+type sandbox struct {
+	dynaml.Binding
+	state *sandboxState
+}
+
+func (s *sandbox) GetState() dynaml.State                  { return s.state }
+func (s *sandbox) GetFeatures() features.FeatureFlags      { return s.state.GetFeatures() }
+func (s *sandbox) GetTempName(data []byte) (string, error) { return s.state.GetTempName(data) }
+func (s *sandbox) GetFileContent(file string, cached bool) ([]byte, error) {
+	return s.state.GetFileContent(file, cached)
+}
+
+func newSandbox(m *meter, in Input) (*sandbox, error) {
+	values, err := toNode(in.Values, false)
+	if err != nil {
+		return nil, errors.New("the bindings contain a value that is no JSON data")
+	}
+	state := flow.NewState("", 0, memoryfs.New())
+	state.SetFeatures(features.FeatureFlags{})
+	state.SetRegistry(dynaml.DefaultRegistry().WithFunctions(newSpiffFunctions(m, in)))
+	box := &sandbox{state: &sandboxState{State: state, meter: m, files: in.Files, startHeap: heapBytes()}}
+	box.Binding = flow.NewEnvironment(nil, sourceName, state)
+	if entries := asNodes(values); len(entries) > 0 {
+		box.Binding = box.Binding.WithLocalScope(entries)
+	}
+	return box, nil
+}
+
+// sandboxState replaces the parts of the library's state that reach outside. Each call of GetFeatures and InterpolationEnabled,
+// which happens for every lookup and every text, counts as a step.
+type sandboxState struct {
+	*flow.State
+	meter     *meter
+	files     fs.FS
+	tree      vfs.VFS
+	startHeap uint64
+}
+
+var _ dynaml.State = (*sandboxState)(nil)
+
+var errNoFiles = errors.New("temporary files are not available here")
+
+func (s *sandboxState) OSAccessAllowed() bool              { return false }
+func (s *sandboxState) FileAccessAllowed() bool            { return s.files != nil }
+func (s *sandboxState) GetTempName([]byte) (string, error) { return "", errNoFiles }
+func (s *sandboxState) GetEncryptionKey() string           { return "" }
+
+func (s *sandboxState) GetFeatures() features.FeatureFlags {
+	s.check()
+	return s.State.GetFeatures()
+}
+
+func (s *sandboxState) InterpolationEnabled() bool {
+	s.check()
+	return false
+}
+
+// GetFileContent reads a file of the blueprint; the library would also get URLs.
+func (s *sandboxState) GetFileContent(file string, _ bool) ([]byte, error) {
+	s.check()
+	if strings.Contains(file, "://") {
+		return nil, errors.New("the network is not available here; read files of the blueprint")
+	}
+	data, err := readFile(s.files, file, s.meter.budget.FileBytes)
+	if err != nil {
+		return nil, err
+	}
+	return data, checkDepth(data)
+}
+
+// FileSystem returns a read-only copy of the blueprint, for functions that look what files there are.
+func (s *sandboxState) FileSystem() vfs.VFS {
+	if s.tree == nil {
+		s.tree = vfs.New(readonlyfs.New(s.names()))
+	}
+	return s.tree
+}
+
+// names has the files of the blueprint without content, which is read by GetFileContent.
+func (s *sandboxState) names() vfs.FileSystem {
+	out := memoryfs.New()
+	entries := 0
+	_ = fs.WalkDir(s.files, ".", func(at string, entry fs.DirEntry, err error) error {
+		s.check()
+		if entries++; err != nil || entries > 10000 {
+			return fs.SkipAll
+		}
+		if entry.IsDir() {
+			return out.MkdirAll(path.Join("/", at), 0o555)
+		}
+		return vfs.WriteFile(out, path.Join("/", at), nil, 0o444)
+	})
+	return out
+}
+
+// Limits of one execution of Spiff.
+const (
+	maxFrames = 20000
+	maxHeap   = 512 << 20
+)
+
+// check ends the execution when it has used up something.
+func (s *sandboxState) check() {
+	s.meter.must(s.meter.tick())
+	if s.meter.steps%ticksPerClock != 0 {
+		return
+	}
+	var frame [1]uintptr
+	if runtime.Callers(maxFrames, frame[:]) > 0 {
+		s.meter.must(overBudget("its expressions call each other too deep; look for a function that calls itself"))
+	}
+	if now := heapBytes(); now > s.startHeap && now-s.startHeap > maxHeap {
+		s.meter.must(overBudget("it takes more than %d bytes of memory", maxHeap))
+	}
+}
+
+// heapBytes is the size of the heap of the process.
+func heapBytes() uint64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
