@@ -6,11 +6,14 @@ package behaviour
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/fluxcd/pkg/runtime/conditions/check"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -69,7 +72,7 @@ func (w *witness) judge(inst *v1alpha1.Installation) []string {
 	}
 	checker := w.moving
 	idle := inst.Status.IsIdle()
-	if idle {
+	if idle && inst.Generation == inst.Status.ObservedGeneration && inst.DeletionTimestamp.IsZero() {
 		checker = w.settled
 	}
 	var problems []string
@@ -125,7 +128,13 @@ func (w *witness) jobs(namespace, name string) []string {
 	return jobs
 }
 
-// saw tells whether some state of an Installation had a property.
+// requireSeen waits until some state of an Installation was seen to have a property: the watch may lag behind the test.
+func (w *witness) requireSeen(t *testing.T, namespace, name string, property func(*v1alpha1.Installation) bool) {
+	t.Helper()
+	require.Eventually(t, func() bool { return w.saw(namespace, name, property) }, patience, 20*time.Millisecond,
+		"%s", w.history(namespace, name))
+}
+
 func (w *witness) saw(namespace, name string, property func(*v1alpha1.Installation) bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -135,4 +144,17 @@ func (w *witness) saw(namespace, name string, property func(*v1alpha1.Installati
 		}
 	}
 	return false
+}
+
+// history describes the states of an Installation, for messages.
+func (w *witness) history(namespace, name string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out strings.Builder
+	for _, state := range w.states[client.ObjectKey{Namespace: namespace, Name: name}] {
+		fmt.Fprintf(&out, "%s generation %d/%d phase %q job %.8s/%.8s annotations %v ready %s\n", state.ResourceVersion, state.Generation,
+			state.Status.ObservedGeneration, state.Status.Phase, state.Status.JobID, state.Status.JobIDFinished,
+			state.Annotations, conditions.GetReason(state, meta.ReadyCondition))
+	}
+	return out.String()
 }
