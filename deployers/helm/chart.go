@@ -105,13 +105,13 @@ func (d *deployer) fromArtifact(ctx context.Context, source flux.Source, dir str
 	if source.Kind == helmSource {
 		content, err := d.options.Artifacts.OpenFile(ctx, artifact)
 		if err != nil {
-			return nil, fmt.Errorf("chart.sourceRef: %w", err)
+			return nil, artifactProblem(err)
 		}
 		return d.load("chart.sourceRef "+source.String(), content)
 	}
 	tree, err := d.options.Artifacts.Open(ctx, artifact)
 	if err != nil {
-		return nil, fmt.Errorf("chart.sourceRef: %w", err)
+		return nil, artifactProblem(err)
 	}
 	defer tree.Close()
 	if dir == "" {
@@ -120,6 +120,15 @@ func (d *deployer) fromArtifact(ctx context.Context, source flux.Source, dir str
 		}
 	}
 	return d.fromTree(tree, dir, source)
+}
+
+// artifactProblem says who can end an error of a download. What a source offers may be replaced at any time, but not what is wrong with the
+// content that it offers now.
+func artifactProblem(err error) error {
+	if errors.Is(err, fetch.ErrTooLarge) || errors.Is(err, fetch.ErrUnsafe) {
+		return kit.Stall("GetChart", "InvalidArtifact", "chart.sourceRef: %w", err)
+	}
+	return kit.Again("GetChart", "DownloadFailed", "chart.sourceRef: %w", err)
 }
 
 func (d *deployer) fromTree(tree *fetch.Tree, dir string, source flux.Source) (*engine.Chart, error) {
