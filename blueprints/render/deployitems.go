@@ -1,0 +1,145 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/graph"
+)
+
+// deployItem is a deploy item as templates write it.
+type deployItem struct {
+	v1alpha1.DeployItemTemplate
+	// Target hides the field of the template.
+	Target *targetReference `json:"target,omitempty"`
+}
+
+// targetReference names a Target by its name, or through an import of the blueprint.
+type targetReference struct {
+	Name   string  `json:"name,omitempty"`
+	Import string  `json:"import,omitempty"`
+	Index  *int    `json:"index,omitempty"`
+	Key    *string `json:"key,omitempty"`
+}
+
+// DeployItems runs the deploy executions. The items of all come in the order of the executions. The state is what the executors
+// stored; it is returned also together with an error.
+func DeployItems(ctx context.Context, env *Environment, values *Values, previous State) ([]v1alpha1.DeployItemTemplate, State, error) {
+	if previous == nil {
+		previous = State{}
+	}
+	x := execution{env: env, field: "deployExecutions", previous: previous, rejectNoValue: true}
+	var items []v1alpha1.DeployItemTemplate
+	stored, err := x.run(ctx, env.Blueprint.DeployExecutions, func() map[string]any { return env.bindings(values) }, func(document json.RawMessage) error {
+		var out struct {
+			DeployItems []deployItem `json:"deployItems"`
+		}
+		if err := decode(document, &out); err != nil {
+			return err
+		}
+		resolved, err := resolveAll(env, values, out.DeployItems)
+		items = append(items, resolved...)
+		return err
+	})
+	if err != nil {
+		return nil, stored, err
+	}
+	return items, stored, validateItems(items)
+}
+
+func resolveAll(env *Environment, values *Values, items []deployItem) ([]v1alpha1.DeployItemTemplate, error) {
+	var out []v1alpha1.DeployItemTemplate
+	for i := range items {
+		item := items[i].DeployItemTemplate
+		if ref := items[i].Target; ref != nil {
+			name, err := ref.resolve(values)
+			if err != nil {
+				return nil, fmt.Errorf("target of deploy item %q: %w", item.Name, err)
+			}
+			item.Target = &v1alpha1.ObjectReference{Name: name, Namespace: env.Namespace}
+		}
+		out = append(out, item)
+	}
+	return out, nil
+}
+
+// resolve returns the name of the original Target object.
+func (r *targetReference) resolve(values *Values) (string, error) {
+	switch {
+	case r.Import != "" && r.Index != nil:
+		return r.fromList(values)
+	case r.Import != "" && r.Key != nil:
+		return r.fromMap(values)
+	case r.Import != "":
+		target, ok := values.Targets[r.Import]
+		if !ok {
+			return "", fmt.Errorf("target import %q not found", r.Import)
+		}
+		return target.Name, nil
+	case r.Name != "":
+		return r.Name, nil
+	}
+	return "", errors.New("empty target reference; set name or import")
+}
+
+func (r *targetReference) fromList(values *Values) (string, error) {
+	targets, ok := values.TargetLists[r.Import]
+	if !ok {
+		return "", fmt.Errorf("targetlist import %q not found", r.Import)
+	}
+	if *r.Index < 0 || *r.Index >= len(targets) {
+		return "", fmt.Errorf("index %d out of bounds, targetlist import %q has %d targets", *r.Index, r.Import, len(targets))
+	}
+	return targets[*r.Index].Name, nil
+}
+
+func (r *targetReference) fromMap(values *Values) (string, error) {
+	targets, ok := values.TargetMaps[r.Import]
+	if !ok {
+		return "", fmt.Errorf("targetmap import %q not found", r.Import)
+	}
+	target, ok := targets[*r.Key]
+	if !ok {
+		return "", fmt.Errorf("key %q not found in targetmap import %q", *r.Key, r.Import)
+	}
+	return target.Name, nil
+}
+
+// validateItems checks names, types and dependencies.
+func validateItems(items []v1alpha1.DeployItemTemplate) error {
+	dependencies := map[string][]string{}
+	for i := range items {
+		item := &items[i]
+		if item.Name == "" {
+			return fmt.Errorf("deployItems[%d] has no name; give it one", i)
+		}
+		if item.Type == "" {
+			return fmt.Errorf("deploy item %q has no type; give it one, for example landscaper.gardener.cloud/helm", item.Name)
+		}
+		if _, taken := dependencies[item.Name]; taken {
+			return fmt.Errorf("there is another deploy item named %q; rename one of them", item.Name)
+		}
+		dependencies[item.Name] = item.DependsOn
+	}
+	return validateDependencies(items, dependencies)
+}
+
+func validateDependencies(items []v1alpha1.DeployItemTemplate, dependencies map[string][]string) error {
+	for i := range items {
+		for _, name := range items[i].DependsOn {
+			if _, ok := dependencies[name]; !ok {
+				return fmt.Errorf("deploy item %q depends on %q, which does not exist", items[i].Name, name)
+			}
+		}
+	}
+	if cycle := graph.Cycle(dependencies); cycle != nil {
+		return &CycleError{Names: cycle}
+	}
+	return nil
+}

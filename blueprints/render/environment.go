@@ -1,0 +1,53 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"io/fs"
+
+	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/schema"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/template"
+)
+
+// Environment is what all templates of one installation see beside its imports.
+type Environment struct {
+	// Blueprint that is rendered.
+	Blueprint *model.Blueprint
+	// Files of the blueprint.
+	Files fs.FS
+	// Schemas checks data imports and exports.
+	Schemas *schema.Validator
+	// Namespace of the installation, for references to Targets.
+	Namespace string
+	// ComponentDescriptor is the binding cd; nil when there is none.
+	ComponentDescriptor any
+	// Components is the binding components, the transitive closure with the own component; nil when there is none.
+	Components any
+	// BlueprintDefinition is spec.blueprint of the installation.
+	BlueprintDefinition any
+	// ComponentDescriptorDefinition is the effective spec.componentDescriptor; nil leaves the binding out.
+	ComponentDescriptorDefinition any
+	// Resources and Clusters are capabilities; nil makes functions that need them fail.
+	Resources template.ResourceReader
+	// Clusters issues kubeconfigs.
+	Clusters template.Clusters
+	// Budget of each template; zero fields mean the defaults.
+	Budget template.Budget
+}
+
+// bindings are the values that templates of all kinds see.
+func (e *Environment) bindings(values *Values) map[string]any {
+	out := map[string]any{
+		"imports":      values.Template(),
+		"cd":           e.ComponentDescriptor,
+		"components":   e.Components,
+		"blueprint":    e.BlueprintDefinition,
+		"blueprintDef": e.BlueprintDefinition,
+	}
+	if e.ComponentDescriptorDefinition != nil {
+		out["componentDescriptorDef"] = e.ComponentDescriptorDefinition
+	}
+	return out
+}

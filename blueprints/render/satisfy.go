@@ -1,0 +1,149 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/mapping"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
+)
+
+// Satisfy finds a value for each import of the blueprint: the result of the mapping of its name, else the import of the installation
+// with its name, else the default of an optional data import. Given are the imports of the installation by their names there; ones
+// that the blueprint does not declare are legal. Data is checked against its schema, targets against their type. Errors about an
+// import are of type *Error.
+func Satisfy(ctx context.Context, env *Environment, given *Imports, mappings map[string]v1alpha1.AnyJSON) (*Values, error) {
+	mapped, err := mapping.Import(ctx, mappings, given.Template(), env.Budget)
+	if err != nil {
+		return nil, &Error{Reason: ReasonImportNotSatisfied, Err: err}
+	}
+	s := &satisfier{env: env, given: given, mapped: mapped, values: &Values{Imports: newImports(), Bindings: map[string]any{}}}
+	return s.values, s.all(env.Blueprint.Imports)
+}
+
+type satisfier struct {
+	env    *Environment
+	given  *Imports
+	mapped map[string]any
+	values *Values
+}
+
+// all goes into the conditional imports of those that have a value.
+func (s *satisfier) all(definitions []model.ImportDefinition) error {
+	for i := range definitions {
+		d := &definitions[i]
+		found, err := s.one(d)
+		if err != nil {
+			return err
+		}
+		if !found && d.IsRequired() {
+			return &Error{Reason: ReasonImportNotFound, Name: d.Name, Err: s.missing(d)}
+		}
+		if found {
+			if err := s.all(d.ConditionalImports); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *satisfier) missing(d *model.ImportDefinition) error {
+	for _, other := range []model.FieldType{model.TypeData, model.TypeTarget, model.TypeTargetList, model.TypeTargetMap} {
+		if other != d.Type && s.given.has(other, d.Name) {
+			return fmt.Errorf("the blueprint needs import %q of type %s, but the installation gives it as type %s", d.Name, d.Type, other)
+		}
+	}
+	hint := ""
+	if len(d.Default.Value.RawMessage) > 0 {
+		hint = " (its default counts only with required: false)"
+	}
+	return fmt.Errorf("the blueprint needs import %q of type %s; add it to the imports of the installation%s", d.Name, d.Type, hint)
+}
+
+func (s *satisfier) one(d *model.ImportDefinition) (bool, error) {
+	switch d.Type {
+	case model.TypeData:
+		return s.data(d)
+	case model.TypeTarget:
+		target, ok := s.given.Targets[d.Name]
+		if ok {
+			s.values.Targets[d.Name] = target
+		}
+		return ok, s.checkTarget(d, "", target, ok)
+	case model.TypeTargetList:
+		return s.targetList(d)
+	case model.TypeTargetMap:
+		return s.targetMap(d)
+	}
+	return false, &Error{Reason: ReasonImportNotSatisfied, Name: d.Name, Err: fmt.Errorf("import %q has the unknown type %q", d.Name, d.Type)}
+}
+
+func (s *satisfier) data(d *model.ImportDefinition) (bool, error) {
+	value, ok := s.mapped[d.Name]
+	if !ok {
+		value, ok = s.given.Data[d.Name]
+	}
+	if !ok && !d.IsRequired() && len(d.Default.Value.RawMessage) > 0 {
+		ok = true
+		if err := json.Unmarshal(d.Default.Value.RawMessage, &value); err != nil {
+			return false, &Error{Reason: ReasonImportNotSatisfied, Name: d.Name, Err: fmt.Errorf("default of import %q is not JSON: %w", d.Name, err)}
+		}
+	}
+	if !ok {
+		return false, nil
+	}
+	s.values.Data[d.Name] = value
+	if err := checkSchema(s.env, d.Schema, value); err != nil {
+		return false, schemaError("import", d.Name, err)
+	}
+	return true, nil
+}
+
+func checkSchema(env *Environment, schema *v1alpha1.AnyJSON, value any) error {
+	if schema == nil || env.Schemas == nil {
+		return nil
+	}
+	return env.Schemas.Validate(schema.RawMessage, value)
+}
+
+func (s *satisfier) targetList(d *model.ImportDefinition) (bool, error) {
+	targets, ok := s.given.TargetLists[d.Name]
+	if !ok {
+		return false, nil
+	}
+	s.values.TargetLists[d.Name] = targets
+	for i, target := range targets {
+		if err := s.checkTarget(d, fmt.Sprintf("[%d]", i), target, true); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+func (s *satisfier) targetMap(d *model.ImportDefinition) (bool, error) {
+	targets, ok := s.given.TargetMaps[d.Name]
+	if !ok {
+		return false, nil
+	}
+	s.values.TargetMaps[d.Name] = targets
+	for _, key := range sortedKeys(targets) {
+		if err := s.checkTarget(d, "["+key+"]", targets[key], true); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+func (s *satisfier) checkTarget(d *model.ImportDefinition, element string, target Target, given bool) error {
+	if !given || target.targetType() == d.TargetType {
+		return nil
+	}
+	return &Error{Reason: ReasonImportNotSatisfied, Name: d.Name, Err: fmt.Errorf(
+		"import %q needs a Target of type %q, but Target %q is of type %q", d.Name+element, d.TargetType, target.Name, target.targetType())}
+}

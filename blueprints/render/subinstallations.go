@@ -1,0 +1,99 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/template"
+)
+
+// Subinstallations runs the sub-installation executions and adds the templates that the blueprint lists. Data imports from optional
+// imports without value are left out. The templates are checked against each other and the imports of the blueprint; a circle between
+// them is a *CycleError. The state is returned also together with an error.
+func Subinstallations(ctx context.Context, env *Environment, values *Values, previous State) ([]model.InstallationTemplate, State, error) {
+	if previous == nil {
+		previous = State{}
+	}
+	x := execution{env: env, field: "subinstallationExecutions", previous: previous, rejectNoValue: true}
+	var templates []model.InstallationTemplate
+	stored, err := x.run(ctx, env.Blueprint.SubinstallationExecutions, func() map[string]any { return env.bindings(values) }, func(document json.RawMessage) error {
+		var out struct {
+			Subinstallations []model.InstallationTemplate `json:"subinstallations"`
+		}
+		err := decode(document, &out)
+		templates = append(templates, out.Subinstallations...)
+		return err
+	})
+	if err != nil {
+		return nil, stored, err
+	}
+	listed, err := listedTemplates(env)
+	if err != nil {
+		return nil, stored, err
+	}
+	templates = append(templates, listed...)
+	for i := range templates {
+		prune(env.Blueprint, values, &templates[i])
+	}
+	return templates, stored, validateTemplates(env.Blueprint, templates)
+}
+
+func listedTemplates(env *Environment) ([]model.InstallationTemplate, error) {
+	var out []model.InstallationTemplate
+	for i := range env.Blueprint.Subinstallations {
+		s := &env.Blueprint.Subinstallations[i]
+		if s.File == "" {
+			out = append(out, s.InstallationTemplate)
+			continue
+		}
+		loaded, err := loadTemplate(env, s.File)
+		if err != nil {
+			return nil, fmt.Errorf("subinstallations[%d]: %w", i, err)
+		}
+		out = append(out, *loaded)
+	}
+	return out, nil
+}
+
+func loadTemplate(env *Environment, file string) (*model.InstallationTemplate, error) {
+	text, err := template.ReadFile(env.Files, file, env.Budget.FileBytes)
+	if err != nil {
+		return nil, err
+	}
+	document, err := yaml.YAMLToJSON(text)
+	if err != nil {
+		return nil, fmt.Errorf("file %q is not YAML: %w", file, err)
+	}
+	var out model.InstallationTemplate
+	if err := decode(document, &out); err != nil {
+		return nil, fmt.Errorf("file %q: %w", file, err)
+	}
+	if out.Kind != "" && out.Kind != "InstallationTemplate" {
+		return nil, fmt.Errorf("file %q has kind %q; it must be an InstallationTemplate", file, out.Kind)
+	}
+	return &out, nil
+}
+
+// prune leaves out data imports that refer to an optional or conditional import without value.
+func prune(b *model.Blueprint, values *Values, t *model.InstallationTemplate) {
+	missing := map[string]bool{}
+	available := values.DataImports(b)
+	for _, d := range flatten(b.Imports) {
+		_, has := available[d.Name]
+		missing[d.Name] = d.Type == model.TypeData && !has
+	}
+	kept := t.Imports.Data[:0:0]
+	for _, d := range t.Imports.Data {
+		if !missing[d.DataRef] {
+			kept = append(kept, d)
+		}
+	}
+	t.Imports.Data = kept
+}
