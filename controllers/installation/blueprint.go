@@ -13,6 +13,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/schema"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 )
 
@@ -21,12 +22,17 @@ type loadedBlueprint struct {
 	digest   string
 	files    fs.FS
 	document *model.Blueprint
+	schemas  *schema.Validator
 	problem  error
 }
 
 func load(files fs.FS, digest string) *loadedBlueprint {
 	document, err := model.Load(files)
-	return &loadedBlueprint{digest: digest, files: files, document: document, problem: err}
+	blueprint := &loadedBlueprint{digest: digest, files: files, document: document, problem: err}
+	if err == nil {
+		blueprint.schemas = schema.New(schema.Options{LocalTypes: document.LocalTypes, Blueprint: files})
+	}
+	return blueprint
 }
 
 // loadBlueprint finds the blueprint of the job. There is nothing to do once the Execution has its spec.

@@ -5,8 +5,10 @@ package installation
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/render"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 )
 
@@ -28,8 +30,9 @@ func (r *Reconciler) publishImports(ctx context.Context, s *scope) error {
 		return nil
 	}
 	written := map[string]bool{}
-	for _, name := range sortedKeys(s.plan.values.Data) {
-		if err := r.publishData(ctx, s, name, written); err != nil {
+	data := s.plan.values.DataImports(s.blueprint.document)
+	for _, name := range sortedKeys(data) {
+		if err := r.publishData(ctx, s, name, data[name], written); err != nil {
 			return err
 		}
 	}
@@ -59,8 +62,8 @@ func (r *Reconciler) publishImports(ctx context.Context, s *scope) error {
 	return r.deleteFormerCopies(ctx, s, written)
 }
 
-func (r *Reconciler) publishData(ctx context.Context, s *scope, name string, written map[string]bool) error {
-	raw, err := encodeJSON(s.plan.values.Data[name])
+func (r *Reconciler) publishData(ctx context.Context, s *scope, name string, value any, written map[string]bool) error {
+	raw, err := json.Marshal(value)
 	if err != nil {
 		return fmt.Errorf("encode import %q: %w", name, err)
 	}
@@ -73,11 +76,8 @@ func (r *Reconciler) publishData(ctx context.Context, s *scope, name string, wri
 func (r *Reconciler) publishTarget(
 	ctx context.Context, s *scope, target render.Target, name, key string, labels map[string]string, written map[string]bool,
 ) error {
-	original, ok := target.Object.(*v1alpha1.Target)
-	if !ok {
-		return fmt.Errorf("target import %q is no Target", name)
-	}
-	raw, err := encodeJSON(original.Spec)
+	original := s.imports.targets[target.Name]
+	raw, err := json.Marshal(original.Spec)
 	if err != nil {
 		return fmt.Errorf("encode target import %q: %w", name, err)
 	}
@@ -167,4 +167,8 @@ func scopeOfData(obj client.Object) []string {
 		return []string{scope}
 	}
 	return nil
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	return slices.Sorted(maps.Keys(m))
 }

@@ -16,9 +16,15 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/validation"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/render"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 )
+
+// collectedImports are the imports of an Installation by name, with the Target objects that they come from by object name.
+type collectedImports struct {
+	values  render.Imports
+	targets map[string]*v1alpha1.Target
+}
 
 // collectImports reads everything that the Installation imports. There is nothing to do once the Execution has its spec.
 func (r *Reconciler) collectImports(ctx context.Context, s *scope) error {
@@ -28,17 +34,17 @@ func (r *Reconciler) collectImports(ctx context.Context, s *scope) error {
 	if problems := validation.Installation(s.inst); len(problems) > 0 {
 		return kit.Stall(operation, "InvalidInstallation", "%w", problems.ToAggregate())
 	}
-	imports := &render.Imports{
+	imports := &collectedImports{targets: map[string]*v1alpha1.Target{}, values: render.Imports{
 		Data: map[string]any{}, Targets: map[string]render.Target{},
 		TargetLists: map[string][]render.Target{}, TargetMaps: map[string]map[string]render.Target{},
-	}
+	}}
 	for i := range s.inst.Spec.Imports.Data {
 		definition := &s.inst.Spec.Imports.Data[i]
 		value, err := r.readData(ctx, s.inst, definition)
 		if err != nil {
 			return r.importFailure(s, fmt.Sprintf("spec.imports.data[%d]", i), definition.Name, err)
 		}
-		imports.Data[definition.Name] = value
+		imports.values.Data[definition.Name] = value
 	}
 	for i := range s.inst.Spec.Imports.Targets {
 		definition := &s.inst.Spec.Imports.Targets[i]
@@ -160,47 +166,51 @@ func readYAML(content []byte, kind string, key client.ObjectKey, entry string) (
 
 // readTargets reads the Targets of one import.
 func (r *Reconciler) readTargets(
-	ctx context.Context, inst *v1alpha1.Installation, definition *v1alpha1.TargetImport, imports *render.Imports,
+	ctx context.Context, inst *v1alpha1.Installation, definition *v1alpha1.TargetImport, imports *collectedImports,
 ) error {
 	switch {
 	case definition.Target != "":
-		target, err := r.readTarget(ctx, inst, definition.Target)
-		imports.Targets[definition.Name] = target
+		target, err := r.readTarget(ctx, inst, definition.Target, imports)
+		imports.values.Targets[definition.Name] = target
 		return err
 	case definition.Targets != nil:
 		list := make([]render.Target, 0, len(definition.Targets))
 		for _, name := range definition.Targets {
-			target, err := r.readTarget(ctx, inst, name)
+			target, err := r.readTarget(ctx, inst, name, imports)
 			if err != nil {
 				return err
 			}
 			list = append(list, target)
 		}
-		imports.TargetLists[definition.Name] = list
+		imports.values.TargetLists[definition.Name] = list
 		return nil
 	case definition.TargetMap != nil:
 		targets := map[string]render.Target{}
 		for key, name := range definition.TargetMap {
-			target, err := r.readTarget(ctx, inst, name)
+			target, err := r.readTarget(ctx, inst, name, imports)
 			if err != nil {
 				return err
 			}
 			targets[key] = target
 		}
-		imports.TargetMaps[definition.Name] = targets
+		imports.values.TargetMaps[definition.Name] = targets
 		return nil
 	}
 	return fmt.Errorf("targetListRef and targetMapRef name imports of a parent, and this installation has none; use targets or targetMap")
 }
 
-func (r *Reconciler) readTarget(ctx context.Context, inst *v1alpha1.Installation, name string) (render.Target, error) {
+func (r *Reconciler) readTarget(
+	ctx context.Context, inst *v1alpha1.Installation, name string, imports *collectedImports,
+) (render.Target, error) {
 	object := &v1alpha1.Target{}
 	key := client.ObjectKey{Namespace: inst.Namespace, Name: kit.DataName(scopeOf(inst), name)}
 	if err := r.Get(ctx, key, object); err != nil {
 		return render.Target{}, missing(err, "Target", key, "target")
 	}
 	object.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Target"))
-	return render.Target{Name: object.Name, Object: object}, nil
+	imports.targets[object.Name] = object
+	shown, err := jsonLike(object)
+	return render.Target{Name: object.Name, Object: shown}, err
 }
 
 // missing says what is not there and how to cure it.

@@ -4,51 +4,84 @@
 package installation
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"maps"
-	"slices"
+	"errors"
+	"fmt"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/render"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 )
 
 // plan is what a job is going to make.
 type plan struct {
-	values      *render.Imports
+	values      *render.Values
 	deployItems []v1alpha1.DeployItemTemplate
 }
 
-// renderPlan computes the plan from blueprint and imports. It reads nothing and writes nothing.
+// renderOperation is lastError.operation of everything that rendering finds wrong.
+const renderOperation = "Render"
+
+// renderPlan computes the plan from blueprint and imports. It reads nothing and writes nothing. There is nothing to do
+// once the Execution has its spec.
 func (r *Reconciler) renderPlan(ctx context.Context, s *scope) error {
 	if s.applied() {
 		return nil
 	}
-	values, err := render.Satisfy(s.blueprint.document, s.blueprint.files, s.imports)
+	env, err := environment(s)
 	if err != nil {
-		return kit.Stall(importOperation, "ImportNotSatisfied", "%w", err)
+		return err
 	}
-	items, err := render.DeployItems(ctx, s.blueprint.document, s.blueprint.files, values)
+	values, err := render.Satisfy(ctx, env, &s.imports.values, s.inst.Spec.ImportDataMappings)
 	if err != nil {
-		return kit.Stall("Render", "RenderFailed", "%w", err)
+		return renderFailure(importOperation, err)
+	}
+	if err := render.ImportExecutions(ctx, env, values); err != nil {
+		return renderFailure(importOperation, err)
+	}
+	items, _, err := render.DeployItems(ctx, env, values, nil)
+	if err != nil {
+		return renderFailure(renderOperation, err)
 	}
 	s.plan = &plan{values: values, deployItems: items}
 	return nil
 }
 
-// encodeJSON writes a value without escaping HTML, so that the text is what a user reads in the object.
-func encodeJSON(value any) ([]byte, error) {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		return nil, err
+// environment is what the templates of an Installation see.
+func environment(s *scope) (*render.Environment, error) {
+	definition, err := jsonLike(s.inst.Spec.Blueprint)
+	if err != nil {
+		return nil, fmt.Errorf("spec.blueprint: %w", err)
 	}
-	return bytes.TrimSpace(out.Bytes()), nil
+	return &render.Environment{
+		Blueprint: s.blueprint.document, Files: s.blueprint.files, Schemas: s.blueprint.schemas,
+		Namespace: s.inst.Namespace, BlueprintDefinition: definition,
+	}, nil
 }
 
-func sortedKeys[V any](m map[string]V) []string {
-	return slices.Sorted(maps.Keys(m))
+// renderFailure says that a person has to change blueprint or imports.
+func renderFailure(operation string, err error) error {
+	reason := "RenderFailed"
+	var problem *render.Error
+	if errors.As(err, &problem) {
+		reason = problem.Reason
+	}
+	codes := []v1alpha1.ErrorCode{v1alpha1.ErrorConfigurationProblem}
+	var cycle *render.CycleError
+	if errors.As(err, &cycle) {
+		reason, codes = "CyclicDependencies", []v1alpha1.ErrorCode{v1alpha1.ErrorCyclicDependencies}
+	}
+	return &kit.Failure{Kind: kit.Stalled, Operation: operation, Reason: reason, Codes: codes, Err: err}
+}
+
+// jsonLike returns a value as maps, slices and scalars.
+func jsonLike(value any) (any, error) {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	var out any
+	err = json.Unmarshal(raw, &out)
+	return out, err
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/render"
 )
 
 // scope is everything that one reconciliation has read and decided so far.
@@ -26,7 +25,7 @@ type scope struct {
 
 	source    *resolvedSource
 	blueprint *loadedBlueprint
-	imports   *render.Imports
+	imports   *collectedImports
 	plan      *plan
 }
 
