@@ -1,0 +1,101 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flux-landscaper/flux-landscaper/config/samples"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+)
+
+// What the sample landscape is called and where it lies.
+const (
+	namespace     = "shop"
+	blueprintPath = "blueprints/frontend"
+	chartPath     = "charts/frontend"
+	firstVersion  = "1.0.0"
+	syncFile      = "sync.yaml"
+)
+
+// publish commits the sample landscape and pushes the blueprint and the chart that it takes from the registry.
+func publish(ctx context.Context, p *platform.Platform) (*platform.GitRepo, error) {
+	landscape := samples.Landscape()
+	if err := pushArtifacts(ctx, p.Registry, landscape); err != nil {
+		return nil, err
+	}
+	repository, err := p.Git.CreateRepository(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	files, err := readAll(landscape)
+	if err != nil {
+		return nil, err
+	}
+	_, err = repository.Commit(ctx, "Begin the landscape", files)
+	return repository, err
+}
+
+func pushArtifacts(ctx context.Context, registry *platform.Registry, landscape fs.FS) error {
+	blueprint, err := fs.Sub(landscape, blueprintPath)
+	if err != nil {
+		return err
+	}
+	if _, err := registry.PushFluxArtifact(ctx, blueprintPath, firstVersion, blueprint); err != nil {
+		return err
+	}
+	chart, err := fs.Sub(landscape, chartPath)
+	if err != nil {
+		return err
+	}
+	packed, err := platform.PackageChart(chart)
+	if err != nil {
+		return err
+	}
+	_, err = registry.PushHelmChart(ctx, chartPath, firstVersion, packed)
+	return err
+}
+
+func readAll(files fs.FS) (map[string][]byte, error) {
+	all := map[string][]byte{}
+	err := fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		all[path], err = fs.ReadFile(files, path)
+		return err
+	})
+	return all, err
+}
+
+// syncGit makes Flux apply the landscape: the only thing that is applied by hand, beside the Secret that is not for Git.
+func syncGit(ctx context.Context, p *platform.Platform, repository *platform.GitRepo) error {
+	kubeconfig, err := kubeconfigOf(p.Cluster, "landscape-"+namespace)
+	if err != nil {
+		return err
+	}
+	manifests, err := fs.ReadFile(samples.Landscape(), syncFile)
+	if err != nil {
+		return err
+	}
+	filled := strings.NewReplacer("${clone_url}", repository.CloneURL, "${registry}", p.Registry.Host).Replace(string(manifests))
+	first, rest, _ := strings.Cut(filled, "\n---\n")
+	if err := p.ApplyYAML(ctx, first); err != nil {
+		return fmt.Errorf("cannot make the namespace: %w", err)
+	}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "cluster", Namespace: namespace},
+		Data:       map[string][]byte{"kubeconfig": kubeconfig},
+	}
+	if err := p.Apply(ctx, secret); err != nil {
+		return fmt.Errorf("cannot make the Secret of the Target: %w", err)
+	}
+	return p.ApplyYAML(ctx, rest)
+}
