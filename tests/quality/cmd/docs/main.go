@@ -1,0 +1,67 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Command docs writes the generated parts of docs/: the tables of fields and of flags. Prose around them stays.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/flux-landscaper/flux-landscaper/tests/quality"
+)
+
+func main() {
+	if err := run(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, "docs:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	module, err := quality.Load()
+	if err != nil {
+		return err
+	}
+	return errors.Join(writeFields(module), writeFlags(ctx, module))
+}
+
+func writeFields(module *quality.Module) error {
+	pages, err := quality.Pages()
+	if err != nil {
+		return err
+	}
+	comments := quality.NewComments(module)
+	for _, page := range pages {
+		text, err := page.Render(module, comments)
+		if err != nil {
+			return err
+		}
+		if err := write(module.Path(page.Path), text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeFlags(ctx context.Context, module *quality.Module) error {
+	flags, err := quality.Flags(ctx)
+	if err != nil {
+		return err
+	}
+	text, err := quality.RenderFlags(module, flags)
+	if err != nil {
+		return err
+	}
+	return write(module.Path(quality.FlagsPage), text)
+}
+
+func write(path, text string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(text), 0o644)
+}

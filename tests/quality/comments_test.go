@@ -1,0 +1,89 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package quality
+
+import (
+	"go/parser"
+	"go/token"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestEveryFileHasTheHeader(t *testing.T) {
+	header, err := os.ReadFile("header.go.txt")
+	require.NoError(t, err)
+	for _, file := range files(t) {
+		if file.IsGenerated() {
+			assert.Contains(t, file.Content, string(header), "%s: run make generate", file.Path)
+		} else {
+			assert.True(t, strings.HasPrefix(file.Content, string(header)), "%s does not begin with the two lines of header.go.txt", file.Path)
+		}
+	}
+}
+
+func TestEveryExportedNameIsDocumented(t *testing.T) {
+	for _, file := range files(t) {
+		if !file.IsTest() && !file.IsGenerated() {
+			assert.Empty(t, Undocumented(file))
+		}
+	}
+}
+
+func TestEveryPackageIsDocumented(t *testing.T) {
+	documented := map[string]bool{}
+	for _, file := range files(t) {
+		folder := file.Path[:strings.LastIndex(file.Path, "/")+1]
+		if !file.IsTest() {
+			documented[folder] = documented[folder] || file.Syntax.Doc != nil
+		}
+	}
+	for folder, ok := range documented {
+		assert.True(t, ok, "no file of %s has a comment above its package clause", folder)
+	}
+}
+
+func TestEverySkipHasAReason(t *testing.T) {
+	for _, file := range files(t) {
+		if file.IsTest() {
+			assert.Empty(t, UnexplainedSkips(file))
+		}
+	}
+}
+
+func parsed(t *testing.T, source string) *File {
+	t.Helper()
+	positions := token.NewFileSet()
+	syntax, err := parser.ParseFile(positions, "x.go", source, parser.ParseComments)
+	require.NoError(t, err)
+	return &File{Path: "x.go", Syntax: syntax, Positions: positions}
+}
+
+func TestUndocumented(t *testing.T) {
+	for name, c := range map[string]struct {
+		source string
+		want   []string
+	}{
+		"function":                     {"package x\nfunc A() {}", []string{"x.go:2 A"}},
+		"documented":                   {"package x\n// A is.\nfunc A() {}", nil},
+		"method of an unexported type": {"package x\ntype a int\nfunc (a) A() {}", nil},
+		"method of an exported type":   {"package x\n// A is.\ntype A int\nfunc (*A) B() {}", []string{"x.go:4 B"}},
+		"constant in a group":          {"package x\n// Group.\nconst (\nA = 1\n)", nil},
+		"constant alone":               {"package x\nconst A = 1", []string{"x.go:2 A"}},
+		"type in a group":              {"package x\n// Group.\ntype (\nA int\n)", []string{"x.go:4 A"}},
+		"method of an interface":       {"package x\n// A is.\ntype A interface{ B() }", []string{"x.go:3 A.B"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, c.want, Undocumented(parsed(t, c.source)))
+		})
+	}
+}
+
+func TestUnexplainedSkips(t *testing.T) {
+	found := UnexplainedSkips(parsed(t, "package x\nfunc f() {\nt.Skip()\nt.Skip(\"\")\nt.SkipNow()\nt.Skip(\"needs root\")\n}"))
+	assert.Equal(t, []string{"x.go:3", "x.go:4", "x.go:5"}, found)
+}

@@ -1,0 +1,112 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package quality
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func loaded(t *testing.T) *Module {
+	t.Helper()
+	module, err := Load()
+	require.NoError(t, err)
+	require.Greater(t, len(module.Own()), 10, "go list has found the packages of this module")
+	return module
+}
+
+func TestEveryPackageLoads(t *testing.T) {
+	for _, p := range loaded(t).Own() {
+		if p.Error != nil {
+			t.Errorf("%s: %s", p.Room(), p.Error.Err)
+		}
+	}
+}
+
+func TestArrowsPointDown(t *testing.T) {
+	for _, p := range loaded(t).Own() {
+		for _, imported := range p.Imports {
+			if to, own := strings.CutPrefix(imported, ModulePath+"/"); own {
+				assert.Empty(t, WrongArrow(p.Room(), to))
+			}
+		}
+	}
+}
+
+func TestTestsImportDownOrPlatform(t *testing.T) {
+	for _, p := range loaded(t).Own() {
+		for _, imported := range append(p.TestImports, p.XTestImports...) {
+			if to, own := strings.CutPrefix(imported, ModulePath+"/"); own && !within(to, "tests") {
+				assert.Empty(t, WrongArrow(p.Room(), to))
+			}
+		}
+	}
+}
+
+func TestLibrariesStayInTheirRooms(t *testing.T) {
+	for _, p := range loaded(t).Own() {
+		for _, library := range p.Imports {
+			if !strings.HasPrefix(library, ModulePath+"/") {
+				assert.Empty(t, WrongLibrary(p.Room(), library, false))
+			}
+		}
+		for _, library := range p.Deps {
+			assert.Empty(t, WrongLibrary(p.Room(), library, true))
+		}
+	}
+}
+
+func TestWrongArrow(t *testing.T) {
+	for name, c := range map[string]struct{ from, to, says string }{
+		"down":                   {"controllers/installation", "controllers/kit", ""},
+		"inside a room":          {"deployers/helm", "deployers/helm/engine", ""},
+		"up":                     {"api/v1alpha1", "controllers/kit", "above"},
+		"loop to loop":           {"controllers/installation", "controllers/execution", "beside"},
+		"deployer to deployer":   {"deployers/helm", "deployers/manifest", "beside"},
+		"edge to edge":           {"sources/flux", "sources/oci", "beside"},
+		"pure to edge":           {"blueprints/render", "sources/fetch", "above"},
+		"nobody imports tests":   {"cmd/landscaper", "tests/platform", "above"},
+		"main to main":           {"cmd/landscaper", "cmd/flux-landscaper", "beside"},
+		"new folder has no room": {"helpers", "api/v1alpha1", "no room"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.says == "" {
+				assert.Empty(t, WrongArrow(c.from, c.to))
+			} else {
+				assert.Contains(t, WrongArrow(c.from, c.to), c.says)
+			}
+		})
+	}
+}
+
+func TestWrongLibrary(t *testing.T) {
+	for name, c := range map[string]struct {
+		from, library string
+		indirect      bool
+		says          string
+	}{
+		"helm in its engine":         {"deployers/helm/engine", "helm.sh/helm/v3/pkg/action", false, ""},
+		"helm elsewhere":             {"deployers/helm", "helm.sh/helm/v3/pkg/action", false, "kept in"},
+		"oras elsewhere":             {"deployers/helm", "oras.land/oras-go/v2", false, "kept in"},
+		"a program is run":           {"deployers/helm", "os/exec", false, "kept in"},
+		"tests are free":             {"tests/platform", "os/exec", false, ""},
+		"pure room reads files":      {"blueprints/model", "os", false, "pure"},
+		"pure room with fs":          {"blueprints/model", "io/fs", false, ""},
+		"pure room and a client":     {"blueprints/model", "k8s.io/client-go/rest", true, "pure"},
+		"api and what it may":        {"api/v1alpha1", "k8s.io/apimachinery/pkg/runtime", false, ""},
+		"api and what it may not":    {"api/v1alpha1", "github.com/robfig/cron/v3", false, "only"},
+		"api validation parses cron": {"api/validation", "github.com/robfig/cron/v3", false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.says == "" {
+				assert.Empty(t, WrongLibrary(c.from, c.library, c.indirect))
+			} else {
+				assert.Contains(t, WrongLibrary(c.from, c.library, c.indirect), c.says)
+			}
+		})
+	}
+}
