@@ -70,13 +70,14 @@ func (f *controllerFlags) setup(ctx context.Context, mgr ctrl.Manager, store *fe
 	metrics := measure(mgr)
 	installations := &installation.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Metrics: metrics, Now: time.Now,
-		Artifacts: store, NoCrossNamespaceRefs: f.acl.NoCrossNamespaceRefs,
+		Backoff: f.backoff(), Artifacts: store, NoCrossNamespaceRefs: f.acl.NoCrossNamespaceRefs,
 	}
 	if err := installations.SetupWithManager(ctx, mgr, f.concurrent); err != nil {
 		return fmt.Errorf("set the installation controller up: %w", err)
 	}
 	executions := &execution.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Metrics: metrics, Now: time.Now,
+		Backoff: f.backoff(),
 	}
 	if err := executions.SetupWithManager(ctx, mgr, f.concurrent); err != nil {
 		return fmt.Errorf("set the execution controller up: %w", err)

@@ -50,6 +50,7 @@ type process struct {
 	leader          leaderelection.Options
 	acl             acl.Options
 	watch           runtimectrl.WatchOptions
+	rate            runtimectrl.RateLimiterOptions
 }
 
 func (p *process) bindFlags(flags *pflag.FlagSet, concurrent int) {
@@ -65,6 +66,7 @@ func (p *process) bindFlags(flags *pflag.FlagSet, concurrent int) {
 	p.logging.BindFlags(flags)
 	p.leader.BindFlags(flags)
 	p.watch.BindFlags(flags)
+	p.rate.BindFlags(flags)
 	p.acl.BindFlags(flags)
 	crossNamespace := flags.Lookup("no-cross-namespace-refs")
 	crossNamespace.DefValue = "true"
@@ -121,6 +123,11 @@ func (p *process) restConfig() (*rest.Config, error) {
 	}
 	restConfig.QPS, restConfig.Burst = p.client.QPS, p.client.Burst
 	return restConfig, nil
+}
+
+// backoff returns the delays between retries.
+func (p *process) backoff() *kit.Backoff {
+	return kit.NewBackoff(p.rate.MinRetryDelay, p.rate.MaxRetryDelay)
 }
 
 // recorder returns the recorder of events, to Kubernetes and to --events-addr.

@@ -94,17 +94,18 @@ func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Resu
 	key := client.ObjectKeyFromObject(s.execution)
 	switch {
 	case err == nil:
-		r.backoff.Forget(key)
+		r.Backoff.Forget(key)
 	case kit.IsTransient(err):
-		return ctrl.Result{RequeueAfter: r.backoff.When(key)}, nil
+		return ctrl.Result{RequeueAfter: r.Backoff.After(key, err)}, nil
 	default:
 		r.absorb(s, kit.AsFailure(operation, err))
 	}
 	if err := r.writeStatus(ctx, s); err != nil {
+		delay := r.Backoff.After(key, err)
 		if kit.IsTransient(err) || apierrors.IsNotFound(err) {
 			err = nil
 		}
-		return ctrl.Result{RequeueAfter: r.backoff.When(key)}, err
+		return ctrl.Result{RequeueAfter: delay}, err
 	}
 	if s.failure != nil {
 		r.Recorder.Eventf(s.execution, corev1.EventTypeWarning, s.failure.Reason, "%s", s.failure.Error())
@@ -119,7 +120,7 @@ func (r *Reconciler) absorb(s *scope, failure *kit.Failure) {
 	}
 	s.execution.Status.LastError = kit.NewError(s.execution.Status.LastError, failure, s.now)
 	kit.Progress(s.execution, meta.ProgressingWithRetryReason, failure.Error())
-	s.requeue = r.backoff.When(client.ObjectKeyFromObject(s.execution))
+	s.requeue = r.Backoff.After(client.ObjectKeyFromObject(s.execution), failure)
 }
 
 func (s *scope) fail(failure *kit.Failure) {

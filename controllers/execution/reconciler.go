@@ -10,9 +10,7 @@ import (
 	"time"
 
 	"github.com/fluxcd/pkg/runtime/controller"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -30,18 +28,14 @@ type Reconciler struct {
 	Recorder record.EventRecorder
 	// Metrics records durations.
 	Metrics controller.Metrics
+	// Backoff says when to try again after a failure.
+	Backoff *kit.Backoff
 	// Now is the clock.
 	Now func() time.Time
 
 	executions kit.Consistency
 	items      kit.Consistency
-	backoff    workqueue.TypedRateLimiter[types.NamespacedName]
 }
-
-const (
-	backoffBase = 250 * time.Millisecond
-	backoffMax  = time.Minute
-)
 
 // scope is everything that one reconciliation has read and decided so far.
 type scope struct {
@@ -63,7 +57,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	execution := &v1alpha1.Execution{}
 	if err := r.Get(ctx, req.NamespacedName, execution); err != nil {
 		r.executions.Forget(req.NamespacedName)
-		r.backoff.Forget(req.NamespacedName)
+		r.Backoff.Forget(req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if r.executions.Stale(execution) || execution.Annotations[v1alpha1.IgnoreAnnotation] == "true" {

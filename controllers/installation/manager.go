@@ -8,8 +8,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -31,7 +29,6 @@ const (
 // SetupWithManager registers indexes, watches and the controller. Kinds of Flux sources that the cluster does not serve are not
 // watched.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, concurrency int) error {
-	r.backoff = workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](backoffBase, backoffMax)
 	for field, index := range map[string]client.IndexerFunc{sourceIndex: sourcesOf, importIndex: importsOf} {
 		if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.Installation{}, field, index); err != nil {
 			return fmt.Errorf("index installations by %s: %w", field, err)

@@ -10,9 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -37,28 +35,24 @@ type Reconciler struct {
 	Artifacts *fetch.Store
 	// NoCrossNamespaceRefs refuses sources of other namespaces.
 	NoCrossNamespaceRefs bool
+	// Backoff says when to try again after a failure.
+	Backoff *kit.Backoff
 	// Now is the clock.
 	Now func() time.Time
 
 	installations kit.Consistency
 	executions    kit.Consistency
 	blueprints    blueprintCache
-	backoff       workqueue.TypedRateLimiter[types.NamespacedName]
 	// graces holds by job since when an import is missing.
 	graces sync.Map
 }
-
-const (
-	backoffBase = 250 * time.Millisecond
-	backoffMax  = time.Minute
-)
 
 // Reconcile brings one Installation on.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	inst := &v1alpha1.Installation{}
 	if err := r.Get(ctx, req.NamespacedName, inst); err != nil {
 		r.installations.Forget(req.NamespacedName)
-		r.backoff.Forget(req.NamespacedName)
+		r.Backoff.Forget(req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if r.installations.Stale(inst) || inst.Annotations[v1alpha1.IgnoreAnnotation] == "true" {

@@ -60,13 +60,13 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope) error {
 func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Result, error) {
 	key := client.ObjectKeyFromObject(s.inst)
 	if err == nil {
-		r.backoff.Forget(key)
+		r.Backoff.Forget(key)
 	} else if retry, final := r.absorb(s, err); final {
 		return retry, nil
 	}
 	s.queueNewerSpec()
 	if writeErr := r.writeStatus(ctx, s); writeErr != nil {
-		return ctrl.Result{RequeueAfter: r.backoff.When(key)}, ignoreTransient(writeErr)
+		return ctrl.Result{RequeueAfter: r.Backoff.After(key, writeErr)}, ignoreTransient(writeErr)
 	}
 	r.announce(s)
 	return ctrl.Result{RequeueAfter: s.requeue}, nil
@@ -76,7 +76,7 @@ func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Resu
 func (r *Reconciler) absorb(s *scope, err error) (ctrl.Result, bool) {
 	key := client.ObjectKeyFromObject(s.inst)
 	if kit.IsTransient(err) {
-		return ctrl.Result{RequeueAfter: r.backoff.When(key)}, true
+		return ctrl.Result{RequeueAfter: r.Backoff.After(key, err)}, true
 	}
 	failure := kit.AsFailure(operation, err)
 	switch failure.Kind {
@@ -87,7 +87,7 @@ func (r *Reconciler) absorb(s *scope, err error) (ctrl.Result, bool) {
 	case kit.Retry:
 		s.inst.Status.LastError = kit.NewError(s.inst.Status.LastError, failure, s.now)
 		kit.Progress(s.inst, meta.ProgressingWithRetryReason, failure.Error())
-		s.wake(r.backoff.When(key))
+		s.wake(r.Backoff.After(key, err))
 	}
 	return ctrl.Result{}, false
 }
