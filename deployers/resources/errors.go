@@ -71,12 +71,12 @@ func fieldsOf(causes []metav1.StatusCause) string {
 // isUnauthorized tells whether the credentials are at fault. Admission plug-ins answer 403 too (terminating namespaces, quotas,
 // service accounts that are not there yet); those heal.
 func isUnauthorized(err error) bool {
-	if apierrors.IsUnauthorized(err) {
-		return true
+	if !apierrors.IsForbidden(err) {
+		return apierrors.IsUnauthorized(err)
 	}
 	text := err.Error()
-	return apierrors.IsForbidden(err) && (strings.Contains(text, `User "`) && strings.Contains(text, `" cannot `) ||
-		strings.Contains(text, "attempting to grant RBAC permissions"))
+	return strings.Contains(text, `User "`) && strings.Contains(text, `" cannot `) ||
+		strings.Contains(text, "attempting to grant RBAC permissions")
 }
 
 // unknownKind explains a kind that the target does not serve. It is worth another try: a CustomResourceDefinition may come.

@@ -5,10 +5,11 @@ package resources
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
@@ -77,7 +78,16 @@ func Value(document map[string]any, path string) (any, bool, error) {
 	if err != nil || len(found) == 0 || found[0] == nil {
 		return nil, false, err
 	}
-	return runtime.DeepCopyJSONValue(found[0]), true, nil
+	// A path may also make values of its own, of types that JSON does not have.
+	raw, err := json.Marshal(found[0])
+	if err != nil {
+		return nil, false, nil
+	}
+	var value any
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &value); err != nil {
+		return nil, false, nil
+	}
+	return value, true, nil
 }
 
 func (s *Session) export(ctx context.Context, export *managedresource.Export) (any, Progress, error) {

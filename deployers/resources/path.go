@@ -10,6 +10,12 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 )
 
+// Limits of paths: a recursive descent visits the whole object, and each further one multiplies that.
+const (
+	maxPathLength = 1024
+	maxDescents   = 1
+)
+
 // values returns what a path, written with or without braces, selects in an object. Fields that are missing select nothing.
 func values(object any, path string) (found []any, err error) {
 	// The path is foreign text; the library is known to panic on some that it should refuse.
@@ -18,6 +24,10 @@ func values(object any, path string) (found []any, err error) {
 			found, err = nil, misconfigured("jsonPath %q: cannot be evaluated, simplify it", path)
 		}
 	}()
+	if len(path) > maxPathLength || strings.Count(path, "..") > maxDescents {
+		return nil, misconfigured("jsonPath of %d characters: is longer than %d or has more than one recursive descent (..), simplify it",
+			len(path), maxPathLength)
+	}
 	parser := jsonpath.New("").AllowMissingKeys(true)
 	if err := parser.Parse(braced(path)); err != nil {
 		return nil, misconfigured("jsonPath %q: is malformed: %w", path, err)

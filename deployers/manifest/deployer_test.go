@@ -1,0 +1,252 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manifest
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+func TestIdentity(t *testing.T) {
+	d := New(Options{})
+	assert.Equal(t, "manifest.deployer.landscaper.gardener.cloud", d.Name())
+	assert.Equal(t, "landscaper.gardener.cloud/kubernetes-manifest", d.Type())
+}
+
+func TestItemFromCreateToDelete(t *testing.T) {
+	l := newLife(t)
+	l.configure(manifests("1", "a", "b"))
+	outcome := l.succeed()
+	assert.Nil(t, outcome.Exports)
+	assert.Equal(t, []string{"a", "b"}, l.recorded())
+
+	l.configure(manifests("2", "b", "c"))
+	l.succeed()
+	assert.False(t, l.exists("a"), "the orphan is gone")
+	assert.Equal(t, []string{"b", "c"}, l.recorded())
+
+	l.vanish()
+	assert.False(t, l.exists("b"))
+	assert.False(t, l.exists("c"))
+}
+
+func TestOldConfiguration(t *testing.T) {
+	l := newLife(t)
+	l.configure(`
+apiVersion: manifest.deployer.landscaper.gardener.cloud/v1alpha1
+kind: ProviderConfiguration
+manifests: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: NS}, data: {v: '1'}}]
+exports: {exports: [{key: out.v, jsonPath: .data.v, fromResource: {apiVersion: v1, kind: ConfigMap, name: a, namespace: NS}}]}
+`)
+	outcome := l.succeed()
+	assert.Equal(t, map[string]any{"out": map[string]any{"v": "1"}}, outcome.Exports)
+	assert.Contains(t, string(outcome.ProviderStatus.Raw), "manifest.deployer.landscaper.gardener.cloud/v1alpha2")
+	l.vanish()
+	assert.False(t, l.exists("a"))
+}
+
+func TestStatusOfOldVersionIsDeleted(t *testing.T) {
+	l := newLife(t)
+	l.configure(manifests("1", "a"))
+	l.succeed()
+	l.item.DeployItem.Status.ProviderStatus = &runtime.RawExtension{Raw: []byte(`{"apiVersion": "manifest.deployer.landscaper.gardener.cloud/v1alpha1",
+"kind": "ProviderStatus", "managedResources": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "namespace": "` + l.namespace + `"}]}`)}
+	l.vanish()
+	assert.False(t, l.exists("a"))
+}
+
+func TestLists(t *testing.T) {
+	l := newLife(t)
+	l.configure(header + `
+manifests:
+- manifest: {apiVersion: v1, kind: List, items: []}
+- manifest:
+    apiVersion: v1
+    kind: List
+    items:
+    - {apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: NS}}
+    - {apiVersion: v1, kind: ConfigMapList, items: [{apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: NS}}]}
+`)
+	l.succeed()
+	assert.Equal(t, []string{"a", "b"}, l.recorded())
+}
+
+func TestNamespaceAndItsContent(t *testing.T) {
+	l := newLife(t)
+	l.configure(header + `
+updateStrategy: patch
+manifests:
+- {policy: manage, manifest: {apiVersion: v1, kind: Secret, metadata: {name: my-secret, namespace: sub-NS}, stringData: {config: my-val}}}
+- {policy: manage, manifest: {apiVersion: v1, kind: Namespace, metadata: {name: sub-NS}}}
+`)
+	l.succeed()
+	l.configure(string(l.item.DeployItem.Spec.Configuration.Raw))
+	l.succeed()
+
+	outcome, err := l.remove()
+
+	require.NoError(t, err)
+	assert.False(t, outcome.Done)
+	assert.Contains(t, outcome.Waiting, "Namespace sub-"+l.namespace+" is still there")
+	require.Len(t, outcome.Watch, 1)
+	assert.Equal(t, "Namespace", outcome.Watch[0].Kind)
+}
+
+func TestConfigurationProblems(t *testing.T) {
+	for name, test := range map[string]struct{ config, message string }{
+		"unknown version": {config: "apiVersion: x/v1\nkind: ProviderConfiguration", message: "spec.config: apiVersion"},
+		"wrong type":      {config: header + "manifests: no", message: "spec.config: manifests: is a JSON bool"},
+		"invalid":         {config: header + "manifests: [{policy: never, manifest: {a: b}}]", message: "spec.config: manifests[0]: policy"},
+		"no kind":         {config: header + "manifests: [{manifest: {apiVersion: v1, metadata: {name: a}}}]", message: "manifests[0].manifest.kind: is empty"},
+		"no name":         {config: header + "manifests: [{manifest: {apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: A}]}}]", message: "manifests[0].manifest.items[0].metadata.name: is empty"},
+		"no object":       {config: header + "manifests: [{manifest: text}]", message: "manifests[0].manifest: is not an object"},
+		"number as label": {config: header + "manifests: [{manifest: {apiVersion: v1, kind: A, metadata: {name: a, labels: {a: 1}}}}]", message: "manifests[0].manifest.metadata.labels: holds something that is no string"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLife(t)
+			l.configure(test.config)
+			_, err := l.ensure()
+			assert.ErrorContains(t, err, test.message)
+			assert.Contains(t, kit.CodesOf(err), v1alpha1.ErrorConfigurationProblem)
+		})
+	}
+}
+
+func TestNoTarget(t *testing.T) {
+	l := newLife(t)
+	l.configure(manifests("1", "a"))
+	l.item.Target = nil
+	_, err := l.ensure()
+	assert.ErrorContains(t, err, "no target defined")
+	l.vanish()
+}
+
+func TestManagedResourcesAreRecordedWhenOthersFail(t *testing.T) {
+	l := newLife(t)
+	l.configure(manifests("1", "a"))
+	l.succeed()
+	l.configure(manifests("2", "b") + "- {manifest: {apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: nowhere}}}\n")
+
+	outcome, err := l.ensure()
+
+	assert.ErrorContains(t, err, `cannot create ConfigMap nowhere/c: namespaces "nowhere" not found`)
+	assert.False(t, outcome.Done)
+	assert.Equal(t, []string{"b", "a"}, l.recorded(), "the orphan is not forgotten")
+	assert.True(t, l.exists("a"), "nothing is removed while something new is missing")
+}
+
+func TestReadinessIsWaitedForWithoutApplyingAgain(t *testing.T) {
+	l := newLife(t)
+	l.configure(manifests("1", "a") + `
+readinessChecks:
+  custom:
+  - name: done
+    resourceSelector: [{apiVersion: v1, kind: ConfigMap, name: a, namespace: NS}]
+    requirements: [{jsonPath: .data.done, operator: ==, values: [{value: "yes"}]}]
+`)
+	outcome, err := l.ensure()
+	require.NoError(t, err)
+	assert.False(t, outcome.Done)
+	assert.Contains(t, outcome.Waiting, "readiness check done")
+	require.Len(t, outcome.Watch, 1)
+	assert.Equal(t, []string{"a"}, l.recorded())
+
+	l.patch(l.configMap("a"), `{"data":{"done":"yes"}}`)
+	l.succeed()
+	assert.Equal(t, "yes", l.live("a").Object["data"].(map[string]any)["done"], "the object was not applied a second time")
+}
+
+func TestDefaultReadinessCanBeSwitchedOff(t *testing.T) {
+	for _, off := range []bool{true, false} {
+		t.Run(map[bool]string{true: "off", false: "on"}[off], func(t *testing.T) {
+			l := newLife(t)
+			l.configure(header + map[bool]string{true: "readinessChecks: {disableDefault: true}\n"}[off] +
+				"manifests: [{manifest: {apiVersion: v1, kind: Pod, metadata: {name: a, namespace: NS}, spec: {automountServiceAccountToken: false, containers: [{name: a, image: example.com/a}]}}}]")
+			l.awaitServiceAccount()
+			outcome, err := l.ensure()
+			require.NoError(t, err)
+			assert.Equal(t, off, outcome.Done)
+		})
+	}
+}
+
+func TestPatchAfterDeployment(t *testing.T) {
+	l := newLife(t)
+	l.configure(header + "manifests: [{patchAfterDeployment: {data: {after: done}}, manifest: {apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: NS}, data: {v: '1'}}}]")
+	l.succeed()
+	assert.Equal(t, map[string]any{"v": "1", "after": "done"}, l.live("a").Object["data"])
+}
+
+func TestOrphansGoByTheirOwnDeletionGroups(t *testing.T) {
+	l := newLife(t)
+	l.configure(manifests("1", "a", "b"))
+	l.succeed()
+	l.configure(manifests("1", "b") + "deletionGroupsDuringUpdate: [{predefinedResourceGroup: {type: empty}}]\n")
+
+	l.succeed()
+
+	assert.True(t, l.exists("a"))
+	assert.Equal(t, []string{"b"}, l.recorded())
+}
+
+func TestOrphanThatLingersStaysRecorded(t *testing.T) {
+	l := newLife(t)
+	l.configure(manifests("1", "a", "b"))
+	l.succeed()
+	l.patch(l.configMap("a"), `{"metadata":{"finalizers":["example.com/hold"]}}`)
+	l.configure(manifests("1", "b"))
+
+	outcome, err := l.ensure()
+
+	require.NoError(t, err)
+	assert.Contains(t, outcome.Waiting, "held by [example.com/hold]")
+	assert.Equal(t, []string{"b", "a"}, l.recorded())
+	l.patch(l.configMap("a"), `{"metadata":{"finalizers":null}}`)
+	l.succeed()
+	assert.Equal(t, []string{"b"}, l.recorded())
+}
+
+func TestDeletionWithBrokenConfiguration(t *testing.T) {
+	l := newLife(t)
+	l.configure(manifests("1", "a"))
+	l.succeed()
+	l.configure("apiVersion: x/v1\nkind: Y\nmanifests: 7")
+	l.vanish()
+	assert.False(t, l.exists("a"))
+}
+
+func TestDeletionGroupsOfTheItem(t *testing.T) {
+	l := newLife(t)
+	l.configure(manifests("1", "a") + "deletionGroups: [{predefinedResourceGroup: {type: empty}}]\n")
+	l.succeed()
+	l.vanish()
+	assert.True(t, l.exists("a"))
+}
+
+func TestCheckpointEndsTheCall(t *testing.T) {
+	timeout := errors.New("timeout")
+	for _, at := range []string{"manifest deployer: start reconcile", "manifest deployer: start apply manifests", "deployer: process manifests",
+		"deployer: apply manifests", "manifest deployer: default readiness checks", "manifest deployer: custom readiness checks",
+		"manifest deployer: before reading export values"} {
+		t.Run(at, func(t *testing.T) {
+			l := newLife(t)
+			l.configure(manifests("1", "a"))
+			l.item.Checkpoint = func(name string) error {
+				if name == at {
+					return timeout
+				}
+				return nil
+			}
+			_, err := l.ensure()
+			assert.ErrorIs(t, err, timeout)
+		})
+	}
+}
