@@ -93,7 +93,20 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, nil
 	}
 	s := &scope{item: item}
-	return r.result(ctx, s, kit.Run(ctx, s, r.phases))
+	return r.result(ctx, s, r.pass(ctx, s))
+}
+
+// pass runs the phases. When they break off, by error or panic, the deployer is called again in the next pass.
+func (r *reconciler) pass(ctx context.Context, s *scope) (err error) {
+	complete := false
+	defer func() {
+		if s.job != nil && !complete {
+			s.job.wake()
+		}
+	}()
+	err = kit.Run(ctx, s, r.phases)
+	complete = err == nil
+	return err
 }
 
 // result turns the end of a pass into what controller-runtime is to do.

@@ -1,0 +1,146 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package contract
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+// remove deletes an item and hands over the job for it, as an Execution does.
+func (s *stage) remove(item *v1alpha1.DeployItem) time.Time {
+	s.t.Helper()
+	require.NoError(s.t, s.client().Delete(s.t.Context(), item))
+	return s.trigger(item)
+}
+
+func TestDeletionUninstallsAndLetsGo(t *testing.T) {
+	s := newStage(t, &scripted{}, Options{})
+	item := s.create("item", s.withTarget("cluster"))
+	s.trigger(item)
+	s.finished(item)
+	since := s.remove(item)
+	require.NoError(t, s.p.AwaitGone(s.context(), item))
+	_, erased := s.deployer.calls()
+	assert.Equal(t, 1, erased)
+	assert.Equal(t, []string{"update deployitems/status", "patch deployitems"}, s.requests(since))
+}
+
+func TestDeletionIsShownWhileItLasts(t *testing.T) {
+	release := make(chan struct{})
+	s := newStage(t, &scripted{remove: func(context.Context, *Item) (Outcome, error) {
+		<-release
+		return Outcome{Done: true}, nil
+	}}, Options{})
+	item := s.create("item")
+	s.remove(item)
+	s.underWay(item, func() bool { return item.Status.Phase == v1alpha1.PhaseDeleting })
+	close(release)
+	require.NoError(t, s.p.AwaitGone(s.context(), item))
+}
+
+func TestDeletionWaitsForItsJob(t *testing.T) {
+	s := newStage(t, &scripted{}, Options{})
+	item := s.create("item")
+	require.NoError(t, s.client().Delete(t.Context(), item))
+	other := s.create("other")
+	s.trigger(other)
+	s.finished(other)
+	_, erased := s.deployer.calls()
+	assert.Zero(t, erased, "only the engine starts deletions")
+}
+
+func TestDeleteWithoutUninstall(t *testing.T) {
+	s := newStage(t, &scripted{}, Options{})
+	item := s.create("item", named("absent"), func(item *v1alpha1.DeployItem) {
+		item.Annotations = map[string]string{v1alpha1.DeleteWithoutUninstallAnnotation: "true"}
+	})
+	since := s.remove(item)
+	require.NoError(t, s.p.AwaitGone(s.context(), item))
+	_, erased := s.deployer.calls()
+	assert.Zero(t, erased)
+	assert.Equal(t, []string{"patch deployitems"}, s.requests(since))
+}
+
+func TestFailedDeletion(t *testing.T) {
+	s := newStage(t, &scripted{remove: func(context.Context, *Item) (Outcome, error) {
+		return Outcome{}, kit.Stall("Uninstall", "Stuck", "the object is stuck")
+	}}, Options{})
+	item := s.create("item")
+	s.remove(item)
+	s.finished(item)
+	assert.Equal(t, v1alpha1.PhaseDeleteFailed, item.Status.Phase)
+	assert.Equal(t, "the object is stuck", item.Status.LastError.Message)
+}
+
+func TestFailedDeletionIsTriedAgainWithANewJob(t *testing.T) {
+	err := kit.Stall("Uninstall", "Stuck", "the object is stuck")
+	s := newStage(t, &scripted{remove: func(context.Context, *Item) (Outcome, error) { return Outcome{Done: err == nil}, err }}, Options{})
+	item := s.create("item")
+	s.remove(item)
+	s.finished(item)
+	err = nil
+	s.trigger(item)
+	require.NoError(t, s.p.AwaitGone(s.context(), item))
+}
+
+func TestDeletionWithoutTargetEndsAtTheTimeout(t *testing.T) {
+	s := newStage(t, &scripted{}, Options{})
+	item := s.create("item", named("gone"), timeout(2*time.Second))
+	s.remove(item)
+	s.underWay(item, func() bool { return item.Status.LastError != nil })
+	assert.Equal(t, "NoTargetFound", item.Status.LastError.Reason)
+	assert.Equal(t, v1alpha1.PhaseDeleting, item.Status.Phase)
+	s.finished(item)
+	assert.Equal(t, v1alpha1.PhaseDeleteFailed, item.Status.Phase)
+	assert.Contains(t, item.Status.LastError.Message, `timeout at: "start delete": Target "gone" does not exist`)
+}
+
+func TestDeletionGoesOnWhenTheTargetIsBack(t *testing.T) {
+	s := newStage(t, &scripted{}, Options{})
+	item := s.create("item", named("back"))
+	s.remove(item)
+	s.underWay(item, func() bool { return item.Status.LastError != nil })
+	s.createTarget("back", nil)
+	require.NoError(t, s.p.AwaitGone(s.context(), item))
+}
+
+func TestDeletionNeedsNoContext(t *testing.T) {
+	s := newStage(t, &scripted{}, Options{})
+	item := s.create("item", func(item *v1alpha1.DeployItem) { item.Spec.Context = "absent" })
+	s.remove(item)
+	require.NoError(t, s.p.AwaitGone(s.context(), item))
+}
+
+func TestDeletionOfAnItemThatChangesMeanwhile(t *testing.T) {
+	h := newHeld()
+	h.remove = func(ctx context.Context, _ *Item) (Outcome, error) {
+		close(h.began)
+		select {
+		case <-h.release:
+			return Outcome{Done: true}, nil
+		case <-ctx.Done():
+			return Outcome{}, errors.New("cancelled")
+		}
+	}
+	s := newStage(t, h.scripted, Options{})
+	item := s.create("item")
+	s.remove(item)
+	<-h.began
+	require.NoError(t, s.client().Get(t.Context(), keyOfItem(item), item))
+	item.Labels = map[string]string{"touched": "yes"}
+	require.NoError(t, s.client().Update(t.Context(), item))
+	close(h.release)
+	require.NoError(t, s.p.AwaitGone(s.context(), item))
+	_, erased := s.deployer.calls()
+	assert.Equal(t, 1, erased)
+}

@@ -1,0 +1,133 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package contract
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+func TestWatchedChangeBringsTheJobOn(t *testing.T) {
+	s := newStage(t, &scripted{ensure: waitForConfigMap}, Options{})
+	item := s.create("item", s.withTarget("cluster"))
+	since := s.trigger(item)
+	s.underWay(item, func() bool { return item.Status.Phase == v1alpha1.PhaseProgressing })
+	require.NoError(t, s.client().Create(t.Context(), s.configMap("item")))
+	s.finished(item)
+	assert.WithinDuration(t, since, item.Status.TransitionTimes.FinishedTime.Time, 2*time.Second)
+	assert.Equal(t, []string{"update deployitems/status", "update deployitems/status"}, s.requestsOf(since, "deployitems"))
+}
+
+func TestLongWaitIsShown(t *testing.T) {
+	s := newStage(t, &scripted{ensure: func(context.Context, *Item) (Outcome, error) {
+		return Outcome{Waiting: "Job migrate is running", ProviderStatus: &runtime.RawExtension{Raw: []byte(`{"seen":true}`)}}, nil
+	}}, Options{})
+	item := s.create("item")
+	since := s.trigger(item)
+	s.underWay(item, func() bool { return conditions.GetMessage(item, meta.ReadyCondition) == "Job migrate is running" })
+	assert.JSONEq(t, `{"seen":true}`, string(item.Status.ProviderStatus.Raw))
+	assert.GreaterOrEqual(t, time.Since(since), visibleAfter)
+	ensured, _ := s.deployer.calls()
+	assert.Equal(t, 1, ensured, "showing the state needs no call")
+}
+
+func TestManyWaitsShareWatches(t *testing.T) {
+	const count = 40
+	s := newStage(t, &scripted{ensure: waitForConfigMap}, Options{})
+	cluster := s.withTarget("cluster")
+	since := time.Now()
+	items := make([]*v1alpha1.DeployItem, count)
+	for i := range items {
+		items[i] = s.create(fmt.Sprintf("item-%d", i), cluster, timeout(time.Minute))
+		s.trigger(items[i])
+	}
+	for _, item := range items {
+		s.underWay(item, func() bool {
+			return strings.Contains(conditions.GetMessage(item, meta.ReadyCondition), "does not exist")
+		})
+	}
+	for _, item := range items {
+		require.NoError(t, s.client().Create(t.Context(), s.configMap(item.Name)))
+	}
+	for _, item := range items {
+		s.finished(item)
+	}
+	requests, err := s.p.Requests(s.context(), since)
+	require.NoError(t, err)
+	watches := 0
+	for _, request := range requests {
+		if request.Resource == "configmaps" && request.Namespace == s.namespace && request.Verb == "watch" {
+			watches++
+		}
+	}
+	assert.Positive(t, watches)
+	assert.LessOrEqual(t, watches, maxNarrowWatches+1)
+}
+
+func TestContextThatAppearsBringsTheJobOn(t *testing.T) {
+	s := newStage(t, &scripted{}, Options{})
+	item := s.create("item", func(item *v1alpha1.DeployItem) { item.Spec.Context = "late" })
+	s.trigger(item)
+	s.underWay(item, func() bool { return item.Status.LastError != nil })
+	assert.Contains(t, item.Status.LastError.Message, `Context "late"`)
+	late := &v1alpha1.Context{}
+	late.Namespace, late.Name = s.namespace, "late"
+	require.NoError(t, s.client().Create(t.Context(), late))
+	s.finished(item)
+	assert.Equal(t, v1alpha1.PhaseSucceeded, item.Status.Phase)
+}
+
+func TestWatchOfAnUnknownKindIsOpenedOnceItExists(t *testing.T) {
+	calls := 0
+	s := newStage(t, &scripted{ensure: func(_ context.Context, item *Item) (Outcome, error) {
+		calls++
+		watched := Watched{Cluster: item.Target, APIVersion: "unknown.example.com/v1", Kind: "Unknown", Name: "one"}
+		return Outcome{Done: calls == 3, Waiting: "Unknown one", Watch: []Watched{watched}}, nil
+	}}, Options{})
+	item := s.create("item", s.withTarget("cluster"))
+	s.trigger(item)
+	s.finished(item)
+	assert.Equal(t, v1alpha1.PhaseSucceeded, item.Status.Phase)
+}
+
+func TestWatchesEndWithTheirJobs(t *testing.T) {
+	woken := 0
+	w := &watches{wake: func(*job) { woken++ }, done: true}
+	cluster := platformCluster(t)
+	one, two := &job{}, &job{}
+	watched := []Watched{{Cluster: cluster, APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "a"}}
+	w.follow(one, watched, time.Now())
+	w.follow(two, watched, time.Now())
+	require.Len(t, w.open, 1)
+	var shared *sharedWatch
+	for _, shared = range w.open {
+	}
+	w.release(one)
+	assert.True(t, shared.isUsed())
+	w.release(two)
+	assert.False(t, shared.isUsed())
+	w.closeUnused(shared)
+	assert.Empty(t, w.open)
+	assert.Empty(t, w.jobs)
+}
+
+func TestChangeBeforeTheSubscriptionIsNotMissed(t *testing.T) {
+	shared := &sharedWatch{changed: map[string]time.Time{}, waiting: map[string]map[*job]struct{}{}, complete: time.Unix(10, 0)}
+	shared.changed["a"] = time.Unix(30, 0)
+	assert.True(t, shared.attach(&job{}, "a", time.Unix(20, 0)), "the object changed during the call")
+	assert.False(t, shared.attach(&job{}, "b", time.Unix(20, 0)), "the watch was open all the time")
+	assert.True(t, shared.attach(&job{}, "", time.Unix(20, 0)), "any object changed during the call")
+	assert.True(t, shared.attach(&job{}, "b", time.Unix(5, 0)), "the watch was opened during the call")
+}
