@@ -1,0 +1,19 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package bench measures how fast and how quietly our programs work, as processes on a real API server:
+//
+//	go test ./tests/bench -run '^$' -bench . -benchtime 1x -timeout 30m
+//
+// A benchmark fails when an object does not get where it should; its numbers are reported, not judged. A readable report follows the
+// results of the go command. Flags behind -args (or the environment variable in brackets) shape the run:
+//
+//	-report FILE      [LANDSCAPER_BENCH_REPORT]   also write the report as JSON
+//	-profiles DIR     [LANDSCAPER_BENCH_PROFILES] save CPU, heap, mutex and allocation profiles of our programs and the API server
+//	-sizes 200,1000   [LANDSCAPER_BENCH_SIZES]    numbers of Installations
+//	-workers 16       parallel writers of the harness and of the floor
+//	-rest 30s         how long the programs are watched at rest
+//	-landscaper-args  arguments for our programs, separated by spaces
+//
+// Paths of files are relative to this folder unless they are absolute.
+package bench
