@@ -59,6 +59,9 @@ func newDownloader(noPrivateNetworks bool) *downloader {
 	return &downloader{transport: transport}
 }
 
+// sharedSpace are the addresses of carriers and cloud providers, who keep metadata services there.
+var sharedSpace = netip.MustParsePrefix("100.64.0.0/10")
+
 // refusePrivate is asked with the resolved address of every connection, redirects included.
 func refusePrivate(_, address string, _ syscall.RawConn) error {
 	parsed, err := netip.ParseAddrPort(address)
@@ -66,7 +69,7 @@ func refusePrivate(_, address string, _ syscall.RawConn) error {
 		return err
 	}
 	ip := parsed.Addr().Unmap()
-	if !ip.IsGlobalUnicast() || ip.IsPrivate() {
+	if !ip.IsGlobalUnicast() || ip.IsPrivate() || sharedSpace.Contains(ip) {
 		return errors.New("the address is not public, and this deployer may only reach public ones")
 	}
 	return nil

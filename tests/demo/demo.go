@@ -107,6 +107,7 @@ func (d *demo) follow(ctx context.Context, changes <-chan change, committed time
 	for first := true; ; {
 		select {
 		case <-ctx.Done():
+			report.leave()
 			return nil
 		case err := <-d.programs.died:
 			report.leave()

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 
 	"golang.org/x/term"
@@ -53,6 +54,9 @@ func (s *screen) show(block []string) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if slices.Equal(block, s.block) {
+		return
+	}
 	s.block = block
 	s.repaint(nil)
 }

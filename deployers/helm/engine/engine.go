@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/kube"
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage/driver"
 
@@ -36,6 +37,9 @@ const (
 	maxReserve      = 2 * time.Second
 	unlimitedBudget = 24 * time.Hour
 )
+
+// Without this Helm names the binary that it runs in as the manager of the fields, and Helm's own command line would then fight with us.
+func init() { kube.ManagedFieldsManager = "helm" }
 
 // ErrSchema says that the values do not fit the chart's values.schema.json; errors.Is finds it in the errors of Install and Upgrade.
 var ErrSchema = errors.New("the values do not fit the chart's schema")

@@ -276,3 +276,41 @@ func TestSchema(t *testing.T) {
 		})
 	}
 }
+
+func TestDrivers(t *testing.T) {
+	for _, driver := range []string{engine.DriverConfigMap, engine.DriverMemory} {
+		t.Run(driver, func(t *testing.T) {
+			ctx, cluster, namespace := testContext(t), openTarget(t), platform.Shared(t).Namespace(t)
+			e, err := engine.New(engine.Options{Driver: driver})
+			require.NoError(t, err)
+			request := engine.Request{
+				Cluster: cluster, Namespace: namespace, Name: "hello",
+				Chart: chartOf(t, e, "1.0.0", map[string]string{"templates/cm.yaml": configMapTemplate}),
+			}
+			_, err = e.Install(ctx, request)
+			require.NoError(t, err)
+			_, err = e.Upgrade(ctx, request)
+			require.NoError(t, err)
+			last, err := e.Last(ctx, cluster, namespace, "hello")
+			require.NoError(t, err)
+			assert.Equal(t, 2, last.Revision)
+			secrets := &corev1.SecretList{}
+			require.NoError(t, cluster.Client.List(ctx, secrets, client.InNamespace(namespace)))
+			assert.Empty(t, secrets.Items)
+			require.NoError(t, e.Uninstall(ctx, cluster, namespace, "hello", engine.Flags{Wait: true}))
+		})
+	}
+}
+
+func TestObjectsCarryHelmsFieldManager(t *testing.T) {
+	ctx, cluster, e, namespace := testContext(t), openTarget(t), newEngine(t), platform.Shared(t).Namespace(t)
+	_, err := e.Install(ctx, engine.Request{
+		Cluster: cluster, Namespace: namespace, Name: "hello",
+		Chart: chartOf(t, e, "1.0.0", map[string]string{"templates/cm.yaml": configMapTemplate}),
+	})
+	require.NoError(t, err)
+	object := &corev1.ConfigMap{}
+	require.NoError(t, cluster.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "hello"}, object))
+	require.Len(t, object.ManagedFields, 1)
+	assert.Equal(t, "helm", object.ManagedFields[0].Manager)
+}
