@@ -1,0 +1,144 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package helm_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
+	landscaper "github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+const header = `"apiVersion": "helm.deployer.landscaper.gardener.cloud/v1alpha1", "kind": "ProviderConfiguration", `
+
+func TestDecodeConfiguration(t *testing.T) {
+	for name, tc := range map[string]struct{ raw, want string }{
+		"complete":            {`{` + header + `"name": "a", "namespace": "b", "chart": {"ref": "x/y:1"}}`, ""},
+		"without version":     {`{"name": "a"}`, ""},
+		"unknown keys":        {`{"name": "a", "unknown": {"x": 1}}`, ""},
+		"other kind":          {`{"apiVersion": "helm.deployer.landscaper.gardener.cloud/v1alpha1", "kind": "Other"}`, `kind: "Other"`},
+		"other version":       {`{"apiVersion": "v1", "kind": "ProviderConfiguration"}`, `apiVersion: "v1"`},
+		"wrong type":          {`{"name": 1}`, "name: is a JSON number"},
+		"wrong type, nested":  {`{"chart": {"ref": true}}`, "chart.ref: is a JSON bool"},
+		"no JSON":             {`{`, "is not readable"},
+		"document wrong type": {`[]`, "the document"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := helm.DecodeConfiguration([]byte(tc.raw))
+			if tc.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, tc.want)
+		})
+	}
+}
+
+func TestKeysAreCaseSensitive(t *testing.T) {
+	config, err := helm.DecodeConfiguration([]byte(`{"Name": "a", "namespace": "b"}`))
+	require.NoError(t, err)
+	assert.Empty(t, config.Name)
+	assert.Equal(t, "b", config.Namespace)
+}
+
+func TestHelmDeploymentIsTheDefault(t *testing.T) {
+	for raw, want := range map[string]bool{`{}`: true, `{"helmDeployment": true}`: true, `{"helmDeployment": false}`: false} {
+		config, err := helm.DecodeConfiguration([]byte(raw))
+		require.NoError(t, err)
+		assert.Equal(t, want, config.IsHelmDeployment(), raw)
+	}
+}
+
+func TestValidate(t *testing.T) {
+	for name, tc := range map[string]struct{ fields, want string }{
+		"registry":              {`"chart": {"ref": "example.org/a:1.0.0"}`, ""},
+		"registry and digest":   {`"chart": {"ref": "example.org/a:1.0.0@sha256:00"}`, ""},
+		"digest only":           {`"chart": {"ref": "example.org/a@sha256:00"}`, "has no tag"},
+		"port is no tag":        {`"chart": {"ref": "example.org:5000/a"}`, "has no tag"},
+		"no source":             {`"chart": {}`, "chart: names no source"},
+		"archive":               {`"chart": {"archive": {"raw": "aGVsbG8="}}`, ""},
+		"empty archive":         {`"chart": {"archive": {}}`, "chart.archive: is empty"},
+		"remote archive":        {`"chart": {"archive": {"remote": {"url": "https://example.org/a.tgz"}}}`, ""},
+		"file":                  {`"chart": {"archive": {"remote": {"url": "file:///etc/passwd"}}}`, "chart.archive.remote.url: is no http or https URL"},
+		"repository":            {`"chart": {"helmChartRepo": {"helmChartRepoUrl": "example.org/charts", "helmChartName": "a", "helmChartVersion": "1"}}`, ""},
+		"repository, no name":   {`"chart": {"helmChartRepo": {"helmChartRepoUrl": "example.org", "helmChartVersion": "1"}}`, "helmChartName: is empty"},
+		"source":                {`"chart": {"sourceRef": {"kind": "HelmChart", "name": "a"}}`, ""},
+		"source of other kind":  {`"chart": {"sourceRef": {"kind": "HelmRepository", "name": "a"}}`, "chart.sourceRef.kind"},
+		"archive wins":          {`"chart": {"archive": {"raw": "aGVsbG8="}, "ref": "no tag"}`, ""},
+		"strategy":              {`"chart": {"ref": "a/b:1"}, "updateStrategy": "merge"`, `updateStrategy: "merge"`},
+		"settings":              {`"chart": {"ref": "a/b:1"}, "helmDeploymentConfig": {"install": {"atomic": true, "timeout": "1m"}}`, ""},
+		"uninstall is stricter": {`"chart": {"ref": "a/b:1"}, "helmDeploymentConfig": {"uninstall": {"atomic": true}}`, "uninstall.atomic: is unknown"},
+		"bad timeout":           {`"chart": {"ref": "a/b:1"}, "helmDeploymentConfig": {"install": {"timeout": "soon"}}`, "install.timeout"},
+		"export twice": {`"chart": {"ref": "a/b:1"}, "exports": {"exports": [{"key": "a", "jsonPath": ".x"}]},
+			"exportsFromManifests": [{"key": "a", "jsonPath": ".y"}]`, `"a" is used twice`},
+		"deletion group": {`"chart": {"ref": "a/b:1"}, "deletionGroups": [{}]`, "deletionGroups[0]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config, err := helm.DecodeConfiguration([]byte(`{"name": "a", "namespace": "b", ` + tc.fields + `}`))
+			require.NoError(t, err)
+			err = helm.Validate(config)
+			if tc.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, tc.want)
+		})
+	}
+}
+
+func TestDecodeSettings(t *testing.T) {
+	settings, err := helm.DecodeSettings("x", map[string]landscaper.AnyJSON{
+		"atomic": landscaper.NewAnyJSON([]byte("true")), "timeout": landscaper.NewAnyJSON([]byte(`"90s"`)),
+	})
+	require.NoError(t, err)
+	assert.True(t, settings.Atomic)
+	assert.False(t, settings.Wait)
+	assert.Equal(t, 90*time.Second, settings.Timeout.Duration)
+}
+
+func TestDecodeValuesHidesThem(t *testing.T) {
+	_, err := helm.DecodeValues(landscaper.NewAnyJSON([]byte(`"a-secret"`)))
+	require.ErrorContains(t, err, "found a JSON string")
+	assert.NotContains(t, err.Error(), "a-secret")
+}
+
+func TestStatusRoundTrip(t *testing.T) {
+	status, err := helm.DecodeStatus(nil)
+	require.NoError(t, err)
+	status.Release = &v1alpha1.ReleaseStatus{Name: "a", Namespace: "b", Revision: 3}
+	encoded, err := helm.EncodeStatus(status)
+	require.NoError(t, err)
+	decoded, err := helm.DecodeStatus(encoded.Raw)
+	require.NoError(t, err)
+	assert.Equal(t, status, decoded)
+	assert.Equal(t, "ProviderStatus", decoded.Kind)
+}
+
+func TestRepositoryURL(t *testing.T) {
+	for raw, want := range map[string]string{
+		"example.org/charts/": "https://example.org/charts", "http://example.org": "http://example.org",
+	} {
+		assert.Equal(t, want, helm.RepositoryURL(raw))
+	}
+}
+
+func FuzzDecodeConfiguration(f *testing.F) {
+	f.Add([]byte(`{` + header + `"chart": {"ref": "a/b:1"}, "helmDeploymentConfig": {"install": {"timeout": "1m"}}}`))
+	f.Add([]byte(`{"exports": {"exports": [{"key": "a"}]}, "deletionGroups": [null]}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		config, err := helm.DecodeConfiguration(raw)
+		if err != nil {
+			return
+		}
+		if helm.Validate(config) == nil {
+			assert.NotEmpty(t, config.Name)
+			assert.NotEmpty(t, config.Namespace)
+		}
+	})
+}

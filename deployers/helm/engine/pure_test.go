@@ -1,0 +1,236 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestOnlyThisPackageImportsHelm(t *testing.T) {
+	root := filepath.Join("..", "..", "..")
+	for _, folder := range []string{"agent", "api", "blueprints", "cmd", "controllers", "deployers", "sources"} {
+		for _, file := range goFiles(t, filepath.Join(root, folder)) {
+			if filepath.Base(filepath.Dir(file)) == "engine" && strings.Contains(file, filepath.Join("deployers", "helm")) {
+				continue
+			}
+			parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+			require.NoError(t, err)
+			for _, imported := range parsed.Imports {
+				assert.NotContains(t, imported.Path.Value, "helm.sh/helm", file)
+			}
+		}
+	}
+}
+
+func goFiles(t *testing.T, folder string) []string {
+	t.Helper()
+	if _, err := os.Stat(folder); os.IsNotExist(err) {
+		return nil
+	}
+	var files []string
+	require.NoError(t, filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
+		if strings.HasSuffix(path, ".go") {
+			files = append(files, path)
+		}
+		return err
+	}))
+	return files
+}
+
+func TestJournalKeepsTheLastLines(t *testing.T) {
+	j := &journal{}
+	for i := range 2 * keptLogLines {
+		j.log("line %d", i)
+	}
+	assert.Equal(t, keptLogLines, len(strings.Split(j.String(), "; ")))
+	assert.True(t, strings.HasPrefix(j.String(), fmt.Sprintf("line %d;", keptLogLines)))
+}
+
+func TestJournalDropsLinesThatHoldSecrets(t *testing.T) {
+	j := &journal{}
+	j.log("list: failed to decode release: %v: %s", "the whole Secret", "bad")
+	assert.Empty(t, j.String())
+}
+
+func TestSensitiveValues(t *testing.T) {
+	found := sensitive(map[string]any{
+		"password": "one-secret", "short": "x", "db": map[string]any{"auth": []any{"two-secret", 3.0}, "host": "plain"},
+		"apiToken": "abc",
+	})
+	assert.ElementsMatch(t, []string{"one-secret", "two-secret"}, found)
+}
+
+func TestBoundedForgetsTheOldest(t *testing.T) {
+	b := newBounded[string](3, 10, func(size int) int { return size })
+	b.add("a", 4)
+	b.add("b", 4)
+	b.get("a")
+	b.add("c", 4)
+	_, hasA := b.get("a")
+	_, hasB := b.get("b")
+	assert.True(t, hasA)
+	assert.False(t, hasB)
+	b.add("huge", 100)
+	_, hasHuge := b.get("huge")
+	assert.True(t, hasHuge, "the newest entry is kept whatever its size")
+}
+
+func TestLockWaitsForItsTurnOrTheContext(t *testing.T) {
+	l := newLocks()
+	key := lockKey{"cluster", "namespace", "name"}
+	unlock, err := l.lock(t.Context(), key)
+	require.NoError(t, err)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = l.lock(ended, key)
+	require.ErrorIs(t, err, context.Canceled)
+	second := make(chan error)
+	go func() {
+		_, err := l.lock(t.Context(), key)
+		second <- err
+	}()
+	unlock()
+	require.NoError(t, <-second)
+}
+
+func TestBoundRequestsEndWithTheOperation(t *testing.T) {
+	started := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusOK)
+		w.(http.Flusher).Flush()
+		close(started)
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	operation, cancel := context.WithCancel(t.Context())
+	client := &http.Client{Transport: &bound{operation: operation, next: http.DefaultTransport}}
+	response, err := client.Get(server.URL)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	<-started
+	cancel()
+	_, err = io.ReadAll(response.Body)
+	require.ErrorIs(t, err, context.Canceled, "a watch ends")
+	_, err = client.Get(server.URL)
+	require.ErrorIs(t, err, context.Canceled, "no request is sent")
+}
+
+func TestBudget(t *testing.T) {
+	short, cancel := context.WithTimeout(t.Context(), 100*time.Second)
+	defer cancel()
+	for name, tc := range map[string]struct {
+		ctx      context.Context
+		flags    Flags
+		min, max time.Duration
+	}{
+		"what is left":     {short, Flags{}, 90 * time.Second, 99 * time.Second},
+		"configured":       {short, Flags{Timeout: 5 * time.Second}, 5 * time.Second, 5 * time.Second},
+		"never longer":     {short, Flags{Timeout: time.Hour}, 90 * time.Second, 99 * time.Second},
+		"room for undoing": {short, Flags{Atomic: true}, 70 * time.Second, 80 * time.Second},
+		"no limit":         {t.Context(), Flags{}, unlimitedBudget, unlimitedBudget},
+	} {
+		t.Run(name, func(t *testing.T) {
+			budget := tc.flags.budget(tc.ctx)
+			assert.GreaterOrEqual(t, budget, tc.min)
+			assert.LessOrEqual(t, budget, tc.max)
+		})
+	}
+}
+
+func TestLoadDirectory(t *testing.T) {
+	chart := func(extra fstest.MapFS) fstest.MapFS {
+		files := fstest.MapFS{"Chart.yaml": {Data: []byte("apiVersion: v2\nname: a\nversion: 1.0.0\n")}}
+		for name, file := range extra {
+			files[name] = file
+		}
+		return files
+	}
+	for name, tc := range map[string]struct {
+		files fstest.MapFS
+		want  string
+	}{
+		"good":               {chart(nil), ""},
+		"no chart":           {fstest.MapFS{"a": {}}, "no Chart.yaml"},
+		"library":            {chart(fstest.MapFS{"Chart.yaml": {Data: []byte("apiVersion: v2\nname: a\nversion: 1.0.0\ntype: library\n")}}), "library chart"},
+		"invalid":            {chart(fstest.MapFS{"Chart.yaml": {Data: []byte("apiVersion: v2\nname: a\n")}}), "version"},
+		"missing dependency": {chart(fstest.MapFS{"Chart.yaml": {Data: []byte("apiVersion: v2\nname: a\nversion: 1.0.0\ndependencies: [{name: b, version: 1.0.0}]\n")}}), "b"},
+		"huge file":          {chart(fstest.MapFS{"big": {Data: make([]byte, maxChartFile+1)}}), "exceeds the limits"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e, err := New(Options{})
+			require.NoError(t, err)
+			_, err = e.LoadDirectory(tc.files, name)
+			if tc.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, ErrChart)
+			assert.ErrorContains(t, err, tc.want)
+		})
+	}
+}
+
+func TestUnknownDriver(t *testing.T) {
+	_, err := New(Options{Driver: "sql"})
+	require.ErrorContains(t, err, `"sql" is unknown`)
+}
+
+func TestFreshChartsShareNothingThatHelmChanges(t *testing.T) {
+	e, err := New(Options{})
+	require.NoError(t, err)
+	chart, err := e.LoadDirectory(fstest.MapFS{
+		"Chart.yaml":          {Data: []byte("apiVersion: v2\nname: a\nversion: 1.0.0\ndependencies: [{name: b, version: 1.0.0}]\n")},
+		"values.yaml":         {Data: []byte("list: [{x: 1}]\n")},
+		"charts/b/Chart.yaml": {Data: []byte("apiVersion: v2\nname: b\nversion: 1.0.0\n")},
+	}, "digest")
+	require.NoError(t, err)
+	changed := chart.fresh()
+	changed.Metadata.Dependencies[0].Enabled = true
+	changed.Values["list"].([]any)[0].(map[string]any)["x"] = 2
+	changed.SetDependencies()
+	again := chart.fresh()
+	assert.False(t, again.Metadata.Dependencies[0].Enabled)
+	assert.EqualValues(t, 1, again.Values["list"].([]any)[0].(map[string]any)["x"])
+	assert.Len(t, again.Dependencies(), 1)
+}
+
+func FuzzLoad(f *testing.F) {
+	f.Add([]byte("no archive"))
+	f.Add([]byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff})
+	e, err := New(Options{})
+	require.NoError(f, err)
+	f.Fuzz(func(t *testing.T, archive []byte) {
+		if _, err := e.Load(archive); err != nil {
+			assert.ErrorIs(t, err, ErrChart)
+		}
+	})
+}
+
+func FuzzParseManifest(f *testing.F) {
+	f.Add("a: 1\n---\nb: 2\n")
+	f.Add("- 1")
+	f.Add("---\n# only a comment\n")
+	f.Fuzz(func(t *testing.T, manifest string) {
+		objects, _ := ParseManifest(manifest)
+		for _, object := range objects {
+			assert.NotEmpty(t, object)
+		}
+	})
+}
