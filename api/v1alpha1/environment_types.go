@@ -44,7 +44,9 @@ type ClusterRestConfig struct {
 	// ServerName is the name to expect in the server's certificate.
 	// +optional
 	ServerName string `json:"serverName,omitempty"`
-	// CAData is the PEM of the CA, base64 in YAML.
+	// CAData is the PEM of the CA, base64 in YAML; it may be an empty text.
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=string
 	// +optional
 	CAData []byte `json:"caData,omitempty"`
 	// NextProtos lists the application protocols to offer.

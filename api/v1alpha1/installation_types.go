@@ -102,7 +102,8 @@ type ComponentDescriptorReference struct {
 
 // BlueprintDefinition says where a blueprint comes from: exactly one of ref, inline and sourceRef.
 type BlueprintDefinition struct {
-	// Reference to a resource of the component.
+	// Reference to a resource of the component. Keys of early releases beside resourceName are accepted and ignored.
+	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	Reference *BlueprintReference `json:"ref,omitempty"`
 	// Inline is a file system written in YAML.
@@ -341,7 +342,9 @@ type Installation struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec InstallationSpec `json:"spec"`
+	// Status is written by the controller. Keys of early releases are accepted in applied manifests and ignored.
 	// +kubebuilder:default:={"observedGeneration":-1}
+	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	Status InstallationStatus `json:"status,omitempty"`
 }

@@ -128,7 +128,7 @@ func freeAddress() string {
 // ours are the users of our processes.
 var ours = map[string]bool{"controller": true, "manifest-deployer": true, "mock-deployer": true, "helm-deployer": true}
 
-// writes returns what our processes wrote in a namespace since a moment, except leases and events.
+// writes returns what our processes wrote in a namespace since a moment, events included. Leases lie in another namespace.
 func (l *landscape) writes(ctx context.Context, t *testing.T, namespace string, since time.Time) []platform.Request {
 	t.Helper()
 	requests, err := l.Requests(ctx, since)
