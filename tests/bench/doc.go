@@ -13,6 +13,7 @@
 //	-sizes 200,1000   [LANDSCAPER_BENCH_SIZES]    numbers of Installations
 //	-workers 16       parallel writers of the harness and of the floor
 //	-rest 30s         how long the programs are watched at rest
+//	-landscaper FILE  [LANDSCAPER_BENCH_BINARY]   measure this binary instead of the one of this checkout, e.g. to compare
 //	-landscaper-args  arguments for our programs, separated by spaces
 //
 // Paths of files are relative to this folder unless they are absolute.

@@ -18,9 +18,9 @@ import (
 )
 
 var options struct {
-	report, profiles, sizes, programArgs string
-	workers                              int
-	rest, profileTime                    time.Duration
+	report, profiles, sizes, programArgs, binary string
+	workers                                      int
+	rest, profileTime                            time.Duration
 }
 
 func init() {
@@ -28,6 +28,7 @@ func init() {
 	flag.StringVar(&options.profiles, "profiles", os.Getenv("LANDSCAPER_BENCH_PROFILES"), "folder for profiles of the programs")
 	flag.StringVar(&options.sizes, "sizes", cmp.Or(os.Getenv("LANDSCAPER_BENCH_SIZES"), "200,1000"), "numbers of Installations")
 	flag.StringVar(&options.programArgs, "landscaper-args", os.Getenv("LANDSCAPER_BENCH_ARGS"), "arguments for our programs")
+	flag.StringVar(&options.binary, "landscaper", os.Getenv("LANDSCAPER_BENCH_BINARY"), "landscaper binary to measure; by default that of this checkout")
 	flag.IntVar(&options.workers, "workers", 16, "parallel writers of the harness and of the floor")
 	flag.DurationVar(&options.rest, "rest", 30*time.Second, "how long the programs are watched at rest")
 	flag.DurationVar(&options.profileTime, "profile-time", 5*time.Second, "how long CPU profiles are, in whole seconds")

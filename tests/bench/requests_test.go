@@ -15,9 +15,10 @@ import (
 
 // Users that are not programs of ours.
 const (
-	writerUser = "harness-writer" // creates, changes and deletes Installations
-	targetUser = "target"         // what deployers are on the target cluster
-	floorUser  = "floor"          // writes the floor
+	writerUser   = "harness-writer" // creates, changes and deletes Installations
+	observerUser = "harness-observer"
+	targetUser   = "target" // what deployers are on the target cluster
+	floorUser    = "floor"  // writes the floor
 )
 
 // requestCount is how many requests of one kind a user sent.

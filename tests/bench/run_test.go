@@ -53,10 +53,7 @@ func newRun(b *testing.B, name string, dataImport bool) *run {
 	}
 	ctx, cancel := context.WithTimeout(b.Context(), startTimeout)
 	defer cancel()
-	var err error
-	if r.binary, err = platform.BuildLandscaper(ctx); err != nil {
-		b.Fatal(err)
-	}
+	r.must("build our programs", r.build(ctx))
 	r.Platform = platform.New(b, platform.Options{
 		ControllerManager: true, Audit: true, LandscaperCRDs: true,
 		AddToScheme: []func(*runtime.Scheme) error{v1alpha1.AddToScheme},
@@ -65,6 +62,13 @@ func newRun(b *testing.B, name string, dataImport bool) *run {
 	r.must("start", r.start(ctx))
 	r.must("warm up", r.warmUp(ctx))
 	return r
+}
+
+func (r *run) build(ctx context.Context) (err error) {
+	if r.binary = options.binary; r.binary == "" {
+		r.binary, err = platform.BuildLandscaper(ctx)
+	}
+	return err
 }
 
 func (r *run) must(step string, err error) {
@@ -95,7 +99,11 @@ func (r *run) start(ctx context.Context) error {
 	if r.writer, err = rig.NewClient(r.Cluster, writerUser); err != nil {
 		return err
 	}
-	if r.observer, err = rig.Observe(context.WithoutCancel(ctx), r.writer, r.units.Namespace); err != nil {
+	observing, err := rig.NewClient(r.Cluster, observerUser)
+	if err != nil {
+		return err
+	}
+	if r.observer, err = rig.Observe(ctx, observing, r.units.Namespace); err != nil {
 		return err
 	}
 	r.b.Cleanup(r.observer.Stop)

@@ -11,13 +11,16 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+	watchtools "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
-// Observer sees every state of every Installation of a namespace, by one watch.
+// Observer sees every state of every Installation of a namespace. An API server under load may end its watch; then it goes on where
+// it was, so that nothing is missed.
 type Observer struct {
 	watcher watch.Interface
 
@@ -30,13 +33,32 @@ type Observer struct {
 
 // Observe watches the Installations of a namespace until Stop.
 func Observe(ctx context.Context, c client.WithWatch, namespace string) (*Observer, error) {
-	watcher, err := c.Watch(ctx, &v1alpha1.InstallationList{}, client.InNamespace(namespace))
+	o := &Observer{last: map[string]*v1alpha1.Installation{}, jobs: map[string][]string{}}
+	list := &v1alpha1.InstallationList{}
+	if err := c.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		return nil, fmt.Errorf("cannot list the Installations of %s: %w", namespace, err)
+	}
+	for i := range list.Items {
+		o.see(watch.Added, &list.Items[i], time.Now())
+	}
+	var err error
+	o.watcher, err = watchtools.NewRetryWatcherWithContext(context.WithoutCancel(ctx), list.ResourceVersion, source{c, namespace})
 	if err != nil {
 		return nil, fmt.Errorf("cannot watch the Installations of %s: %w", namespace, err)
 	}
-	o := &Observer{watcher: watcher, last: map[string]*v1alpha1.Installation{}, jobs: map[string][]string{}}
 	go o.follow()
 	return o, nil
+}
+
+// source begins watches for a RetryWatcher.
+type source struct {
+	client    client.WithWatch
+	namespace string
+}
+
+// WatchWithContext watches the Installations of the namespace.
+func (s source) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	return s.client.Watch(ctx, &v1alpha1.InstallationList{}, &client.ListOptions{Namespace: s.namespace, Raw: &options})
 }
 
 // Stop ends the watch.
@@ -51,8 +73,11 @@ func (o *Observer) follow() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.ended = true
-	o.goal.fail(errors.New("the watch of Installations has ended"))
+	o.goal.fail(errEnded)
 }
+
+// errEnded says that nothing can be waited for any more: events were lost, or the observer was stopped.
+var errEnded = errors.New("the watch of Installations has ended")
 
 func (o *Observer) see(change watch.EventType, inst *v1alpha1.Installation, now time.Time) {
 	o.mu.Lock()
@@ -131,7 +156,7 @@ func (o *Observer) Expect(want int, condition Condition) *Goal {
 	defer o.mu.Unlock()
 	o.goal = &Goal{observer: o, condition: condition, want: want, reached: map[string]time.Time{}, closed: make(chan struct{})}
 	if o.ended {
-		o.goal.fail(errors.New("the watch of Installations has ended"))
+		o.goal.fail(errEnded)
 	}
 	return o.goal
 }
