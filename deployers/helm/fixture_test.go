@@ -32,7 +32,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(platform.Main(m, platform.Options{Registry: true, Flux: true, Git: true}))
+	os.Exit(platform.Main(m, platform.Options{
+		Registry: true, Flux: true, Git: true, LandscaperCRDs: true, AddToScheme: []func(*runtime.Scheme) error{v1alpha1.AddToScheme},
+	}))
 }
 
 const testTimeout = 2 * time.Minute
