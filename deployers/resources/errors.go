@@ -55,7 +55,7 @@ func causeText(kind string, err error) string {
 			text += " for " + fields
 		}
 	}
-	return text
+	return text + "; correct the fields (data has to be base64, stringData text)"
 }
 
 func quotesValues(err error) bool { return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) }
