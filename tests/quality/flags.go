@@ -59,7 +59,7 @@ var (
 func gather(ctx context.Context, binary string, command []string, flags map[string]*Flag) error {
 	var out bytes.Buffer
 	cmd := exec.CommandContext(ctx, binary, append(slices.Clone(command), "--help")...)
-	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.Stdout, cmd.Stderr, cmd.Env = &out, &out, []string{} // defaults may come from the environment
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("landscaper %s --help: %w\n%s", strings.Join(command, " "), err, out.String())
 	}

@@ -1,0 +1,336 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package quality
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+)
+
+// patience bounds every wait; nothing takes that long unless it is broken.
+const patience = 60 * time.Second
+
+// installed returns the objects that flux/install builds, as kustomize orders them.
+func installed(t *testing.T) []*unstructured.Unstructured {
+	t.Helper()
+	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), loaded(t).Path("flux/install"))
+	require.NoError(t, err)
+	var objects []*unstructured.Unstructured
+	for _, resource := range built.Resources() {
+		content, err := resource.Map()
+		require.NoError(t, err)
+		objects = append(objects, &unstructured.Unstructured{Object: content})
+	}
+	require.NotEmpty(t, objects)
+	return objects
+}
+
+// deployments returns the Deployments among the objects.
+func deployments(t *testing.T, objects []*unstructured.Unstructured) []*appsv1.Deployment {
+	t.Helper()
+	var found []*appsv1.Deployment
+	for _, object := range objects {
+		if object.GetKind() == "Deployment" {
+			deployment := &appsv1.Deployment{}
+			require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, deployment, true))
+			found = append(found, deployment)
+		}
+	}
+	require.Len(t, found, 3)
+	return found
+}
+
+func TestInstallHoldsEveryCRD(t *testing.T) {
+	var names []string
+	for _, object := range installed(t) {
+		if object.GetKind() == "CustomResourceDefinition" {
+			names = append(names, object.GetName())
+		}
+	}
+	assert.Len(t, names, len(contents(t, loaded(t).Path("config/crd/bases"))), "list every file of config/crd/bases in config/crd/kustomization.yaml")
+}
+
+func TestInstallUsesFlagsThatExist(t *testing.T) {
+	flags, err := Flags(t.Context())
+	require.NoError(t, err)
+	for _, deployment := range deployments(t, installed(t)) {
+		args := deployment.Spec.Template.Spec.Containers[0].Args
+		command, used := splitArgs(args)
+		for _, name := range used {
+			assert.True(t, slices.ContainsFunc(flags, func(flag Flag) bool {
+				return flag.Name == name && slices.Contains(flag.Commands, command)
+			}), "landscaper %s has no flag %s", command, name)
+		}
+	}
+}
+
+// splitArgs returns the sub-command and the names of the flags.
+func splitArgs(args []string) (command string, flags []string) {
+	var words []string
+	for _, arg := range args {
+		name, _, _ := strings.Cut(arg, "=")
+		if strings.HasPrefix(name, "--") {
+			flags = append(flags, name)
+		} else {
+			words = append(words, arg)
+		}
+	}
+	return strings.Join(words, " "), flags
+}
+
+func TestInstallDropsPrivileges(t *testing.T) {
+	for _, deployment := range deployments(t, installed(t)) {
+		pod := deployment.Spec.Template.Spec
+		require.NotNil(t, pod.SecurityContext)
+		assert.True(t, *pod.SecurityContext.RunAsNonRoot, deployment.Name)
+		container := pod.Containers[0]
+		assert.True(t, *container.SecurityContext.ReadOnlyRootFilesystem, deployment.Name)
+		assert.False(t, *container.SecurityContext.AllowPrivilegeEscalation, deployment.Name)
+		assert.Equal(t, []corev1.Capability{"ALL"}, container.SecurityContext.Capabilities.Drop, deployment.Name)
+	}
+}
+
+// TestInstalledRightsSuffice installs the manifests, runs the processes under the names of their service accounts and deploys, exports
+// and deletes an Installation: no request may be forbidden.
+func TestInstalledRightsSuffice(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
+	defer cancel()
+	p := platform.New(t, platform.Options{
+		ControllerManager: true, Registry: true, Audit: true, LandscaperCRDs: true,
+		AddToScheme: []func(*runtime.Scheme) error{v1alpha1.AddToScheme},
+	})
+	installSources(ctx, t, p)
+	objects := installed(t)
+	for _, object := range objects {
+		if object.GetKind() != "CustomResourceDefinition" {
+			require.NoError(t, p.Apply(ctx, object), "%s %s", object.GetKind(), object.GetName())
+		}
+	}
+	started := time.Now()
+	for _, deployment := range deployments(t, objects) {
+		runAs(ctx, t, p, deployment)
+	}
+	deployAndDelete(ctx, t, p)
+	requests, err := p.Requests(ctx, started)
+	require.NoError(t, err)
+	for _, request := range requests {
+		assert.NotEqual(t, 403, request.Code, "%s may not %s %s%s %s/%s", request.User, request.Verb, request.Resource, request.Subresource, request.Namespace, request.Name)
+	}
+	assertMayLead(ctx, t, p, objects)
+	assertViewersSeeNoCredentials(ctx, t, p)
+}
+
+// installSources installs the CRDs of Flux's sources, without running Flux.
+func installSources(ctx context.Context, t *testing.T, p *platform.Platform) {
+	t.Helper()
+	binaries, err := platform.Tools(ctx, os.Stderr, platform.SourceController)
+	require.NoError(t, err)
+	require.NoError(t, p.InstallCRDs(ctx, binaries.CRDDir(platform.SourceController)))
+}
+
+// runAs runs what a Deployment runs, with the rights of its service account. Leases need a cluster around the process.
+func runAs(ctx context.Context, t *testing.T, p *platform.Platform, deployment *appsv1.Deployment) {
+	t.Helper()
+	binary, err := platform.BuildLandscaper(ctx)
+	require.NoError(t, err)
+	pod := deployment.Spec.Template.Spec
+	config, err := p.NewUser(serviceAccount(deployment))
+	require.NoError(t, err)
+	kubeconfig, err := platform.KubeconfigFor(config)
+	require.NoError(t, err)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "kubeconfig")
+	require.NoError(t, os.WriteFile(path, kubeconfig, 0o600))
+	args := slices.DeleteFunc(slices.Clone(pod.Containers[0].Args), func(arg string) bool {
+		return arg == "--enable-leader-election" || strings.HasPrefix(arg, "--events-addr")
+	})
+	process, err := platform.StartProcess(platform.Command{
+		Name: deployment.Name, Path: binary, Dir: dir, Args: append(args, "--metrics-addr=0", "--health-addr="+freeAddress(t)),
+		Env: []string{"KUBECONFIG=" + path, "RUNTIME_NAMESPACE=" + deployment.Namespace},
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("log of %s:\n%s", deployment.Name, process.LogTail(20))
+		}
+		assert.NoError(t, process.Stop(10*time.Second))
+	})
+}
+
+func serviceAccount(deployment *appsv1.Deployment) string {
+	return "system:serviceaccount:" + deployment.Namespace + ":" + deployment.Spec.Template.Spec.ServiceAccountName
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// rights is a landscape that makes every process use all that its role allows: imports of each kind, a manifest item that exports,
+// a helm item.
+const rights = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: default}
+data: {text: hello}
+---
+apiVersion: landscaper.gardener.cloud/v1alpha1
+kind: DataObject
+metadata: {name: greeting, namespace: default}
+data: hello
+---
+apiVersion: landscaper.gardener.cloud/v1alpha1
+kind: Target
+metadata: {name: cluster, namespace: default}
+spec:
+  type: landscaper.gardener.cloud/kubernetes-cluster
+  secretRef: {name: cluster, key: kubeconfig}
+---
+apiVersion: landscaper.gardener.cloud/v1alpha1
+kind: Installation
+metadata:
+  name: rights
+  namespace: default
+  annotations: {landscaper.gardener.cloud/operation: reconcile}
+spec:
+  imports:
+    targets: [{name: cluster, target: cluster}]
+    data:
+    - {name: greeting, dataRef: greeting}
+    - {name: settings, configMapRef: {name: settings}}
+  blueprint:
+    inline:
+      filesystem:
+        blueprint.yaml: |
+          apiVersion: landscaper.gardener.cloud/v1alpha1
+          kind: Blueprint
+          imports:
+          - {name: cluster, type: target, targetType: landscaper.gardener.cloud/kubernetes-cluster}
+          - {name: greeting, type: data, schema: {type: string}}
+          - {name: settings, type: data, schema: {type: object}}
+          deployExecutions:
+          - name: deploy
+            type: GoTemplate
+            template: |
+              deployItems:
+              - name: manifest
+                type: landscaper.gardener.cloud/kubernetes-manifest
+                target: {import: cluster}
+                config:
+                  apiVersion: manifest.deployer.landscaper.gardener.cloud/v1alpha2
+                  kind: ProviderConfiguration
+                  updateStrategy: update
+                  manifests:
+                  - policy: manage
+                    manifest:
+                      apiVersion: v1
+                      kind: ConfigMap
+                      metadata: {name: deployed, namespace: default}
+                      data: {text: {{ .imports.greeting }}}
+                  exports:
+                    exports:
+                    - key: text
+                      jsonPath: .data.text
+                      fromResource: {apiVersion: v1, kind: ConfigMap, name: deployed, namespace: default}
+              - name: helm
+                type: landscaper.gardener.cloud/helm
+                target: {import: cluster}
+                config:
+                  apiVersion: helm.deployer.landscaper.gardener.cloud/v1alpha1
+                  kind: ProviderConfiguration
+                  name: tiny
+                  namespace: default
+                  chart: {ref: "$registry/charts/tiny:1.0.0"}
+`
+
+// deployAndDelete takes one Installation through its life, and leaves the result of every step to the audit log.
+func deployAndDelete(ctx context.Context, t *testing.T, p *platform.Platform) {
+	t.Helper()
+	chart, err := platform.PackageChart(fstest.MapFS{
+		"Chart.yaml":          {Data: []byte("apiVersion: v2\nname: tiny\nversion: 1.0.0\n")},
+		"templates/data.yaml": {Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: tiny}\n")},
+	})
+	require.NoError(t, err)
+	_, err = p.Registry.PushHelmChart(ctx, "charts/tiny", "1.0.0", chart)
+	require.NoError(t, err)
+	require.NoError(t, p.Apply(ctx, &corev1.Secret{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{Name: "cluster", Namespace: "default"}, Data: map[string][]byte{"kubeconfig": p.Kubeconfig},
+	}))
+	require.NoError(t, p.ApplyYAML(ctx, strings.ReplaceAll(rights, "$registry", p.Registry.Host)))
+	inst := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Name: "rights", Namespace: "default"}}
+	wait, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	require.NoError(t, p.Await(wait, inst, func() bool { return inst.Status.JobID != "" && inst.Status.IsIdle() }))
+	require.Equal(t, v1alpha1.PhaseSucceeded, inst.Status.Phase, "%+v", inst.Status.LastError)
+	exports := &corev1.SecretList{}
+	require.NoError(t, p.Client().List(ctx, exports, client.InNamespace("default")))
+	assert.True(t, slices.ContainsFunc(exports.Items, func(secret corev1.Secret) bool { return strings.HasSuffix(secret.Name, "-export") }))
+	require.NoError(t, p.Client().Delete(ctx, inst))
+	require.NoError(t, p.AwaitGone(wait, inst))
+}
+
+// assertMayLead checks the rights of leader election, which processes outside a cluster cannot use.
+func assertMayLead(ctx context.Context, t *testing.T, p *platform.Platform, objects []*unstructured.Unstructured) {
+	t.Helper()
+	for _, deployment := range deployments(t, objects) {
+		for _, verb := range []string{"get", "create", "update"} {
+			lease := authorizationv1.ResourceAttributes{Namespace: deployment.Namespace, Verb: verb, Group: "coordination.k8s.io", Resource: "leases"}
+			assert.True(t, allowed(ctx, t, p, serviceAccount(deployment), lease), "%s %s", deployment.Name, verb)
+			lease.Namespace = "default"
+			assert.False(t, allowed(ctx, t, p, serviceAccount(deployment), lease), "%s %s in any namespace", deployment.Name, verb)
+		}
+	}
+}
+
+// assertViewersSeeNoCredentials checks what the built-in role view gets from the aggregated ones.
+func assertViewersSeeNoCredentials(ctx context.Context, t *testing.T, p *platform.Platform) {
+	t.Helper()
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "view"}}
+	require.NoError(t, p.Await(ctx, role, func() bool {
+		return slices.ContainsFunc(role.Rules, func(rule rbacv1.PolicyRule) bool { return slices.Contains(rule.APIGroups, v1alpha1.GroupName) })
+	}))
+	require.NoError(t, p.Client().Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "viewer"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "viewer"}},
+	}))
+	for resource, want := range map[string]bool{"installations": true, "targets": false, "dataobjects": false, "deployitems": false} {
+		read := authorizationv1.ResourceAttributes{Namespace: "default", Verb: "get", Group: v1alpha1.GroupName, Resource: resource}
+		assert.Equal(t, want, allowed(ctx, t, p, "viewer", read), resource)
+	}
+}
+
+func allowed(ctx context.Context, t *testing.T, p *platform.Platform, user string, what authorizationv1.ResourceAttributes) bool {
+	t.Helper()
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: &what}}
+	require.NoError(t, p.Client().Create(ctx, review))
+	return review.Status.Allowed
+}
