@@ -13,6 +13,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
 func TestIdentity(t *testing.T) {
@@ -176,6 +177,27 @@ func TestDefaultReadinessCanBeSwitchedOff(t *testing.T) {
 			assert.Equal(t, off, outcome.Done)
 		})
 	}
+}
+
+func TestExportWaitsForWhatTheClusterWrites(t *testing.T) {
+	l := newLife(t)
+	l.configure(header + `
+manifests:
+- manifest: {apiVersion: v1, kind: ServiceAccount, metadata: {name: user, namespace: NS}}
+- manifest: {apiVersion: v1, kind: Secret, type: kubernetes.io/service-account-token, metadata: {name: token, namespace: NS, annotations: {kubernetes.io/service-account.name: user}}}
+exports: {exports: [{key: test-token, jsonPath: .data.token, fromResource: {apiVersion: v1, kind: Secret, name: token, namespace: NS}}]}
+`)
+	outcome, err := l.ensure()
+	require.NoError(t, err)
+	secret := l.configMap("token")
+	secret.SetKind("Secret")
+	require.NoError(t, platform.Shared(t).Await(t.Context(), secret, func() bool { return secret.Object["data"] != nil }))
+	if !outcome.Done {
+		assert.Equal(t, "export test-token: Secret "+l.namespace+"/token has no .data.token yet", outcome.Waiting)
+		require.Len(t, outcome.Watch, 1)
+		outcome = l.succeed()
+	}
+	assert.Equal(t, map[string]any{"test-token": secret.Object["data"].(map[string]any)["token"]}, outcome.Exports)
 }
 
 func TestPatchAfterDeployment(t *testing.T) {

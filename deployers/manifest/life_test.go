@@ -34,13 +34,13 @@ const header = "apiVersion: manifest.deployer.landscaper.gardener.cloud/v1alpha2
 // life is one DeployItem with the deployer that serves it. What the contract package does with the item is done here by hand, so
 // that a test decides where the process dies.
 type life struct {
-	t         *testing.T
+	t         testing.TB
 	namespace string
 	deployer  *Deployer
 	item      *contract.Item
 }
 
-func newLife(t *testing.T) *life {
+func newLife(t testing.TB) *life {
 	t.Helper()
 	p := platform.Shared(t)
 	namespace := p.Namespace(t)
@@ -53,7 +53,7 @@ func newLife(t *testing.T) *life {
 	}}
 }
 
-func open(t *testing.T, config *rest.Config) *target.Cluster {
+func open(t testing.TB, config *rest.Config) *target.Cluster {
 	t.Helper()
 	pool, err := rest.HTTPClientFor(config)
 	require.NoError(t, err)
