@@ -271,6 +271,9 @@ type InstallationStatus struct {
 	// ImportsHash is a hash over the imports of the last job.
 	// +optional
 	ImportsHash string `json:"importsHash,omitempty"`
+	// ConsumedHash is a hash over those imports of the last job that siblings exported. An addition to the existing API.
+	// +optional
+	ConsumedHash string `json:"consumedHash,omitempty"`
 	// ExecutionReference names the Execution.
 	// +optional
 	ExecutionReference *ObjectReference `json:"executionRef,omitempty"`

@@ -23,6 +23,12 @@ func (r *Reconciler) decideDeletion(ctx context.Context, s *scope) error {
 	if !inst.Status.IsIdle() {
 		return r.continueDeletion(ctx, s)
 	}
+	if inst.Status.Phase == v1alpha1.PhaseDeleteFailed && !inst.IsRoot() {
+		if nestedTrigger(inst) == "" {
+			return kit.ErrStop
+		}
+		return r.beginDeletion(ctx, s)
+	}
 	if inst.Status.Phase == v1alpha1.PhaseDeleteFailed {
 		if err := r.acknowledgeOperation(ctx, s); err != nil {
 			return err
@@ -46,12 +52,21 @@ func (r *Reconciler) continueDeletion(ctx context.Context, s *scope) error {
 }
 
 func (r *Reconciler) beginDeletion(ctx context.Context, s *scope) error {
-	s.start(uuid.NewString(), "deletion")
+	s.start(deletionJob(s.inst), "deletion")
 	kit.Progress(s.inst, kit.ReasonDeleting, "the installation is being deleted")
 	return r.writeStatus(ctx, s)
 }
 
-// deleteExecution deletes the Execution and waits until it is gone or has failed to go.
+// deletionJob returns the job of the parent for a sub-installation that the parent deletes, and a new one otherwise.
+func deletionJob(inst *v1alpha1.Installation) string {
+	job := inst.Annotations[v1alpha1.JobAnnotation]
+	if inst.IsRoot() || job == "" || job == inst.Status.JobIDFinished {
+		return uuid.NewString()
+	}
+	return job
+}
+
+// deleteExecution deletes the Execution.
 func (r *Reconciler) deleteExecution(ctx context.Context, s *scope) error {
 	if s.execution == nil {
 		return nil
@@ -60,16 +75,9 @@ func (r *Reconciler) deleteExecution(ctx context.Context, s *scope) error {
 		return err
 	}
 	if s.execution.DeletionTimestamp.IsZero() {
-		if err := kit.DeleteLive(ctx, r.Live, r.Client, s.execution); err != nil {
-			return err
-		}
-		return kit.ErrStop
+		return kit.DeleteLive(ctx, r.Live, r.Client, s.execution)
 	}
-	status := &s.execution.Status
-	if status.JobIDFinished == s.inst.Status.JobID && status.Phase.IsFailed() {
-		s.fail(executionFailure(s.execution))
-	}
-	return kit.ErrStop
+	return nil
 }
 
 // propagateOrphan tells the Execution to leave what was deployed in place, when the Installation says so.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,6 +25,8 @@ import (
 type collectedImports struct {
 	values  render.Imports
 	targets map[string]*v1alpha1.Target
+	// hashes tell by key of the import index whether an imported object changed.
+	hashes map[string]string
 }
 
 // collectImports reads everything that the Installation imports. There is nothing to do once the Execution has its spec.
@@ -34,7 +37,7 @@ func (r *Reconciler) collectImports(ctx context.Context, s *scope) error {
 	if problems := validation.Installation(s.inst); len(problems) > 0 {
 		return kit.Stall(operation, "InvalidInstallation", "%w", problems.ToAggregate())
 	}
-	imports := &collectedImports{targets: map[string]*v1alpha1.Target{}, values: render.Imports{
+	imports := &collectedImports{hashes: map[string]string{}, targets: map[string]*v1alpha1.Target{}, values: render.Imports{
 		Data: map[string]any{}, Targets: map[string]render.Target{},
 		TargetLists: map[string][]render.Target{}, TargetMaps: map[string]map[string]render.Target{},
 	}}
@@ -45,6 +48,9 @@ func (r *Reconciler) collectImports(ctx context.Context, s *scope) error {
 			return r.importFailure(s, fmt.Sprintf("spec.imports.data[%d]", i), definition.Name, err)
 		}
 		imports.values.Data[definition.Name] = value
+		if imports.hashes[definition.Name], err = valueHash(value); err != nil {
+			return err
+		}
 	}
 	for i := range s.inst.Spec.Imports.Targets {
 		definition := &s.inst.Spec.Imports.Targets[i]
@@ -54,6 +60,7 @@ func (r *Reconciler) collectImports(ctx context.Context, s *scope) error {
 	}
 	r.graces.Delete(s.inst.Status.JobID)
 	s.imports = imports
+	s.inst.Status.ImportsHash = hashOf(imports.hashes)
 	return nil
 }
 
@@ -209,6 +216,7 @@ func (r *Reconciler) readTarget(
 	}
 	object.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Target"))
 	imports.targets[object.Name] = object
+	imports.hashes["Target/"+object.Name] = string(object.UID) + "/" + strconv.FormatInt(object.Generation, 10)
 	shown, err := jsonLike(object)
 	return render.Target{Name: object.Name, Object: shown}, err
 }

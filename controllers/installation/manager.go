@@ -24,12 +24,16 @@ import (
 const (
 	sourceIndex = "source"
 	importIndex = "import"
+	exportIndex = "export"
 )
 
 // SetupWithManager registers indexes, watches and the controller. Kinds of Flux sources that the cluster does not serve are not
 // watched.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, concurrency int) error {
-	for field, index := range map[string]client.IndexerFunc{sourceIndex: sourcesOf, importIndex: importsOf} {
+	indexes := map[string]client.IndexerFunc{
+		sourceIndex: sourcesOf, importIndex: importsOf, exportIndex: exportsOf, parentIndex: parentsOf,
+	}
+	for field, index := range indexes {
 		if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.Installation{}, field, index); err != nil {
 			return fmt.Errorf("index installations by %s: %w", field, err)
 		}
@@ -38,10 +42,15 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 		if err := mgr.GetFieldIndexer().IndexField(ctx, object, scopeIndex, scopeOfData); err != nil {
 			return fmt.Errorf("index data by scope: %w", err)
 		}
+		if err := mgr.GetFieldIndexer().IndexField(ctx, object, sourceIndexOfData, exportedBy); err != nil {
+			return fmt.Errorf("index data by source: %w", err)
+		}
 	}
 	blder := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.Installation{}).
 		Owns(&v1alpha1.Execution{}).
+		Owns(&v1alpha1.Installation{}).
+		Watches(&v1alpha1.Installation{}, handler.EnqueueRequestsFromMapFunc(r.waitingSiblings)).
 		WatchesMetadata(&corev1.Secret{}, r.users("Secret")).
 		WatchesMetadata(&corev1.ConfigMap{}, r.users("ConfigMap")).
 		Watches(&v1alpha1.DataObject{}, r.users("DataObject")).
@@ -108,6 +117,21 @@ func (r *Reconciler) users(kind string) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {
 		return r.find(ctx, importIndex, kind+"/"+obj.GetName(), client.InNamespace(obj.GetNamespace()))
 	})
+}
+
+// waitingSiblings wakes those who may wait for an Installation: consumers of its exports, and in deletion producers of its imports.
+func (r *Reconciler) waitingSiblings(ctx context.Context, obj client.Object) []reconcile.Request {
+	var requests []reconcile.Request
+	namespace := client.InNamespace(obj.GetNamespace())
+	for _, key := range exportsOf(obj) {
+		requests = append(requests, r.find(ctx, importIndex, key, namespace)...)
+	}
+	if !obj.GetDeletionTimestamp().IsZero() {
+		for _, key := range importsOf(obj) {
+			requests = append(requests, r.find(ctx, exportIndex, key, namespace)...)
+		}
+	}
+	return requests
 }
 
 // usersOfSource wakes the Installations of all namespaces that name a source.

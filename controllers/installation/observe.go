@@ -12,22 +12,19 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 )
 
-// observeExecution ends the job when the Execution has ended it, and waits for the next event otherwise.
+// observeExecution waits until the Execution has ended the job, and passes on why it failed.
 func (r *Reconciler) observeExecution(_ context.Context, s *scope) error {
 	if s.execution == nil {
-		s.succeed()
 		return nil
 	}
 	status := &s.execution.Status
 	if status.JobIDFinished != s.inst.Status.JobID {
-		return nil
+		return kit.ErrStop
 	}
 	if status.Phase == v1alpha1.PhaseSucceeded {
-		s.succeed()
 		return nil
 	}
-	s.fail(executionFailure(s.execution))
-	return nil
+	return executionFailure(s.execution)
 }
 
 // executionFailure passes the cause of a failed Execution on, with the way to it.

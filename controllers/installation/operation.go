@@ -90,17 +90,38 @@ func (r *Reconciler) interrupt(ctx context.Context, s *scope) error {
 	if s.inst.Annotations[v1alpha1.OperationAnnotation] != v1alpha1.OperationInterrupt || s.inst.Status.IsIdle() {
 		return nil
 	}
-	if s.execution == nil || !s.applied() && s.inst.DeletionTimestamp.IsZero() {
+	if err := r.interruptChildren(ctx, s); err != nil {
+		return err
+	}
+	if s.inst.DeletionTimestamp.IsZero() && !s.applied() || s.execution == nil && len(s.children) == 0 {
 		s.fail(interrupted())
 		return kit.ErrStop
 	}
+	return r.patchMetadata(ctx, s, kit.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: nil}})
+}
+
+// interruptChildren passes the operation on to the children that run the same job.
+func (r *Reconciler) interruptChildren(ctx context.Context, s *scope) error {
 	value := v1alpha1.OperationInterrupt
 	change := kit.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: &value}}
+	for _, name := range sortedKeys(s.children) {
+		child := s.children[name]
+		if child.Status.JobIDFinished == s.inst.Status.JobID {
+			continue
+		}
+		if err := kit.PatchMetadata(ctx, r.Client, child, change); err != nil {
+			return err
+		}
+		r.installations.Wrote(child)
+	}
+	if s.execution == nil || s.execution.Status.JobIDFinished == s.inst.Status.JobID {
+		return nil
+	}
 	if err := kit.PatchMetadata(ctx, r.Client, s.execution, change); err != nil {
 		return err
 	}
 	r.executions.Wrote(s.execution)
-	return r.patchMetadata(ctx, s, kit.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: nil}})
+	return nil
 }
 
 func interrupted() *kit.Failure {

@@ -68,24 +68,35 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 func (r *Reconciler) phases(inst *v1alpha1.Installation) []kit.Phase[*scope] {
 	if !inst.DeletionTimestamp.IsZero() {
 		return []kit.Phase[*scope]{
-			r.findExecution,
-			r.interrupt,
-			r.decideDeletion,
-			r.deleteExecution,
-			r.release,
+			r.findExecution,        // execution.go         name                → Execution as the cache has it
+			r.findChildren,         // subinstallations.go  owner               → sub-installations as the cache has them
+			r.interrupt,            // operation.go         operation           → children interrupted
+			r.decideDeletion,       // delete.go            state of the job    → running job or stop
+			r.awaitSuccessors,      // siblings.go          exports in use      → waits
+			r.deleteChildren,       // subinstallations.go  sub-installations   → deleted, consumers first
+			r.deleteExecution,      // delete.go            Execution           → deleted
+			r.awaitDeletedChildren, // subinstallations.go  what is still there → waiting or failed
+			r.release,              // delete.go            all gone            → finalizer off
 		}
 	}
 	return []kit.Phase[*scope]{
-		r.findExecution,    // execution.go  name                   → Execution as the cache has it
-		r.interrupt,        // operation.go  operation: interrupt   → children interrupted
-		r.decideJob,        // trigger.go    annotations, revisions → running job or stop
-		r.resolveSource,    // source.go     sourceRef              → artifact (revision, digest)
-		r.loadBlueprint,    // blueprint.go  artifact or inline     → blueprint (cached by digest)
-		r.collectImports,   // imports.go    DataObjects, Targets … → typed imports
-		r.renderPlan,       // render.go     blueprint + imports    → deploy items (pure)
-		r.recordJob,        // status.go     job                    → status, before anything is created
-		r.publishImports,   // copies.go     imports                → copies in the own scope
-		r.applyExecution,   // execution.go  deploy items           → Execution
-		r.observeExecution, // observe.go    Execution status       → done, waiting or failed
+		r.findExecution,     // execution.go         name                   → Execution as the cache has it
+		r.findChildren,      // subinstallations.go  owner                  → sub-installations as the cache has them
+		r.interrupt,         // operation.go         operation: interrupt   → children interrupted
+		r.decideJob,         // trigger.go           annotations, revisions → running job or stop
+		r.awaitPredecessors, // siblings.go          exports of siblings    → waits
+		r.resolveSource,     // source.go            sourceRef              → artifact (revision, digest)
+		r.loadBlueprint,     // blueprint.go         artifact or inline     → blueprint (cached by digest)
+		r.collectImports,    // imports.go           DataObjects, Targets … → typed imports
+		r.renderPlan,        // render.go            blueprint + imports    → children to make (pure)
+		r.recordJob,         // status.go            job                    → status, before anything is created
+		r.publishImports,    // copies.go            imports                → copies in the own scope
+		r.applyChildren,     // subinstallations.go  templates              → sub-installations
+		r.applyExecution,    // execution.go         deploy items           → Execution
+		r.markApplied,       // subinstallations.go  all applied            → phase
+		r.observeChildren,   // subinstallations.go  their status           → done, waiting or failed
+		r.observeExecution,  // observe.go           its status             → done, waiting or failed
+		r.publishExports,    // exports.go           exports of children    → DataObjects, Targets
+		r.complete,          // status.go            everything done        → succeeded
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 )
@@ -18,6 +19,8 @@ import (
 type plan struct {
 	values      *render.Values
 	deployItems []v1alpha1.DeployItemTemplate
+	// subinstallations are the templates of the children.
+	subinstallations []model.InstallationTemplate
 }
 
 // renderOperation is lastError.operation of everything that rendering finds wrong.
@@ -44,7 +47,11 @@ func (r *Reconciler) renderPlan(ctx context.Context, s *scope) error {
 	if err != nil {
 		return renderFailure(renderOperation, err)
 	}
-	s.plan = &plan{values: values, deployItems: items}
+	subinstallations, _, err := render.Subinstallations(ctx, env, values, nil)
+	if err != nil {
+		return renderFailure(renderOperation, err)
+	}
+	s.plan = &plan{values: values, deployItems: items, subinstallations: subinstallations}
 	return nil
 }
 

@@ -16,6 +16,10 @@ type scope struct {
 	now       time.Time
 
 	execution *v1alpha1.Execution
+	// children are the sub-installations by object name.
+	children map[string]*v1alpha1.Installation
+	// reloading reads blueprint and imports although the children already have their specs.
+	reloading bool
 	// triggered says why a job was started in this reconciliation.
 	triggered string
 	// outcome is set when the running job ended in this reconciliation.
@@ -29,9 +33,13 @@ type scope struct {
 	plan      *plan
 }
 
-// applied tells whether the Execution already has the spec of the running job.
+// applied tells whether all children already have the specs of the running job. With sub-installations the phase says so, without them
+// the Execution does.
 func (s *scope) applied() bool {
-	return s.execution != nil && s.execution.Annotations[v1alpha1.JobAnnotation] == s.inst.Status.JobID
+	if s.reloading || s.triggered != "" || s.inst.Status.Phase == v1alpha1.PhaseInit {
+		return false
+	}
+	return s.inst.Status.SubInstCache != nil || s.execution != nil && s.execution.Annotations[v1alpha1.JobAnnotation] == s.inst.Status.JobID
 }
 
 // wake asks for another look after d unless an earlier one is planned.

@@ -37,7 +37,10 @@ func (r *Reconciler) recordJob(ctx context.Context, s *scope) error {
 	if s.triggered == "" {
 		return nil
 	}
-	kit.SetPhase(s.inst.Job(), v1alpha1.PhaseProgressing, s.now)
+	if len(s.plan.subinstallations)+len(s.children) == 0 {
+		s.inst.Status.SubInstCache = nil
+		kit.SetPhase(s.inst.Job(), v1alpha1.PhaseProgressing, s.now)
+	}
 	kit.Progress(s.inst, meta.ProgressingReason, "job started: "+s.triggered)
 	s.inst.Status.LastError = kit.NewError(nil, unfinished, s.now)
 	return r.writeStatus(ctx, s)
@@ -145,7 +148,12 @@ func (s *scope) fail(failure *kit.Failure) {
 	s.outcome = &outcome{failure: failure}
 }
 
-func (s *scope) succeed() {
+// complete ends the job well.
+func (r *Reconciler) complete(_ context.Context, s *scope) error {
+	if len(s.children) == 0 {
+		s.inst.Status.SubInstCache = nil
+	}
 	kit.Succeed(s.inst, succeededMessage, s.now)
 	s.outcome = &outcome{}
+	return nil
 }

@@ -68,6 +68,9 @@ func (r *Reconciler) trigger(ctx context.Context, s *scope) (string, error) {
 		s.pending(changed, kit.ReasonSuspended, "spec.suspend is set; the changed spec is applied once it is removed")
 		return "", nil
 	}
+	if reason, err := r.producedChange(ctx, inst); reason != "" || err != nil {
+		return reason, err
+	}
 	if token, ok := meta.ReconcileAnnotationValue(inst.Annotations); ok && token != inst.Status.LastHandledReconcileAt {
 		return "reconciliation was requested", nil
 	}

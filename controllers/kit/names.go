@@ -60,13 +60,18 @@ func DataHash(data v1alpha1.AnyJSON) string {
 // ChildName returns a deterministic name of at most 63 characters for a child of parent. Different pairs give different
 // names: a hash tells them apart.
 func ChildName(parent, child string) string {
+	return ShortChildName(parent, child, maxNameLength)
+}
+
+// ShortChildName is ChildName for names of at most length characters.
+func ShortChildName(parent, child string, length int) string {
 	sum := sha1.Sum([]byte(parent + "/" + child)) //nolint:gosec // not a secret, only a short name
 	suffix := "-" + nameEncoder.EncodeToString(sum[:])[:8]
-	name := parent + "-" + strings.ToLower(child)
-	if len(name)+len(suffix) > maxNameLength {
-		name = name[:maxNameLength-len(suffix)]
+	name := sanitize(parent + "-" + strings.ToLower(child))
+	if len(name)+len(suffix) > length {
+		name = name[:length-len(suffix)]
 	}
-	return strings.TrimRight(sanitize(name), "-.") + suffix
+	return strings.TrimRight(name, "-.") + suffix
 }
 
 func sanitize(name string) string {

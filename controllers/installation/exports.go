@@ -1,0 +1,237 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+const (
+	exportOperation = "Exports"
+	// sourceIndexOfData finds the DataObjects and Targets that an Installation exported.
+	sourceIndexOfData = "exported-by"
+)
+
+// publishExports computes the exports and writes them into the scope of the parent. Former exports stay until they are replaced,
+// and are deleted once the Installation does not export them any more.
+func (r *Reconciler) publishExports(ctx context.Context, s *scope) error {
+	written := map[string]bool{}
+	if len(s.inst.Spec.Exports.Data)+len(s.inst.Spec.Exports.Targets) > 0 {
+		exports, err := r.computeExports(ctx, s)
+		if err != nil {
+			return err
+		}
+		if err := r.writeExports(ctx, s, exports, written); err != nil {
+			return err
+		}
+	}
+	return r.deleteFormerExports(ctx, s, written)
+}
+
+// computeExports runs the export executions with the imports as they are now.
+func (r *Reconciler) computeExports(ctx context.Context, s *scope) (*render.ExportValues, error) {
+	if err := r.reload(ctx, s); err != nil {
+		return nil, err
+	}
+	inputs, err := r.exportInputs(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	env, err := environment(s)
+	if err != nil {
+		return nil, err
+	}
+	exports, _, err := render.Exports(ctx, env, s.plan.values, *inputs, nil)
+	if err != nil {
+		return nil, renderFailure(exportOperation, err)
+	}
+	if err := exports.Check(s.inst.Spec.Exports); err != nil {
+		return nil, renderFailure(exportOperation, err)
+	}
+	return exports, nil
+}
+
+// reload reads blueprint and imports again when this reconciliation has not needed them so far.
+func (r *Reconciler) reload(ctx context.Context, s *scope) error {
+	if s.plan != nil {
+		return nil
+	}
+	s.reloading = true
+	defer func() { s.reloading = false }()
+	return kit.Run(ctx, s, []kit.Phase[*scope]{r.resolveSource, r.loadBlueprint, r.collectImports, r.renderPlan})
+}
+
+// exportInputs reads what export executions see: exports of deploy items, and the data and targets in the own scope.
+func (r *Reconciler) exportInputs(ctx context.Context, s *scope) (*render.ExportInputs, error) {
+	inputs := &render.ExportInputs{
+		DeployItems: map[string]any{}, DataObjects: map[string]any{}, Targets: map[string]any{}, Mappings: s.inst.Spec.ExportDataMappings,
+	}
+	if err := r.readDeployItemExports(ctx, s, inputs); err != nil {
+		return nil, err
+	}
+	own := client.MatchingFields{scopeIndex: kit.InstallationScope(s.inst.Name)}
+	data := &v1alpha1.DataObjectList{}
+	if err := r.List(ctx, data, client.InNamespace(s.inst.Namespace), own); err != nil {
+		return nil, err
+	}
+	for i := range data.Items {
+		var value any
+		if err := json.Unmarshal(data.Items[i].Data.RawMessage, &value); err != nil {
+			return nil, fmt.Errorf("DataObject %s: data is not JSON", data.Items[i].Name)
+		}
+		inputs.DataObjects[data.Items[i].Labels[v1alpha1.DataObjectKeyLabel]] = value
+	}
+	targets := &v1alpha1.TargetList{}
+	if err := r.List(ctx, targets, client.InNamespace(s.inst.Namespace), own); err != nil {
+		return nil, err
+	}
+	for i := range targets.Items {
+		shown, err := jsonLike(&targets.Items[i])
+		if err != nil {
+			return nil, err
+		}
+		inputs.Targets[targets.Items[i].Labels[v1alpha1.DataObjectKeyLabel]] = shown
+	}
+	return inputs, nil
+}
+
+func (r *Reconciler) readDeployItemExports(ctx context.Context, s *scope, inputs *render.ExportInputs) error {
+	if s.execution == nil || s.execution.Status.ExportReference == nil {
+		return nil
+	}
+	object := &v1alpha1.DataObject{}
+	key := client.ObjectKey{Namespace: s.inst.Namespace, Name: s.execution.Status.ExportReference.Name}
+	if err := r.Live.Get(ctx, key, object); err != nil {
+		return fmt.Errorf("read exports of execution %s from DataObject %s: %w", s.execution.Name, key, err)
+	}
+	if err := json.Unmarshal(object.Data.RawMessage, &inputs.DeployItems); err != nil {
+		return fmt.Errorf("DataObject %s: data is no map of deploy items", key)
+	}
+	return nil
+}
+
+func (r *Reconciler) writeExports(ctx context.Context, s *scope, exports *render.ExportValues, written map[string]bool) error {
+	for _, export := range s.inst.Spec.Exports.Data {
+		raw, err := json.Marshal(exports.Data[export.Name])
+		if err != nil {
+			return fmt.Errorf("encode export %q: %w", export.Name, err)
+		}
+		data := v1alpha1.NewAnyJSON(raw)
+		object := &v1alpha1.DataObject{ObjectMeta: exportMeta(s, export.DataRef, kit.DataHash(data)), Data: data}
+		written["DataObject/"+object.Name] = true
+		if err := r.writeExport(ctx, s, object, &v1alpha1.DataObject{}, "DataObject"); err != nil {
+			return err
+		}
+	}
+	for _, export := range s.inst.Spec.Exports.Targets {
+		object, err := exportedTarget(s, export, exports.Targets[export.Name])
+		if err != nil {
+			return err
+		}
+		written["Target/"+object.Name] = true
+		if err := r.writeExport(ctx, s, object, &v1alpha1.Target{}, "Target"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func exportedTarget(s *scope, export v1alpha1.TargetExport, template render.TargetTemplate) (*v1alpha1.Target, error) {
+	raw, err := json.Marshal(template)
+	if err != nil {
+		return nil, fmt.Errorf("encode target export %q: %w", export.Name, err)
+	}
+	object := &v1alpha1.Target{
+		ObjectMeta: exportMeta(s, export.Target, kit.DataHash(v1alpha1.NewAnyJSON(raw))),
+		Spec:       v1alpha1.TargetSpec{Type: template.Type, Configuration: template.Configuration, SecretRef: template.SecretRef},
+	}
+	for key, value := range template.Labels {
+		if _, own := object.Labels[key]; !own {
+			object.Labels[key] = value
+		}
+	}
+	for key, value := range template.Annotations {
+		if _, own := object.Annotations[key]; !own {
+			object.Annotations[key] = value
+		}
+	}
+	return object, nil
+}
+
+func exportMeta(s *scope, key, hash string) metav1.ObjectMeta {
+	scope := scopeOf(s.inst)
+	labels := map[string]string{
+		v1alpha1.DataObjectSourceLabel: kit.InstallationScope(s.inst.Name), v1alpha1.DataObjectSourceTypeLabel: v1alpha1.DataObjectSourceExport,
+		v1alpha1.DataObjectKeyLabel: key, v1alpha1.DataObjectJobIDLabel: s.inst.Status.JobID,
+	}
+	if scope != "" {
+		labels[v1alpha1.DataObjectContextLabel] = scope
+	}
+	return metav1.ObjectMeta{
+		Name: kit.DataName(scope, key), Namespace: s.inst.Namespace, Labels: labels,
+		Annotations: map[string]string{v1alpha1.HashAnnotation: hash},
+		OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: v1alpha1.GroupVersion.String(), Kind: "Installation", Name: s.inst.Name, UID: s.inst.UID,
+		}},
+	}
+}
+
+// writeExport creates or replaces one export, unless it belongs to another Installation.
+func (r *Reconciler) writeExport(ctx context.Context, s *scope, object, existing client.Object, kind string) error {
+	err := r.Live.Get(ctx, client.ObjectKeyFromObject(object), existing)
+	if apierrors.IsNotFound(err) {
+		return r.Create(ctx, object)
+	}
+	if err != nil {
+		return err
+	}
+	for _, owner := range existing.GetOwnerReferences() {
+		if owner.Kind == "Installation" && owner.UID != s.inst.UID {
+			return kit.Stall(exportOperation, "ExportOwnedByOther",
+				"spec.exports: %s %s is already exported by installation %s; change one of the two exports", kind, object.GetName(), owner.Name)
+		}
+	}
+	if existing.GetAnnotations()[v1alpha1.HashAnnotation] == object.GetAnnotations()[v1alpha1.HashAnnotation] {
+		return nil
+	}
+	object.SetResourceVersion(existing.GetResourceVersion())
+	return r.Update(ctx, object)
+}
+
+// deleteFormerExports deletes what an earlier job exported and this one does not.
+func (r *Reconciler) deleteFormerExports(ctx context.Context, s *scope, written map[string]bool) error {
+	own := client.MatchingFields{sourceIndexOfData: kit.InstallationScope(s.inst.Name)}
+	for kind, list := range map[string]client.ObjectList{"DataObject": &v1alpha1.DataObjectList{}, "Target": &v1alpha1.TargetList{}} {
+		if err := r.List(ctx, list, client.InNamespace(s.inst.Namespace), own); err != nil {
+			return err
+		}
+		for _, object := range itemsOf(list) {
+			if written[kind+"/"+object.GetName()] {
+				continue
+			}
+			if err := kit.DeleteLive(ctx, r.Live, r.Client, object); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// exportedBy indexes DataObjects and Targets by the Installation that exported them.
+func exportedBy(obj client.Object) []string {
+	if obj.GetLabels()[v1alpha1.DataObjectSourceTypeLabel] != v1alpha1.DataObjectSourceExport {
+		return nil
+	}
+	return []string{obj.GetLabels()[v1alpha1.DataObjectSourceLabel]}
+}

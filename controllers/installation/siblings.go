@@ -1,0 +1,226 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+const (
+	orderOperation            = "Order"
+	reasonPredecessorFailed   = "PredecessorFailed"
+	reasonPredecessorUnready  = "NotCompletedDependents"
+	reasonCyclicDependencies  = "CyclicDependencies"
+	reasonSiblingStillImports = "SiblingImport"
+)
+
+// awaitPredecessors waits until every sibling that exports what this Installation imports has finished, and fails when one
+// has failed. There is nothing to do once the children have their specs.
+func (r *Reconciler) awaitPredecessors(ctx context.Context, s *scope) error {
+	if s.applied() {
+		return nil
+	}
+	predecessors, err := r.predecessors(ctx, s.inst)
+	if err != nil || len(predecessors) == 0 {
+		return err
+	}
+	if cycle, err := r.cycle(ctx, s.inst); err != nil || cycle != nil {
+		return cycleFailure(cycle, err)
+	}
+	for _, predecessor := range predecessors {
+		if r.installations.Stale(predecessor) {
+			return kit.ErrStop
+		}
+		if running(s.inst, predecessor) {
+			return kit.Wait(orderOperation, reasonPredecessorUnready, "waiting for installation %s, which exports what this one imports",
+				predecessor.Name)
+		}
+	}
+	for _, predecessor := range predecessors {
+		if predecessor.Status.Phase != v1alpha1.PhaseSucceeded {
+			return predecessorFailure(predecessor)
+		}
+	}
+	s.inst.Status.ConsumedHash, err = r.consumedHash(ctx, s.inst, predecessors)
+	return err
+}
+
+// running tells whether a predecessor is at work, or about to be. A nested one has to end the job of the common parent; a root
+// has to be idle with nothing pending.
+func running(inst, predecessor *v1alpha1.Installation) bool {
+	if !inst.IsRoot() {
+		return predecessor.Status.JobIDFinished != inst.Status.JobID
+	}
+	return !predecessor.Status.IsIdle() || willStart(predecessor)
+}
+
+// willStart tells from the object alone whether a job is about to start.
+func willStart(inst *v1alpha1.Installation) bool {
+	if inst.Spec.Suspend || !inst.DeletionTimestamp.IsZero() {
+		return false
+	}
+	token, requested := meta.ReconcileAnnotationValue(inst.Annotations)
+	if requested && token != inst.Status.LastHandledReconcileAt {
+		return true
+	}
+	if inst.Annotations[v1alpha1.OperationAnnotation] == v1alpha1.OperationReconcile && inst.Status.JobID == "" {
+		return true
+	}
+	return followsChanges(inst) && inst.Generation != inst.Status.ObservedGeneration
+}
+
+func predecessorFailure(predecessor *v1alpha1.Installation) error {
+	cause := "it has not been reconciled"
+	if predecessor.Status.LastError != nil {
+		cause = predecessor.Status.LastError.Message
+	}
+	return kit.Stall(orderOperation, reasonPredecessorFailed, "depending on installation %s which is not succeeded: %s",
+		predecessor.Name, cause)
+}
+
+// predecessors returns the siblings that export what an Installation imports, by name.
+func (r *Reconciler) predecessors(ctx context.Context, inst *v1alpha1.Installation) ([]*v1alpha1.Installation, error) {
+	return r.siblingsBy(ctx, inst, exportIndex, importsOf(inst))
+}
+
+// successors returns the siblings that import what an Installation exports, by name.
+func (r *Reconciler) successors(ctx context.Context, inst *v1alpha1.Installation) ([]*v1alpha1.Installation, error) {
+	return r.siblingsBy(ctx, inst, importIndex, exportsOf(inst))
+}
+
+func (r *Reconciler) siblingsBy(ctx context.Context, inst *v1alpha1.Installation, index string, keys []string) ([]*v1alpha1.Installation, error) {
+	found := map[string]*v1alpha1.Installation{}
+	for _, key := range keys {
+		list := &v1alpha1.InstallationList{}
+		if err := r.List(ctx, list, client.InNamespace(inst.Namespace), client.MatchingFields{index: key}); err != nil {
+			return nil, err
+		}
+		for i := range list.Items {
+			if other := &list.Items[i]; other.UID != inst.UID && parentOf(other) == parentOf(inst) {
+				found[other.Name] = other
+			}
+		}
+	}
+	siblings := make([]*v1alpha1.Installation, 0, len(found))
+	for _, name := range sortedKeys(found) {
+		siblings = append(siblings, found[name])
+	}
+	return siblings, nil
+}
+
+// parentOf returns the name of the Installation that owns this one, empty for roots.
+func parentOf(inst *v1alpha1.Installation) string {
+	owner := metav1.GetControllerOf(inst)
+	if owner == nil || owner.Kind != "Installation" {
+		return ""
+	}
+	return owner.Name
+}
+
+// exportsOf indexes Installations by the objects of their namespace that they export.
+func exportsOf(obj client.Object) []string {
+	inst, ok := obj.(*v1alpha1.Installation)
+	if !ok {
+		return nil
+	}
+	var keys []string
+	scope := scopeOf(inst)
+	for i := range inst.Spec.Exports.Data {
+		keys = append(keys, "DataObject/"+kit.DataName(scope, inst.Spec.Exports.Data[i].DataRef))
+	}
+	for i := range inst.Spec.Exports.Targets {
+		keys = append(keys, "Target/"+kit.DataName(scope, inst.Spec.Exports.Targets[i].Target))
+	}
+	return keys
+}
+
+// cycle follows the predecessors and returns the names along a way that leads back, nil when there is none.
+func (r *Reconciler) cycle(ctx context.Context, inst *v1alpha1.Installation) ([]string, error) {
+	walk := &cycleWalk{reconciler: r, start: inst, done: map[string]bool{}}
+	found, err := walk.from(ctx, inst)
+	if err != nil || !found {
+		return nil, err
+	}
+	return append(walk.path, inst.Name), nil
+}
+
+type cycleWalk struct {
+	reconciler *Reconciler
+	start      *v1alpha1.Installation
+	path       []string
+	done       map[string]bool
+}
+
+func (w *cycleWalk) from(ctx context.Context, inst *v1alpha1.Installation) (bool, error) {
+	w.done[inst.Name] = true
+	w.path = append(w.path, inst.Name)
+	predecessors, err := w.reconciler.predecessors(ctx, inst)
+	if err != nil {
+		return false, err
+	}
+	for _, predecessor := range predecessors {
+		if predecessor.UID == w.start.UID {
+			return true, nil
+		}
+		if w.done[predecessor.Name] {
+			continue
+		}
+		if found, err := w.from(ctx, predecessor); err != nil || found {
+			return found, err
+		}
+	}
+	w.path = slices.Delete(w.path, len(w.path)-1, len(w.path))
+	return false, nil
+}
+
+func cycleFailure(cycle []string, err error) error {
+	if err != nil {
+		return err
+	}
+	return &kit.Failure{
+		Kind: kit.Stalled, Operation: orderOperation, Reason: reasonCyclicDependencies,
+		Codes: []v1alpha1.ErrorCode{v1alpha1.ErrorCyclicDependencies},
+		Err: fmt.Errorf("cycle found in the data flow between installations: %s; remove one of the imports",
+			strings.Join(cycle, " -{depends_on}-> ")),
+	}
+}
+
+// awaitSuccessors holds a deletion back while a sibling still imports what this Installation exports.
+func (r *Reconciler) awaitSuccessors(ctx context.Context, s *scope) error {
+	if s.execution != nil && !s.execution.DeletionTimestamp.IsZero() ||
+		s.inst.Annotations[v1alpha1.DeleteIgnoreSuccessorsAnnotation] == "true" {
+		return nil
+	}
+	successors, err := r.successors(ctx, s.inst)
+	if err != nil {
+		return err
+	}
+	for _, successor := range successors {
+		if successor.Status.Phase == v1alpha1.PhaseDeleteFailed && successor.Status.IsIdle() {
+			return kit.Stall(orderOperation, "SiblingDeleteError", "deletion of a sibling failed: installation %s: %s",
+				successor.Name, lastMessage(successor.Status.LastError))
+		}
+		return kit.Wait(orderOperation, reasonSiblingStillImports,
+			"a sibling still imports some of the exports: delete installation %s, or annotate this one %s=true",
+			successor.Name, v1alpha1.DeleteIgnoreSuccessorsAnnotation)
+	}
+	return nil
+}
+
+func lastMessage(last *v1alpha1.Error) string {
+	if last == nil {
+		return "unknown cause"
+	}
+	return last.Message
+}

@@ -1,0 +1,314 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/validation"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+// parentIndex finds the sub-installations of an Installation.
+const parentIndex = "parent"
+
+// findChildren reads the sub-installations from the index. It stops while the cache is older than what was written to them
+// last.
+func (r *Reconciler) findChildren(ctx context.Context, s *scope) error {
+	list := &v1alpha1.InstallationList{}
+	err := r.List(ctx, list, client.InNamespace(s.inst.Namespace), client.MatchingFields{parentIndex: s.inst.Name})
+	if err != nil {
+		return err
+	}
+	s.children = map[string]*v1alpha1.Installation{}
+	for i := range list.Items {
+		child := &list.Items[i]
+		if r.installations.Stale(child) {
+			return kit.ErrStop
+		}
+		s.children[child.Name] = child
+	}
+	return r.awaitCreatedChildren(s)
+}
+
+// awaitCreatedChildren stops while the cache does not show a sub-installation that this job has created.
+func (r *Reconciler) awaitCreatedChildren(s *scope) error {
+	if s.inst.Status.SubInstCache == nil {
+		return nil
+	}
+	for _, pair := range s.inst.Status.SubInstCache.ActiveSubs {
+		key := client.ObjectKey{Namespace: s.inst.Namespace, Name: pair.ObjectName}
+		if s.children[pair.ObjectName] != nil {
+			continue
+		}
+		if wait := r.installations.Unseen(key); wait > 0 {
+			s.wake(wait)
+			return kit.ErrStop
+		}
+	}
+	return nil
+}
+
+// parentsOf indexes Installations by the Installation that owns them.
+func parentsOf(obj client.Object) []string {
+	if inst, ok := obj.(*v1alpha1.Installation); ok {
+		if parent := parentOf(inst); parent != "" {
+			return []string{parent}
+		}
+	}
+	return nil
+}
+
+// applyChildren deletes the sub-installations that the blueprint does not have any more, waits until they are gone, and then
+// creates and updates the others. Each gets the running job together with its spec.
+func (r *Reconciler) applyChildren(ctx context.Context, s *scope) error {
+	if s.applied() {
+		return nil
+	}
+	active := make([]v1alpha1.SubNamePair, 0, len(s.plan.subinstallations))
+	for i := range s.plan.subinstallations {
+		name := s.plan.subinstallations[i].Name
+		active = append(active, v1alpha1.SubNamePair{SpecName: name, ObjectName: childName(s.inst.Name, name)})
+	}
+	if err := r.deleteOrphans(ctx, s, active); err != nil {
+		return err
+	}
+	for i := range active {
+		if err := r.applyChild(ctx, s, &s.plan.subinstallations[i], active[i].ObjectName); err != nil {
+			return err
+		}
+	}
+	if len(active) > 0 {
+		s.inst.Status.SubInstCache = &v1alpha1.SubInstCache{ActiveSubs: active}
+	}
+	return nil
+}
+
+// childName returns the name of a sub-installation, within the length that an Installation may have.
+func childName(parent, name string) string {
+	return kit.ShortChildName(parent, name, validation.MaxInstallationNameLength)
+}
+
+// deleteOrphans deletes sub-installations without template and waits until they are gone.
+func (r *Reconciler) deleteOrphans(ctx context.Context, s *scope, active []v1alpha1.SubNamePair) error {
+	var orphans []*v1alpha1.Installation
+	for _, name := range sortedKeys(s.children) {
+		if !slices.ContainsFunc(active, func(pair v1alpha1.SubNamePair) bool { return pair.ObjectName == name }) {
+			orphans = append(orphans, s.children[name])
+		}
+	}
+	for _, orphan := range orphans {
+		if orphan.Status.Phase == v1alpha1.PhaseDeleteFailed && orphan.Status.JobIDFinished == s.inst.Status.JobID {
+			return kit.Stall(operation, "AllOrphanedSubinstallationsFailed", "sub-installation %s cannot be deleted: %s",
+				orphan.Name, lastMessage(orphan.Status.LastError))
+		}
+		if err := r.deleteChild(ctx, s, orphan, true); err != nil {
+			return err
+		}
+	}
+	if len(orphans) > 0 {
+		return kit.Wait(operation, string(v1alpha1.PhaseCleanupOrphaned), "waiting for sub-installation %s to be deleted", orphans[0].Name)
+	}
+	return nil
+}
+
+// deleteChild hands the running job to a sub-installation and deletes it. An orphan does not wait for consumers of its exports:
+// the blueprint says that it is not wanted.
+func (r *Reconciler) deleteChild(ctx context.Context, s *scope, child *v1alpha1.Installation, orphan bool) error {
+	job, yes := s.inst.Status.JobID, "true"
+	change := kit.MetadataChange{Annotations: map[string]*string{v1alpha1.JobAnnotation: &job}}
+	if orphan {
+		change.Annotations[v1alpha1.DeleteIgnoreSuccessorsAnnotation] = &yes
+	}
+	if !s.inst.DeletionTimestamp.IsZero() && orphans(s.inst) {
+		change.Annotations[v1alpha1.DeleteWithoutUninstallAnnotation] = &yes
+	}
+	before := child.ResourceVersion
+	if err := kit.PatchMetadata(ctx, r.Client, child, change); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if child.ResourceVersion != before {
+		r.installations.Wrote(child)
+	}
+	if !child.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	return kit.DeleteLive(ctx, r.Live, r.Client, child)
+}
+
+func (r *Reconciler) applyChild(ctx context.Context, s *scope, template *model.InstallationTemplate, name string) error {
+	existing := s.children[name]
+	if existing != nil && !existing.DeletionTimestamp.IsZero() {
+		return kit.Wait(operation, "SubinstallationDeleting", "waiting for sub-installation %s to be deleted before it is created again", name)
+	}
+	child, err := describeChild(s, template, name)
+	if err != nil {
+		return err
+	}
+	if existing == nil {
+		return r.createChild(ctx, s, child)
+	}
+	return r.updateChild(ctx, s, existing, child)
+}
+
+func (r *Reconciler) createChild(ctx context.Context, s *scope, child *v1alpha1.Installation) error {
+	err := r.Create(ctx, child)
+	if apierrors.IsAlreadyExists(err) {
+		existing := &v1alpha1.Installation{}
+		if err := r.Live.Get(ctx, client.ObjectKeyFromObject(child), existing); err != nil {
+			return err
+		}
+		if !metav1.IsControlledBy(existing, s.inst) {
+			return kit.Stall(operation, "InstallationExists",
+				"Installation %s/%s exists and does not belong to this one; delete or rename it", child.Namespace, child.Name)
+		}
+		return r.updateChild(ctx, s, existing, child)
+	}
+	if err != nil {
+		return err
+	}
+	r.installations.Wrote(child)
+	s.children[child.Name] = child
+	return nil
+}
+
+// updateChild replaces spec, labels and annotations of a sub-installation; operations that a person set on it stay.
+func (r *Reconciler) updateChild(ctx context.Context, s *scope, existing, wanted *v1alpha1.Installation) error {
+	before := existing.DeepCopy()
+	existing.Spec, existing.Labels = wanted.Spec, wanted.Labels
+	for key, value := range wanted.Annotations {
+		metav1.SetMetaDataAnnotation(&existing.ObjectMeta, key, value)
+	}
+	same, err := kit.SameJSON(before, existing)
+	if err != nil || same {
+		return err
+	}
+	if err := r.Update(ctx, existing); err != nil {
+		return err
+	}
+	r.installations.Wrote(existing)
+	s.children[existing.Name] = existing
+	return nil
+}
+
+// describeChild makes the sub-installation of a template. It inherits context and component of its parent.
+func describeChild(s *scope, template *model.InstallationTemplate, name string) (*v1alpha1.Installation, error) {
+	blueprint, err := childBlueprint(template)
+	if err != nil {
+		return nil, err
+	}
+	child := &v1alpha1.Installation{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: s.inst.Namespace, Finalizers: []string{v1alpha1.Finalizer},
+			Labels: map[string]string{v1alpha1.EncompassedByLabel: s.inst.Name},
+			Annotations: map[string]string{
+				v1alpha1.SubinstallationNameAnnotation: template.Name, v1alpha1.JobAnnotation: s.inst.Status.JobID,
+			},
+			OwnerReferences: []metav1.OwnerReference{
+				*metav1.NewControllerRef(s.inst, v1alpha1.GroupVersion.WithKind("Installation")),
+			},
+		},
+		Spec: v1alpha1.InstallationSpec{
+			Context: s.inst.ContextName(), ComponentDescriptor: s.inst.Spec.ComponentDescriptor, Blueprint: *blueprint,
+			Imports: template.Imports, ImportDataMappings: template.ImportDataMappings,
+			Exports: template.Exports, ExportDataMappings: template.ExportDataMappings, Optimization: template.Optimization,
+		},
+	}
+	if shard, ok := s.inst.Labels[kit.ShardLabel]; ok {
+		child.Labels[kit.ShardLabel] = shard
+	}
+	return child, nil
+}
+
+func childBlueprint(template *model.InstallationTemplate) (*v1alpha1.BlueprintDefinition, error) {
+	if len(template.Blueprint.Filesystem.RawMessage) > 0 {
+		return &v1alpha1.BlueprintDefinition{Inline: &v1alpha1.InlineBlueprint{Filesystem: template.Blueprint.Filesystem}}, nil
+	}
+	return nil, kit.Stall(renderOperation, "BlueprintNotSupported",
+		"sub-installation %q: blueprint.ref %q: component repositories are not served by this release; use blueprint.filesystem",
+		template.Name, template.Blueprint.Ref)
+}
+
+// observeChildren waits until all sub-installations have ended the job, and names those that failed with their causes.
+func (r *Reconciler) observeChildren(_ context.Context, s *scope) error {
+	if s.inst.Status.SubInstCache == nil {
+		return nil
+	}
+	var failed []string
+	for _, pair := range s.inst.Status.SubInstCache.ActiveSubs {
+		child := s.children[pair.ObjectName]
+		if child == nil {
+			failed = append(failed, fmt.Sprintf("sub-installation %s is gone", pair.ObjectName))
+			continue
+		}
+		if child.Status.JobIDFinished != s.inst.Status.JobID {
+			return kit.ErrStop
+		}
+		if child.Status.Phase != v1alpha1.PhaseSucceeded {
+			failed = append(failed, fmt.Sprintf("%s: %s", child.Name, lastMessage(child.Status.LastError)))
+		}
+	}
+	if s.execution != nil && s.execution.Status.JobIDFinished != s.inst.Status.JobID || len(failed) == 0 {
+		return nil
+	}
+	return &kit.Failure{
+		Kind: kit.Stalled, Operation: "buildErrorIfFailedChild", Reason: "ChildrenFailed",
+		Err: fmt.Errorf("children failed: %s", strings.Join(failed, "; ")),
+	}
+}
+
+// deleteChildren deletes all sub-installations; each waits for those that import from it.
+func (r *Reconciler) deleteChildren(ctx context.Context, s *scope) error {
+	for _, name := range sortedKeys(s.children) {
+		if err := r.deleteChild(ctx, s, s.children[name], false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// awaitDeletedChildren ends the deletion job when children have ended it and are still there, and waits while any is at work.
+func (r *Reconciler) awaitDeletedChildren(_ context.Context, s *scope) error {
+	var failed []string
+	for _, name := range sortedKeys(s.children) {
+		child := s.children[name]
+		if child.Status.JobIDFinished != s.inst.Status.JobID {
+			return kit.ErrStop
+		}
+		failed = append(failed, fmt.Sprintf("%s: %s", child.Name, lastMessage(child.Status.LastError)))
+	}
+	if s.execution != nil && s.execution.Status.JobIDFinished != s.inst.Status.JobID {
+		return kit.ErrStop
+	}
+	if s.execution != nil {
+		failed = append(failed, executionFailure(s.execution).Error())
+	}
+	if len(failed) == 0 {
+		return nil
+	}
+	return &kit.Failure{
+		Kind: kit.Stalled, Operation: "DeleteChildren", Reason: "ChildrenNotDeleted",
+		Err: fmt.Errorf("not all sub objects were deleted: %s", strings.Join(failed, "; ")),
+	}
+}
+
+// markApplied records that all children have their specs. Without sub-installations the Execution itself shows it.
+func (r *Reconciler) markApplied(ctx context.Context, s *scope) error {
+	if s.inst.Status.Phase == v1alpha1.PhaseProgressing {
+		return nil
+	}
+	kit.SetPhase(s.inst.Job(), v1alpha1.PhaseProgressing, s.now)
+	kit.Progress(s.inst, meta.ProgressingReason, "sub-installations and deploy items are at work")
+	return r.writeStatus(ctx, s)
+}
