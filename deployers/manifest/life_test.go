@@ -26,7 +26,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(platform.Main(m, platform.Options{ControllerManager: true}))
+	os.Exit(platform.Main(m, platform.Options{
+		ControllerManager: true, LandscaperCRDs: true, AddToScheme: []func(*runtime.Scheme) error{v1alpha1.AddToScheme},
+	}))
 }
 
 const header = "apiVersion: manifest.deployer.landscaper.gardener.cloud/v1alpha2\nkind: ProviderConfiguration\n"

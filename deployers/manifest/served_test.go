@@ -1,0 +1,158 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manifest
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/yaml"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+)
+
+// served is a namespace whose DeployItems a running manifest deployer carries out.
+type served struct {
+	t         *testing.T
+	p         *platform.Platform
+	namespace string
+}
+
+func serve(t *testing.T) *served {
+	t.Helper()
+	p := platform.Shared(t)
+	s := &served{t: t, p: p, namespace: p.Namespace(t)}
+	scheme := runtime.NewScheme()
+	require.NoError(t, clientgoscheme.AddToScheme(scheme))
+	require.NoError(t, v1alpha1.AddToScheme(scheme))
+	mgr, err := ctrl.NewManager(p.RestConfig, ctrl.Options{
+		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+		Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{s.namespace: {}}},
+	})
+	require.NoError(t, err)
+	clients, err := target.New(target.Options{})
+	require.NoError(t, err)
+	require.NoError(t, contract.Serve(mgr, New(Options{}), contract.Options{Identity: "test", Version: "test", Clients: clients}))
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		assert.NoError(t, <-ended)
+	})
+	content, err := json.Marshal(map[string]string{"kubeconfig": string(p.Kubeconfig)})
+	require.NoError(t, err)
+	object := &v1alpha1.Target{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "cluster"}}
+	object.Spec.Type = v1alpha1.KubernetesClusterTargetType
+	configuration := v1alpha1.NewAnyJSON(content)
+	object.Spec.Configuration = &configuration
+	require.NoError(t, p.Client().Create(t.Context(), object))
+	return s
+}
+
+func (s *served) create(config string) *v1alpha1.DeployItem {
+	s.t.Helper()
+	item := &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "item"}}
+	item.Spec.Type = v1alpha1.ManifestDeployItemType
+	item.Spec.Target = &v1alpha1.DeployItemTarget{Name: "cluster"}
+	item.Spec.Configuration = s.config(config)
+	require.NoError(s.t, s.p.Client().Create(s.t.Context(), item))
+	s.begin(item)
+	return item
+}
+
+func (s *served) config(text string) *runtime.RawExtension {
+	raw, err := yaml.YAMLToJSON([]byte(strings.ReplaceAll(text, "NS", s.namespace)))
+	require.NoError(s.t, err)
+	return &runtime.RawExtension{Raw: raw}
+}
+
+// begin starts a job, as an Execution does.
+func (s *served) begin(item *v1alpha1.DeployItem) {
+	s.t.Helper()
+	require.NoError(s.t, s.p.Client().Get(s.t.Context(), client.ObjectKeyFromObject(item), item))
+	now := metav1.Now()
+	item.Status.JobID, item.Status.JobIDGenerationTime = uuid.NewString(), &now
+	require.NoError(s.t, s.p.Client().Status().Update(s.t.Context(), item))
+}
+
+func (s *served) await(object client.Object, done func() bool) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), 30*time.Second)
+	defer cancel()
+	require.NoError(s.t, s.p.Await(ctx, object, done))
+}
+
+func (s *served) finish(item *v1alpha1.DeployItem) {
+	s.t.Helper()
+	s.await(item, func() bool { return item.Status.JobID == item.Status.JobIDFinished })
+	require.Equal(s.t, v1alpha1.PhaseSucceeded, item.Status.Phase, "%+v", item.Status.LastError)
+}
+
+func (s *served) configMap(name string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
+}
+
+func TestServedItemFromCreateToDelete(t *testing.T) {
+	s := serve(t)
+	item := s.create(manifests("1", "a", "b"))
+	s.finish(item)
+	require.NoError(t, s.p.Client().Get(t.Context(), client.ObjectKeyFromObject(s.configMap("a")), s.configMap("a")))
+
+	base := item.DeepCopy()
+	item.Spec.Configuration = s.config(manifests("2", "b"))
+	require.NoError(t, s.p.Client().Patch(t.Context(), item, client.MergeFrom(base)))
+	s.begin(item)
+	s.finish(item)
+	err := s.p.Client().Get(t.Context(), client.ObjectKeyFromObject(s.configMap("a")), s.configMap("a"))
+	assert.True(t, client.IgnoreNotFound(err) == nil && err != nil, "the orphan is gone")
+
+	require.NoError(t, s.p.Client().Delete(t.Context(), item))
+	s.begin(item)
+	require.NoError(t, s.p.AwaitGone(t.Context(), item))
+	err = s.p.Client().Get(t.Context(), client.ObjectKeyFromObject(s.configMap("b")), s.configMap("b"))
+	assert.True(t, client.IgnoreNotFound(err) == nil && err != nil, "the object is gone")
+}
+
+func TestServedItemWaitsForEvents(t *testing.T) {
+	s := serve(t)
+	item := s.create(manifests("1", "a") + `
+readinessChecks:
+  custom:
+  - name: done
+    labelSelector: {apiVersion: v1, kind: ConfigMap, matchLabels: {of: NS}}
+    requirements: [{jsonPath: .data.done, operator: ==, values: [{value: "yes"}]}]
+exports: {exports: [{key: result, jsonPath: .data.result, fromResource: {apiVersion: v1, kind: ConfigMap, name: later, namespace: NS}}]}
+`)
+	s.await(item, func() bool { return item.Status.Phase == v1alpha1.PhaseProgressing })
+	later := s.configMap("later")
+	later.Labels = map[string]string{"of": s.namespace}
+	require.NoError(t, s.p.Client().Create(t.Context(), later))
+	for _, patch := range []string{`{"data":{"done":"yes"}}`, `{"data":{"result":"good"}}`} {
+		require.NoError(t, s.p.Client().Patch(t.Context(), later, client.RawPatch("application/merge-patch+json", []byte(patch))))
+	}
+
+	s.finish(item)
+
+	exported := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: item.Status.ExportReference.Name}}
+	require.NoError(t, s.p.Client().Get(t.Context(), client.ObjectKeyFromObject(exported), exported))
+	assert.JSONEq(t, `{"result": "good"}`, string(exported.Data["config"]))
+}
