@@ -82,7 +82,7 @@ func (c *spiffCheck) node(n *yamlv3.Node, depth int) error {
 }
 
 var (
-	rangePattern  = regexp.MustCompile(`(\d+)\s*\.\.|\.\.\s*(\d+)`)
+	rangePattern  = regexp.MustCompile(`(\d*)\s*\.\.\s*-?(\d*)`)
 	randPattern   = regexp.MustCompile(`\brand\([^)]*?(\d{5,})\s*\)`)
 	bcryptPattern = regexp.MustCompile(`\bbcrypt\([^)]*,\s*(\d+)\s*\)`)
 )

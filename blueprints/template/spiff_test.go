@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -187,7 +188,7 @@ func TestRunawaySpiffEnds(t *testing.T) {
 	for name, source := range tests {
 		t.Run(name, func(t *testing.T) {
 			started := time.Now()
-			_, err := spiff(Input{Source: source, Budget: Budget{Time: 2 * time.Second}})
+			_, err := spiff(Input{Source: source, Budget: Budget{Time: 700 * time.Millisecond}})
 			require.Error(t, err)
 			assert.Less(t, time.Since(started), 4*time.Second)
 			assert.Less(t, len(err.Error()), 10000)
@@ -196,6 +197,49 @@ func TestRunawaySpiffEnds(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestExpressionsAreChecked(t *testing.T) {
+	tests := []struct{ name, expression, want string }{
+		{"range", `[1..1000000]`, ""},
+		{"range of computed length", `[0..length(x) - 1]`, ""},
+		{"long range", `[1..10000000000]`, "a range goes beyond"},
+		{"long range below zero", `[-10000000000..1]`, "a range goes beyond"},
+		{"random", `rand("[:alnum:]", 64)`, ""},
+		{"long random", `rand("[:alnum:]", 20000000)`, "rand makes more than"},
+		{"bcrypt", `bcrypt("x", 10)`, ""},
+		{"expensive bcrypt", `bcrypt("x", 31)`, "cost of bcrypt"},
+		{"brackets in text", `"((((((((((((((" x`, ""},
+		{"brackets", `((((((((((((1))))))))))))`, "brackets in each other"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			err := checkExpression("(( " + tt.expression + " ))")
+			if tt.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, ErrBudget)
+			assert.ErrorContains(t, err, tt.want)
+		})
+	}
+}
+
+func TestEnginesRunSideBySide(t *testing.T) {
+	var wait sync.WaitGroup
+	for i := range 16 {
+		wait.Go(func() {
+			values := valuesV2()
+			values["i"] = float64(i)
+			got, err := spiff(Input{Source: "a: (( i ))\nb: (( imports ))", Values: values})
+			assert.NoError(t, err)
+			assert.Contains(t, got, fmt.Sprintf(`"a":%d,`, i))
+			out, err := GoTemplate{}.Execute(context.Background(), Input{Source: `a: {{ .i }}`, Values: values})
+			assert.NoError(t, err)
+			assert.JSONEq(t, fmt.Sprintf(`{"a":%d}`, i), string(out.Document))
+		})
+	}
+	wait.Wait()
 }
 
 func TestLargeKeysAreRefused(t *testing.T) {
