@@ -19,7 +19,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/manifest/v1alpha2"
 )
 
-// DecodeConfiguration reads spec.config of a DeployItem. A missing apiVersion or kind means v1alpha2, keys are
+// DecodeConfiguration reads spec.config of a DeployItem. A missing apiVersion means v1alpha2, keys are
 // case-sensitive, unknown keys are ignored. The error names the field with a wrong type, or the version that is not known;
 // the values are not validated, see Validate.
 func DecodeConfiguration(raw []byte) (*v1alpha2.ProviderConfiguration, error) {
@@ -39,6 +39,20 @@ func DecodeConfiguration(raw []byte) (*v1alpha2.ProviderConfiguration, error) {
 		return nil, err
 	}
 	config.TypeMeta = typeMeta(v1alpha2.ProviderConfigurationKind)
+	return config, nil
+}
+
+// DecodeFileConfiguration reads the configuration file of the deployer, of any version, as JSON. Errors as for
+// DecodeConfiguration.
+func DecodeFileConfiguration(raw []byte) (*v1alpha2.Configuration, error) {
+	if _, err := versionOf(raw, v1alpha2.ConfigurationKind); err != nil {
+		return nil, err
+	}
+	config := &v1alpha2.Configuration{}
+	if err := decode(raw, config); err != nil {
+		return nil, err
+	}
+	config.TypeMeta = typeMeta(v1alpha2.ConfigurationKind)
 	return config, nil
 }
 
@@ -112,16 +126,17 @@ func versionOf(raw []byte, kind string) (string, error) {
 	if err := decode(raw, &header); err != nil {
 		return "", err
 	}
-	if header.APIVersion == "" || header.Kind == "" {
-		return v1alpha2.APIVersion, nil
-	}
-	if header.Kind != kind {
+	if header.Kind != "" && header.Kind != kind {
 		return "", fmt.Errorf("kind: %q is not known to the manifest deployer, use %s", header.Kind, kind)
 	}
-	if header.APIVersion != v1alpha1.APIVersion && header.APIVersion != v1alpha2.APIVersion {
+	switch header.APIVersion {
+	case "":
+		return v1alpha2.APIVersion, nil
+	case v1alpha1.APIVersion, v1alpha2.APIVersion:
+		return header.APIVersion, nil
+	default:
 		return "", fmt.Errorf("apiVersion: %q is not known to the manifest deployer, use %s", header.APIVersion, v1alpha2.APIVersion)
 	}
-	return header.APIVersion, nil
 }
 
 func decode(raw []byte, into any) error {

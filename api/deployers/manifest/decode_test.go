@@ -158,6 +158,32 @@ func TestNoStatusIsEmpty(t *testing.T) {
 	}
 }
 
+func TestVersionCountsWithoutKind(t *testing.T) {
+	config, err := DecodeConfiguration(document(t, "apiVersion: manifest.deployer.landscaper.gardener.cloud/v1alpha1\nmanifests: [{kind: A}]"))
+	require.NoError(t, err)
+	require.Len(t, config.Manifests, 1)
+	assert.JSONEq(t, `{"kind": "A"}`, string(config.Manifests[0].Manifest.Raw))
+}
+
+func TestFileConfiguration(t *testing.T) {
+	for _, version := range []string{"v1alpha1", "v1alpha2"} {
+		t.Run(version, func(t *testing.T) {
+			config, err := DecodeFileConfiguration(document(t, "apiVersion: manifest.deployer.landscaper.gardener.cloud/"+version+`
+kind: Configuration
+identity: me
+targetSelector: [{targets: [{name: a}]}]
+export: {defaultTimeout: 2m}
+hpa: {maxReplicas: 2}
+controller: {workers: 30, cacheSyncTimeout: 2m}
+`))
+			require.NoError(t, err)
+			assert.Equal(t, "me", config.Identity)
+			assert.Equal(t, 30, config.Controller.Workers)
+			assert.Len(t, config.TargetSelector, 1)
+		})
+	}
+}
+
 func TestDeletionGroupsOfABrokenConfiguration(t *testing.T) {
 	groups, err := DecodeDeletionGroups(document(t, "manifests: 7\ndeletionGroups: [{predefinedResourceGroup: {type: empty}}]"))
 	require.NoError(t, err)

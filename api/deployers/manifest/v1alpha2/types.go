@@ -8,7 +8,9 @@ package v1alpha2
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	core "github.com/flux-landscaper/flux-landscaper/api/deployers/core/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
 // APIVersion is group and version of the kinds of this package.
@@ -20,6 +22,8 @@ const (
 	ProviderConfigurationKind = "ProviderConfiguration"
 	// ProviderStatusKind is the kind of ProviderStatus.
 	ProviderStatusKind = "ProviderStatus"
+	// ConfigurationKind is the kind of Configuration.
+	ConfigurationKind = "Configuration"
 )
 
 // ProviderConfiguration is spec.config of a DeployItem.
@@ -49,4 +53,12 @@ type ProviderStatus struct {
 	// RecordedGeneration is the generation of the DeployItem whose objects ManagedResources records. It is an addition to the
 	// existing API and absent in statuses of other implementations.
 	RecordedGeneration int64 `json:"recordedGeneration,omitempty"`
+}
+
+// Configuration is the configuration file of the manifest deployer.
+type Configuration struct {
+	metav1.TypeMeta          `json:",inline"`
+	core.CommonConfiguration `json:",inline"`
+	// Export is accepted and ignored: the timeout of the DeployItem governs.
+	Export *v1alpha1.AnyJSON `json:"export,omitempty"`
 }
