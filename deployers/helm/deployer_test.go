@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -23,6 +22,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
@@ -448,21 +448,78 @@ func TestTemplateMode(t *testing.T) {
 		"values":         config{"testData": "bye"},
 	})
 	f.newJob()
-	outcome, err := f.ensure(d)
-	for start := time.Now(); err == nil && !outcome.Done && time.Since(start) < testTimeout; {
-		outcome, err = f.ensure(d)
-	}
-	require.NoError(t, err)
+	f.settle(d.Ensure)
 	assert.True(t, apierrors.IsNotFound(f.get("hello-world", &corev1.ConfigMap{})), "the orphan is deleted")
 	secret := &corev1.Secret{}
 	require.NoError(t, f.get("hello-world", secret))
 	assert.Equal(t, "bye", string(secret.Data["testData"]))
 
 	f.item.Generation++
-	for gone := false; !gone; {
-		outcome, err := d.Delete(f.ctx, f.contractItem())
-		require.NoError(t, err)
-		gone = outcome.Done
-	}
+	f.settle(d.Delete)
 	assert.True(t, apierrors.IsNotFound(f.get("hello-world", secret)))
+}
+
+// applyAndDie is a job of template mode that dies before anything is recorded.
+func (f *fixture) applyAndDie(files map[string]string) {
+	f.Helper()
+	f.configure(config{"helmDeployment": false, "chart": raw(archive(f, "1.0.0", files))})
+	f.succeed(f.deployer())
+	f.item.Status.ProviderStatus = nil
+	f.newJob()
+}
+
+func TestTemplateModeFindsWhatACrashLeft(t *testing.T) {
+	t.Run("update", func(t *testing.T) {
+		f := newFixture(t)
+		f.applyAndDie(map[string]string{"templates/cm.yaml": configMapTemplate})
+		f.configure(config{"helmDeployment": false, "chart": raw(archive(t, "1.0.1", map[string]string{"templates/secret.yaml": secretTemplate}))})
+		f.settle(f.deployer().Ensure)
+		assert.True(t, apierrors.IsNotFound(f.get("hello-world", &corev1.ConfigMap{})))
+	})
+	t.Run("deletion", func(t *testing.T) {
+		f := newFixture(t)
+		f.applyAndDie(map[string]string{"templates/cm.yaml": configMapTemplate})
+		f.item.Generation++
+		f.settle(f.deployer().Delete)
+		assert.True(t, apierrors.IsNotFound(f.get("hello-world", &corev1.ConfigMap{})))
+	})
+}
+
+// settle calls a deployer until the job is done.
+func (f *fixture) settle(call func(context.Context, *contract.Item) (contract.Outcome, error)) {
+	f.Helper()
+	for done := false; !done; {
+		outcome, err := call(f.ctx, f.contractItem())
+		require.NoError(f, err, outcome.Waiting)
+		if outcome.ProviderStatus != nil {
+			f.item.Status.ProviderStatus = outcome.ProviderStatus
+		}
+		done = outcome.Done
+	}
+}
+
+func TestCredentialsWithoutRightsNeedAPerson(t *testing.T) {
+	f := newFixture(t)
+	user, err := f.platform.NewUser(f.namespace)
+	require.NoError(t, err)
+	copied := *f.cluster
+	copied.Config = user
+	f.cluster = &copied
+	f.configure(config{"chart": raw(archive(t, "1.0.0", map[string]string{"templates/cm.yaml": configMapTemplate}))})
+	_, err = f.ensure(f.deployer())
+	require.ErrorContains(t, err, "cannot list resource")
+	assert.Contains(t, kit.CodesOf(err), v1alpha1.ErrorUnauthorized)
+}
+
+func TestValuesThatDoNotFitTheSchemaNeedAPerson(t *testing.T) {
+	f := newFixture(t)
+	f.configure(config{
+		"chart": raw(archive(t, "1.0.0", map[string]string{
+			"templates/cm.yaml": configMapTemplate, "values.schema.json": `{"properties": {"testData": {"type": "string"}}}`,
+		})),
+		"values": config{"testData": 1},
+	})
+	_, err := f.ensure(f.deployer())
+	require.ErrorContains(t, err, "testData")
+	assert.Contains(t, kit.CodesOf(err), v1alpha1.ErrorConfigurationProblem)
 }

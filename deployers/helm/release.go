@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -223,8 +224,17 @@ func helmProblem(err error) error {
 	switch {
 	case errors.Is(err, engine.ErrSchema), errors.Is(err, engine.ErrChart):
 		return kit.Coded(err, v1alpha1.ErrorConfigurationProblem)
-	case apierrors.IsUnauthorized(err):
+	case isDenied(err):
 		return kit.Coded(err, v1alpha1.ErrorUnauthorized)
 	}
 	return err
+}
+
+// isDenied tells whether the credentials of the target are at fault. Admission answers "forbidden" too, for terminating namespaces and
+// exhausted quotas; that passes.
+func isDenied(err error) bool {
+	if apierrors.IsUnauthorized(err) {
+		return true
+	}
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), `User "`) && strings.Contains(err.Error(), `" cannot `)
 }

@@ -6,14 +6,9 @@ package engine
 import (
 	"context"
 	"fmt"
-	"go/parser"
-	"go/token"
 	"io"
-	"io/fs"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -22,37 +17,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
-
-func TestOnlyThisPackageImportsHelm(t *testing.T) {
-	root := filepath.Join("..", "..", "..")
-	for _, folder := range []string{"agent", "api", "blueprints", "cmd", "controllers", "deployers", "sources"} {
-		for _, file := range goFiles(t, filepath.Join(root, folder)) {
-			if filepath.Base(filepath.Dir(file)) == "engine" && strings.Contains(file, filepath.Join("deployers", "helm")) {
-				continue
-			}
-			parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
-			require.NoError(t, err)
-			for _, imported := range parsed.Imports {
-				assert.NotContains(t, imported.Path.Value, "helm.sh/helm", file)
-			}
-		}
-	}
-}
-
-func goFiles(t *testing.T, folder string) []string {
-	t.Helper()
-	if _, err := os.Stat(folder); os.IsNotExist(err) {
-		return nil
-	}
-	var files []string
-	require.NoError(t, filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
-		if strings.HasSuffix(path, ".go") {
-			files = append(files, path)
-		}
-		return err
-	}))
-	return files
-}
 
 func TestJournalKeepsTheLastLines(t *testing.T) {
 	j := &journal{}
