@@ -92,9 +92,20 @@ func (r *goRun) allFunctions() gotemplate.FuncMap {
 	maps.Copy(all, r.fileFunctions())
 	maps.Copy(all, r.componentFunctions())
 	maps.Copy(all, r.clusterFunctions())
-	all = r.meter.metered(all)
-	maps.Copy(all, r.instruments())
 	return all
+}
+
+// functionsOf wraps the functions that a text can call; wrapping all of them would take longer than most templates run.
+func (r *goRun) functionsOf(source string) gotemplate.FuncMap {
+	named := gotemplate.FuncMap{}
+	for name, f := range r.functions {
+		if strings.Contains(source, name) {
+			named[name] = f
+		}
+	}
+	named = r.meter.metered(named)
+	maps.Copy(named, r.instruments())
+	return named
 }
 
 // run parses and executes one text; include uses it as well.
@@ -102,7 +113,7 @@ func (r *goRun) run(name, source string, data any) (string, error) {
 	if err := checkNesting(source); err != nil {
 		return "", err
 	}
-	parsed, err := gotemplate.New(name).Option("missingkey=zero").Funcs(r.functions).Parse(source)
+	parsed, err := gotemplate.New(name).Option("missingkey=zero").Funcs(r.functionsOf(source)).Parse(source)
 	if err != nil {
 		return "", &located{name: name, source: source, err: err}
 	}
