@@ -52,7 +52,7 @@ func (r *Reconciler) createItem(ctx context.Context, s *scope, template *v1alpha
 		}
 		return r.meetExisting(ctx, s, item)
 	}
-	r.items.Wrote(item)
+	r.items.Created(item)
 	s.items[template.Name] = item
 	return nil
 }
@@ -96,7 +96,7 @@ func (r *Reconciler) updateItem(ctx context.Context, s *scope, item *v1alpha1.De
 // replaceItem deletes an item whose type changed: the new type needs another deployer, and the type of an item is
 // immutable.
 func (r *Reconciler) replaceItem(ctx context.Context, item *v1alpha1.DeployItem) error {
-	if err := kit.DeleteLive(ctx, r.Live, r.Client, item); err != nil {
+	if err := kit.DeleteLive(ctx, r.Live, r.Client, item, &r.items); err != nil {
 		return err
 	}
 	return kit.Wait(operation, "DeployItemDeleting", "waiting for DeployItem %s/%s to be deleted because its type changed",
@@ -150,7 +150,7 @@ func (r *Reconciler) deleteOrphans(ctx context.Context, s *scope) error {
 // deleteItem deletes an item and hands it the running job, so that its deployer uninstalls and lets it go.
 func (r *Reconciler) deleteItem(ctx context.Context, s *scope, item *v1alpha1.DeployItem) error {
 	if item.DeletionTimestamp.IsZero() {
-		if err := kit.DeleteLive(ctx, r.Live, r.Client, item); err != nil {
+		if err := kit.DeleteLive(ctx, r.Live, r.Client, item, &r.items); err != nil {
 			return err
 		}
 		return nil

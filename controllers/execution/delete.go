@@ -138,6 +138,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	if err := r.patchMetadata(ctx, s, kit.MetadataChange{RemoveFinalizer: v1alpha1.Finalizer}); err != nil {
 		return err
 	}
+	r.executions.Released(s.execution)
 	s.execution.Status = *s.persisted
 	return nil
 }

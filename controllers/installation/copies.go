@@ -138,7 +138,7 @@ func (r *Reconciler) deleteFormerCopies(ctx context.Context, s *scope, written m
 			if written[object.GetName()] || object.GetLabels()[v1alpha1.DataObjectSourceTypeLabel] != v1alpha1.DataObjectSourceImport {
 				continue
 			}
-			if err := kit.DeleteLive(ctx, r.Live, r.Client, object); err != nil {
+			if err := kit.DeleteLive(ctx, r.Live, r.Client, object, nil); err != nil {
 				return err
 			}
 		}

@@ -75,7 +75,7 @@ func (r *Reconciler) deleteExecution(ctx context.Context, s *scope) error {
 		return err
 	}
 	if s.execution.DeletionTimestamp.IsZero() {
-		return kit.DeleteLive(ctx, r.Live, r.Client, s.execution)
+		return kit.DeleteLive(ctx, r.Live, r.Client, s.execution, &r.executions)
 	}
 	return nil
 }
@@ -108,6 +108,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	if err := r.patchMetadata(ctx, s, kit.MetadataChange{RemoveFinalizer: v1alpha1.Finalizer}); err != nil {
 		return err
 	}
+	r.installations.Released(s.inst)
 	s.inst.Status = *s.persisted
 	return nil
 }

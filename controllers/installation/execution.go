@@ -70,9 +70,8 @@ func (r *Reconciler) createExecution(ctx context.Context, s *scope, spec v1alpha
 	if err := r.Create(ctx, execution); err != nil {
 		return err
 	}
-	r.executions.Wrote(execution)
+	r.executions.Created(execution)
 	s.execution = execution
-	s.inst.Status.ExecutionReference = &v1alpha1.ObjectReference{Name: execution.Name, Namespace: execution.Namespace}
 	return nil
 }
 

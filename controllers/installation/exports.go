@@ -220,7 +220,7 @@ func (r *Reconciler) deleteFormerExports(ctx context.Context, s *scope, written 
 			if written[kind+"/"+object.GetName()] {
 				continue
 			}
-			if err := kit.DeleteLive(ctx, r.Live, r.Client, object); err != nil {
+			if err := kit.DeleteLive(ctx, r.Live, r.Client, object, nil); err != nil {
 				return err
 			}
 		}

@@ -37,6 +37,9 @@ func (r *Reconciler) recordJob(ctx context.Context, s *scope) error {
 	if s.triggered == "" {
 		return nil
 	}
+	if s.execution != nil || len(s.plan.deployItems) > 0 {
+		s.inst.Status.ExecutionReference = &v1alpha1.ObjectReference{Name: s.inst.Name, Namespace: s.inst.Namespace}
+	}
 	if len(s.plan.subinstallations)+len(s.children) == 0 {
 		s.inst.Status.SubInstCache = nil
 		kit.SetPhase(s.inst.Job(), v1alpha1.PhaseProgressing, s.now)

@@ -144,7 +144,7 @@ func (r *Reconciler) deleteChild(ctx context.Context, s *scope, child *v1alpha1.
 	if !child.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	return kit.DeleteLive(ctx, r.Live, r.Client, child)
+	return kit.DeleteLive(ctx, r.Live, r.Client, child, &r.installations)
 }
 
 func (r *Reconciler) applyChild(ctx context.Context, s *scope, template *model.InstallationTemplate, name string) error {
@@ -178,7 +178,7 @@ func (r *Reconciler) createChild(ctx context.Context, s *scope, child *v1alpha1.
 	if err != nil {
 		return err
 	}
-	r.installations.Wrote(child)
+	r.installations.Created(child)
 	s.children[child.Name] = child
 	return nil
 }

@@ -4,6 +4,7 @@
 package kit
 
 import (
+	"math"
 	"strconv"
 	"sync"
 	"time"
@@ -16,6 +17,9 @@ import (
 // somebody else.
 const unseenLimit = 5 * time.Second
 
+// staleLimit is how long a cache may lag behind before its content is taken as it is.
+const staleLimit = 30 * time.Second
+
 // Consistency remembers what this process wrote until the cache shows it, so that no decision rests on a cache that is
 // older than the own last write. It holds one kind of objects and is safe for concurrent use.
 type Consistency struct {
@@ -27,20 +31,58 @@ type write struct {
 	uid     types.UID
 	version uint64
 	at      time.Time
+	// created says that no cache has shown the object so far.
+	created bool
 }
 
 // Wrote records an object as the API server returned it from a write.
 func (c *Consistency) Wrote(obj client.Object) {
+	c.record(obj, 0)
+}
+
+// Created records an object that this process created: until the cache shows it, its absence means nothing.
+func (c *Consistency) Created(obj client.Object) {
+	c.record(obj, 0)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := client.ObjectKeyFromObject(obj)
+	if last, ok := c.written[key]; ok {
+		last.created = true
+		c.written[key] = last
+	}
+}
+
+// Deleted records a request to delete the object as it was read: the cache is out of date until it shows the deletion.
+func (c *Consistency) Deleted(obj client.Object) {
+	c.record(obj, 1)
+}
+
+// Released records that the last finalizer was removed: whatever the cache still shows of this object is out of date.
+func (c *Consistency) Released(obj client.Object) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.keep(client.ObjectKeyFromObject(obj), write{uid: obj.GetUID(), version: math.MaxUint64, at: time.Now()})
+}
+
+func (c *Consistency) record(obj client.Object, ahead uint64) {
 	version, err := strconv.ParseUint(obj.GetResourceVersion(), 10, 64)
 	if err != nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	key := client.ObjectKeyFromObject(obj)
+	last := c.written[key]
+	c.keep(key, write{
+		uid: obj.GetUID(), version: version + ahead, at: time.Now(), created: last.created && last.uid == obj.GetUID() && ahead == 0,
+	})
+}
+
+func (c *Consistency) keep(key types.NamespacedName, w write) {
 	if c.written == nil {
 		c.written = map[types.NamespacedName]write{}
 	}
-	c.written[client.ObjectKeyFromObject(obj)] = write{uid: obj.GetUID(), version: version, at: time.Now()}
+	c.written[key] = w
 }
 
 // Stale tells whether a cached object is older than the last recorded write. The event that shows the write is still to
@@ -54,15 +96,15 @@ func (c *Consistency) Stale(obj client.Object) bool {
 		return false
 	}
 	version, err := strconv.ParseUint(obj.GetResourceVersion(), 10, 64)
-	if err == nil && version < last.version {
+	if err == nil && version < last.version && obj.GetUID() == last.uid && time.Since(last.at) < staleLimit {
 		return true
 	}
 	delete(c.written, key)
 	return false
 }
 
-// Unseen returns how long to wait for an object that the cache does not have although this process wrote it; 0 when it
-// was not written or has been missing for so long that it must have been deleted.
+// Unseen returns how long to wait for an object that the cache does not have although this process created it; 0 when it
+// did not or when it has been missing for so long that it must have been deleted.
 func (c *Consistency) Unseen(key types.NamespacedName) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -70,7 +112,7 @@ func (c *Consistency) Unseen(key types.NamespacedName) time.Duration {
 	if !ok {
 		return 0
 	}
-	if left := unseenLimit - time.Since(last.at); left > 0 {
+	if left := unseenLimit - time.Since(last.at); last.created && left > 0 {
 		return left
 	}
 	delete(c.written, key)

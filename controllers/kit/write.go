@@ -67,8 +67,9 @@ func (m MetadataChange) annotations(present map[string]string) map[string]*strin
 }
 
 // DeleteLive deletes an object after a live read: only if it still has the UID that the decision was made for, and with
-// UID and resourceVersion as preconditions. An object that is gone or already in deletion is left alone.
-func DeleteLive(ctx context.Context, live client.Reader, c client.Client, obj client.Object) error {
+// UID and resourceVersion as preconditions. An object that is gone or already in deletion is left alone. Written, which may
+// be nil, learns of the deletion.
+func DeleteLive(ctx context.Context, live client.Reader, c client.Client, obj client.Object, written *Consistency) error {
 	uid := obj.GetUID()
 	err := live.Get(ctx, client.ObjectKeyFromObject(obj), obj)
 	if apierrors.IsNotFound(err) || err == nil && (obj.GetUID() != uid || !obj.GetDeletionTimestamp().IsZero()) {
@@ -78,5 +79,9 @@ func DeleteLive(ctx context.Context, live client.Reader, c client.Client, obj cl
 		return err
 	}
 	version := obj.GetResourceVersion()
-	return client.IgnoreNotFound(c.Delete(ctx, obj, client.Preconditions{UID: &uid, ResourceVersion: &version}))
+	err = c.Delete(ctx, obj, client.Preconditions{UID: &uid, ResourceVersion: &version})
+	if err == nil && written != nil {
+		written.Deleted(obj)
+	}
+	return client.IgnoreNotFound(err)
 }

@@ -33,11 +33,11 @@ func (r *reconciler) readContext(ctx context.Context, s *scope) (*Context, error
 	return &Context{Configuration: object.ContextConfiguration, PullSecrets: secrets}, err
 }
 
-// contextObject reads from the cache, and live what the cache does not have.
+// contextObject reads from the cache, and live what the cache does not have; "default" may be missing, so it is not asked for live.
 func (r *reconciler) contextObject(ctx context.Context, namespace, name string) (*v1alpha1.Context, error) {
 	object, key := &v1alpha1.Context{}, types.NamespacedName{Namespace: namespace, Name: name}
 	err := r.client.Get(ctx, key, object)
-	if apierrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) && name != v1alpha1.DefaultContextName {
 		err = r.live.Get(ctx, key, object)
 	}
 	return object, err

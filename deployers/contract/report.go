@@ -60,7 +60,7 @@ func (r *reconciler) letGo(ctx context.Context, s *scope) error {
 	})
 	if err == nil {
 		r.jobs.end(s.job)
-		r.written.Forget(s.key())
+		r.written.Released(s.item)
 	}
 	return err
 }

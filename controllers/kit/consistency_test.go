@@ -1,0 +1,74 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kit_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+func state(uid, version string) *v1alpha1.Installation {
+	return &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "n", Name: "i", UID: types.UID(uid), ResourceVersion: version,
+	}}
+}
+
+var key = client.ObjectKey{Namespace: "n", Name: "i"}
+
+func TestConsistencyStale(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		record func(*kit.Consistency)
+		cached *v1alpha1.Installation
+		stale  bool
+	}{
+		"nothing written":              {func(*kit.Consistency) {}, state("a", "5"), false},
+		"older than the write":         {func(c *kit.Consistency) { c.Wrote(state("a", "7")) }, state("a", "5"), true},
+		"as the write":                 {func(c *kit.Consistency) { c.Wrote(state("a", "7")) }, state("a", "7"), false},
+		"newer than the write":         {func(c *kit.Consistency) { c.Wrote(state("a", "7")) }, state("a", "9"), false},
+		"versions compare as numbers":  {func(c *kit.Consistency) { c.Wrote(state("a", "10")) }, state("a", "9"), true},
+		"as before the deletion":       {func(c *kit.Consistency) { c.Deleted(state("a", "7")) }, state("a", "7"), true},
+		"deletion is visible":          {func(c *kit.Consistency) { c.Deleted(state("a", "7")) }, state("a", "8"), false},
+		"released":                     {func(c *kit.Consistency) { c.Released(state("a", "7")) }, state("a", "99"), true},
+		"another object of that name":  {func(c *kit.Consistency) { c.Released(state("a", "7")) }, state("b", "9"), false},
+		"write of a former object":     {func(c *kit.Consistency) { c.Wrote(state("a", "7")) }, state("b", "3"), false},
+		"forgotten":                    {func(c *kit.Consistency) { c.Wrote(state("a", "7")); c.Forget(key) }, state("a", "5"), false},
+		"write without number version": {func(c *kit.Consistency) { c.Wrote(state("a", "x")) }, state("a", "5"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			consistency := &kit.Consistency{}
+			c.record(consistency)
+			assert.Equal(t, c.stale, consistency.Stale(c.cached))
+		})
+	}
+}
+
+func TestConsistencyUnseen(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		record func(*kit.Consistency)
+		wait   bool
+	}{
+		"created":                  {func(c *kit.Consistency) { c.Created(state("a", "7")) }, true},
+		"created and then written": {func(c *kit.Consistency) { c.Created(state("a", "7")); c.Wrote(state("a", "8")) }, true},
+		"written only":             {func(c *kit.Consistency) { c.Wrote(state("a", "7")) }, false},
+		"created and deleted":      {func(c *kit.Consistency) { c.Created(state("a", "7")); c.Deleted(state("a", "8")) }, false},
+		"created and seen":         {func(c *kit.Consistency) { c.Created(state("a", "7")); c.Stale(state("a", "7")) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			consistency := &kit.Consistency{}
+			c.record(consistency)
+			assert.Equal(t, c.wait, consistency.Unseen(key) > 0)
+		})
+	}
+}
