@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/flux-landscaper/flux-landscaper/tests/bench/rig"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
 // BenchmarkLeaf lets numbers of leaf Installations in one namespace be created, changed and deleted, and measures our programs at rest
@@ -51,6 +52,7 @@ func liveOnce(b *testing.B, name string, data bool, size int) {
 	})
 	b.StopTimer()
 	r.stopPrograms()
+	r.must("stop the garbage collector before the floor", r.Process(platform.ControllerManager).Stop(stopGrace))
 	result.Phases = []*phase{create, update, remove}
 	result.Floor = r.floor(pattern, size)
 	result.compareWithFloor()

@@ -27,6 +27,7 @@ import (
 const (
 	startTimeout = 30 * time.Minute // includes a cold build of all binaries
 	phaseTimeout = 10 * time.Minute
+	stopGrace    = 10 * time.Second
 	quietFor     = time.Second // our programs are at rest when they have sent nothing for so long
 	quietEvery   = 100 * time.Millisecond
 )
@@ -129,7 +130,7 @@ func (r *run) startPrograms(ctx context.Context) error {
 
 func (r *run) stopPrograms() {
 	for _, program := range r.programs {
-		if err := program.Stop(10 * time.Second); err != nil {
+		if err := program.Stop(stopGrace); err != nil {
 			r.b.Logf("cannot stop %s: %v", program.Name, err)
 		}
 	}

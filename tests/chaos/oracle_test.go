@@ -1,0 +1,148 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+// configMaps is the resource of the objects that units deploy.
+const configMaps = "configmaps"
+
+// deletions counts from the audit log how often our programs asked with success to delete the objects of a resource, by name.
+func (s *stage) deletions(ctx context.Context, resource string) map[string]int {
+	s.t.Helper()
+	requests, err := s.Requests(ctx, s.begun)
+	require.NoError(s.t, err)
+	counted := map[string]int{}
+	for _, r := range requests {
+		inside := r.Namespace == s.units.Namespace || r.Namespace == s.units.Deployed
+		if inside && s.isOurs(r.User) && r.Resource == resource && r.Verb == "delete" && r.Code < http.StatusBadRequest {
+			counted[r.Name]++
+		}
+	}
+	return counted
+}
+
+// isOurs tells whether a user is a program of ours, here or on the target.
+func (s *stage) isOurs(user string) bool { return s.programs[user] != nil || user == targetUser }
+
+// requireBorn fails unless exactly want objects of a kind have ever existed, none of them under the name of another.
+func (s *stage) requireBorn(kind string, want int) {
+	s.t.Helper()
+	births := s.ledger.births(kind)
+	require.Len(s.t, births, want, "number of objects of kind %s", kind)
+	for name, times := range births {
+		require.Equal(s.t, 1, times, "times that %s %s was created", kind, name)
+	}
+}
+
+// requireJobs fails unless each of the units has had exactly so many jobs.
+func (s *stage) requireJobs(units, jobs int) {
+	s.t.Helper()
+	for i := range units {
+		seen := s.observer.Jobs(s.units.Name(i))
+		require.Len(s.t, seen, jobs, "jobs of %s: %v", s.units.Name(i), seen)
+	}
+}
+
+// requireVersion fails unless every unit's ConfigMap holds this version.
+func (s *stage) requireVersion(ctx context.Context, units int, version string) {
+	s.t.Helper()
+	list := &corev1.ConfigMapList{}
+	require.NoError(s.t, s.Client().List(ctx, list, client.InNamespace(s.units.Deployed)))
+	found := map[string]string{}
+	for _, object := range list.Items {
+		found[object.Name] = object.Data["version"]
+	}
+	for i := range units {
+		require.Equal(s.t, version, found[s.units.Name(i)], "version of ConfigMap %s", s.units.Name(i))
+	}
+}
+
+// requireReleases fails unless every helm unit has exactly one release record, in good state.
+func (s *stage) requireReleases(ctx context.Context, units int, revision string) {
+	s.t.Helper()
+	list := &corev1.SecretList{}
+	require.NoError(s.t, s.Client().List(ctx, list, client.InNamespace(s.units.Deployed), client.MatchingLabels{"owner": "helm"}))
+	deployed := map[string]string{}
+	for _, record := range list.Items {
+		require.NotContains(s.t, record.Labels["status"], "pending", "release record %s", record.Name)
+		if record.Labels["status"] == "deployed" {
+			require.Empty(s.t, deployed[record.Labels["name"]], "second deployed record %s", record.Name)
+			deployed[record.Labels["name"]] = record.Labels["version"]
+		}
+	}
+	for i := range units {
+		if s.units.HasHelm(i) {
+			require.Equal(s.t, revision, deployed[s.units.Name(i)], "revision of release %s", s.units.Name(i))
+		}
+	}
+}
+
+// shared are the objects of the stage that belong to no unit.
+var shared = []string{"cluster", "cluster-access", "settings", "kube-root-ca.crt"}
+
+// requireNothingLeft fails if anything of the units is left. What the garbage collector has still to collect is waited for.
+func (s *stage) requireNothingLeft(ctx context.Context) {
+	s.t.Helper()
+	for _, list := range []client.ObjectList{
+		&v1alpha1.InstallationList{}, &v1alpha1.ExecutionList{}, &v1alpha1.DeployItemList{}, &corev1.ConfigMapList{}, &corev1.SecretList{},
+	} {
+		require.Empty(s.t, s.leftovers(ctx, list))
+	}
+	for _, list := range []client.ObjectList{&v1alpha1.DataObjectList{}, &v1alpha1.TargetList{}} {
+		for _, object := range s.leftovers(ctx, list) {
+			require.NotEmpty(s.t, object.GetOwnerReferences(), "%s would stay forever", object.GetName())
+			require.NoError(s.t, s.AwaitGone(ctx, object))
+		}
+	}
+}
+
+// leftovers lists what units left in the namespaces of the stage.
+func (s *stage) leftovers(ctx context.Context, list client.ObjectList) []client.Object {
+	s.t.Helper()
+	var left []client.Object
+	for _, namespace := range []string{s.units.Namespace, s.units.Deployed} {
+		require.NoError(s.t, s.Client().List(ctx, list, client.InNamespace(namespace)))
+		items, err := meta.ExtractList(list)
+		require.NoError(s.t, err)
+		for _, item := range items {
+			object := item.(client.Object)
+			if !slices.Contains(shared, object.GetName()) && !strings.HasPrefix(object.GetName(), "default-token") {
+				left = append(left, object)
+			}
+		}
+	}
+	return left
+}
+
+// summary shows how often requests of our programs met a conflict or an existing object, which is no fault.
+func (s *stage) summary(ctx context.Context) string {
+	s.t.Helper()
+	requests, err := s.Requests(ctx, s.begun)
+	require.NoError(s.t, err)
+	writes, conflicts := 0, 0
+	for _, r := range requests {
+		if !s.isOurs(r.User) || !r.Writes() {
+			continue
+		}
+		writes++
+		if r.Code == http.StatusConflict {
+			conflicts++
+		}
+	}
+	return fmt.Sprintf("%d writes, %d of them refused by a conflict", writes, conflicts)
+}
