@@ -31,6 +31,11 @@ type demo struct {
 // run shows the landscape until ctx ends or, with --exit, until it is ready. It leaves no process and no file behind.
 func run(ctx context.Context, opts options, screen *screen) (err error) {
 	d := &demo{screen: screen, options: opts, started: time.Now()}
+	removeScratch, err := useScratch()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, removeScratch()) }()
 	defer func() {
 		err = errors.Join(err, d.stop())
 	}()

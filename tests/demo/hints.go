@@ -10,7 +10,7 @@ import (
 
 // hints says how to look at the landscape, and what to change to see it at work.
 func (d *demo) hints() []string {
-	bold := d.screen.paint.bold
+	bold, dim := d.screen.paint.bold, d.screen.paint.dim
 	return []string{
 		"",
 		bold("Look") + "    export KUBECONFIG=" + d.platform.KubeconfigPath,
@@ -19,9 +19,13 @@ func (d *demo) hints() []string {
 		bold("Change") + "  git clone " + d.repository.CloneURL + " && cd " + namespace,
 		"        " + edit("s/Welcome to/Good morning from/", "installations/greeting.yaml"),
 		"        git commit -am 'Greet the morning' && git push",
-		d.screen.paint.dim("        Within 10 seconds Flux applies it: greeting runs once, backend and frontend not at all."),
+		dim("        Within 10 seconds Flux applies it: greeting runs once, backend and frontend not at all."),
 		"",
-		d.screen.paint.dim("        Then edit blueprints/backend/deploy.yaml, or delete installations/frontend.yaml, and push again."),
+		dim("        Then edit blueprints/backend/deploy.yaml, or delete installations/frontend.yaml, and push again."),
+		"",
+		bold("Publish") + fmt.Sprintf(" flux push artifact oci://%s/%s:1.1.0 --path=%s \\", d.platform.Registry.Host, blueprintPath, blueprintPath),
+		"        --source=demo --revision=1.1.0 --insecure-registry",
+		dim("        With the flux command, in the clone: frontend takes the newest version 1.x of its blueprint and runs once."),
 		"",
 		bold("Logs") + "    " + d.programs.dir,
 		bold("Stop") + "    Ctrl-C ends every process and removes every file.",

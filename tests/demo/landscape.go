@@ -21,12 +21,13 @@ type key struct{ kind, name string }
 
 // A landscape is everything that was seen so far.
 type landscape struct {
-	objects map[key]client.Object
-	clocks  map[key]*clock
+	objects  map[key]client.Object
+	clocks   map[key]*clock
+	failures map[key]failure // of Kustomizations, whose status forgets them at the next attempt
 }
 
 func newLandscape() *landscape {
-	return &landscape{objects: map[key]client.Object{}, clocks: map[key]*clock{}}
+	return &landscape{objects: map[key]client.Object{}, clocks: map[key]*clock{}, failures: map[key]failure{}}
 }
 
 // keyOf names a watched object; typed objects carry no kind of their own.
@@ -53,6 +54,7 @@ func (l *landscape) apply(c change, now time.Time) {
 	if c.deleted {
 		delete(l.objects, id)
 		delete(l.clocks, id)
+		delete(l.failures, id)
 		return
 	}
 	l.objects[id] = c.object
@@ -61,10 +63,19 @@ func (l *landscape) apply(c change, now time.Time) {
 		l.clock(id).followJob(object.Job(), now)
 	case *v1alpha1.DeployItem:
 		l.clock(id).followJob(object.Job(), now)
-	case *kustomizev1.Kustomization, *sourcev1.GitRepository:
-		for _, kustomization := range objectsOf[*kustomizev1.Kustomization](l) {
-			l.clock(keyOf(kustomization)).followRevision(l.wanted(kustomization), kustomization.Status.LastAppliedRevision, now)
+	case *kustomizev1.Kustomization:
+		if failure, ok := failureOf(object); ok {
+			l.failures[id] = failure
 		}
+		l.followRevisions(now)
+	case *sourcev1.GitRepository:
+		l.followRevisions(now)
+	}
+}
+
+func (l *landscape) followRevisions(now time.Time) {
+	for _, kustomization := range objectsOf[*kustomizev1.Kustomization](l) {
+		l.clock(keyOf(kustomization)).followRevision(l.wanted(kustomization), kustomization.Status.LastAppliedRevision, now)
 	}
 }
 

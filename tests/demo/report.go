@@ -96,25 +96,39 @@ func (r *report) line(now time.Time, changed row) {
 
 // finish sums a round up and, without a terminal, prints the tree.
 func (r *report) finish(now time.Time) {
+	revision, _ := r.landscape.ready()
 	counts := r.landscape.runs()
-	var ran, rest []string
-	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		switch times := counts[name] - r.settled[name]; times {
+	r.screen.sayf("%s %s  %s is deployed after %s: %s.", r.screen.paint.green("✓"), now.Format(time.TimeOnly),
+		shortRevision(revision), took(now.Sub(r.began)), difference(r.settled, counts))
+	r.settled = counts
+	if !r.screen.live {
+		r.tree()
+	}
+}
+
+// difference says which Installations have run between two counts, which have not, and which are gone.
+func difference(before, after map[string]int) string {
+	var ran, untouched, removed []string
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		switch times := after[name] - before[name]; times {
 		case 0:
-			rest = append(rest, name)
+			untouched = append(untouched, name)
 		case 1:
 			ran = append(ran, name)
 		default:
 			ran = append(ran, fmt.Sprintf("%s (%d times)", name, times))
 		}
 	}
-	r.settled = counts
-	revision, _ := r.landscape.ready()
-	r.screen.sayf("%s %s  %s is deployed after %s: ran %s; untouched %s.", r.screen.paint.green("✓"), now.Format(time.TimeOnly),
-		shortRevision(revision), took(now.Sub(r.began)), list(ran), list(rest))
-	if !r.screen.live {
-		r.tree()
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		if _, exists := after[name]; !exists {
+			removed = append(removed, name)
+		}
 	}
+	parts := []string{"ran " + list(ran), "untouched " + list(untouched)}
+	if len(removed) > 0 {
+		parts = append(parts, "removed "+list(removed))
+	}
+	return strings.Join(parts, "; ")
 }
 
 func list(names []string) string {

@@ -11,6 +11,7 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
@@ -47,36 +48,44 @@ func statusOfSource(conditions []metav1.Condition, artifact *meta.Artifact) stat
 	return s
 }
 
-// statusOfKustomization is Ready also while Flux applies the same revision once more, as it does at every interval.
+// statusOfKustomization is Ready also while Flux applies the same revision once more, as it does at every interval, and Failed also
+// while it tries a failed revision once more.
 func statusOfKustomization(l *landscape, kustomization *kustomizev1.Kustomization) status {
-	wanted, applied := l.wanted(kustomization), kustomization.Status.LastAppliedRevision
-	s := status{phase: phaseWaiting, revision: shortRevision(wanted)}
-	ready := apimeta.FindStatusCondition(kustomization.Status.Conditions, meta.ReadyCondition)
-	switch {
-	case ready == nil:
-		s.message = "for " + kustomization.Spec.SourceRef.Kind + " " + kustomization.Spec.SourceRef.Name
-	case ready.Status == metav1.ConditionFalse && ready.Reason != meta.ArtifactFailedReason:
-		s.state, s.phase, s.message = failed, "Failed", ready.Message
-	case wanted == applied && wanted != "":
+	wanted := l.wanted(kustomization)
+	s := status{phase: "Applying", revision: shortRevision(wanted)}
+	switch failure := l.failures[keyOf(kustomization)]; {
+	case wanted == "":
+		s.phase, s.message = phaseWaiting, "for "+kustomization.Spec.SourceRef.Kind+" "+kustomization.Spec.SourceRef.Name
+	case wanted == kustomization.Status.LastAppliedRevision:
 		s.state, s.phase = done, "Ready"
-	case ready.Status == metav1.ConditionTrue:
-		s.phase = "Applying"
-	default:
-		s.phase, s.message = "Applying", reconciling(kustomization.Status.Conditions, ready.Message)
+	case wanted == failure.revision:
+		s.state, s.phase, s.message = failed, "Failed", failure.message
+	case checksHealth(kustomization):
+		s.message = "waits for all that it has applied"
 	}
 	return s
 }
 
-func reconciling(conditions []metav1.Condition, otherwise string) string {
-	if found := apimeta.FindStatusCondition(conditions, meta.ReconcilingCondition); found != nil {
-		return found.Message
+func checksHealth(kustomization *kustomizev1.Kustomization) bool {
+	running := apimeta.FindStatusCondition(kustomization.Status.Conditions, meta.ReconcilingCondition)
+	return running != nil && strings.HasPrefix(running.Message, "Running health checks")
+}
+
+// A failure is why a revision could not be applied.
+type failure struct{ revision, message string }
+
+// failureOf returns how the latest attempt of a Kustomization has failed, if it has.
+func failureOf(kustomization *kustomizev1.Kustomization) (failure, bool) {
+	ready := apimeta.FindStatusCondition(kustomization.Status.Conditions, meta.ReadyCondition)
+	if ready == nil || ready.Status != metav1.ConditionFalse || kustomization.Status.LastAttemptedRevision == "" {
+		return failure{}, false
 	}
-	return otherwise
+	return failure{revision: kustomization.Status.LastAttemptedRevision, message: ready.Message}, true
 }
 
 // statusOfInstallation shows the revision of the blueprint's source, or the generation where the blueprint is in the spec.
 func statusOfInstallation(inst *v1alpha1.Installation) status {
-	s := statusOfJob(&inst.Status.JobStatus)
+	s := statusOfJob(inst)
 	s.revision = fmt.Sprintf("generation %d", inst.Status.ObservedGeneration)
 	if inst.Status.ObservedGeneration < 0 {
 		s.revision = ""
@@ -84,7 +93,7 @@ func statusOfInstallation(inst *v1alpha1.Installation) status {
 	if len(inst.Status.Sources) > 0 {
 		s.revision = shortRevision(inst.Status.Sources[0].Revision)
 	}
-	if s.state == done && inst.Generation != inst.Status.ObservedGeneration {
+	if s.state == done && inst.Generation != inst.Status.ObservedGeneration && inst.DeletionTimestamp.IsZero() {
 		s.state, s.message = busy, "the spec has changed"
 	}
 	return s
@@ -92,7 +101,7 @@ func statusOfInstallation(inst *v1alpha1.Installation) status {
 
 // statusOfItem shows the deployer, and the chart of a helm item.
 func statusOfItem(item *v1alpha1.DeployItem) status {
-	s := statusOfJob(&item.Status.JobStatus)
+	s := statusOfJob(item)
 	s.revision = item.Spec.Type[strings.LastIndex(item.Spec.Type, "/")+1:]
 	if deployed := deployedBy(item); deployed.Release != nil {
 		s.revision = fmt.Sprintf("chart %s %s", deployed.Release.ChartName, deployed.Release.ChartVersion)
@@ -100,26 +109,32 @@ func statusOfItem(item *v1alpha1.DeployItem) status {
 	return s
 }
 
-func statusOfJob(job *v1alpha1.JobStatus) status {
-	s := status{phase: string(job.Phase)}
+// A jobObject carries the job protocol in its status.
+type jobObject interface {
+	client.Object
+	Job() *v1alpha1.JobStatus
+}
+
+func statusOfJob(object jobObject) status {
+	job := object.Job()
 	switch {
+	case !object.GetDeletionTimestamp().IsZero() && !job.Phase.IsDeletion():
+		return status{phase: string(v1alpha1.PhaseDeleting)}
 	case job.Phase == "":
-		s.phase = phaseWaiting
+		return status{phase: phaseWaiting}
 	case !job.IsIdle() && job.Phase.IsFinal():
-		s.phase = "Queued"
-	case job.IsIdle() && job.Phase.IsFailed():
-		s.state = failed
+		return status{phase: "Queued"}
 	case job.IsIdle() && job.Phase == v1alpha1.PhaseSucceeded:
-		s.state = done
+		return status{state: done, phase: string(job.Phase)}
 	}
-	s.message = jobMessage(job, s.state)
+	s := status{phase: string(job.Phase), message: jobMessage(job)}
+	if job.IsIdle() && job.Phase.IsFailed() {
+		s.state = failed
+	}
 	return s
 }
 
-func jobMessage(job *v1alpha1.JobStatus, state state) string {
-	if state == done {
-		return ""
-	}
+func jobMessage(job *v1alpha1.JobStatus) string {
 	if job.LastError != nil {
 		return job.LastError.Message
 	}

@@ -140,9 +140,10 @@ func rowOf(n node, indent string) row {
 
 var longDigest = regexp.MustCompile(`:([0-9a-f]{8})[0-9a-f]{32,}`)
 
-// oneLine makes a message fit the end of a line, with digests as short as in the column of revisions.
+// oneLine takes the first line of a message, with digests as short as in the column of revisions.
 func oneLine(message string) string {
-	return longDigest.ReplaceAllString(strings.Join(strings.Fields(message), " "), ":$1")
+	first, _, _ := strings.Cut(strings.TrimSpace(message), "\n")
+	return longDigest.ReplaceAllString(first, ":$1")
 }
 
 var heading = row{title: "OBJECT", mark: " ", phase: "PHASE", runs: "RUNS", took: "TOOK", revision: "REVISION"}
@@ -156,8 +157,11 @@ func table(flat []row, paint palette) []string {
 	lines := make([]string, 0, len(flat)+1)
 	for i, r := range append([]row{heading}, flat...) {
 		colour := paint.colour(r.state)
-		if i == 0 {
+		switch {
+		case i == 0:
 			colour = paint.dim
+		case r.phase == "":
+			colour = func(text string) string { return text }
 		}
 		line := fmt.Sprintf("%s  %s %s  %s  %s  %s  ", paint.in(boldRoot(r, i), pad(r.title, title)), colour(pad(r.mark, 1)),
 			colour(pad(r.phase, phase)), right(r.runs, width(heading.runs)), right(r.took, tookWidth), pad(r.revision, revision))
