@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -90,6 +91,7 @@ type stage struct {
 	namespace string
 	deployer  *scripted
 	user      *rest.Config
+	sent      *recording
 	stop      func()
 }
 
@@ -102,6 +104,8 @@ func newStage(t *testing.T, deployer *scripted, options Options) *stage {
 	var err error
 	s.user, err = s.p.NewUser(s.namespace, "system:masters")
 	require.NoError(t, err)
+	s.sent = &recording{namespace: s.namespace}
+	s.user.WrapTransport = s.sent.wrap
 	require.NoError(t, s.client().Create(t.Context(), &v1alpha1.Context{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: v1alpha1.DefaultContextName},
 	}))
@@ -175,13 +179,13 @@ func (s *stage) trigger(item *v1alpha1.DeployItem) time.Time {
 // change changes the status of an item, whatever else happens to it.
 func (s *stage) change(item *v1alpha1.DeployItem, change func()) {
 	s.t.Helper()
-	require.Eventually(s.t, func() bool {
+	require.NoError(s.t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		if err := s.client().Get(s.t.Context(), client.ObjectKeyFromObject(item), item); err != nil {
-			return false
+			return err
 		}
 		change()
-		return s.client().Status().Update(s.t.Context(), item) == nil
-	}, patience, time.Millisecond)
+		return s.client().Status().Update(s.t.Context(), item)
+	}))
 }
 
 // finished waits for the end of the job that trigger handed over and checks the conditions.
@@ -212,26 +216,9 @@ func (s *stage) checkConditions(item *v1alpha1.DeployItem, checker *check.Checke
 	assert.NoError(s.t, warnings)
 }
 
-// requests returns what the deployer sent since a time, as "verb resource/subresource", without watches, lists and events.
-func (s *stage) requests(since time.Time) []string {
-	s.t.Helper()
-	all, err := s.p.Requests(s.context(), since)
-	require.NoError(s.t, err)
-	var sent []string
-	for _, request := range all {
-		if request.User != s.namespace || request.Namespace != s.namespace || request.Verb == "watch" || request.Verb == "list" {
-			continue
-		}
-		resource, _, _ := strings.Cut(request.Resource, ".")
-		if request.Subresource != "" {
-			resource += "/" + request.Subresource
-		}
-		if resource != "events" {
-			sent = append(sent, request.Verb+" "+resource)
-		}
-	}
-	return sent
-}
+// requests returns what the deployer sent to the landscaper cluster since a time, as "verb resource/subresource", without watches,
+// lists and events.
+func (s *stage) requests(since time.Time) []string { return s.sent.since(since) }
 
 // withTarget creates a Target of the platform's own cluster and makes the item name it.
 func (s *stage) withTarget(name string) func(*v1alpha1.DeployItem) {

@@ -55,6 +55,7 @@ type refusal struct {
 	field, problem, cure string
 }
 
+// Error returns field, problem and cure in one sentence.
 func (r *refusal) Error() string {
 	return fmt.Sprintf("%s %s; %s", r.field, r.problem, r.cure)
 }
