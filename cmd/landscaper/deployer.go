@@ -28,6 +28,8 @@ type deployerFlags struct {
 	process
 	itemType string
 	identity string
+	// insecureTLS accepts Targets that skip the verification of the server's certificate.
+	insecureTLS bool
 }
 
 // builder makes a deployer for a manager. The function that it returns is called when the process ends.
@@ -102,7 +104,10 @@ func deployerOf(name, itemType, short string, build builder) (*cobra.Command, *p
 		RunE:  func(cmd *cobra.Command, _ []string) error { return flags.run(cmd.Context(), build) },
 	}
 	flags.bindFlags(command.Flags(), 16)
-	command.Flags().StringVar(&flags.identity, "identity", "", "The identity written to the status of DeployItems; by default the host name.")
+	command.Flags().StringVar(&flags.identity, "identity", flags.name,
+		"The identity written to the status of DeployItems; of several deployers of one type each needs its own, and keeps it.")
+	command.Flags().BoolVar(&flags.insecureTLS, "insecure-kubeconfig-tls", false,
+		"Accept Targets that skip the verification of the server's certificate.")
 	return command, command.Flags()
 }
 
@@ -122,16 +127,14 @@ func (f *deployerFlags) run(ctx context.Context, build builder) error {
 	if err != nil {
 		return fmt.Errorf("create the event recorder: %w", err)
 	}
-	clients, err := target.New(target.Options{Landscaper: mgr.GetConfig()})
+	clients, err := target.New(target.Options{Landscaper: mgr.GetConfig(), AllowInsecureTLS: f.insecureTLS})
 	if err != nil {
 		return err
 	}
-	if f.identity == "" {
-		f.identity, _ = os.Hostname()
-	}
 	err = contract.Serve(mgr, deployer, contract.Options{
 		Identity: f.identity, Version: version, Concurrency: f.concurrent, Clients: clients, Recorder: recorder, Metrics: measure(mgr),
-		SkipPullSecrets: f.itemType == v1alpha1.ManifestDeployItemType,
+		SkipPullSecrets: f.itemType != v1alpha1.HelmDeployItemType,
+		AnyTargetType:   f.itemType == v1alpha1.MockDeployItemType,
 	})
 	if err != nil {
 		return fmt.Errorf("set the deployer up: %w", err)
