@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/rest"
 
 	"github.com/flux-landscaper/flux-landscaper/tests/bench/rig"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
@@ -99,6 +100,12 @@ func (s *stage) prepare(ctx context.Context) {
 	s.t.Helper()
 	config, err := s.NewUser(targetUser, rig.AllRights)
 	require.NoError(s.t, err)
+	s.prepareWith(ctx, config)
+}
+
+// prepareWith is prepare with the access that deployers have to the target.
+func (s *stage) prepareWith(ctx context.Context, config *rest.Config) {
+	s.t.Helper()
 	require.NoError(s.t, s.units.Prepare(ctx, s.Cluster, config))
 	s.ledger = s.keepLedger(ctx)
 }

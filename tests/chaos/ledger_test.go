@@ -5,6 +5,7 @@ package chaos
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -34,13 +35,15 @@ const (
 type ledger struct {
 	mu      sync.Mutex
 	born    map[string]map[string][]string // kind → name → UIDs
+	alive   map[string]bool                // UIDs
+	news    chan struct{}                  // closed and replaced at every change
 	changed func(kind string)
 }
 
 // keepLedger begins to note objects in the namespaces of the stage.
 func (s *stage) keepLedger(ctx context.Context) *ledger {
 	s.t.Helper()
-	l := &ledger{born: map[string]map[string][]string{}}
+	l := &ledger{born: map[string]map[string][]string{}, alive: map[string]bool{}, news: make(chan struct{})}
 	for _, kind := range []string{installationKind, executionKind, deployItemKind, dataObjectKind, targetKind} {
 		l.follow(ctx, s, v1alpha1.GroupVersion.WithKind(kind), s.units.Namespace)
 	}
@@ -66,7 +69,7 @@ func (l *ledger) follow(ctx context.Context, s *stage, kind schema.GroupVersionK
 	go func() {
 		for event := range watcher.ResultChan() {
 			if object, ok := event.Object.(*metav1.PartialObjectMetadata); ok {
-				l.note(kind.Kind, object)
+				l.note(kind.Kind, object, event.Type)
 			}
 		}
 	}()
@@ -79,18 +82,45 @@ func (f watchFunc) WatchWithContext(ctx context.Context, options metav1.ListOpti
 	return f(ctx, options)
 }
 
-func (l *ledger) note(kind string, object *metav1.PartialObjectMetadata) {
+func (l *ledger) note(kind string, object *metav1.PartialObjectMetadata, change watch.EventType) {
+	if slices.Contains(shared, object.Name) {
+		return
+	}
 	l.mu.Lock()
+	uid := string(object.UID)
 	if l.born[kind] == nil {
 		l.born[kind] = map[string][]string{}
 	}
-	if uid := string(object.UID); !slices.Contains(l.born[kind][object.Name], uid) && !slices.Contains(shared, object.Name) {
+	if !slices.Contains(l.born[kind][object.Name], uid) {
 		l.born[kind][object.Name] = append(l.born[kind][object.Name], uid)
 	}
+	l.alive[uid] = true
+	if change == watch.Deleted {
+		delete(l.alive, uid)
+	}
+	close(l.news)
+	l.news = make(chan struct{})
 	changed := l.changed
 	l.mu.Unlock()
 	if changed != nil {
 		changed(kind)
+	}
+}
+
+// awaitNone waits until none of the noted objects exists any more.
+func (l *ledger) awaitNone(ctx context.Context) error {
+	for {
+		l.mu.Lock()
+		left, news := len(l.alive), l.news
+		l.mu.Unlock()
+		if left == 0 {
+			return nil
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return fmt.Errorf("%d objects of the units still exist: %w", left, ctx.Err())
+		}
 	}
 }
 

@@ -72,6 +72,29 @@ func (s *stage) requireVersion(ctx context.Context, units int, version string) {
 	}
 }
 
+// deployedVersion returns what the ConfigMap of a unit holds, or nothing if there is none.
+func (s *stage) deployedVersion(ctx context.Context, unit int) string {
+	s.t.Helper()
+	object := &corev1.ConfigMap{}
+	err := s.Client().Get(ctx, client.ObjectKey{Namespace: s.units.Deployed, Name: s.units.Name(unit)}, object)
+	require.NoError(s.t, client.IgnoreNotFound(err))
+	return object.Data["version"]
+}
+
+// requireUnit fails unless a unit is deployed in this version after so many jobs, and every object of it was made once.
+func (s *stage) requireUnit(ctx context.Context, unit int, plan, version string, jobs int) {
+	s.t.Helper()
+	name := s.units.Name(unit)
+	require.Len(s.t, s.observer.Jobs(name), jobs, "%s: jobs", plan)
+	require.Equal(s.t, version, s.deployedVersion(ctx, unit), "%s: version of the ConfigMap", plan)
+	for _, kind := range []string{executionKind, deployItemKind, configMapKind, dataObjectKind, targetKind} {
+		require.Len(s.t, s.ledger.births(kind), unit+1, "%s: objects of kind %s so far", plan, kind)
+		for object, times := range s.ledger.births(kind) {
+			require.Equal(s.t, 1, times, "%s: times that %s %s was created", plan, kind, object)
+		}
+	}
+}
+
 // requireReleases fails unless every helm unit has exactly one release record, in good state.
 func (s *stage) requireReleases(ctx context.Context, units int, revision string) {
 	s.t.Helper()
@@ -106,9 +129,9 @@ func (s *stage) requireNothingLeft(ctx context.Context) {
 	for _, list := range []client.ObjectList{&v1alpha1.DataObjectList{}, &v1alpha1.TargetList{}} {
 		for _, object := range s.leftovers(ctx, list) {
 			require.NotEmpty(s.t, object.GetOwnerReferences(), "%s would stay forever", object.GetName())
-			require.NoError(s.t, s.AwaitGone(ctx, object))
 		}
 	}
+	require.NoError(s.t, s.ledger.awaitNone(ctx))
 }
 
 // leftovers lists what units left in the namespaces of the stage.
