@@ -27,6 +27,7 @@ const (
 // JobObject is an object that carries the job protocol in its status.
 type JobObject interface {
 	conditions.Setter
+	// Job returns the part of the status that carries the job protocol.
 	Job() *v1alpha1.JobStatus
 }
 
