@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
@@ -24,6 +25,8 @@ import (
 
 // Name is status.deployer.name of the items that this deployer handles.
 const Name = "helm.deployer.landscaper.gardener.cloud"
+
+const rememberedDownloads = 1024
 
 // Options of New. What is nil makes the items that need it fail with a message that says so.
 type Options struct {
@@ -49,6 +52,8 @@ type deployer struct {
 	engine     *engine.Engine
 	downloader *downloader
 	memory     *resources.Memory
+	// seen holds the downloads from Helm repositories that need not be repeated while the chart is cached.
+	seen *lru.Cache
 }
 
 // New returns the helm deployer, or an error for an unknown storage driver.
@@ -59,7 +64,7 @@ func New(options Options) (contract.Deployer, error) {
 	}
 	return &deployer{
 		options: options, engine: e, downloader: newDownloader(options.NoPrivateNetworks),
-		memory: resources.NewMemory(0),
+		memory: resources.NewMemory(0), seen: lru.New(rememberedDownloads),
 	}, nil
 }
 

@@ -5,6 +5,7 @@ package helm
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -24,6 +25,7 @@ import (
 
 const (
 	repositoryField   = "chart.helmChartRepo"
+	noDigest          = "sha256:"
 	defaultAuthKey    = "authHeader"
 	basicAuth         = "Basic "
 	credentialsPrefix = "Context: configurations." + v1alpha1.HelmChartRepoCredentialsKey
@@ -57,7 +59,11 @@ func (d *deployer) fromRepository(ctx context.Context, item *contract.Item, repo
 		return nil, err
 	}
 	base := config.RepositoryURL(repository.HelmChartRepoUrl)
-	raw, err := d.getAuthorized(ctx, item, auths, base+"/index.yaml", maxIndex)
+	index, err := d.authorized(ctx, item, auths, base+"/index.yaml", maxIndex)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := d.downloader.get(ctx, index)
 	if err != nil {
 		return nil, err
 	}
@@ -65,18 +71,46 @@ func (d *deployer) fromRepository(ctx context.Context, item *contract.Item, repo
 	if err != nil {
 		return nil, err
 	}
-	if cached, ok := d.engine.Cached("sha256:" + strings.TrimPrefix(entry.Digest, "sha256:")); ok {
-		return cached, nil
-	}
 	location, err := resolveURL(base, entry.URLs[0])
 	if err != nil {
 		return nil, err
 	}
-	archive, err := d.getAuthorized(ctx, item, auths, location, maxArchive)
+	return d.fromEntry(ctx, item, auths, location, "sha256:"+strings.TrimPrefix(entry.Digest, "sha256:"))
+}
+
+// seen is a download that was made before. An index may claim any digest and name any location, so a cached chart is only given to whom
+// the same location gave it for the same credentials.
+type seen struct {
+	location, digest string
+	login            [sha256.Size]byte
+}
+
+// fromEntry returns the chart at a location. A digest is "sha256:" where the index names none.
+func (d *deployer) fromEntry(ctx context.Context, item *contract.Item, auths []repositoryAuth, location, digest string) (*engine.Chart, error) {
+	what, err := d.authorized(ctx, item, auths, location, maxArchive)
 	if err != nil {
 		return nil, err
 	}
-	return d.load(repositoryField, archive)
+	key := seen{location, digest, sha256.Sum256([]byte(what.authorization))}
+	if _, ok := d.seen.Get(key); ok {
+		if cached, ok := d.engine.Cached(digest); ok {
+			return cached, nil
+		}
+	}
+	archive, err := d.downloader.get(ctx, what)
+	if err != nil {
+		return nil, err
+	}
+	chart, err := d.load(repositoryField, archive)
+	if err != nil {
+		return nil, err
+	}
+	if digest != noDigest && chart.Digest != digest {
+		return nil, kit.Again("GetChart", "DigestMismatch", "%s: what %s serves has the digest %s and not %s as its index says; publish index and chart anew",
+			repositoryField, shown(location), chart.Digest, digest)
+	}
+	d.seen.Add(key, true)
+	return chart, nil
 }
 
 // findEntry returns the wanted version of the wanted chart.
@@ -133,17 +167,17 @@ func repositoryAuths(c *contract.Context) ([]repositoryAuth, error) {
 	return credentials.Auths, nil
 }
 
-// getAuthorized downloads from a repository with the credentials that belong to the URL.
-func (d *deployer) getAuthorized(ctx context.Context, item *contract.Item, auths []repositoryAuth, location string, limit int64) ([]byte, error) {
+// authorized returns a download from a repository with the credentials that belong to the URL.
+func (d *deployer) authorized(ctx context.Context, item *contract.Item, auths []repositoryAuth, location string, limit int64) (download, error) {
 	what := download{field: repositoryField, url: location, limit: limit}
 	if auth := longestPrefix(auths, location); auth != nil {
 		header, err := d.authHeader(ctx, item.DeployItem.Namespace, auth)
 		if err != nil {
-			return nil, err
+			return download{}, err
 		}
 		what.authorization, what.caData = header, auth.CustomCAData
 	}
-	return d.downloader.get(ctx, what)
+	return what, nil
 }
 
 // longestPrefix returns the credentials whose URL covers most of the location, nil when none does. A URL covers whole path segments only.

@@ -95,6 +95,37 @@ func TestChartOfARepositoryIsDownloadedOnce(t *testing.T) {
 	assert.EqualValues(t, 1, r.downloads.Load())
 }
 
+func TestAnIndexCannotClaimTheChartOfAnother(t *testing.T) {
+	private := newRepository(t, archive(t, "1.0.0", map[string]string{"templates/cm.yaml": configMapTemplate}))
+	private.digest, private.header = true, basic
+	f := newFixture(t)
+	d := f.deployer()
+	f.authorize(config{"url": private.URL, "authHeader": basic})
+	f.configure(config{"chart": private.chart("hello-world", "1.0.0")})
+	f.succeed(d)
+
+	f.context.Configuration.Configurations = nil
+	for name, tc := range map[string]struct{ location, want string }{
+		"location of another": {private.URL + "/charts/files/hello-world.tgz", "answers 401"},
+		"own location":        {"none.tgz", "answers 404"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mine := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path != "/charts/index.yaml" {
+					w.WriteHeader(http.StatusNotFound)
+					return
+				}
+				fmt.Fprintf(w, "entries: {hello-world: [{version: 1.0.0, urls: [%s], digest: %x}]}\n", tc.location, sha256.Sum256(private.archive))
+			}))
+			t.Cleanup(mine.Close)
+			f.configure(config{"chart": (&repository{Server: mine}).chart("hello-world", "1.0.0")})
+			f.newJob()
+			_, err := f.ensure(d)
+			require.ErrorContains(t, err, tc.want)
+		})
+	}
+}
+
 func TestMissingChartOfARepository(t *testing.T) {
 	r := newRepository(t, nil)
 	for name, tc := range map[string]struct {
