@@ -6,6 +6,7 @@ package quality
 import (
 	"context"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -119,6 +120,8 @@ func TestInstallDropsPrivileges(t *testing.T) {
 func TestInstalledRightsSuffice(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
 	defer cancel()
+	binary, err := platform.BuildLandscaper(ctx)
+	require.NoError(t, err)
 	p := platform.New(t, platform.Options{
 		ControllerManager: true, Registry: true, Audit: true, LandscaperCRDs: true,
 		AddToScheme: []func(*runtime.Scheme) error{v1alpha1.AddToScheme},
@@ -130,18 +133,42 @@ func TestInstalledRightsSuffice(t *testing.T) {
 			require.NoError(t, p.Apply(ctx, object), "%s %s", object.GetKind(), object.GetName())
 		}
 	}
+	awaitRights(ctx, t, p, objects)
 	started := time.Now()
 	for _, deployment := range deployments(t, objects) {
-		runAs(ctx, t, p, deployment)
+		runAs(t, p, binary, deployment)
 	}
 	deployAndDelete(ctx, t, p)
 	requests, err := p.Requests(ctx, started)
 	require.NoError(t, err)
+	users := map[string]bool{}
 	for _, request := range requests {
-		assert.NotEqual(t, 403, request.Code, "%s may not %s %s%s %s/%s", request.User, request.Verb, request.Resource, request.Subresource, request.Namespace, request.Name)
+		users[request.User] = true
+		assert.NotEqual(t, http.StatusForbidden, request.Code, "%s may not %s %s%s %s/%s", request.User, request.Verb, request.Resource, request.Subresource, request.Namespace, request.Name)
+	}
+	for _, deployment := range deployments(t, objects) {
+		assert.True(t, users[serviceAccount(deployment)], "%s has used its rights", deployment.Name)
 	}
 	assertMayLead(ctx, t, p, objects)
 	assertViewersSeeNoCredentials(ctx, t, p)
+}
+
+// awaitRights waits until the API server has noticed the bindings: it reads them from a cache.
+func awaitRights(ctx context.Context, t *testing.T, p *platform.Platform, objects []*unstructured.Unstructured) {
+	t.Helper()
+	for _, object := range objects {
+		if object.GetKind() != "ClusterRoleBinding" {
+			continue
+		}
+		binding, role := &rbacv1.ClusterRoleBinding{}, &rbacv1.ClusterRole{}
+		require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, binding))
+		require.NoError(t, p.Client().Get(ctx, client.ObjectKey{Name: binding.RoleRef.Name}, role))
+		rule, subject := role.Rules[len(role.Rules)-1], binding.Subjects[0]
+		last := authorizationv1.ResourceAttributes{Verb: rule.Verbs[0], Group: rule.APIGroups[0], Resource: rule.Resources[0]}
+		require.Eventually(t, func() bool {
+			return allowed(ctx, t, p, "system:serviceaccount:"+subject.Namespace+":"+subject.Name, last)
+		}, patience, 10*time.Millisecond, binding.Name)
+	}
 }
 
 // installSources installs the CRDs of Flux's sources, without running Flux.
@@ -153,10 +180,8 @@ func installSources(ctx context.Context, t *testing.T, p *platform.Platform) {
 }
 
 // runAs runs what a Deployment runs, with the rights of its service account. Leases need a cluster around the process.
-func runAs(ctx context.Context, t *testing.T, p *platform.Platform, deployment *appsv1.Deployment) {
+func runAs(t *testing.T, p *platform.Platform, binary string, deployment *appsv1.Deployment) {
 	t.Helper()
-	binary, err := platform.BuildLandscaper(ctx)
-	require.NoError(t, err)
 	pod := deployment.Spec.Template.Spec
 	config, err := p.NewUser(serviceAccount(deployment))
 	require.NoError(t, err)
