@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	fluxmeta "github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -160,8 +161,13 @@ func TestLookupWaitsForUnusableSources(t *testing.T) {
 		}), NotReady, `it has no artifact yet: "authentication required"`},
 		"new":                    {git(func(o *sourcev1.GitRepository) { o.Status = sourcev1.GitRepositoryStatus{ObservedGeneration: -1} }), NotReady, "latest change is not reconciled"},
 		"no artifact and silent": {git(func(o *sourcev1.GitRepository) { o.Status.Artifact = nil }), NotReady, "its status gives no reason"},
-		"older generation":       {git(func(o *sourcev1.GitRepository) { o.Generation++ }), NotReady, "latest change is not reconciled"},
-		"suspended":              {git(func(o *sourcev1.GitRepository) { o.Status.Artifact, o.Spec.Suspend = nil, true }), NotReady, "it is suspended; resume it"},
+		"never succeeded": {git(func(o *sourcev1.GitRepository) {
+			o.Status = sourcev1.GitRepositoryStatus{ObservedGeneration: -1}
+			conditions.MarkTrue(o, sourcev1.FetchFailedCondition, "Failed", "the repository is empty")
+			conditions.MarkUnknown(o, fluxmeta.ReadyCondition, "Progressing", "trying again")
+		}), NotReady, "the repository is empty"},
+		"older generation": {git(func(o *sourcev1.GitRepository) { o.Generation++ }), NotReady, "latest change is not reconciled"},
+		"suspended":        {git(func(o *sourcev1.GitRepository) { o.Status.Artifact, o.Spec.Suspend = nil, true }), NotReady, "it is suspended; resume it"},
 		"stalled": {git(func(o *sourcev1.GitRepository) {
 			o.Status.Conditions = condition("Stalled", "True", "URL is invalid")
 		}), Stalled, `it is stalled: "URL is invalid"`},
