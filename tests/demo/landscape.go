@@ -121,11 +121,11 @@ func (l *landscape) childrenOf(parent *v1alpha1.Installation) []*v1alpha1.Instal
 	})
 }
 
-// itemsOf returns the DeployItems of an Installation in the order of their creation.
+// itemsOf returns the DeployItems of an Installation in the order of their creation. The Execution between them has the Installation's
+// name.
 func (l *landscape) itemsOf(inst *v1alpha1.Installation) []*v1alpha1.DeployItem {
 	items := slices.DeleteFunc(objectsOf[*v1alpha1.DeployItem](l), func(item *v1alpha1.DeployItem) bool {
-		return inst.Status.ExecutionReference == nil ||
-			item.Labels[v1alpha1.ExecutionManagedByLabel] != inst.Status.ExecutionReference.Name
+		return item.Labels[v1alpha1.ExecutionManagedByLabel] != inst.Name
 	})
 	slices.SortStableFunc(items, func(a, b *v1alpha1.DeployItem) int {
 		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
@@ -84,4 +85,26 @@ func TestTook(t *testing.T) {
 	} {
 		assert.Equal(t, want, took(d))
 	}
+}
+
+func TestTreeHoldsWhatEachDeployerHasDeployed(t *testing.T) {
+	item := &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{Name: "a-web-x", Labels: map[string]string{
+		v1alpha1.ExecutionManagedByLabel: "a", v1alpha1.ExecutionManagedNameLabel: "web",
+	}}}
+	item.Spec.Type = v1alpha1.HelmDeployItemType
+	item.Status.ProviderStatus = &runtime.RawExtension{Raw: []byte(`{"managedResources": [{"resource": {"kind": "Deployment", "name": "web", "namespace": "n"}}],
+		"release": {"name": "web", "namespace": "n", "revision": 2, "chartName": "web", "chartVersion": "1.0.0"}}`)}
+	r, _ := plainReport()
+	r.see(gitRepository("main@1"), kustomization("", "", metav1.ConditionUnknown, ""), item,
+		installation("a", "1", "", v1alpha1.PhaseProgressing), installation("b", "1", "", v1alpha1.PhaseProgressing))
+
+	var titles []string
+	for _, row := range rows(r.landscape.tree(noon)) {
+		titles = append(titles, row.title+" "+row.revision)
+	}
+	assert.Equal(t, []string{
+		"GitRepository shop main@1", "Kustomization shop main@1", "├─ Installation a generation 1",
+		"│  └─ DeployItem web chart web 1.0.0", "│     ├─ Release n/web, revision 2 ", "│     └─ Deployment n/web ",
+		"└─ Installation b generation 1",
+	}, titles)
 }
