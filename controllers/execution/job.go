@@ -28,12 +28,20 @@ func (r *Reconciler) decideJob(ctx context.Context, s *scope) error {
 		return r.dropOperation(ctx, s)
 	}
 	if status.IsIdle() {
-		s.begin(job)
-		return nil
+		return r.take(ctx, s, job)
 	}
 	if status.Phase == "" || status.Phase.IsFinal() {
-		s.begin(status.JobID)
+		return r.take(ctx, s, status.JobID)
 	}
+	return nil
+}
+
+// take begins a job. An Execution that no Installation made gets its finalizer now, before it has DeployItems to clean up.
+func (r *Reconciler) take(ctx context.Context, s *scope, job string) error {
+	if err := r.patchMetadata(ctx, s, kit.MetadataChange{AddFinalizer: v1alpha1.Finalizer}); err != nil {
+		return err
+	}
+	s.begin(job)
 	return nil
 }
 
