@@ -7,6 +7,7 @@ package behaviour
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"net"
 	"os"
@@ -29,7 +30,17 @@ const pickupTimeout = 5 * time.Second
 // patience bounds every wait; nothing takes that long unless it is broken.
 const patience = 60 * time.Second
 
+// tick is how often to look where nothing can be watched.
+const tick = 50 * time.Millisecond
+
+// parallel is how many tests run at a time, on any number of processors: they wait much more than they compute.
+const parallel = "6"
+
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", parallel); err != nil {
+		panic(err)
+	}
 	code := platform.Main(m, platform.Options{
 		ControllerManager: true, Flux: true, Git: true, Registry: true, Audit: true, LandscaperCRDs: true,
 		AddToScheme: []func(*runtime.Scheme) error{v1alpha1.AddToScheme},

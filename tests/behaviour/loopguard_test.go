@@ -1,0 +1,44 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package behaviour
+
+import (
+	"testing"
+	"time"
+
+	"github.com/fluxcd/pkg/runtime/conditions"
+	"github.com/stretchr/testify/require"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+// operationInGit is the condition that the loop guard sets.
+const operationInGit = "OperationInGit"
+
+// TestOperationInGitStartsNoLoop commits the annotation that starts a job, which Flux would put back at every sync.
+func TestOperationInGitStartsNoLoop(t *testing.T) {
+	t.Parallel()
+	inGit := map[string]string{v1alpha1.OperationAnnotation: v1alpha1.OperationReconcile}
+	s := newSynced(t, leaf{name: "one", value: "first", annotations: inGit})
+	s.awaitReadyOnce("one")
+	s.requireValue("one", "first")
+	guarded := s.await("one", func(inst *v1alpha1.Installation) bool { return conditions.IsTrue(inst, operationInGit) })
+	require.Contains(t, conditions.GetMessage(guarded, operationInGit), v1alpha1.ReconcileIfChangedAnnotation, "the message names the cure")
+	s.awaitEvents(1, "one", "LoopGuard")
+
+	quiet := time.Now()
+	s.awaitSyncs(10)
+	s.requireNoWrites(quiet)
+	s.requireJobs(1, "one")
+	s.awaitEvents(1, "one", "LoopGuard")
+
+	s.awaitSynced(s.commit(leaf{name: "one", value: "second", annotations: inGit}))
+	s.requireValue("one", "second")
+	s.requireJobs(2, "one")
+	s.awaitEvents(1, "one", "LoopGuard")
+
+	s.commit(leaf{name: "one", value: "second"})
+	s.await("one", func(inst *v1alpha1.Installation) bool { return !conditions.Has(inst, operationInGit) })
+	s.requireJobs(2, "one")
+}

@@ -1,0 +1,354 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package behaviour
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+)
+
+// sharedBlueprint deploys a ConfigMap of the name of the imported Target, so that several Installations may use it.
+func sharedBlueprint(value string) string {
+	return configBlueprint("{{ .imports.cluster.metadata.name }}", value)
+}
+
+// fromSource is the blueprint of an Installation in a Flux source.
+func fromSource(kind, name, path string) string {
+	return `{sourceRef: {kind: ` + kind + `, name: ` + name + `}, path: "` + path + `"}`
+}
+
+// sourced is an Installation whose blueprint comes from a source; it has a Target of its own name.
+func (s *scene) sourced(name, blueprint string) leaf {
+	s.t.Helper()
+	s.target(name)
+	return leaf{name: name, target: name, blueprint: blueprint, annotations: follows()}
+}
+
+// refresh asks Flux to look at a source now and waits until it did.
+func (s *scene) refresh(source client.Object, handled func() string) {
+	s.t.Helper()
+	now := time.Now().Format(time.RFC3339Nano)
+	s.annotate(source, meta.ReconcileRequestAnnotation, now)
+	require.NoError(s.t, s.Await(s.ctx, source, func() bool { return handled() == now }))
+}
+
+func (s *scene) push(repository, tag, value string) {
+	s.t.Helper()
+	files := platform.Files(map[string]string{"blueprint.yaml": sharedBlueprint(value)})
+	_, err := s.Registry.PushFluxArtifact(s.ctx, s.namespace+"/"+repository, tag, files)
+	require.NoError(s.t, err)
+}
+
+func (s *scene) meta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: name, Namespace: s.namespace}
+}
+
+func TestNewTagInTheRangeRunsItsUsersOnce(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.push("shop", "1.0.0", "old")
+	s.target("cluster")
+	s.apply(`
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: OCIRepository
+metadata: {name: shop}
+spec: {interval: 1h, insecure: true, url: "`+s.Registry.URL(s.namespace+"/shop")+`", ref: {semver: 1.x}}
+`, s.sourced("one", fromSource("OCIRepository", "shop", "")).String(), s.sourced("two", fromSource("OCIRepository", "shop", "./")).String(),
+		leaf{name: "other", value: "3", annotations: follows()}.String())
+	for _, name := range []string{"one", "two", "other"} {
+		s.ended(name, v1alpha1.PhaseSucceeded)
+	}
+	s.requireValue("one", "old")
+
+	s.push("shop", "1.1.0", "new")
+	repository := &sourcev1.OCIRepository{ObjectMeta: s.meta("shop")}
+	handled := func() string { return repository.Status.LastHandledReconcileAt }
+	s.refresh(repository, handled)
+	for _, name := range []string{"one", "two"} {
+		done := s.ran(name, s.witness.jobs(s.namespace, name)[0], v1alpha1.PhaseSucceeded)
+		require.True(t, strings.HasPrefix(done.Status.Sources[0].Revision, "1.1.0@sha256:"), done.Status.Sources)
+		s.requireValue(name, "new")
+		s.awaitEvents(2, name, meta.ReconciliationSucceededReason)
+	}
+
+	s.push("shop", "2.0.0", "outside")
+	quiet := time.Now()
+	s.refresh(repository, handled)
+	s.refresh(repository, handled)
+	s.requireNoWrites(quiet)
+	s.requireJobs(2, "one", "two")
+	s.requireJobs(1, "other")
+}
+
+func TestCommitRunsTheUsersOfWhatItTouches(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	repo, err := s.Git.CreateRepository(s.ctx, s.namespace)
+	require.NoError(t, err)
+	commit := func(path, content string) {
+		_, err := repo.Commit(s.ctx, "Change "+path, map[string][]byte{path: []byte(content)})
+		require.NoError(t, err)
+	}
+	commit("blueprints/one/blueprint.yaml", sharedBlueprint("old"))
+	commit("blueprints/two/blueprint.yaml", sharedBlueprint("old"))
+	s.apply(`
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: shop}
+spec: {interval: 1h, url: "`+repo.CloneURL+`", ref: {branch: main}}
+`, s.sourced("one", fromSource("GitRepository", "shop", "./blueprints/one")).String(),
+		s.sourced("two", fromSource("GitRepository", "shop", "blueprints/two/")).String())
+	first := s.ended("one", v1alpha1.PhaseSucceeded).Status.JobID
+	second := s.ended("two", v1alpha1.PhaseSucceeded).Status.JobID
+	repository := &sourcev1.GitRepository{ObjectMeta: s.meta("shop")}
+	handled := func() string { return repository.Status.LastHandledReconcileAt }
+
+	commit("blueprints/one/blueprint.yaml", sharedBlueprint("new"))
+	s.refresh(repository, handled)
+	s.ran("one", first, v1alpha1.PhaseSucceeded)
+	s.requireValue("one", "new")
+	s.awaitEvents(2, "one", meta.ReconciliationSucceededReason)
+	s.awaitEvents(1, "two", meta.ReconciliationSucceededReason)
+
+	quiet := time.Now()
+	commit("README.md", "no blueprint")
+	s.refresh(repository, handled)
+	s.refresh(repository, handled)
+	s.requireNoWrites(quiet)
+
+	commit("blueprints/two/blueprint.yaml", sharedBlueprint("new"))
+	s.refresh(repository, handled)
+	s.ran("two", second, v1alpha1.PhaseSucceeded)
+	s.requireValue("two", "new")
+	s.requireJobs(2, "one", "two")
+}
+
+func TestInstallationWaitsForItsSource(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	repo, err := s.Git.CreateRepository(s.ctx, s.namespace)
+	require.NoError(t, err)
+	repository := func(url string) string {
+		return `
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: late}
+spec: {interval: 1h, timeout: 2s, url: "` + url + `", ref: {branch: main}}
+`
+	}
+	s.apply(s.sourced("one", fromSource("GitRepository", "late", "")).String())
+	says := func(parts ...string) func(*v1alpha1.Installation) bool {
+		return func(inst *v1alpha1.Installation) bool {
+			message := conditions.GetMessage(inst, meta.ReconcilingCondition)
+			for _, part := range append(parts, "GitRepository "+s.namespace+"/late", "spec.blueprint.sourceRef") {
+				if !strings.Contains(message, part) {
+					return false
+				}
+			}
+			return conditions.IsUnknown(inst, meta.ReadyCondition)
+		}
+	}
+	s.await("one", says("it does not exist"))
+	s.apply(repository(repo.CloneURL))
+	s.await("one", says("git repository is empty"))
+
+	_, err = repo.Commit(s.ctx, "Begin", map[string][]byte{"blueprint.yaml": []byte(sharedBlueprint("late"))})
+	require.NoError(t, err)
+	source := &sourcev1.GitRepository{ObjectMeta: s.meta("late")}
+	s.refresh(source, func() string { return source.Status.LastHandledReconcileAt })
+	s.ended("one", v1alpha1.PhaseSucceeded)
+	s.requireValue("one", "late")
+	s.requireJobs(1, "one")
+}
+
+func TestSourceOfAnotherNamespaceIsRefused(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.apply(s.sourced("one", "{sourceRef: {kind: GitRepository, name: shop, namespace: kube-system}}").String())
+	failed := s.ended("one", v1alpha1.PhaseFailed)
+	require.Equal(t, "AccessDenied", failed.Status.LastError.Reason)
+	require.Contains(t, failed.Status.LastError.Codes, v1alpha1.ErrorConfigurationProblem)
+	for _, part := range []string{"spec.blueprint.sourceRef", "GitRepository kube-system/shop", "make the source in the own namespace", "--no-cross-namespace-refs"} {
+		require.Contains(t, failed.Status.LastError.Message, part)
+	}
+}
+
+// chartItem deploys the chart of a Flux source with the helm deployer.
+func chartItem(kind string) string {
+	return `deployItems:
+- name: web
+  type: landscaper.gardener.cloud/helm
+  target: {import: cluster}
+  config:
+    apiVersion: helm.deployer.landscaper.gardener.cloud/v1alpha1
+    kind: ProviderConfiguration
+    chart: {sourceRef: {kind: ` + kind + `, name: web}}
+    name: web-` + strings.ToLower(kind) + `
+    namespace: {{ .imports.cluster.metadata.namespace }}
+    values: {value: from flux}
+`
+}
+
+func TestChartComesFromAFluxSource(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.target("cluster")
+	chart, err := platform.PackageChart(platform.Files(map[string]string{
+		"Chart.yaml":        "apiVersion: v2\nname: web\nversion: 1.0.0\n",
+		"templates/cm.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\ndata: {value: {{ .Values.value }}}\n",
+	}))
+	require.NoError(t, err)
+	_, err = s.Registry.PushHelmChart(s.ctx, s.namespace+"/web", "1.0.0", chart)
+	require.NoError(t, err)
+	s.apply(`
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: HelmRepository
+metadata: {name: charts}
+spec: {type: oci, insecure: true, interval: 1h, url: "` + s.Registry.URL(s.namespace) + `"}
+---
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: HelmChart
+metadata: {name: web}
+spec: {chart: web, version: 1.x, interval: 1h, sourceRef: {kind: HelmRepository, name: charts}}
+---
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: OCIRepository
+metadata: {name: web}
+spec:
+  interval: 1h
+  insecure: true
+  url: "` + s.Registry.URL(s.namespace+"/web") + `"
+  ref: {semver: 1.x}
+  layerSelector: {mediaType: application/vnd.cncf.helm.chart.content.v1.tar+gzip, operation: copy}
+`)
+	kinds := []string{"HelmChart", "OCIRepository"}
+	for _, kind := range kinds {
+		blueprint := "inline: {filesystem: {blueprint.yaml: " + quote(blueprintOf(chartItem(kind))) + "}}"
+		s.apply(leaf{name: strings.ToLower(kind), blueprint: blueprint, annotations: follows()}.String())
+	}
+	for _, kind := range kinds {
+		s.ended(strings.ToLower(kind), v1alpha1.PhaseSucceeded)
+		s.requireValue("web-"+strings.ToLower(kind), "from flux")
+		s.requireJobs(1, strings.ToLower(kind))
+	}
+}
+
+func TestRequestIsAnsweredOnce(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.target("cluster")
+	s.apply(leaf{name: "one", value: "1", annotations: follows()}.String())
+	first := s.ended("one", v1alpha1.PhaseSucceeded)
+
+	s.annotate(s.installation("one"), meta.ReconcileRequestAnnotation, "please")
+	again := s.ran("one", first.Status.JobID, v1alpha1.PhaseSucceeded)
+	require.Equal(t, "please", again.Status.LastHandledReconcileAt)
+	require.Equal(t, "please", again.Annotations[meta.ReconcileRequestAnnotation])
+	s.awaitEvents(2, "one", meta.ReconciliationSucceededReason)
+
+	quiet := time.Now()
+	s.annotate(s.installation("one"), "example.com/touched", "true")
+	s.nudge("one")
+	s.requireNoWrites(quiet)
+	s.requireJobs(2, "one")
+}
+
+// nudge waits until the controller has certainly seen everything that was written to an Installation so far: another one, written
+// later, has run.
+func (s *scene) nudge(name string) {
+	s.t.Helper()
+	other := "after-" + name
+	s.apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: " + s.namespace + "-" + name + "}")
+	s.t.Cleanup(func() {
+		_ = s.Client().Delete(s.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace + "-" + name}})
+	})
+	beside := *s
+	beside.namespace = s.namespace + "-" + name
+	beside.target("cluster")
+	beside.apply(leaf{name: other, value: "1", annotations: follows()}.String())
+	beside.ended(other, v1alpha1.PhaseSucceeded)
+}
+
+func TestSuspendedInstallationStartsNothing(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.target("cluster")
+	suspended := leaf{name: "one", value: "new", annotations: follows(), spec: "  suspend: true\n"}
+	s.apply(suspended.String())
+	waiting := s.await("one", func(inst *v1alpha1.Installation) bool {
+		return conditions.GetReason(inst, meta.ReadyCondition) == "Suspended"
+	})
+	require.Empty(t, waiting.Status.JobID)
+	s.annotate(s.installation("one"), v1alpha1.OperationAnnotation, v1alpha1.OperationReconcile)
+	s.nudge("one")
+	s.requireJobs(0, "one")
+
+	suspended.spec = "  suspend: false\n"
+	s.apply(suspended.String())
+	s.ended("one", v1alpha1.PhaseSucceeded)
+	s.requireValue("one", "new")
+	s.nudge("one-more")
+	s.requireJobs(1, "one")
+}
+
+func TestDeletionLeavesInPlaceWhatTheSpecSays(t *testing.T) {
+	t.Parallel()
+	for name, spec := range map[string]string{"suspended": "  suspend: true\n", "orphaned": "  deletionPolicy: Orphan\n"} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t)
+			s.target("cluster")
+			s.apply(leaf{name: "one", value: "1", annotations: follows()}.String())
+			s.ended("one", v1alpha1.PhaseSucceeded)
+			s.apply(leaf{name: "one", value: "1", annotations: follows(), spec: spec}.String())
+			s.delete(s.installation("one"))
+			s.requireValue("one", "1")
+			s.requireEmpty()
+		})
+	}
+}
+
+// requireEmpty checks that no Execution and no DeployItem is left.
+func (s *scene) requireEmpty() {
+	s.t.Helper()
+	executions, items := &v1alpha1.ExecutionList{}, &v1alpha1.DeployItemList{}
+	require.NoError(s.t, s.Client().List(s.ctx, executions, client.InNamespace(s.namespace)))
+	require.NoError(s.t, s.Client().List(s.ctx, items, client.InNamespace(s.namespace)))
+	require.Empty(s.t, executions.Items)
+	require.Empty(s.t, items.Items)
+}
+
+// TestKustomizationTellsTheTruth: a failed Installation fails the Kustomization that waits for it at once, with the cause, and the fix makes
+// both Ready.
+func TestKustomizationTellsTheTruth(t *testing.T) {
+	t.Parallel()
+	s := newSynced(t, leaf{name: "good", value: "1", annotations: follows()},
+		leaf{name: "bad", annotations: follows(), blueprint: `inline: {filesystem: {blueprint.yaml: "{"}}`})
+	failed := s.ended("bad", v1alpha1.PhaseFailed)
+	kustomization := s.kustomization()
+	require.NoError(t, s.Await(s.ctx, kustomization, func() bool {
+		return readyOf(kustomization.Status.Conditions).Status == metav1.ConditionFalse
+	}))
+	ready := readyOf(kustomization.Status.Conditions)
+	require.Contains(t, ready.Message, "Installation/"+s.namespace+"/bad status: 'Failed'")
+	require.Less(t, ready.LastTransitionTime.Sub(failed.Status.TransitionTimes.FinishedTime.Time), 15*time.Second, "long before the timeout")
+
+	revision := s.commit(leaf{name: "bad", value: "fixed", annotations: follows()})
+	require.NoError(t, s.AwaitReady(s.ctx, s.installation("bad")))
+	s.awaitSynced(revision)
+	s.requireValue("bad", "fixed")
+	s.requireJobs(1, "good")
+	s.requireJobs(2, "bad")
+}

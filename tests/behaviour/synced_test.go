@@ -1,0 +1,104 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package behaviour
+
+import (
+	"fmt"
+	"testing"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+)
+
+// synced is a landscape in Git that Flux syncs every two seconds.
+type synced struct {
+	*scene
+	repo *platform.GitRepo
+}
+
+// newSynced commits Installations and lets Flux apply them, with a Target beside them.
+func newSynced(t *testing.T, leaves ...leaf) *synced {
+	t.Helper()
+	s := &synced{scene: newScene(t)}
+	var err error
+	s.repo, err = s.Git.CreateRepository(s.ctx, s.namespace)
+	require.NoError(t, err)
+	s.target("cluster")
+	s.commit(leaves...)
+	s.apply(fmt.Sprintf(`
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: landscape}
+spec: {interval: 2s, url: %q, ref: {branch: main}}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: landscape}
+spec:
+  interval: 2s
+  retryInterval: 2s
+  timeout: 1m
+  path: ./
+  prune: true
+  wait: true
+  targetNamespace: %s
+  sourceRef: {kind: GitRepository, name: landscape}
+`, s.repo.CloneURL, s.namespace))
+	return s
+}
+
+// commit commits Installations, one file each.
+func (s *synced) commit(leaves ...leaf) string {
+	s.t.Helper()
+	files := map[string][]byte{}
+	for _, leaf := range leaves {
+		files[leaf.name+".yaml"] = []byte(leaf.String())
+	}
+	revision, err := s.repo.Commit(s.ctx, "Change the landscape", files)
+	require.NoError(s.t, err)
+	return revision
+}
+
+func (s *synced) kustomization() *kustomizev1.Kustomization {
+	return &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Name: "landscape", Namespace: s.namespace}}
+}
+
+// awaitSynced waits until the Kustomization is Ready with a revision.
+func (s *synced) awaitSynced(revision string) {
+	s.t.Helper()
+	kustomization := s.kustomization()
+	require.NoError(s.t, s.Await(s.ctx, kustomization, func() bool {
+		return kustomization.Status.LastAppliedRevision == revision && readyOf(kustomization.Status.Conditions).Status == metav1.ConditionTrue
+	}))
+}
+
+// awaitSyncs waits until Flux has applied the landscape so many times more.
+func (s *synced) awaitSyncs(count int64) {
+	s.t.Helper()
+	kustomization := s.kustomization()
+	first := int64(-1)
+	require.NoError(s.t, s.Await(s.ctx, kustomization, func() bool {
+		total := int64(0)
+		for _, snapshot := range kustomization.Status.History {
+			total += snapshot.TotalReconciliations
+		}
+		if first < 0 {
+			first = total
+		}
+		return total >= first+count
+	}))
+}
+
+// readyOf returns the condition Ready, empty when there is none.
+func readyOf(conditions []metav1.Condition) metav1.Condition {
+	for _, condition := range conditions {
+		if condition.Type == "Ready" {
+			return condition
+		}
+	}
+	return metav1.Condition{}
+}
