@@ -27,20 +27,31 @@ var stride = flag.Int("chaos-stride", 1, "die at every so manieth write only")
 // TestDeathAtEveryWrite lets one unit after the other be deployed, changed and deleted. In each life one program dies at one write, just
 // before or just after it: first at its first write, then at its second, until there are no more.
 func TestDeathAtEveryWrite(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), everyWriteTimeout)
-	defer cancel()
-	programs := []string{rig.Controller, rig.ManifestDeployer}
 	s := newStage(t, nil)
+	s.dieEverywhere([]string{rig.Controller, rig.ManifestDeployer}, rig.Controller, rig.ManifestDeployer)
+}
+
+// TestDeathOfHelmAtEveryWrite does the same to the helm deployer, with units that have a release too.
+func TestDeathOfHelmAtEveryWrite(t *testing.T) {
+	s := newStage(t, func(u *rig.Units) { u.HelmChart, u.HelmEvery = chart(t), 1 })
+	s.dieEverywhere([]string{rig.Controller, rig.ManifestDeployer, rig.HelmDeployer}, rig.HelmDeployer)
+}
+
+// dieEverywhere runs the programs and lets each of the mortal ones die at every write.
+func (s *stage) dieEverywhere(programs []string, mortal ...string) {
+	ctx, cancel := context.WithTimeout(s.t.Context(), everyWriteTimeout)
+	defer cancel()
 	gates, kubeconfigs := s.gates(programs)
 	config, err := s.NewUser(targetUser, rig.AllRights)
-	require.NoError(t, err)
-	s.prepareWith(ctx, gates[rig.ManifestDeployer].open(s, config))
+	require.NoError(s.t, err)
+	// The last mortal program is the deployer under test: what goes to the target passes its gate, whoever sends it.
+	s.prepareWith(ctx, gates[mortal[len(mortal)-1]].open(s, config))
 	s.start(ctx, programs, kubeconfigs)
 	for _, name := range programs {
 		gates[name].program = s.programs[name]
 	}
 	unit := 0
-	for _, name := range programs {
+	for _, name := range mortal {
 		for _, at := range []moment{beforeWrite, afterWrite} {
 			unit = s.dieAtEach(ctx, gates[name], at, unit)
 		}

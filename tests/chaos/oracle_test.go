@@ -87,16 +87,22 @@ func (s *stage) requireUnit(ctx context.Context, unit int, plan, version string,
 	name := s.units.Name(unit)
 	require.Len(s.t, s.observer.Jobs(name), jobs, "%s: jobs", plan)
 	require.Equal(s.t, version, s.deployedVersion(ctx, unit), "%s: version of the ConfigMap", plan)
-	for _, kind := range []string{executionKind, deployItemKind, configMapKind, dataObjectKind, targetKind} {
-		require.Len(s.t, s.ledger.births(kind), unit+1, "%s: objects of kind %s so far", plan, kind)
+	items := 1
+	if s.units.HasHelm(unit) {
+		items = 2
+		s.requireReleases(ctx, unit, unit+1, "")
+	}
+	for kind, each := range map[string]int{executionKind: 1, deployItemKind: items, configMapKind: items, dataObjectKind: 1, targetKind: 1} {
+		require.Len(s.t, s.ledger.births(kind), (unit+1)*each, "%s: objects of kind %s so far", plan, kind)
 		for object, times := range s.ledger.births(kind) {
 			require.Equal(s.t, 1, times, "%s: times that %s %s was created", plan, kind, object)
 		}
 	}
 }
 
-// requireReleases fails unless every helm unit has exactly one release record, in good state.
-func (s *stage) requireReleases(ctx context.Context, units int, revision string) {
+// requireReleases fails unless every helm unit from first up to next has exactly one deployed release, in this revision unless it is
+// empty, and none that is pending.
+func (s *stage) requireReleases(ctx context.Context, first, next int, revision string) {
 	s.t.Helper()
 	list := &corev1.SecretList{}
 	require.NoError(s.t, s.Client().List(ctx, list, client.InNamespace(s.units.Deployed), client.MatchingLabels{"owner": "helm"}))
@@ -108,8 +114,12 @@ func (s *stage) requireReleases(ctx context.Context, units int, revision string)
 			deployed[record.Labels["name"]] = record.Labels["version"]
 		}
 	}
-	for i := range units {
-		if s.units.HasHelm(i) {
+	for i := first; i < next; i++ {
+		if !s.units.HasHelm(i) {
+			continue
+		}
+		require.NotEmpty(s.t, deployed[s.units.Name(i)], "release %s is not deployed", s.units.Name(i))
+		if revision != "" {
 			require.Equal(s.t, revision, deployed[s.units.Name(i)], "revision of release %s", s.units.Name(i))
 		}
 	}

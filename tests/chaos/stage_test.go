@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -58,9 +59,13 @@ type stage struct {
 	ledger   *ledger
 }
 
+// restartCollector makes the garbage collector look at the kinds again: it started before ours were there, and looks every 30 seconds.
+var restartCollector sync.Once
+
 // newStage prepares everything but the programs.
 func newStage(t *testing.T, prepare func(*rig.Units)) *stage {
 	p := platform.Shared(t)
+	restartCollector.Do(func() { require.NoError(t, p.Process(platform.ControllerManager).Restart()) })
 	s := &stage{Platform: p, t: t, begun: time.Now(), programs: map[string]*rig.Program{}, path: *binary}
 	if s.path == "" {
 		ctx, cancel := context.WithTimeout(t.Context(), buildTimeout)
@@ -79,13 +84,13 @@ func newStage(t *testing.T, prepare func(*rig.Units)) *stage {
 	s.observer, err = rig.Observe(t.Context(), s.harness, s.units.Namespace)
 	require.NoError(t, err)
 	t.Cleanup(s.observer.Stop)
-	t.Cleanup(s.stop)
 	return s
 }
 
 // start starts our programs, which are ready when it returns. Kubeconfigs replace the access of the programs named.
 func (s *stage) start(ctx context.Context, names []string, kubeconfigs map[string][]byte) {
 	s.t.Helper()
+	s.t.Cleanup(s.stop)
 	for _, name := range names {
 		program, err := rig.Start(s.Cluster, s.path, name, kubeconfigs[name])
 		require.NoError(s.t, err)
