@@ -94,6 +94,7 @@ func (p *process) start(adjust func(*ctrl.Options, labels.Selector)) (ctrl.Manag
 		LeaseDuration:                 &p.leader.LeaseDuration,
 		RenewDeadline:                 &p.leader.RenewDeadline,
 		RetryPeriod:                   &p.leader.RetryPeriod,
+		LeaderElectionNamespace:       os.Getenv("RUNTIME_NAMESPACE"),
 		LeaderElectionID:              leaderelection.GenerateID("landscaper-"+p.name, p.watch.LabelSelector),
 		Client: client.Options{Cache: &client.CacheOptions{
 			DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}},
