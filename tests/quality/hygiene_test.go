@@ -37,6 +37,11 @@ func texts(t *testing.T, visit func(path, content string)) {
 	}))
 }
 
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
 func TestNothingOfAMachineAndNoSecrets(t *testing.T) {
 	texts(t, func(path, content string) {
 		for what, pattern := range forbidden {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -139,6 +140,7 @@ func TestInstalledRightsSuffice(t *testing.T) {
 		runAs(t, p, binary, deployment)
 	}
 	deployAndDelete(ctx, t, p)
+	followQuickStart(ctx, t, p)
 	requests, err := p.Requests(ctx, started)
 	require.NoError(t, err)
 	users := map[string]bool{}
@@ -305,21 +307,51 @@ func deployAndDelete(ctx context.Context, t *testing.T, p *platform.Platform) {
 	require.NoError(t, err)
 	_, err = p.Registry.PushHelmChart(ctx, "charts/tiny", "1.0.0", chart)
 	require.NoError(t, err)
-	require.NoError(t, p.Apply(ctx, &corev1.Secret{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-		ObjectMeta: metav1.ObjectMeta{Name: "cluster", Namespace: "default"}, Data: map[string][]byte{"kubeconfig": p.Kubeconfig},
-	}))
+	giveKubeconfig(ctx, t, p, "default")
 	require.NoError(t, p.ApplyYAML(ctx, strings.ReplaceAll(rights, "$registry", p.Registry.Host)))
-	inst := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Name: "rights", Namespace: "default"}}
-	wait, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	require.NoError(t, p.Await(wait, inst, func() bool { return inst.Status.JobID != "" && inst.Status.IsIdle() }))
-	require.Equal(t, v1alpha1.PhaseSucceeded, inst.Status.Phase, "%+v", inst.Status.LastError)
+	inst := awaitSuccess(ctx, t, p, "default", "rights")
 	exports := &corev1.SecretList{}
 	require.NoError(t, p.Client().List(ctx, exports, client.InNamespace("default")))
 	assert.True(t, slices.ContainsFunc(exports.Items, func(secret corev1.Secret) bool { return strings.HasSuffix(secret.Name, "-export") }))
 	require.NoError(t, p.Client().Delete(ctx, inst))
+	wait, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	require.NoError(t, p.AwaitGone(wait, inst))
+}
+
+// giveKubeconfig makes the Secret that the Targets of both landscapes name.
+func giveKubeconfig(ctx context.Context, t *testing.T, p *platform.Platform, namespace string) {
+	t.Helper()
+	require.NoError(t, p.Apply(ctx, &corev1.Secret{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{Name: "cluster", Namespace: namespace}, Data: map[string][]byte{"kubeconfig": p.Kubeconfig},
+	}))
+}
+
+func awaitSuccess(ctx context.Context, t *testing.T, p *platform.Platform, namespace, name string) *v1alpha1.Installation {
+	t.Helper()
+	wait, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	inst := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}
+	require.NoError(t, p.Await(wait, inst, func() bool { return inst.Status.JobID != "" && inst.Status.IsIdle() }))
+	require.Equal(t, v1alpha1.PhaseSucceeded, inst.Status.Phase, "%+v", inst.Status.LastError)
+	return inst
+}
+
+// quickStart is the manifest with the Installation in docs/quick-start.md, inside an item of a list.
+var quickStart = regexp.MustCompile("(?s)```yaml\n([^`]*kind: Installation\n[^`]*)```")
+
+// followQuickStart does what docs/quick-start.md says after the installation.
+func followQuickStart(ctx context.Context, t *testing.T, p *platform.Platform) {
+	t.Helper()
+	page, err := os.ReadFile(loaded(t).Path("docs/quick-start.md"))
+	require.NoError(t, err)
+	found := quickStart.FindSubmatch(page)
+	require.NotNil(t, found, "docs/quick-start.md has the manifest of an Installation")
+	require.NoError(t, p.Client().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}))
+	giveKubeconfig(ctx, t, p, "shop")
+	require.NoError(t, p.ApplyYAML(ctx, strings.ReplaceAll("\n"+string(found[1]), "\n   ", "\n")))
+	awaitSuccess(ctx, t, p, "shop", "greeting")
 }
 
 // assertMayLead checks the rights of leader election, which processes outside a cluster cannot use.
