@@ -15,7 +15,7 @@ import (
 )
 
 // findExecution reads the Execution of the Installation: it has the same name. It stops when the cache does not yet show
-// what was written to it last.
+// what was written to it last. One of this name that somebody else made is never touched.
 func (r *Reconciler) findExecution(ctx context.Context, s *scope) error {
 	key := client.ObjectKeyFromObject(s.inst)
 	execution := &v1alpha1.Execution{}
@@ -29,6 +29,9 @@ func (r *Reconciler) findExecution(ctx context.Context, s *scope) error {
 	}
 	if err != nil {
 		return err
+	}
+	if s.foreign = !metav1.IsControlledBy(execution, s.inst); s.foreign {
+		return nil
 	}
 	if r.executions.Stale(execution) {
 		return kit.ErrStop
@@ -54,6 +57,10 @@ func (r *Reconciler) applyExecution(ctx context.Context, s *scope) error {
 }
 
 func (r *Reconciler) createExecution(ctx context.Context, s *scope, spec v1alpha1.ExecutionSpec) error {
+	if s.foreign {
+		return kit.Stall(operation, "ExecutionExists", "Execution %s/%s exists and does not belong to this installation; delete or rename it",
+			s.inst.Namespace, s.inst.Name)
+	}
 	execution := &v1alpha1.Execution{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: s.inst.Name, Namespace: s.inst.Namespace, Finalizers: []string{v1alpha1.Finalizer},
@@ -72,14 +79,16 @@ func (r *Reconciler) createExecution(ctx context.Context, s *scope, spec v1alpha
 	}
 	r.executions.Created(execution)
 	s.execution = execution
+	s.referToExecution()
 	return nil
 }
 
+// referToExecution names the Execution in the status.
+func (s *scope) referToExecution() {
+	s.inst.Status.ExecutionReference = &v1alpha1.ObjectReference{Name: s.inst.Name, Namespace: s.inst.Namespace}
+}
+
 func (r *Reconciler) updateExecution(ctx context.Context, s *scope, spec v1alpha1.ExecutionSpec) error {
-	if !metav1.IsControlledBy(s.execution, s.inst) {
-		return kit.Stall(operation, "ExecutionExists", "Execution %s/%s exists and does not belong to this installation; delete or rename it",
-			s.execution.Namespace, s.execution.Name)
-	}
 	same, err := kit.SameJSON(s.execution.Spec, spec)
 	if err != nil {
 		return err

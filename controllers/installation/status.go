@@ -38,7 +38,7 @@ func (r *Reconciler) recordJob(ctx context.Context, s *scope) error {
 		return nil
 	}
 	if s.execution != nil || len(s.plan.deployItems) > 0 {
-		s.inst.Status.ExecutionReference = &v1alpha1.ObjectReference{Name: s.inst.Name, Namespace: s.inst.Namespace}
+		s.referToExecution()
 	}
 	if len(s.plan.subinstallations)+len(s.children) == 0 {
 		s.inst.Status.SubInstCache = nil
