@@ -7,6 +7,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -15,7 +16,14 @@ import (
 // version is set when a release is built.
 var version = "v0.0.0-dev"
 
+// gcPercent lets the heap grow by half between collections instead of doubling: live heaps are small here, so the time it costs does
+// not show, and the memory it saves does. GOGC in the environment wins.
+const gcPercent = 50
+
 func main() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 	root := &cobra.Command{
 		Use:           "landscaper",
 		Short:         "Landscapes of Installations, made for Flux",
