@@ -45,10 +45,20 @@ func (r *Reconciler) continueDeletion(ctx context.Context, s *scope) error {
 	if s.inst.Status.Phase.IsDeletion() {
 		return nil
 	}
-	if s.applied() && !s.execution.Status.IsIdle() {
+	if s.applied() && s.childrenRun() {
 		return kit.ErrStop
 	}
 	return r.beginDeletion(ctx, s)
+}
+
+// childrenRun tells whether the Execution or a sub-installation is at work.
+func (s *scope) childrenRun() bool {
+	for _, child := range s.children {
+		if !child.Status.IsIdle() {
+			return true
+		}
+	}
+	return s.execution != nil && !s.execution.Status.IsIdle()
 }
 
 func (r *Reconciler) beginDeletion(ctx context.Context, s *scope) error {

@@ -166,7 +166,7 @@ func readEntries(entries map[string][]byte, entry, kind string, key client.Objec
 func readYAML(content []byte, kind string, key client.ObjectKey, entry string) (any, error) {
 	var value any
 	if err := yaml.Unmarshal(content, &value); err != nil {
-		return nil, fmt.Errorf("%s %s: key %q is not YAML", kind, key, entry)
+		return nil, fmt.Errorf("%s %s: key %q is not YAML; correct its content", kind, key, entry)
 	}
 	return value, nil
 }

@@ -16,6 +16,8 @@ type scope struct {
 	now       time.Time
 
 	execution *v1alpha1.Execution
+	// foreign says that somebody else's Execution has the name that ours would have.
+	foreign bool
 	// children are the sub-installations by object name.
 	children map[string]*v1alpha1.Installation
 	// reloading reads blueprint and imports although the children already have their specs.
