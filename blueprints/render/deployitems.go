@@ -79,7 +79,7 @@ func (r *targetReference) resolve(values *Values) (string, error) {
 	case r.Import != "":
 		target, ok := values.Targets[r.Import]
 		if !ok {
-			return "", fmt.Errorf("target import %q not found", r.Import)
+			return "", fmt.Errorf("target import %q not found; correct target.import, or add the import to the blueprint", r.Import)
 		}
 		return target.Name, nil
 	case r.Name != "":
@@ -134,7 +134,7 @@ func validateDependencies(items []v1alpha1.DeployItemTemplate, dependencies map[
 	for i := range items {
 		for _, name := range items[i].DependsOn {
 			if _, ok := dependencies[name]; !ok {
-				return fmt.Errorf("deploy item %q depends on %q, which does not exist", items[i].Name, name)
+				return fmt.Errorf("deploy item %q depends on %q, which does not exist; correct its dependsOn", items[i].Name, name)
 			}
 		}
 	}

@@ -47,7 +47,7 @@ type CycleError struct {
 
 // Error lists the circle.
 func (e *CycleError) Error() string {
-	return "cycle found in dependencies: " + strings.Join(e.Names, " → ")
+	return "cycle found in dependencies: " + strings.Join(e.Names, " → ") + "; remove one of them (dependsOn, or imports of exports)"
 }
 
 // schemaError makes an Error for data that was checked.
@@ -57,5 +57,5 @@ func schemaError(what, name string, err error) error {
 	if errors.As(err, &mismatch) {
 		reason = ReasonSchemaValidationFailed
 	}
-	return &Error{Reason: reason, Name: name, Err: fmt.Errorf("%s %q: %w", what, name, err)}
+	return &Error{Reason: reason, Name: name, Err: fmt.Errorf("%s %q: %w; correct the value or the schema", what, name, err)}
 }
