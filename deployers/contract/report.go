@@ -5,6 +5,7 @@ package contract
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -120,8 +121,14 @@ func (r *reconciler) wait(ctx context.Context, s *scope, message string) error {
 func (r *reconciler) retry(ctx context.Context, s *scope, failure *kit.Failure) error {
 	s.job.retryAt = time.Now().Add(backoff(s.job.attempts))
 	s.job.attempts++
-	s.job.cause, s.job.failure, s.job.quiet = failure.Error(), failure, kit.IsTransient(s.err)
+	s.job.cause, s.job.failure, s.job.quiet = failure.Error(), failure, isSilent(s.err)
 	return r.suspend(ctx, s)
+}
+
+// isSilent tells whether an error is about the way to an API server. What a deployer has explained itself is not, whatever its cause.
+func isSilent(err error) bool {
+	var explained *kit.Failure
+	return kit.IsTransient(err) && !errors.As(err, &explained)
 }
 
 func (r *reconciler) suspend(ctx context.Context, s *scope) error {
