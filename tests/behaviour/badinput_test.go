@@ -1,0 +1,327 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package behaviour
+
+import (
+	"archive/tar"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+// planted stands in every Secret and kubeconfig of these tests and must be seen nowhere else.
+const planted = "planted-s3cr3t"
+
+// prompt is how soon an Installation has to say what is wrong with it.
+const prompt = time.Second
+
+// badInput is one thing that a user may get wrong, with the words that the message must have.
+type badInput struct {
+	prepare func(*scene)
+	inst    leaf
+	says    []string
+	// retried are problems that may go away by themselves: the item shows them and tries on.
+	retried bool
+}
+
+// bad is an Installation with an inline deploy execution.
+func bad(template string) leaf { return leaf{blueprint: inlineOf(template)} }
+
+// importing is an Installation that imports one value of a type.
+func importing(kind, source string) leaf {
+	blueprint := "apiVersion: landscaper.gardener.cloud/v1alpha1\nkind: Blueprint\nimports:\n" +
+		"- {name: cluster, type: target, targetType: landscaper.gardener.cloud/kubernetes-cluster}\n" +
+		"- {name: value, type: data, schema: {type: " + kind + "}}\n"
+	return leaf{
+		blueprint: "inline: {filesystem: {blueprint.yaml: " + quote(blueprint) + "}}",
+		spec:      "  imports:\n    targets: [{name: cluster, target: cluster}]\n    data: [" + source + "]\n",
+	}
+}
+
+// values makes a DataObject, a ConfigMap and a Secret to import.
+func values(s *scene) {
+	s.apply("apiVersion: landscaper.gardener.cloud/v1alpha1\nkind: DataObject\nmetadata: {name: number}\ndata: 7",
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: there}\ndata: {key: text}",
+		"apiVersion: v1\nkind: Secret\nmetadata: {name: there}\nstringData: {key: "+planted+", broken: '"+planted+": ['}")
+}
+
+// kubeconfig replaces the Target by one with another user in its kubeconfig.
+func kubeconfig(user string) func(*scene) {
+	return func(s *scene) {
+		s.t.Helper()
+		s.kubeconfigTarget("apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\n" +
+			"clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\nusers: [{name: u, user: {" + user + "}}]\n")
+	}
+}
+
+func (s *scene) kubeconfigTarget(kubeconfig string) {
+	s.t.Helper()
+	s.apply("apiVersion: landscaper.gardener.cloud/v1alpha1\nkind: Target\nmetadata: {name: cluster}\nspec:\n" +
+		"  type: landscaper.gardener.cloud/kubernetes-cluster\n  config: {kubeconfig: " + quote(kubeconfig) + "}\n")
+}
+
+// archived offers an archive with one odd entry.
+func archived(header tar.Header) func(*scene) {
+	return func(s *scene) { s.artifact(archiveOf(s, "x", header), "") }
+}
+
+var (
+	fromArtifact = leaf{blueprint: fromSource("ExternalArtifact", "bad", "")}
+	oneItem      = bad("deployItems:\n" + manifestItem("config", "bad", "1"))
+)
+
+var badInputs = map[string]badInput{
+	"blueprint that is not YAML": {
+		inst: leaf{blueprint: `inline: {filesystem: {blueprint.yaml: "imports\n- name: a\n"}}`},
+		says: []string{"spec.blueprint", "blueprint.yaml", "line"}},
+	"inline blueprint without file": {
+		inst: leaf{blueprint: "inline: {filesystem: {readme.md: none}}"},
+		says: []string{"spec.blueprint", "no blueprint.yaml", "readme.md"}},
+	"artifact without blueprint": {
+		prepare: archived(tar.Header{Name: "readme.md", Typeflag: tar.TypeReg}), inst: fromArtifact,
+		says: []string{"spec.blueprint", "no blueprint.yaml", "readme.md"}},
+	"artifact without the path": {
+		prepare: archived(tar.Header{Name: "readme.md", Typeflag: tar.TypeReg}), inst: leaf{blueprint: fromSource("ExternalArtifact", "bad", "./none")},
+		says: []string{"spec.blueprint.path", "none"}},
+	"target import that the blueprint does not have": {
+		inst: bad("deployItems:\n" + strings.Replace(manifestItem("config", "bad", "1"), "import: cluster", "import: nosuch", 1)),
+		says: []string{`"config"`, `"nosuch"`, "target.import"}},
+	"import that is not satisfied": {
+		inst: leaf{blueprint: importing("string", "").blueprint}, says: []string{`"value"`, "add it to the imports of the installation"}},
+	"number instead of text": {
+		prepare: values, inst: importing("string", "{name: value, dataRef: number}"), says: []string{"value", "string", "number", "correct the value"}},
+	"text instead of number in a Secret": {
+		prepare: values, inst: importing("number", "{name: value, secretRef: {name: there, key: key}}"), says: []string{"value", "number"}},
+	"missing Target": {
+		inst: leaf{target: "nosuch"}, says: []string{"spec.imports.targets[0]", "Target", "nosuch", "create it"}},
+	"missing DataObject": {
+		inst: importing("string", "{name: value, dataRef: nosuch}"), says: []string{"spec.imports.data[0]", "DataObject", "nosuch", "create it"}},
+	"missing ConfigMap": {
+		inst: importing("string", "{name: value, configMapRef: {name: nosuch}}"), says: []string{"spec.imports.data[0]", "ConfigMap", "nosuch", "create it"}},
+	"missing Secret": {
+		inst: importing("string", "{name: value, secretRef: {name: nosuch}}"), says: []string{"spec.imports.data[0]", "Secret", "nosuch", "create it"}},
+	"missing key of a ConfigMap": {
+		prepare: values, inst: importing("string", "{name: value, configMapRef: {name: there, key: nosuch}}"),
+		says: []string{"spec.imports.data[0]", "ConfigMap", "there", `no key "nosuch"`, "add it"}},
+	"missing key of a Secret": {
+		prepare: values, inst: importing("string", "{name: value, secretRef: {name: there, key: nosuch}}"),
+		says: []string{"spec.imports.data[0]", "Secret", "there", `no key "nosuch"`, "add it"}},
+	"Secret that is not YAML": {
+		prepare: values, inst: importing("string", "{name: value, secretRef: {name: there, key: broken}}"),
+		says: []string{"spec.imports.data[0]", "Secret", "there", "broken", "not YAML"}},
+	"kubeconfig that is not YAML": {
+		prepare: func(s *scene) { s.kubeconfigTarget("users: [" + planted) }, inst: oneItem,
+		says: []string{"config", `Target "cluster"`, "kubeconfig", "check its syntax"}},
+	"kubeconfig with a command": {
+		prepare: kubeconfig("exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, args: [" + planted + "]}"), inst: oneItem,
+		says: []string{`Target "cluster"`, "users[u].user.exec", "not allowed"}},
+	"kubeconfig with a token file": {
+		prepare: kubeconfig("tokenFile: /etc/passwd, token: " + planted), inst: oneItem,
+		says: []string{`Target "cluster"`, "users[u].user.tokenFile", "not allowed"}},
+	"kubeconfig with a key file": {
+		prepare: kubeconfig("client-certificate: /etc/passwd, client-key: /etc/passwd, token: " + planted), inst: oneItem,
+		says: []string{`Target "cluster"`, "users[u].user.client-", "not allowed"}},
+	"artifact with another digest": {
+		prepare: func(s *scene) {
+			s.artifact(archiveOf(s, "x", tar.Header{Name: "blueprint.yaml", Typeflag: tar.TypeReg}), "sha256:"+strings.Repeat("0", 64))
+		},
+		inst: fromArtifact, says: []string{"spec.blueprint.sourceRef", "ExternalArtifact", "bad", "digest"}},
+	"archive with a path to above": {
+		prepare: archived(tar.Header{Name: "../../evil", Typeflag: tar.TypeReg}), inst: fromArtifact,
+		says: []string{"spec.blueprint.sourceRef", "ExternalArtifact", "evil", ".."}},
+	"archive with an absolute path": {
+		prepare: archived(tar.Header{Name: "/etc/evil", Typeflag: tar.TypeReg}), inst: fromArtifact,
+		says: []string{"spec.blueprint.sourceRef", "ExternalArtifact", "/etc/evil"}},
+	"archive with a symbolic link": {
+		prepare: archived(tar.Header{Name: "blueprint.yaml", Linkname: "/etc/passwd", Typeflag: tar.TypeSymlink}), inst: fromArtifact,
+		says: []string{"spec.blueprint.sourceRef", "ExternalArtifact", "blueprint.yaml", "link"}},
+	"archive with a hard link": {
+		prepare: archived(tar.Header{Name: "blueprint.yaml", Linkname: "/etc/passwd", Typeflag: tar.TypeLink}), inst: fromArtifact,
+		says: []string{"spec.blueprint.sourceRef", "ExternalArtifact", "blueprint.yaml", "link"}},
+	"archive that grows to 10 GB": {
+		prepare: func(s *scene) { s.artifact(bomb(s), "") }, inst: fromArtifact,
+		says: []string{"spec.blueprint.sourceRef", "ExternalArtifact", "blueprint.yaml", "bytes"}},
+	"template that loops": {
+		inst: bad("{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}"), says: []string{"deployExecutions", "default", "steps"}},
+	"template that calls itself": {
+		inst: bad(`{{ define "a" }}{{ template "a" . }}{{ end }}{{ template "a" . }}`), says: []string{"deployExecutions", "default"}},
+	"template that prints 100 MB": {
+		inst: bad(`{{ range until 100 }}{{ range until 1024 }}{{ repeat 1024 "x" }}{{ end }}{{ end }}`),
+		says: []string{"deployExecutions", "default", "bytes"}},
+	"template with an unknown function": {
+		inst: bad("{{ nosuch 1 }}"), says: []string{"deployExecutions", "default", "nosuch"}},
+	"template that prints an error about a Secret": {
+		prepare: values, inst: failingTemplate(`{{ mustToDate "2006" .imports.value }}`), says: []string{"default", "mustToDate"}},
+	"source of another namespace": {
+		inst: leaf{blueprint: "{sourceRef: {kind: GitRepository, name: shop, namespace: kube-system}}"},
+		says: []string{"spec.blueprint.sourceRef", "GitRepository kube-system/shop", "own namespace"}},
+	"items in a circle": {
+		inst: bad("deployItems:\n" + mockItem("a", "Succeeded") + "  dependsOn: [b]\n" + mockItem("b", "Succeeded") + "  dependsOn: [a]\n"),
+		says: []string{"cycle found in dependencies: a → b → a", "remove one"}},
+	"item after one that is not there": {
+		inst: bad("deployItems:\n" + mockItem("a", "Succeeded") + "  dependsOn: [nosuch]\n"), says: []string{`"a"`, `"nosuch"`, "correct its dependsOn"}},
+	"Execution of somebody else": {
+		prepare: func(s *scene) {
+			s.apply(strings.Replace(execution(mockItem("a", "Succeeded")), "name: direct", "name: bad", 1))
+		},
+		inst: oneItem, says: []string{"Execution", "bad", "does not belong to this installation", "delete or rename"}},
+	"item in a namespace that is not there": {
+		inst: bad("deployItems:\n" + strings.Replace(manifestItem("config", "bad", "1"), "{{ .imports.cluster.metadata.namespace }}", "nosuch", 1)),
+		says: []string{"nosuch", "ConfigMap"}, retried: true},
+	"item of a chart that is not there": {
+		inst: bad("deployItems:\n" + strings.ReplaceAll(chartItem("HelmChart"), "sourceRef: {kind: HelmChart, name: web}",
+			"archive: {remote: {url: 'http://127.0.0.1:1/none.tgz'}}")),
+		says: []string{"chart.archive.remote.url"}, retried: true},
+}
+
+// failingTemplate is a deploy execution over an imported Secret.
+func failingTemplate(template string) leaf {
+	inst := importing("string", "{name: value, secretRef: {name: there, key: key}}")
+	inst.blueprint = strings.TrimSuffix(inst.blueprint, `"}}`) +
+		strings.Trim(quote("deployExecutions:\n- name: default\n  type: GoTemplate\n  template: '"+template+"'\n"), `"`) + `"}}`
+	return inst
+}
+
+// TestBadInputFailsAtOnce runs alone, because it measures. A machine that does something else may spoil one measurement, not three.
+func TestBadInputFailsAtOnce(t *testing.T) {
+	healthy := newScene(t)
+	healthy.target("cluster")
+	healthy.apply(leaf{name: "healthy", value: "1", annotations: follows()}.String())
+	healthy.ended("healthy", v1alpha1.PhaseSucceeded)
+	before := healthy.pids()
+	for name, input := range badInputs {
+		t.Run(name, func(t *testing.T) {
+			took := input.requireRefused(t)
+			for range 2 {
+				if took < prompt {
+					break
+				}
+				t.Logf("took %s, trying again", took)
+				took = min(took, input.requireRefused(t))
+			}
+			t.Logf("took %s", took.Round(time.Millisecond))
+			assert.Less(t, took, prompt)
+		})
+	}
+
+	healthy.requireJobs(1, "healthy")
+	assert.Equal(t, before, healthy.pids(), "no process has ended")
+	for name, process := range healthy.processes {
+		assert.NotContains(t, process.LogTail(1<<20), planted, name)
+		t.Logf("%s has used up to %d MiB", name, process.PeakMemory()>>20)
+		assert.Less(t, process.PeakMemory(), int64(512<<20), name)
+	}
+	healthy.annotate(healthy.installation("healthy"), meta.ReconcileRequestAnnotation, "again")
+	healthy.ran("healthy", healthy.witness.jobs(healthy.namespace, "healthy")[0], v1alpha1.PhaseSucceeded)
+}
+
+// pids are the running processes of ours.
+func (s *scene) pids() map[string]int {
+	pids := map[string]int{}
+	for name, process := range s.processes {
+		if process.Running() {
+			pids[name] = process.PID()
+		}
+	}
+	return pids
+}
+
+// requireRefused offers the input in a namespace of its own and returns how long it took until its message was there.
+func (b badInput) requireRefused(t *testing.T) time.Duration {
+	t.Helper()
+	s := newScene(t)
+	s.target("cluster")
+	if b.prepare != nil {
+		b.prepare(s)
+	}
+	inst := b.inst
+	inst.name, inst.annotations = "bad", follows()
+	manifest := inst.String()
+	if strings.Contains(inst.spec, "imports:") {
+		manifest = strings.Replace(manifest, "  imports: {targets: [{name: cluster, target: cluster}]}\n", "", 1)
+	}
+	started := time.Now()
+	s.apply(manifest)
+	last := s.firstError(b.retried)
+	took := time.Since(started)
+	for _, words := range b.says {
+		assert.Contains(t, last.Message, words)
+	}
+	t.Logf("%s (%s): %s", last.Reason, last.Operation, last.Message)
+	s.requireNothingPlanted()
+	return took
+}
+
+// firstError waits until the Installation has failed or, when the problem is retried, until its item shows an error.
+func (s *scene) firstError(retried bool) *v1alpha1.Error {
+	s.t.Helper()
+	if !retried {
+		return s.ended("bad", v1alpha1.PhaseFailed).Status.LastError
+	}
+	execution := s.execution("bad")
+	require.NoError(s.t, s.Await(s.ctx, execution, func() bool { return execution.Status.Phase == v1alpha1.PhaseProgressing }))
+	log := s.logItems()
+	var found *v1alpha1.Error
+	require.Eventually(s.t, func() bool {
+		log.mu.Lock()
+		defer log.mu.Unlock()
+		for _, state := range log.states {
+			if state.Status.LastError != nil {
+				found = state.Status.LastError
+			}
+		}
+		return found != nil
+	}, patience, 5*time.Millisecond)
+	return found
+}
+
+// requireNothingPlanted checks that no status and no event of the namespace shows the content of a Secret.
+func (s *scene) requireNothingPlanted() {
+	s.t.Helper()
+	var seen []any
+	installations, executions, items := &v1alpha1.InstallationList{}, &v1alpha1.ExecutionList{}, &v1alpha1.DeployItemList{}
+	events := &corev1.EventList{}
+	for _, list := range []client.ObjectList{installations, executions, items, events} {
+		require.NoError(s.t, s.Client().List(s.ctx, list, client.InNamespace(s.namespace)))
+	}
+	for i := range installations.Items {
+		seen = append(seen, installations.Items[i].Status)
+	}
+	for i := range executions.Items {
+		seen = append(seen, executions.Items[i].Status)
+	}
+	for i := range items.Items {
+		seen = append(seen, items.Items[i].Status)
+	}
+	raw, err := json.Marshal(append(seen, events.Items))
+	require.NoError(s.t, err)
+	require.NotContains(s.t, string(raw), planted)
+}
+
+func TestDeletionSparesTheExecutionOfSomebodyElse(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.target("cluster")
+	s.apply(strings.Replace(execution(mockItem("a", "Succeeded")), "name: direct", "name: one", 1))
+	foreign := s.execution("one")
+	require.NoError(t, s.Client().Get(s.ctx, client.ObjectKeyFromObject(foreign), foreign))
+	s.apply(leaf{name: "one", value: "1", annotations: follows()}.String())
+	s.ended("one", v1alpha1.PhaseFailed)
+	s.delete(s.installation("one"))
+	kept := s.execution("one")
+	require.NoError(t, s.Client().Get(s.ctx, client.ObjectKeyFromObject(kept), kept))
+	require.Equal(t, foreign.UID, kept.UID)
+	require.Equal(t, (*metav1.Time)(nil), kept.DeletionTimestamp, fmt.Sprint(kept))
+}
