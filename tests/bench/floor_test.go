@@ -30,6 +30,7 @@ type floorResult struct {
 	WritesPerUnit int      `json:"writesPerUnit"`
 	Wall          float64  `json:"wallSeconds"`
 	Rate          float64  `json:"writesPerSecond"`
+	CPUPerWrite   float64  `json:"cpuMillisecondsPerWrite"` // of all processes, the writer included
 	Order         []string `json:"order"`
 }
 
@@ -113,7 +114,7 @@ func (r *run) floor(p *pattern, units int) floorResult {
 	for _, s := range p.steps(0) {
 		result.Order = append(result.Order, s.name)
 	}
-	begin := time.Now()
+	begin, used := time.Now(), r.cpuOfAll()
 	err = rig.Parallel(ctx, options.workers, units, func(ctx context.Context, i int) error {
 		for _, s := range p.steps(i) {
 			if err := s.do(ctx, writer); err != nil {
@@ -127,8 +128,18 @@ func (r *run) floor(p *pattern, units int) floorResult {
 	result.WritesPerUnit = len(result.Order)
 	result.Writes = units * result.WritesPerUnit
 	result.Rate = float64(result.Writes) / result.Wall
+	result.CPUPerWrite = (r.cpuOfAll() - used) * 1000 / float64(result.Writes)
 	sayf("%s: the floor took %.2f s for %d writes, %.0f writes per second", r.name, result.Wall, result.Writes, result.Rate)
 	return result
+}
+
+// cpuOfAll returns the CPU seconds that all processes of the run have used so far.
+func (r *run) cpuOfAll() float64 {
+	total := cpuSeconds(r.pid)
+	for _, p := range r.processes() {
+		total += cpuSeconds(p.PID())
+	}
+	return total
 }
 
 // steps are the writes of floor unit i in their order.

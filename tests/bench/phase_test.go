@@ -32,7 +32,10 @@ type phase struct {
 	WatchEvents   float64 `json:"watchEvents"`
 	WatchMiB      float64 `json:"watchMiB"`
 	StorageMiB    float64 `json:"storageMiB"`
-	ShareOfFloor  float64 `json:"timesFloor"`
+	AllWrites     int     `json:"allWrites"` // of our programs, on the target and of the harness: what the servers had to take
+	CPU           float64 `json:"cpuSeconds"`
+	TimesFloor    float64 `json:"timesFloor"`
+	TimesFloorCPU float64 `json:"timesFloorCPU"`
 	WritesPerUnit float64 `json:"writesPerUnit"` // of our programs, on the central API server
 	ReadsPerUnit  float64 `json:"readsPerUnit"`
 	TargetWrites  float64 `json:"targetWritesPerUnit"`
@@ -123,6 +126,14 @@ func (p *phase) setLatencies(durations []time.Duration) {
 	p.P50, p.P90, p.P99, p.Max = at(.5), at(.9), at(.99), at(1)
 }
 
+// compare sets how many times longer the phase took, and how much more CPU time all processes used, than the floor for as many writes.
+// The second number hardly depends on what else the machine does.
+func (p *phase) compare(floor floorResult) {
+	writes := float64(p.AllWrites)
+	p.TimesFloor = p.Wall / (writes / floor.Rate)
+	p.TimesFloorCPU = p.CPU / (writes * floor.CPUPerWrite / 1000)
+}
+
 // setRequests counts the requests of the phase.
 func (p *phase) setRequests(requests []platform.Request) {
 	p.Users, p.Requests = tallies(requests), counts(requests)
@@ -132,6 +143,11 @@ func (p *phase) setRequests(requests []platform.Request) {
 			p.WritesPerUnit += float64(t.Writes) / units
 			p.ReadsPerUnit += float64(t.Reads) / units
 			p.Conflicts += t.Conflicts
+		}
+	}
+	for _, user := range append([]string{writerUser, targetUser}, ours...) {
+		if t := p.Users[user]; t != nil {
+			p.AllWrites += t.Writes
 		}
 	}
 	if t := p.Users[targetUser]; t != nil {

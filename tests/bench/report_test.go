@@ -13,8 +13,6 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-
-	"github.com/flux-landscaper/flux-landscaper/tests/bench/rig"
 )
 
 // results collects what the benchmarks of this process have measured.
@@ -38,20 +36,6 @@ type runResult struct {
 	Rest    restResult    `json:"rest"`
 	Restart restartResult `json:"restart"`
 	Floor   floorResult   `json:"floor"`
-}
-
-// compareWithFloor sets for each phase how many times longer it took than its own number of writes takes at the floor's rate. Writes
-// of the harness and on the target count too, because the same servers take them.
-func (r *runResult) compareWithFloor() {
-	for _, p := range r.Phases {
-		total := 0
-		for _, user := range []string{writerUser, targetUser, rig.Controller, rig.ManifestDeployer} {
-			if t := p.Users[user]; t != nil {
-				total += t.Writes
-			}
-		}
-		p.ShareOfFloor = p.Wall / (float64(total) / r.Floor.Rate)
-	}
 }
 
 // ourPeakMiB is the most memory that our programs together had in any phase.
@@ -148,14 +132,19 @@ func (s *resultSet) text() string {
 func (r *runResult) write(p page) {
 	fmt.Fprintf(p, "\n-- %s: %d Installations\n", r.Name, r.Units)
 	p.table(func(row func(...any)) {
-		row("phase", "wall s", "p50 ms", "p90 ms", "p99 ms", "max ms", "writes/unit", "reads/unit", "target w/unit", "target r/unit", "conflicts", "× floor", "watch events/unit", "watch MiB", "stored MiB")
+		row("phase", "wall s", "p50 ms", "p90 ms", "p99 ms", "max ms", "writes/unit", "reads/unit", "target w/unit", "target r/unit", "conflicts")
 		for _, one := range r.Phases {
-			row(one.Name, one.Wall, one.P50, one.P90, one.P99, one.Max, one.WritesPerUnit, one.ReadsPerUnit, one.TargetWrites, one.TargetReads,
-				one.Conflicts, one.ShareOfFloor, one.WatchEvents/float64(one.Units), one.WatchMiB, one.StorageMiB)
+			row(one.Name, one.Wall, one.P50, one.P90, one.P99, one.Max, one.WritesPerUnit, one.ReadsPerUnit, one.TargetWrites, one.TargetReads, one.Conflicts)
 		}
 	})
-	fmt.Fprintf(p, "floor: %d units × %d writes in %s s = %s writes/s (%s)\n", r.Floor.Units, r.Floor.WritesPerUnit, short(r.Floor.Wall),
-		short(r.Floor.Rate), strings.Join(r.Floor.Order, ", "))
+	p.table(func(row func(...any)) {
+		row("phase", "CPU s", "CPU s / CPUs", "× floor", "× floor CPU", "watch events/unit", "watch MiB", "stored MiB")
+		for _, one := range r.Phases {
+			row(one.Name, one.CPU, one.CPU/float64(runtime.NumCPU()), one.TimesFloor, one.TimesFloorCPU, one.WatchEvents/float64(one.Units), one.WatchMiB, one.StorageMiB)
+		}
+	})
+	fmt.Fprintf(p, "floor: %d units × %d writes in %s s = %s writes/s with %s ms of CPU each (%s)\n", r.Floor.Units, r.Floor.WritesPerUnit,
+		short(r.Floor.Wall), short(r.Floor.Rate), short(r.Floor.CPUPerWrite), strings.Join(r.Floor.Order, ", "))
 	fmt.Fprintf(p, "at rest for %s s: %s writes and %s reads per minute\n", short(r.Rest.Seconds), short(r.Rest.WritesPerMinute), short(r.Rest.ReadsPerMinute))
 	fmt.Fprintf(p, "restart: first write to a new Installation after %s s, succeeded after %s s, %d writes to finished units, %d reads\n",
 		short(r.Restart.FirstWrite), short(r.Restart.Succeeded), r.Restart.OtherWrites, r.Restart.Reads)

@@ -264,12 +264,15 @@ func (r *run) measure(name string, units int, condition rig.Condition, act func(
 	after, err := r.snapshot(ctx)
 	r.must(name, err)
 	p := &phase{Name: name, Units: units, Processes: r.usages(before, after)}
+	for _, one := range p.Processes {
+		p.CPU += one.CPU
+	}
 	p.setTimes(r.units, begin, started, reached)
 	p.setTraffic(before, after)
 	requests, err := r.Requests(ctx, begin)
 	r.must("count requests of "+name, err)
 	p.setRequests(within(requests, after.at))
-	sayf("%s: %s of %d took %.2f s, %.1f writes and %.1f reads per unit, load %s", r.name, name, units, p.Wall, p.WritesPerUnit, p.ReadsPerUnit, load())
+	sayf("%s: %s of %d took %.2f s and %.1f s of CPU, %.1f writes and %.1f reads per unit, load %s", r.name, name, units, p.Wall, p.CPU, p.WritesPerUnit, p.ReadsPerUnit, load())
 	return p
 }
 
