@@ -96,6 +96,10 @@ const (
 // Finalizer keeps Installations, Executions, DeployItems and TargetSyncs until their controller has cleaned up.
 const Finalizer = "finalizer.landscaper.gardener.cloud"
 
+// InUseFinalizer keeps Targets and Secrets that Flux prunes until everything deployed through them is uninstalled. An addition to the
+// existing API.
+const InUseFinalizer = "inuse.landscaper.gardener.cloud/finalizer"
+
 // KubernetesClusterTargetType is the only Target type with built-in meaning.
 const KubernetesClusterTargetType = "landscaper.gardener.cloud/kubernetes-cluster"
 

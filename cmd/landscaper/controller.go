@@ -17,6 +17,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/deployitem"
 	"github.com/flux-landscaper/flux-landscaper/controllers/execution"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation"
+	"github.com/flux-landscaper/flux-landscaper/controllers/target"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 )
 
@@ -87,6 +88,10 @@ func (f *controllerFlags) setup(ctx context.Context, mgr ctrl.Manager, store *fe
 	}
 	if err := items.SetupWithManager(mgr, f.concurrent); err != nil {
 		return fmt.Errorf("set the pickup controller up: %w", err)
+	}
+	targets := &target.Reconciler{Client: mgr.GetClient(), Backoff: f.backoff()}
+	if err := targets.SetupWithManager(ctx, mgr, f.concurrent); err != nil {
+		return fmt.Errorf("set the target controller up: %w", err)
 	}
 	return nil
 }
