@@ -45,7 +45,7 @@ help: ## Show this text
 	done < Makefile
 
 run: ## Show the product: a cluster with Flux, a sample landscape, live progress (RUN_FLAGS=--exit to leave when ready)
-	@go run ./tests/demo $(RUN_FLAGS)
+	@mkdir -p bin && go build -o bin/demo ./tests/demo && exec bin/demo $(RUN_FLAGS)
 
 test: lint ## All gates: lint, generated files, then every test on real servers (RACE=1, PKGS=./x/...)
 	$(call step,generated files,go test ./tests/quality -run '^TestGenerated')
