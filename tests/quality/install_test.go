@@ -36,6 +36,13 @@ import (
 // patience bounds every wait; nothing takes that long unless it is broken.
 const patience = 60 * time.Second
 
+func TestMain(m *testing.M) {
+	os.Exit(platform.Main(m, platform.Options{
+		ControllerManager: true, Registry: true, Audit: true, LandscaperCRDs: true,
+		AddToScheme: []func(*runtime.Scheme) error{v1alpha1.AddToScheme},
+	}))
+}
+
 // installed returns the objects that flux/install builds, as kustomize orders them.
 func installed(t *testing.T) []*unstructured.Unstructured {
 	t.Helper()
@@ -123,10 +130,7 @@ func TestInstalledRightsSuffice(t *testing.T) {
 	defer cancel()
 	binary, err := platform.BuildLandscaper(ctx)
 	require.NoError(t, err)
-	p := platform.New(t, platform.Options{
-		ControllerManager: true, Registry: true, Audit: true, LandscaperCRDs: true,
-		AddToScheme: []func(*runtime.Scheme) error{v1alpha1.AddToScheme},
-	})
+	p := platform.Shared(t)
 	installSources(ctx, t, p)
 	objects := installed(t)
 	for _, object := range objects {
