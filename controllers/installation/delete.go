@@ -9,6 +9,7 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/google/uuid"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
@@ -23,21 +24,40 @@ func (r *Reconciler) decideDeletion(ctx context.Context, s *scope) error {
 	if !inst.Status.IsIdle() {
 		return r.continueDeletion(ctx, s)
 	}
-	if inst.Status.Phase == v1alpha1.PhaseDeleteFailed && !inst.IsRoot() {
-		if nestedTrigger(inst) == "" {
-			return kit.ErrStop
-		}
-		return r.beginDeletion(ctx, s)
-	}
 	if inst.Status.Phase == v1alpha1.PhaseDeleteFailed {
 		if err := r.acknowledgeOperation(ctx, s); err != nil {
 			return err
 		}
-		if inst.Annotations[meta.ReconcileRequestAnnotation] == inst.Status.LastHandledReconcileAt {
-			return kit.ErrStop
+		if again, err := r.retriesDeletion(ctx, inst); err != nil || !again {
+			return stopUnless(err)
 		}
 	}
 	return r.beginDeletion(ctx, s)
+}
+
+// stopUnless stops when there is no error.
+func stopUnless(err error) error {
+	if err != nil {
+		return err
+	}
+	return kit.ErrStop
+}
+
+// retriesDeletion tells whether a failed deletion is tried again: nested ones with the next job of the parent, roots when a person asks for
+// it or when the sibling that was in the way is out of it.
+func (r *Reconciler) retriesDeletion(ctx context.Context, inst *v1alpha1.Installation) (bool, error) {
+	if !inst.IsRoot() {
+		return nestedTrigger(inst) != "", nil
+	}
+	if inst.Annotations[meta.ReconcileRequestAnnotation] != inst.Status.LastHandledReconcileAt {
+		return true, nil
+	}
+	if last := inst.Status.LastError; last == nil || last.Reason != reasonSiblingDeleteError {
+		return false, nil
+	}
+	successors, err := r.successors(ctx, inst)
+	failed := slices.ContainsFunc(successors, func(successor *v1alpha1.Installation) bool { return deleteFailed(successor) })
+	return !failed, err
 }
 
 // continueDeletion lets a job that still applies end first. One that has created nothing gives way.
@@ -62,18 +82,29 @@ func (s *scope) childrenRun() bool {
 }
 
 func (r *Reconciler) beginDeletion(ctx context.Context, s *scope) error {
-	s.start(deletionJob(s.inst), "deletion")
+	job, err := r.deletionJob(ctx, s.inst)
+	if err != nil {
+		return err
+	}
+	s.start(job, "deletion")
 	kit.Progress(s.inst, kit.ReasonDeleting, "the installation is being deleted")
 	return r.writeStatus(ctx, s)
 }
 
-// deletionJob returns the job of the parent for a sub-installation that the parent deletes, and a new one otherwise.
-func deletionJob(inst *v1alpha1.Installation) string {
-	job := inst.Annotations[v1alpha1.JobAnnotation]
-	if inst.IsRoot() || job == "" || job == inst.Status.JobIDFinished {
-		return uuid.NewString()
+// deletionJob returns the running job of the parent for a sub-installation that the parent deletes, and a new one otherwise.
+func (r *Reconciler) deletionJob(ctx context.Context, inst *v1alpha1.Installation) (string, error) {
+	if inst.IsRoot() {
+		return uuid.NewString(), nil
 	}
-	return job
+	parent := &v1alpha1.Installation{}
+	err := r.Get(ctx, client.ObjectKey{Namespace: inst.Namespace, Name: parentOf(inst)}, parent)
+	if client.IgnoreNotFound(err) != nil {
+		return "", err
+	}
+	if err == nil && !parent.Status.IsIdle() && parent.Status.JobID != inst.Status.JobIDFinished {
+		return parent.Status.JobID, nil
+	}
+	return uuid.NewString(), nil
 }
 
 // deleteExecution deletes the Execution.

@@ -126,13 +126,14 @@ func (r *Reconciler) waitingSiblings(ctx context.Context, obj client.Object) []r
 	for _, key := range exportsOf(obj) {
 		requests = append(requests, r.find(ctx, importIndex, key, namespace)...)
 	}
-	if !obj.GetDeletionTimestamp().IsZero() {
-		for _, key := range importsOf(obj) {
-			requests = append(requests, r.find(ctx, exportIndex, key, namespace)...)
-		}
+	for _, key := range importsOf(obj) {
+		requests = append(requests, r.findAll(ctx, exportIndex, key, inDeletion, namespace)...)
 	}
 	return requests
 }
+
+// inDeletion keeps the Installations that are being deleted.
+func inDeletion(inst *v1alpha1.Installation) bool { return !inst.DeletionTimestamp.IsZero() }
 
 // usersOfSource wakes the Installations of all namespaces that name a source.
 func (r *Reconciler) usersOfSource(ctx context.Context, obj client.Object) []reconcile.Request {
@@ -140,6 +141,13 @@ func (r *Reconciler) usersOfSource(ctx context.Context, obj client.Object) []rec
 }
 
 func (r *Reconciler) find(ctx context.Context, field, key string, opts ...client.ListOption) []reconcile.Request {
+	return r.findAll(ctx, field, key, func(*v1alpha1.Installation) bool { return true }, opts...)
+}
+
+// findAll returns the Installations of an index entry that keep wants.
+func (r *Reconciler) findAll(
+	ctx context.Context, field, key string, keep func(*v1alpha1.Installation) bool, opts ...client.ListOption,
+) []reconcile.Request {
 	list := &v1alpha1.InstallationList{}
 	opts = append(opts, client.MatchingFields{field: key}, client.UnsafeDisableDeepCopy)
 	if err := r.List(ctx, list, opts...); err != nil {
@@ -148,7 +156,9 @@ func (r *Reconciler) find(ctx context.Context, field, key string, opts ...client
 	}
 	requests := make([]reconcile.Request, 0, len(list.Items))
 	for i := range list.Items {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		if keep(&list.Items[i]) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
 	}
 	return requests
 }

@@ -87,7 +87,7 @@ func isFluxManager(manager string) bool {
 
 // interrupt ends a running job: its children are told, and a job that has no children yet fails here.
 func (r *Reconciler) interrupt(ctx context.Context, s *scope) error {
-	if s.inst.Annotations[v1alpha1.OperationAnnotation] != v1alpha1.OperationInterrupt || s.inst.Status.IsIdle() {
+	if s.inst.Annotations[v1alpha1.OperationAnnotation] != v1alpha1.OperationInterrupt || s.inst.Status.IsIdle() && !s.takePending() {
 		return nil
 	}
 	if err := r.interruptChildren(ctx, s); err != nil {
@@ -98,6 +98,15 @@ func (r *Reconciler) interrupt(ctx context.Context, s *scope) error {
 		return kit.ErrStop
 	}
 	return r.patchMetadata(ctx, s, kit.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: nil}})
+}
+
+// takePending begins the job that the parent has asked for, so that an interruption can end it.
+func (s *scope) takePending() bool {
+	if s.inst.IsRoot() || nestedTrigger(s.inst) == "" {
+		return false
+	}
+	s.start(newJobID(s.inst), nestedTrigger(s.inst))
+	return true
 }
 
 // interruptChildren passes the operation on to the children that run the same job.

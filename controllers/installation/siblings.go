@@ -23,6 +23,7 @@ const (
 	reasonPredecessorUnready  = "NotCompletedDependents"
 	reasonCyclicDependencies  = "CyclicDependencies"
 	reasonSiblingStillImports = "SiblingImport"
+	reasonSiblingDeleteError  = "SiblingDeleteError"
 )
 
 // awaitPredecessors waits until every sibling that exports what this Installation imports has finished, and fails when one
@@ -198,8 +199,7 @@ func cycleFailure(cycle []string, err error) error {
 
 // awaitSuccessors holds a deletion back while a sibling still imports what this Installation exports.
 func (r *Reconciler) awaitSuccessors(ctx context.Context, s *scope) error {
-	if s.execution != nil && !s.execution.DeletionTimestamp.IsZero() ||
-		s.inst.Annotations[v1alpha1.DeleteIgnoreSuccessorsAnnotation] == "true" {
+	if s.childrenInDeletion() || s.inst.Annotations[v1alpha1.DeleteIgnoreSuccessorsAnnotation] == "true" {
 		return nil
 	}
 	successors, err := r.successors(ctx, s.inst)
@@ -207,8 +207,8 @@ func (r *Reconciler) awaitSuccessors(ctx context.Context, s *scope) error {
 		return err
 	}
 	for _, successor := range successors {
-		if successor.Status.Phase == v1alpha1.PhaseDeleteFailed && successor.Status.IsIdle() {
-			return kit.Stall(orderOperation, "SiblingDeleteError", "deletion of a sibling failed: installation %s: %s",
+		if deleteFailed(successor) && (s.inst.IsRoot() || successor.Status.JobIDFinished == s.inst.Status.JobID) {
+			return kit.Stall(orderOperation, reasonSiblingDeleteError, "deletion of a sibling failed: installation %s: %s",
 				successor.Name, lastMessage(successor.Status.LastError))
 		}
 		return kit.Wait(orderOperation, reasonSiblingStillImports,
@@ -216,6 +216,21 @@ func (r *Reconciler) awaitSuccessors(ctx context.Context, s *scope) error {
 			successor.Name, v1alpha1.DeleteIgnoreSuccessorsAnnotation)
 	}
 	return nil
+}
+
+// childrenInDeletion tells whether the deletion has reached the children, from where there is no way back.
+func (s *scope) childrenInDeletion() bool {
+	for _, child := range s.children {
+		if !child.DeletionTimestamp.IsZero() {
+			return true
+		}
+	}
+	return s.execution != nil && !s.execution.DeletionTimestamp.IsZero()
+}
+
+// deleteFailed tells whether the last deletion job of an Installation has failed.
+func deleteFailed(inst *v1alpha1.Installation) bool {
+	return inst.Status.Phase == v1alpha1.PhaseDeleteFailed && inst.Status.IsIdle()
 }
 
 func lastMessage(last *v1alpha1.Error) string {

@@ -34,7 +34,7 @@ var unfinished = &kit.Failure{
 
 // recordJob makes a new job durable before anything is created for it.
 func (r *Reconciler) recordJob(ctx context.Context, s *scope) error {
-	if s.triggered == "" {
+	if s.applied() {
 		return nil
 	}
 	if s.execution != nil || len(s.plan.deployItems) > 0 {
@@ -44,9 +44,19 @@ func (r *Reconciler) recordJob(ctx context.Context, s *scope) error {
 		s.inst.Status.SubInstCache = nil
 		kit.SetPhase(s.inst.Job(), v1alpha1.PhaseProgressing, s.now)
 	}
-	kit.Progress(s.inst, meta.ProgressingReason, "job started: "+s.triggered)
-	s.inst.Status.LastError = kit.NewError(nil, unfinished, s.now)
+	if s.triggered != "" || s.inst.Status.LastError == nil {
+		kit.Progress(s.inst, meta.ProgressingReason, s.startMessage())
+		s.inst.Status.LastError = kit.NewError(nil, unfinished, s.now)
+	}
 	return r.writeStatus(ctx, s)
+}
+
+// startMessage says why the job runs; after a wait the reason is not known any more.
+func (s *scope) startMessage() string {
+	if s.triggered == "" {
+		return "job started"
+	}
+	return "job started: " + s.triggered
 }
 
 // writeStatus writes the status if it changed.

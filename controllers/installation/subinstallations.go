@@ -89,7 +89,7 @@ func (r *Reconciler) applyChildren(ctx context.Context, s *scope) error {
 			return err
 		}
 	}
-	if len(active) > 0 {
+	if len(active) > 0 || s.inst.Status.SubInstCache != nil {
 		s.inst.Status.SubInstCache = &v1alpha1.SubInstCache{ActiveSubs: active}
 	}
 	return nil
@@ -123,11 +123,14 @@ func (r *Reconciler) deleteOrphans(ctx context.Context, s *scope, active []v1alp
 	return nil
 }
 
-// deleteChild hands the running job to a sub-installation and deletes it. An orphan does not wait for consumers of its exports:
-// the blueprint says that it is not wanted.
+// deleteChild deletes a sub-installation, which takes the running job from this one. After a failed deletion the annotation with the job
+// starts the next. An orphan does not wait for consumers of its exports: the blueprint says that it is not wanted.
 func (r *Reconciler) deleteChild(ctx context.Context, s *scope, child *v1alpha1.Installation, orphan bool) error {
 	job, yes := s.inst.Status.JobID, "true"
-	change := kit.MetadataChange{Annotations: map[string]*string{v1alpha1.JobAnnotation: &job}}
+	change := kit.MetadataChange{Annotations: map[string]*string{}}
+	if deleteFailed(child) && child.Status.JobIDFinished != job {
+		change.Annotations[v1alpha1.JobAnnotation] = &job
+	}
 	if orphan {
 		change.Annotations[v1alpha1.DeleteIgnoreSuccessorsAnnotation] = &yes
 	}
@@ -169,11 +172,7 @@ func (r *Reconciler) createChild(ctx context.Context, s *scope, child *v1alpha1.
 		if err := r.Live.Get(ctx, client.ObjectKeyFromObject(child), existing); err != nil {
 			return err
 		}
-		if !metav1.IsControlledBy(existing, s.inst) {
-			return kit.Stall(operation, "InstallationExists",
-				"Installation %s/%s exists and does not belong to this one; delete or rename it", child.Namespace, child.Name)
-		}
-		return r.updateChild(ctx, s, existing, child)
+		return r.meetExisting(ctx, s, existing, child)
 	}
 	if err != nil {
 		return err
@@ -181,6 +180,18 @@ func (r *Reconciler) createChild(ctx context.Context, s *scope, child *v1alpha1.
 	r.installations.Created(child)
 	s.children[child.Name] = child
 	return nil
+}
+
+// meetExisting handles an Installation with the name of a sub-installation that the cache does not show.
+func (r *Reconciler) meetExisting(ctx context.Context, s *scope, existing, wanted *v1alpha1.Installation) error {
+	if !metav1.IsControlledBy(existing, s.inst) {
+		return kit.Stall(operation, "InstallationExists",
+			"Installation %s/%s exists and does not belong to this one; delete or rename it", wanted.Namespace, wanted.Name)
+	}
+	if !existing.DeletionTimestamp.IsZero() {
+		return kit.Again(operation, "SubinstallationDeleting", "sub-installation %s is being deleted before it is created again", wanted.Name)
+	}
+	return r.updateChild(ctx, s, existing, wanted)
 }
 
 // updateChild replaces spec, labels and annotations of a sub-installation; operations that a person set on it stay.
