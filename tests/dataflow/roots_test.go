@@ -1,0 +1,258 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dataflow
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+// producer exports a text as one DataObject and, changing with every content of the note, runs without a change of the export.
+func producer(name, text, note string) object {
+	return object{
+		"blueprint": inline(object{
+			"exports":          dataExports("out"),
+			"deployExecutions": goTemplate("# " + note + "\ndeployItems:\n" + mockItem("item", "{text: "+text+"}")),
+			"exportExecutions": goTemplate("exports: {out: '{{ .values.deployitems.item.text }}'}"),
+		}),
+		"exports": object{"data": list{object{"name": "out", "dataRef": name}}},
+	}
+}
+
+// consumer deploys what it imports into a ConfigMap, and exports it with an x added.
+func consumer(imported, config, exported string) object {
+	return object{
+		"blueprint": inline(object{
+			"imports": list{object{"name": "in", "schema": object{"type": "string"}}, object{"name": "cluster", "targetType": clusterType}},
+			"exports": dataExports("out"),
+			"deployExecutions": goTemplate("deployItems:\n" +
+				configItem("item", "{import: cluster}", config, "'{{ .imports.in }}'")),
+			"exportExecutions": goTemplate("exports: {out: '{{ .imports.in }}-x'}"),
+		}),
+		"imports": object{
+			"data":    list{object{"name": "in", "dataRef": imported}},
+			"targets": list{object{"name": "cluster", "target": "cluster"}},
+		},
+		"exports": object{"data": list{object{"name": "out", "dataRef": exported}}},
+	}
+}
+
+func TestB401SuccessorTriggered(t *testing.T) {
+	s := newScene(t)
+	s.Target("cluster")
+	s.installWith("two", consumer("one", "two", "two"), nil)
+	s.installWith("three", consumer("two", "three", "three"), nil)
+	s.installWith("one", producer("one", "cm", ""), nil)
+	s.reconcile("one")
+	s.succeeded("two")
+	s.succeeded("three")
+	assert.Equal(t, "cm", s.configValue("two"))
+	assert.Equal(t, "cm-x", s.configValue("three"))
+	assert.Equal(t, `"cm-x-x"`, s.value("three"))
+	s.RequireJobs(1, "one", "two", "three")
+}
+
+func TestProducerWithUnchangedValueRunsNoConsumer(t *testing.T) {
+	s := newScene(t)
+	s.Target("cluster")
+	s.install("one", producer("one", "cm", ""))
+	s.install("two", consumer("one", "two", "two"))
+	s.succeeded("two")
+
+	quiet := time.Now()
+	s.install("one", producer("one", "cm", "another note"))
+	s.succeeded("one")
+	s.RequireJobs(2, "one")
+	s.install("one", producer("one", "cm2", "another note"))
+	s.succeeded("one")
+	s.AwaitState("two", func(inst *v1alpha1.Installation) bool {
+		return inst.Status.IsIdle() && s.configValue("two") == "cm2"
+	})
+	s.RequireJobs(3, "one")
+	s.RequireJobs(2, "two")
+	assert.Equal(t, `"cm2-x"`, s.value("two"))
+	for _, write := range s.Writes(s.Ctx, t, s.Namespace, quiet) {
+		if write.Resource == "dataobjects.landscaper.gardener.cloud" && write.Name == "one" {
+			assert.Equal(t, "update", write.Verb, "exports are replaced, never deleted in between")
+		}
+	}
+}
+
+// TestADiamondRunsOncePerChange has two ways from the producer to the last consumer, of different length.
+func TestADiamondRunsOncePerChange(t *testing.T) {
+	s := newScene(t)
+	s.Target("cluster")
+	last := func() object {
+		spec := consumer("one", "last", "last")
+		spec["imports"].(object)["data"] = list{object{"name": "in", "dataRef": "one"}, object{"name": "other", "dataRef": "three"}}
+		return spec
+	}
+	s.install("last", last())
+	s.install("three", consumer("two", "three", "three"))
+	s.install("two", consumer("one", "two", "two"))
+	s.install("one", producer("one", "v1", ""))
+	for _, name := range []string{"one", "two", "three", "last"} {
+		s.succeeded(name)
+	}
+	s.RequireJobs(1, "one", "two", "three")
+	before := len(s.Witness.Jobs(s.Namespace, "last"))
+
+	s.install("one", producer("one", "v2", ""))
+	s.AwaitState("last", func(inst *v1alpha1.Installation) bool {
+		return inst.Status.IsIdle() && s.configValue("last") == "v2" && s.value("three") == `"v2-x-x"`
+	})
+	s.succeeded("last")
+	s.RequireJobs(2, "one", "two", "three")
+	s.RequireJobs(before+1, "last")
+}
+
+func TestB402DeletionOfProducerAndConsumerTogether(t *testing.T) {
+	s := newScene(t)
+	s.Target("cluster")
+	s.install("one", producer("one", "cm", ""))
+	s.install("two", consumer("one", "two", "two"))
+	s.succeeded("two")
+	s.Delete(s.Installation("one"))
+	s.AwaitState("one", func(inst *v1alpha1.Installation) bool {
+		return s.Witness.Saw(s.Namespace, "one", func(seen *v1alpha1.Installation) bool {
+			return strings.Contains(readyMessage(seen), "delete installation two")
+		})
+	})
+	s.Delete(s.Installation("two"))
+	s.Gone(s.Installation("one"), s.Installation("two"), s.config("two"), s.dataObject("one"), s.dataObject("two"))
+	assert.Equal(t, []string{"two", "one"}, s.goneInOrder(2))
+}
+
+func TestB403NothingStartsWithoutAnnotation(t *testing.T) {
+	s := newScene(t)
+	s.installWith("one", producer("one", "cm", ""), nil)
+	s.install("beside", producer("beside", "cm", ""))
+	s.succeeded("beside")
+	inst := s.Installation("one")
+	require.NoError(t, s.Client().Get(s.Ctx, s.key("one"), inst))
+	assert.Empty(t, inst.Status.Phase)
+	assert.Empty(t, inst.Status.JobID)
+}
+
+func TestB403ReconcileOfANestedInstallationIsRemovedWithoutEffect(t *testing.T) {
+	s := newScene(t)
+	s.install("root", chain())
+	s.succeeded("root")
+	child := s.Child("root", "a")
+	s.reconcile(child.Name)
+	s.AwaitState(child.Name, func(inst *v1alpha1.Installation) bool {
+		return inst.Annotations[v1alpha1.OperationAnnotation] == ""
+	})
+	s.RequireJobs(1, "root", child.Name)
+}
+
+func TestC18ExportsOwnedByAnotherInstallation(t *testing.T) {
+	s := newScene(t)
+	s.install("first", producer("shared", "a", ""))
+	s.succeeded("first")
+	s.install("second", producer("shared", "b", ""))
+	problem := s.failed("second")
+	assert.Equal(t, "spec.exports: DataObject shared is already exported by installation first; change one of the two exports", problem.Message)
+	assert.Equal(t, `"a"`, s.value("shared"))
+}
+
+func TestAnExportReplacesADataObjectOfAPerson(t *testing.T) {
+	s := newScene(t)
+	s.data("shared", "by hand")
+	s.install("first", producer("shared", "a", ""))
+	s.succeeded("first")
+	assert.Equal(t, `"a"`, s.value("shared"))
+}
+
+func TestAnExportOfAGoneInstallationIsTakenOver(t *testing.T) {
+	s := newScene(t)
+	s.Put("DataObject", "shared", object{
+		"metadata": object{"ownerReferences": list{object{
+			"apiVersion": "landscaper.gardener.cloud/v1alpha1", "kind": "Installation", "name": "first", "uid": "00000000-0000-0000-0000-000000000000",
+		}}},
+		"data": "stale",
+	})
+	s.install("first", producer("shared", "a", ""))
+	s.succeeded("first")
+	assert.Equal(t, `"a"`, s.value("shared"))
+}
+
+func TestC19DeleteWhileStillImported(t *testing.T) {
+	s := newScene(t)
+	s.Target("cluster")
+	s.install("one", producer("one", "cm", ""))
+	s.install("two", consumer("one", "two", "two"))
+	s.succeeded("two")
+	s.Delete(s.Installation("one"))
+	s.AwaitState("one", func(inst *v1alpha1.Installation) bool {
+		return strings.Contains(readyMessage(inst), "a sibling still imports some of the exports: delete installation two")
+	})
+	assert.Equal(t, `"cm"`, s.value("one"), "exports stay as long as the Installation")
+
+	s.data("stand-in", "cm")
+	s.install("two", consumer("stand-in", "two", "two"))
+	s.Gone(s.Installation("one"))
+	s.succeeded("two")
+}
+
+func TestC19AFailedConsumerFailsTheDeletionOfTheProducer(t *testing.T) {
+	s := newScene(t)
+	s.Target("cluster")
+	s.install("one", producer("one", "cm", ""))
+	s.install("two", consumer("one", "two", "two"))
+	s.succeeded("two")
+	require.NoError(t, s.Client().Delete(s.Ctx, &v1alpha1.Target{ObjectMeta: s.dataObject("cluster").ObjectMeta}))
+	s.Delete(s.Installation("one"))
+	s.Delete(s.Installation("two"))
+	s.AwaitState("two", func(inst *v1alpha1.Installation) bool { return inst.Status.Phase == v1alpha1.PhaseDeleting })
+	s.Annotate(s.Installation("two"), v1alpha1.OperationAnnotation, v1alpha1.OperationInterrupt)
+	failed := s.Ended("one", v1alpha1.PhaseDeleteFailed)
+	assert.Equal(t, "SiblingDeleteError", failed.Status.LastError.Reason)
+
+	s.Target("cluster")
+	s.reconcile("two")
+	s.Gone(s.Installation("two"), s.Installation("one"))
+}
+
+func TestRootsThatImportFromEachOtherFail(t *testing.T) {
+	s := newScene(t)
+	s.Target("cluster")
+	s.install("one", consumer("three", "one", "one"))
+	s.install("two", consumer("one", "two", "two"))
+	s.install("three", consumer("two", "three", "three"))
+	for _, name := range []string{"one", "two", "three"} {
+		problem := s.AwaitState(name, func(inst *v1alpha1.Installation) bool {
+			return inst.Status.LastError != nil && inst.Status.LastError.Reason == "CyclicDependencies" && inst.Status.IsIdle()
+		}).Status.LastError
+		assert.Contains(t, problem.Codes, v1alpha1.ErrorCyclicDependencies)
+		assert.Contains(t, problem.Message, "-{depends_on}->")
+	}
+	s.data("start", "cm")
+	s.install("one", consumer("start", "one", "one"))
+	s.succeeded("one")
+	s.AwaitState("three", func(inst *v1alpha1.Installation) bool { return inst.Status.Phase == v1alpha1.PhaseSucceeded })
+	assert.Equal(t, `"cm-x-x-x"`, s.value("three"))
+}
+
+func TestAConsumerOfAFailedProducerFailsAndFollowsItsRepair(t *testing.T) {
+	s := newScene(t)
+	s.Target("cluster")
+	broken := producer("one", "cm", "")
+	broken["blueprint"] = inline(object{"exports": dataExports("out"), "exportExecutions": goTemplate("exports: {out: {{ fail \"broken\" }}}")})
+	s.install("one", broken)
+	s.failed("one")
+	s.install("two", consumer("one", "two", "two"))
+	problem := s.failed("two")
+	assert.Equal(t, "PredecessorFailed", problem.Reason)
+	assert.Contains(t, problem.Message, "installation one")
+	s.install("one", producer("one", "cm", ""))
+	s.AwaitState("two", func(inst *v1alpha1.Installation) bool { return inst.Status.Phase == v1alpha1.PhaseSucceeded })
+	assert.Equal(t, "cm", s.configValue("two"))
+}

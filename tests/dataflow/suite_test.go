@@ -1,0 +1,243 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package dataflow checks what flows between Installations: imports, exports, sub-installations, order, and who runs again when something
+// changed. Tests are named for their row of the acceptance matrix where one exists.
+package dataflow
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+)
+
+func TestMain(m *testing.M) { os.Exit(landscape.Main(m, platform.Options{})) }
+
+// object and list are JSON.
+type (
+	object = map[string]any
+	list   = []any
+)
+
+const clusterType = "landscaper.gardener.cloud/kubernetes-cluster"
+
+// scene adds to the scene what these tests need.
+type scene struct{ *landscape.Scene }
+
+func newScene(t *testing.T) *scene {
+	t.Helper()
+	t.Parallel()
+	return &scene{landscape.NewScene(t)}
+}
+
+// document writes a blueprint.yaml: JSON is YAML.
+func document(parts object) string {
+	blueprint := object{"apiVersion": "landscaper.gardener.cloud/v1alpha1", "kind": "Blueprint"}
+	for key, value := range parts {
+		blueprint[key] = value
+	}
+	raw, err := json.Marshal(blueprint)
+	if err != nil {
+		panic(err)
+	}
+	return string(raw)
+}
+
+// inline is spec.blueprint with a blueprint in place.
+func inline(parts object) object {
+	return object{"inline": object{"filesystem": object{"blueprint.yaml": document(parts)}}}
+}
+
+// inTemplate is the blueprint of a sub-installation template.
+func inTemplate(parts object) object {
+	return object{"filesystem": object{"blueprint.yaml": document(parts)}}
+}
+
+// goTemplate is a list with one executor.
+func goTemplate(text string) list {
+	return list{object{"name": "default", "type": "GoTemplate", "template": text}}
+}
+
+func dataImports(names ...string) list {
+	imports := list{}
+	for _, name := range names {
+		imports = append(imports, object{"name": name, "type": "data", "schema": object{}})
+	}
+	return imports
+}
+
+func dataExports(names ...string) list { return dataImports(names...) }
+
+// refs connects names with dataRefs of the same name.
+func refs(names ...string) list {
+	out := list{}
+	for _, name := range names {
+		out = append(out, object{"name": name, "dataRef": name})
+	}
+	return out
+}
+
+// mockItem is a deploy item that exports a map, written as YAML flow.
+func mockItem(name, export string) string {
+	return fmt.Sprintf("- {name: %s, type: landscaper.gardener.cloud/mock, config: {apiVersion: mock.deployer.landscaper.gardener.cloud/v1alpha1, "+
+		"kind: ProviderConfiguration, export: %s}}\n", name, export)
+}
+
+// waitingItem is a deploy item that never ends by itself.
+func waitingItem(name string) string {
+	return fmt.Sprintf("- {name: %s, type: landscaper.gardener.cloud/mock, config: {apiVersion: mock.deployer.landscaper.gardener.cloud/v1alpha1, "+
+		"kind: ProviderConfiguration, phase: Progressing}}\n", name)
+}
+
+// configItem is a deploy item that deploys one ConfigMap with one value; both are YAML, the target is a reference as in deploy items.
+func configItem(item, target, name, value string) string {
+	return fmt.Sprintf(`- name: %s
+  type: landscaper.gardener.cloud/kubernetes-manifest
+  target: %s
+  config:
+    apiVersion: manifest.deployer.landscaper.gardener.cloud/v1alpha2
+    kind: ProviderConfiguration
+    updateStrategy: update
+    manifests:
+    - policy: manage
+      manifest:
+        apiVersion: v1
+        kind: ConfigMap
+        metadata: {name: %s, namespace: {{ .blueprintNamespace | default "NAMESPACE" }}}
+        data: {value: %s}
+`, item, target, name, value)
+}
+
+// here replaces NAMESPACE in templates by the namespace of the scene.
+func (s *scene) here(parts object) object {
+	raw, err := json.Marshal(parts)
+	require.NoError(s.T, err)
+	text := strings.ReplaceAll(string(raw), `{{ .blueprintNamespace | default \"NAMESPACE\" }}`, s.Namespace)
+	text = strings.ReplaceAll(text, `{{ .blueprintNamespace | default \\\"NAMESPACE\\\" }}`, s.Namespace)
+	var out object
+	require.NoError(s.T, json.Unmarshal([]byte(text), &out))
+	return out
+}
+
+// install applies an Installation that runs at every change.
+func (s *scene) install(name string, spec object) {
+	s.T.Helper()
+	s.installWith(name, spec, object{v1alpha1.ReconcileIfChangedAnnotation: "true"})
+}
+
+func (s *scene) installWith(name string, spec, annotations object) {
+	s.T.Helper()
+	s.Put("Installation", name, object{"metadata": object{"annotations": annotations}, "spec": s.here(spec)})
+}
+
+// data applies a DataObject.
+func (s *scene) data(name string, value any) {
+	s.T.Helper()
+	s.Put("DataObject", name, object{"data": value})
+}
+
+// reconcile asks for a job, as a person does.
+func (s *scene) reconcile(name string) {
+	s.T.Helper()
+	s.Annotate(s.Installation(name), v1alpha1.OperationAnnotation, v1alpha1.OperationReconcile)
+}
+
+// succeeded waits until an Installation has succeeded with its newest spec.
+func (s *scene) succeeded(name string) *v1alpha1.Installation {
+	s.T.Helper()
+	return s.Ended(name, v1alpha1.PhaseSucceeded)
+}
+
+// failed waits until an Installation has failed and returns why.
+func (s *scene) failed(name string) *v1alpha1.Error {
+	s.T.Helper()
+	inst := s.Ended(name, v1alpha1.PhaseFailed)
+	require.NotNil(s.T, inst.Status.LastError)
+	return inst.Status.LastError
+}
+
+// value returns the content of a DataObject as JSON.
+func (s *scene) value(name string) string {
+	s.T.Helper()
+	object := &v1alpha1.DataObject{}
+	require.NoError(s.T, s.Client().Get(s.Ctx, s.key(name), object))
+	return string(object.Data.RawMessage)
+}
+
+// configValue returns what was deployed.
+func (s *scene) configValue(name string) string {
+	s.T.Helper()
+	config := &corev1.ConfigMap{}
+	require.NoError(s.T, s.Client().Get(s.Ctx, s.key(name), config))
+	return config.Data["value"]
+}
+
+// configs returns the ConfigMaps of the scene that were deployed, by name.
+func (s *scene) configs() map[string]corev1.ConfigMap {
+	s.T.Helper()
+	all := &corev1.ConfigMapList{}
+	require.NoError(s.T, s.Client().List(s.Ctx, all, client.InNamespace(s.Namespace)))
+	out := map[string]corev1.ConfigMap{}
+	for _, config := range all.Items {
+		if config.Name != "kube-root-ca.crt" {
+			out[config.Name] = config
+		}
+	}
+	return out
+}
+
+func (s *scene) key(name string) client.ObjectKey {
+	return client.ObjectKey{Namespace: s.Namespace, Name: name}
+}
+
+// exists tells whether an object is there.
+func (s *scene) exists(object client.Object) bool {
+	s.T.Helper()
+	err := s.Client().Get(s.Ctx, client.ObjectKeyFromObject(object), object)
+	require.NoError(s.T, client.IgnoreNotFound(err))
+	return !apierrors.IsNotFound(err)
+}
+
+func (s *scene) dataObject(name string) *v1alpha1.DataObject {
+	return &v1alpha1.DataObject{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: s.Namespace}}
+}
+
+func (s *scene) config(name string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: s.Namespace}}
+}
+
+// objectsOf returns the names of what is left of our kinds in the namespace, Targets and DataObjects without owner left out.
+func (s *scene) objectsOf() []string {
+	s.T.Helper()
+	var left []string
+	for _, kind := range []client.ObjectList{
+		&v1alpha1.InstallationList{}, &v1alpha1.ExecutionList{}, &v1alpha1.DeployItemList{}, &v1alpha1.DataObjectList{}, &v1alpha1.TargetList{},
+	} {
+		require.NoError(s.T, s.Client().List(s.Ctx, kind, client.InNamespace(s.Namespace)))
+		raw, err := json.Marshal(kind)
+		require.NoError(s.T, err)
+		var items struct {
+			Items []metav1.PartialObjectMetadata `json:"items"`
+		}
+		require.NoError(s.T, json.Unmarshal(raw, &items))
+		for _, item := range items.Items {
+			_, isOurs := kind.(*v1alpha1.InstallationList)
+			if isOurs || len(item.OwnerReferences) > 0 {
+				left = append(left, fmt.Sprintf("%T %s", kind, item.Name))
+			}
+		}
+	}
+	return left
+}

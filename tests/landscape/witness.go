@@ -1,0 +1,181 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package landscape
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+	"github.com/fluxcd/pkg/runtime/conditions/check"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+)
+
+// Witness sees every state of every Installation. It checks each against the rules for conditions and keeps the history.
+type Witness struct {
+	mu       sync.Mutex
+	states   map[client.ObjectKey][]*v1alpha1.Installation
+	order    map[string][]*v1alpha1.Installation
+	gone     map[string][]*v1alpha1.Installation
+	problems map[string][]string
+	settled  *check.Checker
+	moving   *check.Checker
+}
+
+func newWitness(p *platform.Platform) (*Witness, error) {
+	polarity := &check.Conditions{NegativePolarity: []string{meta.ReconcilingCondition, meta.StalledCondition}}
+	w := &Witness{
+		states: map[client.ObjectKey][]*v1alpha1.Installation{}, order: map[string][]*v1alpha1.Installation{}, problems: map[string][]string{},
+		gone:    map[string][]*v1alpha1.Installation{},
+		settled: check.NewChecker(p.Client(), polarity), moving: check.NewInProgressChecker(p.Client()),
+	}
+	w.settled.DisableFetch, w.moving.DisableFetch = true, true
+	watcher, err := p.Client().Watch(context.Background(), &v1alpha1.InstallationList{})
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		for event := range watcher.ResultChan() {
+			inst, ok := event.Object.(*v1alpha1.Installation)
+			switch {
+			case ok && event.Type == watch.Deleted:
+				w.seeGone(inst)
+			case ok:
+				w.see(inst)
+			}
+		}
+	}()
+	return w, nil
+}
+
+func (w *Witness) see(inst *v1alpha1.Installation) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	key := client.ObjectKeyFromObject(inst)
+	w.states[key] = append(w.states[key], inst)
+	w.order[inst.Namespace] = append(w.order[inst.Namespace], inst)
+	for _, problem := range w.judge(inst) {
+		w.problems[inst.Namespace] = append(w.problems[inst.Namespace], fmt.Sprintf("%s at %s: %s", key, inst.ResourceVersion, problem))
+	}
+}
+
+func (w *Witness) seeGone(inst *v1alpha1.Installation) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.gone[inst.Namespace] = append(w.gone[inst.Namespace], inst)
+}
+
+// Gone returns the Installations of a namespace that are gone, in the order in which they went.
+func (w *Witness) Gone(namespace string) []*v1alpha1.Installation {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]*v1alpha1.Installation(nil), w.gone[namespace]...)
+}
+
+// judge checks the conditions of one state, and that kstatus reads the same from it as the phase says.
+func (w *Witness) judge(inst *v1alpha1.Installation) []string {
+	if len(inst.Status.Conditions) == 0 {
+		return nil
+	}
+	want := expected(inst)
+	checker := w.moving
+	if want == status.CurrentStatus || want == status.FailedStatus {
+		checker = w.settled
+	}
+	var problems []string
+	if failed, _ := checker.Check(context.Background(), inst); failed != nil {
+		problems = append(problems, failed.Error())
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(inst)
+	if err != nil {
+		return append(problems, err.Error())
+	}
+	result, err := status.Compute(&unstructured.Unstructured{Object: content})
+	if err != nil {
+		return append(problems, err.Error())
+	}
+	if result.Status != want {
+		problems = append(problems, fmt.Sprintf("phase %q (idle %v) means %s, kstatus reads %s: %s",
+			inst.Status.Phase, inst.Status.IsIdle(), want, result.Status, result.Message))
+	}
+	return problems
+}
+
+// expected is what kstatus has to read from an Installation. A failure that will be tried again by the clock is no final one.
+func expected(inst *v1alpha1.Installation) status.Status {
+	switch {
+	case !inst.DeletionTimestamp.IsZero():
+		return status.TerminatingStatus
+	case !inst.Status.IsIdle(), inst.Generation != inst.Status.ObservedGeneration:
+		return status.InProgressStatus
+	case inst.Status.Phase.IsFailed() && conditions.GetReason(inst, meta.ReconcilingCondition) == meta.ProgressingWithRetryReason:
+		return status.InProgressStatus
+	case inst.Status.Phase.IsFailed():
+		return status.FailedStatus
+	}
+	return status.CurrentStatus
+}
+
+// RequireTruth fails the test if a state in the namespace broke a rule.
+func (w *Witness) RequireTruth(t testing.TB, namespace string) {
+	t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	require.Empty(t, w.problems[namespace])
+}
+
+// Jobs returns the jobs of an Installation so far, in order.
+func (w *Witness) Jobs(namespace, name string) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var jobs []string
+	for _, state := range w.states[client.ObjectKey{Namespace: namespace, Name: name}] {
+		if id := state.Status.JobID; id != "" && (len(jobs) == 0 || jobs[len(jobs)-1] != id) {
+			jobs = append(jobs, id)
+		}
+	}
+	return jobs
+}
+
+// States returns the states of all Installations of a namespace so far, in the order in which they were seen.
+func (w *Witness) States(namespace string) []*v1alpha1.Installation {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]*v1alpha1.Installation(nil), w.order[namespace]...)
+}
+
+// Saw tells whether some state of an Installation had a property.
+func (w *Witness) Saw(namespace, name string, property func(*v1alpha1.Installation) bool) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, state := range w.states[client.ObjectKey{Namespace: namespace, Name: name}] {
+		if property(state) {
+			return true
+		}
+	}
+	return false
+}
+
+// History describes the states of all Installations of a namespace, for messages.
+func (w *Witness) History(namespace string) string {
+	var out strings.Builder
+	for _, state := range w.States(namespace) {
+		fmt.Fprintf(&out, "%s %s generation %d/%d phase %q job %.8s/%.8s deleting %v ready %s: %s\n", state.ResourceVersion, state.Name,
+			state.Generation, state.Status.ObservedGeneration, state.Status.Phase, state.Status.JobID, state.Status.JobIDFinished,
+			!state.DeletionTimestamp.IsZero(), conditions.GetReason(state, meta.ReadyCondition), conditions.GetMessage(state, meta.ReadyCondition))
+	}
+	return out.String()
+}
