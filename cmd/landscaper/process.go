@@ -28,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -80,6 +81,7 @@ func (p *process) start(adjust func(*ctrl.Options, labels.Selector)) (ctrl.Manag
 	if err != nil {
 		return nil, err
 	}
+	restConfig.WarningHandlerWithContext = ctrllog.NewKubeAPIWarningLogger(ctrllog.KubeAPIWarningLoggerOptions{Deduplicate: true})
 	selector, err := runtimectrl.GetWatchSelector(p.watch)
 	if err != nil {
 		return nil, fmt.Errorf("--watch-label-selector: %w", err)
