@@ -1,0 +1,65 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package quality
+
+import (
+	"go/ast"
+	"os"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// phases returns the names of the phases that a file lists, in order.
+func phases(file *File) []string {
+	var names []string
+	ast.Inspect(file.Syntax, func(node ast.Node) bool {
+		list, ok := node.(*ast.CompositeLit)
+		if !ok || !isPhaseList(list.Type) {
+			return true
+		}
+		for _, element := range list.Elts {
+			if phase, ok := element.(*ast.SelectorExpr); ok {
+				names = append(names, phase.Sel.Name)
+			}
+		}
+		return false
+	})
+	return names
+}
+
+// isPhaseList tells whether a type is []kit.Phase[...].
+func isPhaseList(expression ast.Expr) bool {
+	list, ok := expression.(*ast.ArrayType)
+	if !ok {
+		return false
+	}
+	generic, ok := list.Elt.(*ast.IndexExpr)
+	if !ok {
+		return false
+	}
+	named, ok := generic.X.(*ast.SelectorExpr)
+	return ok && named.Sel.Name == "Phase"
+}
+
+func TestArchitectureNamesEveryPhase(t *testing.T) {
+	page, err := os.ReadFile(loaded(t).Path("docs/architecture.md"))
+	require.NoError(t, err)
+	found := 0
+	for _, file := range files(t) {
+		if path.Base(file.Path) != "reconciler.go" {
+			continue
+		}
+		_, chapter, _ := strings.Cut(string(page), "(`"+file.Path+"`)")
+		chapter, _, _ = strings.Cut(chapter, "\n**")
+		for _, phase := range phases(file) {
+			found++
+			assert.Contains(t, chapter, phase, "docs/architecture.md names every phase of %s below its path", file.Path)
+		}
+	}
+	assert.Positive(t, found)
+}
