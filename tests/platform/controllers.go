@@ -10,13 +10,16 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// startControllers installs CRDs and objects and starts the controllers of the options, side by side.
+// startControllers installs CRDs and objects and starts the controllers of the options, side by side. The garbage collector learns the
+// kinds of the cluster at its start and then only every 30 seconds, so it starts after the CRDs are there.
 func (c *Cluster) startControllers(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return c.installContent(ctx) })
-	if c.options.ControllerManager {
-		group.Go(func() error { return c.startControllerManager(ctx) })
-	}
+	group.Go(func() error {
+		if err := c.installContent(ctx); err != nil || !c.options.ControllerManager {
+			return err
+		}
+		return c.startControllerManager(ctx)
+	})
 	if c.options.Flux {
 		group.Go(func() error { return c.startFlux(ctx) })
 	}
