@@ -10,6 +10,7 @@ import (
 	"maps"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -23,6 +24,56 @@ func (r *Reconciler) producedChange(ctx context.Context, inst *v1alpha1.Installa
 	if err != nil || len(producers) == 0 {
 		return "", err
 	}
+	reason, err := r.differs(ctx, inst, producers)
+	if err != nil || reason == "" {
+		return "", err
+	}
+	busy, err := r.upstreamAtWork(ctx, inst, producers)
+	if err != nil || busy != nil {
+		return "", err
+	}
+	return reason, nil
+}
+
+// upstreamAtWork returns a root, at any distance along the imports, that is at work or about to be; nil when there is none. What comes from
+// there is going to change, so that whoever starts now would have to run again.
+func (r *Reconciler) upstreamAtWork(
+	ctx context.Context, inst *v1alpha1.Installation, producers []*v1alpha1.Installation,
+) (*v1alpha1.Installation, error) {
+	seen := map[types.UID]bool{inst.UID: true}
+	for queue := producers; len(queue) > 0; queue = queue[1:] {
+		current := queue[0]
+		if seen[current.UID] || !current.DeletionTimestamp.IsZero() {
+			continue
+		}
+		seen[current.UID] = true
+		above, err := r.predecessors(ctx, current)
+		if err != nil {
+			return nil, err
+		}
+		busy, err := r.aboutToWork(ctx, current, above)
+		if err != nil || busy {
+			return current, err
+		}
+		queue = append(queue, above...)
+	}
+	return nil, nil
+}
+
+// aboutToWork tells whether a root is at work, or will be because it was asked to or because its producers have other values.
+func (r *Reconciler) aboutToWork(ctx context.Context, inst *v1alpha1.Installation, producers []*v1alpha1.Installation) (bool, error) {
+	if !inst.Status.IsIdle() || willStart(inst) {
+		return true, nil
+	}
+	if inst.Spec.Suspend || len(producers) == 0 {
+		return false, nil
+	}
+	reason, err := r.differs(ctx, inst, producers)
+	return reason != "", err
+}
+
+// differs says why an idle root has to run because of its producers, all of which have succeeded and are idle; empty when it need not.
+func (r *Reconciler) differs(ctx context.Context, inst *v1alpha1.Installation, producers []*v1alpha1.Installation) (string, error) {
 	for _, producer := range producers {
 		if running(inst, producer) || producer.Status.Phase != v1alpha1.PhaseSucceeded {
 			return "", nil
@@ -36,7 +87,11 @@ func (r *Reconciler) producedChange(ctx context.Context, inst *v1alpha1.Installa
 			return "", nil
 		}
 		return "installation " + name + " has finished", nil
-	case inst.Status.Phase == v1alpha1.PhaseFailed && last != nil && last.Reason == reasonPredecessorFailed:
+	case inst.Status.Phase == v1alpha1.PhaseFailed && last != nil && last.Operation == orderOperation:
+		cycle, err := r.cycle(ctx, inst)
+		if err != nil || cycle != nil {
+			return "", err
+		}
 		return "installation " + name + " has succeeded", nil
 	}
 	consumed, err := r.consumedHash(ctx, inst, producers)

@@ -29,7 +29,7 @@ func (r *Reconciler) publishImports(ctx context.Context, s *scope) error {
 	if s.applied() {
 		return nil
 	}
-	written := map[string]bool{}
+	written := map[string]client.Object{}
 	data := s.plan.values.DataImports(s.blueprint.document)
 	for _, name := range sortedKeys(data) {
 		if err := r.publishData(ctx, s, name, data[name], written); err != nil {
@@ -59,22 +59,25 @@ func (r *Reconciler) publishImports(ctx context.Context, s *scope) error {
 			}
 		}
 	}
-	return r.deleteFormerCopies(ctx, s, written)
+	if err := r.retireFormerCopies(ctx, s, written); err != nil || len(s.plan.subinstallations) == 0 {
+		return err
+	}
+	return r.awaitShown(ctx, s, written)
 }
 
-func (r *Reconciler) publishData(ctx context.Context, s *scope, name string, value any, written map[string]bool) error {
+func (r *Reconciler) publishData(ctx context.Context, s *scope, name string, value any, written map[string]client.Object) error {
 	raw, err := json.Marshal(value)
 	if err != nil {
 		return fmt.Errorf("encode import %q: %w", name, err)
 	}
 	data := v1alpha1.NewAnyJSON(raw)
 	object := &v1alpha1.DataObject{ObjectMeta: copyMeta(s, name, name, nil, kit.DataHash(data)), Data: data}
-	written[object.Name] = true
+	written[object.Name] = object
 	return r.publish(ctx, object, &v1alpha1.DataObject{})
 }
 
 func (r *Reconciler) publishTarget(
-	ctx context.Context, s *scope, target render.Target, name, key string, labels map[string]string, written map[string]bool,
+	ctx context.Context, s *scope, target render.Target, name, key string, labels map[string]string, written map[string]client.Object,
 ) error {
 	original := s.imports.targets[target.Name]
 	raw, err := json.Marshal(original.Spec)
@@ -87,7 +90,7 @@ func (r *Reconciler) publishTarget(
 			object.Annotations[annotation] = value
 		}
 	}
-	written[object.Name] = true
+	written[object.Name] = object
 	return r.publish(ctx, object, &v1alpha1.Target{})
 }
 
@@ -114,36 +117,92 @@ func copyMeta(s *scope, name, key string, labels map[string]string, hash string)
 func (r *Reconciler) publish(ctx context.Context, object, existing client.Object) error {
 	err := r.Get(ctx, client.ObjectKeyFromObject(object), existing)
 	if apierrors.IsNotFound(err) {
-		err = r.Create(ctx, object)
+		err = r.create(ctx, object)
 		if !apierrors.IsAlreadyExists(err) {
 			return err
 		}
 		err = r.Live.Get(ctx, client.ObjectKeyFromObject(object), existing)
 	}
-	if err != nil || existing.GetAnnotations()[v1alpha1.HashAnnotation] == object.GetAnnotations()[v1alpha1.HashAnnotation] {
+	if err == nil && r.written(object).Stale(existing) {
+		err = r.Live.Get(ctx, client.ObjectKeyFromObject(object), existing)
+	}
+	if err != nil || sameContent(existing, object) && !retired(existing) {
 		return err
 	}
 	object.SetResourceVersion(existing.GetResourceVersion())
-	return r.Update(ctx, object)
+	return r.replace(ctx, object)
 }
 
-// deleteFormerCopies deletes the copies of imports that the blueprint does not have any more.
-func (r *Reconciler) deleteFormerCopies(ctx context.Context, s *scope, written map[string]bool) error {
-	own := client.MatchingFields{scopeIndex: kit.InstallationScope(s.inst.Name)}
-	for _, list := range []client.ObjectList{&v1alpha1.DataObjectList{}, &v1alpha1.TargetList{}} {
-		if err := r.List(ctx, list, client.InNamespace(s.inst.Namespace), own); err != nil {
-			return err
+// sameContent tells whether two managed objects hold the same.
+func sameContent(a, b client.Object) bool {
+	return a.GetAnnotations()[v1alpha1.HashAnnotation] == b.GetAnnotations()[v1alpha1.HashAnnotation]
+}
+
+// retiredAnnotation marks the copy of a Target that is no import any more. It stays until the job has succeeded: what sub-installations have
+// deployed there is uninstalled with it.
+const retiredAnnotation = "landscaper.gardener.cloud/retired"
+
+func retired(object client.Object) bool { return object.GetAnnotations()[retiredAnnotation] != "" }
+
+// retireFormerCopies deletes the copies of imports that the blueprint does not have any more. Targets that sub-installations may still use
+// are only marked.
+func (r *Reconciler) retireFormerCopies(ctx context.Context, s *scope, written map[string]client.Object) error {
+	copies, err := r.copies(ctx, s)
+	if err != nil {
+		return err
+	}
+	mark := s.inst.Status.JobID
+	for _, object := range copies {
+		if written[object.GetName()] != nil {
+			continue
 		}
-		for _, object := range itemsOf(list) {
-			if written[object.GetName()] || object.GetLabels()[v1alpha1.DataObjectSourceTypeLabel] != v1alpha1.DataObjectSourceImport {
-				continue
-			}
-			if err := kit.DeleteLive(ctx, r.Live, r.Client, object, nil); err != nil {
-				return err
-			}
+		if _, isTarget := object.(*v1alpha1.Target); !isTarget || len(s.children) == 0 {
+			err = kit.DeleteLive(ctx, r.Live, r.Client, object, nil)
+		} else if !retired(object) {
+			err = kit.PatchMetadata(ctx, r.Client, object, kit.MetadataChange{Annotations: map[string]*string{retiredAnnotation: &mark}})
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// deleteRetiredCopies deletes what retireFormerCopies has marked.
+func (r *Reconciler) deleteRetiredCopies(ctx context.Context, s *scope) error {
+	if s.inst.Status.SubInstCache == nil {
+		return nil
+	}
+	copies, err := r.copies(ctx, s)
+	if err != nil {
+		return err
+	}
+	for _, object := range copies {
+		if !retired(object) {
+			continue
+		}
+		if err := kit.DeleteLive(ctx, r.Live, r.Client, object, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copies returns the imports in the own scope as the cache has them.
+func (r *Reconciler) copies(ctx context.Context, s *scope) ([]client.Object, error) {
+	own := client.MatchingFields{scopeIndex: kit.InstallationScope(s.inst.Name)}
+	var copies []client.Object
+	for _, list := range []client.ObjectList{&v1alpha1.DataObjectList{}, &v1alpha1.TargetList{}} {
+		if err := r.List(ctx, list, client.InNamespace(s.inst.Namespace), own); err != nil {
+			return nil, err
+		}
+		for _, object := range itemsOf(list) {
+			if object.GetLabels()[v1alpha1.DataObjectSourceTypeLabel] == v1alpha1.DataObjectSourceImport {
+				copies = append(copies, object)
+			}
+		}
+	}
+	return copies, nil
 }
 
 func itemsOf(list client.ObjectList) []client.Object {

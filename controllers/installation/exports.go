@@ -26,7 +26,7 @@ const (
 // publishExports computes the exports and writes them into the scope of the parent. Former exports stay until they are replaced,
 // and are deleted once the Installation does not export them any more.
 func (r *Reconciler) publishExports(ctx context.Context, s *scope) error {
-	written := map[string]bool{}
+	written := map[string]client.Object{}
 	if len(s.inst.Spec.Exports.Data)+len(s.inst.Spec.Exports.Targets) > 0 {
 		exports, err := r.computeExports(ctx, s)
 		if err != nil {
@@ -36,7 +36,10 @@ func (r *Reconciler) publishExports(ctx context.Context, s *scope) error {
 			return err
 		}
 	}
-	return r.deleteFormerExports(ctx, s, written)
+	if err := r.deleteFormerExports(ctx, s, written); err != nil {
+		return err
+	}
+	return r.awaitShown(ctx, s, written)
 }
 
 // computeExports runs the export executions with the imports as they are now.
@@ -62,13 +65,17 @@ func (r *Reconciler) computeExports(ctx context.Context, s *scope) (*render.Expo
 	return exports, nil
 }
 
-// reload reads blueprint and imports again when this reconciliation has not needed them so far.
+// reload finds blueprint and imports again when this reconciliation has not needed them so far: in memory, or after a restart by reading
+// them. The status keeps what the children were made from, so that a change since then is noticed.
 func (r *Reconciler) reload(ctx context.Context, s *scope) error {
-	if s.plan != nil {
+	if s.plan != nil || r.recall(s) {
 		return nil
 	}
 	s.reloading = true
-	defer func() { s.reloading = false }()
+	sources, hash := s.inst.Status.Sources, s.inst.Status.ImportsHash
+	defer func() {
+		s.reloading, s.inst.Status.Sources, s.inst.Status.ImportsHash = false, sources, hash
+	}()
 	return kit.Run(ctx, s, []kit.Phase[*scope]{r.resolveSource, r.loadBlueprint, r.collectImports, r.renderPlan})
 }
 
@@ -97,6 +104,9 @@ func (r *Reconciler) exportInputs(ctx context.Context, s *scope) (*render.Export
 		return nil, err
 	}
 	for i := range targets.Items {
+		if retired(&targets.Items[i]) {
+			continue
+		}
 		shown, err := jsonLike(&targets.Items[i])
 		if err != nil {
 			return nil, err
@@ -121,7 +131,7 @@ func (r *Reconciler) readDeployItemExports(ctx context.Context, s *scope, inputs
 	return nil
 }
 
-func (r *Reconciler) writeExports(ctx context.Context, s *scope, exports *render.ExportValues, written map[string]bool) error {
+func (r *Reconciler) writeExports(ctx context.Context, s *scope, exports *render.ExportValues, written map[string]client.Object) error {
 	for _, export := range s.inst.Spec.Exports.Data {
 		raw, err := json.Marshal(exports.Data[export.Name])
 		if err != nil {
@@ -129,7 +139,7 @@ func (r *Reconciler) writeExports(ctx context.Context, s *scope, exports *render
 		}
 		data := v1alpha1.NewAnyJSON(raw)
 		object := &v1alpha1.DataObject{ObjectMeta: exportMeta(s, export.DataRef, kit.DataHash(data)), Data: data}
-		written["DataObject/"+object.Name] = true
+		written["DataObject/"+object.Name] = object
 		if err := r.writeExport(ctx, s, object, &v1alpha1.DataObject{}, "DataObject"); err != nil {
 			return err
 		}
@@ -139,7 +149,7 @@ func (r *Reconciler) writeExports(ctx context.Context, s *scope, exports *render
 		if err != nil {
 			return err
 		}
-		written["Target/"+object.Name] = true
+		written["Target/"+object.Name] = object
 		if err := r.writeExport(ctx, s, object, &v1alpha1.Target{}, "Target"); err != nil {
 			return err
 		}
@@ -191,33 +201,72 @@ func exportMeta(s *scope, key, hash string) metav1.ObjectMeta {
 func (r *Reconciler) writeExport(ctx context.Context, s *scope, object, existing client.Object, kind string) error {
 	err := r.Live.Get(ctx, client.ObjectKeyFromObject(object), existing)
 	if apierrors.IsNotFound(err) {
-		return r.Create(ctx, object)
+		return r.create(ctx, object)
 	}
 	if err != nil {
 		return err
 	}
-	for _, owner := range existing.GetOwnerReferences() {
-		if owner.Kind == "Installation" && owner.UID != s.inst.UID {
-			return kit.Stall(exportOperation, "ExportOwnedByOther",
-				"spec.exports: %s %s is already exported by installation %s; change one of the two exports", kind, object.GetName(), owner.Name)
-		}
+	owner := otherOwner(existing, s.inst)
+	if owner == nil {
+		return r.replaceExport(ctx, object, existing)
 	}
-	if existing.GetAnnotations()[v1alpha1.HashAnnotation] == object.GetAnnotations()[v1alpha1.HashAnnotation] {
+	if alive, err := r.alive(ctx, s.inst.Namespace, owner); err != nil || alive {
+		return ownedByOther(kind, object, owner, err)
+	}
+	if err := kit.DeleteLive(ctx, r.Live, r.Client, existing, nil); err != nil {
+		return err
+	}
+	return r.create(ctx, object)
+}
+
+// replaceExport replaces an export with other content or without owner.
+func (r *Reconciler) replaceExport(ctx context.Context, object, existing client.Object) error {
+	if sameContent(existing, object) && len(existing.GetOwnerReferences()) > 0 {
 		return nil
 	}
 	object.SetResourceVersion(existing.GetResourceVersion())
-	return r.Update(ctx, object)
+	return r.replace(ctx, object)
+}
+
+// otherOwner returns the reference to an Installation other than this one that owns the object, nil when there is none.
+func otherOwner(object client.Object, inst *v1alpha1.Installation) *metav1.OwnerReference {
+	references := object.GetOwnerReferences()
+	for i := range references {
+		if references[i].Kind == "Installation" && references[i].UID != inst.UID {
+			return &references[i]
+		}
+	}
+	return nil
+}
+
+// alive reads live whether an owner exists.
+func (r *Reconciler) alive(ctx context.Context, namespace string, owner *metav1.OwnerReference) (bool, error) {
+	inst := &metav1.PartialObjectMetadata{}
+	inst.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Installation"))
+	err := r.Live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: owner.Name}, inst)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return inst.UID == owner.UID, err
+}
+
+func ownedByOther(kind string, object client.Object, owner *metav1.OwnerReference, err error) error {
+	if err != nil {
+		return err
+	}
+	return kit.Stall(exportOperation, "ExportOwnedByOther",
+		"spec.exports: %s %s is already exported by installation %s; change one of the two exports", kind, object.GetName(), owner.Name)
 }
 
 // deleteFormerExports deletes what an earlier job exported and this one does not.
-func (r *Reconciler) deleteFormerExports(ctx context.Context, s *scope, written map[string]bool) error {
+func (r *Reconciler) deleteFormerExports(ctx context.Context, s *scope, written map[string]client.Object) error {
 	own := client.MatchingFields{sourceIndexOfData: kit.InstallationScope(s.inst.Name)}
 	for kind, list := range map[string]client.ObjectList{"DataObject": &v1alpha1.DataObjectList{}, "Target": &v1alpha1.TargetList{}} {
 		if err := r.List(ctx, list, client.InNamespace(s.inst.Namespace), own); err != nil {
 			return err
 		}
 		for _, object := range itemsOf(list) {
-			if written[kind+"/"+object.GetName()] {
+			if written[kind+"/"+object.GetName()] != nil {
 				continue
 			}
 			if err := kit.DeleteLive(ctx, r.Live, r.Client, object, nil); err != nil {

@@ -112,22 +112,34 @@ func targetNames(target *v1alpha1.TargetImport) []string {
 	return names
 }
 
-// users wakes the Installations that import an object.
+// users wakes the Installations that import an object, and workers that wait for the cache to show it.
 func (r *Reconciler) users(kind string) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {
+		r.echo.Changed()
 		return r.find(ctx, importIndex, kind+"/"+obj.GetName(), client.InNamespace(obj.GetNamespace()))
 	})
 }
 
-// waitingSiblings wakes those who may wait for an Installation: consumers of its exports, and in deletion producers of its imports.
+// waitingSiblings wakes those who may wait for an Installation: when it is idle those that something flows to from here, and producers of
+// its imports that are being deleted.
 func (r *Reconciler) waitingSiblings(ctx context.Context, obj client.Object) []reconcile.Request {
-	var requests []reconcile.Request
-	namespace := client.InNamespace(obj.GetNamespace())
-	for _, key := range exportsOf(obj) {
-		requests = append(requests, r.find(ctx, importIndex, key, namespace)...)
+	inst, ok := obj.(*v1alpha1.Installation)
+	if !ok {
+		return nil
 	}
+	var requests []reconcile.Request
 	for _, key := range importsOf(obj) {
-		requests = append(requests, r.findAll(ctx, exportIndex, key, inDeletion, namespace)...)
+		requests = append(requests, r.findAll(ctx, exportIndex, key, inDeletion, client.InNamespace(obj.GetNamespace()))...)
+	}
+	if !inst.Status.IsIdle() && !inDeletion(inst) {
+		return requests
+	}
+	waiting, err := r.downstream(ctx, inst)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "cannot find the consumers of an installation", "installation", client.ObjectKeyFromObject(inst))
+	}
+	for _, other := range waiting {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(other)})
 	}
 	return requests
 }

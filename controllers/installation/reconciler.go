@@ -42,7 +42,11 @@ type Reconciler struct {
 
 	installations kit.Consistency
 	executions    kit.Consistency
+	dataObjects   kit.Consistency
+	targets       kit.Consistency
+	echo          kit.Echo
 	blueprints    blueprintCache
+	plans         planCache
 	// graces holds by job since when an import is missing.
 	graces sync.Map
 }
@@ -80,23 +84,24 @@ func (r *Reconciler) phases(inst *v1alpha1.Installation) []kit.Phase[*scope] {
 		}
 	}
 	return []kit.Phase[*scope]{
-		r.findExecution,     // execution.go         name                   → Execution as the cache has it
-		r.findChildren,      // subinstallations.go  owner                  → sub-installations as the cache has them
-		r.interrupt,         // operation.go         operation: interrupt   → children interrupted
-		r.decideJob,         // trigger.go           annotations, revisions → running job or stop
-		r.awaitPredecessors, // siblings.go          exports of siblings    → waits
-		r.resolveSource,     // source.go            sourceRef              → artifact (revision, digest)
-		r.loadBlueprint,     // blueprint.go         artifact or inline     → blueprint (cached by digest)
-		r.collectImports,    // imports.go           DataObjects, Targets … → typed imports
-		r.renderPlan,        // render.go            blueprint + imports    → children to make (pure)
-		r.recordJob,         // status.go            job                    → status, before anything is created
-		r.publishImports,    // copies.go            imports                → copies in the own scope
-		r.applyChildren,     // subinstallations.go  templates              → sub-installations
-		r.applyExecution,    // execution.go         deploy items           → Execution
-		r.markApplied,       // subinstallations.go  all applied            → phase
-		r.observeChildren,   // subinstallations.go  their status           → done, waiting or failed
-		r.observeExecution,  // observe.go           its status             → done, waiting or failed
-		r.publishExports,    // exports.go           exports of children    → DataObjects, Targets
-		r.complete,          // status.go            everything done        → succeeded
+		r.findExecution,       // execution.go         name                   → Execution as the cache has it
+		r.findChildren,        // subinstallations.go  owner                  → sub-installations as the cache has them
+		r.interrupt,           // operation.go         operation: interrupt   → children interrupted
+		r.decideJob,           // trigger.go           annotations, revisions → running job or stop
+		r.awaitPredecessors,   // siblings.go          exports of siblings    → waits
+		r.resolveSource,       // source.go            sourceRef              → artifact (revision, digest)
+		r.loadBlueprint,       // blueprint.go         artifact or inline     → blueprint (cached by digest)
+		r.collectImports,      // imports.go           DataObjects, Targets … → typed imports
+		r.renderPlan,          // render.go            blueprint + imports    → children to make (pure)
+		r.recordJob,           // status.go            job                    → status, before anything is created
+		r.publishImports,      // copies.go            imports                → copies in the own scope
+		r.applyChildren,       // subinstallations.go  templates              → sub-installations
+		r.applyExecution,      // execution.go         deploy items           → Execution
+		r.markApplied,         // subinstallations.go  all applied            → phase
+		r.observeChildren,     // subinstallations.go  their status           → done, waiting or failed
+		r.observeExecution,    // observe.go           its status             → done, waiting or failed
+		r.publishExports,      // exports.go           exports of children    → DataObjects, Targets
+		r.deleteRetiredCopies, // copies.go          former target imports  → deleted
+		r.complete,            // status.go            everything done        → succeeded
 	}
 }

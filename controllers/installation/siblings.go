@@ -11,6 +11,7 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -39,6 +40,20 @@ func (r *Reconciler) awaitPredecessors(ctx context.Context, s *scope) error {
 	if cycle, err := r.cycle(ctx, s.inst); err != nil || cycle != nil {
 		return cycleFailure(cycle, err)
 	}
+	if err := r.awaitIdle(ctx, s, predecessors); err != nil {
+		return err
+	}
+	for _, predecessor := range predecessors {
+		if predecessor.Status.Phase != v1alpha1.PhaseSucceeded {
+			return predecessorFailure(predecessor)
+		}
+	}
+	s.inst.Status.ConsumedHash, err = r.consumedHash(ctx, s.inst, predecessors)
+	return err
+}
+
+// awaitIdle waits while a predecessor is at work, or for roots any other that something flows from.
+func (r *Reconciler) awaitIdle(ctx context.Context, s *scope, predecessors []*v1alpha1.Installation) error {
 	for _, predecessor := range predecessors {
 		if r.installations.Stale(predecessor) {
 			return kit.ErrStop
@@ -48,13 +63,15 @@ func (r *Reconciler) awaitPredecessors(ctx context.Context, s *scope) error {
 				predecessor.Name)
 		}
 	}
-	for _, predecessor := range predecessors {
-		if predecessor.Status.Phase != v1alpha1.PhaseSucceeded {
-			return predecessorFailure(predecessor)
-		}
+	if !s.inst.IsRoot() {
+		return nil
 	}
-	s.inst.Status.ConsumedHash, err = r.consumedHash(ctx, s.inst, predecessors)
-	return err
+	busy, err := r.upstreamAtWork(ctx, s.inst, predecessors)
+	if err != nil || busy == nil {
+		return err
+	}
+	return kit.Wait(orderOperation, reasonPredecessorUnready, "waiting for installation %s, from which something flows to what this one imports",
+		busy.Name)
 }
 
 // running tells whether a predecessor is at work, or about to be. A nested one has to end the job of the common parent; a root
@@ -100,11 +117,35 @@ func (r *Reconciler) successors(ctx context.Context, inst *v1alpha1.Installation
 	return r.siblingsBy(ctx, inst, importIndex, exportsOf(inst))
 }
 
+// downstream returns the roots that something flows to, at any distance; of nested Installations only the successors.
+func (r *Reconciler) downstream(ctx context.Context, inst *v1alpha1.Installation) ([]*v1alpha1.Installation, error) {
+	found, err := r.successors(ctx, inst)
+	if err != nil || !inst.IsRoot() {
+		return found, err
+	}
+	seen := map[types.UID]bool{inst.UID: true}
+	var all []*v1alpha1.Installation
+	for queue := found; len(queue) > 0; queue = queue[1:] {
+		if current := queue[0]; !seen[current.UID] {
+			seen[current.UID] = true
+			all = append(all, current)
+			further, err := r.successors(ctx, current)
+			if err != nil {
+				return nil, err
+			}
+			queue = append(queue, further...)
+		}
+	}
+	return all, nil
+}
+
+// siblingsBy returns siblings from an index. They are shared with the cache and must not be changed.
 func (r *Reconciler) siblingsBy(ctx context.Context, inst *v1alpha1.Installation, index string, keys []string) ([]*v1alpha1.Installation, error) {
 	found := map[string]*v1alpha1.Installation{}
 	for _, key := range keys {
 		list := &v1alpha1.InstallationList{}
-		if err := r.List(ctx, list, client.InNamespace(inst.Namespace), client.MatchingFields{index: key}); err != nil {
+		err := r.List(ctx, list, client.InNamespace(inst.Namespace), client.MatchingFields{index: key}, client.UnsafeDisableDeepCopy)
+		if err != nil {
 			return nil, err
 		}
 		for i := range list.Items {

@@ -166,6 +166,7 @@ func (r *Reconciler) complete(_ context.Context, s *scope) error {
 	if len(s.children) == 0 {
 		s.inst.Status.SubInstCache = nil
 	}
+	r.plans.entries().Remove(s.inst.UID)
 	kit.Succeed(s.inst, succeededMessage, s.now)
 	s.outcome = &outcome{}
 	return nil

@@ -170,7 +170,7 @@ func (r *Reconciler) changedSource(ctx context.Context, inst *v1alpha1.Installat
 		return "", nil //nolint:nilerr // see above
 	}
 	same := slices.ContainsFunc(inst.Status.Sources, func(used v1alpha1.SourceStatus) bool {
-		return sameContent(used, current.status)
+		return sameSource(used, current.status)
 	})
 	if same {
 		return "", nil
@@ -179,10 +179,10 @@ func (r *Reconciler) changedSource(ctx context.Context, inst *v1alpha1.Installat
 		current.status.Revision), nil
 }
 
-// sameContent tells whether two states of a source hold the same for us. A GitRepository or Bucket is shared by many
+// sameSource tells whether two states of a source hold the same for us. A GitRepository or Bucket is shared by many
 // things, so only the content of the used path counts; an OCIRepository or ExternalArtifact is one published thing, so its
 // revision counts.
-func sameContent(used, current v1alpha1.SourceStatus) bool {
+func sameSource(used, current v1alpha1.SourceStatus) bool {
 	if used.Kind != current.Kind || used.Namespace != current.Namespace || used.Name != current.Name {
 		return false
 	}
