@@ -121,9 +121,7 @@ func TestB402DeletionOfProducerAndConsumerTogether(t *testing.T) {
 	s.succeeded("two")
 	s.Delete(s.Installation("one"))
 	s.AwaitState("one", func(inst *v1alpha1.Installation) bool {
-		return s.Witness.Saw(s.Namespace, "one", func(seen *v1alpha1.Installation) bool {
-			return strings.Contains(readyMessage(seen), "delete installation two")
-		})
+		return strings.Contains(readyMessage(inst), "delete installation two")
 	})
 	s.Delete(s.Installation("two"))
 	s.Gone(s.Installation("one"), s.Installation("two"), s.config("two"), s.dataObject("one"), s.dataObject("two"))
@@ -255,4 +253,24 @@ func TestAConsumerOfAFailedProducerFailsAndFollowsItsRepair(t *testing.T) {
 	s.install("one", producer("one", "cm", ""))
 	s.AwaitState("two", func(inst *v1alpha1.Installation) bool { return inst.Status.Phase == v1alpha1.PhaseSucceeded })
 	assert.Equal(t, "cm", s.configValue("two"))
+}
+
+func TestACycleThatAnEditMakesEndsOnceAndIsForgottenWithTheEdit(t *testing.T) {
+	s := newScene(t)
+	s.Target("cluster")
+	s.data("start", "cm")
+	s.install("one", consumer("start", "one", "one"))
+	s.install("two", consumer("one", "two", "two"))
+	s.succeeded("two")
+	s.install("one", consumer("two", "one", "one"))
+	problem := s.failed("one")
+	assert.Equal(t, "CyclicDependencies", problem.Reason)
+	s.RequireJobs(2, "one")
+	s.reconcile("two")
+	s.AwaitState("two", func(inst *v1alpha1.Installation) bool { return inst.Status.Phase == v1alpha1.PhaseFailed })
+
+	s.install("one", consumer("start", "one", "one"))
+	s.succeeded("one")
+	s.AwaitState("two", func(inst *v1alpha1.Installation) bool { return inst.Status.Phase == v1alpha1.PhaseSucceeded })
+	s.RequireJobs(3, "one", "two")
 }

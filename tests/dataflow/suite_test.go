@@ -115,19 +115,20 @@ func configItem(item, target, name, value string) string {
       manifest:
         apiVersion: v1
         kind: ConfigMap
-        metadata: {name: %s, namespace: {{ .blueprintNamespace | default "NAMESPACE" }}}
+        metadata: {name: %s, namespace: `+sceneNamespace+`}
         data: {value: %s}
 `, item, target, name, value)
 }
 
-// here replaces NAMESPACE in templates by the namespace of the scene.
+// sceneNamespace stands for the namespace of the scene in templates.
+const sceneNamespace = "namespace-of-the-scene"
+
+// here replaces the stand-in by the namespace of the scene.
 func (s *scene) here(parts object) object {
 	raw, err := json.Marshal(parts)
 	require.NoError(s.T, err)
-	text := strings.ReplaceAll(string(raw), `{{ .blueprintNamespace | default \"NAMESPACE\" }}`, s.Namespace)
-	text = strings.ReplaceAll(text, `{{ .blueprintNamespace | default \\\"NAMESPACE\\\" }}`, s.Namespace)
 	var out object
-	require.NoError(s.T, json.Unmarshal([]byte(text), &out))
+	require.NoError(s.T, json.Unmarshal([]byte(strings.ReplaceAll(string(raw), sceneNamespace, s.Namespace)), &out))
 	return out
 }
 
