@@ -5,6 +5,7 @@ package execution
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -28,7 +29,7 @@ func (r *Reconciler) decideDeletion(ctx context.Context, s *scope) error {
 		return nil
 	}
 	if !status.IsIdle() && status.Phase == v1alpha1.PhaseProgressing {
-		return kit.Run(ctx, s, []kit.Phase[*scope]{r.readTemplates, r.findItems, r.interrupt, r.observeRunning})
+		return r.endRunning(ctx, s)
 	}
 	job, err := r.deletionJob(ctx, s)
 	if err != nil {
@@ -76,9 +77,21 @@ func (r *Reconciler) parent(ctx context.Context, execution *v1alpha1.Execution) 
 	return inst, err
 }
 
-// observeRunning lets a job that still applies end before the deletion begins: nothing new is started.
-func (r *Reconciler) observeRunning(_ context.Context, s *scope) error {
-	for _, item := range s.items {
+// endRunning lets a job that still applies end before the deletion begins: nothing new is started. It always stops. The templates
+// are read so that an item that was just created is waited for. The job fails, but it is not the deletion that failed.
+func (r *Reconciler) endRunning(ctx context.Context, s *scope) error {
+	defer func() {
+		if s.failure != nil {
+			kit.SetPhase(s.execution.Job(), v1alpha1.PhaseFailed, s.now)
+		}
+	}()
+	_ = r.readTemplates(ctx, s) // templates that cannot be read make no items
+	for _, phase := range []kit.Phase[*scope]{r.findItems, r.interrupt} {
+		if err := phase(ctx, s); err != nil {
+			return err
+		}
+	}
+	for _, item := range slices.Concat(slices.Collect(maps.Values(s.items)), s.orphans) {
 		if !item.Status.IsIdle() {
 			return kit.ErrStop
 		}
