@@ -131,6 +131,24 @@ func TestB203ExecutionFollowsItsItem(t *testing.T) {
 	}
 }
 
+func TestDeletionOfARunningExecutionTakesItsItems(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.apply(execution(mockItem("main", "Progressing")))
+	s.start("job-1")
+	require.Eventually(t, func() bool {
+		item := s.items()["main"]
+		return item != nil && item.Status.LastReconcileTime != nil
+	}, patience, tick)
+	require.NoError(t, s.Client().Delete(s.ctx, s.execution("direct")))
+	s.nudge("direct")
+	require.Equal(t, v1alpha1.PhaseProgressing, s.items()["main"].Status.Phase, "the running job goes on")
+
+	s.annotate(s.execution("direct"), v1alpha1.OperationAnnotation, v1alpha1.OperationInterrupt)
+	require.NoError(t, s.AwaitGone(s.ctx, s.execution("direct")))
+	s.requireEmpty()
+}
+
 // itemLog is every state of every DeployItem of a namespace, in the order in which they were written.
 type itemLog struct {
 	mu     sync.Mutex
@@ -313,6 +331,29 @@ func TestDeletionWaitsForTheRunningJob(t *testing.T) {
 
 	s.annotate(s.installation("one"), v1alpha1.OperationAnnotation, v1alpha1.OperationInterrupt)
 	require.NoError(t, s.AwaitGone(s.ctx, s.installation("one")))
+	s.requireEmpty()
+}
+
+func TestDeletionWaitsForRunningChildren(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	sub := "apiVersion: landscaper.gardener.cloud/v1alpha1\nkind: Blueprint\ndeployExecutions:\n- name: default\n  type: GoTemplate\n  template: " +
+		quote("deployItems:\n"+mockItem("main", "Progressing"))
+	root := "apiVersion: landscaper.gardener.cloud/v1alpha1\nkind: Blueprint\nsubinstallations:\n" +
+		"- apiVersion: landscaper.gardener.cloud/v1alpha1\n  kind: InstallationTemplate\n  name: sub\n" +
+		"  blueprint: {filesystem: {blueprint.yaml: " + quote(sub) + "}}\n"
+	s.apply("apiVersion: landscaper.gardener.cloud/v1alpha1\nkind: Installation\nmetadata: {name: root, annotations: {" +
+		v1alpha1.ReconcileIfChangedAnnotation + ": 'true'}}\nspec: {blueprint: {inline: {filesystem: {blueprint.yaml: " + quote(root) + "}}}}")
+	require.Eventually(t, func() bool {
+		item := s.items()["main"]
+		return item != nil && item.Status.LastReconcileTime != nil
+	}, patience, tick)
+
+	require.NoError(t, s.Client().Delete(s.ctx, s.installation("root")))
+	s.nudge("root")
+	require.Equal(t, v1alpha1.PhaseProgressing, s.items()["main"].Status.Phase)
+	s.annotate(s.installation("root"), v1alpha1.OperationAnnotation, v1alpha1.OperationInterrupt)
+	require.NoError(t, s.AwaitGone(s.ctx, s.installation("root")))
 	s.requireEmpty()
 }
 

@@ -36,6 +36,12 @@ func newScene(t *testing.T) *scene {
 	t.Cleanup(cancel)
 	s := &scene{landscape: l, t: t, ctx: ctx, namespace: l.Namespace(t)}
 	t.Cleanup(func() { l.witness.requireTruth(t, s.namespace) })
+	started := time.Now()
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("what was written in %s:\n%s", s.namespace, strings.Join(s.writesSince(started), "\n"))
+		}
+	})
 	return s
 }
 
@@ -251,13 +257,20 @@ func (s *scene) awaitEvents(count int, name, reason string) {
 // requireNoWrites checks that since a moment neither our processes nor what they deploy with has written anything here.
 func (s *scene) requireNoWrites(since time.Time) {
 	s.t.Helper()
-	requests, err := s.Requests(s.ctx, since)
+	require.Empty(s.t, s.writesSince(since))
+}
+
+// writesSince lists what our processes, and what they deploy with, wrote here since a moment.
+func (s *scene) writesSince(since time.Time) []string {
+	s.t.Helper()
+	requests, err := s.Requests(context.Background(), since)
 	require.NoError(s.t, err)
 	var writes []string
 	for _, r := range requests {
 		if r.Writes() && r.Namespace == s.namespace && (ours[r.User] || r.User == s.deployer()) {
-			writes = append(writes, strings.Join([]string{r.Time.Format(time.StampMilli), r.User, r.Verb, r.Resource, r.Subresource, r.Name}, " "))
+			writes = append(writes, fmt.Sprintf("%s %s %s %s %s %s %d", r.Time.Format("15:04:05.000000"), r.User, r.Verb, r.Resource,
+				r.Subresource, r.Name, r.Code))
 		}
 	}
-	require.Empty(s.t, writes)
+	return writes
 }
