@@ -10,9 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The budget of lines per function; flag blocks are exempt from the last one.
+// The budget of lines per function, signature and braces included; flag blocks are exempt from the last one. Functions here are alike in
+// length, so the median is bounded loosely and the long ones tightly.
 const (
-	medianLines = 8
+	medianLines = 10
 	p90Lines    = 30
 	p99Lines    = 80
 	mostLines   = 100
