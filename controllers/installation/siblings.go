@@ -252,11 +252,13 @@ func (r *Reconciler) awaitSuccessors(ctx context.Context, s *scope) error {
 			return kit.Stall(orderOperation, reasonSiblingDeleteError, "deletion of a sibling failed: installation %s: %s",
 				successor.Name, lastMessage(successor.Status.LastError))
 		}
-		return kit.Wait(orderOperation, reasonSiblingStillImports,
-			"a sibling still imports some of the exports: delete installation %s, or annotate this one %s=true",
-			successor.Name, v1alpha1.DeleteIgnoreSuccessorsAnnotation)
 	}
-	return nil
+	if len(successors) == 0 {
+		return nil
+	}
+	return kit.Wait(orderOperation, reasonSiblingStillImports,
+		"a sibling still imports some of the exports: delete installation %s, or annotate this one %s=true",
+		successors[0].Name, v1alpha1.DeleteIgnoreSuccessorsAnnotation)
 }
 
 // childrenInDeletion tells whether the deletion has reached the children, from where there is no way back.

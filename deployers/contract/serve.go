@@ -28,6 +28,7 @@ func Serve(mgr ctrl.Manager, deployer Deployer, options Options) error {
 		return fmt.Errorf("serve %s: %w", deployer.Name(), err)
 	}
 	if options.Recorder == nil {
+		//lint:ignore SA1019 the recorders of Flux, which take its place, have this interface
 		options.Recorder = mgr.GetEventRecorderFor(deployer.Name())
 	}
 	r := newReconciler(mgr.GetClient(), mgr.GetAPIReader(), deployer, options)

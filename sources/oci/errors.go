@@ -72,13 +72,13 @@ func (t target) explain(doing string, err error) error {
 		return err
 	}
 	e := &Error{Ref: t.written, Cause: contextError(err)}
-	e.Kind, e.Cure = classify(err, t.login != auth.EmptyCredential)
+	e.Cure, e.Kind = classify(err, t.login != auth.EmptyCredential)
 	e.Problem = fmt.Sprintf("could not %s: %s", doing, t.hide(reason(err)))
 	return e
 }
 
-// classify finds the kind of a failure and its cure.
-func classify(err error, withLogin bool) (kind error, cure string) {
+// classify finds the cure of a failure and its kind.
+func classify(err error, withLogin bool) (cure string, kind error) {
 	var answer *errcode.ErrorResponse
 	status := 0
 	if errors.As(err, &answer) {
@@ -86,17 +86,17 @@ func classify(err error, withLogin bool) (kind error, cure string) {
 	}
 	switch {
 	case errors.Is(err, auth.ErrBasicCredentialNotFound), status == http.StatusUnauthorized, status == http.StatusForbidden:
-		return ErrUnauthorized, loginCure(withLogin)
+		return loginCure(withLogin), ErrUnauthorized
 	case errors.Is(err, errdef.ErrNotFound), status == http.StatusNotFound:
-		return ErrNotFound, "check host, repository and tag; some registries also answer so without the right credentials"
+		return "check host, repository and tag; some registries also answer so without the right credentials", ErrNotFound
 	case errors.Is(err, content.ErrMismatchedDigest), errors.Is(err, content.ErrTrailingData), errors.Is(err, io.ErrUnexpectedEOF):
-		return ErrDigest, "it is tried again; if that does not help, push the artifact anew"
+		return "it is tried again; if that does not help, push the artifact anew", ErrDigest
 	case errors.Is(err, errdef.ErrSizeExceedsLimit):
-		return ErrTooLarge, "make the artifact smaller or raise the limit of the controller"
+		return "make the artifact smaller or raise the limit of the controller", ErrTooLarge
 	case errors.Is(err, errdef.ErrInvalidReference), errors.Is(err, errdef.ErrInvalidDigest):
-		return ErrInvalid, "write it as host/repository:tag or host/repository@sha256:digest"
+		return "write it as host/repository:tag or host/repository@sha256:digest", ErrInvalid
 	}
-	return nil, "it is tried again"
+	return "it is tried again", nil
 }
 
 func loginCure(withLogin bool) string {

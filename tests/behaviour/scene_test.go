@@ -45,13 +45,6 @@ func newScene(t *testing.T) *scene {
 	return s
 }
 
-// of returns the scene for a part of its test.
-func (s *scene) of(t *testing.T) *scene {
-	part := *s
-	part.t = t
-	return &part
-}
-
 // deployer is the user under which Targets of the scene let the deployers in, so that its requests can be told apart.
 func (s *scene) deployer() string { return "deployer-of-" + s.namespace }
 

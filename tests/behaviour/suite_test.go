@@ -139,20 +139,6 @@ func freeAddress() string {
 // ours are the users of our processes.
 var ours = map[string]bool{"controller": true, "manifest-deployer": true, "mock-deployer": true, "helm-deployer": true}
 
-// writes returns what our processes wrote in a namespace since a moment, events included. Leases lie in another namespace.
-func (l *landscape) writes(ctx context.Context, t *testing.T, namespace string, since time.Time) []platform.Request {
-	t.Helper()
-	requests, err := l.Requests(ctx, since)
-	require.NoError(t, err)
-	var writes []platform.Request
-	for _, request := range requests {
-		if ours[request.User] && request.Writes() && request.Namespace == namespace {
-			writes = append(writes, request)
-		}
-	}
-	return writes
-}
-
 // deadline is the context of one test.
 func deadline(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -160,12 +146,7 @@ func deadline(t *testing.T) context.Context {
 	return ctx
 }
 
-// clusterTarget makes a Target of the cluster itself; its kubeconfig lies in a Secret.
-func (l *landscape) clusterTarget(ctx context.Context, t *testing.T, namespace, name string) {
-	t.Helper()
-	l.targetOf(ctx, t, namespace, name, l.RestConfig)
-}
-
+// targetOf makes a Target of a cluster.
 func (l *landscape) targetOf(ctx context.Context, t *testing.T, namespace, name string, config *rest.Config) {
 	t.Helper()
 	kubeconfig, err := platform.KubeconfigFor(config)

@@ -104,7 +104,7 @@ func PackageChart(chart fs.FS) ([]byte, error) {
 	}
 	var named struct{ Name string }
 	if err := yaml.Unmarshal(metadata, &named); err != nil || named.Name == "" {
-		return nil, fmt.Errorf("Chart.yaml has no name: %w", err)
+		return nil, fmt.Errorf("no name in Chart.yaml: %w", err)
 	}
 	packed, _, err := archive(chart, named.Name)
 	return packed, err
