@@ -4,11 +4,33 @@
 package validation
 
 import (
+	"strings"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
+
+// DeployItem returns everything that is wrong with a DeployItem.
+func DeployItem(item *v1alpha1.DeployItem) field.ErrorList {
+	spec := field.NewPath("spec")
+	problems := itemType(item.Spec.Type, spec.Child("type"))
+	if item.Spec.Target != nil && item.Spec.Target.Name == "" {
+		problems = append(problems, unnamedTarget(spec.Child("target", "name")))
+	}
+	return problems
+}
+
+// DeployItemUpdate returns what is wrong with the change of a DeployItem: another deployer could not remove what the first one made.
+func DeployItemUpdate(item, old *v1alpha1.DeployItem) field.ErrorList {
+	if old.Spec.Type == "" || item.Spec.Type == old.Spec.Type {
+		return nil
+	}
+	// Flux deletes and recreates, when told to force, what is called immutable.
+	return field.ErrorList{field.Forbidden(field.NewPath("spec", "type"),
+		"the type of a DeployItem stays "+old.Spec.Type+"; delete it and make another one")}
+}
 
 // DeployItemTemplates returns everything that is wrong with the templates of an Execution, except for cycles.
 func DeployItemTemplates(templates []v1alpha1.DeployItemTemplate) field.ErrorList {
@@ -28,12 +50,9 @@ func DeployItemTemplates(templates []v1alpha1.DeployItemTemplate) field.ErrorLis
 }
 
 func template(t *v1alpha1.DeployItemTemplate, names map[string]bool, path *field.Path) field.ErrorList {
-	var problems field.ErrorList
-	if t.Type == "" {
-		problems = append(problems, field.Required(path.Child("type"), "name the type, for example "+v1alpha1.HelmDeployItemType))
-	}
+	problems := itemType(t.Type, path.Child("type"))
 	if t.Target != nil && t.Target.Name == "" {
-		problems = append(problems, field.Required(path.Child("target", "name"), "name the Target"))
+		problems = append(problems, unnamedTarget(path.Child("target", "name")))
 	}
 	for i, name := range t.DependsOn {
 		if !names[name] {
@@ -41,4 +60,27 @@ func template(t *v1alpha1.DeployItemTemplate, names map[string]bool, path *field
 		}
 	}
 	return append(problems, metav1.ValidateLabels(t.Labels, path.Child("labels"))...)
+}
+
+func itemType(name string, path *field.Path) field.ErrorList {
+	if name != "" {
+		return nil
+	}
+	return field.ErrorList{field.Required(path, "name the type, for example "+v1alpha1.HelmDeployItemType)}
+}
+
+func unnamedTarget(path *field.Path) *field.Error { return field.Required(path, "name the Target") }
+
+// DependencyCycle describes a cycle in the dependencies of templates, with "" when there is none. Find returns the names along one
+// cycle of a graph that maps names to those they depend on, or nil.
+func DependencyCycle(templates []v1alpha1.DeployItemTemplate, find func(map[string][]string) []string) string {
+	nodes := map[string][]string{}
+	for i := range templates {
+		nodes[templates[i].Name] = templates[i].DependsOn
+	}
+	cycle := find(nodes)
+	if cycle == nil {
+		return ""
+	}
+	return "cycle found in dependencies: " + strings.Join(cycle, " -{depends_on}-> ")
 }

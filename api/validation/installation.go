@@ -7,6 +7,7 @@ package validation
 
 import (
 	"regexp"
+	"strings"
 
 	"github.com/robfig/cron/v3"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -17,6 +18,9 @@ import (
 
 // MaxInstallationNameLength keeps the label value Inst.<name> within 63 characters.
 const MaxInstallationNameLength = 58
+
+// maxGenerateNameLength leaves room for the five characters that the API server adds.
+const maxGenerateNameLength = MaxInstallationNameLength - 5
 
 var mapKey = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$`)
 
@@ -34,7 +38,7 @@ func Installation(inst *v1alpha1.Installation) field.ErrorList {
 func installationName(inst *v1alpha1.Installation) field.ErrorList {
 	path := field.NewPath("metadata", "name")
 	if len(inst.Name) > MaxInstallationNameLength {
-		return field.ErrorList{field.TooLong(path, inst.Name, MaxInstallationNameLength)}
+		return field.ErrorList{tooLong(inst)}
 	}
 	var problems field.ErrorList
 	if inst.Name == "" {
@@ -44,6 +48,14 @@ func installationName(inst *v1alpha1.Installation) field.ErrorList {
 		problems = append(problems, field.Invalid(path, inst.Name, problem))
 	}
 	return problems
+}
+
+// tooLong names the field that a person wrote.
+func tooLong(inst *v1alpha1.Installation) *field.Error {
+	if inst.GenerateName != "" && strings.HasPrefix(inst.Name, inst.GenerateName[:min(len(inst.GenerateName), MaxInstallationNameLength)]) {
+		return field.TooLong(field.NewPath("metadata", "generateName"), inst.GenerateName, maxGenerateNameLength)
+	}
+	return field.TooLong(field.NewPath("metadata", "name"), inst.Name, MaxInstallationNameLength)
 }
 
 // exactlyOne checks that one of several fields is given.

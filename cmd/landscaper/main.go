@@ -1,7 +1,8 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command landscaper is everything that runs in a cluster, one sub-command each: the controller and the deployers.
+// Command landscaper is everything that runs in a cluster, one sub-command each: the controller, the deployers and the
+// webhooks.
 package main
 
 import (
@@ -31,7 +32,7 @@ func main() {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(controllerCommand(), deployerCommand())
+	root.AddCommand(controllerCommand(), deployerCommand(), webhooksCommand())
 	if err := root.ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
 		fmt.Fprintln(os.Stderr, "landscaper:", err)
 		os.Exit(1)

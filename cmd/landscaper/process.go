@@ -37,7 +37,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 )
 
-// process holds the flags that every sub-command has; they are those of every Flux controller.
+// process holds the flags that sub-commands share; they are those of every Flux controller.
 type process struct {
 	name            string
 	metricsAddr     string
@@ -54,17 +54,23 @@ type process struct {
 	rate            runtimectrl.RateLimiterOptions
 }
 
-func (p *process) bindFlags(flags *pflag.FlagSet, concurrent int) {
+// bindServerFlags binds what every process has.
+func (p *process) bindServerFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&p.metricsAddr, "metrics-addr", ":8080", "The address the metric endpoint binds to.")
 	flags.StringVar(&p.healthAddr, "health-addr", ":9440", "The address the health endpoint binds to.")
-	flags.StringVar(&p.eventsAddr, "events-addr", "", "The address of the events receiver.")
 	flags.StringVar(&p.kubeconfig, "landscaper-kubeconfig", "",
 		"Kubeconfig of the cluster with the landscaper objects; by default KUBECONFIG or the own cluster.")
-	flags.IntVar(&p.concurrent, "concurrent", concurrent, "The number of concurrent reconciles per controller.")
 	flags.DurationVar(&p.gracefulTimeout, "graceful-shutdown-timeout", 600*time.Second,
 		"The duration given to the reconciler to finish before forcibly stopping.")
 	p.client.BindFlags(flags)
 	p.logging.BindFlags(flags)
+}
+
+// bindFlags binds what every process has that works on objects.
+func (p *process) bindFlags(flags *pflag.FlagSet, concurrent int) {
+	p.bindServerFlags(flags)
+	flags.StringVar(&p.eventsAddr, "events-addr", "", "The address of the events receiver.")
+	flags.IntVar(&p.concurrent, "concurrent", concurrent, "The number of concurrent reconciles per controller.")
 	p.leader.BindFlags(flags)
 	p.watch.BindFlags(flags)
 	p.rate.BindFlags(flags)

@@ -5,8 +5,7 @@ package execution
 
 import (
 	"context"
-	"fmt"
-	"strings"
+	"errors"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/validation"
@@ -23,21 +22,13 @@ func (r *Reconciler) readTemplates(_ context.Context, s *scope) error {
 	if problems := validation.DeployItemTemplates(templates); len(problems) > 0 {
 		return kit.Stall(operation, "InvalidDeployItems", "execution %s: %w", s.execution.Name, problems.ToAggregate())
 	}
-	if cycle := graph.Cycle(dependencies(templates)); cycle != nil {
+	if cycle := validation.DependencyCycle(templates, graph.Cycle); cycle != "" {
 		return &kit.Failure{
 			Kind: kit.Stalled, Operation: operation, Reason: "CyclicDependencies",
 			Codes: []v1alpha1.ErrorCode{v1alpha1.ErrorCyclicDependencies},
-			Err:   fmt.Errorf("cycle found in dependencies: %s", strings.Join(cycle, " -{depends_on}-> ")),
+			Err:   errors.New(cycle),
 		}
 	}
 	s.templates = templates
 	return nil
-}
-
-func dependencies(templates []v1alpha1.DeployItemTemplate) map[string][]string {
-	nodes := map[string][]string{}
-	for i := range templates {
-		nodes[templates[i].Name] = templates[i].DependsOn
-	}
-	return nodes
 }

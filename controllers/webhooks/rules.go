@@ -1,0 +1,68 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/validation"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/graph"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+// rule returns what is wrong with an object, given as JSON, and with its change; old is empty when the object is created. It fails when
+// the object cannot be read.
+type rule func(object, old []byte) (field.ErrorList, error)
+
+// on makes a rule of a check of typed objects. Old is nil when there is none, or none that can be read.
+func on[T any](check func(object, old *T) field.ErrorList) rule {
+	return func(raw, oldRaw []byte) (field.ErrorList, error) {
+		object, old := new(T), new(T)
+		if err := json.Unmarshal(raw, object); err != nil {
+			return nil, fmt.Errorf("the object cannot be read: %w", err)
+		}
+		if len(oldRaw) == 0 || json.Unmarshal(oldRaw, old) != nil {
+			old = nil
+		}
+		return check(object, old), nil
+	}
+}
+
+func installation(inst, _ *v1alpha1.Installation) field.ErrorList {
+	return validation.Installation(inst)
+}
+
+func target(target, _ *v1alpha1.Target) field.ErrorList { return validation.Target(target) }
+
+func deployItem(item, old *v1alpha1.DeployItem) field.ErrorList {
+	problems := validation.DeployItem(item)
+	if old != nil {
+		problems = append(problems, validation.DeployItemUpdate(item, old)...)
+	}
+	return problems
+}
+
+// unpacking bounds how many compressed Executions are expanded at a time: each may take 64 MiB.
+var unpacking = make(chan struct{}, 2)
+
+func execution(execution, _ *v1alpha1.Execution) field.ErrorList {
+	spec := field.NewPath("spec")
+	if len(execution.Spec.DeployItemsCompressed) > 0 {
+		unpacking <- struct{}{}
+		defer func() { <-unpacking }()
+	}
+	templates, err := kit.UnpackDeployItems(&execution.Spec)
+	if err != nil {
+		return field.ErrorList{field.Invalid(spec.Child("deployItemsCompressed"), field.OmitValueType{}, err.Error())}
+	}
+	problems := validation.DeployItemTemplates(templates)
+	if cycle := validation.DependencyCycle(templates, graph.Cycle); cycle != "" {
+		problems = append(problems, field.Invalid(spec.Child("deployItems"), field.OmitValueType{}, cycle))
+	}
+	return problems
+}
