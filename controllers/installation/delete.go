@@ -28,7 +28,7 @@ func (r *Reconciler) decideDeletion(ctx context.Context, s *scope) error {
 		if err := r.acknowledgeOperation(ctx, s); err != nil {
 			return err
 		}
-		if again, err := r.retriesDeletion(ctx, inst); err != nil || !again {
+		if again, err := r.retriesDeletion(ctx, s); err != nil || !again {
 			return stopUnless(err)
 		}
 	}
@@ -45,11 +45,12 @@ func stopUnless(err error) error {
 
 // retriesDeletion tells whether a failed deletion is tried again: nested ones with the next job of the parent, roots when a person asks for
 // it or when the sibling that was in the way is out of it.
-func (r *Reconciler) retriesDeletion(ctx context.Context, inst *v1alpha1.Installation) (bool, error) {
+func (r *Reconciler) retriesDeletion(ctx context.Context, s *scope) (bool, error) {
+	inst := s.inst
 	if !inst.IsRoot() {
 		return nestedTrigger(inst) != "", nil
 	}
-	if inst.Annotations[meta.ReconcileRequestAnnotation] != inst.Status.LastHandledReconcileAt {
+	if inst.Annotations[meta.ReconcileRequestAnnotation] != inst.Status.LastHandledReconcileAt || s.dueByClock() {
 		return true, nil
 	}
 	if last := inst.Status.LastError; last == nil || last.Reason != reasonSiblingDeleteError {

@@ -55,9 +55,16 @@ func (r *Reconciler) computeExports(ctx context.Context, s *scope) (*render.Expo
 	if err != nil {
 		return nil, err
 	}
-	exports, _, err := render.Exports(ctx, env, s.plan.values, *inputs, nil)
+	previous, err := r.readState(ctx, s.inst, exportState, env.Blueprint.ExportExecutions)
 	if err != nil {
-		return nil, renderFailure(exportOperation, err)
+		return nil, err
+	}
+	exports, stored, renderErr := render.Exports(ctx, env, s.plan.values, *inputs, previous)
+	if err := r.writeState(ctx, s.inst, exportState, previous, stored); err != nil {
+		return nil, err
+	}
+	if renderErr != nil {
+		return nil, renderFailure(exportOperation, renderErr)
 	}
 	if err := exports.Check(s.inst.Spec.Exports); err != nil {
 		return nil, renderFailure(exportOperation, err)
@@ -87,33 +94,48 @@ func (r *Reconciler) exportInputs(ctx context.Context, s *scope) (*render.Export
 	if err := r.readDeployItemExports(ctx, s, inputs); err != nil {
 		return nil, err
 	}
+	if err := r.readDataOfScope(ctx, s, inputs); err != nil {
+		return nil, err
+	}
+	return inputs, r.readTargetsOfScope(ctx, s, inputs)
+}
+
+func (r *Reconciler) readDataOfScope(ctx context.Context, s *scope, inputs *render.ExportInputs) error {
 	own := client.MatchingFields{scopeIndex: kit.InstallationScope(s.inst.Name)}
 	data := &v1alpha1.DataObjectList{}
 	if err := r.List(ctx, data, client.InNamespace(s.inst.Namespace), own); err != nil {
-		return nil, err
+		return err
 	}
 	for i := range data.Items {
+		if s.exportedByOrphan(data.Items[i].Labels) {
+			continue
+		}
 		var value any
 		if err := json.Unmarshal(data.Items[i].Data.RawMessage, &value); err != nil {
-			return nil, fmt.Errorf("DataObject %s: data is not JSON", data.Items[i].Name)
+			return fmt.Errorf("DataObject %s: data is not JSON", data.Items[i].Name)
 		}
 		inputs.DataObjects[data.Items[i].Labels[v1alpha1.DataObjectKeyLabel]] = value
 	}
+	return nil
+}
+
+func (r *Reconciler) readTargetsOfScope(ctx context.Context, s *scope, inputs *render.ExportInputs) error {
+	own := client.MatchingFields{scopeIndex: kit.InstallationScope(s.inst.Name)}
 	targets := &v1alpha1.TargetList{}
 	if err := r.List(ctx, targets, client.InNamespace(s.inst.Namespace), own); err != nil {
-		return nil, err
+		return err
 	}
 	for i := range targets.Items {
-		if retired(&targets.Items[i]) {
+		if retired(&targets.Items[i]) || s.exportedByOrphan(targets.Items[i].Labels) {
 			continue
 		}
 		shown, err := jsonLike(&targets.Items[i])
 		if err != nil {
-			return nil, err
+			return err
 		}
 		inputs.Targets[targets.Items[i].Labels[v1alpha1.DataObjectKeyLabel]] = shown
 	}
-	return inputs, nil
+	return nil
 }
 
 func (r *Reconciler) readDeployItemExports(ctx context.Context, s *scope, inputs *render.ExportInputs) error {

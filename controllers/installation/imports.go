@@ -6,7 +6,9 @@ package installation
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -37,26 +39,9 @@ func (r *Reconciler) collectImports(ctx context.Context, s *scope) error {
 	if problems := validation.Installation(s.inst); len(problems) > 0 {
 		return kit.Stall(operation, "InvalidInstallation", "%w", problems.ToAggregate())
 	}
-	imports := &collectedImports{hashes: map[string]string{}, targets: map[string]*v1alpha1.Target{}, values: render.Imports{
-		Data: map[string]any{}, Targets: map[string]render.Target{},
-		TargetLists: map[string][]render.Target{}, TargetMaps: map[string]map[string]render.Target{},
-	}}
-	for i := range s.inst.Spec.Imports.Data {
-		definition := &s.inst.Spec.Imports.Data[i]
-		value, err := r.readData(ctx, s.inst, definition)
-		if err != nil {
-			return r.importFailure(s, fmt.Sprintf("spec.imports.data[%d]", i), definition.Name, err)
-		}
-		imports.values.Data[definition.Name] = value
-		if imports.hashes[definition.Name], err = valueHash(value); err != nil {
-			return err
-		}
-	}
-	for i := range s.inst.Spec.Imports.Targets {
-		definition := &s.inst.Spec.Imports.Targets[i]
-		if err := r.readTargets(ctx, s.inst, definition, imports); err != nil {
-			return r.importFailure(s, fmt.Sprintf("spec.imports.targets[%d]", i), definition.Name, err)
-		}
+	imports, err := r.readImports(ctx, s.inst)
+	if err != nil {
+		return r.importFailure(s, err)
 	}
 	r.graces.Delete(s.inst.Status.JobID)
 	s.imports = imports
@@ -64,22 +49,48 @@ func (r *Reconciler) collectImports(ctx context.Context, s *scope) error {
 	return nil
 }
 
+// readImports reads everything that an Installation imports. Errors name field and import.
+func (r *Reconciler) readImports(ctx context.Context, inst *v1alpha1.Installation) (*collectedImports, error) {
+	imports := &collectedImports{hashes: map[string]string{}, targets: map[string]*v1alpha1.Target{}, values: render.Imports{
+		Data: map[string]any{}, Targets: map[string]render.Target{},
+		TargetLists: map[string][]render.Target{}, TargetMaps: map[string]map[string]render.Target{},
+	}}
+	for i := range inst.Spec.Imports.Data {
+		definition := &inst.Spec.Imports.Data[i]
+		value, err := r.readData(ctx, inst, definition)
+		if err != nil {
+			return nil, fmt.Errorf("spec.imports.data[%d] (import %q): %w", i, definition.Name, err)
+		}
+		imports.values.Data[definition.Name] = value
+		if imports.hashes[definition.Name], err = valueHash(value); err != nil {
+			return nil, err
+		}
+	}
+	for i := range inst.Spec.Imports.Targets {
+		definition := &inst.Spec.Imports.Targets[i]
+		if err := r.readTargets(ctx, inst, definition, imports); err != nil {
+			return nil, fmt.Errorf("spec.imports.targets[%d] (import %q): %w", i, definition.Name, err)
+		}
+	}
+	return imports, nil
+}
+
 // importGrace is how long a job waits for an import that is not there: a sync that creates both creates the Installation
 // first.
 const importGrace = 700 * time.Millisecond
 
 // importFailure makes what is missing a problem that a person has to solve, after a moment of grace.
-func (r *Reconciler) importFailure(s *scope, field, name string, err error) error {
+func (r *Reconciler) importFailure(s *scope, err error) error {
 	if kit.IsTransient(err) {
 		return err
 	}
 	job := s.inst.Status.JobID
 	if first, waited := r.graces.LoadOrStore(job, s.now); waited && s.now.Sub(first.(time.Time)) >= importGrace {
 		r.graces.Delete(job)
-		return kit.Stall(importOperation, reasonImportNotFound, "%s (import %q): %w", field, name, err)
+		return kit.Stall(importOperation, reasonImportNotFound, "%w", err)
 	}
 	s.wake(importGrace)
-	return kit.Wait(importOperation, reasonImportNotFound, "%s (import %q): %w", field, name, err)
+	return kit.Wait(importOperation, reasonImportNotFound, "%w", err)
 }
 
 const (
@@ -107,6 +118,9 @@ func (r *Reconciler) readData(ctx context.Context, inst *v1alpha1.Installation, 
 	key := client.ObjectKey{Namespace: inst.Namespace, Name: kit.DataName(scopeOf(inst), definition.DataRef)}
 	if err := r.Get(ctx, key, object); err != nil {
 		return nil, missing(err, "DataObject", key, "dataRef")
+	}
+	if err := r.checkSource(ctx, inst, object, "DataObject"); err != nil {
+		return nil, err
 	}
 	var value any
 	if len(object.Data.RawMessage) == 0 {
@@ -203,7 +217,81 @@ func (r *Reconciler) readTargets(
 		imports.values.TargetMaps[definition.Name] = targets
 		return nil
 	}
-	return fmt.Errorf("targetListRef and targetMapRef name imports of a parent, and this installation has none; use targets or targetMap")
+	return r.readTargetsOfParent(ctx, inst, definition, imports)
+}
+
+// readTargetsOfParent reads the Targets that the parent imports as a list or map.
+func (r *Reconciler) readTargetsOfParent(
+	ctx context.Context, inst *v1alpha1.Installation, definition *v1alpha1.TargetImport, imports *collectedImports,
+) error {
+	scope := scopeOf(inst)
+	if scope == "" {
+		return errors.New("targetListRef and targetMapRef name imports of a parent, and this installation has none; use targets or targetMap")
+	}
+	found := &v1alpha1.TargetList{}
+	if err := r.List(ctx, found, client.InNamespace(inst.Namespace), client.MatchingFields{scopeIndex: scope}); err != nil {
+		return err
+	}
+	if definition.TargetMapReference != "" {
+		return imports.addMap(definition, selectTargets(found, definition.TargetMapReference, v1alpha1.DataObjectTargetMapKeyLabel))
+	}
+	return imports.addList(definition, selectTargets(found, definition.TargetListReference, v1alpha1.DataObjectIndexLabel))
+}
+
+// selectTargets returns the Targets of one import of the parent that carry a label.
+func selectTargets(found *v1alpha1.TargetList, name, label string) []*v1alpha1.Target {
+	var selected []*v1alpha1.Target
+	for i := range found.Items {
+		target := &found.Items[i]
+		_, has := target.Labels[label]
+		if has && target.Labels[v1alpha1.DataObjectKeyLabel] == name && !retired(target) &&
+			target.Labels[v1alpha1.DataObjectSourceTypeLabel] == v1alpha1.DataObjectSourceImport {
+			selected = append(selected, target)
+		}
+	}
+	return selected
+}
+
+// addList adds a list of Targets in the order of their positions.
+func (i *collectedImports) addList(definition *v1alpha1.TargetImport, targets []*v1alpha1.Target) error {
+	slices.SortFunc(targets, func(a, b *v1alpha1.Target) int { return position(a) - position(b) })
+	list := make([]render.Target, 0, len(targets))
+	for _, target := range targets {
+		shown, err := i.add(target)
+		if err != nil {
+			return err
+		}
+		list = append(list, shown)
+	}
+	i.values.TargetLists[definition.Name] = list
+	return nil
+}
+
+func position(target *v1alpha1.Target) int {
+	at, _ := strconv.Atoi(target.Labels[v1alpha1.DataObjectIndexLabel])
+	return at
+}
+
+func (i *collectedImports) addMap(definition *v1alpha1.TargetImport, targets []*v1alpha1.Target) error {
+	byKey := map[string]render.Target{}
+	for _, target := range targets {
+		shown, err := i.add(target)
+		if err != nil {
+			return err
+		}
+		byKey[target.Labels[v1alpha1.DataObjectTargetMapKeyLabel]] = shown
+	}
+	i.values.TargetMaps[definition.Name] = byKey
+	return nil
+}
+
+// add notes a Target that is imported.
+func (i *collectedImports) add(object *v1alpha1.Target) (render.Target, error) {
+	object.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Target"))
+	i.targets[object.Name] = object
+	i.hashes["Target/"+object.Name] = string(object.UID) + "/" + strconv.FormatInt(object.Generation, 10)
+	shown, err := jsonLike(object)
+	return render.Target{Name: object.Name, Object: shown}, err
 }
 
 func (r *Reconciler) readTarget(
@@ -214,11 +302,28 @@ func (r *Reconciler) readTarget(
 	if err := r.Get(ctx, key, object); err != nil {
 		return render.Target{}, missing(err, "Target", key, "target")
 	}
-	object.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Target"))
-	imports.targets[object.Name] = object
-	imports.hashes["Target/"+object.Name] = string(object.UID) + "/" + strconv.FormatInt(object.Generation, 10)
-	shown, err := jsonLike(object)
-	return render.Target{Name: object.Name, Object: shown}, err
+	if err := r.checkSource(ctx, inst, object, "Target"); err != nil {
+		return render.Target{}, err
+	}
+	return imports.add(object)
+}
+
+// checkSource refuses what an Installation that does not exist any more has exported: it is about to go.
+func (r *Reconciler) checkSource(ctx context.Context, inst *v1alpha1.Installation, object client.Object, kind string) error {
+	owner := otherOwner(object, inst)
+	if owner == nil || !inst.IsRoot() && owner.Name == parentOf(inst) {
+		return nil
+	}
+	source := &v1alpha1.Installation{}
+	err := r.Get(ctx, client.ObjectKey{Namespace: inst.Namespace, Name: owner.Name}, source)
+	if client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	if err != nil || source.UID != owner.UID {
+		return fmt.Errorf("%s %s was exported by installation %s, which does not exist any more; install it again or change the reference",
+			kind, client.ObjectKeyFromObject(object), owner.Name)
+	}
+	return nil
 }
 
 // missing says what is not there and how to cure it.

@@ -48,6 +48,9 @@ func (r *Reconciler) acknowledgeOperation(ctx context.Context, s *scope) error {
 	change := kit.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: nil}}
 	if operation == v1alpha1.OperationReconcile && s.inst.IsRoot() {
 		token := requestToken(s.now)
+		if s.inst.Annotations[v1alpha1.ReconcileReasonAnnotation] == v1alpha1.ReconcileReasonRetry {
+			token += retryMark
+		}
 		change.AddFinalizer = v1alpha1.Finalizer
 		change.Annotations[meta.ReconcileRequestAnnotation] = &token
 		if s.inst.Annotations[v1alpha1.ReconcileReasonAnnotation] != "" {
@@ -74,7 +77,7 @@ func (r *Reconciler) ownedByFlux(ctx context.Context, inst *v1alpha1.Installatio
 	}
 	for _, entry := range live.ManagedFields {
 		if entry.Operation == metav1.ManagedFieldsOperationApply && isFluxManager(entry.Manager) && entry.FieldsV1 != nil &&
-			strings.Contains(string(entry.FieldsV1.Raw), "\"f:"+v1alpha1.OperationAnnotation+"\"") {
+			strings.Contains(entry.FieldsV1.GetRawString(), "\"f:"+v1alpha1.OperationAnnotation+"\"") {
 			return true, nil
 		}
 	}

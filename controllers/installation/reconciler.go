@@ -44,6 +44,7 @@ type Reconciler struct {
 	executions    kit.Consistency
 	dataObjects   kit.Consistency
 	targets       kit.Consistency
+	states        kit.Consistency
 	echo          kit.Echo
 	blueprints    blueprintCache
 	plans         planCache
@@ -100,6 +101,7 @@ func (r *Reconciler) phases(inst *v1alpha1.Installation) []kit.Phase[*scope] {
 		r.markApplied,         // subinstallations.go  all applied            → phase
 		r.observeChildren,     // subinstallations.go  their status           → done, waiting or failed
 		r.observeExecution,    // observe.go           its status             → done, waiting or failed
+		r.deleteLateOrphans,   // orphans.go           no template            → deleted last
 		r.publishExports,      // exports.go           exports of children    → DataObjects, Targets
 		r.deleteRetiredCopies, // copies.go          former target imports  → deleted
 		r.complete,            // status.go            everything done        → succeeded

@@ -30,8 +30,8 @@ type plan struct {
 // renderOperation is lastError.operation of everything that rendering finds wrong.
 const renderOperation = "Render"
 
-// renderPlan computes the plan from blueprint and imports. It reads nothing and writes nothing. There is nothing to do
-// once the Execution has its spec.
+// renderPlan computes the plan from blueprint and imports. There is nothing to do once the children have their specs; after a restart only
+// the values are computed again.
 func (r *Reconciler) renderPlan(ctx context.Context, s *scope) error {
 	if s.applied() {
 		return nil
@@ -47,16 +47,41 @@ func (r *Reconciler) renderPlan(ctx context.Context, s *scope) error {
 	if err := render.ImportExecutions(ctx, env, values); err != nil {
 		return renderFailure(importOperation, err)
 	}
-	items, _, err := render.DeployItems(ctx, env, values, nil)
-	if err != nil {
-		return renderFailure(renderOperation, err)
+	s.plan = &plan{values: values}
+	if s.reloading {
+		return nil
 	}
-	subinstallations, _, err := render.Subinstallations(ctx, env, values, nil)
-	if err != nil {
-		return renderFailure(renderOperation, err)
+	if err := r.renderChildren(ctx, s, env); err != nil {
+		return err
 	}
-	s.plan = &plan{values: values, deployItems: items, subinstallations: subinstallations}
 	r.remember(s)
+	return nil
+}
+
+// renderChildren renders deploy items and sub-installations. What the templates store is kept also when they fail.
+func (r *Reconciler) renderChildren(ctx context.Context, s *scope, env *render.Environment) error {
+	previous, err := r.readState(ctx, s.inst, deployState, env.Blueprint.DeployExecutions, env.Blueprint.SubinstallationExecutions)
+	if err != nil {
+		return err
+	}
+	var stored render.State
+	var problem error
+	s.plan.deployItems, stored, problem = render.DeployItems(ctx, env, s.plan.values, previous)
+	if err := r.keepState(ctx, s.inst, previous, stored, problem); err != nil {
+		return err
+	}
+	s.plan.subinstallations, stored, problem = render.Subinstallations(ctx, env, s.plan.values, previous)
+	return r.keepState(ctx, s.inst, previous, stored, problem)
+}
+
+// keepState stores what templates left and passes on why they failed.
+func (r *Reconciler) keepState(ctx context.Context, inst *v1alpha1.Installation, previous, stored render.State, problem error) error {
+	if err := r.writeState(ctx, inst, deployState, previous, stored); err != nil {
+		return err
+	}
+	if problem != nil {
+		return renderFailure(renderOperation, problem)
+	}
 	return nil
 }
 

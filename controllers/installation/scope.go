@@ -22,6 +22,8 @@ type scope struct {
 	children map[string]*v1alpha1.Installation
 	// reloading reads blueprint and imports although the children already have their specs.
 	reloading bool
+	// automatic says that the clock started the job of this reconciliation.
+	automatic bool
 	// triggered says why a job was started in this reconciliation.
 	triggered string
 	// outcome is set when the running job ended in this reconciliation.

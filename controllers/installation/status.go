@@ -44,19 +44,11 @@ func (r *Reconciler) recordJob(ctx context.Context, s *scope) error {
 		s.inst.Status.SubInstCache = nil
 		kit.SetPhase(s.inst.Job(), v1alpha1.PhaseProgressing, s.now)
 	}
-	if s.triggered != "" || s.inst.Status.LastError == nil {
-		kit.Progress(s.inst, meta.ProgressingReason, s.startMessage())
-		s.inst.Status.LastError = kit.NewError(nil, unfinished, s.now)
+	if s.triggered == "" && s.inst.Status.LastError == nil {
+		kit.Progress(s.inst, meta.ProgressingReason, "job started")
 	}
+	s.inst.Status.LastError = kit.NewError(s.inst.Status.LastError, unfinished, s.now)
 	return r.writeStatus(ctx, s)
-}
-
-// startMessage says why the job runs; after a wait the reason is not known any more.
-func (s *scope) startMessage() string {
-	if s.triggered == "" {
-		return "job started"
-	}
-	return "job started: " + s.triggered
 }
 
 // writeStatus writes the status if it changed.
@@ -158,6 +150,7 @@ type outcome struct {
 
 func (s *scope) fail(failure *kit.Failure) {
 	kit.Fail(s.inst, failure, s.now)
+	s.announceRetry(failure)
 	s.outcome = &outcome{failure: failure}
 }
 
@@ -168,6 +161,7 @@ func (r *Reconciler) complete(_ context.Context, s *scope) error {
 	}
 	r.plans.entries().Remove(s.inst.UID)
 	kit.Succeed(s.inst, succeededMessage, s.now)
+	s.forgetCounter(false)
 	s.outcome = &outcome{}
 	return nil
 }

@@ -6,7 +6,6 @@ package installation
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -71,7 +70,7 @@ func parentsOf(obj client.Object) []string {
 }
 
 // applyChildren deletes the sub-installations that the blueprint does not have any more, waits until they are gone, and then
-// creates and updates the others. Each gets the running job together with its spec.
+// creates and updates the others; those whose Targets may still be in use have to wait for deleteLateOrphans. Each gets the running job together with its spec.
 func (r *Reconciler) applyChildren(ctx context.Context, s *scope) error {
 	if s.applied() {
 		return nil
@@ -81,7 +80,7 @@ func (r *Reconciler) applyChildren(ctx context.Context, s *scope) error {
 		name := s.plan.subinstallations[i].Name
 		active = append(active, v1alpha1.SubNamePair{SpecName: name, ObjectName: childName(s.inst.Name, name)})
 	}
-	if err := r.deleteOrphans(ctx, s, active); err != nil {
+	if err := r.deleteOrphans(ctx, s, s.orphans(active, s.plan.subinstallations)); err != nil {
 		return err
 	}
 	for i := range active {
@@ -98,29 +97,6 @@ func (r *Reconciler) applyChildren(ctx context.Context, s *scope) error {
 // childName returns the name of a sub-installation, within the length that an Installation may have.
 func childName(parent, name string) string {
 	return kit.ShortChildName(parent, name, validation.MaxInstallationNameLength)
-}
-
-// deleteOrphans deletes sub-installations without template and waits until they are gone.
-func (r *Reconciler) deleteOrphans(ctx context.Context, s *scope, active []v1alpha1.SubNamePair) error {
-	var orphans []*v1alpha1.Installation
-	for _, name := range sortedKeys(s.children) {
-		if !slices.ContainsFunc(active, func(pair v1alpha1.SubNamePair) bool { return pair.ObjectName == name }) {
-			orphans = append(orphans, s.children[name])
-		}
-	}
-	for _, orphan := range orphans {
-		if orphan.Status.Phase == v1alpha1.PhaseDeleteFailed && orphan.Status.JobIDFinished == s.inst.Status.JobID {
-			return kit.Stall(operation, "AllOrphanedSubinstallationsFailed", "sub-installation %s cannot be deleted: %s",
-				orphan.Name, lastMessage(orphan.Status.LastError))
-		}
-		if err := r.deleteChild(ctx, s, orphan, true); err != nil {
-			return err
-		}
-	}
-	if len(orphans) > 0 {
-		return kit.Wait(operation, string(v1alpha1.PhaseCleanupOrphaned), "waiting for sub-installation %s to be deleted", orphans[0].Name)
-	}
-	return nil
 }
 
 // deleteChild deletes a sub-installation, which takes the running job from this one. After a failed deletion the annotation with the job

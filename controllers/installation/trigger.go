@@ -68,11 +68,14 @@ func (r *Reconciler) trigger(ctx context.Context, s *scope) (string, error) {
 		s.pending(changed, kit.ReasonSuspended, "spec.suspend is set; the changed spec is applied once it is removed")
 		return "", nil
 	}
-	if reason, err := r.producedChange(ctx, inst); reason != "" || err != nil {
+	if reason, err := r.importedChange(ctx, inst); reason != "" || err != nil {
 		return reason, err
 	}
 	if token, ok := meta.ReconcileAnnotationValue(inst.Annotations); ok && token != inst.Status.LastHandledReconcileAt {
 		return "reconciliation was requested", nil
+	}
+	if !changed && s.dueByClock() {
+		return s.clockReason(), nil
 	}
 	if !followsChanges(inst) {
 		s.pending(changed, kit.ReasonNotTriggered, "the spec is not applied yet: annotate "+
@@ -83,20 +86,45 @@ func (r *Reconciler) trigger(ctx context.Context, s *scope) (string, error) {
 	if changed {
 		return fmt.Sprintf("generation %d is new", inst.Generation), nil
 	}
-	if r.importsArrived(ctx, s) {
+	if r.importsArrived(ctx, inst) {
 		return "the imports that were missing are there", nil
 	}
 	return r.changedSource(ctx, inst)
 }
 
+// importedChange tells what an import brought that asks for a job: other exports of siblings, and where an annotation asks for it any other
+// content.
+func (r *Reconciler) importedChange(ctx context.Context, inst *v1alpha1.Installation) (string, error) {
+	if reason, err := r.producedChange(ctx, inst); reason != "" || err != nil {
+		return reason, err
+	}
+	return r.changedImports(ctx, inst)
+}
+
 // importsArrived tells whether the last job failed because of a missing import and now nothing is missing.
-func (r *Reconciler) importsArrived(ctx context.Context, s *scope) bool {
-	last := s.inst.Status.LastError
-	if s.inst.Status.Phase != v1alpha1.PhaseFailed || last == nil || last.Reason != reasonImportNotFound {
+func (r *Reconciler) importsArrived(ctx context.Context, inst *v1alpha1.Installation) bool {
+	last := inst.Status.LastError
+	if inst.Status.Phase != v1alpha1.PhaseFailed || last == nil || last.Reason != reasonImportNotFound {
 		return false
 	}
-	defer func() { s.imports = nil }()
-	return r.collectImports(ctx, s) == nil
+	_, err := r.readImports(ctx, inst)
+	return err == nil
+}
+
+// changedImports tells whether the content of an import is another than the last job used, where an annotation asks for it. Imports
+// that cannot be read now count as unchanged: their next event comes back here.
+func (r *Reconciler) changedImports(ctx context.Context, inst *v1alpha1.Installation) (string, error) {
+	if inst.Annotations[v1alpha1.ReconcileIfImportsChangedAnnotation] != "true" || inst.Status.JobID == "" {
+		return "", nil
+	}
+	imports, err := r.readImports(ctx, inst)
+	if kit.IsTransient(err) {
+		return "", err
+	}
+	if err != nil || hashOf(imports.hashes) == inst.Status.ImportsHash {
+		return "", nil
+	}
+	return "the content of an import changed", nil
 }
 
 // nestedTrigger starts the job that the parent wrote the spec for.
@@ -141,6 +169,7 @@ func (s *scope) restoreReady() {
 // start begins a new job in memory; recordJob or settle writes it.
 func (s *scope) start(id, reason string) {
 	s.triggered = reason
+	s.countAutomatic()
 	phase := v1alpha1.PhaseInit
 	if !s.inst.DeletionTimestamp.IsZero() {
 		phase = v1alpha1.PhaseDeleting
@@ -148,6 +177,7 @@ func (s *scope) start(id, reason string) {
 	kit.Begin(s.inst, id, phase, s.now)
 	s.observe()
 	conditions.Delete(s.inst, meta.StalledCondition)
+	kit.Progress(s.inst, meta.ProgressingReason, "job started: "+reason)
 }
 
 // observe records what the running job works on.

@@ -1,0 +1,136 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+	"github.com/robfig/cron/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+// Intervals of spec.automaticReconcile that are not given.
+const (
+	defaultSucceededInterval = 24 * time.Hour
+	defaultFailedInterval    = 5 * time.Minute
+)
+
+// retryMark ends the token of a request that counts as automatic retry.
+const retryMark = "-retry"
+
+// dueByClock tells whether spec.automaticReconcile starts a job now, and otherwise asks to be woken at the instant when it does.
+func (s *scope) dueByClock() bool {
+	due, ok := nextAutomatic(s.inst)
+	if !ok {
+		return false
+	}
+	if due.After(s.now) {
+		s.wake(due.Sub(s.now))
+		return false
+	}
+	s.automatic = true
+	return true
+}
+
+// nextAutomatic returns when the clock starts the next job of an idle root; false when it starts none.
+func nextAutomatic(inst *v1alpha1.Installation) (time.Time, bool) {
+	config := inst.Spec.AutomaticReconcile
+	times := inst.Status.TransitionTimes
+	if config == nil || inst.Spec.Suspend || !inst.IsRoot() || times == nil || times.FinishedTime == nil ||
+		inst.Status.ObservedGeneration != inst.Generation {
+		return time.Time{}, false
+	}
+	finished := times.FinishedTime.Time
+	switch {
+	case inst.Status.Phase == v1alpha1.PhaseSucceeded && config.SucceededReconcile != nil:
+		return nextInstant(finished, config.SucceededReconcile.CronSpec, config.SucceededReconcile.Interval, defaultSucceededInterval)
+	case inst.Status.Phase.IsFailed() && config.FailedReconcile != nil:
+		return nextRetry(inst, config.FailedReconcile, finished)
+	}
+	return time.Time{}, false
+}
+
+// nextRetry returns when a failed job is tried again: at once after the first failure, then by the interval, as often as allowed.
+func nextRetry(inst *v1alpha1.Installation, config *v1alpha1.FailedReconcile, finished time.Time) (time.Time, bool) {
+	counter := inst.Status.AutomaticReconcileStatus
+	counted := int32(0)
+	if counter != nil && counter.OnFailed && counter.Generation == inst.Generation {
+		counted = counter.NumberOfReconciles
+	}
+	if limit := config.NumberOfReconciles; limit != nil && counted >= *limit {
+		return time.Time{}, false
+	}
+	if counted == 0 {
+		return finished, true
+	}
+	return nextInstant(finished, config.CronSpec, config.Interval, defaultFailedInterval)
+}
+
+// nextInstant returns the instant after a moment that a schedule or an interval names. "none" is no interval at all; a schedule that
+// cannot be read was refused with the spec.
+func nextInstant(from time.Time, schedule string, interval *v1alpha1.Duration, standard time.Duration) (time.Time, bool) {
+	if schedule != "" {
+		parsed, err := cron.ParseStandard(schedule)
+		if err != nil {
+			return time.Time{}, false
+		}
+		return parsed.Next(from), true
+	}
+	if interval == nil {
+		return from.Add(standard), true
+	}
+	return from.Add(interval.Duration), interval.Duration > 0
+}
+
+// clockReason says why the clock starts a job.
+func (s *scope) clockReason() string {
+	if s.inst.Status.Phase.IsFailed() {
+		return "automatic retry after a failure"
+	}
+	return "automatic reconciliation"
+}
+
+// countAutomatic counts a job that the clock starts, or that says of itself that it is a retry. Every other job begins from zero.
+func (s *scope) countAutomatic() {
+	status := &s.inst.Status
+	token, _ := meta.ReconcileAnnotationValue(s.inst.Annotations)
+	if !s.automatic && (!strings.HasSuffix(token, retryMark) || token == status.LastHandledReconcileAt) {
+		status.AutomaticReconcileStatus = nil
+		return
+	}
+	failed, counted := status.Phase.IsFailed(), int32(0)
+	if last := status.AutomaticReconcileStatus; last != nil && last.OnFailed == failed {
+		counted = last.NumberOfReconciles
+	}
+	status.AutomaticReconcileStatus = &v1alpha1.AutomaticReconcileStatus{
+		Generation: s.inst.Generation, NumberOfReconciles: counted + 1, LastReconcileTime: metav1.NewTime(s.now), OnFailed: failed,
+	}
+}
+
+// forgetCounter drops a counter of the other kind than what just happened.
+func (s *scope) forgetCounter(failed bool) {
+	if counter := s.inst.Status.AutomaticReconcileStatus; counter != nil && counter.OnFailed != failed {
+		s.inst.Status.AutomaticReconcileStatus = nil
+	}
+}
+
+// announceRetry shows a failure that the clock will try again as work in progress: nobody has to act yet.
+func (s *scope) announceRetry(failure *kit.Failure) {
+	s.forgetCounter(true)
+	due, ok := nextAutomatic(s.inst)
+	if !ok {
+		return
+	}
+	message := fmt.Sprintf("tried again at %s: %s", due.UTC().Format(time.RFC3339), failure.Error())
+	conditions.Delete(s.inst, meta.StalledCondition)
+	conditions.MarkReconciling(s.inst, meta.ProgressingWithRetryReason, "%s", message)
+	conditions.MarkFalse(s.inst, meta.ReadyCondition, failure.Reason, "%s", message)
+}
