@@ -199,6 +199,11 @@ func (s *scene) configs() map[string]corev1.ConfigMap {
 	return out
 }
 
+// inScope lists what is in a scope.
+func (s *scene) inScope(scope string) []client.ListOption {
+	return []client.ListOption{client.InNamespace(s.Namespace), client.MatchingLabels{v1alpha1.DataObjectContextLabel: scope}}
+}
+
 func (s *scene) key(name string) client.ObjectKey {
 	return client.ObjectKey{Namespace: s.Namespace, Name: name}
 }
