@@ -116,6 +116,10 @@ func (s *resultSet) text() string {
 	p := page{&strings.Builder{}}
 	fmt.Fprintf(p, "\n== flux-landscaper benchmark\n%s\n%d CPUs (%s), %d MiB, load %s before and %s after\n", s.Command, s.Host.CPUs, s.Host.CPU,
 		s.Host.MemoryMiB, s.Host.LoadBefore, s.Host.LoadAfter)
+	if fsync := s.Host.Fsync; fsync != nil {
+		fmt.Fprintf(p, "disk: %d fsyncs of %d KiB took %s ms (p50) and %s ms (p99); etcd does not wait for the disk here\n", fsyncs, fsyncSize>>10,
+			short(fsync.P50), short(fsync.P99))
+	}
 	for _, name := range slices.Sorted(maps.Keys(s.Versions)) {
 		fmt.Fprintf(p, "%s %s  ", name, s.Versions[name])
 	}

@@ -59,6 +59,7 @@ func newRun(b *testing.B, name string, dataImport bool) *run {
 		ControllerManager: true, Audit: true, LandscaperCRDs: true,
 		AddToScheme: []func(*runtime.Scheme) error{v1alpha1.AddToScheme},
 	})
+	r.must("begin", r.measureDisk())
 	b.Cleanup(r.stopPrograms)
 	r.must("start", r.start(ctx))
 	r.must("warm up", r.warmUp(ctx))

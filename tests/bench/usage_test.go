@@ -36,11 +36,12 @@ func resetPeak(pid int) { _ = os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pi
 
 // host describes the machine.
 type host struct {
-	CPUs       int    `json:"cpus"`
-	CPU        string `json:"cpu"`
-	MemoryMiB  int    `json:"memoryMiB"`
-	LoadBefore string `json:"loadBefore"`
-	LoadAfter  string `json:"loadAfter"`
+	CPUs       int      `json:"cpus"`
+	CPU        string   `json:"cpu"`
+	MemoryMiB  int      `json:"memoryMiB"`
+	LoadBefore string   `json:"loadBefore"`
+	LoadAfter  string   `json:"loadAfter"`
+	Fsync      *latency `json:"fsyncMilliseconds,omitempty"` // of blocks of 4 KiB, in the folder of the platform
 }
 
 func load() string {
