@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"strconv"
 	"strings"
 
 	dto "github.com/prometheus/client_model/go"
@@ -18,7 +19,7 @@ import (
 // getter reads a path of a server; the caller closes the body.
 type getter func(ctx context.Context, path string) (io.ReadCloser, error)
 
-// samples are the values of one scrape by metric family; histograms and summaries count as name_sum and name_count.
+// samples are the values of one scrape by metric family; a histogram counts as name_sum, name_count and, with the label le, name_bucket.
 type samples map[string][]sample
 
 type sample struct {
@@ -55,10 +56,19 @@ func (s samples) add(name string, metric *dto.Metric) {
 	case metric.Histogram != nil:
 		s[name+"_sum"] = append(s[name+"_sum"], sample{labels, metric.Histogram.GetSampleSum()})
 		s[name+"_count"] = append(s[name+"_count"], sample{labels, float64(metric.Histogram.GetSampleCount())})
+		s.addBuckets(name, labels, metric.Histogram)
 	case metric.Counter != nil:
 		s[name] = append(s[name], sample{labels, metric.Counter.GetValue()})
 	case metric.Gauge != nil:
 		s[name] = append(s[name], sample{labels, metric.Gauge.GetValue()})
+	}
+}
+
+func (s samples) addBuckets(name string, labels map[string]string, histogram *dto.Histogram) {
+	for _, bucket := range histogram.Bucket {
+		labels := maps.Clone(labels)
+		labels["le"] = strconv.FormatFloat(bucket.GetUpperBound(), 'g', -1, 64)
+		s[name+"_bucket"] = append(s[name+"_bucket"], sample{labels, float64(bucket.GetCumulativeCount())})
 	}
 }
 

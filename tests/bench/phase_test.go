@@ -51,7 +51,7 @@ type usage struct {
 	AllocMiB   float64            `json:"allocatedMiB,omitempty"`
 	Mallocs    float64            `json:"allocations,omitempty"`
 	Reconciles map[string]float64 `json:"reconciles,omitempty"` // by controller
-	Retries    map[string]float64 `json:"retries,omitempty"`    // by work queue
+	Queues     []queue            `json:"queues,omitempty"`
 }
 
 // snapshot is the state of all counters at one moment.
@@ -99,8 +99,8 @@ func (r *run) snapshot(ctx context.Context) (*snapshot, error) {
 	return s, nil
 }
 
-// usages returns what each process used between two snapshots.
-func (r *run) usages(before, after *snapshot) []usage {
+// usages returns what each process used between two snapshots, in between which the work queues had these depths.
+func (r *run) usages(before, after *snapshot, depths map[string]map[string]float64) []usage {
 	var list []usage
 	for _, p := range r.processes() {
 		one := usage{Name: p.name, CPU: after.cpu[p.name] - before.cpu[p.name], PeakMiB: float64(p.PeakMemory()) / mebibyte}
@@ -108,7 +108,7 @@ func (r *run) usages(before, after *snapshot) []usage {
 			one.AllocMiB = (to.sum("go_memstats_alloc_bytes_total", "", "") - from.sum("go_memstats_alloc_bytes_total", "", "")) / mebibyte
 			one.Mallocs = to.sum("go_memstats_mallocs_total", "", "") - from.sum("go_memstats_mallocs_total", "", "")
 			one.Reconciles = minus(to.by("controller_runtime_reconcile_total", "controller"), from.by("controller_runtime_reconcile_total", "controller"))
-			one.Retries = minus(to.by("workqueue_retries_total", "name"), from.by("workqueue_retries_total", "name"))
+			one.Queues = queues(from, to, depths[p.name])
 		}
 		list = append(list, one)
 	}

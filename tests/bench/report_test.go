@@ -161,13 +161,14 @@ func (r *runResult) write(p page) {
 func (one *phase) write(p page) {
 	fmt.Fprintf(p, "\n   %s: processes\n", one.Name)
 	p.table(func(row func(...any)) {
-		row("process", "CPU s", "CPU ms/unit", "peak MiB", "allocated KiB/unit", "allocations/unit", "reconciles/unit", "retries")
+		row("process", "CPU s", "CPU ms/unit", "peak MiB", "allocated KiB/unit", "allocations/unit", "reconciles/unit")
 		units := float64(one.Units)
 		for _, process := range one.Processes {
 			row(process.Name, process.CPU, process.CPU*1000/units, process.PeakMiB, process.AllocMiB*1024/units, process.Mallocs/units,
-				perUnit(process.Reconciles, units), perUnit(process.Retries, 1))
+				perUnit(process.Reconciles, units))
 		}
 	})
+	one.writeQueues(p)
 	fmt.Fprintf(p, "   %s: requests of our programs and the target\n", one.Name)
 	p.table(func(row func(...any)) {
 		row("user", "verb", "resource", "code", "count", "per unit")

@@ -249,7 +249,7 @@ func (r *run) measure(name string, units int, condition rig.Condition, act func(
 	}
 	before, err := r.snapshot(ctx)
 	r.must(name, err)
-	profiles := r.profile(ctx, name)
+	profiles, highest := r.profile(ctx, name), r.watchDepths(ctx)
 	started := make([]time.Time, units)
 	goal := r.observer.Expect(units, condition)
 	begin := time.Now()
@@ -260,11 +260,13 @@ func (r *run) measure(name string, units int, condition rig.Condition, act func(
 	r.must(name, err)
 	reached, err := goal.Wait(ctx)
 	r.must(name, err)
+	depths, err := highest()
+	r.must("watch the work queues of "+name, err)
 	r.must("save profiles of "+name, profiles())
 	r.must(name, r.awaitQuiet(ctx))
 	after, err := r.snapshot(ctx)
 	r.must(name, err)
-	p := &phase{Name: name, Units: units, Processes: r.usages(before, after)}
+	p := &phase{Name: name, Units: units, Processes: r.usages(before, after, depths)}
 	for _, one := range p.Processes {
 		p.CPU += one.CPU
 	}
