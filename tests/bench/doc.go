@@ -16,5 +16,17 @@
 //	-landscaper FILE  [LANDSCAPER_BENCH_BINARY]   measure this binary instead of the one of this checkout, e.g. to compare
 //	-landscaper-args  arguments for our programs, separated by spaces
 //
+// The report has the host, its disk and the versions; wall time and latencies of creating, changing and deleting; CPU, memory and
+// allocations of every process; every request by user; the floor, which is how fast the same servers take as many plain writes; what
+// our programs do at rest and at a restart; how their work queues keep up (BenchmarkLeaf); how soon a unit alone begins and ends
+// (BenchmarkIdle); and where its time goes, from the Installation to the deployed object and back, alone and in a burst
+// (BenchmarkStages). To read its numbers:
+//
+//   - The disk is measured for the description of the host only. etcd runs without fsync here, so that hardly a number depends on it.
+//   - Depths of work queues are sampled four times a second and may miss short peaks. Mean times in the queue and of reconciling are
+//     exact, percentiles are estimates within the buckets of the programs' own histograms.
+//   - Stages are seen by the watches of the harness, one per kind. A stage may therefore seem some milliseconds too short, even
+//     negative, and its neighbour as much too long; the whole is not affected.
+//
 // Paths of files are relative to this folder unless they are absolute.
 package bench

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	ctrl.SetLogger(logr.Discard())
 	code := m.Run()
-	if len(results.Runs)+len(results.Idle) > 0 {
+	if len(results.Runs)+len(results.Idle)+len(results.Stages) > 0 {
 		fmt.Println(results.text())
 	}
 	if err := results.save(options.report); err != nil {

@@ -26,6 +26,7 @@ type resultSet struct {
 	Versions map[string]string `json:"versions"`
 	Runs     []*runResult      `json:"runs,omitempty"`
 	Idle     []*idleResult     `json:"idle,omitempty"`
+	Stages   []*stagesResult   `json:"stages,omitempty"`
 }
 
 // runResult is what one set of units took.
@@ -129,6 +130,9 @@ func (s *resultSet) text() string {
 	}
 	for _, idle := range s.Idle {
 		idle.write(p)
+	}
+	for _, stages := range s.Stages {
+		stages.write(p)
 	}
 	return p.String()
 }
