@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
 // colours makes a Target of the cluster for each name.
@@ -378,4 +379,145 @@ func TestB504TargetListsAndTheirCopies(t *testing.T) {
 		assert.Equal(t, own, target.Labels[v1alpha1.DataObjectSourceLabel])
 		assert.Equal(t, "import", target.Labels[v1alpha1.DataObjectSourceTypeLabel])
 	}
+}
+
+// elementSub is a sub-installation of the levels below that renders one sub-installation for each Target of its map.
+func elementSub(name string) object {
+	return object{
+		"name":      name,
+		"blueprint": inTemplate(object{"imports": mapImports, "subinstallationExecutions": goTemplate(singles())}),
+		"imports":   object{"data": refs("config"), "targets": list{object{"name": "targets", "targetMapRef": "targets"}}},
+	}
+}
+
+func TestB710OneSubinstallationPerTargetByReference(t *testing.T) {
+	newScene(t).requireUpdate(func(colours ...string) object {
+		return coloured(object{"subinstallations": list{elementSub("middle")}}, colours...)
+	})
+}
+
+func TestB711OneSubinstallationPerTargetByReferenceTwice(t *testing.T) {
+	newScene(t).requireUpdate(func(colours ...string) object {
+		upper := object{
+			"name":      "upper",
+			"blueprint": inTemplate(object{"imports": mapImports, "subinstallations": list{elementSub("middle")}}),
+			"imports":   object{"data": refs("config"), "targets": list{object{"name": "targets", "targetMapRef": "targets"}}},
+		}
+		return coloured(object{"subinstallations": list{upper}}, colours...)
+	})
+}
+
+// composed is a sub-installation that composes a map from single imports of its own, which its parent gives from elements or exports.
+func composed(from func(colour string) string, colours ...string) object {
+	imports, given, byKey := list{mapImports[1]}, list{}, object{}
+	for _, colour := range colours {
+		imports = append(imports, object{"name": "target-" + colour, "targetType": clusterType})
+		given = append(given, object{"name": "target-" + colour, "target": from(colour)})
+		byKey[colour] = "target-" + colour
+	}
+	return object{
+		"name":      "composer",
+		"blueprint": inTemplate(object{"imports": imports, "subinstallations": list{mapSub(object{"targetMap": byKey})}}),
+		"imports":   object{"data": refs("config"), "targets": given},
+	}
+}
+
+func TestB713PassAndComposeAMap(t *testing.T) {
+	newScene(t).requireUpdate(func(colours ...string) object {
+		element := func(colour string) string { return "targets[" + colour + "]" }
+		return coloured(object{"subinstallations": list{composed(element, colours...)}}, colours...)
+	})
+}
+
+func TestB715PassAndComposeAMapFromExports(t *testing.T) {
+	s := newScene(t)
+	s.Target("cluster")
+	s.requireUpdate(func(colours ...string) object {
+		exported := func(colour string) string { return "exported-" + colour }
+		return object{
+			"blueprint": inline(object{
+				"imports":          list{mapImports[1], object{"name": "cluster", "targetType": clusterType}},
+				"subinstallations": append(exporters(colours...), composed(exported, colours...)),
+			}),
+			"imports": object{"data": refs("config"), "targets": list{object{"name": "cluster", "target": "cluster"}}},
+		}
+	})
+}
+
+func TestB704TargetWithSecretReference(t *testing.T) {
+	s := newScene(t)
+	config, err := s.NewUser(s.Deployer(), "system:masters")
+	require.NoError(t, err)
+	kubeconfig, err := platform.KubeconfigFor(config)
+	require.NoError(t, err)
+	s.secret("access", map[string]string{"kubeconfig": string(kubeconfig)})
+	s.Put("Target", "cluster", object{"spec": object{"type": clusterType, "secretRef": object{"name": "access", "key": "kubeconfig"}}})
+	s.install("root", object{
+		"blueprint": inline(object{
+			"imports": list{object{"name": "cluster", "targetType": clusterType}},
+			"deployExecutions": goTemplate("deployItems:\n" +
+				configItem("item", "{import: cluster}", "cm", "'{{ hasKey .imports.cluster.spec \"config\" }}'")),
+		}),
+		"imports": object{"targets": list{object{"name": "cluster", "target": "cluster"}}},
+	})
+	s.succeeded("root")
+	assert.Equal(t, "false", s.configValue("cm"))
+}
+
+func TestB705UpdateOfAnExportedTargetThroughTwoLevels(t *testing.T) {
+	s := newScene(t)
+	mock := "landscaper.gardener.cloud/mock"
+	out := list{object{"name": "out", "type": "target", "targetType": mock}}
+	spec := func(at string) object {
+		inner := object{
+			"name": "inner",
+			"blueprint": inTemplate(object{
+				"exports": out, "exportExecutions": goTemplate("exports: {out: {type: " + mock + ", config: {at: " + at + "}}}"),
+			}),
+			"exports": object{"targets": list{object{"name": "out", "target": "inner"}}},
+		}
+		middle := object{
+			"name": "middle",
+			"blueprint": inTemplate(object{
+				"exports": out, "subinstallations": list{inner},
+				"exportExecutions": goTemplate("exports: {out: {type: " + mock + ", config: {{ toJson .targets.inner.spec.config }}}}"),
+			}),
+			"exports": object{"targets": list{object{"name": "out", "target": "middle"}}},
+		}
+		return object{
+			"blueprint": inline(object{
+				"exports": out, "subinstallations": list{middle},
+				"exportExecutions": goTemplate("exports: {out: {type: " + mock + ", config: {{ toJson .targets.middle.spec.config }}}}"),
+			}),
+			"exports": object{"targets": list{object{"name": "out", "target": "outer"}}},
+		}
+	}
+	for _, at := range []string{"one", "two", "one"} {
+		s.install("root", spec(at))
+		s.succeeded("root")
+		target := &v1alpha1.Target{}
+		require.NoError(t, s.Client().Get(s.Ctx, s.key("outer"), target))
+		assert.JSONEq(t, fmt.Sprintf(`{"at":%q}`, at), string(target.Spec.Configuration.RawMessage))
+	}
+}
+
+func TestTargetsOfAGoneInstallationAreRefused(t *testing.T) {
+	s := newScene(t)
+	s.Put("Target", "orphan", object{
+		"metadata": object{
+			"finalizers": list{"example.com/keeps-it"},
+			"ownerReferences": list{object{
+				"apiVersion": "landscaper.gardener.cloud/v1alpha1", "kind": "Installation", "name": "gone", "uid": "00000000-0000-0000-0000-000000000000",
+			}},
+		},
+		"spec": object{"type": clusterType},
+	})
+	t.Cleanup(func() {
+		s.Put("Target", "orphan", object{"metadata": object{}, "spec": object{"type": clusterType}})
+	})
+	s.install("root", object{
+		"blueprint": inline(object{"imports": list{object{"name": "cluster", "targetType": clusterType}}}),
+		"imports":   object{"targets": list{object{"name": "cluster", "target": "orphan"}}},
+	})
+	assert.Contains(t, s.failed("root").Message, "was exported by installation gone, which does not exist any more")
 }

@@ -134,10 +134,12 @@ func (s *Scene) Gone(objects ...client.Object) {
 	}
 }
 
-// RequireJobs checks how many jobs an Installation has had.
+// RequireJobs checks how many jobs an Installation has had. The witness may lag behind the test, but not ahead of it.
 func (s *Scene) RequireJobs(count int, names ...string) {
 	s.T.Helper()
 	for _, name := range names {
+		seen := func() bool { return len(s.Witness.Jobs(s.Namespace, name)) >= count }
+		require.Eventually(s.T, seen, Patience, 20*time.Millisecond, "jobs of %s", name)
 		require.Len(s.T, s.Witness.Jobs(s.Namespace, name), count, "jobs of %s", name)
 	}
 }
