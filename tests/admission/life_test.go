@@ -119,8 +119,8 @@ func (s *site) bundle() []byte { return s.registered().Webhooks[0].ClientConfig.
 // TestCertificatesAreRenewed lets two replicas outlive three generations of certificates, under load. A client that connects anew, as an
 // API server does after its start, accepts every replica at every moment.
 func TestCertificatesAreRenewed(t *testing.T) {
-	s := newSite(t, "renewal")
-	replicas := []*replica{s.start("--certificate-lifetime=30s"), s.start("--certificate-lifetime=30s")}
+	s := newSite(t)
+	replicas := []*replica{s.start("--certificate-lifetime=45s"), s.start("--certificate-lifetime=45s")}
 	s.awaitEnforced()
 	for _, r := range replicas {
 		r.awaitServing(t)
@@ -146,7 +146,7 @@ func TestCertificatesAreRenewed(t *testing.T) {
 }
 
 func TestReplicasComeAndGo(t *testing.T) {
-	s := newSite(t, "replicas")
+	s := newSite(t)
 	first := s.start()
 	s.awaitEnforced()
 	load := s.traffic()
@@ -167,7 +167,7 @@ func TestReplicasComeAndGo(t *testing.T) {
 
 // TestReplicasStartTogether has them race for the first certificate and the registration.
 func TestReplicasStartTogether(t *testing.T) {
-	s := newSite(t, "together")
+	s := newSite(t)
 	var replicas []*replica
 	for range 4 {
 		replicas = append(replicas, s.start())
@@ -181,7 +181,7 @@ func TestReplicasStartTogether(t *testing.T) {
 }
 
 func TestRestartWritesNothing(t *testing.T) {
-	s := newSite(t, "restart")
+	s := newSite(t)
 	r := s.start()
 	s.awaitEnforced()
 	certificate, err := r.certificate(s.bundle())
@@ -211,7 +211,7 @@ func (s *site) mine(since time.Time) []platform.Request {
 // TestDeletionEndsWithoutServer is the promise of the match conditions: while nobody validates, new objects are refused, and old ones can
 // be annotated and deleted.
 func TestDeletionEndsWithoutServer(t *testing.T) {
-	s := newSite(t, "unserved")
+	s := newSite(t)
 	r := s.start()
 	s.awaitEnforced()
 	old := goodTarget(metav1.NamespaceDefault, "old")
@@ -227,7 +227,7 @@ func TestDeletionEndsWithoutServer(t *testing.T) {
 }
 
 func TestDisabledKindsAreNotValidated(t *testing.T) {
-	s := newSite(t, "disabled")
+	s := newSite(t)
 	s.start("--disable-webhooks=installation,deployitems")
 	s.awaitEnforced()
 	var names []string
@@ -251,7 +251,7 @@ func (s *site) awaitRemoved() {
 
 // TestAllDisabledRemovesTheRegistration also while a replica of before still runs, as in the update of a Deployment.
 func TestAllDisabledRemovesTheRegistration(t *testing.T) {
-	s := newSite(t, "all-disabled")
+	s := newSite(t)
 	before := s.start()
 	s.awaitEnforced()
 	began := time.Now()
@@ -271,7 +271,7 @@ func TestAllDisabledRemovesTheRegistration(t *testing.T) {
 }
 
 func TestLostSecretIsMadeAnew(t *testing.T) {
-	s := newSite(t, "lost-secret")
+	s := newSite(t)
 	r := s.start()
 	s.awaitEnforced()
 	before := s.bundle()
@@ -285,7 +285,7 @@ func TestLostSecretIsMadeAnew(t *testing.T) {
 
 // TestEditedRegistrationIsDeclaredAtStart is about what an older release or a person has left.
 func TestEditedRegistrationIsDeclaredAtStart(t *testing.T) {
-	s := newSite(t, "edited")
+	s := newSite(t)
 	r := s.start()
 	s.awaitEnforced()
 	edited := s.registered()
@@ -300,7 +300,7 @@ func TestEditedRegistrationIsDeclaredAtStart(t *testing.T) {
 // TestRightsSuffice checks that no request of the processes, which run with the rights of flux/webhooks, is forbidden: from the first
 // start over a lost Secret to the removal.
 func TestRightsSuffice(t *testing.T) {
-	s := newSite(t, "rights")
+	s := newSite(t)
 	began := time.Now()
 	s.start()
 	s.awaitEnforced()
@@ -366,7 +366,7 @@ func (s *site) ended(object *unstructured.Unstructured) *v1alpha1.Installation {
 
 // TestProcessesWorkUnderWebhooks deploys and deletes with the webhooks on, and fails where they refuse what a blueprint makes.
 func TestProcessesWorkUnderWebhooks(t *testing.T) {
-	s := newSite(t, "processes")
+	s := newSite(t)
 	s.start()
 	s.awaitEnforced()
 	s.run("controller")
@@ -390,7 +390,7 @@ func TestProcessesWorkUnderWebhooks(t *testing.T) {
 
 // TestWorkGoesOnWhenTheServerReturns has a job begin while nobody validates what it makes.
 func TestWorkGoesOnWhenTheServerReturns(t *testing.T) {
-	s := newSite(t, "outage")
+	s := newSite(t)
 	r := s.start()
 	s.awaitEnforced()
 	s.run("controller")

@@ -71,12 +71,10 @@ type replica struct {
 }
 
 // newSite prepares a cluster of its own for a test that replaces processes.
-func newSite(t *testing.T, name string) *site {
+func newSite(t *testing.T) *site {
 	t.Helper()
 	t.Parallel()
-	cluster, err := platform.Shared(t).SecondCluster(t.Context(), name, options())
-	require.NoError(t, err)
-	return prepare(t, cluster)
+	return prepare(t, platform.New(t, options()).Cluster)
 }
 
 func prepare(t testing.TB, cluster *platform.Cluster) *site {
