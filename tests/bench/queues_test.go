@@ -18,7 +18,7 @@ import (
 )
 
 // depthEvery is how often the depth of work queues is read. Shorter peaks are missed; reading more often would burden the programs.
-const depthEvery = 250 * time.Millisecond
+const depthEvery = 2 * time.Second
 
 // queue is how one controller of our programs kept up with its work in a phase.
 type queue struct {
