@@ -115,7 +115,7 @@ func targetNames(target *v1alpha1.TargetImport) []string {
 // users wakes the Installations that import an object, and workers that wait for the cache to show it.
 func (r *Reconciler) users(kind string) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {
-		r.echo.Changed()
+		r.seen(obj)
 		return r.find(ctx, importIndex, kind+"/"+obj.GetName(), client.InNamespace(obj.GetNamespace()))
 	})
 }

@@ -27,8 +27,11 @@ type plan struct {
 	subinstallations []model.InstallationTemplate
 }
 
-// renderOperation is lastError.operation of everything that rendering finds wrong.
-const renderOperation = "Render"
+// lastError.operation of everything that rendering finds wrong with the imports, and with the rest of the blueprint.
+const (
+	satisfyOperation = "SatisfyImports"
+	renderOperation  = "Render"
+)
 
 // renderPlan computes the plan from blueprint and imports. There is nothing to do once the children have their specs; after a restart only
 // the values are computed again.
@@ -42,10 +45,10 @@ func (r *Reconciler) renderPlan(ctx context.Context, s *scope) error {
 	}
 	values, err := render.Satisfy(ctx, env, &s.imports.values, s.inst.Spec.ImportDataMappings)
 	if err != nil {
-		return renderFailure(importOperation, err)
+		return renderFailure(satisfyOperation, err)
 	}
 	if err := render.ImportExecutions(ctx, env, values); err != nil {
-		return renderFailure(importOperation, err)
+		return renderFailure(satisfyOperation, err)
 	}
 	s.plan = &plan{values: values}
 	if s.reloading {

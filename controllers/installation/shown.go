@@ -36,6 +36,15 @@ func (r *Reconciler) replace(ctx context.Context, object client.Object) error {
 	return nil
 }
 
+// seen notes an event of an object that the cache shows by now.
+func (r *Reconciler) seen(object client.Object) {
+	switch object.(type) {
+	case *v1alpha1.DataObject, *v1alpha1.Target:
+		r.written(object).Stale(object)
+		r.echo.Changed()
+	}
+}
+
 func (r *Reconciler) written(object client.Object) *kit.Consistency {
 	if _, ok := object.(*v1alpha1.Target); ok {
 		return &r.targets

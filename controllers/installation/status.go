@@ -72,6 +72,9 @@ func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Resu
 	} else if retry, final := r.absorb(s, err); final {
 		return retry, nil
 	}
+	if s.outcome != nil {
+		r.plans.entries().Remove(s.inst.UID)
+	}
 	s.queueNewerSpec()
 	if writeErr := r.writeStatus(ctx, s); writeErr != nil {
 		return ctrl.Result{RequeueAfter: r.Backoff.After(key, writeErr)}, ignoreTransient(writeErr)
@@ -159,7 +162,6 @@ func (r *Reconciler) complete(_ context.Context, s *scope) error {
 	if len(s.children) == 0 {
 		s.inst.Status.SubInstCache = nil
 	}
-	r.plans.entries().Remove(s.inst.UID)
 	kit.Succeed(s.inst, succeededMessage, s.now)
 	s.forgetCounter(false)
 	s.outcome = &outcome{}

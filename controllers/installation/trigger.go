@@ -104,7 +104,7 @@ func (r *Reconciler) importedChange(ctx context.Context, inst *v1alpha1.Installa
 // importsArrived tells whether the last job failed because of a missing import and now nothing is missing.
 func (r *Reconciler) importsArrived(ctx context.Context, inst *v1alpha1.Installation) bool {
 	last := inst.Status.LastError
-	if inst.Status.Phase != v1alpha1.PhaseFailed || last == nil || last.Reason != reasonImportNotFound {
+	if inst.Status.Phase != v1alpha1.PhaseFailed || last == nil || last.Operation != importOperation || last.Reason != reasonImportNotFound {
 		return false
 	}
 	_, err := r.readImports(ctx, inst)
@@ -112,9 +112,10 @@ func (r *Reconciler) importsArrived(ctx context.Context, inst *v1alpha1.Installa
 }
 
 // changedImports tells whether the content of an import is another than the last job used, where an annotation asks for it. Imports
-// that cannot be read now count as unchanged: their next event comes back here.
+// that cannot be read now count as unchanged: their next event comes back here. The new content counts as used from now on, however the
+// job ends.
 func (r *Reconciler) changedImports(ctx context.Context, inst *v1alpha1.Installation) (string, error) {
-	if inst.Annotations[v1alpha1.ReconcileIfImportsChangedAnnotation] != "true" || inst.Status.JobID == "" {
+	if inst.Annotations[v1alpha1.ReconcileIfImportsChangedAnnotation] != "true" || inst.Status.ImportsHash == "" {
 		return "", nil
 	}
 	imports, err := r.readImports(ctx, inst)
@@ -124,6 +125,7 @@ func (r *Reconciler) changedImports(ctx context.Context, inst *v1alpha1.Installa
 	if err != nil || hashOf(imports.hashes) == inst.Status.ImportsHash {
 		return "", nil
 	}
+	inst.Status.ImportsHash = hashOf(imports.hashes)
 	return "the content of an import changed", nil
 }
 
