@@ -4,6 +4,7 @@
 package dataflow
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -142,6 +143,8 @@ func TestB606MissingRequiredImport(t *testing.T) {
 	problem := s.failed("root")
 	assert.Equal(t, "ImportNotFound", problem.Reason)
 	assert.Contains(t, problem.Message, `import "in"`)
+	s.annotateManyTimes("given")
+	s.RequireJobs(1, "root")
 	s.install("root", echo(dataImports("in"), list{object{"name": "in", "dataRef": "given"}}))
 	s.succeeded("root")
 	assert.JSONEq(t, `{"in":1}`, s.value("out"))
@@ -282,4 +285,32 @@ func TestC15TemplateState(t *testing.T) {
 		secrets := &corev1.SecretList{}
 		return s.Client().List(s.Ctx, secrets, client.InNamespace(s.Namespace)) == nil && len(secrets.Items) == 0
 	}, landscapePatience, tick, "the state goes with its Installation")
+}
+
+// annotateManyTimes gives the controllers enough events, and time, to do what they should not.
+func (s *scene) annotateManyTimes(name string) {
+	s.T.Helper()
+	for i := range 20 {
+		s.Annotate(s.Installation("root"), "some", fmt.Sprint(i))
+		s.Annotate(s.dataObject(name), "some", fmt.Sprint(i))
+	}
+}
+
+func TestAFailedRunIsNotRepeatedForTheSameImports(t *testing.T) {
+	s := newScene(t)
+	s.data("in", "1")
+	both := object{v1alpha1.ReconcileIfChangedAnnotation: "true", v1alpha1.ReconcileIfImportsChangedAnnotation: "true"}
+	s.installWith("root", echo(dataImports("in"), refs("in")), both)
+	s.succeeded("root")
+	broken := echo(dataImports("in"), refs("in"))
+	broken["blueprint"] = object{"inline": object{"filesystem": object{"blueprint.yaml": "{"}}}
+	s.installWith("root", broken, both)
+	s.failed("root")
+	s.annotateManyTimes("in")
+	s.RequireJobs(2, "root")
+	s.data("in", "2")
+	s.RequireJobs(3, "root")
+	s.annotateManyTimes("in")
+	s.failed("root")
+	s.RequireJobs(3, "root")
 }
