@@ -28,7 +28,7 @@ type Budget struct {
 
 // DefaultBudget returns the limits that apply where none are given.
 func DefaultBudget() Budget {
-	return Budget{Time: 5 * time.Second, OutputBytes: 4 << 20, Depth: 100, FileBytes: 1 << 20, Steps: 1_000_000}
+	return Budget{Time: 5 * time.Second, OutputBytes: 4 << 20, Depth: 100, FileBytes: 1 << 20, Steps: 250_000}
 }
 
 func (b Budget) orDefault() Budget {
