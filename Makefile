@@ -64,6 +64,7 @@ generate: ## Deepcopy functions, CRDs and the generated parts of docs/
 
 bench: ## The benchmarks (BENCH=regexp, BENCH_FLAGS=...)
 	@go run ./tests/platform/cmd/prepare
+	@go test ./tests/behaviour -run '^TestBadInputFailsAtOnce$$' -count=1 -args -prompt 1s
 	@go test ./tests/bench -run '^$$' -bench '$(BENCH)' $(BENCH_FLAGS)
 
 build: ## The binaries, into bin/

@@ -83,7 +83,12 @@ func (r *Reconciler) reload(ctx context.Context, s *scope) error {
 	defer func() {
 		s.reloading, s.inst.Status.Sources, s.inst.Status.ImportsHash = false, sources, hash
 	}()
-	return kit.Run(ctx, s, []kit.Phase[*scope]{r.resolveSource, r.loadBlueprint, r.collectImports, r.renderPlan})
+	for _, phase := range []kit.Phase[*scope]{r.resolveSource, r.loadBlueprint, r.collectImports, r.renderPlan} {
+		if err := phase(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // exportInputs reads what export executions see: exports of deploy items, and the data and targets in the own scope.

@@ -69,7 +69,7 @@ func (r *Reconciler) fetchBlueprint(ctx context.Context, source flux.Source, pat
 	if err != nil {
 		return nil, err
 	}
-	defer tree.Close() //nolint:errcheck // nothing was written
+	defer tree.Close() // nothing was written
 	files, err := tree.Sub(path)
 	if err != nil {
 		return nil, kit.Stall(operation, "BlueprintNotFound", "spec.blueprint.path: %w", err)

@@ -199,7 +199,7 @@ func (r *Reconciler) changedSource(ctx context.Context, inst *v1alpha1.Installat
 	}
 	current, err := r.lookupSource(ctx, inst, ref, inst.Spec.Blueprint.Path)
 	if err != nil {
-		return "", nil //nolint:nilerr // see above
+		return "", nil // see above
 	}
 	same := slices.ContainsFunc(inst.Status.Sources, func(used v1alpha1.SourceStatus) bool {
 		return sameSource(used, current.status)

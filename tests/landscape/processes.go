@@ -125,7 +125,7 @@ func freeAddress() string {
 	if err != nil {
 		return "127.0.0.1:0"
 	}
-	defer listener.Close() //nolint:errcheck // nothing was written
+	defer listener.Close() // nothing was written
 	return listener.Addr().String()
 }
 

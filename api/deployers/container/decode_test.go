@@ -34,7 +34,7 @@ func TestKeysAreCaseSensitive(t *testing.T) {
 
 func TestWrongTypeNamesTheField(t *testing.T) {
 	_, err := DecodeConfiguration([]byte(`{"command":"sh"}`))
-	assert.ErrorContains(t, err, "command: cannot be a JSON string")
+	assert.ErrorContains(t, err, "command: is a JSON string")
 }
 
 func TestStatusIsReadAsWritten(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 // case-sensitive, unknown keys are ignored. Errors name the field and hold no values of it.
 func Read(raw []byte, want metav1.TypeMeta, into any) error {
 	var header metav1.TypeMeta
-	if err := decode(raw, &header); err != nil {
+	if err := Decode(raw, &header); err != nil {
 		return err
 	}
 	if header.APIVersion != "" && header.APIVersion != want.APIVersion {
@@ -27,7 +27,7 @@ func Read(raw []byte, want metav1.TypeMeta, into any) error {
 	if header.Kind != "" && header.Kind != want.Kind {
 		return fmt.Errorf("kind: %q is not known to the deployer, use %s", header.Kind, want.Kind)
 	}
-	return decode(raw, into)
+	return Decode(raw, into)
 }
 
 // Write encodes a document for a status.
@@ -39,7 +39,9 @@ func Write(document any) (*runtime.RawExtension, error) {
 	return &runtime.RawExtension{Raw: raw}, nil
 }
 
-func decode(raw []byte, into any) error {
+// Decode reads one JSON document with case-sensitive keys; unknown keys are ignored. Errors name the field and what to correct. They show
+// no value, except one that is not the duration it should be.
+func Decode(raw []byte, into any) error {
 	err := kjson.UnmarshalCaseSensitivePreserveInts(raw, into)
 	var mismatch *json.UnmarshalTypeError
 	var syntax *json.SyntaxError
@@ -47,11 +49,11 @@ func decode(raw []byte, into any) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &mismatch):
-		return fmt.Errorf("%s: cannot be a JSON %s; correct the type of the value", fieldOf(mismatch), mismatch.Value)
+		return fmt.Errorf("%s: is a JSON %s, which the field cannot hold; correct the type of the value", fieldOf(mismatch), mismatch.Value)
 	case errors.As(err, &syntax):
 		return fmt.Errorf("the document is no JSON: problem at byte %d", syntax.Offset)
 	}
-	return errors.New("the document cannot be read; check the types and formats of its values")
+	return fmt.Errorf("is not readable: %w", err)
 }
 
 func fieldOf(mismatch *json.UnmarshalTypeError) string {

@@ -11,8 +11,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	kjson "sigs.k8s.io/json"
 
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	landscaper "github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
@@ -24,7 +24,7 @@ func DecodeConfiguration(raw []byte) (*v1alpha1.ProviderConfiguration, error) {
 		return nil, err
 	}
 	config := &v1alpha1.ProviderConfiguration{}
-	if err := decode(raw, config); err != nil {
+	if err := document.Decode(raw, config); err != nil {
 		return nil, err
 	}
 	config.TypeMeta = typeMeta(v1alpha1.ProviderConfigurationKind)
@@ -38,7 +38,7 @@ func DecodeStatus(raw []byte) (*v1alpha1.ProviderStatus, error) {
 		if err := checkVersion(raw, v1alpha1.ProviderStatusKind); err != nil {
 			return nil, err
 		}
-		if err := decode(raw, status); err != nil {
+		if err := document.Decode(raw, status); err != nil {
 			return nil, err
 		}
 	}
@@ -62,7 +62,7 @@ func DecodeFileConfiguration(raw []byte) (*v1alpha1.Configuration, error) {
 		return nil, err
 	}
 	config := &v1alpha1.Configuration{}
-	if err := decode(raw, config); err != nil {
+	if err := document.Decode(raw, config); err != nil {
 		return nil, err
 	}
 	config.TypeMeta = typeMeta(v1alpha1.ConfigurationKind)
@@ -92,7 +92,7 @@ func typeOnly(err error) error {
 
 func checkVersion(raw []byte, kind string) error {
 	var header metav1.TypeMeta
-	if err := decode(raw, &header); err != nil {
+	if err := document.Decode(raw, &header); err != nil {
 		return err
 	}
 	if header.APIVersion == "" || header.Kind == "" {
@@ -105,25 +105,6 @@ func checkVersion(raw []byte, kind string) error {
 		return fmt.Errorf("apiVersion: %q is not known to the helm deployer, use %s", header.APIVersion, v1alpha1.APIVersion)
 	}
 	return nil
-}
-
-func decode(raw []byte, into any) error {
-	err := kjson.UnmarshalCaseSensitivePreserveInts(raw, into)
-	var mismatch *json.UnmarshalTypeError
-	if errors.As(err, &mismatch) {
-		return fmt.Errorf("%s: is a JSON %s, which the field cannot hold; correct the type of the value", fieldName(mismatch.Field), mismatch.Value)
-	}
-	if err != nil {
-		return fmt.Errorf("is not readable: %w", err)
-	}
-	return nil
-}
-
-func fieldName(field string) string {
-	if field == "" {
-		return "the document"
-	}
-	return field
 }
 
 func typeMeta(kind string) metav1.TypeMeta {

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	landscaper "github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -164,7 +165,7 @@ func DecodeSettings(field string, values map[string]landscaper.AnyJSON) (v1alpha
 		if len(raw) == 0 {
 			continue
 		}
-		if err := decode(raw, into); err != nil {
+		if err := document.Decode(raw, into); err != nil {
 			return settings, fmt.Errorf("%s.%s: %w", field, key, err)
 		}
 	}

@@ -10,10 +10,10 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	kjson "sigs.k8s.io/json"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/manifest/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/manifest/v1alpha2"
@@ -29,13 +29,13 @@ func DecodeConfiguration(raw []byte) (*v1alpha2.ProviderConfiguration, error) {
 	}
 	if version == v1alpha1.APIVersion {
 		old := &v1alpha1.ProviderConfiguration{}
-		if err := decode(raw, old); err != nil {
+		if err := document.Decode(raw, old); err != nil {
 			return nil, err
 		}
 		return convertConfiguration(old), nil
 	}
 	config := &v1alpha2.ProviderConfiguration{}
-	if err := decode(raw, config); err != nil {
+	if err := document.Decode(raw, config); err != nil {
 		return nil, err
 	}
 	config.TypeMeta = typeMeta(v1alpha2.ProviderConfigurationKind)
@@ -49,7 +49,7 @@ func DecodeFileConfiguration(raw []byte) (*v1alpha2.Configuration, error) {
 		return nil, err
 	}
 	config := &v1alpha2.Configuration{}
-	if err := decode(raw, config); err != nil {
+	if err := document.Decode(raw, config); err != nil {
 		return nil, err
 	}
 	config.TypeMeta = typeMeta(v1alpha2.ConfigurationKind)
@@ -70,7 +70,7 @@ func DecodeStatus(raw []byte) (*v1alpha2.ProviderStatus, error) {
 	if version == v1alpha1.APIVersion {
 		return decodeOldStatus(raw, status)
 	}
-	if err := decode(raw, status); err != nil {
+	if err := document.Decode(raw, status); err != nil {
 		return nil, err
 	}
 	status.TypeMeta = typeMeta(v1alpha2.ProviderStatusKind)
@@ -86,7 +86,7 @@ func DecodeDeletionGroups(raw []byte) ([]managedresource.DeletionGroupDefinition
 	if len(raw) == 0 {
 		return nil, nil
 	}
-	if err := decode(raw, &config); err != nil {
+	if err := document.Decode(raw, &config); err != nil {
 		return nil, err
 	}
 	return config.DeletionGroups, errors.Join(managedresource.ValidateDeletionGroups("deletionGroups", config.DeletionGroups)...)
@@ -123,7 +123,7 @@ func Validate(config *v1alpha2.ProviderConfiguration) error {
 
 func versionOf(raw []byte, kind string) (string, error) {
 	var header metav1.TypeMeta
-	if err := decode(raw, &header); err != nil {
+	if err := document.Decode(raw, &header); err != nil {
 		return "", err
 	}
 	if header.Kind != "" && header.Kind != kind {
@@ -137,25 +137,6 @@ func versionOf(raw []byte, kind string) (string, error) {
 	default:
 		return "", fmt.Errorf("apiVersion: %q is not known to the manifest deployer, use %s", header.APIVersion, v1alpha2.APIVersion)
 	}
-}
-
-func decode(raw []byte, into any) error {
-	err := kjson.UnmarshalCaseSensitivePreserveInts(raw, into)
-	var mismatch *json.UnmarshalTypeError
-	if errors.As(err, &mismatch) {
-		return fmt.Errorf("%s: is a JSON %s, which the field cannot hold; correct the type of the value", fieldName(mismatch.Field), mismatch.Value)
-	}
-	if err != nil {
-		return fmt.Errorf("is not readable: %w", err)
-	}
-	return nil
-}
-
-func fieldName(field string) string {
-	if field == "" {
-		return "the document"
-	}
-	return field
 }
 
 func convertConfiguration(old *v1alpha1.ProviderConfiguration) *v1alpha2.ProviderConfiguration {
@@ -176,7 +157,7 @@ func convertConfiguration(old *v1alpha1.ProviderConfiguration) *v1alpha2.Provide
 
 func decodeOldStatus(raw []byte, status *v1alpha2.ProviderStatus) (*v1alpha2.ProviderStatus, error) {
 	old := &v1alpha1.ProviderStatus{}
-	if err := decode(raw, old); err != nil {
+	if err := document.Decode(raw, old); err != nil {
 		return nil, err
 	}
 	for _, reference := range old.ManagedResources {

@@ -13,7 +13,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/manifest/v1alpha2"
 )
 
-func document(t testing.TB, text string) []byte {
+func documentOf(t testing.TB, text string) []byte {
 	t.Helper()
 	raw, err := yaml.YAMLToJSON([]byte(text))
 	require.NoError(t, err)
@@ -28,7 +28,7 @@ const (
 func TestMissingHeaderIsTheNewestVersion(t *testing.T) {
 	for name, header := range map[string]string{"complete": header2, "none": "", "only kind": "kind: ProviderConfiguration\n"} {
 		t.Run(name, func(t *testing.T) {
-			config, err := DecodeConfiguration(document(t, header+"manifests: [{policy: keep, manifest: {kind: A}}]"))
+			config, err := DecodeConfiguration(documentOf(t, header+"manifests: [{policy: keep, manifest: {kind: A}}]"))
 			require.NoError(t, err)
 			require.Len(t, config.Manifests, 1)
 			assert.EqualValues(t, "keep", config.Manifests[0].Policy)
@@ -39,7 +39,7 @@ func TestMissingHeaderIsTheNewestVersion(t *testing.T) {
 }
 
 func TestOldVersionKeepsEverything(t *testing.T) {
-	config, err := DecodeConfiguration(document(t, header1+`
+	config, err := DecodeConfiguration(documentOf(t, header1+`
 updateStrategy: patch
 manifests: [{kind: A}, {kind: B}]
 readinessChecks: {disableDefault: true}
@@ -60,7 +60,7 @@ continuousReconcile: {every: 1h}
 }
 
 func TestUnknownKeysAndOtherCaseAreIgnored(t *testing.T) {
-	config, err := DecodeConfiguration(document(t, header2+"Manifests: 7\nsomething: {else: 1}\n"))
+	config, err := DecodeConfiguration(documentOf(t, header2+"Manifests: 7\nsomething: {else: 1}\n"))
 	require.NoError(t, err)
 	assert.Empty(t, config.Manifests)
 }
@@ -76,7 +76,7 @@ func TestDecodeErrorsNameTheField(t *testing.T) {
 		"[]":                                                    "the document: is a JSON array",
 	} {
 		t.Run(text, func(t *testing.T) {
-			_, err := DecodeConfiguration(document(t, text))
+			_, err := DecodeConfiguration(documentOf(t, text))
 			assert.ErrorContains(t, err, message)
 		})
 	}
@@ -110,7 +110,7 @@ func TestValidation(t *testing.T) {
 		"readinessChecks: {custom: [{name: check, resourceSelector: [{apiVersion: v1, kind: A, name: a}], requirements: [{jsonPath: .a, operator: like}]}]}":                         `operator: "like" is unknown`,
 	} {
 		t.Run(text, func(t *testing.T) {
-			config, err := DecodeConfiguration(document(t, header2+text))
+			config, err := DecodeConfiguration(documentOf(t, header2+text))
 			require.NoError(t, err)
 			err = Validate(config)
 			if message == "" {
@@ -130,7 +130,7 @@ func TestStatusOfEveryVersion(t *testing.T) {
 		"no header": "managedResources: [{policy: manage, resource: {apiVersion: v1, kind: ConfigMap, name: a, namespace: b}}]",
 	} {
 		t.Run(name, func(t *testing.T) {
-			status, err := DecodeStatus(document(t, text))
+			status, err := DecodeStatus(documentOf(t, text))
 			require.NoError(t, err)
 			require.Len(t, status.ManagedResources, 1)
 			assert.Equal(t, "ConfigMap b/a", status.ManagedResources[0].Resource.String())
@@ -140,7 +140,7 @@ func TestStatusOfEveryVersion(t *testing.T) {
 }
 
 func TestStatusSurvivesARoundTrip(t *testing.T) {
-	status, err := DecodeStatus(document(t, "recordedGeneration: 3\nmanagedResources: [{policy: keep, resource: {apiVersion: v1, kind: A, name: a, uid: u}, annotateBeforeDelete: {a: b}, patchBeforeDelete: {c: d}}]"))
+	status, err := DecodeStatus(documentOf(t, "recordedGeneration: 3\nmanagedResources: [{policy: keep, resource: {apiVersion: v1, kind: A, name: a, uid: u}, annotateBeforeDelete: {a: b}, patchBeforeDelete: {c: d}}]"))
 	require.NoError(t, err)
 	raw, err := EncodeStatus(status)
 	require.NoError(t, err)
@@ -159,7 +159,7 @@ func TestNoStatusIsEmpty(t *testing.T) {
 }
 
 func TestVersionCountsWithoutKind(t *testing.T) {
-	config, err := DecodeConfiguration(document(t, "apiVersion: manifest.deployer.landscaper.gardener.cloud/v1alpha1\nmanifests: [{kind: A}]"))
+	config, err := DecodeConfiguration(documentOf(t, "apiVersion: manifest.deployer.landscaper.gardener.cloud/v1alpha1\nmanifests: [{kind: A}]"))
 	require.NoError(t, err)
 	require.Len(t, config.Manifests, 1)
 	assert.JSONEq(t, `{"kind": "A"}`, string(config.Manifests[0].Manifest.Raw))
@@ -168,7 +168,7 @@ func TestVersionCountsWithoutKind(t *testing.T) {
 func TestFileConfiguration(t *testing.T) {
 	for _, version := range []string{"v1alpha1", "v1alpha2"} {
 		t.Run(version, func(t *testing.T) {
-			config, err := DecodeFileConfiguration(document(t, "apiVersion: manifest.deployer.landscaper.gardener.cloud/"+version+`
+			config, err := DecodeFileConfiguration(documentOf(t, "apiVersion: manifest.deployer.landscaper.gardener.cloud/"+version+`
 kind: Configuration
 identity: me
 targetSelector: [{targets: [{name: a}]}]
@@ -185,14 +185,14 @@ controller: {workers: 30, cacheSyncTimeout: 2m}
 }
 
 func TestDeletionGroupsOfABrokenConfiguration(t *testing.T) {
-	groups, err := DecodeDeletionGroups(document(t, "manifests: 7\ndeletionGroups: [{predefinedResourceGroup: {type: empty}}]"))
+	groups, err := DecodeDeletionGroups(documentOf(t, "manifests: 7\ndeletionGroups: [{predefinedResourceGroup: {type: empty}}]"))
 	require.NoError(t, err)
 	assert.Len(t, groups, 1)
 }
 
 func FuzzDecodeConfiguration(f *testing.F) {
 	for _, seed := range []string{header1 + "manifests: [{kind: A}]", header2 + "manifests: [{policy: keep, manifest: {kind: A}}]", "exports: {exports: []}"} {
-		f.Add(document(f, seed))
+		f.Add(documentOf(f, seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		config, err := DecodeConfiguration(raw)
