@@ -15,7 +15,8 @@ import (
 )
 
 // BuildLandscaper builds cmd/landscaper of this checkout into the cache and returns the binary's path. The go command
-// decides whether anything is to do, so calling it in every suite is cheap.
+// decides whether anything is to do, so calling it in every suite is cheap. A test binary with the race detector builds
+// one with it, and a test that uses the platform fails when a process has reported a data race.
 func BuildLandscaper(ctx context.Context) (string, error) { return buildOwn(ctx, "landscaper") }
 
 // BuildCLI builds cmd/flux-landscaper of this checkout like BuildLandscaper.
@@ -30,14 +31,18 @@ func buildOwn(ctx context.Context, name string) (string, error) {
 		return "", err
 	}
 	checkout := sha256.Sum256([]byte(store.source))
-	path := filepath.Join(cacheDir(), "own", hex.EncodeToString(checkout[:8]), name)
+	folder, flags := hex.EncodeToString(checkout[:8]), []string{"build", "-buildvcs=false"}
+	if raceDetector {
+		folder, flags = folder+"-race", append(flags, "-race")
+	}
+	path := filepath.Join(cacheDir(), "own", folder, name)
 	release, err := store.lock(ctx, name)
 	if err != nil {
 		return "", err
 	}
 	defer release()
 	// With the flags of the running test, so that both share the compiled packages.
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", path, "./cmd/"+name)
+	cmd := exec.Command("go", append(flags, "-o", path, "./cmd/"+name)...)
 	cmd.Dir = store.source
 	if _, err := output(ctx, cmd); err != nil {
 		return "", fmt.Errorf("cannot build %s: %w", name, err)

@@ -33,6 +33,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childMarker) != "" {
 		playParent()
 	}
+	if os.Getenv(platform.RaceChild) != "" {
+		playRace()
+	}
 	os.Exit(platform.Main(m, platform.Options{
 		ControllerManager: true, Flux: true, Git: true, Registry: true, Audit: true,
 	}))

@@ -20,7 +20,7 @@ type Command struct {
 	Name string   // for messages, e.g. "kube-apiserver"
 	Path string   // absolute path of the binary
 	Args []string // arguments after the program's name
-	Env  []string // KEY=value, added to PATH, HOME, TMPDIR (both Dir) and GOCOVERDIR; nothing else is inherited
+	Env  []string // KEY=value, added to PATH, HOME, TMPDIR (both Dir), GORACE and GOCOVERDIR; nothing else is inherited
 	Dir  string   // working directory, must exist
 	Log  string   // file that standard output and standard error are appended to; default Dir/Name.log
 }
@@ -53,6 +53,7 @@ func (p *Process) start() error {
 		return fmt.Errorf("cannot open the log of %s: %w", p.command.Name, err)
 	}
 	defer log.Close()
+	raced.add(p.command.Log)
 	cmd := exec.Command(p.command.Path, p.command.Args...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = p.command.Dir, p.command.environment(), log, log
 	if err := spawn(cmd); err != nil {
@@ -67,7 +68,7 @@ func (p *Process) start() error {
 }
 
 func (c Command) environment() []string {
-	env := []string{"HOME=" + c.Dir, "TMPDIR=" + c.Dir}
+	env := []string{"HOME=" + c.Dir, "TMPDIR=" + c.Dir, raceOptions}
 	for _, name := range []string{"PATH", "GOCOVERDIR", "SSL_CERT_FILE", "SSL_CERT_DIR"} {
 		if value, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+value)

@@ -81,6 +81,20 @@ func playParent() {
 	<-process.Exited()
 }
 
+// playRace is what this test binary does when TestADataRaceEndsItsProcess starts it.
+func playRace() {
+	done, count := make(chan struct{}), 0
+	for range 2 {
+		go func() {
+			count++
+			done <- struct{}{}
+		}()
+	}
+	<-done
+	<-done
+	os.Exit(count)
+}
+
 func TestProcessEndsWithItsParent(t *testing.T) {
 	parent := exec.Command(os.Args[0])
 	parent.Env = append(os.Environ(), childMarker+"="+t.TempDir())

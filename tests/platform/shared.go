@@ -42,6 +42,10 @@ func Main(m *testing.M, options Options) int {
 	if shared.platform == nil {
 		return code
 	}
+	for _, report := range raced.reports() {
+		fmt.Fprintln(os.Stderr, "platform: a process reported a data race in", report)
+		code = max(code, 1)
+	}
 	if err := shared.platform.Stop(); err != nil {
 		fmt.Fprintln(os.Stderr, "platform:", err)
 		return max(code, 1)
@@ -61,6 +65,7 @@ func Shared(t testing.TB) *Platform {
 	if shared.err != nil {
 		t.Fatal(shared.err)
 	}
+	failOnRace(t)
 	shared.platform.LogOnFailure(t)
 	return shared.platform
 }
@@ -77,6 +82,7 @@ func New(t testing.TB, options Options) *Platform {
 			t.Errorf("cannot stop the platform: %v", err)
 		}
 	})
+	failOnRace(t)
 	p.LogOnFailure(t)
 	return p
 }
