@@ -14,6 +14,8 @@ PKGS         ?= ./...
 BENCH        ?= .
 BENCH_FLAGS  ?= -benchtime 1x -timeout 60m
 RUN_FLAGS    ?=
+FUZZ         ?= .
+FUZZ_FLAGS   ?=
 
 GO_TOOL := go tool -modfile=tests/platform/tools/generate/go.mod
 HEADER  := tests/quality/header.go.txt
@@ -36,7 +38,7 @@ define step
 	$(2)
 endef
 
-.PHONY: help run test generate lint bench build clean prepare
+.PHONY: help run test generate lint bench fuzz build clean prepare
 
 help: ## Show this text
 	@echo "make <target>, with these targets:"
@@ -66,6 +68,9 @@ bench: ## The benchmarks (BENCH=regexp, BENCH_FLAGS=...)
 	@go run ./tests/platform/cmd/prepare
 	@go test ./tests/behaviour -run '^TestBadInputFailsAtOnce$$' -count=1 -args -prompt 1s
 	@go test ./tests/bench -run '^$$' -bench '$(BENCH)' $(BENCH_FLAGS)
+
+fuzz: ## Fuzz targets, one after the other under a memory cap (FUZZ=template.FuzzSpiff FUZZ_FLAGS="-time 10m")
+	@go run ./tests/fuzz -run '$(FUZZ)' $(FUZZ_FLAGS)
 
 build: ## The binaries, into bin/
 	@mkdir -p bin
