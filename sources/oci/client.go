@@ -23,11 +23,14 @@ const (
 	DefaultTimeout     = time.Minute
 	DefaultMaxManifest = 4 << 20
 	DefaultMaxBlob     = 64 << 20
+	DefaultMaxContent  = 2 << 30
 	DefaultCacheBytes  = 32 << 20
 )
 
 // Options configure a Client. Numbers that are zero take their default.
 type Options struct {
+	// Dir is the directory of the cache, which belongs to this client alone; empty means a temporary one until Close.
+	Dir string
 	// PlainHTTP names hosts (with port, if any) to reach without TLS; loopback hosts always are, unless the reference says https://.
 	PlainHTTP []string
 	// Mirrors maps a host to the endpoint to ask in its place, such as "http://127.0.0.1:5000". The host itself is not
@@ -39,7 +42,9 @@ type Options struct {
 	Timeout time.Duration
 	// MaxManifest and MaxBlob limit the bytes of a manifest and of a blob.
 	MaxManifest, MaxBlob int64
-	// CacheBytes limits the memory for manifests and blobs to serve again.
+	// MaxContent limits the bytes of content that is streamed to disk.
+	MaxContent int64
+	// CacheBytes limits the disk space of manifests and blobs to serve again.
 	CacheBytes int64
 	// Transport carries the requests; nil means one of the client's own. CA applies to the client's own only.
 	Transport http.RoundTripper
@@ -64,6 +69,7 @@ func New(o Options) (*Client, error) {
 	orDefault(&o.Timeout, DefaultTimeout)
 	orDefault(&o.MaxManifest, DefaultMaxManifest)
 	orDefault(&o.MaxBlob, DefaultMaxBlob)
+	orDefault(&o.MaxContent, DefaultMaxContent)
 	orDefault(&o.CacheBytes, DefaultCacheBytes)
 	c := &Client{options: o, mirrors: map[string]mirror{}, cache: newCache(o.CacheBytes), tokens: lru.New(rememberedLogins)}
 	for host, endpoint := range o.Mirrors {
@@ -80,6 +86,9 @@ func New(o Options) (*Client, error) {
 	c.http = &http.Client{Transport: &retry.Transport{Base: transport, Policy: func() retry.Policy { return shortPolicy }}}
 	return c, nil
 }
+
+// Close removes the temporary directory. Content that is still open stays readable.
+func (c *Client) Close() error { return nil }
 
 func orDefault[T int64 | time.Duration](field *T, value T) {
 	if *field <= 0 {

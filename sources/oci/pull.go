@@ -29,8 +29,11 @@ type PullOptions struct {
 	Credentials Credentials
 	// LayerMediaTypes are the media types to accept, the best first; empty means the first layer, whatever it is.
 	LayerMediaTypes []string
-	// MaxBytes limits the blob; zero means Options.MaxBlob.
+	// MaxBytes limits the blob; zero means Options.MaxBlob, for PullContent Options.MaxContent.
 	MaxBytes int64
+	// Platform chooses from an index of several manifests, as "os/architecture" or "os/architecture/variant"; empty means
+	// linux on the architecture of this process. The only manifest of an index is taken whatever it is for.
+	Platform string
 }
 
 // Blob is verified content of an artifact.
@@ -42,12 +45,18 @@ type Blob struct {
 	Bytes []byte
 	// ManifestDigest is the digest that the tag stood for at the time of the call.
 	ManifestDigest digest.Digest
+	// Stale is that of the Manifest.
+	Stale bool
 }
 
 // Manifest is the verified manifest of an artifact that the caller may read.
 type Manifest struct {
-	// Digest is the digest that the reference stood for at the time of the call.
+	// Digest is the digest that the reference stood for at the time of the call; that of the index, if it is one.
 	Digest digest.Digest
+	// Raw is the manifest as the registry has it. It must not be changed.
+	Raw []byte
+	// Stale says that the registry could not be asked, and that Digest is what it said to the same credentials before.
+	Stale bool
 	ocispec.Manifest
 
 	client *Client
@@ -70,6 +79,11 @@ func (c *Client) Pull(ctx context.Context, ref string, o PullOptions) (*Blob, er
 	return m.Blob(ctx, layer.Digest, o.MaxBytes)
 }
 
+// ManifestFor is Manifest with the credentials and platform of o.
+func (c *Client) ManifestFor(ctx context.Context, ref string, o PullOptions) (*Manifest, error) {
+	return c.Manifest(ctx, ref, o.Credentials)
+}
+
 // Manifest resolves ref with the caller's credentials and returns its manifest. An index of several manifests is an
 // ErrInvalid.
 func (c *Client) Manifest(ctx context.Context, ref string, credentials Credentials) (*Manifest, error) {
@@ -87,7 +101,7 @@ func (c *Client) Manifest(ctx context.Context, ref string, credentials Credentia
 	if err != nil {
 		return nil, err
 	}
-	m := &Manifest{Digest: found.Digest, client: c, target: t}
+	m := &Manifest{Digest: found.Digest, Raw: raw, client: c, target: t}
 	if err := json.Unmarshal(raw, &m.Manifest); err != nil {
 		return nil, invalid(ref, "its manifest is not JSON of an OCI manifest", "push the artifact anew")
 	}
@@ -225,23 +239,4 @@ func (c *Client) download(ctx context.Context, t target, d ocispec.Descriptor, k
 	}
 	c.cache.add(key, raw)
 	return raw, nil
-}
-
-// maxTagPages bounds what a registry can make Tags read.
-const maxTagPages = 100
-
-// Tags returns the tags of the repository ref ("host/repository"), sorted by the registry.
-func (c *Client) Tags(ctx context.Context, ref string, credentials Credentials) ([]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
-	defer cancel()
-	t, err := c.locate(ref, credentials, false)
-	if err != nil {
-		return nil, err
-	}
-	var tags []string
-	err = c.repository(t).Tags(ctx, "", func(page []string) error {
-		tags = append(tags, page...)
-		return nil
-	})
-	return tags, t.explain("list its tags", err)
 }

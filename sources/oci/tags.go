@@ -1,0 +1,67 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package oci
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+)
+
+// maxTagPages bounds what a registry can make Tags read.
+const maxTagPages = 100
+
+// Tags returns the tags of the repository ref ("host/repository"), sorted by the registry. The error is an *Error.
+func (c *Client) Tags(ctx context.Context, ref string, credentials Credentials) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
+	defer cancel()
+	t, err := c.locate(ref, credentials, false)
+	if err != nil {
+		return nil, err
+	}
+	var tags []string
+	err = c.repository(t).Tags(ctx, "", func(page []string) error {
+		tags = append(tags, page...)
+		return nil
+	})
+	return tags, t.explain("list its tags", err)
+}
+
+// Latest returns the tag of the repository ref ("host/repository") with the highest version in the semver range, such as
+// "1.x" or ">=1.2.0-0 <2", by the rules of Flux: tags that are no full version, with or without "v", do not count, and
+// pre-releases only if the range names one. The error is an *Error: ErrInvalid for a malformed range, ErrNotFound if no
+// tag fits.
+func (c *Client) Latest(ctx context.Context, ref, versions string, credentials Credentials) (string, error) {
+	constraint, err := semver.NewConstraint(versions)
+	if err != nil {
+		return "", invalid(ref, fmt.Sprintf("%q is not a range of semantic versions", versions), `write it like "1.x", "~1.2" or ">=1.2.0 <2.0.0"`)
+	}
+	tags, err := c.Tags(ctx, ref, credentials)
+	if err != nil {
+		return "", err
+	}
+	tag := highest(tags, constraint)
+	if tag == "" {
+		return "", &Error{Kind: ErrNotFound, Ref: redactUserinfo(ref), Problem: fmt.Sprintf("none of its %d tags is a version in %q", len(tags), versions),
+			Cure: "widen the range or push such a version; pre-releases count only if the range names one"}
+	}
+	return tag, nil
+}
+
+// highest returns the tag of the highest version that fits, "" if there is none. Of equal versions the first name wins.
+func highest(tags []string, fits *semver.Constraints) string {
+	best, bestTag := (*semver.Version)(nil), ""
+	for _, tag := range tags {
+		v, err := semver.StrictNewVersion(strings.TrimPrefix(tag, "v"))
+		if err != nil || !fits.Check(v) {
+			continue
+		}
+		if best == nil || v.GreaterThan(best) || v.Equal(best) && tag < bestTag {
+			best, bestTag = v, tag
+		}
+	}
+	return bestTag
+}
