@@ -48,6 +48,10 @@ type ContextConfiguration struct {
 	// VerificationSignatures maps signature names to their keys.
 	// +optional
 	VerificationSignatures map[string]VerificationSignature `json:"verificationSignatures,omitempty"`
+	// RequireVerifiedSources refuses Flux sources whose signature Flux itself has not verified: they need spec.verify and the condition
+	// SourceVerified. An addition to the existing API.
+	// +optional
+	RequireVerifiedSources bool `json:"requireVerifiedSources,omitempty"`
 }
 
 // VerificationSignature names the keys of one signature.

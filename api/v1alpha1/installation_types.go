@@ -256,6 +256,15 @@ type Optimization struct {
 	HasNoSiblingExports bool `json:"hasNoSiblingExports,omitempty"`
 }
 
+// Conditions of Installations beside those that kstatus reads.
+const (
+	// ComponentReferenceOverwriteCondition tells whether ComponentVersionOverwrites changed the component reference, and how.
+	ComponentReferenceOverwriteCondition = "ComponentReferenceOverwrite"
+	// ComponentVerifiedCondition tells whether the signature of the component was verified by the last job. It is absent where none was
+	// asked for.
+	ComponentVerifiedCondition = "ComponentVerified"
+)
+
 // InstallationStatus is what the controller observed.
 type InstallationStatus struct {
 	// ObservedGeneration is the generation of the spec that the last job ran for; -1 before the first job.

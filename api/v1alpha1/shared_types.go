@@ -107,6 +107,9 @@ type SourceStatus struct {
 	// Digest of the artifact, algorithm:hex.
 	// +optional
 	Digest string `json:"digest,omitempty"`
+	// Verified says that Flux has verified the signature of the artifact.
+	// +optional
+	Verified bool `json:"verified,omitempty"`
 }
 
 // Duration is a span of time: Go's syntax (90s, 1h30m), or "none" for no limit.

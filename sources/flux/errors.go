@@ -14,6 +14,8 @@ const (
 	NotReady Reason = "SourceNotReady"
 	// Stalled: the source itself waits for a person.
 	Stalled Reason = "SourceStalled"
+	// NotVerified: Flux has not verified the signature of the artifact, where that is required.
+	NotVerified Reason = "SourceNotVerified"
 	// AccessDenied: the reference crosses namespaces and the policy forbids that.
 	AccessDenied Reason = "AccessDenied"
 	// UnsupportedKind: the reference names no kind of source.

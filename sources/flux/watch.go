@@ -41,7 +41,7 @@ func RevisionChanged() predicate.Predicate {
 }
 
 // verdict is what a referring object depends on.
-type verdict struct{ revision, digest, problem string }
+type verdict struct{ revision, digest, problem, unverified string }
 
 func outcome(o client.Object) verdict {
 	k, known := kindOf(o)
@@ -53,5 +53,16 @@ func outcome(o client.Object) verdict {
 		return verdict{problem: err.Error()}
 	}
 	a := source.GetArtifact()
-	return verdict{revision: a.Revision, digest: a.Digest}
+	return verdict{revision: a.Revision, digest: a.Digest, unverified: unverified(source)}
+}
+
+// unverified is what a source that asks for verification says while it is not verified.
+func unverified(o Object) string {
+	if !asksForVerification(o) {
+		return ""
+	}
+	if err := (Source{Object: o}).RequireVerified(); err != nil {
+		return err.Error()
+	}
+	return ""
 }
