@@ -28,7 +28,12 @@ const (
 	ManifestDeployer = "manifest-deployer"
 	// MockDeployer carries out mock items.
 	MockDeployer = "mock-deployer"
+	// HelmDeployer carries out helm items. It runs where the platform has a registry, which serves the charts of ChartHost.
+	HelmDeployer = "helm-deployer"
 )
+
+// ChartHost is the registry that manifests of existing users name; the platform's registry stands in for it.
+const ChartHost = "europe-docker.pkg.dev"
 
 // parallel is how many tests run at a time, on any number of processors: they wait much more than they compute.
 const parallel = "6"
@@ -85,15 +90,24 @@ func start(p *platform.Platform) (*Landscape, error) {
 		return nil, err
 	}
 	l := &Landscape{Platform: p, Processes: map[string]*platform.Process{}}
-	for name, args := range map[string][]string{
-		Controller: {"controller"}, ManifestDeployer: {"deployer", "manifest"}, MockDeployer: {"deployer", "mock"},
-	} {
+	for name, args := range programs(p) {
 		if l.Processes[name], err = l.run(binary, name, args); err != nil {
 			return nil, err
 		}
 	}
 	l.Witness, err = newWitness(p)
 	return l, err
+}
+
+// programs are the arguments of our processes by name.
+func programs(p *platform.Platform) map[string][]string {
+	all := map[string][]string{
+		Controller: {"controller"}, ManifestDeployer: {"deployer", "manifest"}, MockDeployer: {"deployer", "mock"},
+	}
+	if p.Registry != nil {
+		all[HelmDeployer] = []string{"deployer", "helm", "--oci-mirror=" + ChartHost + "=http://" + p.Registry.Host}
+	}
+	return all
 }
 
 // run starts one of our processes under a user of its own name, so that its requests can be counted.
