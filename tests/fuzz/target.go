@@ -72,7 +72,7 @@ func (t target) run(ctx context.Context, l limits) (peak int64, err error) {
 	if err := os.MkdirAll(t.found(), 0o755); err != nil {
 		return 0, err
 	}
-	fuzz := exec.CommandContext(ctx, binary, "-test.run=^$", "-test.fuzz=^"+t.name+"$", "-test.fuzztime="+l.time.String(),
+	fuzz := exec.CommandContext(ctx, binary, "-test.run=^$", "-test.fuzz=^"+t.name+"$", "-test.fuzztime="+l.time.String(), "-test.fuzzminimizetime=1s",
 		"-test.fuzzcachedir="+cache(t.dir), fmt.Sprintf("-test.parallel=%d", l.workers))
 	fuzz.Dir, fuzz.Stdout, fuzz.Stderr = t.dir, os.Stdout, os.Stderr
 	fuzz.Env = append(os.Environ(), fmt.Sprintf("GOMEMLIMIT=%d", l.memory/2))
