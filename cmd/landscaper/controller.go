@@ -26,6 +26,7 @@ type controllerFlags struct {
 	process
 	pickupTimeout time.Duration
 	artifacts     artifactFlags
+	contexts      contextFlags
 }
 
 func controllerCommand() *cobra.Command {
@@ -38,6 +39,7 @@ func controllerCommand() *cobra.Command {
 	}
 	flags.bindFlags(command.Flags(), 16)
 	flags.artifacts.bindFlags(command.Flags())
+	flags.contexts.bindFlags(command.Flags())
 	command.Flags().DurationVar(&flags.pickupTimeout, "pickup-timeout", 5*time.Minute,
 		"The time a deployer has to begin the job of a DeployItem; 0 is no limit.")
 	return command
@@ -48,6 +50,7 @@ func (f *controllerFlags) run(ctx context.Context) error {
 		options.Cache.ByObject[&v1alpha1.Installation{}] = cache.ByObject{Label: shard}
 		options.Cache.ByObject[&v1alpha1.Execution{}] = cache.ByObject{Label: shard}
 		options.Cache.ByObject[&v1alpha1.DeployItem{}] = cache.ByObject{Label: shard}
+		f.contexts.restrict(options, f.watch.AllNamespaces)
 	})
 	if err != nil {
 		return err
@@ -93,5 +96,5 @@ func (f *controllerFlags) setup(ctx context.Context, mgr ctrl.Manager, store *fe
 	if err := targets.SetupWithManager(ctx, mgr, f.concurrent); err != nil {
 		return fmt.Errorf("set the target controller up: %w", err)
 	}
-	return nil
+	return f.contexts.setup(mgr, &f.process)
 }
