@@ -23,10 +23,16 @@ type Artifact struct {
 	Revision string
 	// Source names who offers the artifact, for instance "OCIRepository default/shop"; used in messages only.
 	Source string
+
+	// content stands for the other fields in messages about a Content.
+	content string
 }
 
 // String names the artifact for a person: its source, if known, and its revision, or its digest where it has none.
 func (a Artifact) String() string {
+	if a.content != "" {
+		return a.content
+	}
 	name := a.Revision
 	if name == "" {
 		name = a.Digest

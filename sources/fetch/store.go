@@ -63,16 +63,39 @@ func (s *Store) Open(ctx context.Context, a Artifact) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := s.obtain(ctx, a, d, treeForm)
+	return s.tree(ctx, order{a, keyOf(d), s.from(a, d)}, d)
+}
+
+// tree returns the files of what is ordered; d is the digest to state for them.
+func (s *Store) tree(ctx context.Context, o order, d digest.Digest) (*Tree, error) {
+	e, err := s.obtain(ctx, o, treeForm)
 	if err != nil {
 		return nil, err
 	}
-	t, err := openTree(s.cache, e, a, d)
+	t, err := openTree(s.cache, e, o.artifact, d)
 	if err != nil {
 		s.cache.release(e)
 		return nil, err
 	}
 	return t, nil
+}
+
+// origin writes content to an empty file, which it may empty and write again.
+type origin func(ctx context.Context, f *os.File) error
+
+// order is what a caller wants: the artifact for messages, the name that its content has in the cache, and how to get it.
+type order struct {
+	artifact Artifact
+	key      string
+	from     origin
+}
+
+// keyOf is the name of content with the digest d in the cache.
+func keyOf(d digest.Digest) string { return d.Algorithm().String() + "-" + d.Encoded() }
+
+// from gets a from its server.
+func (s *Store) from(a Artifact, d digest.Digest) origin {
+	return func(ctx context.Context, f *os.File) error { return s.download.get(ctx, a, d, f) }
 }
 
 // OpenFile returns the bytes that a names, for an artifact that is one file such as a packaged chart, cached like Open.
@@ -81,7 +104,7 @@ func (s *Store) OpenFile(ctx context.Context, a Artifact) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := s.obtain(ctx, a, d, fileForm)
+	e, err := s.obtain(ctx, order{a, keyOf(d), s.from(a, d)}, fileForm)
 	if err != nil {
 		return nil, err
 	}
@@ -97,17 +120,16 @@ func (s *Store) OpenFile(ctx context.Context, a Artifact) ([]byte, error) {
 	return content, nil
 }
 
-// obtain returns the held entry of d with its content in place.
-func (s *Store) obtain(ctx context.Context, a Artifact, d digest.Digest, form string) (*entry, error) {
-	key := d.Algorithm().String() + "-" + d.Encoded() + form
-	e, ready := s.cache.hold(key)
+// obtain returns the held entry of what is ordered with its content in place.
+func (s *Store) obtain(ctx context.Context, o order, form string) (*entry, error) {
+	e, ready := s.cache.hold(o.key + form)
 	if ready {
 		if _, err := os.Stat(s.cache.content(e)); err == nil || !absent(err) {
 			return e, nil
 		}
 		s.cache.lose(e)
 	}
-	if err := s.load(ctx, a, d, e); err != nil {
+	if err := s.load(ctx, o, e); err != nil {
 		s.cache.release(e)
 		return nil, err
 	}
@@ -116,20 +138,20 @@ func (s *Store) obtain(ctx context.Context, a Artifact, d digest.Digest, form st
 
 // load waits for the one download of e. The download does not end with the context of whoever came first, because
 // others may wait for it too; Options.Timeout ends it.
-func (s *Store) load(ctx context.Context, a Artifact, d digest.Digest, e *entry) error {
+func (s *Store) load(ctx context.Context, o order, e *entry) error {
 	if verdict, ok := s.verdicts.Get(e.key); ok {
-		return verdict.(*Error).of(a)
+		return verdict.(*Error).of(o.artifact)
 	}
 	done := s.flights.DoChan(e.key, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.Timeout)
 		defer cancel()
-		return nil, s.make(ctx, a, d, e.key)
+		return nil, s.make(ctx, o, e.key)
 	})
 	select {
 	case <-ctx.Done():
-		return fmt.Errorf("%s: stopped waiting for its download: %w", a, context.Cause(ctx))
+		return fmt.Errorf("%s: stopped waiting for its download: %w", o.artifact, context.Cause(ctx))
 	case result := <-done:
-		return aboutThis(a, result.Err)
+		return aboutThis(o.artifact, result.Err)
 	}
 }
 
@@ -144,7 +166,7 @@ func aboutThis(a Artifact, err error) error {
 
 // make downloads and unpacks beside the cache, then moves the result into it. It holds the entry itself, since every
 // caller may have left before it is done.
-func (s *Store) make(ctx context.Context, a Artifact, d digest.Digest, key string) error {
+func (s *Store) make(ctx context.Context, o order, key string) error {
 	e, ready := s.cache.hold(key)
 	defer s.cache.release(e)
 	if ready {
@@ -152,33 +174,33 @@ func (s *Store) make(ctx context.Context, a Artifact, d digest.Digest, key strin
 	}
 	work, err := os.MkdirTemp(s.cache.temp(), "make-")
 	if err != nil {
-		return fmt.Errorf("%s: make a temporary directory: %w", a, err)
+		return fmt.Errorf("%s: make a temporary directory: %w", o.artifact, err)
 	}
 	defer func() { _ = os.RemoveAll(work) }()
 	result := filepath.Join(work, "entry")
-	used, err := s.build(ctx, a, d, filepath.Ext(key), work, result)
+	used, err := s.build(ctx, o, key, work, result)
 	if err != nil {
 		return err
 	}
 	return s.cache.commit(e, result, used)
 }
 
-// build fills the directory result with the content of a in the given form.
-func (s *Store) build(ctx context.Context, a Artifact, d digest.Digest, form, work, result string) (usage, error) {
+// build fills the directory result with what is ordered, in the form that key ends with.
+func (s *Store) build(ctx context.Context, o order, key, work, result string) (usage, error) {
 	if err := os.Mkdir(result, 0o700); err != nil {
-		return usage{}, fmt.Errorf("%s: make a temporary directory: %w", a, err)
+		return usage{}, fmt.Errorf("%s: make a temporary directory: %w", o.artifact, err)
 	}
 	archive, err := os.OpenFile(filepath.Join(work, "download"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return usage{}, fmt.Errorf("%s: make a temporary file: %w", a, err)
+		return usage{}, fmt.Errorf("%s: make a temporary file: %w", o.artifact, err)
 	}
 	defer func() { _ = archive.Close() }()
-	if err := s.download.get(ctx, a, d, archive); err != nil {
+	if err := o.from(ctx, archive); err != nil {
 		return usage{}, err
 	}
-	used, err := s.place(ctx, a, archive, form, filepath.Join(result, contentName))
+	used, err := s.place(ctx, o.artifact, archive, filepath.Ext(key), filepath.Join(result, contentName))
 	if err != nil {
-		s.remember(d, form, err)
+		s.remember(key, err)
 		return usage{}, err
 	}
 	return used, writeUsage(result, used)
@@ -209,10 +231,10 @@ func (s *Store) place(ctx context.Context, a Artifact, archive *os.File, form, c
 }
 
 // remember keeps a refusal of verified content, so that a thousand consumers do not download it a thousand times.
-func (s *Store) remember(d digest.Digest, form string, err error) {
+func (s *Store) remember(key string, err error) {
 	var verdict *Error
 	if errors.As(err, &verdict) {
-		s.verdicts.Add(d.Algorithm().String()+"-"+d.Encoded()+form, verdict)
+		s.verdicts.Add(key, verdict)
 	}
 }
 

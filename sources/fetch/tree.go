@@ -33,7 +33,7 @@ func openTree(c *cache, e *entry, a Artifact, d digest.Digest) (*Tree, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: open it in the cache: %w", a, err)
 	}
-	free := sync.OnceFunc(func() { c.release(e) })
+	free := onceRelease(c, e)
 	t := &Tree{Digest: d, name: a.String(), root: root, release: free}
 	runtime.AddCleanup(t, func(free func()) { free() }, free)
 	return t, nil
@@ -140,4 +140,9 @@ func (t *Tree) missing(written, name string) error {
 		there = "nothing"
 	}
 	return fmt.Errorf("%s: path %q is not in it; %q holds %s; correct the path: %w", t.name, written, at, there, fs.ErrNotExist)
+}
+
+// onceRelease ends the hold on e, however often it is called.
+func onceRelease(c *cache, e *entry) func() {
+	return sync.OnceFunc(func() { c.release(e) })
 }
