@@ -1,0 +1,217 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/go-git/go-billy/v5/osfs"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/cache"
+	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+	"github.com/go-git/go-git/v5/plumbing/transport"
+	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
+	"github.com/go-git/go-git/v5/storage/filesystem"
+)
+
+// Defaults of Options.
+const (
+	DefaultTimeout    = time.Minute
+	DefaultMaxPack    = 64 << 20
+	DefaultMaxTotal   = 256 << 20
+	DefaultMaxFile    = 32 << 20
+	DefaultMaxEntries = 20_000
+)
+
+// Options configure a Client. Numbers that are zero take their default.
+type Options struct {
+	// Dir is where downloads lie while they are used; empty means the directory of the system for such things.
+	Dir string
+	// AllowHTTP allows servers without TLS.
+	AllowHTTP bool
+	// Timeout limits one call.
+	Timeout time.Duration
+	// MaxPack limits the bytes of one answer of the server.
+	MaxPack int64
+	// MaxTotal and MaxFile limit the bytes of all objects unpacked, and of each of them.
+	MaxTotal, MaxFile int64
+	// MaxEntries limits the number of files and directories of a commit.
+	MaxEntries int
+	// Transport carries the requests; nil means http.DefaultTransport.
+	Transport http.RoundTripper
+}
+
+// Client reads from Git servers. It is safe for concurrent use.
+type Client struct {
+	options   Options
+	transport transport.Transport
+}
+
+// New makes a client.
+func New(o Options) *Client {
+	orDefault(&o.Timeout, DefaultTimeout)
+	orDefault(&o.MaxPack, DefaultMaxPack)
+	orDefault(&o.MaxTotal, DefaultMaxTotal)
+	orDefault(&o.MaxFile, DefaultMaxFile)
+	orDefault(&o.MaxEntries, DefaultMaxEntries)
+	if o.Transport == nil {
+		o.Transport = http.DefaultTransport
+	}
+	limited := &http.Client{Transport: limitedTransport{o.Transport, o.MaxPack}}
+	return &Client{options: o, transport: githttp.NewClientWithOptions(limited, &githttp.ClientOptions{RedirectPolicy: githttp.FollowInitialRedirects})}
+}
+
+func orDefault[T int | int64 | time.Duration](field *T, value T) {
+	if *field <= 0 {
+		*field = value
+	}
+}
+
+// Resolve returns the full hash of what at names at this moment; the server is asked even where at.Commit is set, so that
+// the login is known to be good.
+func (c *Client) Resolve(ctx context.Context, at Location) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
+	defer cancel()
+	_, refs, err := c.connect(ctx, at)
+	if err != nil {
+		return "", err
+	}
+	hash, err := at.pick(refs)
+	return hash.String(), err
+}
+
+// connect greets the server and returns its refs.
+func (c *Client) connect(ctx context.Context, at Location) (transport.UploadPackSession, *packp.AdvRefs, error) {
+	endpoint, err := at.check(c.options.AllowHTTP)
+	if err != nil {
+		return nil, nil, err
+	}
+	session, err := c.transport.NewUploadPackSession(endpoint, at.Login.method())
+	if err != nil {
+		return nil, nil, explain(at, "connect", err)
+	}
+	refs, err := session.AdvertisedReferencesContext(ctx)
+	if err != nil {
+		return nil, nil, explain(at, "list its refs", err)
+	}
+	return session, refs, nil
+}
+
+// Archive writes the files below folder ("" or "." for all) of the commit that at names to w, as a tar whose bytes depend
+// on the content alone, and returns the full hash of the commit. Submodules are left out; symbolic links are kept as such,
+// for the reader to refuse. The whole content is verified by its hashes.
+func (c *Client) Archive(ctx context.Context, at Location, folder string, w io.Writer) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
+	defer cancel()
+	dir, err := os.MkdirTemp(c.options.Dir, "git-")
+	if err != nil {
+		return "", fmt.Errorf("Git repository %q: make a temporary directory: %w", at.shown(), err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	session, refs, err := c.connect(ctx, at)
+	if err != nil {
+		return "", err
+	}
+	hash, err := at.pick(refs)
+	if err != nil {
+		return "", err
+	}
+	objects := filesystem.NewStorage(osfs.New(dir), cache.NewObjectLRU(cache.MiByte))
+	defer func() { _ = objects.Close() }()
+	if err := c.download(ctx, at, session, hash, refs, dir, objects); err != nil {
+		return "", err
+	}
+	commit, err := commitOf(objects, hash)
+	if err != nil {
+		return "", explain(at, "read the commit", err)
+	}
+	return commit.Hash.String(), c.write(ctx, at, objects, commit, folder, w)
+}
+
+// commitOf follows tags to their commit.
+func commitOf(objects *filesystem.Storage, hash plumbing.Hash) (*object.Commit, error) {
+	const longestChain = 4
+	for range longestChain {
+		tag, err := object.GetTag(objects, hash)
+		if err != nil {
+			break
+		}
+		hash = tag.Target
+	}
+	return object.GetCommit(objects, hash)
+}
+
+// download fetches the commit without its history and, where the server refuses a commit that no ref names, the history
+// of the ref it is in.
+func (c *Client) download(ctx context.Context, at Location, session transport.UploadPackSession, hash plumbing.Hash, refs *packp.AdvRefs, dir string, objects *filesystem.Storage) error {
+	err := c.fetch(ctx, session, hash, refs, true, dir, objects)
+	if err == nil {
+		return nil
+	}
+	if at.Commit == "" || !refusedWant(err) {
+		return explain(at, "download the commit", err)
+	}
+	at.Commit = ""
+	tip, pickErr := at.pick(refs)
+	if pickErr != nil {
+		return pickErr
+	}
+	if err := c.fetch(ctx, session, tip, refs, false, dir, objects); err != nil {
+		return explain(at, "download the history", err)
+	}
+	if objects.HasEncodedObject(hash) != nil {
+		return fail(ErrNotFound, at, fmt.Sprintf("commit %s is not in the history of %s", hash, quoted(at.Ref)), "name the ref that contains it, or another commit")
+	}
+	return nil
+}
+
+// refusedWant tells whether the server may have refused the wanted hash: it then answers with an error line, or nothing.
+func refusedWant(err error) bool {
+	return !errors.Is(err, errTooLarge) && ended(err) == nil
+}
+
+// fetch downloads the pack of hash to a file, judges it, and stores its objects.
+func (c *Client) fetch(ctx context.Context, session transport.UploadPackSession, hash plumbing.Hash, refs *packp.AdvRefs, shallow bool, dir string, objects *filesystem.Storage) (err error) {
+	request := packp.NewUploadPackRequest()
+	request.Wants = []plumbing.Hash{hash}
+	wanted := []capability.Capability{capability.OFSDelta}
+	if shallow && refs.Capabilities.Supports(capability.Shallow) {
+		wanted = append(wanted, capability.Shallow)
+		request.Depth = packp.DepthCommits(1)
+	}
+	for _, w := range wanted {
+		if err := request.Capabilities.Set(w); err != nil {
+			return err
+		}
+	}
+	answer, err := session.UploadPack(ctx, request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = answer.Close() }()
+	pack, err := os.CreateTemp(dir, "download-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = pack.Close() }()
+	if _, err := io.Copy(pack, answer); err != nil {
+		return err
+	}
+	if err := c.judge(pack); err != nil {
+		return err
+	}
+	return packfile.UpdateObjectStorage(objects, pack)
+}
+
+func quoted(s string) string { return strconv.Quote(s) }
