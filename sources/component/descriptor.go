@@ -1,0 +1,211 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package component
+
+import "fmt"
+
+// Schemas of component descriptors.
+const (
+	// SchemaV2 is the schema of documents with meta.schemaVersion: v2.
+	SchemaV2 = "v2"
+	// SchemaV3 is the schema of documents with apiVersion: ocm.software/v3alpha1.
+	SchemaV3 = "ocm.software/v3alpha1"
+)
+
+// Relations of a resource to its component.
+const (
+	// RelationLocal says that the resource is made together with the component and shares its version.
+	RelationLocal = "local"
+	// RelationExternal says that the resource comes from elsewhere.
+	RelationExternal = "external"
+)
+
+// Key names one component version.
+type Key struct {
+	// Name of the component, such as example.com/shop.
+	Name string
+	// Version of the component, such as 1.2.0.
+	Version string
+}
+
+// String returns name:version.
+func (k Key) String() string { return k.Name + ":" + k.Version }
+
+// Descriptor describes one component version, whatever schema it was written in. Treat it as read-only once it is shared.
+type Descriptor struct {
+	// Schema it was read in: SchemaV2 or SchemaV3. Encode and View take a schema of their own.
+	Schema string
+	// Name and Version of the component.
+	Name, Version string
+	// Provider of the component.
+	Provider Provider
+	// Labels of the component.
+	Labels []Label
+	// CreationTime as RFC 3339 text, as it was written; may be empty.
+	CreationTime string
+	// RepositoryContexts are the repositories that the component went through; the last one is the effective one.
+	RepositoryContexts []Typed
+	// Resources that belong to the component.
+	Resources []Resource
+	// Sources that the component was made of.
+	Sources []Source
+	// References to other component versions.
+	References []Reference
+	// Signatures of the component.
+	Signatures []Signature
+	// NestedDigests are digests for components behind the references, kept here when the component was signed with them.
+	NestedDigests []NestedDigests
+
+	// unknown holds fields that the model does not know, by the object they were found in; Encode puts them back in the same schema.
+	unknown map[string]map[string]any
+	// size of the document in bytes.
+	size int
+}
+
+// Key returns name and version.
+func (d *Descriptor) Key() Key { return Key{d.Name, d.Version} }
+
+// Repository returns the effective repository context, which is the last one.
+func (d *Descriptor) Repository() (Typed, error) {
+	if len(d.RepositoryContexts) == 0 {
+		return Typed{}, fmt.Errorf("component %s has no repository context; add the repository it was published to to repositoryContexts", d.Key())
+	}
+	return d.RepositoryContexts[len(d.RepositoryContexts)-1], nil
+}
+
+// Provider is who provides a component.
+type Provider struct {
+	// Name of the provider.
+	Name string
+	// Labels of the provider.
+	Labels []Label
+	// Extra holds further fields.
+	Extra map[string]any
+}
+
+// Label is a named value.
+type Label struct {
+	// Name of the label.
+	Name string
+	// Value is JSON data: maps with text keys, slices, texts, booleans, nil, and numbers as json.Number.
+	Value any
+	// Version of the label's format; may be empty.
+	Version string
+	// Signing says that signatures cover the label.
+	Signing bool
+	// Extra holds further fields, such as merge.
+	Extra map[string]any
+}
+
+// Element is what resources, sources and references have in common.
+type Element struct {
+	// Name of the element; with ExtraIdentity its identity.
+	Name string
+	// Version of the element; of a Reference, the version of the component.
+	Version string
+	// ExtraIdentity distinguishes elements of one name.
+	ExtraIdentity map[string]string
+	// Labels of the element.
+	Labels []Label
+	// Extra holds further fields of the element.
+	Extra map[string]any
+}
+
+// Resource is content that belongs to a component.
+type Resource struct {
+	Element
+	// Type of the content, such as helmChart.
+	Type string
+	// Relation is RelationLocal or RelationExternal.
+	Relation string
+	// SourceRefs name the sources that the resource was made of.
+	SourceRefs []SourceRef
+	// Access says where the content is; see ParseAccess.
+	Access Typed
+	// Digest of the content; nil when there is none.
+	Digest *DigestSpec
+}
+
+// Source is something that a component was made of.
+type Source struct {
+	Element
+	// Type of the source, such as git.
+	Type string
+	// Access says where the source is; see ParseAccess.
+	Access Typed
+}
+
+// SourceRef selects sources.
+type SourceRef struct {
+	// IdentitySelector are parts of the identity of the source.
+	IdentitySelector map[string]string
+	// Labels of the reference.
+	Labels []Label
+}
+
+// Reference names another component version.
+type Reference struct {
+	Element
+	// ComponentName of the component that is referred to.
+	ComponentName string
+	// Digest of the normalised descriptor that is referred to; nil when there is none.
+	Digest *DigestSpec
+}
+
+// Key returns name and version of the component that is referred to.
+func (r *Reference) Key() Key { return Key{r.ComponentName, r.Version} }
+
+// DigestSpec is a digest and how it was made.
+type DigestSpec struct {
+	// HashAlgorithm is HashSHA256, HashSHA512, or NoDigest.
+	HashAlgorithm string `json:"hashAlgorithm"`
+	// NormalisationAlgorithm says what was hashed.
+	NormalisationAlgorithm string `json:"normalisationAlgorithm"`
+	// Value is the digest in hexadecimal digits.
+	Value string `json:"value"`
+}
+
+// Signature signs the digest of a normalised descriptor.
+type Signature struct {
+	// Name of the signature.
+	Name string
+	// Digest that was signed.
+	Digest DigestSpec
+	// Signature is the proof.
+	Signature SignatureSpec
+	// Extra holds further fields, such as timestamp.
+	Extra map[string]any
+}
+
+// SignatureSpec is the proof of a signature.
+type SignatureSpec struct {
+	// Algorithm is AlgorithmPKCS1v15 or AlgorithmPSS.
+	Algorithm string `json:"algorithm"`
+	// Value is the signature in the form MediaType says.
+	Value string `json:"value"`
+	// MediaType is MediaTypeRSA, MediaTypePSS or MediaTypePEM.
+	MediaType string `json:"mediaType"`
+	// Issuer is the distinguished name of the signer; may be empty.
+	Issuer string `json:"issuer,omitempty"`
+}
+
+// NestedDigests are digests of one component version behind the references of a component.
+type NestedDigests struct {
+	// Name and Version of the component.
+	Name, Version string
+	// Digest of its normalised descriptor; may be nil.
+	Digest *DigestSpec
+	// Resources are the digests of its resources.
+	Resources []NestedResourceDigest
+}
+
+// NestedResourceDigest is the digest of one resource of a component version.
+type NestedResourceDigest struct {
+	// Name, Version and ExtraIdentity name the resource.
+	Name, Version string
+	// ExtraIdentity distinguishes resources of one name.
+	ExtraIdentity map[string]string
+	// Digest of the content.
+	Digest DigestSpec
+}

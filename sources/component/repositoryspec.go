@@ -1,0 +1,115 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package component
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// Mappings of component names to OCI repositories.
+const (
+	// MappingURLPath puts a component at <base>/component-descriptors/<name>.
+	MappingURLPath = "urlPath"
+	// MappingDigest puts a component at <base>/<SHA-256 of its name>.
+	MappingDigest = "sha256-digest"
+)
+
+// RepositorySpec says where component versions are. It is one of OCIRegistry, CTF, Archive, Local, Inline, FluxSource and GitRepository.
+type RepositorySpec interface{ repository() }
+
+// OCIRegistry keeps component versions as OCI artifacts (type OCIRegistry and aliases).
+type OCIRegistry struct {
+	// BaseURL is host and path, with http:// for a registry without TLS.
+	BaseURL string `json:"baseUrl"`
+	// SubPath is appended to the base.
+	SubPath string `json:"subPath,omitempty"`
+	// Mapping is MappingURLPath (also when empty) or MappingDigest.
+	Mapping string `json:"componentNameMapping,omitempty"`
+}
+
+// CTF is a directory or tar in Common Transport Format (type CommonTransportFormat).
+type CTF struct {
+	// FilePath of the directory or tar.
+	FilePath string `json:"filePath"`
+}
+
+// Archive is a component archive (type ComponentArchive).
+type Archive struct {
+	// FilePath of the directory or tar.
+	FilePath string `json:"filePath"`
+}
+
+// Local is a directory of descriptors below the directory that the operator configured (type local).
+type Local struct {
+	// FilePath below that directory.
+	FilePath string `json:"filePath"`
+}
+
+// Inline is a repository inside the specification (type inline).
+type Inline struct {
+	// FileSystem holds the component descriptors, as a YAML file system.
+	FileSystem json.RawMessage `json:"fileSystem,omitempty"`
+	// DescriptorPath is the directory of the descriptors in FileSystem; empty means its root.
+	DescriptorPath string `json:"compDescDirPath,omitempty"`
+	// BlobFileSystem holds the blobs, as a YAML file system; absent means FileSystem.
+	BlobFileSystem json.RawMessage `json:"blobFs,omitempty"`
+	// BlobMode is filesystem or context.
+	BlobMode string `json:"blobFsMode,omitempty"`
+	// BlobPath is the directory of the blobs.
+	BlobPath string `json:"blobDirPath,omitempty"`
+}
+
+// FluxSource is an artifact of a Flux source (type fluxSource).
+type FluxSource struct {
+	// SourceRef names the source.
+	SourceRef SourceObject `json:"sourceRef"`
+	// Path inside the artifact; empty means its root.
+	Path string `json:"path,omitempty"`
+}
+
+// SourceObject names an object of a Flux source.
+type SourceObject struct {
+	// Kind of the source, such as OCIRepository.
+	Kind string `json:"kind"`
+	// Name of the source.
+	Name string `json:"name"`
+	// Namespace of the source; empty means the namespace of the reader.
+	Namespace string `json:"namespace,omitempty"`
+}
+
+// GitRepository is a directory of a Git repository (type git).
+type GitRepository struct {
+	// URL of the repository.
+	URL string `json:"url"`
+	// Ref is a branch or tag; empty with a Commit, or for the default branch.
+	Ref string `json:"ref,omitempty"`
+	// Commit to take; may be empty.
+	Commit string `json:"commit,omitempty"`
+	// Path inside the repository; empty means its root.
+	Path string `json:"path,omitempty"`
+}
+
+func (OCIRegistry) repository()   {}
+func (CTF) repository()           {}
+func (Archive) repository()       {}
+func (Local) repository()         {}
+func (Inline) repository()        {}
+func (FluxSource) repository()    {}
+func (GitRepository) repository() {}
+
+// ParseRepository reads a repository specification into the Go type for it. It fails for types that are not supported and for missing
+// fields.
+func ParseRepository(t Typed) (RepositorySpec, error) {
+	return nil, fmt.Errorf("repository type %q is not supported yet", t.Type)
+}
+
+// Base returns BaseURL and SubPath joined, without https:// or oci://; http:// stays.
+func (r OCIRegistry) Base() string { return "" }
+
+// Repository returns the OCI repository of a component: Base with the mapped name.
+func (r OCIRegistry) Repository(name string) string { return "" }
+
+// Reference returns the OCI reference of a component version. A + of the version is written .build- in the tag.
+func (r OCIRegistry) Reference(name, version string) string { return "" }

@@ -1,0 +1,121 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package component
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Typed is a JSON object with a field type, kept as it was written: an access or a repository.
+type Typed struct {
+	// Type as written, with its version suffix.
+	Type string
+	// Raw is the whole object as compact JSON with sorted keys.
+	Raw json.RawMessage
+}
+
+// ParseTyped reads YAML or JSON of an object with a field type.
+func ParseTyped(text []byte) (Typed, error) {
+	document, err := decodeJSON(text)
+	if err != nil {
+		return Typed{}, err
+	}
+	fields, ok := document.(map[string]any)
+	if !ok {
+		return Typed{}, errors.New("an object with a field type is needed")
+	}
+	return NewTyped(fields)
+}
+
+// NewTyped makes a Typed of JSON-like data with a field type.
+func NewTyped(fields map[string]any) (Typed, error) {
+	name, ok := fields["type"].(string)
+	if !ok || name == "" {
+		return Typed{}, errors.New("field type is missing; name the type, for example OCIRegistry")
+	}
+	raw, err := json.Marshal(fields)
+	if err != nil {
+		return Typed{}, fmt.Errorf("object of type %s is no JSON data: %w", name, err)
+	}
+	return Typed{Type: name, Raw: raw}, nil
+}
+
+// IsZero tells whether there is no object.
+func (t Typed) IsZero() bool { return t.Type == "" && len(t.Raw) == 0 }
+
+// Equal tells whether both are the same object; aliases and versions of a type count as the same.
+func (t Typed) Equal(other Typed) bool {
+	if t.IsZero() || other.IsZero() {
+		return t.IsZero() && other.IsZero()
+	}
+	a, b := t.fields(), other.fields()
+	a["type"], b["type"] = kindOf(t.Type), kindOf(other.Type)
+	left, _ := json.Marshal(a)
+	right, _ := json.Marshal(b)
+	return bytes.Equal(left, right)
+}
+
+// String returns the object as JSON.
+func (t Typed) String() string { return string(t.Raw) }
+
+// MarshalJSON returns the object.
+func (t Typed) MarshalJSON() ([]byte, error) {
+	if len(t.Raw) == 0 {
+		return []byte("null"), nil
+	}
+	return t.Raw, nil
+}
+
+// UnmarshalJSON reads an object with a field type.
+func (t *Typed) UnmarshalJSON(text []byte) error {
+	if string(text) == "null" {
+		*t = Typed{}
+		return nil
+	}
+	parsed, err := ParseTyped(text)
+	*t = parsed
+	return err
+}
+
+// fields returns a fresh copy of the object with exact numbers.
+func (t Typed) fields() map[string]any {
+	out := map[string]any{}
+	decoder := json.NewDecoder(bytes.NewReader(t.Raw))
+	decoder.UseNumber()
+	_ = decoder.Decode(&out)
+	return out
+}
+
+// versionSuffix is the version at the end of the name of a type.
+var versionSuffix = regexp.MustCompile(`/v[0-9]+([a-z]+[0-9]+)?$`)
+
+// kindOf returns the name of a type without version, aliases replaced by the name this package uses.
+func kindOf(name string) string {
+	plain := versionSuffix.ReplaceAllString(name, "")
+	if kind, ok := aliases[plain]; ok {
+		return kind
+	}
+	return plain
+}
+
+// decodeJSON reads YAML or JSON with exact numbers.
+func decodeJSON(text []byte) (any, error) {
+	document, err := yaml.YAMLToJSON(text)
+	if err != nil {
+		return nil, fmt.Errorf("neither YAML nor JSON: %w", err)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(document))
+	decoder.UseNumber()
+	var out any
+	if err := decoder.Decode(&out); err != nil {
+		return nil, fmt.Errorf("neither YAML nor JSON: %w", err)
+	}
+	return out, nil
+}
