@@ -1,0 +1,189 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/schema"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/template"
+)
+
+// Options choose what is checked beside the blueprint.
+type Options struct {
+	// Values of data imports by name, JSON-like data, to check against their schemas.
+	Values map[string]any
+}
+
+// maxNesting is how many blueprints may lie in each other in place.
+const maxNesting = 16
+
+// Blueprint checks the blueprint at the root of files. An error means that the check itself could not be done; what is wrong with the
+// blueprint is in the report.
+func Blueprint(ctx context.Context, files fs.FS, options Options) (*Report, error) {
+	c := &checker{ctx: ctx, files: files, report: &Report{Findings: []Finding{}}, seen: map[string]bool{}}
+	c.run(options)
+	c.report.sort()
+	return c.report, ctx.Err()
+}
+
+// checker is one walk over one blueprint.
+type checker struct {
+	ctx   context.Context
+	files fs.FS
+	// prefix leads to a blueprint that is written in place inside another one.
+	prefix    string
+	nesting   int
+	document  *document
+	blueprint *model.Blueprint
+	report    *Report
+	// seen are files that were checked as GoTemplates.
+	seen map[string]bool
+}
+
+func (c *checker) add(severity Severity, file string, line int, field, format string, args ...any) {
+	c.report.Findings = append(c.report.Findings, Finding{
+		Severity: severity, File: c.prefix + file, Line: line, Field: field, Message: fmt.Sprintf(format, args...),
+	})
+}
+
+// inDocument reports about a field of blueprint.yaml.
+func (c *checker) inDocument(severity Severity, field, format string, args ...any) {
+	c.add(severity, model.FileName, c.document.line(field), field, format, args...)
+}
+
+func (c *checker) run(options Options) {
+	if !c.load() {
+		return
+	}
+	c.count()
+	c.schemas(options.Values)
+	c.executors("importExecutions", c.blueprint.ImportExecutions)
+	c.executors("subinstallationExecutions", c.blueprint.SubinstallationExecutions)
+	c.executors("deployExecutions", c.blueprint.DeployExecutions)
+	c.executors("exportExecutions", c.blueprint.ExportExecutions)
+	c.subinstallations()
+}
+
+// load reads the document; false means that there is nothing further to check.
+func (c *checker) load() bool {
+	blueprint, err := model.Load(c.files)
+	text, readErr := template.ReadFile(c.files, model.FileName, 0)
+	if readErr != nil {
+		c.add(Error, model.FileName, 0, "", "%s", firstError(err, readErr))
+		return false
+	}
+	c.document = parseDocument(text)
+	var invalid *model.ValidationError
+	switch {
+	case errors.As(err, &invalid):
+		for _, p := range invalid.Problems {
+			c.inDocument(Error, p.Path, "%s", p.Message)
+		}
+	case err != nil:
+		message, line := splitLine(err.Error())
+		c.add(Error, model.FileName, line, "", "%s", message)
+		return false
+	}
+	c.blueprint = blueprint
+	c.unknownKeys(model.FileName, c.document, &model.Blueprint{})
+	return true
+}
+
+func firstError(errs ...error) error {
+	return errs[slices.IndexFunc(errs, func(err error) bool { return err != nil })]
+}
+
+func (c *checker) count() {
+	b, r := c.blueprint, c.report
+	r.Imports, r.Exports = r.Imports+len(b.Imports), r.Exports+len(b.Exports)
+	r.Subinstallations += len(b.Subinstallations)
+	r.Executions += len(b.ImportExecutions) + len(b.SubinstallationExecutions) + len(b.DeployExecutions) + len(b.ExportExecutions)
+}
+
+// errComponent stands for a schema in a component, which only an installation can resolve.
+var errComponent = errors.New("a component is needed")
+
+// schemas compiles all schemas and checks defaults and given values against them.
+func (c *checker) schemas(values map[string]any) {
+	validator := schema.New(schema.Options{
+		LocalTypes: c.blueprint.LocalTypes, Blueprint: c.files,
+		Resource: func(string) ([]byte, error) { return nil, errComponent },
+	})
+	for _, name := range sortedKeys(c.blueprint.LocalTypes) {
+		c.compile(validator, "localTypes."+name, c.blueprint.LocalTypes[name].RawMessage, nil)
+	}
+	known := map[string]bool{}
+	c.imports(validator, "imports", c.blueprint.Imports, values, known)
+	for i := range c.blueprint.Exports {
+		if s := c.blueprint.Exports[i].Schema; s != nil {
+			c.compile(validator, fmt.Sprintf("exports[%d].schema", i), s.RawMessage, nil)
+		}
+	}
+	for _, name := range sortedKeys(values) {
+		if !known[name] {
+			c.add(Error, model.FileName, c.document.line("imports"), "imports", "there is no data import %q to set; check its name", name)
+		}
+	}
+}
+
+func (c *checker) imports(v *schema.Validator, path string, imports []model.ImportDefinition, values map[string]any, known map[string]bool) {
+	for i := range imports {
+		d := &imports[i]
+		at := fmt.Sprintf("%s[%d]", path, i)
+		if d.Schema != nil {
+			known[d.Name] = true
+			c.dataImport(v, at, d, values)
+		}
+		c.imports(v, at+".imports", d.ConditionalImports, values, known)
+	}
+}
+
+func (c *checker) dataImport(v *schema.Validator, at string, d *model.ImportDefinition, values map[string]any) {
+	if !c.compile(v, at+".schema", d.Schema.RawMessage, nil) {
+		return
+	}
+	if raw := d.Default.Value.RawMessage; len(raw) > 0 {
+		if d.IsRequired() {
+			c.inDocument(Warning, at+".default", "the default is never used, because the import is required; add required: false")
+		}
+		var value any
+		if err := json.Unmarshal(raw, &value); err == nil {
+			c.matches(v, at+".default.value", "the default", d.Schema.RawMessage, value)
+		}
+	}
+	if value, given := values[d.Name]; given {
+		c.matches(v, at, fmt.Sprintf("the value set for %q", d.Name), d.Schema.RawMessage, value)
+	}
+}
+
+// compile tells whether the schema can be used.
+func (c *checker) compile(v *schema.Validator, at string, raw []byte, value any) bool {
+	err := v.Validate(raw, value)
+	var mismatch *schema.Error
+	switch {
+	case err == nil || errors.As(err, &mismatch):
+		return true
+	case errors.Is(err, errComponent):
+		c.inDocument(Warning, at, "the schema refers to a component (cd://), which cannot be checked here")
+	default:
+		c.inDocument(Error, at, "the schema cannot be used: %v", err)
+	}
+	return false
+}
+
+func (c *checker) matches(v *schema.Validator, at, what string, raw []byte, value any) {
+	var mismatch *schema.Error
+	if err := v.Validate(raw, value); errors.As(err, &mismatch) {
+		for _, p := range mismatch.Problems {
+			c.inDocument(Error, at, "%s does not match its schema: %s", what, p)
+		}
+	}
+}

@@ -1,0 +1,121 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+	"sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+)
+
+// document is a YAML text with the places of its values.
+type document struct {
+	text []byte
+	root *yamlv3.Node
+}
+
+func parseDocument(text []byte) *document {
+	d := &document{text: text}
+	var root yamlv3.Node
+	if yamlv3.Unmarshal(text, &root) == nil && len(root.Content) > 0 {
+		d.root = root.Content[0]
+	}
+	return d
+}
+
+var fieldStep = regexp.MustCompile(`[^.\[\]]+`)
+
+// line returns the line of a field like imports[0].schema, or of its nearest parent that is there.
+func (d *document) line(field string) int {
+	if d.root == nil {
+		return 0
+	}
+	node, line := d.root, d.root.Line
+	for _, step := range fieldStep.FindAllString(field, -1) {
+		next, at := childOf(node, step)
+		if next == nil {
+			break
+		}
+		node, line = next, at
+	}
+	return line
+}
+
+// childOf returns the value at one step, and the line of its key.
+func childOf(node *yamlv3.Node, step string) (*yamlv3.Node, int) {
+	if node.Kind == yamlv3.AliasNode {
+		node = node.Alias
+	}
+	if node.Kind == yamlv3.SequenceNode {
+		index, err := strconv.Atoi(step)
+		if err != nil || index < 0 || index >= len(node.Content) {
+			return nil, 0
+		}
+		return node.Content[index], node.Content[index].Line
+	}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		if node.Content[i].Value == step {
+			return node.Content[i+1], node.Content[i].Line
+		}
+	}
+	return nil, 0
+}
+
+var (
+	lineNumber   = regexp.MustCompile(`,? ?\bline (\d+):? ?`)
+	unknownField = regexp.MustCompile(`^unknown field "(.*)"$`)
+)
+
+// splitLine takes the first line number out of a message; 0 when it has none.
+func splitLine(message string) (string, int) {
+	found := lineNumber.FindStringSubmatchIndex(message)
+	if found == nil {
+		return message, 0
+	}
+	line, _ := strconv.Atoi(message[found[2]:found[3]])
+	before, after := strings.TrimRight(message[:found[0]], ": ,"), message[found[1]:]
+	return strings.TrimPrefix(before+": "+after, ": "), line
+}
+
+// unknownKeys warns about keys that nobody reads, and about keys that appear twice. Into is a value of the type of the document.
+func (c *checker) unknownKeys(file string, d *document, into any) {
+	if _, err := yaml.YAMLToJSONStrict(d.text); err != nil {
+		message, line := splitLine(err.Error())
+		c.add(Error, file, line, "", "%s", message)
+		return
+	}
+	document, err := yaml.YAMLToJSON(d.text)
+	if err != nil {
+		return
+	}
+	strict, _ := json.UnmarshalStrict(document, into, json.DisallowUnknownFields)
+	for _, problem := range strict {
+		if found := unknownField.FindStringSubmatch(problem.Error()); found != nil {
+			c.add(Warning, file, d.line(found[1]), found[1], "the key is unknown and has no effect; check its spelling or remove it")
+		}
+	}
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// blockOffset returns the line before the first one of a text written as a block (|), and whether it is one.
+func (d *document) blockOffset(field string) (int, bool) {
+	node := d.root
+	for _, step := range fieldStep.FindAllString(field, -1) {
+		if node == nil {
+			return 0, false
+		}
+		node, _ = childOf(node, step)
+	}
+	if node == nil || node.Style != yamlv3.LiteralStyle {
+		return 0, false
+	}
+	return node.Line, true
+}

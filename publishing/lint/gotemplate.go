@@ -1,0 +1,166 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"text/template/parse"
+
+	"github.com/flux-landscaper/flux-landscaper/blueprints/template"
+)
+
+// clean returns the path of a file in the blueprint relative to its root.
+func clean(name string) string { return strings.TrimPrefix(path.Clean("/"+name), "/") }
+
+// goTemplate checks syntax, names of functions, and files that are named literally.
+func (c *checker) goTemplate(s source) {
+	trees := map[string]*parse.Tree{}
+	tree := parse.New("template")
+	tree.Mode = parse.SkipFuncCheck
+	if _, err := tree.Parse(s.text, "", "", trees); err != nil {
+		message, line := templateError(err)
+		c.add(Error, s.file, s.line(line), s.field, "the template cannot be parsed: %s", message)
+		return
+	}
+	for _, name := range sortedKeys(trees) {
+		if trees[name].Root != nil {
+			walk := &goWalk{checker: c, source: s, tree: trees[name]}
+			walk.node(trees[name].Root)
+		}
+	}
+}
+
+var templatePlace = regexp.MustCompile(`^template: [^:]*:(\d+):(?:\d+:)? (.*)$`)
+
+// templateError takes name and line off a message of text/template.
+func templateError(err error) (string, int) {
+	found := templatePlace.FindStringSubmatch(err.Error())
+	if found == nil {
+		return err.Error(), 0
+	}
+	line, _ := strconv.Atoi(found[1])
+	return found[2], line
+}
+
+// goWalk visits the nodes of one template.
+type goWalk struct {
+	*checker
+	source source
+	tree   *parse.Tree
+}
+
+func (w *goWalk) node(n parse.Node) {
+	switch t := n.(type) {
+	case *parse.ListNode:
+		w.list(t)
+	case *parse.ActionNode:
+		w.pipe(t.Pipe)
+	case *parse.TemplateNode:
+		w.pipe(t.Pipe)
+	case *parse.IfNode:
+		w.branch(&t.BranchNode)
+	case *parse.RangeNode:
+		w.branch(&t.BranchNode)
+	case *parse.WithNode:
+		w.branch(&t.BranchNode)
+	}
+}
+
+func (w *goWalk) list(l *parse.ListNode) {
+	if l == nil {
+		return
+	}
+	for _, n := range l.Nodes {
+		w.node(n)
+	}
+}
+
+func (w *goWalk) branch(b *parse.BranchNode) {
+	w.pipe(b.Pipe)
+	w.list(b.List)
+	w.list(b.ElseList)
+}
+
+func (w *goWalk) pipe(p *parse.PipeNode) {
+	if p == nil {
+		return
+	}
+	for _, command := range p.Cmds {
+		w.file(command)
+		for _, arg := range command.Args {
+			w.argument(arg)
+		}
+	}
+}
+
+func (w *goWalk) argument(n parse.Node) {
+	switch t := n.(type) {
+	case *parse.PipeNode:
+		w.pipe(t)
+	case *parse.ChainNode:
+		w.argument(t.Node)
+	case *parse.IdentifierNode:
+		if !functionExists(w.checker, t.Ident) {
+			w.report(n, "the function %q does not exist in templates of blueprints; check its spelling", t.Ident)
+		}
+	}
+}
+
+// file checks include, readFile and readDir where the name is written literally; included files are templates themselves.
+func (w *goWalk) file(command *parse.CommandNode) {
+	if len(command.Args) < 2 {
+		return
+	}
+	function, isName := command.Args[0].(*parse.IdentifierNode)
+	name, isText := command.Args[1].(*parse.StringNode)
+	if !isName || !isText {
+		return
+	}
+	switch function.Ident {
+	case "include":
+		w.include(command, name.Text)
+	case "readFile":
+		if _, err := template.ReadFile(w.files, name.Text, 0); err != nil {
+			w.report(command, "%v", err)
+		}
+	}
+}
+
+func (w *goWalk) include(command parse.Node, name string) {
+	text, err := template.ReadFile(w.files, name, 0)
+	if err != nil {
+		w.report(command, "%v", err)
+		return
+	}
+	if !w.seen[clean(name)] {
+		w.seen[clean(name)] = true
+		w.goTemplate(source{text: string(text), file: clean(name), exact: true})
+	}
+}
+
+func (w *goWalk) report(n parse.Node, format string, args ...any) {
+	line := 1 + strings.Count(w.source.text[:min(int(n.Position()), len(w.source.text))], "\n")
+	w.add(Error, w.source.file, w.source.line(line), w.source.field, format, args...)
+}
+
+// functions remembers by name what functionExists found.
+var functions sync.Map
+
+// functionExists asks the engine itself, with a template that names the function and never calls it.
+func functionExists(c *checker, name string) bool {
+	if known, ok := functions.Load(name); ok {
+		return known.(bool)
+	}
+	probe := template.Input{Name: "probe", Source: "{}{{ if false }}{{ " + name + " }}{{ end }}"}
+	_, err := template.GoTemplate{}.Execute(c.ctx, probe)
+	if c.ctx.Err() != nil {
+		return true
+	}
+	functions.Store(name, err == nil)
+	return err == nil
+}

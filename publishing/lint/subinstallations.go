@@ -1,0 +1,137 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/template"
+)
+
+// subinstallations checks the listed templates, each for itself and then, where no template adds further ones, against each other.
+func (c *checker) subinstallations() {
+	sound := true
+	for i := range c.blueprint.Subinstallations {
+		s := &c.blueprint.Subinstallations[i]
+		at := fmt.Sprintf("subinstallations[%d]", i)
+		if s.File != "" {
+			sound = c.templateFile(at, s.File) && sound
+			continue
+		}
+		sound = c.installationTemplate(at, model.FileName, c.document, at+".", &s.InstallationTemplate) && sound
+	}
+	if sound && len(c.blueprint.Subinstallations) > 0 && len(c.blueprint.SubinstallationExecutions) == 0 {
+		c.siblings()
+	}
+}
+
+// templateFile tells whether the file holds a usable template.
+func (c *checker) templateFile(at, name string) bool {
+	text, err := template.ReadFile(c.files, name, 0)
+	if err != nil {
+		c.inDocument(Error, at+".file", "%v", err)
+		return false
+	}
+	d := parseDocument(text)
+	loaded := &model.InstallationTemplate{}
+	if err := yaml.Unmarshal(text, loaded); err != nil {
+		message, line := splitLine(err.Error())
+		c.add(Error, clean(name), line, "", "it cannot be read as an InstallationTemplate: %s", message)
+		return false
+	}
+	c.unknownKeys(clean(name), d, &model.InstallationTemplate{})
+	if loaded.Kind != "" && loaded.Kind != "InstallationTemplate" {
+		c.add(Error, clean(name), d.line("kind"), "kind", "the kind is %q; it must be InstallationTemplate", loaded.Kind)
+		return false
+	}
+	return c.installationTemplate(at, clean(name), d, "", loaded)
+}
+
+// installationTemplate checks name and blueprint of one template; field is the path to it in the document.
+func (c *checker) installationTemplate(at, file string, d *document, field string, t *model.InstallationTemplate) bool {
+	problem := func(name, format string, args ...any) bool {
+		c.add(Error, file, d.line(field+name), field+name, format, args...)
+		return false
+	}
+	inPlace := len(t.Blueprint.Filesystem.RawMessage) > 0
+	switch {
+	case t.Name == "":
+		return problem("name", "the sub-installation has no name; give it one")
+	case t.Blueprint.Ref == "" && !inPlace:
+		return problem("blueprint", "the sub-installation has no blueprint; set ref (cd://…) or filesystem")
+	case t.Blueprint.Ref != "" && inPlace:
+		return problem("blueprint", "both ref and filesystem are given; keep one")
+	case inPlace:
+		return c.inPlace(at, problem, t.Blueprint.Filesystem.RawMessage)
+	}
+	if reason := wrongReference(t.Blueprint.Ref); reason != "" {
+		return problem("blueprint.ref", "%s; write it as cd://componentReferences/<name>/resources/<name>", reason)
+	}
+	return true
+}
+
+// wrongReference says what is wrong with a cd:// URI; "" if nothing is.
+func wrongReference(ref string) string {
+	rest, isComponent := strings.CutPrefix(ref, "cd://")
+	if !isComponent {
+		return fmt.Sprintf("%q is no cd:// URI", ref)
+	}
+	parts := strings.Split(strings.Trim(rest, "/"), "/")
+	if len(parts)%2 != 0 || slices.Contains(parts, "") {
+		return fmt.Sprintf("%q is not made of pairs of a keyword and a name", ref)
+	}
+	for i := 0; i < len(parts)-2; i += 2 {
+		if parts[i] != "componentReferences" {
+			return fmt.Sprintf("the keyword %q cannot be followed by others", parts[i])
+		}
+	}
+	if parts[len(parts)-2] != "resources" {
+		return fmt.Sprintf("%q does not end at a resource", ref)
+	}
+	return ""
+}
+
+// inPlace checks a blueprint that is written inside the template. Its lines are not known; its files are.
+func (c *checker) inPlace(at string, problem func(name, format string, args ...any) bool, raw json.RawMessage) bool {
+	if c.nesting >= maxNesting {
+		return problem("blueprint.filesystem", "more than %d blueprints lie in each other; put the inner ones into files", maxNesting)
+	}
+	files, err := model.Inline(raw)
+	if err != nil {
+		return problem("blueprint.filesystem", "%v", err)
+	}
+	inner := &checker{ctx: c.ctx, files: files, prefix: c.prefix + at + "/", nesting: c.nesting + 1, report: &Report{}, seen: map[string]bool{}}
+	inner.run(Options{})
+	c.report.Findings = append(c.report.Findings, inner.report.Findings...)
+	return true
+}
+
+// siblings lets the renderer check the connections between the templates, with a value for every import.
+func (c *checker) siblings() {
+	env := &render.Environment{Blueprint: c.blueprint, Files: c.files}
+	_, _, err := render.Subinstallations(c.ctx, env, everyImport(c.blueprint), nil)
+	if err != nil {
+		c.inDocument(Error, "subinstallations", "%v", err)
+	}
+}
+
+func everyImport(b *model.Blueprint) *render.Values {
+	values := &render.Values{Imports: render.Imports{Data: map[string]any{}}}
+	var add func([]model.ImportDefinition)
+	add = func(definitions []model.ImportDefinition) {
+		for _, d := range definitions {
+			values.Data[d.Name] = ""
+			add(d.ConditionalImports)
+		}
+	}
+	add(b.Imports)
+	return values
+}

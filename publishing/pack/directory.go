@@ -1,0 +1,201 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pack
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Limits of an archive. They are those that controllers apply when they read it, so that what is published can be used.
+const (
+	DefaultMaxFile  = 32 << 20
+	DefaultMaxTotal = 128 << 20
+	DefaultMaxFiles = 20_000
+	maxDepth        = 128
+)
+
+// Options say what of a directory is packed, and how.
+type Options struct {
+	// Ignore are patterns in the manner of .gitignore; files that match are left out.
+	Ignore []string
+	// Defaults leaves out what belongs to version control (.git and its kin) and applies the .sourceignore files of the directory.
+	Defaults bool
+	// Include are patterns (path.Match) of paths in the directory; when there are some, files that match none are left out.
+	Include []string
+	// Exclude are patterns like Include, of files and directories to leave out.
+	Exclude []string
+	// Prefix is put before all paths in the archive.
+	Prefix string
+	// Uncompressed makes a plain tar instead of a gzipped one.
+	Uncompressed bool
+	// MaxFile and MaxTotal limit the bytes of one file and of all; MaxFiles limits their number. Zero means the default.
+	MaxFile, MaxTotal int64
+	MaxFiles          int
+}
+
+// Directory writes the archive of a directory to w and returns the paths in it. Symbolic links to files inside the directory are
+// packed as the files they lead to. Links that lead elsewhere, and files that are neither regular nor directories, are errors, which
+// name the file.
+func Directory(w io.Writer, dir string, o Options) ([]string, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("directory %s cannot be opened: %w; name a directory that exists", dir, reason(err))
+	}
+	defer func() { _ = root.Close() }()
+	return packFiles(w, dir, root.FS(), o)
+}
+
+func packFiles(w io.Writer, dir string, files fs.FS, o Options) ([]string, error) {
+	o = o.withDefaults()
+	p := &packer{dir: dir, files: files, options: o}
+	if err := p.collect(); err != nil {
+		return nil, err
+	}
+	if len(p.found) == 0 {
+		return nil, fmt.Errorf("directory %s has no files to pack; check the path and what is ignored", dir)
+	}
+	return p.found, p.write(w)
+}
+
+func (o Options) withDefaults() Options {
+	if o.MaxFile <= 0 {
+		o.MaxFile = DefaultMaxFile
+	}
+	if o.MaxTotal <= 0 {
+		o.MaxTotal = DefaultMaxTotal
+	}
+	if o.MaxFiles <= 0 {
+		o.MaxFiles = DefaultMaxFiles
+	}
+	return o
+}
+
+// packer packs one directory.
+type packer struct {
+	dir     string
+	files   fs.FS
+	options Options
+	found   []string
+	total   int64
+}
+
+// collect finds the files to pack, sorted.
+func (p *packer) collect() error {
+	ignored, err := newIgnored(p.files, p.options)
+	if err != nil {
+		return err
+	}
+	err = fs.WalkDir(p.files, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return p.fail(name, "cannot be read: %v", reason(err))
+		}
+		return p.visit(name, entry, ignored)
+	})
+	slices.Sort(p.found)
+	return err
+}
+
+func (p *packer) visit(name string, entry fs.DirEntry, ignored *ignored) error {
+	if name == "." {
+		return nil
+	}
+	if ignored.matches(name, entry.IsDir()) {
+		if entry.IsDir() {
+			return fs.SkipDir
+		}
+		return nil
+	}
+	if entry.IsDir() {
+		if strings.Count(name, "/") >= maxDepth {
+			return p.fail(name, "is nested more than %d levels deep", maxDepth)
+		}
+		return nil
+	}
+	if strings.Contains(name, "\\") {
+		return p.fail(name, "has a backslash in its name, which readers refuse; rename it")
+	}
+	if p.found = append(p.found, name); len(p.found) > p.options.MaxFiles {
+		return fmt.Errorf("directory %s has more than %d files; leave some out with --ignore-paths or .sourceignore", p.dir, p.options.MaxFiles)
+	}
+	return nil
+}
+
+func (p *packer) fail(name, format string, args ...any) error {
+	return fmt.Errorf("directory %s: file %s "+format, append([]any{p.dir, name}, args...)...)
+}
+
+func (p *packer) write(w io.Writer) error {
+	compressed, finish := w, func() error { return nil }
+	if !p.options.Uncompressed {
+		zipped, err := gzip.NewWriterLevel(w, gzip.BestCompression)
+		if err != nil {
+			return err
+		}
+		zipped.OS = 255
+		compressed, finish = zipped, zipped.Close
+	}
+	archive := tar.NewWriter(compressed)
+	for _, name := range p.found {
+		if err := p.file(archive, name); err != nil {
+			return err
+		}
+	}
+	return errors.Join(archive.Close(), finish())
+}
+
+// file writes one entry. The size is that of the open file, so that one which is changed meanwhile makes an error and no bad archive.
+func (p *packer) file(archive *tar.Writer, name string) error {
+	info, err := fs.Stat(p.files, name)
+	if err != nil {
+		return p.fail(name, "cannot be read: %v; a symbolic link must lead to a file inside the directory", reason(err))
+	}
+	if !info.Mode().IsRegular() {
+		return p.fail(name, "is no regular file; a symbolic link must lead to a file, and devices and pipes cannot be packed")
+	}
+	f, err := p.files.Open(name)
+	if err != nil {
+		return p.fail(name, "cannot be opened: %v", reason(err))
+	}
+	defer func() { _ = f.Close() }()
+	if err := p.admit(name, info.Size()); err != nil {
+		return err
+	}
+	header := &tar.Header{Typeflag: tar.TypeReg, Name: path.Join(p.options.Prefix, name), Size: info.Size(), Mode: 0o644, ModTime: time.Unix(0, 0)}
+	if err := archive.WriteHeader(header); err != nil {
+		return p.fail(name, "cannot be packed: %v", err)
+	}
+	if n, err := io.CopyN(archive, f, info.Size()); err != nil {
+		return p.fail(name, "cannot be packed after %d of %d bytes: %v", n, info.Size(), reason(err))
+	}
+	return nil
+}
+
+func (p *packer) admit(name string, size int64) error {
+	if size > p.options.MaxFile {
+		return p.fail(name, "has %d bytes, more than the %d that controllers accept; leave it out or publish it as a resource of its own", size, p.options.MaxFile)
+	}
+	if p.total += size; p.total > p.options.MaxTotal {
+		return fmt.Errorf("directory %s has more than %d bytes; leave files out with --ignore-paths or .sourceignore", p.dir, p.options.MaxTotal)
+	}
+	return nil
+}
+
+// reason drops the path from an error of the file system, which the message has already.
+func reason(err error) error {
+	var inPath *fs.PathError
+	if errors.As(err, &inPath) {
+		return inPath.Err
+	}
+	return err
+}
