@@ -31,6 +31,8 @@ type Environment struct {
 	ComponentDescriptorDefinition any
 	// Resources and Clusters are capabilities; nil makes functions that need them fail.
 	Resources template.ResourceReader
+	// Closure knows the components behind Components; nil when there are none.
+	Closure template.Closure
 	// Clusters issues kubeconfigs.
 	Clusters template.Clusters
 	// Budget of each template; zero fields mean the defaults.

@@ -66,7 +66,7 @@ func (x *execution) one(ctx context.Context, e *model.TemplateExecutor, bindings
 		return template.Output{}, err
 	}
 	return engine.Execute(ctx, template.Input{Name: e.Name, File: e.File, Source: source, Files: x.env.Files, Values: bindings, State: state,
-		Resources: x.env.Resources, Clusters: x.env.Clusters, Budget: x.env.Budget, RejectNoValue: x.rejectNoValue})
+		Resources: x.env.Resources, Closure: x.env.Closure, Clusters: x.env.Clusters, Budget: x.env.Budget, RejectNoValue: x.rejectNoValue})
 }
 
 // source is the template in place, or else that of the file. A template in place that is structured is JSON, which is YAML.

@@ -29,6 +29,8 @@ const (
 	componentScheme = "cd://"
 )
 
+var errNoComponent = errors.New("there is no component descriptor; give the installation a componentDescriptor")
+
 // scope is where references of a document lead: from a document of a component only to what that component refers to.
 type scope struct {
 	// component is the part of a cd:// URI that leads to the component, with a slash at its end; empty for the own component.
@@ -165,7 +167,7 @@ func (r *resolver) read(uri string) ([]byte, error) {
 		return r.file(strings.TrimPrefix(uri, blueprintScheme))
 	}
 	if r.options.Resource == nil {
-		return nil, errors.New("there is no component descriptor; give the installation a componentDescriptor")
+		return nil, errNoComponent
 	}
 	return r.options.Resource(uri)
 }

@@ -39,7 +39,9 @@ type Options struct {
 
 // Validator checks data against schemas. It is safe for concurrent use and keeps compiled schemas.
 type Validator struct {
-	options  Options
+	options Options
+	// shared compiles schemas that refer to no component, for all installations of a blueprint; nil in the shared one itself.
+	shared   *Validator
 	lock     sync.Mutex
 	compiled map[[sha256.Size]byte]*jsonschema.Schema
 }
@@ -47,6 +49,14 @@ type Validator struct {
 // New returns a Validator.
 func New(options Options) *Validator {
 	return &Validator{options: options, compiled: map[[sha256.Size]byte]*jsonschema.Schema{}}
+}
+
+// With returns a Validator for the same schemas in an installation with a component: resource is Options.Resource. Compiled schemas are
+// shared with v unless they refer to a component, so that components never mix.
+func (v *Validator) With(resource func(uri string) ([]byte, error)) *Validator {
+	own := New(v.options)
+	own.options.Resource, own.shared = resource, v
+	return own
 }
 
 // Validate checks a value, JSON-like data, against a schema in JSON. An empty schema allows everything. When the data does not match,
@@ -91,6 +101,11 @@ func (v *Validator) compile(schema []byte) (*jsonschema.Schema, error) {
 	v.lock.Unlock()
 	if found != nil {
 		return found, nil
+	}
+	if v.shared != nil {
+		if compiled, err := v.shared.compile(schema); !errors.Is(err, errNoComponent) {
+			return compiled, err
+		}
 	}
 	compiled, err := v.compileAnyDraft(schema)
 	if err != nil {

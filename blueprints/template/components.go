@@ -18,10 +18,16 @@ type components struct {
 	ctx    context.Context
 	values map[string]any
 	reader ResourceReader
+	// closure may be nil.
+	closure Closure
+}
+
+func componentsOf(ctx context.Context, in Input) components {
+	return components{ctx: ctx, values: in.Values, reader: in.Resources, closure: in.Closure}
 }
 
 func (r *goRun) componentFunctions() gotemplate.FuncMap {
-	c := components{ctx: r.meter.ctx, values: r.in.Values, reader: r.in.Resources}
+	c := componentsOf(r.meter.ctx, r.in)
 	return gotemplate.FuncMap{
 		"getResource":          c.resource,
 		"getResources":         c.resources,
@@ -72,6 +78,9 @@ func (c components) component(args ...any) (map[string]any, error) {
 // follow finds the descriptor that a component reference is about among the bindings.
 func (c components) follow(reference map[string]any) (descriptor, error) {
 	name, version := str(reference["componentName"]), str(reference["version"])
+	if c.closure != nil {
+		name, version = c.closure.Follow(name, version)
+	}
 	for _, item := range c.all() {
 		if d, ok := item.(map[string]any); ok && descriptor(d).name() == name && descriptor(d).version() == version {
 			return d, nil
@@ -128,11 +137,23 @@ func (c components) resourceKey(ref any) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	out, err := yaml.Marshal(map[string]any{
+	text := map[string]any{
 		"component": map[string]string{"name": key.ComponentName, "version": key.ComponentVersion},
 		"resource":  key.Identity,
-	})
+	}
+	if repository := c.repository(key); repository != nil {
+		text["repositoryContext"] = repository
+	}
+	out, err := yaml.Marshal(text)
 	return base64.StdEncoding.EncodeToString(out), err
+}
+
+// repository returns where the component is, nil when that is the default repository.
+func (c components) repository(key ResourceKey) map[string]any {
+	if c.closure == nil {
+		return nil
+	}
+	return c.closure.Repository(key.ComponentName, key.ComponentVersion)
 }
 
 // content returns the bytes of a resource and their media type.

@@ -52,6 +52,9 @@ type Input struct {
 	State map[string]any
 	// Resources reads contents of component resources; nil makes functions that need it fail.
 	Resources ResourceReader
+	// Closure knows the components of the binding components; nil means that references lead to exactly the versions they name, all of them
+	// in the default repository.
+	Closure Closure
 	// Clusters issues kubeconfigs; nil makes functions that need it fail.
 	Clusters Clusters
 	// Budget limits the execution; zero fields mean the defaults.
@@ -80,6 +83,15 @@ type ResourceKey struct {
 type ResourceReader interface {
 	// ResourceContent returns the bytes of a resource and their media type.
 	ResourceContent(ctx context.Context, key ResourceKey) (data []byte, mediaType string, err error)
+}
+
+// Closure knows the components behind the binding components.
+type Closure interface {
+	// Follow returns name and version of the component that a reference to name and version leads to: another one where overwrites are in
+	// place.
+	Follow(name, version string) (string, string)
+	// Repository returns the typed repository that a component of the closure is in; nil when that is the default repository of the Context.
+	Repository(name, version string) map[string]any
 }
 
 // Kubeconfig is an issued kubeconfig.

@@ -23,7 +23,7 @@ type spiffFunctions struct {
 const maxKeyBits = 4096
 
 func newSpiffFunctions(m *meter, in Input) *spiffFunctions {
-	c := components{ctx: m.ctx, values: in.Values, reader: in.Resources}
+	c := componentsOf(m.ctx, in)
 	k := clusterCalls{meter: m, clusters: in.Clusters}
 	f := &spiffFunctions{Functions: dynaml.NewFunctions(), meter: m}
 	f.add("getResource", func(args []any) (any, error) { return c.resource(args...) })
