@@ -21,7 +21,8 @@ const (
 	DeleteWithoutUninstallAnnotation = "landscaper.gardener.cloud/delete-without-uninstall"
 	// DeleteIgnoreSuccessorsAnnotation, set to "true", deletes although siblings still import the exports.
 	DeleteIgnoreSuccessorsAnnotation = "landscaper.gardener.cloud/delete-ignore-successors"
-	// CacheHelmChartsAnnotation is accepted; charts are always cached.
+	// CacheHelmChartsAnnotation is passed on from an Installation to everything that it makes, for deployers of others; the helm deployer
+	// caches charts with and without it.
 	CacheHelmChartsAnnotation = "landscaper.gardener.cloud/cache-helm-charts"
 	// DeployerTypeAnnotation repeats a DeployItem's type for deployers that read metadata only.
 	DeployerTypeAnnotation = "landscaper.gardener.cloud/deployer-type"

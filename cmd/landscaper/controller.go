@@ -17,6 +17,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/deployitem"
 	"github.com/flux-landscaper/flux-landscaper/controllers/execution"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 	"github.com/flux-landscaper/flux-landscaper/controllers/target"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 )
@@ -74,7 +75,7 @@ func (f *controllerFlags) setup(ctx context.Context, mgr ctrl.Manager, store *fe
 	metrics := measure(mgr)
 	installations := &installation.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Metrics: metrics, Now: time.Now,
-		Backoff: f.backoff(), Artifacts: store, NoCrossNamespaceRefs: f.acl.NoCrossNamespaceRefs,
+		Backoff: f.backoff(), Jitter: kit.Jitter(f.jitter.Percentage), Artifacts: store, NoCrossNamespaceRefs: f.acl.NoCrossNamespaceRefs,
 	}
 	if err := installations.SetupWithManager(ctx, mgr, f.concurrent); err != nil {
 		return fmt.Errorf("set the installation controller up: %w", err)

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -12,6 +13,7 @@ import (
 	runtimeclient "github.com/fluxcd/pkg/runtime/client"
 	runtimectrl "github.com/fluxcd/pkg/runtime/controller"
 	"github.com/fluxcd/pkg/runtime/events"
+	"github.com/fluxcd/pkg/runtime/jitter"
 	"github.com/fluxcd/pkg/runtime/leaderelection"
 	"github.com/fluxcd/pkg/runtime/logger"
 	"github.com/fluxcd/pkg/runtime/metrics"
@@ -52,6 +54,7 @@ type process struct {
 	acl             acl.Options
 	watch           runtimectrl.WatchOptions
 	rate            runtimectrl.RateLimiterOptions
+	jitter          jitter.IntervalOptions
 }
 
 // bindServerFlags binds what every process has.
@@ -74,6 +77,7 @@ func (p *process) bindFlags(flags *pflag.FlagSet, concurrent int) {
 	p.leader.BindFlags(flags)
 	p.watch.BindFlags(flags)
 	p.rate.BindFlags(flags)
+	p.jitter.BindFlags(flags)
 	p.acl.BindFlags(flags)
 	crossNamespace := flags.Lookup("no-cross-namespace-refs")
 	crossNamespace.DefValue = "true"
@@ -83,6 +87,9 @@ func (p *process) bindFlags(flags *pflag.FlagSet, concurrent int) {
 // start sets the logger up and returns a manager with health, metrics and profiling endpoints. Adjust may change its options.
 func (p *process) start(adjust func(*ctrl.Options, labels.Selector)) (ctrl.Manager, error) {
 	logger.SetLogger(logger.NewLogger(p.logging))
+	if p.jitter.Percentage > 99 {
+		return nil, errors.New("--interval-jitter-percentage has to be less than 100")
+	}
 	restConfig, err := p.restConfig()
 	if err != nil {
 		return nil, err
@@ -136,7 +143,7 @@ func (p *process) restConfig() (*rest.Config, error) {
 
 // backoff returns the delays between retries.
 func (p *process) backoff() *kit.Backoff {
-	return kit.NewBackoff(p.rate.MinRetryDelay, p.rate.MaxRetryDelay)
+	return kit.NewBackoff(p.rate.MinRetryDelay, p.rate.MaxRetryDelay).WithJitter(kit.Jitter(p.jitter.Percentage))
 }
 
 // recorder returns the recorder of events, to Kubernetes and to --events-addr.

@@ -28,7 +28,7 @@ const retryMark = "-retry"
 
 // dueByClock tells whether spec.automaticReconcile starts a job now, and otherwise asks to be woken at the instant when it does.
 func (s *scope) dueByClock() bool {
-	due, ok := nextAutomatic(s.inst)
+	due, ok := s.nextAutomatic()
 	if !ok {
 		return false
 	}
@@ -41,7 +41,8 @@ func (s *scope) dueByClock() bool {
 }
 
 // nextAutomatic returns when the clock starts the next job of an idle root; false when it starts none.
-func nextAutomatic(inst *v1alpha1.Installation) (time.Time, bool) {
+func (s *scope) nextAutomatic() (time.Time, bool) {
+	inst := s.inst
 	config := inst.Spec.AutomaticReconcile
 	times := inst.Status.TransitionTimes
 	if config == nil || inst.Spec.Suspend || !inst.IsRoot() || times == nil || times.FinishedTime == nil ||
@@ -51,18 +52,18 @@ func nextAutomatic(inst *v1alpha1.Installation) (time.Time, bool) {
 	finished := times.FinishedTime.Time
 	switch {
 	case inst.Status.Phase == v1alpha1.PhaseSucceeded && config.SucceededReconcile != nil:
-		return nextInstant(finished, config.SucceededReconcile.CronSpec, config.SucceededReconcile.Interval, defaultSucceededInterval)
+		return s.nextInstant(finished, config.SucceededReconcile.CronSpec, config.SucceededReconcile.Interval, defaultSucceededInterval)
 	case inst.Status.Phase.IsFailed() && config.FailedReconcile != nil:
-		return nextRetry(inst, config.FailedReconcile, finished)
+		return s.nextRetry(config.FailedReconcile, finished)
 	}
 	return time.Time{}, false
 }
 
 // nextRetry returns when a failed job is tried again: at once after the first failure, then by the interval, as often as allowed.
-func nextRetry(inst *v1alpha1.Installation, config *v1alpha1.FailedReconcile, finished time.Time) (time.Time, bool) {
-	counter := inst.Status.AutomaticReconcileStatus
+func (s *scope) nextRetry(config *v1alpha1.FailedReconcile, finished time.Time) (time.Time, bool) {
+	counter := s.inst.Status.AutomaticReconcileStatus
 	counted := int32(0)
-	if counter != nil && counter.OnFailed && counter.Generation == inst.Generation {
+	if counter != nil && counter.OnFailed && counter.Generation == s.inst.Generation {
 		counted = counter.NumberOfReconciles
 	}
 	if limit := config.NumberOfReconciles; limit != nil && counted >= *limit {
@@ -71,12 +72,12 @@ func nextRetry(inst *v1alpha1.Installation, config *v1alpha1.FailedReconcile, fi
 	if counted == 0 {
 		return finished, true
 	}
-	return nextInstant(finished, config.CronSpec, config.Interval, defaultFailedInterval)
+	return s.nextInstant(finished, config.CronSpec, config.Interval, defaultFailedInterval)
 }
 
 // nextInstant returns the instant after a moment that a schedule or an interval names. "none" is no interval at all; a schedule that
-// cannot be read was refused with the spec.
-func nextInstant(from time.Time, schedule string, interval *v1alpha1.Duration, standard time.Duration) (time.Time, bool) {
+// cannot be read was refused with the spec. A schedule is exact; intervals are spread, the same way whenever they are computed for a job.
+func (s *scope) nextInstant(from time.Time, schedule string, interval *v1alpha1.Duration, standard time.Duration) (time.Time, bool) {
 	if schedule != "" {
 		parsed, err := cron.ParseStandard(schedule)
 		if err != nil {
@@ -84,10 +85,11 @@ func nextInstant(from time.Time, schedule string, interval *v1alpha1.Duration, s
 		}
 		return parsed.Next(from), true
 	}
+	seed := string(s.inst.UID) + "/" + s.inst.Status.JobIDFinished
 	if interval == nil {
-		return from.Add(standard), true
+		return from.Add(s.jitter.Spread(standard, seed)), true
 	}
-	return from.Add(interval.Duration), interval.Duration > 0
+	return from.Add(s.jitter.Spread(interval.Duration, seed)), interval.Duration > 0
 }
 
 // clockReason says why the clock starts a job.
@@ -125,7 +127,7 @@ func (s *scope) forgetCounter(failed bool) {
 // announceRetry shows a failure that the clock will try again as work in progress: nobody has to act yet.
 func (s *scope) announceRetry(failure *kit.Failure) {
 	s.forgetCounter(true)
-	due, ok := nextAutomatic(s.inst)
+	due, ok := s.nextAutomatic()
 	if !ok {
 		return
 	}

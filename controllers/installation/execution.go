@@ -71,6 +71,7 @@ func (r *Reconciler) createExecution(ctx context.Context, s *scope, spec v1alpha
 		},
 		Spec: spec,
 	}
+	kit.Bequeath(s.inst, execution)
 	if shard, ok := s.inst.Labels[kit.ShardLabel]; ok {
 		execution.Labels = map[string]string{kit.ShardLabel: shard}
 	}
@@ -94,14 +95,12 @@ func (r *Reconciler) updateExecution(ctx context.Context, s *scope, spec v1alpha
 		return err
 	}
 	if same {
-		job := s.inst.Status.JobID
-		change := kit.MetadataChange{Annotations: map[string]*string{v1alpha1.JobAnnotation: &job}}
+		change := kit.MetadataChange{Annotations: kit.Inherit(s.inst)}
+		change.Annotations[v1alpha1.JobAnnotation] = &s.inst.Status.JobID
 		err = kit.PatchMetadata(ctx, r.Client, s.execution, change)
 	} else {
 		s.execution.Spec = spec
-		if s.execution.Annotations == nil {
-			s.execution.Annotations = map[string]string{}
-		}
+		kit.Bequeath(s.inst, s.execution)
 		s.execution.Annotations[v1alpha1.JobAnnotation] = s.inst.Status.JobID
 		err = r.Update(ctx, s.execution)
 	}

@@ -37,6 +37,8 @@ type Reconciler struct {
 	NoCrossNamespaceRefs bool
 	// Backoff says when to try again after a failure.
 	Backoff *kit.Backoff
+	// Jitter spreads the intervals of spec.automaticReconcile.
+	Jitter kit.Jitter
 	// Now is the clock.
 	Now func() time.Time
 
@@ -48,7 +50,8 @@ type Reconciler struct {
 	echo          kit.Echo
 	blueprints    blueprintCache
 	plans         planCache
-	// graces holds by job since when an import is missing.
+	digests       digestCache
+	// graces holds by graceKey since when something is missing.
 	graces sync.Map
 }
 
@@ -66,7 +69,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	started := r.Now()
 	defer func() { r.Metrics.RecordDuration(ctx, inst, started) }()
 
-	s := &scope{inst: inst, persisted: inst.Status.DeepCopy(), now: started}
+	s := &scope{inst: inst, persisted: inst.Status.DeepCopy(), now: started, jitter: r.Jitter}
 	return r.settle(ctx, s, kit.Run(ctx, s, r.phases(inst)))
 }
 
@@ -90,7 +93,8 @@ func (r *Reconciler) phases(inst *v1alpha1.Installation) []kit.Phase[*scope] {
 		r.interrupt,           // operation.go         operation: interrupt   → children interrupted
 		r.decideJob,           // trigger.go           annotations, revisions → running job or stop
 		r.awaitPredecessors,   // siblings.go          exports of siblings    → waits
-		r.resolveSource,       // source.go            sourceRef              → artifact (revision, digest)
+		r.readContext,         // context.go           Context                → overwrites, what is allowed
+		r.resolveSources,      // source.go            sourceRefs             → artifacts (revision, digest)
 		r.loadBlueprint,       // blueprint.go         artifact or inline     → blueprint (cached by digest)
 		r.collectImports,      // imports.go           DataObjects, Targets … → typed imports
 		r.renderPlan,          // render.go            blueprint + imports    → children to make (pure)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 )
 
 // scope is everything that one reconciliation has read and decided so far.
@@ -14,6 +15,7 @@ type scope struct {
 	inst      *v1alpha1.Installation
 	persisted *v1alpha1.InstallationStatus
 	now       time.Time
+	jitter    kit.Jitter
 
 	execution *v1alpha1.Execution
 	// foreign says that somebody else's Execution has the name that ours would have.
@@ -31,6 +33,8 @@ type scope struct {
 	// requeue is when to look again without an event; 0 is never.
 	requeue time.Duration
 
+	// context is nil where the controller needs none.
+	context   *installationContext
 	source    *resolvedSource
 	blueprint *loadedBlueprint
 	imports   *collectedImports

@@ -177,6 +177,7 @@ func (r *Reconciler) updateChild(ctx context.Context, s *scope, existing, wanted
 	for key, value := range wanted.Annotations {
 		metav1.SetMetaDataAnnotation(&existing.ObjectMeta, key, value)
 	}
+	kit.Bequeath(wanted, existing)
 	same, err := kit.SameJSON(before, existing)
 	if err != nil || same {
 		return err
@@ -212,6 +213,7 @@ func describeChild(s *scope, template *model.InstallationTemplate, name string) 
 			Exports: template.Exports, ExportDataMappings: template.ExportDataMappings, Optimization: template.Optimization,
 		},
 	}
+	kit.Bequeath(s.inst, child)
 	if shard, ok := s.inst.Labels[kit.ShardLabel]; ok {
 		child.Labels[kit.ShardLabel] = shard
 	}

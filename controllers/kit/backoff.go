@@ -4,6 +4,7 @@
 package kit
 
 import (
+	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -20,6 +21,7 @@ const (
 type Backoff struct {
 	failures  workqueue.TypedRateLimiter[types.NamespacedName]
 	transient workqueue.TypedRateLimiter[types.NamespacedName]
+	jitter    Jitter
 }
 
 // NewBackoff returns a Backoff whose delay after failures grows from shortest to longest.
@@ -30,12 +32,20 @@ func NewBackoff(shortest, longest time.Duration) *Backoff {
 	}
 }
 
+// WithJitter spreads the delays of different objects, and returns the Backoff.
+func (b *Backoff) WithJitter(jitter Jitter) *Backoff {
+	b.jitter = jitter
+	return b
+}
+
 // After returns the delay after one more failure.
 func (b *Backoff) After(key types.NamespacedName, err error) time.Duration {
+	limiter := b.failures
 	if IsTransient(err) {
-		return b.transient.When(key)
+		limiter = b.transient
 	}
-	return b.failures.When(key)
+	attempt := strconv.Itoa(limiter.NumRequeues(key))
+	return b.jitter.Spread(limiter.When(key), key.String()+"/"+attempt)
 }
 
 // Forget begins from the shortest delay again.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/net"
@@ -118,17 +119,38 @@ func IsUnrecoverable(err error) bool {
 	})
 }
 
-// AsFailure returns err as a Failure. Errors that are none become Stalled when they carry an unrecoverable code, else Retry.
+// AsFailure returns err as a Failure. Errors that are none become Stalled when they carry an unrecoverable code, else Retry; a webhook that
+// did not answer a write of ours is Retry with the code ERR_WEBHOOK.
 func AsFailure(operation string, err error) *Failure {
 	var failure *Failure
 	if errors.As(err, &failure) {
 		return failure
+	}
+	if isWebhookSilent(err) {
+		return &Failure{
+			Kind: Retry, Operation: operation, Reason: reasonWebhook, Codes: []v1alpha1.ErrorCode{v1alpha1.ErrorWebhook},
+			Err: fmt.Errorf("an admission webhook of the cluster does not answer; it is tried again: %w", err),
+		}
 	}
 	kind := Retry
 	if IsUnrecoverable(err) {
 		kind = Stalled
 	}
 	return &Failure{Kind: kind, Operation: operation, Reason: reasonOf(err), Codes: CodesOf(err), Err: err}
+}
+
+const reasonWebhook = "WebhookUnavailable"
+
+// webhookSigns are what the API server says when it cannot reach a webhook. A webhook that answers and refuses says none of them.
+var webhookSigns = []string{
+	"failed calling webhook", "failed to call webhook", "connection refused", "context deadline exceeded", "proxy error", "no endpoints available",
+}
+
+// isWebhookSilent tells whether a write failed because a webhook could not be asked. The API server reports that as an internal error of
+// its own, so nothing but the text tells it apart.
+func isWebhookSilent(err error) bool {
+	return apierrors.IsInternalError(err) && strings.Contains(err.Error(), "webhook") &&
+		slices.ContainsFunc(webhookSigns, func(sign string) bool { return strings.Contains(err.Error(), sign) })
 }
 
 func reasonOf(err error) string {

@@ -1,0 +1,43 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+func TestAsFailureTellsAWebhookThatIsDownFromOneThatRefuses(t *testing.T) {
+	executions := schema.GroupResource{Group: v1alpha1.GroupName, Resource: "executions"}
+	internal := func(text string) error { return apierrors.NewInternalError(errors.New(text)) }
+	for name, c := range map[string]struct {
+		err  error
+		code v1alpha1.ErrorCode
+	}{
+		"refused connection": {internal(`failed calling webhook "v.example.com": failed to call webhook: Post "https://x": dial tcp: connect: connection refused`), v1alpha1.ErrorWebhook},
+		"deadline":           {internal(`failed calling webhook "v.example.com": context deadline exceeded`), v1alpha1.ErrorWebhook},
+		"wrapped":            {fmt.Errorf("create Execution: %w", internal(`failed calling webhook "v": proxy error from x`)), v1alpha1.ErrorWebhook},
+		"refusal":            {apierrors.NewForbidden(executions, "x", errors.New(`admission webhook "v.example.com" denied the request`)), ""},
+		"other server error": {internal("etcdserver: no leader"), ""},
+		"other error":        {errors.New("webhook: connection refused"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			failure := AsFailure("Reconcile", c.err)
+			assert.Equal(t, Retry, failure.Kind)
+			assert.ErrorIs(t, failure, c.err)
+			if c.code == "" {
+				assert.NotContains(t, failure.Codes, v1alpha1.ErrorWebhook)
+				return
+			}
+			assert.Equal(t, []v1alpha1.ErrorCode{c.code}, failure.Codes)
+		})
+	}
+}

@@ -1,0 +1,55 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import (
+	"errors"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func TestJitterStaysWithinItsPercentage(t *testing.T) {
+	shortest, longest := time.Hour, time.Hour
+	for i := range 1000 {
+		spread := Jitter(5).Spread(time.Hour, "object/job-"+strconv.Itoa(i))
+		shortest, longest = min(shortest, spread), max(longest, spread)
+	}
+	assert.GreaterOrEqual(t, shortest, 57*time.Minute)
+	assert.LessOrEqual(t, longest, 63*time.Minute)
+	assert.Less(t, shortest, 57*time.Minute+15*time.Second, "the range is used up")
+	assert.Greater(t, longest, 63*time.Minute-15*time.Second, "the range is used up")
+}
+
+func TestJitterIsTheSameForTheSameSeed(t *testing.T) {
+	assert.Equal(t, Jitter(5).Spread(time.Hour, "object/job"), Jitter(5).Spread(time.Hour, "object/job"))
+	assert.NotEqual(t, Jitter(5).Spread(time.Hour, "object/job-1"), Jitter(5).Spread(time.Hour, "object/job-2"))
+}
+
+func TestJitterOfNothing(t *testing.T) {
+	assert.Equal(t, time.Hour, Jitter(0).Spread(time.Hour, "object"))
+	assert.Zero(t, Jitter(5).Spread(0, "object"))
+}
+
+func TestBackoffSpreadsObjects(t *testing.T) {
+	problem := errors.New("problem")
+	delays := func(backoff *Backoff, name string) []time.Duration {
+		var all []time.Duration
+		for range 3 {
+			all = append(all, backoff.After(types.NamespacedName{Name: name}, problem))
+		}
+		return all
+	}
+	exact := delays(NewBackoff(time.Second, time.Minute), "a")
+	assert.Equal(t, []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}, exact)
+	spread := delays(NewBackoff(time.Second, time.Minute).WithJitter(10), "a")
+	for i := range spread {
+		assert.InDelta(t, exact[i], spread[i], float64(exact[i])/10)
+	}
+	assert.Equal(t, spread, delays(NewBackoff(time.Second, time.Minute).WithJitter(10), "a"), "a restart computes the same delays")
+	assert.NotEqual(t, spread, delays(NewBackoff(time.Second, time.Minute).WithJitter(10), "b"))
+}
