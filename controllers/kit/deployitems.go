@@ -6,6 +6,7 @@ package kit
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -18,10 +19,17 @@ const (
 	compressAbove = 256 << 10
 	// maxUnpacked caps what compressed templates may expand to, in bytes.
 	maxUnpacked = 64 << 20
+	// maxStored caps, in bytes, what of an object is stored as one request to etcd, which takes 1.5 MiB. The rest is for its metadata and
+	// status; compressed templates take a third more there, in base64.
+	maxStored = 1400 << 10
 )
 
+// packOperation is lastError.operation of deploy items that do not fit.
+const packOperation = "PackDeployItems"
+
 // PackDeployItems makes the spec of an Execution. Templates are stored readable, and compressed when they are so large that
-// the object could exceed the limit of the API server.
+// the object could exceed the limit of the API server. It fails as Stalled when they exceed it all the same, or when a DeployItem, which
+// is not compressed, would.
 func PackDeployItems(contextName string, items []v1alpha1.DeployItemTemplate) (v1alpha1.ExecutionSpec, error) {
 	spec := v1alpha1.ExecutionSpec{Context: contextName}
 	raw, err := json.Marshal(items)
@@ -32,6 +40,9 @@ func PackDeployItems(contextName string, items []v1alpha1.DeployItemTemplate) (v
 		spec.DeployItems = items
 		return spec, nil
 	}
+	if err := checkItemSizes(items); err != nil {
+		return spec, err
+	}
 	var packed bytes.Buffer
 	writer := gzip.NewWriter(&packed)
 	if _, err := writer.Write(raw); err != nil {
@@ -40,8 +51,27 @@ func PackDeployItems(contextName string, items []v1alpha1.DeployItemTemplate) (v
 	if err := writer.Close(); err != nil {
 		return spec, fmt.Errorf("compress deploy items: %w", err)
 	}
+	if size := base64.StdEncoding.EncodedLen(packed.Len()); size > maxStored {
+		return spec, Stall(packOperation, reasonTooLarge,
+			"the deploy items are too large for one Execution: %d bytes compressed and encoded, %d are possible; spread them over sub-installations",
+			size, maxStored)
+	}
 	spec.DeployItemsCompressed = packed.Bytes()
 	return spec, nil
+}
+
+const reasonTooLarge = "DeployItemsTooLarge"
+
+// checkItemSizes looks for a DeployItem that the API server would not store.
+func checkItemSizes(items []v1alpha1.DeployItemTemplate) error {
+	for i := range items {
+		if configuration := items[i].Configuration; configuration != nil && len(configuration.Raw) > maxStored {
+			return Stall(packOperation, reasonTooLarge,
+				"deploy item %q: its config is too large for one DeployItem: %d bytes, %d are possible; spread it over several deploy items",
+				items[i].Name, len(configuration.Raw), maxStored)
+		}
+	}
+	return nil
 }
 
 // UnpackDeployItems returns the templates of an Execution, compressed or not. It fails with a message for a person when
