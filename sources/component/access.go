@@ -5,43 +5,9 @@ package component
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 )
-
-// Names of access types as ParseAccess knows them; aliases and version suffixes such as /v1 are taken as well.
-const (
-	accessOCIArtifact  = "ociArtifact"
-	accessRelativeOCI  = "relativeOciReference"
-	accessLocalBlob    = "localBlob"
-	accessLocalOCIBlob = "localOciBlob"
-	accessLocalFile    = "localFilesystemBlob"
-	accessOCIBlob      = "ociBlob"
-	accessHelm         = "helm"
-	accessWeb          = "wget"
-	accessGitHub       = "gitHub"
-	accessGit          = "git"
-	accessNone         = "none"
-	repositoryOCI      = "OCIRegistry"
-	repositoryCTF      = "CommonTransportFormat"
-	repositoryArchive  = "ComponentArchive"
-	repositoryLocal    = "local"
-	repositoryInline   = "inline"
-	repositoryFlux     = "fluxSource"
-)
-
-// aliases of type names, without version.
-var aliases = map[string]string{
-	"ociRegistry": repositoryOCI, "OciRegistry": repositoryOCI, "OCIRepository": repositoryOCI, "ociRepository": repositoryOCI,
-	"ctf": repositoryCTF, "CTF": repositoryCTF, "commonTransportFormat": repositoryCTF,
-	"ComponentArchive": repositoryArchive, "componentArchive": repositoryArchive, "CA": repositoryArchive,
-	"OCIArtifact": accessOCIArtifact, "OCIImage": accessOCIArtifact, "ociImage": accessOCIArtifact, "ociArtefact": accessOCIArtifact,
-	"RelativeOciReference": accessRelativeOCI, "RelativeOCIReference": accessRelativeOCI,
-	"LocalBlob": accessLocalBlob, "LocalOciBlob": accessLocalOCIBlob, "localOCIBlob": accessLocalOCIBlob,
-	"LocalFilesystemBlob": accessLocalFile, "localFileSystemBlob": accessLocalFile,
-	"OCIBlob": accessOCIBlob, "OciBlob": accessOCIBlob, "ociLayer": accessOCIBlob, "OCIImageLayer": accessOCIBlob,
-	"Helm": accessHelm, "web": accessWeb, "Web": accessWeb, "Wget": accessWeb,
-	"github": accessGitHub, "GitHub": accessGitHub, "Git": accessGit, "None": accessNone,
-	"S3": "s3", "NPM": "npm", "Npm": "npm", "Maven": "maven", "mvn": "maven",
-}
 
 // Access says where the content of a resource is. It is one of OCIArtifact, RelativeOCIReference, LocalBlob, LocalOCIBlob,
 // LocalFilesystemBlob, OCIBlob, HelmChart, Web, GitHub, Git and NoContent.
@@ -152,7 +118,97 @@ func (GitHub) access()               {}
 func (Git) access()                  {}
 func (NoContent) access()            {}
 
-// ParseAccess reads an access specification into the Go type for it. It fails for types that are not supported and for missing fields.
+// accessTypes are the supported types by kindOf their names.
+var accessTypes = map[string]func(Typed) (Access, error){
+	"ociartifact":          accessOf[OCIArtifact]("imageReference"),
+	"ociartefact":          accessOf[OCIArtifact]("imageReference"),
+	"ociregistry":          accessOf[OCIArtifact]("imageReference"),
+	"ociimage":             accessOf[OCIArtifact]("imageReference"),
+	"relativeocireference": accessOf[RelativeOCIReference]("reference"),
+	"localblob":            accessOf[LocalBlob]("localReference"),
+	"localociblob":         accessOf[LocalOCIBlob]("digest"),
+	"localfilesystemblob":  accessOf[LocalFilesystemBlob]("filename"),
+	"ociblob":              accessOf[OCIBlob]("ref", "digest"),
+	"ocilayer":             accessOf[OCIBlob]("ref", "digest"),
+	"ociimagelayer":        accessOf[OCIBlob]("ref", "digest"),
+	"helm":                 parseHelm,
+	"wget":                 parseWeb,
+	"web":                  parseWeb,
+	"github":               accessOf[GitHub]("repoUrl"),
+	"git":                  parseGit,
+	"none":                 accessOf[NoContent](),
+}
+
+// refusedAccess are types that the OCM tools know and that are not supported here.
+var refusedAccess = []string{"s3", "npm", "npmpackage", "maven", "mavenpackage", "mvn", "osspackage", "pypi", "gopackage"}
+
+// ParseAccess reads an access specification into the Go type for it. Upper and lower case of the type and a version suffix such as /v1
+// make no difference. It fails for types that are not supported and for missing fields.
 func ParseAccess(t Typed) (Access, error) {
-	return nil, fmt.Errorf("access type %q is not supported yet", t.Type)
+	kind := kindOf(t.Type)
+	if parse, known := accessTypes[kind]; known {
+		return parse(t)
+	}
+	if slices.Contains(refusedAccess, kind) {
+		return nil, fmt.Errorf("access type %q is not supported; publish the content as %s or %s", t.Type, "localBlob", "ociArtifact")
+	}
+	return nil, fmt.Errorf("access type %q is unknown; use for example localBlob or ociArtifact", t.Type)
+}
+
+func accessOf[T Access](required ...string) func(Typed) (Access, error) {
+	return func(t Typed) (Access, error) {
+		var out T
+		err := t.into("access", &out, required...)
+		return out, err
+	}
+}
+
+// parseHelm takes the version behind the name of the chart, too: mariadb:12.2.7.
+func parseHelm(t Typed) (Access, error) {
+	var out HelmChart
+	if err := t.into("access", &out, "helmRepository", "helmChart"); err != nil {
+		return nil, err
+	}
+	if name, version, found := strings.Cut(out.Chart, ":"); found {
+		if out.Version != "" && out.Version != version {
+			return nil, fmt.Errorf("access of type %q names two versions of chart %s: %s and %s; leave one out", t.Type, name, version, out.Version)
+		}
+		out.Chart, out.Version = name, version
+	}
+	return out, nil
+}
+
+// parseWeb refuses requests that are more than getting a file.
+func parseWeb(t Typed) (Access, error) {
+	var out struct {
+		Web
+		Verb   string `json:"verb"`
+		Body   any    `json:"body"`
+		Header any    `json:"header"`
+	}
+	if err := t.into("access", &out, "url"); err != nil {
+		return nil, err
+	}
+	if out.Verb != "" && !strings.EqualFold(out.Verb, "GET") || out.Body != nil || out.Header != nil {
+		return nil, fmt.Errorf("access of type %q sets verb, body or header; only url and mediaType are supported", t.Type)
+	}
+	return out.Web, nil
+}
+
+// parseGit takes the older name repoUrl of the field repository, too.
+func parseGit(t Typed) (Access, error) {
+	var out struct {
+		Git
+		RepoURL string `json:"repoUrl"`
+	}
+	if err := t.into("access", &out); err != nil {
+		return nil, err
+	}
+	if out.Repository == "" {
+		out.Repository = out.RepoURL
+	}
+	if out.Repository == "" {
+		return nil, fmt.Errorf("access of type %q has no repository; set it to the URL of the Git repository", t.Type)
+	}
+	return out.Git, nil
 }

@@ -5,6 +5,10 @@ package component
 
 import (
 	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Hint helps a Resolver to find a component version.
@@ -43,6 +47,19 @@ type Limits struct {
 	Bytes int
 }
 
+// withDefaults fills in what is not given.
+func (l Limits) withDefaults() Limits {
+	for _, limit := range []struct {
+		value    *int
+		standard int
+	}{{&l.Parallel, 32}, {&l.Components, 5000}, {&l.Depth, 64}, {&l.Bytes, 256 << 20}} {
+		if *limit.value <= 0 {
+			*limit.value = limit.standard
+		}
+	}
+	return l
+}
+
 // Closed is a component version with everything it refers to, directly or not.
 type Closed struct {
 	// Root is where the references start.
@@ -58,16 +75,193 @@ type Closed struct {
 // Closure resolves the references of root, and theirs, and so on. Every component version is resolved once, Limits.Parallel at a time;
 // cycles end by that. The first error cancels the rest; it names the way of references that leads to the component.
 func Closure(ctx context.Context, root *Descriptor, resolver Resolver, limits Limits) (*Closed, error) {
-	return &Closed{Root: root, Descriptors: []*Descriptor{root}, own: map[Key]*Descriptor{root.Key(): root}}, nil
+	w := &walk{
+		resolver: resolver, limits: limits.withDefaults(), seen: map[Key]bool{root.Key(): true},
+		closed: &Closed{Root: root, requested: map[Key]*Descriptor{root.Key(): root}, own: map[Key]*Descriptor{}},
+	}
+	level := []*visit{{found: root, way: root.Key().String()}}
+	if err := w.add(level[0]); err != nil {
+		return nil, err
+	}
+	for depth := 1; ; depth++ {
+		level = w.next(level)
+		switch {
+		case len(level) == 0:
+			return w.closed, nil
+		case depth > w.limits.Depth:
+			return nil, fmt.Errorf("component %s is behind more than %d references in a row; flatten the components", level[0].way, w.limits.Depth)
+		}
+		if err := w.resolve(ctx, level); err != nil {
+			return nil, err
+		}
+	}
 }
 
-// Find returns the component version of that key, nil when there is none.
+// walk goes through the references level by level, so that the order of the result does not depend on who answers first.
+type walk struct {
+	resolver Resolver
+	limits   Limits
+	seen     map[Key]bool
+	bytes    int
+	closed   *Closed
+}
+
+// visit is one component version on the way.
+type visit struct {
+	from  *visit
+	ref   *Reference
+	found *Descriptor
+	way   string
+}
+
+// next returns the references of a level that were not seen before.
+func (w *walk) next(level []*visit) []*visit {
+	var out []*visit
+	for _, v := range level {
+		if v.found == nil {
+			continue
+		}
+		for i := range v.found.References {
+			ref := &v.found.References[i]
+			if w.seen[ref.Key()] {
+				continue
+			}
+			w.seen[ref.Key()] = true
+			out = append(out, &visit{from: v, ref: ref, way: v.way + " → " + ref.Key().String()})
+		}
+	}
+	return out
+}
+
+func (w *walk) resolve(ctx context.Context, level []*visit) error {
+	if len(w.seen) > w.limits.Components {
+		return fmt.Errorf("component %s refers to more than %d component versions; split it", w.closed.Root.Key(), w.limits.Components)
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(w.limits.Parallel)
+	for _, v := range level {
+		group.Go(func() error { return w.visit(ctx, v) })
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for _, v := range level {
+		if err := w.add(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *walk) visit(ctx context.Context, v *visit) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	found, err := w.resolver.Resolve(ctx, v.ref.Key(), Hint{From: v.from.found, Reference: v.ref})
+	if err == nil && found == nil {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("component %s cannot be resolved: %w", v.way, err)
+	}
+	v.found = found
+	return nil
+}
+
+// add puts what was found into the result. Several references may lead to one component version by overwrites; it is kept once, and
+// its references are followed once.
+func (w *walk) add(v *visit) error {
+	if v.ref != nil {
+		w.closed.requested[v.ref.Key()] = v.found
+	}
+	if same, known := w.closed.own[v.found.Key()]; known {
+		w.closed.requested[v.ref.Key()] = same
+		v.found = nil
+		return nil
+	}
+	if w.bytes += v.found.size; w.bytes > w.limits.Bytes {
+		return fmt.Errorf("the descriptors behind component %s have more than %d bytes; split it", w.closed.Root.Key(), w.limits.Bytes)
+	}
+	w.closed.own[v.found.Key()] = v.found
+	w.closed.Descriptors = append(w.closed.Descriptors, v.found)
+	return nil
+}
+
+// Find returns the component version that has this key itself, nil when there is none.
 func (c *Closed) Find(key Key) *Descriptor { return c.own[key] }
 
-// Follow returns the descriptor behind a reference, after overwrites.
-func (c *Closed) Follow(reference *Reference) (*Descriptor, error) { return nil, ErrNotFound }
+// Follow returns the descriptor behind a reference of a component of the closure, after overwrites. The error wraps ErrNotFound.
+func (c *Closed) Follow(reference *Reference) (*Descriptor, error) {
+	if found := c.requested[reference.Key()]; found != nil {
+		return found, nil
+	}
+	return nil, fmt.Errorf("component %s, which reference %q is to, is not among the components behind %s: %w",
+		reference.Key(), reference.Name, c.Root.Key(), ErrNotFound)
+}
 
-// Locate follows a relative reference from a component of the closure to a resource, and returns that with its component.
+// Component follows references, given by their identities, from a component of the closure to another one. No references lead to the
+// component itself. The error wraps ErrNotFound when something is missing.
+func (c *Closed) Component(from *Descriptor, path []map[string]string) (*Descriptor, error) {
+	for _, step := range path {
+		reference, err := from.FindReference(step)
+		if err != nil {
+			return nil, err
+		}
+		if from, err = c.Follow(reference); err != nil {
+			return nil, err
+		}
+	}
+	return from, nil
+}
+
+// Locate follows a relative reference from a component of the closure to a resource, and returns that with its component. The error wraps
+// ErrNotFound when something is missing.
 func (c *Closed) Locate(from *Descriptor, reference RelativeReference) (*Descriptor, *Resource, error) {
-	return nil, nil, ErrNotFound
+	d, err := c.Component(from, reference.Path)
+	if err != nil {
+		return nil, nil, err
+	}
+	resource, err := d.FindResource(reference.Resource)
+	return d, resource, err
+}
+
+// WithEmbedded returns a resolver that first looks among the descriptors embedded in the references of an inline root, and in theirs, and
+// then asks next, which may be nil. An embedded descriptor that cannot be read is an error.
+func WithEmbedded(root *Descriptor, next Resolver) (Resolver, error) {
+	embedded := map[Key]*Descriptor{root.Key(): root}
+	if err := collectEmbedded(root, embedded, 0); err != nil {
+		return nil, err
+	}
+	return ResolverFunc(func(ctx context.Context, key Key, hint Hint) (*Descriptor, error) {
+		if found := embedded[key]; found != nil {
+			return found, nil
+		}
+		if next == nil {
+			return nil, fmt.Errorf("component %s is not embedded and there is no repository to look it up: %w", key, ErrNotFound)
+		}
+		return next.Resolve(ctx, key, hint)
+	}), nil
+}
+
+// maxEmbedded is how deep descriptors may be embedded in each other.
+const maxEmbedded = 16
+
+func collectEmbedded(d *Descriptor, into map[Key]*Descriptor, depth int) error {
+	if depth > maxEmbedded {
+		return errors.New("component descriptors are embedded in each other more than 16 levels deep; publish them to a repository")
+	}
+	for i := range d.References {
+		found, err := d.References[i].Embedded()
+		if err != nil {
+			return fmt.Errorf("component %s: %w", d.Key(), err)
+		}
+		if found == nil || into[found.Key()] != nil {
+			continue
+		}
+		into[found.Key()] = found
+		if err := collectEmbedded(found, into, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
 }

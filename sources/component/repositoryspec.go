@@ -4,8 +4,10 @@
 package component
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"strings"
 )
 
 // Mappings of component names to OCI repositories.
@@ -99,17 +101,80 @@ func (Inline) repository()        {}
 func (FluxSource) repository()    {}
 func (GitRepository) repository() {}
 
-// ParseRepository reads a repository specification into the Go type for it. It fails for types that are not supported and for missing
-// fields.
-func ParseRepository(t Typed) (RepositorySpec, error) {
-	return nil, fmt.Errorf("repository type %q is not supported yet", t.Type)
+// repositoryTypes are the supported types by kindOf their names.
+var repositoryTypes = map[string]func(Typed) (RepositorySpec, error){
+	kindOCIRegistry:         parseOCIRegistry,
+	"commontransportformat": repositoryOf[CTF]("filePath"),
+	"componentarchive":      repositoryOf[Archive]("filePath"),
+	"local":                 repositoryOf[Local]("filePath"),
+	"inline":                repositoryOf[Inline]("fileSystem"),
+	"fluxsource":            parseFluxSource,
+	"git":                   repositoryOf[GitRepository]("url"),
 }
 
-// Base returns BaseURL and SubPath joined, without https:// or oci://; http:// stays.
-func (r OCIRegistry) Base() string { return "" }
+// ParseRepository reads a repository specification into the Go type for it. Upper and lower case of the type and a version suffix such
+// as /v1 make no difference. It fails for types that are not supported and for missing fields.
+func ParseRepository(t Typed) (RepositorySpec, error) {
+	if parse, known := repositoryTypes[kindOf(t.Type)]; known {
+		return parse(t)
+	}
+	return nil, fmt.Errorf("repository type %q is not supported; use for example OCIRegistry", t.Type)
+}
+
+func repositoryOf[T RepositorySpec](required ...string) func(Typed) (RepositorySpec, error) {
+	return func(t Typed) (RepositorySpec, error) {
+		var out T
+		err := t.into("repository", &out, required...)
+		return out, err
+	}
+}
+
+func parseOCIRegistry(t Typed) (RepositorySpec, error) {
+	var out OCIRegistry
+	if err := t.into("repository", &out, "baseUrl"); err != nil {
+		return nil, err
+	}
+	if out.Mapping != "" && out.Mapping != MappingURLPath && out.Mapping != MappingDigest {
+		return nil, fmt.Errorf("repository of type %q has componentNameMapping %q; use %s or %s", t.Type, out.Mapping, MappingURLPath, MappingDigest)
+	}
+	return out, nil
+}
+
+func parseFluxSource(t Typed) (RepositorySpec, error) {
+	var out FluxSource
+	if err := t.into("repository", &out, "sourceRef"); err != nil {
+		return nil, err
+	}
+	if out.SourceRef.Kind == "" || out.SourceRef.Name == "" {
+		return nil, fmt.Errorf("repository of type %q needs sourceRef.kind and sourceRef.name; name a Flux source", t.Type)
+	}
+	return out, nil
+}
+
+// Base returns BaseURL and SubPath joined. A scheme stays, but for oci://.
+func (r OCIRegistry) Base() string {
+	base := strings.TrimRight(strings.TrimPrefix(r.BaseURL, "oci://"), "/")
+	if sub := strings.Trim(r.SubPath, "/"); sub != "" {
+		return base + "/" + sub
+	}
+	return base
+}
 
 // Repository returns the OCI repository of a component: Base with the mapped name.
-func (r OCIRegistry) Repository(name string) string { return "" }
+func (r OCIRegistry) Repository(name string) string {
+	if r.Mapping == MappingDigest {
+		return fmt.Sprintf("%s/%x", r.Base(), sha256.Sum256([]byte(name)))
+	}
+	return r.Base() + "/" + componentsPath + name
+}
 
 // Reference returns the OCI reference of a component version. A + of the version is written .build- in the tag.
-func (r OCIRegistry) Reference(name, version string) string { return "" }
+func (r OCIRegistry) Reference(name, version string) string {
+	return r.Repository(name) + ":" + Tag(version)
+}
+
+// componentsPath is where registries and CTFs keep component versions.
+const componentsPath = "component-descriptors/"
+
+// Tag returns the OCI tag for a version.
+func Tag(version string) string { return strings.ReplaceAll(version, "+", ".build-") }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 )
@@ -96,13 +97,24 @@ func (t Typed) fields() map[string]any {
 // versionSuffix is the version at the end of the name of a type.
 var versionSuffix = regexp.MustCompile(`/v[0-9]+([a-z]+[0-9]+)?$`)
 
-// kindOf returns the name of a type without version, aliases replaced by the name this package uses.
-func kindOf(name string) string {
-	plain := versionSuffix.ReplaceAllString(name, "")
-	if kind, ok := aliases[plain]; ok {
-		return kind
+// kindOCIRegistry is the kind of the repository type OCIRegistry and its aliases.
+const kindOCIRegistry = "ociregistry"
+
+// kindOf returns the name of a type in lower case, without version.
+func kindOf(name string) string { return strings.ToLower(versionSuffix.ReplaceAllString(name, "")) }
+
+// into reads the object into a Go value; the required fields must be there and not be empty.
+func (t Typed) into(what string, value any, required ...string) error {
+	fields := t.fields()
+	for _, name := range required {
+		if found := fields[name]; found == nil || found == "" {
+			return fmt.Errorf("%s of type %q has no %s; set it", what, t.Type, name)
+		}
 	}
-	return plain
+	if err := json.Unmarshal(t.Raw, value); err != nil {
+		return fmt.Errorf("%s of type %q is wrong: %w", what, t.Type, err)
+	}
+	return nil
 }
 
 // decodeJSON reads YAML or JSON with exact numbers.
