@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/opencontainers/go-digest"
 )
 
 // Limits of an archive. They are those that controllers apply when they read it, so that what is published can be used.
@@ -44,10 +46,18 @@ type Options struct {
 	MaxFiles          int
 }
 
-// Directory writes the archive of a directory to w and returns the paths in it. Symbolic links to files inside the directory are
+// Contents say what is in an archive.
+type Contents struct {
+	// Files are the paths in the directory, sorted.
+	Files []string
+	// Uncompressed is the digest of the plain tar, sha256.
+	Uncompressed digest.Digest
+}
+
+// Directory writes the archive of a directory to w and returns what is in it. Symbolic links to files inside the directory are
 // packed as the files they lead to. Links that lead elsewhere, and files that are neither regular nor directories, are errors, which
 // name the file.
-func Directory(w io.Writer, dir string, o Options) ([]string, error) {
+func Directory(w io.Writer, dir string, o Options) (*Contents, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("directory %s cannot be opened: %w; name a directory that exists", dir, reason(err))
@@ -56,7 +66,7 @@ func Directory(w io.Writer, dir string, o Options) ([]string, error) {
 	return packFiles(w, dir, root.FS(), o)
 }
 
-func packFiles(w io.Writer, dir string, files fs.FS, o Options) ([]string, error) {
+func packFiles(w io.Writer, dir string, files fs.FS, o Options) (*Contents, error) {
 	o = o.withDefaults()
 	p := &packer{dir: dir, files: files, options: o}
 	if err := p.collect(); err != nil {
@@ -65,7 +75,11 @@ func packFiles(w io.Writer, dir string, files fs.FS, o Options) ([]string, error
 	if len(p.found) == 0 {
 		return nil, fmt.Errorf("directory %s has no files to pack; check the path and what is ignored", dir)
 	}
-	return p.found, p.write(w)
+	plain := digest.SHA256.Digester()
+	if err := p.write(w, plain.Hash()); err != nil {
+		return nil, err
+	}
+	return &Contents{Files: p.found, Uncompressed: plain.Digest()}, nil
 }
 
 func (o Options) withDefaults() Options {
@@ -135,7 +149,8 @@ func (p *packer) fail(name, format string, args ...any) error {
 	return fmt.Errorf("directory %s: file %s "+format, append([]any{p.dir, name}, args...)...)
 }
 
-func (p *packer) write(w io.Writer) error {
+// write writes the archive to w and its uncompressed form to plain.
+func (p *packer) write(w, plain io.Writer) error {
 	compressed, finish := w, func() error { return nil }
 	if !p.options.Uncompressed {
 		zipped, err := gzip.NewWriterLevel(w, gzip.BestCompression)
@@ -145,7 +160,7 @@ func (p *packer) write(w io.Writer) error {
 		zipped.OS = 255
 		compressed, finish = zipped, zipped.Close
 	}
-	archive := tar.NewWriter(compressed)
+	archive := tar.NewWriter(io.MultiWriter(compressed, plain))
 	for _, name := range p.found {
 		if err := p.file(archive, name); err != nil {
 			return err

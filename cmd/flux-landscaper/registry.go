@@ -1,0 +1,130 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/flux-landscaper/flux-landscaper/publishing/blueprint"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci"
+)
+
+// registryFlags say how registries are reached, and as whom.
+type registryFlags struct {
+	config   string
+	provider string
+	insecure bool
+	caFile   string
+}
+
+func (f *registryFlags) bindFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&f.config, "registry-config", "",
+		"The Docker configuration with logins, by default config.json in $DOCKER_CONFIG or ~/.docker. Credential helpers are never run.")
+	flags.StringVar(&f.provider, "provider", "generic", "The provider of logins; generic is the only one.")
+	flags.BoolVar(&f.insecure, "insecure-registry", false, "Reach the registry over plain HTTP. Loopback addresses always are.")
+	flags.StringVar(&f.caFile, "ca-file", "", "A file with further certificate authorities in PEM.")
+}
+
+// open returns the registry that refs belong to, and a function to call at the end.
+func (f *registryFlags) open(refs ...string) (blueprint.Registry, func(), error) {
+	none := func() {}
+	if f.provider != "generic" {
+		return blueprint.Registry{}, none, fmt.Errorf("--provider %s is not known; use generic and log in with docker login", f.provider)
+	}
+	credentials, err := f.credentials()
+	if err != nil {
+		return blueprint.Registry{}, none, err
+	}
+	options := oci.Options{}
+	if f.insecure {
+		options.PlainHTTP = hosts(refs)
+	}
+	if f.caFile != "" {
+		if options.CA, err = os.ReadFile(f.caFile); err != nil {
+			return blueprint.Registry{}, none, fmt.Errorf("--ca-file: %w", err)
+		}
+	}
+	client, err := oci.New(options)
+	if err != nil {
+		return blueprint.Registry{}, none, err
+	}
+	return blueprint.Registry{Client: client, Credentials: credentials}, func() { _ = client.Close() }, nil
+}
+
+// credentials reads the Docker configuration. Only one that was named has to exist.
+func (f *registryFlags) credentials() (oci.Credentials, error) {
+	path := f.config
+	if path == "" {
+		path = defaultDockerConfig()
+	}
+	text, err := os.ReadFile(path)
+	if f.config == "" && errors.Is(err, fs.ErrNotExist) {
+		return oci.Credentials{}, nil
+	}
+	if err != nil {
+		return oci.Credentials{}, fmt.Errorf("--registry-config: %w", err)
+	}
+	credentials, err := oci.ParseDockerConfig(text)
+	if err != nil {
+		return oci.Credentials{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return credentials, nil
+}
+
+func defaultDockerConfig() string {
+	if dir := os.Getenv("DOCKER_CONFIG"); dir != "" {
+		return filepath.Join(dir, "config.json")
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(home, ".docker", "config.json")
+}
+
+// hosts returns the hosts of references.
+func hosts(refs []string) []string {
+	var out []string
+	for _, ref := range refs {
+		if _, rest, found := strings.Cut(ref, "://"); found {
+			ref = rest
+		}
+		host, _, _ := strings.Cut(ref, "/")
+		out = append(out, host)
+	}
+	return out
+}
+
+// explainLogin adds to a refusal what a person at the command line can do.
+func explainLogin(err error) error {
+	if errors.Is(err, oci.ErrUnauthorized) {
+		return fmt.Errorf("%w\n  log in with docker login, or name a Docker configuration with --registry-config (credential helpers are never run)", err)
+	}
+	return err
+}
+
+// checkOutput refuses a value of --output that is not among the known ones.
+func checkOutput(value string, known ...string) error {
+	for _, k := range known {
+		if value == k {
+			return nil
+		}
+	}
+	return fmt.Errorf("--output %q is not known; use %s", value, strings.Join(known, " or "))
+}
+
+// group returns a command that only holds others.
+func group(use, short string, aliases []string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Aliases: aliases, Short: short}
+	cmd.AddCommand(commands...)
+	return cmd
+}

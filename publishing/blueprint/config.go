@@ -1,0 +1,32 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package blueprint
+
+import (
+	"fmt"
+	"os"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/template"
+)
+
+// documentConfig is blueprint.yaml as JSON, the config of artifacts in the format Landscaper.
+func documentConfig(dir string) ([]byte, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("directory %s cannot be opened: %w", dir, err)
+	}
+	defer func() { _ = root.Close() }()
+	text, err := template.ReadFile(root.FS(), model.FileName, 0)
+	if err != nil {
+		return nil, err
+	}
+	document, err := yaml.YAMLToJSON(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s is not YAML: %w", model.FileName, err)
+	}
+	return document, nil
+}
