@@ -83,7 +83,7 @@ func (r *Reconciler) reload(ctx context.Context, s *scope) error {
 	defer func() {
 		s.reloading, s.inst.Status.Sources, s.inst.Status.ImportsHash = false, sources, hash
 	}()
-	for _, phase := range []kit.Phase[*scope]{r.resolveSource, r.loadBlueprint, r.collectImports, r.renderPlan} {
+	for _, phase := range []kit.Phase[*scope]{r.readContext, r.resolveSources, r.loadBlueprint, r.collectImports, r.renderPlan} {
 		if err := phase(ctx, s); err != nil {
 			return err
 		}

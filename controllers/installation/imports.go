@@ -43,7 +43,7 @@ func (r *Reconciler) collectImports(ctx context.Context, s *scope) error {
 	if err != nil {
 		return r.importFailure(s, err)
 	}
-	r.graces.Delete(s.inst.Status.JobID)
+	r.graces.Delete(graceKey{s.inst.Status.JobID, importOperation})
 	s.imports = imports
 	s.inst.Status.ImportsHash = hashOf(imports.hashes)
 	return nil
@@ -84,9 +84,9 @@ func (r *Reconciler) importFailure(s *scope, err error) error {
 	if kit.IsTransient(err) {
 		return err
 	}
-	job := s.inst.Status.JobID
-	if first, waited := r.graces.LoadOrStore(job, s.now); waited && s.now.Sub(first.(time.Time)) >= importGrace {
-		r.graces.Delete(job)
+	key := graceKey{s.inst.Status.JobID, importOperation}
+	if first, waited := r.graces.LoadOrStore(key, s.now); waited && s.now.Sub(first.(time.Time)) >= importGrace {
+		r.graces.Delete(key)
 		return kit.Stall(importOperation, reasonImportNotFound, "%w", err)
 	}
 	s.wake(importGrace)

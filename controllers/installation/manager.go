@@ -32,6 +32,7 @@ const (
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, concurrency int) error {
 	indexes := map[string]client.IndexerFunc{
 		sourceIndex: sourcesOf, importIndex: importsOf, exportIndex: exportsOf, parentIndex: parentsOf,
+		contextIndex: contextsOf,
 	}
 	for field, index := range indexes {
 		if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.Installation{}, field, index); err != nil {
@@ -46,6 +47,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 			return fmt.Errorf("index data by source: %w", err)
 		}
 	}
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.Context{}, usedByContextIndex, usedByContext); err != nil {
+		return fmt.Errorf("index contexts by what they name: %w", err)
+	}
 	blder := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.Installation{}).
 		Owns(&v1alpha1.Execution{}).
@@ -55,6 +59,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 		WatchesMetadata(&corev1.ConfigMap{}, r.users("ConfigMap")).
 		Watches(&v1alpha1.DataObject{}, r.users("DataObject")).
 		Watches(&v1alpha1.Target{}, r.users("Target")).
+		Watches(&v1alpha1.Context{}, handler.EnqueueRequestsFromMapFunc(r.usersOfContext)).
+		Watches(&v1alpha1.ComponentVersionOverwrites{}, r.usersThroughContext("ComponentVersionOverwrites")).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency})
 	kinds, err := flux.Available(mgr.GetRESTMapper())
 	if err != nil {
@@ -69,10 +75,19 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 // sourcesOf indexes Installations by the Flux sources that they name.
 func sourcesOf(obj client.Object) []string {
 	inst, ok := obj.(*v1alpha1.Installation)
-	if !ok || inst.Spec.Blueprint.SourceReference == nil {
+	if !ok {
 		return nil
 	}
-	return []string{flux.KeyFor(inst.Namespace, *inst.Spec.Blueprint.SourceReference)}
+	var keys []string
+	for _, use := range sourceUses(inst) {
+		keys = append(keys, flux.KeyFor(inst.Namespace, *use.ref))
+	}
+	if component := inst.Spec.ComponentDescriptor; component != nil && component.Reference != nil {
+		if ref := repositorySource(component.Reference.RepositoryContext); ref != nil {
+			keys = append(keys, flux.KeyFor(inst.Namespace, *ref))
+		}
+	}
+	return keys
 }
 
 // importsOf indexes Installations by the objects of their namespace that they import.
@@ -116,7 +131,11 @@ func targetNames(target *v1alpha1.TargetImport) []string {
 func (r *Reconciler) users(kind string) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {
 		r.seen(obj)
-		return r.find(ctx, importIndex, kind+"/"+obj.GetName(), client.InNamespace(obj.GetNamespace()))
+		requests := r.find(ctx, importIndex, kind+"/"+obj.GetName(), client.InNamespace(obj.GetNamespace()))
+		if kind == "Secret" || kind == "ConfigMap" {
+			requests = append(requests, r.throughContext(ctx, kind+"/"+client.ObjectKeyFromObject(obj).String())...)
+		}
+		return requests
 	})
 }
 
@@ -149,7 +168,7 @@ func inDeletion(inst *v1alpha1.Installation) bool { return !inst.DeletionTimesta
 
 // usersOfSource wakes the Installations of all namespaces that name a source.
 func (r *Reconciler) usersOfSource(ctx context.Context, obj client.Object) []reconcile.Request {
-	return r.find(ctx, sourceIndex, flux.KeyOf(obj))
+	return append(r.find(ctx, sourceIndex, flux.KeyOf(obj)), r.throughContext(ctx, flux.KeyOf(obj))...)
 }
 
 func (r *Reconciler) find(ctx context.Context, field, key string, opts ...client.ListOption) []reconcile.Request {

@@ -15,57 +15,95 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 )
 
-// resolvedSource is the state of a Flux source with the blueprint directory in it.
+// sourceUse is one place of an Installation that names a Flux source.
+type sourceUse struct {
+	// field of the Installation, for messages.
+	field string
+	ref   *v1alpha1.SourceReference
+	path  string
+	// component says that the component comes from there, and else the blueprint.
+	component bool
+}
+
+// sourceUses returns the Flux sources that an Installation names itself.
+func sourceUses(inst *v1alpha1.Installation) []sourceUse {
+	var uses []sourceUse
+	if ref := inst.Spec.Blueprint.SourceReference; ref != nil {
+		uses = append(uses, sourceUse{field: "spec.blueprint.sourceRef", ref: ref, path: inst.Spec.Blueprint.Path})
+	}
+	if component := inst.Spec.ComponentDescriptor; component != nil && component.SourceReference != nil {
+		uses = append(uses, sourceUse{
+			field: "spec.componentDescriptor.sourceRef", ref: component.SourceReference, path: component.Path, component: true,
+		})
+	}
+	return uses
+}
+
+// resolvedSource is the state of a Flux source with what was found in it.
 type resolvedSource struct {
-	status    v1alpha1.SourceStatus
+	status v1alpha1.SourceStatus
+	// blueprint is nil where the component comes from the source.
 	blueprint *loadedBlueprint
 }
 
-// resolveSource reads the source that the blueprint comes from. There is nothing to do once the Execution has its spec.
-func (r *Reconciler) resolveSource(ctx context.Context, s *scope) error {
-	ref := s.inst.Spec.Blueprint.SourceReference
+// resolveSources reads the sources that component and blueprint come from. There is nothing to do once the children have their specs.
+func (r *Reconciler) resolveSources(ctx context.Context, s *scope) error {
 	if s.applied() {
 		return nil
 	}
-	if ref == nil {
-		s.inst.Status.Sources = nil
-		return nil
+	s.source = nil
+	var states []v1alpha1.SourceStatus
+	for _, use := range sourceUses(s.inst) {
+		source, err := r.lookupSource(ctx, s.inst, use, s.context.requiresVerified())
+		if err != nil {
+			return sourceFailure(use.field, err)
+		}
+		if !use.component {
+			s.source = source
+		}
+		states = append(states, source.status)
 	}
-	source, err := r.lookupSource(ctx, s.inst, ref, s.inst.Spec.Blueprint.Path)
-	if err != nil {
-		return sourceFailure(err)
-	}
-	s.source = source
-	s.inst.Status.Sources = []v1alpha1.SourceStatus{source.status}
+	s.inst.Status.Sources = states
 	return nil
 }
 
-// lookupSource returns the artifact of a source and the digest of the directory path in it.
-func (r *Reconciler) lookupSource(
-	ctx context.Context, inst *v1alpha1.Installation, ref *v1alpha1.SourceReference, path string,
-) (*resolvedSource, error) {
-	policy := flux.Policy{NoCrossNamespaceRefs: r.NoCrossNamespaceRefs}
-	found, err := flux.Lookup(ctx, r.Client, inst.Namespace, *ref, policy)
+// requiresVerified tells whether only sources count that Flux has verified.
+func (c *installationContext) requiresVerified() bool {
+	return c != nil && c.object.RequireVerifiedSources
+}
+
+// lookupSource returns the artifact of a source and the digest of what is used of it.
+func (r *Reconciler) lookupSource(ctx context.Context, inst *v1alpha1.Installation, use sourceUse, verified bool) (*resolvedSource, error) {
+	found, err := flux.Lookup(ctx, r.Client, inst.Namespace, *use.ref, flux.Policy{NoCrossNamespaceRefs: r.NoCrossNamespaceRefs})
 	if err != nil {
 		return nil, err
 	}
-	blueprint, err := r.blueprints.artifact(found.Digest, path, func() (*loadedBlueprint, error) {
-		return r.fetchBlueprint(ctx, found, path)
+	if verified {
+		if err := found.RequireVerified(); err != nil {
+			return nil, err
+		}
+	}
+	source := &resolvedSource{status: v1alpha1.SourceStatus{
+		Kind: found.Kind, Namespace: found.Namespace, Name: found.Name, Revision: found.Revision, Digest: found.Digest,
+		Verified: found.Verified(),
+	}}
+	if use.component {
+		source.status.ContentDigest, err = r.componentDigest(ctx, found, use.path)
+		return source, err
+	}
+	source.blueprint, err = r.blueprints.artifact(found.Digest, use.path, func() (*loadedBlueprint, error) {
+		return r.fetchBlueprint(ctx, found, use.path)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &resolvedSource{blueprint: blueprint, status: v1alpha1.SourceStatus{
-		Kind: found.Kind, Namespace: found.Namespace, Name: found.Name,
-		Revision: found.Revision, Digest: found.Digest, ContentDigest: blueprint.digest,
-	}}, nil
+	source.status.ContentDigest = source.blueprint.digest
+	return source, nil
 }
 
 // fetchBlueprint downloads an artifact and loads the blueprint in it.
 func (r *Reconciler) fetchBlueprint(ctx context.Context, source flux.Source, path string) (*loadedBlueprint, error) {
-	tree, err := r.Artifacts.Open(ctx, fetch.Artifact{
-		URL: source.URL, Digest: source.Digest, Revision: source.Revision, Source: source.String(),
-	})
+	tree, err := r.Artifacts.Open(ctx, artifactOf(source))
 	if err != nil {
 		return nil, err
 	}
@@ -81,23 +119,27 @@ func (r *Reconciler) fetchBlueprint(ctx context.Context, source flux.Source, pat
 	return load(snapshot, digest), nil
 }
 
+func artifactOf(source flux.Source) fetch.Artifact {
+	return fetch.Artifact{URL: source.URL, Digest: source.Digest, Revision: source.Revision, Source: source.String()}
+}
+
 // sourceFailure says who can end a problem with a source: its next event, a person, or time.
-func sourceFailure(err error) error {
+func sourceFailure(field string, err error) error {
 	var problem *flux.Error
 	if errors.As(err, &problem) {
 		if problem.Waiting {
-			return kit.Wait(operation, string(problem.Reason), "spec.blueprint.sourceRef: %w", err)
+			return kit.Wait(operation, string(problem.Reason), "%s: %w", field, err)
 		}
-		return kit.Stall(operation, string(problem.Reason), "spec.blueprint.sourceRef: %w", err)
+		return kit.Stall(operation, string(problem.Reason), "%s: %w", field, err)
 	}
 	var bad *fetch.Error
 	if !errors.As(err, &bad) {
 		return err
 	}
 	if errors.Is(err, fetch.ErrGone) {
-		return kit.Again(operation, "ArtifactGone", "spec.blueprint.sourceRef: %w", err)
+		return kit.Again(operation, "ArtifactGone", "%s: %w", field, err)
 	}
-	return kit.Stall(operation, "ArtifactRefused", "spec.blueprint.sourceRef: %w", err)
+	return kit.Stall(operation, "ArtifactRefused", "%s: %w", field, err)
 }
 
 var errNoBlueprint = fmt.Errorf("spec.blueprint: give exactly one of inline, ref and sourceRef")

@@ -89,6 +89,9 @@ func (r *Reconciler) trigger(ctx context.Context, s *scope) (string, error) {
 	if r.importsArrived(ctx, inst) {
 		return "the imports that were missing are there", nil
 	}
+	if r.contextArrived(ctx, inst) {
+		return "what the Context was missing is there", nil
+	}
 	return r.changedSource(ctx, inst)
 }
 
@@ -193,22 +196,29 @@ func (s *scope) observe() {
 // changedSource tells which referenced source has other content than the last job used. Sources that cannot be read now
 // count as unchanged: their next event comes back here.
 func (r *Reconciler) changedSource(ctx context.Context, inst *v1alpha1.Installation) (string, error) {
-	ref := inst.Spec.Blueprint.SourceReference
-	if ref == nil {
-		return "", nil
+	for _, use := range sourceUses(inst) {
+		current, err := r.currentSource(ctx, inst, use)
+		if err != nil {
+			continue // see above
+		}
+		same := slices.ContainsFunc(inst.Status.Sources, func(used v1alpha1.SourceStatus) bool {
+			return sameSource(used, current.status)
+		})
+		if !same {
+			return fmt.Sprintf("%s %s/%s has revision %s", current.status.Kind, current.status.Namespace, current.status.Name,
+				current.status.Revision), nil
+		}
 	}
-	current, err := r.lookupSource(ctx, inst, ref, inst.Spec.Blueprint.Path)
+	return "", nil
+}
+
+// currentSource reads a source as a job would.
+func (r *Reconciler) currentSource(ctx context.Context, inst *v1alpha1.Installation, use sourceUse) (*resolvedSource, error) {
+	found, err := r.contextOf(ctx, inst)
 	if err != nil {
-		return "", nil // see above
+		return nil, err
 	}
-	same := slices.ContainsFunc(inst.Status.Sources, func(used v1alpha1.SourceStatus) bool {
-		return sameSource(used, current.status)
-	})
-	if same {
-		return "", nil
-	}
-	return fmt.Sprintf("%s %s/%s has revision %s", current.status.Kind, current.status.Namespace, current.status.Name,
-		current.status.Revision), nil
+	return r.lookupSource(ctx, inst, use, found.requiresVerified())
 }
 
 // sameSource tells whether two states of a source hold the same for us. A GitRepository or Bucket is shared by many
@@ -221,8 +231,7 @@ func sameSource(used, current v1alpha1.SourceStatus) bool {
 	if used.Revision == current.Revision {
 		return true
 	}
-	shared := current.Kind == "GitRepository" || current.Kind == "Bucket"
-	return shared && used.ContentDigest != "" && used.ContentDigest == current.ContentDigest
+	return sharedKind(current.Kind) && used.ContentDigest != "" && used.ContentDigest == current.ContentDigest
 }
 
 // requestToken is the value that turns an operation annotation into Flux's own trigger.

@@ -1,0 +1,177 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+const (
+	contextOperation = "Context"
+	// reasonContextIncomplete says that the Context or something that it names is missing. Its next event comes back here.
+	reasonContextIncomplete = "ContextIncomplete"
+	// ocmConfigKey is the key of the ConfigMap that Context.ocmConfig names.
+	ocmConfigKey = ".ocmconfig"
+)
+
+// incomplete is an error about something that is not there, or lacks a part, and that an event will announce.
+type incomplete struct{ error }
+
+func lacking(format string, args ...any) error { return incomplete{fmt.Errorf(format, args...)} }
+
+// installationContext is what a Context gives to an Installation.
+type installationContext struct {
+	// object is the Context; an empty one when "default" is missing.
+	object *v1alpha1.Context
+	// missing says that there is no Context "default".
+	missing bool
+	// overwrites of component references.
+	overwrites []v1alpha1.ComponentVersionOverwrite
+}
+
+// usesContext tells whether the controller needs the Context of an Installation: for its component or its sources.
+func usesContext(inst *v1alpha1.Installation) bool {
+	return inst.Spec.ComponentDescriptor != nil || inst.Spec.Blueprint.SourceReference != nil || inst.Spec.Verification != nil
+}
+
+// readContext finds the Context in the cache, with the overwrites that it names. There is nothing to do once the children have their specs.
+func (r *Reconciler) readContext(ctx context.Context, s *scope) error {
+	if s.applied() || !usesContext(s.inst) {
+		return nil
+	}
+	found, err := r.contextOf(ctx, s.inst)
+	if err != nil {
+		return r.contextFailure(s, err)
+	}
+	s.context = found
+	return nil
+}
+
+// contextOf reads Context and overwrites from caches. The Context "default" may be missing.
+func (r *Reconciler) contextOf(ctx context.Context, inst *v1alpha1.Installation) (*installationContext, error) {
+	key := client.ObjectKey{Namespace: inst.Namespace, Name: inst.ContextName()}
+	found := &installationContext{object: &v1alpha1.Context{}}
+	err := r.Get(ctx, key, found.object)
+	switch {
+	case apierrors.IsNotFound(err) && key.Name == v1alpha1.DefaultContextName:
+		found.object.Namespace, found.object.Name, found.missing = key.Namespace, key.Name, true
+		return found, nil
+	case apierrors.IsNotFound(err):
+		return nil, lacking("spec.context: Context %s not found; create it or name another one", key)
+	case err != nil:
+		return nil, fmt.Errorf("read Context %s: %w", key, err)
+	}
+	if name := found.object.ComponentVersionOverwritesReference; name != "" {
+		found.overwrites, err = r.overwritesOf(ctx, found, name)
+	}
+	return found, err
+}
+
+func (r *Reconciler) overwritesOf(ctx context.Context, c *installationContext, name string) ([]v1alpha1.ComponentVersionOverwrite, error) {
+	object := &v1alpha1.ComponentVersionOverwrites{}
+	key := client.ObjectKey{Namespace: c.object.Namespace, Name: name}
+	if err := r.Get(ctx, key, object); err != nil {
+		return nil, unread(err, c.field("componentVersionOverwrites"), "ComponentVersionOverwrites", key)
+	}
+	return object.Overwrites, nil
+}
+
+// contextFailure gives what is missing a moment of grace, like imports: a sync creates both in any order.
+func (r *Reconciler) contextFailure(s *scope, err error) error {
+	var missing incomplete
+	if kit.IsTransient(err) || !errors.As(err, &missing) {
+		return err
+	}
+	key := graceKey{s.inst.Status.JobID, contextOperation}
+	if first, waited := r.graces.LoadOrStore(key, s.now); waited && s.now.Sub(first.(time.Time)) >= importGrace {
+		r.graces.Delete(key)
+		return kit.Stall(contextOperation, reasonContextIncomplete, "%w", err)
+	}
+	s.wake(importGrace)
+	return kit.Wait(contextOperation, reasonContextIncomplete, "%w", err)
+}
+
+// graceKey is what a job has been missing something for.
+type graceKey struct{ job, operation string }
+
+// contextArrived tells whether the last job failed because its Context was incomplete and now nothing is missing.
+func (r *Reconciler) contextArrived(ctx context.Context, inst *v1alpha1.Installation) bool {
+	last := inst.Status.LastError
+	if inst.Status.Phase != v1alpha1.PhaseFailed || last == nil || last.Operation != contextOperation || last.Reason != reasonContextIncomplete {
+		return false
+	}
+	found, err := r.contextOf(ctx, inst)
+	if err == nil {
+		_, err = r.registrySecrets(ctx, found)
+	}
+	return err == nil
+}
+
+// registrySecrets is what the namespace knows about registries; it is read live and not kept.
+type registrySecrets struct {
+	// pull holds the data of pull secrets by name.
+	pull map[string]map[string][]byte
+	// config is the OCM configuration; it may be empty.
+	config []byte
+}
+
+// registrySecrets reads the pull secrets of a Context and its OCM configuration.
+func (r *Reconciler) registrySecrets(ctx context.Context, c *installationContext) (*registrySecrets, error) {
+	found := &registrySecrets{pull: map[string]map[string][]byte{}}
+	for i, ref := range c.object.RegistryPullSecrets {
+		secret := &corev1.Secret{}
+		key := client.ObjectKey{Namespace: c.object.Namespace, Name: ref.Name}
+		if err := r.Live.Get(ctx, key, secret); err != nil {
+			return nil, unread(err, c.field("registryPullSecrets[%d]", i), "Secret", key)
+		}
+		found.pull[ref.Name] = secret.Data
+	}
+	var err error
+	found.config, err = r.ocmConfig(ctx, c)
+	return found, err
+}
+
+func (r *Reconciler) ocmConfig(ctx context.Context, c *installationContext) ([]byte, error) {
+	if c.object.OCMConfig == nil {
+		return nil, nil
+	}
+	config := &corev1.ConfigMap{}
+	key := client.ObjectKey{Namespace: c.object.Namespace, Name: c.object.OCMConfig.Name}
+	if err := r.Live.Get(ctx, key, config); err != nil {
+		return nil, unread(err, c.field("ocmConfig"), "ConfigMap", key)
+	}
+	content, ok := config.Data[ocmConfigKey]
+	if !ok {
+		return nil, lacking("%s: ConfigMap %s has no key %s; add it", c.field("ocmConfig"), key, ocmConfigKey)
+	}
+	return []byte(content), nil
+}
+
+// String names the Context.
+func (c *installationContext) String() string {
+	return "Context " + client.ObjectKeyFromObject(c.object).String()
+}
+
+// field names a field of the Context.
+func (c *installationContext) field(format string, args ...any) string {
+	return c.String() + ": " + fmt.Sprintf(format, args...)
+}
+
+// unread says what could not be read, and whether an event will announce it.
+func unread(err error, field, kind string, key client.ObjectKey) error {
+	if apierrors.IsNotFound(err) {
+		return lacking("%s: %s %s not found; create it or remove the reference", field, kind, key)
+	}
+	return fmt.Errorf("%s: read %s %s: %w", field, kind, key, err)
+}

@@ -1,0 +1,95 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+	"sync"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/sources/flux"
+)
+
+// digestCache keeps digests of the used part of artifacts by the digest of the artifact and the path.
+type digestCache struct {
+	once  sync.Once
+	byKey *lru.Cache[string, string]
+}
+
+// cachedDigests is how many digests are kept in memory.
+const cachedDigests = 4096
+
+func (c *digestCache) entries() *lru.Cache[string, string] {
+	c.once.Do(func() { c.byKey, _ = lru.New[string, string](cachedDigests) })
+	return c.byKey
+}
+
+// componentDigest returns the digest of the file or directory that a component comes from, in sources that many things share. Of others the
+// revision counts, so that nothing is downloaded to find out whether something changed.
+func (r *Reconciler) componentDigest(ctx context.Context, source flux.Source, at string) (string, error) {
+	if !sharedKind(source.Kind) {
+		return "", nil
+	}
+	key := source.Digest + "|" + at
+	if known, ok := r.digests.entries().Get(key); ok && source.Digest != "" {
+		return known, nil
+	}
+	tree, err := r.Artifacts.Open(ctx, artifactOf(source))
+	if err != nil {
+		return "", err
+	}
+	defer tree.Close() // nothing was written
+	digest, err := digestOf(tree.FS(), at)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", kit.Stall(operation, "ComponentNotFound",
+			"spec.componentDescriptor.path: %s has no file or directory %q; correct the path", source, at)
+	}
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", source, err)
+	}
+	r.digests.entries().Add(key, digest)
+	return digest, nil
+}
+
+// sharedKind tells whether a source of that kind holds many things, so that most of its revisions concern others.
+func sharedKind(kind string) bool { return kind == "GitRepository" || kind == "Bucket" }
+
+// digestOf returns the digest of a file, or of names and contents of a directory.
+func digestOf(files fs.FS, at string) (string, error) {
+	sum := sha256.New()
+	root := strings.TrimPrefix(path.Clean("/"+at), "/")
+	if root == "" {
+		root = "."
+	}
+	err := fs.WalkDir(files, root, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		_, _ = fmt.Fprintf(sum, "%q\n", strings.TrimPrefix(name, root))
+		return digestFile(sum, files, name)
+	})
+	return "sha256:" + hex.EncodeToString(sum.Sum(nil)), err
+}
+
+// digestFile adds content and length of a file.
+func digestFile(sum io.Writer, files fs.FS, name string) error {
+	file, err := files.Open(name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	size, err := io.Copy(sum, file)
+	_, _ = fmt.Fprintf(sum, "\n%d\n", size)
+	return err
+}
