@@ -1,0 +1,15 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package property lets random landscapes live on the real platform and checks that the engine does what a plain model predicts.
+//
+// From a seed it grows Installations of up to four levels, with data that flows from parents and among siblings, whose leaves are mock
+// DeployItems. Then it changes them at random: values, structure, data flow, items that fail and are repaired, interrupts, deletions, many
+// changes at once. What each root exports is a digest over everything that it is made of, so that a single value that did not flow, or
+// flowed too early, shows. Every state of every object is recorded, and rules hold for the whole record: order, one job for one change,
+// failures that name a cause, nothing left behind.
+//
+//	go test ./tests/property -args -seeds 20 -size 200 -steps 40
+//
+// A failure prints the command that repeats it. Timing is not part of the seed: a rare race may need a few attempts.
+package property

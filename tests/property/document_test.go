@@ -1,0 +1,138 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package property
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+// object and list are JSON.
+type (
+	object = map[string]any
+	list   = []any
+)
+
+// exportName is the one export of every blueprint.
+const exportName = "out"
+
+// blueprint writes blueprint.yaml of a node, with those of all below it inside.
+func (n *node) blueprint() string {
+	imports := list{}
+	for k := range n.refs {
+		imports = append(imports, object{"name": importName(k), "schema": object{"type": "string"}})
+	}
+	parts := object{"apiVersion": v1alpha1.GroupVersion.String(), "kind": "Blueprint", "imports": imports}
+	if len(n.items) > 0 {
+		parts["deployExecutions"] = goTemplate(n.itemTemplates())
+	}
+	if len(n.subs) > 0 {
+		parts["subinstallations"] = n.subTemplates()
+	}
+	if !n.silent {
+		parts["exports"] = list{object{"name": exportName, "schema": object{"type": "string"}}}
+		parts["exportExecutions"] = goTemplate(n.exportTemplate())
+	}
+	return document(parts)
+}
+
+func document(parts any) string {
+	raw, err := yaml.Marshal(parts)
+	if err != nil {
+		panic(err) // maps of strings can be written
+	}
+	return string(raw)
+}
+
+func goTemplate(text string) list {
+	return list{object{"name": "default", "type": "GoTemplate", "template": text}}
+}
+
+// digestOf is the action that computes digest over terms of the template language.
+func digestOf(terms []string) string {
+	return fmt.Sprintf(`{{ list %s | join "," | sha256sum | trunc 12 | printf "v%%s" }}`, strings.Join(terms, " "))
+}
+
+func (n *node) importTerms(salt int) []string {
+	terms := []string{strconv.Quote(strconv.Itoa(salt))}
+	for k := range n.refs {
+		terms = append(terms, ".imports."+importName(k))
+	}
+	return terms
+}
+
+func (n *node) itemTemplates() string {
+	items := list{}
+	for _, it := range n.items {
+		config := object{
+			"apiVersion": "mock.deployer.landscaper.gardener.cloud/v1alpha1", "kind": "ProviderConfiguration",
+			"export": object{exportName: digestOf(n.importTerms(it.salt))},
+		}
+		if it.phase != "" {
+			config["phase"] = it.phase
+		}
+		one := object{"name": it.name, "type": v1alpha1.MockDeployItemType, "config": config}
+		if len(it.after) > 0 {
+			one["dependsOn"] = it.after
+		}
+		items = append(items, one)
+	}
+	return document(object{"deployItems": items})
+}
+
+func (n *node) exportTemplate() string {
+	terms := n.importTerms(n.salt)
+	for _, it := range n.items {
+		if !it.unused {
+			terms = append(terms, fmt.Sprintf("(index .deployitems %q %q)", it.name, exportName))
+		}
+	}
+	for _, sub := range n.subs {
+		if sub.counts() {
+			terms = append(terms, fmt.Sprintf("(index .dataobjects %q)", sub.name))
+		}
+	}
+	return document(object{"exports": object{exportName: digestOf(terms)}})
+}
+
+func (n *node) subTemplates() list {
+	templates := list{}
+	for _, sub := range n.subs {
+		template := object{
+			"name": sub.name, "imports": sub.dataImports(),
+			"blueprint": object{"filesystem": object{"blueprint.yaml": sub.blueprint()}},
+		}
+		if !sub.silent {
+			template["exports"] = sub.dataExports()
+		}
+		templates = append(templates, template)
+	}
+	return templates
+}
+
+func (n *node) dataImports() object {
+	data := list{}
+	for k, ref := range n.refs {
+		data = append(data, object{"name": importName(k), "dataRef": ref})
+	}
+	return object{"data": data}
+}
+
+// dataExports connects the export with the name of the node.
+func (n *node) dataExports() object {
+	return object{"data": list{object{"name": exportName, "dataRef": n.name}}}
+}
+
+// spec of a root.
+func (n *node) spec() object {
+	return object{
+		"blueprint": object{"inline": object{"filesystem": object{"blueprint.yaml": n.blueprint()}}},
+		"imports":   n.dataImports(), "exports": n.dataExports(),
+	}
+}

@@ -1,0 +1,57 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package property
+
+import (
+	"context"
+	"slices"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+// awaitNothingLeft waits until the record shows nothing but what the test itself has made, and checks that the API server agrees.
+func (p *play) awaitNothingLeft() {
+	p.T.Helper()
+	ctx, cancel := context.WithTimeout(p.Ctx, patience())
+	defer cancel()
+	var left []string
+	err := p.record.await(ctx, func() bool {
+		left = p.record.leftovers(p.isOwn)
+		return len(left) == 0
+	})
+	require.NoError(p.T, err, "left: %v", left)
+	for _, kind := range []client.ObjectList{
+		&v1alpha1.InstallationList{}, &v1alpha1.ExecutionList{}, &v1alpha1.DeployItemList{}, &v1alpha1.DataObjectList{}, &v1alpha1.TargetList{},
+		&corev1.SecretList{},
+	} {
+		require.NoError(p.T, p.Client().List(p.Ctx, kind, client.InNamespace(p.Namespace)))
+		items, err := meta.ExtractList(kind)
+		require.NoError(p.T, err)
+		for _, item := range items {
+			require.True(p.T, p.isOwn(nameOf(item.(client.Object))), nameOf(item.(client.Object)))
+		}
+	}
+}
+
+// isOwn tells whether the test made an object that it has not deleted.
+func (p *play) isOwn(name string) bool {
+	return slices.ContainsFunc(p.candidates(nil), func(data string) bool { return name == "DataObject/"+data })
+}
+
+// leftovers returns the names of living objects, except some.
+func (r *record) leftovers(except func(name string) bool) []string {
+	var left []string
+	for _, states := range r.objects {
+		if last := states[len(states)-1]; !last.gone && !except(nameOf(last.object)) {
+			left = append(left, nameOf(last.object))
+		}
+	}
+	slices.Sort(left)
+	return left
+}

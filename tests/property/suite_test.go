@@ -1,0 +1,66 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package property
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+)
+
+var (
+	seeds = flag.Int("seeds", 3, "how many random landscapes live, each from a seed of its own")
+	first = flag.Uint64("first", 1, "the first seed; 0 takes one from the clock")
+	size  = flag.Int("size", 40, "how many Installations a landscape has at first")
+	steps = flag.Int("steps", 16, "how many random changes follow")
+)
+
+func TestMain(m *testing.M) {
+	os.Exit(landscape.Main(m, platform.Options{
+		// The garbage collector is no part of what is tested, but waited for.
+		ControllerManagerArgs: []string{"--kube-api-qps=500", "--kube-api-burst=1000"},
+	}))
+}
+
+func TestRandomLandscapes(t *testing.T) {
+	from := *first
+	if from == 0 {
+		from = uint64(time.Now().UnixNano()) % 1_000_000
+	}
+	for seed := from; seed < from+uint64(*seeds); seed++ {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			t.Parallel()
+			t.Cleanup(func() {
+				if t.Failed() {
+					t.Logf("to repeat it: go test ./tests/property -count 1 -args -first %d -seeds 1 -size %d -steps %d", seed, *size, *steps)
+				}
+			})
+			p := newPlay(t, &gardener{Rand: rand.New(rand.NewPCG(seed, uint64(*size)))})
+			p.begin()
+			for range *steps {
+				p.step()
+			}
+			p.end()
+		})
+	}
+}
+
+// patience bounds one step: all Installations may run in it, on a machine that does other things too.
+func patience() time.Duration { return landscape.Patience + time.Duration(*size)*time.Second }
+
+func newPlay(t *testing.T, g *gardener) *play {
+	shared := landscape.Shared(t)
+	ctx, cancel := context.WithTimeout(t.Context(), patience()*time.Duration(2+*steps))
+	t.Cleanup(cancel)
+	s := &landscape.Scene{Landscape: shared, T: t, Ctx: ctx, Namespace: shared.Namespace(t)}
+	t.Cleanup(func() { s.Witness.RequireTruth(t, s.Namespace) })
+	return &play{Scene: s, g: g, world: &world{data: map[string]string{}}, record: newRecord(ctx, s)}
+}

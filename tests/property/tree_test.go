@@ -1,0 +1,105 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package property
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"strings"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+// node is an Installation: a root or a sub-installation.
+type node struct {
+	name string
+	salt int
+	// refs are the imports, by their names in the scope above. The one at position k is imported as i<k>.
+	refs  []string
+	items []*item
+	// subs are in an order in which data flows from earlier to later ones.
+	subs []*node
+	// silent says that a sub-installation exports nothing.
+	silent bool
+	// unused says that the export of the parent does not depend on that of this sub-installation.
+	unused bool
+}
+
+// item is a mock DeployItem. It exports a digest over its salt and the imports.
+type item struct {
+	name   string
+	salt   int
+	after  []string
+	phase  v1alpha1.Phase // empty succeeds
+	unused bool
+}
+
+// digest is what templates compute as well.
+func digest(parts []string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, ",")))
+	return "v" + hex.EncodeToString(sum[:])[:12]
+}
+
+func importName(position int) string { return "i" + strconv.Itoa(position) }
+
+// value predicts the export, given the values in the scope above.
+func (n *node) value(above map[string]string) string {
+	own := map[string]string{}
+	var imported []string
+	for k, ref := range n.refs {
+		own[importName(k)] = above[ref]
+		imported = append(imported, above[ref])
+	}
+	parts := append([]string{strconv.Itoa(n.salt)}, imported...)
+	for _, it := range n.items {
+		if !it.unused {
+			parts = append(parts, digest(append([]string{strconv.Itoa(it.salt)}, imported...)))
+		}
+	}
+	for _, sub := range n.subs {
+		own[sub.name] = sub.value(own)
+		if sub.counts() {
+			parts = append(parts, own[sub.name])
+		}
+	}
+	return digest(parts)
+}
+
+// counts tells whether the export of the parent is made of this one's, too.
+func (n *node) counts() bool { return !n.silent && !n.unused }
+
+// all returns the node and all below it.
+func (n *node) all() []*node {
+	list := []*node{n}
+	for _, sub := range n.subs {
+		list = append(list, sub.all()...)
+	}
+	return list
+}
+
+// phase is how a job ends: an item that fails fails all above it, one that never ends keeps them waiting.
+func (n *node) phase() v1alpha1.Phase {
+	worst := v1alpha1.PhaseSucceeded
+	for _, one := range n.all() {
+		for _, it := range one.items {
+			switch it.phase {
+			case v1alpha1.PhaseFailed:
+				return v1alpha1.PhaseFailed
+			case v1alpha1.PhaseProgressing:
+				worst = v1alpha1.PhaseProgressing
+			}
+		}
+	}
+	return worst
+}
+
+// heal lets all items succeed.
+func (n *node) heal() {
+	for _, one := range n.all() {
+		for _, it := range one.items {
+			it.phase = ""
+		}
+	}
+}
