@@ -4,9 +4,12 @@
 package component
 
 import (
+	"encoding/json"
 	"errors"
-	"io"
-	"io/fs"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -16,14 +19,30 @@ import (
 const (
 	// MediaTypeConfig is the config of a component version; the media types of its predecessors are read as well.
 	MediaTypeConfig = "application/vnd.ocm.software.component.config.v1+json"
-	// MediaTypeDescriptorTar is the layer with a descriptor of schema v2 in a tar.
+	// MediaTypeDescriptorTar is the layer with the descriptor in a tar, whatever its schema.
 	MediaTypeDescriptorTar = "application/vnd.ocm.software.component-descriptor.v2+yaml+tar"
-	// MediaTypeDescriptorTarV3 is the layer with a descriptor of schema v3alpha1 in a tar.
-	MediaTypeDescriptorTarV3 = "application/vnd.ocm.software.component-descriptor.v3+yaml+tar"
 )
 
-// DescriptorFile is the name of a descriptor in archives and layers.
-const DescriptorFile = "component-descriptor.yaml"
+// Limits of documents in OCI registries and archives.
+const (
+	// MaxManifest is how many bytes a manifest may have.
+	MaxManifest = 4 << 20
+	// maxLayers is how many layers a manifest may have.
+	maxLayers = 10000
+)
+
+// mediaTypeDockerManifest is the manifest of Docker, schema 2.
+const mediaTypeDockerManifest = "application/vnd.docker.distribution.manifest.v2+json"
+
+// configTypes are the media types of configs of component versions, newest first.
+var configTypes = []string{
+	MediaTypeConfig,
+	"application/vnd.gardener.cloud.cnudie.component.config.v1+json",
+	"application/vnd.oci.gardener.cloud.cnudie.component-descriptor-metadata.config.v2+json",
+}
+
+// descriptorTypes matches the media types of descriptor layers, old and new, packed in every way.
+var descriptorTypes = regexp.MustCompile(`^application/vnd\.(ocm\.software|(oci\.)?gardener\.cloud\.cnudie)\.component-descriptor(\.config)?\.v[0-9]+([a-z]+[0-9]+)?(\+yaml|\+json)?(\+tar)?(\+gzip)?$`)
 
 // Manifest is the OCI manifest of a component version.
 type Manifest struct {
@@ -37,38 +56,93 @@ type Manifest struct {
 
 // DecodeManifest reads an OCI or Docker image manifest and checks its digests and sizes. Whether it is one of a component version,
 // Descriptor tells.
-func DecodeManifest(raw []byte) (*Manifest, error) { return nil, errors.New("not yet") }
-
-// Descriptor returns the layer with the component descriptor. Config is the content of the manifest's config blob; nil means that only
-// media types decide.
-func (m *Manifest) Descriptor(config []byte) (ocispec.Descriptor, error) {
-	return ocispec.Descriptor{}, errors.New("not yet")
+func DecodeManifest(raw []byte) (*Manifest, error) {
+	if len(raw) > MaxManifest {
+		return nil, fmt.Errorf("the manifest has more than %d bytes", MaxManifest)
+	}
+	var parsed ocispec.Manifest
+	if err := json.Unmarshal(raw, &parsed); err != nil {
+		return nil, fmt.Errorf("the manifest is not JSON of an OCI manifest: %w", err)
+	}
+	if t := parsed.MediaType; t != "" && t != ocispec.MediaTypeImageManifest && t != mediaTypeDockerManifest {
+		return nil, fmt.Errorf("the manifest is of media type %q; an OCI image manifest is needed", t)
+	}
+	if len(parsed.Layers) > maxLayers {
+		return nil, fmt.Errorf("the manifest has more than %d layers", maxLayers)
+	}
+	for _, d := range append(slices.Clone(parsed.Layers), parsed.Config) {
+		if err := checkBlob(d); err != nil {
+			return nil, fmt.Errorf("the manifest is malformed: %w", err)
+		}
+	}
+	return &Manifest{Config: parsed.Config, Layers: parsed.Layers, Annotations: parsed.Annotations}, nil
 }
 
-// Blob returns the layer behind a local reference, which is its digest; the forms sha256:… and sha256.… are taken.
+func checkBlob(d ocispec.Descriptor) error {
+	if err := d.Digest.Validate(); err != nil {
+		return fmt.Errorf("digest %.100q of a blob: %w", d.Digest, err)
+	}
+	if d.Size < 0 {
+		return fmt.Errorf("blob %s has size %d", d.Digest, d.Size)
+	}
+	return nil
+}
+
+// Descriptor returns the layer with the component descriptor. Config is the content of the manifest's config blob, which names the
+// layer; nil, or a config that names none, means that media types decide.
+func (m *Manifest) Descriptor(config []byte) (ocispec.Descriptor, error) {
+	var parsed struct {
+		Layer ocispec.Descriptor `json:"componentDescriptorLayer"`
+	}
+	if len(config) > 0 {
+		if err := json.Unmarshal(config, &parsed); err != nil {
+			return ocispec.Descriptor{}, fmt.Errorf("the config of the component version is malformed: %w", err)
+		}
+	}
+	if parsed.Layer.Digest != "" {
+		return m.layer(parsed.Layer.Digest)
+	}
+	for _, layer := range m.Layers {
+		if IsDescriptorLayer(layer.MediaType) {
+			return layer, nil
+		}
+	}
+	return ocispec.Descriptor{}, m.noComponent()
+}
+
+func (m *Manifest) noComponent() error {
+	if IsComponentConfig(m.Config.MediaType) {
+		return errors.New("the component version has no layer with a component descriptor; publish it again")
+	}
+	return fmt.Errorf("the artifact is not a component version: its config is of media type %q and no layer holds a component descriptor",
+		m.Config.MediaType)
+}
+
+func (m *Manifest) layer(d digest.Digest) (ocispec.Descriptor, error) {
+	for _, layer := range m.Layers {
+		if layer.Digest == d {
+			return layer, nil
+		}
+	}
+	return ocispec.Descriptor{}, fmt.Errorf("the manifest has no layer %q: %w", d, ErrNotFound)
+}
+
+// Blob returns the layer behind a local reference, which is its digest, written sha256:… or sha256.… . The error wraps ErrNotFound.
 func (m *Manifest) Blob(localReference string) (ocispec.Descriptor, error) {
-	return ocispec.Descriptor{}, errors.New("not yet")
+	return m.layer(digestOf(localReference))
+}
+
+// digestOf reads a digest that is written as the name of a file.
+func digestOf(localReference string) digest.Digest {
+	algorithm, value, found := strings.Cut(localReference, ".")
+	if found && !strings.Contains(localReference, ":") {
+		return digest.NewDigestFromEncoded(digest.Algorithm(algorithm), value)
+	}
+	return digest.Digest(localReference)
 }
 
 // IsDescriptorLayer tells whether a layer of this media type holds a component descriptor.
-func IsDescriptorLayer(mediaType string) bool { return false }
+func IsDescriptorLayer(mediaType string) bool { return descriptorTypes.MatchString(mediaType) }
 
 // IsComponentConfig tells whether a config blob of this media type belongs to a component version.
-func IsComponentConfig(mediaType string) bool { return false }
-
-// DecodeLayer reads the component descriptor out of a descriptor layer: a tar, with or without gzip, or the document itself. The
-// content decides, not the media type. It reads at most MaxDescriptor bytes of the document.
-func DecodeLayer(layer io.Reader) (*Descriptor, error) { return nil, errors.New("not yet") }
-
-// ArtifactSet is a directory with OCI artifacts, as blobs hold them: index.json (OCI layout), artifact-descriptor.json or
-// artifact-index.json, and blobs.
-type ArtifactSet struct {
-	// Main is the manifest of the artifact that the set is about.
-	Main ocispec.Descriptor
-}
-
-// Blob opens a manifest, config or layer of the set. The caller closes it and checks the digest.
-func (s *ArtifactSet) Blob(d digest.Digest) (io.ReadCloser, error) { return nil, ErrNotFound }
-
-// OpenArtifactSet opens the directory of an artifact set, made by extracting a blob of one.
-func OpenArtifactSet(files fs.FS) (*ArtifactSet, error) { return nil, errors.New("not yet") }
+func IsComponentConfig(mediaType string) bool { return slices.Contains(configTypes, mediaType) }

@@ -4,10 +4,18 @@
 package component
 
 import (
-	"errors"
+	"archive/tar"
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/opencontainers/go-digest"
+	"github.com/opencontainers/image-spec/specs-go"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
 // Content is a blob that can be opened again and again.
@@ -23,7 +31,16 @@ type Content struct {
 }
 
 // NewContent returns bytes as Content.
-func NewContent(mediaType string, data []byte) Content { return Content{} }
+func NewContent(mediaType string, data []byte) Content {
+	return Content{
+		MediaType: mediaType, Digest: digest.FromBytes(data), Size: int64(len(data)),
+		Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil },
+	}
+}
+
+func (c Content) descriptor() ocispec.Descriptor {
+	return ocispec.Descriptor{MediaType: c.MediaType, Digest: c.Digest, Size: c.Size}
+}
 
 // Version is a component version to write.
 type Version struct {
@@ -33,18 +50,88 @@ type Version struct {
 	Blobs []Content
 }
 
+// check tells whether the blobs that the descriptor names are there.
+func (v Version) check() error {
+	there := map[digest.Digest]bool{}
+	for _, blob := range v.Blobs {
+		there[blob.Digest] = true
+	}
+	for i := range v.Descriptor.Resources {
+		r := &v.Descriptor.Resources[i]
+		if r.Access.IsZero() {
+			return fmt.Errorf("resource %q of component %s has no access; set it", r.Name, v.Descriptor.Key())
+		}
+		access, err := ParseAccess(r.Access)
+		local, ok := access.(LocalBlob)
+		if err != nil || !ok {
+			continue
+		}
+		if !there[digestOf(local.LocalReference)] {
+			return fmt.Errorf("resource %q of component %s names the local blob %q, which is not given", r.Name, v.Descriptor.Key(), local.LocalReference)
+		}
+	}
+	return v.Descriptor.Validate()
+}
+
 // Image is a component version as an OCI artifact.
 type Image struct {
 	// Manifest of the artifact.
 	Manifest Content
 	// Config of the artifact.
 	Config Content
-	// Layers are the descriptor and the blobs.
+	// Layers are the descriptor and the blobs, each once.
 	Layers []Content
 }
 
+// contents returns everything that the artifact consists of.
+func (i *Image) contents() []Content { return append([]Content{i.Manifest, i.Config}, i.Layers...) }
+
 // Image returns the OCI artifact of a component version, with the descriptor in a schema. Equal versions give equal bytes.
-func (v Version) Image(schema string) (*Image, error) { return nil, errors.New("not yet") }
+func (v Version) Image(schema string) (*Image, error) {
+	if err := v.check(); err != nil {
+		return nil, err
+	}
+	layer, err := v.descriptorLayer(schema)
+	if err != nil {
+		return nil, err
+	}
+	config, err := json.Marshal(map[string]any{"componentDescriptorLayer": layer.descriptor()})
+	if err != nil {
+		return nil, err
+	}
+	out := &Image{Config: NewContent(MediaTypeConfig, config), Layers: []Content{layer}}
+	for _, blob := range v.Blobs {
+		if !slices.ContainsFunc(out.Layers, func(c Content) bool { return c.Digest == blob.Digest }) {
+			out.Layers = append(out.Layers, blob)
+		}
+	}
+	out.Manifest, err = out.manifest()
+	return out, err
+}
+
+func (v Version) descriptorLayer(schema string) (Content, error) {
+	document, err := v.Descriptor.Encode(schema)
+	if err != nil {
+		return Content{}, err
+	}
+	var packed bytes.Buffer
+	archive := tar.NewWriter(&packed)
+	if err := putTar(archive, DescriptorFile, int64(len(document)), bytes.NewReader(document)); err != nil {
+		return Content{}, err
+	}
+	return NewContent(MediaTypeDescriptorTar, packed.Bytes()), archive.Close()
+}
+
+func (i *Image) manifest() (Content, error) {
+	manifest := ocispec.Manifest{
+		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageManifest, Config: i.Config.descriptor(),
+	}
+	for _, layer := range i.Layers {
+		manifest.Layers = append(manifest.Layers, layer.descriptor())
+	}
+	raw, err := json.Marshal(manifest)
+	return NewContent(ocispec.MediaTypeImageManifest, raw), err
+}
 
 // Sink takes the files of an archive.
 type Sink interface {
@@ -53,10 +140,80 @@ type Sink interface {
 }
 
 // NewTarSink returns a Sink that writes a tar with reproducible bytes, and the function that ends it.
-func NewTarSink(w io.Writer) (Sink, func() error) { return nil, nil }
+func NewTarSink(w io.Writer) (Sink, func() error) {
+	archive := tar.NewWriter(w)
+	return tarSink{archive}, archive.Close
+}
+
+type tarSink struct{ archive *tar.Writer }
+
+// Put writes a file to the tar.
+func (s tarSink) Put(path string, size int64, content io.Reader) error {
+	return putTar(s.archive, path, size, content)
+}
 
 // WriteArchive writes a component archive, which holds one component version, with the descriptor in a schema.
-func WriteArchive(sink Sink, v Version, schema string) error { return errors.New("not yet") }
+func WriteArchive(sink Sink, v Version, schema string) error {
+	if err := v.check(); err != nil {
+		return err
+	}
+	document, err := v.Descriptor.Encode(schema)
+	if err != nil {
+		return err
+	}
+	if err := sink.Put(DescriptorFile, int64(len(document)), bytes.NewReader(document)); err != nil {
+		return fmt.Errorf("file %s cannot be written: %w", DescriptorFile, err)
+	}
+	return putBlobs(sink, v.Blobs, map[digest.Digest]bool{})
+}
 
-// WriteCTF writes component versions in Common Transport Format, with the descriptors in a schema.
-func WriteCTF(sink Sink, versions []Version, schema string) error { return errors.New("not yet") }
+// WriteCTF writes component versions in Common Transport Format, with the descriptors in a schema. Blobs that several component versions
+// share are written once.
+func WriteCTF(sink Sink, versions []Version, schema string) error {
+	index := ctfIndex{SchemaVersion: 1, Artifacts: []ctfArtifact{}}
+	written := map[digest.Digest]bool{}
+	for _, v := range versions {
+		image, err := v.Image(schema)
+		if err != nil {
+			return err
+		}
+		if err := putBlobs(sink, image.contents(), written); err != nil {
+			return fmt.Errorf("component %s: %w", v.Descriptor.Key(), err)
+		}
+		index.Artifacts = append(index.Artifacts, ctfArtifact{
+			Repository: componentsPath + v.Descriptor.Name, Tag: Tag(v.Descriptor.Version), Digest: image.Manifest.Digest,
+			MediaType: image.Manifest.MediaType,
+		})
+	}
+	slices.SortFunc(index.Artifacts, func(a, b ctfArtifact) int {
+		return cmp.Or(cmp.Compare(a.Repository, b.Repository), cmp.Compare(a.Tag, b.Tag))
+	})
+	raw, err := json.Marshal(index)
+	if err != nil {
+		return err
+	}
+	return sink.Put(indexFiles[0], int64(len(raw)), bytes.NewReader(raw))
+}
+
+func putBlobs(sink Sink, blobs []Content, written map[digest.Digest]bool) error {
+	for _, blob := range blobs {
+		if written[blob.Digest] {
+			continue
+		}
+		written[blob.Digest] = true
+		if err := putBlob(sink, blob); err != nil {
+			return fmt.Errorf("blob %s cannot be written: %w", blob.Digest, err)
+		}
+	}
+	return nil
+}
+
+func putBlob(sink Sink, blob Content) error {
+	content, err := blob.Open()
+	if err != nil {
+		return err
+	}
+	checked := verified(content, blob.Digest)
+	defer func() { _ = checked.Close() }()
+	return sink.Put(blobsDir+"/"+strings.Replace(string(blob.Digest), ":", ".", 1), blob.Size, checked)
+}

@@ -1,0 +1,151 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package component
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+)
+
+// blobsDir is where archives keep blobs.
+const blobsDir = "blobs"
+
+// openBlob opens the file or directory of a local reference below blobs; a directory is read as a tar. Digests are tried in all forms
+// that file names have.
+func openBlob(blobs fs.FS, localReference string) (io.ReadCloser, error) {
+	for _, name := range blobNames(localReference) {
+		if !fs.ValidPath(name) || name == "." {
+			continue
+		}
+		info, err := fs.Stat(blobs, name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("blob %q cannot be read: %w", localReference, err)
+		case info.IsDir():
+			return tarOf(blobs, name)
+		}
+		file, err := blobs.Open(name)
+		if err != nil {
+			return nil, fmt.Errorf("blob %q cannot be read: %w", localReference, err)
+		}
+		return verified(file, digestOf(localReference)), nil
+	}
+	return nil, fmt.Errorf("blob %q is not below %s: %w", localReference, blobsDir, ErrNotFound)
+}
+
+// blobNames returns the names under which archives may keep a blob.
+func blobNames(localReference string) []string {
+	d := digestOf(localReference)
+	if d.Validate() != nil {
+		return []string{path.Clean(strings.TrimPrefix(localReference, "/"))}
+	}
+	algorithm, value := string(d.Algorithm()), d.Encoded()
+	return []string{algorithm + "." + value, algorithm + "/" + value, string(d)}
+}
+
+// verified checks content against a digest at its end. Without a digest it returns the content as it is.
+func verified(content io.ReadCloser, d digest.Digest) io.ReadCloser {
+	if d.Validate() != nil {
+		return content
+	}
+	return &verifiedBlob{ReadCloser: content, digest: d, verifier: d.Verifier()}
+}
+
+type verifiedBlob struct {
+	io.ReadCloser
+	digest   digest.Digest
+	verifier digest.Verifier
+}
+
+// Read fails at the end of content that does not have the digest.
+func (b *verifiedBlob) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	_, _ = b.verifier.Write(p[:n])
+	if errors.Is(err, io.EOF) && !b.verifier.Verified() {
+		return n, fmt.Errorf("blob %s is damaged: its content has another digest; publish the component again", b.digest)
+	}
+	return n, err
+}
+
+// tarOf reads a directory as a tar with reproducible bytes.
+func tarOf(files fs.FS, directory string) (io.ReadCloser, error) {
+	below, err := fs.Sub(files, directory)
+	if err != nil {
+		return nil, err
+	}
+	reader, writer := io.Pipe()
+	go func() { writer.CloseWithError(writeTree(writer, below)) }()
+	return reader, nil
+}
+
+// writeTree writes regular files and directories in the order of their names.
+func writeTree(w io.Writer, files fs.FS) error {
+	archive := tar.NewWriter(w)
+	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil || name == ".":
+			return err
+		case entry.IsDir():
+			return archive.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: 0o755, ModTime: time.Unix(0, 0)})
+		case !entry.Type().IsRegular():
+			return fmt.Errorf("%s is neither a file nor a directory; remove it", name)
+		}
+		return writeFile(archive, files, name)
+	})
+	return errors.Join(err, archive.Close())
+}
+
+func writeFile(archive *tar.Writer, files fs.FS, name string) error {
+	file, err := files.Open(name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	return putTar(archive, name, info.Size(), file)
+}
+
+// putTar writes one file with the same header on every machine.
+func putTar(archive *tar.Writer, name string, size int64, content io.Reader) error {
+	header := &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o644, ModTime: time.Unix(0, 0)}
+	if err := archive.WriteHeader(header); err != nil {
+		return err
+	}
+	_, err := io.Copy(archive, content)
+	return err
+}
+
+// readFile reads a file of at most limit bytes.
+func readFile(files fs.FS, name string, limit int64) ([]byte, error) {
+	file, err := files.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	return readAll(file, name, limit)
+}
+
+func readAll(r io.Reader, name string, limit int64) ([]byte, error) {
+	raw, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(raw)) > limit {
+		return nil, fmt.Errorf("%s has more than %d bytes", name, limit)
+	}
+	return raw, nil
+}
