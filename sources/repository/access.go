@@ -1,0 +1,217 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package repository
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/git"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci"
+)
+
+// stream opens what the access of a resource names.
+func (s *Session) stream(ctx context.Context, d *component.Descriptor, resource *component.Resource) (*stream, error) {
+	v, err := s.version(d)
+	if err != nil {
+		return nil, err
+	}
+	return s.access(ctx, v, resource, resource.Access)
+}
+
+func (s *Session) access(ctx context.Context, v *version, resource *component.Resource, t component.Typed) (*stream, error) {
+	access, err := component.ParseAccess(t)
+	if err != nil {
+		return nil, refused("access", err)
+	}
+	switch a := access.(type) {
+	case component.LocalBlob:
+		return s.localBlob(ctx, v, resource, a)
+	case component.LocalOCIBlob:
+		return s.beside(ctx, v, resource, a.Digest, "")
+	case component.LocalFilesystemBlob:
+		return s.beside(ctx, v, resource, a.Filename, a.MediaType)
+	case component.OCIArtifact:
+		return s.artifact(ctx, s.registryAt(repositoryOf(a.ImageReference)), resource, a.ImageReference)
+	case component.RelativeOCIReference:
+		return s.relative(ctx, v, resource, a)
+	case component.OCIBlob:
+		return s.ociBlob(ctx, a)
+	case component.Web:
+		return s.r.web(a.URL, a.MediaType), nil
+	case component.HelmChart:
+		return s.chart(ctx, resource, a)
+	case component.GitHub:
+		return s.commit(ctx, git.Location{URL: withScheme(a.RepoURL), Ref: a.Ref, Commit: a.Commit}, "")
+	case component.Git:
+		return s.commit(ctx, git.Location{URL: a.Repository, Ref: a.Ref, Commit: a.Commit}, a.Path)
+	}
+	return nil, stalled("access of type "+t.Type, "it has no content", "use a resource with content")
+}
+
+// localBlob opens a blob beside the descriptor; if it is not there, the global access leads to it.
+func (s *Session) localBlob(ctx context.Context, v *version, resource *component.Resource, a component.LocalBlob) (*stream, error) {
+	found, err := s.beside(ctx, v, resource, a.LocalReference, a.MediaType)
+	if err == nil || a.GlobalAccess.IsZero() || !missing(err) {
+		return found, err
+	}
+	return s.access(ctx, v, resource, a.GlobalAccess)
+}
+
+// beside opens a local blob. An OCI artifact that is kept in one is taken out of it.
+func (s *Session) beside(ctx context.Context, v *version, resource *component.Resource, reference, mediaType string) (*stream, error) {
+	found, err := v.blobs.blob(ctx, reference)
+	if err != nil {
+		return nil, err
+	}
+	if mediaType != "" {
+		found.mediaType = mediaType
+	}
+	if isArtifactSet(found.mediaType) {
+		return s.fromSet(ctx, found, resource)
+	}
+	return found, nil
+}
+
+// artifact opens the layer of an OCI artifact.
+func (s *Session) artifact(ctx context.Context, at registry, resource *component.Resource, reference string) (*stream, error) {
+	m, err := s.r.options.OCI.ManifestFor(ctx, reference, oci.PullOptions{Credentials: at.logins})
+	if err != nil {
+		return nil, err
+	}
+	layer, err := pick(m.Manifest, resource)
+	if err != nil {
+		return nil, err
+	}
+	return &stream{scope: repositoryOf(reference), id: layer.Digest.String(), mediaType: layer.MediaType, digest: layer.Digest, verified: true, manifest: m.Digest,
+		open: func(ctx context.Context) (io.ReadCloser, error) { return m.Open(ctx, layer.Digest, 0) }}, nil
+}
+
+// relative resolves a reference against the base of the component's repository and, as some tools mean it, its host.
+func (s *Session) relative(ctx context.Context, v *version, resource *component.Resource, a component.RelativeOCIReference) (*stream, error) {
+	if v.registry.isZero() {
+		return nil, stalled("access of type relativeOciReference", "the component version is in no OCI registry", "use ociArtifact with a full reference")
+	}
+	found, err := s.artifact(ctx, v.registry, resource, v.registry.join(a.Reference))
+	if err == nil || !errors.Is(err, oci.ErrNotFound) && !errors.Is(err, oci.ErrUnauthorized) {
+		return found, err
+	}
+	host := v.registry.host()
+	if host.base == v.registry.base {
+		return nil, err
+	}
+	if atHost, hostErr := s.artifact(ctx, host, resource, host.join(a.Reference)); hostErr == nil {
+		return atHost, nil
+	}
+	return nil, err
+}
+
+func (r registry) join(reference string) string {
+	return strings.TrimSuffix(r.base, "/") + "/" + strings.TrimPrefix(reference, "/")
+}
+
+// host is the registry without its path.
+func (r registry) host() registry {
+	scheme, rest, both := strings.Cut(r.base, "://")
+	if !both {
+		scheme, rest = "", r.base
+	}
+	name, _, _ := strings.Cut(rest, "/")
+	if both {
+		name = scheme + "://" + name
+	}
+	r.base = name
+	return r
+}
+
+func (s *Session) ociBlob(_ context.Context, a component.OCIBlob) (*stream, error) {
+	d := digest.Digest(a.Digest)
+	if d.Validate() != nil {
+		return nil, stalled("access of type ociBlob", fmt.Sprintf("digest %q cannot be used", a.Digest), "publish the component version anew")
+	}
+	size := a.Size
+	if size <= 0 {
+		size = -1
+	}
+	logins, ref := s.scope.Rights.logins, repositoryOf(a.Repository)+"@"+d.String()
+	return &stream{scope: repositoryOf(a.Repository), id: d.String(), mediaType: a.MediaType, digest: d, verified: true,
+		open: func(ctx context.Context) (io.ReadCloser, error) {
+			return s.r.options.OCI.OpenBlob(ctx, ref, size, 0, logins)
+		}}, nil
+}
+
+// commit opens the files of a Git commit as a tar. Its content is verified by the hash of the commit; a digest of the resource
+// is about the archive of whoever published it and cannot be compared.
+func (s *Session) commit(ctx context.Context, at git.Location, folder string) (*stream, error) {
+	if at.Commit == "" {
+		hash, err := s.r.options.Git.Resolve(ctx, at)
+		if err != nil {
+			return nil, err
+		}
+		at.Commit = hash
+	}
+	write := s.r.gitArchive(at, folder)
+	return &stream{scope: "git " + at.URL, id: at.Commit + " " + folder, mediaType: mediaTypeTar, compared: true, open: piped(write)}, nil
+}
+
+// piped turns what writes itself into a reader.
+func piped(write func(context.Context, io.Writer) error) func(context.Context) (io.ReadCloser, error) {
+	return func(ctx context.Context) (io.ReadCloser, error) {
+		r, w := io.Pipe()
+		go func() { w.CloseWithError(write(ctx, w)) }()
+		return r, nil
+	}
+}
+
+func withScheme(url string) string {
+	if strings.Contains(url, "://") {
+		return url
+	}
+	return "https://" + url
+}
+
+// Types of resources and their layers.
+const (
+	mediaTypeTar        = "application/x-tar"
+	typeBlueprint       = "landscaper.gardener.cloud/blueprint"
+	typeBlueprintLegacy = "blueprint"
+	typeSchema          = "landscaper.gardener.cloud/jsonschema"
+	blueprintPrefix     = "application/vnd.gardener.landscaper.blueprint."
+	blueprintConfig     = "application/vnd.gardener.landscaper.blueprint.config.v1"
+	schemaPrefix        = "application/vnd.gardener.landscaper.jsonschem"
+)
+
+// pick chooses the layer of an OCI artifact that is the content of a resource.
+func pick(m ocispec.Manifest, resource *component.Resource) (ocispec.Descriptor, error) {
+	if len(m.Layers) == 0 {
+		return ocispec.Descriptor{}, stalled("OCI artifact", "it has no layer", "publish the component version anew")
+	}
+	fits := func(ocispec.Descriptor) bool { return true }
+	switch resource.Type {
+	case "helmChart", "helm.io/chart", "helm":
+		fits = func(l ocispec.Descriptor) bool {
+			return l.MediaType == oci.HelmChartLayer || l.MediaType == oci.HelmChartLayerLegacy
+		}
+	case typeBlueprint, typeBlueprintLegacy:
+		fits = func(l ocispec.Descriptor) bool { return strings.HasPrefix(l.MediaType, blueprintPrefix) }
+	case typeSchema:
+		fits = func(l ocispec.Descriptor) bool { return strings.HasPrefix(l.MediaType, schemaPrefix) }
+	}
+	if i := slices.IndexFunc(m.Layers, fits); i >= 0 {
+		return m.Layers[i], nil
+	}
+	return m.Layers[0], nil
+}
+
+// unique identifies content that is downloaded anew each time.
+func unique() string { return rand.Text() }

@@ -1,0 +1,180 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package repository
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci"
+)
+
+// Chart says how to get the chart of a resource. One of OCI, Repository and Content is set.
+type Chart struct {
+	// OCI is host/repository:tag, with @digest if the component descriptor knows it. It is pulled with the logins of the Scope.
+	OCI string
+	// Repository, Name and Version are the coordinates in an HTTP Helm repository.
+	Repository, Name, Version string
+	// Content is the packaged chart. The caller closes it.
+	Content *Blob
+	// Digest that the packaged chart must have; empty if the descriptor does not say.
+	Digest digest.Digest
+}
+
+// Chart finds out how a deployer gets the chart that a resource is: from a registry or Helm repository of its own access, or
+// else as verified content.
+func (s *Session) Chart(ctx context.Context, d *component.Descriptor, resource *component.Resource) (*Chart, error) {
+	access, err := component.ParseAccess(resource.Access)
+	if err != nil {
+		return nil, about(d, resource, refused("access", err))
+	}
+	switch a := access.(type) {
+	case component.OCIArtifact:
+		return &Chart{OCI: pinned(a.ImageReference, resource.Digest)}, nil
+	case component.HelmChart:
+		return coordinates(a, resource.Digest), nil
+	}
+	content, err := s.Content(ctx, d, resource)
+	if err != nil {
+		return nil, err
+	}
+	return &Chart{Content: content, Digest: content.Digest}, nil
+}
+
+func coordinates(a component.HelmChart, spec *component.DigestSpec) *Chart {
+	if strings.HasPrefix(a.Repository, "oci://") {
+		return &Chart{OCI: strings.TrimSuffix(strings.TrimPrefix(a.Repository, "oci://"), "/") + "/" + a.Chart + ":" + strings.ReplaceAll(a.Version, "+", "_")}
+	}
+	chart := &Chart{Repository: a.Repository, Name: a.Chart, Version: a.Version}
+	if spec != nil && spec.NormalisationAlgorithm == component.GenericBlobDigest && hashes[spec.HashAlgorithm] != "" {
+		chart.Digest = digest.NewDigestFromEncoded(hashes[spec.HashAlgorithm], spec.Value)
+	}
+	return chart
+}
+
+// pinned adds the digest of the artifact to a reference without one.
+func pinned(reference string, spec *component.DigestSpec) string {
+	if spec == nil || spec.NormalisationAlgorithm != component.OCIArtifactDigest || strings.Contains(reference, "@") || hashes[spec.HashAlgorithm] == "" {
+		return reference
+	}
+	return reference + "@" + digest.NewDigestFromEncoded(hashes[spec.HashAlgorithm], spec.Value).String()
+}
+
+// ImageReference returns the full reference of a resource that is an OCI artifact, without asking a registry.
+func (s *Session) ImageReference(d *component.Descriptor, resource *component.Resource) (string, error) {
+	v, err := s.version(d)
+	if err != nil {
+		return "", about(d, resource, err)
+	}
+	reference, err := imageReference(v, resource.Access)
+	if err != nil {
+		return "", about(d, resource, err)
+	}
+	return reference, nil
+}
+
+func imageReference(v *version, t component.Typed) (string, error) {
+	access, err := component.ParseAccess(t)
+	if err != nil {
+		return "", refused("access", err)
+	}
+	switch a := access.(type) {
+	case component.OCIArtifact:
+		return a.ImageReference, nil
+	case component.RelativeOCIReference:
+		if v.registry.isZero() {
+			return "", stalled("access of type relativeOciReference", "the component version is in no OCI registry", "use ociArtifact with a full reference")
+		}
+		_, reference, found := strings.Cut(v.registry.join(a.Reference), "://")
+		if !found {
+			reference = v.registry.join(a.Reference)
+		}
+		return reference, nil
+	case component.LocalBlob:
+		if !a.GlobalAccess.IsZero() {
+			return imageReference(v, a.GlobalAccess)
+		}
+	}
+	return "", stalled("access of type "+t.Type, "it is no OCI artifact", "use a resource with access type ociArtifact")
+}
+
+// maxIndex is how many bytes the index of a Helm repository may have.
+const maxIndex = 32 << 20
+
+// chart downloads a chart from a Helm repository.
+func (s *Session) chart(ctx context.Context, resource *component.Resource, a component.HelmChart) (*stream, error) {
+	at := coordinates(a, resource.Digest)
+	if at.OCI != "" {
+		return s.artifact(ctx, s.registryAt(repositoryOf(at.OCI)), resource, at.OCI)
+	}
+	base := strings.TrimSuffix(withScheme(a.Repository), "/")
+	entry, err := s.r.chartEntry(ctx, base, a)
+	if err != nil {
+		return nil, err
+	}
+	address, err := entry.address(base)
+	if err != nil {
+		return nil, err
+	}
+	found := s.r.web(address, oci.HelmChartLayer)
+	if d := digest.Digest("sha256:" + strings.TrimPrefix(entry.Digest, "sha256:")); d.Validate() == nil {
+		found.digest = d
+	}
+	return found, nil
+}
+
+// chartEntry is one version of a chart in an index.
+type chartEntry struct {
+	Version string   `json:"version"`
+	URLs    []string `json:"urls"`
+	Digest  string   `json:"digest"`
+}
+
+func (r *Repositories) chartEntry(ctx context.Context, base string, a component.HelmChart) (*chartEntry, error) {
+	body, err := r.get(ctx, base+"/index.yaml", maxIndex)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = body.Close() }()
+	raw, err := io.ReadAll(body)
+	if err != nil {
+		return nil, fmt.Errorf("index of the Helm repository: %w", err)
+	}
+	var index struct {
+		Entries map[string][]chartEntry `json:"entries"`
+	}
+	if err := yaml.Unmarshal(raw, &index); err != nil {
+		return nil, stalled("Helm repository "+base, "its index.yaml cannot be read", "check the URL")
+	}
+	for _, entry := range index.Entries[a.Chart] {
+		if strings.TrimPrefix(entry.Version, "v") == strings.TrimPrefix(a.Version, "v") {
+			return &entry, nil
+		}
+	}
+	return nil, &Error{Kind: Stalled, Subject: "Helm repository " + base, Problem: fmt.Sprintf("it has no chart %s in version %q", a.Chart, a.Version),
+		Cure: "check name and version", Cause: component.ErrNotFound}
+}
+
+// address is where the chart is downloaded, relative to the repository.
+func (e *chartEntry) address(base string) (string, error) {
+	if len(e.URLs) == 0 {
+		return "", stalled("Helm repository "+base, "its index names no URL for the chart", "repair the index")
+	}
+	at, err := url.Parse(base + "/")
+	if err != nil {
+		return "", stalled("Helm repository", "its URL cannot be used", "correct the URL")
+	}
+	address, err := at.Parse(e.URLs[0])
+	if err != nil {
+		return "", stalled("Helm repository "+base, "its index names an unusable URL for the chart", "repair the index")
+	}
+	return address.String(), nil
+}

@@ -1,0 +1,218 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package repository
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci"
+)
+
+// Blob is verified content of a resource. It has to be closed.
+type Blob struct {
+	io.ReadSeekCloser
+	// MediaType as the descriptor or the repository says; may be empty.
+	MediaType string
+	// Size in bytes.
+	Size int64
+	// Digest of the content, if it is known; otherwise empty.
+	Digest digest.Digest
+}
+
+// ReadAll returns the content if it has at most max bytes. It leaves the blob open.
+func (b *Blob) ReadAll(max int64) ([]byte, error) {
+	if b.Size > max {
+		return nil, stalled("content", fmt.Sprintf("it has %d bytes, more than the %d allowed here", b.Size, max), "make it smaller")
+	}
+	return io.ReadAll(io.LimitReader(b, max))
+}
+
+// stream is content whose resource has not been compared yet.
+type stream struct {
+	// scope and id identify the content for the store, see fetch.Content; an empty scope is never shared.
+	scope, id string
+	mediaType string
+	// digest of the bytes, "" if unknown; verified says that open guarantees it.
+	digest   digest.Digest
+	verified bool
+	// manifest is the digest of the OCI artifact that the content is a layer of; "" if it is no such thing.
+	manifest digest.Digest
+	// compared says that the digest of the resource is no matter of these bytes any more: it was compared with what they were
+	// taken from, or is about an archive that somebody else made.
+	compared bool
+	// mutable says that scope and id alone may stand for other content tomorrow.
+	mutable bool
+	open    func(ctx context.Context) (io.ReadCloser, error)
+}
+
+// Content opens the content of a resource of a component version that the session has looked up. The digest of the resource
+// is compared before the call returns. The content of an OCI artifact is its one layer that fits the type of the resource, or
+// its first. The caller closes it.
+func (s *Session) Content(ctx context.Context, d *component.Descriptor, resource *component.Resource) (*Blob, error) {
+	blob, err := s.content(ctx, d, resource)
+	if err != nil {
+		return nil, about(d, resource, err)
+	}
+	return blob, nil
+}
+
+func (s *Session) content(ctx context.Context, d *component.Descriptor, resource *component.Resource) (*Blob, error) {
+	from, err := s.stream(ctx, d, resource)
+	if err != nil {
+		return nil, err
+	}
+	want, err := from.expect(resource)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := from.granted(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { closing(opened) }()
+	if onDisk, ok := opened.(*oci.Content); ok && (want == "" || from.verified && want == from.digest) {
+		opened = nil
+		return &Blob{ReadSeekCloser: onDisk, MediaType: from.mediaType, Size: onDisk.Size(), Digest: onDisk.Digest}, nil
+	}
+	kept, err := s.r.options.Store.Keep(ctx, from.kept(name(d, resource), want, opened))
+	if err != nil {
+		return nil, err
+	}
+	return &Blob{ReadSeekCloser: kept, MediaType: from.mediaType, Size: kept.Size, Digest: want}, nil
+}
+
+// granted opens content of a registry, which shows that the caller may have it before the store serves it; nil if that is
+// known already.
+func (f *stream) granted(ctx context.Context) (io.ReadCloser, error) {
+	if !f.verified {
+		return nil, nil
+	}
+	return f.open(ctx)
+}
+
+func closing(opened io.Closer) {
+	if opened != nil {
+		_ = opened.Close()
+	}
+}
+
+// kept is what the store keeps. The first download goes through what is open already.
+func (f *stream) kept(name string, want digest.Digest, opened io.Reader) fetch.Content {
+	scope, id := f.scope, f.id+" "+want.String()
+	if scope == "" || f.mutable && want == "" {
+		scope, id = "once", unique()
+	}
+	return fetch.Content{Name: name, Scope: scope, ID: id, Digest: want, Write: func(ctx context.Context, w io.Writer) error {
+		if opened != nil {
+			_, err := io.Copy(w, opened)
+			opened = nil
+			return err
+		}
+		again, err := f.open(ctx)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = again.Close() }()
+		_, err = io.Copy(w, again)
+		return err
+	}}
+}
+
+// expect compares the digest of an OCI artifact, and returns the digest that the bytes must have; "" if nobody says one.
+func (f *stream) expect(resource *component.Resource) (digest.Digest, error) {
+	spec := resource.Digest
+	if spec == nil || f.compared || spec.HashAlgorithm == component.NoDigest || spec.NormalisationAlgorithm == component.ExcludeFromSignature {
+		return f.digest, nil
+	}
+	algorithm, known := hashes[spec.HashAlgorithm]
+	if !known {
+		return "", stalled("digest", fmt.Sprintf("hash algorithm %q is unknown", spec.HashAlgorithm), "use SHA-256 or SHA-512")
+	}
+	want := digest.NewDigestFromEncoded(algorithm, spec.Value)
+	if want.Validate() != nil {
+		return "", stalled("digest", fmt.Sprintf("value %q is no digest of %s", spec.Value, spec.HashAlgorithm), "publish the component version anew")
+	}
+	switch spec.NormalisationAlgorithm {
+	case component.GenericBlobDigest:
+		return f.expectBlob(want)
+	case component.OCIArtifactDigest:
+		return f.expectArtifact(want)
+	}
+	return "", stalled("digest", fmt.Sprintf("normalisation algorithm %q is unknown", spec.NormalisationAlgorithm), "use genericBlobDigest/v1 or ociArtifactDigest/v1")
+}
+
+// hashes are the hash algorithms of OCM.
+var hashes = map[string]digest.Algorithm{component.HashSHA256: digest.SHA256, component.HashSHA512: digest.SHA512}
+
+func (f *stream) expectBlob(want digest.Digest) (digest.Digest, error) {
+	if f.digest != "" && f.digest.Algorithm() == want.Algorithm() && f.digest != want {
+		return "", mismatch(want, f.digest)
+	}
+	return want, nil
+}
+
+func (f *stream) expectArtifact(want digest.Digest) (digest.Digest, error) {
+	if f.manifest == "" {
+		return "", stalled("digest", "it is one of an OCI artifact, but the content is none", "publish the component version anew")
+	}
+	if f.manifest != want {
+		return "", mismatch(want, f.manifest)
+	}
+	return f.digest, nil
+}
+
+// ErrDigest is inside the error about content that is not that of the descriptor.
+var ErrDigest = errors.New("digest mismatch")
+
+func mismatch(want, got digest.Digest) error {
+	return &Error{Kind: Stalled, Subject: "content", Problem: fmt.Sprintf("its digest is %s, but the component descriptor says %s", got, want), Cause: ErrDigest,
+		Cure: "find out who changed it, and publish the component version anew"}
+}
+
+// Files extracts the content of a resource that is a tar or gzipped tar. The file system stays usable as long as something
+// refers to it.
+func (s *Session) Files(ctx context.Context, d *component.Descriptor, resource *component.Resource) (fs.FS, error) {
+	files, err := s.files(ctx, d, resource)
+	if err != nil {
+		return nil, about(d, resource, err)
+	}
+	return files, nil
+}
+
+func (s *Session) files(ctx context.Context, d *component.Descriptor, resource *component.Resource) (fs.FS, error) {
+	from, err := s.stream(ctx, d, resource)
+	if err != nil {
+		return nil, err
+	}
+	want, err := from.expect(resource)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := from.granted(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer closing(opened)
+	tree, err := s.r.options.Store.Extract(ctx, from.kept(name(d, resource), want, opened))
+	if err != nil {
+		return nil, err
+	}
+	return tree.FS(), nil
+}
+
+func name(d *component.Descriptor, resource *component.Resource) string {
+	return fmt.Sprintf("resource %q of component %s", resource.Name, d.Key())
+}
+
+func about(d *component.Descriptor, resource *component.Resource, err error) error {
+	return fmt.Errorf("%s: %w", name(d, resource), err)
+}

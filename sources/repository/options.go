@@ -1,0 +1,106 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package repository
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
+	"github.com/flux-landscaper/flux-landscaper/sources/flux"
+	"github.com/flux-landscaper/flux-landscaper/sources/git"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci"
+)
+
+// Defaults of Options.
+const (
+	DefaultRemember      = 3 * time.Minute
+	DefaultMemory        = 64 << 20
+	DefaultTimeout       = time.Minute
+	DefaultMaxDescriptor = 4 << 20
+	DefaultMaxDownload   = 64 << 20
+)
+
+// Options configure Repositories. Numbers that are zero take their default.
+type Options struct {
+	// OCI talks to registries. Required.
+	OCI *oci.Client
+	// Store keeps content on disk. Required.
+	Store *fetch.Store
+	// Git talks to Git servers; nil means a client with the limits and the Transport of these Options.
+	Git *git.Client
+	// Source looks a Flux source up for an object in a namespace, as flux.Lookup does; nil means that there are none.
+	Source func(ctx context.Context, namespace string, ref v1alpha1.SourceReference) (flux.Source, error)
+	// Secret reads the data of a pull secret that an OCIRepository names; nil means that only the logins of a Scope are used.
+	Secret func(ctx context.Context, namespace, name string) (map[string][]byte, error)
+	// LocalRoot is the directory below which repositories of types local, CommonTransportFormat and ComponentArchive lie;
+	// empty refuses these types, and no path leads out of it.
+	LocalRoot string
+	// AllowPrivate lets resources and repositories lie at loopback, link-local and private addresses (web, helm, git); the
+	// default protects the neighbours of the controller from those who write Installations. Registries are not affected.
+	AllowPrivate bool
+	// AllowHTTP lets Git repositories be reached without TLS.
+	AllowHTTP bool
+	// Transport carries the requests to web, Helm and Git servers, and takes over what AllowPrivate decides; nil means one of
+	// the package's own, which uses no proxy.
+	Transport http.RoundTripper
+	// Remember is for how long a component version that was found is known to a Scope with the same logins.
+	Remember time.Duration
+	// Memory limits the bytes of descriptors kept in memory, as they were written.
+	Memory int64
+	// Timeout limits one request to a registry or server with all its retries.
+	Timeout time.Duration
+	// MaxDescriptor and MaxDownload limit the bytes of a descriptor and of a file from a web or Helm server.
+	MaxDescriptor, MaxDownload int64
+	// Clock tells the time; nil means time.Now.
+	Clock func() time.Time
+}
+
+// Repositories open sessions that share caches. They are safe for concurrent use.
+type Repositories struct {
+	options  Options
+	http     *http.Client
+	versions *memory[grantKey, *version]
+	decoded  *memory[decodedKey, *component.Descriptor]
+	flights  singleflight.Group
+}
+
+// New makes Repositories. It fails if a required option is missing or LocalRoot cannot be used.
+func New(o Options) (*Repositories, error) {
+	if o.OCI == nil || o.Store == nil {
+		return nil, errors.New("component repositories need Options.OCI and Options.Store")
+	}
+	orDefault(&o.Remember, DefaultRemember)
+	orDefault(&o.Memory, DefaultMemory)
+	orDefault(&o.Timeout, DefaultTimeout)
+	orDefault(&o.MaxDescriptor, DefaultMaxDescriptor)
+	orDefault(&o.MaxDownload, DefaultMaxDownload)
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Transport == nil {
+		o.Transport = guardedTransport(o.AllowPrivate)
+	}
+	if o.Git == nil {
+		o.Git = git.New(git.Options{AllowHTTP: o.AllowHTTP, Transport: o.Transport, Timeout: o.Timeout, MaxPack: o.MaxDownload})
+	}
+	return &Repositories{
+		options:  o,
+		http:     &http.Client{Transport: o.Transport, CheckRedirect: checkRedirect},
+		versions: newMemory[grantKey, *version](o.Memory),
+		decoded:  newMemory[decodedKey, *component.Descriptor](o.Memory),
+	}, nil
+}
+
+func orDefault[T int64 | time.Duration](field *T, value T) {
+	if *field <= 0 {
+		*field = value
+	}
+}

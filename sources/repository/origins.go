@@ -1,0 +1,241 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package repository
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
+	"github.com/flux-landscaper/flux-landscaper/sources/git"
+)
+
+// open reads a repository specification and opens what it names.
+func (s *Session) open(ctx context.Context, t component.Typed) (origin, error) {
+	spec, err := component.ParseRepository(t)
+	if err != nil {
+		return nil, refused("repository", err)
+	}
+	switch spec := spec.(type) {
+	case component.OCIRegistry:
+		return s.registryOrigin(t, spec), nil
+	case component.CTF:
+		return s.local(ctx, t, spec.FilePath, component.OpenCTF)
+	case component.Archive:
+		return s.local(ctx, t, spec.FilePath, component.OpenArchive)
+	case component.Local:
+		return s.local(ctx, t, spec.FilePath, openDirectory)
+	case component.Inline:
+		return s.openInline(t, spec)
+	case component.FluxSource:
+		return s.flux(ctx, t, spec)
+	case component.GitRepository:
+		return s.git(ctx, t, spec)
+	}
+	return nil, stalled("repository of type "+t.Type, "it cannot be used here", "use OCIRegistry")
+}
+
+// files is a repository in a file system.
+type files struct {
+	session    *Session
+	spec       component.Typed
+	name       string
+	repository component.Collection
+	// scope identifies the file system with its content for ever; empty if nothing of it may be kept.
+	scope string
+}
+
+func (f *files) String() string { return f.name }
+
+func (f *files) find(ctx context.Context, key component.Key) (*version, error) {
+	d, err := f.descriptor(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return &version{descriptor: d, repository: f.spec, blobs: fileBlobs{f, d}}, nil
+}
+
+// descriptor decodes each descriptor of an unchangeable file system once.
+func (f *files) descriptor(ctx context.Context, key component.Key) (*component.Descriptor, error) {
+	if f.scope == "" {
+		return f.repository.Component(ctx, key)
+	}
+	cached := decodedKey{f.scope, key.String()}
+	if d, ok := f.session.r.decoded.get(cached); ok {
+		return d, nil
+	}
+	d, err := f.repository.Component(ctx, key)
+	if err == nil {
+		f.session.r.decoded.put(cached, d, int64(weightOf(d)))
+	}
+	return d, err
+}
+
+// fileBlobs are the blobs of one component version in a file system.
+type fileBlobs struct {
+	files *files
+	of    *component.Descriptor
+}
+
+func (b fileBlobs) blob(ctx context.Context, reference string) (*stream, error) {
+	open := func(ctx context.Context) (io.ReadCloser, error) {
+		content, _, err := b.files.repository.Blob(ctx, b.of, reference)
+		return content, err
+	}
+	content, mediaType, err := b.files.repository.Blob(ctx, b.of, reference)
+	if err != nil {
+		return nil, err
+	}
+	_ = content.Close()
+	return &stream{scope: b.files.scope, id: b.of.Key().String() + " " + reference, mediaType: mediaType, digest: digestIn(reference), open: open}, nil
+}
+
+// local opens a directory or tar below LocalRoot.
+func (s *Session) local(ctx context.Context, t component.Typed, written string, open func(fs.FS) (component.Collection, error)) (origin, error) {
+	name := fmt.Sprintf("repository %s %q", t.Type, written)
+	if s.r.options.LocalRoot == "" {
+		return nil, stalled(name, "repositories in files of the controller are not enabled", "publish the component to a registry, or use fluxSource; the operator may name a directory for them")
+	}
+	clean := strings.TrimPrefix(path.Clean("/"+written), "/")
+	if clean == "" {
+		clean = "."
+	}
+	root, err := os.OpenRoot(s.r.options.LocalRoot)
+	if err != nil {
+		return nil, fmt.Errorf("%s: open the directory of local repositories: %w", name, err)
+	}
+	tree := root.FS()
+	info, err := fs.Stat(tree, clean)
+	if err != nil {
+		return nil, &Error{Kind: Stalled, Subject: name, Problem: "there is no such file or directory below the directory of local repositories", Cure: "correct filePath", Cause: component.ErrNotFound}
+	}
+	var content fs.FS
+	if info.IsDir() {
+		content, err = fs.Sub(tree, clean)
+	} else {
+		content, err = s.unpack(ctx, name, fetch.Content{
+			Scope: "local " + clean, ID: fmt.Sprint(info.ModTime().UnixNano(), " ", info.Size()), Write: copyOf(tree, clean),
+		})
+	}
+	if err != nil {
+		return nil, err
+	}
+	repository, err := open(content)
+	if err != nil {
+		return nil, refused(name, err)
+	}
+	return &files{session: s, spec: t, name: name, repository: repository}, nil
+}
+
+// copyOf writes a file of a file system.
+func copyOf(tree fs.FS, name string) func(context.Context, io.Writer) error {
+	return func(_ context.Context, w io.Writer) error {
+		f, err := tree.Open(name)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = f.Close() }()
+		_, err = io.Copy(w, f)
+		return err
+	}
+}
+
+// unpack extracts an archive for the time of the session.
+func (s *Session) unpack(ctx context.Context, name string, c fetch.Content) (fs.FS, error) {
+	c.Name = name
+	tree, err := s.r.options.Store.Extract(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	s.hold(tree)
+	return tree.FS(), nil
+}
+
+// blobsDirectory is where a repository of type local keeps its blobs.
+const blobsDirectory = "blobs"
+
+func openDirectory(files fs.FS) (component.Collection, error) {
+	blobs, err := fs.Sub(files, blobsDirectory)
+	if err != nil {
+		return nil, err
+	}
+	return component.OpenDirectory(files, blobs)
+}
+
+// openInline opens a repository that is written into a specification.
+func (s *Session) openInline(t component.Typed, spec component.Inline) (origin, error) {
+	const name = "repository of type inline"
+	if spec.BlobMode != "" && spec.BlobMode != "filesystem" {
+		return nil, stalled(name, fmt.Sprintf("blobFsMode %q is not supported, since it would read files of the controller", spec.BlobMode), "write the blobs into blobFs")
+	}
+	descriptors, err := inlineDirectory(spec.FileSystem, spec.DescriptorPath)
+	if err != nil {
+		return nil, refused(name+": fileSystem", err)
+	}
+	raw := spec.BlobFileSystem
+	if len(raw) == 0 {
+		raw = spec.FileSystem
+	}
+	blobs, err := inlineDirectory(raw, spec.BlobPath)
+	if err != nil {
+		return nil, refused(name+": blobFs", err)
+	}
+	repository, err := component.OpenDirectory(descriptors, blobs)
+	if err != nil {
+		return nil, refused(name, err)
+	}
+	return &files{session: s, spec: t, name: name, repository: repository, scope: fmt.Sprintf("inline %x", sha256.Sum256(t.Raw))}, nil
+}
+
+func inlineDirectory(raw []byte, dir string) (fs.FS, error) {
+	if len(raw) == 0 {
+		raw = []byte("{}")
+	}
+	all, err := model.Inline(raw)
+	if err != nil {
+		return nil, err
+	}
+	clean := strings.TrimPrefix(path.Clean("/"+dir), "/")
+	if clean == "" {
+		return all, nil
+	}
+	return fs.Sub(all, clean)
+}
+
+// git opens a directory of a Git repository.
+func (s *Session) git(ctx context.Context, t component.Typed, spec component.GitRepository) (origin, error) {
+	at := git.Location{URL: spec.URL, Ref: spec.Ref, Commit: spec.Commit}
+	name := fmt.Sprintf("Git repository %q", spec.URL)
+	commit, err := s.r.options.Git.Resolve(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	at.Commit = commit
+	scope := "git " + spec.URL
+	content, err := s.unpack(ctx, name, fetch.Content{Scope: scope, ID: commit + " " + spec.Path, Write: s.r.gitArchive(at, spec.Path)})
+	if err != nil {
+		return nil, err
+	}
+	repository, err := component.Open(content)
+	if err != nil {
+		return nil, refused(name, err)
+	}
+	return &files{session: s, spec: t, name: name, repository: repository, scope: scope + " " + commit + " " + spec.Path}, nil
+}
+
+// gitArchive writes the files of a commit as a tar.
+func (r *Repositories) gitArchive(at git.Location, folder string) func(context.Context, io.Writer) error {
+	return func(ctx context.Context, w io.Writer) error {
+		_, err := r.options.Git.Archive(ctx, at, folder, w)
+		return err
+	}
+}

@@ -1,0 +1,213 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package repository
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci"
+)
+
+// registry is a place in a registry with the logins for it. The zero value is none.
+type registry struct {
+	r *Repositories
+	// base is host and path, with http:// for one without TLS.
+	base   string
+	logins oci.Credentials
+	// fingerprint of the logins.
+	fingerprint [sha256.Size]byte
+}
+
+func (r registry) isZero() bool { return r.base == "" }
+
+// grantKey says who found which component version.
+type grantKey struct {
+	fingerprint [sha256.Size]byte
+	reference   string
+}
+
+// decodedKey names a descriptor by where it lies and its digest, or what else identifies it there.
+type decodedKey struct{ scope, id string }
+
+// registryOrigin is a repository of type OCIRegistry.
+type registryOrigin struct {
+	registry
+	typed component.Typed
+	spec  component.OCIRegistry
+}
+
+func (s *Session) registryOrigin(t component.Typed, spec component.OCIRegistry) *registryOrigin {
+	return &registryOrigin{registry: s.registryAt(spec.Base()), typed: t, spec: spec}
+}
+
+func (s *Session) registryAt(base string) registry {
+	return registry{r: s.r, base: base, logins: s.scope.Rights.logins, fingerprint: s.scope.Rights.fingerprint}
+}
+
+// registryOf returns the registry that a repository specification names, zero if it names none.
+func (s *Session) registryOf(t component.Typed) (registry, error) {
+	if t.IsZero() {
+		return registry{}, nil
+	}
+	spec, err := component.ParseRepository(t)
+	if err != nil {
+		return registry{}, refused("repository", err)
+	}
+	if found, ok := spec.(component.OCIRegistry); ok {
+		return s.registryAt(found.Base()), nil
+	}
+	return registry{}, nil
+}
+
+func (o *registryOrigin) String() string { return "OCI registry " + o.base }
+
+// find asks the registry, unless the same logins found the version a short while ago.
+func (o *registryOrigin) find(ctx context.Context, key component.Key) (*version, error) {
+	reference := o.spec.Reference(key.Name, key.Version)
+	grant := grantKey{o.fingerprint, reference}
+	if v := o.r.granted(grant); v != nil {
+		return v, nil
+	}
+	done := o.r.flights.DoChan(fmt.Sprintf("%x %s", grant.fingerprint, grant.reference), func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.r.options.Timeout)
+		defer cancel()
+		return o.load(ctx, grant)
+	})
+	select {
+	case <-ctx.Done():
+		return nil, fmt.Errorf("stopped waiting for the registry: %w", context.Cause(ctx))
+	case result := <-done:
+		if result.Err != nil {
+			return nil, result.Err
+		}
+		return result.Val.(*version), nil
+	}
+}
+
+// granted returns what the logins found within the time to remember.
+func (r *Repositories) granted(key grantKey) *version {
+	v, ok := r.versions.get(key)
+	if !ok || r.options.Clock().UnixNano()-v.found > int64(r.options.Remember) {
+		return nil
+	}
+	return v
+}
+
+// grantWeight is what a version counts beside its manifest; the descriptor is counted where it is decoded.
+const grantWeight = 1 << 10
+
+// load asks the registry.
+func (o *registryOrigin) load(ctx context.Context, grant grantKey) (*version, error) {
+	if v := o.r.granted(grant); v != nil {
+		return v, nil
+	}
+	asked := o.r.options.Clock().UnixNano()
+	m, err := o.r.options.OCI.Manifest(ctx, grant.reference, o.logins)
+	if err != nil {
+		return nil, err
+	}
+	blobs, err := newManifestBlobs(m, grant.reference)
+	if err != nil {
+		return nil, refused("its manifest", err)
+	}
+	d, err := o.descriptor(ctx, blobs)
+	if err != nil {
+		return nil, err
+	}
+	v := &version{descriptor: d, repository: o.typed, blobs: blobs, registry: o.registry, found: asked}
+	if !m.Stale {
+		o.r.versions.put(grant, v, int64(len(m.Raw))+grantWeight)
+	}
+	return v, nil
+}
+
+// descriptor decodes the descriptor layer, once for all who may read it in that repository.
+func (o *registryOrigin) descriptor(ctx context.Context, b *manifestBlobs) (*component.Descriptor, error) {
+	layer, err := b.layout.Descriptor(nil)
+	if err != nil {
+		config, configErr := b.manifest.Blob(ctx, b.layout.Config.Digest, o.r.options.MaxDescriptor)
+		if configErr != nil {
+			return nil, configErr
+		}
+		if layer, err = b.layout.Descriptor(config.Bytes); err != nil {
+			return nil, refused("its manifest", err)
+		}
+	}
+	key := decodedKey{b.scope, layer.Digest.String()}
+	if d, ok := o.r.decoded.get(key); ok {
+		return d, nil
+	}
+	raw, err := b.manifest.Blob(ctx, layer.Digest, o.r.options.MaxDescriptor)
+	if err != nil {
+		return nil, err
+	}
+	d, err := component.DecodeLayer(bytes.NewReader(raw.Bytes))
+	if err != nil {
+		return nil, refused("its descriptor", err)
+	}
+	o.r.decoded.put(key, d, int64(len(raw.Bytes)))
+	return d, nil
+}
+
+// manifestBlobs are the layers of the manifest of a component version.
+type manifestBlobs struct {
+	manifest *oci.Manifest
+	layout   *component.Manifest
+	scope    string
+}
+
+func newManifestBlobs(m *oci.Manifest, reference string) (*manifestBlobs, error) {
+	layout, err := component.DecodeManifest(m.Raw)
+	if err != nil {
+		return nil, err
+	}
+	return &manifestBlobs{manifest: m, layout: layout, scope: repositoryOf(reference)}, nil
+}
+
+func (b *manifestBlobs) blob(_ context.Context, reference string) (*stream, error) {
+	layer, err := b.layout.Blob(reference)
+	if err != nil {
+		return nil, err
+	}
+	return b.layer(layer.Digest, layer.MediaType), nil
+}
+
+// layer is a layer or the config.
+func (b *manifestBlobs) layer(d digest.Digest, mediaType string) *stream {
+	return &stream{scope: b.scope, id: d.String(), mediaType: mediaType, digest: d, verified: true,
+		open: func(ctx context.Context) (io.ReadCloser, error) { return b.manifest.Open(ctx, d, 0) }}
+}
+
+// repositoryOf takes tag and digest off a reference.
+func repositoryOf(reference string) string {
+	reference, _, _ = strings.Cut(reference, "@")
+	slash := strings.LastIndex(reference, "/")
+	if colon := strings.LastIndex(reference, ":"); colon > slash {
+		return reference[:colon]
+	}
+	return reference
+}
+
+// digestIn returns the digest that a local reference is, "" if it is none.
+func digestIn(reference string) digest.Digest {
+	d := digest.Digest(strings.Replace(reference, "sha256.", "sha256:", 1))
+	if d.Validate() != nil {
+		return ""
+	}
+	return d
+}
+
+// weightOf estimates the size of a descriptor whose text is not at hand.
+func weightOf(d *component.Descriptor) int {
+	const element = 1 << 10
+	return element * (4 + len(d.Resources) + len(d.Sources) + len(d.References))
+}

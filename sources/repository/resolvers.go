@@ -1,0 +1,161 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package repository
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci"
+)
+
+// resolver is a repository for the components below a prefix.
+type resolver struct {
+	prefix, pattern string
+	priority        int
+	repository      component.Typed
+}
+
+// defaultPriority is what a resolver without one has; higher ones come first.
+const defaultPriority = 10
+
+// ocmDocument is an OCM configuration, or one entry of a generic one.
+type ocmDocument struct {
+	Type           string                     `json:"type"`
+	Configurations []json.RawMessage          `json:"configurations"`
+	Aliases        map[string]component.Typed `json:"aliases"`
+	Resolvers      []struct {
+		Repository json.RawMessage `json:"repository"`
+		Prefix     string          `json:"prefix"`
+		Pattern    string          `json:"componentNamePattern"`
+		Priority   *int            `json:"priority"`
+	} `json:"resolvers"`
+}
+
+// Types of OCM configurations, without version.
+const (
+	genericConfig     = "generic.config.ocm.software"
+	credentialsConfig = "credentials.config.ocm.software"
+)
+
+// resolverConfigs are the types that list repositories.
+var resolverConfigs = []string{"ocm.config.ocm.software", "resolver.config.ocm.software", "resolvers.config.ocm.software"}
+
+// maxOCMConfig is the size of the largest ConfigMap, in bytes.
+const maxOCMConfig = 1 << 20
+
+// parseOCMConfig reads logins and resolvers. Other configurations are ignored, as OCM tools do with those of their plugins.
+func parseOCMConfig(raw []byte) (oci.Credentials, []resolver, error) {
+	if len(raw) > maxOCMConfig {
+		return oci.Credentials{}, nil, fmt.Errorf("it has more than %d bytes; remove what is not needed", maxOCMConfig)
+	}
+	entries, err := ocmEntries(raw, 0)
+	if err != nil {
+		return oci.Credentials{}, nil, err
+	}
+	var logins []oci.Credentials
+	var resolvers []resolver
+	for i, entry := range entries {
+		switch kind, _, _ := strings.Cut(entry.Type, "/"); {
+		case kind == credentialsConfig:
+			found, err := oci.ParseOCMConfig(entry.raw)
+			if err != nil {
+				return oci.Credentials{}, nil, err
+			}
+			logins = append(logins, found)
+		case slices.Contains(resolverConfigs, kind):
+			found, err := entry.resolvers()
+			if err != nil {
+				return oci.Credentials{}, nil, fmt.Errorf("configuration %d (%s): %w", i, entry.Type, err)
+			}
+			resolvers = append(resolvers, found...)
+		}
+	}
+	slices.SortStableFunc(resolvers, func(a, b resolver) int {
+		return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(len(b.prefix), len(a.prefix)))
+	})
+	return oci.Join(logins...), resolvers, nil
+}
+
+// ocmEntry is a configuration with its text.
+type ocmEntry struct {
+	ocmDocument
+	raw []byte
+}
+
+var errOCMConfig = errors.New("it is no OCM configuration; write YAML with type: generic.config.ocm.software/v1 and configurations")
+
+// ocmEntries returns the configurations in a document. The decoder's errors may quote secrets and are left out.
+func ocmEntries(raw []byte, depth int) ([]ocmEntry, error) {
+	const maxNesting = 8
+	var doc ocmDocument
+	if depth > maxNesting || yaml.Unmarshal(raw, &doc) != nil || doc.Type == "" {
+		return nil, errOCMConfig
+	}
+	if kind, _, _ := strings.Cut(doc.Type, "/"); kind != genericConfig {
+		return []ocmEntry{{doc, raw}}, nil
+	}
+	var entries []ocmEntry
+	for _, inner := range doc.Configurations {
+		found, err := ocmEntries(inner, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, found...)
+	}
+	return entries, nil
+}
+
+func (e ocmEntry) resolvers() ([]resolver, error) {
+	found := make([]resolver, 0, len(e.Resolvers))
+	for i, r := range e.Resolvers {
+		repository, err := e.repository(r.Repository)
+		if err != nil {
+			return nil, fmt.Errorf("resolvers[%d].repository: %w", i, err)
+		}
+		if _, err := path.Match(r.Pattern, ""); err != nil {
+			return nil, fmt.Errorf("resolvers[%d].componentNamePattern %q is no pattern; use * and ? as in file names", i, r.Pattern)
+		}
+		priority := defaultPriority
+		if r.Priority != nil {
+			priority = *r.Priority
+		}
+		found = append(found, resolver{prefix: strings.TrimSuffix(r.Prefix, "/"), pattern: r.Pattern, priority: priority, repository: repository})
+	}
+	return found, nil
+}
+
+// repository is an object, or the name of an alias.
+func (e ocmEntry) repository(raw json.RawMessage) (component.Typed, error) {
+	var alias string
+	if json.Unmarshal(raw, &alias) == nil {
+		known, ok := e.Aliases[alias]
+		if !ok {
+			return component.Typed{}, fmt.Errorf("alias %q is not defined; add it to aliases", alias)
+		}
+		return known, nil
+	}
+	return component.ParseTyped(raw)
+}
+
+// fits tells whether the resolver is for a component.
+func (r resolver) fits(name string) bool {
+	below := r.prefix == "" || name == r.prefix || strings.HasPrefix(name, r.prefix+"/")
+	if !below || r.pattern == "" {
+		return below
+	}
+	if base, ok := strings.CutSuffix(r.pattern, "/*"); ok && strings.HasPrefix(name, base+"/") {
+		return true
+	}
+	matched, err := path.Match(r.pattern, name)
+	return err == nil && matched
+}

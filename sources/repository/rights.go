@@ -1,0 +1,74 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package repository
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/oci"
+)
+
+// Rights are the logins and the resolvers of one Context. The zero value is anonymous and has no resolvers. They print as a
+// placeholder.
+type Rights struct {
+	logins    oci.Credentials
+	resolvers []resolver
+	// fingerprint tells rights apart inside this process.
+	fingerprint [sha256.Size]byte
+}
+
+// ParseRights reads pull secrets (name → data, see oci.ParseSecret), the more important by name first, and the OCM configuration
+// of a Context (the content of key .ocmconfig; may be empty): its logins and its resolvers. Errors repeat no content but hosts.
+func ParseRights(secrets map[string]map[string][]byte, ocmConfig []byte) (Rights, error) {
+	var all []oci.Credentials
+	for _, name := range slices.Sorted(maps.Keys(secrets)) {
+		found, err := oci.ParseSecret(name, secrets[name])
+		if err != nil {
+			return Rights{}, refused("registryPullSecrets", err)
+		}
+		all = append(all, found)
+	}
+	var resolvers []resolver
+	if len(ocmConfig) > 0 {
+		logins, found, err := parseOCMConfig(ocmConfig)
+		if err != nil {
+			return Rights{}, refused("ocmConfig", err)
+		}
+		all, resolvers = append(all, logins), found
+	}
+	return Rights{logins: oci.Join(all...), resolvers: resolvers, fingerprint: fingerprint(secrets, ocmConfig)}, nil
+}
+
+// Logins are those for registries.
+func (r Rights) Logins() oci.Credentials { return r.logins }
+
+// Resolves tells whether the OCM configuration names repositories, so that no repositoryContext is needed.
+func (r Rights) Resolves() bool { return len(r.resolvers) > 0 }
+
+// String hides the content.
+func (Rights) String() string { return "registry rights (hidden)" }
+
+// GoString hides the content from %#v too.
+func (r Rights) GoString() string { return r.String() }
+
+// MarshalJSON hides the content from structured logs.
+func (r Rights) MarshalJSON() ([]byte, error) { return []byte(`"registry rights (hidden)"`), nil }
+
+// fingerprint is equal for equal logins, whatever their Secrets are called.
+func fingerprint(secrets map[string]map[string][]byte, ocmConfig []byte) (sum [sha256.Size]byte) {
+	if len(secrets) == 0 && len(ocmConfig) == 0 {
+		return sum
+	}
+	hash := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(secrets)) {
+		for _, key := range slices.Sorted(maps.Keys(secrets[name])) {
+			_, _ = fmt.Fprintf(hash, "%q=%q\n", key, secrets[name][key])
+		}
+	}
+	_, _ = fmt.Fprintf(hash, "%q", ocmConfig)
+	return [sha256.Size]byte(hash.Sum(nil))
+}

@@ -1,0 +1,259 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package repository
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
+	"github.com/flux-landscaper/flux-landscaper/sources/flux"
+)
+
+// Scope is what one Installation may use. Everything in it was read with that Installation's rights.
+type Scope struct {
+	// Namespace of the Installation; Flux sources without one are looked up there.
+	Namespace string
+	// Repository is the repositoryContext of the Context; nil means that it has none.
+	Repository *v1alpha1.AnyJSON
+	// Rights of the Context.
+	Rights Rights
+	// Overwrites of the Context.
+	Overwrites []v1alpha1.ComponentVersionOverwrite
+}
+
+// Session looks up component versions and content for one Scope. It remembers where each component version was found. It
+// is safe for concurrent use and has to be closed.
+type Session struct {
+	r     *Repositories
+	scope Scope
+
+	mu sync.Mutex
+	// repository is where components without another one are looked for: that of the root.
+	repository component.Typed
+	origins    map[string]func() (origin, error)
+	found      map[component.Key]*version
+	embedded   map[component.Key]*version
+	sources    []v1alpha1.SourceStatus
+	trees      []*fetch.Tree
+}
+
+// version is a component version, and the way to what lies beside it.
+type version struct {
+	descriptor *component.Descriptor
+	// repository it was found in.
+	repository component.Typed
+	// blobs are its local blobs.
+	blobs blobs
+	// registry is the base of relative references; zero if the repository is in no registry.
+	registry registry
+	// found is the time in nanoseconds at which a registry was asked.
+	found int64
+}
+
+// blobs open what a local reference of one component version names.
+type blobs interface {
+	blob(ctx context.Context, reference string) (*stream, error)
+}
+
+// origin is an opened repository.
+type origin interface {
+	// find returns a component version; the error may be one that missing accepts.
+	find(ctx context.Context, key component.Key) (*version, error)
+	// String names the repository in messages.
+	String() string
+}
+
+// Open starts a session.
+func (r *Repositories) Open(s Scope) *Session {
+	return &Session{
+		r: r, scope: s,
+		origins:  map[string]func() (origin, error){},
+		found:    map[component.Key]*version{},
+		embedded: map[component.Key]*version{},
+	}
+}
+
+// Close gives back what the session holds. File systems and blobs that it returned stay usable.
+func (s *Session) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, tree := range s.trees {
+		_ = tree.Close()
+	}
+	s.trees = nil
+}
+
+// SourcesUsed returns the Flux sources whose artifacts were used so far, by kind, namespace and name.
+func (s *Session) SourcesUsed() []v1alpha1.SourceStatus {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.sources)
+}
+
+// use records a source.
+func (s *Session) use(source flux.Source) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	used := v1alpha1.SourceStatus{Kind: source.Kind, Namespace: source.Namespace, Name: source.Name, Revision: source.Revision, Digest: source.Digest}
+	if slices.Contains(s.sources, used) {
+		return
+	}
+	s.sources = append(s.sources, used)
+	slices.SortFunc(s.sources, func(a, b v1alpha1.SourceStatus) int {
+		return strings.Compare(flux.Key(a.Kind, a.Namespace, a.Name), flux.Key(b.Kind, b.Namespace, b.Name))
+	})
+}
+
+// hold keeps a tree until the session ends.
+func (s *Session) hold(tree *fetch.Tree) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.trees = append(s.trees, tree)
+}
+
+// Closure returns root with everything it refers to, overwrites applied. Component versions are looked up in parallel.
+func (s *Session) Closure(ctx context.Context, root *component.Descriptor) (*component.Closed, error) {
+	s.mu.Lock()
+	repository := s.repository
+	s.mu.Unlock()
+	resolver := component.Overwrites(s.scope.Overwrites).Wrap(repository, component.ResolverFunc(s.resolve))
+	closed, err := component.Closure(ctx, root, resolver, component.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	return closed, nil
+}
+
+// resolve finds a component version that another one refers to.
+func (s *Session) resolve(ctx context.Context, key component.Key, hint component.Hint) (*component.Descriptor, error) {
+	if v, err := s.inside(key, hint); v != nil || err != nil {
+		return s.remember(v), err
+	}
+	repository := hint.Repository
+	if repository.IsZero() {
+		s.mu.Lock()
+		repository = s.repository
+		s.mu.Unlock()
+	}
+	v, err := s.lookup(ctx, key, repository)
+	if err != nil {
+		return nil, err
+	}
+	return s.remember(v), nil
+}
+
+// inside returns a version that is embedded in an inline descriptor; nil if there is none.
+func (s *Session) inside(key component.Key, hint component.Hint) (*version, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if v := s.embedded[key]; v != nil || hint.From == nil || hint.Reference == nil || key != hint.Reference.Key() {
+		return v, nil
+	}
+	parent := s.embedded[hint.From.Key()]
+	if parent == nil {
+		return nil, nil
+	}
+	d, err := hint.Reference.Embedded()
+	if err != nil {
+		return nil, refused("componentDescriptor.inline", err)
+	}
+	if d == nil {
+		return nil, nil
+	}
+	v := &version{descriptor: d, repository: parent.repository, blobs: parent.blobs, registry: parent.registry}
+	s.embedded[key] = v
+	return v, nil
+}
+
+// remember keeps where a descriptor was found, for its resources.
+func (s *Session) remember(v *version) *component.Descriptor {
+	if v == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.found[v.descriptor.Key()] = v
+	return v.descriptor
+}
+
+// version returns what the session knows of a descriptor.
+func (s *Session) version(d *component.Descriptor) (*version, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if v := s.found[d.Key()]; v != nil {
+		return v, nil
+	}
+	return nil, stalled("component "+d.Key().String(), "this session has not looked it up", "resolve it with Root or Closure first")
+}
+
+// lookup asks the repository, then the resolvers of the OCM configuration.
+func (s *Session) lookup(ctx context.Context, key component.Key, repository component.Typed) (*version, error) {
+	candidates := s.candidates(key, repository)
+	if len(candidates) == 0 {
+		return nil, &Error{Kind: Stalled, Subject: "component " + key.String(), Cause: ErrRepositoryMissing,
+			Problem: "no repository is given", Cure: "set repositoryContext in the Installation or its Context, or ocmConfig with a resolver for it in the Context"}
+	}
+	var absent []error
+	for _, candidate := range candidates {
+		v, err := s.ask(ctx, key, candidate)
+		if err == nil {
+			return v, nil
+		}
+		if !missing(err) {
+			return nil, err
+		}
+		absent = append(absent, err)
+	}
+	return nil, errors.Join(absent...)
+}
+
+// ErrRepositoryMissing is inside the error about a component without any repository to look into.
+var ErrRepositoryMissing = errors.New("repository context missing")
+
+func (s *Session) candidates(key component.Key, repository component.Typed) []component.Typed {
+	var all []component.Typed
+	if !repository.IsZero() {
+		all = append(all, repository)
+	}
+	for _, r := range s.scope.Rights.resolvers {
+		if r.fits(key.Name) && !slices.ContainsFunc(all, r.repository.Equal) {
+			all = append(all, r.repository)
+		}
+	}
+	return all
+}
+
+func (s *Session) ask(ctx context.Context, key component.Key, repository component.Typed) (*version, error) {
+	from, err := s.origin(ctx, repository)
+	if err != nil {
+		return nil, fmt.Errorf("component %s: %w", key, err)
+	}
+	v, err := from.find(ctx, key)
+	if err != nil {
+		return nil, fmt.Errorf("component %s in %s: %w", key, from, err)
+	}
+	if v.descriptor.Key() != key {
+		return nil, stalled(fmt.Sprintf("component %s in %s", key, from), "the descriptor there is that of "+v.descriptor.Key().String(), "publish the component version anew")
+	}
+	return v, nil
+}
+
+// origin opens a repository once for the session.
+func (s *Session) origin(ctx context.Context, repository component.Typed) (origin, error) {
+	s.mu.Lock()
+	open := s.origins[repository.String()]
+	if open == nil {
+		open = sync.OnceValues(func() (origin, error) { return s.open(ctx, repository) })
+		s.origins[repository.String()] = open
+	}
+	s.mu.Unlock()
+	return open()
+}

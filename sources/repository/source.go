@@ -1,0 +1,255 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package repository
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
+	"github.com/flux-landscaper/flux-landscaper/sources/flux"
+)
+
+// fluxOrigin is the artifact of a Flux source: a CTF, a component archive, or a descriptor alone. What is not in it is
+// looked for in the registry that the source pulls from.
+type fluxOrigin struct {
+	session *Session
+	typed   component.Typed
+	name    string
+	scope   string
+	// archive is nil if the artifact is a descriptor alone.
+	archive *files
+	single  *component.Descriptor
+	// behind is where the rest is; nil if nothing says where.
+	behind *registryOrigin
+}
+
+func (o *fluxOrigin) String() string { return o.name }
+
+// flux opens the artifact of a source.
+func (s *Session) flux(ctx context.Context, t component.Typed, spec component.FluxSource) (origin, error) {
+	if s.r.options.Source == nil {
+		return nil, stalled("repository of type fluxSource", "there are no Flux sources here", "use another type of repository")
+	}
+	source, err := s.r.options.Source(ctx, s.scope.Namespace, v1alpha1.SourceReference{Kind: spec.SourceRef.Kind, Name: spec.SourceRef.Name, Namespace: spec.SourceRef.Namespace})
+	if err != nil {
+		return nil, err
+	}
+	artifact := fetch.Artifact{URL: source.URL, Digest: source.Digest, Revision: source.Revision, Source: source.String()}
+	o := &fluxOrigin{session: s, typed: t, name: source.String(), scope: fmt.Sprintf("%s %s %s", source, source.Digest, spec.Path)}
+	if err := o.read(ctx, artifact, spec.Path); err != nil {
+		return nil, err
+	}
+	if o.behind, err = s.behind(ctx, source); err != nil {
+		return nil, err
+	}
+	s.use(source)
+	return o, nil
+}
+
+// read finds out what the artifact is.
+func (o *fluxOrigin) read(ctx context.Context, artifact fetch.Artifact, at string) error {
+	store := o.session.r.options.Store
+	tree, err := store.Open(ctx, artifact)
+	if errors.Is(err, fetch.ErrUnsafe) && at == "" {
+		return o.readFile(ctx, artifact, err)
+	}
+	if err != nil {
+		return err
+	}
+	o.session.hold(tree)
+	return o.readTree(tree.FS(), at)
+}
+
+// readFile reads an artifact that is the descriptor itself; notTar is why it is no archive.
+func (o *fluxOrigin) readFile(ctx context.Context, artifact fetch.Artifact, notTar error) error {
+	raw, err := o.session.r.options.Store.OpenFile(ctx, artifact)
+	if err != nil {
+		return err
+	}
+	d, err := component.Decode(raw)
+	if err != nil {
+		return notTar
+	}
+	o.single = d
+	return nil
+}
+
+func (o *fluxOrigin) readTree(tree fs.FS, at string) error {
+	clean := strings.TrimPrefix(path.Clean("/"+at), "/")
+	if clean == "" {
+		clean = "."
+	}
+	info, err := fs.Stat(tree, clean)
+	if err != nil {
+		return &Error{Kind: Stalled, Subject: o.name, Problem: fmt.Sprintf("path %q is not in its artifact", at), Cure: "correct the path", Cause: component.ErrNotFound}
+	}
+	if !info.IsDir() {
+		return o.readDescriptor(tree, clean)
+	}
+	sub, err := fs.Sub(tree, clean)
+	if err != nil {
+		return err
+	}
+	if _, err := fs.Stat(sub, blobsDirectory); errors.Is(err, fs.ErrNotExist) {
+		return o.readDescriptor(sub, component.DescriptorFile)
+	}
+	repository, err := component.Open(sub)
+	if err != nil {
+		return refused(o.name, err)
+	}
+	o.archive = &files{session: o.session, spec: o.typed, name: o.name, repository: repository, scope: o.scope}
+	return nil
+}
+
+// readDescriptor reads a descriptor that lies alone. If it lies in a component archive, its blobs are beside it.
+func (o *fluxOrigin) readDescriptor(tree fs.FS, name string) error {
+	if dir := path.Dir(name); path.Base(name) == component.DescriptorFile {
+		if _, err := fs.Stat(tree, path.Join(dir, blobsDirectory)); err == nil {
+			return o.readTree(tree, dir)
+		}
+	}
+	raw, err := fs.ReadFile(tree, name)
+	if err != nil {
+		return &Error{Kind: Stalled, Subject: o.name, Problem: "its artifact holds no " + name, Cause: component.ErrNotFound,
+			Cure: "publish a component descriptor, a component archive or a CTF, and name it with path if it is not at the root"}
+	}
+	d, err := component.Decode(raw)
+	if err != nil {
+		return refused(fmt.Sprintf("%s: %s", o.name, name), err)
+	}
+	o.single = d
+	return nil
+}
+
+// behind is the registry from which an OCIRepository pulls a component version; nil if the source is something else.
+func (s *Session) behind(ctx context.Context, source flux.Source) (*registryOrigin, error) {
+	from, ok := source.Object.(*sourcev1.OCIRepository)
+	if !ok {
+		return nil, nil
+	}
+	url := strings.TrimPrefix(from.Spec.URL, "oci://")
+	base, _, ok := strings.Cut(url, "/component-descriptors/")
+	if !ok {
+		return nil, nil
+	}
+	if from.Spec.Insecure {
+		base = "http://" + base
+	}
+	t, err := component.NewTyped(map[string]any{"type": "OCIRegistry", "baseUrl": base})
+	if err != nil {
+		return nil, err
+	}
+	o := s.registryOrigin(t, component.OCIRegistry{BaseURL: base})
+	return o, s.login(ctx, o, from)
+}
+
+// login takes the pull secret of the OCIRepository before the logins of the Context. It serves below the base only, which is
+// what the source itself pulls from.
+func (s *Session) login(ctx context.Context, o *registryOrigin, from *sourcev1.OCIRepository) error {
+	if from.Spec.SecretRef == nil || s.r.options.Secret == nil {
+		return nil
+	}
+	name := from.Spec.SecretRef.Name
+	data, err := s.r.options.Secret(ctx, from.Namespace, name)
+	if err != nil {
+		return fmt.Errorf("secretRef of OCIRepository %s/%s: %w", from.Namespace, from.Name, err)
+	}
+	rights, err := ParseRights(map[string]map[string][]byte{name: data}, nil)
+	if err != nil {
+		return refused(fmt.Sprintf("secretRef of OCIRepository %s/%s", from.Namespace, from.Name), err)
+	}
+	o.logins, o.fingerprint = rights.logins, rights.fingerprint
+	return nil
+}
+
+// root returns the component version that the artifact is about.
+func (o *fluxOrigin) root(ctx context.Context) (*version, error) {
+	if o.single != nil {
+		return o.singleVersion(), nil
+	}
+	keys := o.archive.repository.Keys()
+	if len(keys) != 1 {
+		return nil, stalled(o.name, fmt.Sprintf("its artifact holds %d component versions: %s", len(keys), shown(keys)),
+			"name one with componentDescriptor.ref and a repositoryContext of type fluxSource")
+	}
+	return o.archive.find(ctx, keys[0])
+}
+
+func (o *fluxOrigin) find(ctx context.Context, key component.Key) (*version, error) {
+	if o.single != nil && o.single.Key() == key {
+		return o.singleVersion(), nil
+	}
+	var err error = component.ErrNotFound
+	if o.archive != nil {
+		var v *version
+		if v, err = o.archive.find(ctx, key); err == nil {
+			return v, nil
+		}
+	}
+	if !missing(err) {
+		return nil, err
+	}
+	return o.findBehind(ctx, key, err)
+}
+
+// findBehind looks where the rest of the components is.
+func (o *fluxOrigin) findBehind(ctx context.Context, key component.Key, absent error) (*version, error) {
+	if o.behind != nil {
+		return o.behind.find(ctx, key)
+	}
+	if o.single == nil {
+		return nil, absent
+	}
+	repository, err := o.session.ownRepository(o.single)
+	if err != nil {
+		return nil, err
+	}
+	if repository.IsZero() || repository.Equal(o.typed) {
+		return nil, absent
+	}
+	return o.session.ask(ctx, key, repository)
+}
+
+func (o *fluxOrigin) singleVersion() *version {
+	v := &version{descriptor: o.single, repository: o.typed, blobs: blobsBehind{o}}
+	if o.behind != nil {
+		v.registry = o.behind.registry
+	} else if t, err := o.session.ownRepository(o.single); err == nil {
+		v.registry, _ = o.session.registryOf(t)
+	}
+	return v
+}
+
+// blobsBehind are the local blobs of a descriptor that lies alone.
+type blobsBehind struct{ *fluxOrigin }
+
+func (b blobsBehind) blob(ctx context.Context, reference string) (*stream, error) {
+	v, err := b.findBehind(ctx, b.single.Key(), component.ErrNotFound)
+	if err != nil {
+		return nil, fmt.Errorf("local blob %q of a descriptor without blobs beside it: %w", reference, err)
+	}
+	return v.blobs.blob(ctx, reference)
+}
+
+func shown(keys []component.Key) string {
+	const most = 8
+	var names []string
+	for i, key := range keys {
+		if i == most {
+			names = append(names, "…")
+			break
+		}
+		names = append(names, key.String())
+	}
+	return strings.Join(names, ", ")
+}

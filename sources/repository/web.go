@@ -1,0 +1,120 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package repository
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
+)
+
+// web is a file behind a URL. Without a digest it may be another one each time, and is not kept.
+func (r *Repositories) web(address, mediaType string) *stream {
+	return &stream{scope: "web", id: address, mutable: true, mediaType: mediaType,
+		open: func(ctx context.Context) (io.ReadCloser, error) { return r.get(ctx, address, r.options.MaxDownload) }}
+}
+
+// errTooLarge ends a body that exceeds its limit.
+var errTooLarge = errors.New("the content is larger than allowed; make it smaller, or raise the limit of the controller")
+
+// get opens a URL. Trouble of the server is bridged by a few tries. Errors name the address without user and query.
+func (r *Repositories) get(ctx context.Context, address string, limit int64) (io.ReadCloser, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {
+		return nil, stalled("web address", "it is not an http or https URL without user", "correct the URL")
+	}
+	shown := (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+	var body io.ReadCloser
+	var last error
+	backoff := wait.Backoff{Duration: 60 * time.Millisecond, Factor: 2, Jitter: 0.1, Steps: 4}
+	err = wait.ExponentialBackoffWithContext(ctx, backoff, func(ctx context.Context) (bool, error) {
+		body, last = r.try(ctx, address, shown, limit)
+		return last == nil || KindOf(last) == Stalled, nil
+	})
+	if last != nil {
+		return nil, last
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", shown, err)
+	}
+	return body, nil
+}
+
+func (r *Repositories) try(ctx context.Context, address, shown string, limit int64) (io.ReadCloser, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.options.Timeout)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		cancel()
+		return nil, stalled(shown, "it cannot be requested", "correct the URL")
+	}
+	answer, err := r.http.Do(request)
+	if err != nil {
+		cancel()
+		return nil, unreached(shown, err)
+	}
+	body := &limitedBody{ReadCloser: answer.Body, left: limit, cancel: cancel}
+	if err := judge(shown, answer, limit); err != nil {
+		_ = body.Close()
+		return nil, err
+	}
+	return body, nil
+}
+
+func unreached(shown string, err error) error {
+	var withURL *url.Error
+	if errors.As(err, &withURL) {
+		err = withURL.Err
+	}
+	if errors.Is(err, errPrivate) {
+		return &Error{Kind: Stalled, Subject: shown, Problem: "its address is private", Cause: errPrivate,
+			Cure: "use a public address, or let the operator allow private ones"}
+	}
+	return fmt.Errorf("%s: %w; it is tried again", shown, err)
+}
+
+func judge(shown string, answer *http.Response, limit int64) error {
+	switch code := answer.StatusCode; {
+	case code == http.StatusOK && answer.ContentLength > limit:
+		return refused(shown, errTooLarge)
+	case code == http.StatusOK:
+		return nil
+	case code == http.StatusNotFound || code == http.StatusGone:
+		return &Error{Kind: Stalled, Subject: shown, Problem: fmt.Sprintf("the server answers %d", code), Cure: "check the URL", Cause: component.ErrNotFound}
+	case code >= 500 || code == http.StatusTooManyRequests || code == http.StatusRequestTimeout:
+		return fmt.Errorf("%s: the server answers %d; it is tried again", shown, code)
+	default:
+		return stalled(shown, fmt.Sprintf("the server answers %d", code), "check the URL; it must be readable without a login")
+	}
+}
+
+// limitedBody fails when more than left bytes come.
+type limitedBody struct {
+	io.ReadCloser
+	left   int64
+	cancel context.CancelFunc
+}
+
+func (b *limitedBody) Read(p []byte) (int, error) {
+	if int64(len(p)) > b.left+1 {
+		p = p[:b.left+1]
+	}
+	n, err := b.ReadCloser.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, refused("download", errTooLarge)
+	}
+	return n, err
+}
+
+func (b *limitedBody) Close() error {
+	b.cancel()
+	return b.ReadCloser.Close()
+}
