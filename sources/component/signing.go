@@ -4,10 +4,15 @@
 package component
 
 import (
-	"context"
 	"crypto"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/pem"
 	"errors"
-	"time"
+	"fmt"
+	"slices"
 )
 
 // Algorithms and media types of signatures.
@@ -24,41 +29,18 @@ const (
 	MediaTypePEM = "application/x-pem-file"
 )
 
-// Algorithms that bring descriptors into the form that is hashed.
+// Types of PEM blocks, and the header of a signature that names its algorithm.
 const (
-	// NormalisationV1 depends on the schema of the descriptor.
-	NormalisationV1 = "jsonNormalisation/v1"
-	// NormalisationV2 is independent of the schema.
-	NormalisationV2 = "jsonNormalisation/v2"
-	// NormalisationV3 is NormalisationV2 in canonical JSON (RFC 8785).
-	NormalisationV3 = "jsonNormalisation/v3"
-	// NormalisationV4 is canonical JSON (RFC 8785) as written by the second generation of the OCM tools.
-	NormalisationV4 = "jsonNormalisation/v4alpha1"
+	pemSignature       = "SIGNATURE"
+	pemCertificate     = "CERTIFICATE"
+	pemPublicKey       = "PUBLIC KEY"
+	pemRSAPublicKey    = "RSA PUBLIC KEY"
+	pemAlgorithmHeader = "Signature Algorithm"
 )
 
-// Keys are what a signature is checked with. At least one of both is needed.
-type Keys struct {
-	// PublicKey is an RSA public key or a certificate in PEM.
-	PublicKey []byte
-	// Certificates are the trusted certificate authorities in PEM.
-	Certificates []byte
-	// Time at which certificates have to be valid; zero means now.
-	Time time.Time
-}
-
-// BlobDigester computes the digest of a resource's content with the algorithms of want.
-type BlobDigester func(ctx context.Context, d *Descriptor, r *Resource, want DigestSpec) (DigestSpec, error)
-
-// Verify checks the signature of that name on the root of the closure, and with it all components behind it: the digests of the
-// references are computed anew from the normalised descriptors. Every resource with content needs a digest, which is compared with
-// the content when digester is given; otherwise whoever reads the content later has to use DigestSpec.Verify.
-func Verify(ctx context.Context, closed *Closed, name string, keys Keys, digester BlobDigester) error {
-	return errors.New("not yet")
-}
-
-// SignOptions say how to sign. Zero fields mean the defaults.
+// SignOptions say how to sign. Empty fields mean the defaults.
 type SignOptions struct {
-	// Name of the signature.
+	// Name of the signature; needed. A signature of that name is replaced.
 	Name string
 	// Normalisation algorithm; NormalisationV2 by default.
 	Normalisation string
@@ -70,10 +52,118 @@ type SignOptions struct {
 	Key crypto.Signer
 	// Certificates are the chain of the signer in PEM, own certificate first; with them the signature is written as MediaTypePEM.
 	Certificates []byte
+	// Issuer is the distinguished name of the signer; with Certificates, the subject of the first one by default.
+	Issuer string
 }
 
-// Sign returns a copy of the closure's root that carries a signature, with the digests of the references filled in.
-func Sign(closed *Closed, o SignOptions) (*Descriptor, error) { return nil, errors.New("not yet") }
+// Sign returns a copy of the closure's root that carries a signature, with the digests of its references filled in. Every resource with
+// content in the closure needs a digest.
+func Sign(closed *Closed, o SignOptions) (*Descriptor, error) {
+	o = o.withDefaults()
+	if o.Name == "" || o.Key == nil {
+		return nil, errors.New("a signature needs a name and a key")
+	}
+	digests := newDigests(closed, o.Normalisation, o.Hash)
+	sum, filled, err := digests.of(closed.Root, o.Normalisation, o.Hash)
+	if err != nil {
+		return nil, err
+	}
+	proof, err := o.sign(sum.bytes)
+	if err != nil {
+		return nil, fmt.Errorf("component %s cannot be signed: %w", closed.Root.Key(), err)
+	}
+	signed := *filled
+	signed.Signatures = slices.DeleteFunc(slices.Clone(signed.Signatures), func(s Signature) bool { return s.Name == o.Name })
+	signed.Signatures = append(signed.Signatures, Signature{Name: o.Name, Digest: sum.spec, Signature: proof})
+	return &signed, nil
+}
 
-// Normalise returns the bytes that are hashed for a signature.
-func (d *Descriptor) Normalise(algorithm string) ([]byte, error) { return nil, errors.New("not yet") }
+func (o SignOptions) withDefaults() SignOptions {
+	for _, option := range []struct {
+		value    *string
+		standard string
+	}{{&o.Normalisation, NormalisationV2}, {&o.Hash, HashSHA256}, {&o.Algorithm, AlgorithmPKCS1v15}} {
+		if *option.value == "" {
+			*option.value = option.standard
+		}
+	}
+	return o
+}
+
+// signerOptions returns what crypto.Signer needs for an algorithm.
+func signerOptions(algorithm string, hash crypto.Hash) (crypto.SignerOpts, error) {
+	switch algorithm {
+	case AlgorithmPKCS1v15:
+		return hash, nil
+	case AlgorithmPSS:
+		return &rsa.PSSOptions{SaltLength: rsa.PSSSaltLengthAuto, Hash: hash}, nil
+	}
+	return nil, fmt.Errorf("signature algorithm %q is not supported; use %s or %s", algorithm, AlgorithmPKCS1v15, AlgorithmPSS)
+}
+
+func (o SignOptions) sign(sum []byte) (SignatureSpec, error) {
+	if _, ok := o.Key.Public().(*rsa.PublicKey); !ok {
+		return SignatureSpec{}, errors.New("the key is not an RSA key")
+	}
+	hash, err := hashOf(o.Hash)
+	if err != nil {
+		return SignatureSpec{}, err
+	}
+	options, err := signerOptions(o.Algorithm, hash)
+	if err != nil {
+		return SignatureSpec{}, err
+	}
+	value, err := o.Key.Sign(rand.Reader, sum, options)
+	if err != nil {
+		return SignatureSpec{}, err
+	}
+	if len(o.Certificates) > 0 {
+		return o.withCertificates(value)
+	}
+	mediaType := MediaTypeRSA
+	if o.Algorithm == AlgorithmPSS {
+		mediaType = MediaTypePSS
+	}
+	return SignatureSpec{Algorithm: o.Algorithm, Value: hex.EncodeToString(value), MediaType: mediaType, Issuer: o.Issuer}, nil
+}
+
+// withCertificates writes the signature and the chain as PEM blocks.
+func (o SignOptions) withCertificates(value []byte) (SignatureSpec, error) {
+	chain, err := parseCertificates(o.Certificates)
+	if err != nil {
+		return SignatureSpec{}, err
+	}
+	if len(chain) == 0 {
+		return SignatureSpec{}, errors.New("the certificates hold no PEM block of type " + pemCertificate)
+	}
+	text := pem.EncodeToMemory(&pem.Block{Type: pemSignature, Headers: map[string]string{pemAlgorithmHeader: o.Algorithm}, Bytes: value})
+	for _, certificate := range chain {
+		text = append(text, pem.EncodeToMemory(&pem.Block{Type: pemCertificate, Bytes: certificate.Raw})...)
+	}
+	issuer := o.Issuer
+	if issuer == "" {
+		issuer = chain[0].Subject.String()
+	}
+	return SignatureSpec{Algorithm: o.Algorithm, Value: string(text), MediaType: MediaTypePEM, Issuer: issuer}, nil
+}
+
+// maxCertificates is how many certificates a chain may have.
+const maxCertificates = 100
+
+// parseCertificates reads the PEM blocks with certificates and skips others.
+func parseCertificates(text []byte) ([]*x509.Certificate, error) {
+	var out []*x509.Certificate
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type != pemCertificate {
+			continue
+		}
+		certificate, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, fmt.Errorf("a certificate is malformed: %w", err)
+		}
+		if out = append(out, certificate); len(out) > maxCertificates {
+			return nil, fmt.Errorf("there are more than %d certificates", maxCertificates)
+		}
+	}
+	return out, nil
+}
