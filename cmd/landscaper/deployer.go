@@ -84,6 +84,7 @@ func (h *helmFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract.Depl
 	}
 	store, cleanUp, err := h.artifacts.open()
 	if err != nil {
+		_ = registries.Close()
 		return nil, nil, err
 	}
 	deployer, err := helm.New(helm.Options{
@@ -91,7 +92,7 @@ func (h *helmFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract.Depl
 		SourcePolicy:      flux.Policy{NoCrossNamespaceRefs: flags.acl.NoCrossNamespaceRefs},
 		NoPrivateNetworks: h.noPrivateNetworks,
 	})
-	return deployer, cleanUp, err
+	return deployer, func() { cleanUp(); _ = registries.Close() }, err
 }
 
 // deployerOf returns the sub-command of one deployer with the flags that all deployers have.

@@ -60,7 +60,7 @@ func newFixture(t *testing.T) *fixture {
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	t.Cleanup(cancel)
 	p := platform.Shared(t)
-	registries, err := oci.New(oci.Options{})
+	registries, err := oci.New(oci.Options{Dir: t.TempDir()})
 	require.NoError(t, err)
 	artifacts, err := fetch.New(fetch.Options{Dir: t.TempDir()})
 	require.NoError(t, err)

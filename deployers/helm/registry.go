@@ -6,9 +6,6 @@ package helm
 import (
 	"context"
 	"errors"
-	"slices"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
@@ -26,7 +23,7 @@ func (d *deployer) fromRegistry(ctx context.Context, item *contract.Item, ref st
 	if d.options.Registries == nil {
 		return nil, kit.Stall("GetChart", "NotSupported", "chart.ref: this deployer runs without access to registries; use chart.archive")
 	}
-	credentials, err := oci.ParseDockerConfig(dockerConfigs(item.Context)...)
+	credentials, err := pullCredentials(item.Context)
 	if err != nil {
 		return nil, kit.Stall("GetChart", "InvalidCredentials", "Context: registryPullSecrets: %w", err)
 	}
@@ -55,16 +52,18 @@ func registryProblem(err error) error {
 	return kit.Again("GetChart", "DownloadFailed", "chart.ref: %w", err)
 }
 
-// dockerConfigs returns the Docker configurations of the pull secrets in the order of the Context.
-func dockerConfigs(c *contract.Context) [][]byte {
+// pullCredentials returns the logins of the pull secrets in the order of the Context.
+func pullCredentials(c *contract.Context) (oci.Credentials, error) {
 	if c == nil {
-		return nil
+		return oci.Credentials{}, nil
 	}
-	var configs [][]byte
+	var all []oci.Credentials
 	for _, reference := range c.Configuration.RegistryPullSecrets {
-		if config := c.PullSecrets[reference.Name][corev1.DockerConfigJsonKey]; len(config) > 0 {
-			configs = append(configs, config)
+		found, err := oci.ParseSecret(reference.Name, c.PullSecrets[reference.Name])
+		if err != nil {
+			return oci.Credentials{}, err
 		}
+		all = append(all, found)
 	}
-	return slices.Clip(configs)
+	return oci.Join(all...), nil
 }

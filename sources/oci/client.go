@@ -4,74 +4,43 @@
 package oci
 
 import (
-	"crypto/tls"
-	"crypto/x509"
-	"errors"
 	"fmt"
 	"net/http"
-	"time"
+	"os"
+	"path/filepath"
 
-	"golang.org/x/sync/singleflight"
 	"k8s.io/utils/lru"
 	"oras.land/oras-go/v2/registry/remote"
 	"oras.land/oras-go/v2/registry/remote/auth"
-	"oras.land/oras-go/v2/registry/remote/retry"
-)
 
-// Defaults of Options.
-const (
-	DefaultTimeout     = time.Minute
-	DefaultMaxManifest = 4 << 20
-	DefaultMaxBlob     = 64 << 20
-	DefaultMaxContent  = 2 << 30
-	DefaultCacheBytes  = 32 << 20
+	"github.com/flux-landscaper/flux-landscaper/sources/oci/store"
 )
-
-// Options configure a Client. Numbers that are zero take their default.
-type Options struct {
-	// Dir is the directory of the cache, which belongs to this client alone; empty means a temporary one until Close.
-	Dir string
-	// PlainHTTP names hosts (with port, if any) to reach without TLS; loopback hosts always are, unless the reference says https://.
-	PlainHTTP []string
-	// Mirrors maps a host to the endpoint to ask in its place, such as "http://127.0.0.1:5000". The host itself is not
-	// asked any more, and credentials are looked up for the endpoint.
-	Mirrors map[string]string
-	// CA holds further certificate authorities, PEM-encoded, beside those of the system.
-	CA []byte
-	// Timeout limits one call with all its requests.
-	Timeout time.Duration
-	// MaxManifest and MaxBlob limit the bytes of a manifest and of a blob.
-	MaxManifest, MaxBlob int64
-	// MaxContent limits the bytes of content that is streamed to disk.
-	MaxContent int64
-	// CacheBytes limits the disk space of manifests and blobs to serve again.
-	CacheBytes int64
-	// Transport carries the requests; nil means one of the client's own. CA applies to the client's own only.
-	Transport http.RoundTripper
-}
 
 // Client talks to registries. It is safe for concurrent use.
 type Client struct {
-	options Options
-	mirrors map[string]mirror
-	http    *http.Client
-	cache   *cache
-	flights singleflight.Group
+	options   Options
+	mirrors   map[string]mirror
+	transport *transports
+	flights   flights
+	contents  *store.Store
+	grants    *store.Ledger
 	// tokens holds an auth.Cache for each login: a token never serves another one.
 	tokens *lru.Cache
+	// temporary is the directory to remove at the end, if any.
+	temporary string
 }
 
-// rememberedLogins is for how many logins tokens are kept.
-const rememberedLogins = 1024
+const (
+	// rememberedLogins is for how many logins tokens are kept.
+	rememberedLogins = 1024
+	// rememberedGrants is how many resolved references and owned digests are remembered.
+	rememberedGrants = 16384
+)
 
-// New makes a client. It fails if CA or a mirror cannot be used.
+// New makes a client. It fails if the directory, CA or a mirror cannot be used.
 func New(o Options) (*Client, error) {
-	orDefault(&o.Timeout, DefaultTimeout)
-	orDefault(&o.MaxManifest, DefaultMaxManifest)
-	orDefault(&o.MaxBlob, DefaultMaxBlob)
-	orDefault(&o.MaxContent, DefaultMaxContent)
-	orDefault(&o.CacheBytes, DefaultCacheBytes)
-	c := &Client{options: o, mirrors: map[string]mirror{}, cache: newCache(o.CacheBytes), tokens: lru.New(rememberedLogins)}
+	o = o.withDefaults()
+	c := &Client{options: o, mirrors: map[string]mirror{}, tokens: lru.New(rememberedLogins)}
 	for host, endpoint := range o.Mirrors {
 		m, err := parseMirror(host, endpoint)
 		if err != nil {
@@ -79,48 +48,45 @@ func New(o Options) (*Client, error) {
 		}
 		c.mirrors[canonicalHost(host)] = m
 	}
-	transport, err := o.transport()
-	if err != nil {
+	var err error
+	if c.transport, err = newTransports(o); err != nil {
 		return nil, err
 	}
-	c.http = &http.Client{Transport: &retry.Transport{Base: transport, Policy: func() retry.Policy { return shortPolicy }}}
+	if err := c.openCache(); err != nil {
+		_ = c.Close()
+		return nil, err
+	}
 	return c, nil
 }
 
-// Close removes the temporary directory. Content that is still open stays readable.
-func (c *Client) Close() error { return nil }
-
-func orDefault[T int64 | time.Duration](field *T, value T) {
-	if *field <= 0 {
-		*field = value
+func (c *Client) openCache() (err error) {
+	dir := c.options.Dir
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "landscaper-oci-"); err != nil {
+			return fmt.Errorf("registry client: make a temporary directory: %w; set Options.Dir", err)
+		}
+		c.temporary = dir
 	}
+	if c.contents, err = store.Open(filepath.Clean(dir), c.options.CacheBytes); err != nil {
+		return fmt.Errorf("registry client: %w", err)
+	}
+	if c.grants, err = store.OpenLedger(filepath.Join(dir, "grants"), rememberedGrants); err != nil {
+		return fmt.Errorf("registry client: %w", err)
+	}
+	return nil
 }
 
-// shortPolicy bridges a hiccup within a call; longer trouble is left to the back-off of the controller.
-var shortPolicy = &retry.GenericPolicy{
-	Retryable: retry.DefaultPredicate,
-	Backoff:   retry.ExponentialBackoff(60*time.Millisecond, 2, 0.1),
-	MaxWait:   time.Second,
-	MaxRetry:  3,
-}
-
-func (o Options) transport() (http.RoundTripper, error) {
-	if o.Transport != nil {
-		return o.Transport, nil
+// Close ends idle connections and removes the temporary directory. Content that is open stays readable where the system
+// keeps open files.
+func (c *Client) Close() error {
+	c.transport.close()
+	if c.temporary == "" {
+		return nil
 	}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	if len(o.CA) == 0 {
-		return transport, nil
+	if err := os.RemoveAll(c.temporary); err != nil {
+		return fmt.Errorf("registry client: remove its temporary directory: %w", err)
 	}
-	pool, err := x509.SystemCertPool()
-	if err != nil {
-		return nil, fmt.Errorf("registry client: read the certificate authorities of the system: %w", err)
-	}
-	if !pool.AppendCertsFromPEM(o.CA) {
-		return nil, errors.New("registry client: Options.CA holds no certificate; give PEM blocks of type CERTIFICATE")
-	}
-	transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
-	return transport, nil
+	return nil
 }
 
 // repository is the registry client for one target.
@@ -130,18 +96,20 @@ func (c *Client) repository(t target) *remote.Repository {
 		PlainHTTP:        t.plain,
 		MaxMetadataBytes: c.options.MaxManifest,
 		TagListMaxPages:  maxTagPages,
+		TagListPageSize:  tagPageSize,
+		SkipReferrersGC:  true,
 		Client: &auth.Client{
-			Client:     c.http,
+			Client:     c.transport.client(t.login.ca),
 			Cache:      c.tokenCache(t.login),
 			ClientID:   "flux-landscaper",
 			Header:     http.Header{"User-Agent": {"flux-landscaper"}},
-			Credential: auth.StaticCredential(t.at.Host(), t.login),
+			Credential: auth.StaticCredential(t.at.Host(), t.login.auth),
 		},
 	}
 }
 
-func (c *Client) tokenCache(login auth.Credential) auth.Cache {
-	key := fingerprint(login)
+func (c *Client) tokenCache(l login) auth.Cache {
+	key := l.fingerprint()
 	if found, ok := c.tokens.Get(key); ok {
 		return found.(auth.Cache)
 	}

@@ -4,66 +4,90 @@
 package oci
 
 import (
-	"bytes"
 	"context"
 	"io"
 
 	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/oci/store"
 )
 
-// Content is verified content of a registry that is read without holding it in memory. It implements io.Reader,
-// io.Seeker, io.ReaderAt and io.Closer; ReadAt may be called concurrently. It has to be closed.
+// Content is verified content on disk. It implements io.Reader, io.Seeker, io.ReaderAt and io.Closer; ReadAt may be called
+// concurrently. It has to be closed.
 type Content struct {
 	// Digest and MediaType describe the content. MediaType is what the manifest says, empty for OpenBlob.
 	Digest    digest.Digest
 	MediaType string
+	// ManifestDigest is the digest that the tag stood for at the time of the call, empty for OpenBlob.
+	ManifestDigest digest.Digest
+	// Stale is that of the Manifest.
+	Stale bool
 
 	*io.SectionReader
-	closer io.Closer
+	file *store.File
 }
 
 // Close gives the content back to the cache.
-func (c *Content) Close() error { return c.closer.Close() }
+func (c *Content) Close() error { return c.file.Close() }
 
-// Open returns the config or layer of m with the digest d, of at most maxBytes; zero means Options.MaxContent. The caller
-// closes it. Errors are those of Client.Pull.
+func newContent(file *store.File, d ocispec.Descriptor) *Content {
+	return &Content{Digest: d.Digest, MediaType: d.MediaType, SectionReader: io.NewSectionReader(file, 0, file.Size()), file: file}
+}
+
+// Open returns the config or layer of m with the digest d, of at most maxBytes; zero means Options.MaxContent. It is
+// streamed to disk unless it is there. The caller closes it. The error is an *Error.
 func (m *Manifest) Open(ctx context.Context, d digest.Digest, maxBytes int64) (*Content, error) {
-	b, err := m.Blob(ctx, d, maxBytes)
+	ctx, cancel := m.client.transferring(ctx)
+	defer cancel()
+	found, err := m.part(d)
 	if err != nil {
 		return nil, err
 	}
-	return memory(b), nil
+	file, err := m.client.open(ctx, m.target, found, orLimit(maxBytes, m.client.options.MaxContent), layerPart)
+	if err != nil {
+		return nil, err
+	}
+	content := newContent(file, found)
+	content.ManifestDigest, content.Stale = m.Digest, m.Stale
+	return content, nil
 }
 
 // PullContent is Pull for content of any size: the layer is streamed to disk and read from there. The caller closes it.
 func (c *Client) PullContent(ctx context.Context, ref string, o PullOptions) (*Content, error) {
-	b, err := c.Pull(ctx, ref, o)
+	m, layer, err := c.pick(ctx, ref, o)
 	if err != nil {
 		return nil, err
 	}
-	return memory(b), nil
-}
-
-func memory(b *Blob) *Content {
-	return &Content{Digest: b.Digest, MediaType: b.MediaType,
-		SectionReader: io.NewSectionReader(bytes.NewReader(b.Bytes), 0, int64(len(b.Bytes))), closer: io.NopCloser(nil)}
+	return m.Open(ctx, layer.Digest, o.MaxBytes)
 }
 
 // OpenBlob returns a blob that is named by its digest alone, as component versions do with access type ociBlob: ref is
-// "host/repository@digest", size is what the caller was told, or negative if unknown. The caller closes it. Errors are
-// those of Client.Pull.
+// "host/repository@digest", size is what the caller was told, or negative if unknown; maxBytes limits it, zero means
+// Options.MaxContent. The caller closes it. The error is an *Error.
 func (c *Client) OpenBlob(ctx context.Context, ref string, size, maxBytes int64, credentials Credentials) (*Content, error) {
 	t, err := c.locate(ref, credentials, true)
 	if err != nil {
 		return nil, err
 	}
-	d, err := c.repository(t).Blobs().Resolve(ctx, t.at.Reference)
-	if err != nil {
-		return nil, t.explain("find the blob", err)
+	if _, err := t.at.Digest(); err != nil {
+		return nil, invalid(ref, "a blob has no tag", "write it as host/repository@sha256:digest")
 	}
-	raw, err := c.content(ctx, t, d, c.options.MaxBlob, layerPart)
+	t, found, err := c.resolve(ctx, t, layerPart)
 	if err != nil {
 		return nil, err
 	}
-	return memory(&Blob{Digest: d.Digest, Bytes: raw}), nil
+	found.MediaType = ""
+	if size >= 0 {
+		found.Size = size
+	}
+	ctx, cancel := c.transferring(ctx)
+	defer cancel()
+	file, err := c.open(ctx, t, found.Descriptor, orLimit(maxBytes, c.options.MaxContent), layerPart)
+	if err != nil {
+		return nil, err
+	}
+	content := newContent(file, found.Descriptor)
+	content.Stale = found.stale
+	return content, nil
 }

@@ -6,9 +6,11 @@ package oci
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"path"
 	"slices"
 	"strings"
@@ -16,15 +18,25 @@ import (
 	"oras.land/oras-go/v2/registry/remote/auth"
 )
 
-// Credentials are logins for registries and repositories. The zero value is anonymous. They print as a placeholder.
+// Credentials are logins for registries and repositories, and certificate authorities to trust for them. The zero value
+// is anonymous. They print as a placeholder.
 type Credentials struct {
-	entries []login
+	entries []entry
 }
 
-// login is what one entry of a Docker configuration offers for host and the repositories below prefix.
+// entry is a login with where it fits: host, with port unless anyPort, and the repositories below prefix. scheme is
+// "http", "https" or empty for both.
+type entry struct {
+	host, prefix, scheme string
+	anyPort              bool
+	login
+}
+
+// login is what one party uses at one place.
 type login struct {
-	host, prefix string
-	auth         auth.Credential
+	auth auth.Credential
+	// ca holds certificate authorities, PEM-encoded.
+	ca []byte
 }
 
 // maxDockerConfig is the size of the largest Secret, in bytes.
@@ -57,7 +69,7 @@ type dockerAuth struct {
 }
 
 // parseOne does not wrap the errors of the JSON decoder because they may quote the content.
-func parseOne(raw []byte) ([]login, error) {
+func parseOne(raw []byte) ([]entry, error) {
 	if len(raw) > maxDockerConfig {
 		return nil, fmt.Errorf("it has more than %d bytes; remove what is no credential", maxDockerConfig)
 	}
@@ -67,16 +79,16 @@ func parseOne(raw []byte) ([]login, error) {
 	if json.Unmarshal(raw, &config) != nil || config.Auths == nil {
 		return nil, errDockerConfig
 	}
-	found := make([]login, 0, len(config.Auths))
+	found := make([]entry, 0, len(config.Auths))
 	for key, a := range config.Auths {
 		credential, err := a.credential()
 		if err != nil {
 			return nil, fmt.Errorf("entry %q: %w", redactUserinfo(key), err)
 		}
 		host, prefix := splitKey(key)
-		found = append(found, login{host, prefix, credential})
+		found = append(found, entry{host: host, prefix: prefix, login: login{auth: credential}})
 	}
-	slices.SortFunc(found, func(a, b login) int { return strings.Compare(a.host+"/"+a.prefix, b.host+"/"+b.prefix) })
+	slices.SortFunc(found, func(a, b entry) int { return strings.Compare(a.host+"/"+a.prefix, b.host+"/"+b.prefix) })
 	return found, nil
 }
 
@@ -115,30 +127,50 @@ func canonicalHost(host string) string {
 }
 
 // find returns the login with the longest path that fits the repository; of equal ones an exact host beats a pattern, and
-// then the first one wins.
-func (c Credentials) find(host, repository string) auth.Credential {
-	host = canonicalHost(host)
-	best, bestRank := auth.EmptyCredential, 0
+// then the first one wins. The certificate authorities come from the best entry that has some.
+func (c Credentials) find(at place) login {
+	at.host = canonicalHost(at.host)
+	var found login
+	bestLogin, bestCA := 0, 0
 	for _, e := range c.entries {
-		if rank := e.rank(host, repository); rank > bestRank {
-			best, bestRank = e.auth, rank
+		rank := e.rank(at)
+		if e.auth != auth.EmptyCredential && rank > bestLogin {
+			found.auth, bestLogin = e.auth, rank
+		}
+		if len(e.ca) > 0 && rank > bestCA {
+			found.ca, bestCA = e.ca, rank
 		}
 	}
-	return best
+	return found
 }
 
-// rank is 0 if the login does not fit.
-func (l login) rank(host, repository string) int {
-	below := l.prefix == "" || repository == l.prefix || strings.HasPrefix(repository, l.prefix+"/")
-	switch {
-	case !below:
+// place is where a login is needed. scheme is empty where it is not decided yet.
+type place struct{ scheme, host, repository string }
+
+// rank is 0 if the entry does not fit.
+func (e entry) rank(at place) int {
+	below := e.prefix == "" || at.repository == e.prefix || strings.HasPrefix(at.repository, e.prefix+"/")
+	if !below || e.scheme != "" && at.scheme != "" && e.scheme != at.scheme {
 		return 0
-	case l.host == host:
-		return 2*len(l.prefix) + 2
-	case hostMatches(l.host, host):
-		return 2*len(l.prefix) + 1
+	}
+	host, penalty := at.host, 0
+	if e.anyPort {
+		host, penalty = withoutPort(host), 1
+	}
+	switch {
+	case e.host == host:
+		return 4*len(e.prefix) + 4 - penalty
+	case hostMatches(e.host, host):
+		return 4*len(e.prefix) + 2 - penalty
 	}
 	return 0
+}
+
+func withoutPort(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		return name
+	}
+	return host
 }
 
 // hostMatches follows the rule of the kubelet: "*" stands for a part between two dots, never for several.
@@ -158,9 +190,11 @@ func hostMatches(pattern, host string) bool {
 	return true
 }
 
-// fingerprint tells two logins apart inside this process; it is not stored and not shown.
-func fingerprint(c auth.Credential) [sha256.Size]byte {
-	return sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q", c.Username, c.Password, c.RefreshToken, c.AccessToken))
+// fingerprint tells two logins apart. It goes nowhere but into salted hashes.
+func (l login) fingerprint() string {
+	text := fmt.Sprintf("%q %q %q %q %q", l.auth.Username, l.auth.Password, l.auth.RefreshToken, l.auth.AccessToken, l.ca)
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
 }
 
 // String hides the content.

@@ -49,7 +49,7 @@ func TestFindTakesTheLongestMatch(t *testing.T) {
 	} {
 		t.Run(at, func(t *testing.T) {
 			host, repository, _ := strings.Cut(at, "|")
-			require.Equal(t, want, c.find(host, repository).Username)
+			require.Equal(t, want, c.find(place{"https", host, repository}).auth.Username)
 		})
 	}
 }
@@ -69,7 +69,7 @@ func TestParseDockerConfigForms(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, err := ParseDockerConfig([]byte(`{"auths":{"example.com":` + tc.entry + `}}`))
 			require.NoError(t, err)
-			require.Equal(t, tc.want, c.find("example.com", "x"))
+			require.Equal(t, tc.want, c.find(place{"https", "example.com", "x"}).auth)
 		})
 	}
 }
@@ -118,14 +118,14 @@ func FuzzDockerConfig(f *testing.F) {
 			require.Empty(t, c.entries)
 			return
 		}
-		c.find(host, repository)
+		c.find(place{"https", host, repository})
 		require.NotContains(t, c.String(), "hunter2")
 		for _, e := range c.entries {
 			repository := e.prefix
 			if repository == "" {
 				repository = "any"
 			}
-			require.NotZero(t, e.rank(e.host, repository))
+			require.NotZero(t, e.rank(place{"", e.host, repository}))
 		}
 	})
 }

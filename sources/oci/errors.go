@@ -5,18 +5,22 @@ package oci
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
+	"syscall"
 
 	"oras.land/oras-go/v2/content"
 	"oras.land/oras-go/v2/errdef"
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/errcode"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/oci/store"
 )
 
 // The kinds of failure that a caller may want to tell apart with errors.Is. Every other error is worth another try.
@@ -65,45 +69,103 @@ func invalid(ref, problem, cure string) error {
 	return &Error{Kind: ErrInvalid, Ref: redactUserinfo(ref), Problem: problem, Cure: cure}
 }
 
-// explain turns an error of the registry client into an Error. doing says what was tried, such as "resolve the tag".
-func (t target) explain(doing string, err error) error {
+// explain turns an error of the registry client into an Error. doing says what was tried, such as "resolve it"; ctx is the
+// one it was tried with.
+func (t target) explain(ctx context.Context, doing string, err error) error {
 	var known *Error
 	if err == nil || errors.As(err, &known) {
 		return err
 	}
-	e := &Error{Ref: t.written, Cause: contextError(err)}
-	e.Cure, e.Kind = classify(err, t.login != auth.EmptyCredential)
+	err = ended(ctx, err)
+	e := &Error{Ref: redactUserinfo(t.written), Cause: contextError(err)}
+	e.Cure, e.Kind = t.classify(err)
 	e.Problem = fmt.Sprintf("could not %s: %s", doing, t.hide(reason(err)))
 	return e
 }
 
 // classify finds the cure of a failure and its kind.
-func classify(err error, withLogin bool) (cure string, kind error) {
-	var answer *errcode.ErrorResponse
-	status := 0
-	if errors.As(err, &answer) {
-		status = answer.StatusCode
-	}
+func (t target) classify(err error) (cure string, kind error) {
 	switch {
-	case errors.Is(err, auth.ErrBasicCredentialNotFound), status == http.StatusUnauthorized, status == http.StatusForbidden:
-		return loginCure(withLogin), ErrUnauthorized
-	case errors.Is(err, errdef.ErrNotFound), status == http.StatusNotFound:
+	case unauthorized(err):
+		return t.loginCure(), ErrUnauthorized
+	case refused(err):
 		return "check host, repository and tag; some registries also answer so without the right credentials", ErrNotFound
-	case errors.Is(err, content.ErrMismatchedDigest), errors.Is(err, content.ErrTrailingData), errors.Is(err, io.ErrUnexpectedEOF):
+	case wrongContent(err):
 		return "it is tried again; if that does not help, push the artifact anew", ErrDigest
-	case errors.Is(err, errdef.ErrSizeExceedsLimit):
-		return "make the artifact smaller or raise the limit of the controller", ErrTooLarge
+	case errors.Is(err, errdef.ErrSizeExceedsLimit), errors.Is(err, errdef.ErrTooManyPages), errors.Is(err, errTooManyTags):
+		return "make it smaller or raise the limit of the controller", ErrTooLarge
 	case errors.Is(err, errdef.ErrInvalidReference), errors.Is(err, errdef.ErrInvalidDigest):
 		return "write it as host/repository:tag or host/repository@sha256:digest", ErrInvalid
+	case errors.Is(err, syscall.ENOSPC):
+		return "free or enlarge the disk of the cache", nil
 	}
-	return "it is tried again", nil
+	return triedAgain(err), nil
 }
 
-func loginCure(withLogin bool) string {
-	if withLogin {
-		return "correct the pull secret of this host and repository, or let its user read the repository"
+// triedAgain says what a person can do beside waiting.
+func triedAgain(err error) string {
+	var untrusted *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &untrusted):
+		return "trust its authority with certificateAuthority in an OCM credential configuration; it is tried again"
+	case errors.Is(err, context.DeadlineExceeded), interrupted(err), down(err):
+		return "check that the registry runs and can be reached; it is tried again"
 	}
-	return "add a pull secret with an entry for this host; none of the given secrets has one that fits"
+	return "it is tried again"
+}
+
+// status is the HTTP status of a registry's answer, 0 if there was none.
+func status(err error) int {
+	var answer *errcode.ErrorResponse
+	if errors.As(err, &answer) {
+		return answer.StatusCode
+	}
+	return 0
+}
+
+func unauthorized(err error) bool {
+	code := status(err)
+	return code == http.StatusUnauthorized || code == http.StatusForbidden || errors.Is(err, auth.ErrBasicCredentialNotFound)
+}
+
+// refused tells whether the registry has decided that the caller cannot have it.
+func refused(err error) bool {
+	return unauthorized(err) || errors.Is(err, errdef.ErrNotFound) || status(err) == http.StatusNotFound
+}
+
+// mismatch is how the registry client names headers that contradict a descriptor; those errors have no type.
+var mismatch = regexp.MustCompile(`mismatch|failed to verify`)
+
+func wrongContent(err error) bool {
+	for _, wrong := range []error{store.ErrDigest, store.ErrLonger, store.ErrShorter, content.ErrMismatchedDigest, content.ErrTrailingData} {
+		if errors.Is(err, wrong) {
+			return true
+		}
+	}
+	return status(err) == 0 && mismatch.MatchString(err.Error())
+}
+
+// down tells whether the registry, or the way to it, is out of order: no connection, no answer in time, or a status of 5xx.
+// Certificates that cannot be verified are something else.
+func down(err error) bool {
+	var unreachable *net.OpError
+	var unknown *net.DNSError
+	switch {
+	case status(err) != 0:
+		return status(err) >= http.StatusInternalServerError
+	case errors.Is(err, context.Canceled):
+		return false
+	case interrupted(err), errors.Is(err, context.DeadlineExceeded), errors.As(err, &unknown):
+		return true
+	}
+	return errors.As(err, &unreachable) && (unreachable.Op == "dial" || unreachable.Op == "read" || unreachable.Op == "write")
+}
+
+func (t target) loginCure() string {
+	if t.login.auth != auth.EmptyCredential {
+		return fmt.Sprintf("correct the login for this host and repository (%s), or let its user read the repository", t.hint)
+	}
+	return fmt.Sprintf("add a login for this host (%s); none of those given fits", t.hint)
 }
 
 // contextError returns the error of a context if that is what ended a request.
@@ -121,6 +183,10 @@ func reason(err error) string {
 	var answer *errcode.ErrorResponse
 	if errors.As(err, &answer) {
 		return answered(answer)
+	}
+	var limit *timeoutError
+	if errors.As(err, &limit) {
+		return limit.Error()
 	}
 	var withURL *url.Error
 	if errors.As(err, &withURL) {
@@ -149,7 +215,7 @@ var (
 // hide removes URLs, whose query may be a signature, and whatever the login consists of, should a server repeat it.
 func (t target) hide(text string) string {
 	text = anyURL.ReplaceAllString(text, "<url>")
-	for _, secret := range []string{t.login.Password, t.login.RefreshToken, t.login.AccessToken} {
+	for _, secret := range []string{t.login.auth.Password, t.login.auth.RefreshToken, t.login.auth.AccessToken} {
 		if secret != "" {
 			text = strings.ReplaceAll(text, secret, "<hidden>")
 		}

@@ -3,12 +3,212 @@
 
 package oci
 
-import "errors"
+import (
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"oras.land/oras-go/v2/registry/remote/auth"
+	"sigs.k8s.io/yaml"
+)
+
+// Types of the OCM configuration, without their versions.
+const (
+	ocmGenericType     = "generic.config.ocm.software"
+	ocmCredentialsType = "credentials.config.ocm.software"
+	ocmDockerType      = "DockerConfig"
+	ocmRegistryType    = "OCIRegistry"
+)
+
+var errOCMConfig = errors.New("it is not an OCM configuration; write YAML of type generic.config.ocm.software/v1 with configurations of type credentials.config.ocm.software")
+
+// ocmConfig is an OCM configuration: of the generic type with configurations, or of the credentials' type with the rest.
+type ocmConfig struct {
+	Type           string          `json:"type"`
+	Configurations []ocmConfig     `json:"configurations"`
+	Consumers      []ocmConsumer   `json:"consumers"`
+	Repositories   []ocmRepository `json:"repositories"`
+}
+
+// ocmConsumer is a login with the places it is for. OCM writes one identity or several.
+type ocmConsumer struct {
+	Identity    map[string]any   `json:"identity"`
+	Identities  []map[string]any `json:"identities"`
+	Credentials []struct {
+		Type       string            `json:"type"`
+		Properties map[string]string `json:"properties"`
+	} `json:"credentials"`
+}
+
+type ocmRepository struct {
+	Repository struct {
+		Type             string          `json:"type"`
+		DockerConfig     json.RawMessage `json:"dockerConfig"`
+		DockerConfigFile string          `json:"dockerConfigFile"`
+	} `json:"repository"`
+}
 
 // ParseOCMConfig reads the credentials of an OCM configuration (generic.config.ocm.software/v1 with configurations of type
 // credentials.config.ocm.software, or one of these alone), in YAML or JSON: consumers of type OCIRegistry with username,
-// password, identityToken, accessToken and certificateAuthority (PEM, trusted for that host), and Docker configurations written in
-// place. Files are never read. Errors name the entry and repeat nothing of its content but the host.
+// password, identityToken, accessToken, refreshToken and certificateAuthority (PEM, trusted for that place), and Docker configurations
+// written in place. Configurations and consumers of other types are not for registries and do not count. Files are never
+// read. Errors name the entry and repeat nothing of its content but the host.
 func ParseOCMConfig(raw []byte) (Credentials, error) {
-	return Credentials{}, errors.New("not yet")
+	entries, err := parseOCM(raw)
+	return Credentials{entries}, err
+}
+
+// parseOCM does not wrap the errors of the decoder because they may quote the content.
+func parseOCM(raw []byte) ([]entry, error) {
+	if len(raw) > maxDockerConfig {
+		return nil, fmt.Errorf("it has more than %d bytes; remove what is no credential", maxDockerConfig)
+	}
+	var config ocmConfig
+	if yaml.Unmarshal(raw, &config) != nil {
+		return nil, errOCMConfig
+	}
+	switch ocmType(config.Type) {
+	case ocmGenericType:
+	case ocmCredentialsType:
+		return config.entries()
+	default:
+		return nil, errOCMConfig
+	}
+	var all []entry
+	for i, one := range config.Configurations {
+		if ocmType(one.Type) != ocmCredentialsType {
+			continue
+		}
+		found, err := one.entries()
+		if err != nil {
+			return nil, fmt.Errorf("configurations[%d]: %w", i, err)
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// ocmType strips the version of a type.
+func ocmType(written string) string {
+	name, _, _ := strings.Cut(written, "/")
+	return name
+}
+
+func (c ocmConfig) entries() ([]entry, error) {
+	var all []entry
+	for i, consumer := range c.Consumers {
+		found, err := consumer.entries()
+		if err != nil {
+			return nil, fmt.Errorf("consumers[%d]: %w", i, err)
+		}
+		all = append(all, found...)
+	}
+	for i, r := range c.Repositories {
+		found, err := r.entries()
+		if err != nil {
+			return nil, fmt.Errorf("repositories[%d]: %w", i, err)
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+func (c ocmConsumer) entries() ([]entry, error) {
+	var all []entry
+	identities := c.Identities
+	if len(c.Identity) > 0 {
+		identities = append(identities, c.Identity)
+	}
+	for _, identity := range identities {
+		if !strings.EqualFold(ocmType(text(identity["type"])), ocmRegistryType) {
+			continue
+		}
+		e, err := ocmEntry(identity)
+		if err != nil {
+			return nil, err
+		}
+		if e.login, err = c.login(); err != nil {
+			return nil, fmt.Errorf("host %q: %w", e.host, err)
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+// ocmEntry reads where a login is for. Without a port it fits any port, as OCM has it.
+func ocmEntry(identity map[string]any) (entry, error) {
+	host, port := text(identity["hostname"]), text(identity["port"])
+	if host == "" {
+		return entry{}, errors.New("identity.hostname is missing; a login is for one host")
+	}
+	if at := strings.LastIndex(host, "@"); at >= 0 || strings.Contains(host, "/") {
+		return entry{}, errors.New("identity.hostname is no host name; write it without scheme, user and path")
+	}
+	e := entry{host: canonicalHost(host), prefix: strings.Trim(text(identity["pathprefix"]), "/"), scheme: text(identity["scheme"])}
+	switch {
+	case port != "":
+		e.host += ":" + port
+	case withoutPort(host) == host:
+		e.anyPort = true
+	}
+	if e.scheme != "http" && e.scheme != "https" {
+		e.scheme = "" // "oci" and the like say nothing about TLS
+	}
+	return e, nil
+}
+
+// text prints a scalar: people write ports as numbers and as strings.
+func text(value any) string {
+	switch value.(type) {
+	case string, float64, int64, int, bool:
+		return fmt.Sprint(value)
+	}
+	return ""
+}
+
+// login joins the credentials of a consumer; other types than those with properties are refused.
+func (c ocmConsumer) login() (login, error) {
+	var l login
+	for _, given := range c.Credentials {
+		if name := ocmType(given.Type); name != "" && name != "Credentials" && name != "DirectCredentials" {
+			return login{}, fmt.Errorf("credentials of type %q cannot be used; write username and password as properties of type Credentials", name)
+		}
+		p := given.Properties
+		l.auth = auth.Credential{Username: p["username"], Password: p["password"], AccessToken: p["accessToken"],
+			RefreshToken: firstOf(p["identityToken"], p["identitytoken"], p["refreshToken"])}
+		if ca := p["certificateAuthority"]; ca != "" {
+			if !x509.NewCertPool().AppendCertsFromPEM([]byte(ca)) {
+				return login{}, errors.New("certificateAuthority holds no certificate; give PEM blocks of type CERTIFICATE")
+			}
+			l.ca = []byte(ca)
+		}
+	}
+	return l, nil
+}
+
+func firstOf(all ...string) string {
+	for _, s := range all {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// entries reads a Docker configuration written in place, as an object or as text.
+func (r ocmRepository) entries() ([]entry, error) {
+	if ocmType(r.Repository.Type) != ocmDockerType {
+		return nil, nil
+	}
+	raw := []byte(r.Repository.DockerConfig)
+	var quoted string
+	if json.Unmarshal(raw, &quoted) == nil {
+		raw = []byte(quoted)
+	}
+	if len(raw) == 0 {
+		return nil, errors.New("it names a Docker configuration on a disk, which is never read; write its content to dockerConfig, or use a Secret of type kubernetes.io/dockerconfigjson")
+	}
+	return parseOne(raw)
 }

@@ -10,11 +10,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 
 	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
-	"oras.land/oras-go/v2/errdef"
 )
 
 // Source is content to push. It is read more than once: for its digest, for the upload, and again if that has to be retried.
@@ -85,12 +85,29 @@ func (c *Client) PushBlob(ctx context.Context, ref string, s Source, credentials
 	if err != nil {
 		return ocispec.Descriptor{}, err
 	}
+	ctx, cancel := c.transferring(ctx)
+	defer cancel()
+	return d, t.explain(ctx, "upload a blob", c.upload(ctx, t, d, s.Content))
+}
+
+// upload begins anew if it broke: a part of an upload is of no use to most registries.
+func (c *Client) upload(ctx context.Context, t target, d ocispec.Descriptor, content io.ReaderAt) error {
 	blobs := c.repository(t).Blobs()
-	there, err := blobs.Exists(ctx, d)
-	if err == nil && !there {
-		err = blobs.Push(ctx, d, io.NewSectionReader(s.Content, 0, s.Size))
+	if there, err := blobs.Exists(ctx, d); err != nil || there {
+		return err
 	}
-	return d, t.explain("upload a blob", err)
+	return again(ctx, func() error {
+		return worthAnother(blobs.Push(ctx, d, io.NewSectionReader(content, 0, d.Size)))
+	})
+}
+
+// worthAnother makes a failure of the registry itself count as a broken transfer: the body of an upload is a stream, which
+// the client cannot send again by itself.
+func worthAnother(err error) error {
+	if err != nil && retryable(&http.Response{StatusCode: status(err)}, nil) {
+		return errors.Join(err, io.ErrUnexpectedEOF)
+	}
+	return err
 }
 
 // describe reads the content once for its digest.
@@ -113,13 +130,22 @@ func (c *Client) PushManifest(ctx context.Context, ref, mediaType string, raw []
 	if err != nil {
 		return "", err
 	}
+	ctx, cancel := c.limited(ctx)
+	defer cancel()
 	d := ocispec.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(raw), Size: int64(len(raw))}
+	if d.Size > c.options.MaxManifest {
+		return "", &Error{Kind: ErrTooLarge, Ref: t.written, Cure: "make the artifact smaller",
+			Problem: fmt.Sprintf("its manifest has %d bytes, more than the %d allowed", d.Size, c.options.MaxManifest)}
+	}
 	as := t.at.Reference
+	if wanted, err := t.at.Digest(); err == nil && wanted != d.Digest {
+		return "", &Error{Kind: ErrDigest, Ref: t.written, Problem: fmt.Sprintf("the manifest to push has the digest %s", d.Digest), Cure: "push it to a tag or to its own digest"}
+	}
 	if as == "" {
 		as = d.Digest.String()
 	}
 	err = c.repository(t).Manifests().PushReference(ctx, d, bytes.NewReader(raw), as)
-	return d.Digest, t.explain("upload its manifest", err)
+	return d.Digest, t.explain(ctx, "upload its manifest", err)
 }
 
 // Tag makes the tag of ref ("host/repository:tag") stand for the manifest d of the same repository. The error is an *Error.
@@ -128,12 +154,17 @@ func (c *Client) Tag(ctx context.Context, ref string, d digest.Digest, credentia
 	if err != nil {
 		return err
 	}
+	if _, err := t.at.Digest(); err == nil {
+		return invalid(ref, "it has no tag", "append :tag")
+	}
+	ctx, cancel := c.limited(ctx)
+	defer cancel()
 	r := c.repository(t)
 	found, err := r.Resolve(ctx, d.String())
 	if err == nil {
 		err = r.Tag(ctx, found, t.at.Reference)
 	}
-	return t.explain("tag it", err)
+	return t.explain(ctx, "tag it", err)
 }
 
 // Exists tells whether the tag or digest of ref is a manifest of the repository. A registry that cannot be asked, or
@@ -143,9 +174,11 @@ func (c *Client) Exists(ctx context.Context, ref string, credentials Credentials
 	if err != nil {
 		return false, err
 	}
-	_, err = c.repository(t).Resolve(ctx, t.at.Reference)
-	if errors.Is(err, errdef.ErrNotFound) {
+	ctx, cancel := c.limited(ctx)
+	defer cancel()
+	_, err = c.head(ctx, t, manifestPart)
+	if err != nil && refused(err) && !unauthorized(err) {
 		return false, nil
 	}
-	return err == nil, t.explain("look it up", err)
+	return err == nil, t.explain(ctx, "look it up", err)
 }

@@ -4,37 +4,65 @@
 package oci
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 )
 
-// The keys of pull secrets: a Docker configuration and an OCM credential configuration.
+// Keys of pull secrets. Others may hold Docker configurations too; .dockercfg is the form without "auths".
 const (
 	dockerConfigKey = ".dockerconfigjson"
+	dockerCfgKey    = ".dockercfg"
 	ocmConfigKey    = ".ocmcredentialconfig"
 )
 
-// ParseSecret reads the logins of a pull secret: a Docker configuration under .dockerconfigjson, an OCM credential
-// configuration under .ocmcredentialconfig (ParseOCMConfig), and Docker configurations under any other key. name is for
-// messages. A Secret without any login is an error. Errors name the key and repeat nothing of its content but hosts.
+// ParseSecret reads the logins of a pull secret: a Docker configuration under .dockerconfigjson, the older form under
+// .dockercfg, an OCM credential configuration under .ocmcredentialconfig (ParseOCMConfig), and Docker configurations under
+// any other key. A Secret without any of these gives no logins, as in the existing system. name is for messages. Errors
+// name the key and repeat nothing of its content but hosts.
 func ParseSecret(name string, data map[string][]byte) (Credentials, error) {
 	var all Credentials
 	for _, key := range slices.Sorted(maps.Keys(data)) {
-		parse := parseOne
-		if key == ocmConfigKey {
+		parse := parserOf(key, data[key])
+		if parse == nil {
 			continue
 		}
 		found, err := parse(data[key])
 		if err != nil {
-			if key != dockerConfigKey {
-				continue
-			}
 			return Credentials{}, fmt.Errorf("secret %s: key %s: %w", name, key, err)
 		}
 		all.entries = append(all.entries, found...)
 	}
 	return all, nil
+}
+
+// parserOf returns nil for a key that holds something else.
+func parserOf(key string, content []byte) func([]byte) ([]entry, error) {
+	switch key {
+	case dockerConfigKey:
+		return parseOne
+	case dockerCfgKey:
+		return parseDockerCfg
+	case ocmConfigKey:
+		return parseOCM
+	}
+	var config struct {
+		Auths map[string]json.RawMessage `json:"auths"`
+	}
+	if len(content) <= maxDockerConfig && json.Unmarshal(content, &config) == nil && config.Auths != nil {
+		return parseOne
+	}
+	return nil
+}
+
+// parseDockerCfg reads the older form, which is the value of "auths" alone.
+func parseDockerCfg(raw []byte) ([]entry, error) {
+	wrapped, err := json.Marshal(map[string]json.RawMessage{"auths": raw})
+	if err != nil {
+		return nil, errDockerConfig
+	}
+	return parseOne(wrapped)
 }
 
 // Join returns the logins of all, the more important first: of logins that fit equally well the first one wins.

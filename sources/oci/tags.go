@@ -9,25 +9,51 @@ import (
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
+	"oras.land/oras-go/v2/registry/remote/auth"
 )
 
-// maxTagPages bounds what a registry can make Tags read.
-const maxTagPages = 100
+// What a registry can make Tags read.
+const (
+	maxTagPages = 1000
+	tagPageSize = 1000
+	maxTags     = 100_000
+)
 
-// Tags returns the tags of the repository ref ("host/repository"), sorted by the registry. The error is an *Error.
+var errTooManyTags = fmt.Errorf("the repository has more than %d tags", maxTags)
+
+// Tags returns the tags of the repository ref ("host/repository"), sorted by the registry. The error is an *Error; more
+// than 100000 tags are an ErrTooLarge.
 func (c *Client) Tags(ctx context.Context, ref string, credentials Credentials) ([]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
+	ctx, cancel := c.limited(ctx)
 	defer cancel()
 	t, err := c.locate(ref, credentials, false)
 	if err != nil {
 		return nil, err
 	}
+	tags, err := c.tags(ctx, t)
+	if unauthorized(err) && t.login.auth != auth.EmptyCredential {
+		anonymous := t
+		anonymous.login.auth = auth.EmptyCredential
+		if open, again := c.tags(ctx, anonymous); again == nil {
+			return open, nil
+		}
+	}
+	return tags, t.explain(ctx, "list its tags", err)
+}
+
+func (c *Client) tags(ctx context.Context, t target) ([]string, error) {
 	var tags []string
-	err = c.repository(t).Tags(ctx, "", func(page []string) error {
+	err := c.repository(t).Tags(ctx, "", func(page []string) error {
+		if len(tags)+len(page) > maxTags {
+			return errTooManyTags
+		}
 		tags = append(tags, page...)
 		return nil
 	})
-	return tags, t.explain("list its tags", err)
+	if err != nil {
+		return nil, err
+	}
+	return tags, nil
 }
 
 // Latest returns the tag of the repository ref ("host/repository") with the highest version in the semver range, such as

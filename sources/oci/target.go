@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"oras.land/oras-go/v2/registry"
-	"oras.land/oras-go/v2/registry/remote/auth"
 )
 
 // target is where a reference leads after mirrors, with the login that fits there.
@@ -23,7 +22,9 @@ type target struct {
 	at registry.Reference
 	// plain means HTTP without TLS.
 	plain bool
-	login auth.Credential
+	login login
+	// hint is where a missing login belongs.
+	hint string
 }
 
 // home identifies the repository for caching: content is only shared within it.
@@ -55,13 +56,30 @@ func (c *Client) locate(ref string, credentials Credentials, needVersion bool) (
 	if needVersion && at.Reference == "" {
 		return target{}, invalid(ref, "it has neither tag nor digest", "append :tag or @sha256:digest")
 	}
-	t := target{written: ref, at: at, plain: scheme == "http" || scheme == "" && c.plainByDefault(at.Registry)}
+	t := target{written: ref, at: at, plain: scheme == "http" || scheme == "" && c.plainByDefault(at.Registry), hint: c.options.LoginHint}
 	if m, ok := c.mirrors[canonicalHost(at.Registry)]; ok {
-		t.at.Registry, t.plain = m.host, m.plain
+		t.at.Registry, t.plain, scheme = m.host, m.plain, "mirror"
 		t.at.Repository = strings.TrimPrefix(m.prefix+"/"+at.Repository, "/")
 	}
-	t.login = credentials.find(t.at.Registry, t.at.Repository)
+	undecided := t.plain && scheme == ""
+	t.login = credentials.find(t.place(undecided))
+	if undecided && len(t.login.ca) > 0 {
+		t.plain = false // who trusts an authority for a loopback host expects TLS there
+		t.login = credentials.find(t.place(false))
+	}
 	return t, nil
+}
+
+// place is where the login is needed.
+func (t target) place(anyScheme bool) place {
+	scheme := "https"
+	if t.plain {
+		scheme = "http"
+	}
+	if anyScheme {
+		scheme = ""
+	}
+	return place{scheme, t.at.Registry, t.at.Repository}
 }
 
 // splitScheme takes the schemes off that people write before a reference; "oci" says nothing about TLS.

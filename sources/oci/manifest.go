@@ -1,0 +1,216 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package oci
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// Manifest is the verified manifest of an artifact that the caller may read.
+type Manifest struct {
+	// Digest is the digest that the reference stood for at the time of the call; that of the index, if it is one.
+	Digest digest.Digest
+	// Own is the digest of this manifest: Digest, unless that is an index.
+	Own digest.Digest
+	// Raw is the manifest as the registry has it. It must not be changed.
+	Raw []byte
+	// Stale says that the registry could not be asked, and that Digest is what it said to the same credentials before.
+	Stale bool
+	// Manifest is the content. MediaType is never empty.
+	ocispec.Manifest
+
+	client *Client
+	target target
+}
+
+// Media types of manifests beside those of OCI.
+const (
+	dockerManifest = "application/vnd.docker.distribution.manifest.v2+json"
+	dockerList     = "application/vnd.docker.distribution.manifest.list.v2+json"
+	ociArtifact    = "application/vnd.oci.artifact.manifest.v1+json"
+)
+
+// maxElements bounds the commas of a manifest: a few bytes of JSON can ask for fifty times their memory.
+const maxElements = 100_000
+
+// document is a manifest or index, whichever it is.
+type document struct {
+	ocispec.Manifest
+	Manifests []ocispec.Descriptor `json:"manifests"`
+	// Blobs are the layers in the media type ociArtifact, which came and went with a draft of OCI.
+	Blobs []ocispec.Descriptor `json:"blobs"`
+}
+
+// parseManifest decodes what the registry calls a mediaType. ref is for messages.
+func parseManifest(ref, mediaType string, raw []byte) (*document, error) {
+	const cure = "push the artifact anew"
+	if n := elements(raw); n > maxElements {
+		return nil, &Error{Kind: ErrTooLarge, Ref: ref, Problem: fmt.Sprintf("its manifest has %d elements, more than the %d allowed", n, maxElements), Cure: "make the artifact smaller"}
+	}
+	var d document
+	if err := json.Unmarshal(raw, &d); err != nil {
+		return nil, invalid(ref, "its manifest is not JSON of an OCI manifest", cure)
+	}
+	if d.MediaType != "" && d.MediaType != mediaType {
+		return nil, invalid(ref, fmt.Sprintf("its manifest calls itself %.100q, and the registry calls it %.100q", d.MediaType, mediaType), cure)
+	}
+	if len(d.Manifests) > 0 && len(d.Layers) > 0 {
+		return nil, invalid(ref, "its manifest is a manifest and an index at once", cure)
+	}
+	d.MediaType = mediaType
+	d.Layers = append(d.Layers, d.Blobs...)
+	return &d, nil
+}
+
+// elements counts the commas outside of texts, which bounds what decoding allocates.
+func elements(raw []byte) (n int) {
+	inText, escaped := false, false
+	for _, b := range raw {
+		switch {
+		case escaped:
+			escaped = false
+		case inText && b == '\\':
+			escaped = true
+		case b == '"':
+			inText = !inText
+		case b == ',' && !inText:
+			n++
+		}
+	}
+	return n
+}
+
+// isIndex goes by the media type; one that is neither known nor called so is a manifest.
+func (d *document) isIndex() bool {
+	return d.MediaType == dockerList || strings.Contains(d.MediaType, "index") || len(d.Manifests) > 0
+}
+
+// Manifest resolves ref with the caller's credentials and returns its manifest; of an index the one for linux on the
+// architecture of this process. The error is an *Error.
+func (c *Client) Manifest(ctx context.Context, ref string, credentials Credentials) (*Manifest, error) {
+	return c.ManifestFor(ctx, ref, PullOptions{Credentials: credentials})
+}
+
+// ManifestFor is Manifest with the credentials and platform of o.
+func (c *Client) ManifestFor(ctx context.Context, ref string, o PullOptions) (*Manifest, error) {
+	ctx, cancel := c.limited(ctx)
+	defer cancel()
+	t, err := c.locate(ref, o.Credentials, true)
+	if err != nil {
+		return nil, err
+	}
+	t, found, err := c.resolve(ctx, t, manifestPart)
+	if err != nil {
+		return nil, err
+	}
+	m := &Manifest{Digest: found.Digest, Stale: found.stale, client: c, target: t}
+	if err := m.read(ctx, found.Descriptor, o.Platform); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// maxDepth is how deep indexes may lie in each other.
+const maxDepth = 4
+
+// read follows indexes to the manifest for the platform.
+func (m *Manifest) read(ctx context.Context, at ocispec.Descriptor, platform string) error {
+	for range maxDepth {
+		raw, d, err := m.client.document(ctx, m.target, at)
+		if err != nil {
+			return err
+		}
+		if !d.isIndex() {
+			m.Own, m.Raw, m.Manifest = at.Digest, raw, d.Manifest
+			return nil
+		}
+		if at, err = choose(m.target.written, d.Manifests, platform); err != nil {
+			return err
+		}
+	}
+	return invalid(m.target.written, fmt.Sprintf("its indexes lie more than %d deep in each other", maxDepth), "name one manifest by its digest")
+}
+
+// document returns the manifest or index at a descriptor, in bytes and decoded.
+func (c *Client) document(ctx context.Context, t target, at ocispec.Descriptor) ([]byte, *document, error) {
+	raw, err := c.bytes(ctx, t, at, c.options.MaxManifest, manifestPart)
+	if err != nil {
+		return nil, nil, err
+	}
+	d, err := parseManifest(t.written, at.MediaType, raw)
+	return raw, d, err
+}
+
+// bytes returns content that fits into memory.
+func (c *Client) bytes(ctx context.Context, t target, d ocispec.Descriptor, limit int64, what part) ([]byte, error) {
+	file, err := c.open(ctx, t, d, limit, what)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	content := make([]byte, file.Size())
+	if _, err := io.ReadFull(io.NewSectionReader(file, 0, file.Size()), content); err != nil {
+		return nil, t.explain(ctx, "read its "+string(what)+" from the cache", err)
+	}
+	return content, nil
+}
+
+// Layer returns the layer whose media type comes first among the accepted ones, or the first layer if none are named. The
+// error is an ErrInvalid that lists what there is.
+func (m *Manifest) Layer(accepted ...string) (ocispec.Descriptor, error) {
+	if len(accepted) == 0 && len(m.Layers) > 0 {
+		return m.Layers[0], nil
+	}
+	for _, mediaType := range accepted {
+		if i := slices.IndexFunc(m.Layers, func(l ocispec.Descriptor) bool { return l.MediaType == mediaType }); i >= 0 {
+			return m.Layers[i], nil
+		}
+	}
+	const cure = "check that it is an artifact of the kind expected here"
+	if len(m.Layers) == 0 {
+		return ocispec.Descriptor{}, invalid(m.target.written, "it has no layers", cure)
+	}
+	return ocispec.Descriptor{}, invalid(m.target.written,
+		fmt.Sprintf("it has no layer of type %s; its layers are %s", typeList(accepted), typeList(mediaTypes(m.Layers))), cure)
+}
+
+// part returns the config or layer with the digest.
+func (m *Manifest) part(d digest.Digest) (ocispec.Descriptor, error) {
+	all := append([]ocispec.Descriptor{m.Config}, m.Layers...)
+	i := slices.IndexFunc(all, func(l ocispec.Descriptor) bool { return l.Digest == d })
+	if i < 0 {
+		return ocispec.Descriptor{}, &Error{Kind: ErrNotFound, Ref: m.target.written, Problem: fmt.Sprintf("it has no layer %s", d), Cure: "check the digest of the local blob"}
+	}
+	return all[i], nil
+}
+
+func mediaTypes(layers []ocispec.Descriptor) []string {
+	types := make([]string, len(layers))
+	for i, l := range layers {
+		types[i] = l.MediaType
+	}
+	return types
+}
+
+// typeList prints the first types, for a manifest may have any number of them, of any length.
+func typeList(types []string) string {
+	const most, longest = 8, 120
+	short := make([]string, 0, most)
+	for _, t := range types[:min(most, len(types))] {
+		short = append(short, fmt.Sprintf("%.*s", longest, t))
+	}
+	list := strings.Join(short, ", ")
+	if more := len(types) - most; more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
+	}
+	return list
+}

@@ -1,0 +1,71 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package oci
+
+import (
+	"net/http"
+	"time"
+)
+
+// Defaults of Options.
+const (
+	DefaultTimeout         = time.Minute
+	DefaultTransferTimeout = 30 * time.Minute
+	DefaultMaxManifest     = 4 << 20
+	DefaultMaxBlob         = 64 << 20
+	DefaultMaxContent      = 2 << 30
+	DefaultCacheBytes      = 2 << 30
+	DefaultLoginHint       = "registryPullSecrets of the Context"
+)
+
+// Options configure a Client. Numbers that are zero take their default.
+type Options struct {
+	// Dir is the directory of the cache; it is made with mode 0700 and belongs to this client alone. What an earlier
+	// process left there is used again. Empty means a temporary directory that Close removes.
+	Dir string
+	// PlainHTTP names hosts (with port, if any) to reach without TLS; loopback hosts always are, unless the reference says
+	// https:// or the credentials hold a certificate authority for them.
+	PlainHTTP []string
+	// Mirrors maps a host to the endpoint to ask in its place, such as "http://127.0.0.1:5000". The host itself is not
+	// asked any more, and credentials are looked up for the endpoint.
+	Mirrors map[string]string
+	// CA holds further certificate authorities, PEM-encoded, beside those of the system.
+	CA []byte
+	// Timeout limits one call with all its requests and retries, except that of streamed content and uploads.
+	Timeout time.Duration
+	// TransferTimeout limits the download or upload of one blob. A transfer in which nothing arrives for half of Timeout ends
+	// earlier.
+	TransferTimeout time.Duration
+	// MaxManifest and MaxBlob limit the bytes of a manifest and of a blob that is returned in memory; neither exceeds what it
+	// says, whatever a caller asks for.
+	MaxManifest, MaxBlob int64
+	// MaxContent limits the bytes of content that is streamed to disk.
+	MaxContent int64
+	// CacheBytes limits the disk space of manifests and blobs that nobody reads.
+	CacheBytes int64
+	// LoginHint is where messages tell people to put a missing login; empty means registryPullSecrets of the Context.
+	LoginHint string
+	// Transport carries the requests; nil means one of the client's own. Certificate authorities, of Options and of
+	// credentials, and the limits on headers apply to the client's own or an *http.Transport only.
+	Transport http.RoundTripper
+}
+
+func (o Options) withDefaults() Options {
+	orDefault(&o.Timeout, DefaultTimeout)
+	orDefault(&o.TransferTimeout, DefaultTransferTimeout)
+	orDefault(&o.MaxManifest, DefaultMaxManifest)
+	orDefault(&o.MaxBlob, DefaultMaxBlob)
+	orDefault(&o.MaxContent, DefaultMaxContent)
+	orDefault(&o.CacheBytes, DefaultCacheBytes)
+	if o.LoginHint == "" {
+		o.LoginHint = DefaultLoginHint
+	}
+	return o
+}
+
+func orDefault[T int64 | time.Duration](field *T, value T) {
+	if *field <= 0 {
+		*field = value
+	}
+}

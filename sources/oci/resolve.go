@@ -1,0 +1,153 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package oci
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"oras.land/oras-go/v2/registry/remote/auth"
+)
+
+// Kinds of facts in the ledger.
+const (
+	// grantFact: these credentials resolved this reference, to the descriptor that is the value.
+	grantFact = "grant"
+	// ownFact: the repository has given away this content, so whoever may read the repository may have it.
+	ownFact = "own"
+)
+
+// Resolved is what a reference stands for.
+type Resolved struct {
+	// Digest and MediaType are those of the manifest or index.
+	Digest    digest.Digest
+	MediaType string
+	// Stale says that the registry could not be asked, and that Digest is what it said to the same credentials before.
+	Stale bool
+}
+
+// Resolve asks the registry, with the caller's credentials, what ref ("host/repository:tag", or with a digest) stands for.
+// A registry that is down, and no more than that, is bridged by its last answer to the same credentials. The error is an
+// *Error.
+func (c *Client) Resolve(ctx context.Context, ref string, credentials Credentials) (Resolved, error) {
+	t, err := c.locate(ref, credentials, true)
+	if err != nil {
+		return Resolved{}, err
+	}
+	_, found, err := c.resolve(ctx, t, manifestPart)
+	return Resolved{found.Digest, found.MediaType, found.stale}, err
+}
+
+// answer is what a registry said a reference is.
+type answer struct {
+	ocispec.Descriptor
+	stale bool
+}
+
+// resolve proves that the caller may read what t names. It returns the target to go on with, which is anonymous if the
+// registry accepts nothing else.
+func (c *Client) resolve(ctx context.Context, t target, what part) (target, answer, error) {
+	limit := c.options.Timeout / 2
+	asking, cancel := context.WithTimeoutCause(ctx, limit, timedOut(limit))
+	defer cancel()
+	as, found, err := c.ask(asking, t, what)
+	switch {
+	case err == nil:
+		c.grants.Set(encode(found), t.grant()...)
+		return as, answer{found, false}, nil
+	case refused(err):
+		c.grants.Delete(t.grant()...)
+	case down(err) && ctx.Err() == nil:
+		if last, ok := c.lastAnswer(t); ok {
+			return t, answer{last, true}, nil
+		}
+	}
+	return t, answer{}, t.explain(asking, "resolve it", err)
+}
+
+// ask falls back to no login at all, since a login that has expired must not hide what everybody may read.
+func (c *Client) ask(ctx context.Context, t target, what part) (target, ocispec.Descriptor, error) {
+	found, err := c.head(ctx, t, what)
+	if err == nil || !unauthorized(err) || t.login.auth == auth.EmptyCredential {
+		return t, found, err
+	}
+	anonymous := t
+	anonymous.login.auth = auth.EmptyCredential
+	if found, again := c.head(ctx, anonymous, what); again == nil {
+		return anonymous, found, nil
+	}
+	return t, found, err
+}
+
+// head asks by HEAD, and by GET if the registry cannot answer that.
+func (c *Client) head(ctx context.Context, t target, what part) (ocispec.Descriptor, error) {
+	r := c.repository(t)
+	if what == layerPart {
+		return r.Blobs().Resolve(ctx, t.at.Reference)
+	}
+	found, err := r.Resolve(ctx, t.at.Reference)
+	if err == nil || ctx.Err() != nil || refused(err) || down(err) {
+		return found, err
+	}
+	byGet, content, again := r.FetchReference(ctx, t.at.Reference)
+	if again != nil {
+		return found, err
+	}
+	return byGet, content.Close()
+}
+
+// grant is the key of what the registry said to this login about this reference.
+func (t target) grant() []string {
+	return []string{grantFact, t.home(), t.login.fingerprint(), t.at.Reference}
+}
+
+func (t target) ownership(d digest.Digest) []string { return []string{ownFact, t.home(), string(d)} }
+
+// owns tells whether the repository has given d away before: content in the cache that came from elsewhere is none of its
+// readers' business, even if a manifest of it names the digest.
+func (c *Client) owns(t target, d digest.Digest) bool {
+	_, ok := c.grants.Get(t.ownership(d)...)
+	return ok
+}
+
+func (c *Client) lastAnswer(t target) (ocispec.Descriptor, bool) {
+	value, ok := c.grants.Get(t.grant()...)
+	var d ocispec.Descriptor
+	return d, ok && json.Unmarshal([]byte(value), &d) == nil && d.Digest.Validate() == nil
+}
+
+func encode(d ocispec.Descriptor) string {
+	raw, err := json.Marshal(ocispec.Descriptor{MediaType: d.MediaType, Digest: d.Digest, Size: d.Size})
+	if err != nil {
+		return ""
+	}
+	return string(raw)
+}
+
+// timeoutError ends a call; it says how long that took.
+type timeoutError struct{ limit time.Duration }
+
+func timedOut(limit time.Duration) error { return &timeoutError{limit} }
+
+// Error names the limit.
+func (e *timeoutError) Error() string {
+	return "timeout: the registry did not answer within " + e.limit.String()
+}
+
+// Is makes it a context.DeadlineExceeded.
+func (e *timeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
+
+// ended returns why the context of a failed request ended, if that is the reason.
+func ended(ctx context.Context, err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		if cause := context.Cause(ctx); cause != nil {
+			return cause
+		}
+	}
+	return err
+}

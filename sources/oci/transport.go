@@ -1,0 +1,128 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package oci
+
+import (
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"k8s.io/utils/lru"
+	"oras.land/oras-go/v2/registry/remote/retry"
+)
+
+const (
+	// dialTimeout limits one try to connect.
+	dialTimeout = 10 * time.Second
+	// mostHeaderWait limits the time from a request to its answer, so that a hanging registry leaves time for another try.
+	mostHeaderWait = 15 * time.Second
+	maxHeaderBytes = 256 << 10
+	// rememberedAuthorities is for how many certificate authorities of credentials connections are kept.
+	rememberedAuthorities = 64
+)
+
+// transports holds an HTTP client for each set of certificate authorities, so that the one of a tenant is trusted for
+// nobody else.
+type transports struct {
+	base    http.RoundTripper
+	pool    *x509.CertPool
+	plain   *http.Client
+	special *lru.Cache // of *http.Client by the hash of its authorities
+}
+
+func newTransports(o Options) (*transports, error) {
+	t := &transports{base: o.Transport, special: lru.NewWithEvictionFunc(rememberedAuthorities, func(_ lru.Key, v any) {
+		v.(*http.Client).CloseIdleConnections()
+	})}
+	var err error
+	if t.pool, err = x509.SystemCertPool(); err != nil {
+		return nil, fmt.Errorf("registry client: read the certificate authorities of the system: %w", err)
+	}
+	if len(o.CA) > 0 && !t.pool.AppendCertsFromPEM(o.CA) {
+		return nil, errors.New("registry client: Options.CA holds no certificate; give PEM blocks of type CERTIFICATE")
+	}
+	if t.base == nil {
+		t.base = ownTransport(min(mostHeaderWait, o.Timeout/4))
+	}
+	t.plain = t.with(t.pool)
+	return t, nil
+}
+
+// ownTransport asks for no compression: a digest is one of the bytes on the wire, and an answer that grows is a bomb.
+func ownTransport(headerWait time.Duration) *http.Transport {
+	own := http.DefaultTransport.(*http.Transport).Clone()
+	own.DialContext = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
+	own.ResponseHeaderTimeout = headerWait
+	own.MaxResponseHeaderBytes = maxHeaderBytes
+	own.MaxIdleConnsPerHost = 16
+	own.DisableCompression = true
+	return own
+}
+
+// client returns the HTTP client that trusts the authorities ca beside the others.
+func (t *transports) client(ca []byte) *http.Client {
+	if len(ca) == 0 {
+		return t.plain
+	}
+	key := sha256.Sum256(ca)
+	if found, ok := t.special.Get(key); ok {
+		return found.(*http.Client)
+	}
+	pool := t.pool.Clone()
+	pool.AppendCertsFromPEM(ca)
+	made := t.with(pool)
+	t.special.Add(key, made)
+	return made
+}
+
+func (t *transports) with(pool *x509.CertPool) *http.Client {
+	base := t.base
+	if own, ok := base.(*http.Transport); ok {
+		quick := own.Clone()
+		quick.TLSClientConfig = trusting(own.TLSClientConfig, pool)
+		slow := quick.Clone()
+		slow.ResponseHeaderTimeout = 0
+		base = byMethod{quick, slow}
+	}
+	return &http.Client{Transport: &retry.Transport{Base: base, Policy: func() retry.Policy { return retryPolicy{} }}}
+}
+
+func trusting(config *tls.Config, pool *x509.CertPool) *tls.Config {
+	if config == nil {
+		config = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	config = config.Clone()
+	if config.RootCAs == nil {
+		config.RootCAs = pool
+	}
+	return config
+}
+
+func (t *transports) close() {
+	t.plain.CloseIdleConnections()
+	t.special.Clear()
+}
+
+// byMethod lets an upload wait for its answer as long as it may take, because a registry stores the content before it
+// answers.
+type byMethod struct{ quick, slow *http.Transport }
+
+// RoundTrip implements http.RoundTripper.
+func (b byMethod) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodPut || r.Method == http.MethodPatch {
+		return b.slow.RoundTrip(r)
+	}
+	return b.quick.RoundTrip(r)
+}
+
+// CloseIdleConnections is called by http.Client.
+func (b byMethod) CloseIdleConnections() {
+	b.quick.CloseIdleConnections()
+	b.slow.CloseIdleConnections()
+}
