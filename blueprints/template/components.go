@@ -11,6 +11,8 @@ import (
 	gotemplate "text/template"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
 )
 
 // components answers questions about the component descriptors among the bindings.
@@ -178,7 +180,7 @@ func (c components) contentText(ref any) (string, error) {
 
 // locate walks from the own component along the references to the resource.
 func (c components) locate(ref any) (ResourceKey, error) {
-	relative, err := parseReference(ref)
+	relative, err := component.ParseReference(ref)
 	if err != nil {
 		return ResourceKey{}, err
 	}
@@ -186,12 +188,12 @@ func (c components) locate(ref any) (ResourceKey, error) {
 	if err != nil {
 		return ResourceKey{}, err
 	}
-	for _, step := range relative.path {
+	for _, step := range relative.Path {
 		if d, err = c.component(selector(d, step)...); err != nil {
 			return ResourceKey{}, err
 		}
 	}
-	resource, err := c.resource(selector(d, relative.resource)...)
+	resource, err := c.resource(selector(d, relative.Resource)...)
 	if err != nil {
 		return ResourceKey{}, err
 	}

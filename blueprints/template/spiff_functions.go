@@ -27,7 +27,7 @@ func newSpiffFunctions(m *meter, in Input) *spiffFunctions {
 	k := clusterCalls{meter: m, clusters: in.Clusters}
 	f := &spiffFunctions{Functions: dynaml.NewFunctions(), meter: m}
 	f.add("getResource", func(args []any) (any, error) { return c.resource(args...) })
-	f.add("getComponent", func(args []any) (any, error) { return component(c, args) })
+	f.add("getComponent", func(args []any) (any, error) { return componentOf(c, args) })
 	f.add("getResourceKey", unary(func(ref any) (any, error) { return c.resourceKey(ref) }))
 	f.add("getResourceContent", unary(func(ref any) (any, error) { return contentValue(c, ref) }))
 	f.add("parseOCIRef", unary(func(ref any) (any, error) { return ociParts(ref) }))
@@ -118,7 +118,7 @@ func issuing[T any](call func(name, namespace string, seconds, target any) (T, e
 	}
 }
 
-func component(c components, args []any) (any, error) {
+func componentOf(c components, args []any) (any, error) {
 	found, err := c.component(args...)
 	return map[string]any(found), err
 }
