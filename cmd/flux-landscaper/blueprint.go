@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
+	"github.com/flux-landscaper/flux-landscaper/publishing"
 	"github.com/flux-landscaper/flux-landscaper/publishing/blueprint"
 	"github.com/flux-landscaper/flux-landscaper/publishing/lint"
 	"github.com/flux-landscaper/flux-landscaper/publishing/pack"
@@ -243,7 +244,7 @@ func pullCommand() *cobra.Command {
 	return cmd
 }
 
-func pull(cmd *cobra.Command, registry blueprint.Registry, url, dir string, force bool) error {
+func pull(cmd *cobra.Command, registry publishing.Registry, url, dir string, force bool) error {
 	printAction(cmd, "pulling %s", url)
 	pulled, err := blueprint.Pull(cmd.Context(), registry, url)
 	if err != nil {

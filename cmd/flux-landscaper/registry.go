@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/flux-landscaper/flux-landscaper/publishing/blueprint"
+	"github.com/flux-landscaper/flux-landscaper/publishing"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 )
 
@@ -35,14 +35,16 @@ func (f *registryFlags) bindFlags(flags *pflag.FlagSet) {
 }
 
 // open returns the registry that refs belong to, and a function to call at the end.
-func (f *registryFlags) open(refs ...string) (blueprint.Registry, func(), error) {
+func (f *registryFlags) open(refs ...string) (publishing.Registry, func(), error) {
 	none := func() {}
 	if f.provider != "generic" {
-		return blueprint.Registry{}, none, fmt.Errorf("--provider %s is not known; use generic and log in with docker login", f.provider)
+		return publishing.Registry{}, none, fmt.Errorf("--provider %s is not known; use generic and log in with docker login", f.provider)
 	}
-	credentials, err := f.credentials()
+	registry := publishing.Registry{}
+	var err error
+	registry.Credentials, registry.DockerConfig, err = f.credentials()
 	if err != nil {
-		return blueprint.Registry{}, none, err
+		return publishing.Registry{}, none, err
 	}
 	options := oci.Options{}
 	if f.insecure {
@@ -50,34 +52,33 @@ func (f *registryFlags) open(refs ...string) (blueprint.Registry, func(), error)
 	}
 	if f.caFile != "" {
 		if options.CA, err = os.ReadFile(f.caFile); err != nil {
-			return blueprint.Registry{}, none, fmt.Errorf("--ca-file: %w", err)
+			return publishing.Registry{}, none, fmt.Errorf("--ca-file: %w", err)
 		}
 	}
-	client, err := oci.New(options)
-	if err != nil {
-		return blueprint.Registry{}, none, err
+	if registry.Client, err = oci.New(options); err != nil {
+		return publishing.Registry{}, none, err
 	}
-	return blueprint.Registry{Client: client, Credentials: credentials}, func() { _ = client.Close() }, nil
+	return registry, func() { _ = registry.Client.Close() }, nil
 }
 
 // credentials reads the Docker configuration. Only one that was named has to exist.
-func (f *registryFlags) credentials() (oci.Credentials, error) {
+func (f *registryFlags) credentials() (oci.Credentials, []byte, error) {
 	path := f.config
 	if path == "" {
 		path = defaultDockerConfig()
 	}
 	text, err := os.ReadFile(path)
 	if f.config == "" && errors.Is(err, fs.ErrNotExist) {
-		return oci.Credentials{}, nil
+		return oci.Credentials{}, nil, nil
 	}
 	if err != nil {
-		return oci.Credentials{}, fmt.Errorf("--registry-config: %w", err)
+		return oci.Credentials{}, nil, fmt.Errorf("--registry-config: %w", err)
 	}
 	credentials, err := oci.ParseDockerConfig(text)
 	if err != nil {
-		return oci.Credentials{}, fmt.Errorf("%s: %w", path, err)
+		return oci.Credentials{}, nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return credentials, nil
+	return credentials, text, nil
 }
 
 func defaultDockerConfig() string {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/pmezard/go-difflib/difflib"
 
+	"github.com/flux-landscaper/flux-landscaper/publishing"
 	"github.com/flux-landscaper/flux-landscaper/publishing/pack"
 )
 
@@ -40,7 +41,7 @@ const (
 const maxText = 1 << 20
 
 // Diff compares the artifact behind url with a directory, packed as Push does it. An empty result means that they have equal files.
-func Diff(ctx context.Context, r Registry, url, dir string, o pack.Options) ([]Change, error) {
+func Diff(ctx context.Context, r publishing.Registry, url, dir string, o pack.Options) ([]Change, error) {
 	pulled, err := Pull(ctx, r, url)
 	if err != nil {
 		return nil, err

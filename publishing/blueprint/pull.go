@@ -16,6 +16,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/flux-landscaper/flux-landscaper/publishing"
 	"github.com/flux-landscaper/flux-landscaper/publishing/pack"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
@@ -56,7 +57,7 @@ func (r reader) Close() error { return errors.Join(r.tree.Close(), r.workspace.C
 
 // Pull reads the blueprint that url ("oci://host/repository:tag" or with @digest) names. Nothing in the archive is trusted: names that
 // lead out of it, links, and sizes beyond the limits are errors.
-func Pull(ctx context.Context, r Registry, url string) (*Pulled, error) {
+func Pull(ctx context.Context, r publishing.Registry, url string) (*Pulled, error) {
 	manifest, err := r.Client.Manifest(ctx, url, r.Credentials)
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/flux-landscaper/flux-landscaper/publishing"
 	"github.com/flux-landscaper/flux-landscaper/publishing/pack"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 )
@@ -34,14 +35,6 @@ const (
 	landscaperConfig = "application/vnd.gardener.landscaper.blueprint.config.v1+json"
 	landscaperLayer  = "application/vnd.gardener.landscaper.blueprint.layer.v1.tar+gzip"
 )
-
-// Registry is where artifacts are, and as whom.
-type Registry struct {
-	// Client talks to it.
-	Client *oci.Client
-	// Credentials are the logins.
-	Credentials oci.Credentials
-}
 
 // PushOptions say what to push.
 type PushOptions struct {
@@ -74,7 +67,7 @@ type Pushed struct {
 }
 
 // Push publishes a directory under url ("oci://host/repository:tag"). The digest depends on nothing but the content and the options.
-func Push(ctx context.Context, r Registry, url string, o PushOptions) (*Pushed, error) {
+func Push(ctx context.Context, r publishing.Registry, url string, o PushOptions) (*Pushed, error) {
 	repository, tag, err := splitTag(url)
 	if err != nil {
 		return nil, err

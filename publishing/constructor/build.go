@@ -1,0 +1,214 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package constructor
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/flux-landscaper/flux-landscaper/publishing/pack"
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
+)
+
+// Builder makes component versions.
+type Builder struct {
+	// Dir is the directory of the constructor, to which paths are relative.
+	Dir string
+	// Workspace keeps the blobs; they can be read until it is closed.
+	Workspace *pack.Workspace
+	// Digest returns the digest of the OCI artifact behind a reference; nil leaves digests of such resources out.
+	Digest func(ctx context.Context, reference string) (digest.Digest, error)
+	// Repository is added as repository context; zero adds none.
+	Repository component.Typed
+}
+
+// Build makes one component version. Errors name component, resource and cure.
+func (b *Builder) Build(ctx context.Context, c *Component) (component.Version, error) {
+	v := version{builder: b, component: c, known: map[digest.Digest]bool{}}
+	d, err := v.descriptor(ctx)
+	if err != nil {
+		return component.Version{}, fmt.Errorf("component %s:%s: %w", c.Name, c.Version, err)
+	}
+	if err := d.Validate(); err != nil {
+		return component.Version{}, fmt.Errorf("component %s:%s: %w", c.Name, c.Version, err)
+	}
+	return component.Version{Descriptor: d, Blobs: v.blobs}, nil
+}
+
+// version is one component version in the making.
+type version struct {
+	builder   *Builder
+	component *Component
+	blobs     []component.Content
+	known     map[digest.Digest]bool
+}
+
+func (v *version) descriptor(ctx context.Context) (*component.Descriptor, error) {
+	c := v.component
+	d := &component.Descriptor{
+		Schema: component.SchemaV2, Name: c.Name, Version: c.Version, CreationTime: c.CreationTime,
+		Provider: component.Provider{Name: c.Provider.Name},
+	}
+	if !v.builder.Repository.IsZero() {
+		d.RepositoryContexts = []component.Typed{v.builder.Repository}
+	}
+	var err error
+	if d.Labels, err = labels(c.Labels); err != nil {
+		return nil, err
+	}
+	if d.Provider.Labels, err = labels(c.Provider.Labels); err != nil {
+		return nil, err
+	}
+	if err := v.resources(ctx, d); err != nil {
+		return nil, err
+	}
+	if err := v.sources(ctx, d); err != nil {
+		return nil, err
+	}
+	return d, v.references(d)
+}
+
+func (v *version) resources(ctx context.Context, d *component.Descriptor) error {
+	for i := range v.component.Resources {
+		r := &v.component.Resources[i]
+		element, err := v.element(r.Element)
+		if err != nil {
+			return err
+		}
+		made := component.Resource{Element: element, Type: r.Type, Relation: r.relation()}
+		if made.Access, made.Digest, err = v.content(ctx, r); err != nil {
+			return fmt.Errorf("resource %s: %w", r.Name, err)
+		}
+		for _, ref := range slices.Concat(r.SourceRefs, r.SrcRefs) {
+			refLabels, err := labels(ref.Labels)
+			if err != nil {
+				return err
+			}
+			made.SourceRefs = append(made.SourceRefs, component.SourceRef{IdentitySelector: ref.IdentitySelector, Labels: refLabels})
+		}
+		d.Resources = append(d.Resources, made)
+	}
+	return nil
+}
+
+// relation is local for what was built from here, by default.
+func (r *Resource) relation() string {
+	if r.Relation == "" && r.Access != nil {
+		return component.RelationExternal
+	}
+	return cmp.Or(r.Relation, component.RelationLocal)
+}
+
+func (v *version) sources(ctx context.Context, d *component.Descriptor) error {
+	for i := range v.component.Sources {
+		s := &v.component.Sources[i]
+		element, err := v.element(s.Element)
+		if err != nil {
+			return err
+		}
+		access, _, err := v.content(ctx, s)
+		if err != nil {
+			return fmt.Errorf("source %s: %w", s.Name, err)
+		}
+		d.Sources = append(d.Sources, component.Source{Element: element, Type: s.Type, Access: access})
+	}
+	return nil
+}
+
+func (v *version) references(d *component.Descriptor) error {
+	for _, r := range slices.Concat(v.component.ComponentReferences, v.component.References) {
+		element, err := v.element(r.Element)
+		if err != nil {
+			return err
+		}
+		d.References = append(d.References, component.Reference{Element: element, ComponentName: r.ComponentName})
+	}
+	return nil
+}
+
+func (v *version) element(e Element) (component.Element, error) {
+	l, err := labels(e.Labels)
+	return component.Element{Name: e.Name, Version: cmp.Or(e.Version, v.component.Version), ExtraIdentity: e.ExtraIdentity, Labels: l}, err
+}
+
+func labels(in []Label) ([]component.Label, error) {
+	var out []component.Label
+	for _, l := range in {
+		made := component.Label{Name: l.Name, Version: l.Version, Signing: l.Signing}
+		value, err := decodeExact(l.Value)
+		if err != nil {
+			return nil, fmt.Errorf("label %s: %w", l.Name, err)
+		}
+		made.Value = value
+		if len(l.Merge) > 0 {
+			merge, err := decodeExact(l.Merge)
+			if err != nil {
+				return nil, fmt.Errorf("label %s: merge: %w", l.Name, err)
+			}
+			made.Extra = map[string]any{"merge": merge}
+		}
+		out = append(out, made)
+	}
+	return out, nil
+}
+
+// content returns the access to a resource and its digest, if there is one.
+func (v *version) content(ctx context.Context, r *Resource) (component.Typed, *component.DigestSpec, error) {
+	if r.Input != nil {
+		return v.input(ctx, r.Input)
+	}
+	if r.Digest != nil {
+		return *r.Access, r.Digest, nil
+	}
+	access, err := component.ParseAccess(*r.Access)
+	if err != nil {
+		return component.Typed{}, nil, fmt.Errorf("access: %w", err)
+	}
+	artifact, isArtifact := access.(component.OCIArtifact)
+	if !isArtifact {
+		return *r.Access, nil, nil
+	}
+	spec, err := v.artifactDigest(ctx, artifact.ImageReference)
+	return *r.Access, spec, err
+}
+
+func (v *version) artifactDigest(ctx context.Context, reference string) (*component.DigestSpec, error) {
+	if v.builder.Digest == nil {
+		return nil, nil
+	}
+	found, err := v.builder.Digest(ctx, normalReference(reference))
+	if err != nil {
+		return nil, fmt.Errorf("the digest of the artifact cannot be found: %w; add --skip-digest-generation to publish without digests of foreign artifacts", err)
+	}
+	return &component.DigestSpec{HashAlgorithm: component.HashSHA256, NormalisationAlgorithm: component.OCIArtifactDigest, Value: found.Encoded()}, nil
+}
+
+// keep adds a local blob.
+func (v *version) keep(mediaType string, write func(io.Writer) error) (component.Typed, *component.DigestSpec, error) {
+	blob, err := v.builder.Workspace.Keep(write)
+	if err != nil {
+		return component.Typed{}, nil, err
+	}
+	if !v.known[blob.Digest] {
+		v.known[blob.Digest] = true
+		v.blobs = append(v.blobs, component.Content{MediaType: mediaType, Digest: blob.Digest, Size: blob.Size,
+			Open: func() (io.ReadCloser, error) { return io.NopCloser(blob.Reader()), nil }})
+	}
+	access, err := component.NewTyped(map[string]any{"type": "localBlob", "localReference": blob.Digest.String(), "mediaType": mediaType})
+	spec := &component.DigestSpec{HashAlgorithm: component.HashSHA256, NormalisationAlgorithm: component.GenericBlobDigest, Value: blob.Digest.Encoded()}
+	return access, spec, err
+}
+
+func decodeExact(raw json.RawMessage) (any, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	return decodeNumbers(raw)
+}

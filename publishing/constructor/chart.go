@@ -1,0 +1,87 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package constructor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/flux-landscaper/flux-landscaper/publishing/pack"
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci"
+)
+
+// chart takes a packaged chart or the directory of one, or refers to a chart in a Helm repository.
+func (v *version) chart(ctx context.Context, in *Input) (component.Typed, *component.DigestSpec, error) {
+	if in.HelmRepository != "" {
+		return v.repositoryChart(ctx, in)
+	}
+	path, err := v.path(in)
+	if err != nil {
+		return component.Typed{}, nil, err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return component.Typed{}, nil, fmt.Errorf("chart %s cannot be read: %w; paths are relative to the constructor", in.Path, reason(err))
+	}
+	if !info.IsDir() {
+		return v.keep(oci.HelmChartLayer, func(w io.Writer) error { return copyFile(w, path, in.Path) })
+	}
+	o, err := chartOptions(path, in)
+	if err != nil {
+		return component.Typed{}, nil, err
+	}
+	return v.keep(oci.HelmChartLayer, func(w io.Writer) error {
+		_, err := pack.Directory(w, path, *o)
+		return err
+	})
+}
+
+// chartOptions packs as helm package does: below the name of the chart, without what .helmignore names.
+func chartOptions(path string, in *Input) (*pack.Options, error) {
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, fmt.Errorf("chart %s cannot be opened: %w", in.Path, reason(err))
+	}
+	defer func() { _ = root.Close() }()
+	text, err := fs.ReadFile(root.FS(), "Chart.yaml")
+	if err != nil {
+		return nil, fmt.Errorf("chart %s has no readable Chart.yaml: %w", in.Path, reason(err))
+	}
+	var chart struct{ Name, Version string }
+	if err := yaml.Unmarshal(text, &chart); err != nil {
+		return nil, fmt.Errorf("Chart.yaml of chart %s is not YAML: %w", in.Path, err)
+	}
+	if chart.Name == "" || strings.ContainsAny(chart.Name, "/\\") || chart.Name == ".." {
+		return nil, fmt.Errorf("Chart.yaml of chart %s has no usable name; set name", in.Path)
+	}
+	if in.Version != "" && in.Version != chart.Version {
+		return nil, fmt.Errorf("chart %s has version %s, but the input says %s; make them equal", in.Path, chart.Version, in.Version)
+	}
+	ignore, err := fs.ReadFile(root.FS(), ".helmignore")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf(".helmignore of chart %s cannot be read: %w", in.Path, reason(err))
+	}
+	return &pack.Options{Prefix: chart.Name, Ignore: []string{string(ignore)}}, nil
+}
+
+func (v *version) repositoryChart(ctx context.Context, in *Input) (component.Typed, *component.DigestSpec, error) {
+	if in.Path == "" || in.Version == "" {
+		return component.Typed{}, nil, errors.New("a chart of a Helm repository needs path, the name of the chart, and version")
+	}
+	if base, isOCI := strings.CutPrefix(in.HelmRepository, "oci://"); isOCI {
+		return v.artifact(ctx, strings.TrimSuffix(base, "/")+"/"+in.Path+":"+strings.ReplaceAll(in.Version, "+", "_"))
+	}
+	access, err := component.NewTyped(map[string]any{
+		"type": "helm", "helmRepository": in.HelmRepository, "helmChart": in.Path + ":" + in.Version,
+	})
+	return access, nil, err
+}

@@ -1,0 +1,192 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package constructor
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/flux-landscaper/flux-landscaper/publishing/pack"
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci"
+)
+
+// MaxBlob is how many bytes the content of one resource may have; controllers read no more.
+const MaxBlob = oci.DefaultMaxContent
+
+// Default media types of inputs.
+const (
+	mediaBytes = "application/octet-stream"
+	mediaGzip  = "application/gzip"
+	mediaTar   = "application/x-tar"
+	mediaTgz   = "application/x-tgz"
+	mediaText  = "text/plain"
+	mediaJSON  = "application/json"
+	mediaYAML  = "application/yaml"
+)
+
+type made func() (component.Typed, *component.DigestSpec, error)
+
+// input takes the content that an input names.
+func (v *version) input(ctx context.Context, in *Input) (component.Typed, *component.DigestSpec, error) {
+	kind, _, _ := strings.Cut(in.Type, "/")
+	kinds := map[string]made{
+		"file":        func() (component.Typed, *component.DigestSpec, error) { return v.file(in) },
+		"dir":         func() (component.Typed, *component.DigestSpec, error) { return v.dir(in) },
+		"utf8":        func() (component.Typed, *component.DigestSpec, error) { return v.text(in) },
+		"inline":      func() (component.Typed, *component.DigestSpec, error) { return v.text(in) },
+		"binary":      func() (component.Typed, *component.DigestSpec, error) { return v.bytes(in, mediaBytes, in.Data) },
+		"helm":        func() (component.Typed, *component.DigestSpec, error) { return v.chart(ctx, in) },
+		"ociArtifact": func() (component.Typed, *component.DigestSpec, error) { return v.artifact(ctx, in.Path) },
+		"ociImage":    func() (component.Typed, *component.DigestSpec, error) { return v.artifact(ctx, in.Path) },
+		"dockermulti": func() (component.Typed, *component.DigestSpec, error) { return v.variants(ctx, in) },
+		"wget":        func() (component.Typed, *component.DigestSpec, error) { return v.web(in) },
+	}
+	take := kinds[kind]
+	if take == nil {
+		return component.Typed{}, nil, fmt.Errorf("input.type %q is not supported; use file, dir, utf8, binary, helm, ociArtifact, ociImage, dockermulti or wget, "+
+			"and push images of a Docker daemon to a registry first", in.Type)
+	}
+	access, spec, err := take()
+	if err != nil {
+		return component.Typed{}, nil, fmt.Errorf("input: %w", err)
+	}
+	return access, spec, nil
+}
+
+// path returns the path of a file or directory of the author.
+func (v *version) path(in *Input) (string, error) {
+	if in.Path == "" {
+		return "", errors.New("path is missing; write it relative to the constructor")
+	}
+	if filepath.IsAbs(in.Path) {
+		return in.Path, nil
+	}
+	return filepath.Join(v.builder.Dir, filepath.FromSlash(in.Path)), nil
+}
+
+func (in *Input) compressed() bool { return in.Compress != nil && *in.Compress }
+
+func (v *version) file(in *Input) (component.Typed, *component.DigestSpec, error) {
+	path, err := v.path(in)
+	if err != nil {
+		return component.Typed{}, nil, err
+	}
+	return v.blob(in, mediaBytes, func(w io.Writer) error { return copyFile(w, path, in.Path) })
+}
+
+// copyFile writes a regular file, but not more of it than MaxBlob.
+func copyFile(w io.Writer, path, written string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("file %s cannot be read: %w; paths are relative to the constructor", written, reason(err))
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is no regular file; use type dir for a directory", written)
+	}
+	if info.Size() > MaxBlob {
+		return fmt.Errorf("file %s has %d bytes, more than the %d that controllers read; publish it elsewhere and refer to it by an access", written, info.Size(), int64(MaxBlob))
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("file %s cannot be opened: %w", written, reason(err))
+	}
+	defer func() { _ = f.Close() }()
+	if _, err := io.CopyN(w, f, info.Size()); err != nil {
+		return fmt.Errorf("file %s changed while it was read: %w; try again", written, reason(err))
+	}
+	return nil
+}
+
+func reason(err error) error {
+	var inPath *os.PathError
+	if errors.As(err, &inPath) {
+		return inPath.Err
+	}
+	return err
+}
+
+// blob keeps what write writes, compressed where the input says so.
+func (v *version) blob(in *Input, mediaType string, write func(io.Writer) error) (component.Typed, *component.DigestSpec, error) {
+	if !in.compressed() {
+		return v.keep(cmp.Or(in.MediaType, mediaType), write)
+	}
+	return v.keep(cmp.Or(in.MediaType, mediaGzip), func(w io.Writer) error {
+		zipped := gzip.NewWriter(w)
+		zipped.OS = 255
+		return errors.Join(write(zipped), zipped.Close())
+	})
+}
+
+func (v *version) bytes(in *Input, mediaType string, content []byte) (component.Typed, *component.DigestSpec, error) {
+	return v.blob(in, mediaType, func(w io.Writer) error {
+		_, err := w.Write(content)
+		return err
+	})
+}
+
+func (v *version) dir(in *Input) (component.Typed, *component.DigestSpec, error) {
+	path, err := v.path(in)
+	if err != nil {
+		return component.Typed{}, nil, err
+	}
+	o := pack.Options{
+		Include: in.IncludeFiles, Exclude: in.ExcludeFiles, Uncompressed: !in.compressed(),
+		MaxFile: MaxBlob, MaxTotal: MaxBlob,
+	}
+	if strings.Contains(in.MediaType, "blueprint") {
+		o.MaxFile, o.MaxTotal = 0, 0
+	}
+	if in.PreserveDir {
+		o.Prefix = filepath.Base(path)
+	}
+	mediaType := mediaTar
+	if in.compressed() {
+		mediaType = mediaTgz
+	}
+	return v.keep(cmp.Or(in.MediaType, mediaType), func(w io.Writer) error {
+		_, err := pack.Directory(w, path, o)
+		return err
+	})
+}
+
+// text takes content that is written in place.
+func (v *version) text(in *Input) (component.Typed, *component.DigestSpec, error) {
+	switch {
+	case in.Text != nil:
+		return v.bytes(in, mediaText, []byte(*in.Text))
+	case len(in.JSON) > 0:
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, in.JSON); err != nil {
+			return component.Typed{}, nil, err
+		}
+		return v.bytes(in, mediaJSON, compact.Bytes())
+	case len(in.FormattedJSON) > 0:
+		var indented bytes.Buffer
+		if err := json.Indent(&indented, in.FormattedJSON, "", "  "); err != nil {
+			return component.Typed{}, nil, err
+		}
+		return v.bytes(in, mediaJSON, indented.Bytes())
+	case len(in.YAML) > 0:
+		out, err := yaml.JSONToYAML(in.YAML)
+		if err != nil {
+			return component.Typed{}, nil, err
+		}
+		return v.bytes(in, mediaYAML, out)
+	case len(in.Data) > 0:
+		return v.bytes(in, mediaBytes, in.Data)
+	}
+	return component.Typed{}, nil, errors.New("there is no content; set text, json, formattedJson, yaml or data")
+}

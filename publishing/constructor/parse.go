@@ -1,0 +1,319 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package constructor
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+	strictjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
+)
+
+// MaxText is how many bytes a constructor may have.
+const MaxText = 8 << 20
+
+// maxComponents is how many components one file may have.
+const maxComponents = 10_000
+
+// Constructor says how to make component versions.
+type Constructor struct {
+	// Components in the order of the file.
+	Components []Component
+	// Unknown are fields that have no meaning here, with their line; they are left out.
+	Unknown []string
+}
+
+// Component says how to make one component version.
+type Component struct {
+	// Name and Version of the component.
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	// Provider of the component: its name, or an object with name and labels.
+	Provider Provider `json:"provider,omitempty"`
+	// Labels of the component.
+	Labels []Label `json:"labels,omitempty"`
+	// CreationTime in RFC 3339; left out when empty.
+	CreationTime string `json:"creationTime,omitempty"`
+	// Resources of the component.
+	Resources []Resource `json:"resources,omitempty"`
+	// Sources of the component.
+	Sources []Resource `json:"sources,omitempty"`
+	// ComponentReferences, also written references, to other component versions.
+	ComponentReferences []Reference `json:"componentReferences,omitempty"`
+	References          []Reference `json:"references,omitempty"`
+	// Meta is written in descriptors only and has no effect.
+	Meta json.RawMessage `json:"meta,omitempty"`
+}
+
+// Provider of a component.
+type Provider struct {
+	// Name of the provider.
+	Name string
+	// Labels of the provider.
+	Labels []Label
+}
+
+// UnmarshalJSON takes a text or an object.
+func (p *Provider) UnmarshalJSON(text []byte) error {
+	if json.Unmarshal(text, &p.Name) == nil {
+		return nil
+	}
+	var object struct {
+		Name   string  `json:"name"`
+		Labels []Label `json:"labels"`
+	}
+	if err := json.Unmarshal(text, &object); err != nil {
+		return errors.New("provider must be a name or an object with name and labels")
+	}
+	p.Name, p.Labels = object.Name, object.Labels
+	return nil
+}
+
+// Label of a component or of its parts.
+type Label struct {
+	Name    string          `json:"name"`
+	Value   json.RawMessage `json:"value"`
+	Version string          `json:"version,omitempty"`
+	Signing bool            `json:"signing,omitempty"`
+	Merge   json.RawMessage `json:"merge,omitempty"`
+}
+
+// Element is what resources, sources and references have in common.
+type Element struct {
+	Name          string            `json:"name"`
+	Version       string            `json:"version,omitempty"`
+	ExtraIdentity map[string]string `json:"extraIdentity,omitempty"`
+	Labels        []Label           `json:"labels,omitempty"`
+}
+
+// Resource says how to make a resource or source: from an Input, or by an Access to what is published already.
+type Resource struct {
+	Element  `json:",inline"`
+	Type     string `json:"type"`
+	Relation string `json:"relation,omitempty"`
+	// SourceRefs is also written srcRefs.
+	SourceRefs []SourceRef           `json:"sourceRefs,omitempty"`
+	SrcRefs    []SourceRef           `json:"srcRefs,omitempty"`
+	Input      *Input                `json:"input,omitempty"`
+	Access     *component.Typed      `json:"access,omitempty"`
+	Digest     *component.DigestSpec `json:"digest,omitempty"`
+	// CopyPolicy of newer constructors has no effect.
+	CopyPolicy string `json:"copyPolicy,omitempty"`
+}
+
+// SourceRef selects sources.
+type SourceRef struct {
+	IdentitySelector map[string]string `json:"identitySelector,omitempty"`
+	Labels           []Label           `json:"labels,omitempty"`
+}
+
+// Reference names another component version.
+type Reference struct {
+	Element       `json:",inline"`
+	ComponentName string `json:"componentName"`
+}
+
+// Input says where the content of a resource comes from.
+type Input struct {
+	Type string `json:"type"`
+	// Path of a file or directory relative to the constructor, or reference of an image.
+	Path      string `json:"path,omitempty"`
+	MediaType string `json:"mediaType,omitempty"`
+	Compress  *bool  `json:"compress,omitempty"`
+	// PreserveDir, FollowSymlinks, IncludeFiles and ExcludeFiles belong to type dir.
+	PreserveDir    bool     `json:"preserveDir,omitempty"`
+	FollowSymlinks bool     `json:"followSymlinks,omitempty"`
+	IncludeFiles   []string `json:"includeFiles,omitempty"`
+	ExcludeFiles   []string `json:"excludeFiles,omitempty"`
+	// Text, JSON, FormattedJSON, YAML and Data are content in place.
+	Text          *string         `json:"text,omitempty"`
+	JSON          json.RawMessage `json:"json,omitempty"`
+	FormattedJSON json.RawMessage `json:"formattedJson,omitempty"`
+	YAML          json.RawMessage `json:"yaml,omitempty"`
+	Data          []byte          `json:"data,omitempty"`
+	// Repository is a hint for the name of an image.
+	Repository string `json:"repository,omitempty"`
+	// Version and HelmRepository belong to type helm.
+	Version        string `json:"version,omitempty"`
+	HelmRepository string `json:"helmRepository,omitempty"`
+	// URL belongs to type wget.
+	URL string `json:"url,omitempty"`
+	// Variants belong to type dockermulti.
+	Variants []string `json:"variants,omitempty"`
+}
+
+// Parse reads a constructor: documents with a list of components, or with one component each. Errors name line, field and cure.
+func Parse(text []byte) (*Constructor, error) {
+	if len(text) > MaxText {
+		return nil, fmt.Errorf("the constructor is larger than %d bytes; put content into files", MaxText)
+	}
+	c := &Constructor{}
+	decoder := yamlv3.NewDecoder(bytes.NewReader(text))
+	for {
+		var node yamlv3.Node
+		err := decoder.Decode(&node)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("the constructor is not YAML: %w", err)
+		}
+		if err := c.document(&node); err != nil {
+			return nil, err
+		}
+	}
+	if len(c.Components) == 0 {
+		return nil, errors.New("the constructor has no components; write a list under components, each with name, version and provider")
+	}
+	return c, c.validate()
+}
+
+func (c *Constructor) document(node *yamlv3.Node) error {
+	if len(node.Content) == 0 || node.Content[0].Tag == "!!null" {
+		return nil
+	}
+	plain, err := yamlv3.Marshal(node)
+	if err != nil {
+		return fmt.Errorf("the constructor cannot be read: %w", err)
+	}
+	document, err := yaml.YAMLToJSON(plain)
+	if err != nil {
+		return fmt.Errorf("the constructor is not YAML: %w", err)
+	}
+	var several struct {
+		Components []Component `json:"components"`
+	}
+	var into any = &several
+	if !hasKey(node.Content[0], "components") {
+		several.Components = make([]Component, 1)
+		into = &several.Components[0]
+	}
+	unknown, err := strictjson.UnmarshalStrict(document, into, strictjson.DisallowUnknownFields)
+	if err != nil {
+		return fmt.Errorf("the constructor, from line %d on: %w; compare with the documentation of component constructors", node.Content[0].Line, err)
+	}
+	c.noteUnknown(node.Content[0], unknown)
+	if c.Components = append(c.Components, several.Components...); len(c.Components) > maxComponents {
+		return fmt.Errorf("the constructor has more than %d components; split it", maxComponents)
+	}
+	return nil
+}
+
+func hasKey(node *yamlv3.Node, key string) bool {
+	return child(node, key) != nil
+}
+
+var (
+	unknownField = regexp.MustCompile(`^unknown field "(.*)"$`)
+	fieldStep    = regexp.MustCompile(`[^.\[\]]+`)
+)
+
+func (c *Constructor) noteUnknown(root *yamlv3.Node, problems []error) {
+	for _, problem := range problems {
+		found := unknownField.FindStringSubmatch(problem.Error())
+		if found == nil {
+			continue
+		}
+		line, node := root.Line, root
+		for _, step := range fieldStep.FindAllString(found[1], -1) {
+			if node = child(node, step); node == nil {
+				break
+			}
+			line = node.Line
+		}
+		c.Unknown = append(c.Unknown, fmt.Sprintf("line %d: field %s is unknown here and was left out", line, found[1]))
+	}
+}
+
+func child(node *yamlv3.Node, step string) *yamlv3.Node {
+	if node.Kind == yamlv3.AliasNode {
+		node = node.Alias
+	}
+	if node.Kind == yamlv3.SequenceNode {
+		for i, item := range node.Content {
+			if fmt.Sprint(i) == step {
+				return item
+			}
+		}
+		return nil
+	}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		if node.Content[i].Value == step {
+			return node.Content[i+1]
+		}
+	}
+	return nil
+}
+
+// validate checks what is needed to build; the descriptor is validated once more when it is complete.
+func (c *Constructor) validate() error {
+	seen := map[component.Key]bool{}
+	for i := range c.Components {
+		at := &c.Components[i]
+		if err := at.validate(fmt.Sprintf("components[%d]", i)); err != nil {
+			return err
+		}
+		key := component.Key{Name: at.Name, Version: at.Version}
+		if seen[key] {
+			return fmt.Errorf("components[%d]: there is another component %s:%s; keep one", i, at.Name, at.Version)
+		}
+		seen[key] = true
+	}
+	return nil
+}
+
+func (c *Component) validate(at string) error {
+	switch {
+	case c.Name == "":
+		return fmt.Errorf("%s.name is missing; write it like example.com/shop", at)
+	case !strings.Contains(c.Name, "/"):
+		return fmt.Errorf("%s.name %q has no domain; write it like example.com/shop", at, c.Name)
+	case c.Version == "":
+		return fmt.Errorf("%s.version of component %s is missing; add one like 1.0.0", at, c.Name)
+	case c.Provider.Name == "":
+		return fmt.Errorf("%s.provider of component %s is missing; add provider: {name: <your organisation>}", at, c.Name)
+	}
+	for i := range c.Resources {
+		if err := c.Resources[i].validate(); err != nil {
+			return fmt.Errorf("component %s: resources[%d]%w", c.Name, i, err)
+		}
+	}
+	for i := range c.Sources {
+		if err := c.Sources[i].validate(); err != nil {
+			return fmt.Errorf("component %s: sources[%d]%w", c.Name, i, err)
+		}
+	}
+	for i, r := range slices.Concat(c.ComponentReferences, c.References) {
+		if r.Name == "" || r.ComponentName == "" || r.Version == "" {
+			return fmt.Errorf("component %s: componentReferences[%d] needs name, componentName and version", c.Name, i)
+		}
+	}
+	return nil
+}
+
+func (r *Resource) validate() error {
+	switch {
+	case r.Name == "":
+		return errors.New(".name is missing; give it one")
+	case r.Type == "":
+		return fmt.Errorf(".type of %s is missing; add one such as helmChart or landscaper.gardener.cloud/blueprint", r.Name)
+	case r.Input == nil && r.Access == nil:
+		return fmt.Errorf(" %s has neither input nor access; add one of them", r.Name)
+	case r.Input != nil && r.Access != nil:
+		return fmt.Errorf(" %s has both input and access; keep one of them", r.Name)
+	case r.Relation != "" && r.Relation != component.RelationLocal && r.Relation != component.RelationExternal:
+		return fmt.Errorf(".relation of %s is %q; use local or external", r.Name, r.Relation)
+	}
+	return nil
+}

@@ -1,0 +1,149 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ocm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/flux-landscaper/flux-landscaper/publishing"
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci"
+)
+
+// Pushed names a published component version.
+type Pushed struct {
+	// Component and Version of it.
+	Component string `json:"component"`
+	Version   string `json:"version"`
+	// Reference is host/repository:tag.
+	Reference string `json:"reference"`
+	// Digest of the manifest.
+	Digest string `json:"digest"`
+	// Unchanged tells that the registry had it already.
+	Unchanged bool `json:"unchanged,omitempty"`
+}
+
+// maxGenerated is how large a blob may be that cannot be read at any place, such as a descriptor.
+const maxGenerated = 64 << 20
+
+// Push publishes a component version: blobs first, then the manifest, with the tag at last, so that a version is there completely or
+// not at all. A version that is there with other content is an error, unless overwrite is set.
+func Push(ctx context.Context, r publishing.Registry, place *Place, v component.Version, overwrite bool) (*Pushed, error) {
+	key := v.Descriptor.Key()
+	ref, err := place.Reference(key)
+	if err != nil {
+		return nil, err
+	}
+	image, err := v.Image(component.SchemaV2)
+	if err != nil {
+		return nil, fmt.Errorf("component %s:%s: %w", key.Name, key.Version, err)
+	}
+	pushed := &Pushed{Component: key.Name, Version: key.Version, Reference: ref, Digest: image.Manifest.Digest.String()}
+	there, err := existing(ctx, r, ref)
+	switch {
+	case err != nil:
+		return nil, err
+	case there == image.Manifest.Digest:
+		pushed.Unchanged = true
+		return pushed, nil
+	case there != "" && !overwrite:
+		return nil, fmt.Errorf("component %s:%s exists at %s with other content (%s); raise its version, or add --overwrite", key.Name, key.Version, ref, there)
+	}
+	return pushed, upload(ctx, r, ref, image)
+}
+
+// existing returns the digest that the reference stands for; empty when there is none.
+func existing(ctx context.Context, r publishing.Registry, ref string) (digest.Digest, error) {
+	m, err := r.Client.Manifest(ctx, ref, r.Credentials)
+	switch {
+	case errors.Is(err, oci.ErrNotFound):
+		return "", nil
+	case err != nil:
+		return "", err
+	}
+	return m.Digest, nil
+}
+
+func upload(ctx context.Context, r publishing.Registry, ref string, image *component.Image) error {
+	for _, content := range append([]component.Content{image.Config}, image.Layers...) {
+		if err := uploadBlob(ctx, r, ref, content); err != nil {
+			return err
+		}
+	}
+	manifest, err := readAll(image.Manifest)
+	if err != nil {
+		return err
+	}
+	_, err = r.Client.PushManifest(ctx, ref, ocispec.MediaTypeImageManifest, manifest, r.Credentials)
+	return err
+}
+
+func uploadBlob(ctx context.Context, r publishing.Registry, ref string, content component.Content) error {
+	opened, err := content.Open()
+	if err != nil {
+		return fmt.Errorf("blob %s cannot be read: %w", content.Digest, err)
+	}
+	defer func() { _ = opened.Close() }()
+	at, ok := opened.(io.ReaderAt)
+	if !ok {
+		raw, err := readAll(content)
+		if err != nil {
+			return err
+		}
+		at = bytes.NewReader(raw)
+	}
+	_, err = r.Client.PushBlob(ctx, ref, oci.Source{MediaType: content.MediaType, Content: at, Size: content.Size}, r.Credentials)
+	return err
+}
+
+func readAll(content component.Content) ([]byte, error) {
+	opened, err := content.Open()
+	if err != nil {
+		return nil, fmt.Errorf("blob %s cannot be read: %w", content.Digest, err)
+	}
+	defer func() { _ = opened.Close() }()
+	raw, err := io.ReadAll(io.LimitReader(opened, maxGenerated+1))
+	if err == nil && int64(len(raw)) != content.Size {
+		err = fmt.Errorf("it has %d bytes and not %d", len(raw), content.Size)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("blob %s cannot be read: %w", content.Digest, err)
+	}
+	return raw, nil
+}
+
+// Order sorts component versions so that each comes after those it refers to: an interrupted push leaves no dangling reference.
+func Order(versions []component.Version) []component.Version {
+	byKey := map[component.Key]component.Version{}
+	for _, v := range versions {
+		byKey[v.Descriptor.Key()] = v
+	}
+	var out []component.Version
+	done := map[component.Key]bool{}
+	var add func(component.Version)
+	add = func(v component.Version) {
+		key := v.Descriptor.Key()
+		if done[key] {
+			return
+		}
+		done[key] = true
+		for i := range v.Descriptor.References {
+			if next, ok := byKey[v.Descriptor.References[i].Key()]; ok {
+				add(next)
+			}
+		}
+		out = append(out, v)
+	}
+	for _, v := range versions {
+		add(v)
+	}
+	return out
+}

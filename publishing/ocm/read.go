@@ -1,0 +1,129 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ocm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/publishing"
+	"github.com/flux-landscaper/flux-landscaper/publishing/pack"
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
+	"github.com/flux-landscaper/flux-landscaper/sources/repository"
+)
+
+// Reader looks component versions up in one place, with the same code as the controller. It has to be closed.
+type Reader struct {
+	registry  publishing.Registry
+	place     *Place
+	workspace *pack.Workspace
+	session   *repository.Session
+}
+
+// NewReader opens a place for reading.
+func NewReader(r publishing.Registry, place *Place) (*Reader, error) {
+	workspace, err := pack.NewWorkspace()
+	if err != nil {
+		return nil, err
+	}
+	session, err := openSession(r, place, workspace)
+	if err != nil {
+		return nil, errors.Join(err, workspace.Close())
+	}
+	return &Reader{registry: r, place: place, workspace: workspace, session: session}, nil
+}
+
+func openSession(r publishing.Registry, place *Place, workspace *pack.Workspace) (*repository.Session, error) {
+	store, err := fetch.New(fetch.Options{Dir: workspace.Dir("store")})
+	if err != nil {
+		return nil, err
+	}
+	repositories, err := repository.New(repository.Options{OCI: r.Client, Store: store, LocalRoot: place.Root, AllowPrivate: true})
+	if err != nil {
+		return nil, err
+	}
+	scope := repository.Scope{Namespace: "default", Repository: &v1alpha1.AnyJSON{RawMessage: place.Spec.Raw}}
+	if len(r.DockerConfig) > 0 {
+		secrets := map[string]map[string][]byte{"registry-config": {".dockerconfigjson": r.DockerConfig}}
+		if scope.Rights, err = repository.ParseRights(secrets, nil); err != nil {
+			return nil, err
+		}
+	}
+	return repositories.Open(scope), nil
+}
+
+// Close removes what the reader kept.
+func (r *Reader) Close() error {
+	r.session.Close()
+	return r.workspace.Close()
+}
+
+// Get returns a component version; without a version, the highest one that is no pre-release.
+func (r *Reader) Get(ctx context.Context, key component.Key) (*component.Descriptor, error) {
+	if key.Version == "" {
+		version, err := r.latest(ctx, key.Name)
+		if err != nil {
+			return nil, err
+		}
+		key.Version = version
+	}
+	root, err := r.session.Root(ctx, v1alpha1.ComponentDescriptorDefinition{
+		Reference: &v1alpha1.ComponentDescriptorReference{ComponentName: key.Name, Version: key.Version},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return root.Descriptor, nil
+}
+
+// Closure returns a component version with all that it refers to.
+func (r *Reader) Closure(ctx context.Context, root *component.Descriptor) (*component.Closed, error) {
+	return r.session.Closure(ctx, root)
+}
+
+func (r *Reader) latest(ctx context.Context, name string) (string, error) {
+	if r.place.registry != nil {
+		return r.registry.Client.Latest(ctx, r.place.registry.Repository(name), "*", r.registry.Credentials)
+	}
+	return r.only(name)
+}
+
+// only returns the version of a component that a directory has just once.
+func (r *Reader) only(name string) (string, error) {
+	spec, err := component.ParseRepository(r.place.Spec)
+	if err != nil {
+		return "", err
+	}
+	var written string
+	switch t := spec.(type) {
+	case component.CTF:
+		written = t.FilePath
+	case component.Archive:
+		written = t.FilePath
+	}
+	root, err := os.OpenRoot(filepath.Join(r.place.Root, written))
+	if err != nil {
+		return "", fmt.Errorf("component %s: name its version; the directory cannot be listed: %w", name, err)
+	}
+	defer func() { _ = root.Close() }()
+	collection, err := component.Open(root.FS())
+	if err != nil {
+		return "", err
+	}
+	var versions []string
+	for _, key := range collection.Keys() {
+		if key.Name == name {
+			versions = append(versions, key.Version)
+		}
+	}
+	if len(versions) != 1 {
+		return "", fmt.Errorf("component %s has %d versions here %v; write NAME:VERSION", name, len(versions), versions)
+	}
+	return versions[0], nil
+}
