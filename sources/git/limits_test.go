@@ -1,0 +1,120 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package git
+
+import (
+	"bytes"
+	"compress/zlib"
+	"encoding/binary"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// packed is an object in a pack: its type, the bytes between its header and its content, the length that it states, and the content.
+type packed struct {
+	kind    byte
+	between []byte
+	length  uint64
+	content []byte
+}
+
+const (
+	kindBlob     = 3
+	kindRefDelta = 7
+)
+
+// pack writes objects as a pack without its checksum.
+func pack(t testing.TB, objects ...packed) []byte {
+	var out bytes.Buffer
+	out.WriteString("PACK")
+	require.NoError(t, binary.Write(&out, binary.BigEndian, []uint32{2, uint32(len(objects))}))
+	for _, o := range objects {
+		first, rest := byte(o.length&15)|o.kind<<4, o.length>>4
+		if rest > 0 {
+			first |= 128
+		}
+		out.WriteByte(first)
+		if rest > 0 {
+			out.Write(binary.AppendUvarint(nil, rest))
+		}
+		out.Write(o.between)
+		w := zlib.NewWriter(&out)
+		_, err := w.Write(o.content)
+		require.NoError(t, err)
+		require.NoError(t, w.Close())
+	}
+	return out.Bytes()
+}
+
+func judged(t testing.TB, c *Client, raw []byte) error {
+	path := filepath.Join(t.TempDir(), "pack")
+	require.NoError(t, os.WriteFile(path, raw, 0o600))
+	f, err := os.Open(path)
+	require.NoError(t, err)
+	defer f.Close()
+	return c.judge(f)
+}
+
+// delta is one that makes an object of size bytes.
+func delta(size uint64) packed {
+	content := binary.AppendUvarint(binary.AppendUvarint(nil, 10), size)
+	return packed{kind: kindRefDelta, between: make([]byte, 20), length: uint64(len(content)), content: content}
+}
+
+func TestJudge(t *testing.T) {
+	c := New(Options{MaxFile: 1000, MaxTotal: 3000})
+	blob := packed{kind: kindBlob, length: 3, content: []byte("abc")}
+	for name, tc := range map[string]struct {
+		raw  []byte
+		says error
+	}{
+		"small":                         {pack(t, blob, delta(100)), nil},
+		"stated length":                 {pack(t, packed{kind: kindBlob, length: 1001, content: []byte("abc")}), errTooLarge},
+		"enormous stated length":        {pack(t, packed{kind: kindBlob, length: 1 << 40, content: []byte("abc")}), errTooLarge},
+		"delta that grows":              {pack(t, blob, delta(1001)), errTooLarge},
+		"delta that grows enormously":   {pack(t, blob, delta(1<<63)), errTooLarge},
+		"many small deltas that add up": {pack(t, delta(900), delta(900), delta(900)), errTooLarge},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := judged(t, c, tc.raw)
+			if tc.says == nil {
+				require.NoError(t, err)
+				return
+			}
+			assert.ErrorIs(t, err, tc.says)
+		})
+	}
+}
+
+func TestJudgeRefusesAnObjectLongerThanItStates(t *testing.T) {
+	long := packed{kind: kindBlob, length: 3, content: make([]byte, 1<<20)}
+	assert.Error(t, judged(t, New(Options{MaxFile: 1000}), pack(t, long)))
+}
+
+func FuzzJudge(f *testing.F) {
+	f.Add(pack(f, packed{kind: kindBlob, length: 3, content: []byte("abc")}, delta(10)))
+	f.Add([]byte("PACK\x00\x00\x00\x02\xff\xff\xff\xff"))
+	c := New(Options{MaxFile: 1 << 16, MaxTotal: 1 << 18})
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		err := judged(t, c, raw)
+		if len(raw) < 12 && err == nil {
+			t.Error("a pack without header is accepted")
+		}
+	})
+}
+
+func TestResultSize(t *testing.T) {
+	for name, raw := range map[string][]byte{"empty": {}, "one number": {5}, "endless": bytes.Repeat([]byte{0x80}, 30)} {
+		t.Run(name, func(t *testing.T) {
+			_, err := resultSize(raw)
+			assert.Error(t, err)
+			assert.False(t, errors.Is(err, errTooLarge))
+		})
+	}
+}
