@@ -20,6 +20,8 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 	"github.com/flux-landscaper/flux-landscaper/controllers/target"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
+	"github.com/flux-landscaper/flux-landscaper/sources/flux"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 )
 
 // controllerFlags are the flags of the controller alone.
@@ -27,6 +29,7 @@ type controllerFlags struct {
 	process
 	pickupTimeout time.Duration
 	artifacts     artifactFlags
+	components    componentFlags
 	contexts      contextFlags
 }
 
@@ -40,6 +43,7 @@ func controllerCommand() *cobra.Command {
 	}
 	flags.bindFlags(command.Flags(), 16)
 	flags.artifacts.bindFlags(command.Flags())
+	flags.components.bindFlags(command.Flags())
 	flags.contexts.bindFlags(command.Flags())
 	command.Flags().DurationVar(&flags.pickupTimeout, "pickup-timeout", 5*time.Minute,
 		"The time a deployer has to begin the job of a DeployItem; 0 is no limit.")
@@ -61,21 +65,35 @@ func (f *controllerFlags) run(ctx context.Context) error {
 		return err
 	}
 	defer cleanUp()
-	if err := f.setup(ctx, mgr, store); err != nil {
+	registries, err := f.components.registries.open()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = registries.Close() }()
+	if err := f.setup(ctx, mgr, store, registries); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)
 }
 
-func (f *controllerFlags) setup(ctx context.Context, mgr ctrl.Manager, store *fetch.Store) error {
+func (f *controllerFlags) setup(ctx context.Context, mgr ctrl.Manager, store *fetch.Store, registries *oci.Client) error {
 	recorder, err := f.recorder(mgr)
 	if err != nil {
 		return fmt.Errorf("create the event recorder: %w", err)
+	}
+	policy, err := f.components.policy()
+	if err != nil {
+		return err
+	}
+	repositories, err := f.components.open(mgr, registries, store, flux.Policy{NoCrossNamespaceRefs: f.acl.NoCrossNamespaceRefs})
+	if err != nil {
+		return err
 	}
 	metrics := measure(mgr)
 	installations := &installation.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Metrics: metrics, Now: time.Now,
 		Backoff: f.backoff(), Jitter: kit.Jitter(f.jitter.Percentage), Artifacts: store, NoCrossNamespaceRefs: f.acl.NoCrossNamespaceRefs,
+		Repositories: repositories, SignaturePolicy: policy,
 	}
 	if err := installations.SetupWithManager(ctx, mgr, f.concurrent); err != nil {
 		return fmt.Errorf("set the installation controller up: %w", err)

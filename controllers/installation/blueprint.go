@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"io/fs"
 	"sync"
 
@@ -36,7 +37,7 @@ func load(files fs.FS, digest string) *loadedBlueprint {
 }
 
 // loadBlueprint finds the blueprint of the job. There is nothing to do once the Execution has its spec.
-func (r *Reconciler) loadBlueprint(_ context.Context, s *scope) error {
+func (r *Reconciler) loadBlueprint(ctx context.Context, s *scope) error {
 	if s.applied() {
 		return nil
 	}
@@ -47,8 +48,9 @@ func (r *Reconciler) loadBlueprint(_ context.Context, s *scope) error {
 	case definition.Inline != nil:
 		s.blueprint = r.blueprints.inline(definition.Inline.Filesystem.RawMessage)
 	case definition.Reference != nil:
-		return kit.Stall(operation, "BlueprintNotSupported",
-			"spec.blueprint.ref: component repositories are not served by this release; use spec.blueprint.sourceRef or inline")
+		if err := r.loadResource(ctx, s, definition.Reference.ResourceName); err != nil {
+			return err
+		}
 	default:
 		return kit.Stall(operation, "BlueprintMissing", "%w", errNoBlueprint)
 	}
@@ -56,6 +58,25 @@ func (r *Reconciler) loadBlueprint(_ context.Context, s *scope) error {
 		return kit.Stall(operation, "InvalidBlueprint", "spec.blueprint: %w", s.blueprint.problem)
 	}
 	return nil
+}
+
+// loadResource takes the blueprint from a resource of the component.
+func (r *Reconciler) loadResource(ctx context.Context, s *scope, name string) error {
+	const field = "spec.blueprint.ref.resourceName"
+	if s.component == nil {
+		return kit.Stall(operation, "ComponentMissing", "%s: no component descriptor defined to resolve the blueprint ref; set spec.componentDescriptor", field)
+	}
+	root := s.component.root.Descriptor
+	resource, err := root.FindResource(map[string]string{"name": name})
+	if err != nil {
+		return kit.Stall(operation, "BlueprintNotFound", "%s: %w; correct the name", field, err)
+	}
+	files, digest, err := s.component.session.Blueprint(ctx, root, resource)
+	if err != nil {
+		return r.componentFailure(s, fmt.Errorf("%s: %w", field, err))
+	}
+	s.blueprint, err = r.blueprints.artifact(digest, "component", func() (*loadedBlueprint, error) { return load(files, digest), nil })
+	return err
 }
 
 // blueprintCache keeps blueprints by the digest of what they were made from, so that any number of Installations of one blueprint

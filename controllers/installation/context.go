@@ -112,10 +112,34 @@ func (r *Reconciler) contextArrived(ctx context.Context, inst *v1alpha1.Installa
 		return false
 	}
 	found, err := r.contextOf(ctx, inst)
-	if err == nil {
-		_, err = r.registrySecrets(ctx, found)
+	return err == nil && r.checkContext(ctx, inst, found) == nil
+}
+
+// checkContext tells what the Context of an Installation lacks.
+func (r *Reconciler) checkContext(ctx context.Context, inst *v1alpha1.Installation, c *installationContext) error {
+	if inst.Spec.ComponentDescriptor == nil {
+		return nil
 	}
-	return err == nil
+	if err := c.checkRepository(inst); err != nil {
+		return err
+	}
+	if _, err := r.registrySecrets(ctx, c); err != nil {
+		return err
+	}
+	if verification := inst.Spec.Verification; verification != nil && r.SignaturePolicy.asksFor(inst) {
+		_, err := r.keysOf(ctx, c, verification.SignatureName)
+		return err
+	}
+	return nil
+}
+
+// checkRepository tells whether the Context would be needed for its repository and is missing.
+func (c *installationContext) checkRepository(inst *v1alpha1.Installation) error {
+	definition := inst.Spec.ComponentDescriptor
+	if c.missing && definition.Reference != nil && definition.Reference.RepositoryContext == nil {
+		return lacking("%s not found; create it with a repositoryContext, or set spec.componentDescriptor.ref.repositoryContext", c)
+	}
+	return nil
 }
 
 // registrySecrets is what the namespace knows about registries; it is read live and not kept.

@@ -51,7 +51,7 @@ func (r *Reconciler) computeExports(ctx context.Context, s *scope) (*render.Expo
 	if err != nil {
 		return nil, err
 	}
-	env, err := environment(s)
+	env, view, err := environment(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (r *Reconciler) computeExports(ctx context.Context, s *scope) (*render.Expo
 		return nil, err
 	}
 	if renderErr != nil {
-		return nil, renderFailure(exportOperation, renderErr)
+		return nil, view.failure(exportOperation, renderErr)
 	}
 	if err := exports.Check(s.inst.Spec.Exports); err != nil {
 		return nil, renderFailure(exportOperation, err)
@@ -83,7 +83,7 @@ func (r *Reconciler) reload(ctx context.Context, s *scope) error {
 	defer func() {
 		s.reloading, s.inst.Status.Sources, s.inst.Status.ImportsHash = false, sources, hash
 	}()
-	for _, phase := range []kit.Phase[*scope]{r.readContext, r.resolveSources, r.loadBlueprint, r.collectImports, r.renderPlan} {
+	for _, phase := range []kit.Phase[*scope]{r.readContext, r.resolveSources, r.resolveComponent, r.verifyComponent, r.loadBlueprint, r.collectImports, r.renderPlan} {
 		if err := phase(ctx, s); err != nil {
 			return err
 		}

@@ -39,22 +39,22 @@ func (r *Reconciler) renderPlan(ctx context.Context, s *scope) error {
 	if s.applied() {
 		return nil
 	}
-	env, err := environment(s)
+	env, view, err := environment(ctx, s)
 	if err != nil {
 		return err
 	}
 	values, err := render.Satisfy(ctx, env, &s.imports.values, s.inst.Spec.ImportDataMappings)
 	if err != nil {
-		return renderFailure(satisfyOperation, err)
+		return view.failure(satisfyOperation, err)
 	}
 	if err := render.ImportExecutions(ctx, env, values); err != nil {
-		return renderFailure(satisfyOperation, err)
+		return view.failure(satisfyOperation, err)
 	}
 	s.plan = &plan{values: values}
 	if s.reloading {
 		return nil
 	}
-	if err := r.renderChildren(ctx, s, env); err != nil {
+	if err := r.renderChildren(ctx, s, env, view); err != nil {
 		return err
 	}
 	r.remember(s)
@@ -62,7 +62,7 @@ func (r *Reconciler) renderPlan(ctx context.Context, s *scope) error {
 }
 
 // renderChildren renders deploy items and sub-installations. What the templates store is kept also when they fail.
-func (r *Reconciler) renderChildren(ctx context.Context, s *scope, env *render.Environment) error {
+func (r *Reconciler) renderChildren(ctx context.Context, s *scope, env *render.Environment, view *componentView) error {
 	previous, err := r.readState(ctx, s.inst, deployState, env.Blueprint.DeployExecutions, env.Blueprint.SubinstallationExecutions)
 	if err != nil {
 		return err
@@ -70,11 +70,11 @@ func (r *Reconciler) renderChildren(ctx context.Context, s *scope, env *render.E
 	var stored render.State
 	var problem error
 	s.plan.deployItems, stored, problem = render.DeployItems(ctx, env, s.plan.values, previous)
-	if err := r.keepState(ctx, s.inst, previous, stored, problem); err != nil {
+	if err := r.keepState(ctx, s.inst, previous, stored, view.failure(renderOperation, problem)); err != nil {
 		return err
 	}
 	s.plan.subinstallations, stored, problem = render.Subinstallations(ctx, env, s.plan.values, previous)
-	return r.keepState(ctx, s.inst, previous, stored, problem)
+	return r.keepState(ctx, s.inst, previous, stored, view.failure(renderOperation, problem))
 }
 
 // keepState stores what templates left and passes on why they failed.
@@ -82,10 +82,7 @@ func (r *Reconciler) keepState(ctx context.Context, inst *v1alpha1.Installation,
 	if err := r.writeState(ctx, inst, deployState, previous, stored); err != nil {
 		return err
 	}
-	if problem != nil {
-		return renderFailure(renderOperation, problem)
-	}
-	return nil
+	return problem
 }
 
 // rememberedPlans is how many plans of running jobs are kept in memory.
@@ -95,6 +92,7 @@ const rememberedPlans = 512
 type remembered struct {
 	job       string
 	blueprint *loadedBlueprint
+	component *resolvedComponent
 	plan      *plan
 }
 
@@ -113,7 +111,7 @@ func (c *planCache) entries() *lru.Cache[types.UID, remembered] {
 // remember keeps the plan of the running job when it will be needed for exports.
 func (r *Reconciler) remember(s *scope) {
 	if len(s.inst.Spec.Exports.Data)+len(s.inst.Spec.Exports.Targets) > 0 {
-		r.plans.entries().Add(s.inst.UID, remembered{job: s.inst.Status.JobID, blueprint: s.blueprint, plan: s.plan})
+		r.plans.entries().Add(s.inst.UID, remembered{job: s.inst.Status.JobID, blueprint: s.blueprint, component: s.component, plan: s.plan})
 	}
 }
 
@@ -123,20 +121,22 @@ func (r *Reconciler) recall(s *scope) bool {
 	if !ok || kept.job != s.inst.Status.JobID {
 		return false
 	}
-	s.plan, s.blueprint = kept.plan, kept.blueprint
+	s.plan, s.blueprint, s.component = kept.plan, kept.blueprint, kept.component
 	return true
 }
 
-// environment is what the templates of an Installation see.
-func environment(s *scope) (*render.Environment, error) {
+// environment is what the templates of an Installation see, and what they see of its component.
+func environment(ctx context.Context, s *scope) (*render.Environment, *componentView, error) {
 	definition, err := jsonLike(s.inst.Spec.Blueprint)
 	if err != nil {
-		return nil, fmt.Errorf("spec.blueprint: %w", err)
+		return nil, nil, fmt.Errorf("spec.blueprint: %w", err)
 	}
-	return &render.Environment{
+	env := &render.Environment{
 		Blueprint: s.blueprint.document, Files: s.blueprint.files, Schemas: s.blueprint.schemas,
 		Namespace: s.inst.Namespace, BlueprintDefinition: definition,
-	}, nil
+	}
+	view, err := showComponent(ctx, env, s.component)
+	return env, view, err
 }
 
 // renderFailure says that a person has to change blueprint or imports.

@@ -74,6 +74,7 @@ func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Resu
 	}
 	if s.outcome != nil {
 		r.plans.entries().Remove(s.inst.UID)
+		r.components.entries().Remove(s.inst.UID)
 	}
 	s.queueNewerSpec()
 	if writeErr := r.writeStatus(ctx, s); writeErr != nil {

@@ -192,9 +192,9 @@ func (r *Reconciler) updateChild(ctx context.Context, s *scope, existing, wanted
 
 // describeChild makes the sub-installation of a template. It inherits context and component of its parent.
 func describeChild(s *scope, template *model.InstallationTemplate, name string) (*v1alpha1.Installation, error) {
-	blueprint, err := childBlueprint(template)
+	blueprint, descriptor, err := s.childBlueprint(template)
 	if err != nil {
-		return nil, err
+		return nil, kit.Stall(renderOperation, "InvalidBlueprintRef", "sub-installation %q: %w", template.Name, err)
 	}
 	child := &v1alpha1.Installation{
 		ObjectMeta: metav1.ObjectMeta{
@@ -208,7 +208,7 @@ func describeChild(s *scope, template *model.InstallationTemplate, name string) 
 			},
 		},
 		Spec: v1alpha1.InstallationSpec{
-			Context: s.inst.ContextName(), ComponentDescriptor: s.inst.Spec.ComponentDescriptor, Blueprint: *blueprint,
+			Context: s.inst.ContextName(), ComponentDescriptor: descriptor, Blueprint: *blueprint,
 			Imports: template.Imports, ImportDataMappings: template.ImportDataMappings,
 			Exports: template.Exports, ExportDataMappings: template.ExportDataMappings, Optimization: template.Optimization,
 		},
@@ -218,15 +218,6 @@ func describeChild(s *scope, template *model.InstallationTemplate, name string) 
 		child.Labels[kit.ShardLabel] = shard
 	}
 	return child, nil
-}
-
-func childBlueprint(template *model.InstallationTemplate) (*v1alpha1.BlueprintDefinition, error) {
-	if len(template.Blueprint.Filesystem.RawMessage) > 0 {
-		return &v1alpha1.BlueprintDefinition{Inline: &v1alpha1.InlineBlueprint{Filesystem: template.Blueprint.Filesystem}}, nil
-	}
-	return nil, kit.Stall(renderOperation, "BlueprintNotSupported",
-		"sub-installation %q: blueprint.ref %q: component repositories are not served by this release; use blueprint.filesystem",
-		template.Name, template.Blueprint.Ref)
 }
 
 // observeChildren waits until all sub-installations have ended the job, and names those that failed with their causes.

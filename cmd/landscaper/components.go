@@ -1,0 +1,59 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation"
+	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
+	"github.com/flux-landscaper/flux-landscaper/sources/flux"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci"
+	"github.com/flux-landscaper/flux-landscaper/sources/repository"
+)
+
+// componentFlags say where components may come from and how they are verified.
+type componentFlags struct {
+	registries      registryFlags
+	signatures      string
+	localRoot       string
+	privateNetworks bool
+}
+
+func (c *componentFlags) bindFlags(flags *pflag.FlagSet) {
+	c.registries.bindFlags(flags)
+	flags.StringVar(&c.signatures, "signature-verification-enforcement-policy", string(installation.DoNotEnforce),
+		"Which components need a verified signature: "+strings.Join(installation.SignaturePolicies, ", ")+
+			". DoNotEnforce verifies those of Installations with spec.verification.")
+	flags.StringVar(&c.localRoot, "local-repository-dir", "",
+		"The directory below which component repositories of types local, CommonTransportFormat and ComponentArchive lie; empty refuses them.")
+	flags.BoolVar(&c.privateNetworks, "allow-private-networks", false,
+		"Let Git, Helm and web servers that component descriptors name have addresses that are not public.")
+}
+
+// policy returns the policy for signatures.
+func (c *componentFlags) policy() (installation.SignaturePolicy, error) {
+	if !slices.Contains(installation.SignaturePolicies, c.signatures) {
+		return "", fmt.Errorf("--signature-verification-enforcement-policy: %q is none of %s", c.signatures,
+			strings.Join(installation.SignaturePolicies, ", "))
+	}
+	return installation.SignaturePolicy(c.signatures), nil
+}
+
+// open returns the repositories of components.
+func (c *componentFlags) open(mgr ctrl.Manager, client *oci.Client, store *fetch.Store, policy flux.Policy) (*repository.Repositories, error) {
+	repositories, err := repository.New(repository.Options{
+		OCI: client, Store: store, LocalRoot: c.localRoot, AllowPrivate: c.privateNetworks,
+		Source: installation.SourceLookup(mgr.GetClient(), policy), Secret: installation.SecretReader(mgr.GetAPIReader()),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("--local-repository-dir: %w", err)
+	}
+	return repositories, nil
+}

@@ -1,0 +1,211 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/fluxcd/pkg/runtime/conditions"
+	lru "github.com/hashicorp/golang-lru/v2"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
+	"github.com/flux-landscaper/flux-landscaper/sources/flux"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci"
+	"github.com/flux-landscaper/flux-landscaper/sources/repository"
+)
+
+// componentOperation is lastError.operation of everything that is wrong with a component.
+const componentOperation = "Component"
+
+// resolvedComponent is the component of a job with everything that it refers to. It is read-only once the job has verified it.
+type resolvedComponent struct {
+	root    *repository.Root
+	closed  *component.Closed
+	session *repository.Session
+	// standard is the default repository of the Context; zero when it has none.
+	standard component.Typed
+	// overwritable says that the Context names overwrites.
+	overwritable bool
+	// verifying guards root, closed and verified until verified is set: sub-installations may verify the component of their root.
+	verifying sync.Mutex
+	// verified says why the component counts as verified; empty as long as it does not.
+	verified string
+}
+
+// resolveComponent finds the component and all that it refers to, once for a job. There is nothing to do once the children have their
+// specs.
+func (r *Reconciler) resolveComponent(ctx context.Context, s *scope) error {
+	if s.applied() {
+		return nil
+	}
+	s.component = nil
+	if s.inst.Spec.ComponentDescriptor != nil {
+		found, err := r.componentOf(ctx, s.inst, s.context)
+		if err != nil {
+			return r.componentFailure(s, err)
+		}
+		s.component = found
+	}
+	s.showOverwrite()
+	s.listSources()
+	return nil
+}
+
+// componentOf returns the component of the running job of an Installation.
+func (r *Reconciler) componentOf(ctx context.Context, inst *v1alpha1.Installation, c *installationContext) (*resolvedComponent, error) {
+	if kept := r.components.of(inst); kept != nil {
+		return kept, nil
+	}
+	found, err := r.findComponent(ctx, inst, c)
+	if err != nil {
+		return nil, err
+	}
+	r.components.keep(inst, found)
+	return found, nil
+}
+
+func (r *Reconciler) findComponent(ctx context.Context, inst *v1alpha1.Installation, c *installationContext) (*resolvedComponent, error) {
+	definition := inst.Spec.ComponentDescriptor
+	if err := c.checkRepository(inst); err != nil {
+		return nil, err
+	}
+	secrets, err := r.registrySecrets(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	rights, err := repository.ParseRights(secrets.pull, secrets.config)
+	if err != nil {
+		return nil, kit.Stall(contextOperation, "InvalidContext", "%s: %w", c, err)
+	}
+	found := &resolvedComponent{overwritable: c.object.ComponentVersionOverwritesReference != ""}
+	if found.standard, err = defaultRepository(c); err != nil {
+		return nil, err
+	}
+	found.session = r.Repositories.Open(repository.Scope{
+		Namespace: inst.Namespace, Repository: c.object.RepositoryContext, Rights: rights, Overwrites: c.overwrites,
+	})
+	if found.root, err = found.session.Root(withVerification(ctx, c.requiresVerified()), *definition); err != nil {
+		return nil, fmt.Errorf("spec.componentDescriptor: %w", err)
+	}
+	if found.closed, err = found.session.Closure(withVerification(ctx, c.requiresVerified()), found.root.Descriptor); err != nil {
+		return nil, fmt.Errorf("spec.componentDescriptor: %w", err)
+	}
+	return found, nil
+}
+
+func defaultRepository(c *installationContext) (component.Typed, error) {
+	if c.object.RepositoryContext == nil || len(c.object.RepositoryContext.RawMessage) == 0 {
+		return component.Typed{}, nil
+	}
+	found, err := component.ParseTyped(c.object.RepositoryContext.RawMessage)
+	if err != nil {
+		return found, kit.Stall(contextOperation, "InvalidContext", "%s: %w", c.field("repositoryContext"), err)
+	}
+	return found, nil
+}
+
+// componentFailure says who can end a problem with a component.
+func (r *Reconciler) componentFailure(s *scope, err error) error {
+	var failure *kit.Failure
+	var missing incomplete
+	var source *flux.Error
+	switch {
+	case kit.IsTransient(err), errors.As(err, &failure):
+		return err
+	case errors.As(err, &missing):
+		return r.contextFailure(s, err)
+	case errors.As(err, &source):
+		return sourceFailure("component", err)
+	case errors.Is(err, fetch.ErrGone):
+		return kit.Again(componentOperation, "ArtifactGone", "%w", err)
+	}
+	reason, codes := repositoryReason(err)
+	switch repository.KindOf(err) {
+	case repository.Waiting:
+		return kit.Wait(componentOperation, reason, "%w", err)
+	case repository.Stalled:
+		return &kit.Failure{Kind: kit.Stalled, Operation: componentOperation, Reason: reason, Codes: codes, Err: err}
+	}
+	return kit.Again(componentOperation, reason, "%w", err)
+}
+
+// repositoryReason says in one word what failed.
+func repositoryReason(err error) (string, []v1alpha1.ErrorCode) {
+	switch {
+	case errors.Is(err, oci.ErrUnauthorized):
+		return "Unauthorized", []v1alpha1.ErrorCode{v1alpha1.ErrorUnauthorized}
+	case errors.Is(err, repository.ErrRepositoryMissing):
+		return "RepositoryContextMissing", []v1alpha1.ErrorCode{v1alpha1.ErrorConfigurationProblem}
+	case errors.Is(err, component.ErrNotFound), errors.Is(err, oci.ErrNotFound):
+		return "ComponentNotFound", []v1alpha1.ErrorCode{v1alpha1.ErrorConfigurationProblem}
+	}
+	return "ComponentNotResolved", []v1alpha1.ErrorCode{v1alpha1.ErrorConfigurationProblem}
+}
+
+// showOverwrite tells in a condition whether overwrites changed the reference to the component.
+func (s *scope) showOverwrite() {
+	switch {
+	case s.component == nil || !s.component.overwritable:
+		conditions.Delete(s.inst, v1alpha1.ComponentReferenceOverwriteCondition)
+	case s.component.root.Overwrite == "":
+		conditions.MarkFalse(s.inst, v1alpha1.ComponentReferenceOverwriteCondition, "NoOverwriteDefined", "no overwrite matches the component reference")
+	default:
+		conditions.MarkTrue(s.inst, v1alpha1.ComponentReferenceOverwriteCondition, "FoundOverwrite", "%s", s.component.root.Overwrite)
+	}
+}
+
+// listSources adds the sources that component repositories lie in to those that the Installation names.
+func (s *scope) listSources() {
+	if s.component == nil {
+		return
+	}
+	for _, used := range s.component.session.SourcesUsed() {
+		known := slices.ContainsFunc(s.inst.Status.Sources, func(listed v1alpha1.SourceStatus) bool {
+			return listed.Kind == used.Kind && listed.Namespace == used.Namespace && listed.Name == used.Name
+		})
+		if !known {
+			s.inst.Status.Sources = append(s.inst.Status.Sources, used)
+		}
+	}
+}
+
+// rememberedComponents is how many components of running jobs are kept in memory.
+const rememberedComponents = 512
+
+type keptComponent struct {
+	job       string
+	component *resolvedComponent
+}
+
+// componentCache keeps the components of running jobs by UID of the Installation. After a restart they are resolved again, from the
+// caches on disk.
+type componentCache struct {
+	once sync.Once
+	jobs *lru.Cache[types.UID, keptComponent]
+}
+
+func (c *componentCache) entries() *lru.Cache[types.UID, keptComponent] {
+	c.once.Do(func() { c.jobs, _ = lru.New[types.UID, keptComponent](rememberedComponents) })
+	return c.jobs
+}
+
+func (c *componentCache) of(inst *v1alpha1.Installation) *resolvedComponent {
+	kept, ok := c.entries().Get(inst.UID)
+	if !ok || kept.job != inst.Status.JobID {
+		return nil
+	}
+	return kept.component
+}
+
+func (c *componentCache) keep(inst *v1alpha1.Installation, found *resolvedComponent) {
+	c.entries().Add(inst.UID, keptComponent{inst.Status.JobID, found})
+}

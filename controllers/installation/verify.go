@@ -1,0 +1,216 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/fluxcd/pkg/runtime/conditions"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
+)
+
+// SignaturePolicy says which components need a verified signature.
+type SignaturePolicy string
+
+// Policies for signatures.
+const (
+	// Enforce verifies every component; an Installation that does not say by which signature fails.
+	Enforce SignaturePolicy = "Enforce"
+	// DoNotEnforce verifies the components of Installations that ask for it.
+	DoNotEnforce SignaturePolicy = "DoNotEnforce"
+	// Disabled verifies nothing.
+	Disabled SignaturePolicy = "Disabled"
+)
+
+// SignaturePolicies are all policies.
+var SignaturePolicies = []string{string(Enforce), string(DoNotEnforce), string(Disabled)}
+
+const (
+	verifyOperation    = "VerifySignature"
+	reasonVerified     = "SignatureVerified"
+	reasonCovered      = "CoveredBySignature"
+	reasonUnverified   = "VerificationFailed"
+	reasonNotRequested = "VerificationNotRequested"
+)
+
+// asksFor tells whether the component of a root has to be verified.
+func (p SignaturePolicy) asksFor(root *v1alpha1.Installation) bool {
+	return p == Enforce || p != Disabled && root.Spec.Verification != nil
+}
+
+// verifyComponent checks the signature of the component, once for a job. A sub-installation is covered by the signature that its root asks
+// for: its components have to be among those that this signature covers. There is nothing to do once the children have their specs.
+func (r *Reconciler) verifyComponent(ctx context.Context, s *scope) error {
+	if s.applied() {
+		return nil
+	}
+	root, err := r.rootOf(ctx, s.inst)
+	if err != nil {
+		return err
+	}
+	if !r.SignaturePolicy.asksFor(root) {
+		conditions.Delete(s.inst, v1alpha1.ComponentVerifiedCondition)
+		return nil
+	}
+	reason := reasonVerified
+	if root.UID == s.inst.UID {
+		err = r.verifyRoot(ctx, s.inst, s.context, s.component)
+	} else {
+		reason, err = reasonCovered, r.verifyCovered(ctx, root, s.component)
+	}
+	if err != nil {
+		return s.unverified(r.componentFailure(s, err))
+	}
+	if s.component != nil {
+		conditions.MarkTrue(s.inst, v1alpha1.ComponentVerifiedCondition, reason, "%s", s.component.verified)
+	}
+	return nil
+}
+
+// unverified shows a failed verification in the condition, too.
+func (s *scope) unverified(err error) error {
+	var failure *kit.Failure
+	if errors.As(err, &failure) && failure.Kind == kit.Stalled {
+		conditions.MarkFalse(s.inst, v1alpha1.ComponentVerifiedCondition, failure.Reason, "%s", failure.Error())
+	}
+	return err
+}
+
+// rootOf climbs to the root of a tree of Installations.
+func (r *Reconciler) rootOf(ctx context.Context, inst *v1alpha1.Installation) (*v1alpha1.Installation, error) {
+	for !inst.IsRoot() {
+		parent := &v1alpha1.Installation{}
+		key := client.ObjectKey{Namespace: inst.Namespace, Name: parentOf(inst)}
+		if err := r.Get(ctx, key, parent); err != nil {
+			return nil, fmt.Errorf("read the parent %s of installation %s: %w", key.Name, inst.Name, err)
+		}
+		inst = parent
+	}
+	return inst, nil
+}
+
+// verifyRoot checks the signature that a root names.
+func (r *Reconciler) verifyRoot(ctx context.Context, root *v1alpha1.Installation, c *installationContext, found *resolvedComponent) error {
+	if root.Spec.Verification == nil {
+		return kit.Stall(verifyOperation, reasonNotRequested,
+			"spec.verification: this landscaper accepts verified components only; name the signature in spec.verification.signatureName")
+	}
+	name := root.Spec.Verification.SignatureName
+	if found == nil {
+		return kit.Stall(verifyOperation, reasonUnverified, "spec.componentDescriptor: there is no component that signature %q could be verified of; "+
+			"set it or remove spec.verification", name)
+	}
+	found.verifying.Lock()
+	defer found.verifying.Unlock()
+	if found.verified != "" {
+		return nil
+	}
+	keys, err := r.keysOf(ctx, c, name)
+	if err != nil {
+		return err
+	}
+	closed, err := component.Verify(ctx, found.closed, name, *keys, nil)
+	if err != nil {
+		return kit.Stall(verifyOperation, reasonUnverified, "spec.verification: %w", err)
+	}
+	found.take(closed, fmt.Sprintf("signature %q of component %s is verified", name, closed.Root.Key()))
+	return nil
+}
+
+// take goes on with verified descriptors: they hold the digests that content is compared with later.
+func (f *resolvedComponent) take(closed *component.Closed, why string) {
+	root := *f.root
+	root.Descriptor = closed.Root
+	f.root, f.closed, f.verified = &root, closed, why
+}
+
+// verifyCovered takes the component of a sub-installation, with everything behind it, from what the verified signature of the root covers.
+func (r *Reconciler) verifyCovered(ctx context.Context, root *v1alpha1.Installation, found *resolvedComponent) error {
+	if found == nil || found.verified != "" {
+		return nil
+	}
+	c, err := r.contextOf(ctx, root)
+	if err != nil {
+		return err
+	}
+	if root.Spec.ComponentDescriptor == nil {
+		return kit.Stall(verifyOperation, reasonUnverified, "root installation %s has no component that a signature covers", root.Name)
+	}
+	covering, err := r.componentOf(ctx, root, c)
+	if err != nil {
+		return fmt.Errorf("component of root installation %s: %w", root.Name, err)
+	}
+	if err := r.verifyRoot(ctx, root, c, covering); err != nil {
+		return err
+	}
+	own, err := covering.behind(ctx, found.root.Descriptor.Key())
+	if err != nil {
+		return kit.Stall(verifyOperation, reasonUnverified, "component of root installation %s: %s does not cover it: %w", root.Name, covering.verified, err)
+	}
+	found.take(own, fmt.Sprintf("covered by root installation %s: %s", root.Name, covering.verified))
+	return nil
+}
+
+// behind returns a component of the closure with everything that it refers to itself.
+func (f *resolvedComponent) behind(ctx context.Context, key component.Key) (*component.Closed, error) {
+	root := f.closed.Find(key)
+	if root == nil {
+		return nil, fmt.Errorf("component %s is not among the components behind %s: %w", key, f.closed.Root.Key(), component.ErrNotFound)
+	}
+	resolver := component.ResolverFunc(func(_ context.Context, _ component.Key, hint component.Hint) (*component.Descriptor, error) {
+		return f.closed.Follow(hint.Reference)
+	})
+	return component.Closure(ctx, root, resolver, component.Limits{})
+}
+
+// keysOf reads the keys of a signature live from the Secrets that the Context names.
+func (r *Reconciler) keysOf(ctx context.Context, c *installationContext, name string) (*component.Keys, error) {
+	signature, ok := c.object.VerificationSignatures[name]
+	if !ok {
+		return nil, kit.Stall(verifyOperation, reasonUnverified,
+			"%s: verificationSignatures has no signature %q, which spec.verification names; add it with its key", c, name)
+	}
+	public, err := r.keyOf(ctx, c, name, "publicKeySecretReference", signature.PublicKeySecretReference)
+	if err != nil {
+		return nil, err
+	}
+	authorities, err := r.keyOf(ctx, c, name, "caCertificateSecretReference", signature.CaCertificateSecretReference)
+	if err != nil {
+		return nil, err
+	}
+	if public == nil && authorities == nil {
+		return nil, kit.Stall(verifyOperation, reasonUnverified,
+			"%s: verificationSignatures[%s] names neither a public key nor CA certificates; add one of them", c, name)
+	}
+	return &component.Keys{PublicKey: public, Certificates: authorities}, nil
+}
+
+// keyOf reads one key; nil where there is no reference.
+func (r *Reconciler) keyOf(ctx context.Context, c *installationContext, name, field string, ref *v1alpha1.SecretReference) ([]byte, error) {
+	if ref == nil {
+		return nil, nil
+	}
+	at := c.field("verificationSignatures[%s].%s", name, field)
+	key := secretKey(c.object.Namespace, ref)
+	if key.Namespace != c.object.Namespace && r.NoCrossNamespaceRefs {
+		return nil, kit.Stall(verifyOperation, "AccessDenied", "%s: Secret %s lies in another namespace; "+
+			"copy it, or let the operator allow it with --no-cross-namespace-refs=false", at, key)
+	}
+	secret := &corev1.Secret{}
+	if err := r.Live.Get(ctx, key, secret); err != nil {
+		return nil, unread(err, at, "Secret", key)
+	}
+	content, ok := secret.Data[ref.Key]
+	if !ok {
+		return nil, lacking("%s: Secret %s has no key %q; add it or correct the reference", at, key, ref.Key)
+	}
+	return content, nil
+}
