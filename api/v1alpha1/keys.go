@@ -21,6 +21,9 @@ const (
 	DeleteWithoutUninstallAnnotation = "landscaper.gardener.cloud/delete-without-uninstall"
 	// DeleteIgnoreSuccessorsAnnotation, set to "true", deletes although siblings still import the exports.
 	DeleteIgnoreSuccessorsAnnotation = "landscaper.gardener.cloud/delete-ignore-successors"
+	// ForceDeleteAnnotation, set to "true" on an Installation in deletion, takes it apart without uninstalling and without waiting for
+	// anything. What stays behind is written to a ConfigMap with LeftBehindLabel. It is an addition to the existing API.
+	ForceDeleteAnnotation = "landscaper.gardener.cloud/force-delete"
 	// CacheHelmChartsAnnotation is passed on from an Installation to everything that it makes, for deployers of others; the helm deployer
 	// caches charts with and without it.
 	CacheHelmChartsAnnotation = "landscaper.gardener.cloud/cache-helm-charts"
@@ -82,6 +85,9 @@ const (
 	ManifestDeployItemLabel = "manifest.deployer.landscaper.gardener.cloud/deployitem"
 	// HelmDeployItemLabel, on objects of rendered charts, names the DeployItem that owns them.
 	HelmDeployItemLabel = "helm.deployer.landscaper.gardener.cloud/deployitem"
+	// LeftBehindLabel, on a ConfigMap, names the Installation whose deletion by force left behind what the ConfigMap lists; as annotation it
+	// holds the UID.
+	LeftBehindLabel = "landscaper.gardener.cloud/left-behind"
 	// SkipValidationLabel, set to "true", makes the admission webhooks skip the object.
 	SkipValidationLabel = "validation.landscaper.gardener.cloud/skip-validation"
 )

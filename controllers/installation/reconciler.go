@@ -19,7 +19,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
-	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
 
 // Reconciler reconciles Installations.
@@ -34,10 +33,6 @@ type Reconciler struct {
 	Metrics controller.Metrics
 	// Artifacts holds the contents of Flux sources.
 	Artifacts *fetch.Store
-	// Repositories finds components and the content of their resources.
-	Repositories *repository.Repositories
-	// SignaturePolicy says which components need a verified signature.
-	SignaturePolicy SignaturePolicy
 	// NoCrossNamespaceRefs refuses sources of other namespaces.
 	NoCrossNamespaceRefs bool
 	// Backoff says when to try again after a failure.
@@ -55,7 +50,6 @@ type Reconciler struct {
 	echo          kit.Echo
 	blueprints    blueprintCache
 	plans         planCache
-	components    componentCache
 	digests       digestCache
 	// graces holds by graceKey since when something is missing.
 	graces sync.Map
@@ -80,6 +74,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 }
 
 func (r *Reconciler) phases(inst *v1alpha1.Installation) []kit.Phase[*scope] {
+	if forced(inst) {
+		return []kit.Phase[*scope]{
+			r.survey,          // force.go      name, owners     → everything there is, read live
+			r.recordLeftovers, // leftovers.go  deploy items     → record of what stays behind
+			r.dismantle,       // force.go      record written   → the tree taken apart
+			r.release,         // delete.go     all gone         → finalizer off
+		}
+	}
 	if !inst.DeletionTimestamp.IsZero() {
 		return []kit.Phase[*scope]{
 			r.findExecution,        // execution.go         name                → Execution as the cache has it
@@ -101,8 +103,6 @@ func (r *Reconciler) phases(inst *v1alpha1.Installation) []kit.Phase[*scope] {
 		r.awaitPredecessors,   // siblings.go          exports of siblings    → waits
 		r.readContext,         // context.go           Context                → overwrites, what is allowed
 		r.resolveSources,      // source.go            sourceRefs             → artifacts (revision, digest)
-		r.resolveComponent,    // component.go         componentDescriptor    → component and all behind it
-		r.verifyComponent,     // verify.go            signature              → verified, or not asked for
 		r.loadBlueprint,       // blueprint.go         artifact or inline     → blueprint (cached by digest)
 		r.collectImports,      // imports.go           DataObjects, Targets … → typed imports
 		r.renderPlan,          // render.go            blueprint + imports    → children to make (pure)

@@ -28,16 +28,16 @@ type scope struct {
 	automatic bool
 	// triggered says why a job was started in this reconciliation.
 	triggered string
+	// remains is what a deletion by force has found.
+	remains *remains
 	// outcome is set when the running job ended in this reconciliation.
 	outcome *outcome
 	// requeue is when to look again without an event; 0 is never.
 	requeue time.Duration
 
 	// context is nil where the controller needs none.
-	context *installationContext
-	source  *resolvedSource
-	// component is nil where there is none.
-	component *resolvedComponent
+	context   *installationContext
+	source    *resolvedSource
 	blueprint *loadedBlueprint
 	imports   *collectedImports
 	plan      *plan

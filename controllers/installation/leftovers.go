@@ -1,0 +1,182 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+// leftover is a DeployItem whose deployment stays behind, as it is written down for people.
+type leftover struct {
+	// Installation is the way from the deleted Installation to the one of the item.
+	Installation string `json:"installation"`
+	Item         string `json:"item"`
+	Type         string `json:"type"`
+	Target       string `json:"target,omitempty"`
+	Phase        string `json:"phase,omitempty"`
+	// Release is the Helm release, as namespace/name.
+	Release string `json:"release,omitempty"`
+	// Resources are what the deployer recorded on the target.
+	Resources []recordedResource `json:"resources,omitempty"`
+	// Omitted says that there are more resources than the record can hold.
+	Omitted string `json:"omitted,omitempty"`
+}
+
+// recordedResource names an object on a target.
+type recordedResource struct {
+	APIVersion string `json:"apiVersion,omitempty"`
+	Kind       string `json:"kind,omitempty"`
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name,omitempty"`
+}
+
+// recordedStatus is what the deployers' provider statuses have in common. Resources are references, or wrap one.
+type recordedStatus struct {
+	ManagedResources []struct {
+		recordedResource `json:",inline"`
+		Resource         *recordedResource `json:"resource"`
+	} `json:"managedResources"`
+	Release *struct {
+		Name      string `json:"name"`
+		Namespace string `json:"namespace"`
+	} `json:"release"`
+}
+
+// describeLeftover says what is known of an item. A provider status of an unknown form tells nothing.
+func describeLeftover(path string, item *v1alpha1.DeployItem) leftover {
+	left := leftover{
+		Installation: path, Item: item.Labels[v1alpha1.ExecutionManagedNameLabel], Type: item.Spec.Type, Phase: string(item.Status.Phase),
+	}
+	if item.Spec.Target != nil {
+		left.Target = item.Spec.Target.Name
+	}
+	status := recordedStatus{}
+	if item.Status.ProviderStatus == nil || json.Unmarshal(item.Status.ProviderStatus.Raw, &status) != nil {
+		return left
+	}
+	if status.Release != nil {
+		left.Release = status.Release.Namespace + "/" + status.Release.Name
+	}
+	for _, managed := range status.ManagedResources {
+		resource := managed.recordedResource
+		if managed.Resource != nil {
+			resource = *managed.Resource
+		}
+		left.Resources = append(left.Resources, resource)
+	}
+	return left
+}
+
+// maxRecord is how many bytes of resources a record holds; a ConfigMap takes 1 MiB.
+const maxRecord = 800 << 10
+
+// encodeLeftovers writes the record, by name of the DeployItem. Resources that do not fit are left out, and the entry says so.
+func encodeLeftovers(left map[string]leftover) (map[string]string, error) {
+	data, size := map[string]string{}, 0
+	for _, name := range sortedKeys(left) {
+		entry := left[name]
+		raw, err := yaml.Marshal(entry)
+		if err == nil && size+len(raw) > maxRecord {
+			entry.Omitted = fmt.Sprintf("%d resources did not fit", len(entry.Resources))
+			entry.Resources = nil
+			raw, err = yaml.Marshal(entry)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("encode what is left of DeployItem %s: %w", name, err)
+		}
+		size += len(raw)
+		data[name] = string(raw)
+	}
+	return data, nil
+}
+
+// leftoversName is the name of the record: that of the Installation, with the beginning of its UID, because others of its name may follow.
+func leftoversName(inst *v1alpha1.Installation) string {
+	uid, _, _ := strings.Cut(string(inst.UID), "-")
+	return inst.Name + "-left-behind-" + uid
+}
+
+// recordLeftovers writes down what the deletion is going to leave behind, in a ConfigMap that outlives the Installation and in one event.
+// A record that a former attempt has begun is only added to: what that attempt has removed is to be found nowhere else.
+func (r *Reconciler) recordLeftovers(ctx context.Context, s *scope) error {
+	if len(s.remains.leftovers) == 0 {
+		return nil
+	}
+	data, err := encodeLeftovers(s.remains.leftovers)
+	if err != nil {
+		return err
+	}
+	record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Name: leftoversName(s.inst), Namespace: s.inst.Namespace,
+		Labels:      map[string]string{v1alpha1.LeftBehindLabel: s.inst.Name},
+		Annotations: map[string]string{v1alpha1.LeftBehindLabel: string(s.inst.UID)},
+	}, Data: data}
+	err = r.Create(ctx, record)
+	if apierrors.IsAlreadyExists(err) {
+		return r.addLeftovers(ctx, s, record)
+	}
+	if err != nil {
+		return err
+	}
+	r.event(s.inst, corev1.EventTypeWarning, reasonForceDeleted, s.remains.summary(record.Name))
+	return nil
+}
+
+const reasonForceDeleted = "ForceDeleted"
+
+func (r *Reconciler) addLeftovers(ctx context.Context, s *scope, record *corev1.ConfigMap) error {
+	present := &corev1.ConfigMap{}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(record), present); err != nil {
+		return err
+	}
+	if present.Annotations[v1alpha1.LeftBehindLabel] != string(s.inst.UID) {
+		return kit.Again(forceOperation, "RecordTaken", "ConfigMap %s, which is to hold what is left behind, belongs to somebody else; delete or rename it",
+			client.ObjectKeyFromObject(record))
+	}
+	before := len(present.Data)
+	added := maps.Clone(record.Data)
+	maps.Copy(added, present.Data)
+	if len(added) == before {
+		return nil
+	}
+	present.Data = added
+	return r.Update(ctx, present)
+}
+
+// maxSummary is the length in bytes of what an event lists; events take 1024.
+const maxSummary = 800
+
+// summary says for the event what stays and where the list is.
+func (t *remains) summary(record string) string {
+	var items []string
+	length := 0
+	for _, name := range sortedKeys(t.leftovers) {
+		left := t.leftovers[name]
+		text := left.Installation + "/" + left.Item + " (" + left.Type
+		if left.Target != "" {
+			text += " on " + left.Target
+		}
+		text += ")"
+		if length += len(text) + 2; length > maxSummary {
+			items = append(items, "…")
+			break
+		}
+		items = append(items, text)
+	}
+	return fmt.Sprintf("deleted by force without uninstalling %d deploy items, see ConfigMap %s: %s",
+		len(t.leftovers), record, strings.Join(items, ", "))
+}
