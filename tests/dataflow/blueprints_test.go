@@ -56,7 +56,7 @@ func TestC06UpdateOnChangeOnly(t *testing.T) {
 	job = s.Ran("root", job, v1alpha1.PhaseSucceeded).Status.JobID
 	assert.Equal(t, "tampered", s.configValue("once"), "an unchanged item is not deployed again")
 	assert.Equal(t, "first", s.configValue("always"))
-	for _, item := range s.items() {
+	for _, item := range s.everyItem() {
 		assert.Equal(t, job, item.Status.JobIDFinished, "%s ends the job all the same", item.Name)
 		assert.Equal(t, v1alpha1.PhaseSucceeded, item.Status.Phase)
 	}
@@ -66,8 +66,8 @@ func TestC06UpdateOnChangeOnly(t *testing.T) {
 	assert.Equal(t, "second", s.configValue("once"), "a changed item is")
 }
 
-// items returns the DeployItems of the scene.
-func (s *scene) items() []v1alpha1.DeployItem {
+// everyItem returns the DeployItems of the scene.
+func (s *scene) everyItem() []v1alpha1.DeployItem {
 	s.T.Helper()
 	all := &v1alpha1.DeployItemList{}
 	require.NoError(s.T, s.Client().List(s.Ctx, all, client.InNamespace(s.Namespace)))
@@ -376,7 +376,7 @@ func TestC32AnExecutionThatIsTooLargeFailsAtOnce(t *testing.T) {
 		"imports": object{"data": refs("noise"), "targets": list{object{"name": "cluster", "target": "cluster"}}},
 	})
 	assert.Contains(t, s.failed("root").Message, "spread them over sub-installations")
-	assert.Empty(t, s.items())
+	assert.Empty(t, s.everyItem())
 	s.Delete(s.Installation("root"))
 	s.Gone(s.Installation("root"))
 }
