@@ -19,6 +19,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
+	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
 
 // Reconciler reconciles Installations.
@@ -33,6 +34,10 @@ type Reconciler struct {
 	Metrics controller.Metrics
 	// Artifacts holds the contents of Flux sources.
 	Artifacts *fetch.Store
+	// Repositories finds components and the content of their resources.
+	Repositories *repository.Repositories
+	// SignaturePolicy says which components need a verified signature.
+	SignaturePolicy SignaturePolicy
 	// NoCrossNamespaceRefs refuses sources of other namespaces.
 	NoCrossNamespaceRefs bool
 	// Backoff says when to try again after a failure.
@@ -50,6 +55,7 @@ type Reconciler struct {
 	echo          kit.Echo
 	blueprints    blueprintCache
 	plans         planCache
+	components    componentCache
 	digests       digestCache
 	// graces holds by graceKey since when something is missing.
 	graces sync.Map
@@ -103,6 +109,8 @@ func (r *Reconciler) phases(inst *v1alpha1.Installation) []kit.Phase[*scope] {
 		r.awaitPredecessors,   // siblings.go          exports of siblings    → waits
 		r.readContext,         // context.go           Context                → overwrites, what is allowed
 		r.resolveSources,      // source.go            sourceRefs             → artifacts (revision, digest)
+		r.resolveComponent,    // component.go         componentDescriptor    → component and all behind it
+		r.verifyComponent,     // verify.go            signature              → verified, or not asked for
 		r.loadBlueprint,       // blueprint.go         artifact or inline     → blueprint (cached by digest)
 		r.collectImports,      // imports.go           DataObjects, Targets … → typed imports
 		r.renderPlan,          // render.go            blueprint + imports    → children to make (pure)

@@ -36,8 +36,10 @@ type scope struct {
 	requeue time.Duration
 
 	// context is nil where the controller needs none.
-	context   *installationContext
-	source    *resolvedSource
+	context *installationContext
+	source  *resolvedSource
+	// component is nil where there is none.
+	component *resolvedComponent
 	blueprint *loadedBlueprint
 	imports   *collectedImports
 	plan      *plan
