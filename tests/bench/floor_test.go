@@ -102,9 +102,9 @@ type step struct {
 	do   func(ctx context.Context, c client.Client) error
 }
 
-// floor writes, for as many units, what design.md lists write by write, with the harness's own create before it and the deployed
-// object in between.
-func (r *run) floor(p *pattern, units int) floorResult {
+// floor writes, for as many units and with so many writers at a time, what design.md lists write by write, with the harness's own create
+// before it and the deployed object in between.
+func (r *run) floor(p *pattern, units, writers int) floorResult {
 	ctx, cancel := context.WithTimeout(r.b.Context(), phaseTimeout)
 	defer cancel()
 	writer, err := rig.NewClient(r.Cluster, floorUser)
@@ -115,7 +115,7 @@ func (r *run) floor(p *pattern, units int) floorResult {
 		result.Order = append(result.Order, s.name)
 	}
 	begin, used := time.Now(), r.cpuOfAll()
-	err = rig.Parallel(ctx, options.workers, units, func(ctx context.Context, i int) error {
+	err = rig.Parallel(ctx, writers, units, func(ctx context.Context, i int) error {
 		for _, s := range p.steps(i) {
 			if err := s.do(ctx, writer); err != nil {
 				return fmt.Errorf("%s of unit %d: %w", s.name, i, err)

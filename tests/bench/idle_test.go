@@ -39,7 +39,7 @@ func latencyOf(durations []time.Duration) latency {
 // BenchmarkIdle creates units one after the other and measures how soon our programs begin and end.
 func BenchmarkIdle(b *testing.B) {
 	for range b.N {
-		r := newRun(b, "idle", true)
+		r := newRun(b, "idle", rig.Units{DataImport: true})
 		b.ResetTimer()
 		begin := time.Now()
 		var succeeded []time.Duration

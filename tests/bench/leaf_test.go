@@ -34,7 +34,7 @@ func BenchmarkLeaf(b *testing.B) {
 
 // liveOnce takes one set of units through its life and records the result.
 func liveOnce(b *testing.B, name string, data bool, size int) {
-	r := newRun(b, name, data)
+	r := newRun(b, name, rig.Units{DataImport: data})
 	result := &runResult{Name: name, Units: size}
 	b.ResetTimer()
 	create := r.measure("create", size, rig.Succeeded(1), func(ctx context.Context, i int) error {
@@ -42,11 +42,13 @@ func liveOnce(b *testing.B, name string, data bool, size int) {
 	})
 	pattern, err := r.readPattern(b.Context())
 	r.must("read a unit for the floor", err)
-	result.Rest = r.rest()
+	rest := r.rest()
+	result.Rest = &rest
 	update := r.measure("update", size, rig.Succeeded(2), func(ctx context.Context, i int) error {
 		return r.units.Update(ctx, r.writer, i, "v2")
 	})
-	result.Restart = r.restart()
+	restart := r.restart()
+	result.Restart = &restart
 	remove := r.measure("delete", size, rig.Gone(), func(ctx context.Context, i int) error {
 		return r.units.Delete(ctx, r.writer, i)
 	})
@@ -54,7 +56,7 @@ func liveOnce(b *testing.B, name string, data bool, size int) {
 	r.stopPrograms()
 	r.must("stop the garbage collector before the floor", r.Process(platform.ControllerManager).Stop(stopGrace))
 	result.Phases = []*phase{create, update, remove}
-	result.Floor = r.floor(pattern, size)
+	result.Floor = r.floor(pattern, size, options.workers)
 	for _, p := range result.Phases {
 		p.compare(result.Floor)
 	}
@@ -74,8 +76,12 @@ func report(b *testing.B, result *runResult) {
 	}
 	b.ReportMetric(result.Floor.Rate, "floor-writes/s")
 	b.ReportMetric(result.ourPeakMiB(), "our-peak-MiB")
-	b.ReportMetric(result.Rest.WritesPerMinute, "rest-writes/min")
-	b.ReportMetric(result.Restart.FirstWrite, "restart-s")
+	if result.Rest != nil {
+		b.ReportMetric(result.Rest.WritesPerMinute, "rest-writes/min")
+	}
+	if result.Restart != nil {
+		b.ReportMetric(result.Restart.FirstWrite, "restart-s")
+	}
 }
 
 // restResult is what our programs do while nothing happens.

@@ -31,12 +31,12 @@ type resultSet struct {
 
 // runResult is what one set of units took.
 type runResult struct {
-	Name    string        `json:"name"`
-	Units   int           `json:"units"`
-	Phases  []*phase      `json:"phases"`
-	Rest    restResult    `json:"rest"`
-	Restart restartResult `json:"restart"`
-	Floor   floorResult   `json:"floor"`
+	Name    string         `json:"name"`
+	Units   int            `json:"units"`
+	Phases  []*phase       `json:"phases"`
+	Rest    *restResult    `json:"rest,omitempty"`
+	Restart *restartResult `json:"restart,omitempty"`
+	Floor   floorResult    `json:"floor"`
 }
 
 // ourPeakMiB is the most memory that our programs together had in any phase.
@@ -153,9 +153,13 @@ func (r *runResult) write(p page) {
 	})
 	fmt.Fprintf(p, "floor: %d units × %d writes in %s s = %s writes/s with %s ms of CPU each (%s)\n", r.Floor.Units, r.Floor.WritesPerUnit,
 		short(r.Floor.Wall), short(r.Floor.Rate), short(r.Floor.CPUPerWrite), strings.Join(r.Floor.Order, ", "))
-	fmt.Fprintf(p, "at rest for %s s: %s writes and %s reads per minute\n", short(r.Rest.Seconds), short(r.Rest.WritesPerMinute), short(r.Rest.ReadsPerMinute))
-	fmt.Fprintf(p, "restart: first write to a new Installation after %s s, succeeded after %s s, %d writes to finished units, %d reads\n",
-		short(r.Restart.FirstWrite), short(r.Restart.Succeeded), r.Restart.OtherWrites, r.Restart.Reads)
+	if r.Rest != nil {
+		fmt.Fprintf(p, "at rest for %s s: %s writes and %s reads per minute\n", short(r.Rest.Seconds), short(r.Rest.WritesPerMinute), short(r.Rest.ReadsPerMinute))
+	}
+	if r.Restart != nil {
+		fmt.Fprintf(p, "restart: first write to a new Installation after %s s, succeeded after %s s, %d writes to finished units, %d reads\n",
+			short(r.Restart.FirstWrite), short(r.Restart.Succeeded), r.Restart.OtherWrites, r.Restart.Reads)
+	}
 	fmt.Fprintf(p, "our programs together: at most %s MiB resident\n", short(r.ourPeakMiB()))
 	for _, one := range r.Phases {
 		one.write(p)

@@ -47,11 +47,9 @@ type run struct {
 }
 
 // newRun starts a platform and our programs and warms them up with one unit.
-func newRun(b *testing.B, name string, dataImport bool) *run {
-	r := &run{
-		b: b, name: name, pid: os.Getpid(),
-		units: rig.Units{Namespace: "bench", Deployed: "bench-deployed", DataImport: dataImport},
-	}
+func newRun(b *testing.B, name string, units rig.Units) *run {
+	units.Namespace, units.Deployed = "bench", "bench-deployed"
+	r := &run{b: b, name: name, pid: os.Getpid(), units: units}
 	ctx, cancel := context.WithTimeout(b.Context(), startTimeout)
 	defer cancel()
 	r.must("build our programs", r.build(ctx))
@@ -141,7 +139,9 @@ func (r *run) stopPrograms() {
 // warmUp lets one unit go through its whole life, so that every client, cache and connection is there before anything is measured.
 func (r *run) warmUp(ctx context.Context) error {
 	done := r.observer.Expect(1, rig.Succeeded(1))
-	if err := r.units.Create(ctx, r.writer, warmUpUnit, "warm-up"); err != nil {
+	units := r.units
+	units.Flow = rig.Apart
+	if err := units.Create(ctx, r.writer, warmUpUnit, "warm-up"); err != nil {
 		return err
 	}
 	if _, err := done.Wait(ctx); err != nil {

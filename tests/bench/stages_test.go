@@ -38,7 +38,7 @@ type stage struct {
 // own because it watches more than the others.
 func BenchmarkStages(b *testing.B) {
 	for range b.N {
-		r := newRun(b, "stages", true)
+		r := newRun(b, "stages", rig.Units{DataImport: true})
 		w, err := r.watchWays(b.Context())
 		r.must("watch the stages", err)
 		b.ResetTimer()

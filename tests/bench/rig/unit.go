@@ -40,6 +40,8 @@ type Units struct {
 	HelmChart []byte
 	// HelmEvery is used with HelmChart only.
 	HelmEvery int
+	// Flow connects the units by data.
+	Flow Flow
 }
 
 // Prepare makes the namespaces and what the units share: a Target with its kubeconfig in a Secret, and a DataObject. Deployers act
@@ -91,6 +93,7 @@ func (u Units) Installation(i int, version string) *v1alpha1.Installation {
 	if u.DataImport {
 		inst.Spec.Imports.Data = []v1alpha1.DataImport{{Name: "settings", DataRef: dataObjectName}}
 	}
+	u.Flow.connect(inst, u, i)
 	inst.Spec.Blueprint.Inline = &v1alpha1.InlineBlueprint{
 		Filesystem: encode(map[string]string{"blueprint.yaml": u.blueprint(i, version)}),
 	}
@@ -165,16 +168,19 @@ func (u Units) blueprint(i int, version string) string {
 	if u.DataImport {
 		text.WriteString(blueprintData)
 	}
+	text.WriteString(u.Flow.imports(i))
 	fmt.Fprintf(&text, manifestItem, u.Name(i), u.Deployed, version)
 	if u.DataImport {
 		text.WriteString(manifestData)
 	}
+	text.WriteString(u.Flow.manifest(i))
 	if u.Mock {
 		fmt.Fprintf(&text, mockItem, version)
 	}
 	if u.HasHelm(i) {
 		fmt.Fprintf(&text, helmItem, u.Name(i), u.Deployed, version, base64.StdEncoding.EncodeToString(u.HelmChart))
 	}
+	text.WriteString(u.Flow.exports(i, version))
 	return text.String()
 }
 
