@@ -84,7 +84,7 @@ func (s *Session) beside(ctx context.Context, v *version, resource *component.Re
 }
 
 // artifact opens the layer of an OCI artifact.
-func (s *Session) artifact(ctx context.Context, at registry, resource *component.Resource, reference string) (*stream, error) {
+func (s *Session) artifact(ctx context.Context, at place, resource *component.Resource, reference string) (*stream, error) {
 	m, err := s.r.options.OCI.ManifestFor(ctx, reference, oci.PullOptions{Credentials: at.logins})
 	if err != nil {
 		return nil, err
@@ -116,12 +116,12 @@ func (s *Session) relative(ctx context.Context, v *version, resource *component.
 	return nil, err
 }
 
-func (r registry) join(reference string) string {
+func (r place) join(reference string) string {
 	return strings.TrimSuffix(r.base, "/") + "/" + strings.TrimPrefix(reference, "/")
 }
 
 // host is the registry without its path.
-func (r registry) host() registry {
+func (r place) host() place {
 	scheme, rest, both := strings.Cut(r.base, "://")
 	if !both {
 		scheme, rest = "", r.base

@@ -17,8 +17,8 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 )
 
-// registry is a place in a registry with the logins for it. The zero value is none.
-type registry struct {
+// place is one in a registry with the logins for it. The zero value is none.
+type place struct {
 	r *Repositories
 	// base is host and path, with http:// for one without TLS.
 	base   string
@@ -27,7 +27,7 @@ type registry struct {
 	fingerprint [sha256.Size]byte
 }
 
-func (r registry) isZero() bool { return r.base == "" }
+func (r place) isZero() bool { return r.base == "" }
 
 // grantKey says who found which component version.
 type grantKey struct {
@@ -40,32 +40,32 @@ type decodedKey struct{ scope, id string }
 
 // registryOrigin is a repository of type OCIRegistry.
 type registryOrigin struct {
-	registry
+	place
 	typed component.Typed
 	spec  component.OCIRegistry
 }
 
 func (s *Session) registryOrigin(t component.Typed, spec component.OCIRegistry) *registryOrigin {
-	return &registryOrigin{registry: s.registryAt(spec.Base()), typed: t, spec: spec}
+	return &registryOrigin{place: s.registryAt(spec.Base()), typed: t, spec: spec}
 }
 
-func (s *Session) registryAt(base string) registry {
-	return registry{r: s.r, base: base, logins: s.scope.Rights.logins, fingerprint: s.scope.Rights.fingerprint}
+func (s *Session) registryAt(base string) place {
+	return place{r: s.r, base: base, logins: s.scope.Rights.logins, fingerprint: s.scope.Rights.fingerprint}
 }
 
 // registryOf returns the registry that a repository specification names, zero if it names none.
-func (s *Session) registryOf(t component.Typed) (registry, error) {
+func (s *Session) registryOf(t component.Typed) (place, error) {
 	if t.IsZero() {
-		return registry{}, nil
+		return place{}, nil
 	}
 	spec, err := component.ParseRepository(t)
 	if err != nil {
-		return registry{}, refused("repository", err)
+		return place{}, refused("repository", err)
 	}
 	if found, ok := spec.(component.OCIRegistry); ok {
 		return s.registryAt(found.Base()), nil
 	}
-	return registry{}, nil
+	return place{}, nil
 }
 
 func (o *registryOrigin) String() string { return "OCI registry " + o.base }
@@ -123,7 +123,7 @@ func (o *registryOrigin) load(ctx context.Context, grant grantKey) (*version, er
 	if err != nil {
 		return nil, err
 	}
-	v := &version{descriptor: d, repository: o.typed, blobs: blobs, registry: o.registry, found: asked}
+	v := &version{descriptor: d, repository: o.typed, blobs: blobs, registry: o.place, found: asked}
 	if !m.Stale {
 		o.r.versions.put(grant, v, int64(len(m.Raw))+grantWeight)
 	}
@@ -199,7 +199,11 @@ func repositoryOf(reference string) string {
 
 // digestIn returns the digest that a local reference is, "" if it is none.
 func digestIn(reference string) digest.Digest {
-	d := digest.Digest(strings.Replace(reference, "sha256.", "sha256:", 1))
+	algorithm, value, dotted := strings.Cut(reference, ".")
+	d := digest.Digest(reference)
+	if dotted && !strings.Contains(reference, ":") {
+		d = digest.NewDigestFromEncoded(digest.Algorithm(algorithm), value)
+	}
 	if d.Validate() != nil {
 		return ""
 	}

@@ -53,7 +53,7 @@ type version struct {
 	// blobs are its local blobs.
 	blobs blobs
 	// registry is the base of relative references; zero if the repository is in no registry.
-	registry registry
+	registry place
 	// found is the time in nanoseconds at which a registry was asked.
 	found int64
 }

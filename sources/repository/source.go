@@ -223,7 +223,7 @@ func (o *fluxOrigin) findBehind(ctx context.Context, key component.Key, absent e
 func (o *fluxOrigin) singleVersion() *version {
 	v := &version{descriptor: o.single, repository: o.typed, blobs: blobsBehind{o}}
 	if o.behind != nil {
-		v.registry = o.behind.registry
+		v.registry = o.behind.place
 	} else if t, err := o.session.ownRepository(o.single); err == nil {
 		v.registry, _ = o.session.registryOf(t)
 	}

@@ -1,0 +1,140 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package repository
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"io/fs"
+	"log"
+	"net/http"
+	"net/http/cgi"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	gogit "github.com/go-git/go-git/v5"
+	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/opencontainers/go-digest"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/flux"
+	"github.com/flux-landscaper/flux-landscaper/tests/registry"
+)
+
+// serveGit commits dir and serves it over smart HTTP; it returns the URL of the repository.
+func serveGit(t testing.TB, dir string) string {
+	command, err := exec.LookPath("git")
+	require.NoError(t, err, "the test needs the git command")
+	repo, err := gogit.PlainInit(dir, false)
+	require.NoError(t, err)
+	work, err := repo.Worktree()
+	require.NoError(t, err)
+	require.NoError(t, work.AddGlob("."))
+	_, err = work.Commit("all", &gogit.CommitOptions{Author: &object.Signature{Name: "Test", When: time.Unix(1, 0)}})
+	require.NoError(t, err)
+	listening := httptest.NewServer(&cgi.Handler{
+		Path: command, Args: []string{"http-backend"}, Dir: dir, Logger: log.New(io.Discard, "", 0), Stderr: io.Discard,
+		Env: []string{"GIT_PROJECT_ROOT=" + filepath.Dir(dir), "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_NOSYSTEM=1", "HOME=" + dir,
+			"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*"},
+	})
+	t.Cleanup(listening.Close)
+	return listening.URL + "/" + filepath.Base(dir) + "/.git"
+}
+
+// artifacts serves bytes as the artifacts of Flux sources, by name.
+type artifacts map[string]flux.Source
+
+func (a artifacts) source(_ context.Context, _ string, ref v1alpha1.SourceReference) (flux.Source, error) {
+	if found, ok := a[ref.Name]; ok {
+		return found, nil
+	}
+	return flux.Source{}, &flux.Error{Reason: flux.NotFound, Waiting: true, Kind: ref.Kind, Name: ref.Name, Problem: "it does not exist", Cure: "create it"}
+}
+
+// offer serves content under a name.
+func (a artifacts) offer(t testing.TB, name string, content []byte) {
+	listening := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(content) }))
+	t.Cleanup(listening.Close)
+	a[name] = flux.Source{Kind: "Bucket", Namespace: "ns", Name: name, URL: listening.URL, Digest: digest.FromBytes(content).String(), Revision: "1"}
+}
+
+func tarOf(t testing.TB, write func(component.Sink) error) []byte {
+	var out bytes.Buffer
+	sink, end := component.NewTarSink(&out)
+	require.NoError(t, write(sink))
+	require.NoError(t, end())
+	return out.Bytes()
+}
+
+// inlineFiles is the YAML file system of an archive, with blobs as text with the markers of binary content.
+func inlineSpec(t testing.TB, v component.Version) map[string]any {
+	document, err := v.Descriptor.Encode(component.SchemaV2)
+	require.NoError(t, err)
+	blobs := map[string]any{}
+	for _, b := range v.Blobs {
+		blobs[string(b.Digest.Algorithm())+"."+b.Digest.Encoded()] = binary(read(t, b))
+	}
+	return map[string]any{"type": "inline", "compDescDirPath": "descriptors", "blobDirPath": "blobs",
+		"fileSystem": map[string]any{"descriptors": map[string]any{"shop.yaml": string(document)}, "blobs": blobs}}
+}
+
+func TestEveryFormGivesTheSame(t *testing.T) {
+	v := shop(t)
+	root := t.TempDir()
+	require.NoError(t, component.WriteCTF(folder(filepath.Join(root, "ctf")), []component.Version{v, db(t)}, component.SchemaV2))
+	require.NoError(t, component.WriteArchive(folder(filepath.Join(root, "archive")), v, component.SchemaV2))
+	inGit := filepath.Join(t.TempDir(), "components")
+	require.NoError(t, component.WriteCTF(folder(filepath.Join(inGit, "sub")), []component.Version{v}, component.SchemaV2))
+	ctf := tarOf(t, func(s component.Sink) error { return component.WriteCTF(s, []component.Version{v}, component.SchemaV2) })
+	archive := tarOf(t, func(s component.Sink) error { return component.WriteArchive(s, v, component.SchemaV3) })
+	require.NoError(t, os.WriteFile(filepath.Join(root, "ctf.tar"), ctf, 0o644))
+	reg := registry.Start(t, registry.Options{})
+	publish(t, reg, component.OCIRegistry{BaseURL: reg.Host + "/components"}, v)
+	publish(t, reg, component.OCIRegistry{BaseURL: reg.Host + "/hashed", Mapping: component.MappingDigest}, v)
+	offered := artifacts{}
+	offered.offer(t, "ctf", ctf)
+	offered.offer(t, "archive", archive)
+	r := repositories(t, func(o *Options) { o.LocalRoot, o.Source = root, offered.source })
+
+	for name, spec := range map[string]map[string]any{
+		"registry":                ociSpec(reg.Host + "/components"),
+		"registry, alias":         {"type": "ociRegistry/v1", "baseUrl": "http://" + reg.Host, "subPath": "components"},
+		"registry, hashed name":   {"type": "OCIRegistry", "baseUrl": reg.Host + "/hashed", "componentNameMapping": "sha256-digest"},
+		"CTF directory":           {"type": "CommonTransportFormat", "filePath": "ctf"},
+		"CTF tar":                 {"type": "CommonTransportFormat", "filePath": "/ctf.tar"},
+		"component archive":       {"type": "ComponentArchive", "filePath": "./archive"},
+		"inline":                  inlineSpec(t, v),
+		"git":                     {"type": "git", "url": serveGit(t, inGit), "path": "sub"},
+		"Flux, CTF":               {"type": "fluxSource", "sourceRef": map[string]any{"kind": "Bucket", "name": "ctf"}},
+		"Flux, component archive": {"type": "fluxSource", "sourceRef": map[string]any{"kind": "Bucket", "name": "archive"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := session(t, r, Scope{Namespace: "ns"})
+			found, err := s.Root(t.Context(), byName(shopName, "1.0.0", raw(t, spec)))
+			require.NoError(t, err)
+			want, err := v.Descriptor.Encode(component.SchemaV2)
+			require.NoError(t, err)
+			got, err := found.Descriptor.Encode(component.SchemaV2)
+			require.NoError(t, err)
+			assert.Equal(t, string(want), string(got))
+			assert.Equal(t, "some text", text(t, s, found.Descriptor, "text"))
+			files, sum, err := s.Blueprint(t.Context(), found.Descriptor, find(t, found.Descriptor, "blueprint"))
+			require.NoError(t, err)
+			for name, content := range blueprintFiles {
+				read, err := fs.ReadFile(files, name)
+				require.NoError(t, err)
+				assert.Equal(t, content, string(read))
+			}
+			assert.Equal(t, "sha256:", sum[:7])
+		})
+	}
+}
