@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/schema"
@@ -89,7 +90,7 @@ func (c *checker) load() bool {
 		}
 	case err != nil:
 		message, line := splitLine(err.Error())
-		c.add(Error, model.FileName, line, "", "%s", message)
+		c.add(Error, model.FileName, line, "", "%s", strings.TrimPrefix(message, model.FileName+": "))
 		return false
 	}
 	c.blueprint = blueprint

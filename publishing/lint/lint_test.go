@@ -1,0 +1,180 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const head = "apiVersion: landscaper.gardener.cloud/v1alpha1\nkind: Blueprint\n"
+
+func tree(document string, files ...string) fstest.MapFS {
+	out := fstest.MapFS{"blueprint.yaml": {Data: []byte(document)}}
+	for i := 0; i+1 < len(files); i += 2 {
+		out[files[i]] = &fstest.MapFile{Data: []byte(files[i+1])}
+	}
+	return out
+}
+
+func run(t *testing.T, files fstest.MapFS, values map[string]any) *Report {
+	t.Helper()
+	report, err := Blueprint(context.Background(), files, Options{Values: values})
+	require.NoError(t, err)
+	return report
+}
+
+func TestFindings(t *testing.T) {
+	deploy := head + "deployExecutions:\n- name: a\n  type: GoTemplate\n  file: /deploy.yaml\n"
+	spiff := head + "deployExecutions:\n- name: a\n  type: Spiff\n  file: deploy.yaml\n"
+	inPlace := func(kind, text string) string {
+		return head + "deployExecutions:\n- name: a\n  type: " + kind + "\n  template: |\n" + indent(text)
+	}
+	sub := head + "subinstallations:\n- file: sub.yaml\n"
+	imports := head + "imports:\n- name: num\n  required: false\n  type: data\n"
+	for name, test := range map[string]struct {
+		files    fstest.MapFS
+		values   map[string]any
+		severity Severity
+		want     string // file:line: field: part of the message
+	}{
+		"no document":            {fstest.MapFS{"other.yaml": {}}, nil, Error, "blueprint.yaml: the blueprint has no blueprint.yaml"},
+		"no YAML":                {tree(head + "imports: [\n"), nil, Error, "blueprint.yaml:3: blueprint.yaml is not YAML"},
+		"wrong type":             {tree(head + "imports: 7\n"), nil, Error, "blueprint.yaml:3: field imports is a value of type number"},
+		"wrong kind":             {tree("apiVersion: v1\nkind: Pod\n"), nil, Error, "a blueprint needs apiVersion"},
+		"broken rule":            {tree(head + "imports:\n- name: a\n"), nil, Error, "blueprint.yaml:4: imports[0]: the kind of the import is not clear"},
+		"unknown key":            {tree(head + "imports: []\nexport: []\n"), nil, Warning, "blueprint.yaml:4: export: the key is unknown"},
+		"unknown key inside":     {tree(head + "imports:\n- name: a\n  targetType: x\n  typo: 1\n"), nil, Warning, "blueprint.yaml:6: imports[0].typo"},
+		"key twice":              {tree(head + "imports: []\nimports: []\n"), nil, Error, "already"},
+		"schema":                 {tree(imports + "  schema: {type: nothing}\n"), nil, Error, "blueprint.yaml:7: imports[0].schema: the schema cannot be used"},
+		"schema of local type":   {tree(head + "localTypes:\n  x: {minimum: a}\n"), nil, Error, "blueprint.yaml:4: localTypes.x: the schema cannot be used"},
+		"missing local type":     {tree(imports + "  schema: {$ref: \"local://x\"}\n"), nil, Error, "imports[0].schema: the schema cannot be used"},
+		"schema of a component":  {tree(imports + "  schema: {$ref: \"cd://resources/x\"}\n"), nil, Warning, "refers to a component"},
+		"default":                {tree(imports + "  schema: {type: integer}\n  default: {value: a}\n"), nil, Error, "blueprint.yaml:8: imports[0].default.value: the default does not match"},
+		"useless default":        {tree(head + "imports:\n- name: num\n  type: data\n  schema: {}\n  default: {value: a}\n"), nil, Warning, "blueprint.yaml:7: imports[0].default: the default is never used"},
+		"value":                  {tree(imports + "  schema: {type: integer}\n"), map[string]any{"num": "x"}, Error, "imports[0]: the value set for \"num\" does not match"},
+		"value without import":   {tree(imports + "  schema: {}\n"), map[string]any{"m": 1}, Error, "there is no data import \"m\""},
+		"missing template":       {tree(deploy), nil, Error, "blueprint.yaml:6: deployExecutions[0].file: file"},
+		"unknown language":       {tree(strings.Replace(deploy, "GoTemplate", "Jinja", 1)), nil, Error, "blueprint.yaml:5: deployExecutions[0].type: the template language"},
+		"no name of executor":    {tree(head + "deployExecutions:\n- type: Spiff\n  template: {}\n"), nil, Warning, "deployExecutions[0].name"},
+		"file and template":      {tree(deploy + "  template: \"{}\"\n"), nil, Warning, "the template in place wins"},
+		"template is no text":    {tree(head + "deployExecutions:\n- {name: a, type: GoTemplate, template: {a: b}}\n"), nil, Error, "a GoTemplate is a text"},
+		"syntax of GoTemplate":   {tree(deploy, "deploy.yaml", "a: b\n{{ if }}\n"), nil, Error, "deploy.yaml:2: the template cannot be parsed: missing value for if"},
+		"syntax in place":        {tree(inPlace("GoTemplate", "a: b\n{{ end }}\n")), nil, Error, "blueprint.yaml:8: deployExecutions[0].template: the template cannot be parsed"},
+		"unknown function":       {tree(deploy, "deploy.yaml", "a: {{ list 1 |\n  quoted }}"), nil, Error, "deploy.yaml:2: the function \"quoted\" does not exist"},
+		"function that is away":  {tree(deploy, "deploy.yaml", "{{ with env \"HOME\" }}{{ end }}"), nil, Error, "deploy.yaml:1: the function \"env\""},
+		"missing include":        {tree(deploy, "deploy.yaml", "\n{{ include \"lib.tpl\" . }}"), nil, Error, "deploy.yaml:2: file \"lib.tpl\" is not in the blueprint"},
+		"broken include":         {tree(deploy, "deploy.yaml", "{{ include \"lib.tpl\" . }}", "lib.tpl", "\n\n{{ x"), nil, Error, "lib.tpl:3:"},
+		"missing readFile":       {tree(deploy, "deploy.yaml", "{{ define \"x\" }}{{ readFile \"x\" }}{{ end }}"), nil, Error, "deploy.yaml:1: file \"x\" is not in the blueprint"},
+		"syntax of Spiff":        {tree(spiff, "deploy.yaml", "a: 1\nb: (( c ||| ))\n"), nil, Error, "deploy.yaml:2: the expression \"c |||\" cannot be parsed"},
+		"Spiff is no YAML":       {tree(spiff, "deploy.yaml", "a: 1\nb: [\n"), nil, Error, "deploy.yaml:2: the template is not YAML"},
+		"Spiff in place":         {tree(inPlace("Spiff", "a: (( b. ))\n")), nil, Error, "blueprint.yaml:7: deployExecutions[0].template: the expression"},
+		"Spiff of many brackets": {tree(spiff, "deploy.yaml", "a: (( "+strings.Repeat("(", 30)+"1"+strings.Repeat(")", 30)+" ))\n"), nil, Error, "deploy.yaml:1: the expression is too long"},
+		"missing sub":            {tree(sub), nil, Error, "blueprint.yaml:4: subinstallations[0].file"},
+		"sub is no template":     {tree(sub, "sub.yaml", "name: a\nimports: 5\n"), nil, Error, "sub.yaml: it cannot be read"},
+		"sub of another kind":    {tree(sub, "sub.yaml", "name: a\nkind: Pod\n"), nil, Error, "sub.yaml:2: kind: the kind is \"Pod\""},
+		"sub without blueprint":  {tree(sub, "sub.yaml", "name: a\n"), nil, Error, "sub.yaml:1: blueprint: the sub-installation has no blueprint"},
+		"sub with unknown key":   {tree(sub, "sub.yaml", "name: a\nfoo: 1\nblueprint: {ref: \"cd://resources/x\"}\n"), nil, Warning, "sub.yaml:2: foo: the key is unknown"},
+		"sub with wrong ref":     {tree(sub, "sub.yaml", "name: a\nblueprint:\n  ref: cd://resource/x\n"), nil, Error, "sub.yaml:3: blueprint.ref:"},
+		"sub with missing import": {tree(sub, "sub.yaml", "name: a\nblueprint: {ref: \"cd://resources/x\"}\nimports:\n  data:\n  - {name: x, dataRef: nobody}\n"), nil, Error,
+			"blueprint.yaml:3: subinstallations:"},
+		"blueprint in place": {tree(sub, "sub.yaml", "name: a\nblueprint:\n  filesystem:\n    blueprint.yaml: |\n      apiVersion: v1\n"), nil, Error,
+			"subinstallations[0]/blueprint.yaml:"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			report := run(t, test.files, test.values)
+			found := ""
+			for _, f := range report.Findings {
+				if f.Severity == test.severity && strings.Contains(f.String(), test.want) {
+					found = f.String()
+				}
+			}
+			assert.NotEmpty(t, found, "no %s with %q in %v", test.severity, test.want, report.Findings)
+			if test.severity == Error {
+				assert.False(t, report.Valid())
+			}
+		})
+	}
+}
+
+func indent(text string) string {
+	return "    " + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n    ") + "\n"
+}
+
+func TestNoFindings(t *testing.T) {
+	report := run(t, tree(head+`
+imports:
+- {name: num, type: data, required: false, schema: {type: integer}, default: {value: 2}}
+- {name: cluster, targetType: landscaper.gardener.cloud/kubernetes-cluster}
+exports:
+- {name: url, type: data, schema: {type: string}}
+subinstallations:
+- name: a
+  blueprint: {ref: "cd://componentReferences/x/resources/blueprint"}
+  imports: {data: [{name: num, dataRef: num}]}
+deployExecutions:
+- {name: a, type: GoTemplate, file: /deploy.yaml}
+exportExecutions:
+- {name: b, type: Spiff, template: {exports: {url: (( values.deployitems.item.url ))}}}
+`, "deploy.yaml", "deployItems:\n- name: {{ include \"lib/name.tpl\" . | trim | quote }}\n  config: {{ toYaml .imports.cluster | nindent 4 }}",
+		"lib/name.tpl", "{{ index .imports \"num\" }}"), map[string]any{"num": 3})
+	assert.Empty(t, report.Findings)
+	assert.True(t, report.Valid())
+	assert.Equal(t, []int{2, 1, 2, 1}, []int{report.Imports, report.Exports, report.Executions, report.Subinstallations})
+}
+
+func TestIncludesThatIncludeEachOther(t *testing.T) {
+	report := run(t, tree(head+"deployExecutions:\n- {name: a, type: GoTemplate, file: a.tpl}\n",
+		"a.tpl", "{{ include \"b.tpl\" . }}", "b.tpl", "{{ include \"a.tpl\" . }}"), nil)
+	assert.Empty(t, report.Findings)
+}
+
+func TestCancelledCheck(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := Blueprint(ctx, tree(head), Options{})
+	assert.ErrorIs(t, err, context.Canceled)
+}
+
+// TestCorpusIsValid checks the blueprints of the guided tour where they lie.
+func TestCorpusIsValid(t *testing.T) {
+	dir := os.Getenv("FLUX_LANDSCAPER_CORPUS")
+	if dir == "" {
+		dir = "../../../shared/corpus"
+	}
+	if _, err := os.Stat(dir); err != nil {
+		t.Skipf("CORPUS NOT FOUND: %v; set FLUX_LANDSCAPER_CORPUS to its folder", err)
+	}
+	checked := 0
+	require.NoError(t, filepath.WalkDir(filepath.Join(dir, "guided-tour"), func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.Name() != "blueprint.yaml" {
+			return err
+		}
+		report, err := Blueprint(context.Background(), os.DirFS(filepath.Dir(path)), Options{})
+		checked++
+		assert.True(t, report.Valid(), "%s: %v", path, report.Findings)
+		return err
+	}))
+	assert.Positive(t, checked)
+}
+
+func FuzzBlueprint(f *testing.F) {
+	f.Add([]byte(head+"imports:\n- {name: num, schema: {type: integer}}\n"), []byte("{{ include \"t\" . }}"), []byte("name: a"))
+	f.Add([]byte(head+"deployExecutions:\n- {name: a, type: Spiff, file: t}\nsubinstallations: [{file: s}]\n"), []byte("a: (( b ))"), []byte("{blueprint: {filesystem: {}}}"))
+	f.Fuzz(func(t *testing.T, document, text, sub []byte) {
+		report, err := Blueprint(context.Background(), fstest.MapFS{"blueprint.yaml": {Data: document}, "t": {Data: text}, "s": {Data: sub}}, Options{})
+		require.NoError(t, err)
+		for _, finding := range report.Findings {
+			assert.NotEmpty(t, finding.Message)
+			assert.NotEmpty(t, finding.File)
+		}
+	})
+}

@@ -1,0 +1,172 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pack
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// directory writes files (path, content, …) into a new directory.
+func directory(t *testing.T, files ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for i := 0; i < len(files); i += 2 {
+		path := filepath.Join(dir, files[i])
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(files[i+1]), 0o600))
+	}
+	return dir
+}
+
+func packed(t *testing.T, dir string, o Options) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	_, err := Directory(&out, dir, o)
+	require.NoError(t, err)
+	return out.Bytes()
+}
+
+func names(t *testing.T, dir string, o Options) []string {
+	t.Helper()
+	var out []string
+	o.Uncompressed = true
+	archive := tar.NewReader(bytes.NewReader(packed(t, dir, o)))
+	for {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return out
+		}
+		require.NoError(t, err)
+		out = append(out, header.Name)
+	}
+}
+
+func TestSameFilesGiveTheSameBytes(t *testing.T) {
+	first := directory(t, "blueprint.yaml", "a", "b/c.yaml", "d")
+	second := directory(t, "b/c.yaml", "d", "blueprint.yaml", "a")
+	require.NoError(t, os.Chmod(filepath.Join(second, "blueprint.yaml"), 0o755))
+	require.NoError(t, os.Chtimes(filepath.Join(second, "b/c.yaml"), time.Unix(1, 0), time.Unix(1, 0)))
+	require.NoError(t, os.Mkdir(filepath.Join(second, "empty"), 0o755))
+	assert.Equal(t, packed(t, first, Options{}), packed(t, second, Options{}))
+}
+
+func TestOtherFilesGiveOtherBytes(t *testing.T) {
+	assert.NotEqual(t, packed(t, directory(t, "a", "1"), Options{}), packed(t, directory(t, "a", "2"), Options{}))
+	assert.NotEqual(t, packed(t, directory(t, "a", "1"), Options{}), packed(t, directory(t, "b", "1"), Options{}))
+}
+
+func TestDigestOfTheUncompressedArchive(t *testing.T) {
+	var out bytes.Buffer
+	contents, err := Directory(&out, directory(t, "a", "1"), Options{})
+	require.NoError(t, err)
+	unzipped, err := gzip.NewReader(&out)
+	require.NoError(t, err)
+	plain, err := io.ReadAll(unzipped)
+	require.NoError(t, err)
+	assert.Equal(t, digest.FromBytes(plain), contents.Uncompressed)
+	assert.Equal(t, []string{"a"}, contents.Files)
+}
+
+func TestFilesThatArePacked(t *testing.T) {
+	dir := directory(t, "blueprint.yaml", "", ".git/config", "", ".gitignore", "", ".sourceignore", "*.md\n!KEEP.md\n/out/",
+		"README.md", "", "KEEP.md", "", "out/x", "", "charts/a.tgz", "", "charts/sub/.sourceignore", "secret.yaml", "charts/sub/secret.yaml", "", "secret.yaml", "")
+	for name, test := range map[string]struct {
+		options Options
+		want    []string
+	}{
+		"all":       {Options{}, []string{".git/config", ".gitignore", ".sourceignore", "KEEP.md", "README.md", "blueprint.yaml", "charts/a.tgz", "charts/sub/.sourceignore", "charts/sub/secret.yaml", "out/x", "secret.yaml"}},
+		"defaults":  {Options{Defaults: true}, []string{"KEEP.md", "blueprint.yaml", "charts/a.tgz", "secret.yaml"}},
+		"patterns":  {Options{Defaults: true, Ignore: []string{"charts/", "secret.yaml"}}, []string{"KEEP.md", "blueprint.yaml"}},
+		"lines":     {Options{Defaults: true, Ignore: []string{"charts/\n# no comment\nsecret.yaml"}}, []string{"KEEP.md", "blueprint.yaml"}},
+		"exclude":   {Options{Defaults: true, Exclude: []string{"charts", "KEEP*"}}, []string{"blueprint.yaml", "secret.yaml"}},
+		"include":   {Options{Include: []string{"*.yaml"}, Exclude: []string{"charts/sub"}}, []string{"blueprint.yaml", "secret.yaml"}},
+		"by prefix": {Options{Include: []string{"charts/*"}, Prefix: "p"}, []string{"p/charts/a.tgz"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, test.want, names(t, dir, test.options))
+		})
+	}
+}
+
+func TestLinksInsideAreFollowed(t *testing.T) {
+	dir := directory(t, "a/real", "content")
+	require.NoError(t, os.Symlink("a/real", filepath.Join(dir, "link")))
+	assert.Equal(t, packed(t, directory(t, "a/real", "content", "link", "content"), Options{}), packed(t, dir, Options{}))
+}
+
+func TestRefused(t *testing.T) {
+	outside := directory(t, "secret", "x")
+	linked := func(target string) string {
+		dir := directory(t, "a/b", "x")
+		require.NoError(t, os.Symlink(target, filepath.Join(dir, "link")))
+		return dir
+	}
+	for name, test := range map[string]struct {
+		dir     string
+		options Options
+		want    string
+	}{
+		"no directory":         {filepath.Join(t.TempDir(), "none"), Options{}, "cannot be opened"},
+		"nothing to pack":      {t.TempDir(), Options{}, "has no files to pack"},
+		"link out of it":       {linked(filepath.Join(outside, "secret")), Options{}, "file link cannot be read"},
+		"relative link out":    {linked("../../../../etc/passwd"), Options{}, "file link cannot be read"},
+		"link to nothing":      {linked("nothing"), Options{}, "file link cannot be read"},
+		"link to itself":       {linked("link"), Options{}, "file link cannot be read"},
+		"link to a directory":  {linked("a"), Options{}, "file link is no regular file"},
+		"large file":           {directory(t, "a", "12345"), Options{MaxFile: 4}, "file a has 5 bytes, more than the 4"},
+		"large directory":      {directory(t, "a", "123", "b", "456"), Options{MaxTotal: 5}, "more than 5 bytes"},
+		"many files":           {directory(t, "a", "", "b", ""), Options{MaxFiles: 1}, "more than 1 files"},
+		"malformed pattern":    {directory(t, "a", ""), Options{Include: []string{"["}}, "malformed"},
+		"backslash in a name":  {directory(t, "a\\b", ""), Options{}, "backslash"},
+		"source ignore a link": {sourceIgnoreLink(t, outside), Options{Defaults: true}, ".sourceignore cannot be read"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Directory(io.Discard, test.dir, test.options)
+			assert.ErrorContains(t, err, test.want)
+		})
+	}
+}
+
+func sourceIgnoreLink(t *testing.T, outside string) string {
+	t.Helper()
+	dir := directory(t, "a", "")
+	require.NoError(t, os.Symlink(filepath.Join(outside, "secret"), filepath.Join(dir, ".sourceignore")))
+	return dir
+}
+
+func TestHugeFileIsNotRead(t *testing.T) {
+	dir := directory(t, "a", "x")
+	require.NoError(t, os.Truncate(filepath.Join(dir, "a"), 1<<40))
+	_, err := Directory(io.Discard, dir, Options{})
+	assert.ErrorContains(t, err, "file a has 1099511627776 bytes")
+}
+
+func TestWorkspace(t *testing.T) {
+	w, err := NewWorkspace()
+	require.NoError(t, err)
+	blob, err := w.Keep(func(out io.Writer) error {
+		_, err := io.WriteString(out, "content")
+		return err
+	})
+	require.NoError(t, err)
+	assert.Equal(t, int64(7), blob.Size)
+	assert.Equal(t, digest.FromString("content"), blob.Digest)
+	read, err := io.ReadAll(blob.Reader())
+	require.NoError(t, err)
+	assert.Equal(t, "content", string(read))
+	require.NoError(t, w.Close())
+	assert.NoDirExists(t, w.Dir("."))
+}
