@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -331,13 +332,30 @@ func TestC20DeleteWhatCannotBeReadAnyMore(t *testing.T) {
 	}
 }
 
+// inParts is a deploy execution for each part of what would take one of them long, with the number of the part in place of NUMBER.
+func inParts(count int, items string) list {
+	executions := list{}
+	for i := range count {
+		number := fmt.Sprint(i)
+		executions = append(executions, object{
+			"name": "part-" + number, "type": "GoTemplate", "template": "deployItems:\n" + strings.ReplaceAll(items, "NUMBER", number),
+		})
+	}
+	return executions
+}
+
 func TestC32LargeExecutionsAreCompressed(t *testing.T) {
 	s := newScene(t)
 	s.Target("cluster")
-	const count, size = 20, 64 << 10
+	const count, size = 12, 96 << 10
 	spec := func(text string) object {
-		return onCluster(fmt.Sprintf("deployItems:\n{{- range $i := until %d }}\n", count) +
-			configItem("item-{{ $i }}", "{import: cluster}", "large-{{ $i }}", fmt.Sprintf("{{ repeat %d %q }}", size/len(text), text)) + "{{- end }}\n")
+		item := configItem("item-NUMBER", "{import: cluster}", "large-NUMBER", fmt.Sprintf("{{ repeat %d %q }}", size/len(text), text))
+		return object{
+			"blueprint": inline(object{
+				"imports": list{object{"name": "cluster", "targetType": clusterType}}, "deployExecutions": inParts(count, item),
+			}),
+			"imports": object{"targets": list{object{"name": "cluster", "target": "cluster"}}},
+		}
 	}
 	for _, text := range []string{"abcdefgh", "12345678"} {
 		s.install("root", spec(text))
@@ -362,16 +380,15 @@ func TestC32LargeExecutionsAreCompressed(t *testing.T) {
 func TestC32AnExecutionThatIsTooLargeFailsAtOnce(t *testing.T) {
 	s := newScene(t)
 	s.Target("cluster")
-	source, noise := rand.New(rand.NewPCG(1, 2)), make([]byte, 600<<10)
+	source, noise := rand.New(rand.NewPCG(1, 2)), make([]byte, 96<<10)
 	for i := range noise {
 		noise[i] = byte(source.Uint32())
 	}
 	s.data("noise", hex.EncodeToString(noise))
 	s.install("root", object{
 		"blueprint": inline(object{
-			"imports": append(dataImports("noise"), object{"name": "cluster", "targetType": clusterType}),
-			"deployExecutions": goTemplate("deployItems:\n{{- range $i := until 3 }}\n" +
-				configItem("item-{{ $i }}", "{import: cluster}", "large-{{ $i }}", "{{ $.imports.noise }}") + "{{- end }}\n"),
+			"imports":          append(dataImports("noise"), object{"name": "cluster", "targetType": clusterType}),
+			"deployExecutions": inParts(16, configItem("item-NUMBER", "{import: cluster}", "large-NUMBER", "{{ .imports.noise }}")),
 		}),
 		"imports": object{"data": refs("noise"), "targets": list{object{"name": "cluster", "target": "cluster"}}},
 	})
