@@ -208,6 +208,8 @@ func rights(t testing.TB, host, user, password string) Rights {
 	return r
 }
 
+func bytesOf(raw []byte) io.Reader { return bytes.NewReader(raw) }
+
 // binary writes bytes as a text in a YAML file system.
 func binary(content []byte) string {
 	return "---Start Binary---\n" + base64.StdEncoding.EncodeToString(content) + "\n---End Binary---"
