@@ -143,7 +143,8 @@ func TestC14CyclicSchemasAreRefused(t *testing.T) {
 	}
 }
 
-// helpers is a template that uses each helper for itself, with what it gives; descriptors come in as data.
+// helpers is a template that uses each helper for itself, with what it gives. What it takes to read from a registry is tested with
+// components.
 const helpers = `exports:
   seen:
     include: {{ include "/parts/greeting.txt" (dict "name" "you") }}
@@ -155,6 +156,10 @@ const helpers = `exports:
     parseOCIRef: {{ parseOCIRef "registry.example.com/team/app:1.2" | toJson }}
     ociRefRepo: {{ ociRefRepo "registry.example.com/team/app@sha256:` + digestOfA + `" }}
     ociRefVersion: {{ ociRefVersion "nginx:1.27" | quote }}
+    ownResource: {{ (getResource "name" "image" "arch" "amd").access.imageReference }}
+    getComponent: {{ (getComponent .cd "name" "database").component.version }}
+    components: {{ len .components.components }}
+    getResourceKey: {{ pick (getResourceKey "cd://componentReferences/database/resources/chart" | b64dec | fromYaml) "component" "resource" | toJson }}
     getResource: {{ (getResource .imports.descriptor "name" "image" "arch" "arm").access.imageReference }}
     getResources: {{ len (getResources .imports.descriptor "name" "image") }}
     getRepositoryContext: {{ (getRepositoryContext .imports.descriptor).baseUrl }}
@@ -163,17 +168,34 @@ const helpers = `exports:
 
 const digestOfA = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
 
-// descriptor is a component descriptor that comes in as data.
+// database is a component descriptor that lies in a reference of the other.
+var database = object{
+	"meta": object{"schemaVersion": "v2"},
+	"component": object{
+		"name": "example.com/database", "version": "2.0.0", "provider": "example", "sources": list{}, "componentReferences": list{},
+		"repositoryContexts": list{object{"type": "ociRegistry", "baseUrl": "registry.example.com/components"}},
+		"resources": list{object{
+			"name": "chart", "version": "2.0.0", "type": "helmChart", "relation": "external",
+			"access": object{"type": "ociRegistry", "imageReference": "r/database:2"},
+		}},
+	},
+}
+
+// descriptor is a component descriptor, of the Installation itself and as data.
 var descriptor = object{
 	"meta": object{"schemaVersion": "v2"},
 	"component": object{
 		"name": "example.com/shop", "version": "1.0.0", "provider": "example",
 		"repositoryContexts": list{object{"type": "ociRegistry", "baseUrl": "registry.example.com/components"}},
 		"resources": list{
-			object{"name": "image", "version": "1", "type": "ociImage", "extraIdentity": object{"arch": "amd"}, "access": object{"imageReference": "r/shop:1"}},
-			object{"name": "image", "version": "1", "type": "ociImage", "extraIdentity": object{"arch": "arm"}, "access": object{"imageReference": "r/shop-arm:1"}},
+			object{"name": "image", "version": "1", "type": "ociImage", "relation": "external", "extraIdentity": object{"arch": "amd"}, "access": object{"type": "ociRegistry", "imageReference": "r/shop:1"}},
+			object{"name": "image", "version": "1", "type": "ociImage", "relation": "external", "extraIdentity": object{"arch": "arm"}, "access": object{"type": "ociRegistry", "imageReference": "r/shop-arm:1"}},
 		},
-		"sources": list{}, "componentReferences": list{},
+		"sources": list{},
+		"componentReferences": list{object{
+			"name": "database", "componentName": "example.com/database", "version": "2.0.0",
+			"labels": list{object{"name": "landscaper.gardener.cloud/component-descriptor", "value": database}},
+		}},
 	},
 }
 
@@ -189,6 +211,8 @@ func TestC16TemplateHelpers(t *testing.T) {
 					"ociRefRepo":    `(( ociRefRepo("registry.example.com/team/app:1.2") ))`,
 					"ociRefVersion": `(( ociRefVersion("nginx:1.27") ))`,
 					"getResource":   `(( getResource(imports.descriptor, "name", "image", "arch", "arm").access.imageReference ))`,
+					"ownResource":   `(( getResource("name", "image", "arch", "amd").access.imageReference ))`,
+					"getComponent":  `(( getComponent(cd, "name", "database").component.version ))`,
 					"read":          `(( read("/parts/plain.txt", "text") ))`,
 					"own":           `(( "re" imports.descriptor.component.name ))`,
 				}}}},
@@ -197,19 +221,22 @@ func TestC16TemplateHelpers(t *testing.T) {
 			"helpers.yaml": helpers,
 			"parts":        object{"greeting.txt": "hello {{ .name }} {{ include \"/parts/plain.txt\" . }}", "plain.txt": "plain"},
 		}),
-		"importDataMappings": object{"descriptor": descriptor},
-		"exports":            object{"data": refs("seen", "spiff")},
+		"componentDescriptor": object{"inline": descriptor},
+		"importDataMappings":  object{"descriptor": descriptor},
+		"exports":             object{"data": refs("seen", "spiff")},
 	})
 	s.succeeded("root")
 	assert.JSONEq(t, `{
 		"include": "hello you plain", "readFile": "plain", "readDir": ["greeting.txt-52-false", "plain.txt-5-false"],
 		"toYaml": {"b": [1, 2]}, "fromYaml": 3,
 		"parseOCIRef": ["registry.example.com/team/app", "1.2"], "ociRefRepo": "registry.example.com/team/app", "ociRefVersion": "1.27",
+		"ownResource": "r/shop:1", "getComponent": "2.0.0", "components": 2,
+		"getResourceKey": {"component": {"name": "example.com/database", "version": "2.0.0"}, "resource": {"name": "chart"}},
 		"getResource": "r/shop-arm:1", "getResources": 2, "getRepositoryContext": "registry.example.com/components", "sprig": "QSxC"
 	}`, s.value("seen"))
 	assert.JSONEq(t, `{
 		"parseOCIRef": ["registry.example.com/team/app", "1.2"], "ociRefRepo": "registry.example.com/team/app", "ociRefVersion": "1.27",
-		"getResource": "r/shop-arm:1", "read": "plain", "own": "reexample.com/shop"
+		"getResource": "r/shop-arm:1", "ownResource": "r/shop:1", "getComponent": "2.0.0", "read": "plain", "own": "reexample.com/shop"
 	}`, s.value("spiff"))
 }
 
