@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -201,13 +202,29 @@ func (c *Constructor) document(node *yamlv3.Node) error {
 	}
 	unknown, err := strictjson.UnmarshalStrict(document, into, strictjson.DisallowUnknownFields)
 	if err != nil {
-		return fmt.Errorf("the constructor, from line %d on: %w; compare with the documentation of component constructors", node.Content[0].Line, err)
+		return fmt.Errorf("the constructor, from line %d on: %w", node.Content[0].Line, explainDecode(err))
 	}
 	c.noteUnknown(node.Content[0], unknown)
 	if c.Components = append(c.Components, several.Components...); len(c.Components) > maxComponents {
 		return fmt.Errorf("the constructor has more than %d components; split it", maxComponents)
 	}
 	return nil
+}
+
+// explainDecode says what a wrong type is in words of the constructor.
+func explainDecode(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	switch kind := wrong.Type.Kind(); kind {
+	case reflect.String:
+		return fmt.Errorf("field %s is a %s and must be a text; put it in quotes", wrong.Field, wrong.Value)
+	case reflect.Slice:
+		return fmt.Errorf("field %s is a %s and must be a list; begin its items with a dash", wrong.Field, wrong.Value)
+	default:
+		return fmt.Errorf("field %s is a %s and must be a %s; correct it", wrong.Field, wrong.Value, kind)
+	}
 }
 
 func hasKey(node *yamlv3.Node, key string) bool {

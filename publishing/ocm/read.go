@@ -9,6 +9,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/publishing"
@@ -64,7 +67,7 @@ func (r *Reader) Close() error {
 	return r.workspace.Close()
 }
 
-// Get returns a component version; without a version, the highest one that is no pre-release.
+// Get returns a component version; without a version, the highest one, pre-releases only if there is nothing else.
 func (r *Reader) Get(ctx context.Context, key component.Key) (*component.Descriptor, error) {
 	if key.Version == "" {
 		version, err := r.latest(ctx, key.Name)
@@ -88,11 +91,39 @@ func (r *Reader) Closure(ctx context.Context, root *component.Descriptor) (*comp
 }
 
 func (r *Reader) latest(ctx context.Context, name string) (string, error) {
-	if r.place.registry != nil {
-		return r.registry.Client.Latest(ctx, r.place.registry.Repository(name), "*", r.registry.Credentials)
+	if r.place.registry == nil {
+		return r.only(name)
 	}
-	return r.only(name)
+	tags, err := r.registry.Client.Tags(ctx, r.place.registry.Repository(name), r.registry.Credentials)
+	if err != nil {
+		return "", err
+	}
+	version := highest(tags)
+	if version == "" {
+		return "", fmt.Errorf("component %s: none of its %d tags is a version; write NAME:VERSION", name, len(tags))
+	}
+	return version, nil
 }
+
+// highest returns the highest version that is no pre-release, or else the highest one. A tag has .build- in place of +.
+func highest(tags []string) string {
+	var found *semver.Version
+	for _, tag := range tags {
+		v, err := semver.NewVersion(strings.Replace(tag, ".build-", "+", 1))
+		if err != nil {
+			continue
+		}
+		if found == nil || stable(v) && !stable(found) || stable(v) == stable(found) && v.GreaterThan(found) {
+			found = v
+		}
+	}
+	if found == nil {
+		return ""
+	}
+	return found.Original()
+}
+
+func stable(v *semver.Version) bool { return v.Prerelease() == "" }
 
 // only returns the version of a component that a directory has just once.
 func (r *Reader) only(name string) (string, error) {

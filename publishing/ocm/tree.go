@@ -102,14 +102,14 @@ func (n *Node) Text() string {
 }
 
 func (n *Node) draw(out *strings.Builder, indent string) {
-	width, kind := 0, 0
+	name, kind, version := 0, 0, 0
 	for _, r := range n.Resources {
-		width, kind = max(width, len(r.Name)), max(kind, len(r.Type))
+		name, kind, version = max(name, len(r.Name)), max(kind, len(r.Type)), max(version, len(r.Version))
 	}
 	rest := len(n.Resources) + len(n.References)
 	for _, r := range n.Resources {
 		rest--
-		line := fmt.Sprintf("%-*s  %-*s  %-8s  %s", width, r.Name, kind, r.Type, r.Version, r.Access)
+		line := fmt.Sprintf("%-*s  %-*s  %-*s  %s", name, r.Name, kind, r.Type, version, r.Version, r.Access)
 		fmt.Fprintf(out, "%s%s%s\n", indent, branch(rest), strings.TrimRight(line, " "))
 	}
 	for _, r := range n.References {
