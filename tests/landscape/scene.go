@@ -19,8 +19,8 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
-// Patience bounds every wait; nothing takes that long unless it is broken.
-const Patience = 60 * time.Second
+// Patience bounds every wait; nothing takes that long unless it is broken, also with the race detector on a busy machine.
+const Patience = 3 * time.Minute
 
 // Scene is what one test works in: a namespace of its own. When the test ends, every state that an Installation of the namespace ever
 // had must have told the truth.
