@@ -37,7 +37,7 @@ type Error struct {
 	Problem string
 	// Cure is what a person can do.
 	Cure string
-	// Cause is the error of a context that ended the call; it is no part of the message.
+	// Cause is the error of a context or of Options.Transport that ended the call, for errors.Is; it is no part of the message.
 	Cause error
 }
 
@@ -83,6 +83,7 @@ func explain(at Location, doing string, err error) error {
 		e.Cause = ended(err)
 		e.Problem += ": it took too long or was stopped"
 	default:
+		e.Cause = err
 		e.Problem += ": " + at.hide(reason(err))
 	}
 	return e

@@ -6,7 +6,6 @@ package repository
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -97,23 +96,34 @@ func (s *Session) artifact(ctx context.Context, at place, resource *component.Re
 		open: func(ctx context.Context) (io.ReadCloser, error) { return m.Open(ctx, layer.Digest, 0) }}, nil
 }
 
-// relative resolves a reference against the base of the component's repository and, as some tools mean it, its host.
+// relative opens an artifact in the registry of the component.
 func (s *Session) relative(ctx context.Context, v *version, resource *component.Resource, a component.RelativeOCIReference) (*stream, error) {
-	if v.registry.isZero() {
-		return nil, stalled("access of type relativeOciReference", "the component version is in no OCI registry", "use ociArtifact with a full reference")
-	}
-	found, err := s.artifact(ctx, v.registry, resource, v.registry.join(a.Reference))
-	if err == nil || !errors.Is(err, oci.ErrNotFound) && !errors.Is(err, oci.ErrUnauthorized) {
-		return found, err
-	}
-	host := v.registry.host()
-	if host.base == v.registry.base {
+	reference, err := s.absolute(ctx, v, a)
+	if err != nil {
 		return nil, err
 	}
-	if atHost, hostErr := s.artifact(ctx, host, resource, host.join(a.Reference)); hostErr == nil {
+	return s.artifact(ctx, v.registry, resource, reference)
+}
+
+// absolute resolves a relative reference against the base of the component's repository or, as some tools mean it, against its
+// host, where the base has no such artifact.
+func (s *Session) absolute(ctx context.Context, v *version, a component.RelativeOCIReference) (string, error) {
+	if v.registry.isZero() {
+		return "", stalled("access of type relativeOciReference", "the component version is in no OCI registry", "use ociArtifact with a full reference")
+	}
+	below, host := v.registry.join(a.Reference), v.registry.host()
+	if host.base == v.registry.base {
+		return below, nil
+	}
+	there, err := s.r.options.OCI.Exists(ctx, below, v.registry.logins)
+	if there || err != nil && !missing(err) {
+		return below, err
+	}
+	atHost := host.join(a.Reference)
+	if there, err := s.r.options.OCI.Exists(ctx, atHost, v.registry.logins); there && err == nil {
 		return atHost, nil
 	}
-	return nil, err
+	return below, nil
 }
 
 func (r place) join(reference string) string {
@@ -156,7 +166,7 @@ func (s *Session) commit(ctx context.Context, at git.Location, folder string) (*
 	if at.Commit == "" {
 		hash, err := s.r.options.Git.Resolve(ctx, at)
 		if err != nil {
-			return nil, err
+			return nil, guarded(at.URL, err)
 		}
 		at.Commit = hash
 	}

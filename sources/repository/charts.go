@@ -37,8 +37,12 @@ func (s *Session) Chart(ctx context.Context, d *component.Descriptor, resource *
 		return nil, about(d, resource, refused("access", err))
 	}
 	switch a := access.(type) {
-	case component.OCIArtifact:
-		return &Chart{OCI: pinned(a.ImageReference, resource.Digest)}, nil
+	case component.OCIArtifact, component.RelativeOCIReference:
+		reference, err := s.ImageReference(ctx, d, resource)
+		if err != nil {
+			return nil, err
+		}
+		return &Chart{OCI: pinned(reference, resource.Digest)}, nil
 	case component.HelmChart:
 		return coordinates(a, resource.Digest), nil
 	}
@@ -68,20 +72,21 @@ func pinned(reference string, spec *component.DigestSpec) string {
 	return reference + "@" + digest.NewDigestFromEncoded(hashes[spec.HashAlgorithm], spec.Value).String()
 }
 
-// ImageReference returns the full reference of a resource that is an OCI artifact, without asking a registry.
-func (s *Session) ImageReference(d *component.Descriptor, resource *component.Resource) (string, error) {
+// ImageReference returns the full reference of a resource that is an OCI artifact. A registry is asked only where a
+// relative reference could mean two places.
+func (s *Session) ImageReference(ctx context.Context, d *component.Descriptor, resource *component.Resource) (string, error) {
 	v, err := s.version(d)
 	if err != nil {
 		return "", about(d, resource, err)
 	}
-	reference, err := imageReference(v, resource.Access)
+	reference, err := s.imageReference(ctx, v, resource.Access)
 	if err != nil {
 		return "", about(d, resource, err)
 	}
 	return reference, nil
 }
 
-func imageReference(v *version, t component.Typed) (string, error) {
+func (s *Session) imageReference(ctx context.Context, v *version, t component.Typed) (string, error) {
 	access, err := component.ParseAccess(t)
 	if err != nil {
 		return "", refused("access", err)
@@ -90,17 +95,14 @@ func imageReference(v *version, t component.Typed) (string, error) {
 	case component.OCIArtifact:
 		return a.ImageReference, nil
 	case component.RelativeOCIReference:
-		if v.registry.isZero() {
-			return "", stalled("access of type relativeOciReference", "the component version is in no OCI registry", "use ociArtifact with a full reference")
+		reference, err := s.absolute(ctx, v, a)
+		if _, rest, found := strings.Cut(reference, "://"); found {
+			reference = rest
 		}
-		_, reference, found := strings.Cut(v.registry.join(a.Reference), "://")
-		if !found {
-			reference = v.registry.join(a.Reference)
-		}
-		return reference, nil
+		return reference, err
 	case component.LocalBlob:
 		if !a.GlobalAccess.IsZero() {
-			return imageReference(v, a.GlobalAccess)
+			return s.imageReference(ctx, v, a.GlobalAccess)
 		}
 	}
 	return "", stalled("access of type "+t.Type, "it is no OCI artifact", "use a resource with access type ociArtifact")

@@ -15,7 +15,7 @@ import (
 )
 
 // errPrivate is inside the error of a connection that the guard refuses.
-var errPrivate = errors.New("the address is private; let the operator allow private addresses, or use a public one")
+var errPrivate = errors.New("the address is private")
 
 // guardedTransport connects to public addresses only, unless private ones are allowed. It looks at the address behind the
 // name at the moment of connecting, so that no name and no redirect leads around it.

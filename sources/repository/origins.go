@@ -217,7 +217,7 @@ func (s *Session) git(ctx context.Context, t component.Typed, spec component.Git
 	name := fmt.Sprintf("Git repository %q", spec.URL)
 	commit, err := s.r.options.Git.Resolve(ctx, at)
 	if err != nil {
-		return nil, err
+		return nil, guarded(spec.URL, err)
 	}
 	at.Commit = commit
 	scope := "git " + spec.URL
@@ -236,6 +236,6 @@ func (s *Session) git(ctx context.Context, t component.Typed, spec component.Git
 func (r *Repositories) gitArchive(at git.Location, folder string) func(context.Context, io.Writer) error {
 	return func(ctx context.Context, w io.Writer) error {
 		_, err := r.options.Git.Archive(ctx, at, folder, w)
-		return err
+		return guarded(at.URL, err)
 	}
 }

@@ -20,10 +20,9 @@ import (
 // isArtifactSet tells whether a blob of this media type is an archive of an OCI artifact.
 func isArtifactSet(mediaType string) bool {
 	base, archive := strings.CutSuffix(strings.TrimSuffix(mediaType, "+gzip"), "+tar")
-	switch base {
-	case ocispec.MediaTypeImageManifest, ocispec.MediaTypeImageIndex,
-		"application/vnd.docker.distribution.manifest.v2", "application/vnd.docker.distribution.manifest.v2+json",
-		"application/vnd.docker.distribution.manifest.list.v2", "application/vnd.docker.distribution.manifest.list.v2+json":
+	switch strings.TrimSuffix(base, "+json") {
+	case "application/vnd.oci.image.manifest.v1", "application/vnd.oci.image.index.v1",
+		"application/vnd.docker.distribution.manifest.v2", "application/vnd.docker.distribution.manifest.list.v2":
 		return archive
 	}
 	return false

@@ -74,11 +74,19 @@ func unreached(shown string, err error) error {
 	if errors.As(err, &withURL) {
 		err = withURL.Err
 	}
-	if errors.Is(err, errPrivate) {
-		return &Error{Kind: Stalled, Subject: shown, Problem: "its address is private", Cause: errPrivate,
-			Cure: "use a public address, or let the operator allow private ones"}
+	if refusal := guarded(shown, err); refusal != err {
+		return refusal
 	}
 	return fmt.Errorf("%s: %w; it is tried again", shown, err)
+}
+
+// guarded says so if the guard has refused a connection; other errors stay.
+func guarded(address string, err error) error {
+	if !errors.Is(err, errPrivate) {
+		return err
+	}
+	return &Error{Kind: Stalled, Subject: address, Problem: "its address is private", Cause: errPrivate,
+		Cure: "use a public address, or let the operator allow private ones"}
 }
 
 func judge(shown string, answer *http.Response, limit int64) error {

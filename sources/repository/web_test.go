@@ -1,0 +1,132 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package repository
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"sync/atomic"
+	"testing"
+
+	"github.com/opencontainers/go-digest"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/flux-landscaper/flux-landscaper/tests/registry"
+)
+
+func TestWebContent(t *testing.T) {
+	var requests atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch n := requests.Add(1); {
+		case r.URL.Path == "/moved":
+			http.Redirect(w, r, "/file", http.StatusFound)
+		case r.URL.Path == "/loop":
+			http.Redirect(w, r, "/loop", http.StatusFound)
+		case r.URL.Path == "/shaky" && n%2 == 1:
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case r.URL.Path == "/gone":
+			w.WriteHeader(http.StatusNotFound)
+		case r.URL.Path == "/secret":
+			w.WriteHeader(http.StatusForbidden)
+		case r.URL.Path == "/endless":
+			for r.Context().Err() == nil {
+				_, _ = w.Write(make([]byte, 1<<16))
+			}
+		default:
+			_, _ = io.WriteString(w, "hello")
+		}
+	}))
+	defer server.Close()
+	web := func(path string) string { return "{type: wget, url: '" + server.URL + path + "'}" }
+	known := digested("genericBlobDigest/v1", digest.FromString("hello").Encoded())
+	s := arrange(t, registry.Start(t, registry.Options{}), line("file", "x", web("/file"), "")+line("known", "x", web("/known"), known)+
+		line("moved", "x", web("/moved"), "")+line("loop", "x", web("/loop"), "")+line("shaky", "x", web("/shaky"), "")+
+		line("gone", "x", web("/gone"), "")+line("secret", "x", web("/secret?token=hunter2"), "")+line("endless", "x", web("/endless"), ""),
+		func(o *Options) { o.MaxDownload = 1 << 20 })
+	for _, name := range []string{"file", "known", "moved", "shaky"} {
+		t.Run(name, func(t *testing.T) {
+			got, err := s.content(t, name)
+			require.NoError(t, err)
+			assert.Equal(t, "hello", got)
+		})
+	}
+	for name, kind := range map[string]Kind{"gone": Stalled, "secret": Stalled, "endless": Stalled, "loop": Retry} {
+		t.Run(name, func(t *testing.T) {
+			_, err := s.content(t, name)
+			require.Error(t, err)
+			assert.Equal(t, kind, KindOf(err), err)
+			assert.NotContains(t, err.Error(), "hunter2")
+		})
+	}
+	requests.Store(0)
+	_, err := s.content(t, "known")
+	require.NoError(t, err)
+	assert.Zero(t, requests.Load(), "content with a digest is kept")
+	_, err = s.content(t, "file")
+	require.NoError(t, err)
+	assert.EqualValues(t, 1, requests.Load(), "content without one may have changed")
+}
+
+func TestPrivateAddressesAreRefused(t *testing.T) {
+	var requests atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { requests.Add(1) }))
+	defer server.Close()
+	s := arrange(t, registry.Start(t, registry.Options{}),
+		line("web", "x", "{type: wget, url: '"+server.URL+"'}", "")+
+			line("helm", "helmChart", "{type: helm, helmRepository: '"+server.URL+"', helmChart: web, version: '1'}", "")+
+			line("git", "x", "{type: git, repository: '"+server.URL+"', ref: main}", ""),
+		func(o *Options) { o.AllowPrivate = false })
+	for _, name := range []string{"web", "helm", "git"} {
+		t.Run(name, func(t *testing.T) {
+			_, err := s.content(t, name)
+			assert.ErrorContains(t, err, "private")
+			assert.Equal(t, Stalled, KindOf(err), err)
+		})
+	}
+	assert.Zero(t, requests.Load())
+}
+
+func TestPublic(t *testing.T) {
+	for address, want := range map[string]bool{
+		"93.184.216.34": true, "2606:2800:220:1::1": true,
+		"127.0.0.1": false, "127.1.2.3": false, "10.0.0.1": false, "172.16.0.1": false, "192.168.1.1": false, "169.254.169.254": false,
+		"0.0.0.0": false, "100.64.0.1": false, "198.18.0.1": false, "224.0.0.1": false, "255.255.255.255": false,
+		"::1": false, "::": false, "fe80::1": false, "fd00::1": false, "ff02::1": false, "64:ff9b::a00:1": false, "2002:a00:1::": false,
+	} {
+		t.Run(address, func(t *testing.T) { assert.Equal(t, want, public(netip.MustParseAddr(address))) })
+	}
+	assert.ErrorIs(t, refusePrivate(context.Background(), "tcp", "[::ffff:127.0.0.1]:80", nil), errPrivate)
+}
+
+func TestChartOfAHelmRepository(t *testing.T) {
+	content := "packaged chart"
+	sum := digest.FromString(content)
+	mux := http.NewServeMux()
+	mux.HandleFunc("/charts/index.yaml", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, "apiVersion: v1\nentries:\n  web:\n  - {version: 1.0.0, urls: [files/web-1.0.0.tgz], digest: %s}\n  - {version: v2.0.0, urls: [/elsewhere.tgz], digest: %s}\n", sum.Encoded(), digest.FromString("other").Encoded())
+	})
+	mux.HandleFunc("/charts/files/web-1.0.0.tgz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, content) })
+	mux.HandleFunc("/elsewhere.tgz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, content) })
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	helm := func(version string) string {
+		return fmt.Sprintf("{type: helm, helmRepository: '%s/charts/', helmChart: web, version: '%s'}", server.URL, version)
+	}
+	s := arrange(t, registry.Start(t, registry.Options{}), line("right", "helmChart", helm("1.0.0"), "")+line("changed", "helmChart", helm("2.0.0"), "")+line("missing", "helmChart", helm("3.0.0"), ""), nil)
+	got, err := s.content(t, "right")
+	require.NoError(t, err)
+	assert.Equal(t, content, got)
+	for _, name := range []string{"changed", "missing"} {
+		t.Run(name, func(t *testing.T) {
+			_, err := s.content(t, name)
+			require.Error(t, err)
+			assert.Equal(t, Stalled, KindOf(err), err)
+		})
+	}
+}
