@@ -235,7 +235,7 @@ func mainOf(raw []byte) (ocispec.Descriptor, error) {
 		}
 	}
 	for _, manifest := range index.Manifests {
-		if string(manifest.Digest) == wanted || wanted == "" && len(index.Manifests) == 1 {
+		if wanted != "" && string(manifest.Digest) == wanted || wanted == "" && len(index.Manifests) == 1 {
 			return manifest, checkBlob(manifest)
 		}
 	}

@@ -69,7 +69,7 @@ func (o object) text(key string) string {
 	case map[string]any, []any:
 		o.problems.add(o.at(key), "must be a text, not %s", describe(value))
 	default:
-		o.problems.add(o.at(key), "must be a text; put it into quotes: %q", fmt.Sprint(value))
+		o.problems.add(o.at(key), "must be a text, but YAML reads it as %v; put it into quotes", value)
 	}
 	return ""
 }
