@@ -105,7 +105,7 @@ type step struct {
 // floor writes, for as many units and with so many writers at a time, what design.md lists write by write, with the harness's own create
 // before it and the deployed object in between.
 func (r *run) floor(p *pattern, units, writers int) floorResult {
-	ctx, cancel := context.WithTimeout(r.b.Context(), phaseTimeout)
+	ctx, cancel := context.WithTimeout(r.b.Context(), phaseTimeout+time.Duration(units)*unitTimeout)
 	defer cancel()
 	writer, err := rig.NewClient(r.Cluster, floorUser)
 	r.must("make the writer of the floor", err)

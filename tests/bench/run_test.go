@@ -27,6 +27,7 @@ import (
 const (
 	startTimeout = 30 * time.Minute // includes a cold build of all binaries
 	phaseTimeout = 10 * time.Minute
+	unitTimeout  = 300 * time.Millisecond // more for each unit of a phase
 	stopGrace    = 10 * time.Second
 	quietFor     = time.Second // our programs are at rest when they have sent nothing for so long
 	quietEvery   = 100 * time.Millisecond
@@ -242,7 +243,7 @@ func (r *run) sent(ctx context.Context) (float64, error) {
 // measure runs one phase: act does something to every unit, which then has to meet the condition.
 func (r *run) measure(name string, units int, condition rig.Condition, act func(ctx context.Context, i int) error) *phase {
 	r.b.Helper()
-	ctx, cancel := context.WithTimeout(r.b.Context(), phaseTimeout)
+	ctx, cancel := context.WithTimeout(r.b.Context(), phaseTimeout+time.Duration(units)*unitTimeout)
 	defer cancel()
 	for _, p := range r.processes() {
 		resetPeak(p.PID())
