@@ -153,3 +153,16 @@ func archive(files map[string]string) []byte {
 	}
 	return packed.Bytes()
 }
+
+// compressed packs one text.
+func compressed(text string) []byte {
+	var packed bytes.Buffer
+	zipped := gzip.NewWriter(&packed)
+	if _, err := io.WriteString(zipped, text); err != nil {
+		panic(err)
+	}
+	if err := zipped.Close(); err != nil {
+		panic(err)
+	}
+	return packed.Bytes()
+}
