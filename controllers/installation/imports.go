@@ -41,7 +41,7 @@ func (r *Reconciler) collectImports(ctx context.Context, s *scope) error {
 	}
 	imports, err := r.readImports(ctx, s.inst)
 	if err != nil {
-		return r.importFailure(s, err)
+		return r.importFailure(ctx, s, err)
 	}
 	r.graces.Delete(graceKey{s.inst.Status.JobID, importOperation})
 	s.imports = imports
@@ -79,15 +79,19 @@ func (r *Reconciler) readImports(ctx context.Context, inst *v1alpha1.Installatio
 // first.
 const importGrace = 700 * time.Millisecond
 
-// importFailure makes what is missing a problem that a person has to solve, after a moment of grace.
-func (r *Reconciler) importFailure(s *scope, err error) error {
+// importFailure makes what is missing a problem that a person has to solve, after a moment of grace and unless only the cache misses it.
+func (r *Reconciler) importFailure(ctx context.Context, s *scope, err error) error {
 	if kit.IsTransient(err) {
 		return err
 	}
 	key := graceKey{s.inst.Status.JobID, importOperation}
 	if first, waited := r.graces.LoadOrStore(key, s.now); waited && s.now.Sub(first.(time.Time)) >= importGrace {
-		r.graces.Delete(key)
-		return kit.Stall(importOperation, reasonImportNotFound, "%w", err)
+		if arrives, problem := r.arriving(ctx, err); problem != nil {
+			return problem
+		} else if !arrives {
+			r.graces.Delete(key)
+			return kit.Stall(importOperation, reasonImportNotFound, "%w", err)
+		}
 	}
 	s.wake(importGrace)
 	return kit.Wait(importOperation, reasonImportNotFound, "%w", err)
@@ -329,7 +333,7 @@ func (r *Reconciler) checkSource(ctx context.Context, inst *v1alpha1.Installatio
 // missing says what is not there and how to cure it.
 func missing(err error, kind string, key client.ObjectKey, field string) error {
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("%s %s not found; create it or change %s", kind, key, field)
+		return &absent{kind: kind, key: key, field: field}
 	}
 	return fmt.Errorf("read %s %s: %w", kind, key, err)
 }
