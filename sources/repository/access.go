@@ -160,8 +160,8 @@ func (s *Session) ociBlob(_ context.Context, a component.OCIBlob) (*stream, erro
 		}}, nil
 }
 
-// commit opens the files of a Git commit as a tar. Its content is verified by the hash of the commit; a digest of the resource
-// is about the archive of whoever published it and cannot be compared.
+// commit opens the files of a Git commit as a tar with reproducible bytes. A digest of the resource is compared with these: the
+// access is not covered by signatures, so the hash of the commit alone would let somebody put another commit in its place.
 func (s *Session) commit(ctx context.Context, at git.Location, folder string) (*stream, error) {
 	if at.Commit == "" {
 		hash, err := s.r.options.Git.Resolve(ctx, at)
@@ -171,7 +171,7 @@ func (s *Session) commit(ctx context.Context, at git.Location, folder string) (*
 		at.Commit = hash
 	}
 	write := s.r.gitArchive(at, folder)
-	return &stream{scope: "git " + at.URL, id: at.Commit + " " + folder, mediaType: mediaTypeTar, compared: true, open: piped(write)}, nil
+	return &stream{scope: "git " + at.URL, id: at.Commit + " " + folder, mediaType: mediaTypeTar, open: piped(write)}, nil
 }
 
 // piped turns what writes itself into a reader.

@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
@@ -237,6 +238,8 @@ func TestCharts(t *testing.T) {
 			line("pinned", "helmChart", "{type: ociArtifact, imageReference: 'example.com/web:1.0.0'}", digested("ociArtifactDigest/v1", at))+
 			line("relative", "helmChart", "{type: relativeOciReference, reference: 'charts/web:1.0.0'}", digested("ociArtifactDigest/v1", at))+
 			line("http", "helmChart", "{type: helm, helmRepository: 'https://charts.example.com', helmChart: 'web:1.0.0'}", digested("genericBlobDigest/v1", at))+
+			line("generic", "helmChart", "{type: ociArtifact, imageReference: 'example.com/web:1.0.0'}", digested("genericBlobDigest/v1", strings.ToUpper(at)))+
+			line("other", "helmChart", "{type: ociArtifact, imageReference: 'example.com/web@sha256:"+strings.Repeat("cd", 32)+"'}", digested("ociArtifactDigest/v1", at))+
 			line("ocihelm", "helmChart", "{type: helm, helmRepository: 'oci://example.com/charts', helmChart: web, version: 1.0.0+b1}", "")+
 			line("local", "helmChart", localBlob(oci.HelmChartLayer, []byte("tgz")), ""), nil, blob)
 	for name, want := range map[string]Chart{
@@ -245,6 +248,7 @@ func TestCharts(t *testing.T) {
 		"relative": {OCI: reg.Host + "/team/components/charts/web:1.0.0@sha256:" + at},
 		"http":     {Repository: "https://charts.example.com", Name: "web", Version: "1.0.0", Digest: digest.Digest("sha256:" + at)},
 		"ocihelm":  {OCI: "example.com/charts/web:1.0.0_b1"},
+		"generic":  {OCI: "example.com/web:1.0.0", Digest: digest.Digest("sha256:" + at)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := s.session.Chart(t.Context(), s.d, find(t, s.d, name))
@@ -252,10 +256,34 @@ func TestCharts(t *testing.T) {
 			assert.Equal(t, want, *got)
 		})
 	}
+	_, err := s.session.Chart(t.Context(), s.d, find(t, s.d, "other"))
+	require.ErrorIs(t, err, ErrDigest)
 	got, err := s.session.Chart(t.Context(), s.d, find(t, s.d, "local"))
 	require.NoError(t, err)
 	defer got.Content.Close()
 	assert.Equal(t, blob.Digest, got.Digest)
+}
+
+func TestDigestsForSignatures(t *testing.T) {
+	reg := registry.Start(t, registry.Options{})
+	ref, manifest := reg.Push(t, "charts/web", "1.0.0", registry.Layer{MediaType: oci.HelmChartLayer, Content: "chart"})
+	blob := component.NewContent("text/plain", []byte("content"))
+	s := arrange(t, reg, line("oci", "helmChart", "{type: ociArtifact, imageReference: '"+ref+"'}", "")+line("local", "plainText", localBlob("text/plain", []byte("content")), ""), nil, blob)
+	spec := func(of string, d digest.Digest) component.DigestSpec {
+		return component.DigestSpec{HashAlgorithm: component.HashSHA256, NormalisationAlgorithm: of, Value: d.Encoded()}
+	}
+	reg.Forget()
+	for name, want := range map[string]component.DigestSpec{"oci": spec(component.OCIArtifactDigest, manifest), "local": spec(component.GenericBlobDigest, blob.Digest)} {
+		t.Run(name, func(t *testing.T) {
+			got, err := s.session.Digest(t.Context(), s.d, find(t, s.d, name), want)
+			require.NoError(t, err)
+			assert.Equal(t, want, got)
+			want.Value = strings.Repeat("ab", 32)
+			_, err = s.session.Digest(t.Context(), s.d, find(t, s.d, name), want)
+			assert.ErrorIs(t, err, ErrDigest)
+		})
+	}
+	assert.Equal(t, 1, reg.Count(http.MethodGet, "blobs"), "the artifact is compared by its manifest")
 }
 
 func TestImageReferences(t *testing.T) {
@@ -283,11 +311,15 @@ func TestGitAccess(t *testing.T) {
 	}
 	url := serveGit(t, dir)
 	reg := registry.Start(t, registry.Options{})
-	s := arrange(t, reg, line("git", "blueprint", "{type: git, repository: '"+url+"', ref: master, pathSpec: bp}", digested("genericBlobDigest/v1", strings.Repeat("ab", 32))), nil)
+	s := arrange(t, reg, line("git", "blueprint", "{type: git, repository: '"+url+"', ref: master, pathSpec: bp}", "")+
+		line("digested", "blueprint", "{type: git, repository: '"+url+"', ref: master, pathSpec: bp}", digested("genericBlobDigest/v1", strings.Repeat("ab", 32))), nil)
 	files, _, err := s.session.Blueprint(t.Context(), s.d, find(t, s.d, "git"))
 	require.NoError(t, err)
 	entries, err := fs.ReadDir(files, ".")
 	require.NoError(t, err)
 	require.Len(t, entries, 1)
 	assert.Equal(t, "blueprint.yaml", entries[0].Name())
+	_, _, err = s.session.Blueprint(t.Context(), s.d, find(t, s.d, "digested"))
+	require.ErrorIs(t, err, fetch.ErrDigest)
+	assert.Equal(t, Stalled, KindOf(err))
 }

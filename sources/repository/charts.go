@@ -25,7 +25,7 @@ type Chart struct {
 	Repository, Name, Version string
 	// Content is the packaged chart. The caller closes it.
 	Content *Blob
-	// Digest that the packaged chart must have; empty if the descriptor does not say.
+	// Digest that the packaged chart, a file, must have; empty if the descriptor says none, or one of the whole artifact.
 	Digest digest.Digest
 }
 
@@ -36,16 +36,26 @@ func (s *Session) Chart(ctx context.Context, d *component.Descriptor, resource *
 	if err != nil {
 		return nil, about(d, resource, refused("access", err))
 	}
+	var found *Chart
 	switch a := access.(type) {
 	case component.OCIArtifact, component.RelativeOCIReference:
-		reference, err := s.ImageReference(ctx, d, resource)
-		if err != nil {
-			return nil, err
+		reference, referenceErr := s.ImageReference(ctx, d, resource)
+		if referenceErr != nil {
+			return nil, referenceErr
 		}
-		return &Chart{OCI: pinned(reference, resource.Digest)}, nil
+		found, err = pinned(reference, resource.Digest)
 	case component.HelmChart:
-		return coordinates(a, resource.Digest), nil
+		found, err = coordinates(a, resource.Digest)
+	default:
+		return s.chartContent(ctx, d, resource)
 	}
+	if err != nil {
+		return nil, about(d, resource, err)
+	}
+	return found, nil
+}
+
+func (s *Session) chartContent(ctx context.Context, d *component.Descriptor, resource *component.Resource) (*Chart, error) {
 	content, err := s.Content(ctx, d, resource)
 	if err != nil {
 		return nil, err
@@ -53,23 +63,33 @@ func (s *Session) Chart(ctx context.Context, d *component.Descriptor, resource *
 	return &Chart{Content: content, Digest: content.Digest}, nil
 }
 
-func coordinates(a component.HelmChart, spec *component.DigestSpec) *Chart {
-	if strings.HasPrefix(a.Repository, "oci://") {
-		return &Chart{OCI: strings.TrimSuffix(strings.TrimPrefix(a.Repository, "oci://"), "/") + "/" + a.Chart + ":" + strings.ReplaceAll(a.Version, "+", "_")}
+func coordinates(a component.HelmChart, spec *component.DigestSpec) (*Chart, error) {
+	if rest, ok := strings.CutPrefix(a.Repository, "oci://"); ok {
+		return pinned(strings.TrimSuffix(rest, "/")+"/"+a.Chart+":"+strings.ReplaceAll(a.Version, "+", "_"), spec)
 	}
-	chart := &Chart{Repository: a.Repository, Name: a.Chart, Version: a.Version}
-	if spec != nil && spec.NormalisationAlgorithm == component.GenericBlobDigest && hashes[spec.HashAlgorithm] != "" {
-		chart.Digest = digest.NewDigestFromEncoded(hashes[spec.HashAlgorithm], spec.Value)
+	want, of, err := wanted(spec)
+	if err == nil && of == component.OCIArtifactDigest {
+		err = stalled("digest", "it is one of an OCI artifact, but the chart is in an HTTP repository", "publish the component version anew")
 	}
-	return chart
+	if err != nil {
+		return nil, err
+	}
+	return &Chart{Repository: a.Repository, Name: a.Chart, Version: a.Version, Digest: want}, nil
 }
 
-// pinned adds the digest of the artifact to a reference without one.
-func pinned(reference string, spec *component.DigestSpec) string {
-	if spec == nil || spec.NormalisationAlgorithm != component.OCIArtifactDigest || strings.Contains(reference, "@") || hashes[spec.HashAlgorithm] == "" {
-		return reference
+// pinned is a chart in a registry, with the digest that the descriptor says.
+func pinned(reference string, spec *component.DigestSpec) (*Chart, error) {
+	want, of, err := wanted(spec)
+	if err != nil || of != component.OCIArtifactDigest {
+		return &Chart{OCI: reference, Digest: want}, err
 	}
-	return reference + "@" + digest.NewDigestFromEncoded(hashes[spec.HashAlgorithm], spec.Value).String()
+	if _, written, found := strings.Cut(reference, "@"); found {
+		if written != want.String() {
+			return nil, mismatch(want, digest.Digest(written))
+		}
+		return &Chart{OCI: reference}, nil
+	}
+	return &Chart{OCI: reference + "@" + want.String()}, nil
 }
 
 // ImageReference returns the full reference of a resource that is an OCI artifact. A registry is asked only where a
@@ -113,7 +133,10 @@ const maxIndex = 32 << 20
 
 // chart downloads a chart from a Helm repository.
 func (s *Session) chart(ctx context.Context, resource *component.Resource, a component.HelmChart) (*stream, error) {
-	at := coordinates(a, resource.Digest)
+	at, err := coordinates(a, resource.Digest)
+	if err != nil {
+		return nil, err
+	}
 	if at.OCI != "" {
 		return s.artifact(ctx, s.registryAt(repositoryOf(at.OCI)), resource, at.OCI)
 	}

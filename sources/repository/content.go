@@ -5,7 +5,6 @@ package repository
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -47,7 +46,7 @@ type stream struct {
 	// manifest is the digest of the OCI artifact that the content is a layer of; "" if it is no such thing.
 	manifest digest.Digest
 	// compared says that the digest of the resource is no matter of these bytes any more: it was compared with what they were
-	// taken from, or is about an archive that somebody else made.
+	// taken from.
 	compared bool
 	// mutable says that scope and id alone may stand for other content tomorrow.
 	mutable bool
@@ -125,57 +124,6 @@ func (f *stream) kept(name string, want digest.Digest, opened io.Reader) fetch.C
 		_, err = io.Copy(w, again)
 		return err
 	}}
-}
-
-// expect compares the digest of an OCI artifact, and returns the digest that the bytes must have; "" if nobody says one.
-func (f *stream) expect(resource *component.Resource) (digest.Digest, error) {
-	spec := resource.Digest
-	if spec == nil || f.compared || spec.HashAlgorithm == component.NoDigest || spec.NormalisationAlgorithm == component.ExcludeFromSignature {
-		return f.digest, nil
-	}
-	algorithm, known := hashes[spec.HashAlgorithm]
-	if !known {
-		return "", stalled("digest", fmt.Sprintf("hash algorithm %q is unknown", spec.HashAlgorithm), "use SHA-256 or SHA-512")
-	}
-	want := digest.NewDigestFromEncoded(algorithm, spec.Value)
-	if want.Validate() != nil {
-		return "", stalled("digest", fmt.Sprintf("value %q is no digest of %s", spec.Value, spec.HashAlgorithm), "publish the component version anew")
-	}
-	switch spec.NormalisationAlgorithm {
-	case component.GenericBlobDigest:
-		return f.expectBlob(want)
-	case component.OCIArtifactDigest:
-		return f.expectArtifact(want)
-	}
-	return "", stalled("digest", fmt.Sprintf("normalisation algorithm %q is unknown", spec.NormalisationAlgorithm), "use genericBlobDigest/v1 or ociArtifactDigest/v1")
-}
-
-// hashes are the hash algorithms of OCM.
-var hashes = map[string]digest.Algorithm{component.HashSHA256: digest.SHA256, component.HashSHA512: digest.SHA512}
-
-func (f *stream) expectBlob(want digest.Digest) (digest.Digest, error) {
-	if f.digest != "" && f.digest.Algorithm() == want.Algorithm() && f.digest != want {
-		return "", mismatch(want, f.digest)
-	}
-	return want, nil
-}
-
-func (f *stream) expectArtifact(want digest.Digest) (digest.Digest, error) {
-	if f.manifest == "" {
-		return "", stalled("digest", "it is one of an OCI artifact, but the content is none", "publish the component version anew")
-	}
-	if f.manifest != want {
-		return "", mismatch(want, f.manifest)
-	}
-	return f.digest, nil
-}
-
-// ErrDigest is inside the error about content that is not that of the descriptor.
-var ErrDigest = errors.New("digest mismatch")
-
-func mismatch(want, got digest.Digest) error {
-	return &Error{Kind: Stalled, Subject: "content", Problem: fmt.Sprintf("its digest is %s, but the component descriptor says %s", got, want), Cause: ErrDigest,
-		Cure: "find out who changed it, and publish the component version anew"}
 }
 
 // Files extracts the content of a resource that is a tar or gzipped tar. The file system stays usable as long as something

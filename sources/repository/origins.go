@@ -6,6 +6,7 @@ package repository
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -67,7 +68,8 @@ func (f *files) find(ctx context.Context, key component.Key) (*version, error) {
 // descriptor decodes each descriptor of an unchangeable file system once.
 func (f *files) descriptor(ctx context.Context, key component.Key) (*component.Descriptor, error) {
 	if f.scope == "" {
-		return f.repository.Component(ctx, key)
+		d, err := f.repository.Component(ctx, key)
+		return d, inFiles(err)
 	}
 	cached := decodedKey{f.scope, key.String()}
 	if d, ok := f.session.r.decoded.get(cached); ok {
@@ -77,7 +79,23 @@ func (f *files) descriptor(ctx context.Context, key component.Key) (*component.D
 	if err == nil {
 		f.session.r.decoded.put(cached, d, int64(weightOf(d)))
 	}
-	return d, err
+	return d, inFiles(err)
+}
+
+// inFiles marks an error about files that lie here: they stay as they are until somebody publishes others.
+func inFiles(err error) error {
+	if err == nil || missing(err) || errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return &wrapped{kind: Stalled, err: err}
+}
+
+// lying is content in files.
+type lying struct{ io.ReadCloser }
+
+func (l lying) Read(p []byte) (int, error) {
+	n, err := l.ReadCloser.Read(p)
+	return n, inFiles(err)
 }
 
 // fileBlobs are the blobs of one component version in a file system.
@@ -89,11 +107,14 @@ type fileBlobs struct {
 func (b fileBlobs) blob(ctx context.Context, reference string) (*stream, error) {
 	open := func(ctx context.Context) (io.ReadCloser, error) {
 		content, _, err := b.files.repository.Blob(ctx, b.of, reference)
-		return content, err
+		if err != nil {
+			return nil, inFiles(err)
+		}
+		return lying{content}, nil
 	}
 	content, mediaType, err := b.files.repository.Blob(ctx, b.of, reference)
 	if err != nil {
-		return nil, err
+		return nil, inFiles(err)
 	}
 	_ = content.Close()
 	return &stream{scope: b.files.scope, id: b.of.Key().String() + " " + reference, mediaType: mediaType, digest: digestIn(reference), open: open}, nil

@@ -126,16 +126,26 @@ func (s *Session) Closure(ctx context.Context, root *component.Descriptor) (*com
 	s.mu.Unlock()
 	resolver := component.Overwrites(s.scope.Overwrites).Wrap(repository, component.ResolverFunc(s.resolve))
 	closed, err := component.Closure(ctx, root, resolver, component.Limits{})
-	if err != nil {
-		return nil, err
+	var found *lookupError
+	if err == nil || errors.As(err, &found) || ctx.Err() != nil {
+		return closed, err
 	}
-	return closed, nil
+	return nil, refused("component "+root.Key().String(), err)
 }
+
+// lookupError marks errors of resolve among those of the closure, which only a person can end.
+type lookupError struct{ error }
+
+func (e *lookupError) Unwrap() error { return e.error }
 
 // resolve finds a component version that another one refers to.
 func (s *Session) resolve(ctx context.Context, key component.Key, hint component.Hint) (*component.Descriptor, error) {
-	if v, err := s.inside(key, hint); v != nil || err != nil {
-		return s.remember(v), err
+	v, err := s.inside(key, hint)
+	if err != nil {
+		return nil, &lookupError{err}
+	}
+	if v != nil {
+		return s.remember(v), nil
 	}
 	repository := hint.Repository
 	if repository.IsZero() {
@@ -143,9 +153,8 @@ func (s *Session) resolve(ctx context.Context, key component.Key, hint component
 		repository = s.repository
 		s.mu.Unlock()
 	}
-	v, err := s.lookup(ctx, key, repository)
-	if err != nil {
-		return nil, err
+	if v, err = s.lookup(ctx, key, repository); err != nil {
+		return nil, &lookupError{err}
 	}
 	return s.remember(v), nil
 }
