@@ -98,13 +98,13 @@ func (c *Client) repository(t target) *remote.Repository {
 		TagListMaxPages:  maxTagPages,
 		TagListPageSize:  tagPageSize,
 		SkipReferrersGC:  true,
-		Client: &auth.Client{
+		Client: resending{&auth.Client{
 			Client:     c.transport.client(t.login.ca),
 			Cache:      c.tokenCache(t.login),
 			ClientID:   "flux-landscaper",
 			Header:     http.Header{"User-Agent": {"flux-landscaper"}},
 			Credential: auth.StaticCredential(t.at.Host(), t.login.auth),
-		},
+		}},
 	}
 }
 

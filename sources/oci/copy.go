@@ -11,6 +11,8 @@ import (
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2/registry"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/oci/store"
 )
 
 // CopyOptions are the logins of both sides of a copy.
@@ -126,12 +128,15 @@ func (w *copying) blob(ctx context.Context, d ocispec.Descriptor) error {
 
 // mount lets the registry link the blob; one that cannot is given the content.
 func (w *copying) mount(ctx context.Context, d ocispec.Descriptor) error {
-	err := w.client.repository(w.to).Mount(ctx, d, w.from.at.Repository, func() (io.ReadCloser, error) {
-		file, err := w.client.open(ctx, w.from, d, w.client.options.MaxContent, layerPart)
-		if err != nil {
+	var file *store.File
+	err := w.client.repository(w.to).Mount(ctx, d, w.from.at.Repository, func() (body io.ReadCloser, err error) {
+		if file, err = w.client.open(ctx, w.from, d, w.client.options.MaxContent, layerPart); err != nil {
 			return nil, err
 		}
-		return newContent(file, d), nil
+		return newRewindable(file, d.Size), nil
 	})
+	if file != nil {
+		_ = file.Close()
+	}
 	return w.to.explain(ctx, "upload a blob", err)
 }

@@ -134,7 +134,7 @@ func refused(err error) bool {
 }
 
 // mismatch is how the registry client names headers that contradict a descriptor; those errors have no type.
-var mismatch = regexp.MustCompile(`mismatch|failed to verify`)
+var mismatch = regexp.MustCompile(`\bmismatch\b`)
 
 func wrongContent(err error) bool {
 	for _, wrong := range []error{store.ErrDigest, store.ErrLonger, store.ErrShorter, content.ErrMismatchedDigest, content.ErrTrailingData} {

@@ -307,21 +307,6 @@ func TestPlainHTTPHosts(t *testing.T) {
 	}
 }
 
-func TestBlobByDigest(t *testing.T) {
-	r := registry.Start(t, registry.Options{})
-	ref, _ := r.Push(t, "component", "1.0.0", layer("x/descriptor", "descriptor"), layer("x/blob", "local blob"))
-	m, err := newClient(t, nil).Manifest(ctx, ref, Credentials{})
-	require.NoError(t, err)
-	b, err := m.Blob(ctx, digest.FromString("local blob"), 0)
-	require.NoError(t, err)
-	require.Equal(t, "local blob", string(b.Bytes))
-	b, err = m.Blob(ctx, m.Config.Digest, 0)
-	require.NoError(t, err)
-	require.Equal(t, "{}", string(b.Bytes))
-	_, err = m.Blob(ctx, digest.FromString("other"), 0)
-	require.ErrorIs(t, err, ErrNotFound)
-}
-
 func TestErrorsJoinKindAndContext(t *testing.T) {
 	err := error(&Error{Kind: ErrNotFound, Cause: context.DeadlineExceeded})
 	require.True(t, errors.Is(err, ErrNotFound) && errors.Is(err, context.DeadlineExceeded))

@@ -15,6 +15,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"oras.land/oras-go/v2/registry/remote/auth"
 )
 
 // Source is content to push. It is read more than once: for its digest, for the upload, and again if that has to be retried.
@@ -96,18 +97,31 @@ func (c *Client) upload(ctx context.Context, t target, d ocispec.Descriptor, con
 	if there, err := blobs.Exists(ctx, d); err != nil || there {
 		return err
 	}
-	return again(ctx, func() error {
-		return worthAnother(blobs.Push(ctx, d, io.NewSectionReader(content, 0, d.Size)))
-	})
+	return again(ctx, func() error { return blobs.Push(ctx, d, newRewindable(content, d.Size)) })
 }
 
-// worthAnother makes a failure of the registry itself count as a broken transfer: the body of an upload is a stream, which
-// the client cannot send again by itself.
-func worthAnother(err error) error {
-	if err != nil && retryable(&http.Response{StatusCode: status(err)}, nil) {
-		return errors.Join(err, io.ErrUnexpectedEOF)
+// rewindable is the body of an upload, which has to be sent again after a refusal or a hiccup.
+type rewindable struct {
+	*io.SectionReader
+	from io.ReaderAt
+}
+
+func newRewindable(from io.ReaderAt, size int64) *rewindable {
+	return &rewindable{io.NewSectionReader(from, 0, size), from}
+}
+
+// Close does nothing: the content belongs to the caller.
+func (*rewindable) Close() error { return nil }
+
+// resending is the HTTP client that sends a rewindable body as often as need be.
+type resending struct{ *auth.Client }
+
+// Do implements remote.Client.
+func (r resending) Do(request *http.Request) (*http.Response, error) {
+	if body, ok := request.Body.(*rewindable); ok {
+		request.GetBody = func() (io.ReadCloser, error) { return newRewindable(body.from, body.Size()), nil }
 	}
-	return err
+	return r.Client.Do(request)
 }
 
 // describe reads the content once for its digest.

@@ -77,7 +77,7 @@ func retryAfter(answer *http.Response, now time.Time) time.Duration {
 
 // interrupted tells, with false for nil, whether err is one of a connection that broke or did not answer, where the next may be better.
 func interrupted(err error) bool {
-	for _, broken := range []error{syscall.ECONNRESET, syscall.EPIPE, io.EOF, io.ErrUnexpectedEOF, errStalled} {
+	for _, broken := range []error{syscall.ECONNRESET, syscall.EPIPE, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, errStalled} {
 		if errors.Is(err, broken) {
 			return true
 		}

@@ -1,0 +1,187 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package oci
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"oras.land/oras-go/v2/registry/remote/auth"
+)
+
+const ocmExample = `
+type: generic.config.ocm.software/v1
+configurations:
+- type: logging.config.ocm.software
+  settings: {}
+- type: credentials.config.ocm.software
+  consumers:
+  - identity: {type: OCIRegistry, hostname: example.com, pathprefix: team/shop}
+    credentials:
+    - type: Credentials
+      properties: {username: shop, password: hunter2}
+  - identity: {type: OCIRegistry/v1, hostname: ported.example.com, port: 5000, scheme: https}
+    credentials:
+    - type: Credentials/v1
+      properties: {username: ported, password: hunter2}
+  - identities:
+    - {type: OCIRegistry/v1, hostname: one.example.com}
+    - {type: ociRegistry, hostname: "two.example.com:5000"}
+    credentials:
+    - properties: {identityToken: hunter2}
+  - identity: {type: HelmChartRepository, hostname: charts.example.com}
+    credentials:
+    - type: Credentials
+      properties: {username: charts, password: hunter2}
+  - identity: {type: OCIRegistry, hostname: "*.pkg.dev"}
+    credentials:
+    - type: Credentials
+      properties: {accessToken: hunter2}
+  repositories:
+  - repository:
+      type: DockerConfig/v1
+      propagateConsumerIdentity: true
+      dockerConfig: {auths: {docker.example.com: {username: docker, password: hunter2}}}
+  - repository:
+      type: DockerConfig/v1
+      dockerConfig: '{"auths": {"text.example.com": {"username": "text", "password": "hunter2"}}}'
+  - repository: {type: Vault/v1}
+`
+
+func TestParseOCMConfig(t *testing.T) {
+	c, err := ParseOCMConfig([]byte(ocmExample))
+	require.NoError(t, err)
+	user := func(name string) auth.Credential { return auth.Credential{Username: name, Password: "hunter2"} }
+	for at, want := range map[string]auth.Credential{
+		"https|example.com|team/shop/web":  user("shop"),
+		"https|example.com:5000|team/shop": user("shop"),
+		"https|example.com|team":           {},
+		"https|ported.example.com:5000|x":  user("ported"),
+		"|ported.example.com:5000|x":       user("ported"),
+		"http|ported.example.com:5000|x":   {},
+		"https|ported.example.com|x":       {},
+		"https|one.example.com:443|x":      {RefreshToken: "hunter2"},
+		"https|two.example.com:5000|x":     {RefreshToken: "hunter2"},
+		"https|two.example.com|x":          {},
+		"https|charts.example.com|x":       {},
+		"https|europe.pkg.dev|x":           {AccessToken: "hunter2"},
+		"https|docker.example.com|x":       user("docker"),
+		"https|docker.example.com:5000|x":  {},
+		"https|text.example.com|x":         user("text"),
+	} {
+		t.Run(at, func(t *testing.T) {
+			parts := strings.Split(at, "|")
+			require.Equal(t, want, c.find(place{parts[0], parts[1], parts[2]}).auth)
+		})
+	}
+}
+
+func TestAnExactPortBeatsAnyPort(t *testing.T) {
+	c := Credentials{[]entry{
+		{host: "example.com", anyPort: true, login: login{auth: auth.Credential{Username: "any"}}},
+		{host: "example.com:5000", login: login{auth: auth.Credential{Username: "exact"}}},
+	}}
+	require.Equal(t, "exact", c.find(place{"https", "example.com:5000", "x"}).auth.Username)
+	require.Equal(t, "any", c.find(place{"https", "example.com:5001", "x"}).auth.Username)
+}
+
+func TestParseOCMConfigAlone(t *testing.T) {
+	c, err := ParseOCMConfig([]byte(`{"type":"credentials.config.ocm.software","consumers":[{"identity":{"type":"OCIRegistry","hostname":"a"},"credentials":[{"type":"Credentials","properties":{"username":"u","password":"p"}}]}]}`))
+	require.NoError(t, err)
+	require.Equal(t, "u", c.find(place{"https", "a", "x"}).auth.Username)
+}
+
+func TestParseOCMConfigErrorsHideTheContent(t *testing.T) {
+	consumer := func(identity, credentials string) string {
+		return "type: credentials.config.ocm.software\nconsumers:\n- identity: " + identity + "\n  credentials: " + credentials
+	}
+	for name, tc := range map[string]struct{ raw, says string }{
+		"no YAML":         {"hunter2: [", "not an OCM configuration"},
+		"a text":          {"hunter2", "not an OCM configuration"},
+		"a Docker config": {`{"auths":{"hunter2":{}}}`, "not an OCM configuration"},
+		"other type":      {"type: hunter2", "not an OCM configuration"},
+		"no host":         {consumer("{type: OCIRegistry}", "[{properties: {password: hunter2}}]"), "consumers[0]: identity.hostname is missing"},
+		"user in host":    {consumer("{type: OCIRegistry, hostname: 'u:hunter2@a'}", "[]"), "no host name"},
+		"other kind":      {consumer("{type: OCIRegistry, hostname: a}", "[{type: Vault, credentialsName: hunter2}]"), `host "a": credentials of type "Vault" cannot be used`},
+		"bad authority":   {consumer("{type: OCIRegistry, hostname: a}", "[{properties: {certificateAuthority: hunter2}}]"), "certificateAuthority holds no certificate"},
+		"a file":          {"type: credentials.config.ocm.software\nrepositories: [{repository: {type: DockerConfig/v1, dockerConfigFile: ~/hunter2}}]", "never read"},
+		"bad docker":      {"type: credentials.config.ocm.software\nrepositories: [{repository: {type: DockerConfig/v1, dockerConfig: {hunter2: 1}}}]", "repositories[0]: it is not a Docker configuration"},
+		"nested":          {"type: generic.config.ocm.software\nconfigurations: [{}, {type: credentials.config.ocm.software, consumers: [{identity: {type: OCIRegistry}}]}]", "configurations[1]: consumers[0]"},
+		"too large":       {strings.Repeat("hunter2 ", maxDockerConfig), "bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := ParseOCMConfig([]byte(tc.raw))
+			require.ErrorContains(t, err, tc.says)
+			require.NotContains(t, err.Error(), "hunter2")
+		})
+	}
+}
+
+func TestParseSecret(t *testing.T) {
+	docker := dockerConfig(map[string]string{"docker.example.com": "docker:hunter2"})
+	c, err := ParseSecret("pull", map[string][]byte{
+		".dockerconfigjson":    docker,
+		".dockercfg":           []byte(`{"old.example.com":{"username":"old","password":"hunter2"}}`),
+		".ocmcredentialconfig": []byte(ocmExample),
+		"config.json":          dockerConfig(map[string]string{"other.example.com": "other:hunter2"}),
+		"password":             []byte("hunter2"),
+		"number":               []byte("1"),
+	})
+	require.NoError(t, err)
+	for host, want := range map[string]string{"docker.example.com": "docker", "old.example.com": "old", "example.com": "", "other.example.com": "other", "text.example.com": "text"} {
+		require.Equal(t, want, c.find(place{"https", host, "x"}).auth.Username, host)
+	}
+	require.NotContains(t, c.String(), "hunter2")
+}
+
+func TestParseSecretWithoutLogins(t *testing.T) {
+	c, err := ParseSecret("pull", map[string][]byte{"password": []byte("hunter2")})
+	require.NoError(t, err)
+	require.Empty(t, c.entries)
+}
+
+func TestParseSecretNamesTheKey(t *testing.T) {
+	for key, says := range map[string]string{
+		".dockerconfigjson":    "secret pull: key .dockerconfigjson: it is not a Docker configuration",
+		".dockercfg":           "secret pull: key .dockercfg: it is not a Docker configuration",
+		".ocmcredentialconfig": "secret pull: key .ocmcredentialconfig: it is not an OCM configuration",
+	} {
+		t.Run(key, func(t *testing.T) {
+			_, err := ParseSecret("pull", map[string][]byte{key: []byte("hunter2")})
+			require.ErrorContains(t, err, says)
+			require.NotContains(t, err.Error(), "hunter2")
+		})
+	}
+}
+
+func TestJoinPrefersTheFirst(t *testing.T) {
+	first, second := credentials(t, map[string]string{"a": "first:1"}), credentials(t, map[string]string{"a": "second:2", "b": "second:2"})
+	joined := Join(first, Credentials{}, second)
+	require.Equal(t, "first", joined.find(place{"https", "a", "x"}).auth.Username)
+	require.Equal(t, "second", joined.find(place{"https", "b", "x"}).auth.Username)
+}
+
+// FuzzOCMConfig feeds any bytes to the parser: it must not panic or hang, what it finds must be found again, and its errors
+// must not repeat a secret.
+func FuzzOCMConfig(f *testing.F) {
+	f.Add([]byte(ocmExample))
+	f.Add([]byte("type: credentials.config.ocm.software\nconsumers: [{identity: {type: OCIRegistry, hostname: '[::1]:5000'}}]"))
+	f.Add([]byte("a: &a [*a]"))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		c, err := ParseOCMConfig(raw)
+		if err != nil {
+			require.Empty(t, c.entries)
+			return
+		}
+		require.NotContains(t, c.String(), "hunter2")
+		for _, e := range c.entries {
+			repository := e.prefix
+			if repository == "" {
+				repository = "any"
+			}
+			require.NotZero(t, e.rank(place{"", e.host, repository}))
+		}
+	})
+}
