@@ -43,7 +43,7 @@ type Limits struct {
 	Components int
 	// Depth is how many references may follow each other; 64 by default.
 	Depth int
-	// Bytes is how large all descriptors may be together; 256 MiB by default.
+	// Bytes is how large all descriptors may be together; 32 MiB by default.
 	Bytes int
 }
 
@@ -52,7 +52,7 @@ func (l Limits) withDefaults() Limits {
 	for _, limit := range []struct {
 		value    *int
 		standard int
-	}{{&l.Parallel, 32}, {&l.Components, 5000}, {&l.Depth, 64}, {&l.Bytes, 256 << 20}} {
+	}{{&l.Parallel, 32}, {&l.Components, 5000}, {&l.Depth, 64}, {&l.Bytes, 32 << 20}} {
 		if *limit.value <= 0 {
 			*limit.value = limit.standard
 		}

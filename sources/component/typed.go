@@ -119,6 +119,10 @@ func (t Typed) into(what string, value any, required ...string) error {
 
 // decodeJSON reads YAML or JSON with exact numbers.
 func decodeJSON(text []byte) (any, error) {
+	defer enter(text)()
+	if err := afford(text); err != nil {
+		return nil, err
+	}
 	document, err := yaml.YAMLToJSON(text)
 	if err != nil {
 		return nil, fmt.Errorf("neither YAML nor JSON: %w", err)
