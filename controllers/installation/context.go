@@ -105,14 +105,18 @@ func (r *Reconciler) contextFailure(s *scope, err error) error {
 // graceKey is what a job has been missing something for.
 type graceKey struct{ job, operation string }
 
-// contextArrived tells whether the last job failed because its Context was incomplete and now nothing is missing.
+// contextArrived tells whether the last job failed because its Context was incomplete, and now nothing is missing, or something else.
 func (r *Reconciler) contextArrived(ctx context.Context, inst *v1alpha1.Installation) bool {
 	last := inst.Status.LastError
 	if inst.Status.Phase != v1alpha1.PhaseFailed || last == nil || last.Operation != contextOperation || last.Reason != reasonContextIncomplete {
 		return false
 	}
 	found, err := r.contextOf(ctx, inst)
-	return err == nil && r.checkContext(ctx, inst, found) == nil
+	if err == nil {
+		err = r.checkContext(ctx, inst, found)
+	}
+	var missing incomplete
+	return err == nil || errors.As(err, &missing) && err.Error() != last.Message
 }
 
 // checkContext tells what the Context of an Installation lacks.
