@@ -9,12 +9,14 @@ import (
 	"io"
 	"io/fs"
 	"log"
+	"maps"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -135,6 +137,77 @@ func TestEveryFormGivesTheSame(t *testing.T) {
 				assert.Equal(t, content, string(read))
 			}
 			assert.Equal(t, "sha256:", sum[:7])
+		})
+	}
+}
+
+func TestDamagedFilesNeedAPerson(t *testing.T) {
+	v := shop(t)
+	files := map[string]string{}
+	require.NoError(t, component.WriteCTF(collected(files), []component.Version{v}, component.SchemaV2))
+	for name, tc := range map[string]struct {
+		damage func(map[string]string)
+		says   string
+	}{
+		"index": {func(f map[string]string) { f["artifact-index.json"] = "{" }, "index"},
+		"index that leads out": {func(f map[string]string) {
+			f["artifact-index.json"] = `{"schemaVersion":1,"artifacts":[{"repository":"component-descriptors/example.com/shop","tag":"1.0.0","digest":"../../../etc/passwd"}]}`
+		}, "digest"},
+		"manifest": {func(f map[string]string) { replaceIn(f, "componentDescriptorLayer", "{}") }, ""},
+		"blob":     {func(f map[string]string) { replaceIn(f, "some text", "some test") }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			damaged := maps.Clone(files)
+			tc.damage(damaged)
+			offered := artifacts{}
+			offered.offer(t, "ctf", packed(t, true, damaged))
+			s := session(t, repositories(t, func(o *Options) { o.Source = offered.source }), Scope{Namespace: "ns"})
+			found, err := s.Root(t.Context(), byName(shopName, "1.0.0", raw(t, map[string]any{"type": "fluxSource", "sourceRef": map[string]any{"kind": "Bucket", "name": "ctf"}})))
+			if err == nil {
+				_, err = s.Content(t.Context(), found.Descriptor, find(t, found.Descriptor, "text"))
+			}
+			require.ErrorContains(t, err, tc.says)
+			assert.Equal(t, Stalled, KindOf(err), err)
+		})
+	}
+}
+
+// collected takes the files of an archive.
+type collected map[string]string
+
+func (c collected) Put(path string, _ int64, content io.Reader) error {
+	raw, err := io.ReadAll(content)
+	c[path] = string(raw)
+	return err
+}
+
+// replaceIn puts content in the place of the file that contains a text.
+func replaceIn(files map[string]string, text, content string) {
+	for name, old := range files {
+		if strings.Contains(old, text) {
+			files[name] = content
+		}
+	}
+}
+
+func TestLocalFilesStayBelowTheirBlobs(t *testing.T) {
+	root := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(root, "secret"), []byte("hunter2"), 0o600))
+	d := describe(t, shopName, "1.0.0", line("out", "plainText", "{type: localFilesystemBlob, filename: '../../secret'}", "")+
+		line("abs", "plainText", "{type: localFilesystemBlob, filename: '"+filepath.Join(root, "secret")+"'}", "")+
+		line("link", "plainText", "{type: localFilesystemBlob, filename: link}", ""), nil)
+	at := filepath.Join(root, "local", "archive")
+	require.NoError(t, component.WriteArchive(folder(at), component.Version{Descriptor: d}, component.SchemaV2))
+	require.NoError(t, os.MkdirAll(filepath.Join(at, "blobs"), 0o755))
+	require.NoError(t, os.Symlink(filepath.Join(root, "secret"), filepath.Join(at, "blobs", "link")))
+	s := session(t, repositories(t, func(o *Options) { o.LocalRoot = filepath.Join(root, "local") }), Scope{})
+	found, err := s.Root(t.Context(), byName(shopName, "1.0.0", raw(t, map[string]any{"type": "ComponentArchive", "filePath": "archive"})))
+	require.NoError(t, err)
+	for _, name := range []string{"out", "abs", "link"} {
+		t.Run(name, func(t *testing.T) {
+			_, err := s.Content(t.Context(), found.Descriptor, find(t, found.Descriptor, name))
+			require.Error(t, err)
+			assert.Equal(t, Stalled, KindOf(err), err)
 		})
 	}
 }

@@ -134,6 +134,7 @@ func (s *Session) local(ctx context.Context, t component.Typed, written string, 
 	if err != nil {
 		return nil, fmt.Errorf("%s: open the directory of local repositories: %w", name, err)
 	}
+	s.hold(root)
 	tree := root.FS()
 	info, err := fs.Stat(tree, clean)
 	if err != nil {

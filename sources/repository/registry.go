@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/opencontainers/go-digest"
 
@@ -105,6 +106,9 @@ func (r *Repositories) granted(key grantKey) *version {
 // grantWeight is what a version counts beside its manifest; the descriptor is counted where it is decoded.
 const grantWeight = 1 << 10
 
+// staleFor is for how long a registry that cannot be reached is not asked again for a version that is known from before.
+const staleFor = 10 * time.Second
+
 // load asks the registry.
 func (o *registryOrigin) load(ctx context.Context, grant grantKey) (*version, error) {
 	if v := o.r.granted(grant); v != nil {
@@ -124,9 +128,10 @@ func (o *registryOrigin) load(ctx context.Context, grant grantKey) (*version, er
 		return nil, err
 	}
 	v := &version{descriptor: d, repository: o.typed, blobs: blobs, registry: o.place, found: asked}
-	if !m.Stale {
-		o.r.versions.put(grant, v, int64(len(m.Raw))+grantWeight)
+	if m.Stale {
+		v.found -= int64(o.r.options.Remember - min(staleFor, o.r.options.Remember))
 	}
+	o.r.versions.put(grant, v, int64(len(m.Raw))+grantWeight)
 	return v, nil
 }
 

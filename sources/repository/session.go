@@ -7,13 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
-	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 )
 
@@ -42,7 +42,7 @@ type Session struct {
 	found      map[component.Key]*version
 	embedded   map[component.Key]*version
 	sources    []v1alpha1.SourceStatus
-	trees      []*fetch.Tree
+	held       []io.Closer
 }
 
 // version is a component version, and the way to what lies beside it.
@@ -85,10 +85,10 @@ func (r *Repositories) Open(s Scope) *Session {
 func (s *Session) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, tree := range s.trees {
-		_ = tree.Close()
+	for _, held := range s.held {
+		_ = held.Close()
 	}
-	s.trees = nil
+	s.held = nil
 }
 
 // SourcesUsed returns the Flux sources whose artifacts were used so far, by kind, namespace and name.
@@ -112,11 +112,11 @@ func (s *Session) use(source flux.Source) {
 	})
 }
 
-// hold keeps a tree until the session ends.
-func (s *Session) hold(tree *fetch.Tree) {
+// hold keeps a tree or directory open until the session ends.
+func (s *Session) hold(open io.Closer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.trees = append(s.trees, tree)
+	s.held = append(s.held, open)
 }
 
 // Closure returns root with everything it refers to, overwrites applied. Component versions are looked up in parallel.
@@ -159,10 +159,13 @@ func (s *Session) resolve(ctx context.Context, key component.Key, hint component
 	return s.remember(v), nil
 }
 
-// inside returns a version that is embedded in an inline descriptor; nil if there is none.
+// inside returns a version that is embedded in an inline descriptor; nil if there is none, or an overwrite names another repository.
 func (s *Session) inside(key component.Key, hint component.Hint) (*version, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !hint.Repository.IsZero() {
+		return nil, nil
+	}
 	if v := s.embedded[key]; v != nil || hint.From == nil || hint.Reference == nil || key != hint.Reference.Key() {
 		return v, nil
 	}

@@ -184,6 +184,22 @@ func TestAVersionIsRememberedForAWhile(t *testing.T) {
 	assert.Equal(t, 1, resources(), "a version that somebody replaced is seen in the end")
 }
 
+func TestAKnownVersionSurvivesARegistryThatIsDown(t *testing.T) {
+	reg := registry.Start(t, registry.Options{})
+	publish(t, reg, component.OCIRegistry{BaseURL: reg.Host + "/c"}, shop(t))
+	now := time.Unix(1000, 0)
+	r := repositories(t, func(o *Options) { o.Clock = func() time.Time { return now } })
+	scope := Scope{Repository: raw(t, ociSpec(reg.Host+"/c"))}
+	_, err := session(t, r, scope).Root(t.Context(), byName(shopName, "1.0.0", nil))
+	require.NoError(t, err)
+	reg.Down()
+	now = now.Add(DefaultRemember + time.Second)
+	s := session(t, r, scope)
+	found, err := s.Root(t.Context(), byName(shopName, "1.0.0", nil))
+	require.NoError(t, err)
+	assert.Equal(t, shopName, found.Descriptor.Name)
+}
+
 func TestOneDownloadForAll(t *testing.T) {
 	reg := registry.Start(t, registry.Options{})
 	publish(t, reg, component.OCIRegistry{BaseURL: reg.Host + "/c"}, shop(t))
