@@ -5,7 +5,6 @@ package component
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"golang.org/x/sync/errgroup"
@@ -223,45 +222,4 @@ func (c *Closed) Locate(from *Descriptor, reference RelativeReference) (*Descrip
 	}
 	resource, err := d.FindResource(reference.Resource)
 	return d, resource, err
-}
-
-// WithEmbedded returns a resolver that first looks among the descriptors embedded in the references of an inline root, and in theirs, and
-// then asks next, which may be nil. An embedded descriptor that cannot be read is an error.
-func WithEmbedded(root *Descriptor, next Resolver) (Resolver, error) {
-	embedded := map[Key]*Descriptor{root.Key(): root}
-	if err := collectEmbedded(root, embedded, 0); err != nil {
-		return nil, err
-	}
-	return ResolverFunc(func(ctx context.Context, key Key, hint Hint) (*Descriptor, error) {
-		if found := embedded[key]; found != nil {
-			return found, nil
-		}
-		if next == nil {
-			return nil, fmt.Errorf("component %s is not embedded and there is no repository to look it up: %w", key, ErrNotFound)
-		}
-		return next.Resolve(ctx, key, hint)
-	}), nil
-}
-
-// maxEmbedded is how deep descriptors may be embedded in each other.
-const maxEmbedded = 16
-
-func collectEmbedded(d *Descriptor, into map[Key]*Descriptor, depth int) error {
-	if depth > maxEmbedded {
-		return errors.New("component descriptors are embedded in each other more than 16 levels deep; publish them to a repository")
-	}
-	for i := range d.References {
-		found, err := d.References[i].Embedded()
-		if err != nil {
-			return fmt.Errorf("component %s: %w", d.Key(), err)
-		}
-		if found == nil || into[found.Key()] != nil {
-			continue
-		}
-		into[found.Key()] = found
-		if err := collectEmbedded(found, into, depth+1); err != nil {
-			return err
-		}
-	}
-	return nil
 }

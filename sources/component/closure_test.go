@@ -205,62 +205,6 @@ func TestViewAll(t *testing.T) {
 	assert.Equal(t, "example.com/a", v3[1].(map[string]any)["metadata"].(map[string]any)["name"])
 }
 
-// inline is a descriptor with descriptors embedded in its references, and in theirs.
-const inline = `
-meta: {schemaVersion: v2}
-component:
-  name: example.com/root
-  version: 1.0.0
-  componentReferences:
-    - name: a
-      componentName: example.com/a
-      version: 1.0.0
-      labels:
-        - name: landscaper.gardener.cloud/component-descriptor
-          value:
-            meta: {schemaVersion: v2}
-            component:
-              name: example.com/a
-              version: 1.0.0
-              componentReferences:
-                - name: b
-                  componentName: example.com/b
-                  version: 1.0.0
-                  labels:
-                    - name: landscaper.gardener.cloud/component-descriptor
-                      value: |
-                        apiVersion: ocm.software/v3alpha1
-                        metadata: {name: example.com/b, version: 1.0.0}
-                - {name: c, componentName: example.com/c, version: 1.0.0}
-`
-
-func TestWithEmbeddedFindsNestedDescriptors(t *testing.T) {
-	root := decode(t, inline)
-	outside := newCatalog(refersTo("c"))
-	resolver, err := component.WithEmbedded(root, outside)
-	require.NoError(t, err)
-	closed, err := component.Closure(t.Context(), root, resolver, component.Limits{})
-	require.NoError(t, err)
-	assert.Equal(t, []string{"root", "a", "b", "c"}, namesIn(closed))
-	assert.Equal(t, map[component.Key]int{key("c"): 1}, outside.asked)
-}
-
-func TestWithEmbeddedAloneNamesWhatIsMissing(t *testing.T) {
-	root := decode(t, inline)
-	resolver, err := component.WithEmbedded(root, nil)
-	require.NoError(t, err)
-	_, err = component.Closure(t.Context(), root, resolver, component.Limits{})
-	assert.ErrorIs(t, err, component.ErrNotFound)
-	assert.ErrorContains(t, err, "component example.com/c:1.0.0 is not embedded and there is no repository")
-}
-
-func TestWithEmbeddedRefusesBrokenOnes(t *testing.T) {
-	root := refersTo("root", "a")
-	root.References[0].Labels = []component.Label{{Name: component.LabelEmbedded, Value: "no descriptor"}}
-	_, err := component.WithEmbedded(root, nil)
-	assert.ErrorContains(t, err, `component example.com/root:1.0.0: label landscaper.gardener.cloud/component-descriptor of reference "a"`)
-}
-
 // side makes one side of an overwrite.
 func side(repository, name, version string) v1alpha1.ComponentVersionOverwriteReference {
 	out := v1alpha1.ComponentVersionOverwriteReference{ComponentName: name, Version: version}
