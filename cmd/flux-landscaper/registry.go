@@ -30,8 +30,8 @@ func (f *registryFlags) bindFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&f.config, "registry-config", "",
 		"The Docker configuration with logins, by default config.json in $DOCKER_CONFIG or ~/.docker. Credential helpers are never run.")
 	flags.StringVar(&f.provider, "provider", "generic", "The provider of logins; generic is the only one.")
-	flags.BoolVar(&f.insecure, "insecure-registry", false, "Reach the registry over plain HTTP. Loopback addresses always are.")
-	flags.StringVar(&f.caFile, "ca-file", "", "A file with further certificate authorities in PEM.")
+	flags.BoolVar(&f.insecure, "insecure-registry", false, "Reach the registry over plain HTTP. Loopback addresses are without this flag, too.")
+	flags.StringVar(&f.caFile, "ca-file", "", "A file with further certificate authorities in PEM; the registry is reached over TLS then, also at a loopback address.")
 }
 
 // open returns the registry that refs belong to, and a function to call at the end.
@@ -47,6 +47,9 @@ func (f *registryFlags) open(refs ...string) (publishing.Registry, func(), error
 		return publishing.Registry{}, none, err
 	}
 	options := oci.Options{}
+	if f.insecure && f.caFile != "" {
+		return publishing.Registry{}, none, errors.New("--insecure-registry and --ca-file contradict each other; keep one of them")
+	}
 	if f.insecure {
 		options.PlainHTTP = hosts(refs)
 	}
@@ -54,6 +57,7 @@ func (f *registryFlags) open(refs ...string) (publishing.Registry, func(), error
 		if options.CA, err = os.ReadFile(f.caFile); err != nil {
 			return publishing.Registry{}, none, fmt.Errorf("--ca-file: %w", err)
 		}
+		options.Mirrors = overTLS(refs)
 	}
 	if registry.Client, err = oci.New(options); err != nil {
 		return publishing.Registry{}, none, err
@@ -99,8 +103,18 @@ func hosts(refs []string) []string {
 		if _, rest, found := strings.Cut(ref, "://"); found {
 			ref = rest
 		}
-		host, _, _ := strings.Cut(ref, "/")
-		out = append(out, host)
+		if host, _, _ := strings.Cut(ref, "/"); host != "" {
+			out = append(out, host)
+		}
+	}
+	return out
+}
+
+// overTLS makes the client use TLS for the hosts of references, loopback addresses included.
+func overTLS(refs []string) map[string]string {
+	out := map[string]string{}
+	for _, host := range hosts(refs) {
+		out[host] = "https://" + host
 	}
 	return out
 }
