@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"strings"
 
+	yamlv3 "go.yaml.in/yaml/v3"
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"sigs.k8s.io/yaml"
 )
@@ -21,6 +22,9 @@ const (
 	ocmDockerType      = "DockerConfig"
 	ocmRegistryType    = "OCIRegistry"
 )
+
+// maxOCMConfig is room for hundreds of consumers; YAML takes many times its size in memory.
+const maxOCMConfig = 256 << 10
 
 var errOCMConfig = errors.New("it is not an OCM configuration; write YAML of type generic.config.ocm.software/v1 with configurations of type credentials.config.ocm.software")
 
@@ -53,7 +57,7 @@ type ocmRepository struct {
 // ParseOCMConfig reads the credentials of an OCM configuration (generic.config.ocm.software/v1 with configurations of type
 // credentials.config.ocm.software, or one of these alone), in YAML or JSON: consumers of type OCIRegistry with username,
 // password, identityToken, accessToken, refreshToken and certificateAuthority (PEM, trusted for that place), and Docker configurations
-// written in place. Configurations and consumers of other types are not for registries and do not count. Files are never
+// written in place. YAML aliases are refused, and more than 256 KiB. Configurations and consumers of other types are not for registries and do not count. Files are never
 // read. Errors name the entry and repeat nothing of its content but the host.
 func ParseOCMConfig(raw []byte) (Credentials, error) {
 	entries, err := parseOCM(raw)
@@ -62,8 +66,11 @@ func ParseOCMConfig(raw []byte) (Credentials, error) {
 
 // parseOCM does not wrap the errors of the decoder because they may quote the content.
 func parseOCM(raw []byte) ([]entry, error) {
-	if len(raw) > maxDockerConfig {
-		return nil, fmt.Errorf("it has more than %d bytes; remove what is no credential", maxDockerConfig)
+	if len(raw) > maxOCMConfig {
+		return nil, fmt.Errorf("it has more than %d bytes; remove what is no credential", maxOCMConfig)
+	}
+	if err := refuseAliases(raw); err != nil {
+		return nil, err
 	}
 	var config ocmConfig
 	if yaml.Unmarshal(raw, &config) != nil {
@@ -88,6 +95,23 @@ func parseOCM(raw []byte) ([]entry, error) {
 		all = append(all, found...)
 	}
 	return all, nil
+}
+
+// refuseAliases looks at the document without resolving it: a few aliases of one long text would become gigabytes.
+func refuseAliases(raw []byte) error {
+	var document yamlv3.Node
+	if yamlv3.Unmarshal(raw, &document) != nil {
+		return errOCMConfig
+	}
+	for open := []*yamlv3.Node{&document}; len(open) > 0; {
+		node := open[len(open)-1]
+		open = open[:len(open)-1]
+		if node.Kind == yamlv3.AliasNode {
+			return fmt.Errorf("line %d has a YAML alias, which is not resolved here; write the value itself", node.Line)
+		}
+		open = append(open, node.Content...)
+	}
+	return nil
 }
 
 // ocmType strips the version of a type.

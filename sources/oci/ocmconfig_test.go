@@ -109,7 +109,11 @@ func TestParseOCMConfigErrorsHideTheContent(t *testing.T) {
 		"a file":          {"type: credentials.config.ocm.software\nrepositories: [{repository: {type: DockerConfig/v1, dockerConfigFile: ~/hunter2}}]", "never read"},
 		"bad docker":      {"type: credentials.config.ocm.software\nrepositories: [{repository: {type: DockerConfig/v1, dockerConfig: {hunter2: 1}}}]", "repositories[0]: it is not a Docker configuration"},
 		"nested":          {"type: generic.config.ocm.software\nconfigurations: [{}, {type: credentials.config.ocm.software, consumers: [{identity: {type: OCIRegistry}}]}]", "configurations[1]: consumers[0]"},
-		"too large":       {strings.Repeat("hunter2 ", maxDockerConfig), "bytes"},
+		"too large":       {strings.Repeat("hunter2 ", maxOCMConfig), "bytes"},
+		"an alias":        {"type: &hunter2 credentials.config.ocm.software\nconsumers: [*hunter2]", "line 2 has a YAML alias"},
+		"a merged alias":  {"a: &hunter2 {}\nb:\n  <<: *hunter2", "line 3 has a YAML alias"},
+		"a bomb of texts": {"a: &a " + strings.Repeat("hunter2", 20_000) + "\nb: [" + strings.Repeat("*a, ", 20_000) + "]", "line 2 has a YAML alias"},
+		"deep":            {strings.Repeat("[", maxOCMConfig), "not an OCM configuration"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := ParseOCMConfig([]byte(tc.raw))
