@@ -145,7 +145,7 @@ const retiredAnnotation = "landscaper.gardener.cloud/retired"
 func retired(object client.Object) bool { return object.GetAnnotations()[retiredAnnotation] != "" }
 
 // retireFormerCopies deletes the copies of imports that the blueprint does not have any more. Targets that sub-installations may still use
-// are only marked.
+// are only marked. What it touched counts as written: no sub-installation may start from a cache that still shows it as an import.
 func (r *Reconciler) retireFormerCopies(ctx context.Context, s *scope, written map[string]client.Object) error {
 	copies, err := r.copies(ctx, s)
 	if err != nil {
@@ -157,14 +157,24 @@ func (r *Reconciler) retireFormerCopies(ctx context.Context, s *scope, written m
 			continue
 		}
 		if _, isTarget := object.(*v1alpha1.Target); !isTarget || len(s.children) == 0 {
-			err = kit.DeleteLive(ctx, r.Live, r.Client, object, nil)
+			err = kit.DeleteLive(ctx, r.Live, r.Client, object, r.written(object))
 		} else if !retired(object) {
-			err = kit.PatchMetadata(ctx, r.Client, object, kit.MetadataChange{Annotations: map[string]*string{retiredAnnotation: &mark}})
+			err = r.retire(ctx, object, mark)
 		}
 		if err != nil {
 			return err
 		}
+		written[object.GetName()] = object
 	}
+	return nil
+}
+
+func (r *Reconciler) retire(ctx context.Context, object client.Object, mark string) error {
+	change := kit.MetadataChange{Annotations: map[string]*string{retiredAnnotation: &mark}}
+	if err := kit.PatchMetadata(ctx, r.Client, object, change); err != nil {
+		return err
+	}
+	r.written(object).Wrote(object)
 	return nil
 }
 
