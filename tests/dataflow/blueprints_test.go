@@ -4,7 +4,7 @@
 package dataflow
 
 import (
-	"encoding/hex"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -407,15 +407,15 @@ func TestC32LargeExecutionsAreCompressed(t *testing.T) {
 func TestC32AnExecutionThatIsTooLargeFailsAtOnce(t *testing.T) {
 	s := newScene(t)
 	s.Target("cluster")
-	source, noise := rand.New(rand.NewPCG(1, 2)), make([]byte, 96<<10)
+	source, noise := rand.New(rand.NewPCG(1, 2)), make([]byte, 60<<10)
 	for i := range noise {
 		noise[i] = byte(source.Uint32())
 	}
-	s.data("noise", hex.EncodeToString(noise))
+	s.data("noise", base64.RawURLEncoding.EncodeToString(noise))
 	s.install("root", object{
 		"blueprint": inline(object{
 			"imports":          append(dataImports("noise"), object{"name": "cluster", "targetType": clusterType}),
-			"deployExecutions": inParts(16, configItem("item-NUMBER", "{import: cluster}", "large-NUMBER", "{{ .imports.noise }}")),
+			"deployExecutions": inParts(20, configItem("item-NUMBER", "{import: cluster}", "large-NUMBER", "{{ .imports.noise }}")),
 		}),
 		"imports": object{"data": refs("noise"), "targets": list{object{"name": "cluster", "target": "cluster"}}},
 	})
