@@ -123,8 +123,10 @@ func (r *Reconciler) componentFailure(s *scope, err error) error {
 		return err
 	case errors.As(err, &missing):
 		return r.contextFailure(s, err)
+	case errors.As(err, &source) && source.Waiting:
+		return kit.Wait(componentOperation, string(source.Reason), "%w", err)
 	case errors.As(err, &source):
-		return sourceFailure("component", err)
+		return kit.Stall(componentOperation, string(source.Reason), "%w", err)
 	case errors.Is(err, fetch.ErrGone):
 		return kit.Again(componentOperation, "ArtifactGone", "%w", err)
 	}

@@ -72,7 +72,7 @@ func (r *Reconciler) contextOf(ctx context.Context, inst *v1alpha1.Installation)
 	case err != nil:
 		return nil, fmt.Errorf("read Context %s: %w", key, err)
 	}
-	if name := found.object.ComponentVersionOverwritesReference; name != "" {
+	if name := found.object.ComponentVersionOverwritesReference; name != "" && inst.Spec.ComponentDescriptor != nil {
 		found.overwrites, err = r.overwritesOf(ctx, found, name)
 	}
 	return found, err

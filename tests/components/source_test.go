@@ -17,6 +17,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -124,4 +125,19 @@ func TestSourcesThatFluxHasNotVerifiedAreRefusedWhereTheContextRequiresIt(t *tes
 	require.NoError(t, s.Client().Create(s.Ctx, blueprint))
 	s.install("blueprint", object{"blueprint": object{"sourceRef": object{"kind": "OCIRepository", "name": "blueprint"}}})
 	assert.Equal(t, "SourceNotVerified", s.failed("blueprint").Reason)
+}
+
+// TestARestartedControllerResolvesTheComponentAgain runs alone: it kills the controller that all tests share.
+func TestARestartedControllerResolvesTheComponentAgain(t *testing.T) {
+	s := &scene{landscape.NewScene(t)}
+	key, public := newKey(t)
+	s.publishSigned(key, marked("example.com/root", "1.0.0", "root", "example.com/sub", "1.0.0"), marked("example.com/sub", "1.0.0", "sub", "", ""))
+	s.trust(public)
+	s.install("root", signed("blueprint"))
+	require.Eventually(t, func() bool { return s.Child("root", "below") != nil }, landscape.Patience, tick)
+	require.NoError(t, s.Processes[landscape.Controller].Kill9())
+	require.NoError(t, s.Processes[landscape.Controller].Restart())
+	s.succeeded("root")
+	assert.Equal(t, `"rootsub"`, s.value("mark"))
+	s.RequireJobs(1, "root")
 }
