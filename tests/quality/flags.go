@@ -5,10 +5,12 @@ package quality
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,7 +18,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
-// Flag is one flag of the command landscaper.
+// Flag is one flag of a command.
 type Flag struct {
 	// Name with two dashes.
 	Name string
@@ -24,12 +26,15 @@ type Flag struct {
 	Type string
 	// Text of the help, with the default.
 	Text string
-	// Commands that have the flag, without the word landscaper.
+	// Commands that have the flag, without the name of the program.
 	Commands []string
 }
 
-// FlagsPage is the page that lists the flags.
-const FlagsPage = "docs/operations.md"
+// Pages that list flags: those of the command landscaper, and those of flux-landscaper.
+const (
+	FlagsPage    = "docs/operations.md"
+	CLIFlagsPage = "docs/publishing.md"
+)
 
 // Flags builds the command landscaper and returns the flags of all of its sub-commands, in the order of their names.
 func Flags(ctx context.Context) ([]Flag, error) {
@@ -37,6 +42,19 @@ func Flags(ctx context.Context) ([]Flag, error) {
 	if err != nil {
 		return nil, err
 	}
+	return flagsOf(ctx, binary)
+}
+
+// CLIFlags is Flags for the command flux-landscaper.
+func CLIFlags(ctx context.Context) ([]Flag, error) {
+	binary, err := platform.BuildCLI(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return flagsOf(ctx, binary)
+}
+
+func flagsOf(ctx context.Context, binary string) ([]Flag, error) {
 	flags := map[string]*Flag{}
 	if err := gather(ctx, binary, nil, flags); err != nil {
 		return nil, err
@@ -46,22 +64,26 @@ func Flags(ctx context.Context) ([]Flag, error) {
 		slices.Sort(flag.Commands)
 		sorted = append(sorted, *flag)
 	}
-	slices.SortFunc(sorted, func(a, b Flag) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(sorted, func(a, b Flag) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(strings.Join(a.Commands, ","), strings.Join(b.Commands, ",")))
+	})
 	return sorted, nil
 }
 
 var (
-	flagLine    = regexp.MustCompile(`^ +(?:-\w, |    )(--[\w-]+)(?: ([\w\[\]=/]+))?  +(.*)$`)
-	commandLine = regexp.MustCompile(`^  ([a-z][\w-]*)  +\S`)
+	flagLine = regexp.MustCompile(`^ +(?:-\w, |    )(--[\w-]+)(?: ([\w\[\]=/]+))?  +(.*)$`)
+	// defaultValue may differ between commands.
+	defaultValue = regexp.MustCompile(` \(default .*\)$`)
+	commandLine  = regexp.MustCompile(`^  ([a-z][\w-]*)  +\S`)
 )
 
 // gather reads the help of one command and of those below it. Commands that only have others below them have no flags of their own.
 func gather(ctx context.Context, binary string, command []string, flags map[string]*Flag) error {
 	var out bytes.Buffer
-	cmd := exec.CommandContext(ctx, binary, append(slices.Clone(command), "--help")...)
-	cmd.Stdout, cmd.Stderr, cmd.Env = &out, &out, []string{} // defaults may come from the environment
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("landscaper %s --help: %w\n%s", strings.Join(command, " "), err, out.String())
+	help := exec.CommandContext(ctx, binary, append(slices.Clone(command), "--help")...)
+	help.Stdout, help.Stderr, help.Env = &out, &out, []string{} // defaults may come from the environment
+	if err := help.Run(); err != nil {
+		return fmt.Errorf("%s %s --help: %w\n%s", filepath.Base(binary), strings.Join(command, " "), err, out.String())
 	}
 	_, list, nested := strings.Cut(out.String(), "Available Commands:\n")
 	if !nested {
@@ -83,21 +105,24 @@ func gather(ctx context.Context, binary string, command []string, flags map[stri
 	return nil
 }
 
+// enterFlags notes the flags of one command. A flag that means something else in another command is another one.
 func enterFlags(help, command string, flags map[string]*Flag) {
 	for line := range strings.Lines(help) {
 		found := flagLine.FindStringSubmatch(strings.TrimRight(line, "\n"))
 		if found == nil || found[1] == "--help" {
 			continue
 		}
-		if flags[found[1]] == nil {
-			flags[found[1]] = &Flag{Name: found[1], Type: found[2], Text: strings.Join(strings.Fields(found[3]), " ")}
+		flag := Flag{Name: found[1], Type: found[2], Text: strings.Join(strings.Fields(found[3]), " ")}
+		key := flag.Name + " " + defaultValue.ReplaceAllString(flag.Text, "")
+		if flags[key] == nil {
+			flags[key] = &flag
 		}
-		flags[found[1]].Commands = append(flags[found[1]].Commands, command)
+		flags[key].Commands = append(flags[key].Commands, command)
 	}
 }
 
-// RenderFlags returns the page of the flags with a fresh generated part.
-func RenderFlags(module *Module, flags []Flag) (string, error) {
+// RenderFlags returns a page of flags with a fresh generated part.
+func RenderFlags(module *Module, page string, flags []Flag) (string, error) {
 	commands := map[string]bool{}
 	for _, flag := range flags {
 		for _, command := range flag.Commands {
@@ -114,6 +139,6 @@ func RenderFlags(module *Module, flags []Flag) (string, error) {
 		name := strings.TrimSpace(flag.Name + " " + flag.Type)
 		fmt.Fprintf(&table, "| `%s` | %s | %s |\n", name, where, strings.ReplaceAll(flag.Text, "|", "\\|"))
 	}
-	content, err := os.ReadFile(module.Path(FlagsPage))
-	return replaceGenerated(FlagsPage, string(content), table.String(), err)
+	content, err := os.ReadFile(module.Path(page))
+	return replaceGenerated(page, string(content), table.String(), err)
 }

@@ -4,6 +4,7 @@
 package quality
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -85,15 +86,19 @@ func TestEveryFieldHasAMeaning(t *testing.T) {
 	}
 }
 
-func TestGeneratedFlagTable(t *testing.T) {
-	flags, err := Flags(t.Context())
-	require.NoError(t, err)
-	require.NotEmpty(t, flags)
-	fresh, err := RenderFlags(loaded(t), flags)
-	require.NoError(t, err)
-	committed, err := os.ReadFile(loaded(t).Path(FlagsPage))
-	require.NoError(t, err)
-	assert.True(t, fresh == string(committed), "%s is stale: %s", FlagsPage, cure)
+func TestGeneratedFlagTables(t *testing.T) {
+	for page, read := range map[string]func(context.Context) ([]Flag, error){FlagsPage: Flags, CLIFlagsPage: CLIFlags} {
+		t.Run(page, func(t *testing.T) {
+			flags, err := read(t.Context())
+			require.NoError(t, err)
+			require.NotEmpty(t, flags)
+			fresh, err := RenderFlags(loaded(t), page, flags)
+			require.NoError(t, err)
+			committed, err := os.ReadFile(loaded(t).Path(page))
+			require.NoError(t, err)
+			assert.True(t, fresh == string(committed), "%s is stale: %s", page, cure)
+		})
+	}
 }
 
 // contents returns the files of a folder by name.

@@ -26,7 +26,9 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(writeFields(module), writeFlags(ctx, module))
+	return errors.Join(writeFields(module),
+		writeFlags(ctx, module, quality.FlagsPage, quality.Flags),
+		writeFlags(ctx, module, quality.CLIFlagsPage, quality.CLIFlags))
 }
 
 func writeFields(module *quality.Module) error {
@@ -47,16 +49,16 @@ func writeFields(module *quality.Module) error {
 	return nil
 }
 
-func writeFlags(ctx context.Context, module *quality.Module) error {
-	flags, err := quality.Flags(ctx)
+func writeFlags(ctx context.Context, module *quality.Module, page string, read func(context.Context) ([]quality.Flag, error)) error {
+	flags, err := read(ctx)
 	if err != nil {
 		return err
 	}
-	text, err := quality.RenderFlags(module, flags)
+	text, err := quality.RenderFlags(module, page, flags)
 	if err != nil {
 		return err
 	}
-	return write(module.Path(quality.FlagsPage), text)
+	return write(module.Path(page), text)
 }
 
 func write(path, text string) error {
