@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/deployitem"
@@ -19,6 +20,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 	"github.com/flux-landscaper/flux-landscaper/controllers/target"
+	deploytarget "github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
@@ -29,6 +31,8 @@ type controllerFlags struct {
 	process
 	pickupTimeout time.Duration
 	artifacts     artifactFlags
+	unwatched     []client.Object
+	publicOnly    bool
 	components    componentFlags
 	contexts      contextFlags
 }
@@ -45,16 +49,22 @@ func controllerCommand() *cobra.Command {
 	flags.artifacts.bindFlags(command.Flags())
 	flags.components.bindFlags(command.Flags())
 	flags.contexts.bindFlags(command.Flags())
+	command.Flags().BoolVar(&flags.publicOnly, "no-private-targets", false,
+		"Let templates request kubeconfigs only from clusters at public addresses.")
 	command.Flags().DurationVar(&flags.pickupTimeout, "pickup-timeout", 5*time.Minute,
 		"The time a deployer has to begin the job of a DeployItem; 0 is no limit.")
 	return command
 }
 
 func (f *controllerFlags) run(ctx context.Context) error {
+	if err := f.findUnwatched(ctx); err != nil {
+		return err
+	}
 	mgr, err := f.start(func(options *ctrl.Options, shard labels.Selector) {
 		options.Cache.ByObject[&v1alpha1.Installation{}] = cache.ByObject{Label: shard}
 		options.Cache.ByObject[&v1alpha1.Execution{}] = cache.ByObject{Label: shard}
 		options.Cache.ByObject[&v1alpha1.DeployItem{}] = cache.ByObject{Label: shard}
+		options.Client.Cache.DisableFor = append(options.Client.Cache.DisableFor, f.unwatched...)
 		f.contexts.restrict(options, f.watch.AllNamespaces)
 	})
 	if err != nil {
@@ -76,6 +86,16 @@ func (f *controllerFlags) run(ctx context.Context) error {
 	return mgr.Start(ctx)
 }
 
+// findUnwatched finds out which kinds of Flux sources this process may not watch.
+func (f *controllerFlags) findUnwatched(ctx context.Context) error {
+	direct, err := f.direct()
+	if err != nil {
+		return err
+	}
+	f.unwatched, err = installation.UnwatchableSources(ctx, direct, f.namespace())
+	return err
+}
+
 func (f *controllerFlags) setup(ctx context.Context, mgr ctrl.Manager, store *fetch.Store, registries *oci.Client) error {
 	recorder, err := f.recorder(mgr)
 	if err != nil {
@@ -90,8 +110,14 @@ func (f *controllerFlags) setup(ctx context.Context, mgr ctrl.Manager, store *fe
 		return err
 	}
 	metrics := measure(mgr)
+	clusters, err := deploytarget.New(deploytarget.Options{})
+	if err != nil {
+		return err
+	}
 	installations := &installation.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Metrics: metrics, Now: time.Now,
+		Clusters: clusters, NoPrivateNetworks: f.publicOnly,
+		UnwatchedSources: f.unwatched,
+		Client:           mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Metrics: metrics, Now: time.Now,
 		Backoff: f.backoff(), Jitter: kit.Jitter(f.jitter.Percentage), Artifacts: store, NoCrossNamespaceRefs: f.acl.NoCrossNamespaceRefs,
 		Repositories: repositories, SignaturePolicy: policy,
 	}

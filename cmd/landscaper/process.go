@@ -141,6 +141,28 @@ func (p *process) restConfig() (*rest.Config, error) {
 	return restConfig, nil
 }
 
+// namespace is the only namespace that the process watches, empty for all.
+func (p *process) namespace() string {
+	if p.watch.AllNamespaces {
+		return ""
+	}
+	return os.Getenv("RUNTIME_NAMESPACE")
+}
+
+// direct sets the logger up and returns a client without cache, for use before there is a manager.
+func (p *process) direct() (client.Client, error) {
+	logger.SetLogger(logger.NewLogger(p.logging))
+	config, err := p.restConfig()
+	if err != nil {
+		return nil, err
+	}
+	direct, err := client.New(config, client.Options{Scheme: newScheme()})
+	if err != nil {
+		return nil, fmt.Errorf("connect to the landscaper cluster: %w", err)
+	}
+	return direct, nil
+}
+
 // backoff returns the delays between retries.
 func (p *process) backoff() *kit.Backoff {
 	return kit.NewBackoff(p.rate.MinRetryDelay, p.rate.MaxRetryDelay).WithJitter(kit.Jitter(p.jitter.Percentage))

@@ -56,9 +56,12 @@ func (r *Reconciler) applyExecution(ctx context.Context, s *scope) error {
 	return r.updateExecution(ctx, s, spec)
 }
 
+// reasonExecutionExists says that somebody else's Execution has the name of ours.
+const reasonExecutionExists = "ExecutionExists"
+
 func (r *Reconciler) createExecution(ctx context.Context, s *scope, spec v1alpha1.ExecutionSpec) error {
 	if s.foreign {
-		return kit.Stall(operation, "ExecutionExists", "Execution %s/%s exists and does not belong to this installation; delete or rename it",
+		return kit.Stall(operation, reasonExecutionExists, "Execution %s/%s exists and does not belong to this installation; delete or rename it",
 			s.inst.Namespace, s.inst.Name)
 	}
 	execution := &v1alpha1.Execution{

@@ -233,6 +233,9 @@ func (r *Reconciler) writeExport(ctx context.Context, s *scope, object, existing
 	if err != nil {
 		return err
 	}
+	if !existing.GetDeletionTimestamp().IsZero() {
+		return r.succeedExport(ctx, object, existing)
+	}
 	owner := otherOwner(existing, s.inst)
 	if owner == nil {
 		return r.replaceExport(ctx, object, existing)
@@ -296,12 +299,39 @@ func (r *Reconciler) deleteFormerExports(ctx context.Context, s *scope, written 
 			if written[kind+"/"+object.GetName()] != nil {
 				continue
 			}
-			if err := kit.DeleteLive(ctx, r.Live, r.Client, object, nil); err != nil {
+			if err := r.deleteExport(ctx, object); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// deleteExport deletes a former export. A Target goes when the last DeployItem is gone that has to be uninstalled through it; that is watched
+// where the finalizer is taken off again.
+func (r *Reconciler) deleteExport(ctx context.Context, object client.Object) error {
+	if _, ok := object.(*v1alpha1.Target); ok && object.GetDeletionTimestamp().IsZero() {
+		err := kit.PatchMetadata(ctx, r.Client, object, kit.MetadataChange{AddFinalizer: v1alpha1.InUseFinalizer})
+		if err != nil {
+			return client.IgnoreNotFound(err)
+		}
+		r.targets.Wrote(object)
+	}
+	return kit.DeleteLive(ctx, r.Live, r.Client, object, nil)
+}
+
+// isFormerExport tells whether a Target is only kept for uninstalling.
+func isFormerExport(target *v1alpha1.Target) bool {
+	return !target.DeletionTimestamp.IsZero() && target.Labels[v1alpha1.DataObjectSourceTypeLabel] == v1alpha1.DataObjectSourceExport
+}
+
+// succeedExport replaces a former export that is only kept for uninstalling: the new one serves for that as well.
+func (r *Reconciler) succeedExport(ctx context.Context, object, former client.Object) error {
+	err := kit.PatchMetadata(ctx, r.Client, former, kit.MetadataChange{RemoveFinalizer: v1alpha1.InUseFinalizer})
+	if client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	return r.create(ctx, object)
 }
 
 // exportedBy indexes DataObjects and Targets by the Installation that exported them.

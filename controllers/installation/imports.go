@@ -309,6 +309,10 @@ func (r *Reconciler) readTarget(
 	if err := r.checkSource(ctx, inst, object, "Target"); err != nil {
 		return render.Target{}, err
 	}
+	if isFormerExport(object) {
+		return render.Target{}, fmt.Errorf("Target %s is not exported any more and only kept to uninstall what was deployed there; "+
+			"export it again or change target", key)
+	}
 	return imports.add(object)
 }
 

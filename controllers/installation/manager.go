@@ -55,6 +55,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 		Owns(&v1alpha1.Execution{}).
 		Owns(&v1alpha1.Installation{}).
 		Watches(&v1alpha1.Installation{}, handler.EnqueueRequestsFromMapFunc(r.waitingSiblings)).
+		Watches(&v1alpha1.Execution{}, handler.EnqueueRequestsFromMapFunc(namesake), builder.WithPredicates(onlyDeletions)).
 		WatchesMetadata(&corev1.Secret{}, r.users("Secret")).
 		WatchesMetadata(&corev1.ConfigMap{}, r.users("ConfigMap")).
 		Watches(&v1alpha1.DataObject{}, r.users("DataObject")).
@@ -62,9 +63,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 		Watches(&v1alpha1.Context{}, handler.EnqueueRequestsFromMapFunc(r.usersOfContext)).
 		Watches(&v1alpha1.ComponentVersionOverwrites{}, r.usersThroughContext("ComponentVersionOverwrites")).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency})
-	kinds, err := flux.Available(mgr.GetRESTMapper())
+	kinds, err := r.watchedSources(mgr)
 	if err != nil {
-		return fmt.Errorf("find the kinds of Flux sources: %w", err)
+		return err
 	}
 	for _, kind := range kinds {
 		blder = blder.Watches(kind, handler.EnqueueRequestsFromMapFunc(r.usersOfSource), builder.WithPredicates(flux.RevisionChanged()))

@@ -18,6 +18,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
@@ -38,6 +39,12 @@ type Reconciler struct {
 	Repositories *repository.Repositories
 	// SignaturePolicy says which components need a verified signature.
 	SignaturePolicy SignaturePolicy
+	// UnwatchedSources are the kinds that UnwatchableSources returned.
+	UnwatchedSources []client.Object
+	// Clusters opens the Targets that templates pass to functions for kubeconfigs; nil makes these functions fail.
+	Clusters *target.Clients
+	// NoPrivateNetworks keeps these functions away from addresses that are not public.
+	NoPrivateNetworks bool
 	// NoCrossNamespaceRefs refuses sources of other namespaces.
 	NoCrossNamespaceRefs bool
 	// Backoff says when to try again after a failure.
@@ -54,6 +61,7 @@ type Reconciler struct {
 	states        kit.Consistency
 	echo          kit.Echo
 	blueprints    blueprintCache
+	issued        issuedCache
 	plans         planCache
 	components    componentCache
 	digests       digestCache
@@ -75,7 +83,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	started := r.Now()
 	defer func() { r.Metrics.RecordDuration(ctx, inst, started) }()
 
-	s := &scope{inst: inst, persisted: inst.Status.DeepCopy(), now: started, jitter: r.Jitter}
+	s := &scope{inst: inst, persisted: inst.Status.DeepCopy(), now: started, jitter: r.Jitter, clusters: r.clustersFor(inst)}
 	return r.settle(ctx, s, kit.Run(ctx, s, r.phases(inst)))
 }
 

@@ -135,6 +135,9 @@ func environment(ctx context.Context, s *scope) (*render.Environment, *component
 		Blueprint: s.blueprint.document, Files: s.blueprint.files, Schemas: s.blueprint.schemas,
 		Namespace: s.inst.Namespace, BlueprintDefinition: definition,
 	}
+	if s.clusters != nil {
+		env.Clusters = s.clusters
+	}
 	view, err := showComponent(ctx, env, s.component)
 	return env, view, err
 }

@@ -28,6 +28,8 @@ type scope struct {
 	automatic bool
 	// triggered says why a job was started in this reconciliation.
 	triggered string
+	// clusters issues kubeconfigs to templates; nil where the process does not.
+	clusters *issuer
 	// remains is what a deletion by force has found.
 	remains *remains
 	// outcome is set when the running job ended in this reconciliation.

@@ -91,6 +91,9 @@ func (r *Reconciler) absorb(s *scope, err error) (ctrl.Result, bool) {
 		return ctrl.Result{RequeueAfter: r.Backoff.After(key, err)}, true
 	}
 	failure := kit.AsFailure(operation, err)
+	if failure.Kind == kit.Stalled && s.clusters != nil && s.clusters.unanswered != nil {
+		failure = &kit.Failure{Kind: kit.Retry, Operation: failure.Operation, Reason: "ClusterUnreachable", Err: failure.Err}
+	}
 	switch failure.Kind {
 	case kit.Stalled:
 		s.fail(failure)

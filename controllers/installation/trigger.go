@@ -74,6 +74,9 @@ func (r *Reconciler) trigger(ctx context.Context, s *scope) (string, error) {
 	if token, ok := meta.ReconcileAnnotationValue(inst.Annotations); ok && token != inst.Status.LastHandledReconcileAt {
 		return "reconciliation was requested", nil
 	}
+	if s.wayIsClear() {
+		return "the Execution that was in the way is gone", nil
+	}
 	if !changed && s.dueByClock() {
 		return s.clockReason(), nil
 	}
@@ -102,6 +105,13 @@ func (r *Reconciler) importedChange(ctx context.Context, inst *v1alpha1.Installa
 		return reason, err
 	}
 	return r.changedImports(ctx, inst)
+}
+
+// wayIsClear tells whether the last job failed because of somebody else's Execution and now there is none.
+func (s *scope) wayIsClear() bool {
+	last := s.inst.Status.LastError
+	return s.inst.Status.Phase == v1alpha1.PhaseFailed && last != nil && last.Reason == reasonExecutionExists &&
+		!s.foreign && s.execution == nil
 }
 
 // importsArrived tells whether the last job failed because of a missing import and now nothing is missing.

@@ -1,0 +1,197 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	clientcmdv1 "k8s.io/client-go/tools/clientcmd/api/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/template"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+)
+
+// issuer issues kubeconfigs to the templates of one Installation, as template.Clusters. It has no rights of its own: it reaches a cluster
+// with the credentials of the Target that the template passes, and reads a Secret that such a Target names in the namespace of the
+// Installation only. Within a job the same call gives the same kubeconfig.
+type issuer struct {
+	inst     *v1alpha1.Installation
+	clusters *target.Clients
+	live     client.Reader
+	caller   caller
+	issued   *issuedCache
+	// unanswered is why a cluster did not answer, so that the job is tried again.
+	unanswered error
+}
+
+// issuedCache keeps what was issued to running jobs.
+type issuedCache struct {
+	once sync.Once
+	byID *lru.Cache[[sha256.Size]byte, template.Kubeconfig]
+}
+
+// keptKubeconfigs is how many issued kubeconfigs are kept in memory.
+const keptKubeconfigs = 512
+
+func (c *issuedCache) entries() *lru.Cache[[sha256.Size]byte, template.Kubeconfig] {
+	c.once.Do(func() { c.byID, _ = lru.New[[sha256.Size]byte, template.Kubeconfig](keptKubeconfigs) })
+	return c.byID
+}
+
+// clustersFor returns the capability for the templates of an Installation, nil when the process has none.
+func (r *Reconciler) clustersFor(inst *v1alpha1.Installation) *issuer {
+	if r.Clusters == nil {
+		return nil
+	}
+	return &issuer{
+		inst: inst, clusters: r.Clusters, live: r.Live, issued: &r.issued, caller: caller{publicOnly: r.NoPrivateNetworks},
+	}
+}
+
+// ServiceAccountKubeconfig requests a token of a service account of the target cluster.
+func (i *issuer) ServiceAccountKubeconfig(ctx context.Context, name, namespace string, seconds int64, given any) (template.Kubeconfig, error) {
+	return i.once("serviceAccount", []any{name, namespace, seconds, given}, func() (template.Kubeconfig, error) {
+		cluster, err := i.open(ctx, given)
+		if err != nil {
+			return template.Kubeconfig{}, err
+		}
+		request := authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
+		request.APIVersion, request.Kind = "authentication.k8s.io/v1", "TokenRequest"
+		var answer authenticationv1.TokenRequest
+		err = i.post(ctx, cluster, []string{"api", "v1", "namespaces", namespace, "serviceaccounts", name, "token"}, request, &answer)
+		if err != nil {
+			return template.Kubeconfig{}, fmt.Errorf("no token for ServiceAccount %s/%s through Target %q: %w", namespace, name, cluster.Name, err)
+		}
+		content, err := withUser(cluster, name, clientcmdv1.AuthInfo{Token: answer.Status.Token})
+		return template.Kubeconfig{Content: content, Expiration: answer.Status.ExpirationTimestamp.Time}, err
+	})
+}
+
+// adminRequest is Gardener's AdminKubeconfigRequest.
+type adminRequest struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Spec       struct {
+		ExpirationSeconds int64 `json:"expirationSeconds"`
+	} `json:"spec"`
+	Status struct {
+		Kubeconfig          []byte    `json:"kubeconfig,omitempty"`
+		ExpirationTimestamp time.Time `json:"expirationTimestamp,omitzero"`
+	} `json:"status,omitzero"`
+}
+
+// ShootAdminKubeconfig requests an admin kubeconfig of a Gardener shoot through the garden cluster in the Target.
+func (i *issuer) ShootAdminKubeconfig(ctx context.Context, name, namespace string, seconds int64, given any) (template.Kubeconfig, error) {
+	return i.once("shoot", []any{name, namespace, seconds, given}, func() (template.Kubeconfig, error) {
+		cluster, err := i.open(ctx, given)
+		if err != nil {
+			return template.Kubeconfig{}, err
+		}
+		request := adminRequest{APIVersion: "authentication.gardener.cloud/v1alpha1", Kind: "AdminKubeconfigRequest"}
+		request.Spec.ExpirationSeconds = seconds
+		var answer adminRequest
+		path := []string{"apis", "core.gardener.cloud", "v1beta1", "namespaces", namespace, "shoots", name, "adminkubeconfig"}
+		if err := i.post(ctx, cluster, path, request, &answer); err != nil {
+			return template.Kubeconfig{}, fmt.Errorf("no admin kubeconfig for Shoot %s/%s through Target %q: %w", namespace, name, cluster.Name, err)
+		}
+		return template.Kubeconfig{Content: answer.Status.Kubeconfig, Expiration: answer.Status.ExpirationTimestamp}, nil
+	})
+}
+
+// OIDCKubeconfig makes a kubeconfig of the target cluster that logs in with OpenID Connect. Nothing is requested.
+func (i *issuer) OIDCKubeconfig(ctx context.Context, issuerURL, clientID string, given any) (template.Kubeconfig, error) {
+	cluster, err := i.open(ctx, given)
+	if err != nil {
+		return template.Kubeconfig{}, err
+	}
+	content, err := withUser(cluster, "oidc", clientcmdv1.AuthInfo{Exec: &clientcmdv1.ExecConfig{
+		APIVersion: "client.authentication.k8s.io/v1beta1", Command: "kubectl",
+		Args: []string{
+			"oidc-login", "get-token", "--oidc-issuer-url=" + issuerURL, "--oidc-client-id=" + clientID,
+			"--oidc-extra-scope=email", "--oidc-extra-scope=profile", "--oidc-extra-scope=offline_access", "--oidc-use-pkce", "--grant-type=auto",
+		},
+	}})
+	return template.Kubeconfig{Content: content}, err
+}
+
+// once issues a kubeconfig, or returns the one that the running job got for the same arguments: templates are rendered again whenever a job
+// had to wait, and have to say the same.
+func (i *issuer) once(call string, arguments []any, issue func() (template.Kubeconfig, error)) (template.Kubeconfig, error) {
+	raw, err := json.Marshal([]any{i.inst.UID, i.inst.Status.JobID, call, arguments})
+	if err != nil {
+		return template.Kubeconfig{}, fmt.Errorf("the arguments are no JSON data: %w", err)
+	}
+	key := sha256.Sum256(raw)
+	if known, ok := i.issued.entries().Get(key); ok {
+		return known, nil
+	}
+	issued, err := issue()
+	if err == nil {
+		i.issued.entries().Add(key, issued)
+	}
+	return issued, err
+}
+
+// open returns the cluster of a Target object as templates see it. Its namespace is always that of the Installation.
+func (i *issuer) open(ctx context.Context, given any) (*target.Cluster, error) {
+	raw, err := json.Marshal(given)
+	if err != nil {
+		return nil, fmt.Errorf("the argument target is no Target: %w", err)
+	}
+	object := &v1alpha1.Target{}
+	if err := json.Unmarshal(raw, object); err != nil || object.Spec.Type == "" {
+		return nil, fmt.Errorf("the argument target is no Target; pass one of .imports")
+	}
+	object.Namespace = i.inst.Namespace
+	return i.clusters.Open(ctx, givenTarget{Reader: i.live, target: object}, i.live, object.Namespace, object.Name)
+}
+
+func (i *issuer) post(ctx context.Context, cluster *target.Cluster, path []string, request, answer any) error {
+	err := i.caller.post(ctx, cluster.Config, path, request, answer)
+	if isUnanswered(err) {
+		i.unanswered = err
+	}
+	return err
+}
+
+// givenTarget answers with one Target whatever Target is asked for.
+type givenTarget struct {
+	client.Reader
+	target *v1alpha1.Target
+}
+
+// Get returns the Target.
+func (g givenTarget) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	into, ok := object.(*v1alpha1.Target)
+	if !ok {
+		return g.Reader.Get(ctx, key, object, options...)
+	}
+	g.target.DeepCopyInto(into)
+	return nil
+}
+
+// withUser returns the kubeconfig of a cluster with another user.
+func withUser(cluster *target.Cluster, name string, user clientcmdv1.AuthInfo) ([]byte, error) {
+	var config clientcmdv1.Config
+	if err := yaml.Unmarshal(cluster.Kubeconfig, &config); err != nil || len(config.Contexts) != 1 {
+		return nil, fmt.Errorf("the kubeconfig of Target %q cannot be used", cluster.Name)
+	}
+	config.AuthInfos = []clientcmdv1.NamedAuthInfo{{Name: name, AuthInfo: user}}
+	config.Contexts[0].Context.AuthInfo = name
+	written, err := yaml.Marshal(config)
+	if err != nil {
+		return nil, fmt.Errorf("write the kubeconfig: %w", err)
+	}
+	return written, nil
+}

@@ -1,0 +1,103 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dataflow
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+// targetProducer is the spec of a root that passes its Target on under another name, or not.
+func targetProducer(exports bool) object {
+	parts := object{
+		"imports": list{object{"name": "cluster", "targetType": clusterType}},
+		"exports": list{object{"name": "out", "type": "target", "targetType": clusterType}},
+		"exportExecutions": goTemplate("exports:\n  out:\n    type: " + clusterType +
+			"\n    config: {{ toJson .imports.cluster.spec.config }}\n"),
+	}
+	spec := object{
+		"blueprint": inline(parts),
+		"imports":   object{"targets": list{object{"name": "cluster", "target": "cluster"}}},
+	}
+	if exports {
+		spec["exports"] = object{"targets": list{object{"name": "out", "target": "passed-on"}}}
+	}
+	return spec
+}
+
+// targetConsumer deploys one ConfigMap through the Target that targetProducer exports.
+func targetConsumer() object {
+	return object{
+		"blueprint": inline(object{
+			"imports":          list{object{"name": "cluster", "targetType": clusterType}},
+			"deployExecutions": goTemplate("deployItems:\n" + configItem("item", "{import: cluster}", "deployed", "x")),
+		}),
+		"imports": object{"targets": list{object{"name": "cluster", "target": "passed-on"}}},
+	}
+}
+
+func (s *scene) target(name string) *v1alpha1.Target {
+	return &v1alpha1.Target{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: s.Namespace}}
+}
+
+func TestADroppedTargetExportStaysUntilItsConsumerIsUninstalled(t *testing.T) {
+	s := newScene(t)
+	s.Target("cluster")
+	s.install("producer", targetProducer(true))
+	s.install("consumer", targetConsumer())
+	s.succeeded("consumer")
+	s.install("producer", targetProducer(false))
+	s.succeeded("producer")
+	kept := s.target("passed-on")
+	require.True(t, s.exists(kept), "it is needed to uninstall")
+	assert.False(t, kept.DeletionTimestamp.IsZero())
+	s.reconcile("consumer")
+	assert.Contains(t, s.failed("consumer").Message, "not exported any more")
+
+	consumer := s.Installation("consumer")
+	s.Delete(consumer)
+	s.Gone(consumer, s.config("deployed"), kept)
+}
+
+func TestADroppedTargetExportCanComeBack(t *testing.T) {
+	s := newScene(t)
+	s.Target("cluster")
+	s.install("producer", targetProducer(true))
+	s.install("consumer", targetConsumer())
+	s.succeeded("consumer")
+	s.install("producer", targetProducer(false))
+	s.succeeded("producer")
+	s.install("producer", targetProducer(true))
+	s.succeeded("producer")
+	fresh := s.target("passed-on")
+	require.True(t, s.exists(fresh))
+	assert.True(t, fresh.DeletionTimestamp.IsZero())
+	s.reconcile("consumer")
+	s.succeeded("consumer")
+}
+
+func TestADroppedTargetExportWithoutConsumerGoes(t *testing.T) {
+	s := newScene(t)
+	s.Target("cluster")
+	s.install("producer", targetProducer(true))
+	s.succeeded("producer")
+	s.install("producer", targetProducer(false))
+	s.Gone(s.target("passed-on"))
+}
+
+func TestAJobStartsWhenTheExecutionInItsWayIsGone(t *testing.T) {
+	s := newScene(t)
+	foreign := &v1alpha1.Execution{ObjectMeta: metav1.ObjectMeta{Name: "root", Namespace: s.Namespace}}
+	require.NoError(t, s.Client().Create(s.Ctx, foreign))
+	s.install("root", object{"blueprint": inline(object{"deployExecutions": goTemplate("deployItems:\n" + mockItem("item", "{}"))})})
+	assert.Equal(t, "ExecutionExists", s.failed("root").Reason)
+	s.Delete(foreign)
+	s.succeeded("root")
+	s.RequireJobs(2, "root")
+}
