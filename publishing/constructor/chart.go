@@ -58,10 +58,10 @@ func chartOptions(path string, in *Input) (*pack.Options, error) {
 	}
 	var chart struct{ Name, Version string }
 	if err := yaml.Unmarshal(text, &chart); err != nil {
-		return nil, fmt.Errorf("Chart.yaml of chart %s is not YAML: %w", in.Path, err)
+		return nil, fmt.Errorf("file Chart.yaml of chart %s is not YAML: %w", in.Path, err)
 	}
 	if chart.Name == "" || strings.ContainsAny(chart.Name, "/\\") || chart.Name == ".." {
-		return nil, fmt.Errorf("Chart.yaml of chart %s has no usable name; set name", in.Path)
+		return nil, fmt.Errorf("file Chart.yaml of chart %s has no usable name; set name", in.Path)
 	}
 	if in.Version != "" && in.Version != chart.Version {
 		return nil, fmt.Errorf("chart %s has version %s, but the input says %s; make them equal", in.Path, chart.Version, in.Version)
