@@ -92,7 +92,8 @@ func (r *Reconciler) beginDeletion(ctx context.Context, s *scope) error {
 	return r.writeStatus(ctx, s)
 }
 
-// deletionJob returns the running job of the parent for a sub-installation that the parent deletes, and a new one otherwise.
+// deletionJob returns the running job of the parent for a sub-installation that the parent deletes, and a new one otherwise: also when the
+// sub-installation and its children have had that job already, because the spec of the parent changed while it was applied.
 func (r *Reconciler) deletionJob(ctx context.Context, inst *v1alpha1.Installation) (string, error) {
 	if inst.IsRoot() {
 		return uuid.NewString(), nil
@@ -102,7 +103,8 @@ func (r *Reconciler) deletionJob(ctx context.Context, inst *v1alpha1.Installatio
 	if client.IgnoreNotFound(err) != nil {
 		return "", err
 	}
-	if err == nil && !parent.Status.IsIdle() && parent.Status.JobID != inst.Status.JobIDFinished {
+	had := parent.Status.JobID == inst.Status.JobID || parent.Status.JobID == inst.Status.JobIDFinished
+	if err == nil && !parent.Status.IsIdle() && !had {
 		return parent.Status.JobID, nil
 	}
 	return uuid.NewString(), nil
