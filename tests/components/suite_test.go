@@ -23,7 +23,9 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
-func TestMain(m *testing.M) { os.Exit(landscape.Main(m, platform.Options{Flux: true, Git: true, Registry: true})) }
+func TestMain(m *testing.M) {
+	os.Exit(landscape.Main(m, platform.Options{Flux: true, Git: true, Registry: true}))
+}
 
 // object and list are JSON.
 type (
