@@ -30,6 +30,7 @@ const (
 // SetupWithManager registers indexes, watches and the controller. Kinds of Flux sources that the cluster does not serve are not
 // watched.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, concurrency int) error {
+	r.metadata = mgr.GetCache()
 	indexes := map[string]client.IndexerFunc{
 		sourceIndex: sourcesOf, importIndex: importsOf, exportIndex: exportsOf, parentIndex: parentsOf,
 		contextIndex: contextsOf,
@@ -54,7 +55,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 		For(&v1alpha1.Installation{}).
 		Owns(&v1alpha1.Execution{}).
 		Owns(&v1alpha1.Installation{}).
-		Watches(&v1alpha1.Installation{}, handler.EnqueueRequestsFromMapFunc(r.waitingSiblings)).
+		Watches(&v1alpha1.Installation{}, r.siblingEvents()).
 		Watches(&v1alpha1.Execution{}, handler.EnqueueRequestsFromMapFunc(namesake), builder.WithPredicates(onlyDeletions)).
 		WatchesMetadata(&corev1.Secret{}, r.users("Secret")).
 		WatchesMetadata(&corev1.ConfigMap{}, r.users("ConfigMap")).
@@ -138,30 +139,6 @@ func (r *Reconciler) users(kind string) handler.EventHandler {
 		}
 		return requests
 	})
-}
-
-// waitingSiblings wakes those who may wait for an Installation: when it is idle those that something flows to from here, and producers of
-// its imports that are being deleted.
-func (r *Reconciler) waitingSiblings(ctx context.Context, obj client.Object) []reconcile.Request {
-	inst, ok := obj.(*v1alpha1.Installation)
-	if !ok {
-		return nil
-	}
-	var requests []reconcile.Request
-	for _, key := range importsOf(obj) {
-		requests = append(requests, r.findAll(ctx, exportIndex, key, inDeletion, client.InNamespace(obj.GetNamespace()))...)
-	}
-	if !inst.Status.IsIdle() && !inDeletion(inst) {
-		return requests
-	}
-	waiting, err := r.downstream(ctx, inst)
-	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "cannot find the consumers of an installation", "installation", client.ObjectKeyFromObject(inst))
-	}
-	for _, other := range waiting {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(other)})
-	}
-	return requests
 }
 
 // inDeletion keeps the Installations that are being deleted.

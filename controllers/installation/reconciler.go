@@ -54,6 +54,9 @@ type Reconciler struct {
 	// Now is the clock.
 	Now func() time.Time
 
+	// metadata reads Secrets from the cache of metadata; Client would ask the API server.
+	metadata client.Reader
+
 	installations kit.Consistency
 	executions    kit.Consistency
 	dataObjects   kit.Consistency

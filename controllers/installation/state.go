@@ -54,7 +54,7 @@ func (r *Reconciler) readState(ctx context.Context, inst *v1alpha1.Installation,
 func (r *Reconciler) stateSecret(ctx context.Context, key client.ObjectKey) (*corev1.Secret, error) {
 	cached := &metav1.PartialObjectMetadata{}
 	cached.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
-	err := r.Get(ctx, key, cached)
+	err := r.metadata.Get(ctx, key, cached)
 	if apierrors.IsNotFound(err) && r.states.Unseen(key) == 0 {
 		return nil, nil
 	}

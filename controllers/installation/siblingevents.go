@@ -1,0 +1,84 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"context"
+
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+// siblingEvents wakes siblings at events of Installations. A change of the status concerns those who wait for the new state only; a change
+// of the spec also those who waited for what the old spec said, whatever the Installation is doing.
+type siblingEvents struct {
+	handler.EventHandler
+	reconciler *Reconciler
+}
+
+func (r *Reconciler) siblingEvents() handler.EventHandler {
+	return siblingEvents{EventHandler: handler.EnqueueRequestsFromMapFunc(r.waitingSiblings), reconciler: r}
+}
+
+// Update wakes siblings when an Installation has changed.
+func (h siblingEvents) Update(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	requests := h.reconciler.waitingSiblings(ctx, e.ObjectNew)
+	if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() {
+		requests = append(requests, h.reconciler.formerSiblings(ctx, e.ObjectOld)...)
+	}
+	for _, request := range requests {
+		queue.Add(request)
+	}
+}
+
+// waitingSiblings wakes those who may wait for an Installation: when it is idle those that something flows to from here, and producers of
+// its imports that are being deleted.
+func (r *Reconciler) waitingSiblings(ctx context.Context, obj client.Object) []reconcile.Request {
+	inst, ok := obj.(*v1alpha1.Installation)
+	if !ok {
+		return nil
+	}
+	requests := r.producersInDeletion(ctx, inst)
+	if inst.Status.IsIdle() || inDeletion(inst) {
+		requests = append(requests, r.consumers(ctx, inst)...)
+	}
+	return requests
+}
+
+// formerSiblings returns those who may have waited for an Installation with a spec that it does not have any more.
+func (r *Reconciler) formerSiblings(ctx context.Context, obj client.Object) []reconcile.Request {
+	inst, ok := obj.(*v1alpha1.Installation)
+	if !ok {
+		return nil
+	}
+	return append(r.producersInDeletion(ctx, inst), r.consumers(ctx, inst)...)
+}
+
+// producersInDeletion returns the Installations in deletion that may wait for this one to import no more.
+func (r *Reconciler) producersInDeletion(ctx context.Context, inst *v1alpha1.Installation) []reconcile.Request {
+	var requests []reconcile.Request
+	for _, key := range importsOf(inst) {
+		requests = append(requests, r.findAll(ctx, exportIndex, key, inDeletion, client.InNamespace(inst.Namespace))...)
+	}
+	return requests
+}
+
+// consumers returns the Installations that something flows to from this one.
+func (r *Reconciler) consumers(ctx context.Context, inst *v1alpha1.Installation) []reconcile.Request {
+	downstream, err := r.downstream(ctx, inst)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "cannot find the consumers of an installation", "installation", client.ObjectKeyFromObject(inst))
+	}
+	requests := make([]reconcile.Request, 0, len(downstream))
+	for _, other := range downstream {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(other)})
+	}
+	return requests
+}
