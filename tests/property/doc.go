@@ -9,7 +9,7 @@
 // flowed too early, shows. Every state of every object is recorded, and rules hold for the whole record: order, one job for one change,
 // failures that name a cause, nothing left behind.
 //
-//	go test ./tests/property -args -seeds 20 -size 200 -steps 40
+//	go test ./tests/property -timeout 3h -args -seeds 20 -size 200 -steps 40 -kills 8
 //
 // A failure prints the command that repeats it. Timing is not part of the seed: a rare race may need a few attempts.
 package property

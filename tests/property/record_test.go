@@ -130,8 +130,11 @@ func (r *record) installation(name string) *v1alpha1.Installation {
 	return inst
 }
 
-// jobs returns the jobs of an Installation so far.
+// jobs returns the jobs of a living Installation so far.
 func (r *record) jobs(name string) []string {
+	if r.installation(name) == nil {
+		return nil
+	}
 	return jobsOf(r.objects[r.names["Installation/"+name]])
 }
 
@@ -145,6 +148,18 @@ func jobsOf(states []state) []string {
 		}
 	}
 	return jobs
+}
+
+// begun counts the objects of a root that have its newest job.
+func (r *record) begun(name string) int {
+	root, count := r.installation(name), 0
+	for _, states := range r.objects {
+		work, works := states[len(states)-1].object.(worker)
+		if works && root != nil && work.Job().JobID == root.Status.JobID && strings.HasPrefix(work.GetName(), name+"-") {
+			count++
+		}
+	}
+	return count
 }
 
 // exported returns the value of a DataObject, empty when there is none.

@@ -30,9 +30,10 @@ func (p *play) step() {
 	}
 	choices := []choice{
 		{5, p.alterOne}, {2, p.alterData}, {1, p.reconcile}, {1, p.applyAgain}, {2, p.fail}, {2, p.stick}, {1, p.removeSome}, {1, p.add},
+		{1, p.suspend},
 	}
 	if p.world.healthy() {
-		choices = append(choices, choice{4, p.storm})
+		choices = append(choices, choice{4, p.storm}, choice{2, p.hurry})
 	}
 	total := 0
 	for _, c := range choices {
@@ -133,7 +134,9 @@ func (p *play) fail() {
 	p.logf("%s fails by %s", r.name, it.name)
 	p.plant(r)
 	p.settle(p.world.predict(only(r)), nil)
-	p.requireCause(r, "asks for the phase Failed")
+	if !r.suspended {
+		p.requireCause(r, "asks for the phase Failed")
+	}
 }
 
 // requireCause checks what a root says about its failure.
@@ -151,6 +154,9 @@ func (p *play) requireCause(r *root, cause string) {
 func (p *play) heal() {
 	touched := map[string]bool{}
 	for _, r := range p.world.roots {
+		if r.suspended {
+			continue
+		}
 		failing := r.node.phase() != v1alpha1.PhaseSucceeded
 		switch {
 		case failing:
@@ -171,7 +177,7 @@ func (p *play) heal() {
 func (p *play) stick() {
 	var candidates []*root
 	for _, r := range p.world.roots {
-		if _, succeeded := p.world.used(r); succeeded && r.node.phase() == v1alpha1.PhaseSucceeded {
+		if _, succeeded := p.world.used(r); succeeded && !r.suspended && r.node.phase() == v1alpha1.PhaseSucceeded {
 			candidates = append(candidates, r)
 		}
 	}
@@ -226,6 +232,7 @@ func (p *play) remove(roots []*root, stuck ...*root) {
 	for _, r := range stuck {
 		p.interrupt(r)
 	}
+	p.kill()
 	ctx, cancel := context.WithTimeout(p.Ctx, patience())
 	defer cancel()
 	var left string
@@ -250,6 +257,52 @@ func (p *play) add() {
 	p.logf("%s is new", r.name)
 	p.plant(r)
 	p.settle(p.world.predict(only(r)), nil)
+}
+
+// suspend suspends a root, or resumes it if it is suspended.
+func (p *play) suspend() {
+	if len(p.world.roots) == 0 {
+		return
+	}
+	r := pick(p.g, p.world.roots)
+	r.suspended = !r.suspended
+	p.logf("%s is suspended: %v", r.name, r.suspended)
+	p.plant(r)
+	p.settle(p.world.predict(only(r)), nil)
+}
+
+// hurry interrupts a root at any moment of a job, which it may outrun, and asks it to run again.
+func (p *play) hurry() {
+	r := pick(p.g, p.world.roots)
+	if r.suspended {
+		return
+	}
+	begin := p.record.now()
+	before := map[string]map[string]bool{r.name: p.world.upstream(r)}
+	done := p.alter(r)
+	moment := 1 + p.g.IntN(2*len(r.all()))
+	p.logf("%s: %s, interrupted after %d have begun", r.name, done, moment)
+	ctx, cancel := context.WithTimeout(p.Ctx, patience())
+	defer cancel()
+	require.NoError(p.T, p.record.await(ctx, func() bool { return p.hasEnded(r) || p.hasBegun(r) && p.record.begun(r.name) >= moment }))
+	p.interrupt(r)
+	require.NoError(p.T, p.record.await(ctx, func() bool { return p.hasEnded(r) }))
+	token := strconv.Itoa(p.number)
+	p.Annotate(p.Installation(r.name), meta.ReconcileRequestAnnotation, token)
+	require.NoError(p.T, p.record.await(ctx, func() bool {
+		return p.hasEnded(r) && p.record.installation(r.name).Status.LastHandledReconcileAt == token
+	}))
+	p.settle(p.world.predict(only(r)), p.bounds(map[string]int{r.name: 2}, before))
+	p.storms = append(p.storms, [2]int64{begin, p.record.now()})
+}
+
+// hasBegun tells whether a root has got a job in this step.
+func (p *play) hasBegun(r *root) bool { return len(p.record.jobs(r.name)) > r.jobs }
+
+// hasEnded tells whether a root has got jobs in this step and is idle.
+func (p *play) hasEnded(r *root) bool {
+	inst := p.record.installation(r.name)
+	return inst != nil && inst.Status.IsIdle() && p.hasBegun(r)
 }
 
 const mostInStorm = 8

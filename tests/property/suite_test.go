@@ -21,6 +21,7 @@ var (
 	first = flag.Uint64("first", 1, "the first seed; 0 takes one from the clock")
 	size  = flag.Int("size", 40, "how many Installations a landscape has at first")
 	steps = flag.Int("steps", 16, "how many random changes follow")
+	kills = flag.Int("kills", 0, "kill one of our processes in one of so many steps; 0 never")
 )
 
 func TestMain(m *testing.M) {
@@ -40,7 +41,7 @@ func TestRandomLandscapes(t *testing.T) {
 			t.Parallel()
 			t.Cleanup(func() {
 				if t.Failed() {
-					t.Logf("to repeat it: go test ./tests/property -count 1 -args -first %d -seeds 1 -size %d -steps %d", seed, *size, *steps)
+					t.Logf("to repeat it: go test ./tests/property -count 1 -args -first %d -seeds 1 -size %d -steps %d -kills %d", seed, *size, *steps, *kills)
 				}
 			})
 			p := newPlay(t, &gardener{Rand: rand.New(rand.NewPCG(seed, uint64(*size)))})

@@ -22,7 +22,9 @@ type root struct {
 	*node
 	// reacts says that the root runs whenever the content of an import changes.
 	reacts bool
-	phase  v1alpha1.Phase
+	// suspended roots run as soon as they are resumed.
+	suspended bool
+	phase     v1alpha1.Phase
 	// ordered says that the last job failed because of a producer.
 	ordered bool
 	// export is empty until a job has succeeded.
@@ -105,6 +107,9 @@ func (w *world) used(r *root) (map[string]string, bool) {
 func (w *world) predict(touched map[string]bool) map[string]bool {
 	ran := map[string]bool{}
 	for _, r := range w.roots {
+		if r.suspended {
+			continue
+		}
 		if touched[r.name] || w.importsChanged(r) || w.producersChanged(r) {
 			w.run(r)
 			ran[r.name] = true
