@@ -129,19 +129,6 @@ func asJSON(t *testing.T, document []byte) string {
 	return string(raw)
 }
 
-func TestRepositoryOfResourceKeys(t *testing.T) {
-	inlined := v1alpha1.NewAnyJSON([]byte(`{}`))
-	standard, err := component.ParseTyped([]byte(registryContext))
-	require.NoError(t, err)
-	root := descriptor(t, "root", "")
-	published := &componentView{resolvedComponent: resolved(t, v1alpha1.ComponentDescriptorDefinition{}, registryContext, root)}
-	assert.Equal(t, map[string]any{"type": "OCIRegistry", "baseUrl": "registry.example.com"}, published.Repository("example.com/root", "1.0.0"))
-	published.standard = standard
-	assert.Nil(t, published.Repository("example.com/root", "1.0.0"), "the default repository needs no mention")
-	inPlace := &componentView{resolvedComponent: resolved(t, v1alpha1.ComponentDescriptorDefinition{Inline: &inlined}, registryContext, root)}
-	assert.Equal(t, "inline", inPlace.Repository("example.com/root", "1.0.0")["type"])
-}
-
 func TestVerifiedComponentsOfChildrenComeFromTheRoot(t *testing.T) {
 	covering := resolved(t, v1alpha1.ComponentDescriptorDefinition{}, registryContext,
 		descriptor(t, "root", `{name: sub, componentName: example.com/sub, version: 1.0.0}`), descriptor(t, "sub", ""))

@@ -81,8 +81,8 @@ func (v *componentView) Follow(name, version string) (string, string) {
 // Repository implements template.Closure.
 func (v *componentView) Repository(name, version string) map[string]any {
 	key := component.Key{Name: name, Version: version}
-	where := v.root.Repository
-	if v.root.Definition.Inline != nil && v.written(key) {
+	where := v.session.RepositoryOf(key)
+	if v.root.Definition.Inline != nil && where.Equal(v.root.Repository) && v.written(key) {
 		return inlineRepository(v.closed.Find(key))
 	}
 	if where.IsZero() || where.Equal(v.standard) {

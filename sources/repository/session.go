@@ -48,7 +48,7 @@ type Session struct {
 // version is a component version, and the way to what lies beside it.
 type version struct {
 	descriptor *component.Descriptor
-	// repository it was found in.
+	// repository that was asked for it, and that finds it again.
 	repository component.Typed
 	// blobs are its local blobs.
 	blobs blobs
@@ -206,6 +206,18 @@ func (s *Session) version(d *component.Descriptor) (*version, error) {
 	return nil, stalled("component "+d.Key().String(), "this session has not looked it up", "resolve it with Root or Closure first")
 }
 
+// RepositoryOf returns the repository in which Root or Closure found a component version: after overwrites, and the one of a resolver of
+// the OCM configuration if that had it. Of a component that is written inline it is the one of its local blobs. It is zero if the session
+// has not found the version, or no repository is known.
+func (s *Session) RepositoryOf(key component.Key) component.Typed {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if v := s.found[key]; v != nil {
+		return v.repository
+	}
+	return component.Typed{}
+}
+
 // lookup asks the repository, then the resolvers of the OCM configuration.
 func (s *Session) lookup(ctx context.Context, key component.Key, repository component.Typed) (*version, error) {
 	candidates := s.candidates(key, repository)
@@ -255,7 +267,10 @@ func (s *Session) ask(ctx context.Context, key component.Key, repository compone
 	if v.descriptor.Key() != key {
 		return nil, stalled(fmt.Sprintf("component %s in %s", key, from), "the descriptor there is that of "+v.descriptor.Key().String(), "publish the component version anew")
 	}
-	return v, nil
+	// Versions are shared by all who may read them, in whatever words they name the repository.
+	found := *v
+	found.repository = repository
+	return &found, nil
 }
 
 // origin opens a repository once for the session.

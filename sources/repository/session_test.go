@@ -94,6 +94,29 @@ func TestOverwritesOfRootAndReferences(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, closed.Descriptors, 2)
 	assert.Equal(t, "2.1.0", closed.Descriptors[1].Version)
+	assertPlace(t, s, closed.Root, ociSpec(reg.Host+"/c"))
+	assertPlace(t, s, closed.Descriptors[1], ociSpec(reg.Host+"/patched"))
+	assert.True(t, s.RepositoryOf(component.Key{Name: "example.com/db", Version: "2.0.0"}).IsZero(), "the overwritten version was not looked up")
+}
+
+// assertPlace checks where a session found a component version.
+func assertPlace(t *testing.T, s *Session, d *component.Descriptor, want map[string]any) {
+	t.Helper()
+	typed, err := component.NewTyped(want)
+	require.NoError(t, err)
+	assert.Equal(t, typed.String(), s.RepositoryOf(d.Key()).String())
+}
+
+func TestTheRepositoryOfAVersionIsCalledAsTheScopeCallsIt(t *testing.T) {
+	reg := registry.Start(t, registry.Options{})
+	publish(t, reg, component.OCIRegistry{BaseURL: reg.Host + "/c"}, db(t))
+	r := repositories(t, nil)
+	for _, spec := range []map[string]any{ociSpec(reg.Host + "/c"), {"type": "OCIRegistry", "baseUrl": reg.Host, "subPath": "c"}} {
+		s := session(t, r, Scope{Repository: raw(t, spec)})
+		found, err := s.Root(t.Context(), byName("example.com/db", "2.0.0", nil))
+		require.NoError(t, err)
+		assertPlace(t, s, found.Descriptor, spec)
+	}
 }
 
 func ocmConfig(entries ...string) []byte {
@@ -119,8 +142,10 @@ func TestResolversFindWhatTheRepositoryHasNot(t *testing.T) {
 			require.NoError(t, err)
 			closed, err := s.Closure(t.Context(), found.Descriptor)
 			require.NoError(t, err)
-			assert.Len(t, closed.Descriptors, 2)
+			require.Len(t, closed.Descriptors, 2)
 			assert.Equal(t, "some text", text(t, s, found.Descriptor, "text"))
+			assertPlace(t, s, found.Descriptor, ociSpec(reg.Host+"/shops"))
+			assertPlace(t, s, closed.Descriptors[1], ociSpec(reg.Host+"/dbs"))
 		})
 	}
 }
