@@ -76,6 +76,8 @@ func get(t *testing.T, url string) (int, string) {
 
 func TestLeaderElectionAndEndpoints(t *testing.T) {
 	t.Parallel()
+	_, err := platform.BuildLandscaper(t.Context())
+	require.NoError(t, err, "outside the deadline: others may be building")
 	ctx := deadline(t)
 	p := platform.New(t, platform.Options{LandscaperCRDs: true, AddToScheme: []func(*runtime.Scheme) error{v1alpha1.AddToScheme}})
 	require.NoError(t, p.Apply(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ls-system"}}))

@@ -12,17 +12,41 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 )
 
-// BuildLandscaper builds cmd/landscaper of this checkout into the cache and returns the binary's path. The go command
-// decides whether anything is to do, so calling it in every suite is cheap. A test binary with the race detector builds
+// BuildLandscaper builds cmd/landscaper of this checkout into the cache, once for a test binary, and returns the binary's path. The go
+// command decides whether anything is to do, so calling it in every suite is cheap. A test binary with the race detector builds
 // one with it, and a test that uses the platform fails when a process has reported a data race.
 func BuildLandscaper(ctx context.Context) (string, error) { return buildOwn(ctx, "landscaper") }
 
 // BuildCLI builds cmd/flux-landscaper of this checkout like BuildLandscaper.
 func BuildCLI(ctx context.Context) (string, error) { return buildOwn(ctx, "flux-landscaper") }
 
+// built holds the binaries that this process has built.
+var built struct {
+	sync.Mutex
+	paths map[string]string
+}
+
 func buildOwn(ctx context.Context, name string) (string, error) {
+	built.Lock()
+	defer built.Unlock()
+	if path, ok := built.paths[name]; ok {
+		return path, nil
+	}
+	path, err := compileOwn(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	if built.paths == nil {
+		built.paths = map[string]string{}
+	}
+	built.paths[name] = path
+	return path, nil
+}
+
+func compileOwn(ctx context.Context, name string) (string, error) {
 	store, err := openStore(os.Stderr)
 	if err != nil {
 		return "", err
@@ -36,7 +60,10 @@ func buildOwn(ctx context.Context, name string) (string, error) {
 		folder, flags = folder+"-race", append(flags, "-race")
 	}
 	path := filepath.Join(cacheDir(), "own", folder, name)
-	release, err := store.lock(ctx, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return "", err
+	}
+	release, err := store.lockFile(ctx, path+".lock", name)
 	if err != nil {
 		return "", err
 	}

@@ -19,7 +19,11 @@ const lockRetry = 250 * time.Millisecond
 // lock takes the lock of the cache folder and notes the purpose in it for those who wait; the returned function releases
 // it. The kernel releases the lock of a process that dies.
 func (s *store) lock(ctx context.Context, purpose string) (release func(), err error) {
-	path := filepath.Join(s.root, "lock")
+	return s.lockFile(ctx, filepath.Join(s.root, "lock"), purpose)
+}
+
+// lockFile is lock with a file of its own.
+func (s *store) lockFile(ctx context.Context, path, purpose string) (release func(), err error) {
 	var announced time.Time
 	for {
 		file, err := tryLock(path)
