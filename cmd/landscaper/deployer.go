@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/dynamic"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -62,6 +63,7 @@ type helmFlags struct {
 	artifacts         artifactFlags
 	registries        registryFlags
 	driver            string
+	localRoot         string
 	noPrivateNetworks bool
 }
 
@@ -72,12 +74,18 @@ func helmDeployer() *cobra.Command {
 	own.registries.bindFlags(flags)
 	flags.StringVar(&own.driver, "helm-driver", os.Getenv("HELM_DRIVER"),
 		"Where Helm keeps releases: secret, configmap or memory; by default HELM_DRIVER, else secret.")
+	flags.StringVar(&own.localRoot, "local-repository-dir", "",
+		"The directory below which component repositories of types local, CommonTransportFormat and ComponentArchive lie; empty refuses them.")
 	flags.BoolVar(&own.noPrivateNetworks, "no-private-networks", false,
 		"Refuse to download charts over HTTP from addresses that are not public.")
 	return command
 }
 
 func (h *helmFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract.Deployer, func(), error) {
+	landscaper, err := landscaperCluster(mgr)
+	if err != nil {
+		return nil, nil, err
+	}
 	registries, err := h.registries.open()
 	if err != nil {
 		return nil, nil, err
@@ -89,10 +97,20 @@ func (h *helmFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract.Depl
 	}
 	deployer, err := helm.New(helm.Options{
 		Driver: h.driver, Registries: registries, Sources: mgr.GetAPIReader(), Artifacts: store, Live: mgr.GetAPIReader(),
-		SourcePolicy:      flux.Policy{NoCrossNamespaceRefs: flags.acl.NoCrossNamespaceRefs},
-		NoPrivateNetworks: h.noPrivateNetworks,
+		Landscaper:   landscaper,
+		SourcePolicy: flux.Policy{NoCrossNamespaceRefs: flags.acl.NoCrossNamespaceRefs},
+		LocalRoot:    h.localRoot, NoPrivateNetworks: h.noPrivateNetworks,
 	})
 	return deployer, func() { cleanUp(); _ = registries.Close() }, err
+}
+
+// landscaperCluster is the connection of the manager, for watches on single objects.
+func landscaperCluster(mgr ctrl.Manager) (*target.Cluster, error) {
+	watcher, err := dynamic.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return nil, fmt.Errorf("connect to the landscaper cluster: %w", err)
+	}
+	return &target.Cluster{Config: mgr.GetConfig(), Client: mgr.GetClient(), Dynamic: watcher, Mapper: mgr.GetRESTMapper()}, nil
 }
 
 // deployerOf returns the sub-command of one deployer with the flags that all deployers have.

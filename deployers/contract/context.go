@@ -15,7 +15,10 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 )
 
-// readContext reads the Context of the item and its pull secrets. The Context "default" may be missing, and a deletion needs none.
+// ocmConfigKey is the key of the ConfigMap that Context.ocmConfig names.
+const ocmConfigKey = ".ocmconfig"
+
+// readContext reads the Context of the item with its pull secrets and OCM configuration. The Context "default" may be missing, and a deletion needs none.
 func (r *reconciler) readContext(ctx context.Context, s *scope) (*Context, error) {
 	name := s.item.ContextName()
 	object, err := r.contextObject(ctx, s.item.Namespace, name)
@@ -29,8 +32,15 @@ func (r *reconciler) readContext(ctx context.Context, s *scope) (*Context, error
 	if err != nil {
 		return nil, fmt.Errorf("read Context %q: %w", name, err)
 	}
-	secrets, err := r.pullSecrets(ctx, s, object)
-	return &Context{Configuration: object.ContextConfiguration, PullSecrets: secrets}, err
+	found := &Context{Configuration: object.ContextConfiguration, Overwrites: r.overwritesOf(object)}
+	if r.options.SkipPullSecrets {
+		return found, nil
+	}
+	if found.PullSecrets, err = r.pullSecrets(ctx, s, object); err != nil {
+		return nil, err
+	}
+	found.OCMConfig, err = r.ocmConfig(ctx, s, object)
+	return found, err
 }
 
 // contextObject reads from the cache, and live what the cache does not have; "default" may be missing, so it is not asked for live.
@@ -44,9 +54,6 @@ func (r *reconciler) contextObject(ctx context.Context, namespace, name string) 
 }
 
 func (r *reconciler) pullSecrets(ctx context.Context, s *scope, object *v1alpha1.Context) (map[string]map[string][]byte, error) {
-	if r.options.SkipPullSecrets {
-		return nil, nil
-	}
 	contents := make(map[string]map[string][]byte, len(object.RegistryPullSecrets))
 	for _, ref := range object.RegistryPullSecrets {
 		secret := &corev1.Secret{}
@@ -64,4 +71,45 @@ func (r *reconciler) pullSecrets(ctx context.Context, s *scope, object *v1alpha1
 		contents[ref.Name] = secret.Data
 	}
 	return contents, nil
+}
+
+func (r *reconciler) ocmConfig(ctx context.Context, s *scope, object *v1alpha1.Context) ([]byte, error) {
+	if object.OCMConfig == nil {
+		return nil, nil
+	}
+	config, name := &corev1.ConfigMap{}, object.OCMConfig.Name
+	err := r.live.Get(ctx, types.NamespacedName{Namespace: object.Namespace, Name: name}, config)
+	content, found := config.Data[ocmConfigKey]
+	switch {
+	case err == nil && found, s.deleting() && (err == nil || apierrors.IsNotFound(err)):
+		return []byte(content), nil
+	case err == nil:
+		return nil, kit.Again(operationReconcile, "OCMConfigIncomplete", "ConfigMap %q in namespace %q has no key %s; add it, or remove ocmConfig from Context %q",
+			name, object.Namespace, ocmConfigKey, object.Name)
+	case apierrors.IsNotFound(err):
+		return nil, kit.Again(operationReconcile, "OCMConfigNotFound", "ConfigMap %q does not exist in namespace %q; create it, or remove ocmConfig from Context %q",
+			name, object.Namespace, object.Name)
+	}
+	return nil, fmt.Errorf("read ConfigMap %q of Context %q: %w", name, object.Name, err)
+}
+
+// overwritesOf returns the function that reads the overwrites that a Context names; nil when it names none.
+func (r *reconciler) overwritesOf(object *v1alpha1.Context) func(context.Context) ([]v1alpha1.ComponentVersionOverwrite, error) {
+	name := object.ComponentVersionOverwritesReference
+	if name == "" {
+		return nil
+	}
+	return func(ctx context.Context) ([]v1alpha1.ComponentVersionOverwrite, error) {
+		found := &v1alpha1.ComponentVersionOverwrites{}
+		err := r.live.Get(ctx, types.NamespacedName{Namespace: object.Namespace, Name: name}, found)
+		if apierrors.IsNotFound(err) {
+			return nil, kit.Again(operationReconcile, "OverwritesNotFound",
+				"ComponentVersionOverwrites %q does not exist in namespace %q; create it, or remove componentVersionOverwrites from Context %q",
+				name, object.Namespace, object.Name)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read ComponentVersionOverwrites %q of Context %q: %w", name, object.Name, err)
+		}
+		return found.Overwrites, nil
+	}
 }

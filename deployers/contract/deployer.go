@@ -55,6 +55,10 @@ type Context struct {
 	Configuration v1alpha1.ContextConfiguration
 	// PullSecrets are the contents of the registry pull secrets, by Secret name and key. Never log them.
 	PullSecrets map[string]map[string][]byte
+	// OCMConfig is the OCM configuration, which may hold logins; empty when there is none. Never log it.
+	OCMConfig []byte
+	// Overwrites reads the overwrites of component references, if the Context names any. Nil means that there are none.
+	Overwrites func(ctx context.Context) ([]v1alpha1.ComponentVersionOverwrite, error)
 }
 
 // Outcome is what one call of a Deployer achieved.

@@ -35,7 +35,7 @@ type Options struct {
 	// AnyTargetType accepts Targets of other types than kubernetes-cluster; Item.Target is nil for them and target.Content reads
 	// what they hold.
 	AnyTargetType bool
-	// SkipPullSecrets leaves Item.Context.PullSecrets empty, for deployers that contact no registry. It saves their reads.
+	// SkipPullSecrets leaves PullSecrets and OCMConfig of Item.Context empty, for deployers that contact no registry. It saves their reads.
 	SkipPullSecrets bool
 	// Recorder of Warning events; nil means that of the manager.
 	Recorder record.EventRecorder

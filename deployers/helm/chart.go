@@ -35,12 +35,16 @@ func (d *deployer) chartOf(ctx context.Context, item *contract.Item, chart *helm
 		loaded, err := d.fromRegistry(ctx, item, chart.Ref)
 		return loaded, nil, err
 	case chart.HelmChartRepo != nil:
-		loaded, err := d.fromRepository(ctx, item, chart.HelmChartRepo)
+		loaded, err := d.fromRepository(ctx, item, chart.HelmChartRepo, "")
 		return loaded, nil, err
 	case chart.SourceRef != nil:
 		return d.fromSource(ctx, item, chart)
+	case chart.FromResource != nil:
+		loaded, err := d.fromOldResource(ctx, item, chart.FromResource)
+		return loaded, nil, err
 	}
-	return nil, nil, kit.Stall("GetChart", "NotSupported", "chart.resourceRef: is not supported yet; name the chart's own location in chart.ref")
+	loaded, err := d.fromKey(ctx, item, chart.ResourceRef)
+	return loaded, nil, err
 }
 
 // load parses an archive; field is where it comes from.
@@ -77,27 +81,14 @@ func (d *deployer) fromSource(ctx context.Context, item *contract.Item, chart *h
 	if d.options.Sources == nil || d.options.Artifacts == nil {
 		return nil, nil, kit.Stall("GetChart", "NotSupported", "chart.sourceRef: this deployer runs without Flux sources; use chart.ref")
 	}
-	source, err := flux.Lookup(ctx, d.options.Sources, item.DeployItem.Namespace, *chart.SourceRef, d.options.SourcePolicy)
+	source, err := d.options.lookup(withVerification(ctx, item.Context), item.DeployItem.Namespace, *chart.SourceRef)
 	if err != nil {
-		return nil, nil, sourceProblem(err)
+		return nil, nil, sourceProblem("chart.", err)
 	}
 	loaded, err := d.fromArtifact(ctx, source, chart.Path)
 	return loaded, &v1alpha1.SourceStatus{
 		Kind: source.Kind, Namespace: source.Namespace, Name: source.Name, Revision: source.Revision, Digest: source.Digest,
 	}, err
-}
-
-// sourceProblem translates why a source cannot be used. That a source is not ready yet is an error that is tried again: it shows in
-// lastError, and the landscaper cluster is not one that a DeployItem may watch.
-func sourceProblem(err error) error {
-	var problem *flux.Error
-	if !errors.As(err, &problem) {
-		return err
-	}
-	if problem.Waiting {
-		return kit.Again("GetChart", string(problem.Reason), "chart.%w", err)
-	}
-	return kit.Stall("GetChart", string(problem.Reason), "chart.%w", err)
 }
 
 func (d *deployer) fromArtifact(ctx context.Context, source flux.Source, dir string) (*engine.Chart, error) {

@@ -18,9 +18,11 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
+	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
 
 // Name is status.deployer.name of the items that this deployer handles.
@@ -32,9 +34,9 @@ const rememberedDownloads = 1024
 type Options struct {
 	// Driver is where Helm keeps releases: engine.DriverSecret (default), DriverConfigMap or DriverMemory.
 	Driver string
-	// Registries pulls charts of chart.ref.
+	// Registries pulls charts, and components with Artifacts.
 	Registries *oci.Client
-	// Sources reads Flux sources of chart.sourceRef on the landscaper cluster, preferably from a cache.
+	// Sources reads Flux sources of charts and components on the landscaper cluster, preferably from a cache.
 	Sources client.Reader
 	// SourcePolicy says which Flux sources an item may name.
 	SourcePolicy flux.Policy
@@ -42,28 +44,53 @@ type Options struct {
 	Artifacts *fetch.Store
 	// Live reads Secrets with credentials of Helm repositories on the landscaper cluster, without a cache.
 	Live client.Reader
-	// NoPrivateNetworks refuses to download charts over HTTP from addresses that are not public.
+	// Landscaper is the landscaper cluster, on which items watch the Flux source that they wait for; without it they try again from time to
+	// time.
+	Landscaper *target.Cluster
+	// LocalRoot is the directory below which component repositories in files lie; empty refuses them.
+	LocalRoot string
+	// NoPrivateNetworks refuses to download charts over HTTP, and components from Git, from addresses that are not public.
 	NoPrivateNetworks bool
+}
+
+// repositories opens component repositories with the caches of registries and artifacts; nil without these.
+func (o *Options) repositories() (*repository.Repositories, error) {
+	if o.Registries == nil || o.Artifacts == nil {
+		return nil, nil
+	}
+	options := repository.Options{OCI: o.Registries, Store: o.Artifacts, LocalRoot: o.LocalRoot, AllowPrivate: !o.NoPrivateNetworks}
+	if o.Sources != nil {
+		options.Source = o.lookup
+	}
+	if o.Live != nil {
+		options.Secret = o.secret
+	}
+	return repository.New(options)
 }
 
 // deployer implements contract.Deployer.
 type deployer struct {
 	options    Options
 	engine     *engine.Engine
+	components *repository.Repositories
 	downloader *downloader
 	memory     *resources.Memory
 	// seen holds the downloads from Helm repositories that need not be repeated while the chart is cached.
 	seen *lru.Cache
 }
 
-// New returns the helm deployer, or an error for an unknown storage driver.
+// New returns the helm deployer, or an error for options that cannot be used.
 func New(options Options) (contract.Deployer, error) {
 	e, err := engine.New(engine.Options{Driver: options.Driver})
 	if err != nil {
 		return nil, err
 	}
+	components, err := options.repositories()
+	if err != nil {
+		return nil, err
+	}
 	return &deployer{
-		options: options, engine: e, downloader: newDownloader(options.NoPrivateNetworks),
+		options: options, engine: e, components: components, downloader: newDownloader(options.NoPrivateNetworks),
 		memory: resources.NewMemory(0), seen: lru.New(rememberedDownloads),
 	}, nil
 }

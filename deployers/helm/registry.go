@@ -6,53 +6,69 @@ package helm
 import (
 	"context"
 	"errors"
+	"fmt"
+
+	"github.com/opencontainers/go-digest"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
+	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
 
 // chartLayers are the media types of charts in registries; the second is that of Helm's first attempts.
 var chartLayers = []string{oci.HelmChartLayer, oci.HelmChartLayerLegacy}
 
-// fromRegistry returns a chart of an OCI registry. The reference is resolved with the credentials of the item's Context at every job, so
-// neither a moved tag nor a withdrawn permission is missed; the content is downloaded once.
+// fromRegistry returns the chart of chart.ref.
 func (d *deployer) fromRegistry(ctx context.Context, item *contract.Item, ref string) (*engine.Chart, error) {
+	return d.pull(ctx, item, "chart.ref", ref, "")
+}
+
+// pull returns a chart of an OCI registry. The reference is resolved with the credentials of the item's Context at every job, so neither a
+// moved tag nor a withdrawn permission is missed; the content is downloaded once. Unless it is empty, the digest is that of the archive.
+func (d *deployer) pull(ctx context.Context, item *contract.Item, field, ref string, want digest.Digest) (*engine.Chart, error) {
 	if d.options.Registries == nil {
-		return nil, kit.Stall("GetChart", "NotSupported", "chart.ref: this deployer runs without access to registries; use chart.archive")
+		return nil, kit.Stall("GetChart", "NotSupported", "%s: this deployer runs without access to registries; use chart.archive", field)
 	}
 	credentials, err := pullCredentials(item.Context)
 	if err != nil {
-		return nil, kit.Stall("GetChart", "InvalidCredentials", "Context: registryPullSecrets: %w", err)
+		return nil, badCredentials(err)
 	}
 	blob, err := d.options.Registries.Pull(ctx, ref, oci.PullOptions{
 		Credentials: credentials, LayerMediaTypes: chartLayers, MaxBytes: maxArchive,
 	})
 	if err != nil {
-		return nil, registryProblem(err)
+		return nil, registryProblem(field, err)
+	}
+	if want != "" && blob.Digest != want {
+		return nil, mismatch(field, blob.Digest.String(), want)
 	}
 	if cached, ok := d.engine.Cached(blob.Digest.String()); ok {
 		return cached, nil
 	}
-	return d.load("chart.ref "+ref, blob.Bytes)
+	return d.load(field+" "+ref, blob.Bytes)
 }
 
 // registryProblem says who can end an error of a registry. What is not there may still be published.
-func registryProblem(err error) error {
+func registryProblem(field string, err error) error {
 	switch {
 	case errors.Is(err, oci.ErrUnauthorized):
-		return kit.Coded(kit.Again("GetChart", "Unauthorized", "chart.ref: %w", err), v1alpha1.ErrorUnauthorized)
+		return kit.Coded(kit.Again("GetChart", "Unauthorized", "%s: %w", field, err), v1alpha1.ErrorUnauthorized)
 	case errors.Is(err, oci.ErrInvalid), errors.Is(err, oci.ErrTooLarge):
-		return kit.Stall("GetChart", "InvalidChart", "chart.ref: %w", err)
+		return kit.Stall("GetChart", "InvalidChart", "%s: %w", field, err)
 	case errors.Is(err, oci.ErrNotFound):
-		return kit.Again("GetChart", "ChartNotFound", "chart.ref: %w", err)
+		return kit.Again("GetChart", "ChartNotFound", "%s: %w", field, err)
 	}
-	return kit.Again("GetChart", "DownloadFailed", "chart.ref: %w", err)
+	return kit.Again("GetChart", "DownloadFailed", "%s: %w", field, err)
 }
 
-// pullCredentials returns the logins of the pull secrets in the order of the Context.
+func badCredentials(err error) error {
+	return kit.Stall("GetChart", "InvalidCredentials", "Context: %w", err)
+}
+
+// pullCredentials returns the logins of the pull secrets in the order of the Context, then those of its OCM configuration.
 func pullCredentials(c *contract.Context) (oci.Credentials, error) {
 	if c == nil {
 		return oci.Credentials{}, nil
@@ -61,9 +77,10 @@ func pullCredentials(c *contract.Context) (oci.Credentials, error) {
 	for _, reference := range c.Configuration.RegistryPullSecrets {
 		found, err := oci.ParseSecret(reference.Name, c.PullSecrets[reference.Name])
 		if err != nil {
-			return oci.Credentials{}, err
+			return oci.Credentials{}, fmt.Errorf("registryPullSecrets: %w", err)
 		}
 		all = append(all, found)
 	}
-	return oci.Join(all...), nil
+	configured, err := repository.ParseRights(nil, c.OCMConfig)
+	return oci.Join(append(all, configured.Logins())...), err
 }

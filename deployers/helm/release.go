@@ -43,7 +43,7 @@ func (j *job) resolveChart(ctx context.Context) (resources.Progress, error) {
 	}
 	var err error
 	j.chart, j.source, err = j.chartOf(ctx, j.item, &j.config.Chart)
-	return resources.Progress{}, err
+	return j.awaitSource(err)
 }
 
 func (j *job) readValues(context.Context) (resources.Progress, error) {

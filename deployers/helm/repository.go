@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/opencontainers/go-digest"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -52,8 +53,8 @@ type repositoryAuth struct {
 }
 
 // fromRepository returns the chart of a Helm repository. Index and archive are requested with the credentials whose URL is the longest
-// prefix of theirs, so no credential reaches a host that it was not given for.
-func (d *deployer) fromRepository(ctx context.Context, item *contract.Item, repository *helmv1alpha1.HelmChartRepo) (*engine.Chart, error) {
+// prefix of theirs, so no credential reaches a host that it was not given for. Unless it is empty, the digest has to be that of the archive.
+func (d *deployer) fromRepository(ctx context.Context, item *contract.Item, repository *helmv1alpha1.HelmChartRepo, want digest.Digest) (*engine.Chart, error) {
 	auths, err := repositoryAuths(item.Context)
 	if err != nil {
 		return nil, err
@@ -75,7 +76,11 @@ func (d *deployer) fromRepository(ctx context.Context, item *contract.Item, repo
 	if err != nil {
 		return nil, err
 	}
-	return d.fromEntry(ctx, item, auths, location, "sha256:"+strings.TrimPrefix(entry.Digest, "sha256:"))
+	chart, err := d.fromEntry(ctx, item, auths, location, "sha256:"+strings.TrimPrefix(entry.Digest, "sha256:"))
+	if err == nil && want != "" && chart.Digest != want.String() {
+		return nil, mismatch(repositoryField, chart.Digest, want)
+	}
+	return chart, err
 }
 
 // seen is a download that was made before. An index may claim any digest and name any location, so a cached chart is only given to whom

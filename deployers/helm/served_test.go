@@ -27,7 +27,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
-// serve runs the deployer in a manager until the test ends, with Target and Context in place.
+// serve runs the deployer in a manager until the test ends, with Target and Context in place. The landscaper cluster is the target itself.
 func (f *fixture) serve() {
 	f.Helper()
 	scheme := runtime.NewScheme()
@@ -40,6 +40,7 @@ func (f *fixture) serve() {
 		},
 	})
 	require.NoError(f, err)
+	f.options.Landscaper = f.cluster
 	clients, err := target.New(target.Options{Landscaper: f.platform.RestConfig})
 	require.NoError(f, err)
 	require.NoError(f, contract.Serve(mgr, f.deployer(), contract.Options{Identity: "test", Clients: clients}))
@@ -57,7 +58,9 @@ func (f *fixture) serve() {
 	object := &v1alpha1.Target{ObjectMeta: f.meta("cluster")}
 	object.Spec.Type, object.Spec.Configuration = v1alpha1.KubernetesClusterTargetType, &encoded
 	require.NoError(f, f.platform.Client().Create(f.ctx, object))
-	require.NoError(f, f.platform.Client().Create(f.ctx, &v1alpha1.Context{ObjectMeta: f.meta(v1alpha1.DefaultContextName)}))
+	require.NoError(f, f.platform.Client().Create(f.ctx, &v1alpha1.Context{
+		ObjectMeta: f.meta(v1alpha1.DefaultContextName), ContextConfiguration: f.context.Configuration,
+	}))
 }
 
 // request starts a job of the DeployItem, as the Execution controller does.

@@ -61,7 +61,7 @@ func validateChart(chart *v1alpha1.Chart) []error {
 	case chart.SourceRef != nil:
 		return validateSource(chart.SourceRef)
 	case chart.FromResource != nil:
-		return []error{errors.New("chart.fromResource: is no longer supported; name the chart's own location in chart.ref")}
+		return validateFromResource(chart.FromResource)
 	case chart.ResourceRef != "":
 		return nil
 	}
@@ -113,6 +113,14 @@ func validateSource(source *landscaper.SourceReference) []error {
 	errs := []error{require("chart.sourceRef.name", source.Name)}
 	if !slices.Contains(SourceKinds, source.Kind) {
 		errs = append(errs, fmt.Errorf("chart.sourceRef.kind: %q is unknown, use one of %s", source.Kind, strings.Join(SourceKinds, ", ")))
+	}
+	return errs
+}
+
+func validateFromResource(from *v1alpha1.RemoteChartReference) []error {
+	errs := []error{require("chart.fromResource.resourceName", from.ResourceName)}
+	if from.Ref == nil && from.Inline == nil {
+		errs = append(errs, errors.New("chart.fromResource: names no component, set ref or inline"))
 	}
 	return errs
 }

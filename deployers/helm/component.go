@@ -1,0 +1,171 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package helm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/opencontainers/go-digest"
+
+	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
+	"github.com/flux-landscaper/flux-landscaper/sources/flux"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci"
+	"github.com/flux-landscaper/flux-landscaper/sources/repository"
+)
+
+// wantedResource is a chart that is a resource of a component.
+type wantedResource struct {
+	// field of the DeployItem that names it, for messages.
+	field string
+	// definition of the component.
+	definition v1alpha1.ComponentDescriptorDefinition
+	// overwritten says that the overwrites of the Context apply to the definition. What a template got from getResourceKey is what they
+	// led to.
+	overwritten bool
+	find        func(*component.Descriptor) (*component.Resource, error)
+}
+
+// fromKey returns the chart of chart.resourceRef.
+func (d *deployer) fromKey(ctx context.Context, item *contract.Item, encoded string) (*engine.Chart, error) {
+	const field = "chart.resourceRef"
+	key, err := parseResourceKey(encoded)
+	if err != nil {
+		return nil, kit.Stall("GetChart", "InvalidResourceKey", "%s: %w", field, err)
+	}
+	find := func(descriptor *component.Descriptor) (*component.Resource, error) {
+		return descriptor.FindResource(key.Resource)
+	}
+	return d.fromResource(ctx, item, wantedResource{field: field, definition: key.definition(), find: find})
+}
+
+// fromOldResource returns the chart of chart.fromResource: the resource of a name among those that are charts.
+func (d *deployer) fromOldResource(ctx context.Context, item *contract.Item, from *helmv1alpha1.RemoteChartReference) (*engine.Chart, error) {
+	wanted := wantedResource{field: "chart.fromResource", overwritten: true}
+	wanted.definition.Inline = from.Inline
+	if from.Ref != nil {
+		wanted.definition.Reference = &v1alpha1.ComponentDescriptorReference{}
+		if err := decodeReference(from.Ref, wanted.definition.Reference); err != nil {
+			return nil, kit.Stall("GetChart", "InvalidResource", "%s.ref: %w", wanted.field, err)
+		}
+	}
+	wanted.find = func(descriptor *component.Descriptor) (*component.Resource, error) {
+		return findChart(descriptor, from.ResourceName)
+	}
+	return d.fromResource(ctx, item, wanted)
+}
+
+// fromResource finds component and resource with the rights of the item's Context, at every job.
+func (d *deployer) fromResource(ctx context.Context, item *contract.Item, wanted wantedResource) (*engine.Chart, error) {
+	if d.components == nil {
+		return nil, kit.Stall("GetChart", "NotSupported", "%s: this deployer runs without component repositories; use chart.ref", wanted.field)
+	}
+	scope, err := scopeOf(ctx, item, wanted.overwritten)
+	if err != nil {
+		return nil, err
+	}
+	session := d.components.Open(scope)
+	defer session.Close()
+	ctx = withVerification(ctx, item.Context)
+	root, err := session.Root(ctx, wanted.definition)
+	if err != nil {
+		return nil, componentProblem(wanted.field, err)
+	}
+	resource, err := wanted.find(root.Descriptor)
+	if err != nil {
+		return nil, componentProblem(wanted.field, err)
+	}
+	found, err := session.Chart(ctx, root.Descriptor, resource)
+	if err != nil {
+		return nil, componentProblem(wanted.field, err)
+	}
+	field := fmt.Sprintf("%s (resource %q of component %s)", wanted.field, resource.Name, root.Descriptor.Key())
+	return d.fromAccess(ctx, item, field, found)
+}
+
+// scopeOf is what an item may use of component repositories.
+func scopeOf(ctx context.Context, item *contract.Item, overwritten bool) (repository.Scope, error) {
+	scope := repository.Scope{Namespace: item.DeployItem.Namespace}
+	if item.Context == nil {
+		return scope, nil
+	}
+	var err error
+	scope.Repository = item.Context.Configuration.RepositoryContext
+	if scope.Rights, err = repository.ParseRights(item.Context.PullSecrets, item.Context.OCMConfig); err != nil {
+		return scope, badCredentials(err)
+	}
+	if overwritten && item.Context.Overwrites != nil {
+		scope.Overwrites, err = item.Context.Overwrites(ctx)
+	}
+	return scope, err
+}
+
+// fromAccess gets a chart from where the access of its resource leads. Its digest is compared before it is used.
+func (d *deployer) fromAccess(ctx context.Context, item *contract.Item, field string, found *repository.Chart) (*engine.Chart, error) {
+	switch {
+	case found.OCI != "":
+		return d.pull(ctx, item, field, found.OCI, found.Digest)
+	case found.Repository != "":
+		chart, err := d.fromRepository(ctx, item, &helmv1alpha1.HelmChartRepo{
+			HelmChartRepoUrl: found.Repository, HelmChartName: found.Name, HelmChartVersion: found.Version,
+		}, found.Digest)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", field, err)
+		}
+		return chart, nil
+	}
+	defer found.Content.Close()
+	if cached, ok := d.engine.Cached(found.Content.Digest.String()); ok {
+		return cached, nil
+	}
+	archive, err := found.Content.ReadAll(maxArchive)
+	if err != nil {
+		return nil, componentProblem(field, err)
+	}
+	return d.load(field, archive)
+}
+
+// chartTypes are the types of resources that are charts.
+var chartTypes = map[string]bool{"helmChart": true, "helm.io/chart": true, "helm": true}
+
+func findChart(d *component.Descriptor, name string) (*component.Resource, error) {
+	for i := range d.Resources {
+		if d.Resources[i].Name == name && chartTypes[d.Resources[i].Type] {
+			return &d.Resources[i], nil
+		}
+	}
+	return nil, fmt.Errorf("component %s has no resource %q of type helmChart; correct resourceName, or publish the chart: %w",
+		d.Key(), name, component.ErrNotFound)
+}
+
+// componentProblem says who can end a problem with a component. What is not there may still be published.
+func componentProblem(field string, err error) error {
+	var source *flux.Error
+	switch {
+	case errors.As(err, &source):
+		return sourceProblem(field+": ", err)
+	case errors.Is(err, oci.ErrUnauthorized):
+		return kit.Coded(kit.Again("GetChart", "Unauthorized", "%s: %w", field, err), v1alpha1.ErrorUnauthorized)
+	case errors.Is(err, repository.ErrRepositoryMissing):
+		return kit.Stall("GetChart", "RepositoryContextMissing", "%s: %w", field, err)
+	case errors.Is(err, component.ErrNotFound), errors.Is(err, oci.ErrNotFound):
+		return kit.Again("GetChart", "ChartNotFound", "%s: %w", field, err)
+	case errors.Is(err, fetch.ErrGone), repository.KindOf(err) != repository.Stalled:
+		return kit.Again("GetChart", "DownloadFailed", "%s: %w", field, err)
+	}
+	return kit.Stall("GetChart", "InvalidComponent", "%s: %w", field, err)
+}
+
+// mismatch is the error about a chart other than the one that was published with the component.
+func mismatch(field string, got string, want digest.Digest) error {
+	return kit.Stall("GetChart", "DigestMismatch",
+		"%s: the chart has the digest %s and not %s as the component descriptor says; publish the component version anew", field, got, want)
+}

@@ -1,0 +1,73 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package helm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/sources/flux"
+)
+
+// verificationKey marks a context.Context of a lookup for which only sources count that Flux has verified.
+type verificationKey struct{}
+
+func withVerification(ctx context.Context, c *contract.Context) context.Context {
+	if c == nil || !c.Configuration.RequireVerifiedSources {
+		return ctx
+	}
+	return context.WithValue(ctx, verificationKey{}, true)
+}
+
+// lookup finds a Flux source for an item, or for the component repository that an item names.
+func (o *Options) lookup(ctx context.Context, namespace string, ref v1alpha1.SourceReference) (flux.Source, error) {
+	source, err := flux.Lookup(ctx, o.Sources, namespace, ref, o.SourcePolicy)
+	if err == nil && ctx.Value(verificationKey{}) != nil {
+		err = source.RequireVerified()
+	}
+	return source, err
+}
+
+// secret reads the pull secret of an OCIRepository, live.
+func (o *Options) secret(ctx context.Context, namespace, name string) (map[string][]byte, error) {
+	secret := &corev1.Secret{}
+	if err := o.Live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, secret); err != nil {
+		return nil, fmt.Errorf("read Secret %s/%s: %w", namespace, name, err)
+	}
+	return secret.Data, nil
+}
+
+// sourceProblem says who can end an error about a source, whose message begins with the field sourceRef. prefix is what comes before that.
+func sourceProblem(prefix string, err error) error {
+	var problem *flux.Error
+	if !errors.As(err, &problem) {
+		return err
+	}
+	if problem.Waiting {
+		return kit.Again("GetChart", string(problem.Reason), "%s%w", prefix, err)
+	}
+	return kit.Stall("GetChart", string(problem.Reason), "%s%w", prefix, err)
+}
+
+// awaitSource makes a job wait for the source whose change will end an error, instead of trying again and again. Other errors stay as they
+// are.
+func (d *deployer) awaitSource(err error) (resources.Progress, error) {
+	var problem *flux.Error
+	if d.options.Landscaper == nil || !errors.As(err, &problem) || !problem.Waiting {
+		return resources.Progress{}, err
+	}
+	return resources.Progress{Reasons: []string{err.Error()}, Watch: []contract.Watched{{
+		Cluster: d.options.Landscaper, APIVersion: sourcev1.GroupVersion.String(),
+		Kind: problem.Kind, Namespace: problem.Namespace, Name: problem.Name,
+	}}}, nil
+}
