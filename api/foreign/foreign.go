@@ -1,0 +1,114 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package foreign reads YAML that others wrote, within limits of memory. A few aliases in a small text can stand for gigabytes, so
+// aliases are counted as often as they are used before anything is written out. Whatever comes from tenants, authors of blueprints,
+// registries, repositories and clusters is read with this package.
+//
+// Errors are the second half of a sentence that begins with the name of the document: "is not YAML: …", "has more than … values …;
+// write out less".
+package foreign
+
+import (
+	"encoding/json"
+	"errors"
+	"sync"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Limits of one document. Zero fields mean those of Usual.
+type Limits struct {
+	// Values is how many values a document may have, keys included and those behind aliases counted as often as they are used. Reading
+	// takes several hundred bytes of memory for each, however short it is.
+	Values int
+	// Bytes is how long the text may be, and how long its values may be together with aliases written out.
+	Bytes int
+}
+
+// Usual are the limits of documents that people write.
+var Usual = Limits{Values: 250_000, Bytes: 16 << 20}
+
+// Index are the limits of the index of a Helm repository, which lists every version of every chart.
+var Index = Limits{Values: 2_000_000, Bytes: 64 << 20}
+
+// ToJSON turns the first document of a YAML text into JSON, within the limits of Usual. Errors are of type *Error.
+func ToJSON(text []byte) ([]byte, error) { return Usual.ToJSON(text) }
+
+// Unmarshal reads the first document of a YAML text into a Go value by its JSON tags, within the limits of Usual. Errors are of type
+// *Error.
+func Unmarshal(text []byte, into any) error { return Usual.Unmarshal(text, into) }
+
+// Afford refuses a text that has more than the limits of Usual allow, in any of its documents. It is for decoders of other libraries
+// and says nothing about texts that are no YAML and have no aliases. Errors are of type *Error.
+func Afford(text []byte) error { return Usual.afford(text, allDocuments) }
+
+// ToJSON does the same as the function, within these limits.
+func (l Limits) ToJSON(text []byte) ([]byte, error) {
+	leave := enter(text)
+	defer leave()
+	if err := l.afford(text, firstDocument); err != nil {
+		return nil, err
+	}
+	document, err := yaml.YAMLToJSON(text)
+	if err != nil {
+		return nil, &Error{notYAML, err}
+	}
+	return document, nil
+}
+
+// Unmarshal does the same as the function, within these limits.
+func (l Limits) Unmarshal(text []byte, into any) error {
+	leave := sync.OnceFunc(enter(text))
+	defer leave()
+	if err := l.afford(text, firstDocument); err != nil {
+		return err
+	}
+	problem := notYAML
+	// The library calls the option when the text is JSON already. A type that is read here may read YAML itself, which has to find the
+	// turn free.
+	err := yaml.Unmarshal(text, into, func(decoder *json.Decoder) *json.Decoder {
+		problem = "cannot be read"
+		leave()
+		return decoder
+	})
+	if err != nil {
+		return &Error{problem, err}
+	}
+	return nil
+}
+
+// notYAML is the problem of texts that no decoder understands.
+const notYAML = "is not YAML"
+
+// ErrTooMuch is in the chain of errors about documents beyond their limits.
+var ErrTooMuch = errors.New("more than the limits allow")
+
+// Error says what is wrong with a document.
+type Error struct {
+	// Problem is the second half of a sentence. It shows nothing of the document.
+	Problem string
+	// Cause is the error of the decoder, which may quote the document, or ErrTooMuch.
+	Cause error
+}
+
+// Error returns the problem, with the cause if that says more.
+func (e *Error) Error() string {
+	if errors.Is(e.Cause, ErrTooMuch) {
+		return e.Problem
+	}
+	return e.Problem + ": " + e.Cause.Error()
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Cause }
+
+// Problem returns what is wrong with a document without quoting it, for texts that may be secret: "is not YAML", "cannot be read", or
+// which limit it exceeds and what to do.
+func Problem(err error) string {
+	var found *Error
+	if errors.As(err, &found) {
+		return found.Problem
+	}
+	return "cannot be read"
+}
