@@ -13,8 +13,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	watchtools "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -43,19 +45,32 @@ type record struct {
 	broken  error
 }
 
-// newRecord begins to record a namespace that is still empty.
+// newRecord begins to record a namespace that is still empty. A watch that a busy API server ends goes on where it was.
 func newRecord(ctx context.Context, s *landscape.Scene) *record {
 	s.T.Helper()
 	r := &record{objects: map[types.UID][]state{}, names: map[string]types.UID{}, changed: make(chan struct{})}
 	for _, kind := range []client.ObjectList{
 		&v1alpha1.InstallationList{}, &v1alpha1.ExecutionList{}, &v1alpha1.DeployItemList{}, &v1alpha1.DataObjectList{},
 	} {
-		watcher, err := s.Client().Watch(ctx, kind, client.InNamespace(s.Namespace))
+		require.NoError(s.T, s.Client().List(ctx, kind, client.InNamespace(s.Namespace)))
+		watcher, err := watchtools.NewRetryWatcherWithContext(ctx, kind.GetResourceVersion(), source{s, kind})
 		require.NoError(s.T, err)
 		s.T.Cleanup(watcher.Stop)
 		go r.follow(ctx, watcher)
 	}
 	return r
+}
+
+// source begins watches of a kind.
+type source struct {
+	scene *landscape.Scene
+	kind  client.ObjectList
+}
+
+// WatchWithContext watches the namespace of the scene.
+func (s source) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	list := s.kind.DeepCopyObject().(client.ObjectList)
+	return s.scene.Client().Watch(ctx, list, &client.ListOptions{Namespace: s.scene.Namespace, Raw: &options})
 }
 
 func (r *record) follow(ctx context.Context, watcher watch.Interface) {

@@ -60,8 +60,10 @@ func (c *court) judge(states []state) {
 	}
 }
 
-// causes are the beginnings of everything that may be wrong here.
-var causes = []string{"asks for the phase Failed", "operation was interrupted", "depending on installation"}
+const interruption = "operation was interrupted"
+
+// causes are in the messages of everything that may go wrong here; a deletion can only be interrupted.
+var causes = []string{"asks for the phase Failed", interruption, "depending on installation"}
 
 // endsOfJobs: a job ends in a final phase, and says why when it failed.
 func (c *court) endsOfJobs(states []state) {
@@ -73,16 +75,16 @@ func (c *court) endsOfJobs(states []state) {
 		switch {
 		case !job.Phase.IsFinal():
 			c.object(s, "the job ended in phase %q", job.Phase)
-		case job.Phase == v1alpha1.PhaseDeleteFailed:
+		case job.Phase == v1alpha1.PhaseDeleteFailed && !namesCause(job.LastError, interruption):
 			c.object(s, "the deletion failed: %v", job.LastError)
-		case job.Phase.IsFailed() && (job.LastError == nil || !namesCause(job.LastError.Message)):
+		case job.Phase.IsFailed() && !namesCause(job.LastError, causes...):
 			c.object(s, "the job failed without a cause: %v", job.LastError)
 		}
 	}
 }
 
-func namesCause(message string) bool {
-	return slices.ContainsFunc(causes, func(cause string) bool { return strings.Contains(message, cause) })
+func namesCause(last *v1alpha1.Error, causes ...string) bool {
+	return last != nil && slices.ContainsFunc(causes, func(cause string) bool { return strings.Contains(last.Message, cause) })
 }
 
 // noJobTwice: a job that is over never comes back.
