@@ -15,6 +15,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 )
 
 // Limits of a blueprint in place.
@@ -54,9 +56,9 @@ func Inline(raw []byte) (fs.FS, error) {
 
 // decodeTree reads the map with exact numbers.
 func decodeTree(raw []byte) (map[string]any, error) {
-	document, err := yaml.YAMLToJSON(raw)
+	document, err := foreign.ToJSON(raw)
 	if err != nil {
-		return nil, fmt.Errorf("the blueprint in place is not YAML: %w", err)
+		return nil, fmt.Errorf("the blueprint in place %w", err)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(document))
 	decoder.UseNumber()

@@ -11,7 +11,7 @@ import (
 	"io/fs"
 	"strings"
 
-	"sigs.k8s.io/yaml"
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 )
 
 // maxDocument is how many bytes blueprint.yaml may have.
@@ -29,9 +29,9 @@ func Load(files fs.FS) (*Blueprint, error) {
 
 // Parse reads the text of a blueprint.yaml as Load does.
 func Parse(text []byte) (*Blueprint, error) {
-	document, err := yaml.YAMLToJSON(text)
+	document, err := foreign.ToJSON(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s is not YAML: %w", FileName, err)
+		return nil, fmt.Errorf("%s %w", FileName, err)
 	}
 	blueprint := &Blueprint{}
 	if err := json.Unmarshal(document, blueprint); err != nil {

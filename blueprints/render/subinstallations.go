@@ -8,8 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"sigs.k8s.io/yaml"
-
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/template"
 )
@@ -67,9 +66,9 @@ func loadTemplate(env *Environment, file string) (*model.InstallationTemplate, e
 	if err != nil {
 		return nil, err
 	}
-	document, err := yaml.YAMLToJSON(text)
+	document, err := foreign.ToJSON(text)
 	if err != nil {
-		return nil, fmt.Errorf("file %q is not YAML: %w", file, err)
+		return nil, fmt.Errorf("file %q %w", file, err)
 	}
 	var out model.InstallationTemplate
 	if err := decode(document, &out); err != nil {

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"sigs.k8s.io/yaml"
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 )
 
 // decode reads the output of a GoTemplate.
@@ -26,9 +26,9 @@ func (r *goRun) decode(output string) (Output, error) {
 
 // toObject turns YAML into a JSON object; no content is an empty object.
 func toObject(text string) (json.RawMessage, error) {
-	document, err := yaml.YAMLToJSON([]byte(text))
+	document, err := foreign.ToJSON([]byte(text))
 	if err != nil {
-		return nil, fmt.Errorf("the output is not YAML: %w", err)
+		return nil, unreadable("the output", err)
 	}
 	if string(document) == "null" {
 		return json.RawMessage("{}"), nil
@@ -37,6 +37,14 @@ func toObject(text string) (json.RawMessage, error) {
 		return nil, errors.New("the output is not a YAML object with keys like deployItems or exports")
 	}
 	return document, nil
+}
+
+// unreadable names the YAML that package foreign refused. What is too much for it exceeds the budget.
+func unreadable(what string, err error) error {
+	if errors.Is(err, foreign.ErrTooMuch) {
+		return overBudget("%s %s", what, foreign.Problem(err))
+	}
+	return fmt.Errorf("%s %w", what, err)
 }
 
 // stateOf returns what the document has under the key state, in upper or lower case.

@@ -12,6 +12,8 @@ import (
 
 	"github.com/Masterminds/sprig/v3"
 	"sigs.k8s.io/yaml"
+
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 )
 
 // outsideWorld are functions of Sprig that look outside the blueprint.
@@ -63,8 +65,10 @@ func toYAML(v any) string {
 
 func fromYAML(text string) (any, error) {
 	var out any
-	err := yaml.Unmarshal([]byte(text), &out)
-	return out, err
+	if err := foreign.Unmarshal([]byte(text), &out); err != nil {
+		return nil, unreadable("the text", err)
+	}
+	return out, nil
 }
 
 // metered returns functions that count against the meter.

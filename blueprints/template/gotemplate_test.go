@@ -272,6 +272,8 @@ func TestRunawayTemplatesEnd(t *testing.T) {
 		"cycle in input":      `{{ $_ := set .imports "self" .imports }}{{ .imports }}`,
 		"recursion":           `{{ define "x" }}{{ template "x" . }}{{ end }}{{ template "x" . }}`,
 		"wide recursion":      `{{ define "x" }}{{ if lt . 40 }}{{ template "x" (add . 1) }}{{ template "x" (add . 1) }}{{ end }}{{ end }}{{ template "x" 0 }}`,
+		"aliased text":        "a: &a " + strings.Repeat("x", 500<<10) + "\nb: [" + strings.Repeat("*a, ", 50_000) + "x]",
+		"fromYaml":            `{{ $x := printf "a: &a [%s]\nb: [%s]" (repeat 1000 "x, ") (repeat 1000 "*a, ") | fromYaml }}`,
 		"include itself":      `{{ include "self.tpl" . }}`,
 		"uniq":                `{{ uniq (until 1000000) }}`,
 		"many lists":          `{{ $x := list }}{{ range until 1000000 }}{{ $x = append $x (until 1000) }}{{ end }}`,

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
+
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 )
 
 // Limits of Spiff templates. The library's parser of expressions takes time that grows by a factor with each level of brackets, and
@@ -30,6 +32,9 @@ func checkSpiff(source []byte, limit int) error {
 	}
 	if err := checkDepth(source); err != nil {
 		return err
+	}
+	if err := foreign.Afford(source); err != nil {
+		return unreadable("the template", err)
 	}
 	var root yamlv3.Node
 	if err := yamlv3.Unmarshal(source, &root); err != nil {

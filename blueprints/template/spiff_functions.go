@@ -10,7 +10,8 @@ import (
 
 	"github.com/mandelsoft/spiff/dynaml"
 	spiffyaml "github.com/mandelsoft/spiff/yaml"
-	"sigs.k8s.io/yaml"
+
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 )
 
 // spiffFunctions are the functions beside those that the library has built in.
@@ -138,8 +139,8 @@ func contentValue(c components, ref any) (any, error) {
 		return base64.StdEncoding.EncodeToString(data), nil
 	}
 	var out any
-	if err := yaml.Unmarshal(data, &out); err != nil {
-		return nil, errors.New("the content of the resource is not YAML")
+	if err := foreign.Unmarshal(data, &out); err != nil {
+		return nil, errors.New("the content of the resource " + foreign.Problem(err))
 	}
 	return out, nil
 }

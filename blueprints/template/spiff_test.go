@@ -174,6 +174,8 @@ func TestRunawaySpiffEnds(t *testing.T) {
 		"doubling":        doubling,
 		"doubling lists":  lists,
 		"aliases":         aliases,
+		"aliased text":    "a: &a " + strings.Repeat("x", 500<<10) + "\nb: [" + strings.Repeat("*a, ", 50_000) + "x]",
+		"other document":  "a: 1\n---\n" + aliases,
 		"brackets":        "a: (( " + strings.Repeat("(", 50) + "1" + strings.Repeat(")", 50) + " ))",
 		"long expression": "a: (( 1" + strings.Repeat(" + 1", 10000) + " ))",
 		"open lists":      "a: " + strings.Repeat("[", 100000),

@@ -20,7 +20,7 @@ func typed(t testing.TB, text string) component.Typed {
 }
 
 func TestTypedNeedsAType(t *testing.T) {
-	for text, want := range map[string]string{"[]": "an object", "{}": "field type is missing", "type: 1": "field type is missing", "{": "neither YAML nor JSON"} {
+	for text, want := range map[string]string{"[]": "an object", "{}": "field type is missing", "type: 1": "field type is missing", "{": "the document is not YAML"} {
 		_, err := component.ParseTyped([]byte(text))
 		assert.ErrorContains(t, err, want, text)
 	}

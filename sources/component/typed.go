@@ -11,7 +11,7 @@ import (
 	"regexp"
 	"strings"
 
-	"sigs.k8s.io/yaml"
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 )
 
 // Typed is a JSON object with a field type, kept as it was written: an access or a repository.
@@ -119,13 +119,9 @@ func (t Typed) into(what string, value any, required ...string) error {
 
 // decodeJSON reads YAML or JSON with exact numbers.
 func decodeJSON(text []byte) (any, error) {
-	defer enter(text)()
-	if err := afford(text); err != nil {
-		return nil, err
-	}
-	document, err := yaml.YAMLToJSON(text)
+	document, err := foreign.ToJSON(text)
 	if err != nil {
-		return nil, fmt.Errorf("neither YAML nor JSON: %w", err)
+		return nil, fmt.Errorf("the document %w", err)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(document))
 	decoder.UseNumber()
