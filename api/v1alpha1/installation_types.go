@@ -21,6 +21,13 @@ const (
 )
 
 // InstallationSpec is what a user wants installed.
+//
+// The rules hold for new objects only; docs/operations.md says why.
+//
+// +kubebuilder:validation:XValidation:optionalOldSelf=true,fieldPath=".blueprint",rule="oldSelf.hasValue() || !has(self.blueprint.sourceRef) || !(has(self.blueprint.inline) || has(self.blueprint.ref))",message="give exactly one of inline, ref and sourceRef"
+// +kubebuilder:validation:XValidation:optionalOldSelf=true,fieldPath=".componentDescriptor",rule="oldSelf.hasValue() || !has(self.componentDescriptor) || !(has(self.componentDescriptor.ref) && has(self.componentDescriptor.sourceRef))",message="give exactly one of inline, ref and sourceRef"
+// +kubebuilder:validation:XValidation:optionalOldSelf=true,fieldPath=".imports.data",rule="oldSelf.hasValue() || !has(self.imports) || !has(self.imports.data) || self.imports.data.all(d, (has(d.dataRef) && d.dataRef != '' ? 1 : 0) + (has(d.secretRef) ? 1 : 0) + (has(d.configMapRef) ? 1 : 0) == 1)",message="give exactly one of dataRef, secretRef and configMapRef for each import"
+// +kubebuilder:validation:XValidation:optionalOldSelf=true,fieldPath=".imports.targets",rule="oldSelf.hasValue() || !has(self.imports) || !has(self.imports.targets) || self.imports.targets.all(t, (has(t.target) && t.target != '' ? 1 : 0) + (has(t.targets) && dyn(t.targets) != null ? 1 : 0) + (has(t.targetListRef) && t.targetListRef != '' ? 1 : 0) + (has(t.targetMap) ? 1 : 0) + (has(t.targetMapRef) && t.targetMapRef != '' ? 1 : 0) == 1)",message="give exactly one of target, targets, targetListRef, targetMap and targetMapRef for each import"
 type InstallationSpec struct {
 	// Context names the Context in the same namespace; empty means "default".
 	// +optional

@@ -132,8 +132,12 @@ func TestRefusalsAreForbidden(t *testing.T) {
 	}
 }
 
+// TestMalformedInstallationsAreRefused by the webhooks or already by the schema when they are new, and by the webhooks alone when they are
+// updated.
 func TestMalformedInstallationsAreRefused(t *testing.T) {
 	s := shared(t)
+	good := installation(s.Namespace(t), "good", nil)
+	require.NoError(t, s.Client().Create(t.Context(), good))
 	data := func(entries ...any) fields { return fields{"imports": fields{"data": append(list{}, entries...)}} }
 	targets := func(entries ...any) fields { return fields{"imports": fields{"targets": append(list{}, entries...)}} }
 	for name, c := range map[string]struct {
@@ -150,8 +154,12 @@ func TestMalformedInstallationsAreRefused(t *testing.T) {
 		"no blueprint":               {fields{"blueprint": fields{}}, "spec.blueprint"},
 		"a clock that does not tick": {fields{"automaticReconcile": fields{"succeededReconcile": fields{"cronSpec": "every day"}}}, "cronSpec"},
 	} {
-		err := s.try(installation(metav1.NamespaceDefault, "bad", c.parts))
+		assert.Error(t, s.try(installation(metav1.NamespaceDefault, "bad", c.parts)), name)
+		updated := installation(good.GetNamespace(), good.GetName(), c.parts)
+		updated.SetResourceVersion(good.GetResourceVersion())
+		err := s.Client().Update(t.Context(), updated, client.DryRunAll)
 		assert.True(t, deniedBy(err, "installations"), "%s: %v", name, err)
+		assert.True(t, apierrors.IsForbidden(err), "%s: %v", name, err)
 		assert.ErrorContains(t, err, c.says, name)
 	}
 }
