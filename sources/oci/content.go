@@ -73,7 +73,7 @@ func (c *Client) OpenBlob(ctx context.Context, ref string, size, maxBytes int64,
 	if _, err := t.at.Digest(); err != nil {
 		return nil, invalid(ref, "a blob has no tag", "write it as host/repository@sha256:digest")
 	}
-	t, found, err := c.resolve(ctx, t, layerPart)
+	t, found, err := c.resolve(ctx, t, c.headOf(layerPart))
 	if err != nil {
 		return nil, err
 	}

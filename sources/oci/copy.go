@@ -36,7 +36,7 @@ func (c *Client) Copy(ctx context.Context, from, to string, o CopyOptions) (dige
 	if err != nil {
 		return "", err
 	}
-	source, found, err := c.resolve(ctx, source, manifestPart)
+	source, found, err := c.resolve(ctx, source, c.headOf(manifestPart))
 	if err != nil {
 		return "", err
 	}

@@ -110,9 +110,14 @@ func (c *Client) transfer(ctx context.Context, t target, d ocispec.Descriptor, w
 		return permanent{err}
 	}
 	defer func() { _ = body.Close() }()
+	return c.receive(ctx, cancel, body, w)
+}
+
+// receive writes the answer to a request with ctx to w; cancel ends the request when nothing arrives.
+func (c *Client) receive(ctx context.Context, cancel context.CancelCauseFunc, body io.Reader, w io.Writer) error {
 	guarded := guardStall(body, c.options.Timeout/2, cancel)
 	defer guarded.stop()
-	_, err = io.Copy(w, guarded)
+	_, err := io.Copy(w, guarded)
 	if err != nil && errors.Is(context.Cause(ctx), errStalled) {
 		return errStalled
 	}

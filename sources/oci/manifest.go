@@ -108,7 +108,7 @@ func (c *Client) ManifestFor(ctx context.Context, ref string, o PullOptions) (*M
 	if err != nil {
 		return nil, err
 	}
-	t, found, err := c.resolve(ctx, t, manifestPart)
+	t, found, err := c.resolve(ctx, t, c.readUnknown)
 	if err != nil {
 		return nil, err
 	}

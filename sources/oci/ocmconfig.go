@@ -12,7 +12,8 @@ import (
 
 	yamlv3 "go.yaml.in/yaml/v3"
 	"oras.land/oras-go/v2/registry/remote/auth"
-	"sigs.k8s.io/yaml"
+
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 )
 
 // Types of the OCM configuration, without their versions.
@@ -73,7 +74,7 @@ func parseOCM(raw []byte) ([]entry, error) {
 		return nil, err
 	}
 	var config ocmConfig
-	if yaml.Unmarshal(raw, &config) != nil {
+	if foreign.Unmarshal(raw, &config) != nil {
 		return nil, errOCMConfig
 	}
 	switch ocmType(config.Type) {

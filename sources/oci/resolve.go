@@ -39,8 +39,16 @@ func (c *Client) Resolve(ctx context.Context, ref string, credentials Credential
 	if err != nil {
 		return Resolved{}, err
 	}
-	_, found, err := c.resolve(ctx, t, manifestPart)
+	_, found, err := c.resolve(ctx, t, c.headOf(manifestPart))
 	return Resolved{found.Digest, found.MediaType, found.stale}, err
+}
+
+// question asks a registry what t is. Its error is one of the registry client.
+type question func(ctx context.Context, t target) (ocispec.Descriptor, error)
+
+// headOf asks without reading.
+func (c *Client) headOf(what part) question {
+	return func(ctx context.Context, t target) (ocispec.Descriptor, error) { return c.head(ctx, t, what) }
 }
 
 // answer is what a registry said a reference is.
@@ -51,15 +59,15 @@ type answer struct {
 
 // resolve proves that the caller may read what t names. It returns the target to go on with, which is anonymous if the
 // registry accepts nothing else.
-func (c *Client) resolve(ctx context.Context, t target, what part) (target, answer, error) {
+func (c *Client) resolve(ctx context.Context, t target, as question) (target, answer, error) {
 	limit := c.options.Timeout / 2
 	asking, cancel := context.WithTimeoutCause(ctx, limit, timedOut(limit))
 	defer cancel()
-	as, found, err := c.ask(asking, t, what)
+	asked, found, err := ask(asking, t, as)
 	switch {
 	case err == nil:
 		c.grants.Set(encode(found), t.grant()...)
-		return as, answer{found, false}, nil
+		return asked, answer{found, false}, nil
 	case refused(err):
 		c.grants.Delete(t.grant()...)
 	case down(err) && ctx.Err() == nil:
@@ -71,14 +79,14 @@ func (c *Client) resolve(ctx context.Context, t target, what part) (target, answ
 }
 
 // ask falls back to no login at all, since a login that has expired must not hide what everybody may read.
-func (c *Client) ask(ctx context.Context, t target, what part) (target, ocispec.Descriptor, error) {
-	found, err := c.head(ctx, t, what)
+func ask(ctx context.Context, t target, as question) (target, ocispec.Descriptor, error) {
+	found, err := as(ctx, t)
 	if err == nil || !unauthorized(err) || t.login.auth == auth.EmptyCredential {
 		return t, found, err
 	}
 	anonymous := t
 	anonymous.login.auth = auth.EmptyCredential
-	if found, again := c.head(ctx, anonymous, what); again == nil {
+	if found, again := as(ctx, anonymous); again == nil {
 		return anonymous, found, nil
 	}
 	return t, found, err

@@ -209,6 +209,20 @@ func TestAVersionIsRememberedForAWhile(t *testing.T) {
 	assert.Equal(t, 1, resources(), "a version that somebody replaced is seen in the end")
 }
 
+func TestAnUnknownVersionCostsTwoRequests(t *testing.T) {
+	reg := registry.Start(t, registry.Options{})
+	publish(t, reg, component.OCIRegistry{BaseURL: reg.Host + "/c"}, db(t))
+	r := repositories(t, nil)
+	reg.Forget()
+	_, err := session(t, r, Scope{Repository: raw(t, ociSpec(reg.Host+"/c"))}).Root(t.Context(), byName("example.com/db", "2.0.0", nil))
+	require.NoError(t, err)
+	var asked []string
+	for _, request := range reg.Requests() {
+		asked = append(asked, request.Method+" "+request.Kind)
+	}
+	assert.Equal(t, []string{"GET manifests", "GET blobs"}, asked)
+}
+
 func TestAKnownVersionSurvivesARegistryThatIsDown(t *testing.T) {
 	reg := registry.Start(t, registry.Options{})
 	publish(t, reg, component.OCIRegistry{BaseURL: reg.Host + "/c"}, shop(t))

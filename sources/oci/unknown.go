@@ -1,0 +1,72 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package oci
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// readUnknown asks what t is by reading it into the cache, so that a manifest nobody has read costs one request. One that is there, and one
+// that another caller with the same login has just read, is asked for without reading: every call proves that it may read.
+func (c *Client) readUnknown(ctx context.Context, t target) (ocispec.Descriptor, error) {
+	if c.knows(t) {
+		return c.head(ctx, t, manifestPart)
+	}
+	var found ocispec.Descriptor
+	mine := false
+	key := fmt.Sprintf("unknown %s %s %s", t.home(), t.at.Reference, t.login.fingerprint())
+	err := c.flights.do(ctx, key, c.options.Timeout/2, func(ctx context.Context) (err error) {
+		found, err = c.readReference(ctx, t)
+		mine = true
+		return err
+	})
+	switch {
+	case err == nil && mine:
+		return found, nil
+	case err != nil && (ctx.Err() != nil || status(err) != 0 || refused(err) || down(err)):
+		return ocispec.Descriptor{}, err
+	}
+	return c.head(ctx, t, manifestPart)
+}
+
+// knows tells whether the manifest that t stood for is in the cache.
+func (c *Client) knows(t target) bool {
+	d, err := t.at.Digest()
+	if err != nil {
+		last, _ := c.lastAnswer(t)
+		d = last.Digest
+	}
+	if d == "" || !c.owns(t, d) {
+		return false
+	}
+	file, err := c.contents.Get(d)
+	return err == nil && file.Close() == nil
+}
+
+// readReference brings what t is into the cache. What is too large is left to whoever wants it.
+func (c *Client) readReference(ctx context.Context, t target) (found ocispec.Descriptor, err error) {
+	err = again(ctx, func() error {
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		d, body, err := c.repository(t).FetchReference(ctx, t.at.Reference)
+		if err != nil {
+			return permanent{err}
+		}
+		defer func() { _ = body.Close() }()
+		found = d
+		if t.acceptable(d, c.options.MaxManifest, manifestPart) != nil {
+			return nil
+		}
+		err = c.contents.Put(d.Digest, d.Size, func(w io.Writer) error { return c.receive(ctx, cancel, body, w) })
+		if err == nil {
+			c.grants.Set("", t.ownership(d.Digest)...)
+		}
+		return err
+	})
+	return found, ended(ctx, err)
+}
