@@ -12,6 +12,7 @@ package foreign
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"sync"
 
 	"sigs.k8s.io/yaml"
@@ -41,18 +42,26 @@ func Unmarshal(text []byte, into any) error { return Usual.Unmarshal(text, into)
 
 // Afford refuses a text that has more than the limits of Usual allow, in any of its documents. It is for decoders of other libraries
 // and says nothing about texts that are no YAML and have no aliases. Errors are of type *Error.
-func Afford(text []byte) error { return Usual.afford(text, allDocuments) }
+func Afford(text []byte) error {
+	_, err := Usual.afford(text, allDocuments)
+	return err
+}
 
 // ToJSON does the same as the function, within these limits.
 func (l Limits) ToJSON(text []byte) ([]byte, error) {
 	leave := enter(text)
 	defer leave()
-	if err := l.afford(text, firstDocument); err != nil {
+	if _, err := l.afford(text, firstDocument); err != nil {
 		return nil, err
 	}
+	return toJSON(text)
+}
+
+// toJSON reads a text that is known to be within its limits.
+func toJSON(text []byte) ([]byte, error) {
 	document, err := yaml.YAMLToJSON(text)
 	if err != nil {
-		return nil, &Error{notYAML, err}
+		return nil, misread(notYAML, err)
 	}
 	return document, nil
 }
@@ -61,9 +70,14 @@ func (l Limits) ToJSON(text []byte) ([]byte, error) {
 func (l Limits) Unmarshal(text []byte, into any) error {
 	leave := sync.OnceFunc(enter(text))
 	defer leave()
-	if err := l.afford(text, firstDocument); err != nil {
+	if _, err := l.afford(text, firstDocument); err != nil {
 		return err
 	}
+	return unmarshal(text, into, leave)
+}
+
+// unmarshal reads a text that is known to be within its limits. It calls leave before anything else may be read.
+func unmarshal(text []byte, into any, leave func()) error {
 	problem := notYAML
 	// The library calls the option when the text is JSON already. A type that is read here may read YAML itself, which has to find the
 	// turn free.
@@ -73,9 +87,17 @@ func (l Limits) Unmarshal(text []byte, into any) error {
 		return decoder
 	})
 	if err != nil {
-		return &Error{problem, err}
+		return misread(problem, err)
 	}
 	return nil
+}
+
+// misread explains an error of the library, which has a limit of its own: the share of values behind aliases.
+func misread(problem string, err error) error {
+	if strings.Contains(err.Error(), "document contains excessive aliasing") {
+		return &Error{"consists almost only of what aliases stand for; write out less with aliases", ErrTooMuch}
+	}
+	return &Error{problem, err}
 }
 
 // notYAML is the problem of texts that no decoder understands.

@@ -112,6 +112,12 @@ func TestWhatIsNotYAML(t *testing.T) {
 	}
 }
 
+func TestTheLibraryRefusesAliasesToo(t *testing.T) {
+	_, err := foreign.ToJSON([]byte("a: &a [" + strings.Repeat("x, ", 300) + "x]\nb: [" + strings.Repeat("*a, ", 300) + "x]"))
+	require.ErrorIs(t, err, foreign.ErrTooMuch)
+	assert.EqualError(t, err, "consists almost only of what aliases stand for; write out less with aliases")
+}
+
 func TestUnmarshalConvertsToTheTypeOfTheField(t *testing.T) {
 	var into struct{ A string }
 	require.NoError(t, foreign.Unmarshal([]byte("a: 7"), &into))
@@ -192,4 +198,28 @@ func FuzzToJSON(f *testing.F) {
 		// At most six bytes for one of the text, and signs around 401 values.
 		assert.LessOrEqual(t, len(out), 6*limits.Bytes+16*(2*limits.Values+1))
 	})
+}
+
+func TestSeveralShareWhatAliasesStandFor(t *testing.T) {
+	text := []byte("a: &a [" + strings.Repeat("x, ", 2000) + "x]\nb: [" + strings.Repeat("*a, ", 50) + "x]")
+	var several foreign.Several
+	for range 2 {
+		_, err := several.ToJSON(text)
+		require.NoError(t, err)
+	}
+	var value any
+	err := several.Unmarshal(text, &value)
+	require.ErrorIs(t, err, foreign.ErrTooMuch)
+	assert.ErrorContains(t, err, "brings all that is read here above 250000 values")
+	assert.NoError(t, several.Unmarshal([]byte("a: 1"), &value), "what is written out does not count")
+	assert.ErrorContains(t, several.Unmarshal([]byte("a: ["), &value), "is not YAML")
+}
+
+func TestSeveralDocumentsWithoutAliases(t *testing.T) {
+	text := []byte("[" + strings.Repeat("a,", 100_000) + "a]")
+	var several foreign.Several
+	for range 4 {
+		_, err := several.ToJSON(text)
+		assert.NoError(t, err)
+	}
 }

@@ -44,29 +44,30 @@ func (l Limits) orUsual() Limits {
 	return l
 }
 
-// afford refuses texts that would need too much memory, before they are parsed.
-func (l Limits) afford(text []byte, documents int) error {
+// afford refuses texts that would need too much memory, before they are parsed. It returns the size of the documents if they use aliases.
+func (l Limits) afford(text []byte, documents int) (Limits, error) {
 	l = l.orUsual()
 	if len(text) > l.Bytes || separators(text) > l.Values {
-		return &Error{fmt.Sprintf("has more than %d values or %d bytes; split it or write out less", l.Values, l.Bytes), ErrTooMuch}
+		return Limits{}, tooMuch("has more than", l, textCure)
 	}
 	if !hasName(text, '&') || !hasName(text, '*') {
-		return nil
+		return Limits{}, nil
 	}
-	w := &weight{left: l, of: map[*yamlv3.Node]Limits{}}
+	w := &weight{limits: l, of: map[*yamlv3.Node]Limits{}}
+	sum := Limits{}
 	decoder := yamlv3.NewDecoder(bytes.NewReader(text))
 	for ; documents != 0; documents-- {
 		var root yamlv3.Node
 		if err := decoder.Decode(&root); errors.Is(err, io.EOF) {
-			return nil
+			break
 		} else if err != nil {
-			return &Error{notYAML, err}
+			return Limits{}, &Error{notYAML, err}
 		}
-		if !w.fits(w.size(&root)) {
-			return &Error{fmt.Sprintf("has more than %d values or %d bytes, counting those behind aliases; write out less", l.Values, l.Bytes), ErrTooMuch}
+		if sum = plus(sum, w.size(&root)); !w.limits.hold(sum) {
+			return Limits{}, tooMuch("has more than", l, aliasCure)
 		}
 	}
-	return nil
+	return sum, nil
 }
 
 // hasName tells whether the sign is followed by what may be the name of an anchor.
@@ -104,15 +105,23 @@ func breaks(c byte) bool { return c <= ' ' || c == 0xC2 || c == 0xE2 }
 
 // weight measures documents with their aliases written out. A node that aliases stand for is measured once.
 type weight struct {
-	left Limits
-	of   map[*yamlv3.Node]Limits
+	limits Limits
+	of     map[*yamlv3.Node]Limits
 }
 
 // endless is the size of a node that contains itself.
 var endless = Limits{Values: 1 << 40, Bytes: 1 << 40}
 
-func (w *weight) fits(size Limits) bool {
-	return size.Values <= w.left.Values && size.Bytes <= w.left.Bytes
+func (l Limits) hold(size Limits) bool { return size.Values <= l.Values && size.Bytes <= l.Bytes }
+
+// What to do about texts beyond their limits.
+const (
+	textCure  = "; split it or write out less"
+	aliasCure = ", counting those behind aliases; write out less"
+)
+
+func tooMuch(what string, l Limits, cure string) error {
+	return &Error{fmt.Sprintf("%s %d values or %d bytes%s", what, l.Values, l.Bytes, cure), ErrTooMuch}
 }
 
 // size returns values and bytes of a node, or something beyond the limits as soon as they are reached.
@@ -122,7 +131,7 @@ func (w *weight) size(n *yamlv3.Node) Limits {
 	}
 	sum := Limits{1, len(n.Value)}
 	for _, child := range n.Content {
-		if sum = plus(sum, w.size(child)); !w.fits(sum) {
+		if sum = plus(sum, w.size(child)); !w.limits.hold(sum) {
 			break
 		}
 	}

@@ -46,13 +46,14 @@ func Subinstallations(ctx context.Context, env *Environment, values *Values, pre
 
 func listedTemplates(env *Environment) ([]model.InstallationTemplate, error) {
 	var out []model.InstallationTemplate
+	var files foreign.Several
 	for i := range env.Blueprint.Subinstallations {
 		s := &env.Blueprint.Subinstallations[i]
 		if s.File == "" {
 			out = append(out, s.InstallationTemplate)
 			continue
 		}
-		loaded, err := loadTemplate(env, s.File)
+		loaded, err := loadTemplate(env, s.File, &files)
 		if err != nil {
 			return nil, fmt.Errorf("subinstallations[%d]: %w", i, err)
 		}
@@ -61,12 +62,12 @@ func listedTemplates(env *Environment) ([]model.InstallationTemplate, error) {
 	return out, nil
 }
 
-func loadTemplate(env *Environment, file string) (*model.InstallationTemplate, error) {
+func loadTemplate(env *Environment, file string, documents *foreign.Several) (*model.InstallationTemplate, error) {
 	text, err := template.ReadFile(env.Files, file, env.Budget.FileBytes)
 	if err != nil {
 		return nil, err
 	}
-	document, err := foreign.ToJSON(text)
+	document, err := documents.ToJSON(text)
 	if err != nil {
 		return nil, fmt.Errorf("file %q %w", file, err)
 	}
