@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"sigs.k8s.io/yaml"
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 )
 
 // maxContent is the largest accepted content of a Target in bytes.
@@ -46,8 +46,8 @@ func parseContent(raw []byte) (*content, error) {
 		return nil, refuse("the content", fmt.Sprintf("is larger than %d bytes", maxContent), "remove what is not needed to reach one cluster")
 	}
 	var fields map[string]json.RawMessage
-	if err := yaml.Unmarshal(raw, &fields); err != nil {
-		return nil, refuse("the content", "is not a YAML or JSON object"+where(err), "put a kubeconfig, kubeconfig:, oidcConfig: or selfConfig: there")
+	if err := foreign.Unmarshal(raw, &fields); err != nil {
+		return nil, refuse("the content", foreign.Problem(err)+where(err), "put an object there: a kubeconfig, kubeconfig:, oidcConfig: or selfConfig:")
 	}
 	switch {
 	case fields["kubeconfig"] != nil:

@@ -12,6 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 	clientcmdv1 "k8s.io/client-go/tools/clientcmd/api/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 )
 
 // tlsPolicy says what a Target may leave unprotected.
@@ -24,8 +26,8 @@ type tlsPolicy struct {
 // second result is the same as a minimal kubeconfig.
 func (p tlsPolicy) sanitise(raw []byte) (*rest.Config, []byte, error) {
 	var config clientcmdv1.Config
-	if err := yaml.Unmarshal(raw, &config); err != nil {
-		return nil, nil, refuse("the kubeconfig", "cannot be read"+where(err), "check its syntax, for example with kubectl config view")
+	if err := foreign.Unmarshal(raw, &config); err != nil {
+		return nil, nil, refuse("the kubeconfig", foreign.Problem(err)+where(err), "check its syntax, for example with kubectl config view")
 	}
 	if err := refuseForbidden(&config); err != nil {
 		return nil, nil, err

@@ -13,8 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
@@ -71,10 +71,11 @@ func secretContent(target *v1alpha1.Target, secret *corev1.Secret, key string) (
 
 func wholeSecret(target *v1alpha1.Target, secret *corev1.Secret) ([]byte, error) {
 	all := make(map[string]any, len(secret.Data))
+	var entries foreign.Several
 	for key, value := range secret.Data {
 		var parsed any
-		if err := yaml.Unmarshal(value, &parsed); err != nil {
-			return nil, invalid(target.Namespace, target.Name, refuse(fmt.Sprintf("key %q of Secret %q", key, secret.Name), "is not YAML"+where(err),
+		if err := entries.Unmarshal(value, &parsed); err != nil {
+			return nil, invalid(target.Namespace, target.Name, refuse(fmt.Sprintf("key %q of Secret %q", key, secret.Name), foreign.Problem(err)+where(err),
 				"correct it, or set spec.secretRef.key to the one key to use"))
 		}
 		all[key] = parsed

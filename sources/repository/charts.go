@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/opencontainers/go-digest"
-	"sigs.k8s.io/yaml"
 
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 )
@@ -176,8 +176,8 @@ func (r *Repositories) chartEntry(ctx context.Context, base string, a component.
 	var index struct {
 		Entries map[string][]chartEntry `json:"entries"`
 	}
-	if err := yaml.Unmarshal(raw, &index); err != nil {
-		return nil, stalled("Helm repository "+base, "its index.yaml cannot be read", "check the URL")
+	if err := foreign.Index.Unmarshal(raw, &index); err != nil {
+		return nil, stalled("Helm repository "+base, "its index.yaml "+foreign.Problem(err), "check the URL")
 	}
 	for _, entry := range index.Entries[a.Chart] {
 		if strings.TrimPrefix(entry.Version, "v") == strings.TrimPrefix(a.Version, "v") {

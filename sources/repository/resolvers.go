@@ -12,8 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"sigs.k8s.io/yaml"
-
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 )
@@ -98,7 +97,11 @@ var errOCMConfig = errors.New("it is no OCM configuration; write YAML with type:
 func ocmEntries(raw []byte, depth int) ([]ocmEntry, error) {
 	const maxNesting = 8
 	var doc ocmDocument
-	if depth > maxNesting || yaml.Unmarshal(raw, &doc) != nil || doc.Type == "" {
+	err := foreign.Unmarshal(raw, &doc)
+	if errors.Is(err, foreign.ErrTooMuch) {
+		return nil, errors.New("it " + foreign.Problem(err))
+	}
+	if depth > maxNesting || err != nil || doc.Type == "" {
 		return nil, errOCMConfig
 	}
 	if kind, _, _ := strings.Cut(doc.Type, "/"); kind != genericConfig {

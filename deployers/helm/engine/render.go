@@ -19,7 +19,8 @@ import (
 	"helm.sh/helm/v3/pkg/releaseutil"
 	"k8s.io/client-go/discovery"
 	kjson "sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
+
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 )
 
 const notesSuffix = "NOTES.txt"
@@ -110,7 +111,7 @@ func appendObjects(objects []map[string]any, file, content string) ([]map[string
 }
 
 func parseObject(document string) (object map[string]any, err error) {
-	raw, err := yaml.YAMLToJSON([]byte(document))
+	raw, err := foreign.ToJSON([]byte(document))
 	if err != nil {
 		return nil, err
 	}
