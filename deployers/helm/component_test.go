@@ -175,6 +175,22 @@ func TestChartOfAComponent(t *testing.T) {
 	}
 }
 
+func TestC26ChartWithTheFirstMediaTypeOfHelm(t *testing.T) {
+	r := registry.Start(t, registry.Options{})
+	ref, artifact := r.Push(t, shopCharts, "1.0.0", registry.Layer{MediaType: "application/tar+gzip", Content: string(chartOf(t, "old"))})
+	publish(t, r, "components", descriptor("1.0.0", resource("chart", config{"type": "ociRegistry", "imageReference": ref},
+		config{"digest": digestSpec("ociArtifactDigest/v1", artifact)})))
+	for name, chart := range map[string]config{"ref": {"chart": config{"ref": ref}}, "resourceRef": keyOf(t, "1.0.0", config{"name": "chart"}, nil)} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.use(r, "components")
+			f.configure(chart)
+			f.succeed(f.deployer())
+			f.requireChart("old")
+		})
+	}
+}
+
 func TestResourceWithExtraIdentity(t *testing.T) {
 	r := registry.Start(t, registry.Options{})
 	var resources []config
@@ -455,22 +471,37 @@ func (f *fixture) pull(ocm []byte) {
 	f.context.Configuration.RegistryPullSecrets = []v1alpha1.LocalObjectReference{{Name: "pull"}}
 }
 
-func TestItemWaitsForItsSourceByWatch(t *testing.T) {
-	f := newFixture(t)
-	f.serve()
-	f.push("hello-world", "1.0.0", map[string]string{"templates/cm.yaml": configMapTemplate})
-	f.createItem(config{"chart": sourceOf("OCIRepository", "hello", ""), "values": config{"testData": "late"}}, testTimeout)
-	f.request()
-	waiting := func() bool {
+// waitsForSource checks that the item waits for the source "hello", and that this is no error.
+func (f *fixture) waitsForSource() {
+	f.Helper()
+	require.NoError(f, f.platform.Await(f.ctx, f.item, func() bool {
 		for _, condition := range f.item.Status.Conditions {
 			if condition.Type == "Ready" && strings.Contains(condition.Message, "OCIRepository "+f.namespace+"/hello") {
 				return true
 			}
 		}
 		return false
-	}
-	require.NoError(t, f.platform.Await(f.ctx, f.item, waiting))
-	assert.Nil(t, f.item.Status.LastError)
+	}))
+	assert.Nil(f, f.item.Status.LastError)
+}
+
+func TestItemWaitsForTheSourceOfItsComponent(t *testing.T) {
+	f := newFixture(t)
+	f.serve()
+	f.createItem(keyOf(t, "1.0.0", config{"name": "chart"}, config{"repositoryContext": config{
+		"type": "fluxSource", "sourceRef": config{"kind": "OCIRepository", "name": "hello"},
+	}}), testTimeout)
+	f.request()
+	f.waitsForSource()
+}
+
+func TestItemWaitsForItsSourceByWatch(t *testing.T) {
+	f := newFixture(t)
+	f.serve()
+	f.push("hello-world", "1.0.0", map[string]string{"templates/cm.yaml": configMapTemplate})
+	f.createItem(config{"chart": sourceOf("OCIRepository", "hello", ""), "values": config{"testData": "late"}}, testTimeout)
+	f.request()
+	f.waitsForSource()
 	require.NoError(t, f.platform.ApplyYAML(f.ctx, fmt.Sprintf(`
 apiVersion: source.toolkit.fluxcd.io/v1
 kind: OCIRepository
