@@ -22,8 +22,9 @@ import (
 // ReasonFailed is the reason of conditions and errors when data does not match its schema.
 const ReasonFailed = "SchemaValidationFailed"
 
-// checkTime is how long one check may take; nested alternatives can multiply.
-const checkTime = 5 * time.Second
+// checkTime is how long one check may take by the clock on the wall, also in a process that hardly gets a processor. Nested alternatives,
+// which can multiply, are ended by maxEffort long before.
+const checkTime = 20 * time.Second
 
 var running = bounded.NewPool(32)
 

@@ -14,7 +14,8 @@ import (
 
 // Budget limits one execution of a template. Zero fields mean the defaults of DefaultBudget.
 type Budget struct {
-	// Time is how long the execution may take.
+	// Time is how long the execution may take by the clock on the wall. Steps end a loop long before; Time has to suffice for an honest
+	// template in a process that hardly gets a processor.
 	Time time.Duration
 	// OutputBytes is how large the output may be. Values inside the template may take four times, all values together 32 times as much.
 	OutputBytes int
@@ -28,7 +29,7 @@ type Budget struct {
 
 // DefaultBudget returns the limits that apply where none are given.
 func DefaultBudget() Budget {
-	return Budget{Time: 5 * time.Second, OutputBytes: 4 << 20, Depth: 100, FileBytes: 1 << 20, Steps: 250_000}
+	return Budget{Time: 20 * time.Second, OutputBytes: 4 << 20, Depth: 100, FileBytes: 1 << 20, Steps: 250_000}
 }
 
 func (b Budget) orDefault() Budget {
