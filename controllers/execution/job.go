@@ -8,7 +8,6 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -69,32 +68,14 @@ func (r *Reconciler) recordJob(ctx context.Context, s *scope) error {
 	return r.writeStatus(ctx, s)
 }
 
-func (r *Reconciler) writeStatus(ctx context.Context, s *scope) error {
-	if equality.Semantic.DeepEqual(*s.persisted, s.execution.Status) {
-		return nil
-	}
-	if err := r.Status().Update(ctx, s.execution); err != nil {
-		return err
-	}
-	r.executions.Wrote(s.execution)
-	s.persisted = s.execution.Status.DeepCopy()
-	return nil
+// writeStatus writes the status if it changed.
+func (r *Reconciler) writeStatus(ctx context.Context, s *scope) (err error) {
+	s.persisted, err = kit.WriteStatus(ctx, r.Client, s.execution, &s.execution.Status, s.persisted, &r.executions)
+	return err
 }
 
 func (r *Reconciler) patchMetadata(ctx context.Context, s *scope, change kit.MetadataChange) error {
-	before, status := s.execution.ResourceVersion, s.execution.Status.DeepCopy()
-	err := kit.PatchMetadata(ctx, r.Client, s.execution, change)
-	if apierrors.IsNotFound(err) {
-		return kit.ErrStop
-	}
-	if err != nil {
-		return err
-	}
-	s.execution.Status = *status
-	if s.execution.ResourceVersion != before {
-		r.executions.Wrote(s.execution)
-	}
-	return nil
+	return kit.PatchMetadataOnly(ctx, r.Client, s.execution, &s.execution.Status, change, &r.executions)
 }
 
 // settle is the only place that turns the end of a reconciliation into status, events and requeue.

@@ -10,7 +10,6 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -148,18 +147,5 @@ func (r *Reconciler) ensureFinalizer(ctx context.Context, s *scope) error {
 
 // patchMetadata writes metadata and keeps the status that this reconciliation has prepared.
 func (r *Reconciler) patchMetadata(ctx context.Context, s *scope, change kit.MetadataChange) error {
-	before := s.inst.ResourceVersion
-	status := s.inst.Status.DeepCopy()
-	err := kit.PatchMetadata(ctx, r.Client, s.inst, change)
-	if apierrors.IsNotFound(err) {
-		return kit.ErrStop
-	}
-	if err != nil {
-		return err
-	}
-	s.inst.Status = *status
-	if s.inst.ResourceVersion != before {
-		r.installations.Wrote(s.inst)
-	}
-	return nil
+	return kit.PatchMetadataOnly(ctx, r.Client, s.inst, &s.inst.Status, change, &r.installations)
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/google/uuid"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -52,16 +51,9 @@ func (r *Reconciler) recordJob(ctx context.Context, s *scope) error {
 }
 
 // writeStatus writes the status if it changed.
-func (r *Reconciler) writeStatus(ctx context.Context, s *scope) error {
-	if equality.Semantic.DeepEqual(*s.persisted, s.inst.Status) {
-		return nil
-	}
-	if err := r.Status().Update(ctx, s.inst); err != nil {
-		return err
-	}
-	r.installations.Wrote(s.inst)
-	s.persisted = s.inst.Status.DeepCopy()
-	return nil
+func (r *Reconciler) writeStatus(ctx context.Context, s *scope) (err error) {
+	s.persisted, err = kit.WriteStatus(ctx, r.Client, s.inst, &s.inst.Status, s.persisted, &r.installations)
+	return err
 }
 
 // settle is the only place that turns the end of a reconciliation into status, events and requeue.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -84,4 +85,42 @@ func DeleteLive(ctx context.Context, live client.Reader, c client.Client, obj cl
 		written.Deleted(obj)
 	}
 	return client.IgnoreNotFound(err)
+}
+
+// Status is a pointer to the status of one kind of objects.
+type Status[S any] interface {
+	*S
+	// DeepCopy returns a copy that shares nothing.
+	DeepCopy() *S
+}
+
+// WriteStatus writes the status of an object, which lies at status, unless it equals persisted, and returns what is persisted afterwards:
+// persisted itself when nothing was written. Written learns of the write. It fails with a conflict if the object changed since it was read.
+func WriteStatus[S any, P Status[S]](ctx context.Context, c client.Client, obj client.Object, status, persisted P, written *Consistency) (P, error) {
+	if equality.Semantic.DeepEqual(persisted, status) {
+		return persisted, nil
+	}
+	if err := c.Status().Update(ctx, obj); err != nil {
+		return persisted, err
+	}
+	written.Wrote(obj)
+	return status.DeepCopy(), nil
+}
+
+// PatchMetadataOnly is PatchMetadata for a reconciliation in which status, that of the object, is ahead of what is persisted: the answer of
+// the API server does not replace it. Written learns of the write. It returns ErrStop when the object is gone.
+func PatchMetadataOnly[S any, P Status[S]](ctx context.Context, c client.Client, obj client.Object, status P, change MetadataChange, written *Consistency) error {
+	before, ahead := obj.GetResourceVersion(), status.DeepCopy()
+	err := PatchMetadata(ctx, c, obj, change)
+	if apierrors.IsNotFound(err) {
+		return ErrStop
+	}
+	if err != nil {
+		return err
+	}
+	*status = *ahead
+	if obj.GetResourceVersion() != before {
+		written.Wrote(obj)
+	}
+	return nil
 }
