@@ -209,6 +209,7 @@ func (s *scene) items(execution *v1alpha1.Execution) []v1alpha1.DeployItemTempla
 }
 
 func TestTheSameLandscapeComesOutOfEverySource(t *testing.T) {
+	t.Parallel()
 	ways := map[string]published{
 		"git source": inGit, "OCI artifact": asArtifact, "component": asComponent, "CTF in a git source": asCTF, "bucket": inBucket,
 	}
