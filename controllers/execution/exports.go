@@ -12,8 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 )
@@ -25,8 +25,9 @@ const exportKey = "config"
 func (r *Reconciler) collectExports(ctx context.Context, s *scope) error {
 	exports := map[string]any{}
 	some := false
+	var documents foreign.Several
 	for name, item := range s.items {
-		value, err := r.readExport(ctx, item)
+		value, err := r.readExport(ctx, item, &documents)
 		if err != nil {
 			return err
 		}
@@ -45,7 +46,7 @@ func (r *Reconciler) collectExports(ctx context.Context, s *scope) error {
 }
 
 // readExport returns the exports of one item, nil when it has none.
-func (r *Reconciler) readExport(ctx context.Context, item *v1alpha1.DeployItem) (any, error) {
+func (r *Reconciler) readExport(ctx context.Context, item *v1alpha1.DeployItem, documents *foreign.Several) (any, error) {
 	ref := item.Status.ExportReference
 	if ref == nil {
 		return nil, nil
@@ -56,8 +57,8 @@ func (r *Reconciler) readExport(ctx context.Context, item *v1alpha1.DeployItem) 
 		return nil, fmt.Errorf("read exports of deploy item %s from Secret %s: %w", item.Name, key, err)
 	}
 	var value any
-	if err := yaml.Unmarshal(secret.Data[exportKey], &value); err != nil {
-		return nil, kit.Stall(operation, "InvalidExport", "Secret %s: key %s does not hold JSON or YAML", key, exportKey)
+	if err := documents.Unmarshal(secret.Data[exportKey], &value); err != nil {
+		return nil, kit.Stall(operation, "InvalidExport", "Secret %s: key %s %s", key, exportKey, foreign.Problem(err))
 	}
 	return value, nil
 }

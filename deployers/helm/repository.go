@@ -14,10 +14,10 @@ import (
 	"github.com/opencontainers/go-digest"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
@@ -121,8 +121,8 @@ func (d *deployer) fromEntry(ctx context.Context, item *contract.Item, auths []r
 // findEntry returns the wanted version of the wanted chart.
 func findEntry(raw []byte, base string, repository *helmv1alpha1.HelmChartRepo) (*repositoryEntry, error) {
 	var index repositoryIndex
-	if err := yaml.Unmarshal(raw, &index); err != nil {
-		return nil, kit.Again("GetChart", "InvalidIndex", "%s: index.yaml of %s is not readable; publish a valid index", repositoryField, shown(base))
+	if err := foreign.Index.Unmarshal(raw, &index); err != nil {
+		return nil, kit.Again("GetChart", "InvalidIndex", "%s: index.yaml of %s %s; publish a valid index", repositoryField, shown(base), foreign.Problem(err))
 	}
 	versions, ok := index.Entries[repository.HelmChartName]
 	if !ok {

@@ -9,9 +9,9 @@ import (
 	"errors"
 
 	yamlv3 "go.yaml.in/yaml/v3"
-	"sigs.k8s.io/yaml"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 )
@@ -40,7 +40,7 @@ func parseResourceKey(encoded string) (*resourceKey, error) {
 	if yamlv3.Unmarshal(text, &parsed) != nil || hasAlias(&parsed) {
 		return nil, errResourceKey
 	}
-	raw, err := yaml.YAMLToJSON(text)
+	raw, err := foreign.ToJSON(text)
 	if err != nil {
 		return nil, errResourceKey
 	}

@@ -7,8 +7,7 @@ import (
 	"fmt"
 	"os"
 
-	"sigs.k8s.io/yaml"
-
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/template"
 )
@@ -24,9 +23,9 @@ func documentConfig(dir string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	document, err := yaml.YAMLToJSON(text)
+	document, err := foreign.ToJSON(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s is not YAML: %w", model.FileName, err)
+		return nil, fmt.Errorf("%s %w", model.FileName, err)
 	}
 	return document, nil
 }

@@ -12,8 +12,7 @@ import (
 	"os"
 	"strings"
 
-	"sigs.k8s.io/yaml"
-
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/publishing/pack"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
@@ -57,8 +56,8 @@ func chartOptions(path string, in *Input) (*pack.Options, error) {
 		return nil, fmt.Errorf("chart %s has no readable Chart.yaml: %w", in.Path, reason(err))
 	}
 	var chart struct{ Name, Version string }
-	if err := yaml.Unmarshal(text, &chart); err != nil {
-		return nil, fmt.Errorf("file Chart.yaml of chart %s is not YAML: %w", in.Path, err)
+	if err := foreign.Unmarshal(text, &chart); err != nil {
+		return nil, fmt.Errorf("file Chart.yaml of chart %s %w", in.Path, err)
 	}
 	if chart.Name == "" || strings.ContainsAny(chart.Name, "/\\") || chart.Name == ".." {
 		return nil, fmt.Errorf("file Chart.yaml of chart %s has no usable name; set name", in.Path)

@@ -18,6 +18,7 @@ import (
 	strictjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 )
 
@@ -158,6 +159,9 @@ type Input struct {
 func Parse(text []byte) (*Constructor, error) {
 	if len(text) > MaxText {
 		return nil, fmt.Errorf("the constructor is larger than %d bytes; put content into files", MaxText)
+	}
+	if err := foreign.Afford(text); err != nil {
+		return nil, fmt.Errorf("the constructor %w", err)
 	}
 	c := &Constructor{}
 	decoder := yamlv3.NewDecoder(bytes.NewReader(text))

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/fluxcd/pkg/envsubst"
-	"sigs.k8s.io/yaml"
 
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/template"
 )
 
@@ -29,7 +29,7 @@ const (
 // Values reads the settings file, which may be empty, and then KEY=VALUE arguments, which win.
 func Values(settings []byte, arguments []string) (map[string]any, error) {
 	values := map[string]any{}
-	if err := yaml.Unmarshal(settings, &values); err != nil {
+	if err := foreign.Unmarshal(settings, &values); err != nil {
 		return nil, fmt.Errorf("the settings are no YAML object: %w", err)
 	}
 	if values == nil {

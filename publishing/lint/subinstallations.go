@@ -9,8 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"sigs.k8s.io/yaml"
-
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/template"
@@ -42,9 +41,9 @@ func (c *checker) templateFile(at, name string) bool {
 	}
 	d := parseDocument(text)
 	loaded := &model.InstallationTemplate{}
-	if err := yaml.Unmarshal(text, loaded); err != nil {
+	if err := foreign.Unmarshal(text, loaded); err != nil {
 		message, line := splitLine(err.Error())
-		c.add(Error, clean(name), line, "", "it cannot be read as an InstallationTemplate: %s", message)
+		c.add(Error, clean(name), line, "", "it %s", message)
 		return false
 	}
 	c.unknownKeys(clean(name), d, &model.InstallationTemplate{})

@@ -98,8 +98,9 @@ func appendObjects(objects []map[string]any, file, content string) ([]map[string
 		keys = append(keys, key)
 	}
 	slices.SortFunc(keys, compareManifestKeys)
+	var read foreign.Several
 	for _, key := range keys {
-		object, err := parseObject(documents[key])
+		object, err := parseObject(&read, documents[key])
 		if err != nil {
 			return nil, fmt.Errorf("file %s of the chart renders to something that is no object: %w", file, err)
 		}
@@ -110,8 +111,8 @@ func appendObjects(objects []map[string]any, file, content string) ([]map[string
 	return objects, nil
 }
 
-func parseObject(document string) (object map[string]any, err error) {
-	raw, err := foreign.ToJSON([]byte(document))
+func parseObject(read *foreign.Several, document string) (object map[string]any, err error) {
+	raw, err := read.ToJSON([]byte(document))
 	if err != nil {
 		return nil, err
 	}
