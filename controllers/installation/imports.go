@@ -15,8 +15,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/validation"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
@@ -55,9 +55,10 @@ func (r *Reconciler) readImports(ctx context.Context, inst *v1alpha1.Installatio
 		Data: map[string]any{}, Targets: map[string]render.Target{},
 		TargetLists: map[string][]render.Target{}, TargetMaps: map[string]map[string]render.Target{},
 	}}
+	var read foreign.Several
 	for i := range inst.Spec.Imports.Data {
 		definition := &inst.Spec.Imports.Data[i]
-		value, err := r.readData(ctx, inst, definition)
+		value, err := r.readData(ctx, inst, definition, &read)
 		if err != nil {
 			return nil, fmt.Errorf("spec.imports.data[%d] (import %q): %w", i, definition.Name, err)
 		}
@@ -111,12 +112,14 @@ func scopeOf(inst *v1alpha1.Installation) string {
 	return kit.InstallationScope(parent)
 }
 
-func (r *Reconciler) readData(ctx context.Context, inst *v1alpha1.Installation, definition *v1alpha1.DataImport) (any, error) {
+func (r *Reconciler) readData(
+	ctx context.Context, inst *v1alpha1.Installation, definition *v1alpha1.DataImport, read *foreign.Several,
+) (any, error) {
 	switch {
 	case definition.SecretRef != nil:
-		return r.readSecret(ctx, inst.Namespace, definition.SecretRef)
+		return r.readSecret(ctx, inst.Namespace, definition.SecretRef, read)
 	case definition.ConfigMapRef != nil:
-		return r.readConfigMap(ctx, inst.Namespace, definition.ConfigMapRef)
+		return r.readConfigMap(ctx, inst.Namespace, definition.ConfigMapRef, read)
 	}
 	object := &v1alpha1.DataObject{}
 	key := client.ObjectKey{Namespace: inst.Namespace, Name: kit.DataName(scopeOf(inst), definition.DataRef)}
@@ -136,16 +139,18 @@ func (r *Reconciler) readData(ctx context.Context, inst *v1alpha1.Installation, 
 	return value, nil
 }
 
-func (r *Reconciler) readSecret(ctx context.Context, namespace string, ref *v1alpha1.LocalSecretReference) (any, error) {
+func (r *Reconciler) readSecret(ctx context.Context, namespace string, ref *v1alpha1.LocalSecretReference, read *foreign.Several) (any, error) {
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: namespace, Name: ref.Name}
 	if err := r.Live.Get(ctx, key, secret); err != nil {
 		return nil, missing(err, "Secret", key, "secretRef")
 	}
-	return readEntries(secret.Data, ref.Key, "Secret", key)
+	return readEntries(secret.Data, ref.Key, "Secret", key, read)
 }
 
-func (r *Reconciler) readConfigMap(ctx context.Context, namespace string, ref *v1alpha1.LocalConfigMapReference) (any, error) {
+func (r *Reconciler) readConfigMap(
+	ctx context.Context, namespace string, ref *v1alpha1.LocalConfigMapReference, read *foreign.Several,
+) (any, error) {
 	config := &corev1.ConfigMap{}
 	key := client.ObjectKey{Namespace: namespace, Name: ref.Name}
 	if err := r.Live.Get(ctx, key, config); err != nil {
@@ -158,21 +163,21 @@ func (r *Reconciler) readConfigMap(ctx context.Context, namespace string, ref *v
 	for name, content := range config.BinaryData {
 		entries[name] = content
 	}
-	return readEntries(entries, ref.Key, "ConfigMap", key)
+	return readEntries(entries, ref.Key, "ConfigMap", key, read)
 }
 
 // readEntries reads one entry, or all as one object, as YAML. Errors never show the content.
-func readEntries(entries map[string][]byte, entry, kind string, key client.ObjectKey) (any, error) {
+func readEntries(entries map[string][]byte, entry, kind string, key client.ObjectKey, read *foreign.Several) (any, error) {
 	if entry != "" {
 		content, ok := entries[entry]
 		if !ok {
 			return nil, fmt.Errorf("%s %s has no key %q; add it or change the reference", kind, key, entry)
 		}
-		return readYAML(content, kind, key, entry)
+		return readYAML(content, kind, key, entry, read)
 	}
 	all := map[string]any{}
 	for name, content := range entries {
-		value, err := readYAML(content, kind, key, name)
+		value, err := readYAML(content, kind, key, name, read)
 		if err != nil {
 			return nil, err
 		}
@@ -181,10 +186,10 @@ func readEntries(entries map[string][]byte, entry, kind string, key client.Objec
 	return all, nil
 }
 
-func readYAML(content []byte, kind string, key client.ObjectKey, entry string) (any, error) {
+func readYAML(content []byte, kind string, key client.ObjectKey, entry string, read *foreign.Several) (any, error) {
 	var value any
-	if err := yaml.Unmarshal(content, &value); err != nil {
-		return nil, fmt.Errorf("%s %s: key %q is not YAML; correct its content", kind, key, entry)
+	if err := read.Unmarshal(content, &value); err != nil {
+		return nil, fmt.Errorf("%s %s: key %q %s; correct its content", kind, key, entry, foreign.Problem(err))
 	}
 	return value, nil
 }

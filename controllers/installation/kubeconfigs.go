@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/template"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
@@ -184,7 +185,7 @@ func (g givenTarget) Get(ctx context.Context, key client.ObjectKey, object clien
 // withUser returns the kubeconfig of a cluster with another user.
 func withUser(cluster *target.Cluster, name string, user clientcmdv1.AuthInfo) ([]byte, error) {
 	var config clientcmdv1.Config
-	if err := yaml.Unmarshal(cluster.Kubeconfig, &config); err != nil || len(config.Contexts) != 1 {
+	if err := foreign.Unmarshal(cluster.Kubeconfig, &config); err != nil || len(config.Contexts) != 1 {
 		return nil, fmt.Errorf("the kubeconfig of Target %q cannot be used", cluster.Name)
 	}
 	config.AuthInfos = []clientcmdv1.NamedAuthInfo{{Name: name, AuthInfo: user}}
