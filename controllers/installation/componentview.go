@@ -16,8 +16,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"sigs.k8s.io/yaml"
-
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/template"
@@ -169,7 +168,11 @@ func (v *componentView) schema(uri string) ([]byte, error) {
 	if content, err = unzipped(content); err != nil {
 		return nil, fmt.Errorf("resource %q of component %s: %w", resource.Name, d.Key(), err)
 	}
-	return yaml.YAMLToJSON(content)
+	document, err := foreign.ToJSON(content)
+	if err != nil {
+		return nil, fmt.Errorf("resource %q of component %s %w", resource.Name, d.Key(), err)
+	}
+	return document, nil
 }
 
 // unzipped returns content without the compression that it may have.
