@@ -12,15 +12,15 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
-	"syscall"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/address"
 )
 
 // caller sends single requests to clusters that tenants name. Answers are limited, and redirects are not followed: they would carry the
@@ -71,7 +71,7 @@ func (c caller) post(ctx context.Context, config *rest.Config, path []string, re
 func (c caller) send(config *rest.Config, call *http.Request, answer any) error {
 	config = rest.CopyConfig(config)
 	if c.publicOnly {
-		config.Dial = (&net.Dialer{Timeout: callTimeout, Control: requirePublic}).DialContext
+		config.Dial = (&net.Dialer{Timeout: callTimeout, Control: address.RequirePublic}).DialContext
 	}
 	sender, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -80,7 +80,7 @@ func (c caller) send(config *rest.Config, call *http.Request, answer any) error 
 	defer utilnet.CloseIdleConnectionsFor(sender.Transport)
 	sender = &http.Client{Transport: sender.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	response, err := sender.Do(call)
-	if errors.Is(err, errNotPublic) {
+	if errors.Is(err, address.ErrPrivate) {
 		return errNotPublic
 	}
 	if err != nil {
@@ -124,19 +124,3 @@ func addressOf(config *rest.Config, path []string) (string, error) {
 }
 
 var errNotPublic = errors.New("the address of the cluster is not public, and the operator allows public ones only")
-
-// carriers are addresses where cloud providers keep metadata services.
-var carriers = netip.MustParsePrefix("100.64.0.0/10")
-
-// requirePublic is asked with the resolved address of every connection.
-func requirePublic(_, address string, _ syscall.RawConn) error {
-	parsed, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return err
-	}
-	ip := parsed.Addr().Unmap()
-	if !ip.IsGlobalUnicast() || ip.IsPrivate() || carriers.Contains(ip) {
-		return errNotPublic
-	}
-	return nil
-}

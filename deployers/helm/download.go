@@ -13,13 +13,12 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
-	"syscall"
 	"time"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/sources/address"
 )
 
 const (
@@ -52,27 +51,11 @@ func newDownloader(noPrivateNetworks bool) *downloader {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	dialer := &net.Dialer{Timeout: dialTimeout}
 	if noPrivateNetworks {
-		dialer.Control = refusePrivate
+		dialer.Control = address.RequirePublic
 	}
 	transport.DialContext = dialer.DialContext
 	transport.ResponseHeaderTimeout = downloadTimeout
 	return &downloader{transport: transport}
-}
-
-// sharedSpace are the addresses of carriers and cloud providers, who keep metadata services there.
-var sharedSpace = netip.MustParsePrefix("100.64.0.0/10")
-
-// refusePrivate is asked with the resolved address of every connection, redirects included.
-func refusePrivate(_, address string, _ syscall.RawConn) error {
-	parsed, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return err
-	}
-	ip := parsed.Addr().Unmap()
-	if !ip.IsGlobalUnicast() || ip.IsPrivate() || sharedSpace.Contains(ip) {
-		return errors.New("the address is not public, and this deployer may only reach public ones")
-	}
-	return nil
 }
 
 // get returns the body. Errors name field and host, never credentials.

@@ -14,6 +14,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/flux-landscaper/flux-landscaper/sources/address"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 )
 
@@ -81,11 +82,11 @@ func unreached(shown string, err error) error {
 }
 
 // guarded says so if the guard has refused a connection; other errors stay.
-func guarded(address string, err error) error {
-	if !errors.Is(err, errPrivate) {
+func guarded(shown string, err error) error {
+	if !errors.Is(err, address.ErrPrivate) {
 		return err
 	}
-	return &Error{Kind: Stalled, Subject: address, Problem: "its address is private", Cause: errPrivate,
+	return &Error{Kind: Stalled, Subject: shown, Problem: "its address is private", Cause: address.ErrPrivate,
 		Cure: "use a public address, or let the operator allow private ones"}
 }
 

@@ -20,6 +20,7 @@ var rooms = []room{
 	{"api", 0},
 	{"sources/component", 10},
 	{"blueprints", 11},
+	{"sources/address", 20},
 	{"sources/fetch", 20},
 	{"sources/repository", 22},
 	{"sources/*", 21},

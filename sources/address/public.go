@@ -1,0 +1,49 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package address keeps connections on the public internet, where an operator wants that: what tenants name may not lead to the
+// machine, its network, or the metadata services of cloud providers.
+package address
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"syscall"
+)
+
+// ErrPrivate is inside the error of a connection that RequirePublic refused.
+var ErrPrivate = errors.New("the address is not public")
+
+// RequirePublic is a net.Dialer.Control: it is asked with the resolved address of every connection, so that no name and no redirect
+// leads around it. The error for an address that is not public is an ErrPrivate.
+func RequirePublic(_, address string, _ syscall.RawConn) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return fmt.Errorf("address %q: %w", address, ErrPrivate)
+	}
+	if !public(at.Addr().Unmap()) {
+		return ErrPrivate
+	}
+	return nil
+}
+
+// special are ranges beside those that netip knows: carrier NAT, where cloud providers keep services too, protocol assignments,
+// benchmarks, reserved ones, and translations of IPv4 addresses that would lead to one of the refused ones.
+var special = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
+	netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("240.0.0.0/4"),
+	netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("64:ff9b:1::/48"), netip.MustParsePrefix("2002::/16"),
+}
+
+func public(at netip.Addr) bool {
+	if !at.IsGlobalUnicast() || at.IsPrivate() || at.IsLoopback() || at.IsLinkLocalUnicast() {
+		return false
+	}
+	for _, prefix := range special {
+		if prefix.Contains(at) {
+			return false
+		}
+	}
+	return true
+}
