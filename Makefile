@@ -67,6 +67,7 @@ generate: ## Deepcopy functions, CRDs and the generated parts of docs/
 bench: ## The benchmarks (BENCH=regexp, BENCH_FLAGS=...)
 	@go run ./tests/platform/cmd/prepare
 	@go test ./tests/behaviour -run '^TestBadInputFailsAtOnce$$' -count=1 -args -prompt 1s
+	@go test ./sources/component ./sources/repository -run '^$$' -bench '$(BENCH)' $(BENCH_FLAGS)
 	@go test ./tests/bench -run '^$$' -bench '$(BENCH)' $(BENCH_FLAGS)
 
 fuzz: ## Fuzz targets, one after the other under a memory cap (FUZZ=template.FuzzSpiff FUZZ_FLAGS="-time 10m")

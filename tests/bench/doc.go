@@ -19,7 +19,8 @@
 // The report has the host, its disk and the versions; wall time and latencies of creating, changing and deleting; CPU, memory and
 // allocations of every process; every request by user; the floor, which is how fast the same servers take as many plain writes; what
 // our programs do at rest and at a restart; how their work queues keep up (BenchmarkLeaf); how fast data flows through a chain of
-// units (BenchmarkChain) and from one to many (BenchmarkFan); how soon a unit alone begins and ends (BenchmarkIdle); and where its time
+// units (BenchmarkChain) and from one to many (BenchmarkFan); how often blobs of a component version are downloaded that many
+// units use (BenchmarkComponent); how soon a unit alone begins and ends (BenchmarkIdle); and where its time
 // goes, from the Installation to the deployed object and back, alone and in a burst (BenchmarkStages). To read its numbers:
 //
 //   - The disk is measured for the description of the host only. etcd runs without fsync here, so that hardly a number depends on it.
