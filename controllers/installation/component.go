@@ -11,8 +11,6 @@ import (
 	"sync"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
-	lru "github.com/hashicorp/golang-lru/v2"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
@@ -31,6 +29,8 @@ type resolvedComponent struct {
 	root    *repository.Root
 	closed  *component.Closed
 	session *repository.Session
+	// lease closes the session.
+	lease lease
 	// standard is the default repository of the Context; zero when it has none.
 	standard component.Typed
 	// overwritable says that the Context names overwrites.
@@ -49,7 +49,7 @@ func (r *Reconciler) resolveComponent(ctx context.Context, s *scope) error {
 	}
 	s.component = nil
 	if s.inst.Spec.ComponentDescriptor != nil {
-		found, err := r.componentOf(ctx, s.inst, s.context)
+		found, err := r.componentOf(ctx, s, s.inst, s.context)
 		if err != nil {
 			return r.componentFailure(s, err)
 		}
@@ -60,16 +60,18 @@ func (r *Reconciler) resolveComponent(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// componentOf returns the component of the running job of an Installation.
-func (r *Reconciler) componentOf(ctx context.Context, inst *v1alpha1.Installation, c *installationContext) (*resolvedComponent, error) {
-	if kept := r.components.of(inst); kept != nil {
+// componentOf returns the component of the running job of an Installation, which may be another than that of the reconciliation. It is
+// usable until the reconciliation ends.
+func (r *Reconciler) componentOf(ctx context.Context, s *scope, inst *v1alpha1.Installation, c *installationContext) (*resolvedComponent, error) {
+	if kept, ok := r.components.recall(s, inst); ok {
 		return kept, nil
 	}
 	found, err := r.findComponent(ctx, inst, c)
 	if err != nil {
 		return nil, err
 	}
-	r.components.keep(inst, found)
+	s.borrow(found)
+	r.components.keep(inst, found, found)
 	return found, nil
 }
 
@@ -93,13 +95,21 @@ func (r *Reconciler) findComponent(ctx context.Context, inst *v1alpha1.Installat
 	found.session = r.Repositories.Open(repository.Scope{
 		Namespace: inst.Namespace, Repository: c.object.RepositoryContext, Rights: rights, Overwrites: c.overwrites,
 	})
-	if found.root, err = found.session.Root(withVerification(ctx, c.requiresVerified()), *definition); err != nil {
-		return nil, fmt.Errorf("spec.componentDescriptor: %w", err)
-	}
-	if found.closed, err = found.session.Closure(withVerification(ctx, c.requiresVerified()), found.root.Descriptor); err != nil {
+	found.lease.close = found.session.Close
+	if err := found.resolve(withVerification(ctx, c.requiresVerified()), definition); err != nil {
+		found.session.Close()
 		return nil, fmt.Errorf("spec.componentDescriptor: %w", err)
 	}
 	return found, nil
+}
+
+// resolve looks the component up, and everything that it refers to.
+func (f *resolvedComponent) resolve(ctx context.Context, definition *v1alpha1.ComponentDescriptorDefinition) (err error) {
+	if f.root, err = f.session.Root(ctx, *definition); err != nil {
+		return err
+	}
+	f.closed, err = f.session.Closure(ctx, f.root.Descriptor)
+	return err
 }
 
 func defaultRepository(c *installationContext) (component.Typed, error) {
@@ -178,36 +188,4 @@ func (s *scope) listSources() {
 			s.inst.Status.Sources = append(s.inst.Status.Sources, used)
 		}
 	}
-}
-
-// rememberedComponents is how many components of running jobs are kept in memory.
-const rememberedComponents = 512
-
-type keptComponent struct {
-	job       string
-	component *resolvedComponent
-}
-
-// componentCache keeps the components of running jobs by UID of the Installation. After a restart they are resolved again, from the
-// caches on disk.
-type componentCache struct {
-	once sync.Once
-	jobs *lru.Cache[types.UID, keptComponent]
-}
-
-func (c *componentCache) entries() *lru.Cache[types.UID, keptComponent] {
-	c.once.Do(func() { c.jobs, _ = lru.New[types.UID, keptComponent](rememberedComponents) })
-	return c.jobs
-}
-
-func (c *componentCache) of(inst *v1alpha1.Installation) *resolvedComponent {
-	kept, ok := c.entries().Get(inst.UID)
-	if !ok || kept.job != inst.Status.JobID {
-		return nil
-	}
-	return kept.component
-}
-
-func (c *componentCache) keep(inst *v1alpha1.Installation, found *resolvedComponent) {
-	c.entries().Add(inst.UID, keptComponent{inst.Status.JobID, found})
 }

@@ -87,6 +87,7 @@ func (r *Reconciler) beginDeletion(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
+	r.forgetJob(client.ObjectKeyFromObject(s.inst))
 	s.start(job, "deletion")
 	kit.Progress(s.inst, kit.ReasonDeleting, "the installation is being deleted")
 	return r.writeStatus(ctx, s)
@@ -153,6 +154,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 		return err
 	}
 	r.installations.Released(s.inst)
+	r.forgetJob(client.ObjectKeyFromObject(s.inst))
 	s.inst.Status = *s.persisted
 	return nil
 }

@@ -65,9 +65,10 @@ type Reconciler struct {
 	echo          kit.Echo
 	blueprints    blueprintCache
 	issued        issuedCache
-	plans         planCache
-	components    componentCache
-	digests       digestCache
+	// plans and components are those of running jobs.
+	plans      jobMemory[remembered]
+	components jobMemory[*resolvedComponent]
+	digests    digestCache
 	// graces holds by graceKey since when something is missing.
 	graces sync.Map
 }
@@ -78,6 +79,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.Get(ctx, req.NamespacedName, inst); err != nil {
 		r.installations.Forget(req.NamespacedName)
 		r.Backoff.Forget(req.NamespacedName)
+		r.forgetJob(req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if r.installations.Stale(inst) || inst.Annotations[v1alpha1.IgnoreAnnotation] == "true" {
@@ -87,6 +89,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	defer func() { r.Metrics.RecordDuration(ctx, inst, started) }()
 
 	s := &scope{inst: inst, persisted: inst.Status.DeepCopy(), now: started, jitter: r.Jitter, clusters: r.clustersFor(inst)}
+	defer s.giveBack()
 	return r.settle(ctx, s, kit.Run(ctx, s, r.phases(inst)))
 }
 

@@ -8,10 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
-
-	lru "github.com/hashicorp/golang-lru/v2"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
@@ -85,44 +81,27 @@ func (r *Reconciler) keepState(ctx context.Context, inst *v1alpha1.Installation,
 	return problem
 }
 
-// rememberedPlans is how many plans of running jobs are kept in memory.
-const rememberedPlans = 512
-
-// remembered is the plan of a job with the blueprint that it comes from.
+// remembered is the plan of a job with what it comes from, so that exports are computed with the values that the children were made from.
 type remembered struct {
-	job       string
 	blueprint *loadedBlueprint
 	component *resolvedComponent
 	plan      *plan
 }
 
-// planCache keeps the plans of running jobs by UID of the Installation, so that exports are computed with the values that the children
-// were made from.
-type planCache struct {
-	once  sync.Once
-	plans *lru.Cache[types.UID, remembered]
-}
-
-func (c *planCache) entries() *lru.Cache[types.UID, remembered] {
-	c.once.Do(func() { c.plans, _ = lru.New[types.UID, remembered](rememberedPlans) })
-	return c.plans
-}
-
 // remember keeps the plan of the running job when it will be needed for exports.
 func (r *Reconciler) remember(s *scope) {
 	if len(s.inst.Spec.Exports.Data)+len(s.inst.Spec.Exports.Targets) > 0 {
-		r.plans.entries().Add(s.inst.UID, remembered{job: s.inst.Status.JobID, blueprint: s.blueprint, component: s.component, plan: s.plan})
+		r.plans.keep(s.inst, remembered{blueprint: s.blueprint, component: s.component, plan: s.plan}, s.component)
 	}
 }
 
 // recall finds the plan of the running job.
 func (r *Reconciler) recall(s *scope) bool {
-	kept, ok := r.plans.entries().Get(s.inst.UID)
-	if !ok || kept.job != s.inst.Status.JobID {
-		return false
+	kept, ok := r.plans.recall(s, s.inst)
+	if ok {
+		s.plan, s.blueprint, s.component = kept.plan, kept.blueprint, kept.component
 	}
-	s.plan, s.blueprint, s.component = kept.plan, kept.blueprint, kept.component
-	return true
+	return ok
 }
 
 // environment is what the templates of an Installation see, and what they see of its component.

@@ -42,6 +42,8 @@ type scope struct {
 	source  *resolvedSource
 	// component is nil where there is none.
 	component *resolvedComponent
+	// borrowed are the components that have to stay open.
+	borrowed  []*lease
 	blueprint *loadedBlueprint
 	imports   *collectedImports
 	plan      *plan

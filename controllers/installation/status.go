@@ -65,8 +65,7 @@ func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Resu
 		return retry, nil
 	}
 	if s.outcome != nil {
-		r.plans.entries().Remove(s.inst.UID)
-		r.components.entries().Remove(s.inst.UID)
+		r.forgetJob(key)
 	}
 	s.queueNewerSpec()
 	if writeErr := r.writeStatus(ctx, s); writeErr != nil {

@@ -64,7 +64,7 @@ func (r *Reconciler) verifyComponent(ctx context.Context, s *scope) error {
 	if root.UID == s.inst.UID {
 		err = r.verifyRoot(ctx, s.inst, s.context, s.component)
 	} else {
-		reason, err = reasonCovered, r.verifyCovered(ctx, root, s.component)
+		reason, err = reasonCovered, r.verifyCovered(ctx, s, root)
 	}
 	if err != nil {
 		return s.unverified(r.componentFailure(s, err))
@@ -133,7 +133,8 @@ func (f *resolvedComponent) take(closed *component.Closed, why string) {
 }
 
 // verifyCovered takes the component of a sub-installation, with everything behind it, from what the verified signature of the root covers.
-func (r *Reconciler) verifyCovered(ctx context.Context, root *v1alpha1.Installation, found *resolvedComponent) error {
+func (r *Reconciler) verifyCovered(ctx context.Context, s *scope, root *v1alpha1.Installation) error {
+	found := s.component
 	if found == nil || found.verified != "" {
 		return nil
 	}
@@ -144,7 +145,7 @@ func (r *Reconciler) verifyCovered(ctx context.Context, root *v1alpha1.Installat
 	if root.Spec.ComponentDescriptor == nil {
 		return kit.Stall(verifyOperation, reasonUnverified, "root installation %s has no component that a signature covers", root.Name)
 	}
-	covering, err := r.componentOf(ctx, root, c)
+	covering, err := r.componentOf(ctx, s, root, c)
 	if err != nil {
 		return fmt.Errorf("component of root installation %s: %w", root.Name, err)
 	}
