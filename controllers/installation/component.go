@@ -84,9 +84,10 @@ func (r *Reconciler) findComponent(ctx context.Context, inst *v1alpha1.Installat
 	if err != nil {
 		return nil, err
 	}
+	r.tried.note(inst, c, secrets)
 	rights, err := repository.ParseRights(secrets.pull, secrets.config)
 	if err != nil {
-		return nil, kit.Stall(contextOperation, "InvalidContext", "%s: %w", c, err)
+		return nil, kit.Stall(contextOperation, reasonInvalidContext, "%s: %w", c, err)
 	}
 	found := &resolvedComponent{overwritable: c.object.ComponentVersionOverwritesReference != ""}
 	if found.standard, err = defaultRepository(c); err != nil {
@@ -118,7 +119,7 @@ func defaultRepository(c *installationContext) (component.Typed, error) {
 	}
 	found, err := component.ParseTyped(c.object.RepositoryContext.RawMessage)
 	if err != nil {
-		return found, kit.Stall(contextOperation, "InvalidContext", "%s: %w", c.field("repositoryContext"), err)
+		return found, kit.Stall(contextOperation, reasonInvalidContext, "%s: %w", c.field("repositoryContext"), err)
 	}
 	return found, nil
 }
@@ -141,6 +142,9 @@ func (r *Reconciler) componentFailure(s *scope, err error) error {
 		return kit.Again(componentOperation, "ArtifactGone", "%w", err)
 	}
 	reason, codes := repositoryReason(err)
+	if reason == reasonUnauthorized {
+		err = s.withTrigger(err)
+	}
 	switch repository.KindOf(err) {
 	case repository.Waiting:
 		return kit.Wait(componentOperation, reason, "%w", err)
@@ -154,7 +158,7 @@ func (r *Reconciler) componentFailure(s *scope, err error) error {
 func repositoryReason(err error) (string, []v1alpha1.ErrorCode) {
 	switch {
 	case errors.Is(err, oci.ErrUnauthorized):
-		return "Unauthorized", []v1alpha1.ErrorCode{v1alpha1.ErrorUnauthorized}
+		return reasonUnauthorized, []v1alpha1.ErrorCode{v1alpha1.ErrorUnauthorized}
 	case errors.Is(err, repository.ErrRepositoryMissing):
 		return "RepositoryContextMissing", []v1alpha1.ErrorCode{v1alpha1.ErrorConfigurationProblem}
 	case errors.Is(err, component.ErrNotFound), errors.Is(err, oci.ErrNotFound):

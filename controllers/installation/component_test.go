@@ -158,7 +158,7 @@ func TestComponentFailures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var failure *kit.Failure
-			require.ErrorAs(t, (&Reconciler{}).componentFailure(&scope{}, tc.err), &failure)
+			require.ErrorAs(t, (&Reconciler{}).componentFailure(&scope{inst: &v1alpha1.Installation{}}, tc.err), &failure)
 			assert.Equal(t, tc.kind, failure.Kind)
 			assert.Equal(t, tc.reason, failure.Reason)
 		})
@@ -194,4 +194,22 @@ func TestDigestOfTheUsedPart(t *testing.T) {
 	assert.NotEqual(t, digest("x", "1", ""), digest("x", "2", ""))
 	_, err := digestOf(files("x", "1"), "c")
 	assert.ErrorContains(t, err, "not exist")
+}
+
+func TestUsedPartOfAnArtifact(t *testing.T) {
+	files := fstest.MapFS{
+		"component-descriptor.yaml": {}, "blobs/x": {}, "a/component-descriptor.yaml": {}, "a/blobs/x": {}, "b/component-descriptor.yaml": {}, "ctf/artifact-index.json": {},
+	}
+	for at, want := range map[string]string{
+		"": "", "ctf": "ctf", "a": "a", "a/component-descriptor.yaml": "/a/", "./a/component-descriptor.yaml": "/a/",
+		"component-descriptor.yaml": "/", "b/component-descriptor.yaml": "b/component-descriptor.yaml", "c/component-descriptor.yaml": "c/component-descriptor.yaml",
+	} {
+		assert.Equal(t, want, usedPart(files, at), at)
+	}
+	archive, err := digestOf(files, usedPart(files, "a/component-descriptor.yaml"))
+	require.NoError(t, err)
+	files["a/blobs/x"] = &fstest.MapFile{Data: []byte("another")}
+	changed, err := digestOf(files, usedPart(files, "a/component-descriptor.yaml"))
+	require.NoError(t, err)
+	assert.NotEqual(t, archive, changed, "blobs beside the descriptor count")
 }

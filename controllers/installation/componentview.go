@@ -22,6 +22,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/blueprints/template"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
 
@@ -202,6 +203,10 @@ func (v *componentView) failure(operation string, err error) error {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if v.reading.Load() == 0 && errors.Is(v.problem, oci.ErrUnauthorized) {
+		reason, codes := repositoryReason(v.problem)
+		return &kit.Failure{Kind: kit.Stalled, Operation: operation, Reason: reason, Codes: codes, Err: err}
+	}
 	if v.reading.Load() == 0 && (v.problem == nil || repository.KindOf(v.problem) == repository.Stalled) {
 		return failure
 	}

@@ -105,18 +105,25 @@ func (r *Reconciler) contextFailure(s *scope, err error) error {
 // graceKey is what a job has been missing something for.
 type graceKey struct{ job, operation string }
 
-// contextArrived tells whether the last job failed because its Context was incomplete, and now nothing is missing, or something else.
-func (r *Reconciler) contextArrived(ctx context.Context, inst *v1alpha1.Installation) bool {
-	last := inst.Status.LastError
-	if inst.Status.Phase != v1alpha1.PhaseFailed || last == nil || last.Operation != contextOperation || last.Reason != reasonContextIncomplete {
-		return false
-	}
+// contextArrived tells whether after a job that failed because its Context was incomplete nothing is missing now, or something else.
+func (r *Reconciler) contextArrived(ctx context.Context, inst *v1alpha1.Installation) (bool, error) {
 	found, err := r.contextOf(ctx, inst)
 	if err == nil {
 		err = r.checkContext(ctx, inst, found)
 	}
 	var missing incomplete
-	return err == nil || errors.As(err, &missing) && err.Error() != last.Message
+	if errors.As(err, &missing) {
+		return err.Error() != inst.Status.LastError.Message, nil
+	}
+	return err == nil, transientOnly(err)
+}
+
+// transientOnly drops errors that another try does not end.
+func transientOnly(err error) error {
+	if kit.IsTransient(err) {
+		return err
+	}
+	return nil
 }
 
 // checkContext tells what the Context of an Installation lacks.

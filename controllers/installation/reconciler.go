@@ -69,6 +69,7 @@ type Reconciler struct {
 	plans      jobMemory[remembered]
 	components jobMemory[*resolvedComponent]
 	digests    digestCache
+	tried      triedAccess
 	// graces holds by graceKey since when something is missing.
 	graces sync.Map
 }

@@ -18,6 +18,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 )
 
@@ -50,7 +51,7 @@ func (r *Reconciler) componentDigest(ctx context.Context, source flux.Source, at
 		return "", err
 	}
 	defer tree.Close() // nothing was written
-	digest, err := digestOf(tree.FS(), at)
+	digest, err := digestOf(tree.FS(), usedPart(tree.FS(), at))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", kit.Stall(operation, "ComponentNotFound",
 			"spec.componentDescriptor.path: %s has no file or directory %q; correct the path", source, at)
@@ -64,6 +65,21 @@ func (r *Reconciler) componentDigest(ctx context.Context, source flux.Source, at
 
 // sharedKind tells whether a source of that kind holds many things, so that most of its revisions concern others.
 func sharedKind(kind string) bool { return kind == "GitRepository" || kind == "Bucket" }
+
+// usedPart returns the part of an artifact that a path stands for: with a descriptor in a component archive, its blobs are used too.
+func usedPart(files fs.FS, at string) string {
+	dir, name := path.Split(path.Clean("/" + at))
+	if name != component.DescriptorFile {
+		return at
+	}
+	if _, err := fs.Stat(files, strings.TrimPrefix(path.Join(dir, blobsDirectory), "/")); err != nil {
+		return at
+	}
+	return dir
+}
+
+// blobsDirectory is where a component archive keeps its blobs.
+const blobsDirectory = "blobs"
 
 // digestOf returns the digest of a file, or of names and contents of a directory.
 func digestOf(files fs.FS, at string) (string, error) {

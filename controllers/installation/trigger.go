@@ -92,8 +92,8 @@ func (r *Reconciler) trigger(ctx context.Context, s *scope) (string, error) {
 	if r.importsArrived(ctx, inst) {
 		return "the imports that were missing are there", nil
 	}
-	if r.contextArrived(ctx, inst) {
-		return "what the Context was missing is there", nil
+	if reason, err := r.changedContext(ctx, inst); reason != "" || err != nil {
+		return reason, err
 	}
 	return r.changedSource(ctx, inst)
 }

@@ -4,7 +4,6 @@
 package components
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -14,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
 
@@ -65,13 +63,7 @@ func TestMissingDefaultContextIsNoProblemUnlessNeeded(t *testing.T) {
 func TestC12PrivateComponentsNeedThePullSecret(t *testing.T) {
 	s := newScene(t)
 	private := registry.Start(t, registry.Options{Users: []registry.User{{Name: "reader", Password: "open sesame"}}})
-	version := s.version(build("example.com/root", "1.0.0").blueprint("blueprint", object{"deployExecutions": goTemplate(mockTemplate("{}"))}, nil))
-	image, err := version.Image(component.SchemaV2)
-	require.NoError(t, err)
-	for _, content := range append(image.Layers, image.Config) {
-		private.PushBlob(t, "component-descriptors/example.com/root", content.MediaType, s.bytes(content))
-	}
-	private.PushManifest(t, "component-descriptors/example.com/root", "1.0.0", image.Manifest.MediaType, s.bytes(image.Manifest))
+	s.publishPrivate(private, build("example.com/root", "1.0.0").blueprint("blueprint", object{"deployExecutions": goTemplate(mockTemplate("{}"))}, nil))
 	spec := of("example.com/root", "1.0.0", "blueprint", nil)
 	repository := object{"type": "OCIRegistry", "baseUrl": private.URL()}
 	s.Put("Context", "default", object{"repositoryContext": repository})
@@ -80,9 +72,7 @@ func TestC12PrivateComponentsNeedThePullSecret(t *testing.T) {
 	assert.Contains(t, failure.Codes, v1alpha1.ErrorUnauthorized, failure.Message)
 	assert.Contains(t, failure.Message, "registryPullSecrets")
 
-	login, err := json.Marshal(object{"auths": object{private.Host: object{"username": "reader", "password": "open sesame"}}})
-	require.NoError(t, err)
-	s.secret("pull", map[string]string{".dockerconfigjson": string(login)})
+	s.secret("pull", map[string]string{".dockerconfigjson": loginTo(private, "open sesame")})
 	s.Put("Context", "reader", object{"repositoryContext": repository, "registryPullSecrets": list{object{"name": "pull"}}})
 	spec["context"] = "reader"
 	s.install("reader", spec)

@@ -1,0 +1,122 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+const (
+	// reasonUnauthorized says that a registry refused the logins of the Context.
+	reasonUnauthorized = "Unauthorized"
+	// reasonInvalidContext says that the content of a Context, or of what it names, cannot be used.
+	reasonInvalidContext = "InvalidContext"
+)
+
+// accessReasons are the ways in which a job fails that another content of the Context, or of what it names, may end.
+var accessReasons = map[string][]string{
+	reasonUnauthorized:   {componentOperation, satisfyOperation, renderOperation, exportOperation},
+	reasonInvalidContext: {contextOperation},
+}
+
+// changedContext tells what the Context brought that may end the failure of the last job.
+func (r *Reconciler) changedContext(ctx context.Context, inst *v1alpha1.Installation) (string, error) {
+	last := inst.Status.LastError
+	switch {
+	case inst.Status.Phase != v1alpha1.PhaseFailed || last == nil:
+		return "", nil
+	case last.Operation == contextOperation && last.Reason == reasonContextIncomplete:
+		arrived, err := r.contextArrived(ctx, inst)
+		return reasonIf(arrived, "what the Context was missing is there"), err
+	case slices.Contains(accessReasons[last.Reason], last.Operation):
+		changed, err := r.accessChanged(ctx, inst)
+		return reasonIf(changed, "the Context, or a Secret that it names, changed"), err
+	}
+	return "", nil
+}
+
+func reasonIf(started bool, reason string) string {
+	if started {
+		return reason
+	}
+	return ""
+}
+
+// accessChanged tells whether an Installation may use something else now than its failed job did. Parts that are missing now count as
+// unchanged: their next event comes back here. After a restart nobody knows what the job used, so the registry is asked.
+func (r *Reconciler) accessChanged(ctx context.Context, inst *v1alpha1.Installation) (bool, error) {
+	c, err := r.contextOf(ctx, inst)
+	if err != nil {
+		return false, transientOnly(err)
+	}
+	secrets, err := r.registrySecrets(ctx, c)
+	if err != nil {
+		return false, transientOnly(err)
+	}
+	if before, known := r.tried.entries().Get(inst.UID); known {
+		return before != fingerprint(c, secrets), nil
+	}
+	found, err := r.findComponent(ctx, inst, c)
+	if err == nil {
+		found.session.Close()
+	}
+	return reasonOf(err) != inst.Status.LastError.Reason, nil
+}
+
+// reasonOf says in one word why a component was not found; "" if it was.
+func reasonOf(err error) string {
+	var failure *kit.Failure
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &failure):
+		return failure.Reason
+	}
+	reason, _ := repositoryReason(err)
+	return reason
+}
+
+// withTrigger adds to an error about access what else there is to do for an Installation that does not follow changes.
+func (s *scope) withTrigger(err error) error {
+	if !s.inst.IsRoot() || followsChanges(s.inst) {
+		return err
+	}
+	return fmt.Errorf("%w; then annotate the installation with %s=%s", err, v1alpha1.OperationAnnotation, v1alpha1.OperationReconcile)
+}
+
+// triedAccess remembers by UID of the Installation what it last used to look its component up.
+type triedAccess struct {
+	once  sync.Once
+	byUID *lru.Cache[types.UID, [sha256.Size]byte]
+}
+
+// rememberedAccess is for how many Installations that is remembered.
+const rememberedAccess = 1 << 14
+
+func (t *triedAccess) entries() *lru.Cache[types.UID, [sha256.Size]byte] {
+	t.once.Do(func() { t.byUID, _ = lru.New[types.UID, [sha256.Size]byte](rememberedAccess) })
+	return t.byUID
+}
+
+func (t *triedAccess) note(inst *v1alpha1.Installation, c *installationContext, secrets *registrySecrets) {
+	t.entries().Add(inst.UID, fingerprint(c, secrets))
+}
+
+// fingerprint is equal for equal content of a Context and of what it names. It stays in this process.
+func fingerprint(c *installationContext, secrets *registrySecrets) [sha256.Size]byte {
+	raw, _ := json.Marshal([]any{c.object.ContextConfiguration, c.overwrites, secrets.pull, secrets.config})
+	return sha256.Sum256(raw)
+}
