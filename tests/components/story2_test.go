@@ -13,14 +13,18 @@ import (
 	"testing"
 	"time"
 
+	fluxmeta "github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -95,6 +99,26 @@ func (s *scene) downloads(repository string) map[string]int {
 	return counts
 }
 
+// awaitSuccesses waits until events tell so many successes of each Installation. They are written behind its status.
+func (s *scene) awaitSuccesses(count int, names ...string) {
+	s.T.Helper()
+	for _, name := range names {
+		told := func() bool {
+			events := &corev1.EventList{}
+			selector := client.MatchingFields{"involvedObject.kind": "Installation", "involvedObject.name": name, "reason": fluxmeta.ReconciliationSucceededReason}
+			if s.Client().List(s.Ctx, events, client.InNamespace(s.Namespace), selector) != nil {
+				return false
+			}
+			var found int
+			for _, event := range events.Items {
+				found += max(1, int(event.Count))
+			}
+			return found >= count
+		}
+		require.Eventually(s.T, told, landscape.Patience, tick, "successes of %s", name)
+	}
+}
+
 func TestStory2BlueprintsArePublishedAndRollForwardOnce(t *testing.T) {
 	s := newScene(t)
 	a := s.author()
@@ -129,6 +153,7 @@ func TestStory2BlueprintsArePublishedAndRollForwardOnce(t *testing.T) {
 	s.refresh(u.source)
 	u.rolled("1.2.0", "pushed by flux")
 
+	s.awaitSuccesses(3, u.names...)
 	quiet := time.Now()
 	push("2.0.0")
 	s.refresh(u.source)
@@ -176,6 +201,7 @@ func TestStory2ComponentsArePublishedAndRollForwardOnce(t *testing.T) {
 	s.refresh(u.source)
 	u.rolled("1.1.0", "note of 1.1.0")
 
+	s.awaitSuccesses(2, u.names...)
 	quiet := time.Now()
 	push("2.0.0")
 	s.refresh(u.source)
