@@ -17,6 +17,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
+	"github.com/flux-landscaper/flux-landscaper/sources/git"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
@@ -130,7 +131,7 @@ func (r *Reconciler) componentFailure(s *scope, err error) error {
 	var missing incomplete
 	var source *flux.Error
 	switch {
-	case kit.IsTransient(err), errors.As(err, &failure):
+	case errors.As(err, &failure), kit.IsTransient(err) && !isExplained(err):
 		return err
 	case errors.As(err, &missing):
 		return r.contextFailure(s, err)
@@ -152,6 +153,15 @@ func (r *Reconciler) componentFailure(s *scope, err error) error {
 		return &kit.Failure{Kind: kit.Stalled, Operation: componentOperation, Reason: reason, Codes: codes, Err: err}
 	}
 	return kit.Again(componentOperation, reason, "%w", err)
+}
+
+// isExplained tells whether an edge has said which content it could not get. Any other lost connection is the one to the API server.
+func isExplained(err error) bool {
+	var registry *oci.Error
+	var server *git.Error
+	var artifact *fetch.Error
+	var found *repository.Error
+	return errors.As(err, &registry) || errors.As(err, &server) || errors.As(err, &artifact) || errors.As(err, &found)
 }
 
 // repositoryReason says in one word what failed.

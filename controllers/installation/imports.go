@@ -315,7 +315,7 @@ func (r *Reconciler) readTarget(
 		return render.Target{}, err
 	}
 	if isFormerExport(object) {
-		return render.Target{}, fmt.Errorf("Target %s is not exported any more and only kept to uninstall what was deployed there; "+
+		return render.Target{}, fmt.Errorf("the Target %s is not exported any more and only kept to uninstall what was deployed there; "+
 			"export it again or change target", key)
 	}
 	return imports.add(object)

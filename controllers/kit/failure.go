@@ -161,8 +161,12 @@ func reasonOf(err error) string {
 }
 
 // IsTransient tells whether an error is about the way to the API server or about a lost race, and says nothing about the
-// object: it is retried and never shown in status.
+// object: it is retried and never shown in status. A Failure that says itself that it is retried is shown, whatever its cause.
 func IsTransient(err error) bool {
+	var explained *Failure
+	if errors.As(err, &explained) && explained.Kind == Retry {
+		return false
+	}
 	return apierrors.IsConflict(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) ||
 		apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err) || net.IsConnectionRefused(err) ||
 		net.IsConnectionReset(err) || net.IsProbableEOF(err) || errors.Is(err, context.Canceled)

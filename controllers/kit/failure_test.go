@@ -6,6 +6,7 @@ package kit
 import (
 	"errors"
 	"fmt"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -39,5 +40,21 @@ func TestAsFailureTellsAWebhookThatIsDownFromOneThatRefuses(t *testing.T) {
 			}
 			assert.Equal(t, []v1alpha1.ErrorCode{c.code}, failure.Codes)
 		})
+	}
+}
+
+func TestIsTransientIsNothingThatSomebodyExplained(t *testing.T) {
+	reset := fmt.Errorf("read: %w", syscall.ECONNRESET)
+	for name, c := range map[string]struct {
+		err       error
+		transient bool
+	}{
+		"the way to the API server": {reset, true},
+		"a lost race":               {apierrors.NewConflict(schema.GroupResource{}, "x", errors.New("changed")), true},
+		"explained and tried again": {Again("Component", "ComponentNotResolved", "registry: %w", reset), false},
+		"about the object":          {errors.New("not valid"), false},
+		"explained, and no retry":   {Wait("Component", "SourceNotReady", "source: %w", reset), true},
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, c.transient, IsTransient(c.err)) })
 	}
 }

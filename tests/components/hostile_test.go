@@ -147,6 +147,7 @@ func TestHostileRegistries(t *testing.T) {
 			"is down":             {nil, true, []string{"check that the registry runs and can be reached", isTriedAgain}},
 			"hangs":               {registry.Hang(), true, []string{"check that the registry runs and can be reached", isTriedAgain}},
 			"refuses":             {registry.Status(http.StatusForbidden, 0), false, []string{"403", "registryPullSecrets"}},
+			"resets":              {registry.Reset(), true, []string{isTriedAgain}},
 			"cuts blobs":          {registry.On(http.MethodGet, "blobs", registry.Cut(5)), true, []string{isTriedAgain}},
 			"other blobs":         {registry.On(http.MethodGet, "blobs", registry.Body("application/octet-stream", []byte("something else"))), false, []string{"push the artifact anew"}},
 			"endless blobs":       {registry.On(http.MethodGet, "blobs", registry.Zeros(-1, far)), false, []string{"push the artifact anew"}},

@@ -78,6 +78,7 @@ func TestNewVersionOfAComponentRollsItsInstallationsForwardOnce(t *testing.T) {
 		assert.True(t, strings.HasPrefix(done.Status.Sources[0].Revision, "1.1.0@sha256:"), done.Status.Sources)
 		assert.Equal(t, `"root2sub2"`, s.value(name))
 	}
+	s.awaitSuccesses(2, names...)
 	quiet := time.Now()
 	s.publish(marked("example.com/root", "2.0.0", "outside", "", ""))
 	s.refresh(source)
