@@ -111,7 +111,7 @@ func triedAgain(err error) string {
 	case errors.Is(err, context.DeadlineExceeded), interrupted(err), down(err):
 		return "check that the registry runs and can be reached; it is tried again"
 	}
-	return "it is tried again"
+	return "check what answers at the registry's address; it is tried again"
 }
 
 // status is the HTTP status of a registry's answer, 0 if there was none.

@@ -57,6 +57,11 @@ func refused(subject string, err error) error {
 	return &wrapped{kind: Stalled, err: fmt.Errorf("%s: %w", subject, err)}
 }
 
+// spoiled is for a component version in a registry that cannot be read.
+func spoiled(subject string, err error) error {
+	return &Error{Kind: Stalled, Subject: subject, Problem: err.Error(), Cause: err, Cure: "publish the component version anew"}
+}
+
 // wrapped gives an error a kind.
 type wrapped struct {
 	kind Kind

@@ -121,7 +121,7 @@ func (o *registryOrigin) load(ctx context.Context, grant grantKey) (*version, er
 	}
 	blobs, err := newManifestBlobs(m, grant.reference)
 	if err != nil {
-		return nil, refused("its manifest", err)
+		return nil, spoiled("its manifest", err)
 	}
 	d, err := o.descriptor(ctx, blobs)
 	if err != nil {
@@ -144,7 +144,7 @@ func (o *registryOrigin) descriptor(ctx context.Context, b *manifestBlobs) (*com
 			return nil, configErr
 		}
 		if layer, err = b.layout.Descriptor(config.Bytes); err != nil {
-			return nil, refused("its manifest", err)
+			return nil, spoiled("its manifest", err)
 		}
 	}
 	key := decodedKey{b.scope, layer.Digest.String()}
@@ -157,7 +157,7 @@ func (o *registryOrigin) descriptor(ctx context.Context, b *manifestBlobs) (*com
 	}
 	d, err := component.DecodeLayer(bytes.NewReader(raw.Bytes))
 	if err != nil {
-		return nil, refused("its descriptor", err)
+		return nil, spoiled("its descriptor", err)
 	}
 	o.r.decoded.put(key, d, int64(len(raw.Bytes)))
 	return d, nil

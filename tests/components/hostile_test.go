@@ -153,7 +153,7 @@ func TestHostileRegistries(t *testing.T) {
 			"endless blobs":       {registry.On(http.MethodGet, "blobs", registry.Zeros(-1, far)), false, []string{"push the artifact anew"}},
 			"huge blobs":          {registry.On(http.MethodGet, "blobs", registry.Zeros(fiveGB, fiveGB)), false, []string{"push the artifact anew"}},
 			"malformed manifests": {registry.On("", "manifests", registry.Body(manifest, []byte("{"))), false, []string{"its manifest is not JSON of an OCI manifest", "push the artifact anew"}},
-			"other manifests":     {registry.On("", "manifests", registry.Body(manifest, []byte(`{"schemaVersion": 2, "layers": []}`))), false, []string{"manifest is malformed"}},
+			"other manifests":     {registry.On("", "manifests", registry.Body(manifest, []byte(`{"schemaVersion": 2, "layers": []}`))), false, []string{"manifest is malformed", "publish the component version anew"}},
 			"endless manifests":   {registry.On("", "manifests", registry.Zeros(-1, far)), true, []string{"Content-Length", isTriedAgain}},
 			"huge manifests":      {registry.On("", "manifests", registry.Zeros(fiveGB, fiveGB)), false, []string{tooLarge}},
 		} {
