@@ -38,7 +38,9 @@ func TestOCMConfigIsReadOnceItIsThere(t *testing.T) {
 
 	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "ocm"}}
 	require.NoError(t, s.client().Create(t.Context(), config))
-	s.underWay(item, func() bool { return item.Status.LastError != nil && item.Status.LastError.Reason == "OCMConfigIncomplete" })
+	s.underWay(item, func() bool {
+		return item.Status.LastError != nil && item.Status.LastError.Reason == "OCMConfigIncomplete"
+	})
 	config.Data = map[string]string{".ocmconfig": "type: generic"}
 	require.NoError(t, s.client().Update(t.Context(), config))
 	s.finished(item)
