@@ -116,7 +116,7 @@ func (c *Client) Archive(ctx context.Context, at Location, folder string, w io.W
 	defer cancel()
 	dir, err := os.MkdirTemp(c.options.Dir, "git-")
 	if err != nil {
-		return "", fmt.Errorf("Git repository %q: make a temporary directory: %w", at.shown(), err)
+		return "", fmt.Errorf("make a temporary directory for the Git repository %q: %w", at.shown(), err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	session, refs, err := c.connect(ctx, at)

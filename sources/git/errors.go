@@ -24,7 +24,7 @@ var (
 	// ErrInvalid: the location cannot be used, or the server sent what is no Git.
 	ErrInvalid = errors.New("invalid Git location or content")
 	// ErrTooLarge: the repository exceeds a limit of Options.
-	ErrTooLarge = errors.New("Git repository too large")
+	ErrTooLarge = errors.New("too large for a Git repository")
 )
 
 // Error says which repository failed, what failed and what to do. It contains no login.
