@@ -138,11 +138,11 @@ component:
   version: 1.0.0
   resources:
     - {name: f, type: x, access: {type: localFilesystemBlob, filename: file.txt, mediaType: text/plain}}
-    - {name: d, type: x, access: {type: localFilesystemBlob, filename: root, mediaType: application/x-tar}}
+    - {name: d, type: x, access: {type: localFilesystemBlob, filename: tree, mediaType: application/x-tar}}
 `
 	archive := fstest.MapFS{
 		component.DescriptorFile: {Data: []byte(d)}, "blobs/file.txt": {Data: []byte("text")},
-		"blobs/root/blueprint.yaml": {Data: []byte("kind: Blueprint")}, "blobs/root/sub/x": {Data: []byte("1")}, "secret": {Data: []byte("no")},
+		"blobs/tree/blueprint.yaml": {Data: []byte("kind: Blueprint")}, "blobs/tree/sub/x": {Data: []byte("1")}, "secret": {Data: []byte("no")},
 	}
 	repository, err := component.OpenArchive(archive)
 	require.NoError(t, err)
@@ -151,7 +151,7 @@ component:
 	data, mediaType := read(t, repository, found, "file.txt")
 	assert.Equal(t, "text", data)
 	assert.Equal(t, "text/plain", mediaType)
-	packed, mediaType := read(t, repository, found, "root")
+	packed, mediaType := read(t, repository, found, "tree")
 	assert.Equal(t, "application/x-tar", mediaType)
 	assert.Equal(t, []string{"blueprint.yaml", "sub/", "sub/x"}, namesInTar(t, packed))
 	for _, outside := range []string{"../secret", "/../secret", "..", ".", "", "nothing"} {
