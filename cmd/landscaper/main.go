@@ -21,9 +21,16 @@ var version = "v0.0.0-dev"
 // not show, and the memory it saves does. GOGC in the environment wins.
 const gcPercent = 50
 
+// watchList is how client-go's feature gate is named in the environment. Initial objects that come one by one in a watch are decoded
+// at three times the cost of a list, and after a restart nothing begins before all of them are there.
+const watchList = "KUBE_FEATURE_WatchListClient"
+
 func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
+	}
+	if os.Getenv(watchList) == "" {
+		_ = os.Setenv(watchList, "false") // without it all works, later
 	}
 	root := &cobra.Command{
 		Use:           "landscaper",

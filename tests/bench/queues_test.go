@@ -17,8 +17,12 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/tests/bench/rig"
 )
 
-// depthEvery is how often the depth of work queues is read. Shorter peaks are missed; reading more often would burden the programs.
-const depthEvery = 2 * time.Second
+// depthEvery is how often the depth of work queues is read, unless reading takes more than a part of depthPart of that: the metrics of
+// a program grow with its objects. Shorter peaks are missed; reading more often would burden the programs.
+const (
+	depthEvery = 2 * time.Second
+	depthPart  = 50
+)
 
 // queue is how one controller of our programs kept up with its work in a phase.
 type queue struct {
@@ -118,15 +122,16 @@ func (r *run) watchDepths(ctx context.Context) func() (map[string]map[string]flo
 
 // watchDepth keeps the highest depths of one program up to date until the context ends.
 func watchDepth(ctx context.Context, program *rig.Program, highest map[string]float64) error {
-	ticker := time.NewTicker(depthEvery)
-	defer ticker.Stop()
+	wait := depthEvery
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-ticker.C:
+		case <-time.After(wait):
 		}
+		begin := time.Now()
 		metrics, err := scrape(ctx, program.Get)
+		wait = max(depthEvery, depthPart*time.Since(begin))
 		switch {
 		case ctx.Err() != nil:
 			return nil
