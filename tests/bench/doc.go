@@ -3,14 +3,14 @@
 
 // Package bench measures how fast and how quietly our programs work, as processes on a real API server:
 //
-//	go test ./tests/bench -run '^$' -bench . -benchtime 1x -timeout 30m
+//	go test ./tests/bench -run '^$' -bench . -benchtime 1x -timeout 120m
 //
 // A benchmark fails when an object does not get where it should; its numbers are reported, not judged. A readable report follows the
 // results of the go command. Flags behind -args (or the environment variable in brackets) shape the run:
 //
 //	-report FILE      [LANDSCAPER_BENCH_REPORT]   also write the report as JSON
 //	-profiles DIR     [LANDSCAPER_BENCH_PROFILES] save CPU, heap, mutex and allocation profiles of our programs and the API server
-//	-sizes 200,1000   [LANDSCAPER_BENCH_SIZES]    numbers of Installations
+//	-sizes 200,1000,5000 [LANDSCAPER_BENCH_SIZES]    numbers of Installations
 //	-workers 16       parallel writers of the harness and of the floor
 //	-rest 30s         how long the programs are watched at rest
 //	-landscaper FILE  [LANDSCAPER_BENCH_BINARY]   measure this binary instead of the one of this checkout, e.g. to compare
@@ -24,7 +24,7 @@
 // goes, from the Installation to the deployed object and back, alone and in a burst (BenchmarkStages). To read its numbers:
 //
 //   - The disk is measured for the description of the host only. etcd runs without fsync here, so that hardly a number depends on it.
-//   - Depths of work queues are sampled four times a second and may miss short peaks. Mean times in the queue and of reconciling are
+//   - Depths of work queues are sampled every two seconds, or more rarely where the metrics are long, and miss short peaks. Mean times in the queue and of reconciling are
 //     exact, percentiles are estimates within the buckets of the programs' own histograms.
 //   - Stages are seen by the watches of the harness, one per kind. A stage may therefore seem some milliseconds too short, even
 //     negative, and its neighbour as much too long; the whole is not affected.

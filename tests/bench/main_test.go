@@ -26,7 +26,7 @@ var options struct {
 func init() {
 	flag.StringVar(&options.report, "report", os.Getenv("LANDSCAPER_BENCH_REPORT"), "file for the report as JSON")
 	flag.StringVar(&options.profiles, "profiles", os.Getenv("LANDSCAPER_BENCH_PROFILES"), "folder for profiles of the programs")
-	flag.StringVar(&options.sizes, "sizes", cmp.Or(os.Getenv("LANDSCAPER_BENCH_SIZES"), "200,1000"), "numbers of Installations")
+	flag.StringVar(&options.sizes, "sizes", cmp.Or(os.Getenv("LANDSCAPER_BENCH_SIZES"), "200,1000,5000"), "numbers of Installations")
 	flag.StringVar(&options.programArgs, "landscaper-args", os.Getenv("LANDSCAPER_BENCH_ARGS"), "arguments for our programs")
 	flag.StringVar(&options.binary, "landscaper", os.Getenv("LANDSCAPER_BENCH_BINARY"), "landscaper binary to measure; by default that of this checkout")
 	flag.IntVar(&options.workers, "workers", 16, "parallel writers of the harness and of the floor")
