@@ -24,8 +24,8 @@
 // goes, from the Installation to the deployed object and back, alone and in a burst (BenchmarkStages). To read its numbers:
 //
 //   - The disk is measured for the description of the host only. etcd runs without fsync here, so that hardly a number depends on it.
-//   - Depths of work queues are sampled every two seconds, or more rarely where the metrics are long, and miss short peaks. Mean times in the queue and of reconciling are
-//     exact, percentiles are estimates within the buckets of the programs' own histograms.
+//   - Depths of work queues are sampled every two seconds, or more rarely where the metrics are long, and miss short peaks. Mean
+//     times in the queue and of reconciling are exact, percentiles are estimates within the buckets of the programs' own histograms.
 //   - Stages are seen by the watches of the harness, one per kind. A stage may therefore seem some milliseconds too short, even
 //     negative, and its neighbour as much too long; the whole is not affected.
 //
