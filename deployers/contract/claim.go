@@ -40,8 +40,7 @@ func (r *reconciler) skipUninstall(ctx context.Context, s *scope) error {
 		return nil
 	}
 	r.jobs.forget(s.key())
-	err := r.patchMetadata(ctx, s.item, kit.MetadataChange{RemoveFinalizer: v1alpha1.Finalizer})
-	return stopAfter(err)
+	return stopAfter(r.release(ctx, s.item))
 }
 
 // pickUp begins a job that no deployer has begun yet, with one status write. A job begun before a restart is resumed.

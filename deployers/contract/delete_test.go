@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
@@ -33,6 +34,47 @@ func TestDeletionUninstallsAndLetsGo(t *testing.T) {
 	_, erased := s.deployer.calls()
 	assert.Equal(t, 1, erased)
 	assert.Equal(t, []string{"update deployitems/status", "patch deployitems"}, s.requests(since))
+}
+
+// durations counts the items whose calls have a measured duration.
+func (s *stage) durations() (count int) {
+	s.t.Helper()
+	collectors := s.recorder.Collectors()
+	ctrlmetrics.Registry.MustRegister(collectors...)
+	defer func() {
+		for _, c := range collectors {
+			ctrlmetrics.Registry.Unregister(c)
+		}
+	}()
+	families, err := ctrlmetrics.Registry.Gather()
+	require.NoError(s.t, err)
+	for _, family := range families {
+		if family.GetName() == "gotk_reconcile_duration_seconds" {
+			count = len(family.GetMetric())
+		}
+	}
+	return count
+}
+
+func TestDeletionRemovesTheMetrics(t *testing.T) {
+	for name, change := range map[string]func(*v1alpha1.DeployItem){
+		"uninstalled": func(*v1alpha1.DeployItem) {},
+		"left behind": func(item *v1alpha1.DeployItem) {
+			item.Annotations = map[string]string{v1alpha1.DeleteWithoutUninstallAnnotation: "true"}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, &scripted{}, Options{})
+			item := s.create("item", change)
+			s.trigger(item)
+			s.finished(item)
+			assert.Equal(t, 1, s.durations())
+			s.remove(item)
+			require.NoError(t, s.p.AwaitGone(s.context(), item))
+			s.stop()
+			assert.Zero(t, s.durations())
+		})
+	}
 }
 
 func TestDeletionIsShownWhileItLasts(t *testing.T) {

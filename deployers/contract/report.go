@@ -56,9 +56,7 @@ func (r *reconciler) succeed(ctx context.Context, s *scope) error {
 
 // letGo removes the finalizer after everything is uninstalled.
 func (r *reconciler) letGo(ctx context.Context, s *scope) error {
-	err := r.fenced(ctx, s, func(item *v1alpha1.DeployItem) error {
-		return r.patchMetadata(ctx, item, kit.MetadataChange{RemoveFinalizer: v1alpha1.Finalizer})
-	})
+	err := r.fenced(ctx, s, func(item *v1alpha1.DeployItem) error { return r.release(ctx, item) })
 	if err == nil {
 		r.jobs.end(s.job)
 		r.written.Released(s.item)

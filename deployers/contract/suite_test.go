@@ -14,6 +14,8 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions/check"
+	runtimectrl "github.com/fluxcd/pkg/runtime/controller"
+	"github.com/fluxcd/pkg/runtime/metrics"
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -93,12 +95,13 @@ type stage struct {
 	user      *rest.Config
 	sent      *recording
 	stop      func()
+	recorder  *metrics.Recorder
 }
 
 // newStage starts a deployer as a user of its own, whose requests can be counted.
 func newStage(t *testing.T, deployer *scripted, options Options) *stage {
 	t.Helper()
-	s := &stage{t: t, p: platform.Shared(t), deployer: deployer}
+	s := &stage{t: t, p: platform.Shared(t), deployer: deployer, recorder: metrics.NewRecorder()}
 	s.namespace = s.p.Namespace(t)
 	deployer.itemType = "example.com/" + s.namespace
 	var err error
@@ -131,6 +134,7 @@ func (s *stage) start(options Options) {
 	if options.Identity == "" {
 		options.Identity = "test"
 	}
+	options.Metrics = runtimectrl.NewMetrics(mgr, s.recorder, v1alpha1.Finalizer)
 	require.NoError(s.t, Serve(mgr, s.deployer, options))
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

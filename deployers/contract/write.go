@@ -6,6 +6,7 @@ package contract
 import (
 	"context"
 	"errors"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -37,6 +38,15 @@ func (r *reconciler) patchMetadata(ctx context.Context, item *v1alpha1.DeployIte
 	if item.ResourceVersion != before {
 		r.written.Wrote(item)
 	}
+	return nil
+}
+
+// release removes the finalizer.
+func (r *reconciler) release(ctx context.Context, item *v1alpha1.DeployItem) error {
+	if err := r.patchMetadata(ctx, item, kit.MetadataChange{RemoveFinalizer: v1alpha1.Finalizer}); err != nil {
+		return err
+	}
+	r.options.Metrics.RecordDuration(ctx, item, time.Now()) // for an item that goes it removes what was recorded
 	return nil
 }
 
