@@ -133,41 +133,56 @@ func first(args []any) any {
 	return args[0]
 }
 
-// resourceKey returns base64 of YAML that names a resource by component name, version and identity.
+// resourceKey returns base64 of YAML that names a resource by component name, version and identity. It carries the digest of the resource,
+// if there is one, so that whoever looks the component up again notices another descriptor.
 func (c components) resourceKey(ref any) (string, error) {
-	key, err := c.locate(ref)
+	d, resource, err := c.locate(ref)
 	if err != nil {
 		return "", err
 	}
 	text := map[string]any{
-		"component": map[string]string{"name": key.ComponentName, "version": key.ComponentVersion},
-		"resource":  key.Identity,
+		"component": map[string]string{"name": d.name(), "version": d.version()},
+		"resource":  identity(resource),
 	}
-	if repository := c.repository(key); repository != nil {
+	if digest := digestOf(resource); digest.Covered() {
+		text["digest"] = digest
+	}
+	if repository := c.repository(d); repository != nil {
 		text["repositoryContext"] = repository
 	}
 	out, err := yaml.Marshal(text)
 	return base64.StdEncoding.EncodeToString(out), err
 }
 
-// repository returns where the component is, nil when that is the default repository.
-func (c components) repository(key ResourceKey) map[string]any {
+// digestOf returns the digest of the content of a resource, nil when it has none.
+func digestOf(resource map[string]any) *component.DigestSpec {
+	fields := object(resource["digest"])
+	if fields == nil {
+		return nil
+	}
+	return &component.DigestSpec{
+		HashAlgorithm: str(fields["hashAlgorithm"]), NormalisationAlgorithm: str(fields["normalisationAlgorithm"]), Value: str(fields["value"]),
+	}
+}
+
+// repository returns where a component is, nil when that is the default repository.
+func (c components) repository(d descriptor) map[string]any {
 	if c.closure == nil {
 		return nil
 	}
-	return c.closure.Repository(key.ComponentName, key.ComponentVersion)
+	return c.closure.Repository(d.name(), d.version())
 }
 
 // content returns the bytes of a resource and their media type.
 func (c components) content(ref any) ([]byte, string, error) {
-	key, err := c.locate(ref)
+	d, resource, err := c.locate(ref)
 	if err != nil {
 		return nil, "", err
 	}
 	if c.reader == nil {
 		return nil, "", errors.New("contents of resources cannot be read here: this function is not available here")
 	}
-	return c.reader.ResourceContent(c.ctx, key)
+	return c.reader.ResourceContent(c.ctx, ResourceKey{ComponentName: d.name(), ComponentVersion: d.version(), Identity: identity(resource)})
 }
 
 func (c components) contentText(ref any) (string, error) {
@@ -178,26 +193,23 @@ func (c components) contentText(ref any) (string, error) {
 	return string(data), err
 }
 
-// locate walks from the own component along the references to the resource.
-func (c components) locate(ref any) (ResourceKey, error) {
+// locate walks from the own component along the references to the resource and returns it with its component.
+func (c components) locate(ref any) (descriptor, map[string]any, error) {
 	relative, err := component.ParseReference(ref)
 	if err != nil {
-		return ResourceKey{}, err
+		return nil, nil, err
 	}
 	d, err := c.own()
 	if err != nil {
-		return ResourceKey{}, err
+		return nil, nil, err
 	}
 	for _, step := range relative.Path {
 		if d, err = c.component(selector(d, step)...); err != nil {
-			return ResourceKey{}, err
+			return nil, nil, err
 		}
 	}
 	resource, err := c.resource(selector(d, relative.Resource)...)
-	if err != nil {
-		return ResourceKey{}, err
-	}
-	return ResourceKey{ComponentName: d.name(), ComponentVersion: d.version(), Identity: identity(resource)}, nil
+	return d, resource, err
 }
 
 // selector makes the arguments of resource and component.
