@@ -10,6 +10,7 @@ import (
 	"path"
 	"runtime"
 	"runtime/metrics"
+	"strconv"
 	"strings"
 
 	"github.com/mandelsoft/spiff/dynaml"
@@ -18,6 +19,8 @@ import (
 	"github.com/mandelsoft/vfs/pkg/memoryfs"
 	"github.com/mandelsoft/vfs/pkg/readonlyfs"
 	"github.com/mandelsoft/vfs/pkg/vfs"
+
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 )
 
 // The library reads the environment once at its start and answers the function env from that copy whatever its mode. This replaces
@@ -101,7 +104,14 @@ func (s *sandboxState) GetFileContent(file string, _ bool) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return data, checkDepth(data)
+	if err := checkDepth(data); err != nil {
+		return nil, err
+	}
+	// The library may read the file as YAML, but it need not be any.
+	if err := foreign.Afford(data); errors.Is(err, foreign.ErrTooMuch) {
+		return nil, unreadable("file "+strconv.Quote(file)+" of the blueprint", err)
+	}
+	return data, nil
 }
 
 // FileSystem returns a read-only copy of the blueprint, for functions that look what files there are.

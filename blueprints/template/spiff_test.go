@@ -201,6 +201,18 @@ func TestRunawaySpiffEnds(t *testing.T) {
 	}
 }
 
+func TestSpiffReadsNoBombs(t *testing.T) {
+	bomb := "a: &a [" + strings.Repeat("x, ", 200) + "x]\nb: &b [" + strings.Repeat("*a, ", 200) + "x]\nc: [" + strings.Repeat("*b, ", 200) + "x]\n"
+	for _, kind := range []string{"yaml", "multiyaml", "template", "import"} {
+		_, err := spiff(Input{Source: `a: (( read("bomb.yaml", "` + kind + `") ))`, Files: files("bomb.yaml", bomb)})
+		require.Error(t, err, kind)
+		assert.ErrorContains(t, err, `file "bomb.yaml" of the blueprint has more than 250000 values`, kind)
+	}
+	got, err := spiff(Input{Source: `a: (( read("script", "text") ))`, Files: files("script", "a && b &c *d: [")})
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"a":"a && b &c *d: ["}`, got)
+}
+
 func TestExpressionsAreChecked(t *testing.T) {
 	tests := []struct{ name, expression, want string }{
 		{"range", `[1..1000000]`, ""},
