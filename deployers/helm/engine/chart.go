@@ -47,7 +47,7 @@ func (e *Engine) Load(archive []byte) (*Chart, error) {
 	if cached, ok := e.charts.get(digest); ok {
 		return cached, nil
 	}
-	loaded, err := loader.LoadArchive(bytes.NewReader(archive))
+	loaded, err := loadArchive(archive)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrChart, err)
 	}
@@ -68,7 +68,7 @@ func (e *Engine) LoadDirectory(files fs.FS, digest string) (*Chart, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrChart, err)
 	}
-	loaded, err := loader.LoadFiles(buffered)
+	loaded, err := loadFiles(buffered)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrChart, err)
 	}

@@ -4,6 +4,9 @@
 package engine
 
 import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
 	"context"
 	"fmt"
 	"io"
@@ -149,6 +152,89 @@ func TestLoadDirectory(t *testing.T) {
 			assert.ErrorContains(t, err, tc.want)
 		})
 	}
+}
+
+// packed is an archive of a chart.
+func packed(t *testing.T, files map[string]string) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	zipped := gzip.NewWriter(&out)
+	writer := tar.NewWriter(zipped)
+	for name, content := range files {
+		require.NoError(t, writer.WriteHeader(&tar.Header{Name: "chart/" + name, Mode: 0o644, Size: int64(len(content))}))
+		_, err := writer.Write([]byte(content))
+		require.NoError(t, err)
+	}
+	require.NoError(t, writer.Close())
+	require.NoError(t, zipped.Close())
+	return out.Bytes()
+}
+
+const plainChart = "apiVersion: v2\nname: a\nversion: 1.0.0\n"
+
+func TestWhatHelmCannotAffordToParse(t *testing.T) {
+	bomb := "a: &a [" + strings.Repeat("x, ", 200) + "x]\nb: &b [" + strings.Repeat("*a, ", 200) + "x]\nc: [" + strings.Repeat("*b, ", 200) + "x]\n"
+	nested := func(file string) string {
+		return string(packed(t, map[string]string{"Chart.yaml": plainChart, file: bomb}))
+	}
+	inMany := packed(t, map[string]string{"Chart.yaml": plainChart})
+	for range maxPacked + 1 {
+		inMany = packed(t, map[string]string{"Chart.yaml": plainChart, "charts/a.tgz": string(inMany)})
+	}
+	for name, tc := range map[string]struct{ file, content, want string }{
+		"Chart.yaml":           {"Chart.yaml", plainChart + bomb, "file Chart.yaml has more than 250000 values"},
+		"Chart.lock":           {"Chart.lock", bomb, "file Chart.lock has more"},
+		"values":               {"values.yaml", bomb, "file values.yaml has more than 250000 values"},
+		"schema":               {"values.schema.json", bomb, "file values.schema.json has more"},
+		"old requirements":     {"requirements.yaml", bomb, "file requirements.yaml has more"},
+		"definitions":          {"crds/deep/a.yaml", bomb, "file crds/deep/a.yaml has more"},
+		"dependency":           {"charts/b/charts/c/values.yaml", bomb, "file charts/b/charts/c/values.yaml has more"},
+		"packed dependency":    {"charts/b.tgz", nested("values.yaml"), "file charts/b.tgz contains a chart whose file values.yaml has more"},
+		"archives in archives": {"charts/b.tgz", string(inMany), "lies in more than 8 archives"},
+		"no archive":           {"charts/b.tgz", "a", "file charts/b.tgz is no chart"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e, err := New(Options{})
+			require.NoError(t, err)
+			files := map[string]string{"Chart.yaml": plainChart}
+			files[tc.file] = tc.content
+			_, err = e.Load(packed(t, files))
+			require.ErrorIs(t, err, ErrChart)
+			assert.ErrorContains(t, err, tc.want)
+			directory := fstest.MapFS{}
+			for name, content := range files {
+				directory[name] = &fstest.MapFile{Data: []byte(content)}
+			}
+			_, err = e.LoadDirectory(directory, name)
+			assert.ErrorContains(t, err, tc.want)
+		})
+	}
+}
+
+func TestArchivesInsideAChartAreLimitedTogether(t *testing.T) {
+	large := string(packed(t, map[string]string{
+		"Chart.yaml": plainChart, "a": strings.Repeat("x", maxChartFile), "b": strings.Repeat("x", maxChartFile),
+	}))
+	files := map[string]string{"Chart.yaml": plainChart}
+	for i := range maxChartBytes/(2*maxChartFile) + 1 {
+		files[fmt.Sprintf("charts/%d.tgz", i)] = large
+	}
+	e, err := New(Options{})
+	require.NoError(t, err)
+	_, err = e.Load(packed(t, files))
+	assert.ErrorContains(t, err, "brings the archives inside the chart above 100 MiB")
+}
+
+func TestWhatHelmDoesNotParseIsNotLimited(t *testing.T) {
+	many := "[" + strings.Repeat("1,", 300_000) + "1]"
+	e, err := New(Options{})
+	require.NoError(t, err)
+	chart, err := e.Load(packed(t, map[string]string{
+		"Chart.yaml": plainChart, "dashboards/values.json": many, "templates/values.yaml": "{{ x *a & &b }}", "charts/_b.tgz": "a",
+		"values.schema.json": "{\n\t\"description\": \"&a or *a\"}", "charts/b/Chart.yaml": plainChart,
+	}))
+	require.NoError(t, err)
+	assert.Equal(t, "a", chart.Name)
 }
 
 func TestUnknownDriver(t *testing.T) {
