@@ -7,30 +7,23 @@ package engine
 
 import (
 	"context"
-	"net"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
 // patience bounds every wait; nothing takes that long unless it is broken.
 const patience = 90 * time.Second
 
-func TestMain(m *testing.M) {
-	os.Exit(platform.Main(m, platform.Options{
-		ControllerManager: true, Audit: true, LandscaperCRDs: true, AddToScheme: []func(*runtime.Scheme) error{v1alpha1.AddToScheme},
-	}))
-}
+func TestMain(m *testing.M) { os.Exit(landscape.Main(m, platform.Options{})) }
 
 // site is the cluster of a test.
 type site struct {
@@ -49,42 +42,13 @@ func newSite(t *testing.T) *site {
 // controller runs a controller with all rights until the test ends or stops it.
 func (s *site) controller(user string, flags ...string) *platform.Process {
 	s.t.Helper()
-	return s.run(user, []string{"system:masters"}, append([]string{"controller"}, flags...)...)
+	return s.run(user, landscape.AllRights, "controller", flags...)
 }
 
 // run runs a sub-command as a user until the test ends or stops it.
-func (s *site) run(user string, groups []string, command ...string) *platform.Process {
+func (s *site) run(user string, groups []string, command string, flags ...string) *platform.Process {
 	s.t.Helper()
-	binary, err := platform.BuildLandscaper(s.ctx)
-	require.NoError(s.t, err)
-	config, err := s.NewUser(user, groups...)
-	require.NoError(s.t, err)
-	kubeconfig, err := platform.KubeconfigFor(config)
-	require.NoError(s.t, err)
-	dir, err := os.MkdirTemp(filepath.Dir(s.KubeconfigPath), user)
-	require.NoError(s.t, err)
-	path := filepath.Join(dir, "kubeconfig")
-	require.NoError(s.t, os.WriteFile(path, kubeconfig, 0o600))
-	process, err := platform.StartProcess(platform.Command{
-		Name: user, Path: binary, Dir: dir, Args: append(command, "--metrics-addr=0", "--health-addr="+freeAddress(s.t)),
-		Env: []string{"KUBECONFIG=" + path, "RUNTIME_NAMESPACE=ls-system"},
-	})
-	require.NoError(s.t, err)
-	s.t.Cleanup(func() {
-		if s.t.Failed() {
-			s.t.Logf("log of %s:\n%s", user, process.LogTail(40))
-		}
-		_ = process.Stop(10 * time.Second) // it may have been stopped by the test
-	})
-	return process
-}
-
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer listener.Close()
-	return listener.Addr().String()
+	return landscape.Run(s.ctx, s.t, s.Cluster, user, groups, command, flags...)
 }
 
 // namespace makes a namespace.

@@ -6,9 +6,6 @@ package landscape
 import (
 	"context"
 	"flag"
-	"net"
-	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -48,18 +45,21 @@ type Landscape struct {
 }
 
 var (
+	controllerFlags []string
+
 	startOnce sync.Once
 	started   *Landscape
 	startErr  error
 )
 
 // Main runs the tests of a package on one landscape, which the first Shared starts, and returns the exit code. What our processes need is
-// added to the options.
-func Main(m *testing.M, options platform.Options) int {
+// added to the options; the flags are for the controller.
+func Main(m *testing.M, options platform.Options, flags ...string) int {
 	flag.Parse()
 	if err := flag.Set("test.parallel", parallel); err != nil {
 		panic(err)
 	}
+	controllerFlags = flags
 	options.ControllerManager, options.Audit, options.LandscaperCRDs = true, true, true
 	options.AddToScheme = append(options.AddToScheme, func(s *runtime.Scheme) error { return v1alpha1.AddToScheme(s) })
 	return platform.Main(m, options)
@@ -82,16 +82,13 @@ func Shared(t testing.TB) *Landscape {
 	return started
 }
 
-func start(p *platform.Platform) (*Landscape, error) {
+func start(p *platform.Platform) (l *Landscape, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
-	binary, err := platform.BuildLandscaper(ctx)
-	if err != nil {
-		return nil, err
-	}
-	l := &Landscape{Platform: p, Processes: map[string]*platform.Process{}}
-	for name, args := range programs(p) {
-		if l.Processes[name], err = l.run(binary, name, args); err != nil {
+	l = &Landscape{Platform: p, Processes: map[string]*platform.Process{}}
+	for name, command := range commands(p) {
+		flags := append(command[1:], "--log-level=info", "--concurrent=8")
+		if l.Processes[name], err = Start(ctx, p.Cluster, name, AllRights, command[0], flags...); err != nil {
 			return nil, err
 		}
 	}
@@ -99,48 +96,15 @@ func start(p *platform.Platform) (*Landscape, error) {
 	return l, err
 }
 
-// programs are the arguments of our processes by name.
-func programs(p *platform.Platform) map[string][]string {
+// commands are the sub-commands of our processes by name, with their flags.
+func commands(p *platform.Platform) map[string][]string {
 	all := map[string][]string{
-		Controller: {"controller"}, ManifestDeployer: {"deployer", "manifest"}, MockDeployer: {"deployer", "mock"},
+		Controller: append([]string{"controller"}, controllerFlags...), ManifestDeployer: {"deployer manifest"}, MockDeployer: {"deployer mock"},
 	}
 	if p.Registry != nil {
-		all[HelmDeployer] = []string{"deployer", "helm", "--oci-mirror=" + ChartHost + "=http://" + p.Registry.Host}
+		all[HelmDeployer] = []string{"deployer helm", "--oci-mirror=" + ChartHost + "=http://" + p.Registry.Host}
 	}
 	return all
-}
-
-// run starts one of our processes under a user of its own name, so that its requests can be counted.
-func (l *Landscape) run(binary, name string, args []string) (*platform.Process, error) {
-	config, err := l.NewUser(name, "system:masters")
-	if err != nil {
-		return nil, err
-	}
-	kubeconfig, err := platform.KubeconfigFor(config)
-	if err != nil {
-		return nil, err
-	}
-	dir := filepath.Join(filepath.Dir(l.KubeconfigPath), name)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
-	path := filepath.Join(dir, "kubeconfig")
-	if err := os.WriteFile(path, kubeconfig, 0o600); err != nil {
-		return nil, err
-	}
-	args = append(args, "--metrics-addr=0", "--health-addr="+freeAddress(), "--log-level=info", "--concurrent=8")
-	return platform.StartProcess(platform.Command{
-		Name: name, Path: binary, Args: args, Dir: dir, Env: []string{"KUBECONFIG=" + path, "RUNTIME_NAMESPACE=ls-system"},
-	})
-}
-
-func freeAddress() string {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "127.0.0.1:0"
-	}
-	defer listener.Close() // nothing was written
-	return listener.Addr().String()
 }
 
 // Writes returns what our processes wrote in a namespace since a moment, events included. Leases lie in another namespace.

@@ -6,11 +6,13 @@ package landscape
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -41,6 +43,12 @@ func NewScene(t testing.TB) *Scene {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*Patience)
 	t.Cleanup(cancel)
 	s := &Scene{Landscape: l, T: t, Ctx: ctx, Namespace: l.Namespace(t)}
+	begun := time.Now()
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("what was written in %s:\n%s", s.Namespace, strings.Join(s.writesSince(begun), ""))
+		}
+	})
 	t.Cleanup(func() {
 		l.Witness.RequireTruth(t, s.Namespace)
 		if t.Failed() {
@@ -53,15 +61,21 @@ func NewScene(t testing.TB) *Scene {
 // Deployer is the user under which Targets of the scene let the deployers in, so that its requests can be told apart.
 func (s *Scene) Deployer() string { return "deployer-of-" + s.Namespace }
 
-// Target makes a Target of the cluster itself.
-func (s *Scene) Target(name string) {
+// DeployerAccess returns a kubeconfig of the deployer for the cluster itself.
+func (s *Scene) DeployerAccess() string {
 	s.T.Helper()
-	config, err := s.NewUser(s.Deployer(), "system:masters")
+	config, err := s.NewUser(s.Deployer(), AllRights...)
 	require.NoError(s.T, err)
 	kubeconfig, err := platform.KubeconfigFor(config)
 	require.NoError(s.T, err)
+	return string(kubeconfig)
+}
+
+// Target makes a Target of the cluster itself.
+func (s *Scene) Target(name string) {
+	s.T.Helper()
 	s.Put("Target", name, map[string]any{"spec": map[string]any{
-		"type": "landscaper.gardener.cloud/kubernetes-cluster", "config": map[string]any{"kubeconfig": string(kubeconfig)},
+		"type": "landscaper.gardener.cloud/kubernetes-cluster", "config": map[string]any{"kubeconfig": s.DeployerAccess()},
 	}})
 }
 
@@ -78,9 +92,14 @@ func (s *Scene) Put(kind, name string, content map[string]any) {
 	require.NoError(s.T, s.Apply(s.Ctx, object))
 }
 
+// Named returns the metadata of an object of the scene.
+func (s *Scene) Named(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: name, Namespace: s.Namespace}
+}
+
 // Installation returns an empty Installation with a name, to read into.
 func (s *Scene) Installation(name string) *v1alpha1.Installation {
-	return &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: s.Namespace}}
+	return &v1alpha1.Installation{ObjectMeta: s.Named(name)}
 }
 
 // AwaitState waits for a state of an Installation.
@@ -100,6 +119,20 @@ func (s *Scene) Ended(name string, phase v1alpha1.Phase) *v1alpha1.Installation 
 		return inst.Status.Phase == phase && inst.Status.IsIdle() && inst.Status.JobID != "" &&
 			inst.Status.ObservedGeneration == inst.Generation
 	})
+}
+
+// Succeeded waits until an Installation has succeeded with its newest spec.
+func (s *Scene) Succeeded(name string) *v1alpha1.Installation {
+	s.T.Helper()
+	return s.Ended(name, v1alpha1.PhaseSucceeded)
+}
+
+// Failed waits until an Installation has failed and returns why.
+func (s *Scene) Failed(name string) *v1alpha1.Error {
+	s.T.Helper()
+	inst := s.Ended(name, v1alpha1.PhaseFailed)
+	require.NotNil(s.T, inst.Status.LastError)
+	return inst.Status.LastError
 }
 
 // Ran waits until a job other than the given one has ended in a phase.
@@ -144,6 +177,43 @@ func (s *Scene) RequireJobs(count int, names ...string) {
 	}
 }
 
+// AwaitEvents waits until the events of Installations with a reason, which are written behind the scenes, are as many as expected.
+func (s *Scene) AwaitEvents(count int, reason string, names ...string) {
+	s.T.Helper()
+	for _, name := range names {
+		told := func() bool { return s.events(name, reason) >= count }
+		require.Eventually(s.T, told, Patience, 50*time.Millisecond, "events %s of %s", reason, name)
+		require.Equal(s.T, count, s.events(name, reason), "events %s of %s", reason, name)
+	}
+}
+
+func (s *Scene) events(name, reason string) (count int) {
+	s.T.Helper()
+	list := &corev1.EventList{}
+	about := client.MatchingFields{"involvedObject.kind": "Installation", "involvedObject.name": name, "reason": reason}
+	require.NoError(s.T, s.Client().List(s.Ctx, list, client.InNamespace(s.Namespace), about))
+	for i := range list.Items {
+		count += max(int(list.Items[i].Count), 1)
+	}
+	return count
+}
+
+// Value returns the content of a DataObject as JSON.
+func (s *Scene) Value(name string) string {
+	s.T.Helper()
+	data := &v1alpha1.DataObject{ObjectMeta: s.Named(name)}
+	require.NoError(s.T, s.Client().Get(s.Ctx, client.ObjectKeyFromObject(data), data))
+	return string(data.Data.RawMessage)
+}
+
+// Config returns the content of a ConfigMap that was deployed.
+func (s *Scene) Config(name string) map[string]string {
+	s.T.Helper()
+	config := &corev1.ConfigMap{ObjectMeta: s.Named(name)}
+	require.NoError(s.T, s.Client().Get(s.Ctx, client.ObjectKeyFromObject(config), config))
+	return config.Data
+}
+
 // Child returns the sub-installation of an Installation with a template name, nil when there is none.
 func (s *Scene) Child(parent, template string) *v1alpha1.Installation {
 	s.T.Helper()
@@ -161,13 +231,19 @@ func (s *Scene) Child(parent, template string) *v1alpha1.Installation {
 // RequireNoWrites checks that since a moment neither our processes nor what they deploy with has written anything here.
 func (s *Scene) RequireNoWrites(since time.Time) {
 	s.T.Helper()
-	requests, err := s.Requests(s.Ctx, since)
+	require.Empty(s.T, s.writesSince(since))
+}
+
+// writesSince lists what our processes, and what they deploy with, wrote here since a moment.
+func (s *Scene) writesSince(since time.Time) []string {
+	s.T.Helper()
+	requests, err := s.Requests(context.WithoutCancel(s.Ctx), since)
 	require.NoError(s.T, err)
 	var writes []string
 	for _, r := range requests {
 		if r.Writes() && r.Namespace == s.Namespace && (s.Processes[r.User] != nil || r.User == s.Deployer()) {
-			writes = append(writes, strings.Join([]string{r.Time.Format(time.StampMilli), r.User, r.Verb, r.Resource, r.Subresource, r.Name}, " "))
+			writes = append(writes, fmt.Sprintln(r.Time.Format(time.StampMicro), r.User, r.Verb, r.Resource, r.Subresource, r.Name, r.Code))
 		}
 	}
-	require.Empty(s.T, writes)
+	return writes
 }

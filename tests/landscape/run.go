@@ -1,0 +1,73 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package landscape
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+)
+
+// AllRights are the groups of a user who may do everything.
+var AllRights = []string{"system:masters"}
+
+// Start starts a sub-command of our binary, e.g. "deployer mock", on a cluster and returns at once. It works as a user of its own, so that
+// its requests can be counted. It serves health on a free address and no metrics, unless the flags say otherwise.
+func Start(ctx context.Context, c *platform.Cluster, user string, groups []string, command string, flags ...string) (*platform.Process, error) {
+	binary, err := platform.BuildLandscaper(ctx)
+	if err != nil {
+		return nil, err
+	}
+	config, err := c.NewUser(user, groups...)
+	if err != nil {
+		return nil, err
+	}
+	kubeconfig, err := platform.KubeconfigFor(config)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(filepath.Dir(c.KubeconfigPath), user+"-")
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, "kubeconfig")
+	if err := os.WriteFile(path, kubeconfig, 0o600); err != nil {
+		return nil, err
+	}
+	args := append(strings.Fields(command), "--metrics-addr=0", "--health-addr="+FreeAddress())
+	return platform.StartProcess(platform.Command{
+		Name: user, Path: binary, Args: append(args, flags...), Dir: dir, Env: []string{"KUBECONFIG=" + path, "RUNTIME_NAMESPACE=ls-system"},
+	})
+}
+
+// Run starts like Start. The process ends with the test at the latest; if the test has failed, the end of its log is printed.
+func Run(ctx context.Context, t testing.TB, c *platform.Cluster, user string, groups []string, command string, flags ...string) *platform.Process {
+	t.Helper()
+	process, err := Start(ctx, c, user, groups, command, flags...)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("log of %s:\n%s", user, process.LogTail(40))
+		}
+		require.NoError(t, process.Stop(Patience))
+	})
+	return process
+}
+
+// FreeAddress returns a loopback address that nothing listens on right now.
+func FreeAddress() string {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "127.0.0.1:0"
+	}
+	defer listener.Close() // nothing was written
+	return listener.Addr().String()
+}
