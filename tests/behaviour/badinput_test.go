@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 )
 
 // planted stands in every Secret and kubeconfig of these tests and must be seen nowhere else.
@@ -62,14 +63,14 @@ func values(s *scene) {
 // kubeconfig replaces the Target by one with another user in its kubeconfig.
 func kubeconfig(user string) func(*scene) {
 	return func(s *scene) {
-		s.t.Helper()
+		s.T.Helper()
 		s.kubeconfigTarget("apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\n" +
 			"clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\nusers: [{name: u, user: {" + user + "}}]\n")
 	}
 }
 
 func (s *scene) kubeconfigTarget(kubeconfig string) {
-	s.t.Helper()
+	s.T.Helper()
 	s.apply("apiVersion: landscaper.gardener.cloud/v1alpha1\nkind: Target\nmetadata: {name: cluster}\nspec:\n" +
 		"  type: landscaper.gardener.cloud/kubernetes-cluster\n  config: {kubeconfig: " + quote(kubeconfig) + "}\n")
 }
@@ -199,9 +200,9 @@ func failingTemplate(template string) leaf {
 // TestBadInputFailsAtOnce runs without others of its suite, because it logs times.
 func TestBadInputFailsAtOnce(t *testing.T) {
 	healthy := newScene(t)
-	healthy.target("cluster")
+	healthy.Target("cluster")
 	healthy.apply(leaf{name: "healthy", value: "1", annotations: follows()}.String())
-	healthy.ended("healthy", v1alpha1.PhaseSucceeded)
+	healthy.Ended("healthy", v1alpha1.PhaseSucceeded)
 	before := healthy.pids()
 	for name, input := range badInputs {
 		t.Run(name, func(t *testing.T) {
@@ -211,21 +212,21 @@ func TestBadInputFailsAtOnce(t *testing.T) {
 		})
 	}
 
-	healthy.requireJobs(1, "healthy")
+	healthy.RequireJobs(1, "healthy")
 	assert.Equal(t, before, healthy.pids(), "no process has ended")
-	for name, process := range healthy.processes {
+	for name, process := range healthy.Processes {
 		assert.NotContains(t, process.LogTail(1<<20), planted, name)
 		t.Logf("%s has used up to %d MiB", name, process.PeakMemory()>>20)
 		assert.Less(t, process.PeakMemory(), int64(512<<20), name)
 	}
-	healthy.annotate(healthy.installation("healthy"), meta.ReconcileRequestAnnotation, "again")
-	healthy.ran("healthy", healthy.witness.jobs(healthy.namespace, "healthy")[0], v1alpha1.PhaseSucceeded)
+	healthy.Annotate(healthy.Installation("healthy"), meta.ReconcileRequestAnnotation, "again")
+	healthy.Ran("healthy", healthy.Witness.Jobs(healthy.Namespace, "healthy")[0], v1alpha1.PhaseSucceeded)
 }
 
 // pids are the running processes of ours.
 func (s *scene) pids() map[string]int {
 	pids := map[string]int{}
-	for name, process := range s.processes {
+	for name, process := range s.Processes {
 		if process.Running() {
 			pids[name] = process.PID()
 		}
@@ -237,7 +238,7 @@ func (s *scene) pids() map[string]int {
 func (b badInput) requireRefused(t *testing.T) time.Duration {
 	t.Helper()
 	s := newScene(t)
-	s.target("cluster")
+	s.Target("cluster")
 	if b.prepare != nil {
 		b.prepare(s)
 	}
@@ -261,15 +262,15 @@ func (b badInput) requireRefused(t *testing.T) time.Duration {
 
 // firstError waits until the Installation has failed or, when the problem is retried, until its item shows an error.
 func (s *scene) firstError(retried bool) *v1alpha1.Error {
-	s.t.Helper()
+	s.T.Helper()
 	if !retried {
-		return s.ended("bad", v1alpha1.PhaseFailed).Status.LastError
+		return s.Ended("bad", v1alpha1.PhaseFailed).Status.LastError
 	}
 	execution := s.execution("bad")
-	require.NoError(s.t, s.Await(s.ctx, execution, func() bool { return execution.Status.Phase == v1alpha1.PhaseProgressing }))
+	require.NoError(s.T, s.Await(s.Ctx, execution, func() bool { return execution.Status.Phase == v1alpha1.PhaseProgressing }))
 	log := s.logItems()
 	var found *v1alpha1.Error
-	require.Eventually(s.t, func() bool {
+	require.Eventually(s.T, func() bool {
 		log.mu.Lock()
 		defer log.mu.Unlock()
 		for _, state := range log.states {
@@ -278,18 +279,18 @@ func (s *scene) firstError(retried bool) *v1alpha1.Error {
 			}
 		}
 		return found != nil
-	}, patience, 5*time.Millisecond)
+	}, landscape.Patience, 5*time.Millisecond)
 	return found
 }
 
 // requireNothingPlanted checks that no status and no event of the namespace shows the content of a Secret.
 func (s *scene) requireNothingPlanted() {
-	s.t.Helper()
+	s.T.Helper()
 	var seen []any
 	installations, executions, items := &v1alpha1.InstallationList{}, &v1alpha1.ExecutionList{}, &v1alpha1.DeployItemList{}
 	events := &corev1.EventList{}
 	for _, list := range []client.ObjectList{installations, executions, items, events} {
-		require.NoError(s.t, s.Client().List(s.ctx, list, client.InNamespace(s.namespace)))
+		require.NoError(s.T, s.Client().List(s.Ctx, list, client.InNamespace(s.Namespace)))
 	}
 	for i := range installations.Items {
 		seen = append(seen, installations.Items[i].Status)
@@ -301,22 +302,22 @@ func (s *scene) requireNothingPlanted() {
 		seen = append(seen, items.Items[i].Status)
 	}
 	raw, err := json.Marshal(append(seen, events.Items))
-	require.NoError(s.t, err)
-	require.NotContains(s.t, string(raw), planted)
+	require.NoError(s.T, err)
+	require.NotContains(s.T, string(raw), planted)
 }
 
 func TestDeletionSparesTheExecutionOfSomebodyElse(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	s.target("cluster")
+	s.Target("cluster")
 	s.apply(strings.Replace(execution(mockItem("a", "Succeeded")), "name: direct", "name: one", 1))
 	foreign := s.execution("one")
-	require.NoError(t, s.Client().Get(s.ctx, client.ObjectKeyFromObject(foreign), foreign))
+	require.NoError(t, s.Client().Get(s.Ctx, client.ObjectKeyFromObject(foreign), foreign))
 	s.apply(leaf{name: "one", value: "1", annotations: follows()}.String())
-	s.ended("one", v1alpha1.PhaseFailed)
-	s.delete(s.installation("one"))
+	s.Ended("one", v1alpha1.PhaseFailed)
+	s.delete(s.Installation("one"))
 	kept := s.execution("one")
-	require.NoError(t, s.Client().Get(s.ctx, client.ObjectKeyFromObject(kept), kept))
+	require.NoError(t, s.Client().Get(s.Ctx, client.ObjectKeyFromObject(kept), kept))
 	require.Equal(t, foreign.UID, kept.UID)
 	require.Equal(t, (*metav1.Time)(nil), kept.DeletionTimestamp, fmt.Sprint(kept))
 }

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -79,7 +80,7 @@ func firstGroup(pattern *regexp.Regexp, text string) string {
 // corpusFiles returns the manifests of the corpus, relative to its folder.
 func corpusFiles(t *testing.T) []string {
 	t.Helper()
-	dir := corpusDir(t)
+	dir := landscape.Corpus(t)
 	var files []string
 	require.NoError(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !strings.HasSuffix(strings.TrimSuffix(path, ".tpl"), ".yaml") {

@@ -10,26 +10,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 )
 
-// corpusDir returns the folder with the manifests of existing users, which lies beside the checkout or where
-// FLUX_LANDSCAPER_CORPUS says.
-func corpusDir(t *testing.T) string {
-	t.Helper()
-	dir := os.Getenv("FLUX_LANDSCAPER_CORPUS")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "corpus")
-	}
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("THE CORPUS IS NOT HERE: %v; set FLUX_LANDSCAPER_CORPUS to its folder", err)
-	}
-	return dir
-}
-
 // fill reads a manifest of the corpus and fills its placeholders.
-func fill(t *testing.T, path string, values map[string]string) string {
+func fill(t testing.TB, path string, values map[string]string) string {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join(corpusDir(t), path))
+	raw, err := os.ReadFile(filepath.Join(landscape.Corpus(t), path))
 	require.NoError(t, err)
 	text := string(raw)
 	for name, value := range values {

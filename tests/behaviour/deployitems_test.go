@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 )
 
 // inlineOf is the blueprint of an Installation, inline, with one deploy execution.
@@ -33,30 +34,30 @@ func execution(items ...string) string {
 }
 
 func (s *scene) execution(name string) *v1alpha1.Execution {
-	return &v1alpha1.Execution{ObjectMeta: s.meta(name)}
+	return &v1alpha1.Execution{ObjectMeta: s.Named(name)}
 }
 
 // start writes a job into the status of the Execution, as whoever uses it without an Installation does.
 func (s *scene) start(job string) {
-	s.t.Helper()
+	s.T.Helper()
 	patch := client.RawPatch("application/merge-patch+json", []byte(`{"status":{"jobID":"`+job+`"}}`))
-	require.NoError(s.t, s.Client().Status().Patch(s.ctx, s.execution("direct"), patch))
+	require.NoError(s.T, s.Client().Status().Patch(s.Ctx, s.execution("direct"), patch))
 }
 
 // finished waits until the Execution has ended a job in a phase.
 func (s *scene) finished(job string, phase v1alpha1.Phase) *v1alpha1.Execution {
-	s.t.Helper()
+	s.T.Helper()
 	direct := s.execution("direct")
-	require.NoError(s.t, s.Await(s.ctx, direct, func() bool { return direct.Status.JobIDFinished == job }))
-	require.Equal(s.t, phase, direct.Status.Phase)
+	require.NoError(s.T, s.Await(s.Ctx, direct, func() bool { return direct.Status.JobIDFinished == job }))
+	require.Equal(s.T, phase, direct.Status.Phase)
 	return direct
 }
 
 // items returns the DeployItems of the scene by the name of their template.
 func (s *scene) items() map[string]*v1alpha1.DeployItem {
-	s.t.Helper()
+	s.T.Helper()
 	list := &v1alpha1.DeployItemList{}
-	require.NoError(s.t, s.Client().List(s.ctx, list, client.InNamespace(s.namespace)))
+	require.NoError(s.T, s.Client().List(s.Ctx, list, client.InNamespace(s.Namespace)))
 	items := map[string]*v1alpha1.DeployItem{}
 	for i := range list.Items {
 		items[list.Items[i].Labels[v1alpha1.ExecutionManagedNameLabel]] = &list.Items[i]
@@ -79,7 +80,7 @@ spec:
       component: {name: example.com/root, version: 1.0.0, provider: internal, repositoryContexts: [], sources: [], componentReferences: [], resources: []}
   blueprint: {inline: {filesystem: {blueprint.yaml: ` + quote(blueprint) + `}}}
 `)
-	failed := s.ended("one", v1alpha1.PhaseFailed)
+	failed := s.Ended("one", v1alpha1.PhaseFailed)
 	require.Contains(t, failed.Status.LastError.Message, "nobody", "the root names the item")
 	items := s.items()
 	require.Equal(t, v1alpha1.PhaseSucceeded, items["somebody"].Status.Phase)
@@ -110,12 +111,12 @@ func TestB202ExecutionWithoutInstallation(t *testing.T) {
 	require.Contains(t, string(changed.Spec.Configuration.Raw), "second")
 	require.Contains(t, string(changed.Status.ProviderStatus.Raw), "second")
 
-	require.NoError(t, s.Client().Delete(s.ctx, s.execution("direct")))
+	require.NoError(t, s.Client().Delete(s.Ctx, s.execution("direct")))
 	patch := client.RawPatch("application/merge-patch+json", []byte(`{"status":{"jobID":"job-3"}}`))
-	if err := s.Client().Status().Patch(s.ctx, s.execution("direct"), patch); err != nil {
+	if err := s.Client().Status().Patch(s.Ctx, s.execution("direct"), patch); err != nil {
 		require.True(t, apierrors.IsNotFound(err), "%v", err)
 	}
-	require.NoError(t, s.AwaitGone(s.ctx, s.execution("direct")))
+	require.NoError(t, s.AwaitGone(s.Ctx, s.execution("direct")))
 	s.requireEmpty()
 }
 
@@ -139,13 +140,13 @@ func TestDeletionOfARunningExecutionTakesItsItems(t *testing.T) {
 	require.Eventually(t, func() bool {
 		item := s.items()["main"]
 		return item != nil && item.Status.LastReconcileTime != nil
-	}, patience, tick)
-	require.NoError(t, s.Client().Delete(s.ctx, s.execution("direct")))
+	}, landscape.Patience, tick)
+	require.NoError(t, s.Client().Delete(s.Ctx, s.execution("direct")))
 	s.nudge("direct")
 	require.Equal(t, v1alpha1.PhaseProgressing, s.items()["main"].Status.Phase, "the running job goes on")
 
-	s.annotate(s.execution("direct"), v1alpha1.OperationAnnotation, v1alpha1.OperationInterrupt)
-	require.NoError(t, s.AwaitGone(s.ctx, s.execution("direct")))
+	s.Annotate(s.execution("direct"), v1alpha1.OperationAnnotation, v1alpha1.OperationInterrupt)
+	require.NoError(t, s.AwaitGone(s.Ctx, s.execution("direct")))
 	s.requireEmpty()
 }
 
@@ -156,10 +157,10 @@ type itemLog struct {
 }
 
 func (s *scene) logItems() *itemLog {
-	s.t.Helper()
-	watcher, err := s.Client().Watch(s.ctx, &v1alpha1.DeployItemList{}, client.InNamespace(s.namespace))
-	require.NoError(s.t, err)
-	s.t.Cleanup(watcher.Stop)
+	s.T.Helper()
+	watcher, err := s.Client().Watch(s.Ctx, &v1alpha1.DeployItemList{}, client.InNamespace(s.Namespace))
+	require.NoError(s.T, err)
+	s.T.Cleanup(watcher.Stop)
 	log := &itemLog{}
 	go func() {
 		for event := range watcher.ResultChan() {
@@ -208,16 +209,16 @@ func TestB204ItemsRunInTheOrderOfTheirDependencies(t *testing.T) {
 	s.apply(graph(v1alpha1.PhaseProgressing))
 	s.start("job-1")
 	picked := func(item *v1alpha1.DeployItem) bool { return item.Status.LastReconcileTime != nil }
-	require.Eventually(t, func() bool { return log.first("left", picked) >= 0 && log.first("right", picked) >= 0 }, patience, tick,
+	require.Eventually(t, func() bool { return log.first("left", picked) >= 0 && log.first("right", picked) >= 0 }, landscape.Patience, tick,
 		"independent items run at the same time")
 	require.Negative(t, log.first("middle", started("job-1")))
-	s.annotate(s.execution("direct"), v1alpha1.OperationAnnotation, v1alpha1.OperationInterrupt)
+	s.Annotate(s.execution("direct"), v1alpha1.OperationAnnotation, v1alpha1.OperationInterrupt)
 	s.finished("job-1", v1alpha1.PhaseFailed)
 
 	s.apply(graph(v1alpha1.PhaseSucceeded))
 	s.start("job-2")
 	s.finished("job-2", v1alpha1.PhaseSucceeded)
-	require.Eventually(t, func() bool { return log.first("last", succeeded("job-2")) >= 0 }, patience, tick)
+	require.Eventually(t, func() bool { return log.first("last", succeeded("job-2")) >= 0 }, landscape.Patience, tick)
 	for _, pair := range [][2]string{{"left", "middle"}, {"right", "middle"}, {"middle", "last"}} {
 		require.Less(t, log.first(pair[0], succeeded("job-2")), log.first(pair[1], started("job-2")), "%s before %s", pair[0], pair[1])
 	}
@@ -227,7 +228,7 @@ func TestB403NothingStartsByItself(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	s.apply(leaf{name: "one", value: "1"}.String())
-	idle := s.await("one", func(inst *v1alpha1.Installation) bool {
+	idle := s.AwaitState("one", func(inst *v1alpha1.Installation) bool {
 		return conditions.GetReason(inst, meta.ReadyCondition) == "ChangesPending"
 	})
 	require.Contains(t, conditions.GetMessage(idle, meta.ReadyCondition), v1alpha1.OperationAnnotation)
@@ -241,59 +242,59 @@ func TestB403NothingStartsByItself(t *testing.T) {
   ownerReferences:
   - {apiVersion: landscaper.gardener.cloud/v1alpha1, kind: Installation, name: one, uid: %s, controller: true}
 `, idle.UID), 1))
-	ignored := s.await("nested", func(inst *v1alpha1.Installation) bool { return inst.Annotations[v1alpha1.OperationAnnotation] == "" })
+	ignored := s.AwaitState("nested", func(inst *v1alpha1.Installation) bool { return inst.Annotations[v1alpha1.OperationAnnotation] == "" })
 	require.Empty(t, ignored.Status.JobID)
 	s.nudge("nested")
-	s.requireJobs(0, "one", "nested")
+	s.RequireJobs(0, "one", "nested")
 }
 
 func TestD02InlineComponentDescriptor(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	for _, path := range []string{"examples/02-inline-cd/cluster/00-root-dep-import.yaml", "examples/02-inline-cd/cluster/01-root-1.yaml"} {
-		s.apply(placeholders.Replace(strings.ReplaceAll(fill(t, path, nil), "{{ .Namespace }}", s.namespace)))
+		s.apply(placeholders.Replace(strings.ReplaceAll(fill(t, path, nil), "{{ .Namespace }}", s.Namespace)))
 	}
-	s.annotate(s.installation("root-1"), v1alpha1.OperationAnnotation, v1alpha1.OperationReconcile)
-	s.ended("root-1", v1alpha1.PhaseSucceeded)
+	s.Annotate(s.Installation("root-1"), v1alpha1.OperationAnnotation, v1alpha1.OperationReconcile)
+	s.Ended("root-1", v1alpha1.PhaseSucceeded)
 	require.Contains(t, string(s.items()["main"].Status.ProviderStatus.Raw), `"imp":"val1"`)
 }
 
 // running makes an Installation whose job does not end by itself.
 func (s *scene) running(name string) *v1alpha1.Installation {
-	s.t.Helper()
-	s.target("cluster")
+	s.T.Helper()
+	s.Target("cluster")
 	s.apply(leaf{name: name, annotations: follows(), blueprint: inlineOf("deployItems:\n" + mockItem("main", "Progressing"))}.String())
-	require.Eventually(s.t, func() bool {
+	require.Eventually(s.T, func() bool {
 		item := s.items()["main"]
 		return item != nil && item.Status.LastReconcileTime != nil
-	}, patience, tick)
-	return s.await(name, func(inst *v1alpha1.Installation) bool { return inst.Status.Phase == v1alpha1.PhaseProgressing })
+	}, landscape.Patience, tick)
+	return s.AwaitState(name, func(inst *v1alpha1.Installation) bool { return inst.Status.Phase == v1alpha1.PhaseProgressing })
 }
 
 func TestInterruptEndsARunningJob(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	running := s.running("one")
-	s.annotate(s.installation("one"), v1alpha1.OperationAnnotation, v1alpha1.OperationInterrupt)
-	ended := s.ended("one", v1alpha1.PhaseFailed)
+	s.Annotate(s.Installation("one"), v1alpha1.OperationAnnotation, v1alpha1.OperationInterrupt)
+	ended := s.Ended("one", v1alpha1.PhaseFailed)
 	require.Equal(t, running.Status.JobID, ended.Status.JobIDFinished)
 	require.Contains(t, ended.Status.LastError.Message, "operation was interrupted")
 	require.Empty(t, ended.Annotations[v1alpha1.OperationAnnotation])
 	require.Equal(t, v1alpha1.PhaseFailed, s.items()["main"].Status.Phase)
 
 	s.apply(leaf{name: "one", value: "fixed", annotations: follows()}.String())
-	s.ended("one", v1alpha1.PhaseSucceeded)
+	s.Ended("one", v1alpha1.PhaseSucceeded)
 	s.requireValue("one", "fixed")
-	s.requireJobs(2, "one")
+	s.RequireJobs(2, "one")
 }
 
 func TestDeletionOfWhatNeverStarted(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	s.apply(leaf{name: "one", value: "1"}.String())
-	s.await("one", func(inst *v1alpha1.Installation) bool { return len(inst.Status.Conditions) > 0 })
-	s.delete(s.installation("one"))
-	s.requireJobs(0, "one")
+	s.AwaitState("one", func(inst *v1alpha1.Installation) bool { return len(inst.Status.Conditions) > 0 })
+	s.delete(s.Installation("one"))
+	s.RequireJobs(0, "one")
 }
 
 func TestDeletionWithoutTheSource(t *testing.T) {
@@ -304,18 +305,18 @@ func TestDeletionWithoutTheSource(t *testing.T) {
 apiVersion: source.toolkit.fluxcd.io/v1
 kind: OCIRepository
 metadata: {name: shop}
-spec: {interval: 1h, insecure: true, url: "`+s.Registry.URL(s.namespace+"/shop")+`", ref: {semver: 1.x}}
+spec: {interval: 1h, insecure: true, url: "`+s.Registry.URL(s.Namespace+"/shop")+`", ref: {semver: 1.x}}
 `, s.sourced("one", fromSource("OCIRepository", "shop", "")).String())
-	s.ended("one", v1alpha1.PhaseSucceeded)
-	s.delete(&sourcev1.OCIRepository{ObjectMeta: s.meta("shop")})
-	s.delete(s.installation("one"))
+	s.Ended("one", v1alpha1.PhaseSucceeded)
+	s.delete(&sourcev1.OCIRepository{ObjectMeta: s.Named("shop")})
+	s.delete(s.Installation("one"))
 	s.requireUninstalled("one")
 }
 
 // requireUninstalled checks that what an Installation deployed is gone, and everything of ours.
 func (s *scene) requireUninstalled(name string) {
-	s.t.Helper()
-	requireGone(s.ctx, s.t, s.Cluster, &corev1.ConfigMap{}, s.namespace, name)
+	s.T.Helper()
+	requireGone(s.Ctx, s.T, s.Cluster, &corev1.ConfigMap{}, s.Namespace, name)
 	s.requireEmpty()
 }
 
@@ -323,14 +324,14 @@ func TestDeletionWaitsForTheRunningJob(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	running := s.running("one")
-	require.NoError(t, s.Client().Delete(s.ctx, s.installation("one")))
+	require.NoError(t, s.Client().Delete(s.Ctx, s.Installation("one")))
 	s.nudge("one")
-	waiting := s.await("one", func(inst *v1alpha1.Installation) bool { return !inst.DeletionTimestamp.IsZero() })
+	waiting := s.AwaitState("one", func(inst *v1alpha1.Installation) bool { return !inst.DeletionTimestamp.IsZero() })
 	require.Equal(t, running.Status.JobID, waiting.Status.JobID)
 	require.Equal(t, v1alpha1.PhaseProgressing, s.items()["main"].Status.Phase)
 
-	s.annotate(s.installation("one"), v1alpha1.OperationAnnotation, v1alpha1.OperationInterrupt)
-	require.NoError(t, s.AwaitGone(s.ctx, s.installation("one")))
+	s.Annotate(s.Installation("one"), v1alpha1.OperationAnnotation, v1alpha1.OperationInterrupt)
+	require.NoError(t, s.AwaitGone(s.Ctx, s.Installation("one")))
 	s.requireEmpty()
 }
 
@@ -347,36 +348,36 @@ func TestDeletionWaitsForRunningChildren(t *testing.T) {
 	require.Eventually(t, func() bool {
 		item := s.items()["main"]
 		return item != nil && item.Status.LastReconcileTime != nil
-	}, patience, tick)
+	}, landscape.Patience, tick)
 
-	require.NoError(t, s.Client().Delete(s.ctx, s.installation("root")))
+	require.NoError(t, s.Client().Delete(s.Ctx, s.Installation("root")))
 	s.nudge("root")
 	require.Equal(t, v1alpha1.PhaseProgressing, s.items()["main"].Status.Phase)
-	s.annotate(s.installation("root"), v1alpha1.OperationAnnotation, v1alpha1.OperationInterrupt)
-	require.NoError(t, s.AwaitGone(s.ctx, s.installation("root")))
+	s.Annotate(s.Installation("root"), v1alpha1.OperationAnnotation, v1alpha1.OperationInterrupt)
+	require.NoError(t, s.AwaitGone(s.Ctx, s.Installation("root")))
 	s.requireEmpty()
 }
 
 func TestA10DeletionWaitsForItsTarget(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	s.target("cluster")
+	s.Target("cluster")
 	s.apply(leaf{name: "one", value: "1", annotations: follows()}.String())
-	s.ended("one", v1alpha1.PhaseSucceeded)
-	s.delete(&v1alpha1.Target{ObjectMeta: s.meta("cluster")})
+	s.Ended("one", v1alpha1.PhaseSucceeded)
+	s.delete(&v1alpha1.Target{ObjectMeta: s.Named("cluster")})
 
-	require.NoError(t, s.Client().Delete(s.ctx, s.installation("one")))
-	s.await("one", func(inst *v1alpha1.Installation) bool { return inst.Status.Phase == v1alpha1.PhaseDeleting })
+	require.NoError(t, s.Client().Delete(s.Ctx, s.Installation("one")))
+	s.AwaitState("one", func(inst *v1alpha1.Installation) bool { return inst.Status.Phase == v1alpha1.PhaseDeleting })
 	require.Eventually(t, func() bool {
 		last := s.items()["config"].Status.LastError
 		return last != nil && strings.Contains(last.Message, "cluster")
-	}, patience, tick, "the item says for what it waits")
-	s.annotate(s.installation("one"), v1alpha1.OperationAnnotation, v1alpha1.OperationInterrupt)
-	s.ended("one", v1alpha1.PhaseDeleteFailed)
+	}, landscape.Patience, tick, "the item says for what it waits")
+	s.Annotate(s.Installation("one"), v1alpha1.OperationAnnotation, v1alpha1.OperationInterrupt)
+	s.Ended("one", v1alpha1.PhaseDeleteFailed)
 	s.requireValue("one", "1")
 
-	s.target("cluster")
-	s.annotate(s.installation("one"), v1alpha1.OperationAnnotation, v1alpha1.OperationReconcile)
-	require.NoError(t, s.AwaitGone(s.ctx, s.installation("one")))
+	s.Target("cluster")
+	s.Annotate(s.Installation("one"), v1alpha1.OperationAnnotation, v1alpha1.OperationReconcile)
+	require.NoError(t, s.AwaitGone(s.Ctx, s.Installation("one")))
 	s.requireUninstalled("one")
 }

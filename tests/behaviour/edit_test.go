@@ -14,14 +14,14 @@ import (
 )
 
 // replaceOnce replaces the one place where a text says something.
-func replaceOnce(t *testing.T, text, old, new string) string {
+func replaceOnce(t testing.TB, text, old, new string) string {
 	t.Helper()
 	require.Equal(t, 1, strings.Count(text, old), "%q in\n%s", old, text)
 	return strings.Replace(text, old, new, 1)
 }
 
 // replaceInline changes the text of an inline blueprint.yaml.
-func replaceInline(t *testing.T, inst *v1alpha1.Installation, old, new string) *v1alpha1.Installation {
+func replaceInline(t testing.TB, inst *v1alpha1.Installation, old, new string) *v1alpha1.Installation {
 	t.Helper()
 	var files map[string]string
 	require.NoError(t, json.Unmarshal(inst.Spec.Blueprint.Inline.Filesystem.RawMessage, &files))
@@ -31,14 +31,4 @@ func replaceInline(t *testing.T, inst *v1alpha1.Installation, old, new string) *
 	changed := inst.DeepCopy()
 	changed.Spec.Blueprint.Inline.Filesystem.RawMessage = raw
 	return changed
-}
-
-// metav1ConditionReason returns the reason of a condition, empty when there is none.
-func metav1ConditionReason(inst *v1alpha1.Installation, kind string) string {
-	for _, condition := range inst.Status.Conditions {
-		if condition.Type == kind {
-			return condition.Reason
-		}
-	}
-	return ""
 }

@@ -6,9 +6,10 @@ package behaviour
 import (
 	"context"
 	"testing"
-	"testing/fstest"
 	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -23,33 +25,26 @@ const helloWorld = "hello-world"
 
 // tour is one walk through a chapter of the guided tour in namespaces of its own.
 type tour struct {
-	*landscape
-	t         *testing.T
-	ctx       context.Context
-	namespace string
-	values    map[string]string
+	*scene
+	values map[string]string
 }
 
-// newTour prepares the charts that the tour names and a namespace. The tour deploys into fixed namespaces, so its tests run
-// one after the other, each on a second cluster of its own.
+// newTour prepares the charts that the tour names and a namespace. The tour deploys into fixed namespaces, so each of its tests has a
+// second cluster of its own.
 func newTour(t *testing.T) (*tour, *platform.Cluster) {
 	t.Helper()
-	l := shared(t)
-	ctx := deadline(t)
-	pushHelloWorld(ctx, t, l)
-	namespace := l.Namespace(t)
-	cluster, err := l.SecondCluster(ctx, namespace, platform.Options{})
+	s := newScene(t)
+	s.pushHelloWorld()
+	cluster, err := s.SecondCluster(s.Ctx, s.Namespace, platform.Options{})
 	require.NoError(t, err)
-	w := &tour{landscape: l, t: t, ctx: ctx, namespace: namespace, values: map[string]string{
-		"namespace": namespace, "kubeconfig": indent(string(cluster.Kubeconfig)), "name": "my-cluster",
-	}}
-	t.Cleanup(func() { l.witness.requireTruth(t, namespace) })
-	return w, cluster
+	return &tour{scene: s, values: map[string]string{
+		"namespace": s.Namespace, "kubeconfig": indent(string(cluster.Kubeconfig)), "name": "my-cluster",
+	}}, cluster
 }
 
 // pushHelloWorld pushes both versions of the tour's chart to where its manifests expect them.
-func pushHelloWorld(ctx context.Context, t *testing.T, l *landscape) {
-	t.Helper()
+func (s *scene) pushHelloWorld() {
+	s.T.Helper()
 	const repository = "sap-gcp-cp-k8s-stable-hub/landscaper-examples/examples/charts/hello-world"
 	chart := "apiVersion: v2\nname: hello-world\nversion: "
 	for version, object := range map[string]string{
@@ -58,35 +53,25 @@ func pushHelloWorld(ctx context.Context, t *testing.T, l *landscape) {
 		"1.0.1": "apiVersion: v1\nkind: Secret\nmetadata: {name: {{ .Release.Name }}, namespace: {{ .Release.Namespace }}}\n" +
 			"stringData: {testData: {{ .Values.testData }}}\n",
 	} {
-		packed, err := platform.PackageChart(fstest.MapFS{
-			"Chart.yaml":            {Data: []byte(chart + version + "\n")},
-			"values.yaml":           {Data: []byte("testData: default-data\n")},
-			"templates/object.yaml": {Data: []byte(object)},
-		})
-		require.NoError(t, err)
-		_, err = l.Registry.PushHelmChart(ctx, repository, version, packed)
-		require.NoError(t, err)
+		packed, err := platform.PackageChart(platform.Files(map[string]string{
+			"Chart.yaml": chart + version + "\n", "values.yaml": "testData: default-data\n", "templates/object.yaml": object,
+		}))
+		require.NoError(s.T, err)
+		_, err = s.Registry.PushHelmChart(s.Ctx, repository, version, packed)
+		require.NoError(s.T, err)
 	}
 }
 
 // apply applies a manifest of the tour, as a user of kubectl does.
 func (w *tour) apply(path string) {
-	w.t.Helper()
-	require.NoError(w.t, w.ApplyYAML(w.ctx, fill(w.t, "guided-tour/"+path, w.values)))
-}
-
-// await waits for a state of the Installation hello-world.
-func (w *tour) await(done func(*v1alpha1.Installation) bool) *v1alpha1.Installation {
-	w.t.Helper()
-	inst := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Name: helloWorld, Namespace: w.namespace}}
-	require.NoError(w.t, w.Await(w.ctx, inst, func() bool { return done(inst) }))
-	return inst
+	w.T.Helper()
+	require.NoError(w.T, w.ApplyYAML(w.Ctx, fill(w.T, "guided-tour/"+path, w.values)))
 }
 
 // ended waits until the Installation is idle in a phase, with its operation consumed.
 func (w *tour) ended(phase v1alpha1.Phase) *v1alpha1.Installation {
-	w.t.Helper()
-	return w.await(func(inst *v1alpha1.Installation) bool {
+	w.T.Helper()
+	return w.AwaitState(helloWorld, func(inst *v1alpha1.Installation) bool {
 		return inst.Status.Phase == phase && inst.Status.IsIdle() && inst.Status.JobID != "" &&
 			inst.Status.ObservedGeneration == inst.Generation && inst.Annotations[v1alpha1.OperationAnnotation] == ""
 	})
@@ -94,50 +79,41 @@ func (w *tour) ended(phase v1alpha1.Phase) *v1alpha1.Installation {
 
 // succeed applies a manifest of the tour and waits until it succeeded.
 func (w *tour) succeed(path string) *v1alpha1.Installation {
-	w.t.Helper()
+	w.T.Helper()
 	w.apply(path)
 	return w.ended(v1alpha1.PhaseSucceeded)
 }
 
-// annotate sets an annotation, as kubectl annotate does.
-func (w *tour) annotate(name, value string) {
-	w.t.Helper()
-	inst := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Name: helloWorld, Namespace: w.namespace}}
-	patch := []byte(`{"metadata":{"annotations":{"` + name + `":"` + value + `"}}}`)
-	require.NoError(w.t, w.Client().Patch(w.ctx, inst, client.RawPatch("application/merge-patch+json", patch)))
-}
-
 // item returns the only DeployItem.
 func (w *tour) item() *v1alpha1.DeployItem {
-	w.t.Helper()
+	w.T.Helper()
 	list := &v1alpha1.DeployItemList{}
-	require.NoError(w.t, w.Client().List(w.ctx, list, client.InNamespace(w.namespace)))
-	require.Len(w.t, list.Items, 1)
+	require.NoError(w.T, w.Client().List(w.Ctx, list, client.InNamespace(w.Namespace)))
+	require.Len(w.T, list.Items, 1)
 	return &list.Items[0]
 }
 
-func (w *tour) delete() {
-	w.t.Helper()
-	inst := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Name: helloWorld, Namespace: w.namespace}}
-	require.NoError(w.t, w.Client().Delete(w.ctx, inst))
-	require.NoError(w.t, w.AwaitGone(w.ctx, inst))
+// requireSeen waits until some state of the Installation was seen to have a property: the watch may lag behind the test.
+func (w *tour) requireSeen(property func(*v1alpha1.Installation) bool) {
+	w.T.Helper()
+	require.Eventually(w.T, func() bool { return w.Witness.Saw(w.Namespace, helloWorld, property) }, landscape.Patience, tick)
 }
 
 // requireConfigMap checks what the chart deployed.
-func requireConfigMap(ctx context.Context, t *testing.T, cluster *platform.Cluster, namespace, name, data string) {
+func requireConfigMap(ctx context.Context, t testing.TB, cluster *platform.Cluster, namespace, name, data string) {
 	t.Helper()
 	config := &corev1.ConfigMap{}
 	require.NoError(t, cluster.Client().Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, config))
 	require.Equal(t, data, config.Data["testData"])
 }
 
-func requireGone(ctx context.Context, t *testing.T, cluster *platform.Cluster, object client.Object, namespace, name string) {
+func requireGone(ctx context.Context, t testing.TB, cluster *platform.Cluster, object client.Object, namespace, name string) {
 	t.Helper()
 	err := cluster.Client().Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
 	require.True(t, apierrors.IsNotFound(err), "%s/%s: %v", namespace, name, err)
 }
 
-func releases(ctx context.Context, t *testing.T, cluster *platform.Cluster, namespace string) []string {
+func releases(ctx context.Context, t testing.TB, cluster *platform.Cluster, namespace string) []string {
 	t.Helper()
 	secrets := &corev1.SecretList{}
 	require.NoError(t, cluster.Client().List(ctx, secrets, client.InNamespace(namespace), client.MatchingLabels{"owner": "helm"}))
@@ -153,13 +129,13 @@ func TestA01HelloWorld(t *testing.T) {
 	w, cluster := newTour(t)
 	w.apply("hello-world/installation/target.yaml.tpl")
 	w.succeed("hello-world/installation/installation.yaml.tpl")
-	requireConfigMap(w.ctx, t, cluster, "example", helloWorld, "hello")
-	require.Equal(t, []string{"sh.helm.release.v1.hello-world.v1"}, releases(w.ctx, t, cluster, "example"))
+	requireConfigMap(w.Ctx, t, cluster, "example", helloWorld, "hello")
+	require.Equal(t, []string{"sh.helm.release.v1.hello-world.v1"}, releases(w.Ctx, t, cluster, "example"))
 
-	w.delete()
-	requireGone(w.ctx, t, cluster, &corev1.ConfigMap{}, "example", helloWorld)
-	require.Empty(t, releases(w.ctx, t, cluster, "example"))
-	require.NoError(t, cluster.Client().Get(w.ctx, client.ObjectKey{Name: "example"}, &corev1.Namespace{}), "the namespace stays")
+	w.delete(w.Installation(helloWorld))
+	requireGone(w.Ctx, t, cluster, &corev1.ConfigMap{}, "example", helloWorld)
+	require.Empty(t, releases(w.Ctx, t, cluster, "example"))
+	require.NoError(t, cluster.Client().Get(w.Ctx, client.ObjectKey{Name: "example"}, &corev1.Namespace{}), "the namespace stays")
 }
 
 func TestA03Upgrade(t *testing.T) {
@@ -168,14 +144,14 @@ func TestA03Upgrade(t *testing.T) {
 	w.apply("basics/upgrade/installation/target.yaml.tpl")
 	first := w.succeed("basics/upgrade/installation/installation.yaml.tpl")
 	w.apply("basics/upgrade/installation/installation-upg.yaml.tpl")
-	w.await(func(inst *v1alpha1.Installation) bool {
+	w.AwaitState(helloWorld, func(inst *v1alpha1.Installation) bool {
 		return inst.Status.JobIDFinished != first.Status.JobIDFinished && inst.Status.IsIdle()
 	})
 	w.ended(v1alpha1.PhaseSucceeded)
-	requireGone(w.ctx, t, cluster, &corev1.ConfigMap{}, "example", helloWorld)
-	require.NoError(t, cluster.Client().Get(w.ctx, client.ObjectKey{Namespace: "example", Name: helloWorld}, &corev1.Secret{}))
-	require.Len(t, releases(w.ctx, t, cluster, "example"), 2)
-	require.Len(t, w.witness.jobs(w.namespace, helloWorld), 2)
+	requireGone(w.Ctx, t, cluster, &corev1.ConfigMap{}, "example", helloWorld)
+	require.NoError(t, cluster.Client().Get(w.Ctx, client.ObjectKey{Namespace: "example", Name: helloWorld}, &corev1.Secret{}))
+	require.Len(t, releases(w.Ctx, t, cluster, "example"), 2)
+	require.Len(t, w.Witness.Jobs(w.Namespace, helloWorld), 2)
 }
 
 func TestA04ChangeWithoutAnnotation(t *testing.T) {
@@ -185,38 +161,37 @@ func TestA04ChangeWithoutAnnotation(t *testing.T) {
 	first := w.succeed("hello-world/installation/installation.yaml.tpl")
 
 	w.replaceData("hello", "changed")
-	pending := w.await(func(inst *v1alpha1.Installation) bool {
+	pending := w.AwaitState(helloWorld, func(inst *v1alpha1.Installation) bool {
 		return inst.Generation > inst.Status.ObservedGeneration && len(inst.Status.Conditions) > 0 &&
-			metav1ConditionReason(inst, "Ready") == "ChangesPending"
+			conditions.GetReason(inst, meta.ReadyCondition) == "ChangesPending"
 	})
 	require.Equal(t, v1alpha1.PhaseSucceeded, pending.Status.Phase)
 	require.Equal(t, first.Status.JobID, pending.Status.JobID)
-	requireConfigMap(w.ctx, t, cluster, "example", helloWorld, "hello")
+	requireConfigMap(w.Ctx, t, cluster, "example", helloWorld, "hello")
 
-	w.annotate(v1alpha1.OperationAnnotation, v1alpha1.OperationReconcile)
+	w.Annotate(w.Installation(helloWorld), v1alpha1.OperationAnnotation, v1alpha1.OperationReconcile)
 	w.ended(v1alpha1.PhaseSucceeded)
-	requireConfigMap(w.ctx, t, cluster, "example", helloWorld, "changed")
+	requireConfigMap(w.Ctx, t, cluster, "example", helloWorld, "changed")
 }
 
 // replaceData changes the values in the inline blueprint and nothing else.
 func (w *tour) replaceData(from, to string) {
-	w.t.Helper()
-	inst := &v1alpha1.Installation{}
-	key := client.ObjectKey{Namespace: w.namespace, Name: helloWorld}
-	require.NoError(w.t, w.Client().Get(w.ctx, key, inst))
-	changed := replaceInline(w.t, inst, "testData: "+from, "testData: "+to)
-	require.NoError(w.t, w.Client().Update(w.ctx, changed))
+	w.T.Helper()
+	inst := w.Installation(helloWorld)
+	require.NoError(w.T, w.Client().Get(w.Ctx, client.ObjectKeyFromObject(inst), inst))
+	changed := replaceInline(w.T, inst, "testData: "+from, "testData: "+to)
+	require.NoError(w.T, w.Client().Update(w.Ctx, changed))
 }
 
 func TestA05ManifestDeployer(t *testing.T) {
 	t.Parallel()
 	w, cluster := newTour(t)
-	require.NoError(t, cluster.Apply(w.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "example"}}))
+	require.NoError(t, cluster.Apply(w.Ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "example"}}))
 	w.apply("basics/manifest-deployer/installation/target.yaml.tpl")
 	w.succeed("basics/manifest-deployer/installation/installation.yaml.tpl")
-	requireConfigMap(w.ctx, t, cluster, "example", helloWorld, "hello")
-	w.delete()
-	requireGone(w.ctx, t, cluster, &corev1.ConfigMap{}, "example", helloWorld)
+	requireConfigMap(w.Ctx, t, cluster, "example", helloWorld, "hello")
+	w.delete(w.Installation(helloWorld))
+	requireGone(w.Ctx, t, cluster, &corev1.ConfigMap{}, "example", helloWorld)
 }
 
 func TestA06TwoDeployItems(t *testing.T) {
@@ -227,17 +202,12 @@ func TestA06TwoDeployItems(t *testing.T) {
 		w.apply("basics/multiple-deployitems/installation/target.yaml.tpl")
 	}
 	w.succeed("basics/multiple-deployitems/installation/installation.yaml.tpl")
-	requireConfigMap(w.ctx, t, cluster, "example-1", "hello-world-1", "foo")
-	requireConfigMap(w.ctx, t, cluster, "example-2", "hello-world-2", "bar")
+	requireConfigMap(w.Ctx, t, cluster, "example-1", "hello-world-1", "foo")
+	requireConfigMap(w.Ctx, t, cluster, "example-2", "hello-world-2", "bar")
 
-	items := &v1alpha1.DeployItemList{}
-	require.NoError(t, w.Client().List(w.ctx, items, client.InNamespace(w.namespace)))
-	byName := map[string]*v1alpha1.DeployItem{}
-	for i := range items.Items {
-		byName[items.Items[i].Labels[v1alpha1.ExecutionManagedNameLabel]] = &items.Items[i]
-	}
-	firstEnd := byName["deploy-item-1"].Status.TransitionTimes.FinishedTime
-	secondStart := byName["deploy-item-2"].Status.TransitionTimes.TriggerTime
+	items := w.items()
+	firstEnd := items["deploy-item-1"].Status.TransitionTimes.FinishedTime
+	secondStart := items["deploy-item-2"].Status.TransitionTimes.TriggerTime
 	require.False(t, secondStart.Before(firstEnd), "the second item starts after the first has ended")
 }
 
@@ -246,26 +216,26 @@ func TestA07ImmediateError(t *testing.T) {
 	w, cluster := newTour(t)
 	w.apply("hello-world/installation/target.yaml.tpl")
 	broken := fill(t, "guided-tour/hello-world/installation/installation.yaml.tpl", w.values)
-	require.NoError(t, w.ApplyYAML(w.ctx, replaceOnce(t, broken, "          imports:\n            - name: cluster ", "          imports\n            - name: cluster ")))
+	require.NoError(t, w.ApplyYAML(w.Ctx, replaceOnce(t, broken, "          imports:\n            - name: cluster ", "          imports\n            - name: cluster ")))
 	failed := w.ended(v1alpha1.PhaseFailed)
 	require.Contains(t, failed.Status.LastError.Message, "line")
 	require.Contains(t, failed.Status.LastError.Codes, v1alpha1.ErrorConfigurationProblem)
 	executions := &v1alpha1.ExecutionList{}
-	require.NoError(t, w.Client().List(w.ctx, executions, client.InNamespace(w.namespace)))
+	require.NoError(t, w.Client().List(w.Ctx, executions, client.InNamespace(w.Namespace)))
 	require.Empty(t, executions.Items)
 
 	w.succeed("hello-world/installation/installation.yaml.tpl")
-	requireConfigMap(w.ctx, t, cluster, "example", helloWorld, "hello")
+	requireConfigMap(w.Ctx, t, cluster, "example", helloWorld, "hello")
 }
 
 // withTimeout makes the tour's installation wait for a chart version that does not exist.
 func (w *tour) withMissingChart(timeout string) {
-	w.t.Helper()
-	text := fill(w.t, "guided-tour/hello-world/installation/installation.yaml.tpl", w.values)
-	text = replaceOnce(w.t, text, "hello-world:1.0.0", "hello-world:0.0.5")
-	text = replaceOnce(w.t, text, "                    type: landscaper.gardener.cloud/helm\n",
+	w.T.Helper()
+	text := fill(w.T, "guided-tour/hello-world/installation/installation.yaml.tpl", w.values)
+	text = replaceOnce(w.T, text, "hello-world:1.0.0", "hello-world:0.0.5")
+	text = replaceOnce(w.T, text, "                    type: landscaper.gardener.cloud/helm\n",
 		"                    type: landscaper.gardener.cloud/helm\n                    timeout: "+timeout+"\n")
-	require.NoError(w.t, w.ApplyYAML(w.ctx, text))
+	require.NoError(w.T, w.ApplyYAML(w.Ctx, text))
 }
 
 func TestA08TimeoutError(t *testing.T) {
@@ -273,7 +243,7 @@ func TestA08TimeoutError(t *testing.T) {
 	w, cluster := newTour(t)
 	w.apply("hello-world/installation/target.yaml.tpl")
 	w.withMissingChart("4s")
-	w.await(func(inst *v1alpha1.Installation) bool { return inst.Status.Phase == v1alpha1.PhaseProgressing })
+	w.AwaitState(helloWorld, func(inst *v1alpha1.Installation) bool { return inst.Status.Phase == v1alpha1.PhaseProgressing })
 	failed := w.ended(v1alpha1.PhaseFailed)
 	require.Contains(t, failed.Status.LastError.Message, "hello-world:0.0.5", "the root shows the cause")
 
@@ -284,13 +254,13 @@ func TestA08TimeoutError(t *testing.T) {
 	require.NotNil(t, item.Status.FirstError)
 	require.Contains(t, item.Status.FirstError.Message, "hello-world:0.0.5")
 	require.LessOrEqual(t, len(item.Status.LastErrors), 5)
-	w.witness.requireSeen(t, w.namespace, helloWorld, func(inst *v1alpha1.Installation) bool {
+	w.requireSeen(func(inst *v1alpha1.Installation) bool {
 		return inst.Status.Phase == v1alpha1.PhaseProgressing && inst.Status.LastError != nil &&
 			inst.Status.LastError.Codes[0] == v1alpha1.ErrorUnfinished
 	})
 
 	w.succeed("hello-world/installation/installation.yaml.tpl")
-	requireConfigMap(w.ctx, t, cluster, "example", helloWorld, "hello")
+	requireConfigMap(w.Ctx, t, cluster, "example", helloWorld, "hello")
 }
 
 func TestA09ChangeDuringRunAndInterrupt(t *testing.T) {
@@ -298,36 +268,36 @@ func TestA09ChangeDuringRunAndInterrupt(t *testing.T) {
 	w, cluster := newTour(t)
 	w.apply("hello-world/installation/target.yaml.tpl")
 	w.withMissingChart("10m")
-	running := w.await(func(inst *v1alpha1.Installation) bool {
+	running := w.AwaitState(helloWorld, func(inst *v1alpha1.Installation) bool {
 		return inst.Status.Phase == v1alpha1.PhaseProgressing
 	})
 	w.awaitItem(func(item *v1alpha1.DeployItem) bool { return item.Status.LastError != nil })
 	w.apply("hello-world/installation/installation.yaml.tpl")
 	job := running.Status.JobID
 	before := time.Now()
-	w.annotate(v1alpha1.OperationAnnotation, v1alpha1.OperationInterrupt)
-	w.await(func(inst *v1alpha1.Installation) bool { return inst.Status.JobIDFinished == job })
+	w.Annotate(w.Installation(helloWorld), v1alpha1.OperationAnnotation, v1alpha1.OperationInterrupt)
+	w.AwaitState(helloWorld, func(inst *v1alpha1.Installation) bool { return inst.Status.JobIDFinished == job })
 	require.Less(t, time.Since(before), 10*time.Second)
-	w.witness.requireSeen(t, w.namespace, helloWorld, func(inst *v1alpha1.Installation) bool {
+	w.requireSeen(func(inst *v1alpha1.Installation) bool {
 		return inst.Status.JobIDFinished == job && inst.Status.Phase == v1alpha1.PhaseFailed
 	})
 	w.ended(v1alpha1.PhaseSucceeded)
-	requireConfigMap(w.ctx, t, cluster, "example", helloWorld, "hello")
+	requireConfigMap(w.Ctx, t, cluster, "example", helloWorld, "hello")
 }
 
 // awaitItem waits for a state of the only DeployItem.
 func (w *tour) awaitItem(done func(*v1alpha1.DeployItem) bool) {
-	w.t.Helper()
-	w.await(func(inst *v1alpha1.Installation) bool {
+	w.T.Helper()
+	w.AwaitState(helloWorld, func(inst *v1alpha1.Installation) bool {
 		return inst.Status.ExecutionReference != nil || inst.Status.Phase != ""
 	})
-	execution := &v1alpha1.Execution{ObjectMeta: metav1.ObjectMeta{Name: helloWorld, Namespace: w.namespace}}
-	require.NoError(w.t, w.Await(w.ctx, execution, func() bool { return execution.Status.JobID != "" }))
-	require.Eventually(w.t, func() bool {
+	execution := w.execution(helloWorld)
+	require.NoError(w.T, w.Await(w.Ctx, execution, func() bool { return execution.Status.JobID != "" }))
+	require.Eventually(w.T, func() bool {
 		list := &v1alpha1.DeployItemList{}
-		err := w.Client().List(w.ctx, list, client.InNamespace(w.namespace))
+		err := w.Client().List(w.Ctx, list, client.InNamespace(w.Namespace))
 		return err == nil && len(list.Items) == 1 && done(&list.Items[0])
-	}, patience, 50*time.Millisecond)
+	}, landscape.Patience, tick)
 }
 
 func TestA12DeleteWithoutUninstall(t *testing.T) {
@@ -335,11 +305,9 @@ func TestA12DeleteWithoutUninstall(t *testing.T) {
 	w, cluster := newTour(t)
 	w.apply("hello-world/installation/target.yaml.tpl")
 	w.succeed("hello-world/installation/installation.yaml.tpl")
-	w.annotate(v1alpha1.DeleteWithoutUninstallAnnotation, "true")
-	w.delete()
-	items := &v1alpha1.DeployItemList{}
-	require.NoError(t, w.Client().List(w.ctx, items, client.InNamespace(w.namespace)))
-	require.Empty(t, items.Items)
-	requireConfigMap(w.ctx, t, cluster, "example", helloWorld, "hello")
-	require.Len(t, releases(w.ctx, t, cluster, "example"), 1)
+	w.Annotate(w.Installation(helloWorld), v1alpha1.DeleteWithoutUninstallAnnotation, "true")
+	w.delete(w.Installation(helloWorld))
+	require.Empty(t, w.items())
+	requireConfigMap(w.Ctx, t, cluster, "example", helloWorld, "hello")
+	require.Len(t, releases(w.Ctx, t, cluster, "example"), 1)
 }

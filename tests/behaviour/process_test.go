@@ -7,8 +7,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -32,18 +31,11 @@ type replica struct {
 
 func startReplica(ctx context.Context, t *testing.T, p *platform.Platform, name string) *replica {
 	t.Helper()
-	binary, err := platform.BuildLandscaper(ctx)
-	require.NoError(t, err)
-	dir := filepath.Join(filepath.Dir(p.KubeconfigPath), name)
-	require.NoError(t, os.MkdirAll(dir, 0o700))
-	r := &replica{health: freeAddress(), metrics: freeAddress()}
-	r.Process, err = platform.StartProcess(platform.Command{
-		Name: name, Path: binary, Dir: dir, Env: []string{"KUBECONFIG=" + p.KubeconfigPath, "RUNTIME_NAMESPACE=ls-system"},
-		Args: []string{
-			"controller", "--enable-leader-election", "--leader-election-lease-duration=6s", "--leader-election-renew-deadline=5s",
-			"--leader-election-retry-period=500ms", "--health-addr=" + r.health, "--metrics-addr=" + r.metrics,
-		},
-	})
+	r := &replica{health: landscape.FreeAddress(), metrics: landscape.FreeAddress()}
+	var err error
+	r.Process, err = landscape.Start(ctx, p.Cluster, name, landscape.AllRights, "controller", "--enable-leader-election",
+		"--leader-election-lease-duration=6s", "--leader-election-renew-deadline=5s", "--leader-election-retry-period=500ms",
+		"--health-addr="+r.health, "--metrics-addr="+r.metrics)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = r.Kill9() })
 	return r
@@ -78,7 +70,8 @@ func TestLeaderElectionAndEndpoints(t *testing.T) {
 	t.Parallel()
 	_, err := platform.BuildLandscaper(t.Context())
 	require.NoError(t, err, "outside the deadline: others may be building")
-	ctx := deadline(t)
+	ctx, cancel := context.WithTimeout(t.Context(), landscape.Patience)
+	defer cancel()
 	p := platform.New(t, platform.Options{LandscaperCRDs: true, AddToScheme: []func(*runtime.Scheme) error{v1alpha1.AddToScheme}})
 	require.NoError(t, p.Apply(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ls-system"}}))
 	replicas := []*replica{startReplica(ctx, t, p, "first"), startReplica(ctx, t, p, "second")}
@@ -92,7 +85,7 @@ func TestLeaderElectionAndEndpoints(t *testing.T) {
 		}
 		leader, other = other, leader
 		return false
-	}, patience, 50*time.Millisecond, "the leader records the duration of reconciliations")
+	}, landscape.Patience, tick, "the leader records the duration of reconciliations")
 	_, standby := get(t, "http://"+other.metrics+"/metrics")
 	require.False(t, containsReconciles(standby), "the other replica does not reconcile")
 	for _, path := range []string{"/healthz", "/readyz"} {

@@ -9,20 +9,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
 // TestPrunedTargetOutlivesUninstall deletes a landscape as Flux does: Installation, Target and its Secret at the same moment.
 func TestPrunedTargetOutlivesUninstall(t *testing.T) {
 	t.Parallel()
 	s := newSynced(t)
-	kubeconfig, err := platform.KubeconfigFor(s.deployerConfig())
-	require.NoError(t, err)
-	revision, err := s.repo.Commit(s.ctx, "Deploy with a target of Git", map[string][]byte{
+	revision, err := s.repo.Commit(s.Ctx, "Deploy with a target of Git", map[string][]byte{
 		"target.yaml": fmt.Appendf(nil, `apiVersion: landscaper.gardener.cloud/v1alpha1
 kind: Target
 metadata: {name: pruned}
@@ -34,21 +30,21 @@ apiVersion: v1
 kind: Secret
 metadata: {name: access}
 stringData: {kubeconfig: %q}
-`, kubeconfig),
+`, s.DeployerAccess()),
 		"app.yaml": []byte(leaf{name: "app", value: "one", annotations: follows(), target: "pruned"}.String()),
 	})
 	require.NoError(t, err)
 	s.awaitSynced(revision)
-	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "app", Namespace: s.namespace}}
-	require.NoError(t, s.Client().Get(s.ctx, client.ObjectKeyFromObject(config), config))
-	target := &v1alpha1.Target{ObjectMeta: metav1.ObjectMeta{Name: "pruned", Namespace: s.namespace}}
-	require.NoError(t, s.Await(s.ctx, target, func() bool { return len(target.Finalizers) == 1 }))
+	config := &corev1.ConfigMap{ObjectMeta: s.Named("app")}
+	require.NoError(t, s.Client().Get(s.Ctx, client.ObjectKeyFromObject(config), config))
+	target := &v1alpha1.Target{ObjectMeta: s.Named("pruned")}
+	require.NoError(t, s.Await(s.Ctx, target, func() bool { return len(target.Finalizers) == 1 }))
 
-	require.NoError(t, s.Client().Delete(s.ctx, s.kustomization()))
+	require.NoError(t, s.Client().Delete(s.Ctx, s.kustomization()))
 	for _, object := range []client.Object{
-		s.installation("app"), target, config, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "access", Namespace: s.namespace}},
+		s.Installation("app"), target, config, &corev1.Secret{ObjectMeta: s.Named("access")},
 	} {
-		require.NoError(t, s.AwaitGone(s.ctx, object))
+		require.NoError(t, s.AwaitGone(s.Ctx, object))
 	}
 }
 
@@ -56,10 +52,10 @@ stringData: {kubeconfig: %q}
 func TestTargetDeletedByHandGoesAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	s.target("cluster")
+	s.Target("cluster")
 	s.apply(leaf{name: "app", value: "one", annotations: follows()}.String())
-	s.ended("app", v1alpha1.PhaseSucceeded)
-	target := &v1alpha1.Target{ObjectMeta: metav1.ObjectMeta{Name: "cluster", Namespace: s.namespace}}
-	require.NoError(t, s.Client().Delete(s.ctx, target))
-	require.NoError(t, s.AwaitGone(s.ctx, target))
+	s.Ended("app", v1alpha1.PhaseSucceeded)
+	target := &v1alpha1.Target{ObjectMeta: s.Named("cluster")}
+	require.NoError(t, s.Client().Delete(s.Ctx, target))
+	require.NoError(t, s.AwaitGone(s.Ctx, target))
 }

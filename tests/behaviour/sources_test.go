@@ -32,74 +32,61 @@ func fromSource(kind, name, path string) string {
 
 // sourced is an Installation whose blueprint comes from a source; it has a Target of its own name.
 func (s *scene) sourced(name, blueprint string) leaf {
-	s.t.Helper()
-	s.target(name)
+	s.T.Helper()
+	s.Target(name)
 	return leaf{name: name, target: name, blueprint: blueprint, annotations: follows()}
 }
 
-// refresh asks Flux to look at a source now and waits until it did.
-func (s *scene) refresh(source client.Object, handled func() string) {
-	s.t.Helper()
-	now := time.Now().Format(time.RFC3339Nano)
-	s.annotate(source, meta.ReconcileRequestAnnotation, now)
-	require.NoError(s.t, s.Await(s.ctx, source, func() bool { return handled() == now }))
-}
-
 func (s *scene) push(repository, tag, value string) {
-	s.t.Helper()
+	s.T.Helper()
 	files := platform.Files(map[string]string{"blueprint.yaml": sharedBlueprint(value)})
-	_, err := s.Registry.PushFluxArtifact(s.ctx, s.namespace+"/"+repository, tag, files)
-	require.NoError(s.t, err)
-}
-
-func (s *scene) meta(name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Name: name, Namespace: s.namespace}
+	_, err := s.Registry.PushFluxArtifact(s.Ctx, s.Namespace+"/"+repository, tag, files)
+	require.NoError(s.T, err)
 }
 
 func TestNewTagInTheRangeRunsItsUsersOnce(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	s.push("shop", "1.0.0", "old")
-	s.target("cluster")
+	s.Target("cluster")
 	s.apply(`
 apiVersion: source.toolkit.fluxcd.io/v1
 kind: OCIRepository
 metadata: {name: shop}
-spec: {interval: 1h, insecure: true, url: "`+s.Registry.URL(s.namespace+"/shop")+`", ref: {semver: 1.x}}
+spec: {interval: 1h, insecure: true, url: "`+s.Registry.URL(s.Namespace+"/shop")+`", ref: {semver: 1.x}}
 `, s.sourced("one", fromSource("OCIRepository", "shop", "")).String(), s.sourced("two", fromSource("OCIRepository", "shop", "./")).String(),
 		leaf{name: "other", value: "3", annotations: follows()}.String())
 	for _, name := range []string{"one", "two", "other"} {
-		s.ended(name, v1alpha1.PhaseSucceeded)
+		s.Ended(name, v1alpha1.PhaseSucceeded)
 	}
 	s.requireValue("one", "old")
 
 	s.push("shop", "1.1.0", "new")
-	repository := &sourcev1.OCIRepository{ObjectMeta: s.meta("shop")}
-	handled := func() string { return repository.Status.LastHandledReconcileAt }
-	s.refresh(repository, handled)
+	repository := &sourcev1.OCIRepository{ObjectMeta: s.Named("shop")}
+	s.Refresh(repository)
 	for _, name := range []string{"one", "two"} {
-		done := s.ran(name, s.witness.jobs(s.namespace, name)[0], v1alpha1.PhaseSucceeded)
+		done := s.Ran(name, s.Witness.Jobs(s.Namespace, name)[0], v1alpha1.PhaseSucceeded)
 		require.True(t, strings.HasPrefix(done.Status.Sources[0].Revision, "1.1.0@sha256:"), done.Status.Sources)
 		s.requireValue(name, "new")
-		s.awaitEvents(2, name, meta.ReconciliationSucceededReason)
+		s.AwaitEvents(2, meta.ReconciliationSucceededReason, name)
 	}
 
 	s.push("shop", "2.0.0", "outside")
 	quiet := time.Now()
-	s.refresh(repository, handled)
-	s.refresh(repository, handled)
-	s.requireNoWrites(quiet)
-	s.requireJobs(2, "one", "two")
-	s.requireJobs(1, "other")
+	s.Refresh(repository)
+	s.Refresh(repository)
+	s.RequireNoWrites(quiet)
+	s.RequireJobs(2, "one", "two")
+	s.RequireJobs(1, "other")
 }
 
 func TestCommitRunsTheUsersOfWhatItTouches(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	repo, err := s.Git.CreateRepository(s.ctx, s.namespace)
+	repo, err := s.Git.CreateRepository(s.Ctx, s.Namespace)
 	require.NoError(t, err)
 	commit := func(path, content string) {
-		_, err := repo.Commit(s.ctx, "Change "+path, map[string][]byte{path: []byte(content)})
+		_, err := repo.Commit(s.Ctx, "Change "+path, map[string][]byte{path: []byte(content)})
 		require.NoError(t, err)
 	}
 	commit("blueprints/one/blueprint.yaml", sharedBlueprint("old"))
@@ -111,35 +98,34 @@ metadata: {name: shop}
 spec: {interval: 1h, url: "`+repo.CloneURL+`", ref: {branch: main}}
 `, s.sourced("one", fromSource("GitRepository", "shop", "./blueprints/one")).String(),
 		s.sourced("two", fromSource("GitRepository", "shop", "blueprints/two/")).String())
-	first := s.ended("one", v1alpha1.PhaseSucceeded).Status.JobID
-	second := s.ended("two", v1alpha1.PhaseSucceeded).Status.JobID
-	repository := &sourcev1.GitRepository{ObjectMeta: s.meta("shop")}
-	handled := func() string { return repository.Status.LastHandledReconcileAt }
+	first := s.Ended("one", v1alpha1.PhaseSucceeded).Status.JobID
+	second := s.Ended("two", v1alpha1.PhaseSucceeded).Status.JobID
+	repository := &sourcev1.GitRepository{ObjectMeta: s.Named("shop")}
 
 	commit("blueprints/one/blueprint.yaml", sharedBlueprint("new"))
-	s.refresh(repository, handled)
-	s.ran("one", first, v1alpha1.PhaseSucceeded)
+	s.Refresh(repository)
+	s.Ran("one", first, v1alpha1.PhaseSucceeded)
 	s.requireValue("one", "new")
-	s.awaitEvents(2, "one", meta.ReconciliationSucceededReason)
-	s.awaitEvents(1, "two", meta.ReconciliationSucceededReason)
+	s.AwaitEvents(2, meta.ReconciliationSucceededReason, "one")
+	s.AwaitEvents(1, meta.ReconciliationSucceededReason, "two")
 
 	quiet := time.Now()
 	commit("README.md", "no blueprint")
-	s.refresh(repository, handled)
-	s.refresh(repository, handled)
-	s.requireNoWrites(quiet)
+	s.Refresh(repository)
+	s.Refresh(repository)
+	s.RequireNoWrites(quiet)
 
 	commit("blueprints/two/blueprint.yaml", sharedBlueprint("new"))
-	s.refresh(repository, handled)
-	s.ran("two", second, v1alpha1.PhaseSucceeded)
+	s.Refresh(repository)
+	s.Ran("two", second, v1alpha1.PhaseSucceeded)
 	s.requireValue("two", "new")
-	s.requireJobs(2, "one", "two")
+	s.RequireJobs(2, "one", "two")
 }
 
 func TestInstallationWaitsForItsSource(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	repo, err := s.Git.CreateRepository(s.ctx, s.namespace)
+	repo, err := s.Git.CreateRepository(s.Ctx, s.Namespace)
 	require.NoError(t, err)
 	repository := func(url string) string {
 		return `
@@ -153,7 +139,7 @@ spec: {interval: 1h, timeout: 2s, url: "` + url + `", ref: {branch: main}}
 	says := func(parts ...string) func(*v1alpha1.Installation) bool {
 		return func(inst *v1alpha1.Installation) bool {
 			message := conditions.GetMessage(inst, meta.ReconcilingCondition)
-			for _, part := range append(parts, "GitRepository "+s.namespace+"/late", "spec.blueprint.sourceRef") {
+			for _, part := range append(parts, "GitRepository "+s.Namespace+"/late", "spec.blueprint.sourceRef") {
 				if !strings.Contains(message, part) {
 					return false
 				}
@@ -161,24 +147,24 @@ spec: {interval: 1h, timeout: 2s, url: "` + url + `", ref: {branch: main}}
 			return conditions.IsUnknown(inst, meta.ReadyCondition)
 		}
 	}
-	s.await("one", says("it does not exist"))
+	s.AwaitState("one", says("it does not exist"))
 	s.apply(repository(repo.CloneURL))
-	s.await("one", says("git repository is empty"))
+	s.AwaitState("one", says("git repository is empty"))
 
-	_, err = repo.Commit(s.ctx, "Begin", map[string][]byte{"blueprint.yaml": []byte(sharedBlueprint("late"))})
+	_, err = repo.Commit(s.Ctx, "Begin", map[string][]byte{"blueprint.yaml": []byte(sharedBlueprint("late"))})
 	require.NoError(t, err)
-	source := &sourcev1.GitRepository{ObjectMeta: s.meta("late")}
-	s.refresh(source, func() string { return source.Status.LastHandledReconcileAt })
-	s.ended("one", v1alpha1.PhaseSucceeded)
+	source := &sourcev1.GitRepository{ObjectMeta: s.Named("late")}
+	s.Refresh(source)
+	s.Ended("one", v1alpha1.PhaseSucceeded)
 	s.requireValue("one", "late")
-	s.requireJobs(1, "one")
+	s.RequireJobs(1, "one")
 }
 
 func TestSourceOfAnotherNamespaceIsRefused(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	s.apply(s.sourced("one", "{sourceRef: {kind: GitRepository, name: shop, namespace: kube-system}}").String())
-	failed := s.ended("one", v1alpha1.PhaseFailed)
+	failed := s.Ended("one", v1alpha1.PhaseFailed)
 	require.Equal(t, "AccessDenied", failed.Status.LastError.Reason)
 	require.Contains(t, failed.Status.LastError.Codes, v1alpha1.ErrorConfigurationProblem)
 	for _, part := range []string{"spec.blueprint.sourceRef", "GitRepository kube-system/shop", "make the source in the own namespace", "--no-cross-namespace-refs"} {
@@ -205,19 +191,19 @@ func chartItem(kind string) string {
 func TestChartComesFromAFluxSource(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	s.target("cluster")
+	s.Target("cluster")
 	chart, err := platform.PackageChart(platform.Files(map[string]string{
 		"Chart.yaml":        "apiVersion: v2\nname: web\nversion: 1.0.0\n",
 		"templates/cm.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\ndata: {value: {{ .Values.value }}}\n",
 	}))
 	require.NoError(t, err)
-	_, err = s.Registry.PushHelmChart(s.ctx, s.namespace+"/web", "1.0.0", chart)
+	_, err = s.Registry.PushHelmChart(s.Ctx, s.Namespace+"/web", "1.0.0", chart)
 	require.NoError(t, err)
 	s.apply(`
 apiVersion: source.toolkit.fluxcd.io/v1
 kind: HelmRepository
 metadata: {name: charts}
-spec: {type: oci, insecure: true, interval: 1h, url: "` + s.Registry.URL(s.namespace) + `"}
+spec: {type: oci, insecure: true, interval: 1h, url: "` + s.Registry.URL(s.Namespace) + `"}
 ---
 apiVersion: source.toolkit.fluxcd.io/v1
 kind: HelmChart
@@ -230,7 +216,7 @@ metadata: {name: web}
 spec:
   interval: 1h
   insecure: true
-  url: "` + s.Registry.URL(s.namespace+"/web") + `"
+  url: "` + s.Registry.URL(s.Namespace+"/web") + `"
   ref: {semver: 1.x}
   layerSelector: {mediaType: application/vnd.cncf.helm.chart.content.v1.tar+gzip, operation: copy}
 `)
@@ -240,68 +226,69 @@ spec:
 		s.apply(leaf{name: strings.ToLower(kind), blueprint: blueprint, annotations: follows()}.String())
 	}
 	for _, kind := range kinds {
-		s.ended(strings.ToLower(kind), v1alpha1.PhaseSucceeded)
+		s.Ended(strings.ToLower(kind), v1alpha1.PhaseSucceeded)
 		s.requireValue("web-"+strings.ToLower(kind), "from flux")
-		s.requireJobs(1, strings.ToLower(kind))
+		s.RequireJobs(1, strings.ToLower(kind))
 	}
 }
 
 func TestRequestIsAnsweredOnce(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	s.target("cluster")
+	s.Target("cluster")
 	s.apply(leaf{name: "one", value: "1", annotations: follows()}.String())
-	first := s.ended("one", v1alpha1.PhaseSucceeded)
+	first := s.Ended("one", v1alpha1.PhaseSucceeded)
 
-	s.annotate(s.installation("one"), meta.ReconcileRequestAnnotation, "please")
-	again := s.ran("one", first.Status.JobID, v1alpha1.PhaseSucceeded)
+	s.Annotate(s.Installation("one"), meta.ReconcileRequestAnnotation, "please")
+	again := s.Ran("one", first.Status.JobID, v1alpha1.PhaseSucceeded)
 	require.Equal(t, "please", again.Status.LastHandledReconcileAt)
 	require.Equal(t, "please", again.Annotations[meta.ReconcileRequestAnnotation])
-	s.awaitEvents(2, "one", meta.ReconciliationSucceededReason)
+	s.AwaitEvents(2, meta.ReconciliationSucceededReason, "one")
 
 	quiet := time.Now()
-	s.annotate(s.installation("one"), "example.com/touched", "true")
+	s.Annotate(s.Installation("one"), "example.com/touched", "true")
 	s.nudge("one")
-	s.requireNoWrites(quiet)
-	s.requireJobs(2, "one")
+	s.RequireNoWrites(quiet)
+	s.RequireJobs(2, "one")
 }
 
 // nudge waits until the controller has certainly seen everything that was written to an Installation so far: another one, written
 // later, has run.
 func (s *scene) nudge(name string) {
-	s.t.Helper()
+	s.T.Helper()
 	other := "after-" + name
-	s.apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: " + s.namespace + "-" + name + "}")
-	s.t.Cleanup(func() {
-		_ = s.Client().Delete(s.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace + "-" + name}})
+	s.apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: " + s.Namespace + "-" + name + "}")
+	s.T.Cleanup(func() {
+		_ = s.Client().Delete(s.Ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.Namespace + "-" + name}})
 	})
-	beside := *s
-	beside.namespace = s.namespace + "-" + name
-	beside.target("cluster")
+	inner := *s.Scene
+	beside := &scene{&inner}
+	beside.Namespace = s.Namespace + "-" + name
+	beside.Target("cluster")
 	beside.apply(leaf{name: other, value: "1", annotations: follows()}.String())
-	beside.ended(other, v1alpha1.PhaseSucceeded)
+	beside.Ended(other, v1alpha1.PhaseSucceeded)
 }
 
 func TestSuspendedInstallationStartsNothing(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	s.target("cluster")
+	s.Target("cluster")
 	suspended := leaf{name: "one", value: "new", annotations: follows(), spec: "  suspend: true\n"}
 	s.apply(suspended.String())
-	waiting := s.await("one", func(inst *v1alpha1.Installation) bool {
+	waiting := s.AwaitState("one", func(inst *v1alpha1.Installation) bool {
 		return conditions.GetReason(inst, meta.ReadyCondition) == "Suspended"
 	})
 	require.Empty(t, waiting.Status.JobID)
-	s.annotate(s.installation("one"), v1alpha1.OperationAnnotation, v1alpha1.OperationReconcile)
+	s.Annotate(s.Installation("one"), v1alpha1.OperationAnnotation, v1alpha1.OperationReconcile)
 	s.nudge("one")
-	s.requireJobs(0, "one")
+	s.RequireJobs(0, "one")
 
 	suspended.spec = "  suspend: false\n"
 	s.apply(suspended.String())
-	s.ended("one", v1alpha1.PhaseSucceeded)
+	s.Ended("one", v1alpha1.PhaseSucceeded)
 	s.requireValue("one", "new")
 	s.nudge("one-more")
-	s.requireJobs(1, "one")
+	s.RequireJobs(1, "one")
 }
 
 func TestDeletionLeavesInPlaceWhatTheSpecSays(t *testing.T) {
@@ -309,11 +296,11 @@ func TestDeletionLeavesInPlaceWhatTheSpecSays(t *testing.T) {
 	for name, spec := range map[string]string{"suspended": "  suspend: true\n", "orphaned": "  deletionPolicy: Orphan\n"} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t)
-			s.target("cluster")
+			s.Target("cluster")
 			s.apply(leaf{name: "one", value: "1", annotations: follows()}.String())
-			s.ended("one", v1alpha1.PhaseSucceeded)
+			s.Ended("one", v1alpha1.PhaseSucceeded)
 			s.apply(leaf{name: "one", value: "1", annotations: follows(), spec: spec}.String())
-			s.delete(s.installation("one"))
+			s.delete(s.Installation("one"))
 			s.requireValue("one", "1")
 			s.requireEmpty()
 		})
@@ -322,12 +309,12 @@ func TestDeletionLeavesInPlaceWhatTheSpecSays(t *testing.T) {
 
 // requireEmpty checks that no Execution and no DeployItem is left.
 func (s *scene) requireEmpty() {
-	s.t.Helper()
+	s.T.Helper()
 	executions, items := &v1alpha1.ExecutionList{}, &v1alpha1.DeployItemList{}
-	require.NoError(s.t, s.Client().List(s.ctx, executions, client.InNamespace(s.namespace)))
-	require.NoError(s.t, s.Client().List(s.ctx, items, client.InNamespace(s.namespace)))
-	require.Empty(s.t, executions.Items)
-	require.Empty(s.t, items.Items)
+	require.NoError(s.T, s.Client().List(s.Ctx, executions, client.InNamespace(s.Namespace)))
+	require.NoError(s.T, s.Client().List(s.Ctx, items, client.InNamespace(s.Namespace)))
+	require.Empty(s.T, executions.Items)
+	require.Empty(s.T, items.Items)
 }
 
 // TestKustomizationTellsTheTruth: a failed Installation fails the Kustomization that waits for it at once, with the cause, and the fix makes
@@ -336,19 +323,17 @@ func TestKustomizationTellsTheTruth(t *testing.T) {
 	t.Parallel()
 	s := newSynced(t, leaf{name: "good", value: "1", annotations: follows()},
 		leaf{name: "bad", annotations: follows(), blueprint: `inline: {filesystem: {blueprint.yaml: "{"}}`})
-	failed := s.ended("bad", v1alpha1.PhaseFailed)
+	failed := s.Ended("bad", v1alpha1.PhaseFailed)
 	kustomization := s.kustomization()
-	require.NoError(t, s.Await(s.ctx, kustomization, func() bool {
-		return readyOf(kustomization.Status.Conditions).Status == metav1.ConditionFalse
-	}))
-	ready := readyOf(kustomization.Status.Conditions)
-	require.Contains(t, ready.Message, "Installation/"+s.namespace+"/bad status: 'Failed'")
+	require.NoError(t, s.Await(s.Ctx, kustomization, func() bool { return conditions.IsFalse(kustomization, meta.ReadyCondition) }))
+	ready := conditions.Get(kustomization, meta.ReadyCondition)
+	require.Contains(t, ready.Message, "Installation/"+s.Namespace+"/bad status: 'Failed'")
 	require.Less(t, ready.LastTransitionTime.Sub(failed.Status.TransitionTimes.FinishedTime.Time), 15*time.Second, "long before the timeout")
 
 	revision := s.commit(leaf{name: "bad", value: "fixed", annotations: follows()})
-	require.NoError(t, s.AwaitReady(s.ctx, s.installation("bad")))
+	require.NoError(t, s.AwaitReady(s.Ctx, s.Installation("bad")))
 	s.awaitSynced(revision)
 	s.requireValue("bad", "fixed")
-	s.requireJobs(1, "good")
-	s.requireJobs(2, "bad")
+	s.RequireJobs(1, "good")
+	s.RequireJobs(2, "bad")
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/stretchr/testify/require"
 )
 
 // TestCommittedLandscapeRunsOncePerChange is the first story: commit Installations, see them deployed, change one, see one more
@@ -29,28 +30,23 @@ func TestCommittedLandscapeRunsOncePerChange(t *testing.T) {
 
 	s.awaitSynced(s.commit(landscape("second")...))
 	s.requireValue("two", "second")
-	s.requireJobs(2, "two")
-	s.requireJobs(1, "one", "three")
-	s.awaitEvents(2, "two", meta.ReconciliationSucceededReason)
+	s.RequireJobs(2, "two")
+	s.RequireJobs(1, "one", "three")
+	s.AwaitEvents(2, meta.ReconciliationSucceededReason, "two")
 
 	quiet := time.Now()
 	s.awaitSyncs(10)
-	s.requireNoWrites(quiet)
-	s.requireJobs(2, "two")
-	s.requireJobs(1, "one", "three")
-	s.awaitEvents(2, "two", meta.ReconciliationSucceededReason)
-	s.awaitEvents(1, "one", meta.ReconciliationSucceededReason)
+	s.RequireNoWrites(quiet)
+	s.RequireJobs(2, "two")
+	s.RequireJobs(1, "one", "three")
+	s.AwaitEvents(2, meta.ReconciliationSucceededReason, "two")
+	s.AwaitEvents(1, meta.ReconciliationSucceededReason, "one")
 }
 
 // awaitReadyOnce waits until the Kustomization is Ready and checks that each Installation has run once for that.
 func (s *synced) awaitReadyOnce(names ...string) {
-	s.t.Helper()
-	kustomization := s.kustomization()
-	if err := s.AwaitReady(s.ctx, kustomization); err != nil {
-		s.t.Fatal(err)
-	}
-	s.requireJobs(1, names...)
-	for _, name := range names {
-		s.awaitEvents(1, name, meta.ReconciliationSucceededReason)
-	}
+	s.T.Helper()
+	require.NoError(s.T, s.AwaitReady(s.Ctx, s.kustomization()))
+	s.RequireJobs(1, names...)
+	s.AwaitEvents(1, meta.ReconciliationSucceededReason, names...)
 }

@@ -8,8 +8,9 @@ import (
 	"testing"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
@@ -25,9 +26,9 @@ func newSynced(t *testing.T, leaves ...leaf) *synced {
 	t.Helper()
 	s := &synced{scene: newScene(t)}
 	var err error
-	s.repo, err = s.Git.CreateRepository(s.ctx, s.namespace)
+	s.repo, err = s.Git.CreateRepository(s.Ctx, s.Namespace)
 	require.NoError(t, err)
-	s.target("cluster")
+	s.Target("cluster")
 	s.commit(leaves...)
 	s.apply(fmt.Sprintf(`
 apiVersion: source.toolkit.fluxcd.io/v1
@@ -47,41 +48,41 @@ spec:
   wait: true
   targetNamespace: %s
   sourceRef: {kind: GitRepository, name: landscape}
-`, s.repo.CloneURL, s.namespace))
+`, s.repo.CloneURL, s.Namespace))
 	return s
 }
 
 // commit commits Installations, one file each.
 func (s *synced) commit(leaves ...leaf) string {
-	s.t.Helper()
+	s.T.Helper()
 	files := map[string][]byte{}
 	for _, leaf := range leaves {
 		files[leaf.name+".yaml"] = []byte(leaf.String())
 	}
-	revision, err := s.repo.Commit(s.ctx, "Change the landscape", files)
-	require.NoError(s.t, err)
+	revision, err := s.repo.Commit(s.Ctx, "Change the landscape", files)
+	require.NoError(s.T, err)
 	return revision
 }
 
 func (s *synced) kustomization() *kustomizev1.Kustomization {
-	return &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Name: "landscape", Namespace: s.namespace}}
+	return &kustomizev1.Kustomization{ObjectMeta: s.Named("landscape")}
 }
 
 // awaitSynced waits until the Kustomization is Ready with a revision.
 func (s *synced) awaitSynced(revision string) {
-	s.t.Helper()
+	s.T.Helper()
 	kustomization := s.kustomization()
-	require.NoError(s.t, s.Await(s.ctx, kustomization, func() bool {
-		return kustomization.Status.LastAppliedRevision == revision && readyOf(kustomization.Status.Conditions).Status == metav1.ConditionTrue
+	require.NoError(s.T, s.Await(s.Ctx, kustomization, func() bool {
+		return kustomization.Status.LastAppliedRevision == revision && conditions.IsTrue(kustomization, meta.ReadyCondition)
 	}))
 }
 
 // awaitSyncs waits until Flux has applied the landscape so many times more.
 func (s *synced) awaitSyncs(count int64) {
-	s.t.Helper()
+	s.T.Helper()
 	kustomization := s.kustomization()
 	first := int64(-1)
-	require.NoError(s.t, s.Await(s.ctx, kustomization, func() bool {
+	require.NoError(s.T, s.Await(s.Ctx, kustomization, func() bool {
 		total := int64(0)
 		for _, snapshot := range kustomization.Status.History {
 			total += snapshot.TotalReconciliations
@@ -91,14 +92,4 @@ func (s *synced) awaitSyncs(count int64) {
 		}
 		return total >= first+count
 	}))
-}
-
-// readyOf returns the condition Ready, empty when there is none.
-func readyOf(conditions []metav1.Condition) metav1.Condition {
-	for _, condition := range conditions {
-		if condition.Type == "Ready" {
-			return condition
-		}
-	}
-	return metav1.Condition{}
 }
