@@ -5,12 +5,9 @@ package oci
 
 import (
 	"context"
-	"fmt"
 	"io"
 
 	"github.com/opencontainers/go-digest"
-	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
-	"oras.land/oras-go/v2/registry"
 
 	"github.com/flux-landscaper/flux-landscaper/sources/oci/store"
 )
@@ -21,119 +18,90 @@ type CopyOptions struct {
 	From, To Credentials
 }
 
-// maxCopied is how many manifests one copy may have.
-const maxCopied = 256
-
 // Copy copies the artifact from (with tag or digest) to the repository and, if it has one, the tag of to, byte by byte: the
 // digest stays. Of an index all manifests are copied. What the destination has is not sent again, and within one
 // registry nothing is. It returns the digest. The error is an *Error that names the side that failed.
 func (c *Client) Copy(ctx context.Context, from, to string, o CopyOptions) (digest.Digest, error) {
-	source, err := c.locate(from, o.From, true)
-	if err != nil {
-		return "", err
-	}
 	destination, err := c.locate(to, o.To, false)
 	if err != nil {
 		return "", err
 	}
-	source, found, err := c.resolve(ctx, source, c.headOf(manifestPart))
-	if err != nil {
-		return "", err
-	}
-	work := &copying{client: c, from: source, to: destination, credentials: o.To, done: map[digest.Digest]bool{}}
-	return found.Digest, work.manifest(ctx, found.Descriptor, to, 0)
+	work := &copying{client: c, to: destination, credentials: o.To}
+	found, err := c.Walk(ctx, from, o.From, func(p Part) error {
+		if p.Raw == nil {
+			return work.blob(ctx, p)
+		}
+		return work.manifest(ctx, p)
+	})
+	return found.Digest, err
 }
 
 // copying is one call of Copy.
 type copying struct {
 	client      *Client
-	from, to    target
+	to          target
 	credentials Credentials
-	done        map[digest.Digest]bool
 }
 
-// manifest copies a manifest or index after what it refers to, under the name as.
-func (w *copying) manifest(ctx context.Context, at ocispec.Descriptor, as string, depth int) error {
-	if depth > maxDepth || len(w.done) >= maxCopied {
-		return invalid(w.from.written, fmt.Sprintf("it has more than %d manifests, or indexes more than %d deep in each other", maxCopied, maxDepth), "copy its parts one by one")
+// manifest sends a manifest or index, under the name of the whole where it is that.
+func (w *copying) manifest(ctx context.Context, p Part) error {
+	at, as := w.to, w.to.written
+	if !p.Top {
+		at.at.Reference, as = "", w.to.repository()
 	}
-	raw, d, err := w.client.document(ctx, w.from, at)
-	if err != nil {
-		return err
+	if at.at.Reference == "" {
+		at.at.Reference = p.Digest.String()
 	}
-	for _, child := range d.Manifests {
-		if w.done[child.Digest] {
-			continue
-		}
-		if err := w.manifest(ctx, child, w.to.repository(), depth+1); err != nil {
-			return err
-		}
+	if w.has(ctx, at, p.Digest) {
+		return nil
 	}
-	if !d.isIndex() {
-		if err := w.blobs(ctx, append([]ocispec.Descriptor{d.Config}, d.Layers...)); err != nil {
-			return err
-		}
-	}
-	w.done[at.Digest] = true
-	_, err = w.client.PushManifest(ctx, as, at.MediaType, raw, w.credentials)
+	_, err := w.client.PushManifest(ctx, as, p.MediaType, p.Raw, w.credentials)
 	return err
+}
+
+// has goes by the answer of the destination alone; whoever does not say is sent the manifest, and says then what is wrong.
+func (w *copying) has(ctx context.Context, at target, d digest.Digest) bool {
+	ctx, cancel := w.client.limited(ctx)
+	defer cancel()
+	there, err := w.client.head(ctx, at, manifestPart)
+	return err == nil && there.Digest == d
 }
 
 // repository is the reference without tag and digest, as the caller wrote it.
 func (t target) repository() string {
-	scheme, rest := splitScheme(t.written)
-	if scheme != "" {
-		scheme += "://"
-	}
-	at, err := registry.ParseReference(rest)
+	at, err := ParseReference(t.written)
 	if err != nil {
 		return t.written
 	}
-	return scheme + at.Registry + "/" + at.Repository
+	return at.Repository()
 }
 
-func (w *copying) blobs(ctx context.Context, all []ocispec.Descriptor) error {
-	for _, d := range all {
-		if d.Digest == "" || w.done[d.Digest] {
-			continue
-		}
-		if err := w.blob(ctx, d); err != nil {
-			return err
-		}
-		w.done[d.Digest] = true
-	}
-	return nil
-}
-
-func (w *copying) blob(ctx context.Context, d ocispec.Descriptor) error {
-	if err := w.from.acceptable(d, w.client.options.MaxContent, layerPart); err != nil {
-		return err
-	}
+func (w *copying) blob(ctx context.Context, p Part) error {
 	ctx, cancel := w.client.transferring(ctx)
 	defer cancel()
-	there, err := w.client.repository(w.to).Blobs().Exists(ctx, d)
+	there, err := w.client.repository(w.to).Blobs().Exists(ctx, p.Descriptor)
 	if err != nil || there {
 		return w.to.explain(ctx, "look for a blob", err)
 	}
-	if w.from.at.Registry == w.to.at.Registry && w.from.plain == w.to.plain {
-		return w.mount(ctx, d)
+	if p.from.at.Registry == w.to.at.Registry && p.from.plain == w.to.plain {
+		return w.mount(ctx, p)
 	}
-	file, err := w.client.open(ctx, w.from, d, w.client.options.MaxContent, layerPart)
+	file, err := p.open(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = file.Close() }()
-	return w.to.explain(ctx, "upload a blob", w.client.upload(ctx, w.to, d, file))
+	return w.to.explain(ctx, "upload a blob", w.client.upload(ctx, w.to, p.Descriptor, file))
 }
 
 // mount lets the registry link the blob; one that cannot is given the content.
-func (w *copying) mount(ctx context.Context, d ocispec.Descriptor) error {
+func (w *copying) mount(ctx context.Context, p Part) error {
 	var file *store.File
-	err := w.client.repository(w.to).Mount(ctx, d, w.from.at.Repository, func() (body io.ReadCloser, err error) {
-		if file, err = w.client.open(ctx, w.from, d, w.client.options.MaxContent, layerPart); err != nil {
+	err := w.client.repository(w.to).Mount(ctx, p.Descriptor, p.from.at.Repository, func() (body io.ReadCloser, err error) {
+		if file, err = p.open(ctx); err != nil {
 			return nil, err
 		}
-		return newRewindable(file, d.Size), nil
+		return newRewindable(file, p.Size), nil
 	})
 	if file != nil {
 		_ = file.Close()
