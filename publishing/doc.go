@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package publishing is where blueprints and component versions get from a person's directory to a registry, and back to be looked at.
-// Its packages check (lint), pack (pack), and publish (blueprint, constructor, ocm); what they make depends on nothing but content.
+// Its packages check (lint), pack (pack), take over what lies elsewhere (carry), and publish (blueprint, constructor, ocm); what they make
+// depends on nothing but content.
 package publishing
 
 import "github.com/flux-landscaper/flux-landscaper/sources/oci"

@@ -80,7 +80,7 @@ func (f *componentFlags) push(cmd *cobra.Command, arguments []string) error {
 		return err
 	}
 	defer func() { _ = workspace.Close() }()
-	builder := &constructor.Builder{Dir: filepath.Dir(f.file), Workspace: workspace}
+	builder := &constructor.Builder{Dir: filepath.Dir(f.file), Workspace: workspace, Registry: registry}
 	if !f.skipDigests {
 		builder.Digest = digestOf(registry)
 	}
@@ -89,11 +89,14 @@ func (f *componentFlags) push(cmd *cobra.Command, arguments []string) error {
 		if place, err = ocm.ParsePlace(f.repository); err != nil {
 			return err
 		}
-		builder.Repository = place.Spec
+		builder.Repository, builder.Base = place.Spec, place.Base()
 	}
 	versions, err := build(cmd, builder, read)
 	if err != nil {
-		return err
+		return explainLogin(err)
+	}
+	if err := f.carry(cmd, registry, builder); err != nil {
+		return explainLogin(err)
 	}
 	return explainLogin(f.publish(cmd, registry, place, versions))
 }
@@ -145,11 +148,8 @@ func readFile(flag, path string) ([]byte, error) {
 
 func digestOf(registry publishing.Registry) func(context.Context, string) (digest.Digest, error) {
 	return func(ctx context.Context, reference string) (digest.Digest, error) {
-		manifest, err := registry.Client.Manifest(ctx, reference, registry.Credentials)
-		if err != nil {
-			return "", err
-		}
-		return manifest.Digest, nil
+		found, err := registry.Client.Resolve(ctx, reference, registry.Credentials)
+		return found.Digest, err
 	}
 }
 
@@ -166,6 +166,22 @@ func build(cmd *cobra.Command, builder *constructor.Builder, read *constructor.C
 		versions = append(versions, v)
 	}
 	return ocm.Order(versions), nil
+}
+
+// carry copies the artifacts that the versions take over.
+func (f *componentFlags) carry(cmd *cobra.Command, registry publishing.Registry, builder *constructor.Builder) error {
+	for _, artifact := range builder.Artifacts {
+		unchanged, err := artifact.CopyTo(cmd.Context(), registry, builder.Base, f.overwrite)
+		if err != nil {
+			return err
+		}
+		what := "copied"
+		if unchanged {
+			what = "unchanged"
+		}
+		printDone(cmd, "artifact %s %s: digest %s", artifact.Name(), what, artifact.Digest)
+	}
+	return nil
 }
 
 func (f *componentFlags) publish(cmd *cobra.Command, registry publishing.Registry, place *ocm.Place, versions []component.Version) error {

@@ -226,6 +226,54 @@ func TestComponentsInADirectory(t *testing.T) {
 	assert.Contains(t, p.fail("component", "push", "-f", "constructor.yaml", "--archive", "three", "VERSION=1.2.0"), "use --ctf")
 }
 
+const carrying = `
+name: example.com/shop
+version: 1.2.0
+provider: {name: me}
+resources:
+- {name: chart, type: helmChart, input: {type: ociArtifact, path: "HOST/charts/web:1.0.0"}}
+- {name: image, type: ociImage, input: {type: ociImage, path: "HOST/images/shop:3.1.0", repository: /shop}}
+`
+
+// TestCarriedArtifacts copies between registries that both want a login, each its own.
+func TestCarriedArtifacts(t *testing.T) {
+	from := registry.Start(t, registry.Options{Users: []registry.User{{Name: "reader", Password: "one"}}})
+	to := registry.Start(t, registry.Options{Token: true, Users: []registry.User{{Name: "writer", Password: "two"}}})
+	p := start(t)
+	from.Push(t, "charts/web", "1.0.0", registry.Layer{MediaType: "application/vnd.cncf.helm.chart.content.v1.tar+gzip", Content: "chart"})
+	_, image := from.Push(t, "images/shop", "3.1.0", registry.Layer{MediaType: "x/layer", Content: "layer"})
+	p.write("constructor.yaml", strings.ReplaceAll(carrying, "HOST", from.Host))
+	push := []string{"component", "push", "-f", "constructor.yaml", "--repository", "oci://" + to.Host + "/components"}
+	assert.Contains(t, p.fail(push...), "--registry-config")
+	p.write(".docker/config.json", fmt.Sprintf(`{"auths": {%q: {"username": "reader", "password": "one"}, %q: {"username": "writer", "password": "two"}}}`, from.Host, to.Host))
+	pushed, progress, status := p.run(push...)
+	require.Zero(t, status, progress)
+	assert.Contains(t, progress, "✔ artifact shop:3.1.0 copied: digest "+image.String()+"\n")
+	again, progress, status := p.run(push...)
+	require.Zero(t, status, progress)
+	assert.Equal(t, pushed, again)
+	assert.Contains(t, progress, "✔ artifact shop:3.1.0 unchanged: digest "+image.String()+"\n")
+
+	from.Down()
+	ref := to.Host + "/components//example.com/shop:1.2.0"
+	base := to.Host + "/components"
+	assert.Equal(t, "example.com/shop:1.2.0\n├── chart  helmChart  1.2.0  ociArtifact "+base+"/charts/web:1.0.0\n└── image  ociImage   1.2.0  ociArtifact "+base+"/shop:3.1.0\n",
+		p.must("component", "tree", ref))
+	assert.Contains(t, p.must("component", "get", ref), image.Encoded())
+}
+
+func TestCarriedArtifactsInADirectory(t *testing.T) {
+	from, p := registry.Start(t, registry.Options{}), start(t)
+	from.Push(t, "charts/web", "1.0.0", registry.Layer{MediaType: "x/chart", Content: "chart"})
+	from.Push(t, "images/shop", "3.1.0", registry.Layer{MediaType: "x/layer", Content: "layer"})
+	p.write("constructor.yaml", strings.ReplaceAll(carrying, "HOST", from.Host))
+	p.must("component", "push", "-f", "constructor.yaml", "--ctf", "one")
+	p.must("component", "push", "-f", "constructor.yaml", "--ctf", "two")
+	assert.Equal(t, p.read("one"), p.read("two"))
+	from.Down()
+	assert.Contains(t, p.must("component", "tree", "example.com/shop", "--repository", "./one"), "localBlob charts/web:1.0.0\n")
+}
+
 func TestMistakes(t *testing.T) {
 	p := start(t)
 	p.write("config.json", "{", "shop/blueprint.yaml", document)

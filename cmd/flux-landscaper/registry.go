@@ -18,6 +18,9 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 )
 
+// maxLayer is how many bytes a layer of an image to copy may have. It passes through the disk.
+const maxLayer = 64 << 30
+
 // registryFlags say how registries are reached, and as whom.
 type registryFlags struct {
 	config   string
@@ -46,7 +49,7 @@ func (f *registryFlags) open(refs ...string) (publishing.Registry, func(), error
 	if err != nil {
 		return publishing.Registry{}, none, err
 	}
-	options := oci.Options{}
+	options := oci.Options{MaxContent: maxLayer}
 	if f.insecure && f.caFile != "" {
 		return publishing.Registry{}, none, errors.New("--insecure-registry and --ca-file contradict each other; keep one of them")
 	}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/flux-landscaper/flux-landscaper/publishing"
+	"github.com/flux-landscaper/flux-landscaper/publishing/carry"
 	"github.com/flux-landscaper/flux-landscaper/publishing/pack"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 )
@@ -27,6 +29,13 @@ type Builder struct {
 	Digest func(ctx context.Context, reference string) (digest.Digest, error)
 	// Repository is added as repository context; zero adds none.
 	Repository component.Typed
+	// Registry has the OCI artifacts, and reaches the Helm repositories and web servers, that inputs name.
+	Registry publishing.Registry
+	// Base is host and path of the registry that OCI artifacts of inputs go to, next to the component versions. Empty means that they become
+	// blobs of them.
+	Base string
+	// Artifacts are to be copied to Base before the component versions built so far are published.
+	Artifacts []*carry.Artifact
 }
 
 // Build makes one component version. Errors name component, resource and cure.
@@ -162,7 +171,11 @@ func labels(in []Label) ([]component.Label, error) {
 // content returns the access to a resource and its digest, if there is one.
 func (v *version) content(ctx context.Context, r *Resource) (component.Typed, *component.DigestSpec, error) {
 	if r.Input != nil {
-		return v.input(ctx, r.Input)
+		access, made, err := v.input(ctx, r)
+		if err != nil {
+			return component.Typed{}, nil, err
+		}
+		return access, made, r.agrees(made)
 	}
 	if r.Digest != nil {
 		return *r.Access, r.Digest, nil
@@ -179,6 +192,15 @@ func (v *version) content(ctx context.Context, r *Resource) (component.Typed, *c
 	return *r.Access, spec, err
 }
 
+// agrees compares the digest that the author wrote, if any, with that of the content.
+func (r *Resource) agrees(made *component.DigestSpec) error {
+	if r.Digest == nil || *r.Digest == *made {
+		return nil
+	}
+	return fmt.Errorf("digest: the content has %s %s (%s), but the constructor says %s %s (%s); find out which is right, or leave digest out",
+		made.HashAlgorithm, made.Value, made.NormalisationAlgorithm, r.Digest.HashAlgorithm, r.Digest.Value, r.Digest.NormalisationAlgorithm)
+}
+
 func (v *version) artifactDigest(ctx context.Context, reference string) (*component.DigestSpec, error) {
 	if v.builder.Digest == nil {
 		return nil, nil
@@ -192,18 +214,27 @@ func (v *version) artifactDigest(ctx context.Context, reference string) (*compon
 
 // keep adds a local blob.
 func (v *version) keep(mediaType string, write func(io.Writer) error) (component.Typed, *component.DigestSpec, error) {
-	blob, err := v.builder.Workspace.Keep(write)
+	d, err := v.hold(mediaType, write)
 	if err != nil {
 		return component.Typed{}, nil, err
+	}
+	access, err := component.NewTyped(map[string]any{"type": "localBlob", "localReference": d.String(), "mediaType": mediaType})
+	spec := &component.DigestSpec{HashAlgorithm: component.HashSHA256, NormalisationAlgorithm: component.GenericBlobDigest, Value: d.Encoded()}
+	return access, spec, err
+}
+
+// hold adds a blob to those of the version, once.
+func (v *version) hold(mediaType string, write func(io.Writer) error) (digest.Digest, error) {
+	blob, err := v.builder.Workspace.Keep(write)
+	if err != nil {
+		return "", err
 	}
 	if !v.known[blob.Digest] {
 		v.known[blob.Digest] = true
 		v.blobs = append(v.blobs, component.Content{MediaType: mediaType, Digest: blob.Digest, Size: blob.Size,
 			Open: func() (io.ReadCloser, error) { return io.NopCloser(blob.Reader()), nil }})
 	}
-	access, err := component.NewTyped(map[string]any{"type": "localBlob", "localReference": blob.Digest.String(), "mediaType": mediaType})
-	spec := &component.DigestSpec{HashAlgorithm: component.HashSHA256, NormalisationAlgorithm: component.GenericBlobDigest, Value: blob.Digest.Encoded()}
-	return access, spec, err
+	return blob.Digest, nil
 }
 
 func decodeExact(raw json.RawMessage) (any, error) {

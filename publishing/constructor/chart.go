@@ -4,6 +4,7 @@
 package constructor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,15 +14,17 @@ import (
 	"strings"
 
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
+	"github.com/flux-landscaper/flux-landscaper/publishing/carry"
 	"github.com/flux-landscaper/flux-landscaper/publishing/pack"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 )
 
-// chart takes a packaged chart or the directory of one, or refers to a chart in a Helm repository.
-func (v *version) chart(ctx context.Context, in *Input) (component.Typed, *component.DigestSpec, error) {
+// chart takes a packaged chart, the directory of one, or a chart of a Helm repository.
+func (v *version) chart(ctx context.Context, r *Resource) (component.Typed, *component.DigestSpec, error) {
+	in := r.Input
 	if in.HelmRepository != "" {
-		return v.repositoryChart(ctx, in)
+		return v.repositoryChart(ctx, r)
 	}
 	path, err := v.path(in)
 	if err != nil {
@@ -72,15 +75,38 @@ func chartOptions(path string, in *Input) (*pack.Options, error) {
 	return &pack.Options{Prefix: chart.Name, Ignore: []string{string(ignore)}}, nil
 }
 
-func (v *version) repositoryChart(ctx context.Context, in *Input) (component.Typed, *component.DigestSpec, error) {
+// repositoryChart downloads a chart, so that it lies in the version as one from a directory does.
+func (v *version) repositoryChart(ctx context.Context, r *Resource) (component.Typed, *component.DigestSpec, error) {
+	in := r.Input
 	if in.Path == "" || in.Version == "" {
 		return component.Typed{}, nil, errors.New("a chart of a Helm repository needs path, the name of the chart, and version")
 	}
 	if base, isOCI := strings.CutPrefix(in.HelmRepository, "oci://"); isOCI {
-		return v.artifact(ctx, strings.TrimSuffix(base, "/")+"/"+in.Path+":"+strings.ReplaceAll(in.Version, "+", "_"))
+		ref := strings.TrimSuffix(base, "/") + "/" + in.Path + ":" + strings.ReplaceAll(in.Version, "+", "_")
+		return v.keep(oci.HelmChartLayer, func(w io.Writer) error { return carry.Chart(ctx, v.builder.Registry, ref, w) })
 	}
-	access, err := component.NewTyped(map[string]any{
-		"type": "helm", "helmRepository": in.HelmRepository, "helmChart": in.Path + ":" + in.Version,
+	access := map[string]any{"type": "helm", "helmRepository": in.HelmRepository, "helmChart": in.Path + ":" + in.Version}
+	return v.download(ctx, r, oci.HelmChartLayer, access)
+}
+
+// download keeps what an access leads to.
+func (v *version) download(ctx context.Context, r *Resource, mediaType string, fields map[string]any) (component.Typed, *component.DigestSpec, error) {
+	access, err := component.NewTyped(fields)
+	if err != nil {
+		return component.Typed{}, nil, err
+	}
+	of := component.Key{Name: v.component.Name, Version: v.component.Version}
+	from := component.Resource{Type: r.Type, Relation: component.RelationExternal, Access: access,
+		Element: component.Element{Name: r.Name, Version: v.component.Version}}
+	return v.keep(mediaType, func(w io.Writer) error {
+		return carry.Download(ctx, v.builder.Registry, v.builder.Workspace, of, from, w)
 	})
-	return access, nil, err
+}
+
+// web takes a file of a web server.
+func (v *version) web(ctx context.Context, r *Resource) (component.Typed, *component.DigestSpec, error) {
+	if r.Input.URL == "" {
+		return component.Typed{}, nil, errors.New("url is missing; write the address of the file")
+	}
+	return v.download(ctx, r, cmp.Or(r.Input.MediaType, mediaBytes), map[string]any{"type": "wget", "url": r.Input.URL})
 }

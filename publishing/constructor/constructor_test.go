@@ -148,34 +148,6 @@ func TestInputs(t *testing.T) {
 	}
 }
 
-func TestInputsByReference(t *testing.T) {
-	for name, test := range map[string]struct {
-		input  string
-		access component.Access
-		asked  string
-	}{
-		"artifact":        {"{type: ociArtifact, path: \"ghcr.io/a/b:1\"}", component.OCIArtifact{ImageReference: "ghcr.io/a/b:1"}, "ghcr.io/a/b:1"},
-		"image of Docker": {"{type: ociImage, path: \"nginx\"}", component.OCIArtifact{ImageReference: "nginx"}, "docker.io/library/nginx:latest"},
-		"one variant":     {"{type: dockermulti, variants: [\"a/b:1\"]}", component.OCIArtifact{ImageReference: "a/b:1"}, "docker.io/a/b:1"},
-		"chart":           {"{type: helm, path: web, version: 1.0.0+a, helmRepository: \"oci://ghcr.io/c/\"}", component.OCIArtifact{ImageReference: "ghcr.io/c/web:1.0.0_a"}, "ghcr.io/c/web:1.0.0_a"},
-		"chart over HTTP": {"{type: helm, path: web, version: 1.0.0, helmRepository: \"https://h\"}", component.HelmChart{Repository: "https://h", Chart: "web", Version: "1.0.0"}, ""},
-		"file":            {"{type: wget, url: \"https://h/f\", mediaType: text/x}", component.Web{URL: "https://h/f", MediaType: "text/x"}, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			v, err := build(t, t.TempDir(), resource("input: "+test.input))
-			require.NoError(t, err)
-			assert.Empty(t, v.Blobs)
-			made := v.Descriptor.Resources[0]
-			access, err := component.ParseAccess(made.Access)
-			require.NoError(t, err)
-			assert.Equal(t, test.access, access)
-			if test.asked != "" {
-				assert.Equal(t, &component.DigestSpec{HashAlgorithm: "SHA-256", NormalisationAlgorithm: "ociArtifactDigest/v1", Value: digest.FromString(test.asked).Encoded()}, made.Digest)
-			}
-		})
-	}
-}
-
 func TestBuildRefuses(t *testing.T) {
 	outside := directory(t, "secret", "x")
 	dir := directory(t, "d/a", "", "huge", "", "nochart/a", "", "bad/Chart.yaml", "name: ../x", "chart/Chart.yaml", "name: a\nversion: 1.0.0")
@@ -192,7 +164,7 @@ func TestBuildRefuses(t *testing.T) {
 		"unknown input":          {"input: {type: docker, path: x}", "input.type \"docker\" is not supported"},
 		"no content":             {"input: {type: utf8}", "there is no content"},
 		"no reference":           {"input: {type: ociImage}", "path is missing"},
-		"variants":               {"input: {type: dockermulti, variants: [a, b]}", "has 2 variants"},
+		"no variants":            {"input: {type: dockermulti}", "variants is missing"},
 		"no URL":                 {"input: {type: wget}", "url is missing"},
 		"no chart":               {"input: {type: helm, path: nochart}", "no readable Chart.yaml"},
 		"missing chart":          {"input: {type: helm, path: none}", "chart none cannot be read"},

@@ -40,7 +40,8 @@ const (
 type made func() (component.Typed, *component.DigestSpec, error)
 
 // input takes the content that an input names.
-func (v *version) input(ctx context.Context, in *Input) (component.Typed, *component.DigestSpec, error) {
+func (v *version) input(ctx context.Context, r *Resource) (component.Typed, *component.DigestSpec, error) {
+	in := r.Input
 	kind, _, _ := strings.Cut(in.Type, "/")
 	kinds := map[string]made{
 		"file":        func() (component.Typed, *component.DigestSpec, error) { return v.file(in) },
@@ -48,16 +49,16 @@ func (v *version) input(ctx context.Context, in *Input) (component.Typed, *compo
 		"utf8":        func() (component.Typed, *component.DigestSpec, error) { return v.text(in) },
 		"inline":      func() (component.Typed, *component.DigestSpec, error) { return v.text(in) },
 		"binary":      func() (component.Typed, *component.DigestSpec, error) { return v.bytes(in, mediaBytes, in.Data) },
-		"helm":        func() (component.Typed, *component.DigestSpec, error) { return v.chart(ctx, in) },
-		"ociArtifact": func() (component.Typed, *component.DigestSpec, error) { return v.artifact(ctx, in.Path) },
-		"ociImage":    func() (component.Typed, *component.DigestSpec, error) { return v.artifact(ctx, in.Path) },
-		"dockermulti": func() (component.Typed, *component.DigestSpec, error) { return v.variants(ctx, in) },
-		"wget":        func() (component.Typed, *component.DigestSpec, error) { return v.web(in) },
+		"helm":        func() (component.Typed, *component.DigestSpec, error) { return v.chart(ctx, r) },
+		"ociArtifact": func() (component.Typed, *component.DigestSpec, error) { return v.artifact(ctx, r, in.Path) },
+		"ociImage":    func() (component.Typed, *component.DigestSpec, error) { return v.artifact(ctx, r, in.Path) },
+		"dockermulti": func() (component.Typed, *component.DigestSpec, error) { return v.variants(ctx, r) },
+		"wget":        func() (component.Typed, *component.DigestSpec, error) { return v.web(ctx, r) },
 	}
 	take := kinds[kind]
 	if take == nil {
 		return component.Typed{}, nil, fmt.Errorf("input.type %q is not supported; use file, dir, utf8, binary, helm, ociArtifact, ociImage, dockermulti or wget, "+
-			"and push images of a Docker daemon to a registry first", in.Type)
+			"and push images of a Docker daemon to a registry first, to name them with type ociImage", in.Type)
 	}
 	access, spec, err := take()
 	if err != nil {

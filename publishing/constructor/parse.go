@@ -144,8 +144,11 @@ type Input struct {
 	FormattedJSON json.RawMessage `json:"formattedJson,omitempty"`
 	YAML          json.RawMessage `json:"yaml,omitempty"`
 	Data          []byte          `json:"data,omitempty"`
-	// Repository is a hint for the name of an image.
+	// Repository is the name of an artifact in the registry of the component: below the name of the component, or with a leading slash
+	// as it is. It may have a tag.
 	Repository string `json:"repository,omitempty"`
+	// Platforms choose from an image for several, as os/architecture.
+	Platforms []string `json:"platforms,omitempty"`
 	// Version and HelmRepository belong to type helm.
 	Version        string `json:"version,omitempty"`
 	HelmRepository string `json:"helmRepository,omitempty"`

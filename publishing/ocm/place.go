@@ -89,6 +89,14 @@ func (p *Place) Reference(key component.Key) (string, error) {
 	return p.registry.Reference(key.Name, key.Version), nil
 }
 
+// Base is host and path of a registry, with http:// for one without TLS; empty for directories.
+func (p *Place) Base() string {
+	if p.registry == nil {
+		return ""
+	}
+	return p.registry.Base()
+}
+
 // ParseName reads NAME[:VERSION], or REPOSITORY//NAME[:VERSION] as the OCM tools write it. Repository is the one given beside it.
 func ParseName(written, repository string) (*Place, component.Key, error) {
 	at := written

@@ -81,6 +81,8 @@ func placeOf(access component.Access) string {
 		return t.ImageReference
 	case component.RelativeOCIReference:
 		return t.Reference
+	case component.LocalBlob:
+		return t.ReferenceName
 	case component.HelmChart:
 		return strings.TrimSuffix(t.Repository, "/") + " " + t.Chart
 	case component.Web:
