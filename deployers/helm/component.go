@@ -41,10 +41,7 @@ func (d *deployer) fromKey(ctx context.Context, item *contract.Item, encoded str
 	if err != nil {
 		return nil, kit.Stall("GetChart", "InvalidResourceKey", "%s: %w", field, err)
 	}
-	find := func(descriptor *component.Descriptor) (*component.Resource, error) {
-		return descriptor.FindResource(key.Resource)
-	}
-	return d.fromResource(ctx, item, wantedResource{field: field, definition: key.definition(), find: find})
+	return d.fromResource(ctx, item, wantedResource{field: field, definition: key.definition(), find: key.find})
 }
 
 // fromOldResource returns the chart of chart.fromResource: the resource of a name among those that are charts.
@@ -72,9 +69,21 @@ func (d *deployer) fromResource(ctx context.Context, item *contract.Item, wanted
 	if err != nil {
 		return nil, err
 	}
-	session := d.components.Open(scope)
-	defer session.Close()
 	ctx = withVerification(ctx, item.Context)
+	chart, err := d.fromComponent(ctx, item, d.components.Open(scope), wanted)
+	var replaced *replacedError
+	if errors.As(err, &replaced) {
+		// What is remembered here may be older than what the key was made from.
+		chart, err = d.fromComponent(ctx, item, d.forgetful.Open(scope), wanted)
+	}
+	return chart, err
+}
+
+// fromComponent finds component and resource in a session, which it closes.
+func (d *deployer) fromComponent(
+	ctx context.Context, item *contract.Item, session *repository.Session, wanted wantedResource,
+) (*engine.Chart, error) {
+	defer session.Close()
 	root, err := session.Root(ctx, wanted.definition)
 	if err != nil {
 		return nil, componentProblem(wanted.field, err)
@@ -149,7 +158,10 @@ func findChart(d *component.Descriptor, name string) (*component.Resource, error
 // componentProblem says who can end a problem with a component. What is not there may still be published.
 func componentProblem(field string, err error) error {
 	var source *flux.Error
+	var replaced *replacedError
 	switch {
+	case errors.As(err, &replaced):
+		return kit.Stall("GetChart", "DigestMismatch", "%s: %w", field, err)
 	case errors.As(err, &source):
 		return sourceProblem(field+": ", err)
 	case errors.Is(err, oci.ErrUnauthorized):

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
@@ -209,6 +210,66 @@ func TestResourceWithExtraIdentity(t *testing.T) {
 		f.configure(keyOf(t, "1.0.0", config{"name": "chart", "flavour": flavour}, nil))
 		f.succeed(f.deployer())
 		f.requireChart(flavour)
+	}
+}
+
+// publishChart publishes version 1.0.0 with a chart beside the descriptor, which has its digest if it is sealed, and returns that digest.
+func publishChart(t testing.TB, r *registry.Registry, packed []byte, sealed bool) config {
+	t.Helper()
+	blob, digest := component.NewContent(chartMedia, packed), blobDigest(packed)
+	more := config{}
+	if sealed {
+		more = digest
+	}
+	local := config{"type": "localBlob", "localReference": blob.Digest.String(), "mediaType": chartMedia}
+	publish(t, r, "components", descriptor("1.0.0", resource("chart", local, more)), blob)
+	return digest
+}
+
+func TestKeyWithTheDigestOfItsChart(t *testing.T) {
+	r := registry.Start(t, registry.Options{})
+	signed, evil := chartOf(t, "signed"), chartOf(t, "evil")
+	for name, tc := range map[string]struct {
+		published []byte
+		sealed    bool
+		parts     []string
+	}{
+		"untouched":                    {signed, true, nil},
+		"untouched, without digest":    {signed, false, nil},
+		"replaced with its descriptor": {evil, true, []string{"chart.resourceRef", `resource "chart"`, shop + ":1.0.0", "publish a new version", digest.FromBytes(evil).Encoded()}},
+		"replaced, digest taken out":   {evil, false, []string{"chart.resourceRef", `resource "chart"`, shop + ":1.0.0", digest.FromBytes(evil).Encoded()}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.use(r, "components")
+			publishChart(t, r, tc.published, tc.sealed)
+			f.configure(keyOf(t, "1.0.0", config{"name": "chart"}, blobDigest(signed)))
+			_, err := f.ensure(f.deployer())
+			if tc.parts == nil {
+				require.NoError(t, err)
+				f.requireChart("signed")
+				return
+			}
+			for _, part := range append(tc.parts, digest.FromBytes(signed).Encoded()) {
+				require.ErrorContains(t, err, part)
+			}
+			assert.True(t, kit.IsUnrecoverable(err), err)
+			assert.True(t, apierrors.IsNotFound(f.get("hello-world", &corev1.ConfigMap{})))
+		})
+	}
+}
+
+// The deployer may remember a descriptor from before the one that the key was made from.
+func TestKeyThatIsNewerThanWhatIsRemembered(t *testing.T) {
+	r := registry.Start(t, registry.Options{})
+	f := newFixture(t)
+	f.use(r, "components")
+	d := f.deployer()
+	for _, who := range []string{"first", "second"} {
+		f.configure(keyOf(t, "1.0.0", config{"name": "chart"}, publishChart(t, r, chartOf(t, who), true)))
+		f.newJob()
+		f.succeed(d)
+		f.requireChart(who)
 	}
 }
 

@@ -53,12 +53,15 @@ type Options struct {
 	NoPrivateNetworks bool
 }
 
-// repositories opens component repositories with the caches of registries and artifacts; nil without these.
-func (o *Options) repositories() (*repository.Repositories, error) {
+// repositories opens component repositories with the caches of registries and artifacts; nil without these. They remember descriptors up to
+// a size, 0 being the default.
+func (o *Options) repositories(memory int64) (*repository.Repositories, error) {
 	if o.Registries == nil || o.Artifacts == nil {
 		return nil, nil
 	}
-	options := repository.Options{OCI: o.Registries, Store: o.Artifacts, LocalRoot: o.LocalRoot, AllowPrivate: !o.NoPrivateNetworks}
+	options := repository.Options{
+		OCI: o.Registries, Store: o.Artifacts, LocalRoot: o.LocalRoot, AllowPrivate: !o.NoPrivateNetworks, Memory: memory,
+	}
 	if o.Sources != nil {
 		options.Source = o.lookup
 	}
@@ -73,6 +76,8 @@ type deployer struct {
 	options    Options
 	engine     *engine.Engine
 	components *repository.Repositories
+	// forgetful finds the same as components, and asks each time.
+	forgetful  *repository.Repositories
 	downloader *downloader
 	memory     *resources.Memory
 	// seen holds the downloads from Helm repositories that need not be repeated while the chart is cached.
@@ -85,12 +90,16 @@ func New(options Options) (contract.Deployer, error) {
 	if err != nil {
 		return nil, err
 	}
-	components, err := options.repositories()
+	components, err := options.repositories(0)
+	if err != nil {
+		return nil, err
+	}
+	forgetful, err := options.repositories(1)
 	if err != nil {
 		return nil, err
 	}
 	return &deployer{
-		options: options, engine: e, components: components, downloader: newDownloader(options.NoPrivateNetworks),
+		options: options, engine: e, components: components, forgetful: forgetful, downloader: newDownloader(options.NoPrivateNetworks),
 		memory: resources.NewMemory(0), seen: lru.New(rememberedDownloads),
 	}, nil
 }

@@ -7,6 +7,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
 
@@ -24,6 +26,9 @@ type resourceKey struct {
 	} `json:"component"`
 	// Resource is its identity: the name, and what else distinguishes it.
 	Resource map[string]string `json:"resource"`
+	// Digest of the resource in the descriptor that the template saw, which the controller has verified if that was asked for; nil in keys of
+	// resources without one.
+	Digest *component.DigestSpec `json:"digest"`
 	// RepositoryContext is where the component is; nil means in the repository of the Context.
 	RepositoryContext *v1alpha1.AnyJSON `json:"repositoryContext"`
 }
@@ -72,6 +77,40 @@ func (k *resourceKey) definition() v1alpha1.ComponentDescriptorDefinition {
 	return v1alpha1.ComponentDescriptorDefinition{Reference: &v1alpha1.ComponentDescriptorReference{
 		RepositoryContext: k.RepositoryContext, ComponentName: k.Component.Name, Version: k.Component.Version,
 	}}
+}
+
+// find returns the resource in a descriptor, with the digest of the key for its content. The error is of type *replacedError if the
+// descriptor has another one.
+func (k *resourceKey) find(d *component.Descriptor) (*component.Resource, error) {
+	found, err := d.FindResource(k.Resource)
+	if err != nil || !k.Digest.Covered() {
+		return found, err
+	}
+	if found.Digest != nil && !sameDigest(found.Digest, k.Digest) {
+		return nil, &replacedError{component: d.Key(), resource: found.Name, now: *found.Digest, then: *k.Digest}
+	}
+	bound := *found
+	bound.Digest = k.Digest
+	return &bound, nil
+}
+
+func sameDigest(a, b *component.DigestSpec) bool {
+	return a.HashAlgorithm == b.HashAlgorithm && a.NormalisationAlgorithm == b.NormalisationAlgorithm && strings.EqualFold(a.Value, b.Value)
+}
+
+// replacedError says that a component version is not the one any more that a key was made from.
+type replacedError struct {
+	component component.Key
+	resource  string
+	// now and then are the digests of the resource in the descriptor found and in the one that the key was made from.
+	now, then component.DigestSpec
+}
+
+// Error names resource, both digests and what to do.
+func (e *replacedError) Error() string {
+	return fmt.Sprintf("resource %q of component %s has the digest %s (%s) in the component descriptor that is published now, but the deploy item "+
+		"was made from one with the digest %s (%s); find out who replaced the component version, publish a new version of it, and let the "+
+		"installation run again", e.resource, e.component, e.now.Value, e.now.HashAlgorithm, e.then.Value, e.then.HashAlgorithm)
 }
 
 // written returns the descriptor in the key, nil if there is none: it is the only file of a repository of type inline.

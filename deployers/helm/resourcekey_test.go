@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
 )
 
 func encoded(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
@@ -37,11 +39,51 @@ func TestParseResourceKeyRefuses(t *testing.T) {
 		"no resource": encoded("component: {name: a, version: b}"),
 		"no name":     encoded("component: {name: a, version: b}\nresource: {flavour: small}"),
 		"wrong type":  encoded("component: {name: a, version: b}\nresource: {name: [b]}"),
+		"no digest":   encoded("digest: abc\n" + validKey),
 		"alias":       encoded("x: &x [a]\ny: [*x, *x]\n" + validKey),
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := parseResourceKey(text)
 			require.ErrorIs(t, err, errResourceKey)
+		})
+	}
+}
+
+func TestResourceOfAKeyWithADigest(t *testing.T) {
+	sha256 := func(value string) *component.DigestSpec {
+		return &component.DigestSpec{HashAlgorithm: component.HashSHA256, NormalisationAlgorithm: component.GenericBlobDigest, Value: value}
+	}
+	excluded := &component.DigestSpec{HashAlgorithm: component.NoDigest, NormalisationAlgorithm: component.ExcludeFromSignature, Value: component.NoDigest}
+	for name, tc := range map[string]struct {
+		found, inKey, want *component.DigestSpec
+		replaced           bool
+	}{
+		"the same":             {sha256("ab"), sha256("ab"), sha256("ab"), false},
+		"in other letters":     {sha256("AB"), sha256("ab"), sha256("ab"), false},
+		"another":              {sha256("cd"), sha256("ab"), nil, true},
+		"no longer covered":    {excluded, sha256("ab"), nil, true},
+		"none in descriptor":   {nil, sha256("ab"), sha256("ab"), false},
+		"none in the key":      {sha256("ab"), nil, sha256("ab"), false},
+		"excluded in the key":  {sha256("ab"), excluded, sha256("ab"), false},
+		"empty one in the key": {sha256("ab"), &component.DigestSpec{}, nil, true},
+		"none":                 {nil, nil, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			key := &resourceKey{Resource: map[string]string{"name": "chart"}, Digest: tc.inKey}
+			d := &component.Descriptor{Name: "example.com/shop", Version: "1.0.0", Resources: []component.Resource{
+				{Element: component.Element{Name: "chart"}, Digest: tc.found},
+			}}
+			found, err := key.find(d)
+			if tc.replaced {
+				var replaced *replacedError
+				require.ErrorAs(t, err, &replaced)
+				assert.ErrorContains(t, err, `resource "chart" of component example.com/shop:1.0.0 has the digest `+tc.found.Value)
+				assert.ErrorContains(t, err, "with the digest "+tc.inKey.Value)
+				return
+			}
+			require.NoError(t, err)
+			assert.Equal(t, tc.want, found.Digest)
+			assert.Equal(t, tc.found, d.Resources[0].Digest, "the descriptor is shared")
 		})
 	}
 }

@@ -87,7 +87,7 @@ type Chart struct {
 	Path string `json:"path,omitempty"`
 	// FromResource is the oldest form of ResourceRef.
 	FromResource *RemoteChartReference `json:"fromResource,omitempty"`
-	// ResourceRef is a resource of a component, as the template function getResourceKey returns it.
+	// ResourceRef is a resource of a component, as the template function getResourceKey returns it. A digest in it has to be that of the chart.
 	ResourceRef string `json:"resourceRef,omitempty"`
 }
 
