@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"time"
 
 	"k8s.io/utils/lru"
 	"oras.land/oras-go/v2/registry/remote"
@@ -26,6 +27,7 @@ type Client struct {
 	grants    *store.Ledger
 	// tokens holds an auth.Cache for each login: a token never serves another one.
 	tokens *lru.Cache
+	now    func() time.Time
 	// temporary is the directory to remove at the end, if any.
 	temporary string
 }
@@ -40,7 +42,7 @@ const (
 // New makes a client. It fails if the directory, CA or a mirror cannot be used.
 func New(o Options) (*Client, error) {
 	o = o.withDefaults()
-	c := &Client{options: o, mirrors: map[string]mirror{}, tokens: lru.New(rememberedLogins)}
+	c := &Client{options: o, mirrors: map[string]mirror{}, tokens: lru.New(rememberedLogins), now: time.Now}
 	for host, endpoint := range o.Mirrors {
 		m, err := parseMirror(host, endpoint)
 		if err != nil {
@@ -103,13 +105,13 @@ func (c *Client) repository(t target) *remote.Repository {
 			Cache:      c.tokenCache(t.login),
 			ClientID:   "flux-landscaper",
 			Header:     http.Header{"User-Agent": {"flux-landscaper"}},
-			Credential: auth.StaticCredential(t.at.Host(), t.login.auth),
+			Credential: t.login.credential(t.at.Host()),
 		}},
 	}
 }
 
 func (c *Client) tokenCache(l login) auth.Cache {
-	key := l.fingerprint()
+	key := l.session(c.now())
 	if found, ok := c.tokens.Get(key); ok {
 		return found.(auth.Cache)
 	}

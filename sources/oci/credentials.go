@@ -32,9 +32,10 @@ type entry struct {
 	login
 }
 
-// login is what one party uses at one place.
+// login is what one party uses at one place: a credential or an identity.
 type login struct {
-	auth auth.Credential
+	auth     auth.Credential
+	identity *keyring
 	// ca holds certificate authorities, PEM-encoded.
 	ca []byte
 }
@@ -95,7 +96,7 @@ func parseOne(raw []byte) ([]entry, error) {
 func (a dockerAuth) credential() (auth.Credential, error) {
 	c := auth.Credential{Username: a.Username, Password: a.Password, RefreshToken: a.IdentityToken, AccessToken: a.RegistryToken}
 	if a.Auth == "" {
-		return c, nil
+		return c, complete(c)
 	}
 	decoded, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(strings.TrimSpace(a.Auth), "="))
 	user, password, both := strings.Cut(string(decoded), ":")
@@ -103,7 +104,15 @@ func (a dockerAuth) credential() (auth.Credential, error) {
 		return auth.Credential{}, errors.New("auth is not the base64 of user:password; log in again and renew the Secret")
 	}
 	c.Username, c.Password = user, strings.TrimRight(password, "\x00")
-	return c, nil
+	return c, complete(c)
+}
+
+// complete refuses a user that nothing can log in with: the registry client would never ask the registry.
+func complete(c auth.Credential) error {
+	if c.Username != "" && c.Password == "" && c.RefreshToken == "" && c.AccessToken == "" {
+		return errors.New("it has a user but no password; add the password or a token, or remove the entry")
+	}
+	return nil
 }
 
 // splitKey takes "https://host/v1/" or "host/path" apart; the version paths of old clients mean the whole host.
@@ -134,8 +143,8 @@ func (c Credentials) find(at place) login {
 	bestLogin, bestCA := 0, 0
 	for _, e := range c.entries {
 		rank := e.rank(at)
-		if e.auth != auth.EmptyCredential && rank > bestLogin {
-			found.auth, bestLogin = e.auth, rank
+		if !e.anonymous() && rank > bestLogin {
+			found.auth, found.identity, bestLogin = e.auth, e.identity, rank
 		}
 		if len(e.ca) > 0 && rank > bestCA {
 			found.ca, bestCA = e.ca, rank
@@ -147,8 +156,11 @@ func (c Credentials) find(at place) login {
 // place is where a login is needed. scheme is empty where it is not decided yet.
 type place struct{ scheme, host, repository string }
 
-// rank is 0 if the entry does not fit.
+// rank is 0 if the entry does not fit. An identity comes after all that somebody has written down.
 func (e entry) rank(at place) int {
+	if e.identity != nil {
+		return e.identityRank(at)
+	}
 	below := e.prefix == "" || at.repository == e.prefix || strings.HasPrefix(at.repository, e.prefix+"/")
 	if !below || e.scheme != "" && at.scheme != "" && e.scheme != at.scheme {
 		return 0
@@ -164,6 +176,13 @@ func (e entry) rank(at place) int {
 		return 4*len(e.prefix) + 2 - penalty
 	}
 	return 0
+}
+
+func (e entry) identityRank(at place) int {
+	if at.scheme != e.scheme || !e.identity.Fits(at.host) {
+		return 0
+	}
+	return 1
 }
 
 func withoutPort(host string) string {
@@ -193,6 +212,9 @@ func hostMatches(pattern, host string) bool {
 // fingerprint tells two logins apart. It goes nowhere but into salted hashes.
 func (l login) fingerprint() string {
 	text := fmt.Sprintf("%q %q %q %q %q", l.auth.Username, l.auth.Password, l.auth.RefreshToken, l.auth.AccessToken, l.ca)
+	if l.identity != nil {
+		text = fmt.Sprintf("identity %q %q", l.identity.Fingerprint(), l.ca)
+	}
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
 }

@@ -86,6 +86,8 @@ func (t target) explain(ctx context.Context, doing string, err error) error {
 // classify finds the cure of a failure and its kind.
 func (t target) classify(err error) (cure string, kind error) {
 	switch {
+	case notLoggedIn(err):
+		return "check what it may do in its cloud and at this registry; it is tried again", nil
 	case unauthorized(err):
 		return t.loginCure(), ErrUnauthorized
 	case refused(err):
@@ -128,6 +130,9 @@ func unauthorized(err error) bool {
 	return code == http.StatusUnauthorized || code == http.StatusForbidden || errors.Is(err, auth.ErrBasicCredentialNotFound)
 }
 
+// notLoggedIn tells whether an identity could not obtain a login.
+func notLoggedIn(err error) bool { return errors.As(err, new(*identityError)) }
+
 // refused tells whether the registry has decided that the caller cannot have it.
 func refused(err error) bool {
 	return unauthorized(err) || errors.Is(err, errdef.ErrNotFound) || status(err) == http.StatusNotFound
@@ -162,7 +167,10 @@ func down(err error) bool {
 }
 
 func (t target) loginCure() string {
-	if t.login.auth != auth.EmptyCredential {
+	if t.login.identity != nil {
+		return fmt.Sprintf("let %s read the repository", t.login.identity)
+	}
+	if !t.login.anonymous() {
 		return fmt.Sprintf("correct the login for this host and repository (%s), or let its user read the repository", t.hint)
 	}
 	return fmt.Sprintf("add a login for this host (%s); none of those given fits", t.hint)
@@ -187,6 +195,10 @@ func reason(err error) string {
 	var limit *timeoutError
 	if errors.As(err, &limit) {
 		return limit.Error()
+	}
+	var identity *identityError
+	if errors.As(err, &identity) {
+		return identity.Error()
 	}
 	var withURL *url.Error
 	if errors.As(err, &withURL) {
@@ -215,7 +227,11 @@ var (
 // hide removes URLs, whose query may be a signature, and whatever the login consists of, should a server repeat it.
 func (t target) hide(text string) string {
 	text = anyURL.ReplaceAllString(text, "<url>")
-	for _, secret := range []string{t.login.auth.Password, t.login.auth.RefreshToken, t.login.auth.AccessToken} {
+	secrets := []string{t.login.auth.Password, t.login.auth.RefreshToken, t.login.auth.AccessToken}
+	if t.login.identity != nil {
+		secrets = append(secrets, t.login.identity.password())
+	}
+	for _, secret := range secrets {
 		if secret != "" {
 			text = strings.ReplaceAll(text, secret, "<hidden>")
 		}

@@ -205,12 +205,12 @@ func (c ocmConsumer) login() (login, error) {
 			RefreshToken: firstOf(p["identityToken"], p["identitytoken"], p["refreshToken"])}
 		if ca := p["certificateAuthority"]; ca != "" {
 			if !x509.NewCertPool().AppendCertsFromPEM([]byte(ca)) {
-				return login{}, errors.New("certificateAuthority holds no certificate; give PEM blocks of type CERTIFICATE")
+				return login{}, fmt.Errorf("certificateAuthority %w", errNoCertificate)
 			}
 			l.ca = []byte(ca)
 		}
 	}
-	return l, nil
+	return l, complete(l.auth)
 }
 
 func firstOf(all ...string) string {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
-	"oras.land/oras-go/v2/registry/remote/auth"
 )
 
 // Kinds of facts in the ledger.
@@ -68,7 +67,7 @@ func (c *Client) resolve(ctx context.Context, t target, as question) (target, an
 	case err == nil:
 		c.grants.Set(encode(found), t.grant()...)
 		return asked, answer{found, false}, nil
-	case refused(err):
+	case refused(err), notLoggedIn(err) && !down(err):
 		c.grants.Delete(t.grant()...)
 	case down(err) && ctx.Err() == nil:
 		if last, ok := c.lastAnswer(t); ok {
@@ -81,11 +80,11 @@ func (c *Client) resolve(ctx context.Context, t target, as question) (target, an
 // ask falls back to no login at all, since a login that has expired must not hide what everybody may read.
 func ask(ctx context.Context, t target, as question) (target, ocispec.Descriptor, error) {
 	found, err := as(ctx, t)
-	if err == nil || !unauthorized(err) || t.login.auth == auth.EmptyCredential {
+	if err == nil || !unauthorized(err) && !notLoggedIn(err) || t.login.anonymous() {
 		return t, found, err
 	}
 	anonymous := t
-	anonymous.login.auth = auth.EmptyCredential
+	anonymous.login = t.login.withoutLogin()
 	if found, again := as(ctx, anonymous); again == nil {
 		return anonymous, found, nil
 	}
@@ -99,7 +98,7 @@ func (c *Client) head(ctx context.Context, t target, what part) (ocispec.Descrip
 		return r.Blobs().Resolve(ctx, t.at.Reference)
 	}
 	found, err := r.Resolve(ctx, t.at.Reference)
-	if err == nil || ctx.Err() != nil || refused(err) || down(err) {
+	if err == nil || ctx.Err() != nil || refused(err) || notLoggedIn(err) || down(err) {
 		return found, err
 	}
 	byGet, content, again := r.FetchReference(ctx, t.at.Reference)

@@ -28,7 +28,7 @@ func (c *Client) readUnknown(ctx context.Context, t target) (ocispec.Descriptor,
 	switch {
 	case err == nil && mine:
 		return found, nil
-	case err != nil && (ctx.Err() != nil || status(err) != 0 || refused(err) || down(err)):
+	case err != nil && (ctx.Err() != nil || status(err) != 0 || refused(err) || notLoggedIn(err) || down(err)):
 		return ocispec.Descriptor{}, err
 	}
 	return c.head(ctx, t, manifestPart)

@@ -62,6 +62,9 @@ func (r *Registry) identify(request *http.Request) (User, bool) {
 	if !ok || r.options.Token && request.URL.Path != tokenPath {
 		return User{}, false
 	}
+	if r.options.Admits != nil && r.options.Admits(name, password) {
+		return User{Name: name}, true
+	}
 	return r.user(func(u User) bool { return u.Name == name && u.Password == password })
 }
 
@@ -87,7 +90,7 @@ func covers(scopes []string, what Request) bool {
 func (r *Registry) allowed(what Request, user User, known bool) bool {
 	reads := what.Method == http.MethodGet || what.Method == http.MethodHead
 	switch {
-	case len(r.options.Users) == 0, reads && slices.Contains(r.options.Public, what.Repository):
+	case len(r.options.Users) == 0 && r.options.Admits == nil, reads && slices.Contains(r.options.Public, what.Repository):
 		return true
 	case !known:
 		return false

@@ -27,6 +27,8 @@ type Options struct {
 	TLS bool
 	// Users are asked for; nobody is if it is empty.
 	Users []User
+	// Admits accepts further users by name and password.
+	Admits func(name, password string) bool
 	// Token makes the registry demand bearer tokens, which its own token server gives to Users. Without it they log in by
 	// basic authentication.
 	Token bool
