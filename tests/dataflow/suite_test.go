@@ -42,18 +42,13 @@ func newScene(t *testing.T) *scene {
 	return &scene{landscape.NewScene(t)}
 }
 
-// document writes a blueprint.yaml: JSON is YAML.
-func document(parts object) string {
-	blueprint := object{"apiVersion": "landscaper.gardener.cloud/v1alpha1", "kind": "Blueprint"}
-	for key, value := range parts {
-		blueprint[key] = value
-	}
-	raw, err := json.Marshal(blueprint)
-	if err != nil {
-		panic(err)
-	}
-	return string(raw)
-}
+var (
+	document    = landscape.Blueprint
+	goTemplate  = landscape.GoTemplate
+	dataImports = landscape.DataImports
+	dataExports = landscape.DataImports
+	refs        = landscape.DataRefs
+)
 
 // inline is spec.blueprint with a blueprint in place.
 func inline(parts object) object {
@@ -65,59 +60,15 @@ func inTemplate(parts object) object {
 	return object{"filesystem": object{"blueprint.yaml": document(parts)}}
 }
 
-// goTemplate is a list with one executor.
-func goTemplate(text string) list {
-	return list{object{"name": "default", "type": "GoTemplate", "template": text}}
-}
-
-func dataImports(names ...string) list {
-	imports := list{}
-	for _, name := range names {
-		imports = append(imports, object{"name": name, "type": "data", "schema": object{}})
-	}
-	return imports
-}
-
-func dataExports(names ...string) list { return dataImports(names...) }
-
-// refs connects names with dataRefs of the same name.
-func refs(names ...string) list {
-	out := list{}
-	for _, name := range names {
-		out = append(out, object{"name": name, "dataRef": name})
-	}
-	return out
-}
-
 // mockItem is a deploy item that exports a map, written as YAML flow.
-func mockItem(name, export string) string {
-	return fmt.Sprintf("- {name: %s, type: landscaper.gardener.cloud/mock, config: {apiVersion: mock.deployer.landscaper.gardener.cloud/v1alpha1, "+
-		"kind: ProviderConfiguration, export: %s}}\n", name, export)
-}
+func mockItem(name, export string) string { return landscape.MockItem(name, "export: "+export) }
 
 // waitingItem is a deploy item that never ends by itself.
-func waitingItem(name string) string {
-	return fmt.Sprintf("- {name: %s, type: landscaper.gardener.cloud/mock, config: {apiVersion: mock.deployer.landscaper.gardener.cloud/v1alpha1, "+
-		"kind: ProviderConfiguration, phase: Progressing}}\n", name)
-}
+func waitingItem(name string) string { return landscape.MockItem(name, "phase: Progressing") }
 
 // configItem is a deploy item that deploys one ConfigMap with one value; both are YAML, the target is a reference as in deploy items.
 func configItem(item, target, name, value string) string {
-	return fmt.Sprintf(`- name: %s
-  type: landscaper.gardener.cloud/kubernetes-manifest
-  target: %s
-  config:
-    apiVersion: manifest.deployer.landscaper.gardener.cloud/v1alpha2
-    kind: ProviderConfiguration
-    updateStrategy: update
-    manifests:
-    - policy: manage
-      manifest:
-        apiVersion: v1
-        kind: ConfigMap
-        metadata: {name: %s, namespace: `+sceneNamespace+`}
-        data: {value: %s}
-`, item, target, name, value)
+	return landscape.ConfigItem(item, target, sceneNamespace, name, "value: "+value)
 }
 
 // sceneNamespace stands for the namespace of the scene in templates.
@@ -155,35 +106,14 @@ func (s *scene) reconcile(name string) {
 	s.Annotate(s.Installation(name), v1alpha1.OperationAnnotation, v1alpha1.OperationReconcile)
 }
 
-// succeeded waits until an Installation has succeeded with its newest spec.
-func (s *scene) succeeded(name string) *v1alpha1.Installation {
-	s.T.Helper()
-	return s.Ended(name, v1alpha1.PhaseSucceeded)
-}
+func (s *scene) succeeded(name string) *v1alpha1.Installation { return s.Succeeded(name) }
 
-// failed waits until an Installation has failed and returns why.
-func (s *scene) failed(name string) *v1alpha1.Error {
-	s.T.Helper()
-	inst := s.Ended(name, v1alpha1.PhaseFailed)
-	require.NotNil(s.T, inst.Status.LastError)
-	return inst.Status.LastError
-}
+func (s *scene) failed(name string) *v1alpha1.Error { return s.Failed(name) }
 
-// value returns the content of a DataObject as JSON.
-func (s *scene) value(name string) string {
-	s.T.Helper()
-	object := &v1alpha1.DataObject{}
-	require.NoError(s.T, s.Client().Get(s.Ctx, s.key(name), object))
-	return string(object.Data.RawMessage)
-}
+func (s *scene) value(name string) string { return s.Value(name) }
 
 // configValue returns what was deployed.
-func (s *scene) configValue(name string) string {
-	s.T.Helper()
-	config := &corev1.ConfigMap{}
-	require.NoError(s.T, s.Client().Get(s.Ctx, s.key(name), config))
-	return config.Data["value"]
-}
+func (s *scene) configValue(name string) string { return s.Config(name)["value"] }
 
 // configs returns the ConfigMaps of the scene that were deployed, by name.
 func (s *scene) configs() map[string]corev1.ConfigMap {
@@ -217,11 +147,11 @@ func (s *scene) exists(object client.Object) bool {
 }
 
 func (s *scene) dataObject(name string) *v1alpha1.DataObject {
-	return &v1alpha1.DataObject{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: s.Namespace}}
+	return &v1alpha1.DataObject{ObjectMeta: s.Named(name)}
 }
 
 func (s *scene) config(name string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: s.Namespace}}
+	return &corev1.ConfigMap{ObjectMeta: s.Named(name)}
 }
 
 // objectsOf returns the names of what is left of our kinds in the namespace, Targets and DataObjects without owner left out.

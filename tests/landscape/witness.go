@@ -121,7 +121,8 @@ func expected(inst *v1alpha1.Installation) status.Status {
 		return status.TerminatingStatus
 	case !inst.Status.IsIdle(), inst.Generation != inst.Status.ObservedGeneration:
 		return status.InProgressStatus
-	case inst.Status.Phase.IsFailed() && conditions.GetReason(inst, meta.ReconcilingCondition) == meta.ProgressingWithRetryReason:
+	case inst.Status.Phase.IsFailed() && inst.Spec.AutomaticReconcile != nil &&
+		conditions.GetReason(inst, meta.ReconcilingCondition) == meta.ProgressingWithRetryReason:
 		return status.InProgressStatus
 	case inst.Status.Phase.IsFailed():
 		return status.FailedStatus
