@@ -35,14 +35,15 @@ func chartedSpec() object {
 	})
 }
 
-// handedOver waits until a DeployItem has a job.
-func (s *scene) handedOver() {
+// handedOver waits until the only DeployItem has a job, and returns it.
+func (s *scene) handedOver() *v1alpha1.DeployItem {
 	s.T.Helper()
 	items := &v1alpha1.DeployItemList{}
 	require.Eventually(s.T, func() bool {
 		err := s.Client().List(s.Ctx, items, client.InNamespace(s.Namespace))
 		return err == nil && len(items.Items) == 1 && items.Items[0].Status.JobID != ""
 	}, landscape.Patience, tick)
+	return &items.Items[0]
 }
 
 // TestC11ChartReplacedAfterItsVerificationIsRefused runs alone: it stops the helm deployer that all tests share.
@@ -94,6 +95,12 @@ func TestC11SignedChartIsDeployed(t *testing.T) {
 	s.trust(public)
 	s.Target("cluster")
 	s.install("root", chartedSpec())
-	s.succeeded("root")
+	first := s.succeeded("root")
 	assert.Equal(t, "signed", s.config("note")["text"])
+	rendered := s.handedOver()
+	s.Annotate(s.Installation("root"), v1alpha1.OperationAnnotation, v1alpha1.OperationReconcile)
+	s.Ran("root", first.Status.JobID, v1alpha1.PhaseSucceeded)
+	again := s.handedOver()
+	assert.NotEqual(t, rendered.Status.JobID, again.Status.JobID)
+	assert.Equal(t, rendered.Generation, again.Generation, "the key stays the same")
 }
