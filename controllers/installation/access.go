@@ -14,6 +14,7 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
@@ -32,7 +33,7 @@ var accessReasons = map[string][]string{
 	reasonInvalidContext: {contextOperation},
 }
 
-// changedContext tells what the Context brought that may end the failure of the last job.
+// changedContext tells what the Context brought that may end the failure of the last job, be it that of a sub-installation.
 func (r *Reconciler) changedContext(ctx context.Context, inst *v1alpha1.Installation) (string, error) {
 	last := inst.Status.LastError
 	switch {
@@ -44,6 +45,23 @@ func (r *Reconciler) changedContext(ctx context.Context, inst *v1alpha1.Installa
 	case slices.Contains(accessReasons[last.Reason], last.Operation):
 		changed, err := r.accessChanged(ctx, inst)
 		return reasonIf(changed, "the Context, or a Secret that it names, changed"), err
+	case last.Reason == reasonChildrenFailed:
+		return r.changedBelow(ctx, inst)
+	}
+	return "", nil
+}
+
+// changedBelow tells the same of the sub-installations at any depth: they fail by themselves, but only their root starts another job.
+func (r *Reconciler) changedBelow(ctx context.Context, inst *v1alpha1.Installation) (string, error) {
+	children := &v1alpha1.InstallationList{}
+	below := client.MatchingFields{parentIndex: inst.Name}
+	if err := r.List(ctx, children, client.InNamespace(inst.Namespace), below, client.UnsafeDisableDeepCopy); err != nil {
+		return "", err
+	}
+	for i := range children.Items {
+		if reason, err := r.changedContext(ctx, &children.Items[i]); reason != "" || err != nil {
+			return reason, err
+		}
 	}
 	return "", nil
 }

@@ -224,6 +224,9 @@ func describeChild(s *scope, template *model.InstallationTemplate, name string) 
 	return child, nil
 }
 
+// reasonChildrenFailed says that sub-installations have failed.
+const reasonChildrenFailed = "ChildrenFailed"
+
 // observeChildren waits until all sub-installations have ended the job, and names those that failed with their causes.
 func (r *Reconciler) observeChildren(_ context.Context, s *scope) error {
 	if s.inst.Status.SubInstCache == nil {
@@ -247,7 +250,7 @@ func (r *Reconciler) observeChildren(_ context.Context, s *scope) error {
 		return nil
 	}
 	return &kit.Failure{
-		Kind: kit.Stalled, Operation: "buildErrorIfFailedChild", Reason: "ChildrenFailed",
+		Kind: kit.Stalled, Operation: "buildErrorIfFailedChild", Reason: reasonChildrenFailed,
 		Err: fmt.Errorf("children failed: %s", strings.Join(failed, "; ")),
 	}
 }
