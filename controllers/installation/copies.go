@@ -5,18 +5,13 @@ package installation
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 )
 
@@ -29,34 +24,15 @@ func (r *Reconciler) publishImports(ctx context.Context, s *scope) error {
 	if s.applied() {
 		return nil
 	}
+	copies, err := s.wantedCopies()
+	if err != nil {
+		return err
+	}
 	written := map[string]client.Object{}
-	data := s.plan.values.DataImports(s.blueprint.document)
-	for _, name := range sortedKeys(data) {
-		if err := r.publishData(ctx, s, name, data[name], written); err != nil {
+	for _, object := range copies {
+		written[object.GetName()] = object
+		if err := r.publish(ctx, object); err != nil {
 			return err
-		}
-	}
-	for _, name := range sortedKeys(s.plan.values.Targets) {
-		if err := r.publishTarget(ctx, s, s.plan.values.Targets[name], name, name, nil, written); err != nil {
-			return err
-		}
-	}
-	for _, name := range sortedKeys(s.plan.values.TargetLists) {
-		for i, target := range s.plan.values.TargetLists[name] {
-			position := strconv.Itoa(i)
-			labels := map[string]string{v1alpha1.DataObjectIndexLabel: position}
-			if err := r.publishTarget(ctx, s, target, name, name+"["+position+"]", labels, written); err != nil {
-				return err
-			}
-		}
-	}
-	for _, name := range sortedKeys(s.plan.values.TargetMaps) {
-		for _, key := range sortedKeys(s.plan.values.TargetMaps[name]) {
-			labels := map[string]string{v1alpha1.DataObjectTargetMapKeyLabel: key}
-			target := s.plan.values.TargetMaps[name][key]
-			if err := r.publishTarget(ctx, s, target, name, name+"["+key+"]", labels, written); err != nil {
-				return err
-			}
 		}
 	}
 	if err := r.retireFormerCopies(ctx, s, written); err != nil || len(s.plan.subinstallations) == 0 {
@@ -65,56 +41,12 @@ func (r *Reconciler) publishImports(ctx context.Context, s *scope) error {
 	return r.awaitShown(ctx, s, written)
 }
 
-func (r *Reconciler) publishData(ctx context.Context, s *scope, name string, value any, written map[string]client.Object) error {
-	raw, err := json.Marshal(value)
-	if err != nil {
-		return fmt.Errorf("encode import %q: %w", name, err)
+// publish creates a copy, or replaces one with other content.
+func (r *Reconciler) publish(ctx context.Context, object client.Object) error {
+	var existing client.Object = &v1alpha1.DataObject{}
+	if _, isTarget := object.(*v1alpha1.Target); isTarget {
+		existing = &v1alpha1.Target{}
 	}
-	data := v1alpha1.NewAnyJSON(raw)
-	object := &v1alpha1.DataObject{ObjectMeta: copyMeta(s, name, name, nil, kit.DataHash(data)), Data: data}
-	written[object.Name] = object
-	return r.publish(ctx, object, &v1alpha1.DataObject{})
-}
-
-func (r *Reconciler) publishTarget(
-	ctx context.Context, s *scope, target render.Target, name, key string, labels map[string]string, written map[string]client.Object,
-) error {
-	original := s.imports.targets[target.Name]
-	raw, err := json.Marshal(original.Spec)
-	if err != nil {
-		return fmt.Errorf("encode target import %q: %w", name, err)
-	}
-	object := &v1alpha1.Target{ObjectMeta: copyMeta(s, name, key, labels, kit.DataHash(v1alpha1.NewAnyJSON(raw))), Spec: original.Spec}
-	for annotation, value := range original.Annotations {
-		if _, own := object.Annotations[annotation]; !own && annotation != lastAppliedAnnotation {
-			object.Annotations[annotation] = value
-		}
-	}
-	written[object.Name] = object
-	return r.publish(ctx, object, &v1alpha1.Target{})
-}
-
-// lastAppliedAnnotation is kubectl's record of the original; it would double the size of a copy.
-const lastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
-
-func copyMeta(s *scope, name, key string, labels map[string]string, hash string) metav1.ObjectMeta {
-	own := kit.InstallationScope(s.inst.Name)
-	all := map[string]string{
-		v1alpha1.DataObjectContextLabel: own, v1alpha1.DataObjectSourceLabel: own, v1alpha1.DataObjectKeyLabel: name,
-		v1alpha1.DataObjectSourceTypeLabel: v1alpha1.DataObjectSourceImport, v1alpha1.DataObjectJobIDLabel: s.inst.Status.JobID,
-	}
-	maps.Copy(all, labels)
-	return metav1.ObjectMeta{
-		Name: kit.DataName(own, key), Namespace: s.inst.Namespace, Labels: all,
-		Annotations: map[string]string{v1alpha1.HashAnnotation: hash},
-		OwnerReferences: []metav1.OwnerReference{{
-			APIVersion: v1alpha1.GroupVersion.String(), Kind: "Installation", Name: s.inst.Name, UID: s.inst.UID,
-		}},
-	}
-}
-
-// publish creates a copy, or replaces one with other content. Existing is an empty object to read into.
-func (r *Reconciler) publish(ctx context.Context, object, existing client.Object) error {
 	err := r.Get(ctx, client.ObjectKeyFromObject(object), existing)
 	if apierrors.IsNotFound(err) {
 		err = r.create(ctx, object)

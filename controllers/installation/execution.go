@@ -92,7 +92,11 @@ func (s *scope) referToExecution() {
 	s.inst.Status.ExecutionReference = &v1alpha1.ObjectReference{Name: s.inst.Name, Namespace: s.inst.Namespace}
 }
 
+// updateExecution writes the spec together with the job. An Execution that has the job already keeps the spec that came with it.
 func (r *Reconciler) updateExecution(ctx context.Context, s *scope, spec v1alpha1.ExecutionSpec) error {
+	if s.hasJob(s.execution) {
+		return s.compare(s.execution.Spec, spec)
+	}
 	same, err := kit.SameJSON(s.execution.Spec, spec)
 	if err != nil {
 		return err

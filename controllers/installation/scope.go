@@ -55,7 +55,7 @@ func (s *scope) applied() bool {
 	if s.reloading || s.triggered != "" || s.inst.Status.Phase == v1alpha1.PhaseInit {
 		return false
 	}
-	return s.inst.Status.SubInstCache != nil || s.execution != nil && s.execution.Annotations[v1alpha1.JobAnnotation] == s.inst.Status.JobID
+	return s.inst.Status.SubInstCache != nil || s.execution != nil && s.hasJob(s.execution)
 }
 
 // wake asks for another look after d unless an earlier one is planned.

@@ -8,6 +8,7 @@ import (
 	"errors"
 
 	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/google/uuid"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,6 +36,9 @@ var unfinished = &kit.Failure{
 func (r *Reconciler) recordJob(ctx context.Context, s *scope) error {
 	if s.applied() {
 		return nil
+	}
+	if err := r.noteOtherImports(ctx, s); err != nil {
+		return err
 	}
 	if s.execution != nil || len(s.plan.deployItems) > 0 {
 		s.referToExecution()
@@ -67,7 +71,8 @@ func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Resu
 	if s.outcome != nil {
 		r.forgetJob(key)
 	}
-	s.queueNewerSpec()
+	s.takeOverChange()
+	s.queueNext()
 	if writeErr := r.writeStatus(ctx, s); writeErr != nil {
 		return ctrl.Result{RequeueAfter: r.Backoff.After(key, writeErr)}, ignoreTransient(writeErr)
 	}
@@ -98,15 +103,19 @@ func (r *Reconciler) absorb(s *scope, err error) (ctrl.Result, bool) {
 	return ctrl.Result{}, false
 }
 
-// queueNewerSpec requests another job in the same write that ends one whose spec changed meanwhile.
-func (s *scope) queueNewerSpec() {
+// queueNext requests another job in the same write that ends one whose spec, or what else its children are made from, changed meanwhile.
+func (s *scope) queueNext() {
 	inst := s.inst
-	if s.outcome == nil || !inst.DeletionTimestamp.IsZero() || inst.Spec.Suspend || !inst.IsRoot() ||
-		inst.Generation == inst.Status.ObservedGeneration {
+	newer, mixed := inst.Generation != inst.Status.ObservedGeneration, conditions.IsTrue(inst, ChangedDuringJobCondition)
+	if s.outcome == nil || !inst.DeletionTimestamp.IsZero() || inst.Spec.Suspend || !inst.IsRoot() || !newer && !mixed {
 		return
 	}
 	inst.Status.JobID = uuid.NewString()
-	kit.Progress(inst, meta.ProgressingReason, "the spec changed while a job ran; another job follows")
+	message := "the spec changed while a job ran; another job follows"
+	if !newer {
+		message = changedMessage
+	}
+	kit.Progress(inst, meta.ProgressingReason, message)
 }
 
 // announce emits the one event of a job that ended.

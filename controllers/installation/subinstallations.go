@@ -174,8 +174,13 @@ func (r *Reconciler) meetExisting(ctx context.Context, s *scope, existing, wante
 	return r.updateChild(ctx, s, existing, wanted)
 }
 
-// updateChild replaces spec, labels and annotations of a sub-installation; operations that a person set on it stay.
+// updateChild replaces spec, labels and annotations of a sub-installation; operations that a person set on it stay. One that has the job
+// already keeps the spec that came with it.
 func (r *Reconciler) updateChild(ctx context.Context, s *scope, existing, wanted *v1alpha1.Installation) error {
+	if s.hasJob(existing) {
+		s.children[existing.Name] = existing
+		return s.compare(existing.Spec, wanted.Spec)
+	}
 	before := existing.DeepCopy()
 	existing.Spec, existing.Labels = wanted.Spec, wanted.Labels
 	for key, value := range wanted.Annotations {

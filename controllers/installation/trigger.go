@@ -192,6 +192,7 @@ func (s *scope) start(id, reason string) {
 	kit.Begin(s.inst, id, phase, s.now)
 	s.observe()
 	conditions.Delete(s.inst, meta.StalledCondition)
+	conditions.Delete(s.inst, ChangedDuringJobCondition)
 	kit.Progress(s.inst, meta.ProgressingReason, "job started: "+reason)
 }
 

@@ -1,0 +1,107 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+// wantedCopies returns the copies of all imports of the blueprint, always in the same order.
+func (s *scope) wantedCopies() ([]client.Object, error) {
+	copies, err := s.dataCopies()
+	if err != nil {
+		return nil, err
+	}
+	err = eachTarget(s.plan.values, func(target render.Target, name, key string, labels map[string]string) error {
+		object, err := s.targetCopy(target, name, key, labels)
+		copies = append(copies, object)
+		return err
+	})
+	return copies, err
+}
+
+// eachTarget visits every imported Target with the name of its import, the key of its copy and the labels that tell its place in a list or
+// map.
+func eachTarget(values *render.Values, visit func(target render.Target, name, key string, labels map[string]string) error) error {
+	for _, name := range sortedKeys(values.Targets) {
+		if err := visit(values.Targets[name], name, name, nil); err != nil {
+			return err
+		}
+	}
+	for _, name := range sortedKeys(values.TargetLists) {
+		for i, target := range values.TargetLists[name] {
+			position := strconv.Itoa(i)
+			if err := visit(target, name, name+"["+position+"]", map[string]string{v1alpha1.DataObjectIndexLabel: position}); err != nil {
+				return err
+			}
+		}
+	}
+	for _, name := range sortedKeys(values.TargetMaps) {
+		for _, key := range sortedKeys(values.TargetMaps[name]) {
+			labels := map[string]string{v1alpha1.DataObjectTargetMapKeyLabel: key}
+			if err := visit(values.TargetMaps[name][key], name, name+"["+key+"]", labels); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *scope) dataCopies() ([]client.Object, error) {
+	var copies []client.Object
+	values := s.plan.values.DataImports(s.blueprint.document)
+	for _, name := range sortedKeys(values) {
+		raw, err := json.Marshal(values[name])
+		if err != nil {
+			return nil, fmt.Errorf("encode import %q: %w", name, err)
+		}
+		data := v1alpha1.NewAnyJSON(raw)
+		copies = append(copies, &v1alpha1.DataObject{ObjectMeta: copyMeta(s, name, name, nil, kit.DataHash(data)), Data: data})
+	}
+	return copies, nil
+}
+
+func (s *scope) targetCopy(target render.Target, name, key string, labels map[string]string) (client.Object, error) {
+	original := s.imports.targets[target.Name]
+	raw, err := json.Marshal(original.Spec)
+	if err != nil {
+		return nil, fmt.Errorf("encode target import %q: %w", name, err)
+	}
+	object := &v1alpha1.Target{ObjectMeta: copyMeta(s, name, key, labels, kit.DataHash(v1alpha1.NewAnyJSON(raw))), Spec: original.Spec}
+	for annotation, value := range original.Annotations {
+		if _, own := object.Annotations[annotation]; !own && annotation != lastAppliedAnnotation {
+			object.Annotations[annotation] = value
+		}
+	}
+	return object, nil
+}
+
+// lastAppliedAnnotation is kubectl's record of the original; it would double the size of a copy.
+const lastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
+
+func copyMeta(s *scope, name, key string, labels map[string]string, hash string) metav1.ObjectMeta {
+	own := kit.InstallationScope(s.inst.Name)
+	all := map[string]string{
+		v1alpha1.DataObjectContextLabel: own, v1alpha1.DataObjectSourceLabel: own, v1alpha1.DataObjectKeyLabel: name,
+		v1alpha1.DataObjectSourceTypeLabel: v1alpha1.DataObjectSourceImport, v1alpha1.DataObjectJobIDLabel: s.inst.Status.JobID,
+	}
+	maps.Copy(all, labels)
+	return metav1.ObjectMeta{
+		Name: kit.DataName(own, key), Namespace: s.inst.Namespace, Labels: all,
+		Annotations: map[string]string{v1alpha1.HashAnnotation: hash},
+		OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: v1alpha1.GroupVersion.String(), Kind: "Installation", Name: s.inst.Name, UID: s.inst.UID,
+		}},
+	}
+}

@@ -1,0 +1,86 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"context"
+	"slices"
+
+	"github.com/fluxcd/pkg/runtime/conditions"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+// ChangedDuringJobCondition is True while the children of an Installation are not made from one state of its spec, sources and imports: a
+// part of them already had the job when these changed. On a root it lasts until the job ends, and another follows.
+const ChangedDuringJobCondition = "ChangedDuringJob"
+
+const (
+	reasonAnotherJob = "AnotherJobFollows"
+	changedMessage   = "the spec, a source or an import changed while the job made sub-installations and deploy items; another job follows"
+)
+
+// hasJob tells whether a child has been written for the running job. It may be at work or done with it, so one job never writes it twice.
+func (s *scope) hasJob(child metav1.Object) bool {
+	return child.GetAnnotations()[v1alpha1.JobAnnotation] == s.inst.Status.JobID
+}
+
+// compare notes when a child that keeps what it has does not have what is wanted now.
+func (s *scope) compare(has, wanted any) error {
+	same, err := kit.SameJSON(has, wanted)
+	if err != nil || same {
+		return err
+	}
+	s.noteChange()
+	return nil
+}
+
+// noteOtherImports notes when sub-installations have the running job and what they import from here is going to be replaced.
+func (r *Reconciler) noteOtherImports(ctx context.Context, s *scope) error {
+	if !slices.ContainsFunc(sortedKeys(s.children), func(name string) bool { return s.hasJob(s.children[name]) }) {
+		return nil
+	}
+	copies, err := r.copies(ctx, s)
+	if err != nil {
+		return err
+	}
+	wanted, err := s.wantedCopies()
+	if err == nil && !sameContents(slices.DeleteFunc(copies, retired), wanted) {
+		s.noteChange()
+	}
+	return err
+}
+
+// sameContents tells whether two sets of managed objects are the same by name and content.
+func sameContents(has, wanted []client.Object) bool {
+	byName := map[string]client.Object{}
+	for _, object := range has {
+		byName[object.GetName()] = object
+	}
+	return len(has) == len(wanted) && !slices.ContainsFunc(wanted, func(object client.Object) bool {
+		present := byName[object.GetName()]
+		return present == nil || !sameContent(present, object)
+	})
+}
+
+func (s *scope) noteChange() {
+	conditions.MarkTrue(s.inst, ChangedDuringJobCondition, reasonAnotherJob, "%s", changedMessage)
+}
+
+// takeOverChange notes at the end of a job what sub-installations have noted during the same job: only roots start another.
+func (s *scope) takeOverChange() {
+	if s.outcome == nil {
+		return
+	}
+	changed := slices.ContainsFunc(sortedKeys(s.children), func(name string) bool {
+		child := s.children[name]
+		return child.Status.JobID == s.inst.Status.JobID && conditions.IsTrue(child, ChangedDuringJobCondition)
+	})
+	if changed {
+		s.noteChange()
+	}
+}

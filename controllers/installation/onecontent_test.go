@@ -1,0 +1,127 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"testing"
+
+	"github.com/fluxcd/pkg/runtime/conditions"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+// data is a managed object with a name and the hash of its content.
+func data(name, hash string) client.Object {
+	return &v1alpha1.DataObject{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{v1alpha1.HashAnnotation: hash}}}
+}
+
+func TestSameContents(t *testing.T) {
+	one, other := data("a", "1"), data("b", "1")
+	for name, tc := range map[string]struct {
+		has, wanted []client.Object
+		same        bool
+	}{
+		"nothing":       {same: true},
+		"another order": {has: []client.Object{one, other}, wanted: []client.Object{other, one}, same: true},
+		"other content": {has: []client.Object{one}, wanted: []client.Object{data("a", "2")}},
+		"another name":  {has: []client.Object{one}, wanted: []client.Object{other}},
+		"one more":      {has: []client.Object{one}, wanted: []client.Object{one, other}},
+		"one less":      {has: []client.Object{one, other}, wanted: []client.Object{one}},
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.same, sameContents(tc.has, tc.wanted)) })
+	}
+}
+
+// ending is a root at the end of the job "job", for the generation that it has.
+func ending() *scope {
+	inst := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Name: "root", Generation: 2}}
+	inst.Status.ObservedGeneration = 2
+	inst.Status.JobID, inst.Status.JobIDFinished = "job", "job"
+	return &scope{inst: inst, outcome: &outcome{}, children: map[string]*v1alpha1.Installation{}}
+}
+
+// changedChild is a sub-installation that noted a change during a job.
+func changedChild(job string) *v1alpha1.Installation {
+	child := &v1alpha1.Installation{}
+	child.Status.JobID = job
+	conditions.MarkTrue(child, ChangedDuringJobCondition, reasonAnotherJob, "%s", changedMessage)
+	return child
+}
+
+func TestAnotherJobFollows(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change  func(s *scope)
+		follows bool
+	}{
+		"nothing changed":                  {change: func(*scope) {}},
+		"a newer spec":                     {change: func(s *scope) { s.inst.Generation++ }, follows: true},
+		"a child kept another content":     {change: func(s *scope) { s.noteChange() }, follows: true},
+		"a child's child did in the job":   {change: func(s *scope) { s.children["a"] = changedChild("job") }, follows: true},
+		"a child's child did before":       {change: func(s *scope) { s.children["a"] = changedChild("former") }},
+		"the job still runs":               {change: func(s *scope) { s.noteChange(); s.outcome = nil }},
+		"suspended":                        {change: func(s *scope) { s.noteChange(); s.inst.Spec.Suspend = true }},
+		"a sub-installation starts no job": {change: func(s *scope) { s.noteChange(); nest(s.inst) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := ending()
+			tc.change(s)
+			s.takeOverChange()
+			s.queueNext()
+			assert.Equal(t, tc.follows, s.inst.Status.JobID != "job")
+		})
+	}
+}
+
+// nest makes an Installation a sub-installation.
+func nest(inst *v1alpha1.Installation) {
+	parent := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Name: "parent", UID: "parent"}}
+	inst.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(parent, v1alpha1.GroupVersion.WithKind("Installation"))}
+}
+
+func TestSubinstallationsPassTheirChangeOn(t *testing.T) {
+	s := ending()
+	nest(s.inst)
+	s.children["a"] = changedChild("job")
+	s.takeOverChange()
+	assert.True(t, conditions.IsTrue(s.inst, ChangedDuringJobCondition))
+}
+
+func TestAChildThatHasTheJobKeepsItsSpec(t *testing.T) {
+	s := ending()
+	s.inst.Status.JobIDFinished = ""
+	existing := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Name: "a", Annotations: map[string]string{v1alpha1.JobAnnotation: "job"}}}
+	existing.Spec.Context = "former"
+	wanted := existing.DeepCopy()
+
+	r := &Reconciler{} // it has no client to write with
+	require.NoError(t, r.updateChild(t.Context(), s, existing, wanted))
+	assert.False(t, conditions.Has(s.inst, ChangedDuringJobCondition))
+
+	wanted.Spec.Context = "newer"
+	require.NoError(t, r.updateChild(t.Context(), s, existing, wanted))
+	assert.Equal(t, "former", s.children["a"].Spec.Context)
+	assert.True(t, conditions.IsTrue(s.inst, ChangedDuringJobCondition))
+}
+
+func TestAnExecutionThatHasTheJobKeepsItsSpec(t *testing.T) {
+	s := ending()
+	s.execution = &v1alpha1.Execution{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.JobAnnotation: "job"}}}
+	spec, err := kit.PackDeployItems("default", []v1alpha1.DeployItemTemplate{{Name: "item"}})
+	require.NoError(t, err)
+	require.NoError(t, (&Reconciler{}).updateExecution(t.Context(), s, spec))
+	assert.Empty(t, s.execution.Spec)
+	assert.True(t, conditions.IsTrue(s.inst, ChangedDuringJobCondition))
+}
+
+func TestAJobStartsWithoutTheChangesOfTheFormer(t *testing.T) {
+	s := ending()
+	s.noteChange()
+	s.start("next", "test")
+	assert.False(t, conditions.Has(s.inst, ChangedDuringJobCondition))
+}
