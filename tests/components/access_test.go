@@ -12,26 +12,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
-
-// publishPrivate pushes a component version into a registry of the test's own.
-func (s *scene) publishPrivate(private *registry.Registry, b *built) {
-	s.T.Helper()
-	version := s.version(b)
-	image, err := version.Image(component.SchemaV2)
-	require.NoError(s.T, err)
-	repository := "component-descriptors/" + version.Descriptor.Name
-	for _, content := range append(image.Layers, image.Config) {
-		private.PushBlob(s.T, repository, content.MediaType, s.bytes(content))
-	}
-	private.PushManifest(s.T, repository, version.Descriptor.Version, image.Manifest.MediaType, s.bytes(image.Manifest))
-}
 
 // loginTo is a pull secret for the user "reader".
 func loginTo(private *registry.Registry, password string) string {
@@ -46,7 +31,7 @@ func loginTo(private *registry.Registry, password string) string {
 func (s *scene) login(name string, private *registry.Registry, password string) {
 	s.T.Helper()
 	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: s.Namespace},
+		ObjectMeta: s.Named(name),
 		StringData: map[string]string{".dockerconfigjson": loginTo(private, password)},
 	}
 	require.NoError(s.T, s.Client().Update(s.Ctx, secret))
@@ -56,7 +41,7 @@ func (s *scene) login(name string, private *registry.Registry, password string) 
 func (s *scene) locked() *registry.Registry {
 	s.T.Helper()
 	private := registry.Start(s.T, registry.Options{Users: []registry.User{{Name: "reader", Password: "open sesame"}}})
-	s.publishPrivate(private, marked("example.com/root", "1.0.0", "root", "", ""))
+	s.pushInto(private, marked("example.com/root", "1.0.0", "root", "", ""))
 	s.secret("pull", map[string]string{".dockerconfigjson": loginTo(private, "open barley")})
 	s.Put("Context", "default", object{
 		"repositoryContext":   object{"type": "OCIRegistry", "baseUrl": private.URL()},

@@ -28,18 +28,10 @@ import (
 
 const chartMediaType = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 
-// tour returns a path in the chapter of the guided tour about components. The corpus lies beside the checkout or where
-// FLUX_LANDSCAPER_CORPUS says.
+// tour returns a path in the chapter of the guided tour about components.
 func (s *scene) tour(path string) string {
 	s.T.Helper()
-	dir := os.Getenv("FLUX_LANDSCAPER_CORPUS")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "corpus")
-	}
-	if _, err := os.Stat(dir); err != nil {
-		s.T.Skipf("THE CORPUS IS NOT HERE: %v; set FLUX_LANDSCAPER_CORPUS to its folder", err)
-	}
-	return filepath.Join(dir, "guided-tour", "components", "helm-chart", path)
+	return filepath.Join(landscape.Corpus(s.T), "guided-tour", "components", "helm-chart", path)
 }
 
 // echo is the component of the tour as its constructor describes it, with access to the chart instead of the one there, unless that is
@@ -104,17 +96,13 @@ func (s *scene) installEcho(name string) {
 		"context": "landscaper-examples", "imports": object{"targets": list{object{"name": "cluster", "target": "my-cluster"}}},
 	}))
 	s.succeededWithPods("echo-server")
-	deployment := &appsv1.Deployment{ObjectMeta: s.named("echo-server")}
+	deployment := &appsv1.Deployment{ObjectMeta: s.Named("echo-server")}
 	require.NoError(s.T, s.Client().Get(s.Ctx, client.ObjectKeyFromObject(deployment), deployment))
 	assert.Equal(s.T, "hashicorp/http-echo:0.2.3", deployment.Spec.Template.Spec.Containers[0].Image)
-	release := &corev1.Secret{ObjectMeta: s.named("sh.helm.release.v1.echo-server.v1")}
+	release := &corev1.Secret{ObjectMeta: s.Named("sh.helm.release.v1.echo-server.v1")}
 	require.NoError(s.T, s.Client().Get(s.Ctx, client.ObjectKeyFromObject(release), release))
 	s.Delete(s.Installation("echo-server"))
 	s.Gone(s.Installation("echo-server"), deployment, release)
-}
-
-func (s *scene) named(name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: s.Namespace, Name: name}
 }
 
 // succeededWithPods stands in for the node that the cluster does not have, until an Installation has ended: it reports Pods as ready.
@@ -236,7 +224,7 @@ func TestChartOfAComponentFromASourceFollowsIt(t *testing.T) {
 	assert.Equal(t, "one", s.config("followed")["text"])
 
 	s.publish(version("1.1.0", "two"))
-	s.refresh(source)
+	s.Refresh(source)
 	s.Ran("followed", first.Status.JobID, v1alpha1.PhaseSucceeded)
 	assert.Equal(t, "two", s.config("followed")["text"])
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
@@ -36,7 +35,7 @@ func TestWhatTheContextLacksIsWaitedForByEvent(t *testing.T) {
 	lacks("Secret " + s.Namespace + "/pull not found")
 	s.secret("pull", map[string]string{".dockerconfigjson": `{"auths": {}}`})
 	lacks("ConfigMap " + s.Namespace + "/ocm not found")
-	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "ocm", Namespace: s.Namespace}}
+	config := &corev1.ConfigMap{ObjectMeta: s.Named("ocm")}
 	require.NoError(t, s.Client().Create(s.Ctx, config))
 	lacks("has no key .ocmconfig")
 	config.Data = map[string]string{".ocmconfig": "type: generic.config.ocm.software/v1\nconfigurations: []\n"}
@@ -63,7 +62,7 @@ func TestMissingDefaultContextIsNoProblemUnlessNeeded(t *testing.T) {
 func TestC12PrivateComponentsNeedThePullSecret(t *testing.T) {
 	s := newScene(t)
 	private := registry.Start(t, registry.Options{Users: []registry.User{{Name: "reader", Password: "open sesame"}}})
-	s.publishPrivate(private, build("example.com/root", "1.0.0").blueprint("blueprint", object{"deployExecutions": goTemplate(mockTemplate("{}"))}, nil))
+	s.pushInto(private, build("example.com/root", "1.0.0").blueprint("blueprint", object{"deployExecutions": goTemplate(mockTemplate("{}"))}, nil))
 	spec := of("example.com/root", "1.0.0", "blueprint", nil)
 	repository := object{"type": "OCIRegistry", "baseUrl": private.URL()}
 	s.Put("Context", "default", object{"repositoryContext": repository})
@@ -93,6 +92,6 @@ func TestC20DeletionNeedsNoComponent(t *testing.T) {
 	s.Put("Context", "default", object{"repositoryContext": object{"type": "OCIRegistry", "baseUrl": "127.0.0.1:1/nothing"}})
 	s.Delete(s.Installation("good"))
 	s.Delete(s.Installation("bad"))
-	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "shop", Namespace: s.Namespace}}
+	config := &corev1.ConfigMap{ObjectMeta: s.Named("shop")}
 	s.Gone(s.Installation("good"), s.Installation("bad"), config)
 }

@@ -11,28 +11,15 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 )
 
-// data declares data imports or exports of any content.
-func data(names ...string) list {
-	var all list
-	for _, name := range names {
-		all = append(all, object{"name": name, "type": "data", "schema": object{}})
-	}
-	return all
-}
+var data = landscape.DataImports
 
 // refs names DataObjects like the imports or exports that they are for.
-func refs(names ...string) object {
-	var all list
-	for _, name := range names {
-		all = append(all, object{"name": name, "dataRef": name})
-	}
-	return object{"data": all}
-}
+func refs(names ...string) object { return object{"data": landscape.DataRefs(names...)} }
 
 // keyed is a sub-installation that deploys a ConfigMap for one key and exports what it got.
 func keyed(key, value string) string {
@@ -86,7 +73,7 @@ func TestB505InlineThenTemplatedSubinstallations(t *testing.T) {
 	assert.Equal(t, "1", s.config("config-one")["value"])
 	assert.Equal(t, "2", s.config("config-two")["value"])
 	assert.JSONEq(t, `{"out-one": 1, "out-two": 2}`, s.value("all"))
-	s.Gone(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "config-inline", Namespace: s.Namespace}})
+	s.Gone(&corev1.ConfigMap{ObjectMeta: s.Named("config-inline")})
 	s.RequireJobs(2, "tree")
 }
 
@@ -127,7 +114,7 @@ func TestB610InlineExecutionsOfARootComponent(t *testing.T) {
 	assert.Equal(t, "hello", s.config("inline")["text"])
 	assert.Equal(t, `"registry.example.com/image:1.0.0"`, s.value("image"))
 	s.Delete(s.Installation("root"))
-	s.Gone(s.Installation("root"), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "inline", Namespace: s.Namespace}})
+	s.Gone(s.Installation("root"), &corev1.ConfigMap{ObjectMeta: s.Named("inline")})
 }
 
 func TestC14CyclicSchemasOfComponentsFail(t *testing.T) {

@@ -4,16 +4,11 @@
 package components
 
 import (
-	"net"
 	"net/http"
-	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	fluxmeta "github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/opencontainers/go-digest"
 	"github.com/stretchr/testify/assert"
@@ -28,28 +23,16 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
-// offer makes an ExternalArtifact of an archive, as a controller that makes such artifacts does. The server answers 404 while gone is set.
+// offer makes an ExternalArtifact of an archive. The server answers 404 while gone is set.
 func (s *scene) offer(name string, content []byte, gone *atomic.Bool) {
 	s.T.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s.Offer(name, digest.FromBytes(content).String(), len(content), func(w http.ResponseWriter, r *http.Request) {
 		if gone.Load() {
 			http.NotFound(w, r)
 			return
 		}
 		_, _ = w.Write(content)
-	}))
-	s.T.Cleanup(server.Close)
-	source := &sourcev1.ExternalArtifact{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	s.addSource(source)
-	size := int64(len(content))
-	source.Status.Artifact = &fluxmeta.Artifact{
-		URL: server.URL + "/" + name + ".tar.gz", Path: name + ".tar.gz", Revision: "v1", Digest: digest.FromBytes(content).String(), Size: &size,
-		LastUpdateTime: metav1.Now(),
-	}
-	source.Status.Conditions = []metav1.Condition{{
-		Type: fluxmeta.ReadyCondition, Status: metav1.ConditionTrue, Reason: fluxmeta.SucceededReason, LastTransitionTime: metav1.Now(),
-	}}
-	require.NoError(s.T, s.Client().Status().Update(s.Ctx, source))
+	})
 }
 
 func TestArtifactsThatAreGoneAreWaitedFor(t *testing.T) {
@@ -99,29 +82,7 @@ func (s *scene) bare() *platform.Cluster {
 	})
 	require.NoError(s.T, err)
 	require.NoError(s.T, cluster.Apply(s.Ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.Namespace}}))
-	binary, err := platform.BuildLandscaper(s.Ctx)
-	require.NoError(s.T, err)
-	config, err := cluster.NewUser(landscape.Controller, "system:masters")
-	require.NoError(s.T, err)
-	kubeconfig, err := platform.KubeconfigFor(config)
-	require.NoError(s.T, err)
-	dir := s.T.TempDir()
-	path := filepath.Join(dir, "kubeconfig")
-	require.NoError(s.T, os.WriteFile(path, kubeconfig, 0o600))
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(s.T, err)
-	require.NoError(s.T, listener.Close())
-	process, err := platform.StartProcess(platform.Command{
-		Name: landscape.Controller, Path: binary, Dir: dir, Env: []string{"KUBECONFIG=" + path, "RUNTIME_NAMESPACE=ls-system"},
-		Args: []string{"controller", "--metrics-addr=0", "--health-addr=" + listener.Addr().String()},
-	})
-	require.NoError(s.T, err)
-	s.T.Cleanup(func() {
-		if s.T.Failed() {
-			s.T.Logf("log of the controller without Flux:\n%s", process.LogTail(40))
-		}
-		require.NoError(s.T, process.Stop(landscape.Patience))
-	})
+	landscape.Run(s.Ctx, s.T, cluster, landscape.Controller, landscape.AllRights, "controller")
 	return cluster
 }
 
@@ -139,7 +100,7 @@ func TestKindsThatAreNotServedAreNamed(t *testing.T) {
 			Name: name, Namespace: s.Namespace, Annotations: map[string]string{v1alpha1.ReconcileIfChangedAnnotation: "true"},
 		}, Spec: spec}
 		require.NoError(t, cluster.Client().Create(s.Ctx, inst))
-		failed := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: s.Namespace}}
+		failed := &v1alpha1.Installation{ObjectMeta: s.Named(name)}
 		require.NoError(t, cluster.Await(s.Ctx, failed, func() bool { return failed.Status.Phase == v1alpha1.PhaseFailed }))
 		require.NotNil(t, failed.Status.LastError)
 		assert.Equal(t, "SourceKindNotInstalled", failed.Status.LastError.Reason)

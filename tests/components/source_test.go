@@ -25,7 +25,7 @@ import (
 func (s *scene) follow(name, of, versions string) *sourcev1.OCIRepository {
 	s.T.Helper()
 	source := &sourcev1.OCIRepository{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: s.Namespace},
+		ObjectMeta: s.Named(name),
 		Spec: sourcev1.OCIRepositorySpec{
 			URL: s.Registry.URL(s.base() + "/component-descriptors/" + of), Insecure: true, Interval: metav1.Duration{Duration: time.Hour},
 			Reference: &sourcev1.OCIRepositoryRef{SemVer: versions},
@@ -35,14 +35,6 @@ func (s *scene) follow(name, of, versions string) *sourcev1.OCIRepository {
 	}
 	require.NoError(s.T, s.Client().Create(s.Ctx, source))
 	return source
-}
-
-// refresh asks Flux to look at a source now and waits until it did.
-func (s *scene) refresh(source *sourcev1.OCIRepository) {
-	s.T.Helper()
-	now := time.Now().Format(time.RFC3339Nano)
-	s.Annotate(source, meta.ReconcileRequestAnnotation, now)
-	require.NoError(s.T, s.Await(s.Ctx, source, func() bool { return source.Status.LastHandledReconcileAt == now }))
 }
 
 // fromSource is the spec of an Installation of the component in an OCIRepository.
@@ -72,7 +64,7 @@ func TestNewVersionOfAComponentRollsItsInstallationsForwardOnce(t *testing.T) {
 	}
 
 	s.publish(marked("example.com/sub", "2.0.0", "sub2", "", ""), marked("example.com/root", "1.1.0", "root2", "example.com/sub", "2.0.0"))
-	s.refresh(source)
+	s.Refresh(source)
 	for _, name := range names {
 		done := s.Ran(name, jobs[name], v1alpha1.PhaseSucceeded)
 		assert.True(t, strings.HasPrefix(done.Status.Sources[0].Revision, "1.1.0@sha256:"), done.Status.Sources)
@@ -81,7 +73,7 @@ func TestNewVersionOfAComponentRollsItsInstallationsForwardOnce(t *testing.T) {
 	s.awaitSuccesses(2, names...)
 	quiet := time.Now()
 	s.publish(marked("example.com/root", "2.0.0", "outside", "", ""))
-	s.refresh(source)
+	s.Refresh(source)
 	s.RequireNoWrites(quiet)
 	s.RequireJobs(2, names...)
 }
@@ -98,7 +90,7 @@ func TestComponentOfAnUnreadySourceIsWaitedFor(t *testing.T) {
 	source := s.follow("root", "example.com/root", "1.x")
 	waits("NAME_UNKNOWN")
 	s.publish(marked("example.com/root", "1.0.0", "root", "", ""))
-	s.refresh(source)
+	s.Refresh(source)
 	s.succeeded("root")
 	s.RequireJobs(1, "root")
 }
@@ -117,7 +109,7 @@ func TestSourcesThatFluxHasNotVerifiedAreRefusedWhereTheContextRequiresIt(t *tes
 	_, err := s.Registry.PushFluxArtifact(s.Ctx, s.Namespace+"/blueprint", "1.0.0", platform.Files(map[string]string{"blueprint.yaml": document(object{})}))
 	require.NoError(t, err)
 	blueprint := &sourcev1.OCIRepository{
-		ObjectMeta: metav1.ObjectMeta{Name: "blueprint", Namespace: s.Namespace},
+		ObjectMeta: s.Named("blueprint"),
 		Spec: sourcev1.OCIRepositorySpec{
 			URL: s.Registry.URL(s.Namespace + "/blueprint"), Insecure: true, Interval: metav1.Duration{Duration: time.Hour},
 			Reference: &sourcev1.OCIRepositoryRef{Tag: "1.0.0"},

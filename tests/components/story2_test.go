@@ -18,13 +18,10 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
-	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -99,24 +96,9 @@ func (s *scene) downloads(repository string) map[string]int {
 	return counts
 }
 
-// awaitSuccesses waits until events tell so many successes of each Installation. They are written behind its status.
+// awaitSuccesses waits until events tell so many successes of each Installation.
 func (s *scene) awaitSuccesses(count int, names ...string) {
-	s.T.Helper()
-	for _, name := range names {
-		told := func() bool {
-			events := &corev1.EventList{}
-			selector := client.MatchingFields{"involvedObject.kind": "Installation", "involvedObject.name": name, "reason": fluxmeta.ReconciliationSucceededReason}
-			if s.Client().List(s.Ctx, events, client.InNamespace(s.Namespace), selector) != nil {
-				return false
-			}
-			var found int
-			for _, event := range events.Items {
-				found += max(1, int(event.Count))
-			}
-			return found >= count
-		}
-		require.Eventually(s.T, told, landscape.Patience, tick, "successes of %s", name)
-	}
+	s.AwaitEvents(count, fluxmeta.ReconciliationSucceededReason, names...)
 }
 
 func TestStory2BlueprintsArePublishedAndRollForwardOnce(t *testing.T) {
@@ -144,19 +126,19 @@ func TestStory2BlueprintsArePublishedAndRollForwardOnce(t *testing.T) {
 	u.rolled("1.0.0", "1.0.0")
 
 	push("1.1.0")
-	s.refresh(u.source)
+	s.Refresh(u.source)
 	u.rolled("1.1.0", "1.1.0")
 
 	// "flux push artifact" writes the same media types.
 	_, err := s.Registry.PushFluxArtifact(s.Ctx, s.Namespace+"/shop", "1.2.0", platform.Files(map[string]string{"blueprint.yaml": exporting("pushed by flux")}))
 	require.NoError(t, err)
-	s.refresh(u.source)
+	s.Refresh(u.source)
 	u.rolled("1.2.0", "pushed by flux")
 
 	s.awaitSuccesses(3, u.names...)
 	quiet := time.Now()
 	push("2.0.0")
-	s.refresh(u.source)
+	s.Refresh(u.source)
 	s.RequireNoWrites(quiet)
 	s.RequireJobs(3, u.names...)
 	downloads := s.downloads(s.Namespace + "/shop")
@@ -198,13 +180,13 @@ func TestStory2ComponentsArePublishedAndRollForwardOnce(t *testing.T) {
 	}
 	u.rolled("1.0.0", "note of 1.0.0")
 	push("1.1.0")
-	s.refresh(u.source)
+	s.Refresh(u.source)
 	u.rolled("1.1.0", "note of 1.1.0")
 
 	s.awaitSuccesses(2, u.names...)
 	quiet := time.Now()
 	push("2.0.0")
-	s.refresh(u.source)
+	s.Refresh(u.source)
 	s.RequireNoWrites(quiet)
 	s.RequireJobs(2, u.names...)
 	s.requireDownloads(s.base()+"/component-descriptors/example.com/shop", "1.0.0", "1.1.0")

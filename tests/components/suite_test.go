@@ -7,16 +7,12 @@
 package components
 
 import (
-	"encoding/json"
 	"os"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
@@ -88,90 +84,37 @@ func onCluster() object {
 	return object{"targets": list{object{"name": "cluster", "target": "cluster"}}}
 }
 
-// succeeded waits until an Installation has succeeded with its newest spec.
-func (s *scene) succeeded(name string) *v1alpha1.Installation {
-	s.T.Helper()
-	return s.Ended(name, v1alpha1.PhaseSucceeded)
-}
+func (s *scene) succeeded(name string) *v1alpha1.Installation { return s.Succeeded(name) }
 
-// failed waits until an Installation has failed and returns why.
-func (s *scene) failed(name string) *v1alpha1.Error {
-	s.T.Helper()
-	inst := s.Ended(name, v1alpha1.PhaseFailed)
-	require.NotNil(s.T, inst.Status.LastError)
-	return inst.Status.LastError
-}
+func (s *scene) failed(name string) *v1alpha1.Error { return s.Failed(name) }
 
-// value returns the content of a DataObject as JSON.
-func (s *scene) value(name string) string {
-	s.T.Helper()
-	data := &v1alpha1.DataObject{}
-	require.NoError(s.T, s.Client().Get(s.Ctx, client.ObjectKey{Namespace: s.Namespace, Name: name}, data))
-	return string(data.Data.RawMessage)
-}
+func (s *scene) value(name string) string { return s.Value(name) }
 
-// config returns the content of a ConfigMap that was deployed.
-func (s *scene) config(name string) map[string]string {
-	s.T.Helper()
-	config := &corev1.ConfigMap{}
-	require.NoError(s.T, s.Client().Get(s.Ctx, client.ObjectKey{Namespace: s.Namespace, Name: name}, config))
-	return config.Data
-}
+func (s *scene) config(name string) map[string]string { return s.Config(name) }
 
 // secret makes a Secret.
 func (s *scene) secret(name string, data map[string]string) {
 	s.T.Helper()
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: s.Namespace}, StringData: data}
+	secret := &corev1.Secret{ObjectMeta: s.Named(name), StringData: data}
 	require.NoError(s.T, s.Client().Create(s.Ctx, secret))
 }
 
-// document writes a blueprint.yaml: JSON is YAML.
-func document(parts object) string {
-	blueprint := object{"apiVersion": "landscaper.gardener.cloud/v1alpha1", "kind": "Blueprint"}
-	for key, value := range parts {
-		blueprint[key] = value
-	}
-	raw, err := json.Marshal(blueprint)
-	if err != nil {
-		panic(err)
-	}
-	return string(raw)
-}
-
-// goTemplate is a list with one executor.
-func goTemplate(text string) list {
-	return list{object{"name": "default", "type": "GoTemplate", "template": text}}
-}
+var (
+	document   = landscape.Blueprint
+	goTemplate = landscape.GoTemplate
+)
 
 // clusterImport declares the Target import "cluster".
 func clusterImport() object {
 	return object{"name": "cluster", "type": "target", "targetType": "landscaper.gardener.cloud/kubernetes-cluster"}
 }
 
-// configTemplate deploys a ConfigMap into the namespace of the scene; data is a template of indented YAML lines.
+// configTemplate deploys a ConfigMap into the namespace of the scene; data is a template of YAML lines.
 func configTemplate(namespace, name string, data ...string) string {
-	return `deployItems:
-- name: config
-  type: landscaper.gardener.cloud/kubernetes-manifest
-  target: {import: cluster}
-  config:
-    apiVersion: manifest.deployer.landscaper.gardener.cloud/v1alpha2
-    kind: ProviderConfiguration
-    updateStrategy: update
-    manifests:
-    - policy: manage
-      manifest:
-        apiVersion: v1
-        kind: ConfigMap
-        metadata: {name: ` + name + `, namespace: ` + namespace + `}
-        data:
-          ` + strings.Join(data, "\n          ") + "\n"
+	return "deployItems:\n" + landscape.ConfigItem("config", "{import: cluster}", namespace, name, data...)
 }
 
 // mockTemplate makes a mock item that exports a map, written as YAML flow.
 func mockTemplate(export string) string {
-	return `deployItems:
-- name: item
-  type: landscaper.gardener.cloud/mock
-  config: {apiVersion: mock.deployer.landscaper.gardener.cloud/v1alpha1, kind: ProviderConfiguration, export: ` + export + "}\n"
+	return "deployItems:\n" + landscape.MockItem("item", "export: "+export)
 }

@@ -12,9 +12,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
-	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -31,7 +28,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
-	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
 // signLikeCosign pushes the signature of a component version where cosign keeps it, and returns the public key in PEM.
@@ -104,35 +100,10 @@ func (s *scene) verify(source *sourcev1.OCIRepository) {
 // enforcing replaces the controller that all tests share by one that accepts signed components only, until the test ends.
 func (s *scene) enforcing() {
 	s.T.Helper()
-	binary, err := platform.BuildLandscaper(s.Ctx)
-	require.NoError(s.T, err)
-	config, err := s.NewUser(landscape.Controller, "system:masters")
-	require.NoError(s.T, err)
-	kubeconfig, err := platform.KubeconfigFor(config)
-	require.NoError(s.T, err)
-	dir := s.T.TempDir()
-	path := filepath.Join(dir, "kubeconfig")
-	require.NoError(s.T, os.WriteFile(path, kubeconfig, 0o600))
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(s.T, err)
-	require.NoError(s.T, listener.Close())
 	shared := s.Processes[landscape.Controller]
 	require.NoError(s.T, shared.Stop(landscape.Patience))
 	s.T.Cleanup(func() { require.NoError(s.T, shared.Restart()) })
-	process, err := platform.StartProcess(platform.Command{
-		Name: landscape.Controller, Path: binary, Dir: dir, Env: []string{"KUBECONFIG=" + path, "RUNTIME_NAMESPACE=ls-system"},
-		Args: []string{
-			"controller", "--metrics-addr=0", "--health-addr=" + listener.Addr().String(),
-			"--signature-verification-enforcement-policy=Enforce",
-		},
-	})
-	require.NoError(s.T, err)
-	s.T.Cleanup(func() {
-		if s.T.Failed() {
-			s.T.Logf("log of the enforcing controller:\n%s", process.LogTail(40))
-		}
-		require.NoError(s.T, process.Stop(landscape.Patience))
-	})
+	landscape.Run(s.Ctx, s.T, s.Cluster, landscape.Controller, landscape.AllRights, "controller", "--signature-verification-enforcement-policy=Enforce")
 }
 
 // TestC11EnforcedSignatures runs alone: it replaces the controller that all tests share.
