@@ -54,7 +54,7 @@ func pushComponentCommand() *cobra.Command {
 	flags.StringVar(&f.settings, "settings", "", "A YAML file with values for the constructor; KEY=VALUE arguments win.")
 	flags.StringVar(&f.templater, "templater", constructor.Subst, "How values get into the constructor: subst, go, spiff or none.")
 	flags.StringVarP(&f.output, "output", "o", "", "How to print the result: json, or by default one reference per line.")
-	flags.BoolVar(&f.overwrite, "overwrite", false, "Replace versions that exist with other content.")
+	flags.BoolVar(&f.overwrite, "overwrite", false, "Replace versions, and artifacts next to them, that exist with other content.")
 	flags.BoolVar(&f.skipDigests, "skip-digest-generation", false, "Do not look up the digests of artifacts in other registries.")
 	_ = cmd.MarkFlagRequired("file")
 	cmd.MarkFlagsOneRequired("repository", "ctf", "archive")

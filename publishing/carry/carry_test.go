@@ -4,10 +4,14 @@
 package carry
 
 import (
+	"archive/tar"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -193,6 +197,42 @@ func TestDamagedContentIsRefused(t *testing.T) {
 	there, err := r.Client.Exists(context.Background(), to.Ref("mine/shop", "1.0.0"), r.Credentials)
 	require.NoError(t, err)
 	assert.False(t, there, "the tag comes last")
+}
+
+// TestSetsOfMadeIndexes looks for an index that no registry has in the blob, beside what it refers to.
+func TestSetsOfMadeIndexes(t *testing.T) {
+	from := registry.Start(t, registry.Options{})
+	ref, _ := push(t, from, "1", "amd64", "arm64")
+	r := reach(t)
+	combined, err := Combine(context.Background(), r, []string{from.Ref("shop", "arm64"), from.Ref("shop", "amd64")})
+	require.NoError(t, err)
+	for blobs, a := range map[int]*Artifact{1 + 1 + 3: find(t, r, ref, "linux/arm64"), 1 + 2 + 5: combined} {
+		var set bytes.Buffer
+		require.NoError(t, a.WriteSet(context.Background(), r, &set))
+		files := unpack(t, &set)
+		assert.Equal(t, a.Index, files["blobs/sha256/"+a.Digest.Encoded()])
+		assert.Len(t, files, blobs+len([]string{"oci-layout", "index.json"}))
+		var index ocispec.Index
+		require.NoError(t, json.Unmarshal(files["index.json"], &index))
+		assert.Equal(t, a.Digest.String(), index.Annotations["software.ocm/main"])
+	}
+}
+
+func unpack(t *testing.T, set io.Reader) map[string][]byte {
+	t.Helper()
+	zipped, err := gzip.NewReader(set)
+	require.NoError(t, err)
+	files := map[string][]byte{}
+	archive := tar.NewReader(zipped)
+	for {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return files
+		}
+		require.NoError(t, err)
+		files[header.Name], err = io.ReadAll(archive)
+		require.NoError(t, err)
+	}
 }
 
 func TestRegistriesThatWantALogin(t *testing.T) {
