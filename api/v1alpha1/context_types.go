@@ -37,6 +37,9 @@ type ContextConfiguration struct {
 	// RegistryPullSecrets name Secrets with registry credentials.
 	// +optional
 	RegistryPullSecrets []LocalObjectReference `json:"registryPullSecrets,omitempty"`
+	// RegistryIdentity logs in at the registries of a cloud where no pull secret does. An addition to the existing API.
+	// +optional
+	RegistryIdentity *RegistryIdentity `json:"registryIdentity,omitempty"`
 	// Configurations is a free map, read by deployers.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
@@ -52,6 +55,18 @@ type ContextConfiguration struct {
 	// SourceVerified. An addition to the existing API.
 	// +optional
 	RequireVerifiedSources bool `json:"requireVerifiedSources,omitempty"`
+}
+
+// RegistryIdentity is a party that a cloud knows.
+type RegistryIdentity struct {
+	// Provider is the cloud: aws, azure or gcp.
+	// +kubebuilder:validation:Enum=aws;azure;gcp
+	Provider string `json:"provider"`
+	// ServiceAccountName names a ServiceAccount of the namespace that logs in with a token of its own, as its annotations for the cloud say. Empty
+	// means the identity of the controller, where the operator allows that.
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 }
 
 // VerificationSignature names the keys of one signature.

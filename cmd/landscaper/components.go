@@ -12,6 +12,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation"
+	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
@@ -21,6 +22,7 @@ import (
 // componentFlags say where components may come from and how they are verified.
 type componentFlags struct {
 	registries      registryFlags
+	identities      identityFlags
 	signatures      string
 	localRoot       string
 	privateNetworks bool
@@ -28,6 +30,7 @@ type componentFlags struct {
 
 func (c *componentFlags) bindFlags(flags *pflag.FlagSet) {
 	c.registries.bindFlags(flags)
+	c.identities.bindFlags(flags)
 	flags.StringVar(&c.signatures, "signature-verification-enforcement-policy", string(installation.DoNotEnforce),
 		"Which components need a verified signature: "+strings.Join(installation.SignaturePolicies, ", ")+
 			". DoNotEnforce verifies those of Installations with spec.verification.")
@@ -47,10 +50,11 @@ func (c *componentFlags) policy() (installation.SignaturePolicy, error) {
 }
 
 // open returns the repositories of components.
-func (c *componentFlags) open(mgr ctrl.Manager, client *oci.Client, store *fetch.Store, policy flux.Policy) (*repository.Repositories, error) {
+func (c *componentFlags) open(mgr ctrl.Manager, client *oci.Client, store *fetch.Store, identities *cloud.Identities, policy flux.Policy) (*repository.Repositories, error) {
 	repositories, err := repository.New(repository.Options{
 		OCI: client, Store: store, LocalRoot: c.localRoot, AllowPrivate: c.privateNetworks,
 		Source: installation.SourceLookup(mgr.GetClient(), policy), Secret: installation.SecretReader(mgr.GetAPIReader()),
+		PullSecrets: installation.AccountReader(mgr.GetAPIReader()), Identity: identities.Find,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("--local-repository-dir: %w", err)

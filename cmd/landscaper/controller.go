@@ -105,7 +105,11 @@ func (f *controllerFlags) setup(ctx context.Context, mgr ctrl.Manager, store *fe
 	if err != nil {
 		return err
 	}
-	repositories, err := f.components.open(mgr, registries, store, flux.Policy{NoCrossNamespaceRefs: f.acl.NoCrossNamespaceRefs})
+	identities, err := f.components.identities.open(mgr)
+	if err != nil {
+		return err
+	}
+	repositories, err := f.components.open(mgr, registries, store, identities, flux.Policy{NoCrossNamespaceRefs: f.acl.NoCrossNamespaceRefs})
 	if err != nil {
 		return err
 	}
@@ -119,7 +123,7 @@ func (f *controllerFlags) setup(ctx context.Context, mgr ctrl.Manager, store *fe
 		UnwatchedSources: f.unwatched,
 		Client:           mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Metrics: metrics, Now: time.Now,
 		Backoff: f.backoff(), Jitter: kit.Jitter(f.jitter.Percentage), Artifacts: store, NoCrossNamespaceRefs: f.acl.NoCrossNamespaceRefs,
-		Repositories: repositories, SignaturePolicy: policy,
+		Repositories: repositories, SignaturePolicy: policy, Identity: identities.Find,
 	}
 	if err := installations.SetupWithManager(ctx, mgr, f.concurrent); err != nil {
 		return fmt.Errorf("set the installation controller up: %w", err)

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
 )
 
 const (
@@ -81,7 +83,11 @@ func (r *Reconciler) accessChanged(ctx context.Context, inst *v1alpha1.Installat
 		return false, transientOnly(err)
 	}
 	secrets, err := r.registrySecrets(ctx, c)
-	if err != nil {
+	var identity *cloud.Error
+	switch {
+	case errors.As(err, &identity):
+		return !strings.Contains(inst.Status.LastError.Message, identity.Error()), nil
+	case err != nil:
 		return false, transientOnly(err)
 	}
 	if before, known := r.tried.entries().Get(inst.UID); known {
@@ -135,6 +141,10 @@ func (t *triedAccess) note(inst *v1alpha1.Installation, c *installationContext, 
 
 // fingerprint is equal for equal content of a Context and of what it names. It stays in this process.
 func fingerprint(c *installationContext, secrets *registrySecrets) [sha256.Size]byte {
-	raw, _ := json.Marshal([]any{c.object.ContextConfiguration, c.overwrites, secrets.pull, secrets.config})
+	identity := ""
+	if secrets.identity != nil {
+		identity = secrets.identity.Fingerprint()
+	}
+	raw, _ := json.Marshal([]any{c.object.ContextConfiguration, c.overwrites, secrets.pull, secrets.config, identity})
 	return sha256.Sum256(raw)
 }

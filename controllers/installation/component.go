@@ -14,6 +14,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
@@ -86,7 +87,7 @@ func (r *Reconciler) findComponent(ctx context.Context, inst *v1alpha1.Installat
 		return nil, err
 	}
 	r.tried.note(inst, c, secrets)
-	rights, err := repository.ParseRights(secrets.pull, secrets.config)
+	rights, err := secrets.rights()
 	if err != nil {
 		return nil, kit.Stall(contextOperation, reasonInvalidContext, "%s: %w", c, err)
 	}
@@ -130,7 +131,10 @@ func (r *Reconciler) componentFailure(s *scope, err error) error {
 	var failure *kit.Failure
 	var missing incomplete
 	var source *flux.Error
+	var identity *cloud.Error
 	switch {
+	case errors.As(err, &identity):
+		return s.identityFailure(err, identity)
 	case errors.As(err, &failure), kit.IsTransient(err) && !isExplained(err):
 		return err
 	case errors.As(err, &missing):
@@ -155,6 +159,15 @@ func (r *Reconciler) componentFailure(s *scope, err error) error {
 	return kit.Again(componentOperation, reason, "%w", err)
 }
 
+// identityFailure is for an identity that cannot log in at its cloud. What it needs of a ServiceAccount is announced by no event.
+func (s *scope) identityFailure(err error, identity *cloud.Error) error {
+	failure := kit.Again(componentOperation, reasonUnauthorized, "%w", err)
+	if !identity.Retry {
+		failure = kit.Stall(componentOperation, reasonUnauthorized, "%w", s.withTrigger(err))
+	}
+	return kit.Coded(failure, v1alpha1.ErrorUnauthorized)
+}
+
 // isExplained tells whether an edge has said which content it could not get. Any other lost connection is the one to the API server.
 func isExplained(err error) bool {
 	var registry *oci.Error
@@ -166,8 +179,9 @@ func isExplained(err error) bool {
 
 // repositoryReason says in one word what failed.
 func repositoryReason(err error) (string, []v1alpha1.ErrorCode) {
+	var identity *cloud.Error
 	switch {
-	case errors.Is(err, oci.ErrUnauthorized):
+	case errors.Is(err, oci.ErrUnauthorized), errors.As(err, &identity):
 		return reasonUnauthorized, []v1alpha1.ErrorCode{v1alpha1.ErrorUnauthorized}
 	case errors.Is(err, repository.ErrRepositoryMissing):
 		return "RepositoryContextMissing", []v1alpha1.ErrorCode{v1alpha1.ErrorConfigurationProblem}

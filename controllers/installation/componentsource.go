@@ -36,6 +36,21 @@ func SourceLookup(reader client.Reader, policy flux.Policy) func(context.Context
 	}
 }
 
+// AccountReader returns the function by which component repositories find the pull secrets of a ServiceAccount, live.
+func AccountReader(live client.Reader) func(ctx context.Context, namespace, name string) ([]string, error) {
+	return func(ctx context.Context, namespace, name string) ([]string, error) {
+		account := &corev1.ServiceAccount{}
+		if err := live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, account); err != nil {
+			return nil, fmt.Errorf("read ServiceAccount %s/%s: %w", namespace, name, err)
+		}
+		var names []string
+		for _, secret := range account.ImagePullSecrets {
+			names = append(names, secret.Name)
+		}
+		return names, nil
+	}
+}
+
 // SecretReader returns the function by which component repositories read the pull secrets of OCIRepositories, live.
 func SecretReader(live client.Reader) func(ctx context.Context, namespace, name string) (map[string][]byte, error) {
 	return func(ctx context.Context, namespace, name string) (map[string][]byte, error) {

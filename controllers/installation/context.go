@@ -15,6 +15,8 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
+	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
 
 const (
@@ -159,9 +161,20 @@ type registrySecrets struct {
 	pull map[string]map[string][]byte
 	// config is the OCM configuration; it may be empty.
 	config []byte
+	// identity is nil when the Context asks for none.
+	identity *cloud.Identity
 }
 
-// registrySecrets reads the pull secrets of a Context and its OCM configuration.
+// rights are what the Context and its Secrets give.
+func (s *registrySecrets) rights() (repository.Rights, error) {
+	rights, err := repository.ParseRights(s.pull, s.config)
+	if err == nil && s.identity != nil {
+		rights = rights.WithIdentity(s.identity)
+	}
+	return rights, err
+}
+
+// registrySecrets reads the pull secrets of a Context and its OCM configuration, and finds its identity.
 func (r *Reconciler) registrySecrets(ctx context.Context, c *installationContext) (*registrySecrets, error) {
 	found := &registrySecrets{pull: map[string]map[string][]byte{}}
 	for i, ref := range c.object.RegistryPullSecrets {
@@ -173,8 +186,22 @@ func (r *Reconciler) registrySecrets(ctx context.Context, c *installationContext
 		found.pull[ref.Name] = secret.Data
 	}
 	var err error
-	found.config, err = r.ocmConfig(ctx, c)
+	if found.config, err = r.ocmConfig(ctx, c); err != nil {
+		return nil, err
+	}
+	found.identity, err = r.registryIdentity(ctx, c)
 	return found, err
+}
+
+// registryIdentity is the identity of the Context at its cloud; nil if it asks for none.
+func (r *Reconciler) registryIdentity(ctx context.Context, c *installationContext) (*cloud.Identity, error) {
+	asked := c.object.RegistryIdentity
+	if asked == nil || r.Identity == nil {
+		return nil, nil
+	}
+	return r.Identity(ctx, cloud.Request{
+		Field: c.field("registryIdentity"), Provider: asked.Provider, Namespace: c.object.Namespace, ServiceAccount: asked.ServiceAccountName,
+	})
 }
 
 func (r *Reconciler) ocmConfig(ctx context.Context, c *installationContext) ([]byte, error) {

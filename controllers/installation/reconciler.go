@@ -19,6 +19,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
@@ -37,6 +38,8 @@ type Reconciler struct {
 	Artifacts *fetch.Store
 	// Repositories finds components and the content of their resources.
 	Repositories *repository.Repositories
+	// Identity finds the identity with which a Context logs in at a cloud; nil means that there are none.
+	Identity func(context.Context, cloud.Request) (*cloud.Identity, error)
 	// SignaturePolicy says which components need a verified signature.
 	SignaturePolicy SignaturePolicy
 	// UnwatchedSources are the kinds that UnwatchableSources returned.

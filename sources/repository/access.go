@@ -41,11 +41,11 @@ func (s *Session) access(ctx context.Context, v *version, resource *component.Re
 	case component.LocalFilesystemBlob:
 		return s.beside(ctx, v, resource, a.Filename, a.MediaType)
 	case component.OCIArtifact:
-		return s.artifact(ctx, s.registryAt(repositoryOf(a.ImageReference)), resource, a.ImageReference)
+		return s.artifact(ctx, s.registryFor(v, repositoryOf(a.ImageReference)), resource, a.ImageReference)
 	case component.RelativeOCIReference:
 		return s.relative(ctx, v, resource, a)
 	case component.OCIBlob:
-		return s.ociBlob(ctx, a)
+		return s.ociBlob(v, a)
 	case component.Web:
 		return s.r.web(a.URL, a.MediaType), nil
 	case component.HelmChart:
@@ -144,7 +144,7 @@ func (r place) host() place {
 	return r
 }
 
-func (s *Session) ociBlob(_ context.Context, a component.OCIBlob) (*stream, error) {
+func (s *Session) ociBlob(v *version, a component.OCIBlob) (*stream, error) {
 	d := digest.Digest(a.Digest)
 	if d.Validate() != nil {
 		return nil, stalled("access of type ociBlob", fmt.Sprintf("digest %q cannot be used", a.Digest), "publish the component version anew")
@@ -153,7 +153,7 @@ func (s *Session) ociBlob(_ context.Context, a component.OCIBlob) (*stream, erro
 	if size <= 0 {
 		size = -1
 	}
-	logins, ref := s.scope.Rights.logins, repositoryOf(a.Repository)+"@"+d.String()
+	logins, ref := s.registryFor(v, repositoryOf(a.Repository)).logins, repositoryOf(a.Repository)+"@"+d.String()
 	return &stream{scope: repositoryOf(a.Repository), id: d.String(), mediaType: a.MediaType, digest: d, verified: true,
 		open: func(ctx context.Context) (io.ReadCloser, error) {
 			return s.r.options.OCI.OpenBlob(ctx, ref, size, 0, logins)

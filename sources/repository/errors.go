@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
@@ -71,14 +72,17 @@ type wrapped struct {
 func (w *wrapped) Error() string { return w.err.Error() }
 func (w *wrapped) Unwrap() error { return w.err }
 
-// KindOf returns who can end a failure of this package, of sources/component, oci, git, flux or fetch.
+// KindOf returns who can end a failure of this package, of sources/cloud, component, oci, git, flux or fetch.
 func KindOf(err error) Kind {
 	var own *Error
 	var marked *wrapped
 	var source *flux.Error
+	var identity *cloud.Error
 	switch {
 	case errors.As(err, &own):
 		return own.Kind
+	case errors.As(err, &identity) && !identity.Retry:
+		return Stalled
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return Retry
 	case errors.As(err, &marked):

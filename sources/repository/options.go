@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
@@ -40,6 +41,10 @@ type Options struct {
 	Source func(ctx context.Context, namespace string, ref v1alpha1.SourceReference) (flux.Source, error)
 	// Secret reads the data of a pull secret that an OCIRepository names; nil means that only the logins of a Scope are used.
 	Secret func(ctx context.Context, namespace, name string) (map[string][]byte, error)
+	// PullSecrets returns the names of the pull secrets of a ServiceAccount that an OCIRepository names; nil means that it has none.
+	PullSecrets func(ctx context.Context, namespace, name string) ([]string, error)
+	// Identity finds the identity with which an OCIRepository logs in at a cloud, as cloud.Identities.Find does; nil means that there are none.
+	Identity func(context.Context, cloud.Request) (*cloud.Identity, error)
 	// LocalRoot is the directory below which repositories of types local, CommonTransportFormat and ComponentArchive lie;
 	// empty refuses these types, and no path leads out of it.
 	LocalRoot string

@@ -54,6 +54,25 @@ func (s *Session) registryAt(base string) place {
 	return place{r: s.r, base: base, logins: s.scope.Rights.logins, fingerprint: s.scope.Rights.fingerprint}
 }
 
+// registryFor is registryAt for what a component version names. Below the registry of the version the logins of that come first.
+func (s *Session) registryFor(v *version, repository string) place {
+	at := s.registryAt(repository)
+	if v.registry.isZero() || v.registry.fingerprint == at.fingerprint {
+		return at
+	}
+	if base := strings.TrimSuffix(withoutScheme(v.registry.base), "/"); strings.HasPrefix(withoutScheme(repository), base+"/") {
+		at.logins = oci.Join(v.registry.logins, at.logins)
+	}
+	return at
+}
+
+func withoutScheme(reference string) string {
+	if _, rest, ok := strings.Cut(reference, "://"); ok {
+		return rest
+	}
+	return reference
+}
+
 // registryOf returns the registry that a repository specification names, zero if it names none.
 func (s *Session) registryOf(t component.Typed) (place, error) {
 	if t.IsZero() {

@@ -46,6 +46,27 @@ func ParseRights(secrets map[string]map[string][]byte, ocmConfig []byte) (Rights
 // Logins are those for registries.
 func (r Rights) Logins() oci.Credentials { return r.logins }
 
+// WithIdentity adds an identity, which logs in where nothing else does.
+func (r Rights) WithIdentity(identity oci.Identity) Rights {
+	return r.and(Rights{logins: oci.FromIdentity(identity), fingerprint: sha256.Sum256([]byte("identity " + identity.Fingerprint()))})
+}
+
+// withAuthority adds certificate authorities for a host.
+func (r Rights) withAuthority(host string, authorities []byte) (Rights, error) {
+	found, err := oci.FromAuthority(host, authorities)
+	if err != nil {
+		return Rights{}, err
+	}
+	return r.and(Rights{logins: found, fingerprint: sha256.Sum256(fmt.Appendf(nil, "authority %q %q", host, authorities))}), nil
+}
+
+// and adds the logins of other rights, which are less important.
+func (r Rights) and(more Rights) Rights {
+	r.logins = oci.Join(r.logins, more.logins)
+	r.fingerprint = sha256.Sum256(fmt.Appendf(nil, "%x %x", r.fingerprint, more.fingerprint))
+	return r
+}
+
 // Resolves tells whether the OCM configuration names repositories, so that no repositoryContext is needed.
 func (r Rights) Resolves() bool { return len(r.resolvers) > 0 }
 

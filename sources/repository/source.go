@@ -11,12 +11,9 @@ import (
 	"path"
 	"strings"
 
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
-
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
-	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 )
 
 // fluxOrigin is the artifact of a Flux source: a CTF, a component archive, or a descriptor alone. What is not in it is
@@ -128,47 +125,6 @@ func (o *fluxOrigin) readDescriptor(tree fs.FS, name string) error {
 		return refused(fmt.Sprintf("%s: %s", o.name, name), err)
 	}
 	o.single = d
-	return nil
-}
-
-// behind is the registry from which an OCIRepository pulls a component version; nil if the source is something else.
-func (s *Session) behind(ctx context.Context, source flux.Source) (*registryOrigin, error) {
-	from, ok := source.Object.(*sourcev1.OCIRepository)
-	if !ok {
-		return nil, nil
-	}
-	url := strings.TrimPrefix(from.Spec.URL, "oci://")
-	base, _, ok := strings.Cut(url, "/component-descriptors/")
-	if !ok {
-		return nil, nil
-	}
-	if from.Spec.Insecure {
-		base = "http://" + base
-	}
-	t, err := component.NewTyped(map[string]any{"type": "OCIRegistry", "baseUrl": base})
-	if err != nil {
-		return nil, err
-	}
-	o := s.registryOrigin(t, component.OCIRegistry{BaseURL: base})
-	return o, s.login(ctx, o, from)
-}
-
-// login takes the pull secret of the OCIRepository before the logins of the Context. It serves below the base only, which is
-// what the source itself pulls from.
-func (s *Session) login(ctx context.Context, o *registryOrigin, from *sourcev1.OCIRepository) error {
-	if from.Spec.SecretRef == nil || s.r.options.Secret == nil {
-		return nil
-	}
-	name := from.Spec.SecretRef.Name
-	data, err := s.r.options.Secret(ctx, from.Namespace, name)
-	if err != nil {
-		return fmt.Errorf("secretRef of OCIRepository %s/%s: %w", from.Namespace, from.Name, err)
-	}
-	rights, err := ParseRights(map[string]map[string][]byte{name: data}, nil)
-	if err != nil {
-		return refused(fmt.Sprintf("secretRef of OCIRepository %s/%s", from.Namespace, from.Name), err)
-	}
-	o.logins, o.fingerprint = rights.logins, rights.fingerprint
 	return nil
 }
 

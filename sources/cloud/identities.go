@@ -1,0 +1,177 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cloud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fluxcd/pkg/auth"
+	"github.com/fluxcd/pkg/auth/aws"
+	"github.com/fluxcd/pkg/auth/azure"
+	"github.com/fluxcd/pkg/auth/gcp"
+	"github.com/fluxcd/pkg/cache"
+	lru "github.com/hashicorp/golang-lru/v2"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// provider is a cloud: its name, and the annotations by which a ServiceAccount names a party of it.
+type provider struct {
+	auth.ArtifactRegistryCredentialsProvider
+	annotations []string
+}
+
+var providers = map[string]provider{
+	aws.ProviderName:   {aws.Provider{}, []string{"eks.amazonaws.com/role-arn"}},
+	azure.ProviderName: {azure.Provider{}, []string{"azure.workload.identity/tenant-id", "azure.workload.identity/client-id"}},
+	gcp.ProviderName:   {gcp.Provider{}, []string{"iam.gke.io/gcp-service-account", "gcp.auth.fluxcd.io/workload-identity-provider"}},
+}
+
+// Known tells whether a name is that of a cloud: aws, azure or gcp.
+func Known(name string) bool {
+	_, ok := providers[name]
+	return ok
+}
+
+const (
+	// DefaultTimeout limits one login.
+	DefaultTimeout = 20 * time.Second
+	// rememberedIdentities is for how many identities tokens are kept, and tokensOfIdentity how many of each: two for each region or registry.
+	rememberedIdentities = 512
+	tokensOfIdentity     = 32
+)
+
+// Options say which identities there are.
+type Options struct {
+	// Client reads ServiceAccounts, live, and requests their tokens. Required.
+	Client client.Client
+	// OwnIdentity lets every request that names no ServiceAccount use the identity of this process.
+	OwnIdentity bool
+	// DefaultServiceAccount is used, in the namespace of the request, where the request names none; empty means none. It wins over
+	// OwnIdentity.
+	DefaultServiceAccount string
+	// Timeout limits one login; zero means DefaultTimeout.
+	Timeout time.Duration
+}
+
+// Identities finds identities. It is safe for concurrent use.
+type Identities struct {
+	options Options
+	// tokens are kept apart by identity: the library lets all who use one cache wait while it obtains a token.
+	tokens *lru.Cache[string, *cache.TokenCache]
+}
+
+// New makes Identities. It fails without a client.
+func New(o Options) (*Identities, error) {
+	if o.Client == nil {
+		return nil, errors.New("identities of clouds need Options.Client")
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = DefaultTimeout
+	}
+	tokens, err := lru.New[string, *cache.TokenCache](rememberedIdentities)
+	if err != nil {
+		return nil, err
+	}
+	return &Identities{options: o, tokens: tokens}, nil
+}
+
+// Request says who wants to log in.
+type Request struct {
+	// Field is the object and field that ask, for messages.
+	Field string
+	// Provider is the name of the cloud, see Known.
+	Provider string
+	// Namespace is that of the object that asks.
+	Namespace string
+	// ServiceAccount is one of that namespace; empty means that of this process, where that is allowed.
+	ServiceAccount string
+}
+
+func (r Request) refused(problem, cure string) error {
+	return &Error{Field: r.Field, Problem: problem, Cure: cure}
+}
+
+// Find returns the identity that a request asks for, if it may be used. No cloud is asked yet. The error is an *Error.
+func (i *Identities) Find(ctx context.Context, r Request) (*Identity, error) {
+	cloud, ok := providers[r.Provider]
+	if !ok {
+		return nil, r.refused(fmt.Sprintf("provider %q is unknown", r.Provider), "use aws, azure or gcp")
+	}
+	if r.ServiceAccount == "" {
+		r.ServiceAccount = i.options.DefaultServiceAccount
+	}
+	found := &Identity{provider: cloud, timeout: i.options.Timeout}
+	var err error
+	switch {
+	case r.ServiceAccount != "":
+		found.account, err = i.account(ctx, r)
+	case !i.options.OwnIdentity:
+		err = r.refused("it names no ServiceAccount, and the identity of this process is for nobody",
+			"set serviceAccountName, or let the operator start this process with --registry-controller-identity")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := found.name(r, cloud); err != nil {
+		return nil, err
+	}
+	tokens, err := i.tokensOf(found.Fingerprint())
+	if err != nil {
+		return nil, err
+	}
+	found.use(i.options.Client, tokens)
+	return found, nil
+}
+
+// account reads the ServiceAccount of a request.
+func (i *Identities) account(ctx context.Context, r Request) (*corev1.ServiceAccount, error) {
+	if !auth.IsObjectLevelWorkloadIdentityEnabled() {
+		return nil, r.refused(fmt.Sprintf("ServiceAccount %s/%s may not log in at %s", r.Namespace, r.ServiceAccount, r.Provider),
+			"let the operator start this process with --feature-gates="+auth.FeatureGateObjectLevelWorkloadIdentity+"=true")
+	}
+	account := &corev1.ServiceAccount{}
+	key := client.ObjectKey{Namespace: r.Namespace, Name: r.ServiceAccount}
+	err := i.options.Client.Get(ctx, key, account)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, &Error{Retry: true, Field: r.Field, Cause: err,
+			Problem: fmt.Sprintf("ServiceAccount %s not found", key), Cure: "create it or correct the name"}
+	case err != nil:
+		return nil, &Error{Retry: true, Field: r.Field, Cause: err, Problem: fmt.Sprintf("read ServiceAccount %s: %s", key, err),
+			Cure: "let this process read ServiceAccounts, as flux/install/registry-identities does"}
+	}
+	return account, nil
+}
+
+// name reads the annotations that tell the cloud who it is.
+func (i *Identity) name(r Request, cloud provider) error {
+	if i.account == nil {
+		return nil
+	}
+	if _, err := cloud.GetIdentity(*i.account); err != nil {
+		return &Error{Retry: true, Field: r.Field, Cause: err, Cure: "correct its annotations",
+			Problem: fmt.Sprintf("ServiceAccount %s/%s: %s", i.account.Namespace, i.account.Name, err)}
+	}
+	for _, annotation := range cloud.annotations {
+		i.party = append(i.party, i.account.Annotations[annotation])
+	}
+	return nil
+}
+
+func (i *Identities) tokensOf(fingerprint string) (*cache.TokenCache, error) {
+	made, err := cache.NewTokenCache(tokensOfIdentity)
+	if err != nil {
+		return nil, err
+	}
+	if found, had, _ := i.tokens.PeekOrAdd(fingerprint, made); had {
+		i.tokens.Get(fingerprint)
+		return found, nil
+	}
+	return made, nil
+}
