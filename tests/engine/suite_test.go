@@ -34,6 +34,8 @@ type site struct {
 
 func newSite(t *testing.T) *site {
 	t.Helper()
+	_, err := platform.BuildLandscaper(t.Context())
+	require.NoError(t, err, "outside the deadline: others may be building")
 	ctx, cancel := context.WithTimeout(context.Background(), 3*patience)
 	t.Cleanup(cancel)
 	return &site{Platform: platform.Shared(t), t: t, ctx: ctx}

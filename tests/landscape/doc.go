@@ -10,5 +10,6 @@
 //		…
 //	}
 //
-// A witness watches every state of every Installation. When the test ends, each state of its namespace must have told the truth.
+// A witness watches every state of every Installation. When the test ends, each state of its namespace must have told the truth. Tests that
+// need a process with flags or rights of its own start it with Run.
 package landscape
