@@ -16,6 +16,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm"
 	"github.com/flux-landscaper/flux-landscaper/deployers/manifest"
@@ -62,6 +63,7 @@ func mockDeployer() *cobra.Command {
 type helmFlags struct {
 	artifacts         artifactFlags
 	registries        registryFlags
+	identities        identityFlags
 	driver            string
 	localRoot         string
 	noPrivateNetworks bool
@@ -72,6 +74,7 @@ func helmDeployer() *cobra.Command {
 	command, flags := deployerOf("helm", v1alpha1.HelmDeployItemType, "Install Helm charts", own.build)
 	own.artifacts.bindFlags(flags)
 	own.registries.bindFlags(flags)
+	own.identities.bindFlags(flags)
 	flags.StringVar(&own.driver, "helm-driver", os.Getenv("HELM_DRIVER"),
 		"Where Helm keeps releases: secret, configmap or memory; by default HELM_DRIVER, else secret.")
 	flags.StringVar(&own.localRoot, "local-repository-dir", "",
@@ -86,6 +89,10 @@ func (h *helmFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract.Depl
 	if err != nil {
 		return nil, nil, err
 	}
+	identities, err := h.identities.open(mgr)
+	if err != nil {
+		return nil, nil, err
+	}
 	registries, err := h.registries.open()
 	if err != nil {
 		return nil, nil, err
@@ -97,6 +104,7 @@ func (h *helmFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract.Depl
 	}
 	deployer, err := helm.New(helm.Options{
 		Driver: h.driver, Registries: registries, Sources: mgr.GetAPIReader(), Artifacts: store, Live: mgr.GetAPIReader(),
+		PullSecrets: installation.AccountReader(mgr.GetAPIReader()), Identity: identities.Find,
 		Landscaper:   landscaper,
 		SourcePolicy: flux.Policy{NoCrossNamespaceRefs: flags.acl.NoCrossNamespaceRefs},
 		LocalRoot:    h.localRoot, NoPrivateNetworks: h.noPrivateNetworks,

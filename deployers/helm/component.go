@@ -65,7 +65,7 @@ func (d *deployer) fromResource(ctx context.Context, item *contract.Item, wanted
 	if d.components == nil {
 		return nil, kit.Stall("GetChart", "NotSupported", "%s: this deployer runs without component repositories; use chart.ref", wanted.field)
 	}
-	scope, err := scopeOf(ctx, item, wanted.overwritten)
+	scope, err := d.scopeOf(ctx, item, wanted.overwritten)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func (d *deployer) fromComponent(
 }
 
 // scopeOf is what an item may use of component repositories.
-func scopeOf(ctx context.Context, item *contract.Item, overwritten bool) (repository.Scope, error) {
+func (d *deployer) scopeOf(ctx context.Context, item *contract.Item, overwritten bool) (repository.Scope, error) {
 	scope := repository.Scope{Namespace: item.DeployItem.Namespace}
 	if item.Context == nil {
 		return scope, nil
@@ -110,6 +110,13 @@ func scopeOf(ctx context.Context, item *contract.Item, overwritten bool) (reposi
 	scope.Repository = item.Context.Configuration.RepositoryContext
 	if scope.Rights, err = repository.ParseRights(item.Context.PullSecrets, item.Context.OCMConfig); err != nil {
 		return scope, badCredentials(err)
+	}
+	identity, err := d.identity(ctx, item)
+	if err != nil {
+		return scope, err
+	}
+	if identity != nil {
+		scope.Rights = scope.Rights.WithIdentity(identity)
 	}
 	if overwritten && item.Context.Overwrites != nil {
 		scope.Overwrites, err = item.Context.Overwrites(ctx)

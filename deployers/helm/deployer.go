@@ -19,6 +19,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
@@ -44,6 +45,10 @@ type Options struct {
 	Artifacts *fetch.Store
 	// Live reads Secrets with credentials of Helm repositories on the landscaper cluster, without a cache.
 	Live client.Reader
+	// PullSecrets returns the names of the pull secrets of a ServiceAccount on the landscaper cluster, live.
+	PullSecrets func(ctx context.Context, namespace, name string) ([]string, error)
+	// Identity finds identities that log in at registries of clouds, as cloud.Identities.Find does.
+	Identity func(context.Context, cloud.Request) (*cloud.Identity, error)
 	// Landscaper is the landscaper cluster, on which items watch the Flux source that they wait for; without it they try again from time to
 	// time.
 	Landscaper *target.Cluster
@@ -61,6 +66,7 @@ func (o *Options) repositories(memory int64) (*repository.Repositories, error) {
 	}
 	options := repository.Options{
 		OCI: o.Registries, Store: o.Artifacts, LocalRoot: o.LocalRoot, AllowPrivate: !o.NoPrivateNetworks, Memory: memory,
+		PullSecrets: o.PullSecrets, Identity: o.Identity,
 	}
 	if o.Sources != nil {
 		options.Source = o.lookup

@@ -32,9 +32,9 @@ func (d *deployer) pull(ctx context.Context, item *contract.Item, field, ref str
 	if d.options.Registries == nil {
 		return nil, kit.Stall("GetChart", "NotSupported", "%s: this deployer runs without access to registries; use chart.archive", field)
 	}
-	credentials, err := pullCredentials(item.Context)
+	credentials, err := d.logins(ctx, item)
 	if err != nil {
-		return nil, badCredentials(err)
+		return nil, err
 	}
 	blob, err := d.options.Registries.Pull(ctx, ref, oci.PullOptions{
 		Credentials: credentials, LayerMediaTypes: chartLayers, MaxBytes: maxArchive,

@@ -113,11 +113,16 @@ func (s *scene) install() (args []string) {
 		require.NoError(s.t, err)
 		object := &unstructured.Unstructured{Object: fields}
 		switch kind := object.GetKind(); {
-		case kind == "Deployment" && object.GetName() == "landscaper-controller":
+		case kind == "Deployment":
 			deployment := &appsv1.Deployment{}
 			require.NoError(s.t, runtime.DefaultUnstructuredConverter.FromUnstructured(fields, deployment))
-			args = deployment.Spec.Template.Spec.Containers[0].Args
-		case kind != "Deployment" && kind != "CustomResourceDefinition":
+			given := deployment.Spec.Template.Spec.Containers[0].Args
+			gated := slices.Contains(given, "--feature-gates=ObjectLevelWorkloadIdentity=true")
+			require.Equal(s.t, object.GetName() != "landscaper-manifest-deployer", gated, object.GetName())
+			if object.GetName() == "landscaper-controller" {
+				args = given
+			}
+		case kind != "CustomResourceDefinition":
 			require.NoError(s.t, s.Apply(s.ctx, object), "%s %s", kind, object.GetName())
 		}
 	}
