@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -32,7 +33,8 @@ type ApplyOptions struct {
 
 // Applied is what Apply handled, also when it fails.
 type Applied struct {
-	// Managed are the objects handled, in the order custom resource definitions, cluster-scoped, namespaced, by name inside these.
+	// Managed are the objects handled, in the order custom resource definitions, cluster-scoped, ServiceAccounts, other namespaced ones, by
+	// name inside these.
 	Managed []managedresource.ManagedResourceStatus
 	// Subjects are the same objects as the API server answered them, for DefaultReadiness.
 	Subjects []Subject
@@ -44,6 +46,8 @@ type Applied struct {
 const (
 	definitions = iota
 	clusterScoped
+	// accounts come before what names them: Kubernetes deletes a Secret for the token of a ServiceAccount that does not exist.
+	accounts
 	namespaced
 	groups
 )
@@ -56,7 +60,7 @@ type task struct {
 	known bool
 }
 
-// Apply brings objects to the target in three groups: custom resource definitions, cluster-scoped, namespaced; in parallel
+// Apply brings objects to the target in groups: custom resource definitions, cluster-scoped, ServiceAccounts, other namespaced; in parallel
 // inside a group. Objects with policy ignore are left out. When an identity occurs twice the later object counts. Errors of
 // single objects are collected over all groups and name kind, namespace, name and cause; an error comes together with what was
 // handled.
@@ -115,10 +119,12 @@ func groupOf(t task) int {
 	switch {
 	case isCRD(t.Object):
 		return definitions
-	case t.kind.Namespaced:
-		return namespaced
-	default:
+	case !t.kind.Namespaced:
 		return clusterScoped
+	case t.Object.GroupVersionKind() == corev1.SchemeGroupVersion.WithKind("ServiceAccount"):
+		return accounts
+	default:
+		return namespaced
 	}
 }
 
@@ -206,7 +212,7 @@ func (a *Applied) record(t task, r result) {
 // established tells whether the definitions that later groups need are served; what is missing is added to the progress.
 func (s *Session) established(applied *Applied, plan [groups][]task) bool {
 	needed := map[schema.GroupKind]bool{}
-	for _, t := range append(slices.Clone(plan[clusterScoped]), plan[namespaced]...) {
+	for _, t := range slices.Concat(plan[clusterScoped:]...) {
 		needed[t.Object.GroupVersionKind().GroupKind()] = true
 	}
 	ready := applied.Progress.Done()

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -331,6 +332,25 @@ func TestKnownObjectThatIsGoneIsCreated(t *testing.T) {
 	known := []managedresource.ManagedResourceStatus{managed("manage", object)}
 	b.apply("", known, manage(object))
 	assert.True(t, b.exists(object))
+}
+
+func TestServiceAccountsComeBeforeWhatNamesThem(t *testing.T) {
+	b := newBench(t)
+	account := b.object("{apiVersion: v1, kind: ServiceAccount, metadata: {name: user, namespace: %[1]s}}")
+	objects := []Desired{manage(account)}
+	for _, name := range []string{"a", "b", "c", "d"} {
+		objects = append(objects, manage(b.configMap(name, "k", "v")))
+	}
+
+	applied := b.apply("", nil, objects...)
+
+	require.Len(t, applied.Managed, len(objects))
+	assert.Equal(t, "ServiceAccount", applied.Managed[0].Resource.Kind)
+	for _, subject := range applied.Subjects {
+		order, err := resourceversion.CompareResourceVersion(applied.Subjects[0].Live.GetResourceVersion(), subject.Live.GetResourceVersion())
+		require.NoError(t, err)
+		assert.LessOrEqual(t, order, 0, subject.Resource)
+	}
 }
 
 func TestLaterOfEqualObjectsCounts(t *testing.T) {

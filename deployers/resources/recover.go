@@ -22,7 +22,7 @@ import (
 func (s *Session) Recorded(ctx context.Context, desired []Desired, defaultNamespace string) ([]managedresource.ManagedResourceStatus, error) {
 	plan, _ := s.plan(desired, ApplyOptions{DefaultNamespace: defaultNamespace})
 	var found []managedresource.ManagedResourceStatus
-	for _, t := range slices.Concat(plan[definitions], plan[clusterScoped], plan[namespaced]) {
+	for _, t := range slices.Concat(plan[:]...) {
 		live, err := s.get(ctx, s.Cluster, t.ref)
 		if isGone(err) {
 			continue

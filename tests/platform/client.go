@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -43,8 +44,11 @@ func (c *Cluster) makeClient() (err error) {
 	return err
 }
 
+// patience ends waits whose context has no deadline: a test that fails says more than one that hangs.
+const patience = 5 * time.Minute
+
 // Await watches the object, which need not exist yet, until done says so about its newest state, which object then
-// holds. The error names the object and the state it was last seen in when ctx ends.
+// holds. The error names the object and the state it was last seen in when ctx ends, or after five minutes if ctx has no deadline.
 func (c *Cluster) Await(ctx context.Context, object client.Object, done func() bool) error {
 	return c.observe(ctx, object, nil, func(event watch.Event) (bool, error) {
 		seen, ok := event.Object.(*unstructured.Unstructured)
@@ -87,6 +91,11 @@ func (c *Cluster) AwaitGone(ctx context.Context, object client.Object) error {
 // observe watches one object until enough says so about what exists at first, or condition about an event.
 func (c *Cluster) observe(ctx context.Context, object client.Object, enough watchtools.PreconditionFunc,
 	condition watchtools.ConditionFunc) error {
+	if _, bounded := ctx.Deadline(); !bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, patience)
+		defer cancel()
+	}
 	kind, err := apiutil.GVKForObject(object, c.client.Scheme())
 	if err != nil {
 		return err
