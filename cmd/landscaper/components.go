@@ -53,8 +53,8 @@ func (c *componentFlags) policy() (installation.SignaturePolicy, error) {
 func (c *componentFlags) open(mgr ctrl.Manager, client *oci.Client, store *fetch.Store, identities *cloud.Identities, policy flux.Policy) (*repository.Repositories, error) {
 	repositories, err := repository.New(repository.Options{
 		OCI: client, Store: store, LocalRoot: c.localRoot, AllowPrivate: c.privateNetworks,
-		Source: installation.SourceLookup(mgr.GetClient(), policy), Secret: installation.SecretReader(mgr.GetAPIReader()),
-		PullSecrets: installation.AccountReader(mgr.GetAPIReader()), Identity: identities.Find,
+		Source: installation.SourceLookup(mgr.GetClient(), policy), Secret: repository.SecretReader(mgr.GetAPIReader()),
+		PullSecrets: repository.AccountReader(mgr.GetAPIReader()), Identity: identities.Find,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("--local-repository-dir: %w", err)

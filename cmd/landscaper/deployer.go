@@ -16,7 +16,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm"
 	"github.com/flux-landscaper/flux-landscaper/deployers/manifest"
@@ -104,7 +103,7 @@ func (h *helmFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract.Depl
 	}
 	deployer, err := helm.New(helm.Options{
 		Driver: h.driver, Registries: registries, Sources: mgr.GetAPIReader(), Artifacts: store, Live: mgr.GetAPIReader(),
-		PullSecrets: installation.AccountReader(mgr.GetAPIReader()), Identity: identities.Find,
+		Identity:     identities.Find,
 		Landscaper:   landscaper,
 		SourcePolicy: flux.Policy{NoCrossNamespaceRefs: flags.acl.NoCrossNamespaceRefs},
 		LocalRoot:    h.localRoot, NoPrivateNetworks: h.noPrivateNetworks,

@@ -5,9 +5,7 @@ package installation
 
 import (
 	"context"
-	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -33,31 +31,5 @@ func SourceLookup(reader client.Reader, policy flux.Policy) func(context.Context
 			err = source.RequireVerified()
 		}
 		return source, err
-	}
-}
-
-// AccountReader returns the function by which component repositories find the pull secrets of a ServiceAccount, live.
-func AccountReader(live client.Reader) func(ctx context.Context, namespace, name string) ([]string, error) {
-	return func(ctx context.Context, namespace, name string) ([]string, error) {
-		account := &corev1.ServiceAccount{}
-		if err := live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, account); err != nil {
-			return nil, fmt.Errorf("read ServiceAccount %s/%s: %w", namespace, name, err)
-		}
-		var names []string
-		for _, secret := range account.ImagePullSecrets {
-			names = append(names, secret.Name)
-		}
-		return names, nil
-	}
-}
-
-// SecretReader returns the function by which component repositories read the pull secrets of OCIRepositories, live.
-func SecretReader(live client.Reader) func(ctx context.Context, namespace, name string) (map[string][]byte, error) {
-	return func(ctx context.Context, namespace, name string) (map[string][]byte, error) {
-		secret := &corev1.Secret{}
-		if err := live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, secret); err != nil {
-			return nil, fmt.Errorf("read Secret %s/%s: %w", namespace, name, err)
-		}
-		return secret.Data, nil
 	}
 }

@@ -43,10 +43,8 @@ type Options struct {
 	SourcePolicy flux.Policy
 	// Artifacts downloads what Flux sources offer.
 	Artifacts *fetch.Store
-	// Live reads Secrets with credentials of Helm repositories on the landscaper cluster, without a cache.
+	// Live reads Secrets with credentials, and the ServiceAccounts that name them, on the landscaper cluster, without a cache.
 	Live client.Reader
-	// PullSecrets returns the names of the pull secrets of a ServiceAccount on the landscaper cluster, live.
-	PullSecrets func(ctx context.Context, namespace, name string) ([]string, error)
 	// Identity finds identities that log in at registries of clouds, as cloud.Identities.Find does.
 	Identity func(context.Context, cloud.Request) (*cloud.Identity, error)
 	// Landscaper is the landscaper cluster, on which items watch the Flux source that they wait for; without it they try again from time to
@@ -66,13 +64,13 @@ func (o *Options) repositories(memory int64) (*repository.Repositories, error) {
 	}
 	options := repository.Options{
 		OCI: o.Registries, Store: o.Artifacts, LocalRoot: o.LocalRoot, AllowPrivate: !o.NoPrivateNetworks, Memory: memory,
-		PullSecrets: o.PullSecrets, Identity: o.Identity,
+		Identity: o.Identity,
 	}
 	if o.Sources != nil {
 		options.Source = o.lookup
 	}
 	if o.Live != nil {
-		options.Secret = o.secret
+		options.Secret, options.PullSecrets = repository.SecretReader(o.Live), repository.AccountReader(o.Live)
 	}
 	return repository.New(options)
 }

@@ -6,11 +6,8 @@ package helm
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
-	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
@@ -36,15 +33,6 @@ func (o *Options) lookup(ctx context.Context, namespace string, ref v1alpha1.Sou
 		err = source.RequireVerified()
 	}
 	return source, err
-}
-
-// secret reads the pull secret of an OCIRepository, live.
-func (o *Options) secret(ctx context.Context, namespace, name string) (map[string][]byte, error) {
-	secret := &corev1.Secret{}
-	if err := o.Live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, secret); err != nil {
-		return nil, fmt.Errorf("read Secret %s/%s: %w", namespace, name, err)
-	}
-	return secret.Data, nil
 }
 
 // sourceProblem says who can end an error about a source, whose message begins with the field sourceRef. prefix is what comes before that.
