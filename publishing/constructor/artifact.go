@@ -4,14 +4,11 @@
 package constructor
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -171,13 +168,3 @@ func normalReference(reference string) string {
 	}
 	return reference
 }
-
-func decodeNumbers(raw json.RawMessage) (any, error) {
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.UseNumber()
-	var out any
-	err := decoder.Decode(&out)
-	return out, err
-}
-
-func firstKey(set map[string]bool) string { return slices.Sorted(maps.Keys(set))[0] }

@@ -4,6 +4,7 @@
 package constructor
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -242,4 +243,12 @@ func decodeExact(raw json.RawMessage) (any, error) {
 		return nil, nil
 	}
 	return decodeNumbers(raw)
+}
+
+func decodeNumbers(raw json.RawMessage) (any, error) {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	var out any
+	err := decoder.Decode(&out)
+	return out, err
 }

@@ -6,6 +6,8 @@ package constructor
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/fluxcd/pkg/envsubst"
@@ -73,7 +75,7 @@ func substitute(text []byte, values map[string]any) ([]byte, error) {
 		return fmt.Sprint(value), true
 	})
 	if err != nil && len(missing) > 0 {
-		return nil, fmt.Errorf("the constructor uses ${%s}, which has no value; add %[1]s=VALUE to the arguments, or --templater none", firstKey(missing))
+		return nil, fmt.Errorf("the constructor uses ${%s}, which has no value; add %[1]s=VALUE to the arguments, or --templater none", slices.Sorted(maps.Keys(missing))[0])
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the constructor has a malformed ${…}: %w; write $${ for a literal one, or add --templater none", err)
