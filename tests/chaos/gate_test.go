@@ -80,6 +80,12 @@ func (g *gate) kill() {
 // open returns access through the gate to what config reaches.
 func (g *gate) open(s *stage, config *rest.Config) *rest.Config {
 	s.t.Helper()
+	return s.through(config, g.handler)
+}
+
+// through returns access to what config reaches, in which a handler may do something between.
+func (s *stage) through(config *rest.Config, between func(http.Handler) http.Handler) *rest.Config {
+	s.t.Helper()
 	transport, err := rest.TransportFor(config)
 	require.NoError(s.t, err)
 	backend, err := url.Parse(config.Host)
@@ -90,7 +96,7 @@ func (g *gate) open(s *stage, config *rest.Config) *rest.Config {
 		FlushInterval: -1,
 		ErrorHandler:  func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	}
-	server := httptest.NewUnstartedServer(g.handler(proxy))
+	server := httptest.NewUnstartedServer(between(proxy))
 	server.EnableHTTP2 = true
 	server.StartTLS()
 	s.t.Cleanup(func() {

@@ -5,17 +5,13 @@ package chaos
 
 import (
 	"context"
-	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"strings"
 	"sync"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -39,24 +35,8 @@ func (s *stage) dig() *pit {
 	s.t.Helper()
 	config, err := s.NewUser(rig.Controller, rig.AllRights)
 	require.NoError(s.t, err)
-	transport, err := rest.TransportFor(config)
-	require.NoError(s.t, err)
-	backend, err := url.Parse(config.Host)
-	require.NoError(s.t, err)
 	p := &pit{}
-	proxy := &httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(backend) }, Transport: transport, FlushInterval: -1,
-		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
-	}
-	server := httptest.NewUnstartedServer(p.handler(proxy))
-	server.EnableHTTP2 = true
-	server.StartTLS()
-	s.t.Cleanup(func() {
-		server.CloseClientConnections()
-		server.Close()
-	})
-	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	p.kubeconfig, err = platform.KubeconfigFor(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: authority}})
+	p.kubeconfig, err = platform.KubeconfigFor(s.through(config, p.handler))
 	require.NoError(s.t, err)
 	return p
 }
