@@ -35,9 +35,12 @@ type ComponentVersionOverwriteReference struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=componentversionoverwrites,shortName=compveroverwrite;cvo,singular=componentversionoverwrite
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/substitute=disabled"
+// +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/prune=disabled"
 type ComponentVersionOverwrites struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// Undecoded is what could not be read.
+	Undecoded Undecoded `json:"-"`
 
 	// Overwrites are tried in order.
 	// +optional

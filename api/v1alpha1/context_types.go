@@ -16,10 +16,13 @@ const HelmChartRepoCredentialsKey = "helmChartRepoCredentials"
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=contexts,shortName=ctx,singular=context
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/substitute=disabled"
+// +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/prune=disabled"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type Context struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// Undecoded is what could not be read.
+	Undecoded Undecoded `json:"-"`
 
 	ContextConfiguration `json:",inline"`
 }
@@ -42,6 +45,7 @@ type ContextConfiguration struct {
 	RegistryIdentity *RegistryIdentity `json:"registryIdentity,omitempty"`
 	// Configurations is a free map, read by deployers.
 	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	Configurations map[string]AnyJSON `json:"configurations,omitempty"`

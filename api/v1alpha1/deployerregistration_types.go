@@ -28,6 +28,7 @@ type DeployerInstallationTemplate struct {
 	Imports InstallationImports `json:"imports,omitempty"`
 	// ImportDataMappings computes blueprint imports.
 	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	ImportDataMappings map[string]AnyJSON `json:"importDataMappings,omitempty"`
@@ -46,10 +47,13 @@ type DeployerRegistrationStatus struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=deployerregistrations,shortName=deployreg;deployerreg;dreg,singular=deployerregistration,scope=Cluster
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/substitute=disabled"
+// +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/prune=disabled"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type DeployerRegistration struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// Undecoded is what could not be read.
+	Undecoded Undecoded `json:"-"`
 
 	Spec DeployerRegistrationSpec `json:"spec"`
 	// +optional

@@ -98,6 +98,7 @@ type DeployItemStatus struct {
 // +kubebuilder:resource:path=deployitems,shortName=di,singular=deployitem
 // +kubebuilder:selectablefield:JSONPath=`.spec.type`
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/substitute=disabled"
+// +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/prune=disabled"
 // +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.spec.type`
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="ExportRef",type=string,JSONPath=`.status.exportRef.name`
@@ -105,6 +106,8 @@ type DeployItemStatus struct {
 type DeployItem struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// Undecoded is what could not be read.
+	Undecoded Undecoded `json:"-"`
 
 	Spec DeployItemSpec `json:"spec"`
 	// +optional

@@ -47,6 +47,7 @@ type ClusterRestConfig struct {
 	// CAData is the PEM of the CA, base64 in YAML; it may be an empty text.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9+/=\r\n]*$`
 	// +optional
 	CAData []byte `json:"caData,omitempty"`
 	// NextProtos lists the application protocols to offer.
@@ -59,10 +60,13 @@ type ClusterRestConfig struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=environments,shortName=env,singular=environment,scope=Cluster
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/substitute=disabled"
+// +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/prune=disabled"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type Environment struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// Undecoded is what could not be read.
+	Undecoded Undecoded `json:"-"`
 
 	Spec EnvironmentSpec `json:"spec"`
 }

@@ -68,7 +68,8 @@ type ExecutionStatus struct {
 	// ExportReference names the DataObject with the exports of all items.
 	// +optional
 	ExportReference *ObjectReference `json:"exportRef,omitempty"`
-	// DeployItemCache lists the known DeployItems.
+	// DeployItemCache lists the known DeployItems. It is accepted and without effect: the owner of a DeployItem and its label say to which
+	// template it belongs.
 	// +optional
 	DeployItemCache *DeployItemCache `json:"deployItemCache,omitempty"`
 }
@@ -97,12 +98,15 @@ type DiNamePair struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=executions,shortName=exec,singular=execution
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/substitute=disabled"
+// +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/prune=disabled"
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="ExportRef",type=string,JSONPath=`.status.exportRef.name`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type Execution struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// Undecoded is what could not be read.
+	Undecoded Undecoded `json:"-"`
 
 	Spec ExecutionSpec `json:"spec"`
 	// +optional

@@ -4,8 +4,11 @@
 package v1alpha1
 
 import (
+	"slices"
+
 	"github.com/fluxcd/pkg/apis/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // DeletionPolicy says what happens to deployed objects when an Installation is deleted.
@@ -51,6 +54,7 @@ type InstallationSpec struct {
 	Imports InstallationImports `json:"imports,omitempty"`
 	// ImportDataMappings computes blueprint imports from installation imports with Spiff expressions.
 	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	ImportDataMappings map[string]AnyJSON `json:"importDataMappings,omitempty"`
@@ -59,6 +63,7 @@ type InstallationSpec struct {
 	Exports InstallationExports `json:"exports,omitempty"`
 	// ExportDataMappings computes installation exports from blueprint exports with Spiff expressions.
 	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	ExportDataMappings map[string]AnyJSON `json:"exportDataMappings,omitempty"`
@@ -243,6 +248,8 @@ type SucceededReconcile struct {
 // FailedReconcile retries failed jobs.
 type FailedReconcile struct {
 	// NumberOfReconciles is how often to retry; unlimited when unset, off at 0 and below.
+	// +kubebuilder:validation:Minimum=-2147483648
+	// +kubebuilder:validation:Maximum=2147483647
 	// +optional
 	NumberOfReconciles *int32 `json:"numberOfReconciles,omitempty"`
 	// Interval since the last end; 5m when unset. Ignored with CronSpec.
@@ -281,6 +288,10 @@ type InstallationStatus struct {
 
 	meta.ReconcileRequestStatus `json:",inline"`
 
+	// OperationJobID is the last job that the operation annotation of a root started. The annotation goes after the status says so, in the
+	// write that puts this job into the annotation landscaper.gardener.cloud/job. An addition to the existing API.
+	// +optional
+	OperationJobID string `json:"operationJobID,omitempty"`
 	// Sources are the states of the Flux sources that the last job used.
 	// +optional
 	Sources []SourceStatus `json:"sources,omitempty"`
@@ -299,7 +310,8 @@ type InstallationStatus struct {
 	// AutomaticReconcileStatus counts automatic jobs.
 	// +optional
 	AutomaticReconcileStatus *AutomaticReconcileStatus `json:"automaticReconcileStatus,omitempty"`
-	// DependentsToTrigger lists siblings to start next.
+	// DependentsToTrigger lists siblings to start next. It is accepted from Gardener Landscaper, whose controllers started them at their next
+	// event: a sibling that is taken over and listed runs once. It is not written, because siblings start by the events of their producers.
 	// +optional
 	DependentsToTrigger []DependentToTrigger `json:"dependentsToTrigger,omitempty"`
 }
@@ -320,6 +332,29 @@ type SubNamePair struct {
 	SpecName string `json:"specName"`
 	// ObjectName is the name of the object.
 	ObjectName string `json:"objectName"`
+	// BlueprintDigest is the digest of the blueprint that the verified blueprint of the parent holds for this sub-installation, as
+	// algorithm:hex. It is set where the policy for signatures is Enforce. An addition to the existing API.
+	// +optional
+	BlueprintDigest string `json:"blueprintDigest,omitempty"`
+}
+
+// Find returns what is recorded of an active sub-installation by the name of its object; the zero value when there is nothing.
+func (c *SubInstCache) Find(objectName string) SubNamePair {
+	if c == nil {
+		return SubNamePair{}
+	}
+	for _, pair := range c.ActiveSubs {
+		if pair.ObjectName == objectName {
+			return pair
+		}
+	}
+	return SubNamePair{}
+}
+
+// Lists reports whether an Installation has recorded a sub-installation, by the name of its object.
+func (s *InstallationStatus) Lists(objectName string) bool {
+	return s.SubInstCache.Find(objectName).ObjectName != "" ||
+		s.SubInstCache != nil && slices.Contains(s.SubInstCache.OrphanedSubs, objectName)
 }
 
 // AutomaticReconcileStatus counts automatic jobs.
@@ -351,6 +386,7 @@ type DependentToTrigger struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=installations,shortName=inst,singular=installation,categories=all;fluxcd;fluxcd-appliers
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/substitute=disabled"
+// +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/prune=disabled"
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Execution",type=string,JSONPath=`.status.executionRef.name`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
@@ -359,6 +395,8 @@ type DependentToTrigger struct {
 type Installation struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// Undecoded is what could not be read.
+	Undecoded Undecoded `json:"-"`
 
 	Spec InstallationSpec `json:"spec"`
 	// Status is written by the controller. Keys of early releases are accepted in applied manifests and ignored.
@@ -392,15 +430,22 @@ func (in *Installation) Job() *JobStatus {
 	return &in.Status.JobStatus
 }
 
-// IsRoot tells whether no other Installation owns this one.
+// IsRoot reports whether the Installation names no other as the one that controls it.
 func (in *Installation) IsRoot() bool {
-	for i := range in.OwnerReferences {
-		owner := &in.OwnerReferences[i]
-		if owner.Kind == "Installation" && owner.Controller != nil && *owner.Controller {
-			return false
-		}
+	return in.ParentReference() == nil
+}
+
+// ParentReference returns the reference to the Installation that controls this one, nil for roots. Anybody who writes the object may have
+// written it: what it names is the parent only if its status lists this Installation.
+func (in *Installation) ParentReference() *metav1.OwnerReference {
+	owner := metav1.GetControllerOfNoCopy(in)
+	if owner == nil || owner.Kind != "Installation" {
+		return nil
 	}
-	return true
+	if group, err := schema.ParseGroupVersion(owner.APIVersion); err != nil || group.Group != GroupName {
+		return nil
+	}
+	return owner
 }
 
 // ContextName returns the name of the Context, "default" when the spec names none.

@@ -24,6 +24,9 @@ const (
 	// ForceDeleteAnnotation, set to "true" on an Installation in deletion, takes it apart without uninstalling and without waiting for
 	// anything. What stays behind is written to a ConfigMap with LeftBehindLabel. It is an addition to the existing API.
 	ForceDeleteAnnotation = "landscaper.gardener.cloud/force-delete"
+	// TargetTokensAnnotation on a ServiceAccount allows Targets of its namespace to act as it: "selfConfig" on the landscaper cluster,
+	// "oidcConfig" on servers that such a Target names, or both, separated by a comma. Whoever may write Targets there gets its rights.
+	TargetTokensAnnotation = "landscaper.gardener.cloud/tokens-for-targets"
 	// CacheHelmChartsAnnotation is passed on from an Installation to everything that it makes, for deployers of others; the helm deployer
 	// caches charts with and without it.
 	CacheHelmChartsAnnotation = "landscaper.gardener.cloud/cache-helm-charts"
@@ -103,8 +106,8 @@ const (
 // Finalizer keeps Installations, Executions, DeployItems and TargetSyncs until their controller has cleaned up.
 const Finalizer = "finalizer.landscaper.gardener.cloud"
 
-// InUseFinalizer keeps Targets and Secrets that Flux prunes until everything deployed through them is uninstalled. An addition to the
-// existing API.
+// InUseFinalizer keeps Targets, Contexts, Secrets and ConfigMaps that Flux prunes until everything deployed through them is uninstalled. An
+// addition to the existing API.
 const InUseFinalizer = "inuse.landscaper.gardener.cloud/finalizer"
 
 // KubernetesClusterTargetType is the only Target type with built-in meaning.

@@ -31,12 +31,15 @@ type SyncObjectStatus struct{}
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=syncobjects,shortName=so,singular=syncobject
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/substitute=disabled"
+// +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/prune=disabled"
 // +kubebuilder:printcolumn:name="PodName",type=string,JSONPath=`.spec.podName`
 // +kubebuilder:printcolumn:name="Kind",type=string,JSONPath=`.spec.kind`
 // +kubebuilder:printcolumn:name="Name",type=string,JSONPath=`.spec.name`
 type SyncObject struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// Undecoded is what could not be read.
+	Undecoded Undecoded `json:"-"`
 
 	Spec SyncObjectSpec `json:"spec,omitempty"`
 	// +optional
@@ -70,11 +73,14 @@ const (
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=lshealthchecks,shortName=lshc,singular=lshealthcheck
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/substitute=disabled"
+// +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/prune=disabled"
 // +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status`
 // +kubebuilder:printcolumn:name="LastUpdateTime",type=date,JSONPath=`.lastUpdateTime`
 type LsHealthCheck struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// Undecoded is what could not be read.
+	Undecoded Undecoded `json:"-"`
 
 	// Status is the outcome.
 	Status LsHealthCheckStatus `json:"status"`
@@ -122,9 +128,12 @@ type CriticalProblemsStatus struct{}
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=criticalproblems,shortName=cps,singular=criticalproblems
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/substitute=disabled"
+// +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/prune=disabled"
 type CriticalProblems struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// Undecoded is what could not be read.
+	Undecoded Undecoded `json:"-"`
 
 	Spec CriticalProblemsSpec `json:"spec"`
 	// +optional

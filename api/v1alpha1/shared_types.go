@@ -115,6 +115,7 @@ type SourceStatus struct {
 // Duration is a span of time: Go's syntax (90s, 1h30m), or "none" for no limit.
 //
 // +kubebuilder:validation:Type=string
+// +kubebuilder:validation:Pattern=`^(none|0|[-+]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)?$`
 type Duration struct {
 	// Duration is the parsed span; 0 is "none".
 	time.Duration `json:"-"`
@@ -207,7 +208,7 @@ type TransitionTimes struct {
 	// InitTime is when work began; the progress timeout of a DeployItem counts from here.
 	// +optional
 	InitTime *metav1.Time `json:"initTime,omitempty"`
-	// WaitTime is when the object began to wait for its children.
+	// WaitTime is when the object began to wait for its children. It is accepted and not written.
 	// +optional
 	WaitTime *metav1.Time `json:"waitTime,omitempty"`
 	// FinishedTime is when the job ended.

@@ -26,6 +26,7 @@ type TargetSpec struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=targets,shortName=tgt;tg,singular=target
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/substitute=disabled"
+// +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/prune=disabled"
 // +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.spec.type`
 // +kubebuilder:printcolumn:name="Context",type=string,JSONPath=`.metadata.labels['data\.landscaper\.gardener\.cloud\/context']`
 // +kubebuilder:printcolumn:name="Key",type=string,JSONPath=`.metadata.labels['data\.landscaper\.gardener\.cloud\/key']`
@@ -35,6 +36,8 @@ type TargetSpec struct {
 type Target struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// Undecoded is what could not be read.
+	Undecoded Undecoded `json:"-"`
 
 	Spec TargetSpec `json:"spec,omitempty"`
 }

@@ -59,9 +59,12 @@ type TargetSyncStatus struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=targetsyncs,shortName=tgs,singular=targetsync
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/substitute=disabled"
+// +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/prune=disabled"
 type TargetSync struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// Undecoded is what could not be read.
+	Undecoded Undecoded `json:"-"`
 
 	Spec TargetSyncSpec `json:"spec"`
 	// +optional

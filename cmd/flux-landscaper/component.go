@@ -15,7 +15,7 @@ import (
 
 func componentCommand() *cobra.Command {
 	return group("component", "Publish and read component versions of the Open Component Model", []string{"components", "comp"},
-		pushComponentCommand(), getCommand(), treeCommand())
+		pushComponentCommand(), getCommand(), treeCommand(), verifyCommand())
 }
 
 // lookupFlags are the flags of commands that read component versions.
@@ -27,7 +27,7 @@ type lookupFlags struct {
 
 func (f *lookupFlags) bind(cmd *cobra.Command, output, outputs string) {
 	f.registry.bindFlags(cmd.Flags())
-	cmd.Flags().StringVar(&f.repository, "repository", "", "The repository, as oci://host/path or the directory of a CTF or component archive.")
+	cmd.Flags().StringVar(&f.repository, "repository", "", "The repository, as oci://host/path, or a CTF or component archive: a directory, .tar or .tgz.")
 	cmd.Flags().StringVarP(&f.output, "output", "o", output, "How to print the result: "+outputs+".")
 }
 
@@ -69,6 +69,9 @@ func getCommand() *cobra.Command {
 				d, err := reader.Get(cmd.Context(), key)
 				if err != nil {
 					return err
+				}
+				if err := d.CheckNames(); err != nil {
+					printWarning(cmd, "%v", err)
 				}
 				return printDescriptor(cmd, d, schema, f.output)
 			})

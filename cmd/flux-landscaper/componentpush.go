@@ -125,8 +125,8 @@ func (f *componentFlags) read(cmd *cobra.Command, arguments []string) (*construc
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.file, err)
 	}
-	for _, unknown := range read.Unknown {
-		printWarning(cmd, "%s: %s", f.file, unknown)
+	for _, warning := range read.Warnings {
+		printWarning(cmd, "%s: %s", f.file, warning)
 	}
 	return read, nil
 }

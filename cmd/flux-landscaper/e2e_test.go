@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
+	"github.com/flux-landscaper/flux-landscaper/tests/interop"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
@@ -262,6 +263,39 @@ func TestCarriedArtifacts(t *testing.T) {
 	assert.Contains(t, p.must("component", "get", ref), image.Encoded())
 }
 
+// archive writes an archive of the OCM CLI into the home.
+func (p *program) archive(name string) {
+	p.Helper()
+	p.write(filepath.Base(name), string(interop.Read(p, name)))
+}
+
+func TestVerify(t *testing.T) {
+	p := start(t)
+	for _, s := range interop.Signatures(t)[:2] {
+		p.archive("signed/" + s.File)
+		p.archive("keys/rsa.pub")
+		p.archive("keys/ca.crt")
+		verify := []string{"component", "verify", s.Component, "--repository", "./" + s.File, "--signature"}
+		assert.Equal(t, s.Hash+":"+s.Digest+"\n", p.must(append(verify, s.Name, "--public-key", "rsa.pub")...))
+		assert.Contains(t, p.must(append(verify, s.Name, "--public-key", "rsa.pub", "-o", "json")...), s.Normalisation)
+		assert.Contains(t, p.fail(append(verify, s.Name, "--public-key", "ca.crt")...), "it was not made with the key that is trusted")
+		assert.Contains(t, p.fail(append(verify, s.Name, "--ca", "ca.crt")...), "it carries no certificate")
+		assert.Contains(t, p.fail(append(verify, "other", "--public-key", "rsa.pub")...), `has no signature "other"; it has: sig`)
+	}
+	p.archive("signed/pem-RSASSA-PSS.tgz")
+	p.must("component", "verify", "example.com/interop/shop:1.2.0", "--repository", "./pem-RSASSA-PSS.tgz", "--signature", "interop-signer", "--ca", "ca.crt")
+	assert.Contains(t, p.fail("component", "verify", "x", "--signature", "s"), "public-key")
+}
+
+func TestBadNamesAreWarnedAbout(t *testing.T) {
+	p := start(t)
+	p.write("bad/component-descriptor.yaml", string(interop.Read(t, "refused/upper.yaml")))
+	stdout, stderr, status := p.run("component", "get", "example.com/interop/bad-upper:1.0.0", "--repository", "./bad")
+	assert.Zero(t, status)
+	assert.Contains(t, stdout, "bad-upper")
+	assert.Contains(t, stderr, "⚠ the OCM tools cannot read component example.com/interop/bad-upper:1.0.0: component.resources[0].name has")
+}
+
 func TestCarriedArtifactsInADirectory(t *testing.T) {
 	from, p := registry.Start(t, registry.Options{}), start(t)
 	from.Push(t, "charts/web", "1.0.0", registry.Layer{MediaType: "x/chart", Content: "chart"})
@@ -293,7 +327,7 @@ func TestMistakes(t *testing.T) {
 		"no place":          {[]string{"component", "push", "-f", "x"}, "repository"},
 		"no constructor":    {[]string{"component", "push", "-f", "none.yaml", "--ctf", "x"}, "--file: stat none.yaml"},
 		"no repository":     {[]string{"component", "get", "example.com/a:1"}, "the repository is missing"},
-		"unknown schema":    {[]string{"component", "tree", "example.com/a:1", "--repository", "./none"}, "is no directory"},
+		"unknown schema":    {[]string{"component", "tree", "example.com/a:1", "--repository", "./none"}, "is no file or directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := (&program{t, p.binary, p.home}).fail(test.args...)

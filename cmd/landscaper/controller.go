@@ -11,10 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/deployitem"
 	"github.com/flux-landscaper/flux-landscaper/controllers/execution"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation"
@@ -32,12 +30,19 @@ type controllerFlags struct {
 	pickupTimeout time.Duration
 	artifacts     artifactFlags
 	unwatched     []client.Object
-	publicOnly    bool
+	targets       targetFlags
 	components    componentFlags
 	contexts      contextFlags
+	shard         kit.Shard
 }
 
 func controllerCommand() *cobra.Command {
+	command, _ := controllerOf()
+	return command
+}
+
+// controllerOf returns the command of the controller and what its flags set.
+func controllerOf() (*cobra.Command, *controllerFlags) {
 	flags := &controllerFlags{process: process{name: "controller"}}
 	command := &cobra.Command{
 		Use:   "controller",
@@ -46,14 +51,15 @@ func controllerCommand() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return flags.run(cmd.Context()) },
 	}
 	flags.bindFlags(command.Flags(), 16)
+	flags.bindReferenceFlags(command.Flags())
+	flags.jitter.BindFlags(command.Flags())
 	flags.artifacts.bindFlags(command.Flags())
 	flags.components.bindFlags(command.Flags())
 	flags.contexts.bindFlags(command.Flags())
-	command.Flags().BoolVar(&flags.publicOnly, "no-private-targets", false,
-		"Let templates request kubeconfigs only from clusters at public addresses.")
+	flags.targets.bindFlags(command.Flags())
 	command.Flags().DurationVar(&flags.pickupTimeout, "pickup-timeout", 5*time.Minute,
 		"The time a deployer has to begin the job of a DeployItem; 0 is no limit.")
-	return command
+	return command, flags
 }
 
 func (f *controllerFlags) run(ctx context.Context) error {
@@ -61,9 +67,7 @@ func (f *controllerFlags) run(ctx context.Context) error {
 		return err
 	}
 	mgr, err := f.start(func(options *ctrl.Options, shard labels.Selector) {
-		options.Cache.ByObject[&v1alpha1.Installation{}] = cache.ByObject{Label: shard}
-		options.Cache.ByObject[&v1alpha1.Execution{}] = cache.ByObject{Label: shard}
-		options.Cache.ByObject[&v1alpha1.DeployItem{}] = cache.ByObject{Label: shard}
+		f.shard = kit.Shard{Selector: shard}
 		options.Client.Cache.DisableFor = append(options.Client.Cache.DisableFor, f.unwatched...)
 		f.contexts.restrict(options, f.watch.AllNamespaces)
 	})
@@ -114,29 +118,29 @@ func (f *controllerFlags) setup(ctx context.Context, mgr ctrl.Manager, store *fe
 		return err
 	}
 	metrics := measure(mgr)
-	clusters, err := deploytarget.New(deploytarget.Options{})
+	clusters, err := deploytarget.New(deploytarget.Options{PublicOnly: f.targets.publicOnly})
 	if err != nil {
 		return err
 	}
 	installations := &installation.Reconciler{
-		Clusters: clusters, NoPrivateNetworks: f.publicOnly,
+		Clusters:         clusters,
 		UnwatchedSources: f.unwatched,
 		Client:           mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Metrics: metrics, Now: time.Now,
 		Backoff: f.backoff(), Jitter: kit.Jitter(f.jitter.Percentage), Artifacts: store, NoCrossNamespaceRefs: f.acl.NoCrossNamespaceRefs,
-		Repositories: repositories, SignaturePolicy: policy, Identity: identities.Find,
+		Repositories: repositories, Shard: f.shard, SignaturePolicy: policy, Identity: identities.Find,
 	}
 	if err := installations.SetupWithManager(ctx, mgr, f.concurrent); err != nil {
 		return fmt.Errorf("set the installation controller up: %w", err)
 	}
 	executions := &execution.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Metrics: metrics, Now: time.Now,
+		Client: mgr.GetClient(), Shard: f.shard, Live: mgr.GetAPIReader(), Recorder: recorder, Metrics: metrics, Now: time.Now,
 		Backoff: f.backoff(),
 	}
 	if err := executions.SetupWithManager(ctx, mgr, f.concurrent); err != nil {
 		return fmt.Errorf("set the execution controller up: %w", err)
 	}
 	items := &deployitem.Reconciler{
-		Client: mgr.GetClient(), Recorder: recorder, PickupTimeout: f.pickupTimeout, Now: time.Now,
+		Client: mgr.GetClient(), Shard: f.shard, Recorder: recorder, PickupTimeout: f.pickupTimeout, Now: time.Now,
 	}
 	if err := items.SetupWithManager(mgr, f.concurrent); err != nil {
 		return fmt.Errorf("set the pickup controller up: %w", err)

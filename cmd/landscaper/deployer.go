@@ -6,9 +6,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"maps"
 	"os"
+	"time"
 
+	"github.com/fluxcd/pkg/runtime/leaderelection"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/labels"
@@ -29,8 +30,15 @@ type deployerFlags struct {
 	process
 	itemType string
 	identity string
+	// selectors are target selectors as JSON or YAML.
+	selectors []string
 	// insecureTLS accepts Targets that skip the verification of the server's certificate.
 	insecureTLS bool
+	targets     targetFlags
+	// legacyTokens requests tokens for Targets by the rules of Gardener Landscaper.
+	legacyTokens bool
+	// maxTimeout is the longest timeout of a DeployItem.
+	maxTimeout time.Duration
 }
 
 // builder makes a deployer for a manager. The function that it returns is called when the process ends.
@@ -43,7 +51,7 @@ func deployerCommand() *cobra.Command {
 }
 
 func manifestDeployer() *cobra.Command {
-	command, _ := deployerOf("manifest", v1alpha1.ManifestDeployItemType, "Apply Kubernetes manifests",
+	command, _, _ := deployerOf("manifest", v1alpha1.ManifestDeployItemType, "Apply Kubernetes manifests",
 		func(ctrl.Manager, *deployerFlags) (contract.Deployer, func(), error) {
 			return manifest.New(manifest.Options{}), func() {}, nil
 		})
@@ -51,7 +59,7 @@ func manifestDeployer() *cobra.Command {
 }
 
 func mockDeployer() *cobra.Command {
-	command, _ := deployerOf("mock", v1alpha1.MockDeployItemType, "Pretend, for tests",
+	command, _, _ := deployerOf("mock", v1alpha1.MockDeployItemType, "Pretend, for tests",
 		func(ctrl.Manager, *deployerFlags) (contract.Deployer, func(), error) {
 			return mock.Deployer{}, func() {}, nil
 		})
@@ -69,8 +77,15 @@ type helmFlags struct {
 }
 
 func helmDeployer() *cobra.Command {
+	command, _, _ := helmCommand()
+	return command
+}
+
+// helmCommand returns the command of the helm deployer and what its flags set.
+func helmCommand() (*cobra.Command, *deployerFlags, *helmFlags) {
 	own := &helmFlags{}
-	command, flags := deployerOf("helm", v1alpha1.HelmDeployItemType, "Install Helm charts", own.build)
+	command, flags, shared := deployerOf("helm", v1alpha1.HelmDeployItemType, "Install Helm charts", own.build)
+	shared.bindReferenceFlags(flags)
 	own.artifacts.bindFlags(flags)
 	own.registries.bindFlags(flags)
 	own.identities.bindFlags(flags)
@@ -80,7 +95,7 @@ func helmDeployer() *cobra.Command {
 		"The directory below which component repositories of types local, CommonTransportFormat and ComponentArchive lie; empty refuses them.")
 	flags.BoolVar(&own.noPrivateNetworks, "no-private-networks", false,
 		"Refuse to download charts over HTTP from addresses that are not public.")
-	return command
+	return command, shared, own
 }
 
 func (h *helmFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract.Deployer, func(), error) {
@@ -120,8 +135,8 @@ func landscaperCluster(mgr ctrl.Manager) (*target.Cluster, error) {
 	return &target.Cluster{Config: mgr.GetConfig(), Client: mgr.GetClient(), Dynamic: watcher, Mapper: mgr.GetRESTMapper()}, nil
 }
 
-// deployerOf returns the sub-command of one deployer with the flags that all deployers have.
-func deployerOf(name, itemType, short string, build builder) (*cobra.Command, *pflag.FlagSet) {
+// deployerOf returns the sub-command of one deployer with the flags that all deployers have, and what they set.
+func deployerOf(name, itemType, short string, build builder) (*cobra.Command, *pflag.FlagSet, *deployerFlags) {
 	flags := &deployerFlags{process: process{name: name + "-deployer"}, itemType: itemType}
 	command := &cobra.Command{
 		Use:   name,
@@ -130,17 +145,30 @@ func deployerOf(name, itemType, short string, build builder) (*cobra.Command, *p
 		RunE:  func(cmd *cobra.Command, _ []string) error { return flags.run(cmd.Context(), build) },
 	}
 	flags.bindFlags(command.Flags(), 16)
-	command.Flags().StringVar(&flags.identity, "identity", flags.name,
-		"The identity written to the status of DeployItems; of several deployers of one type each needs its own, and keeps it.")
+	setDefault(command.Flags(), "min-retry-delay", contract.DefaultMinRetryDelay.String())
+	setDefault(command.Flags(), "max-retry-delay", contract.DefaultMaxRetryDelay.String())
+	command.Flags().StringVar(&flags.identity, "identity", "",
+		"The identity written to the status of DeployItems; of several deployers of one type each needs its own, and keeps it. "+
+			"By default the name of the deployer, with a hash of --watch-label-selector if that is set.")
+	command.Flags().StringArrayVar(&flags.selectors, "target-selector", nil,
+		"Carry out only DeployItems whose Target it selects, as JSON or YAML with targets, annotations and labels, "+
+			"for example {labels: [{key: environment, operator: in, values: [dev]}]}. May be repeated; one of them has to match. DeployItems without Target always match.")
 	command.Flags().BoolVar(&flags.insecureTLS, "insecure-kubeconfig-tls", false,
 		"Accept Targets that skip the verification of the server's certificate.")
-	return command, command.Flags()
+	flags.targets.bindFlags(command.Flags())
+	command.Flags().BoolVar(&flags.legacyTokens, "legacy-target-tokens", false,
+		"Request tokens for Targets with oidcConfig or selfConfig by the rules of Gardener Landscaper: of every ServiceAccount, for every audience, for any time.")
+	command.Flags().DurationVar(&flags.maxTimeout, "max-deploy-item-timeout", 24*time.Hour,
+		"The longest timeout of a DeployItem, also of those with none; 0 is no limit.")
+	return command, command.Flags(), flags
 }
 
 func (f *deployerFlags) run(ctx context.Context, build builder) error {
-	mgr, err := f.start(func(options *ctrl.Options, _ labels.Selector) {
-		maps.Copy(options.Cache.ByObject, contract.CacheOptions(f.itemType))
-	})
+	options, err := f.contractOptions()
+	if err != nil {
+		return err
+	}
+	mgr, err := f.start(f.restrict)
 	if err != nil {
 		return err
 	}
@@ -149,21 +177,51 @@ func (f *deployerFlags) run(ctx context.Context, build builder) error {
 		return err
 	}
 	defer cleanUp()
-	recorder, err := f.recorder(mgr)
-	if err != nil {
+	if options.Recorder, err = f.recorder(mgr); err != nil {
 		return fmt.Errorf("create the event recorder: %w", err)
 	}
-	clients, err := target.New(target.Options{Landscaper: mgr.GetConfig(), AllowInsecureTLS: f.insecureTLS})
+	options.Clients, err = target.New(target.Options{
+		Landscaper: mgr.GetConfig(), AllowInsecureTLS: f.insecureTLS, PublicOnly: f.targets.publicOnly, LegacyTokens: f.legacyTokens,
+	})
 	if err != nil {
 		return err
 	}
-	err = contract.Serve(mgr, deployer, contract.Options{
-		Identity: f.identity, Version: version, Concurrency: f.concurrent, Clients: clients, Recorder: recorder, Metrics: measure(mgr),
-		SkipPullSecrets: f.itemType != v1alpha1.HelmDeployItemType,
-		AnyTargetType:   f.itemType == v1alpha1.MockDeployItemType,
-	})
-	if err != nil {
+	options.Metrics = measure(mgr)
+	if err := contract.Serve(mgr, deployer, options); err != nil {
 		return fmt.Errorf("set the deployer up: %w", err)
 	}
 	return mgr.Start(ctx)
+}
+
+// restrict makes the cache hold the DeployItems of the deployer's type and shard.
+func (f *deployerFlags) restrict(options *ctrl.Options, shard labels.Selector) {
+	for object, of := range contract.CacheOptions(f.itemType) {
+		if _, isItem := object.(*v1alpha1.DeployItem); isItem {
+			of.Label = shard
+		}
+		options.Cache.ByObject[object] = of
+	}
+}
+
+// contractOptions is what the flags say about the work on DeployItems.
+func (f *deployerFlags) contractOptions() (contract.Options, error) {
+	selectors, err := parseSelectors(f.selectors)
+	return contract.Options{
+		Identity: f.ownIdentity(), Version: version, TargetSelectors: selectors,
+		Concurrency: f.concurrent, MinRetryDelay: f.rate.MinRetryDelay, MaxRetryDelay: f.rate.MaxRetryDelay,
+		MaxTimeout:      f.maxTimeout,
+		SkipPullSecrets: f.itemType != v1alpha1.HelmDeployItemType,
+		AnyTargetType:   f.itemType == v1alpha1.MockDeployItemType,
+	}, err
+}
+
+// ownIdentity tells deployers of one type apart that carry out different shards.
+func (f *deployerFlags) ownIdentity() string {
+	switch {
+	case f.identity != "":
+		return f.identity
+	case f.watch.LabelSelector == "":
+		return f.name
+	}
+	return leaderelection.GenerateID(f.name, f.watch.LabelSelector)
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/fluxcd/pkg/runtime/logger"
 	"github.com/fluxcd/pkg/runtime/metrics"
 	"github.com/fluxcd/pkg/runtime/pprof"
-	"github.com/fluxcd/pkg/runtime/probes"
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -74,14 +73,27 @@ func (p *process) bindFlags(flags *pflag.FlagSet, concurrent int) {
 	p.bindServerFlags(flags)
 	flags.StringVar(&p.eventsAddr, "events-addr", "", "The address of the events receiver.")
 	flags.IntVar(&p.concurrent, "concurrent", concurrent, "The number of concurrent reconciles per controller.")
+	flags.BoolVar(&p.watch.AllNamespaces, "watch-all-namespaces", true,
+		"Watch for resources in all namespaces, if set to false it will only watch the runtime namespace.")
+	flags.StringVar(&p.watch.LabelSelector, "watch-label-selector", "",
+		"Watch for Installations, Executions and DeployItems with matching labels e.g. 'sharding.fluxcd.io/key=shard1'.")
 	p.leader.BindFlags(flags)
-	p.watch.BindFlags(flags)
 	p.rate.BindFlags(flags)
-	p.jitter.BindFlags(flags)
+}
+
+// bindReferenceFlags binds what a process has that follows references to sources.
+func (p *process) bindReferenceFlags(flags *pflag.FlagSet) {
 	p.acl.BindFlags(flags)
-	crossNamespace := flags.Lookup("no-cross-namespace-refs")
-	crossNamespace.DefValue = "true"
-	p.acl.NoCrossNamespaceRefs = true
+	setDefault(flags, "no-cross-namespace-refs", "true")
+}
+
+// setDefault replaces the default of a flag that a library has bound.
+func setDefault(flags *pflag.FlagSet, name, value string) {
+	flag := flags.Lookup(name)
+	if err := flag.Value.Set(value); err != nil {
+		panic(err)
+	}
+	flag.DefValue = value
 }
 
 // start sets the logger up and returns a manager with health, metrics and profiling endpoints. Adjust may change its options.
@@ -99,6 +111,20 @@ func (p *process) start(adjust func(*ctrl.Options, labels.Selector)) (ctrl.Manag
 	if err != nil {
 		return nil, fmt.Errorf("--watch-label-selector: %w", err)
 	}
+	options := p.managerOptions()
+	if options.LeaderElectionConfig, err = p.home(); err != nil {
+		return nil, err
+	}
+	adjust(&options, selector)
+	mgr, err := ctrl.NewManager(restConfig, options)
+	if err != nil {
+		return nil, fmt.Errorf("create the manager: %w", err)
+	}
+	return mgr, addProbes(mgr)
+}
+
+// managerOptions is what the flags say about the manager.
+func (p *process) managerOptions() ctrl.Options {
 	options := ctrl.Options{
 		Scheme:                        newScheme(),
 		Metrics:                       metricsserver.Options{BindAddress: p.metricsAddr, ExtraHandlers: pprof.GetHandlers()},
@@ -120,13 +146,20 @@ func (p *process) start(adjust func(*ctrl.Options, labels.Selector)) (ctrl.Manag
 	if !p.watch.AllNamespaces {
 		options.Cache.DefaultNamespaces = map[string]cache.Config{os.Getenv("RUNTIME_NAMESPACE"): {}}
 	}
-	adjust(&options, selector)
-	mgr, err := ctrl.NewManager(restConfig, options)
-	if err != nil {
-		return nil, fmt.Errorf("create the manager: %w", err)
+	return options
+}
+
+// home returns the connection to the cluster that holds the lease: the one in which the process runs, which may be another than that with the
+// landscaper objects. It is nil when no leader is elected, and when both are the same.
+func (p *process) home() (*rest.Config, error) {
+	if !p.leader.Enable || p.kubeconfig == "" {
+		return nil, nil
 	}
-	probes.SetupChecks(mgr, ctrl.Log.WithName("setup"))
-	return mgr, nil
+	own, err := ctrl.GetConfig()
+	if err != nil {
+		return nil, fmt.Errorf("--enable-leader-election with --landscaper-kubeconfig keeps the lease in the own cluster; run in a cluster or set KUBECONFIG: %w", err)
+	}
+	return own, nil
 }
 
 func (p *process) restConfig() (*rest.Config, error) {
@@ -170,7 +203,7 @@ func (p *process) backoff() *kit.Backoff {
 
 // recorder returns the recorder of events, to Kubernetes and to --events-addr.
 func (p *process) recorder(mgr ctrl.Manager) (*events.Recorder, error) {
-	return events.NewRecorder(mgr, ctrl.Log, p.eventsAddr, "landscaper-"+p.name)
+	return kit.NewEventRecorder(mgr, ctrl.Log, p.eventsAddr, "landscaper-"+p.name, ctrlmetrics.Registry)
 }
 
 // measure returns the metrics of all Flux controllers.

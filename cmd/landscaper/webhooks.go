@@ -35,6 +35,12 @@ type webhooksFlags struct {
 }
 
 func webhooksCommand() *cobra.Command {
+	command, _ := webhooksOf()
+	return command
+}
+
+// webhooksOf returns the command of the webhooks and what its flags set.
+func webhooksOf() (*cobra.Command, *webhooksFlags) {
 	flags := &webhooksFlags{process: process{name: "webhooks"}}
 	command := &cobra.Command{
 		Use:   "webhooks",
@@ -45,7 +51,7 @@ func webhooksCommand() *cobra.Command {
 	flags.bindServerFlags(command.Flags())
 	flags.bindOwnFlags(command.Flags())
 	flags.watch.AllNamespaces = true
-	return command
+	return command, flags
 }
 
 func (f *webhooksFlags) bindOwnFlags(flags *pflag.FlagSet) {
@@ -83,7 +89,9 @@ func (f *webhooksFlags) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	mgr.GetWebhookServer()
+	if err := mgr.AddReadyzCheck("webhooks", mgr.GetWebhookServer().StartedChecker()); err != nil {
+		return err
+	}
 	if err := reconciler.SetupWithManager(mgr); err != nil {
 		return err
 	}

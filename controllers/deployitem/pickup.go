@@ -30,6 +30,8 @@ type Reconciler struct {
 	PickupTimeout time.Duration
 	// Now is the clock.
 	Now func() time.Time
+	// Shard holds the DeployItems that the process watches over.
+	Shard kit.Shard
 
 	items kit.Consistency
 }
@@ -54,7 +56,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	requested := item.Status.JobIDGenerationTime
-	if item.Status.IsIdle() || requested == nil || item.IsPickedUp() || r.items.Stale(item) {
+	if !r.Shard.Has(item) || item.Status.IsIdle() || requested == nil || item.IsPickedUp() || r.items.Stale(item) {
 		return ctrl.Result{}, nil
 	}
 	now := r.Now()
@@ -63,14 +65,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	failure := r.failure(ctx, item)
 	kit.Fail(item, failure, now)
-	err := r.Status().Update(ctx, item)
+	err := kit.WriteItemStatus(ctx, r.Client, item, now, &r.items)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return ctrl.Result{}, nil
 	}
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	r.items.Wrote(item)
 	r.Recorder.Event(item, corev1.EventTypeWarning, failure.Reason, failure.Error())
 	return ctrl.Result{}, nil
 }

@@ -6,6 +6,7 @@ package execution
 import (
 	"context"
 	"maps"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,11 +17,15 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 )
 
-// applyItems creates the DeployItems that are missing and updates those that the running job has not started yet.
+// applyItems creates the DeployItems that are missing and updates those that the running job has not started yet. Where an orphan is in the
+// place of a template its item is created once that is gone.
 func (r *Reconciler) applyItems(ctx context.Context, s *scope) error {
 	for i := range s.templates {
 		template := &s.templates[i]
 		item := s.items[template.Name]
+		if item == nil && s.isOccupied(template) {
+			continue
+		}
 		if item == nil {
 			if err := r.createItem(ctx, s, template); err != nil {
 				return err
@@ -37,6 +42,12 @@ func (r *Reconciler) applyItems(ctx context.Context, s *scope) error {
 	return nil
 }
 
+func (s *scope) isOccupied(template *v1alpha1.DeployItemTemplate) bool {
+	return slices.ContainsFunc(s.orphans, func(orphan *v1alpha1.DeployItem) bool {
+		return templateOf(orphan) == template.Name || orphan.Name == kit.ChildName(s.execution.Name, template.Name)
+	})
+}
+
 func (r *Reconciler) createItem(ctx context.Context, s *scope, template *v1alpha1.DeployItemTemplate) error {
 	item := &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{
 		Name: kit.ChildName(s.execution.Name, template.Name), Namespace: s.execution.Namespace,
@@ -50,36 +61,43 @@ func (r *Reconciler) createItem(ctx context.Context, s *scope, template *v1alpha
 		if !apierrors.IsAlreadyExists(err) {
 			return err
 		}
-		return r.meetExisting(ctx, s, item)
+		return r.meetExisting(ctx, s, template, client.ObjectKeyFromObject(item), err)
 	}
 	r.items.Created(item)
 	s.items[template.Name] = item
 	return nil
 }
 
-// meetExisting handles an item that exists although the cache does not show it: an own one appears with the next event, one
-// in deletion makes room soon, a foreign one needs a person.
-func (r *Reconciler) meetExisting(ctx context.Context, s *scope, item *v1alpha1.DeployItem) error {
-	err := r.Live.Get(ctx, client.ObjectKeyFromObject(item), item)
+// meetExisting handles an item that exists although the cache does not show it. An own one is taken as it was read live, and
+// one that has to go becomes an orphan; one that is gone again meanwhile is created in the next reconciliation, as the conflict that is
+// returned says; a foreign one needs a person.
+func (r *Reconciler) meetExisting(ctx context.Context, s *scope, template *v1alpha1.DeployItemTemplate, key client.ObjectKey, exists error) error {
+	item := &v1alpha1.DeployItem{}
+	err := r.Live.Get(ctx, key, item)
+	if apierrors.IsNotFound(err) {
+		return apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("deployitems").GroupResource(), key.Name, exists)
+	}
 	if err != nil {
-		return client.IgnoreNotFound(err)
+		return err
 	}
 	if !metav1.IsControlledBy(item, s.execution) {
 		return kit.Stall(operation, "DeployItemExists",
-			"DeployItem %s/%s exists and does not belong to execution %s; delete it", item.Namespace, item.Name, s.execution.Name)
+			"DeployItem %s exists and does not belong to execution %s; delete it", key, s.execution.Name)
 	}
-	r.items.Wrote(item)
-	return kit.Again(operation, "DeployItemExists", "DeployItem %s/%s is not visible yet", item.Namespace, item.Name)
+	r.items.Created(item)
+	if !serves(item, template) {
+		s.orphans = append(s.orphans, item)
+		return nil
+	}
+	s.items[template.Name] = item
+	if item.Status.JobID == s.execution.Status.JobID {
+		return nil
+	}
+	return r.updateItem(ctx, s, item, template)
 }
 
+// updateItem makes an item what its template says.
 func (r *Reconciler) updateItem(ctx context.Context, s *scope, item *v1alpha1.DeployItem, template *v1alpha1.DeployItemTemplate) error {
-	if !item.DeletionTimestamp.IsZero() {
-		return kit.Wait(operation, "DeployItemDeleting", "waiting for DeployItem %s/%s to be deleted before it is created again",
-			item.Namespace, item.Name)
-	}
-	if item.Spec.Type != template.Type {
-		return r.replaceItem(ctx, item)
-	}
 	before := item.DeepCopy()
 	describe(s.execution, item, template)
 	same, err := kit.SameJSON(before, item)
@@ -91,16 +109,6 @@ func (r *Reconciler) updateItem(ctx context.Context, s *scope, item *v1alpha1.De
 	}
 	r.items.Wrote(item)
 	return nil
-}
-
-// replaceItem deletes an item whose type changed: the new type needs another deployer, and the type of an item is
-// immutable.
-func (r *Reconciler) replaceItem(ctx context.Context, item *v1alpha1.DeployItem) error {
-	if err := kit.DeleteLive(ctx, r.Live, r.Client, item, &r.items); err != nil {
-		return err
-	}
-	return kit.Wait(operation, "DeployItemDeleting", "waiting for DeployItem %s/%s to be deleted because its type changed",
-		item.Namespace, item.Name)
 }
 
 // describe writes a template into an item. Labels are those of the template and ours, no others.
@@ -124,37 +132,4 @@ func describe(execution *v1alpha1.Execution, item *v1alpha1.DeployItem, template
 		item.Annotations[v1alpha1.DeployerTargetNameAnnotation] = template.Target.Name
 		item.Spec.Target = &v1alpha1.DeployItemTarget{Name: template.Target.Name, Namespace: execution.Namespace}
 	}
-}
-
-// deleteOrphans deletes items without template and waits until they are gone: only then are others started.
-func (r *Reconciler) deleteOrphans(ctx context.Context, s *scope) error {
-	for _, item := range s.orphans {
-		if err := r.deleteItem(ctx, s, item); err != nil {
-			return err
-		}
-	}
-	for _, item := range s.orphans {
-		if ended(item, s.execution.Status.JobID) {
-			s.fail(itemFailure(item))
-			return kit.ErrStop
-		}
-	}
-	if len(s.orphans) > 0 {
-		return kit.ErrStop
-	}
-	return nil
-}
-
-// deleteItem deletes an item and hands it the running job, so that its deployer uninstalls and lets it go.
-func (r *Reconciler) deleteItem(ctx context.Context, s *scope, item *v1alpha1.DeployItem) error {
-	if item.DeletionTimestamp.IsZero() {
-		if err := kit.DeleteLive(ctx, r.Live, r.Client, item, &r.items); err != nil {
-			return err
-		}
-		return nil
-	}
-	if s.execution.Annotations[v1alpha1.DeleteWithoutUninstallAnnotation] == "true" {
-		return client.IgnoreNotFound(kit.PatchMetadata(ctx, r.Client, item, kit.MetadataChange{RemoveFinalizer: v1alpha1.Finalizer}))
-	}
-	return r.handOver(ctx, s, item)
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/uuid"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -37,6 +36,11 @@ func (r *Reconciler) decideDeletion(ctx context.Context, s *scope) error {
 	}
 	if job == status.JobIDFinished {
 		return r.dropOperation(ctx, s)
+	}
+	if isAnswered(s.execution) {
+		if err := r.patchMetadata(ctx, s, dropped()); err != nil {
+			return err
+		}
 	}
 	s.begin(job)
 	kit.Progress(s.execution, kit.ReasonDeleting, "deploy items are being deleted")
@@ -65,13 +69,13 @@ func (r *Reconciler) deletionJob(ctx context.Context, s *scope) (string, error) 
 
 // parent returns the Installation that owns the Execution, nil when there is none.
 func (r *Reconciler) parent(ctx context.Context, execution *v1alpha1.Execution) (*v1alpha1.Installation, error) {
-	owner := metav1.GetControllerOf(execution)
-	if owner == nil || owner.Kind != "Installation" {
+	owner := kit.ControllerOf(execution, "Installation")
+	if owner == nil {
 		return nil, nil
 	}
 	inst := &v1alpha1.Installation{}
 	err := r.Get(ctx, client.ObjectKey{Namespace: execution.Namespace, Name: owner.Name}, inst)
-	if apierrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) || err == nil && inst.UID != owner.UID {
 		return nil, nil
 	}
 	return inst, err
@@ -81,7 +85,7 @@ func (r *Reconciler) parent(ctx context.Context, execution *v1alpha1.Execution) 
 // are read so that an item that was just created is waited for. The job fails, but it is not the deletion that failed.
 func (r *Reconciler) endRunning(ctx context.Context, s *scope) error {
 	defer func() {
-		if s.failure != nil {
+		if s.failed {
 			kit.SetPhase(s.execution.Job(), v1alpha1.PhaseFailed, s.now)
 		}
 	}()
@@ -103,15 +107,13 @@ func (r *Reconciler) endRunning(ctx context.Context, s *scope) error {
 // deleteItems deletes all items and starts the deletion of each once nothing that depends on it is left.
 func (r *Reconciler) deleteItems(ctx context.Context, s *scope) error {
 	job := s.execution.Status.JobID
-	for _, item := range s.orphans {
-		if ended(item, job) {
-			return r.failDeletion(s)
+	if failed, running := failedUninstall(s.orphans, job); failed != nil {
+		if !running {
+			s.fail(itemFailure(failed))
 		}
+		return kit.ErrStop
 	}
-	for _, item := range s.orphans {
-		if !item.DeletionTimestamp.IsZero() && s.hasDependents(item) {
-			continue
-		}
+	for _, item := range deletable(s.orphans) {
 		if err := r.deleteItem(ctx, s, item); err != nil {
 			return err
 		}
@@ -122,26 +124,35 @@ func (r *Reconciler) deleteItems(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// failDeletion ends the job once nothing is running any more.
-func (r *Reconciler) failDeletion(s *scope) error {
-	job := s.execution.Status.JobID
-	var failed *v1alpha1.DeployItem
-	for _, item := range s.orphans {
+// failedUninstall returns the first item whose deletion has failed in the job, and whether another still runs it.
+func failedUninstall(items []*v1alpha1.DeployItem, job string) (failed *v1alpha1.DeployItem, running bool) {
+	for _, item := range items {
 		if item.Status.JobID == job && !item.Status.IsIdle() {
-			return kit.ErrStop
+			running = true
 		}
-		if failed == nil && ended(item, job) {
+		if failed == nil && uninstallOf(item, job) == hasFailed {
 			failed = item
 		}
 	}
-	s.fail(itemFailure(failed))
-	return kit.ErrStop
+	return failed, running
 }
 
-// hasDependents tells whether an item that is still there depends on this one.
-func (s *scope) hasDependents(item *v1alpha1.DeployItem) bool {
-	name := item.Labels[v1alpha1.ExecutionManagedNameLabel]
-	return slices.ContainsFunc(s.orphans, func(other *v1alpha1.DeployItem) bool {
+// deletable returns the items whose deletion can go on: those that nobody has deleted yet, and those that none of the others depends on.
+// When that leaves none, because they depend on each other in a circle, the order counts for nothing.
+func deletable(items []*v1alpha1.DeployItem) []*v1alpha1.DeployItem {
+	next := slices.DeleteFunc(slices.Clone(items), func(item *v1alpha1.DeployItem) bool {
+		return !item.DeletionTimestamp.IsZero() && hasDependents(item, items)
+	})
+	if len(next) == 0 {
+		return items
+	}
+	return next
+}
+
+// hasDependents reports whether one of the items that are still there depends on the item.
+func hasDependents(item *v1alpha1.DeployItem, items []*v1alpha1.DeployItem) bool {
+	name := templateOf(item)
+	return slices.ContainsFunc(items, func(other *v1alpha1.DeployItem) bool {
 		return other != item && slices.Contains(strings.Split(other.Annotations[v1alpha1.DependsOnAnnotation], ","), name)
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -45,7 +46,8 @@ func (r *Reconciler) collectExports(ctx context.Context, s *scope) error {
 	return r.writeExports(ctx, s, v1alpha1.NewAnyJSON(raw))
 }
 
-// readExport returns the exports of one item, nil when it has none.
+// readExport returns the exports of one item, nil when it has none. The deployer writes them before it ends the job, so what is missing now
+// comes with the next job only.
 func (r *Reconciler) readExport(ctx context.Context, item *v1alpha1.DeployItem, documents *foreign.Several) (any, error) {
 	ref := item.Status.ExportReference
 	if ref == nil {
@@ -53,7 +55,12 @@ func (r *Reconciler) readExport(ctx context.Context, item *v1alpha1.DeployItem, 
 	}
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: item.Namespace, Name: ref.Name}
-	if err := r.Live.Get(ctx, key, secret); err != nil {
+	if problems := validation.NameIsDNSSubdomain(ref.Name, false); len(problems) > 0 {
+		return nil, kit.Stall(operation, "InvalidExport", "deploy item %s: status.exportRef.name %.253q is no name of a Secret", item.Name, ref.Name)
+	}
+	if err := r.Live.Get(ctx, key, secret); apierrors.IsNotFound(err) {
+		return nil, kit.Stall(operation, "ExportNotFound", "deploy item %s: Secret %s with its exports does not exist; run the job again", item.Name, key)
+	} else if err != nil {
 		return nil, fmt.Errorf("read exports of deploy item %s from Secret %s: %w", item.Name, key, err)
 	}
 	var value any
@@ -63,29 +70,65 @@ func (r *Reconciler) readExport(ctx context.Context, item *v1alpha1.DeployItem, 
 	return value, nil
 }
 
+// writeExports makes the DataObject with the exports what the job exported. One that belongs to an earlier Execution of this name is made
+// anew, one without owner is taken over, and one that belongs to somebody else is left alone.
 func (r *Reconciler) writeExports(ctx context.Context, s *scope, data v1alpha1.AnyJSON) error {
-	scopeName := kit.ExecutionScope(s.execution.Name)
-	object := &v1alpha1.DataObject{ObjectMeta: metav1.ObjectMeta{
-		Name: kit.DataName(scopeName, ""), Namespace: s.execution.Namespace,
+	wanted := exportObject(s.execution, data)
+	existing := &v1alpha1.DataObject{}
+	err := r.Live.Get(ctx, client.ObjectKeyFromObject(wanted), existing)
+	switch {
+	case apierrors.IsNotFound(err):
+		err = r.Create(ctx, wanted)
+	case err != nil:
+		return err
+	case !belongsTo(existing, s.execution):
+		return kit.Stall(operation, "ExportExists", "DataObject %s/%s exists and does not belong to execution %s; delete it",
+			existing.Namespace, existing.Name, s.execution.Name)
+	case isOfEarlier(existing, s.execution):
+		err = r.replaceExports(ctx, existing, wanted)
+	case !metav1.IsControlledBy(existing, s.execution), !kit.SameRawJSON(existing.Data.RawMessage, data.RawMessage):
+		wanted.ResourceVersion = existing.ResourceVersion
+		err = r.Update(ctx, wanted)
+	}
+	s.execution.Status.ExportReference = &v1alpha1.ObjectReference{Name: wanted.Name, Namespace: wanted.Namespace}
+	return err
+}
+
+// isOfEarlier reports whether a DataObject belongs to an Execution that is gone, so that garbage collection is about to take it.
+func isOfEarlier(object *v1alpha1.DataObject, execution *v1alpha1.Execution) bool {
+	owner := metav1.GetControllerOf(object)
+	return owner != nil && owner.UID != execution.UID
+}
+
+func (r *Reconciler) replaceExports(ctx context.Context, existing, wanted *v1alpha1.DataObject) error {
+	if err := kit.DeleteLive(ctx, r.Live, r.Client, existing, nil); err != nil {
+		return err
+	}
+	return r.Create(ctx, wanted)
+}
+
+// belongsTo reports whether a DataObject holds exports of an Execution of this name.
+func belongsTo(object *v1alpha1.DataObject, execution *v1alpha1.Execution) bool {
+	if owner := metav1.GetControllerOf(object); owner != nil {
+		own := kit.ControllerOf(object, "Execution")
+		return own != nil && own.Name == execution.Name
+	}
+	return object.Labels[v1alpha1.DataObjectContextLabel] == kit.ExecutionScope(execution.Name)
+}
+
+// exportObject returns the DataObject with the exports of an Execution.
+func exportObject(execution *v1alpha1.Execution, data v1alpha1.AnyJSON) *v1alpha1.DataObject {
+	scopeName := kit.ExecutionScope(execution.Name)
+	return &v1alpha1.DataObject{ObjectMeta: metav1.ObjectMeta{
+		Name: kit.DataName(scopeName, ""), Namespace: execution.Namespace,
 		Labels: map[string]string{
 			v1alpha1.DataObjectContextLabel: scopeName, v1alpha1.DataObjectSourceLabel: scopeName,
 			v1alpha1.DataObjectSourceTypeLabel: v1alpha1.DataObjectSourceExport,
-			v1alpha1.DataObjectJobIDLabel:      s.execution.Status.JobID,
+			v1alpha1.DataObjectJobIDLabel:      execution.Status.JobID,
 		},
 		Annotations: map[string]string{v1alpha1.HashAnnotation: kit.DataHash(data)},
 		OwnerReferences: []metav1.OwnerReference{
-			*metav1.NewControllerRef(s.execution, v1alpha1.GroupVersion.WithKind("Execution")),
+			*metav1.NewControllerRef(execution, v1alpha1.GroupVersion.WithKind("Execution")),
 		},
 	}, Data: data}
-	s.execution.Status.ExportReference = &v1alpha1.ObjectReference{Name: object.Name, Namespace: object.Namespace}
-	existing := &v1alpha1.DataObject{}
-	err := r.Live.Get(ctx, client.ObjectKeyFromObject(object), existing)
-	if apierrors.IsNotFound(err) {
-		return r.Create(ctx, object)
-	}
-	if err != nil || existing.Annotations[v1alpha1.HashAnnotation] == object.Annotations[v1alpha1.HashAnnotation] {
-		return err
-	}
-	object.ResourceVersion = existing.ResourceVersion
-	return r.Update(ctx, object)
 }

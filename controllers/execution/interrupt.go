@@ -6,34 +6,47 @@ package execution
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 )
 
+// interruptOperation is operation and reason of the error of interrupted jobs.
+const interruptOperation = "InterruptOperation"
+
 var errInterrupted = errors.New("operation was interrupted")
 
-// interrupt ends the job on every item that has not ended it, and then forgets the operation.
+// interrupt ends the job on every item that has not ended it, then the own job, and only then forgets the operation: whoever waits until
+// no operation is left and the job has ended never sees the result of another job.
 func (r *Reconciler) interrupt(ctx context.Context, s *scope) error {
 	if s.execution.Annotations[v1alpha1.OperationAnnotation] != v1alpha1.OperationInterrupt {
 		return nil
 	}
-	for _, item := range s.items {
+	for _, item := range slices.Concat(slices.Collect(maps.Values(s.items)), s.orphans) {
 		if err := r.interruptItem(ctx, s, item); err != nil {
 			return err
 		}
-	}
-	for _, item := range s.orphans {
-		if err := r.interruptItem(ctx, s, item); err != nil {
-			return err
-		}
-	}
-	err := r.patchMetadata(ctx, s, kit.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: nil}})
-	if err != nil {
-		return err
 	}
 	s.fail(interrupted())
-	return kit.ErrStop
+	if err := r.writeStatus(ctx, s); err != nil {
+		return err
+	}
+	return r.dropOperation(ctx, s)
+}
+
+// dropped is the removal of the operation.
+func dropped() kit.MetadataChange {
+	return kit.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: nil}}
+}
+
+// isAnswered reports whether the operation has ended the last job already and was not removed, because the process died in between. It must
+// not end the next job.
+func isAnswered(execution *v1alpha1.Execution) bool {
+	last := execution.Status.LastError
+	return execution.Annotations[v1alpha1.OperationAnnotation] == v1alpha1.OperationInterrupt &&
+		execution.Status.IsIdle() && last != nil && last.Operation == interruptOperation
 }
 
 // interruptItem writes the end of the job into the status of an item in place of its deployer, as the protocol says.
@@ -44,15 +57,11 @@ func (r *Reconciler) interruptItem(ctx context.Context, s *scope, item *v1alpha1
 	}
 	item.Status.JobID = job
 	kit.Fail(item, interrupted(), s.now)
-	if err := r.Status().Update(ctx, item); err != nil {
-		return err
-	}
-	r.items.Wrote(item)
-	return nil
+	return kit.WriteItemStatus(ctx, r.Client, item, s.now, &r.items)
 }
 
 func interrupted() *kit.Failure {
 	return &kit.Failure{
-		Kind: kit.Stalled, Operation: "InterruptOperation", Reason: "InterruptOperation", Err: errInterrupted,
+		Kind: kit.Stalled, Operation: interruptOperation, Reason: interruptOperation, Err: errInterrupted,
 	}
 }

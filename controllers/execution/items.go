@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -25,26 +26,45 @@ func (r *Reconciler) findItems(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	s.items = map[string]*v1alpha1.DeployItem{}
+	items := make([]*v1alpha1.DeployItem, len(list.Items))
 	for i := range list.Items {
-		item := &list.Items[i]
-		if r.items.Stale(item) {
+		if items[i] = &list.Items[i]; r.items.Stale(items[i]) {
 			return kit.ErrStop
 		}
-		s.add(item)
 	}
-	slices.SortFunc(s.orphans, func(a, b *v1alpha1.DeployItem) int { return strings.Compare(a.Name, b.Name) })
+	s.items, s.orphans = pair(s.execution, s.templates, items)
 	return r.awaitCreated(s)
 }
 
-func (s *scope) add(item *v1alpha1.DeployItem) {
-	name := item.Labels[v1alpha1.ExecutionManagedNameLabel]
-	wanted := slices.ContainsFunc(s.templates, func(t v1alpha1.DeployItemTemplate) bool { return t.Name == name })
-	if _, taken := s.items[name]; !wanted || taken {
-		s.orphans = append(s.orphans, item)
-		return
+// pair returns the items that serve a template, by its name, and the orphans, which have to go: those without template, those of another
+// type than their template, those in deletion, whoever asked for it, and those of an earlier Execution of this name. Of several items for
+// one template the first by name serves. It sorts the given items.
+func pair(execution *v1alpha1.Execution, templates []v1alpha1.DeployItemTemplate, items []*v1alpha1.DeployItem) (map[string]*v1alpha1.DeployItem, []*v1alpha1.DeployItem) {
+	slices.SortFunc(items, func(a, b *v1alpha1.DeployItem) int { return strings.Compare(a.Name, b.Name) })
+	paired, orphans := map[string]*v1alpha1.DeployItem{}, []*v1alpha1.DeployItem(nil)
+	for _, item := range items {
+		name := templateOf(item)
+		serves := metav1.IsControlledBy(item, execution) && slices.ContainsFunc(templates, func(t v1alpha1.DeployItemTemplate) bool {
+			return t.Name == name && serves(item, &t)
+		})
+		if _, taken := paired[name]; !serves || taken {
+			orphans = append(orphans, item)
+			continue
+		}
+		paired[name] = item
 	}
-	s.items[name] = item
+	return paired, orphans
+}
+
+// serves reports whether an item can be made what the template of its name says. One in deletion cannot come back, and the type of an item
+// is immutable, because it names the deployer that has to uninstall.
+func serves(item *v1alpha1.DeployItem, template *v1alpha1.DeployItemTemplate) bool {
+	return item.DeletionTimestamp.IsZero() && item.Spec.Type == template.Type
+}
+
+// templateOf returns the name of the template that an item was made from.
+func templateOf(item *v1alpha1.DeployItem) string {
+	return item.Labels[v1alpha1.ExecutionManagedNameLabel]
 }
 
 // awaitCreated stops while the cache does not show an item that was created.

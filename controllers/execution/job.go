@@ -5,6 +5,7 @@ package execution
 
 import (
 	"context"
+	"errors"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	corev1 "k8s.io/api/core/v1"
@@ -21,36 +22,69 @@ const operation = "Reconcile"
 // decideJob lets a running job go on and takes the job that the Installation wrote the spec for. An Execution without
 // Installation gets its job from whoever writes status.jobID.
 func (r *Reconciler) decideJob(ctx context.Context, s *scope) error {
-	status := &s.execution.Status
-	job := s.execution.Annotations[v1alpha1.JobAnnotation]
-	if status.IsIdle() && (job == "" || job == status.JobID) {
+	job, step := nextJob(s.execution)
+	switch step {
+	case nothing:
 		return r.dropOperation(ctx, s)
-	}
-	if status.IsIdle() {
+	case take:
 		return r.take(ctx, s, job)
-	}
-	if status.Phase == "" || status.Phase.IsFinal() {
-		return r.take(ctx, s, status.JobID)
 	}
 	return nil
 }
 
+// step is what to do about jobs.
+type step int
+
+const (
+	// nothing is to do: the last job has ended and none is asked for.
+	nothing step = iota
+	// take says that a job is asked for and has not begun.
+	take
+	// goOn says that a job has begun.
+	goOn
+)
+
+// nextJob returns the job that an Execution is to run, and whether it has begun.
+func nextJob(execution *v1alpha1.Execution) (string, step) {
+	status, asked := &execution.Status, execution.Annotations[v1alpha1.JobAnnotation]
+	switch {
+	case !status.IsIdle() && (status.Phase == "" || status.Phase.IsFinal()):
+		return status.JobID, take
+	case !status.IsIdle():
+		return status.JobID, goOn
+	case asked == "" || asked == status.JobID:
+		return "", nothing
+	}
+	return asked, take
+}
+
 // take begins a job. An Execution that no Installation made gets its finalizer now, before it has DeployItems to clean up.
 func (r *Reconciler) take(ctx context.Context, s *scope, job string) error {
-	if err := r.patchMetadata(ctx, s, kit.MetadataChange{AddFinalizer: v1alpha1.Finalizer}); err != nil {
+	change := kit.MetadataChange{AddFinalizer: v1alpha1.Finalizer}
+	if isAnswered(s.execution) {
+		change.Annotations = dropped().Annotations
+	}
+	if err := r.patchMetadata(ctx, s, change); err != nil {
 		return err
 	}
 	s.begin(job)
 	return nil
 }
 
-// dropOperation removes an operation that came when nothing was running, and stops.
+// dropOperation removes an operation when nothing is running, and stops. An error of that says nothing about the last job, so it is not
+// shown beside its result.
 func (r *Reconciler) dropOperation(ctx context.Context, s *scope) error {
-	if err := r.patchMetadata(ctx, s, kit.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: nil}}); err != nil {
-		return err
+	if err := r.patchMetadata(ctx, s, dropped()); err != nil {
+		return &unshown{err}
 	}
 	return kit.ErrStop
 }
+
+// unshown is an error that is tried again and does not go into the status.
+type unshown struct{ error }
+
+// Unwrap returns the error itself.
+func (u *unshown) Unwrap() error { return u.error }
 
 // begin starts a job in memory; recordJob or settle writes it.
 func (s *scope) begin(job string) {
@@ -80,39 +114,44 @@ func (r *Reconciler) patchMetadata(ctx context.Context, s *scope, change kit.Met
 
 // settle is the only place that turns the end of a reconciliation into status, events and requeue.
 func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Result, error) {
-	key := client.ObjectKeyFromObject(s.execution)
+	key, hidden := client.ObjectKeyFromObject(s.execution), (*unshown)(nil)
 	switch {
 	case err == nil:
 		r.Backoff.Forget(key)
-	case kit.IsTransient(err):
-		return ctrl.Result{RequeueAfter: r.Backoff.After(key, err)}, nil
+	case kit.IsTransient(err), errors.As(err, &hidden):
+		return r.again(ctx, key, err), nil
 	default:
-		r.absorb(s, kit.AsFailure(operation, err))
+		r.absorb(s, kit.AsOwnFailure(operation, err))
 	}
 	if err := r.writeStatus(ctx, s); err != nil {
-		delay := r.Backoff.After(key, err)
-		if kit.IsTransient(err) || apierrors.IsNotFound(err) {
-			err = nil
-		}
-		return ctrl.Result{RequeueAfter: delay}, err
+		return r.again(ctx, key, err), nil
 	}
-	if s.failure != nil {
-		r.Recorder.Eventf(s.execution, corev1.EventTypeWarning, s.failure.Reason, "%s", s.failure.Error())
+	if last := s.execution.Status.LastError; s.failed && last != nil {
+		r.Recorder.Eventf(s.execution, corev1.EventTypeWarning, last.Reason, "%s", last.Message)
 	}
 	return ctrl.Result{RequeueAfter: s.requeue}, nil
 }
 
+// again returns when to try again after an error that the status does not show. The Backoff decides that and not the queue of the
+// controller, so an error that says something about the object is logged here.
+func (r *Reconciler) again(ctx context.Context, key client.ObjectKey, err error) ctrl.Result {
+	if !kit.IsTransient(err) && !apierrors.IsNotFound(err) {
+		ctrl.LoggerFrom(ctx).Error(err, "it is tried again")
+	}
+	return ctrl.Result{RequeueAfter: r.Backoff.After(key, err)}
+}
+
+// absorb shows a failure in the status. One that needs a person ends the job.
 func (r *Reconciler) absorb(s *scope, failure *kit.Failure) {
 	if failure.Kind == kit.Stalled {
 		s.fail(failure)
 		return
 	}
-	s.execution.Status.LastError = kit.NewError(s.execution.Status.LastError, failure, s.now)
-	kit.Progress(s.execution, meta.ProgressingWithRetryReason, failure.Error())
+	kit.TryAgain(s.execution, failure, s.now)
 	s.requeue = r.Backoff.After(client.ObjectKeyFromObject(s.execution), failure)
 }
 
 func (s *scope) fail(failure *kit.Failure) {
 	kit.Fail(s.execution, failure, s.now)
-	s.failure = failure
+	s.failed = true
 }

@@ -6,7 +6,6 @@ package execution
 import (
 	"context"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -14,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 )
 
 // SetupWithManager registers indexes, watches and the controller.
@@ -31,8 +31,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 
 // executionOf indexes DeployItems by the Execution that controls them.
 func executionOf(obj client.Object) []string {
-	owner := metav1.GetControllerOf(obj)
-	if owner == nil || owner.Kind != "Execution" {
+	owner := kit.ControllerOf(obj, "Execution")
+	if owner == nil {
 		return nil
 	}
 	return []string{owner.Name}

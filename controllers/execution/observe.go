@@ -13,47 +13,68 @@ import (
 
 const succeededMessage = "all deploy items succeeded"
 
-// observeItems ends the job when all items have succeeded, or when one has failed and none is running. Otherwise the next
-// event of an item comes back here.
-func (r *Reconciler) observeItems(ctx context.Context, s *scope) error {
-	job := s.execution.Status.JobID
+// verdict is what became of a job.
+type verdict int
+
+const (
+	unfinished verdict = iota
+	allSucceeded
+	someFailed
+)
+
+// judge returns what became of a job on the items of the templates, and the first item that failed. A failed one decides only when none
+// is running any more.
+func judge(templates []v1alpha1.DeployItemTemplate, items map[string]*v1alpha1.DeployItem, job string) (verdict, *v1alpha1.DeployItem) {
 	var failed *v1alpha1.DeployItem
-	succeeded, running := 0, 0
-	for i := range s.templates {
-		item := s.items[s.templates[i].Name]
+	done, running := 0, 0
+	for i := range templates {
+		item := items[templates[i].Name]
 		switch {
-		case ended(item, job) && item.Status.Phase == v1alpha1.PhaseSucceeded:
-			succeeded++
+		case succeeded(item, job):
+			done++
 		case ended(item, job) && failed == nil:
 			failed = item
-		case item.Status.JobID == job && !item.Status.IsIdle():
+		case item != nil && item.Status.JobID == job && !item.Status.IsIdle():
 			running++
 		}
 	}
-	if failed != nil && running == 0 {
+	switch {
+	case failed != nil && running == 0:
+		return someFailed, failed
+	case done == len(templates):
+		return allSucceeded, nil
+	}
+	return unfinished, nil
+}
+
+// observeItems ends the job when all items have succeeded, or when one has failed and none is running. Otherwise the next
+// event of an item comes back here.
+func (r *Reconciler) observeItems(ctx context.Context, s *scope) error {
+	result, failed := judge(s.templates, s.items, s.execution.Status.JobID)
+	switch result {
+	case someFailed:
 		s.fail(itemFailure(failed))
-		return nil
+	case allSucceeded:
+		if err := r.collectExports(ctx, s); err != nil {
+			return err
+		}
+		kit.Succeed(s.execution, succeededMessage, s.now)
 	}
-	if succeeded < len(s.templates) {
-		return nil
-	}
-	if err := r.collectExports(ctx, s); err != nil {
-		return err
-	}
-	kit.Succeed(s.execution, succeededMessage, s.now)
 	return nil
 }
 
 // itemFailure passes the cause of a failed item on, with its name.
 func itemFailure(item *v1alpha1.DeployItem) *kit.Failure {
 	failure := &kit.Failure{Kind: kit.Stalled, Operation: operation, Reason: "DeployItemFailed"}
-	name := item.Labels[v1alpha1.ExecutionManagedNameLabel]
-	last := item.Status.LastError
+	name, last := templateOf(item), item.Status.LastError
 	if last == nil {
 		failure.Err = fmt.Errorf("deploy item %s (%s) is %s", name, item.Name, item.Status.Phase)
 		return failure
 	}
-	failure.Reason, failure.Codes = last.Reason, last.Codes
+	failure.Codes = last.Codes
+	if last.Reason != "" {
+		failure.Reason = last.Reason
+	}
 	failure.Err = fmt.Errorf("deploy item %s (%s): %s", name, item.Name, last.Message)
 	return failure
 }

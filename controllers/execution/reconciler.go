@@ -32,6 +32,8 @@ type Reconciler struct {
 	Backoff *kit.Backoff
 	// Now is the clock.
 	Now func() time.Time
+	// Shard holds the Executions that the process brings on.
+	Shard kit.Shard
 
 	executions kit.Consistency
 	items      kit.Consistency
@@ -47,8 +49,8 @@ type scope struct {
 	// items are the existing DeployItems by template name; orphans have no template any more.
 	items   map[string]*v1alpha1.DeployItem
 	orphans []*v1alpha1.DeployItem
-	// failure is set when the job failed in this reconciliation.
-	failure *kit.Failure
+	// failed says that the job failed in this reconciliation.
+	failed  bool
 	requeue time.Duration
 }
 
@@ -60,7 +62,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.Backoff.Forget(req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if r.executions.Stale(execution) || execution.Annotations[v1alpha1.IgnoreAnnotation] == "true" {
+	if !r.Shard.Has(execution) || r.executions.Stale(execution) || execution.Annotations[v1alpha1.IgnoreAnnotation] == "true" {
 		return ctrl.Result{}, nil
 	}
 	started := r.Now()
@@ -75,6 +77,7 @@ func (r *Reconciler) phases(execution *v1alpha1.Execution) []kit.Phase[*scope] {
 		return []kit.Phase[*scope]{
 			r.decideDeletion, // delete.go     parent's job        → running job or stop
 			r.findItems,      // items.go      owner               → DeployItems as the cache has them
+			r.moveShard,      // shard.go      label of the shard  → the same on the items
 			r.interrupt,      // interrupt.go  operation           → unfinished items failed
 			r.deleteItems,    // delete.go     reverse order       → items deleted, job handed over
 			r.release,        // delete.go     all gone            → finalizer off
@@ -84,10 +87,11 @@ func (r *Reconciler) phases(execution *v1alpha1.Execution) []kit.Phase[*scope] {
 		r.decideJob,     // job.go        parent's job        → running job or stop
 		r.readTemplates, // templates.go  spec                → valid templates
 		r.findItems,     // items.go      owner               → DeployItems as the cache has them
+		r.moveShard,     // shard.go      label of the shard  → the same on the items
 		r.recordJob,     // job.go        job                 → status, before anything is created
 		r.interrupt,     // interrupt.go  operation           → unfinished items failed
 		r.applyItems,    // apply.go      templates           → DeployItems
-		r.deleteOrphans, // apply.go      no template         → deleted first
+		r.deleteOrphans, // orphans.go    no template, type   → deleted first
 		r.startItems,    // start.go      ready set           → job handed over, all independent items at once
 		r.observeItems,  // observe.go    status of the items → done, waiting or failed
 	}

@@ -15,6 +15,9 @@ import (
 
 // readTemplates unpacks and validates the templates of the spec.
 func (r *Reconciler) readTemplates(_ context.Context, s *scope) error {
+	if err := s.execution.Undecoded.Err(); err != nil {
+		return kit.Stall(operation, "InvalidDeployItems", "execution %s: %w", s.execution.Name, err)
+	}
 	templates, err := kit.UnpackDeployItems(&s.execution.Spec)
 	if err != nil {
 		return kit.Stall(operation, "InvalidDeployItems", "execution %s: %w", s.execution.Name, err)

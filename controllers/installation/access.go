@@ -37,6 +37,20 @@ var accessReasons = map[string][]string{
 
 // changedContext tells what the Context brought that may end the failure of the last job, be it that of a sub-installation.
 func (r *Reconciler) changedContext(ctx context.Context, inst *v1alpha1.Installation) (string, error) {
+	if failedBelow(inst) {
+		return r.changedBelow(ctx, inst)
+	}
+	return r.changedContextOf(ctx, inst)
+}
+
+// failedBelow reports whether the last job failed because of a sub-installation.
+func failedBelow(inst *v1alpha1.Installation) bool {
+	last := inst.Status.LastError
+	return inst.Status.Phase == v1alpha1.PhaseFailed && last != nil && last.Reason == reasonChildrenFailed
+}
+
+// changedContextOf tells the same of the Installation alone.
+func (r *Reconciler) changedContextOf(ctx context.Context, inst *v1alpha1.Installation) (string, error) {
 	last := inst.Status.LastError
 	switch {
 	case inst.Status.Phase != v1alpha1.PhaseFailed || last == nil:
@@ -47,22 +61,32 @@ func (r *Reconciler) changedContext(ctx context.Context, inst *v1alpha1.Installa
 	case slices.Contains(accessReasons[last.Reason], last.Operation):
 		changed, err := r.accessChanged(ctx, inst)
 		return reasonIf(changed, "the Context, or a Secret that it names, changed"), err
-	case last.Reason == reasonChildrenFailed:
-		return r.changedBelow(ctx, inst)
 	}
 	return "", nil
 }
 
 // changedBelow tells the same of the sub-installations at any depth: they fail by themselves, but only their root starts another job.
 func (r *Reconciler) changedBelow(ctx context.Context, inst *v1alpha1.Installation) (string, error) {
-	children := &v1alpha1.InstallationList{}
-	below := client.MatchingFields{parentIndex: inst.Name}
-	if err := r.List(ctx, children, client.InNamespace(inst.Namespace), below, client.UnsafeDisableDeepCopy); err != nil {
-		return "", err
-	}
-	for i := range children.Items {
-		if reason, err := r.changedContext(ctx, &children.Items[i]); reason != "" || err != nil {
-			return reason, err
+	seen := map[types.UID]bool{inst.UID: true}
+	for queue := []*v1alpha1.Installation{inst}; len(queue) > 0; queue = queue[1:] {
+		children := &v1alpha1.InstallationList{}
+		below := client.MatchingFields{parentIndex: queue[0].Name}
+		if err := r.List(ctx, children, client.InNamespace(inst.Namespace), below, client.UnsafeDisableDeepCopy); err != nil {
+			return "", err
+		}
+		for i := range children.Items {
+			child := &children.Items[i]
+			if seen[child.UID] || isListed(queue[0], child) != nil {
+				continue
+			}
+			seen[child.UID] = true
+			if failedBelow(child) {
+				queue = append(queue, child)
+				continue
+			}
+			if reason, err := r.changedContextOf(ctx, child); reason != "" || err != nil {
+				return reason, err
+			}
 		}
 	}
 	return "", nil

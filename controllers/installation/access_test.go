@@ -53,9 +53,11 @@ func TestOnlyInstallationsThatFollowNothingAreToldToAsk(t *testing.T) {
 		meta metav1.ObjectMeta
 		told bool
 	}{
-		"asks":             {metav1.ObjectMeta{}, true},
-		"follows changes":  {metav1.ObjectMeta{Annotations: follows}, false},
-		"sub-installation": {metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Kind: "Installation", Controller: &controlled}}}, false},
+		"asks":            {metav1.ObjectMeta{}, true},
+		"follows changes": {metav1.ObjectMeta{Annotations: follows}, false},
+		"sub-installation": {metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: v1alpha1.GroupVersion.String(), Kind: "Installation", Controller: &controlled,
+		}}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &scope{inst: &v1alpha1.Installation{ObjectMeta: tc.meta}}

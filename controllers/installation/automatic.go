@@ -5,7 +5,6 @@ package installation
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -22,9 +21,6 @@ const (
 	defaultSucceededInterval = 24 * time.Hour
 	defaultFailedInterval    = 5 * time.Minute
 )
-
-// retryMark ends the token of a request that counts as automatic retry.
-const retryMark = "-retry"
 
 // dueByClock tells whether spec.automaticReconcile starts a job now, and otherwise asks to be woken at the instant when it does.
 func (s *scope) dueByClock() bool {
@@ -103,8 +99,7 @@ func (s *scope) clockReason() string {
 // countAutomatic counts a job that the clock starts, or that says of itself that it is a retry. Every other job begins from zero.
 func (s *scope) countAutomatic() {
 	status := &s.inst.Status
-	token, _ := meta.ReconcileAnnotationValue(s.inst.Annotations)
-	if !s.automatic && (!strings.HasSuffix(token, retryMark) || token == status.LastHandledReconcileAt) {
+	if !s.automatic && !s.isRetry() {
 		status.AutomaticReconcileStatus = nil
 		return
 	}

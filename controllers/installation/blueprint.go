@@ -36,11 +36,8 @@ func load(files fs.FS, digest string) *loadedBlueprint {
 	return blueprint
 }
 
-// loadBlueprint finds the blueprint of the job. There is nothing to do once the Execution has its spec.
+// loadBlueprint finds the blueprint of the job.
 func (r *Reconciler) loadBlueprint(ctx context.Context, s *scope) error {
-	if s.applied() {
-		return nil
-	}
 	definition := &s.inst.Spec.Blueprint
 	switch {
 	case s.source != nil:

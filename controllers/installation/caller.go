@@ -5,30 +5,22 @@ package installation
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 
-	"github.com/flux-landscaper/flux-landscaper/sources/address"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
-
-// caller sends single requests to clusters that tenants name. Answers are limited, and redirects are not followed: they would carry the
-// credentials along.
-type caller struct {
-	// publicOnly refuses addresses that are not public.
-	publicOnly bool
-}
 
 const (
 	callTimeout = 10 * time.Second
@@ -47,8 +39,8 @@ func isUnanswered(err error) bool {
 	return errors.As(err, &unanswered)
 }
 
-// post sends a request as JSON to a path, given by its segments, and decodes the answer.
-func (c caller) post(ctx context.Context, config *rest.Config, path []string, request, answer any) error {
+// post sends a request as JSON to a path, given by its segments, and decodes the answer. The configuration is that of an opened Target.
+func post(ctx context.Context, config *rest.Config, path []string, request, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	address, err := addressOf(config, path)
@@ -65,29 +57,26 @@ func (c caller) post(ctx context.Context, config *rest.Config, path []string, re
 	}
 	call.Header.Set("Content-Type", "application/json")
 	call.Header.Set("Accept", "application/json")
-	return c.send(config, call, answer)
+	return send(config, call, answer)
 }
 
-func (c caller) send(config *rest.Config, call *http.Request, answer any) error {
-	config = rest.CopyConfig(config)
-	if c.publicOnly {
-		config.Dial = (&net.Dialer{Timeout: callTimeout, Control: address.RequirePublic}).DialContext
-	}
+func send(config *rest.Config, call *http.Request, answer any) error {
 	sender, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return fmt.Errorf("prepare the connection: %w", err)
 	}
-	defer utilnet.CloseIdleConnectionsFor(sender.Transport)
-	sender = &http.Client{Transport: sender.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	response, err := sender.Do(call)
-	if errors.Is(err, address.ErrPrivate) {
-		return errNotPublic
+	if target.IsUnusable(err) {
+		return fmt.Errorf("the cluster cannot be used: %w", err)
 	}
 	if err != nil {
 		return unansweredError{fmt.Errorf("the cluster does not answer: %w", err)}
 	}
 	defer response.Body.Close() // it was read
 	content, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	if target.IsUnusable(err) {
+		return fmt.Errorf("the cluster cannot be used: %w", err)
+	}
 	if err != nil {
 		return unansweredError{fmt.Errorf("the answer of the cluster ended early: %w", err)}
 	}
@@ -103,8 +92,8 @@ func understand(code int, content []byte, answer any) error {
 		return nil
 	}
 	status := metav1.Status{}
-	_ = json.Unmarshal(content, &status) // without a message the code has to do
-	err := fmt.Errorf("the cluster answers %d %s", code, status.Message)
+	_ = json.Unmarshal(content, &status) // without a message the code says what it is
+	err := fmt.Errorf("the cluster answers %d %s", code, cmp.Or(status.Message, http.StatusText(code)))
 	if code >= http.StatusInternalServerError || code == http.StatusTooManyRequests {
 		return unansweredError{err}
 	}
@@ -122,5 +111,3 @@ func addressOf(config *rest.Config, path []string) (string, error) {
 	}
 	return strings.TrimRight(config.Host, "/") + "/" + strings.Join(escaped, "/"), nil
 }
-
-var errNotPublic = errors.New("the address of the cluster is not public, and the operator allows public ones only")

@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
@@ -43,12 +45,8 @@ type resolvedComponent struct {
 	verified string
 }
 
-// resolveComponent finds the component and all that it refers to, once for a job. There is nothing to do once the children have their
-// specs.
+// resolveComponent finds the component and all that it refers to, once for a job.
 func (r *Reconciler) resolveComponent(ctx context.Context, s *scope) error {
-	if s.applied() {
-		return nil
-	}
 	s.component = nil
 	if s.inst.Spec.ComponentDescriptor != nil {
 		found, err := r.componentOf(ctx, s, s.inst, s.context)
@@ -90,6 +88,9 @@ func (r *Reconciler) findComponent(ctx context.Context, inst *v1alpha1.Installat
 	rights, err := secrets.rights()
 	if err != nil {
 		return nil, kit.Stall(contextOperation, reasonInvalidContext, "%s: %w", c, err)
+	}
+	for _, warning := range rights.Warnings() {
+		ctrl.LoggerFrom(ctx).Info("a login is left out", "context", client.ObjectKeyFromObject(c.object), "reason", warning)
 	}
 	found := &resolvedComponent{overwritable: c.object.ComponentVersionOverwritesReference != ""}
 	if found.standard, err = defaultRepository(c); err != nil {

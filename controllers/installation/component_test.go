@@ -96,7 +96,7 @@ func TestChildComponent(t *testing.T) {
 			`{"ref":{"repositoryContext":` + registryContext + `,"componentName":"example.com/sub","version":"1.0.0"}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &scope{inst: &v1alpha1.Installation{}, component: resolved(t, tc.definition, registryContext, descriptor(t, "root", tc.reference), sub)}
+			s := &scope{inst: &v1alpha1.Installation{}, inputs: inputs{component: resolved(t, tc.definition, registryContext, descriptor(t, "root", tc.reference), sub)}}
 			s.inst.Spec.ComponentDescriptor = &tc.definition
 			blueprint, found, err := s.followBlueprint(tc.uri)
 			require.NoError(t, err)
@@ -112,7 +112,7 @@ func TestChildComponentsThatCannotBeFound(t *testing.T) {
 	for uri, want := range map[string]string{
 		"cd://resources/nothing": "nothing", "cd://componentReferences/nothing/resources/blueprint": "nothing", "cd://things": "by turns",
 	} {
-		s := &scope{inst: &v1alpha1.Installation{}, component: resolved(t, v1alpha1.ComponentDescriptorDefinition{}, registryContext, descriptor(t, "root", ""))}
+		s := &scope{inst: &v1alpha1.Installation{}, inputs: inputs{component: resolved(t, v1alpha1.ComponentDescriptorDefinition{}, registryContext, descriptor(t, "root", ""))}}
 		_, _, err := s.followBlueprint(uri)
 		assert.ErrorContains(t, err, want, uri)
 	}

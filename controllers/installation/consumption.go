@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -17,7 +18,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 )
 
-// producedChange tells whether a root has to run because siblings that it imports from have finished with other values than it
+// producedChange reports whether a root has to run because siblings that it imports from have finished with other values than it
 // used last. One that never ran starts only if a producer finished after it was created.
 func (r *Reconciler) producedChange(ctx context.Context, inst *v1alpha1.Installation) (string, error) {
 	producers, err := r.predecessors(ctx, inst)
@@ -60,7 +61,7 @@ func (r *Reconciler) upstreamAtWork(
 	return nil, nil
 }
 
-// aboutToWork tells whether a root is at work, or will be because it was asked to or because its producers have other values.
+// aboutToWork reports whether a root is at work, or will be because it was asked to or because its producers have other values.
 func (r *Reconciler) aboutToWork(ctx context.Context, inst *v1alpha1.Installation, producers []*v1alpha1.Installation) (bool, error) {
 	if !inst.Status.IsIdle() || willStart(inst) {
 		return true, nil
@@ -87,6 +88,8 @@ func (r *Reconciler) differs(ctx context.Context, inst *v1alpha1.Installation, p
 			return "", nil
 		}
 		return "installation " + name + " has finished", nil
+	case inst.Generation != inst.Status.ObservedGeneration && !finishedAfterStart(producers, inst):
+		return "", nil // the imports of the new spec are others, which is no work of a producer
 	case inst.Status.Phase == v1alpha1.PhaseFailed && last != nil && last.Operation == orderOperation:
 		cycle, err := r.cycle(ctx, inst)
 		if err != nil || cycle != nil {
@@ -101,7 +104,7 @@ func (r *Reconciler) differs(ctx context.Context, inst *v1alpha1.Installation, p
 	return "exports of installation " + name + " changed", nil
 }
 
-// finishedSince tells whether a producer finished its last job after an Installation was created.
+// finishedSince reports whether a producer finished its last job after an Installation was created.
 func finishedSince(producers []*v1alpha1.Installation, inst *v1alpha1.Installation) bool {
 	for _, producer := range producers {
 		times := producer.Status.TransitionTimes
@@ -110,6 +113,15 @@ func finishedSince(producers []*v1alpha1.Installation, inst *v1alpha1.Installati
 		}
 	}
 	return false
+}
+
+// finishedAfterStart reports whether a producer finished a job after the last one of an Installation was started.
+func finishedAfterStart(producers []*v1alpha1.Installation, inst *v1alpha1.Installation) bool {
+	started := inst.Status.TransitionTimes
+	return started != nil && started.TriggerTime != nil && slices.ContainsFunc(producers, func(producer *v1alpha1.Installation) bool {
+		times := producer.Status.TransitionTimes
+		return times != nil && times.FinishedTime != nil && times.FinishedTime.After(started.TriggerTime.Time)
+	})
 }
 
 // consumedHash returns a hash over the exports of siblings that an Installation imports.
@@ -136,13 +148,18 @@ func (r *Reconciler) consumedHash(ctx context.Context, inst *v1alpha1.Installati
 
 // contentHash returns the hash that an exported object carries, empty when it is not there.
 func (r *Reconciler) contentHash(ctx context.Context, namespace, key string) (string, error) {
-	kind, name, _ := strings.Cut(key, "/")
-	var object client.Object = &v1alpha1.DataObject{}
-	if kind == "Target" {
-		object = &v1alpha1.Target{}
-	}
+	object, name := objectOfKey(key)
 	err := r.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
 	return object.GetAnnotations()[v1alpha1.HashAnnotation], client.IgnoreNotFound(err)
+}
+
+// objectOfKey returns an empty object of the kind, and the name, that a key of the import or export index stands for.
+func objectOfKey(key string) (client.Object, string) {
+	kind, name, _ := strings.Cut(key, "/")
+	if kind == "Target" {
+		return &v1alpha1.Target{}, name
+	}
+	return &v1alpha1.DataObject{}, name
 }
 
 // hashOf returns one hash over named hashes, empty when there are none.

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -47,9 +46,9 @@ func usesContext(inst *v1alpha1.Installation) bool {
 	return inst.Spec.ComponentDescriptor != nil || inst.Spec.Blueprint.SourceReference != nil || inst.Spec.Verification != nil
 }
 
-// readContext finds the Context in the cache, with the overwrites that it names. There is nothing to do once the children have their specs.
+// readContext finds the Context in the cache, with the overwrites that it names.
 func (r *Reconciler) readContext(ctx context.Context, s *scope) error {
-	if s.applied() || !usesContext(s.inst) {
+	if !usesContext(s.inst) {
 		return nil
 	}
 	found, err := r.contextOf(ctx, s.inst)
@@ -74,6 +73,9 @@ func (r *Reconciler) contextOf(ctx context.Context, inst *v1alpha1.Installation)
 	case err != nil:
 		return nil, fmt.Errorf("read Context %s: %w", key, err)
 	}
+	if err := found.object.Undecoded.Err(); err != nil {
+		return nil, kit.Stall(contextOperation, reasonInvalidContext, "%s: %w", found, err)
+	}
 	if name := found.object.ComponentVersionOverwritesReference; name != "" && inst.Spec.ComponentDescriptor != nil {
 		found.overwrites, err = r.overwritesOf(ctx, found, name)
 	}
@@ -86,6 +88,9 @@ func (r *Reconciler) overwritesOf(ctx context.Context, c *installationContext, n
 	if err := r.Get(ctx, key, object); err != nil {
 		return nil, unread(err, c.field("componentVersionOverwrites"), "ComponentVersionOverwrites", key)
 	}
+	if err := object.Undecoded.Err(); err != nil {
+		return nil, kit.Stall(contextOperation, reasonInvalidContext, "ComponentVersionOverwrites %s: %w", key, err)
+	}
 	return object.Overwrites, nil
 }
 
@@ -95,17 +100,13 @@ func (r *Reconciler) contextFailure(s *scope, err error) error {
 	if kit.IsTransient(err) || !errors.As(err, &missing) {
 		return err
 	}
-	key := graceKey{s.inst.Status.JobID, contextOperation}
-	if first, waited := r.graces.LoadOrStore(key, s.now); waited && s.now.Sub(first.(time.Time)) >= importGrace {
-		r.graces.Delete(key)
+	if r.graces.over(s.inst, contextOperation, s.now) {
+		r.graces.forget(client.ObjectKeyFromObject(s.inst), contextOperation)
 		return kit.Stall(contextOperation, reasonContextIncomplete, "%w", err)
 	}
 	s.wake(importGrace)
 	return kit.Wait(contextOperation, reasonContextIncomplete, "%w", err)
 }
-
-// graceKey is what a job has been missing something for.
-type graceKey struct{ job, operation string }
 
 // contextArrived tells whether after a job that failed because its Context was incomplete nothing is missing now, or something else.
 func (r *Reconciler) contextArrived(ctx context.Context, inst *v1alpha1.Installation) (bool, error) {

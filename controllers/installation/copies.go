@@ -19,11 +19,8 @@ import (
 const scopeIndex = "scope"
 
 // publishImports copies the imports of the blueprint into the scope of the Installation, where sub-installations and export
-// executions find them. Copies that have the content already are left alone; copies of former imports are deleted.
+// executions find them. Copies that are as wanted already are left alone; copies of former imports are deleted.
 func (r *Reconciler) publishImports(ctx context.Context, s *scope) error {
-	if s.applied() {
-		return nil
-	}
 	copies, err := s.wantedCopies()
 	if err != nil {
 		return err
@@ -31,7 +28,7 @@ func (r *Reconciler) publishImports(ctx context.Context, s *scope) error {
 	written := map[string]client.Object{}
 	for _, object := range copies {
 		written[object.GetName()] = object
-		if err := r.publish(ctx, object); err != nil {
+		if err := r.publish(ctx, s.inst, object); err != nil {
 			return err
 		}
 	}
@@ -41,8 +38,8 @@ func (r *Reconciler) publishImports(ctx context.Context, s *scope) error {
 	return r.awaitShown(ctx, s, written)
 }
 
-// publish creates a copy, or replaces one with other content.
-func (r *Reconciler) publish(ctx context.Context, object client.Object) error {
+// publish creates a copy, or replaces one that has other content or belongs to a former Installation of the name.
+func (r *Reconciler) publish(ctx context.Context, inst *v1alpha1.Installation, object client.Object) error {
 	var existing client.Object = &v1alpha1.DataObject{}
 	if _, isTarget := object.(*v1alpha1.Target); isTarget {
 		existing = &v1alpha1.Target{}
@@ -58,16 +55,22 @@ func (r *Reconciler) publish(ctx context.Context, object client.Object) error {
 	if err == nil && r.written(object).Stale(existing) {
 		err = r.Live.Get(ctx, client.ObjectKeyFromObject(object), existing)
 	}
-	if err != nil || sameContent(existing, object) && !retired(existing) {
+	if err != nil || ownedByUID(existing, inst) && sameContent(existing, object) {
 		return err
 	}
-	object.SetResourceVersion(existing.GetResourceVersion())
-	return r.replace(ctx, object)
+	if otherOwner(existing, inst) != nil {
+		return r.succeed(ctx, object, existing)
+	}
+	return r.replace(ctx, object, existing)
 }
 
-// sameContent tells whether two managed objects hold the same.
-func sameContent(a, b client.Object) bool {
-	return a.GetAnnotations()[v1alpha1.HashAnnotation] == b.GetAnnotations()[v1alpha1.HashAnnotation]
+// succeed creates an object in place of one that belongs to somebody else and is about to be collected as garbage: what replaced its content
+// would be collected, too.
+func (r *Reconciler) succeed(ctx context.Context, object, garbage client.Object) error {
+	if err := kit.DeleteLive(ctx, r.Live, r.Client, garbage, nil); err != nil {
+		return err
+	}
+	return r.create(ctx, object)
 }
 
 // retiredAnnotation marks the copy of a Target that is no import any more. It stays until the job has succeeded: what sub-installations have

@@ -79,11 +79,8 @@ func (s *scope) targetCopy(target render.Target, name, key string, labels map[st
 		return nil, fmt.Errorf("encode target import %q: %w", name, err)
 	}
 	object := &v1alpha1.Target{ObjectMeta: copyMeta(s, name, key, labels, kit.DataHash(v1alpha1.NewAnyJSON(raw))), Spec: original.Spec}
-	for annotation, value := range original.Annotations {
-		if _, own := object.Annotations[annotation]; !own && annotation != lastAppliedAnnotation {
-			object.Annotations[annotation] = value
-		}
-	}
+	copyMissing(object.Labels, original.Labels)
+	copyMissing(object.Annotations, original.Annotations)
 	return object, nil
 }
 

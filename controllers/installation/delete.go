@@ -7,7 +7,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/google/uuid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,7 +24,7 @@ func (r *Reconciler) decideDeletion(ctx context.Context, s *scope) error {
 		return r.continueDeletion(ctx, s)
 	}
 	if inst.Status.Phase == v1alpha1.PhaseDeleteFailed {
-		if err := r.acknowledgeOperation(ctx, s); err != nil {
+		if err := r.readOperation(ctx, s); err != nil {
 			return err
 		}
 		if again, err := r.retriesDeletion(ctx, s); err != nil || !again {
@@ -43,22 +42,30 @@ func stopUnless(err error) error {
 	return kit.ErrStop
 }
 
-// retriesDeletion tells whether a failed deletion is tried again: nested ones with the next job of the parent, roots when a person asks for
-// it or when the sibling that was in the way is out of it.
+// retriesDeletion reports whether a failed deletion is tried again: when somebody asks for it, and of roots also by the clock or when the
+// sibling that was in the way is out of it.
 func (r *Reconciler) retriesDeletion(ctx context.Context, s *scope) (bool, error) {
-	inst := s.inst
-	if !inst.IsRoot() {
-		return nestedTrigger(inst) != "", nil
+	parent, err := r.parent(ctx, s.inst)
+	if err != nil || s.asked || deletionRequested(s.inst, parent) {
+		return err == nil, err
 	}
-	if inst.Annotations[meta.ReconcileRequestAnnotation] != inst.Status.LastHandledReconcileAt || s.dueByClock() {
-		return true, nil
-	}
-	if last := inst.Status.LastError; last == nil || last.Reason != reasonSiblingDeleteError {
+	if !s.inst.IsRoot() {
 		return false, nil
 	}
-	successors, err := r.successors(ctx, inst)
+	if s.dueByClock() {
+		return true, nil
+	}
+	if last := s.inst.Status.LastError; last == nil || last.Reason != reasonSiblingDeleteError {
+		return false, nil
+	}
+	successors, err := r.successors(ctx, s.inst)
 	failed := slices.ContainsFunc(successors, func(successor *v1alpha1.Installation) bool { return deleteFailed(successor) })
 	return !failed, err
+}
+
+// deletionRequested reports whether a person, or the parent by its next job, asks for another attempt to delete.
+func deletionRequested(inst, parent *v1alpha1.Installation) bool {
+	return requested(inst) || jobFromParent(inst, parent) != ""
 }
 
 // continueDeletion lets a job that still applies end first. One that has created nothing gives way.
@@ -66,13 +73,13 @@ func (r *Reconciler) continueDeletion(ctx context.Context, s *scope) error {
 	if s.inst.Status.Phase.IsDeletion() {
 		return nil
 	}
-	if s.applied() && s.childrenRun() {
+	if prepared(s.inst, s.execution) && s.childrenRun() {
 		return kit.ErrStop
 	}
 	return r.beginDeletion(ctx, s)
 }
 
-// childrenRun tells whether the Execution or a sub-installation is at work.
+// childrenRun reports whether the Execution or a sub-installation is at work.
 func (s *scope) childrenRun() bool {
 	for _, child := range s.children {
 		if !child.Status.IsIdle() {
@@ -83,32 +90,30 @@ func (s *scope) childrenRun() bool {
 }
 
 func (r *Reconciler) beginDeletion(ctx context.Context, s *scope) error {
-	job, err := r.deletionJob(ctx, s.inst)
+	if err := r.readOperation(ctx, s); err != nil {
+		return err
+	}
+	parent, err := r.parent(ctx, s.inst)
 	if err != nil {
 		return err
 	}
+	job := deletionJob(s.inst, parent)
 	r.forgetJob(client.ObjectKeyFromObject(s.inst))
 	s.start(job, "deletion")
 	kit.Progress(s.inst, kit.ReasonDeleting, "the installation is being deleted")
-	return r.writeStatus(ctx, s)
+	if err := r.writeStatus(ctx, s); err != nil {
+		return err
+	}
+	return r.forgetOperation(ctx, s)
 }
 
 // deletionJob returns the running job of the parent for a sub-installation that the parent deletes, and a new one otherwise: also when the
 // sub-installation and its children have had that job already, because the spec of the parent changed while it was applied.
-func (r *Reconciler) deletionJob(ctx context.Context, inst *v1alpha1.Installation) (string, error) {
-	if inst.IsRoot() {
-		return uuid.NewString(), nil
+func deletionJob(inst, parent *v1alpha1.Installation) string {
+	if parent != nil && !parent.Status.IsIdle() && !had(inst, parent.Status.JobID) {
+		return parent.Status.JobID
 	}
-	parent := &v1alpha1.Installation{}
-	err := r.Get(ctx, client.ObjectKey{Namespace: inst.Namespace, Name: parentOf(inst)}, parent)
-	if client.IgnoreNotFound(err) != nil {
-		return "", err
-	}
-	had := parent.Status.JobID == inst.Status.JobID || parent.Status.JobID == inst.Status.JobIDFinished
-	if err == nil && !parent.Status.IsIdle() && !had {
-		return parent.Status.JobID, nil
-	}
-	return uuid.NewString(), nil
+	return uuid.NewString()
 }
 
 // deleteExecution deletes the Execution.
@@ -142,7 +147,7 @@ func (r *Reconciler) propagateOrphan(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// orphans tells whether deletion leaves what was deployed in place. A suspended object does, as everywhere in Flux.
+// orphans reports whether deletion leaves what was deployed in place. A suspended object does, as everywhere in Flux.
 func orphans(inst *v1alpha1.Installation) bool {
 	return inst.Spec.Suspend || inst.Spec.DeletionPolicy == v1alpha1.DeletionPolicyOrphan ||
 		inst.Annotations[v1alpha1.DeleteWithoutUninstallAnnotation] == "true"

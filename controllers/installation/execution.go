@@ -43,7 +43,7 @@ func (r *Reconciler) findExecution(ctx context.Context, s *scope) error {
 // applyExecution writes the spec of the running job, and with it the job, into the Execution. Without deploy items there
 // is no Execution, but one that exists is emptied so that it cleans up.
 func (r *Reconciler) applyExecution(ctx context.Context, s *scope) error {
-	if s.applied() || s.execution == nil && len(s.plan.deployItems) == 0 {
+	if s.execution == nil && len(s.plan.deployItems) == 0 {
 		return nil
 	}
 	spec, err := kit.PackDeployItems(s.inst.ContextName(), s.plan.deployItems)
@@ -94,12 +94,15 @@ func (s *scope) referToExecution() {
 
 // updateExecution writes the spec together with the job. An Execution that has the job already keeps the spec that came with it.
 func (r *Reconciler) updateExecution(ctx context.Context, s *scope, spec v1alpha1.ExecutionSpec) error {
-	if s.hasJob(s.execution) {
-		return s.compare(s.execution.Spec, spec)
-	}
-	same, err := kit.SameJSON(s.execution.Spec, spec)
+	same, err := sameItems(s.execution.Spec, spec)
 	if err != nil {
 		return err
+	}
+	if s.hasJob(s.execution) {
+		if !same {
+			s.noteChange()
+		}
+		return nil
 	}
 	if same {
 		change := kit.MetadataChange{Annotations: kit.Inherit(s.inst)}
@@ -116,4 +119,19 @@ func (r *Reconciler) updateExecution(ctx context.Context, s *scope, spec v1alpha
 	}
 	r.executions.Wrote(s.execution)
 	return nil
+}
+
+// sameItems reports whether two specs of an Execution say the same; deploy items may be compressed in one and readable in the other, as
+// Gardener Landscaper compresses all. What cannot be read is not the same.
+func sameItems(has, wanted v1alpha1.ExecutionSpec) (bool, error) {
+	present, err := kit.UnpackDeployItems(&has)
+	if err != nil {
+		return false, nil
+	}
+	items, err := kit.UnpackDeployItems(&wanted)
+	if err != nil {
+		return false, err
+	}
+	return kit.SameJSON(
+		v1alpha1.ExecutionSpec{Context: has.Context, DeployItems: present}, v1alpha1.ExecutionSpec{Context: wanted.Context, DeployItems: items})
 }

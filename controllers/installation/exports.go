@@ -44,7 +44,7 @@ func (r *Reconciler) publishExports(ctx context.Context, s *scope) error {
 
 // computeExports runs the export executions with the imports as they are now.
 func (r *Reconciler) computeExports(ctx context.Context, s *scope) (*render.ExportValues, error) {
-	if err := r.reload(ctx, s); err != nil {
+	if err := r.recollect(ctx, s); err != nil {
 		return nil, err
 	}
 	inputs, err := r.exportInputs(ctx, s)
@@ -72,23 +72,23 @@ func (r *Reconciler) computeExports(ctx context.Context, s *scope) (*render.Expo
 	return exports, nil
 }
 
-// reload finds blueprint and imports again when this reconciliation has not needed them so far: in memory, or after a restart by reading
-// them. The status keeps what the children were made from, so that a change since then is noticed.
-func (r *Reconciler) reload(ctx context.Context, s *scope) error {
+// recollect finds inputs and values again when this reconciliation has not needed them so far: in memory, or after a restart by reading them.
+func (r *Reconciler) recollect(ctx context.Context, s *scope) error {
 	if s.plan != nil || r.recall(s) {
 		return nil
 	}
-	s.reloading = true
-	sources, hash := s.inst.Status.Sources, s.inst.Status.ImportsHash
-	defer func() {
-		s.reloading, s.inst.Status.Sources, s.inst.Status.ImportsHash = false, sources, hash
-	}()
-	for _, phase := range []kit.Phase[*scope]{r.readContext, r.resolveSources, r.resolveComponent, r.verifyComponent, r.loadBlueprint, r.collectImports, r.renderPlan} {
-		if err := phase(ctx, s); err != nil {
-			return err
-		}
+	again := s.beside()
+	err := kit.Through(ctx, again, r.reads())
+	s.inputs, s.plan = again.inputs, again.plan
+	s.wake(again.requeue)
+	return err
+}
+
+// beside returns a scope that reads the inputs again without a trace in the status, which keeps what the children were made from.
+func (s *scope) beside() *scope {
+	return &scope{
+		inst: s.inst.DeepCopy(), persisted: s.persisted, now: s.now, jitter: s.jitter, clusters: s.clusters, inputs: inputs{borrowed: s.borrowed},
 	}
-	return nil
 }
 
 // exportInputs reads what export executions see: exports of deploy items, and the data and targets in the own scope.
@@ -238,24 +238,20 @@ func (r *Reconciler) writeExport(ctx context.Context, s *scope, object, existing
 	}
 	owner := otherOwner(existing, s.inst)
 	if owner == nil {
-		return r.replaceExport(ctx, object, existing)
+		return r.replaceExport(ctx, s.inst, object, existing)
 	}
 	if alive, err := r.alive(ctx, s.inst.Namespace, owner); err != nil || alive {
 		return ownedByOther(kind, object, owner, err)
 	}
-	if err := kit.DeleteLive(ctx, r.Live, r.Client, existing, nil); err != nil {
-		return err
-	}
-	return r.create(ctx, object)
+	return r.succeed(ctx, object, existing)
 }
 
 // replaceExport replaces an export with other content or without owner.
-func (r *Reconciler) replaceExport(ctx context.Context, object, existing client.Object) error {
-	if sameContent(existing, object) && len(existing.GetOwnerReferences()) > 0 {
+func (r *Reconciler) replaceExport(ctx context.Context, inst *v1alpha1.Installation, object, existing client.Object) error {
+	if ownedByUID(existing, inst) && sameContent(existing, object) {
 		return nil
 	}
-	object.SetResourceVersion(existing.GetResourceVersion())
-	return r.replace(ctx, object)
+	return r.replace(ctx, object, existing)
 }
 
 // otherOwner returns the reference to an Installation other than this one that owns the object, nil when there is none.
@@ -284,7 +280,7 @@ func ownedByOther(kind string, object client.Object, owner *metav1.OwnerReferenc
 	if err != nil {
 		return err
 	}
-	return kit.Stall(exportOperation, "ExportOwnedByOther",
+	return kit.Stall(exportOperation, reasonExportOwnedByOther,
 		"spec.exports: %s %s is already exported by installation %s; change one of the two exports", kind, object.GetName(), owner.Name)
 }
 

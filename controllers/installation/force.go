@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -43,30 +44,46 @@ func (r *Reconciler) survey(ctx context.Context, s *scope) error {
 		return kit.ErrStop
 	}
 	s.remains = &remains{leftovers: map[string]leftover{}}
-	return r.surveyBelow(ctx, live, live.Name, s.remains)
+	return r.surveyTree(ctx, live, s.remains)
 }
 
-// surveyBelow adds what an Installation owns. Path is the way to it.
-func (r *Reconciler) surveyBelow(ctx context.Context, inst *v1alpha1.Installation, path string, found *remains) error {
-	if err := r.surveyExecution(ctx, inst, path, found); err != nil {
-		return err
-	}
-	children := &v1alpha1.InstallationList{}
-	labels := client.MatchingLabels{v1alpha1.EncompassedByLabel: inst.Name}
-	if err := r.Live.List(ctx, children, client.InNamespace(inst.Namespace), labels); err != nil {
-		return err
-	}
-	for i := range children.Items {
-		child := &children.Items[i]
-		if !metav1.IsControlledBy(child, inst) {
-			continue
-		}
-		found.installations = append(found.installations, child)
-		if err := r.surveyBelow(ctx, child, path+"/"+child.Annotations[v1alpha1.SubinstallationNameAnnotation], found); err != nil {
+// surveyTree adds what an Installation and those below it own, each once: owners may lead round in a circle.
+func (r *Reconciler) surveyTree(ctx context.Context, top *v1alpha1.Installation, found *remains) error {
+	paths := map[types.UID]string{top.UID: top.Name}
+	for queue := []*v1alpha1.Installation{top}; len(queue) > 0; queue = queue[1:] {
+		inst := queue[0]
+		if err := r.surveyExecution(ctx, inst, paths[inst.UID], found); err != nil {
 			return err
+		}
+		children, err := r.ownedBy(ctx, inst)
+		if err != nil {
+			return err
+		}
+		for _, child := range children {
+			if _, known := paths[child.UID]; known {
+				continue
+			}
+			paths[child.UID] = paths[inst.UID] + "/" + child.Annotations[v1alpha1.SubinstallationNameAnnotation]
+			found.installations, queue = append(found.installations, child), append(queue, child)
 		}
 	}
 	return nil
+}
+
+// ownedBy reads live the Installations that name one as their owner.
+func (r *Reconciler) ownedBy(ctx context.Context, inst *v1alpha1.Installation) ([]*v1alpha1.Installation, error) {
+	list := &v1alpha1.InstallationList{}
+	labels := client.MatchingLabels{v1alpha1.EncompassedByLabel: inst.Name}
+	if err := r.Live.List(ctx, list, client.InNamespace(inst.Namespace), labels); err != nil {
+		return nil, err
+	}
+	var owned []*v1alpha1.Installation
+	for i := range list.Items {
+		if metav1.IsControlledBy(&list.Items[i], inst) {
+			owned = append(owned, &list.Items[i])
+		}
+	}
+	return owned, nil
 }
 
 func (r *Reconciler) surveyExecution(ctx context.Context, inst *v1alpha1.Installation, path string, found *remains) error {

@@ -31,11 +31,8 @@ type collectedImports struct {
 	hashes map[string]string
 }
 
-// collectImports reads everything that the Installation imports. There is nothing to do once the Execution has its spec.
+// collectImports reads everything that the Installation imports.
 func (r *Reconciler) collectImports(ctx context.Context, s *scope) error {
-	if s.applied() {
-		return nil
-	}
 	if problems := validation.Installation(s.inst); len(problems) > 0 {
 		return kit.Stall(operation, "InvalidInstallation", "%w", problems.ToAggregate())
 	}
@@ -43,7 +40,7 @@ func (r *Reconciler) collectImports(ctx context.Context, s *scope) error {
 	if err != nil {
 		return r.importFailure(ctx, s, err)
 	}
-	r.graces.Delete(graceKey{s.inst.Status.JobID, importOperation})
+	r.graces.forget(client.ObjectKeyFromObject(s.inst), importOperation)
 	s.imports = imports
 	s.inst.Status.ImportsHash = hashOf(imports.hashes)
 	return nil
@@ -85,12 +82,11 @@ func (r *Reconciler) importFailure(ctx context.Context, s *scope, err error) err
 	if kit.IsTransient(err) {
 		return err
 	}
-	key := graceKey{s.inst.Status.JobID, importOperation}
-	if first, waited := r.graces.LoadOrStore(key, s.now); waited && s.now.Sub(first.(time.Time)) >= importGrace {
+	if r.graces.over(s.inst, importOperation, s.now) {
 		if arrives, problem := r.arriving(ctx, err); problem != nil {
 			return problem
 		} else if !arrives {
-			r.graces.Delete(key)
+			r.graces.forget(client.ObjectKeyFromObject(s.inst), importOperation)
 			return kit.Stall(importOperation, reasonImportNotFound, "%w", err)
 		}
 	}
@@ -105,11 +101,10 @@ const (
 
 // scopeOf returns the scope in which an Installation looks its imports up: that of its parent.
 func scopeOf(inst *v1alpha1.Installation) string {
-	parent := inst.Labels[v1alpha1.EncompassedByLabel]
-	if inst.IsRoot() || parent == "" {
+	if inst.IsRoot() {
 		return ""
 	}
-	return kit.InstallationScope(parent)
+	return kit.InstallationScope(parentOf(inst))
 }
 
 func (r *Reconciler) readData(

@@ -122,4 +122,5 @@ func (m *jobMemory[T]) drop(key types.NamespacedName) { m.entries().Remove(key) 
 func (r *Reconciler) forgetJob(key types.NamespacedName) {
 	r.plans.drop(key)
 	r.components.drop(key)
+	r.graces.forget(key, graceOperations...)
 }

@@ -30,7 +30,6 @@ type issuer struct {
 	inst     *v1alpha1.Installation
 	clusters *target.Clients
 	live     client.Reader
-	caller   caller
 	issued   *issuedCache
 	// unanswered is why a cluster did not answer, so that the job is tried again.
 	unanswered error
@@ -56,7 +55,7 @@ func (r *Reconciler) clustersFor(inst *v1alpha1.Installation) *issuer {
 		return nil
 	}
 	return &issuer{
-		inst: inst, clusters: r.Clusters, live: r.Live, issued: &r.issued, caller: caller{publicOnly: r.NoPrivateNetworks},
+		inst: inst, clusters: r.Clusters, live: r.Live, issued: &r.issued,
 	}
 }
 
@@ -159,7 +158,7 @@ func (i *issuer) open(ctx context.Context, given any) (*target.Cluster, error) {
 }
 
 func (i *issuer) post(ctx context.Context, cluster *target.Cluster, path []string, request, answer any) error {
-	err := i.caller.post(ctx, cluster.Config, path, request, answer)
+	err := post(ctx, cluster.Config, path, request, answer)
 	if isUnanswered(err) {
 		i.unanswered = err
 	}

@@ -6,10 +6,10 @@ package installation
 import (
 	"encoding/json"
 	"encoding/pem"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -22,7 +22,7 @@ import (
 )
 
 // gardenAnswer is what a garden cluster answers.
-const gardenAnswer = `{"status": {"kubeconfig": "YXBpVmVyc2lvbjogdjE=", "expirationTimestamp": "2030-01-02T03:04:05Z"}}`
+const gardenAnswer = `{"kind": "AdminKubeconfigRequest", "status": {"kubeconfig": "YXBpVmVyc2lvbjogdjE=", "expirationTimestamp": "2030-01-02T03:04:05Z"}}`
 
 // garden serves one answer over TLS and notes the last request.
 func garden(t *testing.T, code int, answer string, seen *http.Request, body *string) *httptest.Server {
@@ -33,6 +33,7 @@ func garden(t *testing.T, code int, answer string, seen *http.Request, body *str
 		if code == http.StatusTemporaryRedirect {
 			w.Header().Set("Location", "https://127.0.0.1:1/")
 		}
+		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(code)
 		_, _ = io.WriteString(w, answer)
 	}))
@@ -63,7 +64,12 @@ func targetWith(config map[string]any) map[string]any {
 
 func newIssuer(t *testing.T) *issuer {
 	t.Helper()
-	clusters, err := target.New(target.Options{})
+	return issuerWith(t, target.Options{})
+}
+
+func issuerWith(t *testing.T, options target.Options) *issuer {
+	t.Helper()
+	clusters, err := target.New(options)
 	require.NoError(t, err)
 	inst := &v1alpha1.Installation{}
 	inst.Name, inst.Namespace, inst.UID = "inst", "ns", "uid"
@@ -109,11 +115,12 @@ func TestIssuerFailures(t *testing.T) {
 		unanswered bool
 		message    string
 	}{
-		"forbidden":     {http.StatusForbidden, `{"message":"user may not"}`, false, "403 user may not"},
+		"forbidden":     {http.StatusForbidden, `{"kind":"Status","message":"user may not"}`, false, "403 user may not"},
 		"unavailable":   {http.StatusServiceUnavailable, "", true, "503"},
-		"redirect":      {http.StatusTemporaryRedirect, "", false, "307"},
-		"no JSON":       {http.StatusOK, "<html>", false, "no JSON object"},
-		"endless words": {http.StatusOK, fmt.Sprintf("%*s", 2*maxAnswer, "{"), false, "no JSON object"},
+		"redirect":      {http.StatusTemporaryRedirect, "", false, "redirects"},
+		"foreign error": {http.StatusForbidden, `{"message":"secret"}`, false, "403 Forbidden"},
+		"no JSON":       {http.StatusOK, "<html>", false, "no Kubernetes object"},
+		"endless words": {http.StatusOK, strings.Repeat(" ", 2*maxAnswer) + "{}", false, "no JSON object"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var seen http.Request
@@ -163,8 +170,7 @@ func TestNamesCannotLeadElsewhere(t *testing.T) {
 func TestPrivateAddressesAreRefusedWhereTheOperatorSaysSo(t *testing.T) {
 	var seen http.Request
 	var body string
-	i := newIssuer(t)
-	i.caller.publicOnly = true
+	i := issuerWith(t, target.Options{PublicOnly: true})
 	_, err := i.ShootAdminKubeconfig(t.Context(), "shoot", "project", 600, gardenTarget(garden(t, http.StatusOK, gardenAnswer, &seen, &body)))
 	require.ErrorContains(t, err, "not public")
 	assert.Nil(t, i.unanswered, "it will not help to try again")

@@ -132,12 +132,13 @@ func targetNames(target *v1alpha1.TargetImport) []string {
 // users wakes the Installations that import an object, and workers that wait for the cache to show it.
 func (r *Reconciler) users(kind string) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {
-		r.seen(obj)
+		r.seen(kind, obj)
 		requests := r.find(ctx, importIndex, kind+"/"+obj.GetName(), client.InNamespace(obj.GetNamespace()))
 		if kind == "Secret" || kind == "ConfigMap" {
 			requests = append(requests, r.throughContext(ctx, kind+"/"+client.ObjectKeyFromObject(obj).String())...)
+			return requests
 		}
-		return requests
+		return append(requests, r.losers(ctx, obj.GetNamespace(), kind+"/"+obj.GetName())...)
 	})
 }
 

@@ -14,17 +14,29 @@ import (
 
 // observeExecution waits until the Execution has ended the job, and passes on why it failed.
 func (r *Reconciler) observeExecution(_ context.Context, s *scope) error {
-	if s.execution == nil {
+	return judgeExecution(s.execution, s.inst.Status.JobID)
+}
+
+// judgeExecution returns nil when an Execution has succeeded with a job or none is needed, ErrStop while it is to be waited for, and
+// otherwise why it failed. One in deletion has nothing deployed, whatever its last job was, and is waited for until it is gone.
+func judgeExecution(execution *v1alpha1.Execution, job string) error {
+	if execution == nil {
 		return nil
 	}
-	status := &s.execution.Status
-	if status.JobIDFinished != s.inst.Status.JobID {
+	status := &execution.Status
+	switch {
+	case status.IsIdle() && status.Phase == v1alpha1.PhaseDeleteFailed:
+		return executionFailure(execution)
+	case status.JobIDFinished != job:
 		return kit.ErrStop
-	}
-	if status.Phase == v1alpha1.PhaseSucceeded {
+	case status.Phase.IsFailed():
+		return executionFailure(execution)
+	case !execution.DeletionTimestamp.IsZero():
+		return kit.ErrStop
+	case status.Phase == v1alpha1.PhaseSucceeded:
 		return nil
 	}
-	return executionFailure(s.execution)
+	return executionFailure(execution)
 }
 
 // executionFailure passes the cause of a failed Execution on, with the way to it.

@@ -8,10 +8,8 @@ import (
 	"slices"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 )
 
@@ -24,9 +22,18 @@ const (
 	changedMessage   = "the spec, a source or an import changed while the job made sub-installations and deploy items; another job follows"
 )
 
-// hasJob tells whether a child has been written for the running job. It may be at work or done with it, so one job never writes it twice.
-func (s *scope) hasJob(child metav1.Object) bool {
-	return child.GetAnnotations()[v1alpha1.JobAnnotation] == s.inst.Status.JobID
+// hasJob reports whether a child has been given the running job. It may be at work or done with it, so one job never writes it twice.
+func (s *scope) hasJob(child kit.JobObject) bool {
+	return given(child, s.inst.Status.JobID)
+}
+
+// someHaveJob reports whether a child has been given the running job. Until then everything is made from the spec as it is now.
+func (s *scope) someHaveJob() bool {
+	return s.execution != nil && s.hasJob(s.execution) || s.someChildHasJob()
+}
+
+func (s *scope) someChildHasJob() bool {
+	return slices.ContainsFunc(sortedKeys(s.children), func(name string) bool { return s.hasJob(s.children[name]) })
 }
 
 // compare notes when a child that keeps what it has does not have what is wanted now.
@@ -41,7 +48,7 @@ func (s *scope) compare(has, wanted any) error {
 
 // noteOtherImports notes when sub-installations have the running job and what they import from here is going to be replaced.
 func (r *Reconciler) noteOtherImports(ctx context.Context, s *scope) error {
-	if !slices.ContainsFunc(sortedKeys(s.children), func(name string) bool { return s.hasJob(s.children[name]) }) {
+	if !s.someChildHasJob() {
 		return nil
 	}
 	copies, err := r.copies(ctx, s)
@@ -55,7 +62,7 @@ func (r *Reconciler) noteOtherImports(ctx context.Context, s *scope) error {
 	return err
 }
 
-// sameContents tells whether two sets of managed objects are the same by name and content.
+// sameContents reports whether two sets of managed objects are the same by name and content.
 func sameContents(has, wanted []client.Object) bool {
 	byName := map[string]client.Object{}
 	for _, object := range has {

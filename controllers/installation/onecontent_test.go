@@ -16,9 +16,9 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 )
 
-// data is a managed object with a name and the hash of its content.
-func data(name, hash string) client.Object {
-	return &v1alpha1.DataObject{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{v1alpha1.HashAnnotation: hash}}}
+// data is a managed object with a name and a content.
+func data(name, content string) client.Object {
+	return &v1alpha1.DataObject{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: v1alpha1.NewAnyJSON([]byte(content))}
 }
 
 func TestSameContents(t *testing.T) {
@@ -59,12 +59,16 @@ func TestAnotherJobFollows(t *testing.T) {
 		change  func(s *scope)
 		follows bool
 	}{
-		"nothing changed":                  {change: func(*scope) {}},
-		"a newer spec":                     {change: func(s *scope) { s.inst.Generation++ }, follows: true},
-		"a child kept another content":     {change: func(s *scope) { s.noteChange() }, follows: true},
-		"a child's child did in the job":   {change: func(s *scope) { s.children["a"] = changedChild("job") }, follows: true},
-		"a child's child did before":       {change: func(s *scope) { s.children["a"] = changedChild("former") }},
-		"the job still runs":               {change: func(s *scope) { s.noteChange(); s.outcome = nil }},
+		"nothing changed":                {change: func(*scope) {}},
+		"a newer spec":                   {change: func(s *scope) { s.inst.Generation++ }, follows: true},
+		"a child kept another content":   {change: func(s *scope) { s.noteChange() }, follows: true},
+		"a child's child did in the job": {change: func(s *scope) { s.children["a"] = changedChild("job") }, follows: true},
+		"a child's child did before":     {change: func(s *scope) { s.children["a"] = changedChild("former") }},
+		"interrupted by a person": {change: func(s *scope) {
+			s.inst.Generation++
+			s.inst.Annotations = map[string]string{v1alpha1.OperationAnnotation: v1alpha1.OperationInterrupt}
+		}},
+		"in deletion":                      {change: func(s *scope) { s.inst.Generation++; now := metav1.Now(); s.inst.DeletionTimestamp = &now }},
 		"suspended":                        {change: func(s *scope) { s.noteChange(); s.inst.Spec.Suspend = true }},
 		"a sub-installation starts no job": {change: func(s *scope) { s.noteChange(); nest(s.inst) }},
 	} {
@@ -72,10 +76,25 @@ func TestAnotherJobFollows(t *testing.T) {
 			s := ending()
 			tc.change(s)
 			s.takeOverChange()
-			s.queueNext()
-			assert.Equal(t, tc.follows, s.inst.Status.JobID != "job")
+			job, message := nextJob(s.inst, withJobs("job", "job"))
+			assert.Equal(t, tc.follows, job != "")
+			assert.Equal(t, tc.follows, message != "")
 		})
 	}
+}
+
+func TestNoJobFollowsWhileOneRuns(t *testing.T) {
+	s := ending()
+	s.noteChange()
+	s.outcome = nil
+	require.NoError(t, (&Reconciler{}).queueNext(t.Context(), s))
+	assert.Equal(t, "job", s.inst.Status.JobID)
+}
+
+func TestE24TheNextJobOfTheParentFollowsAtOnce(t *testing.T) {
+	job, message := nextJob(nested("next", "job", "job"), withJobs("next", "job"))
+	assert.Equal(t, "next", job)
+	assert.NotEmpty(t, message)
 }
 
 // nest makes an Installation a sub-installation.

@@ -27,36 +27,83 @@ const (
 		": \"true\"; to start a job by hand set " + meta.ReconcileRequestAnnotation
 )
 
-// acknowledgeOperation consumes the operation annotation of an idle Installation. A person's "reconcile" becomes a
-// reconcile request in the same write that removes it, so that no crash can lose or repeat it. One that Flux owns is left alone,
-// because Flux would put it back at every sync.
-func (r *Reconciler) acknowledgeOperation(ctx context.Context, s *scope) error {
-	operation := s.inst.Annotations[v1alpha1.OperationAnnotation]
-	if operation == "" {
+// operationMeaning is what the operation annotation of an Installation asks for.
+type operationMeaning int
+
+const (
+	// asksNothing: there is no annotation, or status says that a job was started for it.
+	asksNothing operationMeaning = iota
+	// asksForJob: a job has to start, or the one that starts now answers it.
+	asksForJob
+	// asksInVain: nothing comes of it here, so it goes.
+	asksInVain
+)
+
+// meaningOf returns what the operation annotation asks for while no job runs, if it is not kept in Git.
+func meaningOf(inst *v1alpha1.Installation) operationMeaning {
+	switch value := inst.Annotations[v1alpha1.OperationAnnotation]; {
+	case value == "", value == v1alpha1.OperationReconcile && operationAnswered(inst):
+		return asksNothing
+	case value == v1alpha1.OperationReconcile && inst.IsRoot():
+		return asksForJob
+	}
+	return asksInVain
+}
+
+// operationAnswered reports whether status names a job that the operation annotation has started and metadata does not say so yet: an operation
+// that is still there is the one that started it. Once metadata says so, any operation is a new one.
+func operationAnswered(inst *v1alpha1.Installation) bool {
+	job := inst.Status.OperationJobID
+	return job != "" && inst.Annotations[v1alpha1.JobAnnotation] != job
+}
+
+// readOperation finds out what the operation annotation asks for. One that Flux owns is left alone, because Flux would put it back at every
+// sync; one that asks in vain is removed. A suspended Installation keeps its operation until it may start something.
+func (r *Reconciler) readOperation(ctx context.Context, s *scope) error {
+	s.asked = false
+	meaning := meaningOf(s.inst)
+	if s.inst.Annotations[v1alpha1.OperationAnnotation] == "" {
 		conditions.Delete(s.inst, OperationInGitCondition)
+	}
+	if meaning == asksNothing {
 		return nil
 	}
 	owned, err := r.ownedByFlux(ctx, s.inst)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if owned {
+	case owned:
 		r.guardLoop(s)
-		return nil
+	case meaning == asksInVain:
+		return r.patchMetadata(ctx, s, kit.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: nil}})
+	default:
+		conditions.Delete(s.inst, OperationInGitCondition)
+		s.asked = true
 	}
-	change := kit.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: nil}}
-	if operation == v1alpha1.OperationReconcile && s.inst.IsRoot() {
-		token := requestToken(s.now)
-		if s.inst.Annotations[v1alpha1.ReconcileReasonAnnotation] == v1alpha1.ReconcileReasonRetry {
-			token += retryMark
-		}
-		change.AddFinalizer = v1alpha1.Finalizer
-		change.Annotations[meta.ReconcileRequestAnnotation] = &token
-		if s.inst.Annotations[v1alpha1.ReconcileReasonAnnotation] != "" {
-			change.Annotations[v1alpha1.ReconcileReasonAnnotation] = nil
-		}
+	return nil
+}
+
+// forgetOperation removes the operation annotation that has started a job, after status said so: whoever waits for the end of the job sees
+// either the annotation or the new job. It writes nothing where nothing is left of an operation.
+func (r *Reconciler) forgetOperation(ctx context.Context, s *scope) error {
+	return r.patchMetadata(ctx, s, s.answer(kit.MetadataChange{}))
+}
+
+// answer adds to a change of metadata what forgets the operation that has started a job.
+func (s *scope) answer(change kit.MetadataChange) kit.MetadataChange {
+	if !operationAnswered(s.inst) {
+		return change
 	}
-	return r.patchMetadata(ctx, s, change)
+	change.Annotations = map[string]*string{v1alpha1.JobAnnotation: &s.inst.Status.OperationJobID, v1alpha1.ReconcileReasonAnnotation: nil}
+	if s.inst.Annotations[v1alpha1.OperationAnnotation] == v1alpha1.OperationReconcile {
+		change.Annotations[v1alpha1.OperationAnnotation] = nil
+	}
+	return change
+}
+
+// isRetry reports whether the operation that starts a job says of itself that it retries a failed one.
+func (s *scope) isRetry() bool {
+	return s.asked && s.inst.Annotations[v1alpha1.ReconcileReasonAnnotation] == v1alpha1.ReconcileReasonRetry
 }
 
 // guardLoop shows the loop guard, with one event when it begins.
@@ -89,13 +136,18 @@ func isFluxManager(manager string) bool {
 
 // interrupt ends a running job: its children are told, and a job that has no children yet fails here.
 func (r *Reconciler) interrupt(ctx context.Context, s *scope) error {
-	if s.inst.Annotations[v1alpha1.OperationAnnotation] != v1alpha1.OperationInterrupt || s.inst.Status.IsIdle() && !s.takePending() {
+	if s.inst.Annotations[v1alpha1.OperationAnnotation] != v1alpha1.OperationInterrupt {
 		return nil
+	}
+	if s.inst.Status.IsIdle() {
+		if taken, err := r.takePending(ctx, s); err != nil || !taken {
+			return err
+		}
 	}
 	if err := r.interruptChildren(ctx, s); err != nil {
 		return err
 	}
-	if s.inst.DeletionTimestamp.IsZero() && !s.applied() || s.execution == nil && len(s.children) == 0 {
+	if s.inst.DeletionTimestamp.IsZero() && !prepared(s.inst, s.execution) || s.execution == nil && len(s.children) == 0 {
 		s.fail(interrupted())
 		return kit.ErrStop
 	}
@@ -103,12 +155,13 @@ func (r *Reconciler) interrupt(ctx context.Context, s *scope) error {
 }
 
 // takePending begins the job that the parent has asked for, so that an interruption can end it.
-func (s *scope) takePending() bool {
-	if s.inst.IsRoot() || nestedTrigger(s.inst) == "" {
-		return false
+func (r *Reconciler) takePending(ctx context.Context, s *scope) (bool, error) {
+	reason, err := r.nestedTrigger(ctx, s.inst)
+	if err != nil || reason == "" {
+		return false, err
 	}
-	s.start(newJobID(s.inst), nestedTrigger(s.inst))
-	return true
+	s.start(newJobID(s.inst), reason)
+	return true, nil
 }
 
 // interruptChildren passes the operation on to the children that run the same job.
@@ -139,10 +192,6 @@ func interrupted() *kit.Failure {
 	return &kit.Failure{
 		Kind: kit.Stalled, Operation: "InterruptOperation", Reason: "InterruptOperation", Err: errInterrupted,
 	}
-}
-
-func (r *Reconciler) ensureFinalizer(ctx context.Context, s *scope) error {
-	return r.patchMetadata(ctx, s, kit.MetadataChange{AddFinalizer: v1alpha1.Finalizer})
 }
 
 // patchMetadata writes metadata and keeps the status that this reconciliation has prepared.

@@ -7,7 +7,6 @@ package installation
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"k8s.io/client-go/tools/record"
@@ -46,8 +45,6 @@ type Reconciler struct {
 	UnwatchedSources []client.Object
 	// Clusters opens the Targets that templates pass to functions for kubeconfigs; nil makes these functions fail.
 	Clusters *target.Clients
-	// NoPrivateNetworks keeps these functions away from addresses that are not public.
-	NoPrivateNetworks bool
 	// NoCrossNamespaceRefs refuses sources of other namespaces.
 	NoCrossNamespaceRefs bool
 	// Backoff says when to try again after a failure.
@@ -56,6 +53,9 @@ type Reconciler struct {
 	Jitter kit.Jitter
 	// Now is the clock.
 	Now func() time.Time
+
+	// Shard holds the Installations that the process brings on.
+	Shard kit.Shard
 
 	// metadata reads Secrets from the cache of metadata; Client would ask the API server.
 	metadata client.Reader
@@ -73,8 +73,7 @@ type Reconciler struct {
 	components jobMemory[*resolvedComponent]
 	digests    digestCache
 	tried      triedAccess
-	// graces holds by graceKey since when something is missing.
-	graces sync.Map
+	graces     graces
 }
 
 // Reconcile brings one Installation on.
@@ -86,6 +85,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.forgetJob(req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
+	if !r.Shard.Has(inst) {
+		r.forgetJob(req.NamespacedName)
+		return ctrl.Result{}, nil
+	}
 	if r.installations.Stale(inst) || inst.Annotations[v1alpha1.IgnoreAnnotation] == "true" {
 		return ctrl.Result{}, nil
 	}
@@ -94,6 +97,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 
 	s := &scope{inst: inst, persisted: inst.Status.DeepCopy(), now: started, jitter: r.Jitter, clusters: r.clustersFor(inst)}
 	defer s.giveBack()
+	if err := r.takeOver(ctx, s); err != nil {
+		return r.settle(ctx, s, err)
+	}
 	return r.settle(ctx, s, kit.Run(ctx, s, r.phases(inst)))
 }
 
@@ -108,8 +114,10 @@ func (r *Reconciler) phases(inst *v1alpha1.Installation) []kit.Phase[*scope] {
 	}
 	if !inst.DeletionTimestamp.IsZero() {
 		return []kit.Phase[*scope]{
+			r.forgetOperation,      // operation.go         job of an operation → annotation gone
 			r.findExecution,        // execution.go         name                → Execution as the cache has it
 			r.findChildren,         // subinstallations.go  owner               → sub-installations as the cache has them
+			r.moveShard,            // shard.go             label of the shard  → the same on the children
 			r.interrupt,            // operation.go         operation           → children interrupted
 			r.decideDeletion,       // delete.go            state of the job    → running job or stop
 			r.awaitSuccessors,      // siblings.go          exports in use      → waits
@@ -120,28 +128,48 @@ func (r *Reconciler) phases(inst *v1alpha1.Installation) []kit.Phase[*scope] {
 		}
 	}
 	return []kit.Phase[*scope]{
-		r.findExecution,       // execution.go         name                   → Execution as the cache has it
-		r.findChildren,        // subinstallations.go  owner                  → sub-installations as the cache has them
-		r.interrupt,           // operation.go         operation: interrupt   → children interrupted
-		r.decideJob,           // trigger.go           annotations, revisions → running job or stop
-		r.awaitPredecessors,   // siblings.go          exports of siblings    → waits
-		r.readContext,         // context.go           Context                → overwrites, what is allowed
-		r.resolveSources,      // source.go            sourceRefs             → artifacts (revision, digest)
-		r.resolveComponent,    // component.go         componentDescriptor    → component and all behind it
-		r.verifyComponent,     // verify.go            signature              → verified, or not asked for
-		r.loadBlueprint,       // blueprint.go         artifact or inline     → blueprint (cached by digest)
-		r.collectImports,      // imports.go           DataObjects, Targets … → typed imports
-		r.renderPlan,          // render.go            blueprint + imports    → children to make (pure)
-		r.recordJob,           // status.go            job                    → status, before anything is created
-		r.publishImports,      // copies.go            imports                → copies in the own scope
-		r.applyChildren,       // subinstallations.go  templates              → sub-installations
-		r.applyExecution,      // execution.go         deploy items           → Execution
-		r.markApplied,         // subinstallations.go  all applied            → phase
-		r.observeChildren,     // subinstallations.go  their status           → done, waiting or failed
-		r.observeExecution,    // observe.go           its status             → done, waiting or failed
-		r.deleteLateOrphans,   // orphans.go           no template            → deleted last
-		r.publishExports,      // exports.go           exports of children    → DataObjects, Targets
-		r.deleteRetiredCopies, // copies.go          former target imports  → deleted
-		r.complete,            // status.go            everything done        → succeeded
+		// decide
+		r.checkOwner,      // ownership.go         owner                → nobody, or an Installation that lists this one
+		r.forgetOperation, // operation.go         job of an operation  → annotation gone
+		r.findExecution,   // execution.go         name                 → Execution as the cache has it
+		r.findChildren,    // subinstallations.go  owner                → sub-installations as the cache has them
+		r.moveShard,       // shard.go             label of the shard   → the same on the children
+		r.interrupt,       // operation.go         operation: interrupt → children interrupted
+		r.decideJob,       // trigger.go           what asks for one    → running job or stop
+		// prepare, until all children have the specs of the job: awaitPredecessors, reads, makes
+		r.prepare, // prepare.go  running job → children
+		// observe
+		r.observeChildren,     // subinstallations.go  their status          → done, waiting or failed
+		r.observeExecution,    // observe.go           its status            → done, waiting or failed
+		r.deleteLateOrphans,   // orphans.go           no template           → deleted last
+		r.publishExports,      // exports.go           exports of children   → DataObjects, Targets
+		r.deleteRetiredCopies, // copies.go            former target imports → deleted
+		r.complete,            // status.go            everything done       → succeeded
+	}
+}
+
+// reads are the phases that collect what a job works with. They change nothing in the cluster.
+func (r *Reconciler) reads() []kit.Phase[*scope] {
+	return []kit.Phase[*scope]{
+		r.checkReadable,    // readable.go   spec as it was decoded → nothing of it was left out
+		r.readContext,      // context.go    Context                → overwrites, what is allowed
+		r.resolveSources,   // source.go     sourceRefs             → artifacts (revision, digest)
+		r.resolveComponent, // component.go  componentDescriptor    → component and all behind it
+		r.verifyComponent,  // verify.go     signature              → verified, or not asked for
+		r.loadBlueprint,    // blueprint.go  artifact or inline     → blueprint (cached by digest)
+		r.collectImports,   // imports.go    DataObjects, Targets … → typed imports
+		r.satisfyImports,   // render.go     blueprint + imports    → values (pure)
+	}
+}
+
+// makes are the phases that make the children of a job.
+func (r *Reconciler) makes() []kit.Phase[*scope] {
+	return []kit.Phase[*scope]{
+		r.renderPlan,     // render.go            blueprint + values → children to make (pure, but for the state of templates)
+		r.recordJob,      // status.go            job                → status, before anything is created
+		r.publishImports, // copies.go            imports            → copies in the own scope
+		r.applyChildren,  // subinstallations.go  templates          → sub-installations
+		r.applyExecution, // execution.go         deploy items       → Execution
+		r.markApplied,    // subinstallations.go  all applied        → phase
 	}
 }

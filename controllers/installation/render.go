@@ -29,12 +29,8 @@ const (
 	renderOperation  = "Render"
 )
 
-// renderPlan computes the plan from blueprint and imports. There is nothing to do once the children have their specs; after a restart only
-// the values are computed again.
-func (r *Reconciler) renderPlan(ctx context.Context, s *scope) error {
-	if s.applied() {
-		return nil
-	}
+// satisfyImports computes the values of the imports of the blueprint.
+func (r *Reconciler) satisfyImports(ctx context.Context, s *scope) error {
 	env, view, err := environment(ctx, s)
 	if err != nil {
 		return err
@@ -46,11 +42,13 @@ func (r *Reconciler) renderPlan(ctx context.Context, s *scope) error {
 	if err := render.ImportExecutions(ctx, env, values); err != nil {
 		return view.failure(satisfyOperation, err)
 	}
-	s.plan = &plan{values: values}
-	if s.reloading {
-		return nil
-	}
-	if err := r.renderChildren(ctx, s, env, view); err != nil {
+	s.plan, s.env, s.view = &plan{values: values}, env, view
+	return nil
+}
+
+// renderPlan computes from these values what the job is going to make.
+func (r *Reconciler) renderPlan(ctx context.Context, s *scope) error {
+	if err := r.renderChildren(ctx, s, s.env, s.view); err != nil {
 		return err
 	}
 	r.remember(s)

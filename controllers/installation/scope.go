@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 )
 
@@ -22,11 +23,11 @@ type scope struct {
 	foreign bool
 	// children are the sub-installations by object name.
 	children map[string]*v1alpha1.Installation
-	// reloading reads blueprint and imports although the children already have their specs.
-	reloading bool
+	// asked says that the operation annotation asks for a job.
+	asked bool
 	// automatic says that the clock started the job of this reconciliation.
 	automatic bool
-	// triggered says why a job was started in this reconciliation.
+	// triggered says why a job was started in this reconciliation; "" when none was.
 	triggered string
 	// clusters issues kubeconfigs to templates; nil where the process does not.
 	clusters *issuer
@@ -37,6 +38,16 @@ type scope struct {
 	// requeue is when to look again without an event; 0 is never.
 	requeue time.Duration
 
+	inputs
+	// env is what the templates see, view what they see of the component.
+	env  *render.Environment
+	view *componentView
+	// plan is what the job makes; only its values are there when nothing is left to make.
+	plan *plan
+}
+
+// inputs are what a job works with, as it was read.
+type inputs struct {
 	// context is nil where the controller needs none.
 	context *installationContext
 	source  *resolvedSource
@@ -46,16 +57,6 @@ type scope struct {
 	borrowed  []*lease
 	blueprint *loadedBlueprint
 	imports   *collectedImports
-	plan      *plan
-}
-
-// applied tells whether all children already have the specs of the running job. With sub-installations the phase says so, without them
-// the Execution does.
-func (s *scope) applied() bool {
-	if s.reloading || s.triggered != "" || s.inst.Status.Phase == v1alpha1.PhaseInit {
-		return false
-	}
-	return s.inst.Status.SubInstCache != nil || s.execution != nil && s.hasJob(s.execution)
 }
 
 // wake asks for another look after d unless an earlier one is planned.

@@ -27,21 +27,32 @@ func (r *Reconciler) create(ctx context.Context, object client.Object) error {
 	return nil
 }
 
-// replace updates a DataObject or Target and remembers that it did.
-func (r *Reconciler) replace(ctx context.Context, object client.Object) error {
-	if err := r.Update(ctx, object); err != nil {
+// replace writes a DataObject or Target over what exists and remembers that it did. The finalizers of others stay. One that has been
+// collected as garbage meanwhile is created.
+func (r *Reconciler) replace(ctx context.Context, object, existing client.Object) error {
+	object.SetResourceVersion(existing.GetResourceVersion())
+	object.SetFinalizers(existing.GetFinalizers())
+	err := r.Update(ctx, object)
+	if apierrors.IsNotFound(err) {
+		object.SetResourceVersion("")
+		object.SetFinalizers(nil)
+		return r.create(ctx, object)
+	}
+	if err != nil {
 		return err
 	}
 	r.written(object).Wrote(object)
 	return nil
 }
 
-// seen notes an event of an object that the cache shows by now.
-func (r *Reconciler) seen(object client.Object) {
-	switch object.(type) {
-	case *v1alpha1.DataObject, *v1alpha1.Target:
+// seen notes an event of an object of a kind that the cache shows by now, or does not show any more.
+func (r *Reconciler) seen(kind string, object client.Object) {
+	switch kind {
+	case "DataObject", "Target":
 		r.written(object).Stale(object)
 		r.echo.Changed()
+	case "Secret":
+		r.states.Stale(object)
 	}
 }
 

@@ -38,6 +38,14 @@ func (h siblingEvents) Update(ctx context.Context, e event.UpdateEvent, queue wo
 	}
 }
 
+// Delete wakes siblings when an Installation is gone, and those that wanted to export the same.
+func (h siblingEvents) Delete(ctx context.Context, e event.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	requests := append(h.reconciler.waitingSiblings(ctx, e.Object), h.reconciler.losers(ctx, e.Object.GetNamespace(), exportsOf(e.Object)...)...)
+	for _, request := range requests {
+		queue.Add(request)
+	}
+}
+
 // waitingSiblings wakes those who may wait for an Installation: when it is idle those that something flows to from here, and producers of
 // its imports that are being deleted.
 func (r *Reconciler) waitingSiblings(ctx context.Context, obj client.Object) []reconcile.Request {

@@ -9,8 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fluxcd/pkg/apis/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"github.com/fluxcd/pkg/runtime/conditions"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -28,11 +27,8 @@ const (
 )
 
 // awaitPredecessors waits until every sibling that exports what this Installation imports has finished, and fails when one
-// has failed. There is nothing to do once the children have their specs.
+// has failed.
 func (r *Reconciler) awaitPredecessors(ctx context.Context, s *scope) error {
-	if s.applied() {
-		return nil
-	}
 	predecessors, err := r.predecessors(ctx, s.inst)
 	if err != nil || len(predecessors) == 0 {
 		return err
@@ -88,11 +84,10 @@ func willStart(inst *v1alpha1.Installation) bool {
 	if inst.Spec.Suspend || !inst.DeletionTimestamp.IsZero() {
 		return false
 	}
-	token, requested := meta.ReconcileAnnotationValue(inst.Annotations)
-	if requested && token != inst.Status.LastHandledReconcileAt {
+	if requested(inst) {
 		return true
 	}
-	if inst.Annotations[v1alpha1.OperationAnnotation] == v1alpha1.OperationReconcile && inst.Status.JobID == "" {
+	if meaningOf(inst) == asksForJob && !conditions.IsTrue(inst, OperationInGitCondition) {
 		return true
 	}
 	return followsChanges(inst) && inst.Generation != inst.Status.ObservedGeneration
@@ -161,13 +156,12 @@ func (r *Reconciler) siblingsBy(ctx context.Context, inst *v1alpha1.Installation
 	return siblings, nil
 }
 
-// parentOf returns the name of the Installation that owns this one, empty for roots.
+// parentOf returns the name of the Installation that an Installation names as its owner, empty for roots.
 func parentOf(inst *v1alpha1.Installation) string {
-	owner := metav1.GetControllerOf(inst)
-	if owner == nil || owner.Kind != "Installation" {
-		return ""
+	if owner := inst.ParentReference(); owner != nil {
+		return owner.Name
 	}
-	return owner.Name
+	return ""
 }
 
 // exportsOf indexes Installations by the objects of their namespace that they export.

@@ -46,22 +46,24 @@ type resolvedSource struct {
 	blueprint *loadedBlueprint
 }
 
-// resolveSources reads the sources that component and blueprint come from. There is nothing to do once the children have their specs.
+// resolveSources reads the sources that component and blueprint come from.
 func (r *Reconciler) resolveSources(ctx context.Context, s *scope) error {
-	if s.applied() {
-		return nil
-	}
 	s.source = nil
 	var states []v1alpha1.SourceStatus
 	for _, use := range sourceUses(s.inst) {
 		source, err := r.lookupSource(ctx, s.inst, use, s.context.requiresVerified())
+		if source != nil {
+			states = append(states, source.status)
+		}
+		if err != nil && source != nil {
+			s.inst.Status.Sources = states // this state of the source has been tried, so that only another one starts a job
+		}
 		if err != nil {
 			return sourceFailure(use.field, err)
 		}
 		if !use.component {
 			s.source = source
 		}
-		states = append(states, source.status)
 	}
 	s.inst.Status.Sources = states
 	return nil
@@ -72,7 +74,8 @@ func (c *installationContext) requiresVerified() bool {
 	return c != nil && c.object.RequireVerifiedSources
 }
 
-// lookupSource returns the artifact of a source and the digest of what is used of it.
+// lookupSource returns the artifact of a source and the digest of what is used of it. When the artifact cannot be read it returns both the
+// state of the source and an error.
 func (r *Reconciler) lookupSource(ctx context.Context, inst *v1alpha1.Installation, use sourceUse, verified bool) (*resolvedSource, error) {
 	found, err := flux.Lookup(ctx, r.Client, inst.Namespace, *use.ref, flux.Policy{NoCrossNamespaceRefs: r.NoCrossNamespaceRefs})
 	if err != nil {
@@ -91,13 +94,13 @@ func (r *Reconciler) lookupSource(ctx context.Context, inst *v1alpha1.Installati
 		source.status.ContentDigest, err = r.componentDigest(ctx, found, use.path)
 		return source, err
 	}
-	source.blueprint, err = r.blueprints.artifact(found.Digest, use.path, func() (*loadedBlueprint, error) {
+	blueprint, err := r.blueprints.artifact(found.Digest, use.path, func() (*loadedBlueprint, error) {
 		return r.fetchBlueprint(ctx, found, use.path)
 	})
 	if err != nil {
-		return nil, err
+		return source, err
 	}
-	source.status.ContentDigest = source.blueprint.digest
+	source.blueprint, source.status.ContentDigest = blueprint, blueprint.digest
 	return source, nil
 }
 

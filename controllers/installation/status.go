@@ -32,26 +32,42 @@ var unfinished = &kit.Failure{
 	Codes: []v1alpha1.ErrorCode{v1alpha1.ErrorUnfinished, v1alpha1.ErrorForInfoOnly, v1alpha1.ErrorNoRetry},
 }
 
-// recordJob makes a new job durable before anything is created for it.
+// isUnfinished reports whether an error only says that children are at work.
+func isUnfinished(last *v1alpha1.Error) bool {
+	return last != nil && last.Operation == unfinished.Operation && last.Reason == unfinished.Reason
+}
+
+// recordJob makes a new job durable before anything is created for it: first its ID, then the finalizer and that no operation is left.
 func (r *Reconciler) recordJob(ctx context.Context, s *scope) error {
-	if s.applied() {
-		return nil
-	}
 	if err := r.noteOtherImports(ctx, s); err != nil {
 		return err
 	}
+	if !s.someHaveJob() {
+		s.inst.Status.ObservedGeneration = s.inst.Generation
+	}
+	s.inst.Status.ExecutionReference = nil
 	if s.execution != nil || len(s.plan.deployItems) > 0 {
 		s.referToExecution()
 	}
 	if len(s.plan.subinstallations)+len(s.children) == 0 {
 		s.inst.Status.SubInstCache = nil
 		kit.SetPhase(s.inst.Job(), v1alpha1.PhaseProgressing, s.now)
+	} else {
+		kit.SetPhase(s.inst.Job(), v1alpha1.PhaseInit, s.now)
+		if err := s.listChildren(r.SignaturePolicy == Enforce); err != nil {
+			return err
+		}
 	}
-	if s.triggered == "" && s.inst.Status.LastError == nil {
-		kit.Progress(s.inst, meta.ProgressingReason, "job started")
+	if s.inst.Status.LastError == nil {
+		if s.triggered == "" {
+			kit.Progress(s.inst, meta.ProgressingReason, "job started")
+		}
+		s.inst.Status.LastError = kit.NewError(nil, unfinished, s.now)
 	}
-	s.inst.Status.LastError = kit.NewError(s.inst.Status.LastError, unfinished, s.now)
-	return r.writeStatus(ctx, s)
+	if err := r.writeStatus(ctx, s); err != nil {
+		return err
+	}
+	return r.patchMetadata(ctx, s, s.answer(kit.MetadataChange{AddFinalizer: v1alpha1.Finalizer}))
 }
 
 // writeStatus writes the status if it changed.
@@ -72,21 +88,26 @@ func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Resu
 		r.forgetJob(key)
 	}
 	s.takeOverChange()
-	s.queueNext()
+	if nextErr := r.queueNext(ctx, s); nextErr != nil {
+		return r.later(ctx, key, nextErr), nil
+	}
 	if writeErr := r.writeStatus(ctx, s); writeErr != nil {
-		return ctrl.Result{RequeueAfter: r.Backoff.After(key, writeErr)}, ignoreTransient(writeErr)
+		return r.later(ctx, key, writeErr), nil
 	}
 	r.announce(s)
+	if err := r.forgetOperation(ctx, s); err != nil && !errors.Is(err, kit.ErrStop) {
+		return r.later(ctx, key, err), nil
+	}
 	return ctrl.Result{RequeueAfter: s.requeue}, nil
 }
 
 // absorb puts a failure into the status. It returns final when nothing is to be written.
 func (r *Reconciler) absorb(s *scope, err error) (ctrl.Result, bool) {
 	key := client.ObjectKeyFromObject(s.inst)
-	if kit.IsTransient(err) {
+	if kit.IsTransient(err) || errors.As(err, new(unreadSource)) {
 		return ctrl.Result{RequeueAfter: r.Backoff.After(key, err)}, true
 	}
-	failure := kit.AsFailure(operation, err)
+	failure := kit.AsOwnFailure(operation, err)
 	if failure.Kind == kit.Stalled && s.clusters != nil && s.clusters.unanswered != nil {
 		failure = &kit.Failure{Kind: kit.Retry, Operation: failure.Operation, Reason: "ClusterUnreachable", Err: failure.Err}
 	}
@@ -96,26 +117,46 @@ func (r *Reconciler) absorb(s *scope, err error) (ctrl.Result, bool) {
 	case kit.Waiting:
 		kit.Progress(s.inst, failure.Reason, failure.Error())
 	case kit.Retry:
-		s.inst.Status.LastError = kit.NewError(s.inst.Status.LastError, failure, s.now)
-		kit.Progress(s.inst, meta.ProgressingWithRetryReason, failure.Error())
+		kit.TryAgain(s.inst, failure, s.now)
 		s.wake(r.Backoff.After(key, err))
 	}
 	return ctrl.Result{}, false
 }
 
-// queueNext requests another job in the same write that ends one whose spec, or what else its children are made from, changed meanwhile.
-func (s *scope) queueNext() {
-	inst := s.inst
-	newer, mixed := inst.Generation != inst.Status.ObservedGeneration, conditions.IsTrue(inst, ChangedDuringJobCondition)
-	if s.outcome == nil || !inst.DeletionTimestamp.IsZero() || inst.Spec.Suspend || !inst.IsRoot() || !newer && !mixed {
-		return
+// queueNext requests the job that has to follow in the same write that ends one, so that nobody sees an idle Installation in between.
+func (r *Reconciler) queueNext(ctx context.Context, s *scope) error {
+	if s.outcome == nil {
+		return nil
 	}
-	inst.Status.JobID = uuid.NewString()
-	message := "the spec changed while a job ran; another job follows"
-	if !newer {
-		message = changedMessage
+	parent, err := r.parent(ctx, s.inst)
+	if err != nil {
+		return err
 	}
-	kit.Progress(inst, meta.ProgressingReason, message)
+	if job, message := nextJob(s.inst, parent); job != "" {
+		s.inst.Status.JobID = job
+		kit.Progress(s.inst, meta.ProgressingReason, message)
+	}
+	return nil
+}
+
+// nextJob returns the job that follows one that has just ended, and why: of a nested Installation that which the parent has asked for
+// meanwhile, of a root another when its spec, or what else its children are made from, changed meanwhile. It is "" when none follows. None
+// does behind a job that a person interrupts here: the operation is still there and would interrupt that one as well.
+func nextJob(inst, parent *v1alpha1.Installation) (job, message string) {
+	switch {
+	case !inst.DeletionTimestamp.IsZero(), inst.Annotations[v1alpha1.OperationAnnotation] == v1alpha1.OperationInterrupt:
+		return "", ""
+	case !inst.IsRoot():
+		job = jobFromParent(inst, parent)
+		return job, reasonIf(job != "", "another job of the parent follows")
+	case inst.Spec.Suspend:
+		return "", ""
+	case inst.Generation != inst.Status.ObservedGeneration:
+		return uuid.NewString(), "the spec changed while a job ran; another job follows"
+	case conditions.IsTrue(inst, ChangedDuringJobCondition):
+		return uuid.NewString(), changedMessage
+	}
+	return "", ""
 }
 
 // announce emits the one event of a job that ended.
@@ -130,24 +171,37 @@ func (r *Reconciler) announce(s *scope) {
 	r.event(s.inst, corev1.EventTypeNormal, meta.ReconciliationSucceededReason, succeededMessage)
 }
 
-// event writes an event with the revision of the source that the job used.
+// event writes an event with what the job used.
 func (r *Reconciler) event(inst *v1alpha1.Installation, kind, reason, message string) {
-	annotations := map[string]string{}
-	if len(inst.Status.Sources) > 0 {
-		annotations[v1alpha1.GroupName+"/"+revisionKey] = inst.Status.Sources[0].Revision
-	}
-	r.Recorder.AnnotatedEventf(inst, annotations, kind, reason, "%s", message)
+	r.Recorder.AnnotatedEventf(inst, eventMetadata(inst), kind, reason, "%s", message)
 }
+
+// eventMetadata returns the revision of the source that the last job used, and as token the job: notification-controller drops an event that
+// it has seen within minutes, unless its revision or token is another.
+func eventMetadata(inst *v1alpha1.Installation) map[string]string {
+	metadata := map[string]string{}
+	if job := inst.Status.JobIDFinished; job != "" {
+		metadata[v1alpha1.GroupName+"/"+tokenKey] = job
+	}
+	if len(inst.Status.Sources) > 0 {
+		metadata[v1alpha1.GroupName+"/"+revisionKey] = inst.Status.Sources[0].Revision
+	}
+	return metadata
+}
+
+// tokenKey is the metadata key by which notification-controller tells events with the same message apart.
+const tokenKey = "token"
 
 // revisionKey is the metadata key that notification-controller shows and forwards to commit statuses.
 const revisionKey = "revision"
 
-// ignoreTransient drops errors that the next attempt is expected to be free of, so that they are not logged as failures.
-func ignoreTransient(err error) error {
-	if kit.IsTransient(err) || apierrors.IsNotFound(err) {
-		return nil
+// later plans another attempt after a write that failed. The delay is ours alone: controller-runtime drops it from a result that comes with an
+// error. What the next attempt is expected to be free of is no error in the log.
+func (r *Reconciler) later(ctx context.Context, key client.ObjectKey, err error) ctrl.Result {
+	if !kit.IsTransient(err) && !apierrors.IsNotFound(err) {
+		ctrl.LoggerFrom(ctx).Error(err, "the end of a reconciliation cannot be written; it is tried again")
 	}
-	return err
+	return ctrl.Result{RequeueAfter: r.Backoff.After(key, err)}
 }
 
 // outcome is how a job ended in this reconciliation.
@@ -156,6 +210,7 @@ type outcome struct {
 }
 
 func (s *scope) fail(failure *kit.Failure) {
+	failure.Heals = heals(s.inst, failure.Operation, failure.Reason)
 	kit.Fail(s.inst, failure, s.now)
 	s.announceRetry(failure)
 	s.outcome = &outcome{failure: failure}
@@ -165,6 +220,8 @@ func (s *scope) fail(failure *kit.Failure) {
 func (r *Reconciler) complete(_ context.Context, s *scope) error {
 	if len(s.children) == 0 {
 		s.inst.Status.SubInstCache = nil
+	} else if s.inst.Status.SubInstCache != nil {
+		s.inst.Status.SubInstCache.OrphanedSubs = nil
 	}
 	kit.Succeed(s.inst, succeededMessage, s.now)
 	s.forgetCounter(false)

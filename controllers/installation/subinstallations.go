@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/api/validation"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 )
@@ -22,8 +21,8 @@ import (
 // parentIndex finds the sub-installations of an Installation.
 const parentIndex = "parent"
 
-// findChildren reads the sub-installations from the index. It stops while the cache is older than what was written to them
-// last.
+// findChildren reads the sub-installations from the index; those of a former Installation with the same name are none. It stops while the
+// cache is older than what was written to them last.
 func (r *Reconciler) findChildren(ctx context.Context, s *scope) error {
 	list := &v1alpha1.InstallationList{}
 	err := r.List(ctx, list, client.InNamespace(s.inst.Namespace), client.MatchingFields{parentIndex: s.inst.Name})
@@ -33,6 +32,9 @@ func (r *Reconciler) findChildren(ctx context.Context, s *scope) error {
 	s.children = map[string]*v1alpha1.Installation{}
 	for i := range list.Items {
 		child := &list.Items[i]
+		if !metav1.IsControlledBy(child, s.inst) {
+			continue
+		}
 		if r.installations.Stale(child) {
 			return kit.ErrStop
 		}
@@ -70,33 +72,22 @@ func parentsOf(obj client.Object) []string {
 }
 
 // applyChildren deletes the sub-installations that the blueprint does not have any more, waits until they are gone, and then
-// creates and updates the others; those whose Targets may still be in use have to wait for deleteLateOrphans. Each gets the running job together with its spec.
+// creates and updates the others, producers first; those whose Targets may still be in use have to wait for deleteLateOrphans. Each gets the running job together with its spec.
 func (r *Reconciler) applyChildren(ctx context.Context, s *scope) error {
-	if s.applied() {
-		return nil
+	templates := producersFirst(s.plan.subinstallations)
+	active, err := s.pairs(templates)
+	if err != nil {
+		return err
 	}
-	active := make([]v1alpha1.SubNamePair, 0, len(s.plan.subinstallations))
-	for i := range s.plan.subinstallations {
-		name := s.plan.subinstallations[i].Name
-		active = append(active, v1alpha1.SubNamePair{SpecName: name, ObjectName: childName(s.inst.Name, name)})
-	}
-	if err := r.deleteOrphans(ctx, s, s.orphans(active, s.plan.subinstallations)); err != nil {
+	if err := r.deleteOrphans(ctx, s, s.orphans(active, templates)); err != nil {
 		return err
 	}
 	for i := range active {
-		if err := r.applyChild(ctx, s, &s.plan.subinstallations[i], active[i].ObjectName); err != nil {
+		if err := r.applyChild(ctx, s, &templates[i], active[i].ObjectName); err != nil {
 			return err
 		}
 	}
-	if len(active) > 0 || s.inst.Status.SubInstCache != nil {
-		s.inst.Status.SubInstCache = &v1alpha1.SubInstCache{ActiveSubs: active}
-	}
 	return nil
-}
-
-// childName returns the name of a sub-installation, within the length that an Installation may have.
-func childName(parent, name string) string {
-	return kit.ShortChildName(parent, name, validation.MaxInstallationNameLength)
 }
 
 // deleteChild deletes a sub-installation, which takes the running job from this one. After a failed deletion the annotation with the job
@@ -129,7 +120,7 @@ func (r *Reconciler) deleteChild(ctx context.Context, s *scope, child *v1alpha1.
 func (r *Reconciler) applyChild(ctx context.Context, s *scope, template *model.InstallationTemplate, name string) error {
 	existing := s.children[name]
 	if existing != nil && !existing.DeletionTimestamp.IsZero() {
-		return kit.Wait(operation, "SubinstallationDeleting", "waiting for sub-installation %s to be deleted before it is created again", name)
+		return r.deleteOrphans(ctx, s, []*v1alpha1.Installation{existing})
 	}
 	child, err := describeChild(s, template, name)
 	if err != nil {
@@ -164,6 +155,10 @@ func (r *Reconciler) createChild(ctx context.Context, s *scope, child *v1alpha1.
 
 // meetExisting handles an Installation with the name of a sub-installation that the cache does not show.
 func (r *Reconciler) meetExisting(ctx context.Context, s *scope, existing, wanted *v1alpha1.Installation) error {
+	if owner := metav1.GetControllerOf(existing); owner != nil && owner.Name == s.inst.Name && owner.UID != s.inst.UID {
+		return kit.Wait(operation, "SubinstallationDeleting", "waiting for sub-installation %s of a former Installation with the same name to be "+
+			"deleted", wanted.Name)
+	}
 	if !metav1.IsControlledBy(existing, s.inst) {
 		return kit.Stall(operation, "InstallationExists",
 			"Installation %s/%s exists and does not belong to this one; delete or rename it", wanted.Namespace, wanted.Name)
@@ -181,21 +176,52 @@ func (r *Reconciler) updateChild(ctx context.Context, s *scope, existing, wanted
 		s.children[existing.Name] = existing
 		return s.compare(existing.Spec, wanted.Spec)
 	}
-	before := existing.DeepCopy()
+	before, job := existing.DeepCopy(), existing.Annotations[v1alpha1.JobAnnotation]
 	existing.Spec, existing.Labels = wanted.Spec, wanted.Labels
 	for key, value := range wanted.Annotations {
 		metav1.SetMetaDataAnnotation(&existing.ObjectMeta, key, value)
 	}
 	kit.Bequeath(wanted, existing)
-	same, err := kit.SameJSON(before, existing)
+	sameSpec, err := kit.SameJSON(before.Spec, existing.Spec)
+	if err != nil {
+		return err
+	}
+	byStatus := sameSpec && existing.Status.IsIdle()
+	if byStatus {
+		existing.Annotations[v1alpha1.JobAnnotation] = job
+	}
+	if err := r.writeChild(ctx, before, existing); err != nil {
+		return err
+	}
+	s.children[existing.Name] = existing
+	if byStatus {
+		return r.handOver(ctx, s, existing)
+	}
+	return nil
+}
+
+// writeChild updates a sub-installation that is not as it was.
+func (r *Reconciler) writeChild(ctx context.Context, before, child *v1alpha1.Installation) error {
+	same, err := kit.SameJSON(before, child)
 	if err != nil || same {
 		return err
 	}
-	if err := r.Update(ctx, existing); err != nil {
+	if err := r.Update(ctx, child); err != nil {
 		return err
 	}
-	r.installations.Wrote(existing)
-	s.children[existing.Name] = existing
+	r.installations.Wrote(child)
+	return nil
+}
+
+// handOver gives an idle sub-installation that keeps its spec the running job by its status: an annotation would change no generation, so that
+// until the sub-installation takes the job up it would look as if it had ended it.
+func (r *Reconciler) handOver(ctx context.Context, s *scope, child *v1alpha1.Installation) error {
+	child.Status.JobID = s.inst.Status.JobID
+	kit.Progress(child, meta.ProgressingReason, "a job of the parent begins")
+	if err := r.Status().Update(ctx, child); err != nil {
+		return err
+	}
+	r.installations.Wrote(child)
 	return nil
 }
 
@@ -295,12 +321,14 @@ func (r *Reconciler) awaitDeletedChildren(_ context.Context, s *scope) error {
 	}
 }
 
-// markApplied records that all children have their specs. Without sub-installations the Execution itself shows it.
+// markApplied records that all children have their specs. Without sub-installations the Execution itself shows it, unless a failure on the
+// way has to be taken back.
 func (r *Reconciler) markApplied(ctx context.Context, s *scope) error {
-	if s.inst.Status.Phase == v1alpha1.PhaseProgressing {
+	if s.inst.Status.Phase == v1alpha1.PhaseProgressing && isUnfinished(s.inst.Status.LastError) {
 		return nil
 	}
 	kit.SetPhase(s.inst.Job(), v1alpha1.PhaseProgressing, s.now)
+	s.inst.Status.LastError = kit.NewError(s.inst.Status.LastError, unfinished, s.now)
 	kit.Progress(s.inst, meta.ProgressingReason, "sub-installations and deploy items are at work")
 	return r.writeStatus(ctx, s)
 }

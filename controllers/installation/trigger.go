@@ -5,9 +5,9 @@ package installation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
@@ -15,15 +15,15 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 )
 
 // decideJob lets a running job go on, starts one when something asks for it, and stops otherwise.
 func (r *Reconciler) decideJob(ctx context.Context, s *scope) error {
 	if !s.inst.Status.IsIdle() {
-		s.takeUp()
-		return nil
+		return r.takeUp(ctx, s)
 	}
-	if err := r.acknowledgeOperation(ctx, s); err != nil {
+	if err := r.readOperation(ctx, s); err != nil {
 		return err
 	}
 	reason, err := r.trigger(ctx, s)
@@ -33,19 +33,21 @@ func (r *Reconciler) decideJob(ctx context.Context, s *scope) error {
 	if reason == "" {
 		return kit.ErrStop
 	}
-	if err := r.ensureFinalizer(ctx, s); err != nil {
-		return err
-	}
 	s.start(newJobID(s.inst), reason)
 	return nil
 }
 
 // takeUp begins a job that was requested from outside or queued behind an earlier one: the phase still belongs to the
 // job before.
-func (s *scope) takeUp() {
-	if phase := s.inst.Status.Phase; phase == "" || phase.IsFinal() {
-		s.start(s.inst.Status.JobID, "job requested")
+func (r *Reconciler) takeUp(ctx context.Context, s *scope) error {
+	if phase := s.inst.Status.Phase; phase != "" && !phase.IsFinal() {
+		return nil
 	}
+	if err := r.readOperation(ctx, s); err != nil {
+		return err
+	}
+	s.start(s.inst.Status.JobID, "job requested")
+	return nil
 }
 
 // newJobID returns the parent's job for nested Installations and a new one for roots.
@@ -61,21 +63,26 @@ func newJobID(inst *v1alpha1.Installation) string {
 func (r *Reconciler) trigger(ctx context.Context, s *scope) (string, error) {
 	inst := s.inst
 	if !inst.IsRoot() {
-		return nestedTrigger(inst), nil
+		return r.nestedTrigger(ctx, inst)
 	}
 	changed := inst.Generation != inst.Status.ObservedGeneration
 	if inst.Spec.Suspend {
-		s.pending(changed, kit.ReasonSuspended, "spec.suspend is set; the changed spec is applied once it is removed")
+		if !conditions.Has(inst, meta.ReadyCondition) {
+			kit.Pending(inst, kit.ReasonSuspended, "spec.suspend is set; nothing starts until it is removed")
+		}
 		return "", nil
 	}
 	if reason, err := r.importedChange(ctx, inst); reason != "" || err != nil {
 		return reason, err
 	}
-	if token, ok := meta.ReconcileAnnotationValue(inst.Annotations); ok && token != inst.Status.LastHandledReconcileAt {
+	if s.asked || requested(inst) {
 		return "reconciliation was requested", nil
 	}
 	if s.wayIsClear() {
 		return "the Execution that was in the way is gone", nil
+	}
+	if free, err := r.exportsAreFree(ctx, inst); err != nil || free {
+		return reasonIf(free, "the exports that another installation held are free"), err
 	}
 	if !changed && s.dueByClock() {
 		return s.clockReason(), nil
@@ -107,14 +114,14 @@ func (r *Reconciler) importedChange(ctx context.Context, inst *v1alpha1.Installa
 	return r.changedImports(ctx, inst)
 }
 
-// wayIsClear tells whether the last job failed because of somebody else's Execution and now there is none.
+// wayIsClear reports whether the last job failed because of somebody else's Execution and now there is none.
 func (s *scope) wayIsClear() bool {
 	last := s.inst.Status.LastError
 	return s.inst.Status.Phase == v1alpha1.PhaseFailed && last != nil && last.Reason == reasonExecutionExists &&
 		!s.foreign && s.execution == nil
 }
 
-// importsArrived tells whether the last job failed because of a missing import and now nothing is missing.
+// importsArrived reports whether the last job failed because of a missing import and now nothing is missing.
 func (r *Reconciler) importsArrived(ctx context.Context, inst *v1alpha1.Installation) bool {
 	last := inst.Status.LastError
 	if inst.Status.Phase != v1alpha1.PhaseFailed || last == nil || last.Operation != importOperation || last.Reason != reasonImportNotFound {
@@ -124,7 +131,7 @@ func (r *Reconciler) importsArrived(ctx context.Context, inst *v1alpha1.Installa
 	return err == nil
 }
 
-// changedImports tells whether the content of an import is another than the last job used, where an annotation asks for it. Imports
+// changedImports reports whether the content of an import is another than the last job used, where an annotation asks for it. Imports
 // that cannot be read now count as unchanged: their next event comes back here. The new content counts as used from now on, however the
 // job ends.
 func (r *Reconciler) changedImports(ctx context.Context, inst *v1alpha1.Installation) (string, error) {
@@ -142,20 +149,22 @@ func (r *Reconciler) changedImports(ctx context.Context, inst *v1alpha1.Installa
 	return "the content of an import changed", nil
 }
 
-// nestedTrigger starts the job that the parent wrote the spec for.
-func nestedTrigger(inst *v1alpha1.Installation) string {
-	job := inst.Annotations[v1alpha1.JobAnnotation]
-	if job == "" || job == inst.Status.JobID {
-		return ""
-	}
-	return "job of the parent"
+// requested reports whether the annotation of Flux asks for a job that status has not answered.
+func requested(inst *v1alpha1.Installation) bool {
+	token, ok := meta.ReconcileAnnotationValue(inst.Annotations)
+	return ok && token != inst.Status.LastHandledReconcileAt
 }
 
-// followsChanges tells whether changes start a job by themselves. An operation that is still there after
-// acknowledgeOperation is owned by Flux and means the same.
+// nestedTrigger starts the job that the parent wrote the spec for.
+func (r *Reconciler) nestedTrigger(ctx context.Context, inst *v1alpha1.Installation) (string, error) {
+	parent, err := r.parent(ctx, inst)
+	return reasonIf(err == nil && jobFromParent(inst, parent) != "", "job of the parent"), err
+}
+
+// followsChanges reports whether changes start a job by themselves. An operation that is kept in Git means the same.
 func followsChanges(inst *v1alpha1.Installation) bool {
 	return inst.Annotations[v1alpha1.ReconcileIfChangedAnnotation] == "true" ||
-		inst.Annotations[v1alpha1.OperationAnnotation] == v1alpha1.OperationReconcile
+		inst.Annotations[v1alpha1.OperationAnnotation] == v1alpha1.OperationReconcile && conditions.IsTrue(inst, OperationInGitCondition)
 }
 
 // pending shows that a changed spec is not applied.
@@ -176,8 +185,7 @@ func (s *scope) restoreReady() {
 	case s.inst.Status.Phase == v1alpha1.PhaseSucceeded:
 		conditions.MarkTrue(s.inst, meta.ReadyCondition, meta.ReconciliationSucceededReason, "%s", succeededMessage)
 	case last != nil:
-		conditions.MarkStalled(s.inst, last.Reason, "%s", last.Message)
-		conditions.MarkFalse(s.inst, meta.ReadyCondition, last.Reason, "%s", last.Message)
+		kit.ShowFailure(s.inst, failureOf(s.inst))
 	}
 }
 
@@ -191,6 +199,9 @@ func (s *scope) start(id, reason string) {
 	}
 	kit.Begin(s.inst, id, phase, s.now)
 	s.observe()
+	if s.asked {
+		s.inst.Status.OperationJobID = id
+	}
 	conditions.Delete(s.inst, meta.StalledCondition)
 	conditions.Delete(s.inst, ChangedDuringJobCondition)
 	kit.Progress(s.inst, meta.ProgressingReason, "job started: "+reason)
@@ -204,23 +215,49 @@ func (s *scope) observe() {
 	}
 }
 
-// changedSource tells which referenced source has other content than the last job used. Sources that cannot be read now
-// count as unchanged: their next event comes back here.
+// changedSource tells which referenced source has other content than the last job used. A new revision that cannot be read now is tried
+// again, and one that can never be read starts a job that fails visibly. What the next event of the source ends counts as unchanged.
 func (r *Reconciler) changedSource(ctx context.Context, inst *v1alpha1.Installation) (string, error) {
 	for _, use := range sourceUses(inst) {
 		current, err := r.currentSource(ctx, inst, use)
-		if err != nil {
-			continue // see above
-		}
-		same := slices.ContainsFunc(inst.Status.Sources, func(used v1alpha1.SourceStatus) bool {
-			return sameSource(used, current.status)
-		})
-		if !same {
-			return fmt.Sprintf("%s %s/%s has revision %s", current.status.Kind, current.status.Namespace, current.status.Name,
-				current.status.Revision), nil
+		reason, err := judgeSource(inst.Status.Sources, current, err)
+		if reason != "" || err != nil {
+			return reason, err
 		}
 	}
 	return "", nil
+}
+
+// unreadSource is why nobody knows whether a source changed. It is tried again and not shown: the last job stands.
+type unreadSource struct{ error }
+
+// Unwrap returns the cause.
+func (u unreadSource) Unwrap() error { return u.error }
+
+// judgeSource returns why the present state of a source asks for a job after one that used others; "" when it does not. Current is nil where
+// the source says itself that it has nothing to use; it has no content digest where err says why the artifact could not be read.
+func judgeSource(used []v1alpha1.SourceStatus, current *resolvedSource, err error) (string, error) {
+	if current == nil {
+		return "", sourceToCome(err)
+	}
+	if slices.ContainsFunc(used, func(used v1alpha1.SourceStatus) bool { return sameSource(used, current.status) }) {
+		return "", nil
+	}
+	failure := kit.AsFailure(operation, sourceFailure("", err))
+	if err != nil && failure.Kind != kit.Stalled {
+		return "", unreadSource{err}
+	}
+	return fmt.Sprintf("%s %s/%s has revision %s", current.status.Kind, current.status.Namespace, current.status.Name, current.status.Revision), nil
+}
+
+// sourceToCome returns nil when an event of the source ends a problem, and otherwise that it has to be looked at again: kinds that are installed
+// later send no events.
+func sourceToCome(err error) error {
+	var problem *flux.Error
+	if kit.IsTransient(err) || errors.As(err, &problem) && problem.Reason == flux.NotInstalled {
+		return unreadSource{err}
+	}
+	return nil
 }
 
 // currentSource reads a source as a job would.
@@ -232,7 +269,7 @@ func (r *Reconciler) currentSource(ctx context.Context, inst *v1alpha1.Installat
 	return r.lookupSource(ctx, inst, use, found.requiresVerified())
 }
 
-// sameSource tells whether two states of a source hold the same for us. A GitRepository or Bucket is shared by many
+// sameSource reports whether two states of a source hold the same for us. A GitRepository or Bucket is shared by many
 // things, so only the content of the used path counts; an OCIRepository or ExternalArtifact is one published thing, so its
 // revision counts.
 func sameSource(used, current v1alpha1.SourceStatus) bool {
@@ -243,9 +280,4 @@ func sameSource(used, current v1alpha1.SourceStatus) bool {
 		return true
 	}
 	return sharedKind(current.Kind) && used.ContentDigest != "" && used.ContentDigest == current.ContentDigest
-}
-
-// requestToken is the value that turns an operation annotation into Flux's own trigger.
-func requestToken(now time.Time) string {
-	return now.UTC().Format(time.RFC3339Nano)
 }

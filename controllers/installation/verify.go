@@ -5,12 +5,15 @@ package installation
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
@@ -47,11 +50,8 @@ func (p SignaturePolicy) asksFor(root *v1alpha1.Installation) bool {
 }
 
 // verifyComponent checks the signature of the component, once for a job. A sub-installation is covered by the signature that its root asks
-// for: its components have to be among those that this signature covers. There is nothing to do once the children have their specs.
+// for: its components have to be among those that this signature covers.
 func (r *Reconciler) verifyComponent(ctx context.Context, s *scope) error {
-	if s.applied() {
-		return nil
-	}
 	root, err := r.rootOf(ctx, s.inst)
 	if err != nil {
 		return err
@@ -72,7 +72,63 @@ func (r *Reconciler) verifyComponent(ctx context.Context, s *scope) error {
 	if s.component != nil {
 		conditions.MarkTrue(s.inst, v1alpha1.ComponentVerifiedCondition, reason, "%s", s.component.verified)
 	}
+	return s.unverified(r.verifyBlueprint(ctx, s))
+}
+
+// verifyBlueprint refuses under Enforce every blueprint that nobody has verified. Good are the content of a resource that the signature of the
+// component covers, a source that Flux has verified, and what the verified blueprint of the parent holds in place.
+func (r *Reconciler) verifyBlueprint(ctx context.Context, s *scope) error {
+	if r.SignaturePolicy != Enforce {
+		return nil
+	}
+	definition := &s.inst.Spec.Blueprint
+	switch {
+	case s.source != nil && s.source.status.Verified:
+		return nil
+	case s.source != nil:
+		return kit.Stall(verifyOperation, reasonUnverified, "spec.blueprint.sourceRef: this landscaper runs verified blueprints only, and Flux has not "+
+			"verified %s %s; set spec.verify there, or name a resource of the component in spec.blueprint.ref", definition.SourceReference.Kind, definition.SourceReference.Name)
+	case definition.Inline != nil:
+		return r.verifyInPlace(ctx, s)
+	case definition.Reference != nil && s.component != nil:
+		return s.component.covers(definition.Reference.ResourceName)
+	}
 	return nil
+}
+
+// verifyInPlace accepts the blueprint in place that the verified blueprint of the parent holds.
+func (r *Reconciler) verifyInPlace(ctx context.Context, s *scope) error {
+	parent, err := r.listingParent(ctx, s.inst, isSealed)
+	var refused *kit.Failure
+	if err == nil && parent == nil || errors.As(err, &refused) {
+		return kit.Stall(verifyOperation, reasonUnverified, "spec.blueprint.inline: this landscaper runs verified blueprints only, and this one is not "+
+			"what the verified blueprint of a parent holds; publish it in the component and name it in spec.blueprint.ref")
+	}
+	return err
+}
+
+// covers refuses a blueprint that the signature of its component leaves out. A resource that is not there is found out where it is read.
+func (f *resolvedComponent) covers(resource string) error {
+	found, err := f.root.Descriptor.FindResource(map[string]string{"name": resource})
+	if err != nil || found.Digest.Covered() {
+		return nil
+	}
+	return kit.Stall(verifyOperation, reasonUnverified, "spec.blueprint.ref.resourceName: the signature of component %s does not cover resource %q; "+
+		"sign the component with a digest of it", f.root.Descriptor.Key(), resource)
+}
+
+// inPlaceDigest returns the digest of a blueprint written in place. It is the same for every way to write the same JSON.
+func inPlaceDigest(raw []byte) (string, error) {
+	var filesystem any
+	if err := utiljson.Unmarshal(raw, &filesystem); err != nil {
+		return "", fmt.Errorf("spec.blueprint.inline.filesystem is not JSON: %w", err)
+	}
+	plain, err := json.Marshal(filesystem)
+	if err != nil {
+		return "", fmt.Errorf("encode spec.blueprint.inline.filesystem: %w", err)
+	}
+	sum := sha256.Sum256(plain)
+	return "sha256:" + hex.EncodeToString(sum[:]), nil
 }
 
 // unverified shows a failed verification in the condition, too.
@@ -82,19 +138,6 @@ func (s *scope) unverified(err error) error {
 		conditions.MarkFalse(s.inst, v1alpha1.ComponentVerifiedCondition, failure.Reason, "%s", failure.Error())
 	}
 	return err
-}
-
-// rootOf climbs to the root of a tree of Installations.
-func (r *Reconciler) rootOf(ctx context.Context, inst *v1alpha1.Installation) (*v1alpha1.Installation, error) {
-	for !inst.IsRoot() {
-		parent := &v1alpha1.Installation{}
-		key := client.ObjectKey{Namespace: inst.Namespace, Name: parentOf(inst)}
-		if err := r.Get(ctx, key, parent); err != nil {
-			return nil, fmt.Errorf("read the parent %s of installation %s: %w", key.Name, inst.Name, err)
-		}
-		inst = parent
-	}
-	return inst, nil
 }
 
 // verifyRoot checks the signature that a root names.

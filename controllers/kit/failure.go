@@ -41,6 +41,8 @@ type Failure struct {
 	Codes []v1alpha1.ErrorCode
 	// Err is the cause; its text is the message.
 	Err error
+	// Heals says that an event of the cluster starts the work again: the job ends badly, but nobody has to act.
+	Heals bool
 }
 
 // Error returns the message of the cause.
@@ -137,6 +139,22 @@ func AsFailure(operation string, err error) *Failure {
 		kind = Stalled
 	}
 	return &Failure{Kind: kind, Operation: operation, Reason: reasonOf(err), Codes: CodesOf(err), Err: err}
+}
+
+// AsOwnFailure is AsFailure for a loop that writes to the API server of its own objects: what that refuses as invalid or too large is refused
+// at every other attempt too, so it is Stalled.
+func AsOwnFailure(operation string, err error) *Failure {
+	failure := AsFailure(operation, err)
+	var explained *Failure
+	if !errors.As(err, &explained) && (apierrors.IsInvalid(err) || apierrors.IsRequestEntityTooLargeError(err) || isTooLargeForStore(err)) {
+		failure.Kind, failure.Codes = Stalled, append(failure.Codes, v1alpha1.ErrorConfigurationProblem)
+	}
+	return failure
+}
+
+// isTooLargeForStore reports whether etcd refused the size of a request. The API server reports that as an internal error.
+func isTooLargeForStore(err error) bool {
+	return apierrors.IsInternalError(err) && strings.Contains(err.Error(), "etcdserver: request is too large")
 }
 
 const reasonWebhook = "WebhookUnavailable"

@@ -58,3 +58,20 @@ func TestIsTransientIsNothingThatSomebodyExplained(t *testing.T) {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, c.transient, IsTransient(c.err)) })
 	}
 }
+
+func TestE01WhatOurAPIServerNeverAcceptsNeedsAPerson(t *testing.T) {
+	executions := schema.GroupResource{Group: v1alpha1.GroupName, Resource: "executions"}
+	invalid := apierrors.NewInvalid(v1alpha1.GroupVersion.WithKind("Execution").GroupKind(), "x", nil)
+	for name, c := range map[string]struct {
+		err  error
+		kind FailureKind
+	}{
+		"invalid":             {fmt.Errorf("create: %w", invalid), Stalled},
+		"too large":           {apierrors.NewRequestEntityTooLargeError("limit is 3145728"), Stalled},
+		"quota":               {apierrors.NewForbidden(executions, "x", errors.New("exceeded quota")), Retry},
+		"explained as a wait": {Wait("Reconcile", "Soon", "it comes: %w", invalid), Waiting},
+		"something else":      {errors.New("boom"), Retry},
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, c.kind, AsOwnFailure("Reconcile", c.err).Kind) })
+	}
+}

@@ -82,6 +82,3 @@ func sanitize(name string) string {
 		return '-'
 	}, name)
 }
-
-// ShardLabel assigns an object to one shard of controllers, as in every Flux controller. Children inherit it.
-const ShardLabel = "sharding.fluxcd.io/key"

@@ -17,11 +17,16 @@ type Phase[S any] func(ctx context.Context, scope S) error
 
 // Run executes phases in order up to the first error. ErrStop ends the run and is not an error.
 func Run[S any](ctx context.Context, scope S, phases []Phase[S]) error {
+	if err := Through(ctx, scope, phases); !errors.Is(err, ErrStop) {
+		return err
+	}
+	return nil
+}
+
+// Through executes phases that are part of another one, in order up to the first error, which it returns, ErrStop included.
+func Through[S any](ctx context.Context, scope S, phases []Phase[S]) error {
 	for _, phase := range phases {
 		if err := phase(ctx, scope); err != nil {
-			if errors.Is(err, ErrStop) {
-				return nil
-			}
 			return err
 		}
 	}

@@ -4,6 +4,7 @@
 package kit
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -20,6 +21,21 @@ func SameJSON(a, b any) (bool, error) {
 		return false, err
 	}
 	return reflect.DeepEqual(left, right), nil
+}
+
+// SameRawJSON reports whether two texts are the same JSON. Numbers are compared digit by digit: as floats, large ones would lose their last.
+func SameRawJSON(a, b []byte) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	var left, right any
+	return decodeExactly(a, &left) && decodeExactly(b, &right) && reflect.DeepEqual(left, right)
+}
+
+func decodeExactly(raw []byte, into *any) bool {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	return decoder.Decode(into) == nil
 }
 
 func normalised(value any) (any, error) {

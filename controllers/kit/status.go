@@ -40,8 +40,9 @@ func SetPhase(job *v1alpha1.JobStatus, phase v1alpha1.Phase, now time.Time) {
 	job.PhaseTransitionTime = &metav1.Time{Time: now}
 }
 
-// Begin marks a job as running.
+// Begin marks a job as running. Conditions that the API server would refuse go.
 func Begin(obj JobObject, jobID string, phase v1alpha1.Phase, now time.Time) {
+	KeepValidConditions(obj)
 	job := obj.Job()
 	job.JobID = jobID
 	stamp := metav1.NewTime(now)
@@ -52,6 +53,7 @@ func Begin(obj JobObject, jobID string, phase v1alpha1.Phase, now time.Time) {
 
 // Progress shows what a running job does or waits for.
 func Progress(obj JobObject, reason, message string) {
+	reason, message = Reason(reason), Message(message)
 	conditions.MarkReconciling(obj, reason, "%s", message)
 	conditions.MarkUnknown(obj, meta.ReadyCondition, reason, "%s", message)
 }
@@ -60,7 +62,7 @@ func Progress(obj JobObject, reason, message string) {
 func Pending(obj JobObject, reason, message string) {
 	conditions.Delete(obj, meta.ReconcilingCondition)
 	conditions.Delete(obj, meta.StalledCondition)
-	conditions.MarkFalse(obj, meta.ReadyCondition, reason, "%s", message)
+	conditions.MarkFalse(obj, meta.ReadyCondition, Reason(reason), "%s", Message(message))
 }
 
 // Succeed ends the running job well.
@@ -73,7 +75,7 @@ func Succeed(obj JobObject, message string, now time.Time) {
 	conditions.MarkTrue(obj, meta.ReadyCondition, meta.ReconciliationSucceededReason, "%s", message)
 }
 
-// Fail ends the running job badly.
+// Fail ends the running job badly. Reason, message and codes of the failure are bounded, because they may come from others.
 func Fail(obj JobObject, failure *Failure, now time.Time) {
 	job := obj.Job()
 	phase := v1alpha1.PhaseFailed
@@ -82,8 +84,35 @@ func Fail(obj JobObject, failure *Failure, now time.Time) {
 	}
 	job.LastError = NewError(job.LastError, failure, now)
 	finish(job, phase, now)
-	conditions.MarkStalled(obj, failure.Reason, "%s", failure.Error())
-	conditions.MarkFalse(obj, meta.ReadyCondition, failure.Reason, "%s", failure.Error())
+	ShowFailure(obj, failure)
+}
+
+// ShowFailure shows why the last job has failed: as work in progress where it heals, because whoever waits for the object gives up at once on
+// one that is Stalled.
+func ShowFailure(obj JobObject, failure *Failure) {
+	reason, message := Reason(failure.Reason), Message(failure.Error())
+	if failure.Heals {
+		conditions.MarkReconciling(obj, reason, "%s", message)
+	} else {
+		conditions.MarkStalled(obj, reason, "%s", message)
+	}
+	conditions.MarkFalse(obj, meta.ReadyCondition, reason, "%s", message)
+}
+
+// retryMessageAge is for how long the words of a failure that is tried again stand while its operation, reason and codes stay the same.
+const retryMessageAge = time.Minute
+
+// TryAgain shows a failure that is tried again. A message of which only the words change, as one with a counter does, replaces an earlier one
+// at most once a minute: every write wakes the object before its back-off is over.
+func TryAgain(obj JobObject, failure *Failure, now time.Time) {
+	job := obj.Job()
+	next := NewError(job.LastError, failure, now)
+	if last := job.LastError; last != nil && last.Operation == next.Operation && last.Reason == next.Reason &&
+		slices.Equal(last.Codes, next.Codes) && now.Sub(last.LastUpdateTime.Time) < retryMessageAge {
+		next = last
+	}
+	job.LastError = next
+	Progress(obj, meta.ProgressingWithRetryReason, next.Message)
 }
 
 func finish(job *v1alpha1.JobStatus, phase v1alpha1.Phase, now time.Time) {
@@ -95,11 +124,11 @@ func finish(job *v1alpha1.JobStatus, phase v1alpha1.Phase, now time.Time) {
 	job.TransitionTimes.FinishedTime = &metav1.Time{Time: now}
 }
 
-// NewError describes a failure for status. Timestamps of previous are kept where nothing changed.
+// NewError describes a failure for status, with bounds. Timestamps of previous are kept where nothing changed.
 func NewError(previous *v1alpha1.Error, failure *Failure, now time.Time) *v1alpha1.Error {
 	stamp := metav1.NewTime(now)
 	next := &v1alpha1.Error{
-		Operation: failure.Operation, Reason: failure.Reason, Message: failure.Error(), Codes: failure.Codes,
+		Operation: failure.Operation, Reason: Reason(failure.Reason), Message: Message(failure.Error()), Codes: boundCodes(failure.Codes),
 		LastTransitionTime: stamp, LastUpdateTime: stamp,
 	}
 	if previous == nil {

@@ -21,6 +21,8 @@ type MetadataChange struct {
 	AddFinalizer, RemoveFinalizer string
 	// Annotations to set, or to remove where the value is nil.
 	Annotations map[string]*string
+	// Labels to set, or to remove where the value is nil.
+	Labels map[string]*string
 }
 
 // PatchMetadata applies a change in one merge patch that fails with a conflict if the object changed since it was read.
@@ -30,8 +32,11 @@ func PatchMetadata(ctx context.Context, c client.Client, obj client.Object, chan
 	if finalizers, changed := change.finalizers(obj.GetFinalizers()); changed {
 		metadata["finalizers"] = finalizers
 	}
-	if annotations := change.annotations(obj.GetAnnotations()); len(annotations) > 0 {
+	if annotations := changed(change.Annotations, obj.GetAnnotations()); len(annotations) > 0 {
 		metadata["annotations"] = annotations
+	}
+	if labels := changed(change.Labels, obj.GetLabels()); len(labels) > 0 {
+		metadata["labels"] = labels
 	}
 	if len(metadata) == 0 {
 		return nil
@@ -56,15 +61,16 @@ func (m MetadataChange) finalizers(present []string) ([]string, bool) {
 	return next, len(next) != len(present) || !slices.Equal(next, present)
 }
 
-func (m MetadataChange) annotations(present map[string]string) map[string]*string {
-	changed := map[string]*string{}
-	for key, value := range m.Annotations {
+// changed returns of what is wanted that which is not present so.
+func changed(wanted map[string]*string, present map[string]string) map[string]*string {
+	changes := map[string]*string{}
+	for key, value := range wanted {
 		old, has := present[key]
 		if value == nil && has || value != nil && (!has || old != *value) {
-			changed[key] = value
+			changes[key] = value
 		}
 	}
-	return changed
+	return changes
 }
 
 // DeleteLive deletes an object after a live read: only if it still has the UID that the decision was made for, and with

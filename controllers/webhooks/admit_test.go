@@ -22,6 +22,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/validation"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 )
 
 const (
@@ -64,6 +68,42 @@ func TestUpdatesThatAreLetThrough(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			assert.Equal(t, c.allowed, handle(t, "targets", c.object, c.old).Allowed)
 		})
+	}
+}
+
+func TestT01ForgedOwnersAreRefused(t *testing.T) {
+	made := kit.ShortChildName("parent", "sub", validation.MaxInstallationNameLength)
+	for name, tc := range map[string]struct {
+		name, owner, label, template string
+		allowed                      bool
+	}{
+		"sub-installation":     {made, "parent", "parent", "sub", true},
+		"its own owner":        {"a", "a", "a", "sub", false},
+		"another name":         {"a", "parent", "parent", "sub", false},
+		"of another template":  {made, "parent", "parent", "other", false},
+		"without template":     {made, "parent", "parent", "", false},
+		"labelled for another": {made, "parent", "other", "sub", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object := fmt.Sprintf(`{"metadata":{"name":%q,"labels":{%q:%q},"annotations":{%q:%q},"ownerReferences":[{"apiVersion":%q,"kind":"Installation",`+
+				`"name":%q,"uid":"u","controller":true}]},"spec":{"blueprint":{"ref":{"resourceName":"b"}},"componentDescriptor":{"inline":{}}}}`,
+				tc.name, v1alpha1.EncompassedByLabel, tc.label, v1alpha1.SubinstallationNameAnnotation, tc.template, v1alpha1.GroupVersion, tc.owner)
+			assert.Equal(t, tc.allowed, handle(t, "installations", object, "").Allowed)
+			assert.True(t, handle(t, "installations", object, object).Allowed, "what is there may be changed")
+		})
+	}
+}
+
+func TestT03WhatCannotBeReadIsRefused(t *testing.T) {
+	for plural, spec := range map[string]string{
+		"installations": `{"blueprint":{"ref":{"resourceName":"b"}},"automaticReconcile":{"failedReconcile":{"interval":"soon"}}}`,
+		"deployitems":   `{"type":"t","timeout":"soon"}`,
+		"executions":    `{"deployItems":[{"name":"a","type":"t","config":{},"timeout":"soon"}]}`,
+		"targets":       `{"type":5,"config":{}}`,
+	} {
+		answer := handle(t, plural, `{"metadata":{"name":"x"},"spec":`+spec+`}`, "")
+		assert.False(t, answer.Allowed, plural)
+		assert.Contains(t, answer.Result.Message, "cannot be read: ", plural)
 	}
 }
 

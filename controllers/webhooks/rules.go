@@ -5,6 +5,7 @@ package webhooks
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -23,7 +24,7 @@ type rule func(object, old []byte) (field.ErrorList, error)
 func on[T any](check func(object, old *T) field.ErrorList) rule {
 	return func(raw, oldRaw []byte) (field.ErrorList, error) {
 		object, old := new(T), new(T)
-		if err := json.Unmarshal(raw, object); err != nil {
+		if err := errors.Join(json.Unmarshal(raw, object), undecoded(object)); err != nil {
 			return nil, fmt.Errorf("the object cannot be read: %w", err)
 		}
 		if len(oldRaw) == 0 || json.Unmarshal(oldRaw, old) != nil {
@@ -33,8 +34,44 @@ func on[T any](check func(object, old *T) field.ErrorList) rule {
 	}
 }
 
-func installation(inst, _ *v1alpha1.Installation) field.ErrorList {
-	return validation.Installation(inst)
+// undecoded returns what of an object was left out when it was read.
+func undecoded(object any) error {
+	switch object := object.(type) {
+	case *v1alpha1.Installation:
+		return object.Undecoded.Err()
+	case *v1alpha1.DeployItem:
+		return object.Undecoded.Err()
+	case *v1alpha1.Execution:
+		return object.Undecoded.Err()
+	case *v1alpha1.Target:
+		return object.Undecoded.Err()
+	}
+	return nil
+}
+
+func installation(inst, old *v1alpha1.Installation) field.ErrorList {
+	problems := validation.Installation(inst)
+	if old == nil {
+		problems = append(problems, owner(inst)...)
+	}
+	return problems
+}
+
+// owner refuses a new Installation that names another as its owner and cannot be a sub-installation of it: those have a name that
+// follows from both. Whether the owner made it is found out by the controller.
+func owner(inst *v1alpha1.Installation) field.ErrorList {
+	parent := inst.ParentReference()
+	if parent == nil {
+		return nil
+	}
+	template := inst.Annotations[v1alpha1.SubinstallationNameAnnotation]
+	made := template != "" && inst.Labels[v1alpha1.EncompassedByLabel] == parent.Name &&
+		inst.Name == kit.ShortChildName(parent.Name, template, validation.MaxInstallationNameLength)
+	if made && parent.Name != inst.Name {
+		return nil
+	}
+	at := field.NewPath("metadata", "ownerReferences")
+	return field.ErrorList{field.Forbidden(at, "only the controller makes sub-installations of installation "+parent.Name+"; remove the owner reference")}
 }
 
 func target(target, _ *v1alpha1.Target) field.ErrorList { return validation.Target(target) }

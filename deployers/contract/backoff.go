@@ -5,15 +5,35 @@ package contract
 
 import "time"
 
+// Delays before the next attempt of a job that failed.
 const (
-	minBackoff = 250 * time.Millisecond
-	maxBackoff = 30 * time.Second
+	// DefaultMinRetryDelay is that before the second attempt.
+	DefaultMinRetryDelay = 250 * time.Millisecond
+	// DefaultMaxRetryDelay is the longest.
+	DefaultMaxRetryDelay = 30 * time.Second
 )
 
-// backoff returns the pause before the next attempt, 0 being the first: 250 ms, doubled up to 30 s.
-func backoff(attempt int) time.Duration {
-	if attempt >= 7 {
-		return maxBackoff
+// backoff returns the pause before the next attempt, 0 being the first: the shortest, doubled up to the longest.
+func (o *Options) backoff(attempt int) time.Duration {
+	delay := o.MinRetryDelay
+	for range attempt {
+		if delay >= o.MaxRetryDelay {
+			break
+		}
+		delay *= 2
 	}
-	return min(minBackoff<<max(attempt, 0), maxBackoff)
+	return min(delay, o.MaxRetryDelay)
+}
+
+const (
+	minWatchBackoff = 250 * time.Millisecond
+	maxWatchBackoff = 30 * time.Second
+)
+
+// watchBackoff returns the pause before a watch is opened again.
+func watchBackoff(attempt int) time.Duration {
+	if attempt >= 7 {
+		return maxWatchBackoff
+	}
+	return min(minWatchBackoff<<max(attempt, 0), maxWatchBackoff)
 }

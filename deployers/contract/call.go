@@ -39,9 +39,15 @@ func (r *reconciler) perform(ctx context.Context, s *scope) (Outcome, error) {
 		DeployItem: s.item, Deadline: s.deadline(), Checkpoint: s.checkpointOf(ctx), Memory: s.job.memory,
 		Targets: func(ctx context.Context, name string) (*target.Cluster, error) { return r.open(ctx, s, name) },
 	}
+	if err := s.item.Undecoded.Err(); err != nil && !s.deleting() {
+		return Outcome{}, kit.Stall(operationReconcile, "Unreadable", "%w", err)
+	}
 	var err error
 	if item.Target, err = r.openOwn(ctx, s); err != nil {
-		return Outcome{}, err
+		if _, planner := r.deployer.(Planner); !planner || !s.deleting() || !isTargetProblem(err) {
+			return Outcome{}, err
+		}
+		item.TargetProblem = err
 	}
 	if item.Context, err = r.readContext(ctx, s); err != nil {
 		return Outcome{}, err
@@ -52,7 +58,17 @@ func (r *reconciler) perform(ctx context.Context, s *scope) (Outcome, error) {
 	if s.item.Spec.Configuration == nil || len(s.item.Spec.Configuration.Raw) == 0 {
 		return Outcome{}, kit.Stall(operationReconcile, "ConfigurationMissing", "spec.config is missing; set it to the provider configuration of the deployer")
 	}
-	return r.deployer.Ensure(ctx, item)
+	before := s.job.plan.touched
+	s.job.plan.touched = true
+	outcome, err := r.deployer.Ensure(ctx, item)
+	s.job.plan.touched = before || !outcome.Untouched
+	return outcome, err
+}
+
+// isTargetProblem reports whether an error is about the Target itself, and not about the way to the landscaper cluster.
+func isTargetProblem(err error) bool {
+	var problem *target.Error
+	return errors.As(err, &problem)
 }
 
 // openOwn opens the target of the item, if it names one.

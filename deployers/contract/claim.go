@@ -5,6 +5,7 @@ package contract
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -19,19 +20,31 @@ func isTestRequested(item *v1alpha1.DeployItem) bool {
 	return item.Annotations[v1alpha1.OperationAnnotation] == v1alpha1.OperationTestReconcile
 }
 
-// takeTestRequest turns the test annotation into a job that no Execution asked for. A running job ends first.
-func (r *reconciler) takeTestRequest(ctx context.Context, s *scope) error {
+// testJob is how IDs of jobs begin that the test annotation asked for.
+const testJob = "test-"
+
+// takeTestRequest turns the test annotation into a job that no Execution asked for. A running job ends first. The annotation goes after
+// the job was written, so that whoever waits until no operation is left and the job has ended never sees an old result.
+func (r *reconciler) takeTestRequest(_ context.Context, s *scope) error {
 	if !isTestRequested(s.item) || !s.item.Job().IsIdle() {
 		return nil
 	}
-	err := r.patchMetadata(ctx, s.item, kit.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: nil}})
-	if err != nil {
-		return err
-	}
 	s.tested = true
-	s.item.Status.JobID = uuid.NewString()
+	s.item.Status.JobID = testJob + uuid.NewString()
 	s.item.Status.JobIDGenerationTime = &metav1.Time{Time: time.Now()}
 	return nil
+}
+
+// forgetTestRequest removes the test annotation before this process calls the deployer for the job it asked for, also when an earlier
+// process began that job. One that comes later asks for another job.
+func (r *reconciler) forgetTestRequest(ctx context.Context, s *scope) error {
+	if s.job.answers || !isTestRequested(s.item) || !strings.HasPrefix(s.job.id, testJob) {
+		s.job.answers = true
+		return nil
+	}
+	err := r.patchMetadata(ctx, s.item, kit.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: nil}})
+	s.job.answers = err == nil
+	return err
 }
 
 // skipUninstall lets an item go whose deployed objects are to stay.
@@ -43,11 +56,15 @@ func (r *reconciler) skipUninstall(ctx context.Context, s *scope) error {
 	return stopAfter(r.release(ctx, s.item))
 }
 
-// pickUp begins a job that no deployer has begun yet, with one status write. A job begun before a restart is resumed.
+// pickUp begins a job that no deployer has begun yet, with one status write. A job that this deployer began before a restart is resumed; one
+// that another deployer of the type has begun is left to it.
 func (r *reconciler) pickUp(ctx context.Context, s *scope) error {
-	if known := r.jobs.of(s.key()); isBegun(s.item) || known != nil && known.isCurrent(s.item) {
-		s.job = r.jobs.claim(s.item, initTime(s.item))
+	if known := r.jobs.of(s.key()); known != nil && known.isCurrent(s.item) {
+		s.job = known
 		return nil
+	}
+	if isBegun(s.item) {
+		return r.resume(s)
 	}
 	if r.isUnchanged(s) {
 		return r.finishUnchanged(ctx, s)
@@ -61,11 +78,43 @@ func (r *reconciler) pickUp(ctx context.Context, s *scope) error {
 	}
 	now := time.Now()
 	r.begin(s, now)
+	made := r.plan(s.item)
 	if err := r.updateStatus(ctx, s.item); err != nil {
 		return err
 	}
-	s.job = r.jobs.claim(s.item, now)
+	s.job = r.jobs.claim(s.item, now, made)
+	r.jobs.drop(s.key())
 	return nil
+}
+
+// resume takes a job that has begun over from an earlier process of this deployer. A job of another deployer is taken over once it is
+// late, to end it: its deployer would have done so if it were alive.
+func (r *reconciler) resume(s *scope) error {
+	if left := untilTakeover(s.item, &r.options, time.Now()); left != 0 {
+		s.requeue = max(left, 0)
+		return kit.ErrStop
+	}
+	s.job = r.jobs.claim(s.item, initTime(s.item), plan{})
+	return nil
+}
+
+// takeoverGrace is the time that another deployer has to report the timeout of its job itself.
+const takeoverGrace = 30 * time.Second
+
+// untilTakeover returns how long to leave a job that has begun to the deployer that began it: 0 when it is the own one or when its time is up,
+// -1 for ever, because the job has no limit.
+func untilTakeover(item *v1alpha1.DeployItem, options *Options, now time.Time) time.Duration {
+	if by := item.Status.Deployer; by == nil || by.Identity == options.Identity {
+		return 0
+	}
+	timeout := item.ProgressTimeout()
+	if longest := options.MaxTimeout; longest > 0 && (timeout <= 0 || timeout > longest) {
+		timeout = longest
+	}
+	if timeout <= 0 {
+		return -1
+	}
+	return max(initTime(item).Add(timeout+takeoverGrace).Sub(now), 0)
 }
 
 // isBegun tells whether the current job is under way according to the status.
@@ -100,6 +149,7 @@ func (r *reconciler) begin(s *scope, now time.Time) {
 // stamp records which spec is handled, by whom and since when. The time is never before that of the request, whatever the clocks of
 // the two processes say, because the order of the two tells whether the job was picked up.
 func (r *reconciler) stamp(item *v1alpha1.DeployItem, now time.Time) {
+	kit.KeepValidConditions(item)
 	status := &item.Status
 	began := metav1.NewTime(now)
 	if requested := status.JobIDGenerationTime; requested != nil && began.Before(requested) {

@@ -32,6 +32,9 @@ func (r *reconciler) readContext(ctx context.Context, s *scope) (*Context, error
 	if err != nil {
 		return nil, fmt.Errorf("read Context %q: %w", name, err)
 	}
+	if err := object.Undecoded.Err(); err != nil && !s.deleting() {
+		return nil, kit.Stall(operationReconcile, "InvalidContext", "Context %q: %w", name, err)
+	}
 	found := &Context{Configuration: object.ContextConfiguration, Overwrites: r.overwritesOf(object)}
 	if r.options.SkipPullSecrets {
 		return found, nil

@@ -22,6 +22,9 @@ const operationReconcile = "reconcilePrivate"
 // deadline returns when the job times out; zero means never.
 func (s *scope) deadline() time.Time {
 	timeout := s.item.ProgressTimeout()
+	if s.maxTimeout > 0 && (timeout <= 0 || timeout > s.maxTimeout) {
+		timeout = s.maxTimeout
+	}
 	if timeout <= 0 {
 		return time.Time{}
 	}

@@ -34,8 +34,11 @@ type Deployer interface {
 type Item struct {
 	// DeployItem as read when the job was claimed. Deployers must not change it.
 	DeployItem *v1alpha1.DeployItem
-	// Target is the opened target; nil when the item names none.
+	// Target is the opened target; nil when the item names none. A Planner gets nil also in a deletion whose target cannot be opened.
 	Target *target.Cluster
+	// TargetProblem says in a deletion why the target that the item names cannot be opened. A Planner that has recorded something on
+	// that target returns it.
+	TargetProblem error
 	// Targets opens other Targets of the item's namespace by name (exports, readiness checks and deletion groups may name them).
 	Targets func(ctx context.Context, name string) (*target.Cluster, error)
 	// Context of the item, with the pull secrets read.
@@ -71,6 +74,12 @@ type Outcome struct {
 	Watch []Watched
 	// ProviderStatus replaces the provider status when set.
 	ProviderStatus *runtime.RawExtension
+	// Untouched says that the call changed nothing on any target, and that an earlier call of the job which did would have been
+	// noticed. It allows the contract to take back what Planner.Plan recorded.
+	Untouched bool
+	// Warning is something that a person has to know about although the job succeeds. It becomes a Warning event and part of the Ready
+	// condition.
+	Warning string
 	// Exports are written to the export Secret once the job is complete. Nil means no exports.
 	Exports map[string]any
 }

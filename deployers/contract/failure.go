@@ -5,37 +5,27 @@ package contract
 
 import (
 	"errors"
-	"regexp"
-	"strings"
 	"time"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 )
 
-const (
-	// maxErrors is how many errors of a job the status keeps.
-	maxErrors = 5
-	// maxMessage is the length of messages in status and events, in bytes.
-	maxMessage = 8 << 10
-)
-
-var validReason = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
+// maxErrors is how many errors of a job the status keeps.
+const maxErrors = 5
 
 // failureOf describes an error for status: with the whole message, all codes of the chain, and a reason that conditions accept.
 func failureOf(err error) *kit.Failure {
 	inner := kit.AsFailure(operationReconcile, err)
 	failure := &kit.Failure{
-		Kind: inner.Kind, Operation: inner.Operation, Reason: inner.Reason, Codes: kit.CodesOf(err), Err: errors.New(shorten(err.Error())),
+		Kind: inner.Kind, Operation: inner.Operation, Reason: kit.Reason(inner.Reason), Codes: kit.CodesOf(err),
+		Err: errors.New(kit.Message(err.Error())),
 	}
 	if kit.IsUnrecoverable(err) {
 		failure.Kind = kit.Stalled
 	}
 	if failure.Operation == "" {
 		failure.Operation = operationReconcile
-	}
-	if !validReason.MatchString(failure.Reason) {
-		failure.Reason = "Error"
 	}
 	return failure
 }
@@ -45,15 +35,6 @@ func operationOf(err error) string {
 		return operationReconcile
 	}
 	return failureOf(err).Operation
-}
-
-func shorten(message string) string {
-	if len(message) <= maxMessage {
-		return message
-	}
-	const cut = " … "
-	half := (maxMessage - len(cut)) / 2
-	return strings.ToValidUTF8(message[:half]+cut+message[len(message)-half:], "")
 }
 
 // recordFailure writes an error into the status. It returns whether the message is new, so that it deserves an event.

@@ -214,13 +214,13 @@ func TestOtherTargetTypesOnlyWhereAccepted(t *testing.T) {
 }
 
 func TestLongMessagesAreShortened(t *testing.T) {
-	s := newStage(t, failing(kit.Stall("", "not a word", "begin %s end", strings.Repeat("ö", maxMessage))), Options{})
+	s := newStage(t, failing(kit.Stall("", "not a word", "begin %s end", strings.Repeat("ö", kit.MaxMessage))), Options{})
 	item := s.create("item")
 	s.trigger(item)
 	s.finished(item)
 	message := item.Status.LastError.Message
-	assert.LessOrEqual(t, len(message), maxMessage)
+	assert.LessOrEqual(t, len(message), kit.MaxMessage)
 	assert.True(t, strings.HasPrefix(message, "begin ") && strings.HasSuffix(message, " end"))
-	assert.Equal(t, "Error", item.Status.LastError.Reason)
+	assert.Equal(t, "NotAWord", item.Status.LastError.Reason)
 	assert.Equal(t, operationReconcile, item.Status.LastError.Operation)
 }

@@ -147,9 +147,15 @@ func TestLateEventsDoNotInterruptANewJob(t *testing.T) {
 }
 
 func TestBackoffGrowsToItsLimit(t *testing.T) {
-	assert.Equal(t, 250*time.Millisecond, backoff(0))
-	assert.Equal(t, 500*time.Millisecond, backoff(1))
-	assert.Equal(t, 16*time.Second, backoff(6))
-	assert.Equal(t, 30*time.Second, backoff(7))
-	assert.Equal(t, 30*time.Second, backoff(1000))
+	options := &Options{MinRetryDelay: DefaultMinRetryDelay, MaxRetryDelay: DefaultMaxRetryDelay}
+	for _, backoff := range []func(int) time.Duration{options.backoff, watchBackoff} {
+		assert.Equal(t, 250*time.Millisecond, backoff(0))
+		assert.Equal(t, 500*time.Millisecond, backoff(1))
+		assert.Equal(t, 16*time.Second, backoff(6))
+		assert.Equal(t, 30*time.Second, backoff(7))
+		assert.Equal(t, 30*time.Second, backoff(1000))
+	}
+	slow := &Options{MinRetryDelay: time.Minute, MaxRetryDelay: time.Hour}
+	assert.Equal(t, time.Minute, slow.backoff(0))
+	assert.Equal(t, time.Hour, slow.backoff(1000))
 }

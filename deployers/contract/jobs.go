@@ -34,6 +34,8 @@ type job struct {
 	version uint64
 	// memory belongs to the deployer.
 	memory map[string]any
+	// plan is what the job recorded before it began to work.
+	plan plan
 
 	mu sync.Mutex
 	// cancel ends the running call.
@@ -46,6 +48,8 @@ type job struct {
 	called   bool
 	attempts int
 	retryAt  time.Time
+	// answers says that the request for this job is forgotten: a test annotation that comes now asks for another one.
+	answers bool
 	// checkpoint is the step the deployer last reported, cause the last error or what the job waits for.
 	checkpoint, cause string
 	// outcome and failure are the answer of the last call, nil where there is none to show.
@@ -117,12 +121,14 @@ func (j *job) isOverIn(item *v1alpha1.DeployItem) bool {
 type jobs struct {
 	mu      sync.Mutex
 	running map[types.NamespacedName]*job
+	// ended are jobs that planned something and were ended by somebody else.
+	ended map[types.NamespacedName]*job
 	// released is called when a job has ended, with the lock not held.
 	released func(*job)
 }
 
 // claim returns the running job of an item, or a new one when it is not known yet. A job of the item that is over ends.
-func (js *jobs) claim(item *v1alpha1.DeployItem, began time.Time) *job {
+func (js *jobs) claim(item *v1alpha1.DeployItem, began time.Time, planned plan) *job {
 	key := client.ObjectKeyFromObject(item)
 	if known := js.of(key); known != nil {
 		if known.isCurrent(item) {
@@ -132,7 +138,7 @@ func (js *jobs) claim(item *v1alpha1.DeployItem, began time.Time) *job {
 	}
 	fresh := &job{
 		key: key, uid: item.UID, id: item.Status.JobID, deleting: isDeleting(item),
-		began: began, version: versionOf(item), memory: map[string]any{},
+		began: began, version: versionOf(item), memory: map[string]any{}, plan: planned,
 	}
 	js.mu.Lock()
 	defer js.mu.Unlock()
@@ -158,6 +164,7 @@ func (js *jobs) end(ended *job) {
 		delete(js.running, ended.key)
 	}
 	js.mu.Unlock()
+	js.retain(ended)
 	js.released(ended)
 }
 

@@ -4,9 +4,11 @@
 package contract
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	runtimectrl "github.com/fluxcd/pkg/runtime/controller"
 	"k8s.io/client-go/tools/record"
@@ -30,6 +32,10 @@ type Options struct {
 	TargetSelectors []v1alpha1.TargetSelector
 	// Concurrency is the number of DeployItems worked on at the same time; 0 means 30.
 	Concurrency int
+	// MinRetryDelay and MaxRetryDelay bound the delay before the next attempt of a job that failed; 0 means 250 ms and 30 s.
+	MinRetryDelay, MaxRetryDelay time.Duration
+	// MaxTimeout is the longest time for a job, also of an item whose timeout is none; 0 is no limit.
+	MaxTimeout time.Duration
 	// Clients opens Targets. Required.
 	Clients *target.Clients
 	// AnyTargetType accepts Targets of other types than kubernetes-cluster; Item.Target is nil for them and target.Content reads
@@ -50,6 +56,8 @@ func (o *Options) complete() error {
 	if o.Concurrency <= 0 {
 		o.Concurrency = defaultConcurrency
 	}
+	o.MinRetryDelay = cmp.Or(o.MinRetryDelay, DefaultMinRetryDelay)
+	o.MaxRetryDelay = max(cmp.Or(o.MaxRetryDelay, DefaultMaxRetryDelay), o.MinRetryDelay)
 	for i, selector := range o.TargetSelectors {
 		for _, requirement := range slices.Concat(selector.Annotations, selector.Labels) {
 			if !knownOperator(requirement.Operator) {

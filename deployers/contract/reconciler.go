@@ -51,6 +51,8 @@ type scope struct {
 	called time.Time
 	// requeue is when to look at the item again without an event; 0 is never.
 	requeue time.Duration
+	// maxTimeout is Options.MaxTimeout.
+	maxTimeout time.Duration
 }
 
 func (s *scope) deleting() bool { return isDeleting(s.item) }
@@ -65,14 +67,15 @@ func newReconciler(c client.Client, live client.Reader, deployer Deployer, optio
 	r.jobs.released = r.watches.release
 	r.watches.wake = r.wake
 	r.phases = []kit.Phase[*scope]{
-		r.checkResponsible, // responsibility.go  type, target and selectors → go on or leave it to another deployer
-		r.takeTestRequest,  // claim.go           test annotation → a new job
-		r.skipUninstall,    // claim.go           delete-without-uninstall → finalizer off
-		r.pickUp,           // claim.go           new job → one status write
-		r.expire,           // deadline.go        time is up → failed with the root cause
-		r.idleUntilDue,     // deadline.go        nothing has changed for a waiting job → wait on
-		r.call,             // call.go            target, context → Ensure or Delete
-		r.report,           // report.go          outcome → exports, one status write, next wake-up
+		r.checkResponsible,  // responsibility.go  type, target and selectors → go on or leave it to another deployer
+		r.takeTestRequest,   // claim.go           test annotation → a new job
+		r.skipUninstall,     // claim.go           delete-without-uninstall → finalizer off
+		r.pickUp,            // claim.go           new job → one status write
+		r.forgetTestRequest, // claim.go           job that it asked for → test annotation off
+		r.expire,            // deadline.go        time is up → failed with the root cause
+		r.idleUntilDue,      // deadline.go        nothing has changed for a waiting job → wait on
+		r.call,              // call.go            target, context → Ensure or Delete
+		r.report,            // report.go          outcome → exports, one status write, next wake-up
 	}
 	return r
 }
@@ -82,6 +85,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	item := &v1alpha1.DeployItem{}
 	if err := r.client.Get(ctx, request.NamespacedName, item); err != nil {
 		r.jobs.forget(request.NamespacedName)
+		r.jobs.drop(request.NamespacedName)
 		r.written.Forget(request.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
@@ -92,7 +96,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		r.jobs.forget(request.NamespacedName)
 		return ctrl.Result{}, nil
 	}
-	s := &scope{item: item}
+	s := &scope{item: item, maxTimeout: r.options.MaxTimeout}
 	return r.result(ctx, s, r.pass(ctx, s))
 }
 

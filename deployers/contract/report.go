@@ -48,10 +48,25 @@ func (r *reconciler) succeed(ctx context.Context, s *scope) error {
 		s.err = err
 		return r.report(ctx, s)
 	}
-	return r.finish(ctx, s, func(item *v1alpha1.DeployItem, now time.Time) {
+	err = r.finish(ctx, s, func(item *v1alpha1.DeployItem, now time.Time) {
 		item.Status.ExportReference = reference
-		kit.Succeed(item, "The item is deployed", now)
+		kit.Succeed(item, s.success(), now)
 	})
+	if err == nil && s.outcome.Warning != "" {
+		r.options.Recorder.Event(s.item, corev1.EventTypeWarning, reasonWarning, kit.Message(s.outcome.Warning))
+	}
+	return err
+}
+
+// reasonWarning is the reason of events about what a deployer could not do although the job succeeded.
+const reasonWarning = "DeployedWithWarning"
+
+// success is the message of the Ready condition after a success.
+func (s *scope) success() string {
+	if s.outcome.Warning == "" {
+		return "The item is deployed"
+	}
+	return kit.Message("The item is deployed; " + s.outcome.Warning)
 }
 
 // letGo removes the finalizer after everything is uninstalled.
@@ -84,11 +99,13 @@ func (r *reconciler) finish(ctx context.Context, s *scope, end func(*v1alpha1.De
 	s.keepProviderStatus()
 	err := r.fenced(ctx, s, func(item *v1alpha1.DeployItem) error {
 		recordOutcome(item, s.outcome)
+		s.job.plan.takeBack(item)
 		end(item, now)
 		return r.updateStatus(ctx, item)
 	})
 	if err == nil {
 		r.jobs.end(s.job)
+		r.jobs.drop(s.job.key)
 	}
 	return err
 }
@@ -117,7 +134,7 @@ func (r *reconciler) wait(ctx context.Context, s *scope, message string) error {
 
 // retry leaves the job for the time of the back-off.
 func (r *reconciler) retry(ctx context.Context, s *scope, failure *kit.Failure) error {
-	s.job.retryAt = time.Now().Add(backoff(s.job.attempts))
+	s.job.retryAt = time.Now().Add(r.options.backoff(s.job.attempts))
 	s.job.attempts++
 	s.job.cause, s.job.failure, s.job.quiet = failure.Error(), failure, isSilent(s.err)
 	return r.suspend(ctx, s)
@@ -180,7 +197,7 @@ func (s *scope) progress(item *v1alpha1.DeployItem, now time.Time) bool {
 		return recordFailure(item, failure, now)
 	}
 	item.Status.LastError = nil
-	kit.Progress(item, meta.ProgressingReason, shorten(s.job.cause))
+	kit.Progress(item, meta.ProgressingReason, s.job.cause)
 	return false
 }
 

@@ -46,7 +46,7 @@ func Serve(mgr ctrl.Manager, deployer Deployer, options Options) error {
 		WatchesRawSource(source.Func(r.keepQueue)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: options.Concurrency,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](minBackoff, maxBackoff),
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](options.MinRetryDelay, options.MaxRetryDelay),
 			SkipNameValidation:      new(true),
 		}).
 		Complete(r)

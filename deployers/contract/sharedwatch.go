@@ -101,10 +101,10 @@ func (s *sharedWatch) run(ctx context.Context) {
 		started := time.Now()
 		s.stream(ctx)
 		s.interrupted()
-		if time.Since(started) > maxBackoff {
+		if time.Since(started) > maxWatchBackoff {
 			attempt = 0
 		}
-		pause(ctx, backoff(attempt))
+		pause(ctx, watchBackoff(attempt))
 		s.wakeAll()
 	}
 }
@@ -120,7 +120,7 @@ func pause(ctx context.Context, delay time.Duration) {
 
 // stream opens the watch and reports changes until it breaks.
 func (s *sharedWatch) stream(ctx context.Context) {
-	resource, err := s.resource()
+	resource, err := s.resource(ctx)
 	if err != nil {
 		return
 	}
@@ -151,8 +151,8 @@ func (s *sharedWatch) stream(ctx context.Context) {
 	}
 }
 
-func (s *sharedWatch) resource() (dynamic.ResourceInterface, error) {
-	mapping, err := s.cluster.Mapper.RESTMapping(s.key.kind.GroupKind(), s.key.kind.Version)
+func (s *sharedWatch) resource(ctx context.Context) (dynamic.ResourceInterface, error) {
+	mapping, err := s.cluster.MapperFor(ctx).RESTMapping(s.key.kind.GroupKind(), s.key.kind.Version)
 	if err != nil {
 		return nil, err
 	}

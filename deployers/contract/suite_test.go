@@ -92,16 +92,29 @@ type stage struct {
 	p         *platform.Platform
 	namespace string
 	deployer  *scripted
-	user      *rest.Config
-	sent      *recording
-	stop      func()
-	recorder  *metrics.Recorder
+	// served is what serves the items, the scripted deployer or something around it.
+	served   Deployer
+	user     *rest.Config
+	sent     *recording
+	stop     func()
+	recorder *metrics.Recorder
 }
 
 // newStage starts a deployer as a user of its own, whose requests can be counted.
 func newStage(t *testing.T, deployer *scripted, options Options) *stage {
 	t.Helper()
-	s := &stage{t: t, p: platform.Shared(t), deployer: deployer, recorder: metrics.NewRecorder()}
+	return newStageOf(t, deployer, deployer, options)
+}
+
+// newPlanningStage starts a deployer that plans its jobs.
+func newPlanningStage(t *testing.T, deployer *scripted) *stage {
+	t.Helper()
+	return newStageOf(t, deployer, planning{deployer}, Options{})
+}
+
+func newStageOf(t *testing.T, deployer *scripted, served Deployer, options Options) *stage {
+	t.Helper()
+	s := &stage{t: t, p: platform.Shared(t), deployer: deployer, served: served, recorder: metrics.NewRecorder()}
 	s.namespace = s.p.Namespace(t)
 	deployer.itemType = "example.com/" + s.namespace
 	var err error
@@ -135,7 +148,7 @@ func (s *stage) start(options Options) {
 		options.Identity = "test"
 	}
 	options.Metrics = runtimectrl.NewMetrics(mgr, s.recorder, v1alpha1.Finalizer)
-	require.NoError(s.t, Serve(mgr, s.deployer, options))
+	require.NoError(s.t, Serve(mgr, s.served, options))
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()

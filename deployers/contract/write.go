@@ -23,11 +23,7 @@ var errLost = errors.New("the job is over")
 
 // updateStatus writes the status if nobody changed the item since it was read, and a conflict otherwise.
 func (r *reconciler) updateStatus(ctx context.Context, item *v1alpha1.DeployItem) error {
-	if err := r.client.Status().Update(ctx, item); err != nil {
-		return err
-	}
-	r.written.Wrote(item)
-	return nil
+	return kit.WriteItemStatus(ctx, r.client, item, time.Now(), &r.written)
 }
 
 func (r *reconciler) patchMetadata(ctx context.Context, item *v1alpha1.DeployItem, change kit.MetadataChange) error {

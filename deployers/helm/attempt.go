@@ -5,7 +5,6 @@ package helm
 
 import (
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 )
@@ -17,12 +16,14 @@ const attemptKey = "helm.attempt"
 // every event. Losing it only costs requests: the release itself says which job made it.
 type attempt struct {
 	generation int64
-	// deployed says that release or objects are as the job wants them.
-	deployed bool
-	// managed are the objects to record, unready those to check; release is the one made.
-	managed []managedresource.ManagedResourceStatus
+	// reached is the status to record once the target is as the job wants it, nil before; unready are the objects to check then.
+	reached *helmv1alpha1.ProviderStatus
 	unready []resources.Subject
-	release *helmv1alpha1.ReleaseStatus
+	// warning says what could not be uninstalled elsewhere.
+	warning string
+	// failures counts the operations on the release that failed; failure is the last of them.
+	failures int
+	failure  error
 	// values are the exports that come from the values of the chart.
 	values map[string]any
 }
@@ -37,9 +38,4 @@ func attemptOf(item *contract.Item) *attempt {
 		item.Memory[attemptKey] = a
 	}
 	return a
-}
-
-// reached notes that release or objects are as the job wants them.
-func (a *attempt) reached(status *helmv1alpha1.ProviderStatus, unready []resources.Subject) {
-	a.deployed, a.managed, a.release, a.unready = true, status.ManagedResources, status.Release, unready
 }

@@ -17,16 +17,17 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 )
 
-// Labels of releases. They tell, after a crash, which job of which item made a revision and from what.
+// Labels of releases. They say, after a crash, which job of which item made a revision and from what.
 const (
-	jobLabel     = "landscaper.gardener.cloud/job"
-	contentLabel = "landscaper.gardener.cloud/content"
-	ownerLabel   = "helm.deployer.landscaper.gardener.cloud/deployitem-uid"
-	itemLabel    = v1alpha1.HelmDeployItemLabel
+	jobLabel       = "landscaper.gardener.cloud/job"
+	contentLabel   = "landscaper.gardener.cloud/content"
+	ownerLabel     = "helm.deployer.landscaper.gardener.cloud/deployitem-uid"
+	itemLabel      = v1alpha1.HelmDeployItemLabel
+	namespaceLabel = "helm.deployer.landscaper.gardener.cloud/deployitem-namespace"
 )
 
 // foreignPending is how long a pending release that no DeployItem made is left alone: somebody may be at work on it.
-const foreignPending = time.Minute
+const foreignPending = 30 * time.Minute
 
 // action is what to do next to bring a release to where an item wants it.
 type action string
@@ -40,51 +41,98 @@ const (
 	actionReplace action = "replace"
 	// actionUpgrade: there is a release to start from.
 	actionUpgrade action = "upgrade"
-	// actionForget: this very job was interrupted while it made the revision; its record is removed and the step repeated.
+	// actionForget: this very job failed or was interrupted while it made the revision; its record is removed and the step repeated, so that
+	// a job makes one revision however often it tries.
 	actionForget action = "forget"
-	// actionGiveUp: another job was interrupted; its revision counts as failed, so that the upgrade removes what it left.
+	// actionGiveUp: another job was interrupted; its revision counts as failed, so that an upgrade can start from it.
 	actionGiveUp action = "give up"
 	// actionFinishUninstall: an uninstall was interrupted.
 	actionFinishUninstall action = "finish uninstall"
 	// actionStandBack: somebody else is at work on the release.
 	actionStandBack action = "stand back"
+	// actionRefuse: the release belongs to another DeployItem.
+	actionRefuse action = "refuse"
 )
 
-// decide chooses the next action from the newest revision of a release, the labels of the wanted one, and the time.
-func decide(last *engine.Release, wanted map[string]string, now time.Time) action {
+// wish is what a job wants of a release.
+type wish struct {
+	// labels of the revision to make.
+	labels map[string]string
+	// takeOwnership takes over what belongs to others.
+	takeOwnership bool
+}
+
+// decide chooses the next action from the newest revision of a release, what is wanted, and the time.
+func decide(last *engine.Release, wanted wish, now time.Time) action {
 	switch {
 	case last == nil:
 		return actionInstall
-	case last.Status.IsPending():
-		return takeOver(last, wanted, now)
-	case last.Status == engine.StatusUninstalling:
-		return actionFinishUninstall
 	case last.Status == engine.StatusUninstalled:
 		return actionReplace
-	case last.Status == engine.StatusDeployed && sameAttempt(last, wanted):
+	case isOthers(last, wanted.labels) && !wanted.takeOwnership:
+		return actionRefuse
+	case last.Status.IsPending(), last.Status == engine.StatusUninstalling:
+		return takeOver(last, wanted, now)
+	case last.Status == engine.StatusDeployed && sameAttempt(last, wanted.labels):
 		return actionNone
+	case last.Status == engine.StatusFailed && sameAttempt(last, wanted.labels):
+		return actionForget
 	}
 	return actionUpgrade
 }
 
-func takeOver(last *engine.Release, wanted map[string]string, now time.Time) action {
+// takeOver chooses the action for an operation that began and did not end. One of this item was interrupted: its jobs never overlap. Any
+// other may still be under way.
+func takeOver(last *engine.Release, wanted wish, now time.Time) action {
+	isOwn := last.Labels[ownerLabel] != "" && !isOthers(last, wanted.labels)
 	switch {
-	case sameAttempt(last, wanted):
-		return actionForget
-	case last.Labels[jobLabel] == "" && now.Sub(last.Began) < foreignPending:
+	case !isOwn && now.Sub(last.Began) < foreignPending:
 		return actionStandBack
+	case last.Status == engine.StatusUninstalling:
+		return actionFinishUninstall
+	case sameAttempt(last, wanted.labels):
+		return actionForget
 	}
 	return actionGiveUp
 }
 
-// sameAttempt tells whether a revision was made by the wanted job from the wanted content.
+// isOthers reports whether a release belongs to another DeployItem. A release that no DeployItem made belongs to nobody. One of an item of
+// the same name and namespace belonged to a predecessor of this item, which is gone.
+func isOthers(last *engine.Release, own map[string]string) bool {
+	owner := last.Labels[ownerLabel]
+	if owner == "" || owner == own[ownerLabel] {
+		return false
+	}
+	return last.Labels[itemLabel] != own[itemLabel] || last.Labels[namespaceLabel] != own[namespaceLabel]
+}
+
+// sameAttempt reports whether a revision was made by the wanted job from the wanted content.
 func sameAttempt(last *engine.Release, wanted map[string]string) bool {
-	for _, label := range []string{jobLabel, contentLabel, ownerLabel} {
-		if last.Labels[label] != wanted[label] {
-			return false
+	return sameJob(last, wanted) && last.Labels[contentLabel] == wanted[contentLabel]
+}
+
+func sameJob(last *engine.Release, wanted map[string]string) bool {
+	return last.Labels[jobLabel] == wanted[jobLabel] && last.Labels[ownerLabel] == wanted[ownerLabel]
+}
+
+// failures counts the revisions of a job that failed.
+func failures(history []*engine.Release, wanted map[string]string) int {
+	count := 0
+	for _, revision := range history {
+		if revision.Status == engine.StatusFailed && sameJob(revision, wanted) {
+			count++
 		}
 	}
-	return true
+	return count
+}
+
+// itemLabels returns the labels that say whose a release is.
+func itemLabels(item *v1alpha1.DeployItem) map[string]string {
+	return map[string]string{
+		ownerLabel:     labelValue(string(item.UID)),
+		itemLabel:      resources.LabelValue(item.Name),
+		namespaceLabel: item.Namespace,
+	}
 }
 
 // releaseLabels returns the labels of the revision that a job makes of a chart and values.
@@ -93,12 +141,10 @@ func releaseLabels(item *contract.Item, chart *engine.Chart, values map[string]a
 	if err != nil {
 		return nil, err
 	}
-	return map[string]string{
-		jobLabel:     labelValue(item.DeployItem.Status.JobID),
-		contentLabel: labelHash(chart.Digest + "\n" + string(raw)),
-		ownerLabel:   labelValue(string(item.DeployItem.UID)),
-		itemLabel:    resources.LabelValue(item.DeployItem.Name),
-	}, nil
+	labels := itemLabels(item.DeployItem)
+	labels[jobLabel] = labelValue(item.DeployItem.Status.JobID)
+	labels[contentLabel] = labelHash(chart.Digest + "\n" + string(raw))
+	return labels, nil
 }
 
 // labelValue returns text where it may be the value of a label, else a hash of it.

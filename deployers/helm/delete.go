@@ -5,93 +5,113 @@ package helm
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
-	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 )
 
-// deleteSteps are the phases of a deletion. Both look at what the status records, because the mode may have changed between jobs.
+// deleteSteps are the phases of a deletion. All look at what the status records, because mode, names and Target may have changed between jobs.
 var deleteSteps = []step{
-	{"helm deployer: start delete", (*job).uninstall},
-	{"helm deployer: start deleting", (*job).deleteObjects},
+	{"helm deployer: start delete", (*job).settle},          // inventory.go status + target → what is where
+	{"", (*job).retireAll},                                  // delete.go    releases        → gone
+	{"helm deployer: start deleting", (*job).deleteObjects}, // delete.go    objects         → gone
+	{"", (*job).leaveAllElsewhere},                          // delete.go    other clusters  → gone
 }
 
-// Delete uninstalls the release, and deletes the objects that were applied without one. It needs no chart and no valid configuration.
+// Delete uninstalls the releases, and deletes the objects that were applied without one. It needs no chart and no valid configuration, and a
+// target only if something was deployed.
 func (d *deployer) Delete(ctx context.Context, item *contract.Item) (contract.Outcome, error) {
-	j, err := d.beginDelete(item)
-	if err != nil {
-		return contract.Outcome{}, err
-	}
-	if item.Target == nil {
-		if j.status.Release == nil && len(j.status.ManagedResources) == 0 {
-			return contract.Outcome{Done: true}, nil
-		}
-		return contract.Outcome{}, misconfigured(item, errNoTarget)
+	j, err := d.beginDelete(ctx, item)
+	if err != nil || j == nil {
+		return contract.Outcome{Done: err == nil}, err
 	}
 	outcome, err := j.walk(ctx, deleteSteps)
 	outcome.ProviderStatus = nil // what was recorded stays recorded until the item is gone
 	return outcome, err
 }
 
-func (d *deployer) beginDelete(item *contract.Item) (*job, error) {
-	status, err := config.DecodeStatus(providerStatus(item.DeployItem))
-	if err != nil {
-		return nil, misconfigured(item, fmt.Errorf("status.providerStatus: %w", err))
-	}
-	decoded, err := configuration(item)
+// beginDelete returns the job, nil if there is nothing to delete.
+func (d *deployer) beginDelete(ctx context.Context, item *contract.Item) (*job, error) {
+	decoded, err := configuration(item.DeployItem)
 	if err != nil {
 		decoded = &helmv1alpha1.ProviderConfiguration{}
 	}
-	return &job{deployer: d, item: item, config: decoded, status: status, attempt: &attempt{}}, nil
-}
-
-// uninstall removes the release that the status records. Where nothing is recorded, because the process died right after the install or
-// the item never got that far, the release is only removed if it carries the item's label.
-func (j *job) uninstall(ctx context.Context) (resources.Progress, error) {
-	namespace, name, err := j.releaseToRemove(ctx)
-	if err != nil || name == "" {
-		return resources.Progress{}, helmProblem(err)
-	}
-	if err := j.item.Checkpoint("helm deployer: before deleting release"); err != nil {
-		return resources.Progress{}, err
-	}
-	flags, err := j.flags(uninstallSettings)
+	status, err := statusOf(item.DeployItem, decoded)
 	if err != nil {
-		return resources.Progress{}, err
+		return nil, misconfigured(item, fmt.Errorf("status.providerStatus: %w", err))
 	}
-	return resources.Progress{}, helmProblem(j.engine.Uninstall(ctx, j.item.Target, namespace, name, flags))
+	if isNothing(status) {
+		return nil, nil
+	}
+	session := *item
+	j := &job{deployer: d, item: &session, config: decoded, status: status, attempt: &attempt{}}
+	if session.Target, err = j.whereToBegin(ctx); err != nil {
+		return nil, err
+	}
+	return j, nil
 }
 
-func (j *job) releaseToRemove(ctx context.Context) (namespace, name string, err error) {
-	if recorded := j.status.Release; recorded != nil {
-		return recorded.Namespace, recorded.Name, nil
-	}
-	if !j.config.IsHelmDeployment() || j.config.Name == "" || j.config.Namespace == "" {
-		return "", "", nil
-	}
-	if j.item.DeployItem.Status.ProviderStatus != nil {
-		// Written by the existing system, which records no release.
-		return j.config.Namespace, j.config.Name, nil
-	}
-	last, err := j.engine.Last(ctx, j.item.Target, j.config.Namespace, j.config.Name)
-	if err != nil || last == nil || last.Labels[ownerLabel] != labelValue(string(j.item.DeployItem.UID)) {
-		return "", "", err
-	}
-	return last.Namespace, last.Name, nil
+// isNothing reports whether no job of an item has set out to put anything anywhere.
+func isNothing(status *helmv1alpha1.ProviderStatus) bool {
+	inventory := status.Inventory
+	return inventory.Cluster == nil && len(inventory.Releases) == 0 && len(inventory.Sites) == 0 && len(status.ManagedResources) == 0
 }
 
-// deleteObjects removes the objects that were applied without a release. Those of a release are recorded for readiness only.
+// retireAll uninstalls the releases on the target.
+func (j *job) retireAll(ctx context.Context) (resources.Progress, error) {
+	for _, release := range slices.Clone(j.status.Inventory.Releases) {
+		if progress, err := j.retire(ctx, j.item.Target, release); err != nil || !progress.Done() {
+			return progress, err
+		}
+	}
+	return resources.Progress{}, nil
+}
+
+// uninstallFlags returns the settings of uninstalls; malformed ones count as unset, because nobody may be able to correct them any more.
+func (j *job) uninstallFlags() engine.Flags {
+	settings, err := j.settings(uninstallSettings)
+	if err != nil {
+		return engine.Flags{}
+	}
+	return flagsOf(settings)
+}
+
+// isOwn reports whether a release belongs to the item. One that no DeployItem made does if the status was written by Gardener Landscaper, which
+// labels no releases, and no job has upgraded it since.
+func (j *job) isOwn(last *engine.Release) bool {
+	if last.Labels[ownerLabel] == "" {
+		recorded := j.status.Release
+		return recorded != nil && recorded.Revision == 0 && recorded.Name == last.Name && recorded.Namespace == last.Namespace
+	}
+	return !isOthers(last, itemLabels(j.item.DeployItem))
+}
+
+// deleteObjects removes the objects that were applied without a release.
 func (j *job) deleteObjects(ctx context.Context) (resources.Progress, error) {
-	if j.config.IsHelmDeployment() && (j.status.Release != nil || j.status.RecordedGeneration == 0) {
-		return resources.Progress{}, nil
-	}
-	// The request to delete raised the generation by one.
-	managed, err := j.known(ctx, j.item.DeployItem.Generation-1)
+	found, err := j.session().Confirm(ctx, j.known.Attempted)
 	if err != nil {
 		return resources.Progress{}, err
 	}
-	return j.session().Delete(ctx, managed, j.config.DeletionGroups)
+	return j.session().Delete(ctx, resources.Union(j.known.Recorded, found), j.deletionGroups())
+}
+
+// deletionGroups returns those of the configuration. When they are broken they were never in force, and those of the last valid configuration
+// count.
+func (j *job) deletionGroups() []managedresource.DeletionGroupDefinition {
+	isMissing := j.config.Name == "" // the configuration cannot be read at all
+	if isMissing || errors.Join(managedresource.ValidateDeletionGroups("deletionGroups", j.config.DeletionGroups)...) != nil {
+		return j.status.Inventory.DeletionGroups
+	}
+	return j.config.DeletionGroups
+}
+
+// leaveAllElsewhere uninstalls what is on other clusters. The deletion waits for those that cannot be reached.
+func (j *job) leaveAllElsewhere(ctx context.Context) (resources.Progress, error) {
+	return j.session().LeaveElsewhere(ctx, j.status.Inventory, j.deletionGroups(), j.retire)
 }

@@ -13,6 +13,7 @@ import (
 
 	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
@@ -86,6 +87,8 @@ type deployer struct {
 	memory     *resources.Memory
 	// seen holds the downloads from Helm repositories that need not be repeated while the chart is cached.
 	seen *lru.Cache
+	// indexes holds the last answers of Helm repositories to requests for their indexes.
+	indexes *lru.Cache
 }
 
 // New returns the helm deployer, or an error for options that cannot be used.
@@ -104,7 +107,7 @@ func New(options Options) (contract.Deployer, error) {
 	}
 	return &deployer{
 		options: options, engine: e, components: components, forgetful: forgetful, downloader: newDownloader(options.NoPrivateNetworks),
-		memory: resources.NewMemory(0), seen: lru.New(rememberedDownloads),
+		memory: resources.NewMemory(0), seen: lru.New(rememberedDownloads), indexes: lru.New(rememberedDownloads),
 	}, nil
 }
 
@@ -128,6 +131,15 @@ type job struct {
 	// attempt is what earlier calls of the same job have achieved.
 	attempt *attempt
 
+	// known is what the status says about the target, see settle.
+	known resources.Known
+	// touched says that something may have been changed on a target.
+	touched bool
+	// revisions are those of the wanted release that may have left something.
+	revisions []*engine.Release
+	// release is the wanted one once it is made, workloads its objects with a readiness rule.
+	release   *engine.Release
+	workloads []managedresource.ManagedResourceStatus
 	// desired and applied are the objects of template mode: as wanted, and as handled.
 	desired []resources.Desired
 	applied resources.Applied
@@ -139,17 +151,31 @@ type step struct {
 	run        func(*job, context.Context) (resources.Progress, error)
 }
 
-// Ensure installs or upgrades the release, or applies the objects of the chart, and waits until they are ready.
+// observeSteps are the phases of a job after the target is as the job wants it.
+var observeSteps = []step{
+	{"helm deployer: default readiness checks", (*job).checkDefaultReadiness},   // readiness.go workloads           → ready or waiting
+	{"helm deployer: custom readiness checks", (*job).checkCustomReadiness},     // readiness.go objects             → ready or waiting
+	{"helm deployer: before reading export values", (*job).exportFromResources}, // exports.go   objects             → exports
+}
+
+// Ensure installs or upgrades the release, or applies the objects of the chart, removes what earlier jobs left, and waits until all is ready.
 func (d *deployer) Ensure(ctx context.Context, item *contract.Item) (contract.Outcome, error) {
 	j, err := d.begin(item)
 	if err != nil {
-		return contract.Outcome{}, err
+		return contract.Outcome{Untouched: true}, err
 	}
-	steps := releaseSteps
-	if !j.config.IsHelmDeployment() {
-		steps = templateSteps
+	if j.attempt.reached == nil {
+		steps := releaseSteps
+		if !j.config.IsHelmDeployment() {
+			steps = templateSteps
+		}
+		if outcome, err := j.walk(ctx, steps); err != nil || !outcome.Done {
+			return outcome, err
+		}
+		j.attempt.reached = j.record()
 	}
-	return j.walk(ctx, steps)
+	j.exports = j.attempt.values
+	return j.walk(ctx, observeSteps)
 }
 
 // walk takes the steps in order until one has to wait or fails. What was achieved is recorded in every case.
@@ -168,12 +194,17 @@ func (j *job) walk(ctx context.Context, steps []step) (contract.Outcome, error) 
 	return j.outcome(contract.Outcome{Done: true, Exports: j.exports}), nil
 }
 
-// outcome adds the provider status once there is something to record. An item without one has deployed nothing.
+// outcome adds the provider status to record, if anything was done for it.
 func (j *job) outcome(outcome contract.Outcome) contract.Outcome {
-	if j.status.Release == nil && len(j.status.ManagedResources) == 0 && j.item.DeployItem.Status.ProviderStatus == nil {
+	status := j.attempt.reached
+	if status == nil && j.touched {
+		status = j.record()
+	}
+	outcome.Untouched, outcome.Warning = status == nil, j.attempt.warning
+	if status == nil {
 		return outcome
 	}
-	if encoded, err := config.EncodeStatus(j.status); err == nil {
+	if encoded, err := config.EncodeStatus(status); err == nil {
 		outcome.ProviderStatus = encoded
 	}
 	return outcome
@@ -184,14 +215,14 @@ func (d *deployer) begin(item *contract.Item) (*job, error) {
 	if item.Target == nil {
 		return nil, misconfigured(item, errNoTarget)
 	}
-	decoded, err := configuration(item)
+	decoded, err := configuration(item.DeployItem)
 	if err != nil {
 		return nil, misconfigured(item, fmt.Errorf("spec.config: %w", err))
 	}
 	if err := config.Validate(decoded); err != nil {
 		return nil, misconfigured(item, fmt.Errorf("spec.config: %w", err))
 	}
-	status, err := config.DecodeStatus(providerStatus(item.DeployItem))
+	status, err := statusOf(item.DeployItem, decoded)
 	if err != nil {
 		return nil, misconfigured(item, fmt.Errorf("status.providerStatus: %w", err))
 	}
@@ -200,8 +231,8 @@ func (d *deployer) begin(item *contract.Item) (*job, error) {
 
 var errNoTarget = errors.New("spec.target: names no target; a chart needs a cluster to go to")
 
-func configuration(item *contract.Item) (*helmv1alpha1.ProviderConfiguration, error) {
-	raw := item.DeployItem.Spec.Configuration
+func configuration(item *v1alpha1.DeployItem) (*helmv1alpha1.ProviderConfiguration, error) {
+	raw := item.Spec.Configuration
 	if raw == nil || len(raw.Raw) == 0 {
 		return nil, fmt.Errorf("is empty; it has to hold a %s", helmv1alpha1.ProviderConfigurationKind)
 	}

@@ -6,6 +6,7 @@ package helm_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -104,7 +105,7 @@ func TestARestartedJobMakesNoSecondRevision(t *testing.T) {
 	assert.Equal(t, 1, f.release().Revision)
 }
 
-// crashing is a cluster at which the process dies when it sends the given request.
+// crashing is a cluster at which the process dies right before it sends the given request.
 func crashing(cluster *target.Cluster, method, suffix string, cancel context.CancelFunc) *target.Cluster {
 	copied := *cluster
 	copied.Config = rest.CopyConfig(cluster.Config)
@@ -112,6 +113,7 @@ func crashing(cluster *target.Cluster, method, suffix string, cancel context.Can
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
 			if r.Method == method && strings.HasSuffix(r.URL.Path, suffix) {
 				cancel()
+				return nil, context.Canceled
 			}
 			return next.RoundTrip(r)
 		})
@@ -126,12 +128,13 @@ func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 // crash runs the job until the process dies at a request.
 func (f *fixture) crash(method, suffix string) {
 	f.Helper()
-	whole, cluster := f.ctx, f.cluster
+	f.plan(f.deployer())
+	whole, cluster, recorded := f.ctx, f.cluster, f.item.Status.ProviderStatus
 	ctx, cancel := context.WithCancel(whole)
 	defer cancel()
 	f.ctx, f.cluster = ctx, crashing(cluster, method, suffix, cancel)
 	_, err := f.ensure(f.deployer())
-	f.ctx, f.cluster, f.memory, f.item.Status.ProviderStatus = whole, cluster, map[string]any{}, nil
+	f.ctx, f.cluster, f.memory, f.item.Status.ProviderStatus = whole, cluster, map[string]any{}, recorded
 	require.ErrorIs(f, err, context.Canceled)
 }
 
@@ -169,11 +172,9 @@ func TestACrashInTheMiddleOfAnUpgrade(t *testing.T) {
 	f := newFixture(t)
 	f.configure(config{"chart": raw(archive(t, "1.0.0", map[string]string{"templates/cm.yaml": configMapTemplate}))})
 	f.succeed(f.deployer())
-	recorded := f.item.Status.ProviderStatus
 	f.configure(config{"chart": raw(archive(t, "1.0.1", map[string]string{"templates/secret.yaml": secretTemplate}))})
 	f.newJob()
 	f.crash(http.MethodPut, "/secrets/sh.helm.release.v1.hello-world.v2")
-	f.item.Status.ProviderStatus = recorded
 	f.succeed(f.deployer())
 	assert.Equal(t, 2, f.release().Revision)
 	assert.True(t, apierrors.IsNotFound(f.get("hello-world", &corev1.ConfigMap{})))
@@ -235,11 +236,12 @@ func TestMissingChartIsNamedAndMayStillCome(t *testing.T) {
 	f.push("hello-world", "1.0.0", map[string]string{"templates/cm.yaml": configMapTemplate})
 	ref := f.platform.Registry.Host + "/" + f.namespace + "/hello-world:0.0.5"
 	f.configure(config{"chart": config{"ref": ref}})
-	_, err := f.ensure(f.deployer())
+	outcome, err := f.ensure(f.deployer())
 	require.Error(t, err)
 	assert.Contains(t, err.Error(), ref)
 	assert.False(t, kit.IsUnrecoverable(err), "somebody may publish it before the time is up")
-	assert.Nil(t, f.item.Status.ProviderStatus)
+	assert.Nil(t, outcome.ProviderStatus)
+	assert.True(t, outcome.Untouched)
 }
 
 func TestWorkloadsHaveToBeReady(t *testing.T) {
@@ -399,10 +401,10 @@ func TestSubCharts(t *testing.T) {
 	f.configMap("two")
 }
 
-func TestChartWithDefinitionsAndHooks(t *testing.T) {
-	f := newFixture(t)
-	group := strings.ReplaceAll(f.namespace, "-", "") + ".example.org"
-	definition := strings.ReplaceAll(`apiVersion: apiextensions.k8s.io/v1
+// definition returns a definition of the kind Thing, and its group, which is new.
+func (f *fixture) definition() (yaml, group string) {
+	group = strings.ReplaceAll(f.namespace, "-", "") + ".example.org"
+	return strings.ReplaceAll(`apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: things.GROUP}
 spec:
@@ -410,7 +412,12 @@ spec:
   scope: Namespaced
   names: {kind: Thing, listKind: ThingList, plural: things, singular: thing}
   versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
-`, "GROUP", group)
+`, "GROUP", group), group
+}
+
+func TestChartWithDefinitionsAndHooks(t *testing.T) {
+	f := newFixture(t)
+	definition, group := f.definition()
 	f.configure(config{"chart": raw(archive(t, "1.0.0", map[string]string{
 		"crds/thing.yaml": definition,
 		"templates/thing.yaml": `{{ if .Capabilities.APIVersions.Has "` + group + `/v1" }}
@@ -459,12 +466,46 @@ func TestTemplateMode(t *testing.T) {
 	assert.True(t, apierrors.IsNotFound(f.get("hello-world", secret)))
 }
 
+func TestD04TemplateModeKeepsWhatAReleaseKeeps(t *testing.T) {
+	f := newFixture(t)
+	d := f.deployer()
+	definition, group := f.definition()
+	kept := "metadata: {name: %s, annotations: {helm.sh/resource-policy: \" Keep \"}}\n"
+	chart := raw(archive(t, "1.0.0", map[string]string{
+		"crds/thing.yaml":        definition,
+		"templates/cm.yaml":      configMapTemplate,
+		"templates/kept.yaml":    "apiVersion: v1\nkind: ConfigMap\n" + fmt.Sprintf(kept, "kept"),
+		"templates/dropped.yaml": "{{ if .Values.more }}\napiVersion: v1\nkind: ConfigMap\n" + fmt.Sprintf(kept, "dropped") + "{{ end }}\n",
+		"templates/list.yaml": "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n  " + fmt.Sprintf(kept, "listed") +
+			"- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: other}\n",
+	}))
+	f.configure(config{"helmDeployment": false, "chart": chart, "values": config{"more": true}})
+	f.settle(d.Ensure)
+	f.configure(config{"helmDeployment": false, "chart": chart})
+	f.newJob()
+	f.settle(d.Ensure)
+	f.configMap("dropped")
+
+	f.item.Generation++
+	f.settle(d.Delete)
+	for _, name := range []string{"kept", "dropped", "listed"} {
+		f.configMap(name)
+	}
+	for _, name := range []string{"hello-world", "other"} {
+		assert.True(t, apierrors.IsNotFound(f.get(name, &corev1.ConfigMap{})), name)
+	}
+	crd := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition"}}
+	require.NoError(t, f.cluster.Client.Get(f.ctx, client.ObjectKey{Name: "things." + group}, crd))
+}
+
 // applyAndDie is a job of template mode that dies before anything is recorded.
 func (f *fixture) applyAndDie(files map[string]string) {
 	f.Helper()
 	f.configure(config{"helmDeployment": false, "chart": raw(archive(f, "1.0.0", files))})
+	f.plan(f.deployer())
+	recorded := f.item.Status.ProviderStatus
 	f.succeed(f.deployer())
-	f.item.Status.ProviderStatus = nil
+	f.item.Status.ProviderStatus = recorded
 	f.newJob()
 }
 

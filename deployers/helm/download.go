@@ -34,11 +34,27 @@ type download struct {
 	// field of the DeployItem that the URL comes from, for messages.
 	field string
 	url   string
-	// authorization is the header of that name; empty means none.
-	authorization string
+	// authorization is the header of that name; empty means none. It goes to prefix and what lies below it only.
+	authorization, prefix string
+	// known is the validator of the content that the caller has; with it the server may answer that nothing has changed.
+	known validator
 	// caData are more certificate authorities to trust, as PEM or base64 of it.
 	caData string
 	limit  int64
+}
+
+// validator identifies the state of what a URL offers, as the server names it; it is empty where the server names none.
+type validator struct {
+	etag, lastModified string
+}
+
+// answer is what a server sent.
+type answer struct {
+	body []byte
+	// validator of the body.
+	validator validator
+	// unchanged says that the content is the one that the caller has; then there is no body.
+	unchanged bool
 }
 
 // downloader fetches over HTTP what tenants name.
@@ -60,34 +76,56 @@ func newDownloader(noPrivateNetworks bool) *downloader {
 
 // get returns the body. Errors name field and host, never credentials.
 func (d *downloader) get(ctx context.Context, what download) ([]byte, error) {
+	found, err := d.ask(ctx, what)
+	return found.body, err
+}
+
+// ask returns the answer of the server. Errors are those of get.
+func (d *downloader) ask(ctx context.Context, what download) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, downloadTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, what.url, nil)
+	request, err := what.request(ctx)
 	if err != nil {
-		return nil, kit.Stall("GetChart", "InvalidURL", "%s: is no http or https URL; write https://host/path", what.field)
-	}
-	if what.authorization != "" {
-		request.Header.Set("Authorization", what.authorization)
+		return answer{}, err
 	}
 	client, done, err := d.client(what)
 	if err != nil {
-		return nil, err
+		return answer{}, err
 	}
 	defer done()
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, unreachable(what, err)
+		return answer{}, unreachable(what, err)
 	}
 	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return nil, refused(what, response)
+	switch {
+	case response.StatusCode == http.StatusNotModified && what.known != validator{}:
+		return answer{validator: what.known, unchanged: true}, nil
+	case response.StatusCode != http.StatusOK:
+		return answer{}, refused(what, response)
 	}
-	return readLimited(what, response.Body)
+	body, err := readLimited(what, response.Body)
+	return answer{body: body, validator: validator{response.Header.Get("ETag"), response.Header.Get("Last-Modified")}}, err
+}
+
+func (what download) request(ctx context.Context) (*http.Request, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, what.url, nil)
+	if err != nil {
+		return nil, kit.Stall("GetChart", "InvalidURL", "%s: is no http or https URL; write https://host/path", what.field)
+	}
+	for header, value := range map[string]string{
+		"Authorization": what.authorization, "If-None-Match": what.known.etag, "If-Modified-Since": what.known.lastModified,
+	} {
+		if value != "" {
+			request.Header.Set(header, value)
+		}
+	}
+	return request, nil
 }
 
 // client returns the client for one download and the function that frees it.
 func (d *downloader) client(what download) (*http.Client, func(), error) {
-	client := &http.Client{Transport: d.transport, CheckRedirect: checkRedirect}
+	client := &http.Client{Transport: d.transport, CheckRedirect: what.checkRedirect}
 	if what.caData == "" {
 		return client, func() {}, nil
 	}
@@ -101,12 +139,16 @@ func (d *downloader) client(what download) (*http.Client, func(), error) {
 	return client, transport.CloseIdleConnections, nil
 }
 
-func checkRedirect(request *http.Request, via []*http.Request) error {
+// checkRedirect refuses what leads away from the web, and takes the credentials off a request that they were not given for.
+func (what download) checkRedirect(request *http.Request, via []*http.Request) error {
 	if len(via) >= maxRedirects {
 		return errors.New("too many redirects")
 	}
 	if scheme := request.URL.Scheme; scheme != "https" && scheme != "http" {
 		return fmt.Errorf("redirect to scheme %q", scheme)
+	}
+	if !covers(what.prefix, request.URL.String()) {
+		request.Header.Del("Authorization")
 	}
 	return nil
 }

@@ -15,8 +15,7 @@ import (
 
 // exportValues evaluates the exports that name no object: their paths select from what the chart's templates see.
 func (j *job) exportValues(context.Context) (resources.Progress, error) {
-	if j.attempt.deployed || !hasValueExport(j.config.AllExports()) {
-		j.exports = j.attempt.values
+	if !hasValueExport(j.config.AllExports()) {
 		return resources.Progress{}, nil
 	}
 	document, err := j.engine.Values(engine.Request{
@@ -34,7 +33,7 @@ func (j *job) exportValues(context.Context) (resources.Progress, error) {
 			return resources.Progress{}, err
 		}
 	}
-	j.exports, j.attempt.values = found, found
+	j.attempt.values = found
 	return resources.Progress{}, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"testing"
@@ -53,6 +54,10 @@ type fixture struct {
 	context   *contract.Context
 	memory    map[string]any
 	options   helm.Options
+	// planned is the job whose plan is recorded.
+	planned string
+	// targets are the Targets beside that of the item, by name.
+	targets map[string]*target.Cluster
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -136,13 +141,33 @@ func (f *fixture) deployer() contract.Deployer {
 // contractItem is what the contract hands to the deployer.
 func (f *fixture) contractItem() *contract.Item {
 	return &contract.Item{
-		DeployItem: f.item, Target: f.cluster, Context: f.context, Memory: f.memory,
+		DeployItem: f.item, Target: f.cluster, Context: f.context, Memory: f.memory, Targets: f.target,
 		Checkpoint: func(string) error { return f.ctx.Err() },
+	}
+}
+
+// target opens another Target.
+func (f *fixture) target(_ context.Context, name string) (*target.Cluster, error) {
+	if cluster, ok := f.targets[name]; ok {
+		return cluster, nil
+	}
+	return nil, fmt.Errorf("there is no Target %q", name)
+}
+
+// plan records what a new job sets out to do, as the contract does when it picks the job up.
+func (f *fixture) plan(d contract.Deployer) {
+	if f.planned == f.item.Status.JobID {
+		return
+	}
+	f.planned = f.item.Status.JobID
+	if planned := d.(contract.Planner).Plan(f.item, f.cluster.Name); planned != nil {
+		f.item.Status.ProviderStatus = planned
 	}
 }
 
 // ensure calls Ensure and records the provider status as the contract does.
 func (f *fixture) ensure(d contract.Deployer) (contract.Outcome, error) {
+	f.plan(d)
 	outcome, err := d.Ensure(f.ctx, f.contractItem())
 	if outcome.ProviderStatus != nil {
 		f.item.Status.ProviderStatus = outcome.ProviderStatus

@@ -4,7 +4,12 @@
 package helm
 
 import (
+	"cmp"
+	"errors"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,37 +17,99 @@ import (
 	"github.com/stretchr/testify/require"
 
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 )
 
+// revision returns a release with the labels of a wish, changed as pairs of label and value say.
+func revision(status engine.Status, began time.Time, changes ...string) *engine.Release {
+	labels := map[string]string{
+		jobLabel: "job", contentLabel: "content", ownerLabel: "uid", itemLabel: "item", namespaceLabel: "namespace",
+	}
+	for i := 0; i < len(changes); i += 2 {
+		labels[changes[i]] = changes[i+1]
+	}
+	return &engine.Release{Status: status, Began: began, Labels: labels}
+}
+
 func TestDecide(t *testing.T) {
 	now := time.Now()
-	mine := map[string]string{jobLabel: "job", contentLabel: "content", ownerLabel: "item"}
-	with := func(label, value string) map[string]string {
-		changed := map[string]string{jobLabel: "job", contentLabel: "content", ownerLabel: "item"}
-		changed[label] = value
-		return changed
-	}
+	recent, old := now.Add(-foreignPending/2), now.Add(-foreignPending)
+	foreign := []string{ownerLabel, "another", itemLabel, "other"}
 	for name, tc := range map[string]struct {
 		last *engine.Release
 		want action
+		// taken is what takeOwnership makes of it, where that differs.
+		taken action
 	}{
-		"no release":                    {nil, actionInstall},
-		"history only":                  {&engine.Release{Status: engine.StatusUninstalled}, actionReplace},
-		"uninstall interrupted":         {&engine.Release{Status: engine.StatusUninstalling}, actionFinishUninstall},
-		"deployed by this job":          {&engine.Release{Status: engine.StatusDeployed, Labels: mine}, actionNone},
-		"deployed by another job":       {&engine.Release{Status: engine.StatusDeployed, Labels: with(jobLabel, "old")}, actionUpgrade},
-		"deployed from other content":   {&engine.Release{Status: engine.StatusDeployed, Labels: with(contentLabel, "old")}, actionUpgrade},
-		"deployed by another item":      {&engine.Release{Status: engine.StatusDeployed, Labels: with(ownerLabel, "other")}, actionUpgrade},
-		"failed in this job":            {&engine.Release{Status: engine.StatusFailed, Labels: mine}, actionUpgrade},
-		"superseded":                    {&engine.Release{Status: "superseded", Labels: mine}, actionUpgrade},
-		"this job interrupted":          {&engine.Release{Status: "pending-upgrade", Labels: mine, Began: now}, actionForget},
-		"another job interrupted":       {&engine.Release{Status: "pending-install", Labels: with(jobLabel, "old"), Began: now}, actionGiveUp},
-		"this job with other content":   {&engine.Release{Status: "pending-install", Labels: with(contentLabel, "old"), Began: now}, actionGiveUp},
-		"somebody else at work":         {&engine.Release{Status: "pending-upgrade", Began: now.Add(-foreignPending / 2)}, actionStandBack},
-		"somebody else left it pending": {&engine.Release{Status: "pending-rollback", Began: now.Add(-foreignPending)}, actionGiveUp},
+		"no release":                      {last: nil, want: actionInstall},
+		"history only":                    {last: revision(engine.StatusUninstalled, now), want: actionReplace},
+		"history only, of another":        {last: revision(engine.StatusUninstalled, now, foreign...), want: actionReplace},
+		"uninstall interrupted":           {last: revision(engine.StatusUninstalling, now), want: actionFinishUninstall},
+		"uninstall by hand":               {last: &engine.Release{Status: engine.StatusUninstalling, Began: recent}, want: actionStandBack},
+		"uninstall by hand left":          {last: &engine.Release{Status: engine.StatusUninstalling, Began: old}, want: actionFinishUninstall},
+		"deployed by this job":            {last: revision(engine.StatusDeployed, now), want: actionNone},
+		"deployed by another job":         {last: revision(engine.StatusDeployed, now, jobLabel, "old"), want: actionUpgrade},
+		"deployed from other content":     {last: revision(engine.StatusDeployed, now, contentLabel, "old"), want: actionUpgrade},
+		"deployed by hand":                {last: &engine.Release{Status: engine.StatusDeployed}, want: actionUpgrade},
+		"deployed by another item":        {last: revision(engine.StatusDeployed, now, foreign...), want: actionRefuse, taken: actionUpgrade},
+		"deployed by an item of the name": {last: revision(engine.StatusDeployed, now, ownerLabel, "another", namespaceLabel, "other"), want: actionRefuse, taken: actionUpgrade},
+		"deployed by a predecessor":       {last: revision(engine.StatusDeployed, now, ownerLabel, "before", jobLabel, "old"), want: actionUpgrade},
+		"failed in this job":              {last: revision(engine.StatusFailed, now), want: actionForget},
+		"failed in another job":           {last: revision(engine.StatusFailed, now, jobLabel, "old"), want: actionUpgrade},
+		"superseded":                      {last: revision("superseded", now), want: actionUpgrade},
+		"this job interrupted":            {last: revision("pending-upgrade", now), want: actionForget},
+		"another job interrupted":         {last: revision("pending-install", now, jobLabel, "old"), want: actionGiveUp},
+		"this job with other content":     {last: revision("pending-install", now, contentLabel, "old"), want: actionGiveUp},
+		"another item at work":            {last: revision("pending-install", recent, foreign...), want: actionRefuse, taken: actionStandBack},
+		"another item left it pending":    {last: revision("pending-install", old, foreign...), want: actionRefuse, taken: actionGiveUp},
+		"another item uninstalls":         {last: revision(engine.StatusUninstalling, recent, foreign...), want: actionRefuse, taken: actionStandBack},
+		"somebody else at work":           {last: &engine.Release{Status: "pending-upgrade", Began: recent}, want: actionStandBack},
+		"somebody else left it pending":   {last: &engine.Release{Status: "pending-rollback", Began: old}, want: actionGiveUp},
 	} {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, decide(tc.last, mine, now)) })
+		t.Run(name, func(t *testing.T) {
+			wanted := wish{labels: revision("", now).Labels}
+			assert.Equal(t, tc.want, decide(tc.last, wanted, now))
+			wanted.takeOwnership = true
+			assert.Equal(t, cmp.Or(tc.taken, tc.want), decide(tc.last, wanted, now), "with takeOwnership")
+		})
+	}
+}
+
+func TestFailuresCountThoseOfTheJob(t *testing.T) {
+	now := time.Now()
+	history := []*engine.Release{
+		revision(engine.StatusFailed, now, jobLabel, "old"), revision(engine.StatusFailed, now), revision(engine.StatusDeployed, now),
+		revision(engine.StatusFailed, now, contentLabel, "old"), revision(engine.StatusFailed, now, ownerLabel, "another"),
+	}
+	assert.Equal(t, 2, failures(history, revision("", now).Labels))
+}
+
+func TestD11RetriesAreLimited(t *testing.T) {
+	none, three := 0, 3
+	for name, tc := range map[string]struct {
+		settings helmv1alpha1.ReleaseSettings
+		failures int
+		ends     bool
+	}{
+		"atomic, as often as usual":       {helmv1alpha1.ReleaseSettings{Atomic: true}, upgradeRetries, false},
+		"atomic, more often":              {helmv1alpha1.ReleaseSettings{Atomic: true}, upgradeRetries + 1, true},
+		"atomic, no retries":              {helmv1alpha1.ReleaseSettings{Atomic: true, Retries: &none}, 1, true},
+		"atomic, some retries":            {helmv1alpha1.ReleaseSettings{Atomic: true, Retries: &three}, 3, false},
+		"not undone, until time is up":    {helmv1alpha1.ReleaseSettings{}, 100, false},
+		"not undone, as the settings say": {helmv1alpha1.ReleaseSettings{Retries: &three}, 4, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cause := errors.New("the cause")
+			j := &job{config: &helmv1alpha1.ProviderConfiguration{}, attempt: &attempt{failure: cause}}
+			err := j.mayTryAgain(tc.failures, tc.settings, upgradeRetries)
+			if !tc.ends {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, cause)
+			assert.True(t, kit.IsUnrecoverable(err) || kit.AsFailure("", err).Kind == kit.Stalled)
+		})
 	}
 }
 
@@ -88,7 +155,7 @@ func TestResolveURL(t *testing.T) {
 		"/a.tgz":                    "https://example.org/a.tgz",
 		"https://cdn.example/a.tgz": "https://cdn.example/a.tgz",
 		"file:///etc/passwd":        "",
-		"oci://example.org/a:1.0.0": "",
+		"oci://example.org/a:1.0.0": "oci://example.org/a:1.0.0",
 	} {
 		t.Run(location, func(t *testing.T) {
 			resolved, err := resolveURL("https://example.org/charts", location)
@@ -111,15 +178,32 @@ func TestMerged(t *testing.T) {
 	require.ErrorContains(t, err, "two of them write to a")
 }
 
-func FuzzFindEntry(f *testing.F) {
-	f.Add([]byte("entries: {a: [{version: 1.0.0, urls: [a.tgz]}]}"))
-	f.Add([]byte("entries: {a: null}"))
-	f.Add([]byte("&a [*a]"))
-	repository := &helmv1alpha1.HelmChartRepo{HelmChartName: "a", HelmChartVersion: "1.0.0"}
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		entry, err := findEntry(raw, "https://example.org", repository)
-		if err == nil {
-			assert.NotEmpty(t, entry.URLs)
-		}
-	})
+func TestL3LoginsDoNotFollowRedirects(t *testing.T) {
+	what := download{authorization: "Basic secret", prefix: "https://example.org/charts"}
+	for location, kept := range map[string]bool{
+		"https://example.org/charts/a.tgz":      true,
+		"https://example.org/other/a.tgz":       false,
+		"http://example.org/charts/a.tgz":       false,
+		"https://example.org:8443/charts/a.tgz": false,
+		"https://cdn.example.org/charts/a.tgz":  false,
+	} {
+		t.Run(location, func(t *testing.T) {
+			request, err := http.NewRequest(http.MethodGet, location, nil)
+			require.NoError(t, err)
+			request.Header.Set("Authorization", what.authorization)
+			require.NoError(t, what.checkRedirect(request, nil))
+			assert.Equal(t, kept, request.Header.Get("Authorization") != "")
+		})
+	}
+}
+
+func TestL3AnotherServerSeesNoLogin(t *testing.T) {
+	var seen atomic.Value
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen.Store(r.Header.Get("Authorization")) }))
+	t.Cleanup(other.Close)
+	first := httptest.NewServer(http.RedirectHandler(other.URL+"/a.tgz", http.StatusFound))
+	t.Cleanup(first.Close)
+	_, err := newDownloader(false).get(t.Context(), download{url: first.URL, prefix: first.URL, authorization: "Basic secret", limit: 1})
+	require.NoError(t, err)
+	assert.Equal(t, "", seen.Load())
 }

@@ -30,7 +30,7 @@ func (d *deployer) fromRegistry(ctx context.Context, item *contract.Item, ref st
 // moved tag nor a withdrawn permission is missed; the content is downloaded once. Unless it is empty, the digest is that of the archive.
 func (d *deployer) pull(ctx context.Context, item *contract.Item, field, ref string, want digest.Digest) (*engine.Chart, error) {
 	if d.options.Registries == nil {
-		return nil, kit.Stall("GetChart", "NotSupported", "%s: this deployer runs without access to registries; use chart.archive", field)
+		return nil, noRegistries(field)
 	}
 	credentials, err := d.logins(ctx, item)
 	if err != nil {
@@ -49,6 +49,10 @@ func (d *deployer) pull(ctx context.Context, item *contract.Item, field, ref str
 		return cached, nil
 	}
 	return d.load(field+" "+ref, blob.Bytes)
+}
+
+func noRegistries(field string) error {
+	return kit.Stall("GetChart", "NotSupported", "%s: this deployer runs without access to registries; use chart.archive", field)
 }
 
 // registryProblem says who can end an error of a registry. What is not there may still be published.

@@ -7,8 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,25 +22,20 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 )
 
-// maxActions bounds the way to a release: give up or forget, finish an uninstall, install or upgrade, and one surprise.
-const maxActions = 5
-
 // releaseSteps are the phases of a job that makes a Helm release.
 var releaseSteps = []step{
-	{"helm deployer: start reconcile", (*job).resolveChart},                     // chart.go     chart source        → chart
-	{"helm deployer: start progressing", (*job).readValues},                     // release.go   values              → map
-	{"", (*job).exportValues},                                                   // exports.go   values of the chart → exports
-	{"helm deployer: start apply files", (*job).deployRelease},                  // release.go   chart + values      → release
-	{"helm deployer: default readiness checks", (*job).checkDefaultReadiness},   // readiness.go workloads           → ready or waiting
-	{"helm deployer: custom readiness checks", (*job).checkCustomReadiness},     // readiness.go objects             → ready or waiting
-	{"helm deployer: before reading export values", (*job).exportFromResources}, // exports.go   objects             → exports
+	{"helm deployer: start reconcile", (*job).resolveChart},    // release.go   chart source        → chart
+	{"helm deployer: start progressing", (*job).readValues},    // release.go   values              → map
+	{"", (*job).exportValues},                                  // exports.go   values of the chart → exports
+	{"", (*job).settle},                                        // inventory.go status + target     → what is where
+	{"", (*job).retireOthers},                                  // leftovers.go releases of old     → gone
+	{"helm deployer: start apply files", (*job).deployRelease}, // release.go   chart + values      → release
+	{"", (*job).removeLeftovers},                               // leftovers.go what is not in it   → gone
+	{"", (*job).leaveElsewhere},                                // inventory.go other clusters      → gone
 }
 
-// resolveChart gets the chart, unless the job has deployed it already.
+// resolveChart gets the chart.
 func (j *job) resolveChart(ctx context.Context) (resources.Progress, error) {
-	if j.attempt.deployed {
-		return resources.Progress{}, nil
-	}
 	var err error
 	j.chart, j.source, err = j.chartOf(ctx, j.item, &j.config.Chart)
 	return j.awaitSource(err)
@@ -55,167 +50,58 @@ func (j *job) readValues(context.Context) (resources.Progress, error) {
 	return resources.Progress{}, nil
 }
 
-// deployRelease makes the revision of this job, once, and records what it consists of.
+// deployRelease makes the revision of this job, once.
 func (j *job) deployRelease(ctx context.Context) (resources.Progress, error) {
-	if j.attempt.deployed {
-		j.restore()
-		return resources.Progress{}, nil
-	}
 	labels, err := releaseLabels(j.item, j.chart, j.values)
 	if err != nil {
 		return resources.Progress{}, err
 	}
-	release, err := j.reach(ctx, labels)
-	if err != nil {
+	j.touched = true
+	if inventory := j.status.Inventory; !slices.Contains(inventory.Releases, releaseOf(j.config)) {
+		inventory.Releases = append(slices.Clone(inventory.Releases), releaseOf(j.config))
+	}
+	if err := j.adoptObjects(ctx); err != nil {
 		return resources.Progress{}, helmProblem(err)
 	}
-	workloads, err := workloadsOf(release)
-	if err != nil {
+	if j.release, err = j.reach(ctx, labels); err != nil {
+		return resources.Progress{}, helmProblem(err)
+	}
+	if j.workloads, err = workloadsOf(j.release); err != nil {
 		return resources.Progress{}, err
 	}
-	j.status.ManagedResources = workloads
+	j.attempt.unready = subjectsOf(j.workloads)
 	j.status.Release = &helmv1alpha1.ReleaseStatus{
-		Name: release.Name, Namespace: release.Namespace, Revision: release.Revision,
+		Name: j.release.Name, Namespace: j.release.Namespace, Revision: j.release.Revision,
 		ChartName: j.chart.Name, ChartVersion: j.chart.Version, ChartDigest: j.chart.Digest, Source: j.source,
 	}
-	j.status.RecordedGeneration = j.item.DeployItem.Generation
-	j.attempt.reached(j.status, subjectsOf(workloads))
 	return resources.Progress{}, nil
-}
-
-// restore takes over what an earlier call of the job recorded.
-func (j *job) restore() {
-	j.status.ManagedResources, j.status.Release = j.attempt.managed, j.attempt.release
-	j.status.RecordedGeneration = j.item.DeployItem.Generation
-}
-
-// reach takes actions until the newest revision is the one of this job.
-func (j *job) reach(ctx context.Context, labels map[string]string) (*engine.Release, error) {
-	for range maxActions {
-		last, err := j.engine.Last(ctx, j.item.Target, j.config.Namespace, j.config.Name)
-		if err != nil {
-			return nil, err
-		}
-		chosen := decide(last, labels, time.Now())
-		if chosen == actionNone {
-			return last, nil
-		}
-		release, err := j.act(ctx, chosen, last, labels)
-		if err != nil || release != nil {
-			return release, err
-		}
-	}
-	return nil, kit.Again("DeployRelease", "ReleaseBusy", "helm release %s/%s changes all the time; somebody else works on it",
-		j.config.Namespace, j.config.Name)
-}
-
-// act takes one action. It returns the release when that makes it.
-func (j *job) act(ctx context.Context, chosen action, last *engine.Release, labels map[string]string) (*engine.Release, error) {
-	switch chosen {
-	case actionForget:
-		return nil, j.engine.Forget(ctx, j.item.Target, last)
-	case actionGiveUp:
-		return nil, j.engine.GiveUp(ctx, j.item.Target, last, "the deployer was stopped in the middle of the operation")
-	case actionFinishUninstall:
-		return nil, j.engine.Uninstall(ctx, j.item.Target, j.config.Namespace, j.config.Name, engine.Flags{})
-	case actionStandBack:
-		return nil, kit.Again("DeployRelease", "ReleaseBusy", "revision %d of helm release %s/%s is %s since %s, and no DeployItem made it; "+
-			"let whoever works on it finish, or wait: %s after its begin it is taken over", last.Revision, last.Namespace, last.Name, last.Status,
-			last.Began.UTC().Format(time.RFC3339), foreignPending)
-	case actionUpgrade:
-		return j.upgrade(ctx, labels)
-	default:
-		return j.install(ctx, chosen == actionReplace, labels)
-	}
-}
-
-func (j *job) install(ctx context.Context, replace bool, labels map[string]string) (*engine.Release, error) {
-	if err := j.item.Checkpoint("helm deployer: before installing release"); err != nil {
-		return nil, err
-	}
-	request, err := j.request(installSettings, labels)
-	if err != nil {
-		return nil, err
-	}
-	request.CreateNamespace, request.Replace = j.config.CreateNamespace, replace
-	return j.engine.Install(ctx, request)
-}
-
-func (j *job) upgrade(ctx context.Context, labels map[string]string) (*engine.Release, error) {
-	if err := j.item.Checkpoint("helm deployer: before upgrading release"); err != nil {
-		return nil, err
-	}
-	request, err := j.request(upgradeSettings, labels)
-	if err != nil {
-		return nil, err
-	}
-	return j.engine.Upgrade(ctx, request)
-}
-
-// settingsOf picks one of the maps of HelmDeploymentConfiguration.
-type settingsOf func(*helmv1alpha1.HelmDeploymentConfiguration) (field string, values map[string]v1alpha1.AnyJSON)
-
-func installSettings(c *helmv1alpha1.HelmDeploymentConfiguration) (string, map[string]v1alpha1.AnyJSON) {
-	return "helmDeploymentConfig.install", c.Install
-}
-
-func upgradeSettings(c *helmv1alpha1.HelmDeploymentConfiguration) (string, map[string]v1alpha1.AnyJSON) {
-	return "helmDeploymentConfig.upgrade", c.Upgrade
-}
-
-func uninstallSettings(c *helmv1alpha1.HelmDeploymentConfiguration) (string, map[string]v1alpha1.AnyJSON) {
-	return "helmDeploymentConfig.uninstall", c.Uninstall
-}
-
-func (j *job) flags(of settingsOf) (engine.Flags, error) {
-	if j.config.HelmDeploymentConfig == nil {
-		return engine.Flags{}, nil
-	}
-	settings, err := config.DecodeSettings(of(j.config.HelmDeploymentConfig))
-	if err != nil {
-		return engine.Flags{}, misconfigured(j.item, err)
-	}
-	flags := engine.Flags{
-		Atomic: settings.Atomic, Force: settings.Force, SkipSchemaValidation: settings.SkipSchemaValidation,
-		TakeOwnership: settings.TakeOwnership, Wait: settings.Wait,
-	}
-	if settings.Timeout != nil {
-		flags.Timeout = settings.Timeout.Duration
-	}
-	return flags, nil
-}
-
-func (j *job) request(of settingsOf, labels map[string]string) (engine.Request, error) {
-	flags, err := j.flags(of)
-	return engine.Request{
-		Cluster: j.item.Target, Namespace: j.config.Namespace, Name: j.config.Name,
-		Chart: j.chart, Values: j.values, Labels: labels, Flags: flags,
-	}, err
 }
 
 // workloadsOf returns the objects of a release that have a readiness rule of their own.
 func workloadsOf(release *engine.Release) ([]managedresource.ManagedResourceStatus, error) {
-	objects, err := engine.ParseManifest(release.Manifest)
-	if err != nil {
-		return nil, err
-	}
-	var workloads []managedresource.ManagedResourceStatus
+	objects, err := objectsOf(release)
+	return slices.DeleteFunc(objects, func(m managedresource.ManagedResourceStatus) bool {
+		return !resources.HasReadinessRule(m.Resource.APIVersion, m.Resource.Kind)
+	}), err
+}
+
+// flatten returns the objects with those of Lists in their place.
+func flatten(objects []map[string]any) []*unstructured.Unstructured {
+	var flat []*unstructured.Unstructured
 	for _, fields := range objects {
-		object := unstructured.Unstructured{Object: fields}
-		if !resources.HasReadinessRule(object.GetAPIVersion(), object.GetKind()) {
+		object := &unstructured.Unstructured{Object: fields}
+		if !object.IsList() {
+			flat = append(flat, object)
 			continue
 		}
-		if object.GetNamespace() == "" {
-			object.SetNamespace(release.Namespace)
+		items, _ := fields["items"].([]any)
+		for _, item := range items {
+			if inner, ok := item.(map[string]any); ok {
+				flat = append(flat, flatten([]map[string]any{inner})...)
+			}
 		}
-		workloads = append(workloads, managedresource.ManagedResourceStatus{
-			Policy: managedresource.ManagePolicy,
-			Resource: managedresource.ResourceReference{
-				APIVersion: object.GetAPIVersion(), Kind: object.GetKind(), Namespace: object.GetNamespace(), Name: object.GetName(),
-			},
-		})
 	}
-	return workloads, nil
+	return flat
 }
 
 // helmProblem adds the codes that end a job at once: nothing but a person helps against values that the chart refuses, or against

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
@@ -17,7 +18,6 @@ import (
 
 	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
@@ -27,22 +27,14 @@ import (
 const (
 	repositoryField   = "chart.helmChartRepo"
 	noDigest          = "sha256:"
+	ociScheme         = "oci://"
 	defaultAuthKey    = "authHeader"
 	basicAuth         = "Basic "
 	credentialsPrefix = "Context: configurations." + v1alpha1.HelmChartRepoCredentialsKey
 )
 
-// repositoryIndex is what is read of a repository's index.yaml.
-type repositoryIndex struct {
-	Entries map[string][]repositoryEntry `json:"entries"`
-}
-
-// repositoryEntry is one version of a chart in a repository.
-type repositoryEntry struct {
-	Version string   `json:"version"`
-	URLs    []string `json:"urls"`
-	Digest  string   `json:"digest"`
-}
+// repositorySchemes are the schemes of URLs in an index.
+var repositorySchemes = []string{"http", "https", "oci"}
 
 // repositoryAuth is one entry of helmChartRepoCredentials.auths.
 type repositoryAuth struct {
@@ -55,20 +47,15 @@ type repositoryAuth struct {
 // fromRepository returns the chart of a Helm repository. Index and archive are requested with the credentials whose URL is the longest
 // prefix of theirs, so no credential reaches a host that it was not given for. Unless it is empty, the digest has to be that of the archive.
 func (d *deployer) fromRepository(ctx context.Context, item *contract.Item, repository *helmv1alpha1.HelmChartRepo, want digest.Digest) (*engine.Chart, error) {
+	base := config.RepositoryURL(repository.HelmChartRepoUrl)
+	if path, ok := strings.CutPrefix(base, ociScheme); ok {
+		return d.fromOCIRepository(ctx, item, path+"/"+repository.HelmChartName, repository.HelmChartVersion, want)
+	}
 	auths, err := repositoryAuths(item.Context)
 	if err != nil {
 		return nil, err
 	}
-	base := config.RepositoryURL(repository.HelmChartRepoUrl)
-	index, err := d.authorized(ctx, item, auths, base+"/index.yaml", maxIndex)
-	if err != nil {
-		return nil, err
-	}
-	raw, err := d.downloader.get(ctx, index)
-	if err != nil {
-		return nil, err
-	}
-	entry, err := findEntry(raw, base, repository)
+	entry, err := d.entryOf(ctx, item, auths, base, repository)
 	if err != nil {
 		return nil, err
 	}
@@ -76,12 +63,50 @@ func (d *deployer) fromRepository(ctx context.Context, item *contract.Item, repo
 	if err != nil {
 		return nil, err
 	}
-	chart, err := d.fromEntry(ctx, item, auths, location, "sha256:"+strings.TrimPrefix(entry.Digest, "sha256:"))
+	claimed := noDigest + strings.TrimPrefix(entry.Digest, noDigest)
+	if path, ok := strings.CutPrefix(location, ociScheme); ok {
+		return d.fromOCIEntry(ctx, item, path, entry.Version, claimed, want)
+	}
+	chart, err := d.fromEntry(ctx, item, auths, location, claimed)
 	if err == nil && want != "" && chart.Digest != want.String() {
 		return nil, mismatch(repositoryField, chart.Digest, want)
 	}
 	return chart, err
 }
+
+// fromOCIRepository returns the chart at path ("host/repository") of a registry, in the version that is its tag or the highest in a range.
+func (d *deployer) fromOCIRepository(ctx context.Context, item *contract.Item, path, version string, want digest.Digest) (*engine.Chart, error) {
+	if engine.IsVersion(version) {
+		return d.pull(ctx, item, repositoryField, path+":"+tagOf(version), want)
+	}
+	if d.options.Registries == nil {
+		return nil, noRegistries(repositoryField)
+	}
+	credentials, err := d.logins(ctx, item)
+	if err != nil {
+		return nil, err
+	}
+	tag, err := d.options.Registries.Latest(ctx, path, version, credentials)
+	if err != nil {
+		return nil, registryProblem(repositoryField, err)
+	}
+	return d.pull(ctx, item, repositoryField, path+":"+tag, want)
+}
+
+// fromOCIEntry returns the chart at the place in a registry that an index names.
+func (d *deployer) fromOCIEntry(ctx context.Context, item *contract.Item, path, version, claimed string, want digest.Digest) (*engine.Chart, error) {
+	if last := path[strings.LastIndex(path, "/")+1:]; !strings.ContainsAny(last, ":@") {
+		path += ":" + tagOf(version)
+	}
+	chart, err := d.pull(ctx, item, repositoryField, path, want)
+	if err == nil && claimed != noDigest && chart.Digest != claimed {
+		return nil, claimedOther(path, chart.Digest, claimed)
+	}
+	return chart, err
+}
+
+// tagOf returns the tag of a version: registries take no "+".
+func tagOf(version string) string { return strings.ReplaceAll(version, "+", "_") }
 
 // seen is a download that was made before. An index may claim any digest and name any location, so a cached chart is only given to whom
 // the same location gave it for the same credentials.
@@ -111,46 +136,29 @@ func (d *deployer) fromEntry(ctx context.Context, item *contract.Item, auths []r
 		return nil, err
 	}
 	if digest != noDigest && chart.Digest != digest {
-		return nil, kit.Again("GetChart", "DigestMismatch", "%s: what %s serves has the digest %s and not %s as its index says; publish index and chart anew",
-			repositoryField, shown(location), chart.Digest, digest)
+		return nil, claimedOther(shown(location), chart.Digest, digest)
 	}
 	d.seen.Add(key, true)
 	return chart, nil
 }
 
-// findEntry returns the wanted version of the wanted chart.
-func findEntry(raw []byte, base string, repository *helmv1alpha1.HelmChartRepo) (*repositoryEntry, error) {
-	var index repositoryIndex
-	if err := foreign.Index.Unmarshal(raw, &index); err != nil {
-		return nil, kit.Again("GetChart", "InvalidIndex", "%s: index.yaml of %s %s; publish a valid index", repositoryField, shown(base), foreign.Problem(err))
-	}
-	versions, ok := index.Entries[repository.HelmChartName]
-	if !ok {
-		return nil, kit.Again("GetChart", "ChartNotFound", "%s: repository %s has no chart %q; correct helmChartName, or publish the chart",
-			repositoryField, shown(base), repository.HelmChartName)
-	}
-	for i := range versions {
-		if sameVersion(versions[i].Version, repository.HelmChartVersion) && len(versions[i].URLs) > 0 {
-			return &versions[i], nil
-		}
-	}
-	return nil, kit.Again("GetChart", "ChartNotFound", "%s: repository %s has no version %q of chart %q; correct helmChartVersion, or publish the version",
-		repositoryField, shown(base), repository.HelmChartVersion, repository.HelmChartName)
+// claimedOther is the error about a location that serves something else than the index says.
+func claimedOther(location, got, claimed string) error {
+	return kit.Again("GetChart", "DigestMismatch", "%s: what %s serves has the digest %s and not %s as its index says; publish index and chart anew",
+		repositoryField, location, got, claimed)
 }
-
-func sameVersion(a, b string) bool { return strings.TrimPrefix(a, "v") == strings.TrimPrefix(b, "v") }
 
 // resolveURL returns the absolute form of a URL in an index.
 func resolveURL(base, location string) (string, error) {
 	root, err := url.Parse(base + "/")
 	if err == nil {
 		var resolved *url.URL
-		if resolved, err = root.Parse(location); err == nil && (resolved.Scheme == "http" || resolved.Scheme == "https") {
+		if resolved, err = root.Parse(location); err == nil && slices.Contains(repositorySchemes, resolved.Scheme) {
 			return resolved.String(), nil
 		}
 	}
 	return "", kit.Again("GetChart", "InvalidIndex",
-		"%s: the index of %s names no http or https URL for the chart; publish a valid index", repositoryField, shown(base))
+		"%s: the index of %s names no http, https or oci URL for the chart; publish a valid index", repositoryField, shown(base))
 }
 
 // repositoryAuths reads the credentials of the Context.
@@ -180,22 +188,26 @@ func (d *deployer) authorized(ctx context.Context, item *contract.Item, auths []
 		if err != nil {
 			return download{}, err
 		}
-		what.authorization, what.caData = header, auth.CustomCAData
+		what.authorization, what.prefix, what.caData = header, config.RepositoryURL(auth.URL), auth.CustomCAData
 	}
 	return what, nil
 }
 
-// longestPrefix returns the credentials whose URL covers most of the location, nil when none does. A URL covers whole path segments only.
+// longestPrefix returns the credentials whose URL covers most of the location, nil when none does.
 func longestPrefix(auths []repositoryAuth, location string) *repositoryAuth {
 	var best *repositoryAuth
 	for i := range auths {
 		prefix := config.RepositoryURL(auths[i].URL)
-		covers := location == prefix || strings.HasPrefix(location, prefix+"/")
-		if auths[i].URL != "" && covers && (best == nil || len(prefix) > len(config.RepositoryURL(best.URL))) {
+		if auths[i].URL != "" && covers(prefix, location) && (best == nil || len(prefix) > len(config.RepositoryURL(best.URL))) {
 			best = &auths[i]
 		}
 	}
 	return best
+}
+
+// covers reports whether a location is the prefix or lies below it. Only whole path segments count.
+func covers(prefix, location string) bool {
+	return location == prefix || strings.HasPrefix(location, prefix+"/")
 }
 
 // authHeader returns the value of the Authorization header.

@@ -126,6 +126,60 @@ func TestAnIndexCannotClaimTheChartOfAnother(t *testing.T) {
 	}
 }
 
+// ofRegistry is the chart below the item's path of the registry of the platform.
+func (f *fixture) ofRegistry(version string) config {
+	return config{"helmChartRepo": config{
+		"helmChartRepoUrl": "oci://" + f.platform.Registry.Host + "/" + f.namespace, "helmChartName": "hello-world", "helmChartVersion": version,
+	}}
+}
+
+func TestD10ChartOfARepositoryInARegistry(t *testing.T) {
+	f := newFixture(t)
+	for _, version := range []string{"1.0.0", "1.2.0", "2.0.0"} {
+		f.push("hello-world", version, map[string]string{"templates/cm.yaml": configMapTemplate})
+	}
+	for wanted, want := range map[string]string{"1.0.0": "1.0.0", "1.x": "1.2.0", "*": "2.0.0"} {
+		t.Run(wanted, func(t *testing.T) {
+			f.configure(config{"chart": f.ofRegistry(wanted)})
+			f.newJob()
+			f.succeed(f.deployer())
+			assert.Equal(t, want, f.release().ChartVersion)
+		})
+	}
+	f.configure(config{"chart": f.ofRegistry("3.x")})
+	f.newJob()
+	_, err := f.ensure(f.deployer())
+	require.ErrorContains(t, err, `none of its 3 tags is a version in "3.x"`)
+	assert.False(t, kit.IsUnrecoverable(err), "somebody may publish it before the time is up")
+}
+
+func TestD10IndexThatNamesARegistry(t *testing.T) {
+	files := map[string]string{"templates/cm.yaml": configMapTemplate}
+	right := fmt.Sprintf("%x", sha256.Sum256(archive(t, "1.0.0", files)))
+	for name, tc := range map[string]struct{ tag, digest, want string }{
+		"with a tag":    {":1.0.0", right, ""},
+		"without a tag": {"", right, ""},
+		"other content": {":1.0.0", strings.Repeat("0", 64), "as its index says"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			location, _, _ := strings.Cut(f.push("hello-world", "1.0.0", files), ":1.0.0")
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				fmt.Fprintf(w, "entries: {hello-world: [{version: 1.0.0, digest: %q, urls: [%q]}]}", tc.digest, "oci://"+location+tc.tag)
+			}))
+			t.Cleanup(server.Close)
+			f.configure(config{"chart": (&repository{Server: server}).chart("hello-world", "1.x")})
+			_, err := f.ensure(f.deployer())
+			if tc.want != "" {
+				require.ErrorContains(t, err, tc.want)
+				return
+			}
+			require.NoError(t, err)
+			f.configMap("hello-world")
+		})
+	}
+}
+
 func TestMissingChartOfARepository(t *testing.T) {
 	r := newRepository(t, nil)
 	for name, tc := range map[string]struct {

@@ -101,7 +101,7 @@ func TestNothingIsSearchedWithoutNeed(t *testing.T) {
 	l.configure(manifests("2", "a"))
 	recorded, err := status(l.item.DeployItem)
 	require.NoError(t, err)
-	assert.False(t, mayHaveLeftovers(l.item.DeployItem, recorded, l.item.DeployItem.Generation-1))
+	assert.False(t, mayHaveLeftovers(recorded, l.item.DeployItem.Generation-1))
 	l.succeed()
 }
 

@@ -6,6 +6,8 @@ package manifest
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
@@ -43,7 +45,7 @@ func (d *Deployer) Type() string { return v1alpha1.ManifestDeployItemType }
 func (d *Deployer) Ensure(ctx context.Context, item *contract.Item) (contract.Outcome, error) {
 	r, err := d.begin(item)
 	if err != nil {
-		return contract.Outcome{}, err
+		return contract.Outcome{Untouched: true}, err
 	}
 	return r.ensure(ctx)
 }
@@ -59,8 +61,11 @@ const jobKey = "manifest.job"
 // job is what a waiting job has reached: its objects are applied and its orphans are gone. Losing it only costs reads.
 type job struct {
 	generation int64
-	managed    []managedresource.ManagedResourceStatus
-	unready    []resources.Subject
+	// recorded is the provider status, warning what cannot be uninstalled elsewhere.
+	recorded *runtime.RawExtension
+	warning  string
+	managed  []managedresource.ManagedResourceStatus
+	unready  []resources.Subject
 }
 
 // remembered returns the progress of the item's job, nil when there is none.

@@ -123,8 +123,8 @@ func TestConfigurationProblems(t *testing.T) {
 
 func TestNoTarget(t *testing.T) {
 	l := newLife(t)
-	l.configure(manifests("1", "a"))
 	l.item.Target = nil
+	l.configure(manifests("1", "a"))
 	_, err := l.ensure()
 	assert.ErrorContains(t, err, "no target defined")
 	l.vanish()

@@ -8,9 +8,11 @@
 //
 //   - An object that was created but not recorded exists when the next call creates it; the call reads it and follows policy and
 //     strategy, which for an object in its wanted state writes nothing.
-//   - An object that was created but not recorded, and left the manifests before the job ran again, is in no record and no
-//     manifest. The provider status says up to which generation of the DeployItem it is complete; when a generation in between may
-//     have been deployed, the target is searched for objects with the label and the UID of the DeployItem. This needs a spec change
-//     between the death and the next call, and costs nothing otherwise.
+//   - An object that was created but not recorded, and left the manifests before the job ran again, stands in the inventory: the write
+//     that picks a job up records what the job sets out to apply, and on which Target. It is looked for and deleted when it carries label and
+//     UID of the DeployItem. Statuses without inventory only say up to which generation they are complete; where one in between may have
+//     been deployed, all kinds of the target are searched.
+//   - An object on another cluster, because the DeployItem names another Target or the Target leads elsewhere, stands in the inventory too.
+//     It is uninstalled by the Target that led there; what cannot be reached is reported and stays recorded.
 //   - An object that was deleted but is still recorded is not found, which is what the deletion wants.
 package manifest

@@ -25,6 +25,8 @@ type run struct {
 	config   *v1alpha2.ProviderConfiguration
 	desired  []resources.Desired
 	recorded *v1alpha2.ProviderStatus
+	// inventory of the recorded status, sorted by the cluster of the session once that is known.
+	inventory *managedresource.Inventory
 }
 
 // begin reads configuration and status. Its errors carry the code ERR_CONFIGURATION_PROBLEM.
@@ -47,7 +49,7 @@ func (d *Deployer) begin(item *contract.Item) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &run{item: item, config: config, desired: desired, recorded: recorded,
+	return &run{item: item, config: config, desired: desired, recorded: recorded, inventory: inventoryOf(recorded),
 		session: resources.NewSession(item, d.memory, nil)}, nil
 }
 
@@ -62,55 +64,81 @@ func (r *run) ensure(ctx context.Context) (contract.Outcome, error) {
 		}
 	}
 	outcome, err := r.complete(ctx, reached)
-	return r.record(outcome, reached.managed, err)
+	outcome.Warning = reached.warning
+	outcome.ProviderStatus = reached.recorded
+	return outcome, err
 }
 
-// deploy applies the objects and removes the orphans. It returns no job while something is missing.
+// deploy applies the objects and removes what earlier jobs left. It returns no job while something is missing.
 func (r *run) deploy(ctx context.Context) (*job, contract.Outcome, error) {
 	known, err := r.known(ctx)
 	if err != nil {
-		return nil, contract.Outcome{}, err
+		return nil, contract.Outcome{Untouched: true}, err
 	}
 	if err := r.item.Checkpoint("manifest deployer: start apply manifests"); err != nil {
-		return nil, contract.Outcome{}, err
+		return nil, contract.Outcome{Untouched: true}, err
 	}
-	applied, err := r.session.Apply(ctx, r.desired, resources.ApplyOptions{Strategy: r.config.UpdateStrategy, Known: known})
-	all := resources.Union(applied.Managed, known)
-	if err != nil || !applied.Progress.Done() {
-		outcome, err := r.record(applied.Progress.Outcome(), all, err)
-		return nil, outcome, err
+	applied, err := r.session.Apply(ctx, r.desired, resources.ApplyOptions{Strategy: r.config.UpdateStrategy, Known: known.Recorded})
+	known.Recorded = applied.Union(known.Recorded)
+	refused := resources.Orphans(known.Planned, resources.Orphans(known.Planned, applied.Refused))
+	known.Attempted = resources.Union(known.Attempted, resources.Orphans(known.Planned, refused))
+	known.Planned = refused
+	progress := applied.Progress
+	if err == nil && progress.Done() {
+		progress, err = r.removeLeftovers(ctx, &known, applied)
 	}
-	orphans := resources.Orphans(known, applied.Managed)
-	progress, err := r.session.Delete(ctx, orphans, r.config.DeletionGroupsDuringUpdate)
 	if err != nil || !progress.Done() {
-		outcome, err := r.record(progress.Outcome(), all, err)
+		outcome, err := r.record(progress.Outcome(), known, err)
 		return nil, outcome, err
 	}
-	reached := &job{generation: r.item.DeployItem.Generation, managed: applied.Managed, unready: applied.Subjects}
+	warning := r.leaveElsewhere(ctx, &progress)
+	outcome, err := r.record(progress.Outcome(), resources.Known{Recorded: applied.Managed}, nil)
+	if err != nil || !progress.Done() {
+		return nil, outcome, err
+	}
+	reached := &job{generation: r.item.DeployItem.Generation, recorded: outcome.ProviderStatus, warning: warning, managed: applied.Managed,
+		unready: applied.Subjects}
 	remember(r.item, reached)
 	return reached, contract.Outcome{}, nil
 }
 
-// known returns the managed objects of earlier jobs: those recorded and, where a job may have died before it recorded anything,
-// those found on the target.
-func (r *run) known(ctx context.Context) ([]managedresource.ManagedResourceStatus, error) {
-	if !mayHaveLeftovers(r.item.DeployItem, r.recorded, r.item.DeployItem.Generation-1) {
-		return r.recorded.ManagedResources, nil
+// known returns what earlier jobs put on the target: what is recorded and, where a job may have died before it recorded anything, what is
+// found.
+func (r *run) known(ctx context.Context) (resources.Known, error) {
+	search := mayHaveLeftovers(r.recorded, r.item.DeployItem.Generation-1)
+	known, err := r.session.Settle(ctx, r.inventory, r.recorded.ManagedResources)
+	if err != nil || !search {
+		return known, err
 	}
-	found, err := r.session.Sweep(ctx)
+	found, err := r.session.Sweep(ctx, resources.Namespaces(append(resources.Attempted(r.desired, nil), known.Recorded...)...)...)
 	if err != nil {
-		return nil, fmt.Errorf("cannot look for objects of an earlier job: %w", err)
+		return known, fmt.Errorf("cannot look for objects of an earlier job: %w", err)
 	}
-	return resources.Union(r.recorded.ManagedResources, found), nil
+	known.Recorded = resources.Union(known.Recorded, found)
+	return known, nil
 }
 
-// mayHaveLeftovers tells whether a job of a generation up to last may have deployed objects that the status does not record.
-func mayHaveLeftovers(item *v1alpha1.DeployItem, recorded *v1alpha2.ProviderStatus, last int64) bool {
-	if recorded.RecordedGeneration == 0 && item.Status.ProviderStatus != nil {
-		// Written by an implementation that does not say up to where the record is complete.
-		return false
+// removeLeftovers deletes what earlier jobs put on the target and the manifests no longer have. It adds to known.Recorded what was only
+// attempted and exists.
+func (r *run) removeLeftovers(ctx context.Context, known *resources.Known, applied resources.Applied) (resources.Progress, error) {
+	wanted := resources.Attempted(r.desired, nil)
+	found, err := r.session.Confirm(ctx, resources.Orphans(known.Attempted, wanted))
+	if err != nil {
+		return resources.Progress{}, err
 	}
-	return last > recorded.RecordedGeneration
+	known.Recorded = resources.Union(known.Recorded, found)
+	return r.session.Delete(ctx, applied.Orphans(known.Recorded), r.config.DeletionGroupsDuringUpdate)
+}
+
+// leaveElsewhere uninstalls what earlier jobs put on other clusters. What those clusters do not allow is no failure of this job: it stays
+// recorded and is returned as a warning.
+func (r *run) leaveElsewhere(ctx context.Context, progress *resources.Progress) string {
+	more, err := r.session.LeaveElsewhere(ctx, r.inventory, r.config.DeletionGroups, nil)
+	progress.Add(more)
+	if err != nil {
+		return err.Error()
+	}
+	return ""
 }
 
 // complete checks readiness, exports and patches.
@@ -123,7 +151,7 @@ func (r *run) complete(ctx context.Context, reached *job) (contract.Outcome, err
 	if err != nil || !progress.Done() {
 		return progress.Outcome(), err
 	}
-	if err := r.session.PatchAfterDeployment(ctx, r.desired); err != nil {
+	if err := r.session.PatchAfterDeployment(ctx, r.desired, reached.managed); err != nil {
 		return contract.Outcome{}, err
 	}
 	return contract.Outcome{Done: true, Exports: exports}, nil
@@ -157,10 +185,13 @@ func (r *run) export(ctx context.Context) (map[string]any, resources.Progress, e
 	return r.session.Export(ctx, r.config.Exports.Exports)
 }
 
-// record puts the managed objects into an outcome, also when it comes with an error.
-func (r *run) record(outcome contract.Outcome, managed []managedresource.ManagedResourceStatus, cause error) (contract.Outcome, error) {
+// record puts what is known into an outcome, also when it comes with an error.
+func (r *run) record(outcome contract.Outcome, known resources.Known, cause error) (contract.Outcome, error) {
+	r.inventory.DeletionGroups = r.config.DeletionGroups
+	resources.Attempt(r.inventory, *r.inventory.Cluster, resources.Orphans(known.Attempted, known.Recorded))
+	resources.AttemptBy(r.inventory, r.session.Job, *r.inventory.Cluster, known.Planned)
 	encoded, err := api.EncodeStatus(&v1alpha2.ProviderStatus{
-		ManagedResources: managed, RecordedGeneration: r.item.DeployItem.Generation,
+		ManagedResources: known.Recorded, RecordedGeneration: r.item.DeployItem.Generation, Inventory: r.inventory,
 	})
 	if err != nil {
 		return outcome, err
@@ -199,6 +230,9 @@ func status(item *v1alpha1.DeployItem) (*v1alpha2.ProviderStatus, error) {
 	recorded, err := api.DecodeStatus(raw)
 	if err != nil {
 		return nil, kit.Coded(fmt.Errorf("status.providerStatus: %w", err), v1alpha1.ErrorInternalProblem)
+	}
+	if recorded.Inventory != nil {
+		resources.ForgetRefused(recorded.Inventory, item.Status.JobIDFinished)
 	}
 	return recorded, nil
 }

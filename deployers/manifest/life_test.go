@@ -77,6 +77,18 @@ func (l *life) configure(text string) {
 	l.item.DeployItem.Generation++
 	l.item.DeployItem.Status.JobID += "+"
 	l.item.Memory = map[string]any{}
+	l.plan()
+}
+
+// plan records what the deployer sets out to do, as the contract does when it picks a job up.
+func (l *life) plan() {
+	name := ""
+	if l.item.Target != nil {
+		name = l.item.Target.Name
+	}
+	if planned := l.deployer.Plan(l.item.DeployItem, name); planned != nil {
+		l.item.DeployItem.Status.ProviderStatus = planned
+	}
 }
 
 // die loses what is only in memory.

@@ -5,7 +5,12 @@ package manifest
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +22,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/util/retry"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -70,10 +76,17 @@ func serve(t *testing.T) *served {
 
 func (s *served) create(config string) *v1alpha1.DeployItem {
 	s.t.Helper()
+	return s.createFor(config, time.Hour)
+}
+
+// createFor creates an item whose jobs may take a while.
+func (s *served) createFor(config string, timeout time.Duration) *v1alpha1.DeployItem {
+	s.t.Helper()
 	item := &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "item"}}
 	item.Spec.Type = v1alpha1.ManifestDeployItemType
 	item.Spec.Target = &v1alpha1.DeployItemTarget{Name: "cluster"}
 	item.Spec.Configuration = s.config(config)
+	item.Spec.Timeout = &v1alpha1.Duration{Duration: timeout}
 	require.NoError(s.t, s.p.Client().Create(s.t.Context(), item))
 	s.begin(item)
 	return item
@@ -85,13 +98,21 @@ func (s *served) config(text string) *runtime.RawExtension {
 	return &runtime.RawExtension{Raw: raw}
 }
 
-// begin starts a job, as an Execution does.
+// begin starts a job, as an Execution does, unless the item is gone already.
 func (s *served) begin(item *v1alpha1.DeployItem) {
 	s.t.Helper()
-	require.NoError(s.t, s.p.Client().Get(s.t.Context(), client.ObjectKeyFromObject(item), item))
-	now := metav1.Now()
-	item.Status.JobID, item.Status.JobIDGenerationTime = uuid.NewString(), &now
-	require.NoError(s.t, s.p.Client().Status().Update(s.t.Context(), item))
+	require.NoError(s.t, client.IgnoreNotFound(s.tryBegin(item)))
+}
+
+func (s *served) tryBegin(item *v1alpha1.DeployItem) error {
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		if err := s.p.Client().Get(s.t.Context(), client.ObjectKeyFromObject(item), item); err != nil {
+			return err
+		}
+		now := metav1.Now()
+		item.Status.JobID, item.Status.JobIDGenerationTime = uuid.NewString(), &now
+		return s.p.Client().Status().Update(s.t.Context(), item)
+	})
 }
 
 func (s *served) await(object client.Object, done func() bool) {
@@ -155,4 +176,49 @@ exports: {exports: [{key: result, jsonPath: .data.result, fromResource: {apiVers
 	exported := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: item.Status.ExportReference.Name}}
 	require.NoError(t, s.p.Client().Get(t.Context(), client.ObjectKeyFromObject(exported), exported))
 	assert.JSONEq(t, `{"result": "good"}`, string(exported.Data["config"]))
+}
+
+// A target that never answers the discovery holds jobs without timeout no longer than they are wanted.
+func TestD01SilentTargetLetsGo(t *testing.T) {
+	asked, gone := make(chan struct{}, 100), make(chan struct{}, 100)
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/api/v1/namespaces/") {
+			http.NotFound(w, r) // it has no identity
+			return
+		}
+		asked <- struct{}{}
+		<-r.Context().Done()
+		gone <- struct{}{}
+	}))
+	t.Cleanup(server.Close)
+	s := serve(t)
+	silent := &v1alpha1.Target{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "silent"}}
+	silent.Spec.Type = v1alpha1.KubernetesClusterTargetType
+	content, err := json.Marshal(map[string]string{"kubeconfig": fmt.Sprintf(`{"kind": "Config", "contexts": [{"name": "c", "context": {"cluster": "c"}}],
+		"clusters": [{"name": "c", "cluster": {"server": %q, "certificate-authority-data": %q}}]}`, server.URL,
+		base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))})
+	require.NoError(t, err)
+	configuration := v1alpha1.NewAnyJSON(content)
+	silent.Spec.Configuration = &configuration
+	require.NoError(t, s.p.Client().Create(t.Context(), silent))
+
+	item := &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "item"}}
+	item.Spec.Type, item.Spec.Target = v1alpha1.ManifestDeployItemType, &v1alpha1.DeployItemTarget{Name: "silent"}
+	item.Spec.Configuration, item.Spec.Timeout = s.config(manifests("1", "a")), &v1alpha1.Duration{}
+	require.NoError(t, s.p.Client().Create(t.Context(), item))
+	other := item.DeepCopy()
+	other.Name, other.ResourceVersion = "other", ""
+	require.NoError(t, s.p.Client().Create(t.Context(), other))
+	s.begin(item)
+	<-asked
+	base := item.DeepCopy()
+	item.Status.Phase, item.Status.JobIDFinished = v1alpha1.PhaseFailed, item.Status.JobID // as an Execution does that is interrupted
+	require.NoError(t, s.p.Client().Status().Patch(t.Context(), item, client.MergeFrom(base)))
+	select {
+	case <-gone:
+	case <-time.After(20 * time.Second): // less than a request may take by itself
+		t.Fatal("the request of the interrupted job goes on")
+	}
+	s.begin(other)
+	<-asked // the other item holds a worker now, and ends with the process
 }

@@ -36,7 +36,12 @@ type Applied struct {
 	// Managed are the objects handled, in the order custom resource definitions, cluster-scoped, ServiceAccounts, other namespaced ones, by
 	// name inside these.
 	Managed []managedresource.ManagedResourceStatus
-	// Subjects are the same objects as the API server answered them, for DefaultReadiness.
+	// Ignored are the objects with policy ignore. They are neither recorded nor deleted, whatever an earlier job recorded.
+	Ignored []managedresource.ManagedResourceStatus
+	// Refused are the objects that this call certainly did not create.
+	Refused []managedresource.ManagedResourceStatus
+	// Subjects are the objects as the API server answered them, for DefaultReadiness; also those that are left alone because they are not
+	// the owner's.
 	Subjects []Subject
 	// Progress says what has to happen before the rest can be applied: definitions to be established, old objects to be gone.
 	Progress Progress
@@ -55,9 +60,11 @@ const (
 // task is one object on its way to the API server.
 type task struct {
 	Desired
-	kind  resourceKind
-	ref   managedresource.ResourceReference
-	known bool
+	// unmarked is the object without the marks of the owner.
+	unmarked *unstructured.Unstructured
+	kind     resourceKind
+	ref      managedresource.ResourceReference
+	known    bool
 }
 
 // Apply brings objects to the target in groups: custom resource definitions, cluster-scoped, ServiceAccounts, other namespaced; in parallel
@@ -68,8 +75,8 @@ func (s *Session) Apply(ctx context.Context, desired []Desired, options ApplyOpt
 	if err := s.checkpoint("deployer: process manifests"); err != nil {
 		return Applied{}, err
 	}
-	plan, problems := s.plan(desired, options)
 	var applied Applied
+	plan, problems := s.plan(ctx, desired, options, &applied)
 	for group := range groups {
 		if err := s.checkpoint("deployer: apply manifests"); err != nil {
 			return applied, errors.Join(append(problems, err)...)
@@ -82,19 +89,25 @@ func (s *Session) Apply(ctx context.Context, desired []Desired, options ApplyOpt
 	return applied, errors.Join(problems...)
 }
 
-// plan sorts the objects into the groups. Objects whose kind is unknown, or that lack a namespace, become errors.
-func (s *Session) plan(desired []Desired, options ApplyOptions) ([groups][]task, []error) {
+// plan sorts the objects into the groups. Objects whose kind is unknown, or that lack a namespace, become errors. Those and the objects to be
+// ignored are noted in applied. Nothing is planned on a target that does not tell its kinds: every further question would take as long.
+func (s *Session) plan(ctx context.Context, desired []Desired, options ApplyOptions, applied *Applied) ([groups][]task, []error) {
 	var plan [groups][]task
 	var problems []error
 	defined := definedKinds(desired)
 	known := identities(options.Known)
 	for _, d := range desired {
 		if d.Policy == managedresource.IgnorePolicy {
+			applied.Ignored = append(applied.Ignored, ignore(d, options.DefaultNamespace)...)
 			continue
 		}
-		t, err := s.prepare(d, defined, options.DefaultNamespace)
+		t, err := s.prepare(ctx, d, defined, options.DefaultNamespace)
+		if errors.Is(err, errUnanswered) {
+			return [groups][]task{}, append(problems, err)
+		}
 		if err != nil {
 			problems = append(problems, err)
+			applied.Refused = append(applied.Refused, managedresource.ManagedResourceStatus{Policy: d.Policy, Resource: referenceTo(d.Object)})
 			continue
 		}
 		_, t.known = known[identityOf(t.ref)]
@@ -105,6 +118,27 @@ func (s *Session) plan(desired []Desired, options ApplyOptions) ([groups][]task,
 		plan[group] = inOrder(plan[group])
 	}
 	return plan, problems
+}
+
+// ignore returns the records by which an ignored object may be known: without namespace, and in the default namespace.
+func ignore(d Desired, defaultNamespace string) []managedresource.ManagedResourceStatus {
+	record := managedresource.ManagedResourceStatus{Policy: d.Policy, Resource: referenceTo(d.Object)}
+	if record.Resource.Namespace != "" || defaultNamespace == "" {
+		return []managedresource.ManagedResourceStatus{record}
+	}
+	inNamespace := record
+	inNamespace.Resource.Namespace = defaultNamespace
+	return []managedresource.ManagedResourceStatus{record, inNamespace}
+}
+
+// Orphans returns the known resources that were not applied and are not to be ignored.
+func (a Applied) Orphans(known []managedresource.ManagedResourceStatus) []managedresource.ManagedResourceStatus {
+	return Orphans(Orphans(known, a.Managed), a.Ignored)
+}
+
+// Union returns what was handled and what is known beside it, without what is to be ignored.
+func (a Applied) Union(known []managedresource.ManagedResourceStatus) []managedresource.ManagedResourceStatus {
+	return Union(a.Managed, Orphans(known, a.Ignored))
 }
 
 func identities(managed []managedresource.ManagedResourceStatus) map[identity]managedresource.ManagedResourceStatus {
@@ -146,9 +180,9 @@ func inOrder(tasks []task) []task {
 	return unique
 }
 
-func (s *Session) prepare(d Desired, defined map[schema.GroupVersionKind]resourceKind, defaultNamespace string) (task, error) {
+func (s *Session) prepare(ctx context.Context, d Desired, defined map[schema.GroupVersionKind]resourceKind, defaultNamespace string) (task, error) {
 	object := d.Object.DeepCopy()
-	kind, err := lookup(s.Cluster, object.GroupVersionKind())
+	kind, err := lookup(ctx, s.Cluster, object.GroupVersionKind())
 	if isNoMatch(err) {
 		if found, ok := defined[object.GroupVersionKind()]; ok {
 			kind, err = found, nil
@@ -166,9 +200,10 @@ func (s *Session) prepare(d Desired, defined map[schema.GroupVersionKind]resourc
 		return task{}, misconfigured("cannot apply %s: metadata.namespace is empty, but the kind lives in a namespace; set it",
 			referenceTo(object))
 	}
+	unmarked := object.DeepCopy()
 	s.Owner.mark(object, d.Policy)
 	d.Object = object
-	return task{Desired: d, kind: kind, ref: referenceTo(object)}, nil
+	return task{Desired: d, unmarked: unmarked, kind: kind, ref: referenceTo(object)}, nil
 }
 
 // applyGroup applies the objects of a group and adds what became of them to applied.
@@ -194,14 +229,18 @@ func (s *Session) applyGroup(ctx context.Context, tasks []task, strategy managed
 }
 
 // record notes what became of an object. An object whose write failed may exist all the same: it is recorded too unless the API
-// server refused it, so that it is found when it has to go.
+// server refused it or it is not ours, so that it is found when it has to go.
 func (a *Applied) record(t task, r result) {
-	a.Progress.add(r.progress)
+	a.Progress.Add(r.progress)
 	ref := t.ref
 	if r.live != nil {
 		ref = referenceTo(r.live)
 		a.Subjects = append(a.Subjects, Subject{Resource: ref, Live: r.live})
-	} else if r.err != nil && !t.known && isRefused(r.err) {
+		if r.notOurs {
+			return
+		}
+	} else if r.err != nil && !t.known && (isRefused(r.err) || r.notOurs) {
+		a.Refused = append(a.Refused, managedresource.ManagedResourceStatus{Policy: t.Policy, Resource: ref})
 		return
 	}
 	a.Managed = append(a.Managed, managedresource.ManagedResourceStatus{

@@ -70,14 +70,17 @@ func TestServerDefaultsCauseNoWrite(t *testing.T) {
 
 func TestForeignChangeIsPutBack(t *testing.T) {
 	b := newBench(t)
-	object := b.object(podTemplate)
+	object := b.configMap("one", "a", "1")
 	known := b.apply("", nil, manage(object)).Managed
-	b.change(object, "metadata: {labels: {theirs: x}}")
+	b.change(object, "data: {a: changed}")
 
 	b.apply("", known, manage(object))
 
-	assert.NotContains(t, b.live(object).GetLabels(), "theirs")
+	assert.Equal(t, map[string]string{"a": "1"}, data(b.live(object)))
 }
+
+// deploymentRevision is the annotation in which the Deployment controller counts roll-outs.
+const deploymentRevision = "deployment.kubernetes.io/revision"
 
 func TestRevisionOfDeploymentIsKept(t *testing.T) {
 	b := newBench(t)
@@ -102,37 +105,6 @@ func TestRemovedFieldIsRemoved(t *testing.T) {
 			b.apply(strategy, known, manage(b.configMap("one", "a", "1")))
 
 			assert.Equal(t, map[string]string{"a": "1"}, data(b.live(both)))
-		})
-	}
-}
-
-func TestPolicies(t *testing.T) {
-	type expectation struct{ created, updatedForeign, updatedOwn, recorded, deleted, deletedForeign bool }
-	for policy, expect := range map[managedresource.ManifestPolicy]expectation{
-		"manage":    {created: true, updatedForeign: true, updatedOwn: true, recorded: true, deleted: true, deletedForeign: true},
-		"fallback":  {created: true, updatedForeign: false, updatedOwn: true, recorded: true, deleted: true, deletedForeign: false},
-		"keep":      {created: true, updatedForeign: true, updatedOwn: true, recorded: true, deleted: false, deletedForeign: false},
-		"ignore":    {created: false},
-		"immutable": {created: true, updatedForeign: false, updatedOwn: false, recorded: true, deleted: true, deletedForeign: true},
-	} {
-		t.Run(string(policy), func(t *testing.T) {
-			b := newBench(t)
-			fresh, own, foreign := b.configMap("fresh", "a", "new"), b.configMap("own", "a", "new"), b.configMap("foreign", "a", "new")
-			b.apply("", nil, manage(b.configMap("own", "a", "old")))
-			b.put(b.configMap("foreign", "a", "old"))
-
-			applied := b.apply("", nil, withPolicy(policy, fresh), withPolicy(policy, own), withPolicy(policy, foreign))
-
-			assert.Equal(t, expect.created, b.exists(fresh), "created")
-			assert.Equal(t, expect.updatedOwn, data(b.live(own))["a"] == "new", "own object updated")
-			assert.Equal(t, expect.updatedForeign, data(b.live(foreign))["a"] == "new", "foreign object updated")
-			assert.Equal(t, expect.recorded, len(applied.Managed) == 3, "recorded")
-
-			progress, err := b.Delete(t.Context(), applied.Managed, nil)
-			require.NoError(t, err)
-			assert.True(t, progress.Done())
-			assert.Equal(t, expect.created && !expect.deleted, b.exists(fresh), "still there")
-			assert.Equal(t, !expect.deletedForeign, b.exists(foreign), "foreign object still there")
 		})
 	}
 }

@@ -93,7 +93,7 @@ func (b *bench) forget() {
 	for _, ref := range []managedresource.ResourceReference{
 		{APIVersion: "v1", Kind: "ConfigMap"}, {APIVersion: "apps/v1", Kind: "Deployment"}, {APIVersion: "batch/v1", Kind: "Job"},
 	} {
-		_, err := lookup(b.Cluster, gvkOf(ref))
+		_, err := lookup(b.t.Context(), b.Cluster, gvkOf(ref))
 		require.NoError(b.t, err)
 	}
 	b.sent()

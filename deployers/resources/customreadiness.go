@@ -37,7 +37,7 @@ func (s *Session) CustomReadiness(ctx context.Context, checks []managedresource.
 		if err != nil {
 			return progress, fmt.Errorf("readiness check %s: %w", check.Name, err)
 		}
-		progress.add(more)
+		progress.Add(more)
 	}
 	return progress, nil
 }
@@ -62,7 +62,7 @@ func (s *Session) customCheck(ctx context.Context, check *managedresource.Custom
 		return progress, nil
 	}
 	more, err := s.labelledCheck(ctx, cluster, check)
-	progress.add(more)
+	progress.Add(more)
 	return progress, err
 }
 
@@ -86,7 +86,7 @@ func (s *Session) labelledCheck(ctx context.Context, cluster *target.Cluster, ch
 }
 
 func labelled(ctx context.Context, cluster *target.Cluster, selector *managedresource.LabelSelectorSpec) ([]unstructured.Unstructured, error) {
-	kind, err := lookup(cluster, schema.FromAPIVersionAndKind(selector.APIVersion, selector.Kind))
+	kind, err := lookup(ctx, cluster, schema.FromAPIVersionAndKind(selector.APIVersion, selector.Kind))
 	if err != nil {
 		return nil, err
 	}

@@ -81,7 +81,7 @@ func (s *Session) deletionGroups(ctx context.Context, definitions []managedresou
 		if err != nil {
 			return nil, err
 		}
-		group, err := newDeletionGroup(cluster, definition)
+		group, err := newDeletionGroup(ctx, cluster, definition)
 		if err != nil {
 			return nil, err
 		}
@@ -131,7 +131,7 @@ func everyOther(ctx context.Context, cluster *target.Cluster, group *deletionGro
 }
 
 func list(ctx context.Context, cluster *target.Cluster, selection selection) ([]managedresource.ResourceReference, error) {
-	kind, err := lookup(cluster, selection.gvk)
+	kind, err := lookup(ctx, cluster, selection.gvk)
 	if isNoMatch(err) {
 		return nil, nil
 	}
@@ -181,7 +181,7 @@ func (s *Session) removeAll(ctx context.Context, removals []removal) (Progress, 
 	_ = running.Wait()
 	var progress Progress
 	for _, r := range remaining {
-		progress.add(r)
+		progress.Add(r)
 	}
 	return progress, joinSorted(problems)
 }

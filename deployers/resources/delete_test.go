@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
@@ -221,12 +222,15 @@ func TestObjectsOfOthersStay(t *testing.T) {
 	}
 }
 
-func TestRecordsWithoutUIDAreDeleted(t *testing.T) {
+func TestRecordsWithoutUIDAreDeletedByTheirLabel(t *testing.T) {
 	b := newBench(t)
-	object := b.configMap("one", "a", "1")
-	b.put(object)
-	b.delete([]managedresource.ManagedResourceStatus{managed("", object)}, nil)
-	assert.False(t, b.exists(object))
+	labelled, unlabelled := b.configMap("labelled", "a", "1"), b.configMap("unlabelled", "a", "1")
+	labelled.SetLabels(map[string]string{v1alpha1.ManifestDeployItemLabel: LabelValue(b.Owner.Item)})
+	b.put(labelled)
+	b.put(unlabelled)
+	b.delete([]managedresource.ManagedResourceStatus{managed("", labelled), managed("", unlabelled)}, nil)
+	assert.False(t, b.exists(labelled))
+	assert.True(t, b.exists(unlabelled))
 }
 
 func TestOrphans(t *testing.T) {
@@ -248,4 +252,24 @@ func TestOrphans(t *testing.T) {
 			assert.Equal(t, test.orphans, Orphans(test.known, test.current))
 		})
 	}
+}
+
+func TestD07DefinitionIsWaitedFor(t *testing.T) {
+	b := newBench(t)
+	group := b.namespace + ".example.com"
+	definition := b.object(`{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: 'things.%[1]s.example.com'},
+spec: {group: '%[1]s.example.com', names: {kind: Thing, plural: things}, scope: Namespaced,
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}}`)
+	thing := b.object("{apiVersion: '%[1]s.example.com/v1', kind: Thing, metadata: {name: held, namespace: %[1]s, finalizers: [example.com/hold]}}")
+	applied := b.apply("", nil, manage(definition)).Managed
+	waitFor(t, definition, func(live *unstructured.Unstructured) bool { return NotReady(live) == "" })
+	b.apply("", nil, manage(thing))
+
+	progress, err := b.Delete(t.Context(), applied, nil)
+
+	require.NoError(t, err)
+	assert.Contains(t, progress.Waiting(), "CustomResourceDefinition things."+group+" is still there")
+	b.change(thing, "metadata: {finalizers: null}")
+	b.awaitGone(definition)
+	b.delete(applied, nil)
 }

@@ -4,6 +4,7 @@
 package resources
 
 import (
+	"context"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -91,13 +92,13 @@ func takesPredefined(kind managedresource.PredefinedResourceGroupType, ref manag
 }
 
 // newDeletionGroup resolves the kinds of a group on the target it is about.
-func newDeletionGroup(cluster *target.Cluster, definition managedresource.DeletionGroupDefinition) (*deletionGroup, error) {
+func newDeletionGroup(ctx context.Context, cluster *target.Cluster, definition managedresource.DeletionGroupDefinition) (*deletionGroup, error) {
 	group := &deletionGroup{DeletionGroupDefinition: definition}
 	if definition.CustomResourceGroup == nil {
 		return group, nil
 	}
 	for _, names := range definition.CustomResourceGroup.Resources {
-		gvk, err := kindNamed(cluster, names.APIVersion, names.Kind)
+		gvk, err := kindNamed(ctx, cluster, names.APIVersion, names.Kind)
 		if err != nil {
 			return nil, err
 		}

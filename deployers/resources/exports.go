@@ -33,7 +33,7 @@ func (s *Session) Export(ctx context.Context, exports []managedresource.Export) 
 		if err != nil {
 			return nil, progress, fmt.Errorf("export %s: %w", export.Key, err)
 		}
-		progress.add(lack)
+		progress.Add(lack)
 		if all == nil {
 			all = map[string]any{}
 		}

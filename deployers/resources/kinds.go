@@ -4,6 +4,8 @@
 package resources
 
 import (
+	"context"
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,6 +18,9 @@ import (
 // crdGroupKind is the kind that defines kinds.
 var crdGroupKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 
+// errUnanswered is inside the error of a target that cannot be asked for its kinds.
+var errUnanswered = errors.New("cannot learn the kinds of target")
+
 // resourceKind is how the API server serves a kind.
 type resourceKind struct {
 	GVR        schema.GroupVersionResource
@@ -23,20 +28,20 @@ type resourceKind struct {
 }
 
 // lookup asks the target how it serves a kind. The error of an unknown kind satisfies isNoMatch.
-func lookup(cluster *target.Cluster, gvk schema.GroupVersionKind) (resourceKind, error) {
-	mapping, err := cluster.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+func lookup(ctx context.Context, cluster *target.Cluster, gvk schema.GroupVersionKind) (resourceKind, error) {
+	mapping, err := cluster.MapperFor(ctx).RESTMapping(gvk.GroupKind(), gvk.Version)
 	if isNoMatch(err) {
 		return resourceKind{}, unknownKind(cluster.Name, gvk.GroupVersion().String(), gvk.Kind, err)
 	}
 	if err != nil {
-		return resourceKind{}, fmt.Errorf("cannot learn the kinds of target %s: %w", cluster.Name, err)
+		return resourceKind{}, fmt.Errorf("%w %s: %w", errUnanswered, cluster.Name, err)
 	}
 	return resourceKind{GVR: mapping.Resource, Namespaced: mapping.Scope.Name() == "namespace"}, nil
 }
 
 // kindNamed returns the kind that a deletion group names, by kind or by plural resource name. Names that the target does not
 // know are returned as they are.
-func kindNamed(cluster *target.Cluster, apiVersion, name string) (schema.GroupVersionKind, error) {
+func kindNamed(ctx context.Context, cluster *target.Cluster, apiVersion, name string) (schema.GroupVersionKind, error) {
 	gv, err := schema.ParseGroupVersion(apiVersion)
 	if err != nil {
 		return schema.GroupVersionKind{}, misconfigured("apiVersion %q is malformed: %w", apiVersion, err)
@@ -44,12 +49,12 @@ func kindNamed(cluster *target.Cluster, apiVersion, name string) (schema.GroupVe
 	if name != "" && (name[0] < 'a' || name[0] > 'z') {
 		return gv.WithKind(name), nil
 	}
-	gvk, err := cluster.Mapper.KindFor(gv.WithResource(name))
+	gvk, err := cluster.MapperFor(ctx).KindFor(gv.WithResource(name))
 	if isNoMatch(err) {
 		return gv.WithKind(name), nil
 	}
 	if err != nil {
-		return schema.GroupVersionKind{}, fmt.Errorf("cannot learn the kinds of target %s: %w", cluster.Name, err)
+		return schema.GroupVersionKind{}, fmt.Errorf("%w %s: %w", errUnanswered, cluster.Name, err)
 	}
 	return gvk, nil
 }

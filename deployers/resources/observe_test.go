@@ -262,13 +262,13 @@ func TestSweepFindsOnlyProvenObjects(t *testing.T) {
 	assert.Equal(t, []managedresource.ManagedResourceStatus{managed("manage", owner)}, found)
 }
 
-func TestRecordedFindsWhatACrashLeft(t *testing.T) {
+func TestConfirmFindsWhatACrashLeft(t *testing.T) {
 	b := newBench(t)
 	mine, never, theirs := b.configMap("mine", "a", "1"), b.configMap("never", "a", "1"), b.configMap("theirs", "a", "1")
 	b.apply("", nil, manage(mine))
 	b.put(theirs)
 
-	found, err := b.Recorded(t.Context(), []Desired{manage(mine), manage(never), manage(theirs)}, "")
+	found, err := b.Confirm(t.Context(), Attempted([]Desired{manage(mine), manage(never), manage(theirs)}, nil))
 
 	require.NoError(t, err)
 	assert.Equal(t, []managedresource.ManagedResourceStatus{managed("manage", b.live(mine))}, found)

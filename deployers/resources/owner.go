@@ -19,6 +19,10 @@ import (
 // different namespaces apart; the labels only hold the name. It is an addition to the existing API.
 const OwnerUIDAnnotation = "manifest.deployer.landscaper.gardener.cloud/deployitem-uid"
 
+// OwnerNamespaceAnnotation, on deployed objects, is the namespace of the DeployItem that owns them. A DeployItem that was made anew under the
+// same name in the same namespace, for example from a backup, goes on with the objects of the old one. It is an addition to the existing API.
+const OwnerNamespaceAnnotation = "manifest.deployer.landscaper.gardener.cloud/deployitem-namespace"
+
 // maxLabelValue is the longest label value that Kubernetes takes.
 const maxLabelValue = 63
 
@@ -26,6 +30,8 @@ const maxLabelValue = 63
 type Owner struct {
 	// Item is its name.
 	Item string
+	// Namespace of the DeployItem.
+	Namespace string
 	// UID of the DeployItem.
 	UID types.UID
 	// Labels are put on the objects beside the label of the manifest deployer.
@@ -53,6 +59,9 @@ func (o Owner) mark(object *unstructured.Unstructured, policy managedresource.Ma
 	maps.Copy(labels, o.Labels)
 	labels[v1alpha1.ManifestDeployItemLabel] = LabelValue(o.Item)
 	object.SetLabels(labels)
+	if o.Namespace != "" {
+		annotate(object, map[string]string{OwnerNamespaceAnnotation: o.Namespace})
+	}
 	if o.UID != "" && policy != managedresource.KeepPolicy {
 		annotate(object, map[string]string{OwnerUIDAnnotation: string(o.UID)})
 	}
@@ -63,19 +72,59 @@ func (o Owner) labelled(object *unstructured.Unstructured) bool {
 	return object.GetLabels()[v1alpha1.ManifestDeployItemLabel] == LabelValue(o.Item)
 }
 
-// proven tells whether an object is certainly this owner's: label and UID are right.
+// proven reports whether an object is certainly this owner's: label and UID are right.
 func (o Owner) proven(object *unstructured.Unstructured) bool {
 	return o.labelled(object) && o.UID != "" && object.GetAnnotations()[OwnerUIDAnnotation] == string(o.UID)
 }
 
-// foreign tells whether another DeployItem has taken an object over.
-func (o Owner) foreign(object *unstructured.Unstructured) bool {
-	label, marked := object.GetLabels()[v1alpha1.ManifestDeployItemLabel]
-	if marked && label != LabelValue(o.Item) {
-		return true
+// claim says who owns an object on a target.
+type claim int
+
+const (
+	// unclaimed objects carry no mark of a DeployItem.
+	unclaimed claim = iota
+	// own objects are this owner's.
+	own
+	// foreign objects are those of another DeployItem.
+	foreign
+)
+
+// claimOf reads from the marks of an object who owns it. The label holds only the name, so an annotation with another namespace, or with
+// another UID and no namespace, means a DeployItem of the same name from elsewhere.
+func (o Owner) claimOf(object *unstructured.Unstructured) claim {
+	label, isLabelled := object.GetLabels()[v1alpha1.ManifestDeployItemLabel]
+	uid, namespace := object.GetAnnotations()[OwnerUIDAnnotation], object.GetAnnotations()[OwnerNamespaceAnnotation]
+	switch {
+	case isLabelled && label != LabelValue(o.Item):
+		return foreign
+	case !isLabelled && uid == "":
+		return unclaimed
+	case namespace != "" && o.Namespace != "":
+		return claimIf(namespace == o.Namespace)
 	}
+	return claimIf(uid == "" || o.UID == "" || uid == string(o.UID))
+}
+
+func claimIf(isOwn bool) claim {
+	if isOwn {
+		return own
+	}
+	return foreign
+}
+
+// taken reports whether another DeployItem, or one of the same name made anew, has taken an object over since it was recorded.
+func (o Owner) taken(object *unstructured.Unstructured) bool {
 	uid := object.GetAnnotations()[OwnerUIDAnnotation]
-	return uid != "" && o.UID != "" && uid != string(o.UID)
+	return o.claimOf(object) == foreign || uid != "" && o.UID != "" && uid != string(o.UID)
+}
+
+// nameOf returns the owner of a foreign object for messages.
+func nameOf(object *unstructured.Unstructured) string {
+	name := "DeployItem " + object.GetLabels()[v1alpha1.ManifestDeployItemLabel]
+	if namespace := object.GetAnnotations()[OwnerNamespaceAnnotation]; namespace != "" {
+		name += " of namespace " + namespace
+	}
+	return name
 }
 
 // annotate adds annotations to an object; they win over those it has.

@@ -5,7 +5,9 @@ package resources
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -13,22 +15,43 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 )
 
-// PatchAfterDeployment merges the patches of the desired objects into the live ones. Errors are collected.
-func (s *Session) PatchAfterDeployment(ctx context.Context, desired []Desired) error {
+// PatchAfterDeployment merges the patches of the desired objects into the live ones, as far as these are among the managed ones: objects of
+// others are not patched. Errors are collected.
+func (s *Session) PatchAfterDeployment(ctx context.Context, desired []Desired, managed []managedresource.ManagedResourceStatus) error {
 	var problems []error
+	records := identities(managed)
 	for _, d := range desired {
-		if d.PatchAfterDeployment == nil || len(d.PatchAfterDeployment.Raw) == 0 || d.Policy == managedresource.IgnorePolicy {
+		if d.PatchAfterDeployment == nil || len(d.PatchAfterDeployment.Raw) == 0 {
 			continue
 		}
 		ref := referenceTo(d.Object)
-		kind, err := lookup(s.Cluster, gvkOf(ref))
-		if err != nil {
-			problems = append(problems, err)
-			continue
+		record, isManaged := records[identityOf(ref)]
+		if !isManaged {
+			ref.Namespace = "" // a manifest may give a cluster-scoped object a namespace
+			record, isManaged = records[identityOf(ref)]
 		}
-		_, err = client(s.Cluster, kind, ref.Namespace).Patch(ctx, ref.Name, types.MergePatchType, d.PatchAfterDeployment.Raw,
-			metav1.PatchOptions{FieldManager: FieldManager})
-		problems = append(problems, objectError("patch after deployment", ref, err))
+		if isManaged && d.Policy != managedresource.IgnorePolicy {
+			problems = append(problems, s.patchAfter(ctx, d, record.Resource))
+		}
 	}
 	return errors.Join(problems...)
+}
+
+// patchAfter patches one object, and only the one that is recorded.
+func (s *Session) patchAfter(ctx context.Context, d Desired, ref managedresource.ResourceReference) error {
+	patch := map[string]any{}
+	if err := json.Unmarshal(d.PatchAfterDeployment.Raw, &patch); err != nil {
+		return misconfigured("patchAfterDeployment of %s: is not an object, write one there", ref)
+	}
+	mergeInto(patch, map[string]any{"metadata": map[string]any{"uid": string(ref.UID)}}, true)
+	raw, err := json.Marshal(patch)
+	if err != nil {
+		return fmt.Errorf("cannot encode the patch: %w", err)
+	}
+	kind, err := lookup(ctx, s.Cluster, gvkOf(ref))
+	if err != nil {
+		return err
+	}
+	_, err = client(s.Cluster, kind, ref.Namespace).Patch(ctx, ref.Name, types.MergePatchType, raw, metav1.PatchOptions{FieldManager: FieldManager})
+	return objectError("patch after deployment", ref, err)
 }

@@ -41,7 +41,8 @@ func (p *Progress) wait(reason string, watch ...contract.Watched) {
 	p.Watch = append(p.Watch, watch...)
 }
 
-func (p *Progress) add(other Progress) {
+// Add makes what other waits for part of what p waits for.
+func (p *Progress) Add(other Progress) {
 	p.Reasons = append(p.Reasons, other.Reasons...)
 	p.Watch = append(p.Watch, other.Watch...)
 }

@@ -36,15 +36,18 @@ var readinessRules = map[schema.GroupKind]readinessRule{
 	{Group: "apps", Kind: "DaemonSet"}:   daemonSetReady,
 }
 
-// HasReadinessRule tells whether the default readiness check of a kind is more than that the object exists.
+// HasReadinessRule reports whether the objects of a kind run workloads, so that the default readiness check asks for more than that they exist.
 func HasReadinessRule(apiVersion, kind string) bool {
 	_, found := readinessRules[schema.FromAPIVersionAndKind(apiVersion, kind).GroupKind()]
 	return found
 }
 
-// NotReady returns what an object lacks to be ready by the default check of its kind, "" when it is ready. Kinds without a rule
-// are ready when they exist.
+// NotReady returns what an object lacks to be ready by the default check of its kind, "" when it is ready. A CustomResourceDefinition is ready
+// when it is established, so that whoever comes next can use its kind. Kinds without a rule are ready when they exist.
 func NotReady(object *unstructured.Unstructured) string {
+	if isCRD(object) {
+		return definitionReady(object)
+	}
 	rule, found := readinessRules[object.GroupVersionKind().GroupKind()]
 	if !found {
 		return ""
@@ -105,6 +108,16 @@ func path(ref managedresource.ResourceReference) string {
 		return ref.Name
 	}
 	return ref.Namespace + "/" + ref.Name
+}
+
+func definitionReady(definition *unstructured.Unstructured) string {
+	if hasCondition(definition, "Established", "True") {
+		return ""
+	}
+	if refused := condition(definition, "NamesAccepted"); refused["status"] == "False" {
+		return fmt.Sprintf("its names are not accepted: %v", refused["message"])
+	}
+	return "it is not established yet"
 }
 
 func podReady(pod *unstructured.Unstructured) string {

@@ -17,37 +17,17 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
-// Recorded returns those of the desired objects that exist and certainly are the owner's, as records. It finds what a call left
-// that died before its objects were recorded.
-func (s *Session) Recorded(ctx context.Context, desired []Desired, defaultNamespace string) ([]managedresource.ManagedResourceStatus, error) {
-	plan, _ := s.plan(desired, ApplyOptions{DefaultNamespace: defaultNamespace})
-	var found []managedresource.ManagedResourceStatus
-	for _, t := range slices.Concat(plan[:]...) {
-		live, err := s.get(ctx, s.Cluster, t.ref)
-		if isGone(err) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if s.Owner.proven(live) {
-			found = append(found, managedresource.ManagedResourceStatus{Policy: t.Policy, Resource: referenceTo(live),
-				AnnotateBeforeDelete: t.AnnotateBeforeDelete, PatchBeforeDelete: t.PatchBeforeDelete})
-		}
-	}
-	return found, nil
-}
-
 // Sweep looks through all kinds of the target for objects that certainly are the owner's, by label and UID. It costs one list
-// of metadata a kind, so it is for the rare case that something may have been deployed without being recorded.
-func (s *Session) Sweep(ctx context.Context) ([]managedresource.ManagedResourceStatus, error) {
-	kinds, err := s.deletableKinds()
+// of metadata a kind, so it is for the rare case that something may have been deployed without being recorded. Kinds that the
+// credentials may not list everywhere are looked for in the given namespaces, as far as they may be listed there.
+func (s *Session) Sweep(ctx context.Context, namespaces ...string) ([]managedresource.ManagedResourceStatus, error) {
+	kinds, err := s.deletableKinds(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var found []managedresource.ManagedResourceStatus
 	for _, gvk := range kinds {
-		more, err := s.sweepKind(ctx, gvk)
+		more, err := s.sweepKind(ctx, gvk, namespaces)
 		if err != nil {
 			return nil, err
 		}
@@ -56,9 +36,36 @@ func (s *Session) Sweep(ctx context.Context) ([]managedresource.ManagedResourceS
 	return found, nil
 }
 
+// sweepKind looks for the objects of one kind.
+func (s *Session) sweepKind(ctx context.Context, gvk schema.GroupVersionKind, namespaces []string) ([]managedresource.ManagedResourceStatus, error) {
+	found, err := s.marked(ctx, gvk, metav1.NamespaceAll)
+	if !isUnauthorized(err) {
+		return found, err
+	}
+	for _, namespace := range namespaces {
+		more, err := s.marked(ctx, gvk, namespace)
+		if err != nil && !isUnauthorized(err) {
+			return nil, err
+		}
+		found = append(found, more...)
+	}
+	return found, nil
+}
+
+// Namespaces returns the namespaces of objects, each once.
+func Namespaces(objects ...managedresource.ManagedResourceStatus) []string {
+	var namespaces []string
+	for _, object := range objects {
+		if namespace := object.Resource.Namespace; namespace != "" && !slices.Contains(namespaces, namespace) {
+			namespaces = append(namespaces, namespace)
+		}
+	}
+	return namespaces
+}
+
 // deletableKinds lists the kinds whose objects can be listed and deleted. Groups whose API server is down are left out.
-func (s *Session) deletableKinds() ([]schema.GroupVersionKind, error) {
-	client, err := discovery.NewDiscoveryClientForConfig(s.Cluster.Config)
+func (s *Session) deletableKinds(ctx context.Context) ([]schema.GroupVersionKind, error) {
+	client, err := s.Cluster.DiscoveryFor(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("cannot ask target %s for its kinds: %w", s.Cluster.Name, err)
 	}
@@ -75,12 +82,13 @@ func (s *Session) deletableKinds() ([]schema.GroupVersionKind, error) {
 	return kinds, nil
 }
 
-func (s *Session) sweepKind(ctx context.Context, gvk schema.GroupVersionKind) ([]managedresource.ManagedResourceStatus, error) {
+// marked lists the objects of a kind in a namespace, or in all, that carry the owner's marks.
+func (s *Session) marked(ctx context.Context, gvk schema.GroupVersionKind, namespace string) ([]managedresource.ManagedResourceStatus, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
-	err := s.Cluster.Client.List(ctx, list, crclient.MatchingLabels{v1alpha1.ManifestDeployItemLabel: LabelValue(s.Owner.Item)})
-	if isGone(err) || isUnauthorized(err) {
-		// What may not be listed was not deployed with these credentials.
+	err := s.Cluster.Client.List(ctx, list, crclient.InNamespace(namespace),
+		crclient.MatchingLabels{v1alpha1.ManifestDeployItemLabel: LabelValue(s.Owner.Item)})
+	if isGone(err) {
 		return nil, nil
 	}
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 )
 
 // lingering are the kinds whose objects stay for a while after the delete request although they have no finalizer.
-var lingering = map[schema.GroupKind]bool{{Kind: "Pod"}: true, {Kind: "Namespace"}: true}
+var lingering = map[schema.GroupKind]bool{{Kind: "Pod"}: true, {Kind: "Namespace"}: true, crdGroupKind: true}
 
 // removal is one object to delete.
 type removal struct {
@@ -35,7 +35,7 @@ type removal struct {
 // remove deletes one object as far as that goes without waiting. The decision is made on a live read, and every call carries UID
 // and resourceVersion of that read.
 func (s *Session) remove(ctx context.Context, r removal) (Progress, error) {
-	kind, err := lookup(r.cluster, gvkOf(r.Resource))
+	kind, err := lookup(ctx, r.cluster, gvkOf(r.Resource))
 	if isNoMatch(err) {
 		return Progress{}, nil
 	}
@@ -90,16 +90,15 @@ func (s *Session) removeOnce(ctx context.Context, resource dynamic.ResourceInter
 	return withoutFinalizers(ctx, resource, live)
 }
 
-// mayDelete tells whether an object is the recorded one and still belongs to the owner.
+// mayDelete reports whether an object is the recorded one and still belongs to the owner. One that was made anew since, or that the record
+// does not know by UID, has to carry the owner's label.
 func (s *Session) mayDelete(r removal, live *unstructured.Unstructured) bool {
-	if r.anyOwner {
+	switch {
+	case r.anyOwner:
 		return r.Resource.UID == live.GetUID()
-	}
-	if s.Owner.foreign(live) {
+	case s.Owner.taken(live):
 		return false
-	}
-	replaced := r.Resource.UID != "" && r.Resource.UID != live.GetUID()
-	if r.Policy == managedresource.FallbackPolicy || replaced {
+	case r.Policy == managedresource.FallbackPolicy, r.Resource.UID != live.GetUID():
 		return s.Owner.labelled(live)
 	}
 	return true

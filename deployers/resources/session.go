@@ -29,6 +29,8 @@ type Session struct {
 	Targets func(ctx context.Context, name string) (*target.Cluster, error)
 	// Owner is the DeployItem that the objects belong to.
 	Owner Owner
+	// Job is the ID of its job.
+	Job string
 	// Checkpoint names the current step; it returns an error when the time of the DeployItem is up.
 	Checkpoint func(name string) error
 	// Memory makes repeated jobs cheaper; nil works too.
@@ -40,7 +42,8 @@ func NewSession(item *contract.Item, memory *Memory, labels map[string]string) *
 	return &Session{
 		Cluster:    item.Target,
 		Targets:    item.Targets,
-		Owner:      Owner{Item: item.DeployItem.Name, UID: item.DeployItem.UID, Labels: maps.Clone(labels)},
+		Owner:      Owner{Item: item.DeployItem.Name, Namespace: item.DeployItem.Namespace, UID: item.DeployItem.UID, Labels: maps.Clone(labels)},
+		Job:        item.DeployItem.Status.JobID,
 		Checkpoint: item.Checkpoint,
 		Memory:     memory,
 	}
@@ -71,7 +74,7 @@ func (s *Session) on(ctx context.Context, name *string) (*target.Cluster, error)
 
 // get reads one object live.
 func (s *Session) get(ctx context.Context, cluster *target.Cluster, ref managedresource.ResourceReference) (*unstructured.Unstructured, error) {
-	kind, err := lookup(cluster, gvkOf(ref))
+	kind, err := lookup(ctx, cluster, gvkOf(ref))
 	if err != nil {
 		return nil, err
 	}

@@ -15,11 +15,8 @@ import (
 var serverMetadata = []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
 	"deletionGracePeriodSeconds", "managedFields", "selfLink"}
 
-// deploymentRevision is the annotation in which the Deployment controller counts roll-outs.
-const deploymentRevision = "deployment.kubernetes.io/revision"
-
-// replacement returns the object that replaces live: the desired one with what the API server does not let go of copied from
-// live, and with what other controllers need on it (finalizers and owners, unless the manifest has its own).
+// replacement returns the object that replaces live: the desired one with what others have put on live. Some fields are always those of live,
+// because the API server takes no others; finalizers and owners are kept also on objects of others.
 func replacement(desired, live *unstructured.Unstructured, kept map[string]string) *unstructured.Unstructured {
 	next := desired.DeepCopy()
 	next.SetResourceVersion(live.GetResourceVersion())
@@ -32,11 +29,10 @@ func replacement(desired, live *unstructured.Unstructured, kept map[string]strin
 		copyAlways(next, live, "spec", "template", "metadata", "labels")
 	case "Service":
 		copyAlways(next, live, "spec", "clusterIP")
-	case "Deployment.apps":
-		copyMissing(next, live, "metadata", "annotations", deploymentRevision)
 	case "ServiceAccount":
 		copyMissing(next, live, "secrets")
 	}
+	keepOfOthers(next, live)
 	return next
 }
 

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
 // attempts bounds how often one call answers a lost race with another read.
@@ -23,7 +24,9 @@ const attempts = 5
 
 // result is what became of one object.
 type result struct {
-	live     *unstructured.Unstructured
+	live *unstructured.Unstructured
+	// notOurs says that the object is left alone because it is not the owner's.
+	notOurs  bool
 	progress Progress
 	err      error
 }
@@ -86,21 +89,22 @@ func (s *Session) update(ctx context.Context, t task, strategy managedresource.U
 		r.progress.wait(terminating(live), watched(s.Cluster, t.ref))
 		return r
 	}
-	if !s.mayUpdate(t, live) {
-		return result{live: live}
+	switch claim := s.Owner.claimOf(live); {
+	case t.Policy == managedresource.ImmutablePolicy, t.Policy == managedresource.FallbackPolicy && claim != own:
+		return result{live: live, notOurs: claim != own}
+	case claim == foreign:
+		return leaveForeign(t, live)
 	}
 	return s.write(ctx, t, strategy, live)
 }
 
-func (s *Session) mayUpdate(t task, live *unstructured.Unstructured) bool {
-	switch t.Policy {
-	case managedresource.ImmutablePolicy:
-		return false
-	case managedresource.FallbackPolicy:
-		return s.Owner.labelled(live)
-	default:
-		return true
+// leaveForeign leaves the object of another DeployItem alone. That is an error only when the object is not as the manifest wants it.
+func leaveForeign(t task, live *unstructured.Unstructured) result {
+	if same(merged(t.unmarked, live, true), live) {
+		return result{live: live, notOurs: true}
 	}
+	return result{notOurs: true, err: &failure{text: fmt.Sprintf("cannot update %s: it belongs to %s; remove it there, give it the policy fallback here, "+
+		"or remove its label %s to hand it over", t.ref, nameOf(live), v1alpha1.ManifestDeployItemLabel)}}
 }
 
 func (s *Session) write(ctx context.Context, t task, strategy managedresource.UpdateStrategy, live *unstructured.Unstructured) result {
@@ -109,6 +113,9 @@ func (s *Session) write(ctx context.Context, t task, strategy managedresource.Up
 		return result{live: live}
 	}
 	written, err := s.send(ctx, t, strategy, next, live)
+	if apierrors.IsInvalid(err) && !ownershipOf(live).written && !merges(strategy) {
+		written, err = s.send(ctx, t, strategy, keepAll(next, live), live)
+	}
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return result{err: errors.Join(errLostRace, err)}
 	}
@@ -121,14 +128,17 @@ func (s *Session) write(ctx context.Context, t task, strategy managedresource.Up
 
 // next computes the object that the strategy leads to from live.
 func (s *Session) next(t task, strategy managedresource.UpdateStrategy, live *unstructured.Unstructured) *unstructured.Unstructured {
-	switch strategy {
-	case managedresource.UpdateStrategyMerge, managedresource.UpdateStrategyMergeOverwrite:
-		next := merged(t.Object, live, strategy == managedresource.UpdateStrategyMergeOverwrite)
-		s.Owner.mark(next, t.Policy)
-		return next
-	default:
+	if !merges(strategy) {
 		return replacement(t.Object, live, t.AnnotateBeforeCreate)
 	}
+	next := merged(t.Object, live, strategy == managedresource.UpdateStrategyMergeOverwrite)
+	s.Owner.mark(next, t.Policy)
+	return next
+}
+
+// merges reports whether a strategy keeps every field of an existing object.
+func merges(strategy managedresource.UpdateStrategy) bool {
+	return strategy == managedresource.UpdateStrategyMerge || strategy == managedresource.UpdateStrategyMergeOverwrite
 }
 
 func (s *Session) send(ctx context.Context, t task, strategy managedresource.UpdateStrategy, next, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {

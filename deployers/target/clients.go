@@ -29,6 +29,11 @@ type Options struct {
 	MaxClusters int
 	// AllowInsecureTLS accepts insecure-skip-tls-verify and http servers.
 	AllowInsecureTLS bool
+	// PublicOnly refuses servers whose address is not public, except the landscaper cluster itself for selfConfig.
+	PublicOnly bool
+	// LegacyTokens requests tokens for oidcConfig and selfConfig as Gardener Landscaper does: of ServiceAccounts that do not allow it, for
+	// every audience, and for as long as the Target says.
+	LegacyTokens bool
 	// UserAgent of the requests to targets; empty means flux-landscaper.
 	UserAgent string
 }
@@ -38,6 +43,8 @@ type Clients struct {
 	options    Options
 	landscaper client.Client
 	self       *rest.Config
+	isOwn      func(ctx context.Context, token string) (bool, error)
+	limits     limits
 
 	mu     sync.Mutex
 	opened *lru.Cache
@@ -54,7 +61,7 @@ func New(options Options) (*Clients, error) {
 	if options.UserAgent == "" {
 		options.UserAgent = "flux-landscaper"
 	}
-	c := &Clients{options: options, opened: lru.NewWithEvictionFunc(options.MaxClusters, closeIdle)}
+	c := &Clients{options: options, limits: defaultLimits, opened: lru.NewWithEvictionFunc(options.MaxClusters, closeIdle)}
 	if options.Landscaper == nil {
 		return c, nil
 	}
@@ -62,7 +69,10 @@ func New(options Options) (*Clients, error) {
 	if c.landscaper, err = client.New(options.Landscaper, client.Options{}); err != nil {
 		return nil, fmt.Errorf("connect to the landscaper cluster: %w", err)
 	}
-	c.self, err = selfConnection(options.Landscaper)
+	if c.self, err = selfConnection(options.Landscaper); err != nil {
+		return nil, err
+	}
+	c.isOwn, err = accepts(c.self)
 	return c, err
 }
 
@@ -137,7 +147,7 @@ func (c *Clients) connect(namespace string, parsed *content) (*connection, error
 		if err != nil {
 			return nil, err
 		}
-		return c.dial(config, kubeconfig, nil)
+		return c.dial(config, kubeconfig, nil, c.tenantReach())
 	}
 	if c.landscaper == nil {
 		return nil, refuse("oidcConfig and selfConfig", "are not supported by this deployer", "use a kubeconfig")
@@ -146,7 +156,10 @@ func (c *Clients) connect(namespace string, parsed *content) (*connection, error
 		return c.connectOIDC(policy, namespace, parsed.oidc)
 	}
 	source := c.tokens(namespace, parsed.self.ServiceAccount, nil, parsed.self.ExpirationSeconds)
-	return c.dial(rest.CopyConfig(c.self), nil, source)
+	if !c.options.LegacyTokens {
+		source.form = "selfConfig"
+	}
+	return c.dial(rest.CopyConfig(c.self), nil, source, anyAddress)
 }
 
 func (c *Clients) connectOIDC(policy tlsPolicy, namespace string, oidc *oidcConfig) (*connection, error) {
@@ -154,14 +167,24 @@ func (c *Clients) connectOIDC(policy tlsPolicy, namespace string, oidc *oidcConf
 	if err != nil {
 		return nil, err
 	}
+	if len(oidc.Audience) == 0 && !c.options.LegacyTokens {
+		return nil, refuse("oidcConfig.audience", "is missing", "set it to an audience that only the server of the Target accepts")
+	}
+	source := c.tokens(namespace, oidc.ServiceAccount, oidc.Audience, oidc.ExpirationSeconds)
+	if !c.options.LegacyTokens {
+		source.form, source.isOwn = "oidcConfig", c.isOwn
+	}
 	config := &rest.Config{Host: server, TLSClientConfig: rest.TLSClientConfig{CAData: oidc.CAData}}
-	return c.dial(config, nil, c.tokens(namespace, oidc.ServiceAccount, oidc.Audience, oidc.ExpirationSeconds))
+	return c.dial(config, nil, source, c.tenantReach())
 }
 
 func (c *Clients) tokens(namespace string, account serviceAccount, audience []string, expiration *int64) *tokens {
-	t := &tokens{landscaper: c.landscaper, namespace: namespace, serviceAccount: account.Name, audience: audience, expiration: defaultExpiration}
+	t := &tokens{landscaper: c.landscaper, namespace: namespace, serviceAccount: account.Name, audience: audience, expiration: legacyExpiration}
 	if expiration != nil && *expiration > 0 {
 		t.expiration = *expiration
+	}
+	if !c.options.LegacyTokens {
+		t.expiration = min(t.expiration, maxExpiration)
 	}
 	return t
 }

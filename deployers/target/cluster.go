@@ -24,6 +24,9 @@ type Cluster struct {
 	Client client.Client
 	// Dynamic is for watches on kinds known at run time only.
 	Dynamic dynamic.Interface
-	// Mapper knows the kinds of the cluster; it learns new kinds when asked for them.
+	// Mapper knows the kinds of the cluster; it learns new kinds when asked for them. MapperFor binds it to a context.
 	Mapper meta.RESTMapper
+
+	// identity is shared by all copies of the cluster; nil reads it anew each time.
+	identity *identity
 }

@@ -4,13 +4,13 @@
 package target
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
 // connection is an opened cluster with what belongs to its life: the connection pool and, where tokens are requested, their source.
@@ -22,22 +22,26 @@ type connection struct {
 
 // dial prepares clients that share one connection pool and one lazily filled map of kinds. It sends nothing yet. The API server
 // paces the clients (priority and fairness), they do not slow themselves down.
-func (c *Clients) dial(config *rest.Config, kubeconfig []byte, source *tokens) (*connection, error) {
+func (c *Clients) dial(config *rest.Config, kubeconfig []byte, source *tokens, allowed reach) (*connection, error) {
 	config.QPS, config.UserAgent, config.WarningHandler = -1, c.options.UserAgent, rest.NoWarnings{}
-	if source != nil {
-		config.WrapTransport = func(base http.RoundTripper) http.RoundTripper { return &tokenTransport{tokens: source, base: base} }
+	if err := harden(config, allowed, c.limits, source); err != nil {
+		return nil, refuse("certificates or keys", "cannot be used: "+err.Error(), "they have to be PEM, base64 encoded once")
 	}
 	pool, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, refuse("certificates or keys", "cannot be used: "+err.Error(), "they have to be PEM, base64 encoded once")
 	}
-	opened := &connection{http: pool, tokens: source, cluster: Cluster{Config: config, Kubeconfig: kubeconfig}}
-	if opened.cluster.Mapper, err = apiutil.NewDynamicRESTMapper(config, pool); err != nil {
+	opened := &connection{http: pool, tokens: source, cluster: Cluster{Config: config, Kubeconfig: kubeconfig, identity: &identity{}}}
+	known, err := newKinds(config, pool)
+	if err != nil {
 		return nil, fmt.Errorf("prepare discovery: %w", err)
 	}
-	if opened.cluster.Client, err = client.New(config, client.Options{HTTPClient: pool, Mapper: opened.cluster.Mapper}); err != nil {
+	mapper := &boundMapper{kinds: known, ctx: context.Background()}
+	unbound, err := client.New(config, client.Options{HTTPClient: pool, Mapper: mapper})
+	if err != nil {
 		return nil, fmt.Errorf("prepare client: %w", err)
 	}
+	opened.cluster.Mapper, opened.cluster.Client = mapper, &boundClient{Client: unbound, mapper: mapper}
 	if opened.cluster.Dynamic, err = dynamic.NewForConfigAndClient(config, pool); err != nil {
 		return nil, fmt.Errorf("prepare dynamic client: %w", err)
 	}

@@ -5,8 +5,11 @@ package target
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,10 +18,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
-// defaultExpiration of requested tokens in seconds.
-const defaultExpiration int64 = 86400
+const (
+	// maxExpiration of requested tokens in seconds.
+	maxExpiration int64 = 3600
+	// legacyExpiration is the default of Options.LegacyTokens, which has no maximum.
+	legacyExpiration int64 = 86400
+)
 
 // tokens requests tokens of one ServiceAccount on the landscaper cluster and renews them when four fifths of their life are over.
 type tokens struct {
@@ -27,6 +36,10 @@ type tokens struct {
 	serviceAccount string
 	audience       []string
 	expiration     int64
+	// form is the part of the Target's content that asks, which the ServiceAccount has to allow. Empty needs no permission.
+	form string
+	// isOwn reports whether the landscaper cluster itself accepts a token. Nil does not ask.
+	isOwn func(ctx context.Context, token string) (bool, error)
 
 	mu      sync.Mutex
 	current string
@@ -40,8 +53,14 @@ func (t *tokens) get(ctx context.Context) (string, error) {
 	if t.current != "" && time.Now().Before(t.renewAt) {
 		return t.current, nil
 	}
+	if err := t.checkAllowed(ctx); err != nil {
+		return "", err
+	}
 	token, err := t.request(ctx)
 	if err != nil {
+		return "", err
+	}
+	if err := t.checkForeign(ctx, token.Token); err != nil {
 		return "", err
 	}
 	issued := time.Now()
@@ -53,13 +72,49 @@ func (t *tokens) request(ctx context.Context) (*authenticationv1.TokenRequestSta
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: t.serviceAccount}}
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: t.audience, ExpirationSeconds: &t.expiration}}
 	if err := t.landscaper.SubResource("token").Create(ctx, account, request); err != nil {
-		return nil, &Error{
-			Reason: ReasonTokenRequest, cause: err,
-			message: fmt.Sprintf("no token for ServiceAccount %q in namespace %q: %s; the ServiceAccount has to exist and the deployer needs the right to create serviceaccounts/token",
-				t.serviceAccount, t.namespace, err),
-		}
+		return nil, t.problem(err, "the ServiceAccount has to exist and the deployer needs the right to create serviceaccounts/token")
 	}
 	return &request.Status, nil
+}
+
+// checkAllowed fails unless the ServiceAccount allows Targets to use it in this form.
+func (t *tokens) checkAllowed(ctx context.Context) error {
+	if t.form == "" {
+		return nil
+	}
+	account := &corev1.ServiceAccount{}
+	if err := t.landscaper.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: t.serviceAccount}, account); err != nil {
+		return t.problem(err, "the ServiceAccount has to exist and the deployer needs the right to get serviceaccounts")
+	}
+	allowed := strings.Split(account.Annotations[v1alpha1.TargetTokensAnnotation], ",")
+	if slices.ContainsFunc(allowed, func(form string) bool { return strings.TrimSpace(form) == t.form }) {
+		return nil
+	}
+	return t.problem(fmt.Errorf("it does not allow Targets with %s", t.form),
+		fmt.Sprintf("annotate the ServiceAccount with %s: %s", v1alpha1.TargetTokensAnnotation, t.form))
+}
+
+// checkForeign fails if a token that a server of a tenant's choice would get is good for the landscaper cluster.
+func (t *tokens) checkForeign(ctx context.Context, token string) error {
+	if t.isOwn == nil {
+		return nil
+	}
+	own, err := t.isOwn(ctx, token)
+	if err != nil {
+		return t.problem(err, "the landscaper cluster has to say that the token is not for itself")
+	}
+	if own {
+		return t.problem(errors.New("the landscaper cluster itself accepts this audience"),
+			"set oidcConfig.audience to an audience that only the server of the Target accepts")
+	}
+	return nil
+}
+
+func (t *tokens) problem(cause error, cure string) error {
+	return &Error{
+		Reason: ReasonTokenRequest, cause: cause,
+		message: fmt.Sprintf("no token for ServiceAccount %q in namespace %q: %s; %s", t.serviceAccount, t.namespace, cause, cure),
+	}
 }
 
 // forget drops a token that an API server rejected.

@@ -210,7 +210,7 @@ func TestSetsOfMadeIndexes(t *testing.T) {
 		var set bytes.Buffer
 		require.NoError(t, a.WriteSet(context.Background(), r, &set))
 		files := unpack(t, &set)
-		assert.Equal(t, a.Index, files["blobs/sha256/"+a.Digest.Encoded()])
+		assert.Equal(t, a.Index, files["blobs/sha256."+a.Digest.Encoded()])
 		assert.Len(t, files, blobs+len([]string{"oci-layout", "index.json"}))
 		var index ocispec.Index
 		require.NoError(t, json.Unmarshal(files["index.json"], &index))

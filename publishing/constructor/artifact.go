@@ -124,13 +124,10 @@ func (b *Builder) plan(a *carry.Artifact) error {
 	return nil
 }
 
-// reference is the new reference, with a tag or digest as the author had written the old one: templates of blueprints take it apart.
+// reference is the new reference, with a tag or digest as the author had written the old one: templates of blueprints take it apart. At a
+// registry without TLS it keeps http://, as the OCM tools have it, since nothing else tells a reader so.
 func (b *Builder) reference(a *carry.Artifact, from oci.Reference) string {
-	base := b.Base
-	if _, plain, found := strings.Cut(base, "://"); found {
-		base = plain
-	}
-	out := base + "/" + a.Repository
+	out := strings.TrimPrefix(b.Base, "https://") + "/" + a.Repository
 	if from.Tag != "" || from.Digest == "" {
 		out += ":" + a.Tag
 	}

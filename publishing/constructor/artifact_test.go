@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -45,7 +46,7 @@ func (b *Builder) make(t *testing.T, text string) (component.Version, error) {
 	t.Helper()
 	read, err := Parse([]byte(text))
 	require.NoError(t, err)
-	require.Empty(t, read.Unknown)
+	require.Empty(t, read.Warnings)
 	return b.Build(context.Background(), &read.Components[0])
 }
 
@@ -116,14 +117,14 @@ func raw(t *testing.T, server *registry.Registry, repository, tag string) []byte
 	return top.Raw
 }
 
-func TestReferencesAtARegistryWithoutTLSHaveNoScheme(t *testing.T) {
+func TestS8ReferencesAtARegistryWithoutTLSKeepTheScheme(t *testing.T) {
 	server := registry.Start(t, registry.Options{})
 	image(t, server, "shop", "1", "linux", "amd64")
 	v, err := builder(t, "http://registry.example.com/components").make(t, input(server, "type: ociImage, path: 'HOST/shop:1'"))
 	require.NoError(t, err)
 	access, err := component.ParseAccess(v.Descriptor.Resources[0].Access)
 	require.NoError(t, err)
-	assert.Equal(t, component.OCIArtifact{ImageReference: "registry.example.com/components/shop:1"}, access)
+	assert.Equal(t, component.OCIArtifact{ImageReference: "http://registry.example.com/components/shop:1"}, access)
 }
 
 func TestArtifactsInBlobs(t *testing.T) {
@@ -199,7 +200,7 @@ func TestArtifactsThatCannotBeTakenOver(t *testing.T) {
 	image(t, server, "web", "1", "linux", "amd64")
 	image(t, server, "nowhere", "1", "", "")
 	image(t, server, "component-descriptors/x", "1", "linux", "amd64")
-	const head = "component example.com/shop:1.0.0: resource r: input: "
+	const head = "component example.com/shop:1.0.0: resource rr: input: "
 	wrong := string(digest.FromString("wrong"))
 	for name, test := range map[string]struct{ input, want string }{
 		"no reference":       {"type: ociArtifact", head + "path is missing; write the reference of the artifact"},
@@ -214,7 +215,7 @@ func TestArtifactsThatCannotBeTakenOver(t *testing.T) {
 		"variants twice":     {"type: dockermulti, variants: ['HOST/web:1', 'HOST/web:1']", "are both for linux/amd64; keep one"},
 		"variant of several": {"type: dockermulti, variants: ['HOST/web:1', 'HOST/shop:1']", "has several platforms already; name it alone"},
 		"variant of none":    {"type: dockermulti, variants: ['HOST/web:1', 'HOST/nowhere:1']", "does not say for which os and architecture it is"},
-		"daemon":             {"type: docker, path: 'shop:1'", "push images of a Docker daemon to a registry first"},
+		"daemon":             {"type: docker, path: 'shop:1'", "push the image of the Docker daemon to a registry first"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := builder(t, base).make(t, input(server, test.input))
@@ -237,15 +238,34 @@ func TestTwoArtifactsOfOneName(t *testing.T) {
 	assert.ErrorContains(t, err, "two artifacts would be called shop:1")
 }
 
-func TestDigestsThatTheAuthorWrites(t *testing.T) {
-	right := digest.FromString("a").Encoded()
-	written := func(value string) string {
-		return resource("input: {type: utf8, text: a}\ndigest: {hashAlgorithm: SHA-256, normalisationAlgorithm: genericBlobDigest/v1, value: " + value + "}")
+func TestDigestsOfContentElsewhere(t *testing.T) {
+	url := web(t)
+	for name, test := range map[string]struct{ access, want string }{
+		"chart":   {"{type: helm, helmRepository: '" + url + "', helmChart: 'web:1.0.0'}", digest.FromString("chart").Encoded()},
+		"file":    {"{type: wget, url: '" + url + "/web.tgz'}", digest.FromString("chart").Encoded()},
+		"skipped": {"{type: wget, url: '" + url + "/web.tgz'}\noptions: {skipDigestGeneration: true}", ""},
+		"commit":  {"{type: gitHub, repoUrl: github.com/a/b, commit: c}", ""},
+		"s3":      {"{type: s3, bucketName: b}", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := builder(t, base)
+			b.Digest = knownDigest
+			v, err := b.make(t, resource("version: 2.0.0\naccess: "+test.access))
+			require.NoError(t, err)
+			assert.Empty(t, v.Blobs)
+			if test.want == "" {
+				assert.Nil(t, v.Descriptor.Resources[0].Digest)
+				return
+			}
+			assert.Equal(t, &component.DigestSpec{HashAlgorithm: "SHA-256", NormalisationAlgorithm: "genericBlobDigest/v1", Value: test.want},
+				v.Descriptor.Resources[0].Digest)
+		})
 	}
-	_, err := builder(t, "").make(t, written(right))
-	require.NoError(t, err)
-	_, err = builder(t, "").make(t, written(digest.FromString("b").Encoded()))
-	assert.ErrorContains(t, err, "resource r: digest: the content has SHA-256 "+right)
+	b := builder(t, base)
+	b.Digest = knownDigest
+	_, err := b.make(t, resource("version: 2.0.0\naccess: {type: wget, url: '"+url+"/none'}"))
+	assert.ErrorContains(t, err, "resource rr: the digest of the content cannot be found")
+	assert.ErrorContains(t, err, "--skip-digest-generation")
 }
 
 // web serves a Helm repository with a chart in two versions, of which the index says a wrong digest for 2.0.0.
@@ -256,6 +276,10 @@ func web(t *testing.T) string {
 		case "/charts/index.yaml":
 			_, _ = fmt.Fprintf(w, "entries: {web: [{version: 1.0.0, urls: [web.tgz], digest: %x}, {version: 2.0.0, urls: [web.tgz], digest: %x}]}\n",
 				sha256.Sum256([]byte("chart")), sha256.Sum256([]byte("other")))
+		case "/charts/asked":
+			if asked, _ := io.ReadAll(r.Body); r.Method == http.MethodPost && r.Header.Get("X-Who") == "me" && string(asked) == "which" {
+				_, _ = w.Write([]byte("chart"))
+			}
 		case "/charts/web.tgz":
 			_, _ = w.Write([]byte("chart"))
 		default:
@@ -274,6 +298,7 @@ func TestDownloads(t *testing.T) {
 		"chart of a registry": {"type: helm, path: web, version: 1.0.0+a, helmRepository: 'oci://HOST/charts/'", oci.HelmChartLayer},
 		"file":                {"type: wget, url: '" + url + "/web.tgz', mediaType: text/x", "text/x"},
 		"file without type":   {"type: wget, url: '" + url + "/web.tgz'", "application/octet-stream"},
+		"request":             {"type: wget, url: '" + url + "/asked', verb: post, header: {X-Who: [me]}, body: '!which'", "application/octet-stream"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v, err := builder(t, base).make(t, input(server, test.input))
@@ -294,11 +319,12 @@ func TestDownloadsThatFail(t *testing.T) {
 		"unknown version": {"type: helm, path: web, version: 3.0.0, helmRepository: '" + url + "'", `it has no chart web in version "3.0.0"; check name and version`},
 		"no repository":   {"type: helm, path: web, version: 1.0.0, helmRepository: '" + url + "/none'", "the server answers 404; check the URL"},
 		"no chart":        {"type: helm, path: web, version: 1.0.0, helmRepository: 'oci://HOST/charts'", "it has no layer of type " + oci.HelmChartLayer},
+		"git over HTTP":   {"type: git, repository: 'http://127.0.0.1:1/a', ref: main", "https"},
 		"no file":         {"type: wget, url: '" + url + "/none'", "the server answers 404"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := builder(t, base).make(t, input(server, test.input))
-			require.ErrorContains(t, err, "component example.com/shop:1.0.0: resource r: input: ")
+			require.ErrorContains(t, err, "component example.com/shop:1.0.0: resource rr: input: ")
 			assert.ErrorContains(t, err, test.want)
 		})
 	}

@@ -7,7 +7,10 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -46,7 +49,7 @@ func (b *Builder) Build(ctx context.Context, c *Component) (component.Version, e
 	if err != nil {
 		return component.Version{}, fmt.Errorf("component %s:%s: %w", c.Name, c.Version, err)
 	}
-	if err := d.Validate(); err != nil {
+	if err := errors.Join(d.Validate(), d.CheckNames()); err != nil {
 		return component.Version{}, fmt.Errorf("component %s:%s: %w", c.Name, c.Version, err)
 	}
 	return component.Version{Descriptor: d, Blobs: v.blobs}, nil
@@ -63,7 +66,7 @@ type version struct {
 func (v *version) descriptor(ctx context.Context) (*component.Descriptor, error) {
 	c := v.component
 	d := &component.Descriptor{
-		Schema: component.SchemaV2, Name: c.Name, Version: c.Version, CreationTime: c.CreationTime,
+		Schema: c.Meta.schema(), Name: c.Name, Version: c.Version, CreationTime: c.CreationTime,
 		Provider: component.Provider{Name: c.Provider.Name},
 	}
 	if !v.builder.Repository.IsZero() {
@@ -172,40 +175,36 @@ func labels(in []Label) ([]component.Label, error) {
 // content returns the access to a resource and its digest, if there is one.
 func (v *version) content(ctx context.Context, r *Resource) (component.Typed, *component.DigestSpec, error) {
 	if r.Input != nil {
-		access, made, err := v.input(ctx, r)
-		if err != nil {
-			return component.Typed{}, nil, err
-		}
-		return access, made, r.agrees(made)
-	}
-	if r.Digest != nil {
-		return *r.Access, r.Digest, nil
+		return v.input(ctx, r)
 	}
 	access, err := component.ParseAccess(*r.Access)
 	if err != nil {
 		return component.Typed{}, nil, fmt.Errorf("access: %w", err)
 	}
-	artifact, isArtifact := access.(component.OCIArtifact)
-	if !isArtifact {
+	if v.builder.Digest == nil || r.Options.SkipDigestGeneration {
 		return *r.Access, nil, nil
 	}
-	spec, err := v.artifactDigest(ctx, artifact.ImageReference)
-	return *r.Access, spec, err
+	switch a := access.(type) {
+	case component.OCIArtifact:
+		spec, err := v.artifactDigest(ctx, a.ImageReference)
+		return *r.Access, spec, err
+	case component.HelmChart, component.Web, component.OCIBlob:
+		spec, err := v.downloadDigest(ctx, r)
+		return *r.Access, spec, err
+	}
+	return *r.Access, nil, nil
 }
 
-// agrees compares the digest that the author wrote, if any, with that of the content.
-func (r *Resource) agrees(made *component.DigestSpec) error {
-	if r.Digest == nil || *r.Digest == *made {
-		return nil
+// downloadDigest reads the content that an access leads to.
+func (v *version) downloadDigest(ctx context.Context, r *Resource) (*component.DigestSpec, error) {
+	h := sha256.New()
+	if err := v.fetch(ctx, r, *r.Access, h); err != nil {
+		return nil, fmt.Errorf("the digest of the content cannot be found: %w; add --skip-digest-generation to publish without digests of foreign content", err)
 	}
-	return fmt.Errorf("digest: the content has %s %s (%s), but the constructor says %s %s (%s); find out which is right, or leave digest out",
-		made.HashAlgorithm, made.Value, made.NormalisationAlgorithm, r.Digest.HashAlgorithm, r.Digest.Value, r.Digest.NormalisationAlgorithm)
+	return &component.DigestSpec{HashAlgorithm: component.HashSHA256, NormalisationAlgorithm: component.GenericBlobDigest, Value: hex.EncodeToString(h.Sum(nil))}, nil
 }
 
 func (v *version) artifactDigest(ctx context.Context, reference string) (*component.DigestSpec, error) {
-	if v.builder.Digest == nil {
-		return nil, nil
-	}
 	found, err := v.builder.Digest(ctx, normalReference(reference))
 	if err != nil {
 		return nil, fmt.Errorf("the digest of the artifact cannot be found: %w; add --skip-digest-generation to publish without digests of foreign artifacts", err)

@@ -4,8 +4,10 @@
 package constructor
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -86,21 +88,24 @@ func (v *version) repositoryChart(ctx context.Context, r *Resource) (component.T
 		return v.keep(oci.HelmChartLayer, func(w io.Writer) error { return carry.Chart(ctx, v.builder.Registry, ref, w) })
 	}
 	access := map[string]any{"type": "helm", "helmRepository": in.HelmRepository, "helmChart": in.Path + ":" + in.Version}
-	return v.download(ctx, r, oci.HelmChartLayer, access)
+	return v.download(ctx, r, &Input{}, oci.HelmChartLayer, access)
 }
 
-// download keeps what an access leads to.
-func (v *version) download(ctx context.Context, r *Resource, mediaType string, fields map[string]any) (component.Typed, *component.DigestSpec, error) {
+// download keeps what an access leads to, compressed and called as the input says.
+func (v *version) download(ctx context.Context, r *Resource, in *Input, mediaType string, fields map[string]any) (component.Typed, *component.DigestSpec, error) {
 	access, err := component.NewTyped(fields)
 	if err != nil {
 		return component.Typed{}, nil, err
 	}
+	return v.blob(in, mediaType, func(w io.Writer) error { return v.fetch(ctx, r, access, w) })
+}
+
+// fetch writes what an access leads to.
+func (v *version) fetch(ctx context.Context, r *Resource, access component.Typed, w io.Writer) error {
 	of := component.Key{Name: v.component.Name, Version: v.component.Version}
 	from := component.Resource{Type: r.Type, Relation: component.RelationExternal, Access: access,
 		Element: component.Element{Name: r.Name, Version: v.component.Version}}
-	return v.keep(mediaType, func(w io.Writer) error {
-		return carry.Download(ctx, v.builder.Registry, v.builder.Workspace, of, from, w)
-	})
+	return carry.Download(ctx, v.builder.Registry, v.builder.Workspace, of, from, w)
 }
 
 // web takes a file of a web server.
@@ -108,5 +113,47 @@ func (v *version) web(ctx context.Context, r *Resource) (component.Typed, *compo
 	if r.Input.URL == "" {
 		return component.Typed{}, nil, errors.New("url is missing; write the address of the file")
 	}
-	return v.download(ctx, r, cmp.Or(r.Input.MediaType, mediaBytes), map[string]any{"type": "wget", "url": r.Input.URL})
+	in := r.Input
+	access := map[string]any{"type": "wget", "url": in.URL}
+	if in.Verb != "" {
+		access["verb"] = in.Verb
+	}
+	if len(in.Header) > 0 {
+		access["header"] = in.Header
+	}
+	if len(in.Body) > 0 {
+		access["body"] = base64.StdEncoding.EncodeToString(in.Body)
+	}
+	return v.download(ctx, r, in, mediaBytes, access)
+}
+
+// git takes the files of a commit, as a tar with gzip.
+func (v *version) git(ctx context.Context, r *Resource) (component.Typed, *component.DigestSpec, error) {
+	in := r.Input
+	if in.Repository == "" {
+		return component.Typed{}, nil, errors.New("repository is missing; write the URL of the Git repository")
+	}
+	compress := true
+	access := map[string]any{"type": "git", "repository": in.Repository, "ref": in.Ref, "commit": in.Commit, "pathSpec": in.Path}
+	return v.download(ctx, r, &Input{MediaType: cmp.Or(in.MediaType, mediaTgz), Compress: &compress}, mediaTgz, access)
+}
+
+// spiff lets a file go through Spiff++, with the values of the input under values.
+func (v *version) spiff(ctx context.Context, in *Input) (component.Typed, *component.DigestSpec, error) {
+	if len(in.Libraries) > 0 {
+		return component.Typed{}, nil, errors.New("libraries are not supported; put their templates into the file")
+	}
+	path, err := v.path(in)
+	if err != nil {
+		return component.Typed{}, nil, err
+	}
+	var source bytes.Buffer
+	if err := copyFile(&source, path, in.Path); err != nil {
+		return component.Typed{}, nil, err
+	}
+	out, err := Substitute(ctx, source.Bytes(), Spiff, in.Values)
+	if err != nil {
+		return component.Typed{}, nil, fmt.Errorf("file %s: %w", in.Path, err)
+	}
+	return v.bytes(in, mediaYAML, out)
 }

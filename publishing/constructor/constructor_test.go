@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,13 +20,14 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/publishing/pack"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/tests/interop"
 )
 
 const head = "name: example.com/shop\nversion: 1.0.0\nprovider: {name: me}\n"
 
 // resource is a constructor with one resource.
 func resource(fields string) string {
-	return head + "resources:\n- name: r\n  type: blob\n" + "  " + strings.ReplaceAll(strings.TrimSpace(fields), "\n", "\n  ") + "\n"
+	return head + "resources:\n- name: rr\n  type: blob\n" + "  " + strings.ReplaceAll(strings.TrimSpace(fields), "\n", "\n  ") + "\n"
 }
 
 // directory writes files (path, content, …) into a new directory.
@@ -46,12 +48,17 @@ func knownDigest(_ context.Context, reference string) (digest.Digest, error) {
 
 func build(t *testing.T, dir, text string) (component.Version, error) {
 	t.Helper()
+	return buildWith(t, &Builder{Dir: dir, Digest: knownDigest}, text)
+}
+
+func buildWith(t *testing.T, b *Builder, text string) (component.Version, error) {
+	t.Helper()
 	read, err := Parse([]byte(text))
 	require.NoError(t, err)
 	workspace, err := pack.NewWorkspace()
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, workspace.Close()) })
-	b := &Builder{Dir: dir, Workspace: workspace, Digest: knownDigest}
+	b.Workspace = workspace
 	return b.Build(context.Background(), &read.Components[0])
 }
 
@@ -83,6 +90,8 @@ func TestParseRefuses(t *testing.T) {
 		"resource without type": {head + "resources: [{name: x}]", "resources[0].type of x is missing"},
 		"neither":               {head + "resources: [{name: x, type: blob}]", "resources[0] x has neither input nor access"},
 		"both":                  {resource("input: {type: file}\naccess: {type: none}"), "both input and access"},
+		"external version":      {resource("relation: external\ninput: {type: utf8, text: a}"), ".version of rr is missing"},
+		"binary":                {resource("input: {type: binary, data: '???'}"), "binary content is not in base64"},
 		"relation":              {resource("relation: near\naccess: {type: none}"), "use local or external"},
 		"source":                {head + "sources: [{name: x, type: git}]", "sources[0] x has neither"},
 		"reference":             {head + "componentReferences: [{name: x}]", "componentReferences[0] needs name, componentName and version"},
@@ -104,14 +113,77 @@ func TestParseDocuments(t *testing.T) {
 	assert.Equal(t, "example.com/shop", read.Components[1].References[0].ComponentName)
 }
 
-func TestUnknownFieldsAreNoted(t *testing.T) {
-	read, err := Parse([]byte(resource("input:\n  type: utf8\n  txt: a\naccess: null")))
+func TestUnknownFieldsAreRefused(t *testing.T) {
+	_, err := Parse([]byte(resource("input:\n  type: utf8\n  txt: a\naccess: null")))
+	assert.EqualError(t, err, "line 9: field resources[0].input.txt is unknown; correct or remove it (digests are computed from the content)")
+	_, err = Parse([]byte(resource("input: {type: utf8, text: a}\ndigest: {value: a}")))
+	assert.ErrorContains(t, err, "field resources[0].digest is unknown")
+}
+
+func TestProvidersAsTextsAreWarnedAbout(t *testing.T) {
+	read, err := Parse([]byte("name: example.com/a\nversion: 1.0.0\nprovider: me\n"))
 	require.NoError(t, err)
-	assert.Equal(t, []string{"line 9: field resources[0].input.txt is unknown here and was left out"}, read.Unknown)
+	assert.Equal(t, []string{"components[0].provider of component example.com/a is a text, which the OCM tools refuse; write provider: {name: me}"}, read.Warnings)
+}
+
+func TestSchemaOfTheDescriptor(t *testing.T) {
+	for written, want := range map[string]string{
+		"v2": component.SchemaV2, "v3alpha1": component.SchemaV3, "ocm.software/v3alpha1": component.SchemaV3,
+	} {
+		v, err := build(t, "", head+"meta: {configuredSchemaVersion: "+written+"}\n")
+		require.NoError(t, err)
+		assert.Equal(t, want, v.Descriptor.Schema)
+	}
+	_, err := Parse([]byte(head + "meta: {configuredSchemaVersion: v9}\n"))
+	assert.ErrorContains(t, err, `meta.configuredSchemaVersion of component example.com/shop is "v9"; use v2 or v3alpha1`)
+}
+
+// TestNamesThatTheCLIRefuses builds what the OCM tools cannot read.
+func TestNamesThatTheCLIRefuses(t *testing.T) {
+	for want, text := range map[string]string{
+		"component.name":                       "name: Example.com/shop\nversion: 1.0.0\nprovider: {name: me}\n",
+		"component.version":                    "name: example.com/shop\nversion: 2026.01.07\nprovider: {name: me}\n",
+		"component.resources[0].name":          head + "resources: [{name: Web, type: t, access: {type: none}}]",
+		"component.resources[0].version":       head + "resources: [{name: web, version: latest, type: t, access: {type: none}}]",
+		"component.resources[0].extraIdentity": head + "resources: [{name: web, type: t, access: {type: none}, extraIdentity: {imageName: x}}]",
+		"component.labels[0].version":          head + "labels: [{name: l, value: 1, version: '1'}]",
+	} {
+		_, err := build(t, "", text)
+		assert.ErrorContains(t, err, "the OCM tools cannot read component", want)
+		assert.ErrorContains(t, err, want)
+	}
+}
+
+// TestConstructorsOfTheCLI builds what the OCM CLI built for the tests of formats, and compares the content.
+func TestConstructorsOfTheCLI(t *testing.T) {
+	src, err := fs.Sub(interop.Files(), "src")
+	require.NoError(t, err)
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, src))
+	read, err := Parse(interop.Read(t, "src/constructor.yaml"))
+	require.NoError(t, err)
+	assert.Empty(t, read.Warnings)
+	for i := range read.Components {
+		c := &read.Components[i]
+		workspace, err := pack.NewWorkspace()
+		require.NoError(t, err)
+		t.Cleanup(func() { assert.NoError(t, workspace.Close()) })
+		v, err := (&Builder{Dir: dir, Workspace: workspace}).Build(t.Context(), c)
+		require.NoError(t, err)
+		for _, want := range interop.Contents(t, c.Name+":"+c.Version) {
+			if want.Resource == "text" || want.Resource == "json" || want.Resource == "schema" || want.Resource == "hello" {
+				wanted := map[string]string{"name": want.Resource}
+				maps.Copy(wanted, want.Identity)
+				made, err := v.Descriptor.FindResource(wanted)
+				require.NoError(t, err)
+				assert.Equal(t, want.Digest, "sha256:"+made.Digest.Value, want.Resource)
+			}
+		}
+	}
 }
 
 func TestInputs(t *testing.T) {
-	dir := directory(t, "file.txt", "text", "d/a", "1", "d/b.md", "2", "chart/Chart.yaml", "name: web\nversion: 1.2.3\n", "chart/.helmignore", "*.md\n", "chart/x.md", "", "c.tgz", "tgz")
+	dir := directory(t, "file.txt", "text", "d/a", "1", "d/b.md", "2", "chart/Chart.yaml", "name: web\nversion: 1.2.3\n", "chart/.helmignore", "*.md\n", "chart/x.md", "", "c.tgz", "tgz", "s.yaml", "x: (( values.a ))\n")
 	for name, test := range map[string]struct{ input, mediaType, content string }{
 		"file":             {"{type: file, path: file.txt}", "application/octet-stream", "text"},
 		"file in parent":   {"{type: file/v1, path: d/../file.txt, mediaType: text/x}", "text/x", "text"},
@@ -122,6 +194,8 @@ func TestInputs(t *testing.T) {
 		"indented JSON":    {"{type: utf8, formattedJson: {a: 1}}", "application/json", "{\n  \"a\": 1\n}"},
 		"YAML":             {"{type: utf8, yaml: {a: 1}}", "application/yaml", "a: 1\n"},
 		"binary":           {"{type: binary, data: AAEC}", "application/octet-stream", "\x00\x01\x02"},
+		"binary as text":   {"{type: binary, data: '!plain'}", "application/octet-stream", "plain"},
+		"spiff":            {"{type: spiff, path: s.yaml, values: {a: 1}}", "application/yaml", ""},
 		"packaged chart":   {"{type: helm, path: c.tgz}", "application/vnd.cncf.helm.chart.content.v1.tar+gzip", "tgz"},
 		"directory":        {"{type: dir, path: d}", "application/x-tar", ""},
 		"zipped directory": {"{type: dir, path: d, compress: true}", "application/x-tgz", ""},
@@ -154,14 +228,20 @@ func TestBuildRefuses(t *testing.T) {
 	require.NoError(t, os.Symlink(filepath.Join(outside, "secret"), filepath.Join(dir, "d/link")))
 	require.NoError(t, os.Truncate(filepath.Join(dir, "huge"), 1<<42))
 	for name, test := range map[string]struct{ fields, want string }{
-		"missing file":           {"input: {type: file, path: none}", "component example.com/shop:1.0.0: resource r: input: file none cannot be read"},
+		"missing file":           {"input: {type: file, path: none}", "component example.com/shop:1.0.0: resource rr: input: file none cannot be read"},
 		"no path":                {"input: {type: file}", "path is missing"},
 		"directory as file":      {"input: {type: file, path: d}", "use type dir"},
 		"huge file":              {"input: {type: file, path: huge}", "has 4398046511104 bytes"},
 		"missing directory":      {"input: {type: dir, path: none}", "cannot be opened"},
 		"link out":               {"input: {type: dir, path: d}", "file link cannot be read"},
 		"link out, follow":       {"input: {type: dir, path: d, followSymlinks: true}", "file link cannot be read"},
-		"unknown input":          {"input: {type: docker, path: x}", "input.type \"docker\" is not supported"},
+		"unknown input":          {"input: {type: docker, path: x}", "input.type \"docker\" is not supported; push the image"},
+		"npm":                    {"input: {type: npm}", "input.type \"npm\" is not supported; download the package"},
+		"maven":                  {"input: {type: maven/v1}", "use type file, or name its URL"},
+		"ocm":                    {"input: {type: ocm}", "componentReferences"},
+		"other":                  {"input: {type: ftp}", "use file, dir, utf8"},
+		"spiff with libraries":   {"input: {type: spiff, path: x, libraries: [a]}", "libraries are not supported"},
+		"no repository":          {"input: {type: git}", "repository is missing"},
 		"no content":             {"input: {type: utf8}", "there is no content"},
 		"no reference":           {"input: {type: ociImage}", "path is missing"},
 		"no variants":            {"input: {type: dockermulti}", "variants is missing"},
@@ -205,10 +285,10 @@ creationTime: "2026-01-01T00:00:00Z"
 sources:
 - {name: src, type: git, access: {type: gitHub, repoUrl: https://github.com/a/b, commit: 0b1481aa8ed0a6c34af84f779824a74200d5c1d6}}
 componentReferences:
-- {name: db, componentName: example.com/db, version: 2.0.0, extraIdentity: {a: b}, labels: [{name: x, value: y}]}
+- {name: db, componentName: example.com/db, version: 2.0.0, extraIdentity: {role: b}, labels: [{name: x, value: y}]}
 resources:
 - {name: one, type: blob, version: 3.0.0, extraIdentity: {os: linux}, srcRefs: [{identitySelector: {name: src}}], input: {type: utf8, text: same}}
-- {name: two, type: blob, relation: external, input: {type: utf8, text: same}}
+- {name: two, type: blob, relation: external, version: 1.0.0, input: {type: utf8, text: same}}
 `)
 	require.NoError(t, err)
 	assert.Len(t, v.Blobs, 1, "equal blobs are kept once")
@@ -285,9 +365,9 @@ func buildTwice(t *testing.T, path string) {
 	require.NoError(t, err)
 	text, err = Substitute(context.Background(), text, "", nil)
 	require.NoError(t, err)
-	first, err := build(t, filepath.Dir(path), string(text))
+	first, err := buildWith(t, &Builder{Dir: filepath.Dir(path)}, string(text))
 	require.NoError(t, err)
-	second, err := build(t, filepath.Dir(path), string(text))
+	second, err := buildWith(t, &Builder{Dir: filepath.Dir(path)}, string(text))
 	require.NoError(t, err)
 	one, err := first.Image(component.SchemaV2)
 	require.NoError(t, err)
@@ -301,6 +381,9 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(resource("access: {type: ociArtifact, imageReference: a}")))
 	f.Add([]byte("components:\n- &a {name: example.com/a, version: 1.0.0, provider: {name: me, labels: [{name: a, value: {b: 1e9}}]}}\n- *a\n---\n" + head))
 	f.Add([]byte("sources: [{srcRefs: [{}]}]\ncomponentReferences: [{labels: []}]"))
+	for _, name := range interop.Names(f, "src/*.yaml") {
+		f.Add(interop.Read(f, name))
+	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		read, err := Parse(text)
 		if err != nil {

@@ -37,6 +37,14 @@ const (
 	mediaYAML  = "application/yaml"
 )
 
+// insteadOf says what to do in place of inputs that only the OCM tools take.
+var insteadOf = map[string]string{
+	"docker": "push the image of the Docker daemon to a registry first, and name it with type ociImage",
+	"maven":  "download the artifact and use type file, or name its URL with type wget",
+	"npm":    "download the package (npm pack) and use type file, or name the URL of its archive with type wget",
+	"ocm":    "refer to the other component version in componentReferences, or take the resource out of it (ocm download resources) and use type file",
+}
+
 type made func() (component.Typed, *component.DigestSpec, error)
 
 // input takes the content that an input names.
@@ -54,11 +62,13 @@ func (v *version) input(ctx context.Context, r *Resource) (component.Typed, *com
 		"ociImage":    func() (component.Typed, *component.DigestSpec, error) { return v.artifact(ctx, r, in.Path) },
 		"dockermulti": func() (component.Typed, *component.DigestSpec, error) { return v.variants(ctx, r) },
 		"wget":        func() (component.Typed, *component.DigestSpec, error) { return v.web(ctx, r) },
+		"git":         func() (component.Typed, *component.DigestSpec, error) { return v.git(ctx, r) },
+		"spiff":       func() (component.Typed, *component.DigestSpec, error) { return v.spiff(ctx, in) },
 	}
 	take := kinds[kind]
 	if take == nil {
-		return component.Typed{}, nil, fmt.Errorf("input.type %q is not supported; use file, dir, utf8, binary, helm, ociArtifact, ociImage, dockermulti or wget, "+
-			"and push images of a Docker daemon to a registry first, to name them with type ociImage", in.Type)
+		return component.Typed{}, nil, fmt.Errorf("input.type %q is not supported; %s", in.Type, cmp.Or(insteadOf[kind],
+			"use file, dir, utf8, binary, spiff, helm, ociArtifact, ociImage, dockermulti, git or wget"))
 	}
 	access, spec, err := take()
 	if err != nil {

@@ -5,6 +5,7 @@ package constructor
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,8 +33,8 @@ const maxComponents = 10_000
 type Constructor struct {
 	// Components in the order of the file.
 	Components []Component
-	// Unknown are fields that have no meaning here, with their line; they are left out.
-	Unknown []string
+	// Warnings are about what the OCM tools refuse and what is taken here all the same.
+	Warnings []string
 }
 
 // Component says how to make one component version.
@@ -54,9 +55,25 @@ type Component struct {
 	// ComponentReferences, also written references, to other component versions.
 	ComponentReferences []Reference `json:"componentReferences,omitempty"`
 	References          []Reference `json:"references,omitempty"`
-	// Meta is written in descriptors only and has no effect.
-	Meta json.RawMessage `json:"meta,omitempty"`
+	// Meta chooses the schema of the descriptor.
+	Meta Meta `json:"meta,omitzero"`
 }
+
+// Meta is about the descriptor to make.
+type Meta struct {
+	// ConfiguredSchemaVersion is v2, which is the default, or v3alpha1.
+	ConfiguredSchemaVersion string `json:"configuredSchemaVersion,omitempty"`
+	// SchemaVersion is written in descriptors only and has no effect.
+	SchemaVersion string `json:"schemaVersion,omitempty"`
+}
+
+// schemas that Meta may name.
+var schemas = map[string]string{
+	"": component.SchemaV2, "v2": component.SchemaV2, "ocm.software/v2": component.SchemaV2,
+	"v3alpha1": component.SchemaV3, component.SchemaV3: component.SchemaV3,
+}
+
+func (m Meta) schema() string { return schemas[m.ConfiguredSchemaVersion] }
 
 // Provider of a component.
 type Provider struct {
@@ -64,11 +81,15 @@ type Provider struct {
 	Name string
 	// Labels of the provider.
 	Labels []Label
+
+	// written says that it was a text.
+	written bool
 }
 
 // UnmarshalJSON takes a text or an object.
 func (p *Provider) UnmarshalJSON(text []byte) error {
 	if json.Unmarshal(text, &p.Name) == nil {
+		p.written = true
 		return nil
 	}
 	var object struct {
@@ -105,13 +126,19 @@ type Resource struct {
 	Type     string `json:"type"`
 	Relation string `json:"relation,omitempty"`
 	// SourceRefs is also written srcRefs.
-	SourceRefs []SourceRef           `json:"sourceRefs,omitempty"`
-	SrcRefs    []SourceRef           `json:"srcRefs,omitempty"`
-	Input      *Input                `json:"input,omitempty"`
-	Access     *component.Typed      `json:"access,omitempty"`
-	Digest     *component.DigestSpec `json:"digest,omitempty"`
+	SourceRefs []SourceRef      `json:"sourceRefs,omitempty"`
+	SrcRefs    []SourceRef      `json:"srcRefs,omitempty"`
+	Input      *Input           `json:"input,omitempty"`
+	Access     *component.Typed `json:"access,omitempty"`
+	Options    Options          `json:"options,omitzero"`
 	// CopyPolicy of newer constructors has no effect.
 	CopyPolicy string `json:"copyPolicy,omitempty"`
+}
+
+// Options of a resource.
+type Options struct {
+	// SkipDigestGeneration leaves out the digest of content elsewhere.
+	SkipDigestGeneration bool `json:"skipDigestGeneration,omitempty"`
 }
 
 // SourceRef selects sources.
@@ -143,8 +170,11 @@ type Input struct {
 	JSON          json.RawMessage `json:"json,omitempty"`
 	FormattedJSON json.RawMessage `json:"formattedJson,omitempty"`
 	YAML          json.RawMessage `json:"yaml,omitempty"`
-	Data          []byte          `json:"data,omitempty"`
-	// Repository is the name of an artifact in the registry of the component: below the name of the component, or with a leading slash
+	Data          Binary          `json:"data,omitempty"`
+	// Values and Libraries belong to type spiff.
+	Values    map[string]any `json:"values,omitempty"`
+	Libraries []string       `json:"libraries,omitempty"`
+	// Repository is the URL of a Git repository, or the name of an artifact in the registry of the component: below the name of the component, or with a leading slash
 	// as it is. It may have a tag.
 	Repository string `json:"repository,omitempty"`
 	// Platforms choose from an image for several, as os/architecture.
@@ -152,10 +182,37 @@ type Input struct {
 	// Version and HelmRepository belong to type helm.
 	Version        string `json:"version,omitempty"`
 	HelmRepository string `json:"helmRepository,omitempty"`
-	// URL belongs to type wget.
-	URL string `json:"url,omitempty"`
+	// URL, Verb, Header and Body are the request of type wget.
+	URL    string              `json:"url,omitempty"`
+	Verb   string              `json:"verb,omitempty"`
+	Header map[string][]string `json:"header,omitempty"`
+	Body   Binary              `json:"body,omitempty"`
+	// Ref and Commit belong to type git.
+	Ref    string `json:"ref,omitempty"`
+	Commit string `json:"commit,omitempty"`
 	// Variants belong to type dockermulti.
 	Variants []string `json:"variants,omitempty"`
+}
+
+// Binary is written in base64, or as a text behind an exclamation mark.
+type Binary []byte
+
+// UnmarshalJSON reads a text.
+func (b *Binary) UnmarshalJSON(raw []byte) error {
+	var written string
+	if err := json.Unmarshal(raw, &written); err != nil {
+		return errors.New("binary content must be a text, in base64 or behind an exclamation mark")
+	}
+	if plain, found := strings.CutPrefix(written, "!"); found {
+		*b = Binary(plain)
+		return nil
+	}
+	content, err := base64.StdEncoding.DecodeString(written)
+	if err != nil {
+		return fmt.Errorf("binary content is not in base64: %w; write plain text behind an exclamation mark", err)
+	}
+	*b = content
+	return nil
 }
 
 // Parse reads a constructor: documents with a list of components, or with one component each. Errors name line, field and cure.
@@ -211,7 +268,9 @@ func (c *Constructor) document(node *yamlv3.Node) error {
 	if err != nil {
 		return fmt.Errorf("the constructor, from line %d on: %w", node.Content[0].Line, explainDecode(err))
 	}
-	c.noteUnknown(node.Content[0], unknown)
+	if err := unknownFields(node.Content[0], unknown); err != nil {
+		return err
+	}
 	if c.Components = append(c.Components, several.Components...); len(c.Components) > maxComponents {
 		return fmt.Errorf("the constructor has more than %d components; split it", maxComponents)
 	}
@@ -243,10 +302,16 @@ var (
 	fieldStep    = regexp.MustCompile(`[^.\[\]]+`)
 )
 
-func (c *Constructor) noteUnknown(root *yamlv3.Node, problems []error) {
+// maxUnknown is how many unknown fields an error lists.
+const maxUnknown = 10
+
+// unknownFields names fields that have no meaning here, with their lines: what is left out of a component version without a word is found
+// when it is missing.
+func unknownFields(root *yamlv3.Node, problems []error) error {
+	var list []string
 	for _, problem := range problems {
 		found := unknownField.FindStringSubmatch(problem.Error())
-		if found == nil {
+		if found == nil || len(list) == maxUnknown {
 			continue
 		}
 		line, node := root.Line, root
@@ -256,8 +321,12 @@ func (c *Constructor) noteUnknown(root *yamlv3.Node, problems []error) {
 			}
 			line = node.Line
 		}
-		c.Unknown = append(c.Unknown, fmt.Sprintf("line %d: field %s is unknown here and was left out", line, found[1]))
+		list = append(list, fmt.Sprintf("line %d: field %s is unknown", line, found[1]))
 	}
+	if len(list) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s; correct or remove it (digests are computed from the content)", strings.Join(list, "; "))
 }
 
 func child(node *yamlv3.Node, step string) *yamlv3.Node {
@@ -288,6 +357,10 @@ func (c *Constructor) validate() error {
 		if err := at.validate(fmt.Sprintf("components[%d]", i)); err != nil {
 			return err
 		}
+		if at.Provider.written {
+			c.Warnings = append(c.Warnings, fmt.Sprintf("components[%d].provider of component %s is a text, which the OCM tools refuse; write provider: {name: %s}",
+				i, at.Name, at.Provider.Name))
+		}
 		key := component.Key{Name: at.Name, Version: at.Version}
 		if seen[key] {
 			return fmt.Errorf("components[%d]: there is another component %s:%s; keep one", i, at.Name, at.Version)
@@ -307,6 +380,8 @@ func (c *Component) validate(at string) error {
 		return fmt.Errorf("%s.version of component %s is missing; add one like 1.0.0", at, c.Name)
 	case c.Provider.Name == "":
 		return fmt.Errorf("%s.provider of component %s is missing; add provider: {name: <your organisation>}", at, c.Name)
+	case c.Meta.schema() == "":
+		return fmt.Errorf("%s.meta.configuredSchemaVersion of component %s is %q; use v2 or v3alpha1", at, c.Name, c.Meta.ConfiguredSchemaVersion)
 	}
 	for i := range c.Resources {
 		if err := c.Resources[i].validate(); err != nil {
@@ -338,6 +413,8 @@ func (r *Resource) validate() error {
 		return fmt.Errorf(" %s has both input and access; keep one of them", r.Name)
 	case r.Relation != "" && r.Relation != component.RelationLocal && r.Relation != component.RelationExternal:
 		return fmt.Errorf(".relation of %s is %q; use local or external", r.Name, r.Relation)
+	case r.Relation == component.RelationExternal && r.Input != nil && r.Version == "":
+		return fmt.Errorf(".version of %s is missing; what is external has a version of its own", r.Name)
 	}
 	return nil
 }

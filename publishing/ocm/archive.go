@@ -19,14 +19,14 @@ import (
 // exists is an error, unless overwrite is set: then it is replaced.
 func WriteCTF(dir string, versions []component.Version, overwrite bool) error {
 	return write(dir, overwrite, func(sink component.Sink) error {
-		return component.WriteCTF(sink, versions, component.SchemaV2)
+		return component.WriteCTF(sink, versions, "")
 	})
 }
 
 // WriteArchive writes one component version as a component archive, like WriteCTF.
 func WriteArchive(dir string, v component.Version, overwrite bool) error {
 	return write(dir, overwrite, func(sink component.Sink) error {
-		return component.WriteArchive(sink, v, component.SchemaV2)
+		return component.WriteArchive(sink, v, "")
 	})
 }
 

@@ -24,8 +24,8 @@ type Place struct {
 	registry *component.OCIRegistry
 }
 
-// ParsePlace reads a repository: oci://host/path, host/path, http://host/path for one without TLS, or the directory of a CTF or
-// component archive.
+// ParsePlace reads a repository: oci://host/path, host/path, http://host/path for one without TLS, or the directory, .tar or .tgz of a CTF
+// or component archive.
 func ParsePlace(written string) (*Place, error) {
 	if written == "" {
 		return nil, errors.New("the repository is missing; add --repository oci://host/path")
@@ -35,7 +35,7 @@ func ParsePlace(written string) (*Place, error) {
 			return directoryPlace(written, info)
 		}
 		if strings.HasPrefix(written, ".") || strings.HasPrefix(written, "/") {
-			return nil, fmt.Errorf("repository %s is no directory; write registries as oci://host/path", written)
+			return nil, fmt.Errorf("repository %s is no file or directory; write registries as oci://host/path", written)
 		}
 	}
 	return registryPlace(written)

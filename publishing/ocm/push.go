@@ -42,7 +42,7 @@ func Push(ctx context.Context, r publishing.Registry, place *Place, v component.
 	if err != nil {
 		return nil, err
 	}
-	image, err := v.Image(component.SchemaV2)
+	image, err := v.Image("")
 	if err != nil {
 		return nil, fmt.Errorf("component %s:%s: %w", key.Name, key.Version, err)
 	}

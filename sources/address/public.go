@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"syscall"
 )
 
@@ -28,6 +29,24 @@ func RequirePublic(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
+// RefuseMetadata is a net.Dialer.Control that refuses only the metadata services of cloud providers: they hand the identity of the
+// machine to everybody who asks. The error for such an address is an ErrPrivate.
+func RefuseMetadata(_, address string, _ syscall.RawConn) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil || slices.Contains(metadata, at.Addr().Unmap().WithZone("")) {
+		return ErrPrivate
+	}
+	return nil
+}
+
+// metadata are the addresses of metadata and credential services: of most providers, of AWS for containers and Pods, of AWS by IPv6,
+// of Azure, Alibaba and Oracle.
+var metadata = []netip.Addr{
+	netip.MustParseAddr("169.254.169.254"), netip.MustParseAddr("169.254.170.2"), netip.MustParseAddr("169.254.170.23"),
+	netip.MustParseAddr("fd00:ec2::254"), netip.MustParseAddr("fd00:ec2::23"),
+	netip.MustParseAddr("168.63.129.16"), netip.MustParseAddr("100.100.100.200"), netip.MustParseAddr("192.0.0.192"),
+}
+
 // special are ranges beside those that netip knows: carrier NAT, where cloud providers keep services too, protocol assignments,
 // benchmarks, reserved ones, and translations of IPv4 addresses that would lead to one of the refused ones.
 var special = []netip.Prefix{
@@ -37,7 +56,7 @@ var special = []netip.Prefix{
 }
 
 func public(at netip.Addr) bool {
-	if !at.IsGlobalUnicast() || at.IsPrivate() || at.IsLoopback() || at.IsLinkLocalUnicast() {
+	if !at.IsGlobalUnicast() || at.IsPrivate() || at.IsLoopback() || at.IsLinkLocalUnicast() || slices.Contains(metadata, at) {
 		return false
 	}
 	for _, prefix := range special {

@@ -10,7 +10,7 @@ import (
 )
 
 // Access says where the content of a resource is. It is one of OCIArtifact, RelativeOCIReference, LocalBlob, LocalOCIBlob,
-// LocalFilesystemBlob, OCIBlob, HelmChart, Web, GitHub, Git and NoContent.
+// LocalFilesystemBlob, OCIBlob, HelmChart, Web, GitHub, Git, Elsewhere and NoContent.
 type Access interface{ access() }
 
 // OCIArtifact is an artifact in an OCI registry (types ociArtifact, ociRegistry, ociImage).
@@ -46,7 +46,7 @@ type LocalOCIBlob struct {
 // LocalFilesystemBlob is a file below blobs of an archive (type localFilesystemBlob).
 type LocalFilesystemBlob struct {
 	// Filename below blobs.
-	Filename string `json:"filename"`
+	Filename string `json:"fileName"`
 	// MediaType of the file.
 	MediaType string `json:"mediaType,omitempty"`
 }
@@ -79,6 +79,17 @@ type Web struct {
 	URL string `json:"url"`
 	// MediaType of the file; empty means what the server says.
 	MediaType string `json:"mediaType,omitempty"`
+	// Verb is the method of the request; empty means GET.
+	Verb string `json:"verb,omitempty"`
+	// Header of the request, beside what every request has.
+	Header map[string][]string `json:"header,omitempty"`
+	// Body of the request.
+	Body []byte `json:"body,omitempty"`
+}
+
+// Plain reports whether the request only gets the file: it has neither header nor body, and its method is GET.
+func (w Web) Plain() bool {
+	return (w.Verb == "" || strings.EqualFold(w.Verb, "GET")) && len(w.Header) == 0 && len(w.Body) == 0
 }
 
 // GitHub is a commit of a repository at a GitHub host (types gitHub, github).
@@ -103,6 +114,13 @@ type Git struct {
 	Path string `json:"pathSpec,omitempty"`
 }
 
+// Elsewhere is content that the OCM tools reach and this package does not: in S3, npm or Maven repositories, or in another component version
+// (types s3, npm, maven, ocm).
+type Elsewhere struct {
+	// Kind of the access, in lower case and without version.
+	Kind string
+}
+
 // NoContent says that the resource has no content (type none).
 type NoContent struct{}
 
@@ -116,6 +134,7 @@ func (HelmChart) access()            {}
 func (Web) access()                  {}
 func (GitHub) access()               {}
 func (Git) access()                  {}
+func (Elsewhere) access()            {}
 func (NoContent) access()            {}
 
 // accessTypes are the supported types by kindOf their names.
@@ -127,30 +146,30 @@ var accessTypes = map[string]func(Typed) (Access, error){
 	"relativeocireference": accessOf[RelativeOCIReference]("reference"),
 	"localblob":            accessOf[LocalBlob]("localReference"),
 	"localociblob":         accessOf[LocalOCIBlob]("digest"),
-	"localfilesystemblob":  accessOf[LocalFilesystemBlob]("filename"),
+	"localfilesystemblob":  accessOf[LocalFilesystemBlob]("fileName"),
 	"ociblob":              accessOf[OCIBlob]("ref", "digest"),
 	"ocilayer":             accessOf[OCIBlob]("ref", "digest"),
 	"ociimagelayer":        accessOf[OCIBlob]("ref", "digest"),
 	"helm":                 parseHelm,
-	"wget":                 parseWeb,
-	"web":                  parseWeb,
+	"wget":                 accessOf[Web]("url"),
+	"web":                  accessOf[Web]("url"),
 	"github":               accessOf[GitHub]("repoUrl"),
 	"git":                  parseGit,
 	"none":                 accessOf[NoContent](),
 }
 
-// refusedAccess are types that the OCM tools know and that are not supported here.
-var refusedAccess = []string{"s3", "npm", "npmpackage", "maven", "mavenpackage", "mvn", "osspackage", "pypi", "gopackage"}
+// elsewhereKinds are types that the OCM tools know and whose content is not reached here.
+var elsewhereKinds = []string{"s3", "npm", "npmpackage", "maven", "mavenpackage", "mvn", "osspackage", "pypi", "gopackage", "ocm"}
 
-// ParseAccess reads an access specification into the Go type for it. Upper and lower case of the type and a version suffix such as /v1
-// make no difference. It fails for types that are not supported and for missing fields.
+// ParseAccess reads an access specification into the Go type for it. Upper and lower case of the type and of the names of fields, and a
+// version suffix such as /v1, make no difference. It fails for types that are not known and for missing fields.
 func ParseAccess(t Typed) (Access, error) {
 	kind := kindOf(t.Type)
 	if parse, known := accessTypes[kind]; known {
 		return parse(t)
 	}
-	if slices.Contains(refusedAccess, kind) {
-		return nil, fmt.Errorf("access type %q is not supported; publish the content as %s or %s", t.Type, "localBlob", "ociArtifact")
+	if slices.Contains(elsewhereKinds, kind) {
+		return Elsewhere{kind}, nil
 	}
 	return nil, fmt.Errorf("access type %q is unknown; use for example localBlob or ociArtifact", t.Type)
 }
@@ -176,23 +195,6 @@ func parseHelm(t Typed) (Access, error) {
 		out.Chart, out.Version = name, version
 	}
 	return out, nil
-}
-
-// parseWeb refuses requests that are more than getting a file.
-func parseWeb(t Typed) (Access, error) {
-	var out struct {
-		Web
-		Verb   string `json:"verb"`
-		Body   any    `json:"body"`
-		Header any    `json:"header"`
-	}
-	if err := t.into("access", &out, "url"); err != nil {
-		return nil, err
-	}
-	if out.Verb != "" && !strings.EqualFold(out.Verb, "GET") || out.Body != nil || out.Header != nil {
-		return nil, fmt.Errorf("access of type %q sets verb, body or header; only url and mediaType are supported", t.Type)
-	}
-	return out.Web, nil
 }
 
 // parseGit takes the older name repoUrl of the field repository, too.

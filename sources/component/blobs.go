@@ -20,8 +20,62 @@ import (
 const blobsDir = "blobs"
 
 // openBlob opens the file or directory of a local reference below blobs; a directory is read as a tar. Digests are tried in all forms
-// that file names have.
+// that file names have. A blob in parts is opened part by part.
 func openBlob(blobs fs.FS, localReference string) (io.ReadCloser, error) {
+	parts := blobParts(localReference)
+	if len(parts) == 1 {
+		return openPart(blobs, localReference)
+	}
+	openers := make([]Opener, len(parts))
+	for i, part := range parts {
+		openers[i] = func() (io.ReadCloser, error) { return openPart(blobs, part) }
+	}
+	return Concatenate(openers)
+}
+
+// Opener opens content.
+type Opener func() (io.ReadCloser, error)
+
+// Concatenate returns contents, at least one, one after the other. It opens the first at once and each other one when it is its turn. The
+// caller closes it.
+func Concatenate(contents []Opener) (io.ReadCloser, error) {
+	first, err := contents[0]()
+	if err != nil {
+		return nil, err
+	}
+	return &chain{ReadCloser: first, rest: contents[1:]}, nil
+}
+
+// chain is the content that is read, with what comes behind it.
+type chain struct {
+	io.ReadCloser
+	rest []Opener
+}
+
+// Read goes on with the next content at the end of one.
+func (c *chain) Read(p []byte) (int, error) {
+	for {
+		n, err := c.ReadCloser.Read(p)
+		if !errors.Is(err, io.EOF) || len(c.rest) == 0 {
+			return n, err
+		}
+		if err := c.next(); err != nil || n > 0 {
+			return n, err
+		}
+	}
+}
+
+func (c *chain) next() error {
+	next, err := c.rest[0]()
+	if err != nil {
+		return err
+	}
+	_ = c.ReadCloser.Close()
+	c.ReadCloser, c.rest = next, c.rest[1:]
+	return nil
+}
+
+func openPart(blobs fs.FS, localReference string) (io.ReadCloser, error) {
 	for _, name := range blobNames(localReference) {
 		if !fs.ValidPath(name) || name == "." {
 			continue

@@ -147,15 +147,25 @@ func (c *ctf) manifest(key Key) (*Manifest, error) {
 	if !found {
 		return nil, missing(key, c.keys)
 	}
-	raw, err := c.read(artifact.Digest, MaxManifest)
-	if err != nil {
-		return nil, fmt.Errorf("component %s: %w", key, err)
-	}
-	manifest, err := DecodeManifest(raw)
+	manifest, err := c.readManifest(artifact.Digest)
 	if err != nil {
 		return nil, fmt.Errorf("component %s: %w", key, err)
 	}
 	return manifest, nil
+}
+
+// readManifest reads a manifest, or that of a component version in an index.
+func (c *ctf) readManifest(d digest.Digest) (*Manifest, error) {
+	raw, err := c.read(d, MaxManifest)
+	if err != nil {
+		return nil, err
+	}
+	if first := FirstManifest(raw); first != "" {
+		if raw, err = c.read(first, MaxManifest); err != nil {
+			return nil, err
+		}
+	}
+	return DecodeManifest(raw)
 }
 
 // read returns a verified blob.
@@ -174,15 +184,15 @@ func (c *ctf) Blob(_ context.Context, d *Descriptor, localReference string) (io.
 	if err != nil {
 		return nil, "", err
 	}
-	layer, err := manifest.Blob(localReference)
+	layers, err := manifest.Blob(localReference)
 	if err != nil {
 		return nil, "", fmt.Errorf("component %s: %w", d.Key(), err)
 	}
-	blob, err := openBlob(c.blobs, string(layer.Digest))
+	blob, err := openBlob(c.blobs, localReference)
 	if err != nil {
 		return nil, "", fmt.Errorf("component %s: %w", d.Key(), err)
 	}
-	return blob, layer.MediaType, nil
+	return blob, layers[0].MediaType, nil
 }
 
 // Names of the documents that describe an artifact set, and the annotations that name its main artifact.

@@ -11,21 +11,15 @@ import (
 	"strings"
 )
 
-// digests computes the digests of the descriptors of a closure, each once. A descriptor is hashed with the digests of its references and
-// of its resources filled in where they are missing.
+// digests computes the digests of the descriptors of a closure with one pair of algorithms, each once. A descriptor is hashed with the
+// digests of its references computed anew, and with those of its resources filled in where they are missing.
 type digests struct {
-	closed *Closed
-	// normalisation and hash are for references without a digest.
+	closed              *Closed
 	normalisation, hash string
 	nested              map[Key]NestedDigests
-	known               map[digestKey]sum
+	known               map[Key]sum
 	filled              map[Key]*Descriptor
 	running             map[Key]bool
-}
-
-type digestKey struct {
-	component           Key
-	normalisation, hash string
 }
 
 // sum is a digest as bytes and as it is written.
@@ -36,7 +30,7 @@ type sum struct {
 
 func newDigests(closed *Closed, normalisation, hash string) *digests {
 	out := &digests{
-		closed: closed, normalisation: normalisation, hash: hash, nested: map[Key]NestedDigests{}, known: map[digestKey]sum{},
+		closed: closed, normalisation: normalisation, hash: hash, nested: map[Key]NestedDigests{}, known: map[Key]sum{},
 		filled: map[Key]*Descriptor{}, running: map[Key]bool{},
 	}
 	for _, n := range closed.Root.NestedDigests {
@@ -46,32 +40,32 @@ func newDigests(closed *Closed, normalisation, hash string) *digests {
 }
 
 // of returns the digest of a descriptor, and the descriptor with all digests.
-func (s *digests) of(d *Descriptor, normalisation, hash string) (sum, *Descriptor, error) {
+func (s *digests) of(d *Descriptor) (sum, *Descriptor, error) {
 	filled, err := s.fill(d)
 	if err != nil {
 		return sum{}, nil, err
 	}
-	key := digestKey{d.Key(), normalisation, hash}
-	if out, done := s.known[key]; done {
+	if out, done := s.known[d.Key()]; done {
 		return out, filled, nil
 	}
-	function, err := hashOf(hash)
+	function, err := hashOf(s.hash)
 	if err != nil {
 		return sum{}, nil, fmt.Errorf("component %s: %w", d.Key(), err)
 	}
-	normal, err := filled.Normalise(normalisation)
+	normal, err := filled.Normalise(s.normalisation)
 	if err != nil {
 		return sum{}, nil, fmt.Errorf("component %s: %w", d.Key(), err)
 	}
 	h := function.New()
 	h.Write(normal)
 	out := sum{bytes: h.Sum(nil)}
-	out.spec = DigestSpec{HashAlgorithm: hash, NormalisationAlgorithm: normalisation, Value: hex.EncodeToString(out.bytes)}
-	s.known[key] = out
+	out.spec = DigestSpec{HashAlgorithm: s.hash, NormalisationAlgorithm: s.normalisation, Value: hex.EncodeToString(out.bytes)}
+	s.known[d.Key()] = out
 	return out, filled, nil
 }
 
-// fill returns a copy of the descriptor in which all digests are there; those of references that are there already are checked.
+// fill returns a copy of the descriptor in which all digests are there. Those of references that were made with the same algorithms are
+// checked; others are replaced without a look.
 func (s *digests) fill(d *Descriptor) (*Descriptor, error) {
 	key := d.Key()
 	switch {
@@ -104,20 +98,20 @@ func (s *digests) fillReference(r *Reference) error {
 	if err != nil {
 		return err
 	}
-	normalisation, hash := s.normalisation, s.hash
-	if r.Digest != nil {
-		normalisation, hash = r.Digest.NormalisationAlgorithm, r.Digest.HashAlgorithm
-	}
-	computed, _, err := s.of(to, normalisation, hash)
+	computed, _, err := s.of(to)
 	if err != nil {
 		return err
 	}
-	if r.Digest != nil && !strings.EqualFold(r.Digest.Value, computed.spec.Value) {
+	if s.sameAlgorithms(r.Digest) && !strings.EqualFold(r.Digest.Value, computed.spec.Value) {
 		return fmt.Errorf("component %s is not the one that was referred to when the digest was made: it has digest %s instead of %.200q; "+
 			"it was published again since, or an overwrite replaces it", to.Key(), computed.spec.Value, r.Digest.Value)
 	}
 	r.Digest = &computed.spec
 	return nil
+}
+
+func (s *digests) sameAlgorithms(d *DigestSpec) bool {
+	return d != nil && d.NormalisationAlgorithm == s.normalisation && d.HashAlgorithm == s.hash
 }
 
 func (s *digests) fillResource(owner Key, r *Resource) error {

@@ -71,7 +71,7 @@ func (d *Descriptor) treeV2() map[string]any {
 	component := d.header(d.extras(SchemaV2, "component"))
 	component["provider"] = d.Provider.textV2()
 	component["repositoryContexts"] = listOf(d.RepositoryContexts, Typed.tree)
-	component["resources"] = listOf(d.Resources, func(r Resource) any { return r.tree("srcRef") })
+	component["resources"] = listOf(d.Resources, Resource.tree)
 	component["sources"] = listOf(d.Sources, Source.tree)
 	component["componentReferences"] = listOf(d.References, Reference.tree)
 	meta := d.extras(SchemaV2, "meta")
@@ -85,7 +85,7 @@ func (d *Descriptor) treeV3() map[string]any {
 	metadata := d.header(d.extras(SchemaV3, "metadata"))
 	metadata["provider"] = d.Provider.tree()
 	spec := d.extras(SchemaV3, "spec")
-	spec["resources"] = listOf(d.Resources, func(r Resource) any { return r.tree("srcRefs") })
+	spec["resources"] = listOf(d.Resources, Resource.tree)
 	spec["sources"] = listOf(d.Sources, Source.tree)
 	spec["references"] = listOf(d.References, Reference.tree)
 	out := d.extras(SchemaV3, "")
@@ -149,13 +149,13 @@ func (e Element) tree() map[string]any {
 	return out
 }
 
-func (r Resource) tree(sourceRefs string) any {
+func (r Resource) tree() any {
 	out := r.Element.tree()
 	out["type"] = r.Type
 	putText(out, "relation", r.Relation)
 	putTyped(out, "access", r.Access)
 	putDigest(out, r.Digest)
-	putList(out, sourceRefs, r.SourceRefs, SourceRef.tree)
+	putList(out, "srcRefs", r.SourceRefs, SourceRef.tree)
 	return out
 }
 

@@ -12,11 +12,14 @@ import (
 	"testing"
 	"testing/fstest"
 
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/flux-landscaper/flux-landscaper/tests/interop"
 )
 
-// seed adds the descriptors of testdata.
+// seed adds the descriptors of testdata, and those that the OCM CLI wrote.
 func seed(f *testing.F) {
 	f.Helper()
 	names, err := filepath.Glob("testdata/*.yaml")
@@ -27,8 +30,23 @@ func seed(f *testing.F) {
 		require.NoError(f, err)
 		f.Add(text)
 	}
+	for _, name := range append(interop.Names(f, "descriptors/*.yaml"), interop.Names(f, "refused/*.yaml")...) {
+		for document := range bytes.SplitSeq(interop.Read(f, name), []byte("---\n")) {
+			f.Add(document)
+		}
+	}
 	f.Add([]byte(`{"meta":{"schemaVersion":"v2"},"component":{"name":"a","version":"1","provider":"{\"name\":\"p\"}","labels":[{"name":"l","value":1e30}]}}`))
 	f.Add([]byte("apiVersion: ocm.software/v3alpha1\nmetadata: &m {name: a, version: '1'}\nspec: {sources: [{name: x, type: y, access: {type: none}}]}\nextra: *m\n"))
+}
+
+// interopBlobs returns the blobs of a CTF and of the registry that the OCM CLI wrote.
+func interopBlobs(f *testing.F) [][]byte {
+	f.Helper()
+	var out [][]byte
+	for _, name := range append(interop.Names(f, "formats/ctf/blobs/*"), interop.Names(f, "registry/blobs/*")...) {
+		out = append(out, interop.Read(f, name))
+	}
+	return out
 }
 
 // FuzzDescriptor decodes; what is valid has to come back the same from its own schema, and with the same model from the other one.
@@ -93,6 +111,15 @@ func FuzzTyped(f *testing.F) {
 	} {
 		f.Add([]byte(text))
 	}
+	for _, name := range []string{"descriptors/statics.yaml", "descriptors/accesses.yaml"} {
+		for document := range bytes.SplitSeq(interop.Read(f, name), []byte("---\n")) {
+			if d, err := Decode(document); err == nil {
+				for _, access := range d.accesses() {
+					f.Add([]byte(access.Raw))
+				}
+			}
+		}
+	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		parsed, err := ParseTyped(text)
 		if err != nil {
@@ -134,6 +161,11 @@ func FuzzManifest(f *testing.F) {
 	layer := `{"mediaType":"` + MediaTypeDescriptorTar + `","digest":"` + d + `","size":1}`
 	f.Add([]byte(`{"schemaVersion":2,"config":{"mediaType":"`+MediaTypeConfig+`","digest":"`+d+`","size":1},"layers":[`+layer+`]}`),
 		[]byte(`{"componentDescriptorLayer":`+layer+`}`))
+	for _, blob := range interopBlobs(f) {
+		if manifest, err := DecodeManifest(blob); err == nil && manifest.Config.Digest != "" {
+			f.Add(blob, []byte(`{"componentDescriptorLayer":`+layer+`}`))
+		}
+	}
 	f.Fuzz(func(t *testing.T, raw, config []byte) {
 		manifest, err := DecodeManifest(raw)
 		if err != nil {
@@ -146,13 +178,18 @@ func FuzzManifest(f *testing.F) {
 		assert.Contains(t, manifest.Layers, found)
 		again, err := manifest.Blob(string(found.Digest))
 		require.NoError(t, err)
-		assert.Equal(t, found.Digest, again.Digest)
+		assert.Equal(t, []ocispec.Descriptor{found}, again)
 	})
 }
 
 // FuzzLayer reads descriptor layers in all packings.
 func FuzzLayer(f *testing.F) {
 	seed(f)
+	for _, blob := range interopBlobs(f) {
+		if _, err := DecodeLayer(bytes.NewReader(blob)); err == nil {
+			f.Add(blob)
+		}
+	}
 	f.Add([]byte{0x1f, 0x8b, 8, 0})
 	version := Version{Descriptor: &Descriptor{Schema: SchemaV2, Name: "a", Version: "1"}}
 	layer, err := version.descriptorLayer(SchemaV2)
@@ -174,6 +211,9 @@ func FuzzArchive(f *testing.F) {
 	const hexDigits = "0000000000000000000000000000000000000000000000000000000000000000"
 	f.Add([]byte(`{"schemaVersion":1,"artifacts":[{"repository":"component-descriptors/a","tag":"1.build-2","digest":"sha256:`+hexDigits+`"}]}`), []byte("{}"), "../x")
 	f.Add([]byte(`{"schemaVersion":2,"annotations":{"software.ocm/main":"sha256:`+hexDigits+`"},"manifests":[{"digest":"sha256:`+hexDigits+`"}]}`), []byte("x"), "x")
+	for _, name := range []string{"formats/ctf", "registry"} {
+		f.Add(interop.Read(f, name+"/artifact-index.json"), []byte("{}"), "sha256."+hexDigits)
+	}
 	f.Fuzz(func(t *testing.T, index, blob []byte, reference string) {
 		files := fstest.MapFS{"artifact-index.json": {Data: index}, "index.json": {Data: index}, "blobs/sha256." + hexDigits: {Data: blob}, "x": {}}
 		if collection, err := OpenCTF(files); err == nil {
@@ -200,6 +240,9 @@ func FuzzCertificates(f *testing.F) {
 	f.Add([]byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"))
 	f.Add([]byte("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n"))
 	f.Add([]byte("-----BEGIN SIGNATURE-----\nSignature Algorithm: RSASSA-PSS\n\nAAAA\n-----END SIGNATURE-----\n"))
+	for _, name := range append(interop.Names(f, "keys/*.pub"), interop.Names(f, "keys/*.crt")...) {
+		f.Add(interop.Read(f, name))
+	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if key, err := parsePublicKey(text); err == nil {
 			assert.NotNil(t, key)

@@ -42,6 +42,12 @@ func (e *Element) Matches(wanted map[string]string) bool {
 	return true
 }
 
+// identityID is the identity as one text.
+func (e *Element) identityID() string {
+	id, _ := json.Marshal([]any{e.Name, e.ExtraIdentity})
+	return string(id)
+}
+
 // uniqueID is the identity and the version as one text.
 func (e *Element) uniqueID() string {
 	id, _ := json.Marshal([]any{e.Name, e.Version, e.ExtraIdentity})

@@ -78,6 +78,19 @@ func DecodeManifest(raw []byte) (*Manifest, error) {
 	return &Manifest{Config: parsed.Config, Layers: parsed.Layers, Annotations: parsed.Annotations}, nil
 }
 
+// FirstManifest returns the first manifest of an index, if that is for no platform: newer OCM tools write a component version with further
+// manifests as such an index. It is empty for anything else.
+func FirstManifest(raw []byte) digest.Digest {
+	var index ocispec.Index
+	if json.Unmarshal(raw, &index) != nil || len(index.Manifests) == 0 {
+		return ""
+	}
+	if first := index.Manifests[0]; first.Platform == nil && first.Digest.Validate() == nil {
+		return first.Digest
+	}
+	return ""
+}
+
 func checkBlob(d ocispec.Descriptor) error {
 	if err := d.Digest.Validate(); err != nil {
 		return fmt.Errorf("digest %.100q of a blob: %w", d.Digest, err)
@@ -127,9 +140,33 @@ func (m *Manifest) layer(d digest.Digest) (ocispec.Descriptor, error) {
 	return ocispec.Descriptor{}, fmt.Errorf("the manifest has no layer %q: %w", d, ErrNotFound)
 }
 
-// Blob returns the layer behind a local reference, which is its digest, written sha256:… or sha256.… . The error wraps ErrNotFound.
-func (m *Manifest) Blob(localReference string) (ocispec.Descriptor, error) {
-	return m.layer(digestOf(localReference))
+// Blob returns the layers behind a local reference, whose contents one after the other are the blob. A local reference is the digest of a
+// layer, written sha256:… or sha256.…, or several of them with commas. The error wraps ErrNotFound.
+func (m *Manifest) Blob(localReference string) ([]ocispec.Descriptor, error) {
+	parts := blobParts(localReference)
+	if len(parts) > maxLayers {
+		return nil, fmt.Errorf("a local reference names more than %d layers", maxLayers)
+	}
+	var out []ocispec.Descriptor
+	for _, part := range parts {
+		layer, err := m.layer(digestOf(part))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, layer)
+	}
+	return out, nil
+}
+
+// blobParts are the digests of a local reference to a blob in parts; of any other local reference it is that itself.
+func blobParts(localReference string) []string {
+	parts := strings.Split(localReference, ",")
+	for _, part := range parts {
+		if digestOf(part).Validate() != nil {
+			return []string{localReference}
+		}
+	}
+	return parts
 }
 
 // digestOf reads a digest that is written as the name of a file.

@@ -4,91 +4,130 @@
 package component
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 )
 
 // Algorithms that bring descriptors into the form that is hashed.
 const (
 	// NormalisationV1 keeps the structure of the descriptor's schema.
 	NormalisationV1 = "jsonNormalisation/v1"
-	// NormalisationV2 has one structure for all schemas.
+	// NormalisationV2 is NormalisationV3 with the versions of resources that share an identity.
 	NormalisationV2 = "jsonNormalisation/v2"
-	// NormalisationV3 is the structure of NormalisationV2 in canonical JSON (RFC 8785).
+	// NormalisationV3 has one structure for all schemas, in canonical JSON (RFC 8785).
 	NormalisationV3 = "jsonNormalisation/v3"
-	// NormalisationV4 is the structure of NormalisationV2 in canonical JSON (RFC 8785), as the second generation of the OCM tools
-	// names it.
+	// NormalisationV4 is NormalisationV3, as the second generation of the OCM tools names it.
 	NormalisationV4 = "jsonNormalisation/v4alpha1"
 )
 
-// Normalise returns the bytes that are hashed for a signature.
+// Normalise returns the bytes that are hashed for a signature, the same ones as the OCM tools make.
 //
-// What counts: name, version and provider of the component; of resources name, version, type, relation, extra identity and digest; of
-// sources name, version, type and extra identity; of references name, version, component name, extra identity and digest; everywhere
-// the labels for signing, with name, value, version and signing. What does not: accesses, repository contexts, source references,
-// creation time, signatures, nested digests, fields that the schemas do not have. A resource of access type none counts without digest;
-// a source of access type none does not count. Empty lists of resources, sources and references stay, empty labels and extra
-// identities do not.
+// What counts: name, version, provider and creation time of the component; of resources name, version, type, relation, extra identity and
+// digest; of sources name, version, type and extra identity; of references name, version, component name, extra identity and digest;
+// everywhere the labels for signing, with name, value, version and signing. What does not: accesses, repository contexts, source
+// references, signatures, nested digests, fields that the schemas do not have. A resource of access type none counts without digest.
 //
-// NormalisationV1 keeps this in the structure of the schema that the descriptor was read in, with its version. The others have one
-// object component with name, version, provider {name, labels}, labels, resources, sources and componentReferences.
+// NormalisationV2 and the later ones have one object component with name, version, creationTime, provider {name, labels}, labels,
+// resources, sources and componentReferences, in canonical JSON after RFC 8785. All labels of references count. Empty lists of
+// resources, sources and references stay, empty labels and extra identities do not.
 //
-// NormalisationV1 and NormalisationV2 write every object as a list of objects with one field each, sorted by name, without spaces and
-// without escapes for HTML. The others write canonical JSON after RFC 8785.
+// NormalisationV1 keeps the structure of the schema that the descriptor was read in, with its version, and writes every object as a list
+// of objects with one field each, sorted by name, with escapes for HTML. In schema v2 sources do not count, and an empty extra identity is
+// null. In schema v3alpha1 all labels of the provider count, and empty lists do not stay.
+//
+// NormalisationV1 and NormalisationV2 add the version to the extra identities of resources that share name and extra identity.
 func (d *Descriptor) Normalise(algorithm string) ([]byte, error) {
 	switch algorithm {
 	case NormalisationV1:
-		return writeEntries(d.normalV1())
+		return json.Marshal(entries(plain(d.normalV1())))
 	case NormalisationV2:
-		return writeEntries(d.normal())
+		return canonical(plain(d.normal(versioned(d.Resources)))), nil
 	case NormalisationV3, NormalisationV4:
-		return canonical(plain(d.normal())), nil
+		return canonical(plain(d.normal(d.Resources))), nil
 	}
-	return nil, fmt.Errorf("normalisation algorithm %q is not supported; sign with %s", algorithm, NormalisationV2)
+	return nil, fmt.Errorf("normalisation algorithm %q is not supported; sign with %s", algorithm, NormalisationV3)
 }
 
-func (d *Descriptor) normal() any {
+// versioned returns the resources with the version in the extra identities of those that share name and extra identity.
+func versioned(resources []Resource) []Resource {
+	alike := map[string]int{}
+	for i := range resources {
+		alike[resources[i].identityID()]++
+	}
+	out := slices.Clone(resources)
+	for i := range out {
+		if alike[resources[i].identityID()] > 1 {
+			out[i].ExtraIdentity = maps.Clone(out[i].ExtraIdentity)
+			if out[i].ExtraIdentity == nil {
+				out[i].ExtraIdentity = map[string]string{}
+			}
+			out[i].ExtraIdentity["version"] = out[i].Version
+		}
+	}
+	return out
+}
+
+func (d *Descriptor) normal(resources []Resource) any {
 	out := d.normalHeader()
 	out["provider"] = d.Provider.normal()
-	out["resources"], out["sources"], out["componentReferences"] = d.normalLists()
+	out["resources"], out["sources"] = listOf(resources, Resource.normal), listOf(d.Sources, Source.normal)
+	out["componentReferences"] = listOf(d.References, func(r Reference) any {
+		normal := r.normal()
+		putList(normal, "labels", r.Labels, Label.normal)
+		return normal
+	})
 	return map[string]any{"component": out}
 }
 
 func (d *Descriptor) normalV1() any {
-	header := d.normalHeader()
-	resources, sources, references := d.normalLists()
-	if d.Schema != SchemaV3 {
-		header["provider"] = d.Provider.textV2()
-		header["resources"], header["sources"], header["componentReferences"] = resources, sources, references
-		return map[string]any{"meta": map[string]any{"schemaVersion": SchemaV2}, "component": header}
+	if d.Schema == SchemaV3 {
+		return d.normalV1OfV3()
 	}
-	header["provider"] = d.Provider.normal()
-	spec := map[string]any{}
-	for name, list := range map[string][]any{"resources": resources, "sources": sources, "references": references} {
-		if len(list) > 0 {
-			spec[name] = list
-		}
+	out := d.normalHeader()
+	out["provider"] = any(d.Provider.Name)
+	if len(d.Provider.Labels) > 0 {
+		out["provider"] = d.Provider.normal()
 	}
+	out["resources"] = listOf(versioned(d.Resources), func(r Resource) any { return withIdentity(r.normal()) })
+	out["componentReferences"] = listOf(d.References, func(r Reference) any { return withIdentity(r.normal()) })
+	return map[string]any{"meta": map[string]any{"schemaVersion": SchemaV2}, "component": out}
+}
+
+// withIdentity adds null in place of a missing extra identity.
+func withIdentity(element any) any {
+	if fields := element.(map[string]any); fields["extraIdentity"] == nil {
+		fields["extraIdentity"] = nil
+	}
+	return element
+}
+
+func (d *Descriptor) normalV1OfV3() any {
+	header, spec := d.normalHeader(), map[string]any{}
+	provider := map[string]any{"name": d.Provider.Name}
+	putList(provider, "labels", d.Provider.Labels, Label.normal)
+	header["provider"] = provider
+	putList(spec, "resources", versioned(d.Resources), Resource.normal)
+	putList(spec, "sources", d.Sources, Source.normal)
+	putList(spec, "references", d.References, func(r Reference) any { return r.normal() })
 	return map[string]any{"apiVersion": SchemaV3, "kind": kindV3, "metadata": header, "spec": spec}
 }
 
 func (d *Descriptor) normalHeader() map[string]any {
 	out := map[string]any{"name": d.Name, "version": d.Version}
+	putText(out, "creationTime", normalTime(d.CreationTime))
 	putSigned(out, d.Labels)
 	return out
 }
 
-func (d *Descriptor) normalLists() (resources, sources, references []any) {
-	resources, references, sources = listOf(d.Resources, Resource.normal), listOf(d.References, Reference.normal), []any{}
-	for _, s := range d.Sources {
-		if kindOf(s.Access.Type) != kindNone {
-			sources = append(sources, s.normal())
-		}
+// normalTime leaves fractions of a second out.
+func normalTime(written string) string {
+	if parsed, err := time.Parse(time.RFC3339, written); err == nil {
+		return parsed.Format(time.RFC3339)
 	}
-	return resources, sources, references
+	return written
 }
 
 // kindNone is the access type of resources without content.
@@ -109,6 +148,16 @@ func putSigned(out map[string]any, labels []Label) {
 		}
 	}
 	putList(out, "labels", signed, Label.tree)
+}
+
+// normal keeps merge of the further fields, which the schemas have.
+func (l Label) normal() any {
+	known := l
+	known.Extra = nil
+	if merge, found := l.Extra["merge"]; found {
+		known.Extra = map[string]any{"merge": merge}
+	}
+	return known.tree()
 }
 
 func (e Element) normal() map[string]any {
@@ -134,32 +183,20 @@ func (s Source) normal() any {
 	return out
 }
 
-func (r Reference) normal() any {
+func (r Reference) normal() map[string]any {
 	out := r.Element.normal()
 	out["componentName"] = r.ComponentName
 	putDigest(out, r.Digest)
 	return out
 }
 
-func writeEntries(tree any) ([]byte, error) {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(entries(plain(tree))); err != nil {
-		return nil, err
-	}
-	return bytes.TrimRight(out.Bytes(), "\n"), nil
-}
-
-// entries turns every object into a list of objects with one field each, sorted by name. Fields with null are left out.
+// entries turns every object into a list of objects with one field each, sorted by name.
 func entries(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
 		out := []any{}
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			if v[key] != nil {
-				out = append(out, map[string]any{key: entries(v[key])})
-			}
+			out = append(out, map[string]any{key: entries(v[key])})
 		}
 		return out
 	case []any:

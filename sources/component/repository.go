@@ -157,13 +157,13 @@ func (f *folder) Blob(_ context.Context, d *Descriptor, localReference string) (
 // MediaType returns the media type that accesses of the component give to the blob behind a local reference; empty if none does.
 func (d *Descriptor) MediaType(localReference string) string {
 	for _, t := range d.accesses() {
-		parsed, err := ParseAccess(t)
+		parsed, err := ParseAccess(*t)
 		if err != nil {
 			continue
 		}
 		switch a := parsed.(type) {
 		case LocalBlob:
-			if a.LocalReference == localReference {
+			if digestOf(a.LocalReference) == digestOf(localReference) {
 				return a.MediaType
 			}
 		case LocalFilesystemBlob:
@@ -175,14 +175,14 @@ func (d *Descriptor) MediaType(localReference string) string {
 	return ""
 }
 
-// accesses of all resources and sources.
-func (d *Descriptor) accesses() []Typed {
-	var out []Typed
+// accesses of all resources and sources, to be read or changed.
+func (d *Descriptor) accesses() []*Typed {
+	var out []*Typed
 	for i := range d.Resources {
-		out = append(out, d.Resources[i].Access)
+		out = append(out, &d.Resources[i].Access)
 	}
 	for i := range d.Sources {
-		out = append(out, d.Sources[i].Access)
+		out = append(out, &d.Sources[i].Access)
 	}
 	return out
 }

@@ -21,7 +21,7 @@ const (
 // RepositorySpec says where component versions are. It is one of OCIRegistry, CTF, Archive, Local, Inline, FluxSource and GitRepository.
 type RepositorySpec interface{ repository() }
 
-// OCIRegistry keeps component versions as OCI artifacts (type OCIRegistry and aliases).
+// OCIRegistry keeps component versions as OCI artifacts (types OCIRegistry, OCIRepository and oci).
 type OCIRegistry struct {
 	// BaseURL is host and path, with http:// for a registry without TLS.
 	BaseURL string `json:"baseUrl"`
@@ -31,7 +31,7 @@ type OCIRegistry struct {
 	Mapping string `json:"componentNameMapping,omitempty"`
 }
 
-// CTF is a directory or tar in Common Transport Format (type CommonTransportFormat).
+// CTF is a directory or tar in Common Transport Format (types CommonTransportFormat and ctf).
 type CTF struct {
 	// FilePath of the directory or tar.
 	FilePath string `json:"filePath"`
@@ -103,13 +103,13 @@ func (GitRepository) repository() {}
 
 // repositoryTypes are the supported types by kindOf their names.
 var repositoryTypes = map[string]func(Typed) (RepositorySpec, error){
-	kindOCIRegistry:         parseOCIRegistry,
-	"commontransportformat": repositoryOf[CTF]("filePath"),
-	"componentarchive":      repositoryOf[Archive]("filePath"),
-	"local":                 repositoryOf[Local]("filePath"),
-	"inline":                repositoryOf[Inline]("fileSystem"),
-	"fluxsource":            parseFluxSource,
-	"git":                   repositoryOf[GitRepository]("url"),
+	kindOCIRegistry:    parseOCIRegistry,
+	kindCTF:            repositoryOf[CTF]("filePath"),
+	"componentarchive": repositoryOf[Archive]("filePath"),
+	"local":            repositoryOf[Local]("filePath"),
+	"inline":           repositoryOf[Inline]("fileSystem"),
+	"fluxsource":       parseFluxSource,
+	"git":              repositoryOf[GitRepository]("url"),
 }
 
 // ParseRepository reads a repository specification into the Go type for it. Upper and lower case of the type and a version suffix such

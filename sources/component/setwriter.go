@@ -22,7 +22,8 @@ import (
 const tagsAnnotation = "software.ocm/tags"
 
 // SetWriter writes the blob in which component versions keep an OCI artifact: a gzipped tar in OCI image layout that names its main
-// artifact. OpenArtifactSet reads it. Equal calls give equal bytes.
+// artifact. Blobs lie as blobs/sha256.<digest>, since the OCM tools read no folder per algorithm there. OpenArtifactSet reads it. Equal calls
+// give equal bytes.
 type SetWriter struct {
 	zipped    *gzip.Writer
 	archive   *tar.Writer
@@ -66,7 +67,7 @@ func (s *SetWriter) Blob(d ocispec.Descriptor, content io.Reader) error {
 	}
 	s.written[d.Digest] = true
 	checked := verified(io.NopCloser(content), d.Digest)
-	if err := putTar(s.archive, blobsDir+"/"+d.Digest.Algorithm().String()+"/"+d.Digest.Encoded(), d.Size, checked); err != nil {
+	if err := putTar(s.archive, blobsDir+"/"+fileOf(d.Digest), d.Size, checked); err != nil {
 		return fmt.Errorf("blob %s cannot be packed: %w", d.Digest, err)
 	}
 	return nil
@@ -79,7 +80,7 @@ func (s *SetWriter) Close(tag string) error {
 	}
 	main := &s.manifests[len(s.manifests)-1]
 	if tag != "" {
-		main.Annotations = map[string]string{tagsAnnotation: tag}
+		main.Annotations = map[string]string{tagsAnnotation: tag, ocispec.AnnotationRefName: tag}
 	}
 	index := ocispec.Index{
 		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageIndex,

@@ -63,13 +63,19 @@ func TestArtifactSetsAreReadAgain(t *testing.T) {
 	set, err := OpenArtifactSet(files)
 	require.NoError(t, err)
 	assert.Equal(t, digest.FromString("index"), set.Main.Digest)
-	assert.Equal(t, map[string]string{"software.ocm/tags": "1.0.0"}, set.Main.Annotations)
+	assert.Equal(t, map[string]string{"software.ocm/tags": "1.0.0", "org.opencontainers.image.ref.name": "1.0.0"}, set.Main.Annotations)
 	for _, content := range []string{"layer", "one", "index"} {
 		blob, err := set.Blob(digest.FromString(content))
 		require.NoError(t, err)
 		read, err := io.ReadAll(blob)
 		require.NoError(t, err)
 		assert.Equal(t, content, string(read))
+	}
+}
+
+func TestS2ArtifactSetsHoldFlatBlobs(t *testing.T) {
+	for name := range unpack(t, writeSet(t)) {
+		assert.Regexp(t, `^(oci-layout|index\.json|blobs/sha256\.[0-9a-f]{64})$`, name)
 	}
 }
 

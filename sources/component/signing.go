@@ -42,11 +42,12 @@ const (
 type SignOptions struct {
 	// Name of the signature; needed. A signature of that name is replaced.
 	Name string
-	// Normalisation algorithm; NormalisationV2 by default.
+	// Normalisation algorithm; NormalisationV3 by default.
 	Normalisation string
 	// Hash algorithm; HashSHA256 by default.
 	Hash string
-	// Algorithm is AlgorithmPKCS1v15 by default.
+	// Algorithm is AlgorithmPKCS1v15 by default. Signatures of AlgorithmPSS are written as MediaTypePEM: the OCM tools refuse them in
+	// hexadecimal digits. Give Certificates, too, for these tools to verify them.
 	Algorithm string
 	// Key is an RSA private key.
 	Key crypto.Signer
@@ -64,7 +65,7 @@ func Sign(closed *Closed, o SignOptions) (*Descriptor, error) {
 		return nil, errors.New("a signature needs a name and a key")
 	}
 	digests := newDigests(closed, o.Normalisation, o.Hash)
-	sum, filled, err := digests.of(closed.Root, o.Normalisation, o.Hash)
+	sum, filled, err := digests.of(closed.Root)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +83,7 @@ func (o SignOptions) withDefaults() SignOptions {
 	for _, option := range []struct {
 		value    *string
 		standard string
-	}{{&o.Normalisation, NormalisationV2}, {&o.Hash, HashSHA256}, {&o.Algorithm, AlgorithmPKCS1v15}} {
+	}{{&o.Normalisation, NormalisationV3}, {&o.Hash, HashSHA256}, {&o.Algorithm, AlgorithmPKCS1v15}} {
 		if *option.value == "" {
 			*option.value = option.standard
 		}
@@ -117,23 +118,19 @@ func (o SignOptions) sign(sum []byte) (SignatureSpec, error) {
 	if err != nil {
 		return SignatureSpec{}, err
 	}
-	if len(o.Certificates) > 0 {
-		return o.withCertificates(value)
+	if len(o.Certificates) > 0 || o.Algorithm == AlgorithmPSS {
+		return o.inPEM(value)
 	}
-	mediaType := MediaTypeRSA
-	if o.Algorithm == AlgorithmPSS {
-		mediaType = MediaTypePSS
-	}
-	return SignatureSpec{Algorithm: o.Algorithm, Value: hex.EncodeToString(value), MediaType: mediaType, Issuer: o.Issuer}, nil
+	return SignatureSpec{Algorithm: o.Algorithm, Value: hex.EncodeToString(value), MediaType: MediaTypeRSA, Issuer: o.Issuer}, nil
 }
 
-// withCertificates writes the signature and the chain as PEM blocks.
-func (o SignOptions) withCertificates(value []byte) (SignatureSpec, error) {
+// inPEM writes the signature and the chain, which may be empty, as PEM blocks.
+func (o SignOptions) inPEM(value []byte) (SignatureSpec, error) {
 	chain, err := parseCertificates(o.Certificates)
 	if err != nil {
 		return SignatureSpec{}, err
 	}
-	if len(chain) == 0 {
+	if len(o.Certificates) > 0 && len(chain) == 0 {
 		return SignatureSpec{}, errors.New("the certificates hold no PEM block of type " + pemCertificate)
 	}
 	text := pem.EncodeToMemory(&pem.Block{Type: pemSignature, Headers: map[string]string{pemAlgorithmHeader: o.Algorithm}, Bytes: value})
@@ -141,7 +138,7 @@ func (o SignOptions) withCertificates(value []byte) (SignatureSpec, error) {
 		text = append(text, pem.EncodeToMemory(&pem.Block{Type: pemCertificate, Bytes: certificate.Raw})...)
 	}
 	issuer := o.Issuer
-	if issuer == "" {
+	if issuer == "" && len(chain) > 0 {
 		issuer = chain[0].Subject.String()
 	}
 	return SignatureSpec{Algorithm: o.Algorithm, Value: string(text), MediaType: MediaTypePEM, Issuer: issuer}, nil

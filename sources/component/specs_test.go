@@ -29,6 +29,7 @@ func TestTypedNeedsAType(t *testing.T) {
 func TestTypedEqual(t *testing.T) {
 	one := typed(t, "{type: OCIRegistry, baseUrl: a}")
 	assert.True(t, one.Equal(typed(t, "{baseUrl: a, type: ociRegistry/v1}")))
+	assert.True(t, one.Equal(typed(t, "{baseUrl: a, type: oci/v1}")))
 	assert.False(t, one.Equal(typed(t, "{type: OCIRegistry, baseUrl: b}")))
 	assert.False(t, one.Equal(component.Typed{}))
 	assert.True(t, component.Typed{}.Equal(component.Typed{}))
@@ -49,11 +50,16 @@ func TestParseAccess(t *testing.T) {
 		"{type: helm, helmRepository: h, helmChart: c, version: v}": component.HelmChart{Repository: "h", Chart: "c", Version: "v"},
 		"{type: helm/v1, helmRepository: h, helmChart: 'c:v'}":      component.HelmChart{Repository: "h", Chart: "c", Version: "v"},
 		"{type: wget, url: u, mediaType: m}":                        component.Web{URL: "u", MediaType: "m"},
-		"{type: web, url: u, verb: get}":                            component.Web{URL: "u"},
-		"{type: gitHub, repoUrl: u, commit: c}":                     component.GitHub{RepoURL: "u", Commit: "c"},
-		"{type: github/v1, repoUrl: u, ref: r, commit: c}":          component.GitHub{RepoURL: "u", Ref: "r", Commit: "c"},
-		"{type: git, repository: u, ref: r, pathSpec: p}":           component.Git{Repository: "u", Ref: "r", Path: "p"},
-		"{type: git/v1alpha1, repoUrl: u, commit: c}":               component.Git{Repository: "u", Commit: "c"},
+		"{type: web, url: u, verb: get}":                            component.Web{URL: "u", Verb: "get"},
+		"{type: wget, URL: u, header: {a: [b]}, verb: POST, body: aGk=}": component.Web{URL: "u", Verb: "POST", Body: []byte("hi"),
+			Header: map[string][]string{"a": {"b"}}},
+		"{type: s3/v2, bucketName: b}":                     component.Elsewhere{Kind: "s3"},
+		"{type: npm/v1}":                                   component.Elsewhere{Kind: "npm"},
+		"{type: ocm, component: c, version: v}":            component.Elsewhere{Kind: "ocm"},
+		"{type: gitHub, repoUrl: u, commit: c}":            component.GitHub{RepoURL: "u", Commit: "c"},
+		"{type: github/v1, repoUrl: u, ref: r, commit: c}": component.GitHub{RepoURL: "u", Ref: "r", Commit: "c"},
+		"{type: git, repository: u, ref: r, pathSpec: p}":  component.Git{Repository: "u", Ref: "r", Path: "p"},
+		"{type: git/v1alpha1, repoUrl: u, commit: c}":      component.Git{Repository: "u", Commit: "c"},
 		"{type: none}": component.NoContent{},
 		"{type: ociArtifact, imageReference: r, referenceName: fields that are no use}": component.OCIArtifact{ImageReference: "r"},
 	} {
@@ -67,16 +73,12 @@ func TestParseAccess(t *testing.T) {
 
 func TestParseAccessRefuses(t *testing.T) {
 	for text, want := range map[string]string{
-		"{type: s3, bucketName: b}":                `access type "s3" is not supported; publish the content as localBlob or ociArtifact`,
-		"{type: npm/v1}":                           "is not supported",
-		"{type: maven}":                            "is not supported",
-		"{type: ftp}":                              `access type "ftp" is unknown`,
-		"{type: ociArtifact}":                      `access of type "ociArtifact" has no imageReference; set it`,
-		"{type: localBlob, localReference: ''}":    "has no localReference",
-		"{type: ociArtifact, imageReference: [a]}": "is wrong",
+		"{type: ftp}":                                                     `access type "ftp" is unknown`,
+		"{type: ociArtifact}":                                             `access of type "ociArtifact" has no imageReference; set it`,
+		"{type: localBlob, localReference: ''}":                           "has no localReference",
+		"{type: ociArtifact, imageReference: [a]}":                        "is wrong",
 		"{type: localBlob, localReference: r, globalAccess: {a: b}}":      "field type is missing",
-		"{type: wget, url: u, verb: POST}":                                "sets verb, body or header",
-		"{type: wget, url: u, header: {a: [b]}}":                          "sets verb, body or header",
+		"{type: wget, url: u, header: {a: b}}":                            "is wrong",
 		"{type: git, ref: main}":                                          "has no repository",
 		"{type: helm, helmRepository: h, helmChart: 'c:v1', version: v2}": "names two versions of chart c",
 	} {

@@ -5,6 +5,7 @@ package component
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -97,22 +98,44 @@ func (t Typed) fields() map[string]any {
 // versionSuffix is the version at the end of the name of a type.
 var versionSuffix = regexp.MustCompile(`/v[0-9]+([a-z]+[0-9]+)?$`)
 
-// kindOCIRegistry is the kind of the repository type OCIRegistry and its aliases.
-const kindOCIRegistry = "ociregistry"
+// Kinds of repository types that have aliases.
+const (
+	kindOCIRegistry = "ociregistry"
+	kindCTF         = "commontransportformat"
+)
 
-// kindOf returns the name of a type in lower case, without version.
-func kindOf(name string) string { return strings.ToLower(versionSuffix.ReplaceAllString(name, "")) }
+// aliases of kinds.
+var aliases = map[string]string{"oci": kindOCIRegistry, "ocirepository": kindOCIRegistry, "ctf": kindCTF}
+
+// kindOf returns the name of a type in lower case, without version; of an alias what it stands for.
+func kindOf(name string) string {
+	kind := strings.ToLower(versionSuffix.ReplaceAllString(name, ""))
+	return cmp.Or(aliases[kind], kind)
+}
 
 // into reads the object into a Go value; the required fields must be there and not be empty.
 func (t Typed) into(what string, value any, required ...string) error {
 	fields := t.fields()
 	for _, name := range required {
-		if found := fields[name]; found == nil || found == "" {
+		if found := fold(fields, name); found == nil || found == "" {
 			return fmt.Errorf("%s of type %q has no %s; set it", what, t.Type, name)
 		}
 	}
 	if err := json.Unmarshal(t.Raw, value); err != nil {
 		return fmt.Errorf("%s of type %q is wrong: %w", what, t.Type, err)
+	}
+	return nil
+}
+
+// fold returns the field of a name, or else of one that differs in upper and lower case only, as encoding/json reads structs.
+func fold(fields map[string]any, name string) any {
+	if found, ok := fields[name]; ok {
+		return found
+	}
+	for key, value := range fields {
+		if strings.EqualFold(key, name) {
+			return value
+		}
 	}
 	return nil
 }

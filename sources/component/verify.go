@@ -47,7 +47,7 @@ func Verify(ctx context.Context, closed *Closed, name string, keys Keys, digeste
 	}
 	want := signature.Digest
 	computed := newDigests(closed, want.NormalisationAlgorithm, want.HashAlgorithm)
-	got, _, err := computed.of(closed.Root, want.NormalisationAlgorithm, want.HashAlgorithm)
+	got, _, err := computed.of(closed.Root)
 	if err == nil && !strings.EqualFold(got.spec.Value, want.Value) {
 		err = fmt.Errorf("the component has digest %s, but %.200q was signed; it was changed since", got.spec.Value, want.Value)
 	}
@@ -146,7 +146,7 @@ func verifyRSA(key *rsa.PublicKey, algorithm string, hash crypto.Hash, digest, v
 		err = rsa.VerifyPSS(key, hash, digest, value, nil)
 	}
 	if errors.Is(err, rsa.ErrVerification) {
-		return errors.New("it was not made with the key that is trusted; sign again, or correct verificationSignatures of the Context")
+		return errors.New("it was not made with the key that is trusted; sign again, or trust the key of its signer (verificationSignatures of the Context)")
 	}
 	return err
 }
@@ -186,9 +186,9 @@ func (k Keys) trusted(chain []*x509.Certificate, issuer string) (*rsa.PublicKey,
 	case len(k.PublicKey) > 0:
 		return parsePublicKey(k.PublicKey)
 	case len(k.Certificates) == 0:
-		return nil, errors.New("there is neither a public key nor a certificate authority to check it with; add one to verificationSignatures of the Context")
+		return nil, errors.New("there is neither a public key nor a certificate authority to check it with; give one of them (verificationSignatures of the Context)")
 	case len(chain) == 0:
-		return nil, errors.New("it carries no certificate, so a public key is needed; add publicKeySecretReference to verificationSignatures of the Context")
+		return nil, errors.New("it carries no certificate, so a public key is needed; give it (publicKeySecretReference in verificationSignatures of the Context)")
 	}
 	return k.vouched(chain, issuer)
 }

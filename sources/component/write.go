@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/specs-go"
@@ -86,7 +85,8 @@ type Image struct {
 // contents returns everything that the artifact consists of.
 func (i *Image) contents() []Content { return append([]Content{i.Manifest, i.Config}, i.Layers...) }
 
-// Image returns the OCI artifact of a component version, with the descriptor in a schema. Equal versions give equal bytes.
+// Image returns the OCI artifact of a component version, with the descriptor in a schema; an empty one means that of the descriptor. Equal
+// versions give equal bytes.
 func (v Version) Image(schema string) (*Image, error) {
 	if err := v.check(); err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func (v Version) Image(schema string) (*Image, error) {
 }
 
 func (v Version) descriptorLayer(schema string) (Content, error) {
-	document, err := v.Descriptor.Encode(schema)
+	document, err := v.Descriptor.Encode(cmp.Or(schema, v.Descriptor.Schema))
 	if err != nil {
 		return Content{}, err
 	}
@@ -119,7 +119,11 @@ func (v Version) descriptorLayer(schema string) (Content, error) {
 	if err := putTar(archive, DescriptorFile, int64(len(document)), bytes.NewReader(document)); err != nil {
 		return Content{}, err
 	}
-	return NewContent(MediaTypeDescriptorTar, packed.Bytes()), archive.Close()
+	// A tar without its two last blocks is unfinished, which other readers refuse.
+	if err := archive.Close(); err != nil {
+		return Content{}, err
+	}
+	return NewContent(MediaTypeDescriptorTar, packed.Bytes()), nil
 }
 
 func (i *Image) manifest() (Content, error) {
@@ -152,12 +156,17 @@ func (s tarSink) Put(path string, size int64, content io.Reader) error {
 	return putTar(s.archive, path, size, content)
 }
 
-// WriteArchive writes a component archive, which holds one component version, with the descriptor in a schema.
+// WriteArchive writes a component archive, which holds one component version, with the descriptor in a schema; an empty one means that of the
+// descriptor.
 func WriteArchive(sink Sink, v Version, schema string) error {
 	if err := v.check(); err != nil {
 		return err
 	}
-	document, err := v.Descriptor.Encode(schema)
+	archived, err := v.Descriptor.archived()
+	if err != nil {
+		return err
+	}
+	document, err := archived.Encode(cmp.Or(schema, v.Descriptor.Schema))
 	if err != nil {
 		return err
 	}
@@ -167,8 +176,30 @@ func WriteArchive(sink Sink, v Version, schema string) error {
 	return putBlobs(sink, v.Blobs, map[digest.Digest]bool{})
 }
 
-// WriteCTF writes component versions in Common Transport Format, with the descriptors in a schema. Blobs that several component versions
-// share are written once.
+// archived returns a copy of the descriptor in which local blobs are called by the names of their files, as component archives have it.
+func (d *Descriptor) archived() (*Descriptor, error) {
+	out := *d
+	out.Resources, out.Sources = slices.Clone(d.Resources), slices.Clone(d.Sources)
+	for _, access := range out.accesses() {
+		parsed, err := ParseAccess(*access)
+		local, ok := parsed.(LocalBlob)
+		if err != nil || !ok || digestOf(local.LocalReference).Validate() != nil {
+			continue
+		}
+		fields := access.fields()
+		fields["localReference"] = fileOf(digestOf(local.LocalReference))
+		if *access, err = NewTyped(fields); err != nil {
+			return nil, err
+		}
+	}
+	return &out, nil
+}
+
+// fileOf is the name of the file of a blob.
+func fileOf(d digest.Digest) string { return d.Algorithm().String() + "." + d.Encoded() }
+
+// WriteCTF writes component versions in Common Transport Format, with the descriptors in a schema; an empty one means that of each descriptor.
+// Blobs that several component versions share are written once.
 func WriteCTF(sink Sink, versions []Version, schema string) error {
 	index := ctfIndex{SchemaVersion: 1, Artifacts: []ctfArtifact{}}
 	written := map[digest.Digest]bool{}
@@ -215,5 +246,5 @@ func putBlob(sink Sink, blob Content) error {
 	}
 	checked := verified(content, blob.Digest)
 	defer func() { _ = checked.Close() }()
-	return sink.Put(blobsDir+"/"+strings.Replace(string(blob.Digest), ":", ".", 1), blob.Size, checked)
+	return sink.Put(blobsDir+"/"+fileOf(blob.Digest), blob.Size, checked)
 }

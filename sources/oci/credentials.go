@@ -21,14 +21,20 @@ import (
 // Credentials are logins for registries and repositories, and certificate authorities to trust for them. The zero value
 // is anonymous. They print as a placeholder.
 type Credentials struct {
-	entries []entry
+	entries  []entry
+	warnings []string
 }
 
+// Warnings say which parts of the configuration cannot be used here; the logins beside them count. They repeat nothing but hosts.
+func (c Credentials) Warnings() []string { return c.warnings }
+
 // entry is a login with where it fits: host, with port unless anyPort, and the repositories below prefix. scheme is
-// "http", "https" or empty for both.
+// "http", "https" or empty for both. With anyHost, host is empty or a colon and a port.
 type entry struct {
 	host, prefix, scheme string
-	anyPort              bool
+	anyPort, anyHost     bool
+	// namesPlain says that whoever wrote the login wrote http:// before the host.
+	namesPlain bool
 	login
 }
 
@@ -87,7 +93,7 @@ func parseOne(raw []byte) ([]entry, error) {
 			return nil, fmt.Errorf("entry %q: %w", redactUserinfo(key), err)
 		}
 		host, prefix := splitKey(key)
-		found = append(found, entry{host: host, prefix: prefix, login: login{auth: credential}})
+		found = append(found, entry{host: host, prefix: prefix, namesPlain: strings.HasPrefix(key, "http://"), login: login{auth: credential}})
 	}
 	slices.SortFunc(found, func(a, b entry) int { return strings.Compare(a.host+"/"+a.prefix, b.host+"/"+b.prefix) })
 	return found, nil
@@ -135,8 +141,8 @@ func canonicalHost(host string) string {
 	return host
 }
 
-// find returns the login with the longest path that fits the repository; of equal ones an exact host beats a pattern, and
-// then the first one wins. The certificate authorities come from the best entry that has some.
+// find returns the login with the longest path that fits the repository; of equal ones an exact host beats a pattern, a pattern a login for
+// any host, a port a login for any port, and then the first one wins. The certificate authorities come from the best entry that has some.
 func (c Credentials) find(at place) login {
 	at.host = canonicalHost(at.host)
 	var found login
@@ -151,6 +157,12 @@ func (c Credentials) find(at place) login {
 		}
 	}
 	return found
+}
+
+// namingPlain returns the entries that say themselves that their host is reached without TLS.
+func (c Credentials) namingPlain() Credentials {
+	protected := func(e entry) bool { return e.anyHost || !e.namesPlain && e.scheme != "http" }
+	return Credentials{entries: slices.DeleteFunc(slices.Clone(c.entries), protected)}
 }
 
 // place is where a login is needed. scheme is empty where it is not decided yet.
@@ -170,10 +182,14 @@ func (e entry) rank(at place) int {
 		host, penalty = withoutPort(host), 1
 	}
 	switch {
+	case e.anyHost && strings.HasSuffix(at.host, e.host):
+		return 8*len(e.prefix) + 3 - penalty
+	case e.anyHost:
+		return 0
 	case e.host == host:
-		return 4*len(e.prefix) + 4 - penalty
+		return 8*len(e.prefix) + 7 - penalty
 	case hostMatches(e.host, host):
-		return 4*len(e.prefix) + 2 - penalty
+		return 8*len(e.prefix) + 5 - penalty
 	}
 	return 0
 }

@@ -173,6 +173,9 @@ func (t target) loginCure() string {
 	if !t.login.anonymous() {
 		return fmt.Sprintf("correct the login for this host and repository (%s), or let its user read the repository", t.hint)
 	}
+	if t.exposed {
+		return fmt.Sprintf("remove http:// from the reference, or write it before the host of the login (%s): logins go without TLS only where they, or the operator, name the host as plain", t.hint)
+	}
 	return fmt.Sprintf("add a login for this host (%s); none of those given fits", t.hint)
 }
 

@@ -113,7 +113,7 @@ func (c *Client) ManifestFor(ctx context.Context, ref string, o PullOptions) (*M
 		return nil, err
 	}
 	m := &Manifest{Digest: found.Digest, Stale: found.stale, client: c, target: t}
-	if err := m.read(ctx, found.Descriptor, o.Platform); err != nil {
+	if err := m.read(ctx, found.Descriptor, o); err != nil {
 		return nil, err
 	}
 	return m, nil
@@ -123,7 +123,7 @@ func (c *Client) ManifestFor(ctx context.Context, ref string, o PullOptions) (*M
 const maxDepth = 4
 
 // read follows indexes to the manifest for the platform.
-func (m *Manifest) read(ctx context.Context, at ocispec.Descriptor, platform string) error {
+func (m *Manifest) read(ctx context.Context, at ocispec.Descriptor, o PullOptions) error {
 	for range maxDepth {
 		raw, d, err := m.client.document(ctx, m.target, at)
 		if err != nil {
@@ -133,7 +133,11 @@ func (m *Manifest) read(ctx context.Context, at ocispec.Descriptor, platform str
 			m.Own, m.Raw, m.Manifest = at.Digest, raw, d.Manifest
 			return nil
 		}
-		if at, err = choose(m.target.written, d.Manifests, platform); err != nil {
+		if o.First && len(d.Manifests) > 0 && d.Manifests[0].Platform == nil {
+			at = d.Manifests[0]
+			continue
+		}
+		if at, err = choose(m.target.written, d.Manifests, o.Platform); err != nil {
 			return err
 		}
 	}

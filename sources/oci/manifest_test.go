@@ -71,6 +71,20 @@ func TestAnIndexIsFollowed(t *testing.T) {
 	}
 }
 
+func TestTheFirstOfAnIndexIsTakenWhereAsked(t *testing.T) {
+	r := registry.Start(t, registry.Options{})
+	other := child(t, r, "other", "linux/"+runtime.GOARCH)
+	for want, first := range map[string]ocispec.Descriptor{"main": child(t, r, "main", ""), "other": child(t, r, "windows", "windows/amd64")} {
+		ref, _ := pushIndex(t, r, "1", ocispec.MediaTypeImageIndex, first, other)
+		b, err := newClient(t, nil).Pull(ctx, ref, PullOptions{First: true})
+		require.NoError(t, err)
+		require.Equal(t, want, string(b.Bytes))
+		b, err = newClient(t, nil).Pull(ctx, ref, PullOptions{})
+		require.NoError(t, err)
+		require.Equal(t, "other", string(b.Bytes), "the platform decides where nobody asks")
+	}
+}
+
 func TestAnIndexWithinAnIndex(t *testing.T) {
 	r := registry.Start(t, registry.Options{})
 	leaf := child(t, r, "leaf", "")

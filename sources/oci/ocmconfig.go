@@ -58,42 +58,43 @@ type ocmRepository struct {
 // ParseOCMConfig reads the credentials of an OCM configuration (generic.config.ocm.software/v1 with configurations of type
 // credentials.config.ocm.software, or one of these alone), in YAML or JSON: consumers of type OCIRegistry with username,
 // password, identityToken, accessToken, refreshToken and certificateAuthority (PEM, trusted for that place), and Docker configurations
-// written in place. YAML aliases are refused, and more than 256 KiB. Configurations and consumers of other types are not for registries and do not count. Files are never
-// read. Errors name the entry and repeat nothing of its content but the host.
+// written in place. A consumer without hostname fits every host. YAML aliases are refused, and more than 256 KiB. Configurations and
+// consumers of other types are not for registries and do not count. Files are never read: what names one, and credentials of other types,
+// is left out with one of the Warnings. Errors name the entry and repeat nothing of its content but the host.
 func ParseOCMConfig(raw []byte) (Credentials, error) {
-	entries, err := parseOCM(raw)
-	return Credentials{entries}, err
+	found, err := parseOCM(raw)
+	if err != nil {
+		return Credentials{}, err
+	}
+	return found, nil
 }
 
 // parseOCM does not wrap the errors of the decoder because they may quote the content.
-func parseOCM(raw []byte) ([]entry, error) {
+func parseOCM(raw []byte) (all Credentials, err error) {
 	if len(raw) > maxOCMConfig {
-		return nil, fmt.Errorf("it has more than %d bytes; remove what is no credential", maxOCMConfig)
+		return all, fmt.Errorf("it has more than %d bytes; remove what is no credential", maxOCMConfig)
 	}
 	if err := refuseAliases(raw); err != nil {
-		return nil, err
+		return all, err
 	}
 	var config ocmConfig
 	if foreign.Unmarshal(raw, &config) != nil {
-		return nil, errOCMConfig
+		return all, errOCMConfig
 	}
 	switch ocmType(config.Type) {
 	case ocmGenericType:
 	case ocmCredentialsType:
-		return config.entries()
+		return all, config.addTo(&all, "")
 	default:
-		return nil, errOCMConfig
+		return all, errOCMConfig
 	}
-	var all []entry
 	for i, one := range config.Configurations {
 		if ocmType(one.Type) != ocmCredentialsType {
 			continue
 		}
-		found, err := one.entries()
-		if err != nil {
-			return nil, fmt.Errorf("configurations[%d]: %w", i, err)
+		if err := one.addTo(&all, fmt.Sprintf("configurations[%d]: ", i)); err != nil {
+			return all, err
 		}
-		all = append(all, found...)
 	}
 	return all, nil
 }
@@ -121,23 +122,37 @@ func ocmType(written string) string {
 	return name
 }
 
-func (c ocmConfig) entries() ([]entry, error) {
-	var all []entry
+// errUnusable marks what cannot be used here although it is right, so that the rest counts all the same.
+var errUnusable = errors.New("it is left out")
+
+// addTo adds logins, and warnings about what cannot be used, to all.
+func (c ocmConfig) addTo(all *Credentials, place string) error {
 	for i, consumer := range c.Consumers {
 		found, err := consumer.entries()
-		if err != nil {
-			return nil, fmt.Errorf("consumers[%d]: %w", i, err)
+		if err := all.add(found, fmt.Sprintf("%sconsumers[%d]", place, i), err); err != nil {
+			return err
 		}
-		all = append(all, found...)
 	}
 	for i, r := range c.Repositories {
 		found, err := r.entries()
-		if err != nil {
-			return nil, fmt.Errorf("repositories[%d]: %w", i, err)
+		if err := all.add(found, fmt.Sprintf("%srepositories[%d]", place, i), err); err != nil {
+			return err
 		}
-		all = append(all, found...)
 	}
-	return all, nil
+	return nil
+}
+
+// add adds entries, or a warning in place of them.
+func (c *Credentials) add(found []entry, place string, err error) error {
+	switch {
+	case errors.Is(err, errUnusable):
+		c.warnings = append(c.warnings, fmt.Sprintf("%s: %v", place, err))
+	case err != nil:
+		return fmt.Errorf("%s: %w", place, err)
+	default:
+		c.entries = append(c.entries, found...)
+	}
+	return nil
 }
 
 func (c ocmConsumer) entries() ([]entry, error) {
@@ -162,16 +177,13 @@ func (c ocmConsumer) entries() ([]entry, error) {
 	return all, nil
 }
 
-// ocmEntry reads where a login is for. Without a port it fits any port, as OCM has it.
+// ocmEntry reads where a login is for. Without a port it fits any port and without a host any host, as OCM has it.
 func ocmEntry(identity map[string]any) (entry, error) {
 	host, port := text(identity["hostname"]), text(identity["port"])
-	if host == "" {
-		return entry{}, errors.New("identity.hostname is missing; a login is for one host")
-	}
 	if at := strings.LastIndex(host, "@"); at >= 0 || strings.Contains(host, "/") {
 		return entry{}, errors.New("identity.hostname is no host name; write it without scheme, user and path")
 	}
-	e := entry{host: canonicalHost(host), prefix: strings.Trim(text(identity["pathprefix"]), "/"), scheme: text(identity["scheme"])}
+	e := entry{host: canonicalHost(host), anyHost: host == "", prefix: strings.Trim(text(identity["pathprefix"]), "/"), scheme: text(identity["scheme"])}
 	switch {
 	case port != "":
 		e.host += ":" + port
@@ -193,12 +205,12 @@ func text(value any) string {
 	return ""
 }
 
-// login joins the credentials of a consumer; other types than those with properties are refused.
+// login joins the credentials of a consumer; other types than those with properties cannot be used.
 func (c ocmConsumer) login() (login, error) {
 	var l login
 	for _, given := range c.Credentials {
 		if name := ocmType(given.Type); name != "" && name != "Credentials" && name != "DirectCredentials" {
-			return login{}, fmt.Errorf("credentials of type %q cannot be used; write username and password as properties of type Credentials", name)
+			return login{}, fmt.Errorf("credentials of type %q cannot be used: %w; write username and password as properties of type Credentials", name, errUnusable)
 		}
 		p := given.Properties
 		l.auth = auth.Credential{Username: p["username"], Password: p["password"], AccessToken: p["accessToken"],
@@ -233,7 +245,7 @@ func (r ocmRepository) entries() ([]entry, error) {
 		raw = []byte(quoted)
 	}
 	if len(raw) == 0 {
-		return nil, errors.New("it names a Docker configuration on a disk, which is never read; write its content to dockerConfig, or use a Secret of type kubernetes.io/dockerconfigjson")
+		return nil, fmt.Errorf("it names a Docker configuration on a disk, which is never read: %w; write its content to dockerConfig, or use a Secret of type kubernetes.io/dockerconfigjson", errUnusable)
 	}
 	return parseOne(raw)
 }

@@ -78,8 +78,49 @@ func TestParseOCMConfig(t *testing.T) {
 	}
 }
 
+// user is a consumer of an OCM configuration with a user of that name.
+func user(name, identity string) string {
+	return "\n- identity: {type: OCIRegistry" + identity + "}\n  credentials: [{type: Credentials, properties: {username: " + name + ", password: hunter2}}]"
+}
+
+func TestConsumersWithoutHostnameFitAll(t *testing.T) {
+	c, err := ParseOCMConfig([]byte("type: credentials.config.ocm.software\nconsumers:" + user("any", "") + user("port", ", port: 5000") +
+		user("path", ", pathprefix: team") + user("deep", ", pathprefix: team/shop") + user("host", ", hostname: example.com") +
+		user("pattern", ", hostname: '*.example.com'") + user("ported", ", hostname: example.com, port: 5000") +
+		user("plain", ", scheme: http, hostname: plain.example.com")))
+	require.NoError(t, err)
+	require.Empty(t, c.Warnings())
+	for at, want := range map[string]string{
+		"https|other.com|x": "any", "https|other.com:5000|x": "port", "https|other.com|team/x": "path", "https|other.com:5000|team/x": "path",
+		"https|other.com|team/shop/x": "deep", "https|other.com|teams/x": "any", "https|example.com|x": "host", "https|example.com|team/x": "path",
+		"https|a.example.com|x": "pattern", "https|example.com:5000|x": "ported", "https|example.com:6000|x": "host",
+		"https|plain.example.com|x": "pattern", "http|plain.example.com|x": "plain",
+	} {
+		parts := strings.Split(at, "|")
+		require.Equal(t, want, c.find(place{parts[0], parts[1], parts[2]}).auth.Username, at)
+	}
+}
+
+func TestWhatCannotBeUsedIsOneWarning(t *testing.T) {
+	c, err := ParseOCMConfig([]byte("type: generic.config.ocm.software/v1\nconfigurations:\n- type: credentials.config.ocm.software\n  consumers:" +
+		strings.ReplaceAll(user("used", ", hostname: example.com"), "\n", "\n  ") +
+		"\n  - identity: {type: OCIRegistry, hostname: vault.example.com}\n    credentials: [{type: Vault, credentialsName: hunter2}]\n" +
+		"  repositories:\n  - repository: {type: DockerConfig/v1, dockerConfigFile: ~/.docker/hunter2.json}\n"))
+	require.NoError(t, err)
+	require.Equal(t, "used", c.find(place{"https", "example.com", "x"}).auth.Username)
+	require.Len(t, c.Warnings(), 2)
+	require.Contains(t, c.Warnings()[0], `configurations[0]: consumers[1]: host "vault.example.com": credentials of type "Vault" cannot be used: it is left out`)
+	require.Contains(t, c.Warnings()[1], "configurations[0]: repositories[0]: it names a Docker configuration on a disk, which is never read")
+	require.NotContains(t, strings.Join(c.Warnings(), ""), "hunter2")
+	secret, err := ParseSecret("pull", map[string][]byte{".ocmcredentialconfig": []byte(
+		"type: credentials.config.ocm.software\nrepositories: [{repository: {type: DockerConfig, dockerConfigFile: x}}]")})
+	require.NoError(t, err)
+	require.Len(t, Join(secret, c).Warnings(), 3)
+	require.Contains(t, secret.Warnings()[0], "secret pull: key .ocmcredentialconfig: repositories[0]")
+}
+
 func TestAnExactPortBeatsAnyPort(t *testing.T) {
-	c := Credentials{[]entry{
+	c := Credentials{entries: []entry{
 		{host: "example.com", anyPort: true, login: login{auth: auth.Credential{Username: "any"}}},
 		{host: "example.com:5000", login: login{auth: auth.Credential{Username: "exact"}}},
 	}}
@@ -102,13 +143,10 @@ func TestParseOCMConfigErrorsHideTheContent(t *testing.T) {
 		"a text":          {"hunter2", "not an OCM configuration"},
 		"a Docker config": {`{"auths":{"hunter2":{}}}`, "not an OCM configuration"},
 		"other type":      {"type: hunter2", "not an OCM configuration"},
-		"no host":         {consumer("{type: OCIRegistry}", "[{properties: {password: hunter2}}]"), "consumers[0]: identity.hostname is missing"},
 		"user in host":    {consumer("{type: OCIRegistry, hostname: 'u:hunter2@a'}", "[]"), "no host name"},
-		"other kind":      {consumer("{type: OCIRegistry, hostname: a}", "[{type: Vault, credentialsName: hunter2}]"), `host "a": credentials of type "Vault" cannot be used`},
 		"bad authority":   {consumer("{type: OCIRegistry, hostname: a}", "[{properties: {certificateAuthority: hunter2}}]"), "certificateAuthority holds no certificate"},
-		"a file":          {"type: credentials.config.ocm.software\nrepositories: [{repository: {type: DockerConfig/v1, dockerConfigFile: ~/hunter2}}]", "never read"},
 		"bad docker":      {"type: credentials.config.ocm.software\nrepositories: [{repository: {type: DockerConfig/v1, dockerConfig: {hunter2: 1}}}]", "repositories[0]: it is not a Docker configuration"},
-		"nested":          {"type: generic.config.ocm.software\nconfigurations: [{}, {type: credentials.config.ocm.software, consumers: [{identity: {type: OCIRegistry}}]}]", "configurations[1]: consumers[0]"},
+		"nested":          {"type: generic.config.ocm.software\nconfigurations: [{}, {type: credentials.config.ocm.software, consumers: [{identity: {type: OCIRegistry, hostname: a/b}}]}]", "configurations[1]: consumers[0]"},
 		"too large":       {strings.Repeat("hunter2 ", maxOCMConfig), "bytes"},
 		"an alias":        {"type: &hunter2 credentials.config.ocm.software\nconsumers: [*hunter2]", "line 2 has a YAML alias"},
 		"a merged alias":  {"a: &hunter2 {}\nb:\n  <<: *hunter2", "line 3 has a YAML alias"},

@@ -25,7 +25,8 @@ type Options struct {
 	// process left there is used again. Empty means a temporary directory that Close removes.
 	Dir string
 	// PlainHTTP names hosts (with port, if any) to reach without TLS; loopback hosts always are, unless the reference says
-	// https:// or the credentials hold a certificate authority for them.
+	// https:// or the credentials hold a certificate authority for them. A reference that says http:// for another host gets only logins
+	// that say so themselves.
 	PlainHTTP []string
 	// Mirrors maps a host to the endpoint to ask in its place, such as "http://127.0.0.1:5000". The host itself is not
 	// asked any more, and credentials are looked up for the endpoint.

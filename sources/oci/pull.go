@@ -28,6 +28,8 @@ type PullOptions struct {
 	// Platform chooses from an index of several manifests, as "os/architecture" or "os/architecture/variant"; empty means
 	// linux on the architecture of this process. The only manifest of an index is taken whatever it is for.
 	Platform string
+	// First takes the first manifest of an index if that is for no platform, whatever is behind it: OCM writes component versions so.
+	First bool
 }
 
 // Blob is verified content of an artifact.

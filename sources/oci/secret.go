@@ -32,37 +32,45 @@ func ParseSecret(name string, data map[string][]byte) (Credentials, error) {
 		if err != nil {
 			return Credentials{}, fmt.Errorf("secret %s: key %s: %w", name, key, err)
 		}
-		all.entries = append(all.entries, found...)
+		for _, warning := range found.warnings {
+			all.warnings = append(all.warnings, fmt.Sprintf("secret %s: key %s: %s", name, key, warning))
+		}
+		all.entries = append(all.entries, found.entries...)
 	}
 	return all, nil
 }
 
 // parserOf returns nil for a key that holds something else.
-func parserOf(key string, content []byte) func([]byte) ([]entry, error) {
+func parserOf(key string, content []byte) func([]byte) (Credentials, error) {
 	switch key {
 	case dockerConfigKey:
-		return parseOne
+		return parseDocker
 	case dockerCfgKey:
 		return parseDockerCfg
 	case ocmConfigKey:
-		return parseOCM
+		return ParseOCMConfig
 	}
 	var config struct {
 		Auths map[string]json.RawMessage `json:"auths"`
 	}
 	if len(content) <= maxDockerConfig && json.Unmarshal(content, &config) == nil && config.Auths != nil {
-		return parseOne
+		return parseDocker
 	}
 	return nil
 }
 
 // parseDockerCfg reads the older form, which is the value of "auths" alone.
-func parseDockerCfg(raw []byte) ([]entry, error) {
+func parseDockerCfg(raw []byte) (Credentials, error) {
 	wrapped, err := json.Marshal(map[string]json.RawMessage{"auths": raw})
 	if err != nil {
-		return nil, errDockerConfig
+		return Credentials{}, errDockerConfig
 	}
-	return parseOne(wrapped)
+	return parseDocker(wrapped)
+}
+
+func parseDocker(raw []byte) (Credentials, error) {
+	found, err := parseOne(raw)
+	return Credentials{entries: found}, err
 }
 
 // Join returns the logins of all, the more important first: of logins that fit equally well the first one wins.
@@ -70,6 +78,7 @@ func Join(all ...Credentials) Credentials {
 	var joined Credentials
 	for _, c := range all {
 		joined.entries = append(joined.entries, c.entries...)
+		joined.warnings = append(joined.warnings, c.warnings...)
 	}
 	return joined
 }

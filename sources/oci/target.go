@@ -22,7 +22,9 @@ type target struct {
 	at registry.Reference
 	// plain means HTTP without TLS.
 	plain bool
-	login login
+	// exposed means that only the reference asks for that.
+	exposed bool
+	login   login
 	// hint is where a missing login belongs.
 	hint string
 }
@@ -60,6 +62,9 @@ func (c *Client) locate(ref string, credentials Credentials, needVersion bool) (
 	if m, ok := c.mirrors[canonicalHost(at.Registry)]; ok {
 		t.at.Registry, t.plain, scheme = m.host, m.plain, "mirror"
 		t.at.Repository = strings.TrimPrefix(m.prefix+"/"+at.Repository, "/")
+	}
+	if t.exposed = scheme == "http" && !c.plainByDefault(at.Registry); t.exposed {
+		credentials = credentials.namingPlain()
 	}
 	undecided := t.plain && scheme == ""
 	t.login = credentials.find(t.place(undecided))

@@ -47,13 +47,17 @@ func (s *Session) access(ctx context.Context, v *version, resource *component.Re
 	case component.OCIBlob:
 		return s.ociBlob(v, a)
 	case component.Web:
-		return s.r.web(a.URL, a.MediaType), nil
+		return s.r.web(a)
 	case component.HelmChart:
 		return s.chart(ctx, resource, a)
 	case component.GitHub:
 		return s.commit(ctx, git.Location{URL: withScheme(a.RepoURL), Ref: a.Ref, Commit: a.Commit}, "")
 	case component.Git:
 		return s.commit(ctx, git.Location{URL: a.Repository, Ref: a.Ref, Commit: a.Commit}, a.Path)
+	}
+	if _, ok := access.(component.Elsewhere); ok {
+		return nil, stalled("access of type "+t.Type, "its content is not reached from here",
+			"transfer the component version by value (ocm transfer componentversions --copy-resources), or publish the content as localBlob or ociArtifact")
 	}
 	return nil, stalled("access of type "+t.Type, "it has no content", "use a resource with content")
 }
@@ -70,6 +74,9 @@ func (s *Session) localBlob(ctx context.Context, v *version, resource *component
 // beside opens a local blob. An OCI artifact that is kept in one is taken out of it.
 func (s *Session) beside(ctx context.Context, v *version, resource *component.Resource, reference, mediaType string) (*stream, error) {
 	found, err := v.blobs.blob(ctx, reference)
+	if inIndex, ok := v.blobs.(*manifestBlobs); ok && missing(err) && inIndex.beside(reference) != "" {
+		return s.artifact(ctx, v.registry, resource, inIndex.beside(reference))
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -149,7 +149,7 @@ func (s *Session) chart(ctx context.Context, resource *component.Resource, a com
 	if err != nil {
 		return nil, err
 	}
-	found := s.r.web(address, oci.HelmChartLayer)
+	found := s.r.file(component.Web{URL: address, MediaType: oci.HelmChartLayer})
 	if d := digest.Digest("sha256:" + strings.TrimPrefix(entry.Digest, "sha256:")); d.Validate() == nil {
 		found.digest = d
 	}

@@ -51,6 +51,8 @@ type Options struct {
 	// AllowPrivate lets resources and repositories lie at loopback, link-local and private addresses (web, helm, git); the
 	// default protects the neighbours of the controller from those who write Installations. Registries are not affected.
 	AllowPrivate bool
+	// AllowRequests lets accesses of type wget choose method, header and body of the request.
+	AllowRequests bool
 	// AllowHTTP lets Git repositories be reached without TLS.
 	AllowHTTP bool
 	// Transport carries the requests to web, Helm and Git servers, and takes over what AllowPrivate decides; nil means one of

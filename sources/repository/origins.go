@@ -30,9 +30,9 @@ func (s *Session) open(ctx context.Context, t component.Typed) (origin, error) {
 	case component.OCIRegistry:
 		return s.registryOrigin(t, spec), nil
 	case component.CTF:
-		return s.local(ctx, t, spec.FilePath, component.OpenCTF)
+		return s.local(ctx, t, spec.FilePath, component.Open)
 	case component.Archive:
-		return s.local(ctx, t, spec.FilePath, component.OpenArchive)
+		return s.local(ctx, t, spec.FilePath, component.Open)
 	case component.Local:
 		return s.local(ctx, t, spec.FilePath, openDirectory)
 	case component.Inline:

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
@@ -134,7 +135,7 @@ func (o *registryOrigin) load(ctx context.Context, grant grantKey) (*version, er
 		return v, nil
 	}
 	asked := o.r.options.Clock().UnixNano()
-	m, err := o.r.options.OCI.Manifest(ctx, grant.reference, o.logins)
+	m, err := o.r.options.OCI.ManifestFor(ctx, grant.reference, oci.PullOptions{Credentials: o.logins, First: true})
 	if err != nil {
 		return nil, err
 	}
@@ -198,11 +199,34 @@ func newManifestBlobs(m *oci.Manifest, reference string) (*manifestBlobs, error)
 }
 
 func (b *manifestBlobs) blob(_ context.Context, reference string) (*stream, error) {
-	layer, err := b.layout.Blob(reference)
+	layers, err := b.layout.Blob(reference)
 	if err != nil {
 		return nil, err
 	}
-	return b.layer(layer.Digest, layer.MediaType), nil
+	if len(layers) == 1 {
+		return b.layer(layers[0].Digest, layers[0].MediaType), nil
+	}
+	return b.parts(reference, layers), nil
+}
+
+// parts is a blob that lies in several layers. Each is checked on its own, so the whole has no digest that is known before.
+func (b *manifestBlobs) parts(reference string, layers []ocispec.Descriptor) *stream {
+	return &stream{scope: b.scope, id: reference, mediaType: layers[0].MediaType, verified: true,
+		open: func(ctx context.Context) (io.ReadCloser, error) {
+			openers := make([]component.Opener, len(layers))
+			for i, layer := range layers {
+				openers[i] = func() (io.ReadCloser, error) { return b.manifest.Open(ctx, layer.Digest, 0) }
+			}
+			return component.Concatenate(openers)
+		}}
+}
+
+// beside returns the reference of another manifest in the index that the component version is in; empty if there is no index.
+func (b *manifestBlobs) beside(reference string) string {
+	if d := digestIn(reference); d != "" && b.manifest.Own != b.manifest.Digest {
+		return b.scope + "@" + d.String()
+	}
+	return ""
 }
 
 // layer is a layer or the config.

@@ -46,6 +46,9 @@ func ParseRights(secrets map[string]map[string][]byte, ocmConfig []byte) (Rights
 // Logins are those for registries.
 func (r Rights) Logins() oci.Credentials { return r.logins }
 
+// Warnings say which logins cannot be used here; the others count. They repeat nothing but hosts.
+func (r Rights) Warnings() []string { return r.logins.Warnings() }
+
 // WithIdentity adds an identity, which logs in where nothing else does.
 func (r Rights) WithIdentity(identity oci.Identity) Rights {
 	return r.and(Rights{logins: oci.FromIdentity(identity), fingerprint: sha256.Sum256([]byte("identity " + identity.Fingerprint()))})

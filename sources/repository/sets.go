@@ -17,9 +17,12 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 )
 
-// isArtifactSet tells whether a blob of this media type is an archive of an OCI artifact.
+// isArtifactSet reports whether a blob of this media type is an archive of an OCI artifact.
 func isArtifactSet(mediaType string) bool {
 	base, archive := strings.CutSuffix(strings.TrimSuffix(mediaType, "+gzip"), "+tar")
+	if base == "application/vnd.ocm.software.oci.layout.v1" {
+		return archive
+	}
 	switch strings.TrimSuffix(base, "+json") {
 	case "application/vnd.oci.image.manifest.v1", "application/vnd.oci.image.index.v1",
 		"application/vnd.docker.distribution.manifest.v2", "application/vnd.docker.distribution.manifest.list.v2":

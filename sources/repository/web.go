@@ -4,12 +4,14 @@
 package repository
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -18,18 +20,37 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 )
 
-// web is a file behind a URL. Without a digest it may be another one each time, and is not kept.
-func (r *Repositories) web(address, mediaType string) *stream {
-	return &stream{scope: "web", id: address, mutable: true, mediaType: mediaType,
-		open: func(ctx context.Context) (io.ReadCloser, error) { return r.get(ctx, address, r.options.MaxDownload) }}
+// web is what the access wget names. Requests with a method, header or body of their own are for those only who may send any request
+// from here.
+func (r *Repositories) web(a component.Web) (*stream, error) {
+	if !a.Plain() && !r.options.AllowRequests {
+		return nil, stalled("access of type wget", "it sets verb, header or body, and only files that everybody may get are read here",
+			"publish the content as localBlob; input type wget of a component constructor takes the same fields")
+	}
+	return r.file(a), nil
+}
+
+// file is a file behind a URL. Without a digest it may be another one each time, and is not kept.
+func (r *Repositories) file(a component.Web) *stream {
+	id := a.URL
+	if !a.Plain() {
+		id = unique()
+	}
+	return &stream{scope: "web", id: id, mutable: true, mediaType: a.MediaType,
+		open: func(ctx context.Context) (io.ReadCloser, error) { return r.request(ctx, a, r.options.MaxDownload) }}
 }
 
 // errTooLarge ends a body that exceeds its limit.
 var errTooLarge = errors.New("the content is larger than allowed; make it smaller, or raise the limit of the controller")
 
-// get opens a URL. Trouble of the server is bridged by a few tries. Errors name the address without user and query.
+// get opens a URL.
 func (r *Repositories) get(ctx context.Context, address string, limit int64) (io.ReadCloser, error) {
-	u, err := url.Parse(address)
+	return r.request(ctx, component.Web{URL: address}, limit)
+}
+
+// request opens what a request answers. Trouble of the server is bridged by a few tries. Errors name the address without user and query.
+func (r *Repositories) request(ctx context.Context, a component.Web, limit int64) (io.ReadCloser, error) {
+	u, err := url.Parse(a.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {
 		return nil, stalled("web address", "it is not an http or https URL without user", "correct the URL")
 	}
@@ -38,7 +59,7 @@ func (r *Repositories) get(ctx context.Context, address string, limit int64) (io
 	var last error
 	backoff := wait.Backoff{Duration: 60 * time.Millisecond, Factor: 2, Jitter: 0.1, Steps: 4}
 	err = wait.ExponentialBackoffWithContext(ctx, backoff, func(ctx context.Context) (bool, error) {
-		body, last = r.try(ctx, address, shown, limit)
+		body, last = r.try(ctx, a, shown, limit)
 		return last == nil || KindOf(last) == Stalled, nil
 	})
 	if last != nil {
@@ -50,12 +71,15 @@ func (r *Repositories) get(ctx context.Context, address string, limit int64) (io
 	return body, nil
 }
 
-func (r *Repositories) try(ctx context.Context, address, shown string, limit int64) (io.ReadCloser, error) {
+func (r *Repositories) try(ctx context.Context, a component.Web, shown string, limit int64) (io.ReadCloser, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.options.Timeout)
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	request, err := http.NewRequestWithContext(ctx, strings.ToUpper(a.Verb), a.URL, bytes.NewReader(a.Body))
 	if err != nil {
 		cancel()
-		return nil, stalled(shown, "it cannot be requested", "correct the URL")
+		return nil, stalled(shown, "it cannot be requested", "correct URL and verb")
+	}
+	for name, values := range a.Header {
+		request.Header[http.CanonicalHeaderKey(name)] = values
 	}
 	answer, err := r.http.Do(request)
 	if err != nil {

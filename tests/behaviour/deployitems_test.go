@@ -242,8 +242,9 @@ func TestB403NothingStartsByItself(t *testing.T) {
   ownerReferences:
   - {apiVersion: landscaper.gardener.cloud/v1alpha1, kind: Installation, name: one, uid: %s, controller: true}
 `, idle.UID), 1))
-	ignored := s.AwaitState("nested", func(inst *v1alpha1.Installation) bool { return inst.Annotations[v1alpha1.OperationAnnotation] == "" })
-	require.Empty(t, ignored.Status.JobID)
+	s.AwaitState("nested", func(inst *v1alpha1.Installation) bool {
+		return conditions.GetReason(inst, meta.StalledCondition) == "ForeignOwner"
+	})
 	s.nudge("nested")
 	s.RequireJobs(0, "one", "nested")
 }

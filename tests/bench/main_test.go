@@ -19,8 +19,8 @@ import (
 
 var options struct {
 	report, profiles, sizes, programArgs, binary string
-	workers                                      int
-	rest, profileTime                            time.Duration
+	workers, deadUnits                           int
+	rest, profileTime, deadTime                  time.Duration
 }
 
 func init() {
@@ -31,6 +31,8 @@ func init() {
 	flag.StringVar(&options.binary, "landscaper", os.Getenv("LANDSCAPER_BENCH_BINARY"), "landscaper binary to measure; by default that of this checkout")
 	flag.IntVar(&options.workers, "workers", 16, "parallel writers of the harness and of the floor")
 	flag.DurationVar(&options.rest, "rest", 30*time.Second, "how long the programs are watched at rest")
+	flag.IntVar(&options.deadUnits, "dead-units", 1000, "number of Installations whose target does not answer")
+	flag.DurationVar(&options.deadTime, "dead-time", 10*time.Minute, "how long the target does not answer, in whole minutes")
 	flag.DurationVar(&options.profileTime, "profile-time", 5*time.Second, "how long CPU profiles are, in whole seconds")
 }
 

@@ -27,6 +27,7 @@ type resultSet struct {
 	Runs     []*runResult      `json:"runs,omitempty"`
 	Idle     []*idleResult     `json:"idle,omitempty"`
 	Stages   []*stagesResult   `json:"stages,omitempty"`
+	Dead     []*deadResult     `json:"dead,omitempty"`
 }
 
 // runResult is what one set of units took.

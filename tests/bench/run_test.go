@@ -45,10 +45,12 @@ type run struct {
 	writer   client.WithWatch
 	observer *rig.Observer
 	http     *http.Client
+	// throughTarget changes the access to the target; nil leaves it.
+	throughTarget func(*rest.Config) *rest.Config
 }
 
-// newRun starts a platform and our programs and warms them up with one unit.
-func newRun(b *testing.B, name string, units rig.Units) *run {
+// newRun starts a platform and our programs and warms them up with one unit. The changes are made when the API server runs.
+func newRun(b *testing.B, name string, units rig.Units, changes ...func(*run)) *run {
 	units.Namespace, units.Deployed = "bench", "bench-deployed"
 	r := &run{b: b, name: name, pid: os.Getpid(), units: units}
 	ctx, cancel := context.WithTimeout(b.Context(), startTimeout)
@@ -58,6 +60,9 @@ func newRun(b *testing.B, name string, units rig.Units) *run {
 		ControllerManager: true, Audit: true, LandscaperCRDs: true,
 		AddToScheme: []func(*runtime.Scheme) error{v1alpha1.AddToScheme},
 	})
+	for _, change := range changes {
+		change(r)
+	}
 	r.must("begin", r.measureDisk())
 	b.Cleanup(r.stopPrograms)
 	r.must("start", r.start(ctx))
@@ -87,6 +92,9 @@ func (r *run) start(ctx context.Context) error {
 	target, err := r.NewUser(targetUser, rig.AllRights)
 	if err != nil {
 		return err
+	}
+	if r.throughTarget != nil {
+		target = r.throughTarget(target)
 	}
 	if err := r.units.Prepare(ctx, r.Cluster, target); err != nil {
 		return err

@@ -137,3 +137,53 @@ func TestC11EnforcedSignatures(t *testing.T) {
 	}
 	assert.Contains(t, s.failed("silent").Message, "name the signature in spec.verification.signatureName")
 }
+
+// inPlace is the blueprint of a sub-installation written in place, with one deploy item.
+func inPlace(mark string) object {
+	return object{"filesystem": object{"blueprint.yaml": document(object{"deployExecutions": goTemplate(mockTemplate(`{mark: "` + mark + `"}`))})}}
+}
+
+// TestT02UnderEnforceNoUnverifiedBlueprintRuns runs alone: it replaces the controller that all tests share.
+func TestT02UnderEnforceNoUnverifiedBlueprintRuns(t *testing.T) {
+	s := &scene{landscape.NewScene(t)}
+	key, public := newKey(t)
+	s.publishSigned(key, build("example.com/root", "1.0.0").blueprint("blueprint", object{
+		"subinstallations": list{object{"name": "sub", "blueprint": inPlace("good")}},
+	}, nil))
+	s.trust(public)
+	s.enforcing()
+	root := signed("blueprint")
+	delete(root, "exports")
+	s.install("good", root)
+	s.succeeded("good")
+	child := s.Child("good", "sub")
+	require.NotNil(t, child)
+	ran := child.Status.JobID
+
+	inline := signed("blueprint")
+	delete(inline, "exports")
+	inline["blueprint"] = object{"inline": inPlace("evil")}
+	s.install("inline", inline)
+	failure := s.failed("inline")
+	assert.Equal(t, "VerificationFailed", failure.Reason)
+	assert.Contains(t, failure.Message, "spec.blueprint.inline")
+
+	patch, err := json.Marshal(object{
+		"metadata": object{"annotations": object{v1alpha1.JobAnnotation: "forged"}},
+		"spec":     object{"blueprint": object{"inline": inPlace("evil")}, "componentDescriptor": nil},
+	})
+	require.NoError(t, err)
+	require.NoError(t, s.Client().Patch(s.Ctx, s.Installation(child.Name), client.RawPatch("application/merge-patch+json", patch)))
+	s.Annotate(s.Installation("good"), v1alpha1.OperationAnnotation, v1alpha1.OperationReconcile)
+	s.RequireJobs(2, "good")
+	s.succeeded("good")
+	for _, state := range s.Witness.States(s.Namespace) {
+		assert.False(t, state.Name == child.Name && state.Status.JobID == "forged", "only the parent starts jobs")
+	}
+	child = s.Child("good", "sub")
+	assert.Equal(t, v1alpha1.PhaseSucceeded, child.Status.Phase)
+	assert.NotEqual(t, ran, child.Status.JobID)
+	raw, err := json.Marshal(child.Spec.Blueprint)
+	require.NoError(t, err)
+	assert.NotContains(t, string(raw), "evil", "the next job of the parent puts the blueprint back")
+}

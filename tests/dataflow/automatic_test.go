@@ -61,6 +61,7 @@ func TestC01SucceededReconcileByInterval(t *testing.T) {
 
 func TestC01SucceededReconcileByCron(t *testing.T) {
 	s := newScene(t)
+	s.NeverStands()
 	s.install("root", mocked("Succeeded", object{"succeededReconcile": object{"cronSpec": "@every 2s"}}))
 	s.awaitJobs("root", 3)
 }

@@ -87,6 +87,25 @@ func (s *scene) finishedInOrder() []string {
 	return names
 }
 
+func TestE06ProducersAreCreatedBeforeTheirConsumers(t *testing.T) {
+	s := newScene(t)
+	var subs list
+	for i := range 20 {
+		subs = append(subs, appender(fmt.Sprintf("c%d", i), "C", "d"))
+	}
+	s.install("root", landscapeOf(append(subs, appender("d", "D"))...))
+	s.succeeded("root")
+	var created []string
+	for _, state := range s.Witness.States(s.Namespace) {
+		if name := state.Annotations[v1alpha1.SubinstallationNameAnnotation]; name != "" && !slices.Contains(created, name) {
+			created = append(created, name)
+		}
+	}
+	require.Len(t, created, 21)
+	assert.Equal(t, "d", created[0])
+	s.RequireJobs(1, "root")
+}
+
 func TestB302UpdateOfAChainToAJoin(t *testing.T) {
 	s := newScene(t)
 	s.install("root", chain())

@@ -10,8 +10,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 )
 
 // producer exports a text as one DataObject and, changing with every content of the note, runs without a change of the export.
@@ -159,6 +161,52 @@ func TestC18ExportsOwnedByAnotherInstallation(t *testing.T) {
 	problem := s.failed("second")
 	assert.Equal(t, "spec.exports: DataObject shared is already exported by installation first; change one of the two exports", problem.Message)
 	assert.Equal(t, `"a"`, s.value("shared"))
+}
+
+func TestE15AnExportIsWrittenOnceItIsFree(t *testing.T) {
+	for name, free := range map[string]func(*scene){
+		"the other is deleted":             func(s *scene) { s.Delete(s.Installation("first")) },
+		"the other exports something else": func(s *scene) { s.install("first", producer("other", "a", "")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t)
+			s.install("first", producer("shared", "a", ""))
+			s.succeeded("first")
+			s.install("second", producer("shared", "b", ""))
+			s.failed("second")
+			free(s)
+			s.succeeded("second")
+			assert.JSONEq(t, `"b"`, s.value("shared"))
+			s.RequireJobs(2, "second")
+		})
+	}
+}
+
+func TestE22EditedExportsAndCopiesAreRepairedByTheNextJob(t *testing.T) {
+	s := newScene(t)
+	s.data("base", "cm")
+	s.Target("cluster")
+	merge := func(object client.Object, patch string) {
+		require.NoError(t, s.Client().Patch(s.Ctx, object, client.RawPatch("application/merge-patch+json", []byte(patch))))
+	}
+	merge(&v1alpha1.Target{ObjectMeta: s.Named("cluster")}, `{"metadata":{"labels":{"region":"eu"}}}`)
+	s.install("root", named("names", namer("one", "base", "-x")))
+	job := s.succeeded("root").Status.JobID
+	for name, edit := range map[string]string{
+		"names": `{"data":["edited"]}`, kit.DataName("Inst.root", "base"): `{"data":"edited"}`, kit.DataName("Inst.root", "one"): `{"data":"edited"}`,
+	} {
+		merge(s.dataObject(name), edit)
+	}
+	copied := &v1alpha1.Target{ObjectMeta: s.Named(kit.DataName("Inst.root", "cluster"))}
+	merge(copied, `{"metadata":{"labels":{"region":"us"}}}`)
+	s.reconcile("root")
+	s.Ran("root", job, v1alpha1.PhaseSucceeded)
+	assert.JSONEq(t, `["base=cm","one=cm-x"]`, s.value("names"))
+	assert.JSONEq(t, `"cm"`, s.value(kit.DataName("Inst.root", "base")))
+	assert.JSONEq(t, `"cm-x"`, s.value(kit.DataName("Inst.root", "one")))
+	require.True(t, s.exists(copied))
+	assert.Equal(t, "eu", copied.Labels["region"])
+	assert.ElementsMatch(t, []string{"cm"}, keys(s.configs()))
 }
 
 func TestAnExportReplacesADataObjectOfAPerson(t *testing.T) {

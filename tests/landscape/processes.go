@@ -40,6 +40,8 @@ type Landscape struct {
 	*platform.Platform
 	// Witness sees every Installation.
 	Witness *Witness
+	// Standstill sees when something changes.
+	Standstill *Standstill
 	// Processes by name.
 	Processes map[string]*platform.Process
 }
@@ -61,6 +63,7 @@ func Main(m *testing.M, options platform.Options, flags ...string) int {
 	}
 	controllerFlags = flags
 	options.ControllerManager, options.Audit, options.LandscaperCRDs = true, true, true
+	options.AfterTests = verdict
 	options.AddToScheme = append(options.AddToScheme, func(s *runtime.Scheme) error { return v1alpha1.AddToScheme(s) })
 	return platform.Main(m, options)
 }
@@ -92,8 +95,19 @@ func start(p *platform.Platform) (l *Landscape, err error) {
 			return nil, err
 		}
 	}
+	if l.Standstill, err = WatchStandstill(context.Background(), p.Cluster); err != nil {
+		return nil, err
+	}
 	l.Witness, err = newWitness(p)
 	return l, err
+}
+
+// verdict returns what still changes after the ends of the tests.
+func verdict() []string {
+	if started == nil || started.Standstill == nil {
+		return nil
+	}
+	return started.Standstill.verdict()
 }
 
 // commands are the sub-commands of our processes by name, with their flags.

@@ -43,6 +43,7 @@ func Start(ctx context.Context, c *platform.Cluster, user string, groups []strin
 		return nil, err
 	}
 	args := append(strings.Fields(command), "--metrics-addr=0", "--health-addr="+FreeAddress())
+	args = append(args, platform.EventFlags(command)...)
 	return platform.StartProcess(platform.Command{
 		Name: user, Path: binary, Args: append(args, flags...), Dir: dir, Env: []string{"KUBECONFIG=" + path, "RUNTIME_NAMESPACE=ls-system"},
 	})

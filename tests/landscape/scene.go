@@ -25,7 +25,8 @@ import (
 const Patience = 3 * time.Minute
 
 // Scene is what one test works in: a namespace of its own. When the test ends, every state that an Installation of the namespace ever
-// had must have told the truth.
+// had must have told the truth, and in whatever state the test leaves its objects, resource versions have to stand still soon. The namespace
+// is deleted after that.
 type Scene struct {
 	*Landscape
 	// T is the test.
@@ -34,6 +35,8 @@ type Scene struct {
 	Ctx context.Context
 	// Namespace of the test.
 	Namespace string
+	// restless says that the namespace need not come to a standstill.
+	restless bool
 }
 
 // NewScene makes the namespace of a test.
@@ -42,8 +45,15 @@ func NewScene(t testing.TB) *Scene {
 	l := Shared(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*Patience)
 	t.Cleanup(cancel)
-	s := &Scene{Landscape: l, T: t, Ctx: ctx, Namespace: l.Namespace(t)}
+	s := &Scene{Landscape: l, T: t, Ctx: ctx, Namespace: l.LastingNamespace(t)}
 	begun := time.Now()
+	t.Cleanup(func() {
+		if t.Failed() || s.restless {
+			l.removeNamespace(s.Namespace)
+			return
+		}
+		l.Standstill.leave(l, t.Name(), s.Namespace)
+	})
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("what was written in %s:\n%s", s.Namespace, strings.Join(s.writesSince(begun), ""))

@@ -6,6 +6,7 @@ package landscape
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -24,13 +26,15 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
-// Witness sees every state of every Installation. It checks each against the rules for conditions and keeps the history.
+// Witness sees every state of every Installation. It checks each against the rules for conditions and for waiting clients, and keeps the
+// history.
 type Witness struct {
 	mu       sync.Mutex
 	states   map[client.ObjectKey][]*v1alpha1.Installation
 	order    map[string][]*v1alpha1.Installation
 	gone     map[string][]*v1alpha1.Installation
 	problems map[string][]string
+	clients  map[types.UID]*waitingClient
 	settled  *check.Checker
 	moving   *check.Checker
 }
@@ -39,7 +43,7 @@ func newWitness(p *platform.Platform) (*Witness, error) {
 	polarity := &check.Conditions{NegativePolarity: []string{meta.ReconcilingCondition, meta.StalledCondition}}
 	w := &Witness{
 		states: map[client.ObjectKey][]*v1alpha1.Installation{}, order: map[string][]*v1alpha1.Installation{}, problems: map[string][]string{},
-		gone:    map[string][]*v1alpha1.Installation{},
+		gone: map[string][]*v1alpha1.Installation{}, clients: map[types.UID]*waitingClient{},
 		settled: check.NewChecker(p.Client(), polarity), moving: check.NewInProgressChecker(p.Client()),
 	}
 	w.settled.DisableFetch, w.moving.DisableFetch = true, true
@@ -67,9 +71,21 @@ func (w *Witness) see(inst *v1alpha1.Installation) {
 	key := client.ObjectKeyFromObject(inst)
 	w.states[key] = append(w.states[key], inst)
 	w.order[inst.Namespace] = append(w.order[inst.Namespace], inst)
-	for _, problem := range w.judge(inst) {
+	for _, problem := range append(w.judge(inst), w.ask(inst)...) {
 		w.problems[inst.Namespace] = append(w.problems[inst.Namespace], fmt.Sprintf("%s at %s: %s", key, inst.ResourceVersion, problem))
 	}
+}
+
+// ask shows the state to the client that waits for this Installation.
+func (w *Witness) ask(inst *v1alpha1.Installation) []string {
+	if w.clients[inst.UID] == nil {
+		w.clients[inst.UID] = &waitingClient{}
+	}
+	follows := inst.Annotations[v1alpha1.ReconcileIfChangedAnnotation] == "true"
+	if lie := w.clients[inst.UID].see(inst, follows); lie != "" {
+		return []string{lie}
+	}
+	return nil
 }
 
 func (w *Witness) seeGone(inst *v1alpha1.Installation) {
@@ -114,7 +130,10 @@ func (w *Witness) judge(inst *v1alpha1.Installation) []string {
 	return problems
 }
 
-// expected is what kstatus has to read from an Installation. A failure that will be tried again by the clock is no final one.
+// healing are reasons of failures that an event of the cluster may end.
+var healing = []string{"ImportNotFound", "ContextIncomplete", "PredecessorFailed", "SourceKindNotInstalled"}
+
+// expected is what kstatus has to read from an Installation. A failure that will be tried again by the clock, or that heals, is no final one.
 func expected(inst *v1alpha1.Installation) status.Status {
 	switch {
 	case !inst.DeletionTimestamp.IsZero():
@@ -123,6 +142,8 @@ func expected(inst *v1alpha1.Installation) status.Status {
 		return status.InProgressStatus
 	case inst.Status.Phase.IsFailed() && inst.Spec.AutomaticReconcile != nil &&
 		conditions.GetReason(inst, meta.ReconcilingCondition) == meta.ProgressingWithRetryReason:
+		return status.InProgressStatus
+	case inst.Status.Phase.IsFailed() && slices.Contains(healing, conditions.GetReason(inst, meta.ReconcilingCondition)):
 		return status.InProgressStatus
 	case inst.Status.Phase.IsFailed():
 		return status.FailedStatus

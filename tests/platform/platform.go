@@ -45,6 +45,8 @@ type Options struct {
 
 	// Log receives progress in plain sentences; default os.Stderr.
 	Log io.Writer
+	// AfterTests is called by Main when all tests have ended and the platform still runs. Each text that it returns is a failure.
+	AfterTests func() []string
 }
 
 // components are the programs that the options need.

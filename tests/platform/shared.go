@@ -42,6 +42,12 @@ func Main(m *testing.M, options Options) int {
 	if shared.platform == nil {
 		return code
 	}
+	if shared.options.AfterTests != nil {
+		for _, failure := range shared.options.AfterTests() {
+			fmt.Fprintln(os.Stderr, "FAIL:", failure)
+			code = max(code, 1)
+		}
+	}
 	for _, report := range raced.reports() {
 		fmt.Fprintln(os.Stderr, "platform: a process reported a data race in", report)
 		code = max(code, 1)
@@ -105,15 +111,22 @@ func (p *Platform) LogOnFailure(t testing.TB) {
 // Without Options.ControllerManager it stays Terminating for the rest of the platform's life, which hurts nobody.
 func (c *Cluster) Namespace(t testing.TB) string {
 	t.Helper()
+	name := c.LastingNamespace(t)
+	t.Cleanup(func() {
+		if err := c.client.Delete(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+			t.Logf("cannot delete namespace %s: %v", name, err)
+		}
+	})
+	return name
+}
+
+// LastingNamespace creates a namespace that outlives the test.
+func (c *Cluster) LastingNamespace(t testing.TB) string {
+	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: namespacePrefix(t.Name())}}
 	if err := c.client.Create(t.Context(), namespace); err != nil {
 		t.Fatalf("cannot create a namespace: %v", err)
 	}
-	t.Cleanup(func() {
-		if err := c.client.Delete(context.Background(), namespace); err != nil {
-			t.Logf("cannot delete namespace %s: %v", namespace.Name, err)
-		}
-	})
 	return namespace.Name
 }
 

@@ -46,7 +46,13 @@ func TestMain(m *testing.M) {
 // installed returns the objects that flux/install builds, as kustomize orders them.
 func installed(t *testing.T) []*unstructured.Unstructured {
 	t.Helper()
-	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), loaded(t).Path("flux/install"))
+	return builtFrom(t, "flux/install")
+}
+
+// builtFrom returns the objects that a folder builds.
+func builtFrom(t *testing.T, folder string) []*unstructured.Unstructured {
+	t.Helper()
+	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), loaded(t).Path(folder))
 	require.NoError(t, err)
 	var objects []*unstructured.Unstructured
 	for _, resource := range built.Resources() {
@@ -73,14 +79,21 @@ func deployments(t *testing.T, objects []*unstructured.Unstructured) []*appsv1.D
 	return found
 }
 
-func TestInstallHoldsEveryCRD(t *testing.T) {
-	var names []string
+const pruneAnnotation = "kustomize.toolkit.fluxcd.io/prune"
+
+func TestF07CRDsAreApartAndNeverPruned(t *testing.T) {
+	definitions := builtFrom(t, "flux/crds")
+	assert.Len(t, definitions, len(contents(t, loaded(t).Path("config/crd/bases"))), "list every file of config/crd/bases in config/crd/kustomization.yaml")
+	for _, object := range definitions {
+		assert.Equal(t, "CustomResourceDefinition", object.GetKind())
+		assert.Equal(t, "disabled", object.GetAnnotations()[pruneAnnotation], object.GetName())
+	}
 	for _, object := range installed(t) {
-		if object.GetKind() == "CustomResourceDefinition" {
-			names = append(names, object.GetName())
+		assert.NotEqual(t, "CustomResourceDefinition", object.GetKind(), "its objects would go with it")
+		if object.GetKind() == "Namespace" {
+			assert.Equal(t, "disabled", object.GetAnnotations()[pruneAnnotation], object.GetName())
 		}
 	}
-	assert.Len(t, names, len(contents(t, loaded(t).Path("config/crd/bases"))), "list every file of config/crd/bases in config/crd/kustomization.yaml")
 }
 
 func TestInstallUsesFlagsThatExist(t *testing.T) {

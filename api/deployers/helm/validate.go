@@ -20,7 +20,7 @@ import (
 
 // Keys of the maps of HelmDeploymentConfiguration.
 var (
-	deployKeys    = []string{"atomic", "force", "skipSchemaValidation", "takeOwnership", "timeout", "wait"}
+	deployKeys    = []string{"atomic", "force", "retries", "skipSchemaValidation", "takeOwnership", "timeout", "wait"}
 	uninstallKeys = []string{"timeout", "wait"}
 )
 
@@ -96,9 +96,18 @@ func validateRepository(repository *v1alpha1.HelmChartRepo) []error {
 		require("chart.helmChartRepo.helmChartVersion", repository.HelmChartVersion),
 	}
 	if repository.HelmChartRepoUrl != "" {
-		errs = append(errs, validateURL("chart.helmChartRepo.helmChartRepoUrl", RepositoryURL(repository.HelmChartRepoUrl)))
+		errs = append(errs, validateRepositoryURL("chart.helmChartRepo.helmChartRepoUrl", RepositoryURL(repository.HelmChartRepoUrl)))
 	}
 	return errs
+}
+
+func validateRepositoryURL(field, raw string) error {
+	parsed, err := url.Parse(raw)
+	isRegistry := err == nil && parsed.Scheme == "oci" && parsed.Host != "" && parsed.User == nil
+	if !isRegistry && validateURL(field, raw) != nil {
+		return fmt.Errorf("%s: is no http, https or oci URL; write https://host/path or oci://host/path", field)
+	}
+	return nil
 }
 
 // RepositoryURL returns the URL of a Helm repository with its scheme, https unless it has one, and without a slash at the end.
@@ -167,7 +176,7 @@ func DecodeSettings(field string, values map[string]landscaper.AnyJSON) (v1alpha
 	var settings v1alpha1.ReleaseSettings
 	for key, into := range map[string]any{
 		"atomic": &settings.Atomic, "force": &settings.Force, "skipSchemaValidation": &settings.SkipSchemaValidation,
-		"takeOwnership": &settings.TakeOwnership, "wait": &settings.Wait, "timeout": &settings.Timeout,
+		"takeOwnership": &settings.TakeOwnership, "wait": &settings.Wait, "timeout": &settings.Timeout, "retries": &settings.Retries,
 	} {
 		raw := values[key].RawMessage
 		if len(raw) == 0 {
@@ -176,6 +185,9 @@ func DecodeSettings(field string, values map[string]landscaper.AnyJSON) (v1alpha
 		if err := document.Decode(raw, into); err != nil {
 			return settings, fmt.Errorf("%s.%s: %w", field, key, err)
 		}
+	}
+	if settings.Retries != nil && *settings.Retries < 0 {
+		return settings, fmt.Errorf("%s.retries: is less than 0; set it to 0 or more", field)
 	}
 	return settings, nil
 }

@@ -74,7 +74,7 @@ func newGetter(ctx context.Context, cluster *target.Cluster, namespace string) *
 	config.RateLimiter = nil
 	config.WarningHandler = rest.NoWarnings{}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &bound{operation: ctx, next: next} })
-	return &getter{config: config, mapper: cluster.Mapper, namespace: namespace}
+	return &getter{config: config, mapper: cluster.MapperFor(ctx), namespace: namespace}
 }
 
 // ToRESTConfig returns the way to the cluster.

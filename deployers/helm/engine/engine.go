@@ -26,6 +26,10 @@ const (
 	DriverConfigMap = "configmap"
 	// DriverMemory keeps releases in this process only; they are lost with it.
 	DriverMemory = "memory"
+
+	// The plurals, which Helm takes too.
+	driverSecrets    = "secrets"
+	driverConfigMaps = "configmaps"
 )
 
 const (
@@ -46,7 +50,7 @@ var ErrSchema = errors.New("the values do not fit the chart's schema")
 
 // Options configure an Engine.
 type Options struct {
-	// Driver is where releases are kept; empty means DriverSecret.
+	// Driver is where releases are kept; empty means DriverSecret. The plurals secrets and configmaps mean the same as the singulars.
 	Driver string
 }
 
@@ -54,6 +58,7 @@ type Options struct {
 type Engine struct {
 	options  Options
 	charts   *bounded[string, *Chart]
+	indexes  *bounded[string, *Index]
 	clusters *bounded[string, *clusterState]
 	locks    *locks
 	memory   *memoryStorage
@@ -64,13 +69,15 @@ func New(options Options) (*Engine, error) {
 	e := &Engine{
 		options:  options,
 		charts:   newBounded[string](maxCharts, maxChartsSize, func(c *Chart) int { return c.size }),
+		indexes:  newBounded[string](maxIndexes, maxIndexesSize, func(i *Index) int { return i.size }),
 		clusters: newBounded[string](maxClusters, maxClusters, func(*clusterState) int { return 1 }),
 		locks:    newLocks(),
 	}
 	switch options.Driver {
-	case "":
+	case "", DriverSecret, driverSecrets:
 		e.options.Driver = DriverSecret
-	case DriverSecret, DriverConfigMap:
+	case DriverConfigMap, driverConfigMaps:
+		e.options.Driver = DriverConfigMap
 	case DriverMemory:
 		e.memory = newMemoryStorage()
 	default:

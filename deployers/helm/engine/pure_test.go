@@ -19,6 +19,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"helm.sh/helm/v3/pkg/release"
+	helmtime "helm.sh/helm/v3/pkg/time"
+	"k8s.io/client-go/rest"
+
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
 func TestJournalKeepsTheLastLines(t *testing.T) {
@@ -242,6 +247,18 @@ func TestUnknownDriver(t *testing.T) {
 	require.ErrorContains(t, err, `"sql" is unknown`)
 }
 
+func TestD21PluralsOfDriversMeanTheSame(t *testing.T) {
+	for given, want := range map[string]string{
+		"": DriverSecret, "secret": DriverSecret, "secrets": DriverSecret, "configmap": DriverConfigMap, "configmaps": DriverConfigMap,
+	} {
+		t.Run(given, func(t *testing.T) {
+			e, err := New(Options{Driver: given})
+			require.NoError(t, err)
+			assert.Equal(t, want, e.options.Driver)
+		})
+	}
+}
+
 func TestFreshChartsShareNothingThatHelmChanges(t *testing.T) {
 	e, err := New(Options{})
 	require.NoError(t, err)
@@ -283,4 +300,48 @@ func FuzzParseManifest(f *testing.F) {
 			assert.NotEmpty(t, object)
 		}
 	})
+}
+
+func TestD14RecordsAreChangedOnlyAsTheyWereRead(t *testing.T) {
+	ctx, cluster := t.Context(), &target.Cluster{Config: &rest.Config{Host: "https://cluster.example"}}
+	at := helmtime.Now()
+	for name, tc := range map[string]struct {
+		change func(*release.Release)
+		want   release.Status
+	}{
+		"as it was read":  {func(*release.Release) {}, release.StatusFailed},
+		"another status":  {func(r *release.Release) { r.Info.Status = release.StatusDeployed }, release.StatusDeployed},
+		"another attempt": {func(r *release.Release) { r.Info.LastDeployed = at.Add(time.Second) }, release.StatusPendingUpgrade},
+		"other labels":    {func(r *release.Release) { r.Labels = map[string]string{"job": "new"} }, release.StatusPendingUpgrade},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e, err := New(Options{Driver: DriverMemory})
+			require.NoError(t, err)
+			stored := &release.Release{
+				Name: "a", Namespace: "b", Version: 1, Labels: map[string]string{"job": "old"},
+				Info: &release.Info{Status: release.StatusPendingUpgrade, LastDeployed: at},
+			}
+			require.NoError(t, e.memory.of(cluster, "b").Create(stored))
+			read, err := e.Last(ctx, cluster, "b", "a")
+			require.NoError(t, err)
+			tc.change(stored)
+			require.NoError(t, e.GiveUp(ctx, cluster, read, "interrupted"))
+			found, err := e.memory.of(cluster, "b").Last("a")
+			require.NoError(t, err)
+			assert.Equal(t, tc.want, found.Info.Status)
+		})
+	}
+}
+
+func TestD14RecordsAreNotChangedDuringAnOperation(t *testing.T) {
+	e, err := New(Options{Driver: DriverMemory})
+	require.NoError(t, err)
+	cluster := &target.Cluster{Config: &rest.Config{Host: "https://cluster.example"}}
+	unlock, err := e.locks.lock(t.Context(), lockKey{identity(cluster), "b", "a"})
+	require.NoError(t, err)
+	defer unlock()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, e.GiveUp(ended, cluster, &Release{Name: "a", Namespace: "b"}, "interrupted"), context.Canceled)
+	require.ErrorIs(t, e.Forget(ended, cluster, &Release{Name: "a", Namespace: "b"}), context.Canceled)
 }

@@ -7,11 +7,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
 	"helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/releaseutil"
 	"helm.sh/helm/v3/pkg/storage/driver"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
@@ -48,57 +51,80 @@ type Release struct {
 	ChartName, ChartVersion string
 	// Labels that the operation was given.
 	Labels map[string]string
-	// Began is when the install or upgrade began.
+	// Began is when the install, upgrade or uninstall began.
 	Began time.Time
 }
 
 // Last returns the newest revision of a release in any state, nil when there is none.
 func (e *Engine) Last(ctx context.Context, cluster *target.Cluster, namespace, name string) (*Release, error) {
+	history, err := e.History(ctx, cluster, namespace, name)
+	if err != nil || len(history) == 0 {
+		return nil, err
+	}
+	return history[len(history)-1], nil
+}
+
+// History returns the revisions of a release that are still recorded, oldest first, with one request.
+func (e *Engine) History(ctx context.Context, cluster *target.Cluster, namespace, name string) ([]*Release, error) {
 	op, err := e.begin(ctx, cluster, namespace)
 	if err != nil {
 		return nil, err
 	}
-	last, err := op.Releases.Last(name)
+	recorded, err := op.Releases.History(name)
 	if errors.Is(err, driver.ErrReleaseNotFound) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("helm release %s/%s cannot be looked up: %w", namespace, name, err)
 	}
-	return fromHelm(last), nil
+	releaseutil.SortByRevision(recorded)
+	history := make([]*Release, 0, len(recorded))
+	for _, rel := range recorded {
+		history = append(history, fromHelm(rel))
+	}
+	return history, nil
 }
 
-// Forget removes the record of one revision and leaves the objects in place.
+// Forget removes the record of one revision and leaves the objects in place. A record that has changed since it was read stays.
 func (e *Engine) Forget(ctx context.Context, cluster *target.Cluster, rel *Release) error {
-	op, err := e.begin(ctx, cluster, rel.Namespace)
-	if err != nil {
+	return e.amend(ctx, cluster, rel, func(op *operation, _ *release.Release) error {
+		_, err := op.Releases.Delete(rel.Name, rel.Revision)
 		return err
-	}
-	_, err = op.Releases.Delete(rel.Name, rel.Revision)
-	if err != nil && !errors.Is(err, driver.ErrReleaseNotFound) {
-		return fmt.Errorf("revision %d of helm release %s/%s cannot be removed: %w", rel.Revision, rel.Namespace, rel.Name, err)
-	}
-	return nil
+	})
 }
 
-// GiveUp records that one revision failed, with the reason, so that the next upgrade can start from it.
+// GiveUp records that one revision failed, with the reason, so that the next upgrade can start from it. A record that has changed since it
+// was read stays as it is.
 func (e *Engine) GiveUp(ctx context.Context, cluster *target.Cluster, rel *Release, reason string) error {
+	return e.amend(ctx, cluster, rel, func(op *operation, stored *release.Release) error {
+		stored.SetStatus(release.StatusFailed, reason)
+		return op.Releases.Update(stored)
+	})
+}
+
+// amend changes the record of one revision while no operation on the release runs, unless it is not as it was read any more.
+func (e *Engine) amend(ctx context.Context, cluster *target.Cluster, rel *Release, change func(*operation, *release.Release) error) error {
+	unlock, err := e.locks.lock(ctx, lockKey{identity(cluster), rel.Namespace, rel.Name})
+	if err != nil {
+		return fmt.Errorf("helm release %s/%s: another operation on it is running: %w", rel.Namespace, rel.Name, err)
+	}
+	defer unlock()
 	op, err := e.begin(ctx, cluster, rel.Namespace)
 	if err != nil {
 		return err
 	}
 	stored, err := op.Releases.Get(rel.Name, rel.Revision)
-	if errors.Is(err, driver.ErrReleaseNotFound) {
-		return nil
+	if err == nil && isAsRead(fromHelm(stored), rel) {
+		err = change(op, stored)
 	}
-	if err == nil {
-		stored.SetStatus(release.StatusFailed, reason)
-		err = op.Releases.Update(stored)
-	}
-	if err != nil {
-		return fmt.Errorf("revision %d of helm release %s/%s cannot be marked as failed: %w", rel.Revision, rel.Namespace, rel.Name, err)
+	if err != nil && !errors.Is(err, driver.ErrReleaseNotFound) {
+		return fmt.Errorf("the record of revision %d of helm release %s/%s cannot be changed: %w", rel.Revision, rel.Namespace, rel.Name, err)
 	}
 	return nil
+}
+
+func isAsRead(stored, read *Release) bool {
+	return stored.Status == read.Status && stored.Began.Equal(read.Began) && maps.Equal(stored.Labels, read.Labels)
 }
 
 func fromHelm(rel *release.Release) *Release {
@@ -106,14 +132,42 @@ func fromHelm(rel *release.Release) *Release {
 		return nil
 	}
 	result := &Release{
-		Name: rel.Name, Namespace: rel.Namespace, Revision: rel.Version, Manifest: rel.Manifest, Labels: rel.Labels,
+		Name: rel.Name, Namespace: rel.Namespace, Revision: rel.Version, Manifest: rel.Manifest, Labels: maps.Clone(rel.Labels),
+	}
+	for _, label := range driver.GetSystemLabels() {
+		delete(result.Labels, label)
 	}
 	if rel.Info != nil {
 		result.Status = Status(rel.Info.Status)
 		result.Began = rel.Info.LastDeployed.Time
+		if rel.Info.Deleted.After(rel.Info.LastDeployed) {
+			result.Began = rel.Info.Deleted.Time
+		}
 	}
 	if rel.Chart != nil && rel.Chart.Metadata != nil {
 		result.ChartName, result.ChartVersion = rel.Chart.Metadata.Name, rel.Chart.Metadata.Version
 	}
 	return result
 }
+
+// What Helm puts on the objects of a release.
+const (
+	managedByLabel      = "app.kubernetes.io/managed-by"
+	managedByHelm       = "Helm"
+	nameAnnotation      = "meta.helm.sh/release-name"
+	namespaceAnnotation = "meta.helm.sh/release-namespace"
+)
+
+// Ownership returns the labels and annotations of the objects of a release.
+func Ownership(namespace, name string) (labels, annotations map[string]string) {
+	return map[string]string{managedByLabel: managedByHelm}, map[string]string{nameAnnotation: name, namespaceAnnotation: namespace}
+}
+
+// Owns reports whether an object belongs to a release.
+func Owns(object metav1.Object, namespace, name string) bool {
+	annotations := object.GetAnnotations()
+	return object.GetLabels()[managedByLabel] == managedByHelm && annotations[nameAnnotation] == name && annotations[namespaceAnnotation] == namespace
+}
+
+// IsOwned reports whether an object belongs to any release.
+func IsOwned(object metav1.Object) bool { return object.GetAnnotations()[nameAnnotation] != "" }

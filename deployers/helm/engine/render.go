@@ -16,6 +16,7 @@ import (
 	helmchart "helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 	helmengine "helm.sh/helm/v3/pkg/engine"
+	"helm.sh/helm/v3/pkg/kube"
 	"helm.sh/helm/v3/pkg/releaseutil"
 	"k8s.io/client-go/discovery"
 	kjson "sigs.k8s.io/json"
@@ -72,6 +73,11 @@ func (o *operation) render(request Request) (*Rendering, error) {
 		}
 	}
 	return rendering, nil
+}
+
+// IsKept reports whether an object with these annotations says that Helm never deletes it.
+func IsKept(annotations map[string]string) bool {
+	return strings.ToLower(strings.TrimSpace(annotations[kube.ResourcePolicyAnno])) == kube.KeepPolicy
 }
 
 // manifestFiles returns the sorted names of the files that hold manifests.

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
@@ -72,7 +73,7 @@ func Start(cluster *platform.Cluster, binary, name string, kubeconfig []byte, ar
 		return nil, err
 	}
 	p := &Program{Name: name, metrics: addresses[0], health: addresses[1]}
-	own := []string{"--metrics-addr=" + p.metrics, "--health-addr=" + p.health}
+	own := append(platform.EventFlags(strings.Join(commands[name], " ")), "--metrics-addr="+p.metrics, "--health-addr="+p.health)
 	p.Process, err = platform.StartProcess(platform.Command{
 		Name: name, Path: binary, Dir: dir, Args: append(append(append([]string{}, commands[name]...), own...), args...),
 		Env: []string{"KUBECONFIG=" + path, "RUNTIME_NAMESPACE=ls-system"},

@@ -59,7 +59,7 @@ func (u Units) Prepare(ctx context.Context, cluster *platform.Cluster, config *r
 	}
 	return cluster.Apply(ctx,
 		&corev1.Secret{ObjectMeta: meta(secretName), Data: map[string][]byte{"kubeconfig": kubeconfig}},
-		&v1alpha1.DataObject{TypeMeta: kind("DataObject"), ObjectMeta: meta(dataObjectName), Data: encode(map[string]any{
+		&v1alpha1.DataObject{TypeMeta: kind("DataObject"), ObjectMeta: meta(dataObjectName), Data: Encode(map[string]any{
 			"region": "eu-west-1", "replicas": 3, "domain": "shop.example.org",
 		})},
 		&v1alpha1.Target{TypeMeta: kind("Target"), ObjectMeta: meta(targetName), Spec: v1alpha1.TargetSpec{
@@ -73,7 +73,8 @@ func kind(name string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: name}
 }
 
-func encode(value any) v1alpha1.AnyJSON {
+// Encode returns a value as the content of a field that takes any JSON.
+func Encode(value any) v1alpha1.AnyJSON {
 	raw, err := json.Marshal(value)
 	if err != nil {
 		panic(err)
@@ -95,7 +96,7 @@ func (u Units) Installation(i int, version string) *v1alpha1.Installation {
 	}
 	u.Flow.connect(inst, u, i)
 	inst.Spec.Blueprint.Inline = &v1alpha1.InlineBlueprint{
-		Filesystem: encode(map[string]string{"blueprint.yaml": u.blueprint(i, version)}),
+		Filesystem: Encode(map[string]string{"blueprint.yaml": u.blueprint(i, version)}),
 	}
 	return inst
 }

@@ -107,11 +107,13 @@ type RemoteArchiveAccess struct {
 
 // HelmChartRepo is a chart of a Helm repository.
 type HelmChartRepo struct {
-	// HelmChartRepoUrl is the URL of the repository; https:// is assumed when it has no scheme.
+	// HelmChartRepoUrl is the URL of the repository; https:// is assumed when it has no scheme. With oci:// the chart is the repository of its
+	// name below that path of a registry.
 	HelmChartRepoUrl string `json:"helmChartRepoUrl,omitempty"`
 	// HelmChartName is the name of the chart.
 	HelmChartName string `json:"helmChartName,omitempty"`
-	// HelmChartVersion is the exact version of the chart.
+	// HelmChartVersion is the exact version of the chart, or a semver range such as 1.x, which means the highest version in it at the time of
+	// the job. Ranges and oci:// are additions to the existing API.
 	HelmChartVersion string `json:"helmChartVersion,omitempty"`
 }
 
@@ -127,7 +129,7 @@ type RemoteChartReference struct {
 
 // HelmDeploymentConfiguration holds settings of the Helm operations. The keys of each map are those of ReleaseSettings; others are refused.
 type HelmDeploymentConfiguration struct {
-	// Install holds atomic, force, skipSchemaValidation, takeOwnership, timeout and wait.
+	// Install holds atomic, force, retries, skipSchemaValidation, takeOwnership, timeout and wait.
 	Install map[string]v1alpha1.AnyJSON `json:"install,omitempty"`
 	// Upgrade holds the same keys as Install.
 	Upgrade map[string]v1alpha1.AnyJSON `json:"upgrade,omitempty"`
@@ -143,8 +145,11 @@ type ReleaseSettings struct {
 	Force bool `json:"force,omitempty"`
 	// SkipSchemaValidation ignores the chart's values.schema.json.
 	SkipSchemaValidation bool `json:"skipSchemaValidation,omitempty"`
-	// TakeOwnership adopts objects that exist already.
+	// TakeOwnership adopts objects that exist already. In the settings of upgrades it also takes over a release that another DeployItem made.
 	TakeOwnership bool `json:"takeOwnership,omitempty"`
+	// Retries is how often a job tries the operation again after it failed; then the job fails. Unset means 2 for atomic upgrades, 10 for
+	// atomic installs, and for others until the time of the DeployItem is up. It is an addition to the existing API.
+	Retries *int `json:"retries,omitempty"`
 	// Wait makes the operation last until the objects are ready, or gone.
 	Wait bool `json:"wait,omitempty"`
 	// Timeout limits hooks and waiting, within the time that the DeployItem has left.
@@ -162,6 +167,9 @@ type ProviderStatus struct {
 	// RecordedGeneration is the generation of the DeployItem whose objects ManagedResources records. It is an addition to the
 	// existing API and absent in statuses of other implementations.
 	RecordedGeneration int64 `json:"recordedGeneration,omitempty"`
+	// Inventory says where release and objects are, and what is left elsewhere. It is an addition to the existing API and absent in
+	// statuses of other implementations.
+	Inventory *managedresource.Inventory `json:"inventory,omitempty"`
 }
 
 // ReleaseStatus is what is known of a release.

@@ -53,6 +53,9 @@ type ProviderStatus struct {
 	// RecordedGeneration is the generation of the DeployItem whose objects ManagedResources records. It is an addition to the
 	// existing API and absent in statuses of other implementations.
 	RecordedGeneration int64 `json:"recordedGeneration,omitempty"`
+	// Inventory says where the objects are, and what is left elsewhere. It is an addition to the existing API and absent in statuses of
+	// other implementations.
+	Inventory *managedresource.Inventory `json:"inventory,omitempty"`
 }
 
 // Configuration is the configuration file of the manifest deployer.

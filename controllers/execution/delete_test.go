@@ -1,0 +1,148 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package execution
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+func keyOf(obj client.Object) client.ObjectKey { return client.ObjectKeyFromObject(obj) }
+
+// deployed is an Execution that has succeeded with three items, each after the one before.
+func deployed(t *testing.T) *bench {
+	t.Helper()
+	b := newBench(t, template("a", "t"), template("b", "t", "a"), template("c", "t", "b"))
+	b.start("1")
+	for _, name := range []string{"a", "b", "c"} {
+		b.end(name, v1alpha1.PhaseSucceeded)
+		b.settle()
+	}
+	b.requirePhase(v1alpha1.PhaseSucceeded)
+	return b
+}
+
+func TestItemsAreUninstalledInReverseOrder(t *testing.T) {
+	b := deployed(t)
+	require.NoError(t, b.api.Delete(t.Context(), b.execution()))
+	b.settle()
+	job := b.execution().Status.JobID
+	require.NotEqual(t, "1", job)
+	for i, name := range []string{"c", "b", "a"} {
+		require.Equal(t, job, b.item(name).Status.JobID, name)
+		for _, other := range []string{"c", "b", "a"}[i+1:] {
+			require.Equal(t, "1", b.item(other).Status.JobID, "%s before %s", name, other)
+		}
+		b.requireSteady()
+		b.letGo(name)
+		b.settle()
+	}
+	err := b.api.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "one"}, &v1alpha1.Execution{})
+	assert.True(t, apierrors.IsNotFound(err))
+}
+
+func TestFailedUninstallEndsTheDeletionUntilTheInstallationAsks(t *testing.T) {
+	b := deployed(t)
+	controller := true
+	parent := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "one", UID: "parent"}}
+	parent.Status.Phase, parent.Status.JobID = v1alpha1.PhaseDeleting, "2"
+	require.NoError(t, b.api.Create(t.Context(), parent))
+	execution := b.execution()
+	execution.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: "Installation", Name: "one", UID: "parent", Controller: &controller,
+	}}
+	require.NoError(t, b.api.Update(t.Context(), execution))
+	require.NoError(t, b.api.Delete(t.Context(), b.execution()))
+	b.settle()
+	require.Equal(t, "2", b.item("c").Status.JobID, "the job of the Installation")
+	b.end("c", v1alpha1.PhaseDeleteFailed)
+	b.settle()
+	b.requirePhase(v1alpha1.PhaseDeleteFailed)
+	b.requireSteady()
+
+	parent.Status.JobID = "3"
+	require.NoError(t, b.api.Status().Update(t.Context(), parent))
+	b.settle()
+	require.Equal(t, "3", b.item("c").Status.JobID)
+}
+
+func TestDeletionFollowsNoInstallationOfThatNameThatIsNotItsOwner(t *testing.T) {
+	b := deployed(t)
+	controller := true
+	parent := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "one", UID: "made later"}}
+	parent.Status.Phase, parent.Status.JobID = v1alpha1.PhaseDeleting, "2"
+	require.NoError(t, b.api.Create(t.Context(), parent))
+	execution := b.execution()
+	execution.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: "Installation", Name: "one", UID: "parent", Controller: &controller,
+	}}
+	require.NoError(t, b.api.Update(t.Context(), execution))
+	require.NoError(t, b.api.Delete(t.Context(), b.execution()))
+	b.settle()
+	assert.NotEqual(t, "2", b.execution().Status.JobID)
+}
+
+func TestDeletionWaitsForTheRunningJob(t *testing.T) {
+	b := newBench(t, template("a", "t"), template("b", "t", "a"))
+	b.start("1")
+	require.NoError(t, b.api.Delete(t.Context(), b.execution()))
+	b.settle()
+	require.Equal(t, "1", b.execution().Status.JobID)
+	require.True(t, b.item("a").DeletionTimestamp.IsZero())
+	b.requireSteady()
+	b.end("a", v1alpha1.PhaseSucceeded)
+	b.settle()
+	assert.NotEqual(t, "1", b.execution().Status.JobID)
+	assert.Equal(t, b.execution().Status.JobID, b.item("b").Status.JobID, "the last is uninstalled first")
+}
+
+func TestInterruptEndsADeletion(t *testing.T) {
+	b := deployed(t)
+	require.NoError(t, b.api.Delete(t.Context(), b.execution()))
+	b.settle()
+	b.operate(v1alpha1.OperationInterrupt)
+	b.settle()
+	failed := b.requirePhase(v1alpha1.PhaseDeleteFailed)
+	assert.Empty(t, failed.Annotations[v1alpha1.OperationAnnotation])
+	b.requireSteady()
+}
+
+func TestDeletable(t *testing.T) {
+	now := metav1.Now()
+	item := func(name, after string, deleted bool) *v1alpha1.DeployItem {
+		item := &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{
+			Name: name, Labels: map[string]string{v1alpha1.ExecutionManagedNameLabel: name},
+			Annotations: map[string]string{v1alpha1.DependsOnAnnotation: after},
+		}}
+		if deleted {
+			item.DeletionTimestamp = &now
+		}
+		return item
+	}
+	for name, c := range map[string]struct {
+		items []*v1alpha1.DeployItem
+		want  []string
+	}{
+		"all are marked first":    {[]*v1alpha1.DeployItem{item("a", "", false), item("b", "a", false)}, []string{"a", "b"}},
+		"the last first":          {[]*v1alpha1.DeployItem{item("a", "", true), item("b", "a", true)}, []string{"b"}},
+		"one of two dependents":   {[]*v1alpha1.DeployItem{item("a", "", true), item("c", "x,a", true)}, []string{"c"}},
+		"a circle does not block": {[]*v1alpha1.DeployItem{item("a", "b", true), item("b", "a", true)}, []string{"a", "b"}},
+		"nothing left":            {nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var names []string
+			for _, next := range deletable(c.items) {
+				names = append(names, next.Name)
+			}
+			assert.Equal(t, c.want, names)
+		})
+	}
+}

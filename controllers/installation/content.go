@@ -1,0 +1,83 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+// sameContent reports whether a DataObject or Target that exists holds what is wanted, whoever wrote it: data or spec, labels and
+// annotations. The job in the labels and the recorded hash do not count.
+func sameContent(exists, wanted client.Object) bool {
+	return sameMap(exists.GetLabels(), wanted.GetLabels(), v1alpha1.DataObjectJobIDLabel) &&
+		sameMap(exists.GetAnnotations(), wanted.GetAnnotations(), v1alpha1.HashAnnotation) && sameValue(exists, wanted)
+}
+
+// sameMap reports whether two maps are equal but for some keys.
+func sameMap(a, b map[string]string, ignored ...string) bool {
+	without := func(m map[string]string) map[string]string {
+		rest := maps.Clone(m)
+		maps.DeleteFunc(rest, func(key, _ string) bool { return slices.Contains(ignored, key) })
+		return rest
+	}
+	return maps.Equal(without(a), without(b))
+}
+
+// sameValue compares the data of DataObjects and the specs of Targets.
+func sameValue(a, b client.Object) bool {
+	switch a := a.(type) {
+	case *v1alpha1.DataObject:
+		b, ok := b.(*v1alpha1.DataObject)
+		return ok && kit.SameRawJSON(a.Data.RawMessage, b.Data.RawMessage)
+	case *v1alpha1.Target:
+		b, ok := b.(*v1alpha1.Target)
+		return ok && a.Spec.Type == b.Spec.Type && reflect.DeepEqual(a.Spec.SecretRef, b.Spec.SecretRef) &&
+			kit.SameRawJSON(rawOf(a.Spec.Configuration), rawOf(b.Spec.Configuration))
+	}
+	return false
+}
+
+func rawOf(value *v1alpha1.AnyJSON) []byte {
+	if value == nil {
+		return nil
+	}
+	return value.RawMessage
+}
+
+// ownedByUID reports whether an Installation, and not a former one of its name, owns an object. Whatever a former one owns is garbage that
+// is about to be collected.
+func ownedByUID(object client.Object, inst *v1alpha1.Installation) bool {
+	return slices.ContainsFunc(object.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == inst.UID })
+}
+
+// dataPrefix begins the labels that say where a DataObject or Target belongs, and its annotations.
+const dataPrefix = "data.landscaper.gardener.cloud/"
+
+// fluxPrefixes begin the labels by which Flux knows what it may prune.
+var fluxPrefixes = []string{"kustomize.toolkit.fluxcd.io/", "helm.toolkit.fluxcd.io/"}
+
+// isCopied reports whether the copy of a Target has a label or annotation of the original. Those that say where the original belongs, and
+// to which tool, are not true of a copy.
+func isCopied(key string) bool {
+	foreign := slices.ContainsFunc(fluxPrefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
+	return !foreign && !strings.HasPrefix(key, dataPrefix) && key != lastAppliedAnnotation && key != retiredAnnotation
+}
+
+// copyMissing adds what a copy has of the labels or annotations of the original; it changes into, whose own values win.
+func copyMissing(into, from map[string]string) {
+	for key, value := range from {
+		if _, own := into[key]; !own && isCopied(key) {
+			into[key] = value
+		}
+	}
+}

@@ -1,0 +1,145 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+// clusterTarget is a Target with labels and annotations of all kinds.
+func clusterTarget() *v1alpha1.Target {
+	config := v1alpha1.NewAnyJSON([]byte(`{"kubeconfig":"x","port":9007199254740993}`))
+	return &v1alpha1.Target{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "cluster", Labels: map[string]string{"region": "eu", "landscaper.gardener.cloud/targetsync": "ok"},
+			Annotations: map[string]string{"zone": "a"},
+		},
+		Spec: v1alpha1.TargetSpec{Type: "t", Configuration: &config},
+	}
+}
+
+func TestE22ContentIsComparedItself(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*v1alpha1.Target)
+		same   bool
+	}{
+		"nothing":                {func(*v1alpha1.Target) {}, true},
+		"written in another job": {func(t *v1alpha1.Target) { t.Labels[v1alpha1.DataObjectJobIDLabel] = "former" }, true},
+		"hashed in another way":  {func(t *v1alpha1.Target) { t.Annotations[v1alpha1.HashAnnotation] = "other" }, true},
+		"keys in another order": {func(t *v1alpha1.Target) {
+			t.Spec.Configuration.RawMessage = []byte(`{"port":9007199254740993, "kubeconfig":"x"}`)
+		}, true},
+		"edited content, untouched hash": {func(t *v1alpha1.Target) {
+			t.Spec.Configuration.RawMessage = []byte(`{"kubeconfig":"y","port":9007199254740993}`)
+		}, false},
+		"last digit of a large number": {func(t *v1alpha1.Target) {
+			t.Spec.Configuration.RawMessage = []byte(`{"kubeconfig":"x","port":9007199254740992}`)
+		}, false},
+		"other type":                    {func(t *v1alpha1.Target) { t.Spec.Type = "u" }, false},
+		"secret instead":                {func(t *v1alpha1.Target) { t.Spec.SecretRef = &v1alpha1.LocalSecretReference{Name: "s"} }, false},
+		"no content":                    {func(t *v1alpha1.Target) { t.Spec.Configuration = nil }, false},
+		"label gone":                    {func(t *v1alpha1.Target) { delete(t.Labels, "region") }, false},
+		"label added":                   {func(t *v1alpha1.Target) { t.Labels["tier"] = "gold" }, false},
+		"label of the data flow edited": {func(t *v1alpha1.Target) { t.Labels[v1alpha1.DataObjectKeyLabel] = "other" }, false},
+		"annotation edited":             {func(t *v1alpha1.Target) { t.Annotations["zone"] = "b" }, false},
+		"retired":                       {func(t *v1alpha1.Target) { t.Annotations[retiredAnnotation] = "job" }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			exists := clusterTarget()
+			tc.change(exists)
+			assert.Equal(t, tc.same, sameContent(exists, clusterTarget()))
+		})
+	}
+	assert.False(t, sameContent(data("a", "1"), data("a", "2")))
+	assert.True(t, sameContent(data("a", `{"a":1,"b":2}`), data("a", `{"b":2,"a":1}`)))
+	assert.False(t, sameContent(data("a", "1"), clusterTarget()))
+}
+
+func TestE22CopiesOfTargetsKeepTheirLabels(t *testing.T) {
+	original := clusterTarget()
+	original.Labels[v1alpha1.DataObjectIndexLabel] = "3"
+	original.Labels["kustomize.toolkit.fluxcd.io/name"] = "apps"
+	original.Annotations[retiredAnnotation] = "job"
+	original.Annotations[lastAppliedAnnotation] = "{}"
+	s := &scope{inst: working("root", "1", "job"), inputs: inputs{imports: &collectedImports{targets: map[string]*v1alpha1.Target{"cluster": original}}}}
+	object, err := s.targetCopy(render.Target{Name: "cluster"}, "in", "in", nil)
+	require.NoError(t, err)
+	assert.Equal(t, map[string]string{
+		"region": "eu", "landscaper.gardener.cloud/targetsync": "ok",
+		v1alpha1.DataObjectContextLabel: "Inst.root", v1alpha1.DataObjectSourceLabel: "Inst.root", v1alpha1.DataObjectKeyLabel: "in",
+		v1alpha1.DataObjectSourceTypeLabel: "import", v1alpha1.DataObjectJobIDLabel: "job",
+	}, object.GetLabels())
+	assert.Equal(t, map[string]string{"zone": "a", v1alpha1.HashAnnotation: object.GetAnnotations()[v1alpha1.HashAnnotation]}, object.GetAnnotations())
+}
+
+func TestWhatWasCollectedMeanwhileIsCreated(t *testing.T) {
+	r := with(t)
+	gone := &v1alpha1.DataObject{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "in", ResourceVersion: "7", Finalizers: []string{"example.com/held"}}}
+	wanted := &v1alpha1.DataObject{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "in"}}
+	require.NoError(t, r.replace(t.Context(), wanted, gone))
+	require.NoError(t, r.Get(t.Context(), client.ObjectKeyFromObject(wanted), wanted))
+	assert.Empty(t, wanted.Finalizers)
+}
+
+// with returns a reconciler of a cluster with objects.
+func with(t *testing.T, objects ...client.Object) *Reconciler {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	require.NoError(t, v1alpha1.AddToScheme(scheme))
+	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...)
+	for field, index := range map[string]client.IndexerFunc{importIndex: importsOf, exportIndex: exportsOf, parentIndex: parentsOf} {
+		builder = builder.WithIndex(&v1alpha1.Installation{}, field, index)
+	}
+	c := builder.Build()
+	return &Reconciler{Client: c, Live: c}
+}
+
+func TestE13CopiesOfAFormerInstallationAreMadeAnew(t *testing.T) {
+	owned := func(uid types.UID) *v1alpha1.DataObject {
+		inst := working("root", string(uid), "job")
+		return &v1alpha1.DataObject{
+			ObjectMeta: copyMeta(&scope{inst: inst}, "in", "in", nil, kit.DataHash(v1alpha1.NewAnyJSON([]byte("1")))),
+			Data:       v1alpha1.NewAnyJSON([]byte("1")),
+		}
+	}
+	for name, tc := range map[string]struct {
+		exists  *v1alpha1.DataObject
+		renewed bool
+	}{
+		"own":                {owned("new"), false},
+		"of the former":      {owned("former"), true},
+		"of nobody":          {func() *v1alpha1.DataObject { o := owned("new"); o.OwnerReferences = nil; return o }(), false},
+		"own, other content": {func() *v1alpha1.DataObject { o := owned("new"); o.Data.RawMessage = []byte("2"); return o }(), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.exists.UID, tc.exists.Finalizers = "exists", []string{"example.com/held"}
+			if tc.renewed {
+				tc.exists.Finalizers = nil
+			}
+			r := with(t, tc.exists)
+			require.NoError(t, r.publish(t.Context(), working("root", "new", "job"), owned("new")))
+			found := &v1alpha1.DataObject{}
+			require.NoError(t, r.Get(t.Context(), client.ObjectKeyFromObject(tc.exists), found))
+			assert.Equal(t, types.UID("new"), found.OwnerReferences[0].UID)
+			assert.JSONEq(t, "1", string(found.Data.RawMessage))
+			if tc.renewed {
+				assert.NotEqual(t, types.UID("exists"), found.UID, "what replaced garbage would be collected")
+				return
+			}
+			assert.Equal(t, []string{"example.com/held"}, found.Finalizers, "finalizers of others stay")
+		})
+	}
+}

@@ -1,0 +1,271 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
+)
+
+// node is an Installation whose UID is its name, owned by another unless owner is empty, and that lists others.
+func node(name, owner string, listed ...string) *v1alpha1.Installation {
+	inst := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns", UID: types.UID(name)}}
+	if owner != "" {
+		inst.Labels = map[string]string{v1alpha1.EncompassedByLabel: owner}
+		inst.OwnerReferences = []metav1.OwnerReference{{
+			APIVersion: v1alpha1.GroupVersion.String(), Kind: "Installation", Name: owner, UID: types.UID(owner), Controller: new(true),
+		}}
+	}
+	if len(listed) > 0 {
+		inst.Status.SubInstCache = &v1alpha1.SubInstCache{}
+	}
+	for _, name := range listed {
+		pair := v1alpha1.SubNamePair{SpecName: name, ObjectName: name}
+		inst.Status.SubInstCache.ActiveSubs = append(inst.Status.SubInstCache.ActiveSubs, pair)
+	}
+	return inst
+}
+
+// serving returns a reconciler that finds objects.
+func serving(t *testing.T, installations ...*v1alpha1.Installation) *Reconciler {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	require.NoError(t, v1alpha1.AddToScheme(scheme))
+	builder := fake.NewClientBuilder().WithScheme(scheme)
+	for _, inst := range installations {
+		builder = builder.WithObjects(inst)
+	}
+	c := builder.Build()
+	return &Reconciler{Client: c, Live: c}
+}
+
+// line is a root and as many Installations below each other.
+func line(depth int) []*v1alpha1.Installation {
+	nodes := []*v1alpha1.Installation{node("i0", "", "i1")}
+	for i := 1; i <= depth; i++ {
+		nodes = append(nodes, node(fmt.Sprintf("i%d", i), fmt.Sprintf("i%d", i-1), fmt.Sprintf("i%d", i+1)))
+	}
+	return nodes
+}
+
+func TestT01OnlyWhomTheParentListsIsNested(t *testing.T) {
+	replaced := node("parent", "", "child")
+	replaced.UID = "another"
+	orphaned := node("parent", "", "other")
+	orphaned.Status.SubInstCache.OrphanedSubs = []string{"child"}
+	foreign := node("child", "parent")
+	foreign.OwnerReferences[0].APIVersion = "apps.example.com/v1"
+	for name, tc := range map[string]struct {
+		inst   *v1alpha1.Installation
+		others []*v1alpha1.Installation
+		root   string
+		says   string
+	}{
+		"root":                   {inst: node("root", ""), root: "root"},
+		"listed":                 {inst: node("child", "parent"), others: []*v1alpha1.Installation{node("parent", "", "child")}, root: "parent"},
+		"listed as orphan":       {inst: node("child", "parent"), others: []*v1alpha1.Installation{orphaned}, root: "parent"},
+		"owner of another group": {inst: foreign, others: []*v1alpha1.Installation{node("parent", "")}, root: "child"},
+		"not listed":             {inst: node("child", "parent"), others: []*v1alpha1.Installation{node("parent", "", "other")}, says: "does not list it"},
+		"parent without list":    {inst: node("child", "parent"), others: []*v1alpha1.Installation{node("parent", "")}, says: "does not list it"},
+		"parent with another UID": {
+			inst: node("child", "parent"), others: []*v1alpha1.Installation{replaced}, says: "no installation parent with UID parent",
+		},
+		"no parent":      {inst: node("child", "parent"), says: "no installation parent"},
+		"its own parent": {inst: node("child", "child", "child"), others: []*v1alpha1.Installation{node("child", "child", "child")}, says: "its own owner"},
+		"circle of two": {
+			inst:   node("a", "b", "b"),
+			others: []*v1alpha1.Installation{node("a", "b", "b"), node("b", "a", "a")}, says: "do not lead to a root",
+		},
+		"parent not listed": {
+			inst:   node("c", "b"),
+			others: []*v1alpha1.Installation{node("a", "", "x"), node("b", "a", "c")}, says: "does not list it",
+		},
+		"63 above": {inst: node("i63", "i62"), others: line(62), root: "i0"},
+		"64 above": {inst: node("i64", "i63"), others: line(63), says: "within 64 steps"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root, err := serving(t, tc.others...).rootOf(t.Context(), tc.inst)
+			if tc.says == "" {
+				require.NoError(t, err)
+				assert.Equal(t, tc.root, root.Name)
+				return
+			}
+			var failure *kit.Failure
+			require.ErrorAs(t, err, &failure)
+			assert.Equal(t, kit.Stalled, failure.Kind)
+			assert.Equal(t, reasonForeignOwner, failure.Reason)
+			assert.ErrorContains(t, err, tc.says)
+			assert.ErrorContains(t, err, "remove the owner reference")
+		})
+	}
+}
+
+func TestT01AWalkOverOwnersEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := serving(t).rootOf(ctx, node("a", ""))
+	assert.ErrorIs(t, err, context.Canceled)
+}
+
+// TestT01ACacheThatLagsRefusesNobody has a parent in the cache that does not list the child yet.
+func TestT01ACacheThatLagsRefusesNobody(t *testing.T) {
+	r := serving(t, node("parent", ""))
+	r.Live = serving(t, node("parent", "", "child")).Client
+	_, err := r.listingParent(t.Context(), node("child", "parent"), isListed)
+	assert.NoError(t, err)
+}
+
+func TestT01ARefusalIsWrittenOnce(t *testing.T) {
+	r := serving(t)
+	s := &scope{inst: node("child", "child")}
+	err := r.checkOwner(t.Context(), s)
+	var failure *kit.Failure
+	require.ErrorAs(t, err, &failure)
+	s.inst.Status.LastError = &v1alpha1.Error{Reason: failure.Reason, Message: failure.Error()}
+	require.ErrorIs(t, r.checkOwner(t.Context(), s), kit.ErrStop)
+	s.inst.Status.JobID = "running"
+	assert.ErrorAs(t, r.checkOwner(t.Context(), s), &failure, "a running job still has to end")
+}
+
+func TestT01ForceDeleteOfACircleEnds(t *testing.T) {
+	for name, nodes := range map[string][]*v1alpha1.Installation{
+		"itself": {node("a", "a")},
+		"three":  {node("a", "c"), node("b", "a"), node("c", "b")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := serving(t, nodes...)
+			found := &remains{leftovers: map[string]leftover{}}
+			require.NoError(t, r.surveyTree(t.Context(), nodes[0], found))
+			assert.Len(t, found.installations, len(nodes)-1)
+		})
+	}
+}
+
+// TestT01ACircleIsNoWayDown has a tree in which nobody whom the parent does not list is asked for what ails it.
+func TestT01ACircleIsNoWayDown(t *testing.T) {
+	root, child, forged := node("a", "", "b"), node("b", "a", "a"), node("c", "a")
+	for _, inst := range []*v1alpha1.Installation{root, child, forged} {
+		inst.Status.Phase, inst.Status.LastError = v1alpha1.PhaseFailed, &v1alpha1.Error{Reason: reasonChildrenFailed}
+	}
+	root.OwnerReferences = node("a", "b").OwnerReferences
+	scheme := runtime.NewScheme()
+	require.NoError(t, v1alpha1.AddToScheme(scheme))
+	cached := fake.NewClientBuilder().WithScheme(scheme).WithObjects(root, child, forged).
+		WithIndex(&v1alpha1.Installation{}, parentIndex, parentsOf).Build()
+	reason, err := (&Reconciler{Client: cached, Live: cached}).changedContext(t.Context(), root)
+	require.NoError(t, err)
+	assert.Empty(t, reason)
+}
+
+// planned is a job that plans one sub-installation with a blueprint in place.
+func planned(filesystem string) *scope {
+	s := &scope{inst: node("parent", ""), children: map[string]*v1alpha1.Installation{}}
+	s.inst.Status.JobID = "job"
+	s.plan = &plan{subinstallations: []model.InstallationTemplate{{
+		Name: "sub", Blueprint: model.InstallationTemplateBlueprint{Filesystem: v1alpha1.NewAnyJSON([]byte(filesystem))},
+	}}}
+	return s
+}
+
+func TestT02ABlueprintInPlaceIsTheOneThatTheParentRecorded(t *testing.T) {
+	for name, tc := range map[string]struct {
+		sealed, given string
+		job           string
+		good          bool
+	}{
+		"the same":               {sealed: `{"blueprint.yaml":"x","n":1}`, given: `{"blueprint.yaml":"x","n":1}`, job: "job", good: true},
+		"the same, written anew": {sealed: `{"blueprint.yaml":"x","n":1}`, given: `{ "n": 1, "blueprint.yaml": "x" }`, job: "job", good: true},
+		"another":                {sealed: `{"blueprint.yaml":"x"}`, given: `{"blueprint.yaml":"y"}`, job: "job"},
+		"another big number":     {sealed: `{"n":9007199254740993}`, given: `{"n":9007199254740992}`, job: "job"},
+		"another job":            {sealed: `{"blueprint.yaml":"x"}`, given: `{"blueprint.yaml":"x"}`, job: "own"},
+		"nothing recorded":       {given: `{"blueprint.yaml":"x"}`, job: "job"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := planned(tc.sealed)
+			require.NoError(t, s.listChildren(true))
+			child := node(childName("parent", "sub"), "parent")
+			child.Status.JobID = tc.job
+			child.Spec.Blueprint.Inline = &v1alpha1.InlineBlueprint{Filesystem: v1alpha1.NewAnyJSON([]byte(tc.given))}
+			err := serving(t, s.inst).verifyInPlace(t.Context(), &scope{inst: child})
+			if tc.good {
+				require.NoError(t, err)
+				return
+			}
+			var failure *kit.Failure
+			require.ErrorAs(t, err, &failure)
+			assert.Equal(t, reasonUnverified, failure.Reason)
+		})
+	}
+}
+
+func TestT02AChildThatHasTheJobKeepsWhatWasRecorded(t *testing.T) {
+	s := planned(`{"blueprint.yaml":"x"}`)
+	require.NoError(t, s.listChildren(true))
+	before := s.inst.Status.SubInstCache.ActiveSubs[0]
+	child := node(before.ObjectName, "parent")
+	child.Annotations = map[string]string{v1alpha1.JobAnnotation: "job"}
+	s.children[child.Name] = child
+	s.plan = planned(`{"blueprint.yaml":"y"}`).plan
+	require.NoError(t, s.listChildren(true))
+	assert.Equal(t, before, s.inst.Status.SubInstCache.ActiveSubs[0])
+}
+
+func TestT02UnderEnforceOnlyVerifiedBlueprintsRun(t *testing.T) {
+	inline := v1alpha1.BlueprintDefinition{Inline: &v1alpha1.InlineBlueprint{Filesystem: v1alpha1.NewAnyJSON([]byte(`{}`))}}
+	source := v1alpha1.BlueprintDefinition{SourceReference: &v1alpha1.SourceReference{Kind: "OCIRepository", Name: "shop"}}
+	from := func(verified bool) *resolvedSource {
+		return &resolvedSource{status: v1alpha1.SourceStatus{Verified: verified}}
+	}
+	for name, tc := range map[string]struct {
+		policy    SignaturePolicy
+		blueprint v1alpha1.BlueprintDefinition
+		source    *resolvedSource
+		says      string
+	}{
+		"inline, not enforced":        {policy: DoNotEnforce, blueprint: inline},
+		"inline root":                 {policy: Enforce, blueprint: inline, says: "spec.blueprint.inline"},
+		"source, not enforced":        {policy: DoNotEnforce, blueprint: source, source: from(false)},
+		"source that is not verified": {policy: Enforce, blueprint: source, source: from(false), says: "spec.blueprint.sourceRef"},
+		"verified source":             {policy: Enforce, blueprint: source, source: from(true)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := serving(t)
+			r.SignaturePolicy = tc.policy
+			inst := node("root", "")
+			inst.Spec.Blueprint = tc.blueprint
+			err := r.verifyBlueprint(t.Context(), &scope{inst: inst, inputs: inputs{source: tc.source}})
+			if tc.says == "" {
+				require.NoError(t, err)
+				return
+			}
+			assert.ErrorContains(t, err, tc.says)
+		})
+	}
+}
+
+func TestT02ABlueprintThatTheSignatureLeavesOutIsRefused(t *testing.T) {
+	definition := v1alpha1.ComponentDescriptorDefinition{Reference: &v1alpha1.ComponentDescriptorReference{ComponentName: "example.com/shop"}}
+	found := resolved(t, definition, registryContext, descriptor(t, "shop", ""))
+	assert.ErrorContains(t, found.covers("blueprint"), `does not cover resource "blueprint"`)
+	resource, err := found.root.Descriptor.FindResource(map[string]string{"name": "blueprint"})
+	require.NoError(t, err)
+	resource.Digest = &component.DigestSpec{HashAlgorithm: component.NoDigest, NormalisationAlgorithm: component.ExcludeFromSignature}
+	require.Error(t, found.covers("blueprint"))
+	resource.Digest = &component.DigestSpec{HashAlgorithm: component.HashSHA256, NormalisationAlgorithm: component.OCIArtifactDigest, Value: "00"}
+	require.NoError(t, found.covers("blueprint"))
+	assert.NoError(t, found.covers("other"), "what is not there is reported where it is read")
+}

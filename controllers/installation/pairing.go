@@ -1,0 +1,153 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"cmp"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/validation"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+// childName returns the name of a new sub-installation, within the length that an Installation may have.
+func childName(parent, name string) string {
+	return kit.ShortChildName(parent, name, validation.MaxInstallationNameLength)
+}
+
+// pairs connects templates with sub-installations. The annotation of a sub-installation says which template it was made from, whatever its
+// name is; templates without one get the name of the sub-installation to create. It fails when a sub-installation does not say what it is.
+func (s *scope) pairs(templates []model.InstallationTemplate) ([]v1alpha1.SubNamePair, error) {
+	pairs := make([]v1alpha1.SubNamePair, 0, len(templates))
+	own := map[string]bool{}
+	for i := range templates {
+		pair := v1alpha1.SubNamePair{SpecName: templates[i].Name, ObjectName: childName(s.inst.Name, templates[i].Name)}
+		own[pair.ObjectName] = true
+		if made := s.madeFrom(pair.SpecName); made != nil {
+			pair.ObjectName = made.Name
+		}
+		pairs = append(pairs, pair)
+	}
+	for _, name := range sortedKeys(s.children) {
+		if templateOf(s.children[name]) == "" && !own[name] {
+			return nil, kit.Stall(operation, "DanglingInstallation", "Installation %s/%s belongs to this one but has no annotation %s; delete it, "+
+				"or annotate it with the name of a sub-installation of the blueprint", s.inst.Namespace, name, v1alpha1.SubinstallationNameAnnotation)
+		}
+	}
+	return pairs, nil
+}
+
+// madeFrom returns the sub-installation of a template, nil when there is none. Where several claim the same template, one that is not being
+// deleted comes first, then one that the status lists, then the oldest.
+func (s *scope) madeFrom(template string) *v1alpha1.Installation {
+	var claims []*v1alpha1.Installation
+	for _, name := range sortedKeys(s.children) {
+		if child := s.children[name]; templateOf(child) == template {
+			claims = append(claims, child)
+		}
+	}
+	if len(claims) == 0 {
+		return nil
+	}
+	return slices.MinFunc(claims, func(a, b *v1alpha1.Installation) int {
+		return cmp.Or(
+			cmp.Compare(rank(!a.DeletionTimestamp.IsZero()), rank(!b.DeletionTimestamp.IsZero())),
+			cmp.Compare(rank(!s.lists(a)), rank(!s.lists(b))),
+			a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
+		)
+	})
+}
+
+// rank makes false come before true.
+func rank(last bool) int {
+	if last {
+		return 1
+	}
+	return 0
+}
+
+// lists reports whether the status names a sub-installation.
+func (s *scope) lists(child *v1alpha1.Installation) bool {
+	cache := s.inst.Status.SubInstCache
+	return cache != nil && slices.ContainsFunc(cache.ActiveSubs, func(pair v1alpha1.SubNamePair) bool { return pair.ObjectName == child.Name })
+}
+
+// templateOf returns the name of the template that a sub-installation says it was made from.
+func templateOf(child metav1.Object) string {
+	return child.GetAnnotations()[v1alpha1.SubinstallationNameAnnotation]
+}
+
+// producersFirst returns templates in an order in which each comes after those that it imports from, and otherwise as they are: a
+// sub-installation that starts always finds the siblings for which it has to wait.
+func producersFirst(templates []model.InstallationTemplate) []model.InstallationTemplate {
+	exporters := map[string]int{}
+	for i := range templates {
+		for _, key := range exportsOfTemplate(&templates[i]) {
+			exporters[key] = i
+		}
+	}
+	waiting, consumers := make([]int, len(templates)), make([][]int, len(templates))
+	for i := range templates {
+		for _, key := range importsOfTemplate(&templates[i]) {
+			if producer, ok := exporters[key]; ok && producer != i {
+				waiting[i]++
+				consumers[producer] = append(consumers[producer], i)
+			}
+		}
+	}
+	return sortedBy(templates, waiting, consumers)
+}
+
+// sortedBy takes templates that wait for none as long as there are any, and appends what is left: that is a cycle. It changes waiting.
+func sortedBy(templates []model.InstallationTemplate, waiting []int, consumers [][]int) []model.InstallationTemplate {
+	sorted, taken := make([]model.InstallationTemplate, 0, len(templates)), make([]bool, len(templates))
+	var queue []int
+	for i := range templates {
+		if waiting[i] == 0 {
+			queue = append(queue, i)
+		}
+	}
+	for ; len(queue) > 0; queue = queue[1:] {
+		sorted, taken[queue[0]] = append(sorted, templates[queue[0]]), true
+		for _, consumer := range consumers[queue[0]] {
+			if waiting[consumer]--; waiting[consumer] == 0 {
+				queue = append(queue, consumer)
+			}
+		}
+	}
+	for i := range templates {
+		if !taken[i] {
+			sorted = append(sorted, templates[i])
+		}
+	}
+	return sorted
+}
+
+func exportsOfTemplate(template *model.InstallationTemplate) []string {
+	var keys []string
+	for i := range template.Exports.Data {
+		keys = append(keys, "DataObject/"+template.Exports.Data[i].DataRef)
+	}
+	for i := range template.Exports.Targets {
+		keys = append(keys, "Target/"+template.Exports.Targets[i].Target)
+	}
+	return keys
+}
+
+func importsOfTemplate(template *model.InstallationTemplate) []string {
+	var keys []string
+	for i := range template.Imports.Data {
+		keys = append(keys, "DataObject/"+template.Imports.Data[i].DataRef)
+	}
+	for i := range template.Imports.Targets {
+		for _, name := range targetNames(&template.Imports.Targets[i]) {
+			keys = append(keys, "Target/"+name)
+		}
+	}
+	return keys
+}

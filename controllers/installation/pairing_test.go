@@ -1,0 +1,178 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+// claim is a sub-installation that says which template it was made from.
+func claim(name, template string, change ...func(*v1alpha1.Installation)) *v1alpha1.Installation {
+	child := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.Unix(1000, 0)}}
+	if template != "" {
+		child.Annotations = map[string]string{v1alpha1.SubinstallationNameAnnotation: template}
+	}
+	for _, apply := range change {
+		apply(child)
+	}
+	return child
+}
+
+func deleting(child *v1alpha1.Installation) {
+	child.DeletionTimestamp = &metav1.Time{Time: time.Unix(2000, 0)}
+}
+
+func older(child *v1alpha1.Installation) { child.CreationTimestamp = metav1.Unix(500, 0) }
+
+func TestE18SubinstallationsAreFoundByTheirAnnotation(t *testing.T) {
+	deterministic := childName("root", "a")
+	for name, tc := range map[string]struct {
+		children []*v1alpha1.Installation
+		listed   string
+		want     string
+		problem  string
+	}{
+		"none":                            {want: deterministic},
+		"generated name":                  {children: []*v1alpha1.Installation{claim("a-x7f2k", "a")}, want: "a-x7f2k"},
+		"our name":                        {children: []*v1alpha1.Installation{claim(deterministic, "a")}, want: deterministic},
+		"our name, annotation taken away": {children: []*v1alpha1.Installation{claim(deterministic, "")}, want: deterministic},
+		"of another template":             {children: []*v1alpha1.Installation{claim("a-x7f2k", "b")}, want: deterministic},
+		"dangling":                        {children: []*v1alpha1.Installation{claim("a-x7f2k", "")}, problem: "a-x7f2k belongs to this one but has no annotation"},
+		"the one that stays":              {children: []*v1alpha1.Installation{claim("a-1", "a", deleting, older), claim("a-2", "a")}, listed: "a-1", want: "a-2"},
+		"the listed one":                  {children: []*v1alpha1.Installation{claim("a-1", "a", older), claim("a-2", "a")}, listed: "a-2", want: "a-2"},
+		"the oldest":                      {children: []*v1alpha1.Installation{claim("a-1", "a"), claim("a-2", "a", older)}, want: "a-2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &scope{inst: &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Name: "root"}}, children: map[string]*v1alpha1.Installation{}}
+			if tc.listed != "" {
+				s.inst.Status.SubInstCache = &v1alpha1.SubInstCache{ActiveSubs: []v1alpha1.SubNamePair{{SpecName: "a", ObjectName: tc.listed}}}
+			}
+			for _, child := range tc.children {
+				s.children[child.Name] = child
+			}
+			pairs, err := s.pairs([]model.InstallationTemplate{{Name: "a"}})
+			if tc.problem != "" {
+				require.ErrorContains(t, err, tc.problem)
+				return
+			}
+			require.NoError(t, err)
+			assert.Equal(t, []v1alpha1.SubNamePair{{SpecName: "a", ObjectName: tc.want}}, pairs)
+		})
+	}
+}
+
+// below makes an Installation a sub-installation of another.
+func below(parent, child *v1alpha1.Installation) *v1alpha1.Installation {
+	child.Namespace = parent.Namespace
+	child.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(parent, v1alpha1.GroupVersion.WithKind("Installation"))}
+	return child
+}
+
+func TestE13SubinstallationsOfAFormerInstallationAreNone(t *testing.T) {
+	inst, former := working("root", "new", "job"), working("root", "former", "job")
+	s := &scope{inst: inst}
+	r := with(t, below(inst, claim("own", "a")), below(former, claim("left", "b")))
+	require.NoError(t, r.findChildren(t.Context(), s))
+	assert.Equal(t, []string{"own"}, sortedKeys(s.children))
+}
+
+func TestE13ANameThatIsTaken(t *testing.T) {
+	inst, former := working("root", "new", "job"), working("root", "former", "job")
+	for name, tc := range map[string]struct {
+		exists *v1alpha1.Installation
+		kind   kit.FailureKind
+		reason string
+	}{
+		"by one of a former Installation": {below(former, claim("a", "a")), kit.Waiting, "SubinstallationDeleting"},
+		"by one of a person":              {claim("a", "a"), kit.Stalled, "InstallationExists"},
+		"by one of another parent":        {below(working("other", "2", ""), claim("a", "a")), kit.Stalled, "InstallationExists"},
+		"by an own one in deletion":       {below(inst, claim("a", "a", deleting)), kit.Retry, "SubinstallationDeleting"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := with(t).meetExisting(t.Context(), &scope{inst: inst}, tc.exists, claim("a", "a"))
+			failure := kit.AsFailure(operation, err)
+			assert.Equal(t, tc.kind, failure.Kind)
+			assert.Equal(t, tc.reason, failure.Reason)
+		})
+	}
+}
+
+// flowing is a template that imports and exports data.
+func flowing(name string, imports, exports []string) model.InstallationTemplate {
+	template := model.InstallationTemplate{Name: name}
+	for _, ref := range imports {
+		template.Imports.Data = append(template.Imports.Data, v1alpha1.DataImport{Name: ref, DataRef: ref})
+	}
+	for _, ref := range exports {
+		template.Exports.Data = append(template.Exports.Data, v1alpha1.DataExport{Name: ref, DataRef: ref})
+	}
+	return template
+}
+
+// reaching is a template that imports Targets and exports one.
+func reaching(name, exported string, imports ...v1alpha1.TargetImport) model.InstallationTemplate {
+	template := model.InstallationTemplate{Name: name}
+	template.Imports.Targets = imports
+	if exported != "" {
+		template.Exports.Targets = []v1alpha1.TargetExport{{Name: exported, Target: exported}}
+	}
+	return template
+}
+
+func TestE06ProducersComeFirst(t *testing.T) {
+	for name, tc := range map[string]struct {
+		templates []model.InstallationTemplate
+		want      []string
+	}{
+		"nothing": {},
+		"no flow keeps the order": {
+			[]model.InstallationTemplate{flowing("c", nil, nil), flowing("a", nil, nil), flowing("b", nil, nil)}, []string{"c", "a", "b"},
+		},
+		"consumer listed first": {
+			[]model.InstallationTemplate{flowing("a", []string{"x"}, nil), flowing("b", nil, []string{"x"})}, []string{"b", "a"},
+		},
+		"chain backwards": {
+			[]model.InstallationTemplate{flowing("a", []string{"y"}, nil), flowing("b", []string{"x"}, []string{"y"}), flowing("c", nil, []string{"x"})},
+			[]string{"c", "b", "a"},
+		},
+		"import of the parent": {
+			[]model.InstallationTemplate{flowing("a", []string{"of the parent"}, nil), flowing("b", nil, nil)}, []string{"a", "b"},
+		},
+		"the same export twice over": {
+			[]model.InstallationTemplate{flowing("a", []string{"x", "y"}, nil), flowing("b", nil, []string{"x", "y"})}, []string{"b", "a"},
+		},
+		"targets": {
+			[]model.InstallationTemplate{
+				reaching("one", "", v1alpha1.TargetImport{Target: "t"}), reaching("list", "", v1alpha1.TargetImport{Targets: []string{"t"}}),
+				reaching("map", "", v1alpha1.TargetImport{TargetMap: map[string]string{"k": "t"}}), reaching("maker", "t"),
+			},
+			[]string{"maker", "one", "list", "map"},
+		},
+		"data and targets of one name": {
+			[]model.InstallationTemplate{flowing("a", []string{"x"}, nil), reaching("b", "x")}, []string{"a", "b"},
+		},
+		"a cycle stays as it is": {
+			[]model.InstallationTemplate{flowing("a", []string{"y"}, []string{"x"}), flowing("b", []string{"x"}, []string{"y"}), flowing("c", nil, nil)},
+			[]string{"c", "a", "b"},
+		},
+		"from itself": {[]model.InstallationTemplate{flowing("a", []string{"x"}, []string{"x"})}, []string{"a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var names []string
+			for _, template := range producersFirst(tc.templates) {
+				names = append(names, template.Name)
+			}
+			assert.Equal(t, tc.want, names)
+		})
+	}
+}

@@ -1,0 +1,124 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"context"
+	"testing"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/stretchr/testify/assert"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+// withJobs returns an Installation that is at a job after it has ended another.
+func withJobs(running, finished string) *v1alpha1.Installation {
+	inst := &v1alpha1.Installation{}
+	inst.Status.JobID, inst.Status.JobIDFinished = running, finished
+	return inst
+}
+
+// nested returns a sub-installation whose annotation names a job.
+func nested(annotation, running, finished string) *v1alpha1.Installation {
+	inst := withJobs(running, finished)
+	controls := true
+	inst.OwnerReferences = []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Installation", Name: "parent", UID: "parent", Controller: &controls}}
+	inst.Annotations = map[string]string{v1alpha1.JobAnnotation: annotation}
+	return inst
+}
+
+func TestJobFromParent(t *testing.T) {
+	for name, c := range map[string]struct {
+		inst, parent *v1alpha1.Installation
+		want         string
+	}{
+		"a new one":                          {nested("b", "a", "a"), withJobs("b", "a"), "b"},
+		"of a parent that has ended it":      {nested("b", "a", "a"), withJobs("b", "b"), "b"},
+		"it runs already":                    {nested("b", "b", "a"), withJobs("b", "a"), ""},
+		"it has ended":                       {nested("b", "b", "b"), withJobs("b", "a"), ""},
+		"it ended before another":            {nested("b", "c", "b"), withJobs("b", "a"), ""},
+		"of the past":                        {nested("a", "b", "b"), withJobs("b", "b"), ""},
+		"of the past, before the parent's":   {nested("a", "b", "b"), withJobs("c", "b"), ""},
+		"no annotation":                      {nested("", "a", "a"), withJobs("b", "a"), ""},
+		"no annotation, and the parent idle": {nested("", "a", "a"), withJobs("", ""), ""},
+		"the parent is gone":                 {nested("b", "a", "a"), nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, jobFromParent(c.inst, c.parent)) })
+	}
+}
+
+func TestE02AFailedDeletionIsTriedAgainOnlyWhenItIsAskedFor(t *testing.T) {
+	asked := func(inst *v1alpha1.Installation, token string) *v1alpha1.Installation {
+		inst.Annotations = map[string]string{meta.ReconcileRequestAnnotation: token}
+		return inst
+	}
+	handled := func(inst *v1alpha1.Installation, token string) *v1alpha1.Installation {
+		inst.Status.LastHandledReconcileAt = token
+		return inst
+	}
+	for name, c := range map[string]struct {
+		inst, parent *v1alpha1.Installation
+		want         bool
+	}{
+		"the job that applied it is still noted":  {nested("apply", "delete", "delete"), withJobs("delete", "apply"), false},
+		"the same, and the parent failed as well": {nested("apply", "delete", "delete"), withJobs("delete", "delete"), false},
+		"the parent tries again":                  {nested("again", "delete", "delete"), withJobs("again", "delete"), true},
+		"the parent has tried again":              {nested("again", "again", "again"), withJobs("again", "again"), false},
+		"a person asks":                           {asked(nested("", "a", "a"), "now"), withJobs("a", "a"), true},
+		"a root that nobody asks":                 {withJobs("a", "a"), nil, false},
+		"a root whose request was answered":       {handled(asked(withJobs("a", "a"), "then"), "then"), nil, false},
+		"a root whose request was taken back":     {handled(withJobs("a", "a"), "then"), nil, false},
+		"a root that a person asks":               {handled(asked(withJobs("a", "a"), "now"), "then"), nil, true},
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, deletionRequested(c.inst, c.parent)) })
+	}
+}
+
+func TestDeletionJob(t *testing.T) {
+	for name, c := range map[string]struct {
+		inst, parent *v1alpha1.Installation
+		want         string // "" is a new one
+	}{
+		"of a root":                     {withJobs("a", "a"), nil, ""},
+		"the parent is at work":         {nested("a", "a", "a"), withJobs("b", "a"), "b"},
+		"the parent is idle":            {nested("a", "a", "a"), withJobs("b", "b"), ""},
+		"the parent is gone":            {nested("a", "a", "a"), nil, ""},
+		"it has ended the parent's job": {nested("a", "a", "a"), withJobs("a", "z"), ""},
+		"it has begun the parent's job": {nested("a", "a", "z"), withJobs("a", "z"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job := deletionJob(c.inst, c.parent)
+			if c.want != "" {
+				assert.Equal(t, c.want, job)
+				return
+			}
+			assert.NotContains(t, []string{"", "a", "b"}, job)
+		})
+	}
+}
+
+func TestAParentWithTheSameNameIsNoParent(t *testing.T) {
+	for name, c := range map[string]struct {
+		uid   types.UID
+		found bool
+	}{"the owner": {"parent", true}, "another": {"later", false}} {
+		t.Run(name, func(t *testing.T) {
+			reads := interceptor.NewClient(nil, interceptor.Funcs{
+				Get: func(_ context.Context, _ client.WithWatch, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+					assert.Equal(t, "parent", key.Name)
+					object.SetUID(c.uid)
+					return nil
+				},
+			})
+			parent, err := (&Reconciler{Client: reads}).parent(t.Context(), nested("b", "a", "a"))
+			assert.NoError(t, err)
+			assert.Equal(t, c.found, parent != nil)
+		})
+	}
+}

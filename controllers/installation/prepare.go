@@ -1,0 +1,40 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"context"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+// prepare gives all children the specs of the running job, unless they have them.
+func (r *Reconciler) prepare(ctx context.Context, s *scope) error {
+	if prepared(s.inst, s.execution) {
+		return nil
+	}
+	if err := r.awaitPredecessors(ctx, s); err != nil {
+		return err
+	}
+	if err := kit.Through(ctx, s, r.reads()); err != nil {
+		return err
+	}
+	return kit.Through(ctx, s, r.makes())
+}
+
+// prepared reports whether all children of an Installation have the specs of its running job. With sub-installations the phase says so, without
+// them the Execution does. An Execution that somebody deleted meanwhile has to be made again.
+func prepared(inst *v1alpha1.Installation, execution *v1alpha1.Execution) bool {
+	status := &inst.Status
+	if status.Phase == v1alpha1.PhaseInit || execution == nil && status.ExecutionReference != nil {
+		return false
+	}
+	return status.SubInstCache != nil || execution != nil && given(execution, status.JobID)
+}
+
+// given reports whether a child has been given a job.
+func given(child kit.JobObject, job string) bool {
+	return child.GetAnnotations()[v1alpha1.JobAnnotation] == job || child.Job().JobID == job
+}

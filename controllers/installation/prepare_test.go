@@ -1,0 +1,110 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+func TestPrepared(t *testing.T) {
+	at := func(phase v1alpha1.Phase, subs, execution bool) *v1alpha1.Installation {
+		inst := withJobs("b", "a")
+		inst.Status.Phase = phase
+		if subs {
+			inst.Status.SubInstCache = &v1alpha1.SubInstCache{}
+		}
+		if execution {
+			inst.Status.ExecutionReference = &v1alpha1.ObjectReference{Name: "x"}
+		}
+		return inst
+	}
+	noted := func(job string) *v1alpha1.Execution {
+		execution := &v1alpha1.Execution{}
+		execution.Annotations = map[string]string{v1alpha1.JobAnnotation: job}
+		return execution
+	}
+	taken := noted("a")
+	taken.Status.JobID = "b"
+	for name, c := range map[string]struct {
+		inst      *v1alpha1.Installation
+		execution *v1alpha1.Execution
+		want      bool
+	}{
+		"just begun": {at(v1alpha1.PhaseInit, false, false), nil, false},
+		"just begun, with children of an earlier":  {at(v1alpha1.PhaseInit, true, true), noted("a"), false},
+		"sub-installations only":                   {at(v1alpha1.PhaseProgressing, true, false), nil, true},
+		"sub-installations and an Execution":       {at(v1alpha1.PhaseProgressing, true, true), noted("b"), true},
+		"sub-installations, the Execution is gone": {at(v1alpha1.PhaseProgressing, true, true), nil, false},
+		"the Execution has the job":                {at(v1alpha1.PhaseProgressing, false, true), noted("b"), true},
+		"the Execution has the job by its status":  {at(v1alpha1.PhaseProgressing, false, true), taken, true},
+		"the Execution has an earlier job":         {at(v1alpha1.PhaseProgressing, false, true), noted("a"), false},
+		"the Execution is not there yet, or gone":  {at(v1alpha1.PhaseProgressing, false, true), nil, false},
+		"nothing to make":                          {at(v1alpha1.PhaseProgressing, false, false), nil, false},
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, prepared(c.inst, c.execution)) })
+	}
+}
+
+func TestE11JudgeExecution(t *testing.T) {
+	with := func(running, finished string, phase v1alpha1.Phase, change ...func(*v1alpha1.Execution)) *v1alpha1.Execution {
+		execution := &v1alpha1.Execution{}
+		execution.Status.JobID, execution.Status.JobIDFinished, execution.Status.Phase = running, finished, phase
+		for _, c := range change {
+			c(execution)
+		}
+		return execution
+	}
+	leaving := func(execution *v1alpha1.Execution) { execution.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }
+	for name, c := range map[string]struct {
+		execution     *v1alpha1.Execution
+		waits, failed bool
+	}{
+		"none is needed":                 {},
+		"succeeded":                      {execution: with("b", "b", v1alpha1.PhaseSucceeded)},
+		"failed":                         {execution: with("b", "b", v1alpha1.PhaseFailed), failed: true},
+		"at work":                        {execution: with("b", "a", v1alpha1.PhaseProgressing), waits: true},
+		"not begun":                      {execution: with("a", "a", v1alpha1.PhaseSucceeded), waits: true},
+		"succeeded, and being deleted":   {execution: with("b", "b", v1alpha1.PhaseSucceeded, leaving), waits: true},
+		"its deletion is at work":        {execution: with("c", "b", v1alpha1.PhaseDeleting, leaving), waits: true},
+		"its deletion has failed":        {execution: with("c", "c", v1alpha1.PhaseDeleteFailed, leaving), failed: true},
+		"failed because of its deletion": {execution: with("b", "b", v1alpha1.PhaseFailed, leaving), failed: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := judgeExecution(c.execution, "b")
+			var failure *kit.Failure
+			assert.Equal(t, c.waits, errors.Is(err, kit.ErrStop))
+			assert.Equal(t, c.failed, errors.As(err, &failure))
+			assert.Equal(t, c.waits || c.failed, err != nil)
+		})
+	}
+}
+
+func TestE17ADelayNeverComesWithAnError(t *testing.T) {
+	r := &Reconciler{Client: refusing(errors.New("boom")), Backoff: kit.NewBackoff(time.Second, time.Minute), Recorder: silent}
+	s := &scope{inst: withJobs("b", "a"), persisted: &v1alpha1.InstallationStatus{}, now: time.Unix(1, 0)}
+	result, err := r.settle(t.Context(), s, nil)
+	require.NoError(t, err)
+	assert.Equal(t, time.Second, result.RequeueAfter)
+}
+
+// refusing is a client whose writes of statuses fail.
+func refusing(err error) client.Client {
+	return interceptor.NewClient(nil, interceptor.Funcs{
+		SubResourceUpdate: func(context.Context, client.Client, string, client.Object, ...client.SubResourceUpdateOption) error {
+			return err
+		},
+	})
+}

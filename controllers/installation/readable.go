@@ -1,0 +1,23 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"context"
+
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+const (
+	readOperation    = "ReadSpec"
+	reasonUnreadable = "Unreadable"
+)
+
+// checkReadable ends a job whose spec could not be read as a whole: nothing is deployed from the rest of it.
+func (r *Reconciler) checkReadable(_ context.Context, s *scope) error {
+	if s.inst.Undecoded.Err() == nil {
+		return nil
+	}
+	return kit.Stall(readOperation, reasonUnreadable, "%w", s.inst.Undecoded.Err())
+}

@@ -1,0 +1,65 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+// exporter is an Installation that exports "out" and has failed for a reason.
+func exporter(name, uid, reason string) *v1alpha1.Installation {
+	inst := working(name, uid, "job")
+	inst.Spec.Exports.Data = []v1alpha1.DataExport{{Name: "out", DataRef: "out"}}
+	inst.Status.JobIDFinished = "job"
+	inst.Status.Phase, inst.Status.LastError = v1alpha1.PhaseFailed, &v1alpha1.Error{Reason: reason}
+	return inst
+}
+
+func TestE15ExportsThatAreFreeAgain(t *testing.T) {
+	held := func(name, uid string) *v1alpha1.DataObject {
+		object := &v1alpha1.DataObject{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "out"}}
+		object.OwnerReferences = []metav1.OwnerReference{{Kind: "Installation", Name: name, UID: working(name, uid, "").UID}}
+		return object
+	}
+	byHand := held("", "")
+	byHand.OwnerReferences = nil
+	going := held("other", "2")
+	going.DeletionTimestamp, going.Finalizers = &metav1.Time{Time: metav1.Now().Time}, []string{"example.com/held"}
+	other := exporter("other", "2", "")
+	for name, tc := range map[string]struct {
+		reason  string
+		objects []client.Object
+		free    bool
+	}{
+		"held by another":              {reasonExportOwnedByOther, []client.Object{held("other", "2"), other}, false},
+		"the other is gone":            {reasonExportOwnedByOther, []client.Object{held("other", "2")}, true},
+		"the other was made anew":      {reasonExportOwnedByOther, []client.Object{held("other", "1"), other}, true},
+		"the other exports it no more": {reasonExportOwnedByOther, []client.Object{other}, true},
+		"about to go":                  {reasonExportOwnedByOther, []client.Object{going, other}, true},
+		"held by nobody":               {reasonExportOwnedByOther, []client.Object{byHand, other}, true},
+		"failed for something else":    {"ImportNotFound", nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			free, err := with(t, tc.objects...).exportsAreFree(t.Context(), exporter("new", "9", tc.reason))
+			require.NoError(t, err)
+			assert.Equal(t, tc.free, free)
+		})
+	}
+}
+
+func TestOnlyIdleFailuresWaitForExports(t *testing.T) {
+	inst := exporter("new", "9", reasonExportOwnedByOther)
+	assert.True(t, lostToRival(inst))
+	inst.Status.JobID = "next"
+	assert.False(t, lostToRival(inst))
+	inst.Status.JobIDFinished, inst.Status.Phase = "next", v1alpha1.PhaseSucceeded
+	assert.False(t, lostToRival(inst))
+}

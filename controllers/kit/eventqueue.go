@@ -1,0 +1,188 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/fluxcd/pkg/runtime/events"
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+const (
+	maxQueuedEvents     = 1000
+	maxQueuedEventBytes = 16 << 20
+	// eventAge is how long an event may wait. Alerts about what was long ago help nobody.
+	eventAge      = 5 * time.Minute
+	eventTimeout  = 5 * time.Second
+	eventTries    = 4
+	eventLastCall = 5 * time.Second
+)
+
+// Reasons for which an event is dropped.
+const (
+	dropQueueFull   = "queue_full"
+	dropExpired     = "expired"
+	dropUndelivered = "undelivered"
+)
+
+// NewEventRecorder returns a recorder of events for Kubernetes and, with an address, for a receiver such as notification-controller. Events
+// for the receiver are posted beside the workers, one after the other, by a part that it adds to the manager; a slow receiver delays
+// nobody. What the receiver cannot take is dropped and counted in landscaper_events_dropped_total, which registry gets.
+func NewEventRecorder(mgr ctrl.Manager, log logr.Logger, address, controller string, registry prometheus.Registerer) (*events.Recorder, error) {
+	recorder, err := events.NewRecorder(mgr, log, address, controller)
+	if err != nil || address == "" {
+		return recorder, err
+	}
+	queue := newEventQueue(log)
+	if err := registry.Register(queue.dropped); err != nil {
+		return nil, err
+	}
+	recorder.Client.HTTPClient.Transport = queue
+	return recorder, mgr.Add(queue)
+}
+
+// eventQueue takes the posts of a recorder, as its transport, and sends them in the background.
+type eventQueue struct {
+	log     logr.Logger
+	waiting chan eventPost
+	bytes   atomic.Int64
+	dropped *prometheus.CounterVec
+	sender  *http.Client
+	// pause is the time before the second try; it doubles with each.
+	pause time.Duration
+	// lastCall is the time for what is left when the process ends.
+	lastCall time.Duration
+	now      func() time.Time
+}
+
+type eventPost struct {
+	address string
+	header  http.Header
+	body    []byte
+	at      time.Time
+}
+
+func newEventQueue(log logr.Logger) *eventQueue {
+	return &eventQueue{
+		log: log, waiting: make(chan eventPost, maxQueuedEvents), pause: time.Second, lastCall: eventLastCall, now: time.Now,
+		sender: &http.Client{Timeout: eventTimeout},
+		dropped: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "landscaper_events_dropped_total",
+			Help: "Events that did not reach the receiver of --events-addr, by reason.",
+		}, []string{"reason"}),
+	}
+}
+
+// RoundTrip takes a post and answers at once.
+func (q *eventQueue) RoundTrip(request *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(request.Body)
+	if err != nil {
+		return nil, err
+	}
+	q.put(eventPost{address: request.URL.String(), header: request.Header, body: body, at: q.now()})
+	return &http.Response{
+		Status: "202 Accepted", StatusCode: http.StatusAccepted, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{}, Body: http.NoBody, Request: request,
+	}, nil
+}
+
+func (q *eventQueue) put(post eventPost) {
+	size := int64(len(post.body))
+	if q.bytes.Add(size) <= maxQueuedEventBytes {
+		select {
+		case q.waiting <- post:
+			return
+		default:
+		}
+	}
+	q.bytes.Add(-size)
+	q.drop(dropQueueFull)
+}
+
+func (q *eventQueue) drop(reason string) { q.dropped.WithLabelValues(reason).Inc() }
+
+// NeedLeaderElection returns false: who does not lead records nothing, and the last events of a leader are still sent.
+func (q *eventQueue) NeedLeaderElection() bool { return false }
+
+// Start sends events until ctx ends, and then for some seconds what is left.
+func (q *eventQueue) Start(ctx context.Context) error {
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case post := <-q.waiting:
+			q.deliver(ctx, post)
+		}
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), q.lastCall)
+	defer cancel()
+	for {
+		select {
+		case post := <-q.waiting:
+			q.deliver(last, post)
+		default:
+			return nil
+		}
+	}
+}
+
+// deliver sends one event, or drops it.
+func (q *eventQueue) deliver(ctx context.Context, post eventPost) {
+	q.bytes.Add(-int64(len(post.body)))
+	if q.now().Sub(post.at) > eventAge {
+		q.drop(dropExpired)
+		return
+	}
+	if err := q.send(ctx, post); err != nil {
+		q.drop(dropUndelivered)
+		q.log.Error(err, "unable to send an event")
+	}
+}
+
+// send posts an event. Trouble of the receiver is bridged by a few tries.
+func (q *eventQueue) send(ctx context.Context, post eventPost) error {
+	for try := 1; ; try++ {
+		again, err := q.try(ctx, post)
+		if err == nil || !again || try == eventTries {
+			return err
+		}
+		timer := time.NewTimer(q.pause << (try - 1))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return err
+		case <-timer.C:
+		}
+	}
+}
+
+// try posts an event once. It reports whether another try can help.
+func (q *eventQueue) try(ctx context.Context, post eventPost) (again bool, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, post.address, bytes.NewReader(post.body))
+	if err != nil {
+		return false, err
+	}
+	request.Header = post.header.Clone()
+	answer, err := q.sender.Do(request)
+	if err != nil {
+		return true, err
+	}
+	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 4<<10)) // so that the connection can be used again
+	_ = answer.Body.Close()
+	switch {
+	case answer.StatusCode < 300 || answer.StatusCode == http.StatusTooManyRequests:
+		return false, nil // notification-controller answers 429 to an event that it has already
+	case answer.StatusCode >= 500:
+		return true, fmt.Errorf("the receiver of events answers %d", answer.StatusCode)
+	}
+	return false, fmt.Errorf("the receiver of events answers %d", answer.StatusCode)
+}

@@ -1,0 +1,107 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package target
+
+import (
+	"context"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+// ownerLabels are set by Flux on everything that it may prune.
+var ownerLabels = []string{"kustomize.toolkit.fluxcd.io/name", "helm.toolkit.fluxcd.io/name"}
+
+// protector keeps the objects of one kind that DeployItems name.
+type protector struct {
+	*Reconciler
+	kind userKind
+}
+
+// Reconcile adds the finalizer to an object in use and to what it names, and removes it from one in deletion that nothing uses any more.
+func (p *protector) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	object := p.kind.make()
+	if err := p.Get(ctx, req.NamespacedName, object); err != nil {
+		p.Backoff.Forget(req.NamespacedName)
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !isProtected(object) && !prunable(object) {
+		return ctrl.Result{}, nil
+	}
+	return p.end(req, p.settle(ctx, object))
+}
+
+// end turns the error of a reconciliation into back-off.
+func (r *Reconciler) end(req ctrl.Request, err error) (ctrl.Result, error) {
+	if client.IgnoreNotFound(err) == nil {
+		r.Backoff.Forget(req.NamespacedName)
+		return ctrl.Result{}, nil
+	}
+	delay := r.Backoff.After(req.NamespacedName, err)
+	if kit.IsTransient(err) {
+		return ctrl.Result{RequeueAfter: delay}, nil
+	}
+	return ctrl.Result{}, err
+}
+
+func (p *protector) settle(ctx context.Context, object client.Object) error {
+	used, err := p.inUse(ctx, p.kind, object)
+	if err != nil {
+		return err
+	}
+	deleting := !object.GetDeletionTimestamp().IsZero()
+	switch {
+	case used && !deleting:
+		return p.protect(ctx, object)
+	case !used && deleting && isProtected(object):
+		return kit.PatchMetadata(ctx, p.Client, object, kit.MetadataChange{RemoveFinalizer: v1alpha1.InUseFinalizer})
+	}
+	return nil
+}
+
+// inUse reports whether a DeployItem names an object.
+func (r *Reconciler) inUse(ctx context.Context, kind userKind, object client.Object) (bool, error) {
+	items := &v1alpha1.DeployItemList{}
+	err := r.List(ctx, items, client.InNamespace(object.GetNamespace()), client.MatchingFields{kind.index: object.GetName()},
+		client.UnsafeDisableDeepCopy, client.Limit(1))
+	return len(items.Items) > 0, err
+}
+
+// protect secures what an object names before the object itself, so that a protected object always has its content.
+func (p *protector) protect(ctx context.Context, object client.Object) error {
+	change := kit.MetadataChange{AddFinalizer: v1alpha1.InUseFinalizer}
+	for _, kind := range contents {
+		for _, name := range kind.namesIn(object) {
+			content, err := p.content(ctx, kind, client.ObjectKey{Namespace: object.GetNamespace(), Name: name})
+			if apierrors.IsNotFound(err) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			if !prunable(content) || !content.GetDeletionTimestamp().IsZero() {
+				continue
+			}
+			if err := kit.PatchMetadata(ctx, p.Client, content, change); client.IgnoreNotFound(err) != nil {
+				return err
+			}
+		}
+	}
+	return kit.PatchMetadata(ctx, p.Client, object, change)
+}
+
+// isProtected reports whether an object has the finalizer.
+func isProtected(obj client.Object) bool {
+	return slices.Contains(obj.GetFinalizers(), v1alpha1.InUseFinalizer)
+}
+
+// prunable reports whether Flux applies an object.
+func prunable(obj client.Object) bool {
+	return slices.ContainsFunc(ownerLabels, func(label string) bool { return obj.GetLabels()[label] != "" })
+}

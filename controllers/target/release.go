@@ -1,0 +1,149 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package target
+
+import (
+	"context"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+// contentKind is a kind that Targets and Contexts name.
+type contentKind struct {
+	// controller is the name of the one that releases it.
+	controller string
+	name       string
+	make       func() client.Object
+}
+
+// namesIn returns the objects of the kind that a Target or Context names.
+func (k contentKind) namesIn(object client.Object) []string {
+	var names []string
+	for _, key := range contentsOf(object) {
+		if name, ok := strings.CutPrefix(key, k.name+"/"); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// namedBy wakes what a Target or Context names; of an update also what it named before.
+func (k contentKind) namedBy(_ context.Context, obj client.Object) []reconcile.Request {
+	return requests(obj.GetNamespace(), k.namesIn(obj))
+}
+
+// onlyProtected passes on the events of objects with the finalizer.
+var onlyProtected = predicate.NewPredicateFuncs(isProtected)
+
+// onlyUnprotected passes on the events of objects that may have to be protected.
+var onlyUnprotected = predicate.NewPredicateFuncs(func(obj client.Object) bool {
+	return prunable(obj) && !isProtected(obj) && obj.GetDeletionTimestamp().IsZero()
+})
+
+// releaser lets the objects of one kind go that no protected Target or Context names any more.
+type releaser struct {
+	*Reconciler
+	kind contentKind
+}
+
+// Reconcile removes the finalizer from a Secret or ConfigMap that nobody holds.
+func (r *releaser) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	object, err := r.content(ctx, r.kind, req.NamespacedName)
+	if err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !isProtected(object) {
+		return ctrl.Result{}, nil
+	}
+	held, err := r.held(ctx, object)
+	if err == nil && !held {
+		err = kit.PatchMetadata(ctx, r.Client, object, kit.MetadataChange{RemoveFinalizer: v1alpha1.InUseFinalizer})
+	}
+	return r.end(req, err)
+}
+
+// content returns the metadata of a Secret or ConfigMap.
+func (r *Reconciler) content(ctx context.Context, kind contentKind, key client.ObjectKey) (*metav1.PartialObjectMetadata, error) {
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind.name))
+	return object, r.Get(ctx, key, object)
+}
+
+// held reports whether a Target or Context names an object and is protected, or about to be: that is done after the object.
+func (r *releaser) held(ctx context.Context, object client.Object) (bool, error) {
+	for _, kind := range users {
+		holders, err := r.naming(ctx, kind, r.kind, object)
+		if err != nil {
+			return false, err
+		}
+		for _, holder := range holders {
+			if held, err := r.holds(ctx, kind, holder); held || err != nil {
+				return held, err
+			}
+		}
+	}
+	return false, nil
+}
+
+func (r *releaser) holds(ctx context.Context, kind userKind, holder client.Object) (bool, error) {
+	if isProtected(holder) || !prunable(holder) || !holder.GetDeletionTimestamp().IsZero() {
+		return isProtected(holder), nil
+	}
+	return r.inUse(ctx, kind, holder)
+}
+
+// naming returns the objects of a kind that name a Secret or ConfigMap. They are shared with the cache and must not be changed.
+func (r *Reconciler) naming(ctx context.Context, kind userKind, content contentKind, object client.Object) ([]client.Object, error) {
+	list := newList(kind)
+	key := client.MatchingFields{contentIndex: content.name + "/" + object.GetName()}
+	err := r.List(ctx, list, client.InNamespace(object.GetNamespace()), key, client.UnsafeDisableDeepCopy)
+	return itemsOf(list), err
+}
+
+// holders returns the function that wakes the objects of a kind that name a Secret or ConfigMap.
+func (r *Reconciler) holders(kind userKind, content contentKind) handler.MapFunc {
+	return func(ctx context.Context, object client.Object) []reconcile.Request {
+		found, err := r.naming(ctx, kind, content, object)
+		if err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "cannot find who names an object", "object", client.ObjectKeyFromObject(object))
+		}
+		var names []string
+		for _, holder := range found {
+			names = append(names, holder.GetName())
+		}
+		return requests(object.GetNamespace(), names)
+	}
+}
+
+func newList(kind userKind) client.ObjectList {
+	if _, ok := kind.make().(*v1alpha1.Target); ok {
+		return &v1alpha1.TargetList{}
+	}
+	return &v1alpha1.ContextList{}
+}
+
+func itemsOf(list client.ObjectList) []client.Object {
+	var objects []client.Object
+	switch list := list.(type) {
+	case *v1alpha1.TargetList:
+		for i := range list.Items {
+			objects = append(objects, &list.Items[i])
+		}
+	case *v1alpha1.ContextList:
+		for i := range list.Items {
+			objects = append(objects, &list.Items[i])
+		}
+	}
+	return objects
+}

@@ -1,0 +1,113 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package target
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+// Indexes find the DeployItems that use a Target or Context, and the Targets and Contexts that name a Secret or ConfigMap.
+const (
+	targetIndex  = "target"
+	contextIndex = "uses-context"
+	contentIndex = "content"
+)
+
+// userKind is a kind that DeployItems name.
+type userKind struct {
+	// controller is the name of the one that protects it.
+	controller string
+	// index is the field by which DeployItems are found, namesOf what stands there.
+	index   string
+	namesOf client.IndexerFunc
+	make    func() client.Object
+}
+
+// usedBy wakes what a DeployItem names.
+func (k userKind) usedBy(_ context.Context, obj client.Object) []reconcile.Request {
+	return requests(obj.GetNamespace(), k.namesOf(obj))
+}
+
+func requests(namespace string, names []string) []reconcile.Request {
+	var all []reconcile.Request
+	for _, name := range names {
+		all = append(all, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: namespace, Name: name}})
+	}
+	return all
+}
+
+// contextOf returns the name of the Context of a DeployItem.
+func contextOf(obj client.Object) []string {
+	if item, ok := obj.(*v1alpha1.DeployItem); ok {
+		return []string{item.ContextName()}
+	}
+	return nil
+}
+
+// targetsOf returns the names of the Targets of a DeployItem: its own and those that its configuration names.
+func targetsOf(obj client.Object) []string {
+	item, ok := obj.(*v1alpha1.DeployItem)
+	if !ok {
+		return nil
+	}
+	names := map[string]bool{}
+	if item.Spec.Target != nil && item.Spec.Target.Name != "" {
+		names[item.Spec.Target.Name] = true
+	}
+	if item.Spec.Configuration != nil && bytes.Contains(item.Spec.Configuration.Raw, []byte(`"`+secondaryKey+`"`)) {
+		var configuration any
+		if json.Unmarshal(item.Spec.Configuration.Raw, &configuration) == nil {
+			addSecondary(configuration, names)
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// secondaryKey is the field of exports, readiness checks and deletion groups that names another Target.
+const secondaryKey = "targetName"
+
+// addSecondary adds the Targets that a configuration names anywhere.
+func addSecondary(value any, names map[string]bool) {
+	switch value := value.(type) {
+	case map[string]any:
+		if name, ok := value[secondaryKey].(string); ok && name != "" {
+			names[name] = true
+		}
+		for _, part := range value {
+			addSecondary(part, names)
+		}
+	case []any:
+		for _, part := range value {
+			addSecondary(part, names)
+		}
+	}
+}
+
+// contentsOf returns what a Target or Context names in its namespace, as "kind/name".
+func contentsOf(obj client.Object) []string {
+	var keys []string
+	switch object := obj.(type) {
+	case *v1alpha1.Target:
+		if object.Spec.SecretRef != nil {
+			keys = append(keys, "Secret/"+object.Spec.SecretRef.Name)
+		}
+	case *v1alpha1.Context:
+		for _, secret := range object.RegistryPullSecrets {
+			keys = append(keys, "Secret/"+secret.Name)
+		}
+		if object.OCMConfig != nil {
+			keys = append(keys, "ConfigMap/"+object.OCMConfig.Name)
+		}
+	}
+	return keys
+}

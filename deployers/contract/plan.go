@@ -1,0 +1,96 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package contract
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+// Planner is a Deployer that knows before it reaches the target what a job sets out to put there. What it plans is recorded with
+// the write that picks the job up, so that nothing is lost when the process dies in the middle of the job. Its Delete is called also when the target cannot be opened, because its records say whether
+// the target is needed; see Item.TargetProblem.
+type Planner interface {
+	Deployer
+	// Plan returns the provider status that records what the job of an item sets out to do, beside what the provider status of the
+	// item says already. Target is the name of the item's Target, empty when it names none. Plan is called before the target is opened,
+	// only looks at the item, and must not change it. Nil leaves the provider status as it is.
+	//
+	// The contract takes the plan back when a job ends that never touched the target, see Outcome.Untouched.
+	Plan(item *v1alpha1.DeployItem, target string) *runtime.RawExtension
+}
+
+// plan is the provider status that a job found. The zero value says that the job planned nothing, or that another process planned it.
+type plan struct {
+	// made says that the job replaced found by its plan.
+	made bool
+	// found is the provider status before.
+	found *runtime.RawExtension
+	// touched says that the deployer may have changed something on the target.
+	touched bool
+}
+
+// isVoid reports whether the plan can be taken back, because nothing was done for it.
+func (p *plan) isVoid() bool { return p.made && !p.touched }
+
+// takeBack returns the provider status of an item without a void plan.
+func (p *plan) takeBack(item *v1alpha1.DeployItem) {
+	if p.isVoid() {
+		item.Status.ProviderStatus = p.found
+	}
+}
+
+// plan writes into the status of an item what its new job sets out to do. The plan of a job before that was void is taken back.
+func (r *reconciler) plan(item *v1alpha1.DeployItem) plan {
+	r.jobs.void(item).takeBack(item)
+	planner, ok := r.deployer.(Planner)
+	if !ok || isDeleting(item) {
+		return plan{}
+	}
+	planned := planner.Plan(item, targetName(item))
+	if planned == nil {
+		return plan{}
+	}
+	made := plan{made: true, found: item.Status.ProviderStatus}
+	item.Status.ProviderStatus = planned
+	return made
+}
+
+// void returns the plan of the job of an item that is about to be replaced or was interrupted, else an empty one.
+func (js *jobs) void(item *v1alpha1.DeployItem) *plan {
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	key := client.ObjectKeyFromObject(item)
+	last := js.running[key]
+	if last == nil {
+		last = js.ended[key]
+	}
+	if last == nil || last.uid != item.UID {
+		return &plan{}
+	}
+	return &last.plan
+}
+
+// retain keeps a job that planned something, for void.
+func (js *jobs) retain(ended *job) {
+	if !ended.plan.made {
+		return
+	}
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	if js.ended == nil {
+		js.ended = map[types.NamespacedName]*job{}
+	}
+	js.ended[ended.key] = ended
+}
+
+// drop forgets the job that retain keeps of an item.
+func (js *jobs) drop(key types.NamespacedName) {
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	delete(js.ended, key)
+}

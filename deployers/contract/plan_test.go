@@ -1,0 +1,141 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package contract
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+// planning is a scripted deployer that plans the same for every job.
+type planning struct{ *scripted }
+
+const planned = `{"planned":true}`
+
+func (planning) Plan(*v1alpha1.DeployItem, string) *runtime.RawExtension {
+	return &runtime.RawExtension{Raw: []byte(planned)}
+}
+
+// recorded returns the provider status of an item as text, empty when it has none.
+func recorded(item *v1alpha1.DeployItem) string {
+	if item.Status.ProviderStatus == nil {
+		return ""
+	}
+	return string(item.Status.ProviderStatus.Raw)
+}
+
+func TestPlanIsRecordedWithThePickUp(t *testing.T) {
+	seen := make(chan string, 1)
+	s := newPlanningStage(t, &scripted{ensure: func(_ context.Context, item *Item) (Outcome, error) {
+		seen <- recorded(item.DeployItem)
+		return Outcome{Done: true}, nil
+	}})
+	item := s.create("item")
+	since := s.trigger(item)
+	s.finished(item)
+	assert.JSONEq(t, planned, <-seen)
+	assert.JSONEq(t, planned, recorded(item))
+	assert.Equal(t, []string{"update deployitems/status", "update deployitems/status"}, s.requests(since), "the plan costs no write")
+}
+
+func TestPlanOfAJobThatTouchedNothingIsTakenBack(t *testing.T) {
+	failed := errors.New("no way to the target")
+	for name, test := range map[string]struct {
+		untouched []bool
+		want      string
+	}{
+		"touched":               {untouched: []bool{false}, want: planned},
+		"untouched":             {untouched: []bool{true}},
+		"touched by a call":     {untouched: []bool{false, true}, want: planned},
+		"touched by the second": {untouched: []bool{true, false}, want: planned},
+	} {
+		t.Run(name, func(t *testing.T) {
+			call := 0
+			s := newPlanningStage(t, &scripted{ensure: func(context.Context, *Item) (Outcome, error) {
+				call++
+				if call < len(test.untouched) {
+					return Outcome{Untouched: test.untouched[call-1]}, failed
+				}
+				return Outcome{Untouched: test.untouched[call-1]}, kit.Stall("Test", "Test", "stop")
+			}})
+			item := s.create("item")
+			s.trigger(item)
+			s.finished(item)
+			assert.Equal(t, test.want, recorded(item))
+		})
+	}
+}
+
+func TestD13PlanIsTakenBackWhenTheTargetIsMissing(t *testing.T) {
+	s := newPlanningStage(t, &scripted{})
+	item := s.create("item", named("missing"))
+	s.trigger(item)
+	s.finished(item)
+	assert.Equal(t, v1alpha1.PhaseFailed, item.Status.Phase)
+	assert.Empty(t, recorded(item))
+}
+
+func TestPlanOfAnInterruptedJobThatTouchedNothingIsTakenBack(t *testing.T) {
+	erased := make(chan string, 1)
+	s := newPlanningStage(t, &scripted{
+		ensure: func(ctx context.Context, _ *Item) (Outcome, error) {
+			<-ctx.Done()
+			return Outcome{Untouched: true}, ctx.Err()
+		},
+		remove: func(_ context.Context, item *Item) (Outcome, error) {
+			erased <- recorded(item.DeployItem)
+			return Outcome{Done: true}, nil
+		},
+	})
+	item := s.create("item")
+	s.trigger(item)
+	s.underWay(item, func() bool { return recorded(item) != "" })
+	s.remove(item)
+	require.NoError(t, s.p.AwaitGone(s.context(), item))
+	assert.Empty(t, <-erased)
+}
+
+func TestD13DeletionAsksThePlannerAlthoughTheTargetIsMissing(t *testing.T) {
+	for name, test := range map[string]struct {
+		needed bool
+	}{"nothing was deployed": {}, "something was deployed": {needed: true}} {
+		t.Run(name, func(t *testing.T) {
+			s := newPlanningStage(t, &scripted{remove: func(_ context.Context, item *Item) (Outcome, error) {
+				if test.needed && item.Target == nil {
+					return Outcome{}, item.TargetProblem
+				}
+				return Outcome{Done: true}, nil
+			}})
+			item := s.create("item", named("missing"))
+			s.remove(item)
+			if !test.needed {
+				require.NoError(t, s.p.AwaitGone(s.context(), item))
+				return
+			}
+			s.underWay(item, func() bool { return item.Status.LastError != nil })
+			assert.Equal(t, "NoTargetFound", item.Status.LastError.Reason)
+			s.createTarget("missing", nil)
+			require.NoError(t, s.p.AwaitGone(s.context(), item))
+		})
+	}
+}
+
+func TestWarningOfASuccessIsShown(t *testing.T) {
+	s := newPlanningStage(t, &scripted{ensure: func(context.Context, *Item) (Outcome, error) {
+		return Outcome{Done: true, Warning: "two objects are left on another cluster"}, nil
+	}})
+	item := s.create("item")
+	s.trigger(item)
+	s.finished(item)
+	assert.Equal(t, v1alpha1.PhaseSucceeded, item.Status.Phase)
+	assert.Equal(t, "The item is deployed; two objects are left on another cluster", item.Status.Conditions[0].Message)
+}

@@ -1,0 +1,36 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package contract
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+// TestT03AnUnreadableItemIsNotCarriedOut has an item whose timeout was left out when it was read. It is deleted all the same.
+func TestT03AnUnreadableItemIsNotCarriedOut(t *testing.T) {
+	deployer, scheme := &scripted{}, runtime.NewScheme()
+	require.NoError(t, v1alpha1.AddToScheme(scheme))
+	r := &reconciler{deployer: deployer, client: fake.NewClientBuilder().WithScheme(scheme).Build(), options: Options{SkipPullSecrets: true}}
+	item := &v1alpha1.DeployItem{Undecoded: v1alpha1.Undecoded{"spec.timeout cannot be read"}}
+	_, err := r.perform(t.Context(), &scope{item: item, job: &job{}})
+	var failure *kit.Failure
+	require.ErrorAs(t, err, &failure)
+	assert.Equal(t, kit.Stalled, failure.Kind)
+	assert.ErrorContains(t, err, "spec.timeout cannot be read")
+	item.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+	_, err = r.perform(t.Context(), &scope{item: item, job: &job{}})
+	require.NoError(t, err)
+	_, erased := deployer.calls()
+	assert.Equal(t, 1, erased)
+}

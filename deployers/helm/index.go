@@ -1,0 +1,73 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package helm
+
+import (
+	"context"
+	"crypto/sha256"
+
+	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
+)
+
+// asked is a request for an index. What a server answered counts only for the credentials and the trust that it answered to.
+type asked struct {
+	location  string
+	login, ca [sha256.Size]byte
+}
+
+// received is the last answer to such a request.
+type received struct {
+	validator validator
+	digest    string
+}
+
+// entryOf returns the wanted version of the wanted chart in the index of a repository.
+func (d *deployer) entryOf(
+	ctx context.Context, item *contract.Item, auths []repositoryAuth, base string, wanted *helmv1alpha1.HelmChartRepo,
+) (*engine.IndexEntry, error) {
+	what, err := d.authorized(ctx, item, auths, base+"/index.yaml", maxIndex)
+	if err != nil {
+		return nil, err
+	}
+	index, err := d.index(ctx, what, base)
+	if err != nil {
+		return nil, err
+	}
+	if !index.Has(wanted.HelmChartName) {
+		return nil, kit.Again("GetChart", "ChartNotFound", "%s: repository %s has no chart %q; correct helmChartName, or publish the chart",
+			repositoryField, shown(base), wanted.HelmChartName)
+	}
+	entry := index.Find(wanted.HelmChartName, wanted.HelmChartVersion)
+	if entry == nil {
+		return nil, kit.Again("GetChart", "ChartNotFound", "%s: repository %s has no version %q of chart %q; correct helmChartVersion, or publish the version",
+			repositoryField, shown(base), wanted.HelmChartVersion, wanted.HelmChartName)
+	}
+	return entry, nil
+}
+
+// index returns the index of a repository as it is now. It is downloaded only if the server does not say that the one remembered is still
+// right, and parsed only if its content is new.
+func (d *deployer) index(ctx context.Context, what download, base string) (*engine.Index, error) {
+	key := asked{what.url, sha256.Sum256([]byte(what.authorization)), sha256.Sum256([]byte(what.caData))}
+	var known *engine.Index
+	if last, ok := d.indexes.Get(key); ok {
+		if known, ok = d.engine.CachedIndex(last.(received).digest); ok {
+			what.known = last.(received).validator
+		}
+	}
+	found, err := d.downloader.ask(ctx, what)
+	if err != nil || found.unchanged {
+		return known, err
+	}
+	index, err := d.engine.LoadIndex(found.body)
+	if err != nil {
+		return nil, kit.Again("GetChart", "InvalidIndex", "%s: index.yaml of %s %s; publish a valid index", repositoryField, shown(base), foreign.Problem(err))
+	}
+	d.indexes.Add(key, received{found.validator, index.Digest})
+	return index, nil
+}

@@ -1,0 +1,111 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package helm
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
+)
+
+// indexServer offers an index with one version, under a validator that changes with it, to those who send the header login.
+type indexServer struct {
+	*httptest.Server
+	version, login string
+	bodies         int
+}
+
+func newIndexServer(t *testing.T) *indexServer {
+	s := &indexServer{version: "1.0.0", login: "Basic one"}
+	s.Server = httptest.NewServer(s)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *indexServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Authorization") != s.login {
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	tag := `"` + s.version + `"`
+	if r.Header.Get("If-None-Match") == tag {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	s.bodies++
+	w.Header().Set("ETag", tag)
+	fmt.Fprintf(w, "entries: {hello: [{version: %s, urls: [hello.tgz]}]}", s.version)
+}
+
+// versionFor looks up the chart with a login.
+func (s *indexServer) versionFor(t *testing.T, d *deployer, login string) (string, error) {
+	t.Helper()
+	auths := []repositoryAuth{{URL: s.URL, AuthHeader: login}}
+	item := &contract.Item{DeployItem: &v1alpha1.DeployItem{}}
+	entry, err := d.entryOf(t.Context(), item, auths, s.URL, &helmv1alpha1.HelmChartRepo{HelmChartName: "hello", HelmChartVersion: "1.x"})
+	if err != nil {
+		return "", err
+	}
+	return entry.Version, nil
+}
+
+func newDeployer(t *testing.T) *deployer {
+	t.Helper()
+	d, err := New(Options{})
+	require.NoError(t, err)
+	return d.(*deployer)
+}
+
+func (s *indexServer) lookup(t *testing.T, d *deployer, login string) string {
+	t.Helper()
+	version, err := s.versionFor(t, d, login)
+	require.NoError(t, err)
+	return version
+}
+
+func TestD10AnIndexIsDownloadedOnce(t *testing.T) {
+	s, d := newIndexServer(t), newDeployer(t)
+	for range 3 {
+		assert.Equal(t, "1.0.0", s.lookup(t, d, s.login))
+	}
+	assert.Equal(t, 1, s.bodies)
+
+	s.version = "1.1.0"
+	assert.Equal(t, "1.1.0", s.lookup(t, d, s.login), "a changed index is seen at once")
+	assert.Equal(t, 2, s.bodies)
+}
+
+func TestD10AnIndexIsRememberedForItsLoginOnly(t *testing.T) {
+	s, d := newIndexServer(t), newDeployer(t)
+	s.lookup(t, d, s.login)
+	_, err := s.versionFor(t, d, "Basic two")
+	require.ErrorContains(t, err, "answers 401")
+	s.login = "Basic two"
+	s.lookup(t, d, s.login)
+	assert.Equal(t, 2, s.bodies, "what was answered to another login is not asked for by its validator")
+}
+
+func TestAServerThatClaimsAnUnknownIndexIsUnchanged(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotModified) }))
+	t.Cleanup(server.Close)
+	_, err := newDeployer(t).index(t.Context(), download{url: server.URL, limit: maxIndex}, server.URL)
+	require.ErrorContains(t, err, "answers 304")
+}
+
+func TestAnInvalidIndexShowsNothingOfItself(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "entries: [hidden") }))
+	t.Cleanup(server.Close)
+	_, err := newDeployer(t).index(t.Context(), download{url: server.URL, limit: maxIndex}, server.URL)
+	require.ErrorContains(t, err, "publish a valid index")
+	assert.False(t, strings.Contains(err.Error(), "hidden"))
+}

@@ -1,0 +1,346 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package helm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+)
+
+// maxLostRaces is how often the removal of an object is tried again because somebody changed the object meanwhile.
+const maxLostRaces = 5
+
+// objectsOf returns the objects of a revision without its hooks. Those without a namespace get that of the release, also where their kind has
+// none; see locate.
+func objectsOf(release *engine.Release) ([]managedresource.ManagedResourceStatus, error) {
+	parsed, err := engine.ParseManifest(release.Manifest)
+	if err != nil {
+		return nil, err
+	}
+	var objects []managedresource.ManagedResourceStatus
+	for _, object := range flatten(parsed) {
+		if object.GetNamespace() == "" {
+			object.SetNamespace(release.Namespace)
+		}
+		objects = append(objects, managedresource.ManagedResourceStatus{
+			Policy: managedresource.ManagePolicy,
+			Resource: managedresource.ResourceReference{
+				APIVersion: object.GetAPIVersion(), Kind: object.GetKind(), Namespace: object.GetNamespace(), Name: object.GetName(),
+			},
+		})
+	}
+	return objects, nil
+}
+
+// locate takes the namespace off the objects whose kind has none on the cluster.
+func locate(cluster *target.Cluster, objects []managedresource.ManagedResourceStatus) ([]managedresource.ManagedResourceStatus, error) {
+	located := slices.Clone(objects)
+	for i := range located {
+		ref := &located[i].Resource
+		kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
+		mapping, err := cluster.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
+		if err != nil && !meta.IsNoMatchError(err) {
+			return nil, fmt.Errorf("%s: %w", ref, err)
+		}
+		if err == nil && mapping.Scope.Name() == meta.RESTScopeNameRoot {
+			ref.Namespace = ""
+		}
+	}
+	return located, nil
+}
+
+// noteAttempts remembers the revisions of the wanted release: each says what an attempt set out to apply, from before it applied anything.
+func (j *job) noteAttempts(history []*engine.Release) {
+	for _, revision := range history {
+		last := j.status.Release
+		isKnown := last != nil && last.Name == revision.Name && last.Namespace == revision.Namespace && revision.Revision < last.Revision
+		if !isKnown {
+			j.revisions = append(j.revisions, revision)
+		}
+	}
+}
+
+// attemptedIn returns the objects of the revisions that a condition selects. What cannot be read was never applied either.
+func attemptedIn(revisions []*engine.Release, selects func(*engine.Release) bool) []managedresource.ManagedResourceStatus {
+	var attempted []managedresource.ManagedResourceStatus
+	for _, revision := range revisions {
+		if !selects(revision) {
+			continue
+		}
+		if objects, err := objectsOf(revision); err == nil {
+			attempted = resources.Union(attempted, objects)
+		}
+	}
+	return attempted
+}
+
+// failedObjects returns what those attempts on the wanted release set out to apply that have not ended well. Helm itself removes the objects
+// of the others.
+func (j *job) failedObjects() []managedresource.ManagedResourceStatus {
+	return attemptedIn(j.revisions, func(r *engine.Release) bool { return r.Status == engine.StatusFailed || r.Status.IsPending() })
+}
+
+// removeLeftovers deletes what earlier attempts and jobs put on the target and the release does not have: Helm compares with the last revision
+// that ended well only, and goes on when it may not delete something.
+func (j *job) removeLeftovers(ctx context.Context) (resources.Progress, error) {
+	differs := func(r *engine.Release) bool { return r.Manifest != j.release.Manifest }
+	attempted := resources.Union(j.known.Attempted, attemptedIn(j.revisions, differs))
+	if len(attempted) == 0 && len(j.known.Recorded) == 0 {
+		j.revisions = nil
+		return resources.Progress{}, nil
+	}
+	objects, err := objectsOf(j.release)
+	if err != nil {
+		return resources.Progress{}, err
+	}
+	if objects, err = locate(j.item.Target, objects); err != nil {
+		return resources.Progress{}, err
+	}
+	if attempted, err = locate(j.item.Target, attempted); err != nil {
+		return resources.Progress{}, err
+	}
+	j.known.Attempted = resources.Orphans(attempted, objects) // on record until they are gone
+	if err := removeOwned(ctx, j.item.Target, releaseOf(j.config), j.known.Attempted); err != nil {
+		return resources.Progress{}, helmProblem(err)
+	}
+	progress, err := j.session().Delete(ctx, resources.Orphans(j.known.Recorded, objects), j.config.DeletionGroupsDuringUpdate)
+	if err == nil && progress.Done() {
+		j.known, j.revisions = resources.Known{}, nil
+	}
+	return progress, err
+}
+
+// removeOwned deletes those of the leftovers that the release owns on the cluster and that are not to be kept.
+func removeOwned(
+	ctx context.Context, cluster *target.Cluster, release managedresource.ReleaseReference, leftovers []managedresource.ManagedResourceStatus,
+) error {
+	var problems []error
+	for _, leftover := range leftovers {
+		if err := removeObject(ctx, cluster, release, leftover.Resource); err != nil {
+			problems = append(problems, fmt.Errorf("%s, which an earlier attempt on helm release %s/%s left, cannot be deleted: %w",
+				leftover.Resource, release.Namespace, release.Name, err))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// removeObject requests the deletion of an object if the release owns it. The request only concerns the object as it was when that was seen.
+func removeObject(ctx context.Context, cluster *target.Cluster, release managedresource.ReleaseReference, ref managedresource.ResourceReference) error {
+	for range maxLostRaces {
+		object := metadataOf(ref)
+		err := cluster.Client.Get(ctx, client.ObjectKeyFromObject(object), object)
+		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if !engine.Owns(object, release.Namespace, release.Name) || engine.IsKept(object.Annotations) || object.DeletionTimestamp != nil {
+			return nil
+		}
+		err = cluster.Client.Delete(ctx, object, client.PropagationPolicy(metav1.DeletePropagationBackground),
+			client.Preconditions{UID: &object.UID, ResourceVersion: &object.ResourceVersion})
+		if !apierrors.IsConflict(err) {
+			return client.IgnoreNotFound(err)
+		}
+	}
+	return errors.New("it changes all the time")
+}
+
+func metadataOf(ref managedresource.ResourceReference) *metav1.PartialObjectMetadata {
+	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name}}
+	object.SetGroupVersionKind(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind))
+	return object
+}
+
+// adoptObjects makes the objects that were applied without a release those of the wanted release, so that they stay what they are.
+func (j *job) adoptObjects(ctx context.Context) error {
+	found, err := j.session().Confirm(ctx, j.known.Attempted)
+	if err != nil {
+		return err
+	}
+	j.known.Recorded = resources.Union(j.known.Recorded, found)
+	labels, annotations := engine.Ownership(j.config.Namespace, j.config.Name)
+	for _, recorded := range j.known.Recorded {
+		object := metadataOf(recorded.Resource)
+		err := j.item.Target.Client.Get(ctx, client.ObjectKeyFromObject(object), object)
+		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+			continue
+		}
+		if err == nil && j.mayAdopt(object) {
+			err = mark(ctx, j.item.Target, object, labels, annotations)
+		}
+		if err != nil {
+			return fmt.Errorf("%s cannot be made part of helm release %s/%s: %w", recorded.Resource, j.config.Namespace, j.config.Name, err)
+		}
+	}
+	return nil
+}
+
+// mayAdopt reports whether an object carries the marks of the item and belongs to no release.
+func (j *job) mayAdopt(object *metav1.PartialObjectMetadata) bool {
+	item := j.item.DeployItem
+	owner, isMarked := object.Annotations[resources.OwnerUIDAnnotation]
+	isOwn := object.Labels[v1alpha1.ManifestDeployItemLabel] == resources.LabelValue(item.Name) && (!isMarked || owner == string(item.UID))
+	return isOwn && !engine.IsOwned(object)
+}
+
+// mark merges labels and annotations into an object, as long as nobody has changed it.
+func mark(ctx context.Context, cluster *target.Cluster, object *metav1.PartialObjectMetadata, labels, annotations any) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": object.UID, "resourceVersion": object.ResourceVersion, "labels": labels, "annotations": annotations,
+	}})
+	if err != nil {
+		return err
+	}
+	return cluster.Client.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch))
+}
+
+// disown takes the marks of a release off the objects that the job has applied without one.
+func (j *job) disown(ctx context.Context, release managedresource.ReleaseReference) error {
+	labels, annotations := engine.Ownership(release.Namespace, release.Name)
+	for _, subject := range j.applied.Subjects {
+		if subject.Live == nil || !engine.Owns(subject.Live, release.Namespace, release.Name) {
+			continue
+		}
+		object := metadataOf(subject.Resource)
+		object.UID, object.ResourceVersion = subject.Live.GetUID(), subject.Live.GetResourceVersion()
+		err := mark(ctx, j.item.Target, object, nulls(labels), nulls(annotations))
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("%s cannot be taken out of helm release %s/%s: %w", subject.Resource, release.Namespace, release.Name, err)
+		}
+	}
+	return nil
+}
+
+// nulls returns what removes the keys when it is merged.
+func nulls(values map[string]string) map[string]any {
+	removed := map[string]any{}
+	for key := range values {
+		removed[key] = nil
+	}
+	return removed
+}
+
+// retireOthers uninstalls the releases that earlier jobs made on the target under another name or in another namespace.
+func (j *job) retireOthers(ctx context.Context) (resources.Progress, error) {
+	for _, release := range slices.Clone(j.status.Inventory.Releases) {
+		if release == releaseOf(j.config) {
+			continue
+		}
+		j.touched = true
+		flags := j.uninstallFlags()
+		flags.Wait = true // the new release may have objects of the same names
+		if err := j.uninstall(ctx, j.item.Target, release, flags); err != nil {
+			return resources.Progress{}, helmProblem(err)
+		}
+		j.dropRelease(release)
+	}
+	return resources.Progress{}, nil
+}
+
+// dropRelease takes a release that is gone from the target off the record.
+func (j *job) dropRelease(release managedresource.ReleaseReference) {
+	inventory := j.status.Inventory
+	inventory.Releases = slices.DeleteFunc(slices.Clone(inventory.Releases), func(r managedresource.ReleaseReference) bool { return r == release })
+	if last := j.status.Release; last != nil && last.Name == release.Name && last.Namespace == release.Namespace {
+		j.status.Release, j.workloads = nil, nil
+	}
+}
+
+// retire implements resources.ReleaseRemover.
+func (j *job) retire(ctx context.Context, cluster *target.Cluster, release managedresource.ReleaseReference) (resources.Progress, error) {
+	return resources.Progress{}, helmProblem(j.uninstall(ctx, cluster, release, j.uninstallFlags()))
+}
+
+// uninstall removes a release of the item and what failed attempts on it left; the latter first, because the history says what that is. A
+// release of others stays.
+func (j *job) uninstall(ctx context.Context, cluster *target.Cluster, release managedresource.ReleaseReference, flags engine.Flags) error {
+	history, err := j.engine.History(ctx, cluster, release.Namespace, release.Name)
+	if err != nil {
+		return err
+	}
+	if len(history) > 0 && !j.isOwn(history[len(history)-1]) {
+		return nil
+	}
+	leftovers, err := j.leftoversOf(cluster, history)
+	if err != nil {
+		return err
+	}
+	if err := removeOwned(ctx, cluster, release, leftovers); err != nil {
+		return err
+	}
+	if len(history) == 0 {
+		return nil
+	}
+	if err := j.item.Checkpoint("helm deployer: before deleting release"); err != nil {
+		return err
+	}
+	return j.engine.Uninstall(ctx, cluster, release.Namespace, release.Name, flags)
+}
+
+// leftoversOf returns what attempts on a release set out to apply and its last revision, which Helm uninstalls, does not have.
+func (j *job) leftoversOf(cluster *target.Cluster, history []*engine.Release) ([]managedresource.ManagedResourceStatus, error) {
+	attempted, err := locate(cluster, resources.Union(j.known.Attempted, attemptedIn(history, isAny)))
+	if err != nil || len(history) == 0 {
+		return attempted, err
+	}
+	last, err := objectsOf(history[len(history)-1])
+	if err != nil {
+		return nil, err
+	}
+	last, err = locate(cluster, last)
+	return resources.Orphans(attempted, last), err
+}
+
+func isAny(*engine.Release) bool { return true }
+
+// leaveReleases removes what releases of the item have on the target and the objects of template mode do not, and then their records. What
+// both have stays.
+func (j *job) leaveReleases(ctx context.Context) (resources.Progress, error) {
+	for _, release := range slices.Clone(j.status.Inventory.Releases) {
+		history, err := j.engine.History(ctx, j.item.Target, release.Namespace, release.Name)
+		if err != nil {
+			return resources.Progress{}, helmProblem(err)
+		}
+		if len(history) > 0 && !j.isOwn(history[len(history)-1]) {
+			j.dropRelease(release)
+			continue
+		}
+		attempted, err := locate(j.item.Target, resources.Union(j.known.Attempted, attemptedIn(history, isAny)))
+		if err != nil {
+			return resources.Progress{}, err
+		}
+		if err := removeOwned(ctx, j.item.Target, release, resources.Orphans(attempted, j.applied.Managed)); err != nil {
+			return resources.Progress{}, helmProblem(err)
+		}
+		if err := j.disown(ctx, release); err != nil {
+			return resources.Progress{}, helmProblem(err)
+		}
+		for _, revision := range history {
+			if err := j.engine.Forget(ctx, j.item.Target, revision); err != nil {
+				return resources.Progress{}, helmProblem(err)
+			}
+		}
+		j.dropRelease(release)
+	}
+	j.known.Attempted = nil
+	return resources.Progress{}, nil
+}

@@ -1,0 +1,226 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package helm
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
+	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+)
+
+// maxActions bounds the way to a release: give up or forget, finish an uninstall, install or upgrade, and one surprise.
+const maxActions = 5
+
+// How often a job tries an atomic operation again that failed and was undone, unless the settings say it. Each try of an upgrade disturbs
+// what runs twice.
+const (
+	upgradeRetries = 2
+	installRetries = 10
+)
+
+// errFailedBefore stands for the cause of failures that an earlier process saw.
+var errFailedBefore = errors.New("the history of the release on the target says why")
+
+// reach takes actions until the newest revision is the one of this job.
+func (j *job) reach(ctx context.Context, labels map[string]string) (*engine.Release, error) {
+	for range maxActions {
+		history, err := j.engine.History(ctx, j.item.Target, j.config.Namespace, j.config.Name)
+		if err != nil {
+			return nil, err
+		}
+		j.noteAttempts(history)
+		release, err := j.next(ctx, history, labels)
+		if err != nil {
+			j.noteFailure(ctx)
+		}
+		if err != nil || release != nil {
+			return release, err
+		}
+	}
+	return nil, kit.Again("DeployRelease", "ReleaseBusy", "helm release %s/%s changes all the time; somebody else works on it",
+		j.config.Namespace, j.config.Name)
+}
+
+// noteFailure remembers the revision that has just failed, so that the status of the item says what it may have left.
+func (j *job) noteFailure(ctx context.Context) {
+	if history, err := j.engine.History(ctx, j.item.Target, j.config.Namespace, j.config.Name); err == nil {
+		j.noteAttempts(history)
+	}
+}
+
+// next takes one action. It returns the release when it is as wanted.
+func (j *job) next(ctx context.Context, history []*engine.Release, labels map[string]string) (*engine.Release, error) {
+	var last *engine.Release
+	if len(history) > 0 {
+		last = history[len(history)-1]
+	}
+	settings, err := j.settings(upgradeSettings)
+	if err != nil {
+		return nil, err
+	}
+	chosen := decide(last, wish{labels: labels, takeOwnership: settings.TakeOwnership}, time.Now())
+	switch {
+	case chosen == actionNone:
+		return last, nil
+	case chosen == actionForget && last.Status == engine.StatusFailed && !j.isRecorded(last):
+		chosen = actionUpgrade // only the revision says what it may have left
+	}
+	if chosen == actionUpgrade {
+		failed := max(j.attempt.failures, failures(history, labels))
+		if err := j.mayTryAgain(failed, settings, upgradeRetries); err != nil {
+			return nil, err
+		}
+	}
+	return j.act(ctx, chosen, last, labels)
+}
+
+// isRecorded reports whether the status of the item has all objects of a revision.
+func (j *job) isRecorded(revision *engine.Release) bool {
+	objects, err := objectsOf(revision)
+	return err == nil && len(resources.Orphans(objects, resources.Union(j.known.Recorded, j.known.Attempted))) == 0
+}
+
+// mayTryAgain returns an error that ends the job when an operation has failed once more often than it is to be tried again. What is not
+// undone when it fails is tried again until the time is up, unless the settings say how often.
+func (j *job) mayTryAgain(failures int, settings helmv1alpha1.ReleaseSettings, atomicRetries int) error {
+	retries := settings.Retries
+	if retries == nil && settings.Atomic {
+		retries = &atomicRetries
+	}
+	if retries == nil || failures <= *retries {
+		return nil
+	}
+	cause := j.attempt.failure
+	if cause == nil {
+		cause = errFailedBefore
+	}
+	return kit.Stall("DeployRelease", "RetriesExhausted", "helm release %s/%s: given up after %d failed attempts; correct chart or values, or allow more "+
+		"retries in helmDeploymentConfig: %w", j.config.Namespace, j.config.Name, failures, cause)
+}
+
+// act takes one action. It returns the release when that makes it.
+func (j *job) act(ctx context.Context, chosen action, last *engine.Release, labels map[string]string) (*engine.Release, error) {
+	switch chosen {
+	case actionForget:
+		return nil, j.engine.Forget(ctx, j.item.Target, last)
+	case actionGiveUp:
+		return nil, j.engine.GiveUp(ctx, j.item.Target, last, "the deployer was stopped in the middle of the operation")
+	case actionFinishUninstall:
+		return nil, j.engine.Uninstall(ctx, j.item.Target, j.config.Namespace, j.config.Name, engine.Flags{})
+	case actionStandBack:
+		return nil, kit.Again("DeployRelease", "ReleaseBusy", "revision %d of helm release %s/%s is %s since %s, and this DeployItem did not make it; "+
+			"let whoever works on it finish, or wait: %s after its begin it is taken over", last.Revision, last.Namespace, last.Name, last.Status,
+			last.Began.UTC().Format(time.RFC3339), foreignPending)
+	case actionRefuse:
+		return nil, belongsToAnother(last)
+	case actionUpgrade:
+		return j.upgrade(ctx, labels)
+	default:
+		return j.install(ctx, chosen == actionReplace, labels)
+	}
+}
+
+// belongsToAnother is the error about a release of another DeployItem. It passes when that one is deleted.
+func belongsToAnother(last *engine.Release) error {
+	owner := last.Labels[itemLabel]
+	if namespace := last.Labels[namespaceLabel]; namespace != "" {
+		owner = namespace + "/" + owner
+	}
+	return kit.Again("DeployRelease", "ReleaseOfAnother", "helm release %s/%s belongs to the DeployItem %s; give the release another name, delete that "+
+		"DeployItem, or set helmDeploymentConfig.upgrade.takeOwnership to true to take the release over", last.Namespace, last.Name, owner)
+}
+
+func (j *job) install(ctx context.Context, replace bool, labels map[string]string) (*engine.Release, error) {
+	if err := j.item.Checkpoint("helm deployer: before installing release"); err != nil {
+		return nil, err
+	}
+	request, settings, err := j.request(installSettings, labels)
+	if err != nil {
+		return nil, err
+	}
+	request.CreateNamespace, request.Replace = j.config.CreateNamespace, replace
+	release, err := j.engine.Install(ctx, request)
+	return release, j.judge(ctx, err, settings, installRetries)
+}
+
+func (j *job) upgrade(ctx context.Context, labels map[string]string) (*engine.Release, error) {
+	if err := j.item.Checkpoint("helm deployer: before upgrading release"); err != nil {
+		return nil, err
+	}
+	request, settings, err := j.request(upgradeSettings, labels)
+	if err != nil {
+		return nil, err
+	}
+	release, err := j.engine.Upgrade(ctx, request)
+	return release, j.judge(ctx, err, settings, upgradeRetries)
+}
+
+// judge counts the failure of an operation, and makes the last one that is allowed the end of the job.
+func (j *job) judge(ctx context.Context, err error, settings helmv1alpha1.ReleaseSettings, atomicRetries int) error {
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	j.attempt.failure = err
+	if kit.IsTransient(err) {
+		return err // it may not even have begun; what it left in the history counts all the same
+	}
+	j.attempt.failures++
+	if end := j.mayTryAgain(j.attempt.failures, settings, atomicRetries); end != nil {
+		return end
+	}
+	return err
+}
+
+// settingsOf picks one of the maps of HelmDeploymentConfiguration.
+type settingsOf func(*helmv1alpha1.HelmDeploymentConfiguration) (field string, values map[string]v1alpha1.AnyJSON)
+
+func installSettings(c *helmv1alpha1.HelmDeploymentConfiguration) (string, map[string]v1alpha1.AnyJSON) {
+	return "helmDeploymentConfig.install", c.Install
+}
+
+func upgradeSettings(c *helmv1alpha1.HelmDeploymentConfiguration) (string, map[string]v1alpha1.AnyJSON) {
+	return "helmDeploymentConfig.upgrade", c.Upgrade
+}
+
+func uninstallSettings(c *helmv1alpha1.HelmDeploymentConfiguration) (string, map[string]v1alpha1.AnyJSON) {
+	return "helmDeploymentConfig.uninstall", c.Uninstall
+}
+
+// settings decodes the settings of an operation.
+func (j *job) settings(of settingsOf) (helmv1alpha1.ReleaseSettings, error) {
+	if j.config.HelmDeploymentConfig == nil {
+		return helmv1alpha1.ReleaseSettings{}, nil
+	}
+	settings, err := config.DecodeSettings(of(j.config.HelmDeploymentConfig))
+	if err != nil {
+		return settings, misconfigured(j.item, err)
+	}
+	return settings, nil
+}
+
+func flagsOf(settings helmv1alpha1.ReleaseSettings) engine.Flags {
+	flags := engine.Flags{
+		Atomic: settings.Atomic, Force: settings.Force, SkipSchemaValidation: settings.SkipSchemaValidation,
+		TakeOwnership: settings.TakeOwnership, Wait: settings.Wait,
+	}
+	if settings.Timeout != nil {
+		flags.Timeout = settings.Timeout.Duration
+	}
+	return flags
+}
+
+func (j *job) request(of settingsOf, labels map[string]string) (engine.Request, helmv1alpha1.ReleaseSettings, error) {
+	settings, err := j.settings(of)
+	return engine.Request{
+		Cluster: j.item.Target, Namespace: j.config.Namespace, Name: j.config.Name,
+		Chart: j.chart, Values: j.values, Labels: labels, Flags: flagsOf(settings),
+	}, settings, err
+}

@@ -1,0 +1,69 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manifest
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	api "github.com/flux-landscaper/flux-landscaper/api/deployers/manifest"
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/manifest/v1alpha2"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+)
+
+var _ contract.Planner = &Deployer{}
+
+// Plan returns the provider status with the objects of the manifests as attempted. It returns nil where nothing new is attempted, where the
+// configuration is broken, and where a job without a plan may have left objects that only a search on the target finds.
+func (d *Deployer) Plan(item *v1alpha1.DeployItem, target string) *runtime.RawExtension {
+	config, err := configuration(item)
+	if err != nil {
+		return nil
+	}
+	desired, err := resources.Expand(config.Manifests)
+	if err != nil {
+		return nil
+	}
+	recorded, err := status(item)
+	if err != nil || target == "" || mayHaveLeftovers(recorded, item.Generation-1) {
+		return nil
+	}
+	recorded.Inventory = inventoryOf(recorded)
+	recorded.Inventory.DeletionGroups = config.DeletionGroups
+	return planned(item, recorded, target, desired)
+}
+
+func planned(item *v1alpha1.DeployItem, recorded *v1alpha2.ProviderStatus, target string, desired []resources.Desired) *runtime.RawExtension {
+	inventory := recorded.Inventory
+	known := recorded.ManagedResources
+	if inventory.Cluster != nil && inventory.Cluster.Target != target {
+		known = nil
+	}
+	attempted := resources.Attempted(desired, known)
+	if len(attempted) == 0 {
+		return nil
+	}
+	resources.AttemptBy(inventory, item.Status.JobID, managedresource.ClusterReference{Target: target}, attempted)
+	encoded, err := api.EncodeStatus(recorded)
+	if err != nil {
+		return nil
+	}
+	return encoded
+}
+
+// inventoryOf returns the inventory of a status, an empty one when it has none.
+func inventoryOf(recorded *v1alpha2.ProviderStatus) *managedresource.Inventory {
+	if recorded.Inventory == nil {
+		return &managedresource.Inventory{}
+	}
+	return recorded.Inventory
+}
+
+// mayHaveLeftovers reports whether a job of a generation up to last, whose plan was not recorded, may have deployed objects that the status
+// does not record. Only statuses without inventory leave that open.
+func mayHaveLeftovers(recorded *v1alpha2.ProviderStatus, last int64) bool {
+	return recorded.Inventory == nil && recorded.RecordedGeneration > 0 && last > recorded.RecordedGeneration
+}

@@ -1,0 +1,296 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package resources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+)
+
+// The way of an inventory through a job:
+//
+//	Attempted + Attempt     what the job sets out to do goes into the inventory, before anything is sent
+//	Session.Settle          the inventory is sorted by the cluster that the session is on
+//	Session.Apply, Delete   the work of the job
+//	Session.Confirm        what was attempted and is no longer wanted is looked for
+//	Session.LeaveElsewhere  what is on other clusters is uninstalled
+//	Attempt                 what a failed job did not confirm goes back into the inventory
+
+// Known is what a provider status says about the cluster of a session.
+type Known struct {
+	// Recorded are objects that are known to be the owner's.
+	Recorded []managedresource.ManagedResourceStatus
+	// Attempted are objects without UID that an earlier job set out to apply; see Session.Confirm.
+	Attempted []managedresource.ManagedResourceStatus
+	// Planned are objects without UID that the job of the session set out to apply; see AttemptBy.
+	Planned []managedresource.ManagedResourceStatus
+}
+
+// ReleaseRemover uninstalls one Helm release from a cluster. It leaves a release alone that is not the owner's.
+type ReleaseRemover func(ctx context.Context, cluster *target.Cluster, release managedresource.ReleaseReference) (Progress, error)
+
+// Attempted returns what a job that wants the desired objects may create beside the recorded ones: references without UID, none for
+// objects that are never deleted.
+func Attempted(desired []Desired, recorded []managedresource.ManagedResourceStatus) []managedresource.ManagedResourceStatus {
+	var attempted []managedresource.ManagedResourceStatus
+	for _, d := range desired {
+		record := managedresource.ManagedResourceStatus{Policy: d.Policy, Resource: referenceTo(d.Object),
+			AnnotateBeforeDelete: d.AnnotateBeforeDelete, PatchBeforeDelete: d.PatchBeforeDelete}
+		record.Resource.UID = ""
+		if !stays(record) {
+			attempted = append(attempted, record)
+		}
+	}
+	return Orphans(attempted, recorded)
+}
+
+// Attempt adds to an inventory what a job sets out to put on a cluster. Before the cluster is reached a reference with only the name of
+// the Target stands for it. What the inventory has already is not added twice.
+func Attempt(inventory *managedresource.Inventory, cluster managedresource.ClusterReference,
+	objects []managedresource.ManagedResourceStatus, releases ...managedresource.ReleaseReference) {
+	AttemptBy(inventory, "", cluster, objects, releases...)
+}
+
+// AttemptBy is Attempt for objects that only one job planned. While the API server refuses them they stay recorded under the ID of that job;
+// see ForgetRefused.
+func AttemptBy(inventory *managedresource.Inventory, job string, cluster managedresource.ClusterReference,
+	objects []managedresource.ManagedResourceStatus, releases ...managedresource.ReleaseReference) {
+	if len(objects) == 0 && len(releases) == 0 {
+		return
+	}
+	at := slices.IndexFunc(inventory.Sites, func(s managedresource.Site) bool { return s.Cluster == cluster && s.Job == job })
+	if at < 0 {
+		at = len(inventory.Sites)
+		inventory.Sites = append(inventory.Sites, managedresource.Site{Cluster: cluster, Job: job})
+	}
+	site := &inventory.Sites[at]
+	site.Resources = Union(site.Resources, objects)
+	site.Releases = withReleases(site.Releases, releases...)
+}
+
+// ForgetRefused removes from an inventory what the API server refused to a job until the job finished: that was never created.
+func ForgetRefused(inventory *managedresource.Inventory, finished string) {
+	inventory.Sites = slices.DeleteFunc(inventory.Sites, func(s managedresource.Site) bool {
+		return s.Job != "" && s.Job == finished && s.Cluster.IsReached()
+	})
+}
+
+// withReleases adds releases that are not in the list.
+func withReleases(list []managedresource.ReleaseReference, more ...managedresource.ReleaseReference) []managedresource.ReleaseReference {
+	for _, release := range more {
+		if !slices.Contains(list, release) {
+			list = append(list, release)
+		}
+	}
+	return list
+}
+
+// Settle finds out which cluster the session is on, makes that the cluster of the inventory, and returns what is known there. When the
+// managed resources and the releases of the inventory are on another cluster, Settle moves them to its sites. Sites of the session's
+// cluster leave the inventory: their objects become part of what is returned, their releases those of the inventory. The error says that the
+// cluster did not answer; the inventory is as before then.
+func (s *Session) Settle(ctx context.Context, inventory *managedresource.Inventory, managed []managedresource.ManagedResourceStatus) (Known, error) {
+	here, err := s.location(ctx)
+	if err != nil {
+		return Known{}, err
+	}
+	known := Known{Recorded: managed}
+	settled := managedresource.Inventory{Cluster: &here, Releases: inventory.Releases, DeletionGroups: inventory.DeletionGroups}
+	sites := inventory.Sites
+	if inventory.Cluster != nil {
+		last := managedresource.Site{Cluster: *inventory.Cluster, Resources: managed, Releases: inventory.Releases}
+		isHere, err := s.isAt(ctx, here, last)
+		if err != nil {
+			return Known{}, err
+		}
+		if !isHere {
+			known.Recorded, settled.Releases = nil, nil
+			sites = append([]managedresource.Site{last}, sites...)
+		}
+	}
+	if err := s.sort(ctx, sites, &known, &settled); err != nil {
+		return Known{}, err
+	}
+	*inventory = settled
+	return known, nil
+}
+
+// sort adds the sites of the session's cluster to what is known, and keeps the others in the inventory.
+func (s *Session) sort(ctx context.Context, sites []managedresource.Site, known *Known, settled *managedresource.Inventory) error {
+	for _, site := range sites {
+		isHere, err := s.isAt(ctx, *settled.Cluster, site)
+		if err != nil {
+			return err
+		}
+		if isHere {
+			known.add(site.Resources, site.Job != "" && site.Job == s.Job)
+			settled.Releases = withReleases(settled.Releases, site.Releases...)
+		} else if site.Resources = slices.DeleteFunc(slices.Clone(site.Resources), stays); !site.IsEmpty() {
+			settled.Sites = append(settled.Sites, site)
+		}
+	}
+	known.Attempted = Orphans(known.Attempted, known.Recorded)
+	known.Planned = Orphans(known.Planned, slices.Concat(known.Recorded, known.Attempted))
+	return nil
+}
+
+func (k *Known) add(found []managedresource.ManagedResourceStatus, planned bool) {
+	confirmed, attempted := split(found)
+	k.Recorded = Union(k.Recorded, confirmed)
+	if planned {
+		k.Planned = Union(k.Planned, attempted)
+		return
+	}
+	k.Attempted = Union(k.Attempted, attempted)
+}
+
+// split separates the records with UID from those without.
+func split(records []managedresource.ManagedResourceStatus) (confirmed, attempted []managedresource.ManagedResourceStatus) {
+	for _, record := range records {
+		if record.Resource.UID == "" {
+			attempted = append(attempted, record)
+		} else {
+			confirmed = append(confirmed, record)
+		}
+	}
+	return confirmed, attempted
+}
+
+// location returns where the session is.
+func (s *Session) location(ctx context.Context) (managedresource.ClusterReference, error) {
+	identity, err := s.Cluster.Identity(ctx)
+	if err != nil && isUnauthorized(err) {
+		err = kit.Coded(err, v1alpha1.ErrorUnauthorized)
+	}
+	return managedresource.ClusterReference{Target: s.Cluster.Name, UID: identity.UID, Address: identity.Address}, err
+}
+
+// isAt reports whether a site is on the session's cluster. The UID decides where both are known, else the address. An address may change
+// while the cluster stays: then a recorded object that is there with its UID decides. A site that no job has reached is where its Target
+// leads to now.
+func (s *Session) isAt(ctx context.Context, here managedresource.ClusterReference, site managedresource.Site) (bool, error) {
+	there := site.Cluster
+	switch {
+	case !there.IsReached():
+		return there.Target == here.Target, nil
+	case there.UID != "" && here.UID != "":
+		return there.UID == here.UID, nil
+	case there.Address == here.Address:
+		return true, nil
+	}
+	confirmed, _ := split(site.Resources)
+	for _, record := range confirmed {
+		live, err := s.get(ctx, s.Cluster, record.Resource)
+		if err != nil && !isGone(err) {
+			return false, err
+		}
+		if err == nil && live.GetUID() == record.Resource.UID {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// Confirm returns those of the attempted objects that exist on the session's cluster and certainly are the owner's, with their UID.
+func (s *Session) Confirm(ctx context.Context, attempted []managedresource.ManagedResourceStatus) ([]managedresource.ManagedResourceStatus, error) {
+	var confirmed []managedresource.ManagedResourceStatus
+	for _, record := range attempted {
+		live, err := s.get(ctx, s.Cluster, record.Resource)
+		if isGone(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if s.Owner.proven(live) {
+			record.Resource = referenceTo(live)
+			confirmed = append(confirmed, record)
+		}
+	}
+	return confirmed, nil
+}
+
+// LeaveElsewhere uninstalls what a settled inventory has on other clusters, by the Targets that led to them. Sites leave the inventory when
+// nothing is left there. The progress names what is still there on clusters that can be reached. The error explains, for every other site,
+// what cannot be uninstalled and why; it is worth another try. Remove uninstalls releases; nil is for deployers that make none.
+func (s *Session) LeaveElsewhere(ctx context.Context, inventory *managedresource.Inventory,
+	groups []managedresource.DeletionGroupDefinition, remove ReleaseRemover) (Progress, error) {
+	var progress Progress
+	var problems []error
+	var left []managedresource.Site
+	for _, site := range inventory.Sites {
+		more, err := s.leave(ctx, site, groups, remove)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("cannot uninstall %s from %s: %w; make the Target lead to that cluster again, "+
+				"or delete the DeployItem with the annotation %s: \"true\" to leave it there",
+				countOf(site), site.Cluster, err, v1alpha1.DeleteWithoutUninstallAnnotation))
+		}
+		if err != nil || !more.Done() {
+			left = append(left, site)
+		}
+		progress.Add(more)
+	}
+	inventory.Sites = left
+	return progress, errors.Join(problems...)
+}
+
+func countOf(site managedresource.Site) string {
+	if len(site.Releases) == 0 {
+		return fmt.Sprintf("%d objects", len(site.Resources))
+	}
+	return fmt.Sprintf("%d releases and %d objects", len(site.Releases), len(site.Resources))
+}
+
+// leave uninstalls what is at one site.
+func (s *Session) leave(ctx context.Context, site managedresource.Site, groups []managedresource.DeletionGroupDefinition,
+	remove ReleaseRemover) (Progress, error) {
+	cluster, err := s.on(ctx, &site.Cluster.Target)
+	if err != nil {
+		return Progress{}, err
+	}
+	there := &Session{Cluster: cluster, Targets: s.Targets, Owner: s.Owner, Checkpoint: s.Checkpoint}
+	now, err := there.location(ctx)
+	if err != nil {
+		return Progress{}, err
+	}
+	isThere, err := there.isAt(ctx, now, site)
+	if err != nil {
+		return Progress{}, err
+	}
+	if !isThere {
+		return Progress{}, fmt.Errorf("the Target leads to another cluster now")
+	}
+	return there.uninstall(ctx, site, groups, remove)
+}
+
+// uninstall removes releases and objects from the session's cluster.
+func (s *Session) uninstall(ctx context.Context, site managedresource.Site, groups []managedresource.DeletionGroupDefinition,
+	remove ReleaseRemover) (Progress, error) {
+	var progress Progress
+	for _, release := range site.Releases {
+		if remove == nil {
+			return progress, fmt.Errorf("release %s/%s is not of this deployer", release.Namespace, release.Name)
+		}
+		more, err := remove(ctx, s.Cluster, release)
+		if err != nil {
+			return progress, err
+		}
+		progress.Add(more)
+	}
+	confirmed, attempted := split(site.Resources)
+	found, err := s.Confirm(ctx, attempted)
+	if err != nil {
+		return progress, err
+	}
+	more, err := s.Delete(ctx, Union(confirmed, found), groups)
+	progress.Add(more)
+	return progress, err
+}

@@ -1,0 +1,137 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package resources
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+)
+
+func TestSettleTellsClustersApart(t *testing.T) {
+	b := newBench(t)
+	applied := b.apply("", nil, manage(b.configMap("a", "a", "1"))).Managed
+	gone := []managedresource.ManagedResourceStatus{managed("manage", b.configMap("gone", "a", "1"))}
+	gone[0].Resource.UID = "gone"
+	here, err := b.location(t.Context())
+	require.NoError(t, err)
+	require.NotEmpty(t, here.UID)
+	for name, test := range map[string]struct {
+		recorded managedresource.ClusterReference
+		objects  []managedresource.ManagedResourceStatus
+		isHere   bool
+	}{
+		"the same":                             {recorded: here, objects: gone, isHere: true},
+		"another Target to the same cluster":   {recorded: managedresource.ClusterReference{Target: "other", UID: here.UID, Address: "x"}, objects: gone, isHere: true},
+		"another cluster at the same address":  {recorded: managedresource.ClusterReference{Target: here.Target, UID: "x", Address: here.Address}, objects: applied},
+		"no UID, the same address":             {recorded: managedresource.ClusterReference{Target: "other", Address: here.Address}, objects: gone, isHere: true},
+		"no UID, another address, object here": {recorded: managedresource.ClusterReference{Target: here.Target, Address: "x"}, objects: applied, isHere: true},
+		"no UID, another address, no object":   {recorded: managedresource.ClusterReference{Target: here.Target, Address: "x"}, objects: gone},
+		"never reached, the same Target":       {recorded: managedresource.ClusterReference{Target: here.Target}, objects: gone, isHere: true},
+		"never reached, another Target":        {recorded: managedresource.ClusterReference{Target: "other"}, objects: gone},
+	} {
+		t.Run(name, func(t *testing.T) {
+			release := managedresource.ReleaseReference{Name: "r", Namespace: "n"}
+			inventory := &managedresource.Inventory{Cluster: &test.recorded, Releases: []managedresource.ReleaseReference{release}}
+
+			known, err := b.Settle(t.Context(), inventory, test.objects)
+
+			require.NoError(t, err)
+			assert.Equal(t, here, *inventory.Cluster)
+			if test.isHere {
+				assert.Equal(t, Known{Recorded: test.objects}, known)
+				assert.Empty(t, inventory.Sites)
+				assert.Equal(t, []managedresource.ReleaseReference{release}, inventory.Releases)
+				return
+			}
+			assert.Empty(t, known.Recorded)
+			assert.Empty(t, inventory.Releases)
+			assert.Equal(t, []managedresource.Site{{Cluster: test.recorded, Resources: test.objects, Releases: []managedresource.ReleaseReference{release}}}, inventory.Sites)
+		})
+	}
+}
+
+func TestSettleTakesSitesOfItsClusterBack(t *testing.T) {
+	b := newBench(t)
+	here, err := b.location(t.Context())
+	require.NoError(t, err)
+	confirmed, attempted := managed("manage", b.configMap("confirmed", "a", "1")), managed("manage", b.configMap("attempted", "a", "1"))
+	confirmed.Resource.UID = "u"
+	elsewhere := managedresource.Site{Cluster: managedresource.ClusterReference{Target: "other", UID: "x"}, Resources: []managedresource.ManagedResourceStatus{confirmed}}
+	inventory := &managedresource.Inventory{Sites: []managedresource.Site{
+		{Cluster: managedresource.ClusterReference{Target: "before", UID: here.UID}, Resources: []managedresource.ManagedResourceStatus{confirmed}}, elsewhere,
+		{Cluster: managedresource.ClusterReference{Target: here.Target}, Resources: []managedresource.ManagedResourceStatus{attempted}},
+	}}
+
+	known, err := b.Settle(t.Context(), inventory, nil)
+
+	require.NoError(t, err)
+	assert.Equal(t, []managedresource.ManagedResourceStatus{confirmed}, known.Recorded)
+	assert.Equal(t, []managedresource.ManagedResourceStatus{attempted}, known.Attempted)
+	assert.Equal(t, []managedresource.Site{elsewhere}, inventory.Sites)
+}
+
+func TestKeptObjectsAreNotRecordedElsewhere(t *testing.T) {
+	b := newBench(t)
+	kept := managed("keep", b.configMap("kept", "a", "1"))
+	kept.Resource.UID = "u"
+	inventory := &managedresource.Inventory{Cluster: &managedresource.ClusterReference{Target: "other", UID: "x"}}
+
+	_, err := b.Settle(t.Context(), inventory, []managedresource.ManagedResourceStatus{kept})
+
+	require.NoError(t, err)
+	assert.Empty(t, inventory.Sites)
+}
+
+func TestIdentityWithoutTheRightToReadIt(t *testing.T) {
+	b := newBench(t)
+	user, err := platform.Shared(t).NewUser("nobody-" + b.namespace)
+	require.NoError(t, err)
+
+	identity, err := b.open(user).Identity(t.Context())
+
+	require.NoError(t, err)
+	assert.Empty(t, identity.UID)
+	assert.NotEmpty(t, identity.Address)
+}
+
+func TestAttemptDoesNotGrow(t *testing.T) {
+	b := newBench(t)
+	inventory := &managedresource.Inventory{}
+	objects := Attempted([]Desired{manage(b.configMap("a", "a", "1")), withPolicy("keep", b.configMap("kept", "a", "1")), withPolicy("ignore", b.configMap("i", "a", "1"))}, nil)
+	for range 3 {
+		Attempt(inventory, managedresource.ClusterReference{Target: "one"}, objects, managedresource.ReleaseReference{Name: "r"})
+	}
+	require.Len(t, inventory.Sites, 1)
+	assert.Len(t, inventory.Sites[0].Resources, 1)
+	assert.Len(t, inventory.Sites[0].Releases, 1)
+}
+
+func TestD16SweepLooksIntoNamespacesThatMayBeListed(t *testing.T) {
+	b := newBench(t)
+	b.apply("", nil, manage(b.configMap("lost", "a", "1")))
+	for _, object := range []string{
+		"{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: own, namespace: %[1]s}, rules: [{apiGroups: [''], resources: [configmaps], verbs: ['*']}]}",
+		`{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: own, namespace: %[1]s},
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: own}, subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: '%[1]s'}]}`,
+	} {
+		b.put(b.object(object))
+	}
+	user, err := platform.Shared(t).NewUser(b.namespace)
+	require.NoError(t, err)
+	b.Cluster = b.open(user)
+
+	var found []managedresource.ManagedResourceStatus
+	require.Eventually(t, func() bool {
+		found, err = b.Sweep(t.Context(), b.namespace)
+		return err == nil && len(found) == 1
+	}, 20*time.Second, 100*time.Millisecond)
+
+	assert.Equal(t, "lost", found[0].Resource.Name)
+}

@@ -1,0 +1,144 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package target
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	// longStatus is the size in bytes from which on a Status loses its details and most of its message.
+	longStatus = 64 << 10
+	// maxMessage is how many bytes of the message are left then.
+	maxMessage = 8 << 10
+)
+
+var protobufPrefix = []byte("k8s\x00")
+
+// isKubernetes reports whether a content type is one that API servers use for objects. An answer without one counts as JSON.
+func isKubernetes(contentType string) bool {
+	if contentType == "" {
+		return true
+	}
+	media, _, err := mime.ParseMediaType(contentType)
+	return err == nil && (isJSON(media) || strings.HasPrefix(media, "application/vnd.kubernetes.protobuf"))
+}
+
+func isJSON(contentType string) bool {
+	return contentType == "" || strings.HasPrefix(contentType, "application/json")
+}
+
+// guarded returns the body of an answer within its limits.
+func (g *guard) guarded(ctx context.Context, cancel context.CancelCauseFunc, kind answerKind, response *http.Response) io.ReadCloser {
+	guarded := &body{ReadCloser: response.Body, ctx: ctx, cancel: cancel, left: g.limits.answer}
+	switch kind {
+	case watchAnswer:
+		guarded.left, guarded.perLine = g.limits.event, g.limits.event
+		return guarded
+	case discoveryAnswer:
+		guarded.left = g.limits.discovery
+	}
+	if response.StatusCode < 300 && kind.isObject() && isJSON(response.Header.Get("Content-Type")) {
+		guarded.scan = &kindScan{}
+	}
+	guarded.late = time.AfterFunc(g.limits.body, func() { cancel(errSlow) })
+	return guarded
+}
+
+// body is the body of an answer; it ends with an error as soon as the answer breaks a limit.
+type body struct {
+	io.ReadCloser
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	late   *time.Timer
+	// left is how many bytes may still come, perLine how many a line may have; 0 is no limit for lines.
+	left, perLine int64
+	// scan looks for the kind in JSON documents; nil for other answers.
+	scan *kindScan
+}
+
+// Read reads from the answer.
+func (b *body) Read(into []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errLarge
+	}
+	into = into[:min(int64(len(into)), b.left)]
+	n, err := b.ReadCloser.Read(into)
+	b.count(into[:n])
+	if b.scan != nil && !b.scan.accepts(into[:n]) {
+		return 0, errForeign
+	}
+	if err == io.EOF && b.scan != nil && b.scan.misses() {
+		return 0, errForeign
+	}
+	if err != nil && err != io.EOF {
+		err = speakable(b.ctx, err)
+	}
+	return n, err
+}
+
+func (b *body) count(read []byte) {
+	b.left -= int64(len(read))
+	if b.perLine == 0 {
+		return
+	}
+	if end := bytes.LastIndexByte(read, '\n'); end >= 0 {
+		b.left = b.perLine - int64(len(read)-end-1)
+	}
+}
+
+// Close ends the answer.
+func (b *body) Close() error {
+	if b.late != nil {
+		b.late.Stop()
+	}
+	err := b.ReadCloser.Close()
+	b.cancel(nil)
+	return err
+}
+
+// cleanStatus leaves of an answer that reports an error only what a Status says. Anything else is taken out, so that the error of the
+// client shows nothing but the code.
+func cleanStatus(response *http.Response) error {
+	content, err := io.ReadAll(io.LimitReader(response.Body, maxStatus))
+	if err != nil && (errors.Is(err, errSlow) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
+		return err
+	}
+	_ = response.Body.Close() // everything that counts was read
+	content, contentType := statusOf(content)
+	response.Header.Set("Content-Type", contentType)
+	response.Header.Del("Content-Length")
+	response.ContentLength = int64(len(content))
+	response.Body = io.NopCloser(bytes.NewReader(content))
+	return nil
+}
+
+func statusOf(content []byte) ([]byte, string) {
+	if bytes.HasPrefix(content, protobufPrefix) && len(content) < longStatus {
+		return content, "application/vnd.kubernetes.protobuf"
+	}
+	var status metav1.Status
+	if err := json.Unmarshal(content, &status); err != nil || status.Kind != "Status" {
+		return nil, "application/json"
+	}
+	if len(content) < longStatus {
+		return content, "application/json"
+	}
+	status.Details, status.Message = nil, strings.ToValidUTF8(status.Message[:min(len(status.Message), maxMessage)], "")
+	short, err := json.Marshal(status)
+	if err != nil {
+		return nil, "application/json"
+	}
+	return short, "application/json"
+}

@@ -1,0 +1,169 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package target
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// limits of what a target may cost.
+type limits struct {
+	// header is the time from the begin of a request until the header of its answer.
+	header time.Duration
+	// body is the time for the rest of an answer that is no watch.
+	body time.Duration
+	// answer, discovery and event are the largest answer, answer of the discovery, and event of a watch in bytes.
+	answer, discovery, event int64
+}
+
+var defaultLimits = limits{header: 30 * time.Second, body: 60 * time.Second, answer: 64 << 20, discovery: 8 << 20, event: 16 << 20}
+
+const (
+	// maxStatus is the largest answer that reports an error, in bytes.
+	maxStatus = 1 << 20
+	// maxRetryAfter is how many seconds a target may have a request wait before it is sent again.
+	maxRetryAfter = 5
+)
+
+// guard sends requests to a server that a tenant chose. It bounds the time and the size of answers, follows no redirect, and lets no byte
+// of an answer into an error that is not the answer of a Kubernetes API server.
+type guard struct {
+	next   http.RoundTripper
+	limits limits
+	// prefix is the path of the server's URL.
+	prefix string
+
+	// answered is when the server last answered, and silentUntil until when it is not asked again, in nanoseconds.
+	answered, silentUntil atomic.Int64
+}
+
+// silence is how long a server that let a request time out, and answered no other one meanwhile, is not asked again. All requests of a job
+// fail at once then, in place of one after the other.
+const silence = 10 * time.Second
+
+// WrappedRoundTripper lets client-go find the connection pool underneath.
+func (g *guard) WrappedRoundTripper() http.RoundTripper { return g.next }
+
+// RoundTrip sends a request.
+func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
+	began := time.Now().UnixNano()
+	if began < g.silentUntil.Load() {
+		return nil, errSilent
+	}
+	ctx, cancel := context.WithCancelCause(request.Context())
+	late := time.AfterFunc(g.limits.header, func() { cancel(errSilent) })
+	response, err := g.next.RoundTrip(request.WithContext(ctx))
+	late.Stop()
+	if err != nil {
+		defer cancel(nil)
+		err = speakable(ctx, err)
+		if request.Context().Err() == nil {
+			g.noteSilence(began, err)
+		}
+		return nil, err
+	}
+	g.answered.Store(time.Now().UnixNano())
+	if err := g.admit(ctx, cancel, request, response); err != nil {
+		_ = response.Body.Close() // nobody reads on
+		cancel(nil)
+		return nil, err
+	}
+	return response, nil
+}
+
+func (g *guard) noteSilence(began int64, err error) {
+	var network net.Error
+	timedOut := errors.As(err, &network) && network.Timeout()
+	if (timedOut || errors.Is(err, errSilent)) && g.answered.Load() < began {
+		g.silentUntil.Store(time.Now().Add(silence).UnixNano())
+	}
+}
+
+// admit judges the header of an answer, and puts a guarded body in place of the one of response.
+func (g *guard) admit(ctx context.Context, cancel context.CancelCauseFunc, request *http.Request, response *http.Response) error {
+	if response.StatusCode >= 300 && response.StatusCode < 400 {
+		return errRedirect
+	}
+	limitRetryAfter(response.Header)
+	if response.StatusCode == http.StatusSwitchingProtocols {
+		return nil
+	}
+	kind := g.kindOf(request)
+	if response.StatusCode < 300 && kind.isObject() && !isKubernetes(response.Header.Get("Content-Type")) {
+		return errForeign
+	}
+	response.Body = g.guarded(ctx, cancel, kind, response)
+	if response.StatusCode >= 400 {
+		return cleanStatus(response)
+	}
+	return nil
+}
+
+// limitRetryAfter keeps a target from having requests wait long: clients sleep as the header says, and send again.
+func limitRetryAfter(header http.Header) {
+	value := header.Get("Retry-After")
+	if value == "" {
+		return
+	}
+	seconds, err := strconv.Atoi(value)
+	if err != nil || seconds < 0 {
+		header.Del("Retry-After")
+		return
+	}
+	header.Set("Retry-After", strconv.Itoa(min(seconds, maxRetryAfter)))
+}
+
+// answerKind says what the answer to a request has to be.
+type answerKind int
+
+const (
+	// anyAnswer is text or a document without a kind, such as the version.
+	anyAnswer answerKind = iota
+	objectAnswer
+	discoveryAnswer
+	watchAnswer
+)
+
+// isObject reports whether the answer has to be one or several Kubernetes objects.
+func (k answerKind) isObject() bool { return k != anyAnswer }
+
+func (g *guard) kindOf(request *http.Request) answerKind {
+	path, _ := strings.CutPrefix(request.URL.Path, strings.TrimRight(g.prefix, "/"))
+	segments := strings.Split(strings.Trim(path, "/"), "/")
+	root := 0 // segments of the root of a group and version
+	switch segments[0] {
+	case "api":
+		root = 2
+	case "apis":
+		root = 3
+	default:
+		return anyAnswer
+	}
+	switch watch := request.URL.Query().Get("watch"); {
+	case len(segments) <= root:
+		return discoveryAnswer
+	case watch == "true" || watch == "1":
+		return watchAnswer
+	case isRaw(segments[root:]):
+		return anyAnswer
+	}
+	return objectAnswer
+}
+
+// isRaw reports whether the path below a group and version leads to a subresource that answers with something else than objects.
+func isRaw(segments []string) bool {
+	for i, segment := range segments {
+		if i > 1 && (segment == "log" || segment == "proxy") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,472 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package target
+
+import (
+	"bufio"
+	"context"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/address"
+)
+
+// foreignText is what a server says that no error may repeat.
+const foreignText = "internal-document-9f3c"
+
+var configMaps = corev1.SchemeGroupVersion.WithResource("configmaps")
+
+// hostile opens a target whose server is answer, with short limits.
+func hostile(t *testing.T, answer http.HandlerFunc, adjust ...func(*limits)) *Cluster {
+	t.Helper()
+	server := httptest.NewUnstartedServer(answer)
+	server.EnableHTTP2 = true
+	server.StartTLS()
+
+	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
+	return opened(t, server, Options{}, adjust...)
+}
+
+func opened(t *testing.T, server *httptest.Server, options Options, adjust ...func(*limits)) *Cluster {
+	t.Helper()
+	clients, err := New(options)
+	require.NoError(t, err)
+	clients.limits.header, clients.limits.body = 2*time.Second, 2*time.Second
+	for _, change := range adjust {
+		change(&clients.limits)
+	}
+	connection, err := clients.connection("n", kubeconfigOf(server, server.URL, ""))
+	require.NoError(t, err)
+	return &connection.cluster
+}
+
+// openedAt opens a target with the certificate of a server at another address.
+func openedAt(t *testing.T, server *httptest.Server, url, proxy string, options Options) *Cluster {
+	t.Helper()
+	clients, err := New(options)
+	require.NoError(t, err)
+	connection, err := clients.connection("n", kubeconfigOf(server, url, proxy))
+	require.NoError(t, err)
+	return &connection.cluster
+}
+
+func kubeconfigOf(server *httptest.Server, url, proxy string) []byte {
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	return fmt.Appendf(nil, `{"kind": "Config", "contexts": [{"name": "c", "context": {"cluster": "c"}}], "clusters": [{"name": "c", "cluster": {
+		"server": %q, "proxy-url": %q, "certificate-authority-data": %q}}]}`, url, proxy, encoded(authority))
+}
+
+// silent waits until the client has given up.
+func silent(_ http.ResponseWriter, request *http.Request) { <-request.Context().Done() }
+
+func getConfigMap(ctx context.Context, cluster *Cluster) error {
+	_, err := cluster.Dynamic.Resource(configMaps).Namespace("n").Get(ctx, "x", metav1.GetOptions{})
+	return err
+}
+
+func askKind(ctx context.Context, cluster *Cluster) error {
+	_, err := cluster.MapperFor(ctx).RESTMapping(schema.GroupKind{Kind: "ConfigMap"}, "v1")
+	return err
+}
+
+func TestT04SilentServerEndsRequests(t *testing.T) {
+	t.Parallel()
+	cluster := hostile(t, silent)
+	require.ErrorIs(t, getConfigMap(t.Context(), cluster), errSilent)
+	cluster = hostile(t, silent)
+	require.ErrorIs(t, askKind(t.Context(), cluster), errSilent)
+}
+
+func TestT04RequestsAfterSilenceFailAtOnce(t *testing.T) {
+	t.Parallel()
+	var requests atomic.Int32
+	cluster := hostile(t, func(w http.ResponseWriter, r *http.Request) { requests.Add(1); silent(w, r) })
+	for range 5 {
+		require.ErrorIs(t, getConfigMap(t.Context(), cluster), errSilent)
+	}
+	assert.EqualValues(t, 1, requests.Load())
+}
+
+func TestT04OneSlowRequestOfManyIsNoSilence(t *testing.T) {
+	t.Parallel()
+	cluster := hostile(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/x") {
+			silent(w, r)
+			return
+		}
+		answerJSON(w, `{"kind": "ConfigMap", "apiVersion": "v1"}`)
+	})
+	slow := make(chan error)
+	go func() { slow <- getConfigMap(context.Background(), cluster) }()
+	other := func() error {
+		_, err := cluster.Dynamic.Resource(configMaps).Namespace("n").Get(t.Context(), "y", metav1.GetOptions{})
+		return err
+	}
+	for ended := false; !ended; {
+		select {
+		case err := <-slow:
+			require.ErrorIs(t, err, errSilent)
+			ended = true
+		default:
+			require.NoError(t, other())
+		}
+	}
+	require.NoError(t, other())
+}
+
+func TestT04DiscoveryEndsWithTheContext(t *testing.T) {
+	t.Parallel()
+	begun := make(chan struct{}, 10)
+	cluster := hostile(t, func(w http.ResponseWriter, r *http.Request) { begun <- struct{}{}; silent(w, r) },
+		func(l *limits) { l.header = time.Hour })
+	ctx, cancel := context.WithCancelCause(t.Context())
+	interrupted := errors.New("interrupted")
+	ended := make(chan error, 2)
+	go func() { ended <- askKind(ctx, cluster) }()
+	<-begun
+	waiting, leave := context.WithCancelCause(t.Context())
+	go func() { ended <- askKind(waiting, cluster) }()
+	leave(interrupted)
+	require.ErrorIs(t, <-ended, interrupted, "who waits for its turn leaves too")
+	cancel(interrupted)
+	require.Error(t, <-ended)
+	go func() {
+		ended <- cluster.Client.Get(ctx, client.ObjectKey{Namespace: "n", Name: "x"}, &corev1.ConfigMap{})
+	}()
+	require.ErrorIs(t, <-ended, interrupted)
+}
+
+func answerJSON(w http.ResponseWriter, content string) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = io.WriteString(w, content)
+}
+
+func TestT04HeaderThatDripsEndsRequests(t *testing.T) {
+	t.Parallel()
+	server := rawServer(t, func(connection net.Conn) {
+		_, _ = io.WriteString(connection, "HTTP/1.1 200 OK\r\n")
+		for {
+			if _, err := io.WriteString(connection, "X-Drip: drop\r\n"); err != nil {
+				return
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+	})
+	require.ErrorIs(t, getConfigMap(t.Context(), opened(t, server, Options{})), errSilent)
+}
+
+// rawServer is a TLS server that lets answer write to connections after the first request line.
+func rawServer(t *testing.T, answer func(net.Conn)) *httptest.Server {
+	t.Helper()
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		connection, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			return
+		}
+		defer connection.Close()
+		answer(connection)
+	}))
+	server.StartTLS()
+	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
+	return server
+}
+
+func TestT04BodyThatDripsEndsRequests(t *testing.T) {
+	t.Parallel()
+	cluster := hostile(t, func(w http.ResponseWriter, r *http.Request) {
+		answerJSON(w, `{"kind": "ConfigMap", "apiVersion": "v1", "data": {"x": "`)
+		for r.Context().Err() == nil {
+			_, _ = io.WriteString(w, "drop")
+			w.(http.Flusher).Flush()
+			time.Sleep(50 * time.Millisecond)
+		}
+	})
+	require.ErrorIs(t, getConfigMap(t.Context(), cluster), errSlow)
+}
+
+func TestT04StatusThatDripsEndsRequests(t *testing.T) {
+	t.Parallel()
+	cluster := hostile(t, func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusInternalServerError)
+		for r.Context().Err() == nil {
+			_, _ = io.WriteString(w, " ")
+			w.(http.Flusher).Flush()
+			time.Sleep(50 * time.Millisecond)
+		}
+	})
+	require.ErrorIs(t, getConfigMap(t.Context(), cluster), errSlow)
+}
+
+func TestT04LargeAnswerTakesLittleMemory(t *testing.T) {
+	cluster := hostile(t, func(w http.ResponseWriter, _ *http.Request) {
+		answerJSON(w, `{"kind": "APIVersions", "apiVersion": "v1", "versions": ["`)
+		block := strings.Repeat("v", 1<<20)
+		for range 300 {
+			if _, err := io.WriteString(w, block); err != nil {
+				return
+			}
+		}
+		_, _ = io.WriteString(w, `"]}`)
+	}, func(l *limits) { l.body = time.Minute })
+	before := heap()
+	require.ErrorIs(t, askKind(t.Context(), cluster), errLarge)
+	assert.Less(t, int64(heap()-before), int64(64<<20))
+}
+
+func heap() uint64 {
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.HeapSys
+}
+
+func TestT04LargeAnswersAndEventsAreRefused(t *testing.T) {
+	t.Parallel()
+	cluster := hostile(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("watch") == "" {
+			answerJSON(w, `{"kind": "ConfigMap", "apiVersion": "v1", "data": {"x": "`+strings.Repeat("x", 4096)+`"}}`)
+			return
+		}
+		answerJSON(w, strings.Repeat(`{"type": "ADDED", "object": {"kind": "ConfigMap", "apiVersion": "v1"}}`+"\n", 100))
+		_, _ = io.WriteString(w, `{"type": "ADDED", "object": {"kind": "ConfigMap", "apiVersion": "v1", "x": "`+strings.Repeat("x", 4096))
+	}, func(l *limits) { l.answer, l.event = 2048, 2048 })
+	require.ErrorIs(t, getConfigMap(t.Context(), cluster), errLarge)
+	watcher, err := cluster.Dynamic.Resource(configMaps).Watch(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	defer watcher.Stop()
+	events := 0
+	for event := range watcher.ResultChan() {
+		if event.Type == watch.Added {
+			events++
+		}
+	}
+	assert.Equal(t, 100, events, "small events together may be larger than one event may be")
+}
+
+func TestT04WatchLivesLongerThanAnAnswer(t *testing.T) {
+	t.Parallel()
+	next := make(chan struct{})
+	cluster := hostile(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.(http.Flusher).Flush()
+		<-next
+		_, _ = io.WriteString(w, `{"type": "ADDED", "object": {"kind": "ConfigMap", "apiVersion": "v1"}}`+"\n")
+	}, func(l *limits) { l.body = time.Millisecond })
+	watcher, err := cluster.Dynamic.Resource(configMaps).Watch(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	defer watcher.Stop()
+	select {
+	case event, open := <-watcher.ResultChan():
+		t.Fatalf("the watch ended early: %v %v", event, open)
+	case <-time.After(100 * time.Millisecond):
+	}
+	close(next)
+	event := <-watcher.ResultChan()
+	assert.Equal(t, watch.Added, event.Type)
+}
+
+func TestT04RetryAfterIsShort(t *testing.T) {
+	for given, want := range map[string]string{"86400": "5", "3": "3", "-1": "", "soon": "", "": ""} {
+		header := http.Header{}
+		header.Set("Retry-After", given)
+		limitRetryAfter(header)
+		assert.Equal(t, want, header.Get("Retry-After"), given)
+	}
+}
+
+func TestT05RedirectsAreNotFollowed(t *testing.T) {
+	t.Parallel()
+	var reached atomic.Bool
+	inside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		reached.Store(true)
+		answerJSON(w, `{"secret": "`+foreignText+`"}`)
+	}))
+	defer inside.Close()
+	for _, code := range []int{300, 301, 302, 303, 307, 308} {
+		cluster := hostile(t, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Location", inside.URL+"/"+foreignText)
+			w.WriteHeader(code)
+		})
+		require.ErrorIs(t, getConfigMap(t.Context(), cluster), errRedirect)
+		err := askKind(t.Context(), cluster)
+		require.ErrorIs(t, err, errRedirect)
+		assert.NotContains(t, err.Error(), foreignText)
+		discovery, err := cluster.DiscoveryFor(t.Context())
+		require.NoError(t, err)
+		_, err = discovery.ServerVersion()
+		require.ErrorIs(t, err, errRedirect)
+	}
+	assert.False(t, reached.Load())
+}
+
+func TestT05ForeignAnswersAreNotShown(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		code          int
+		kind, content string
+	}{
+		"object without kind": {200, "application/json", `{"secret": "` + foreignText + `"}`},
+		"empty kind":          {200, "application/json", `{"kind": "", "secret": "` + foreignText + `"}`},
+		"list":                {200, "application/json", `["` + foreignText + `"]`},
+		"text":                {200, "text/plain", foreignText},
+		"text as JSON":        {200, "application/json", foreignText},
+		"no type":             {200, "", foreignText},
+		"yaml":                {200, "application/yaml", "kind: " + foreignText},
+		"strange type":        {200, foreignText + "/;;", "x"},
+		"error page":          {500, "text/html", foreignText},
+		"error text":          {404, "text/plain", foreignText},
+		"error object":        {403, "application/json", `{"secret": "` + foreignText + `"}`},
+		"error without type":  {502, "", foreignText},
+		"unauthorized":        {401, "text/plain", foreignText},
+		"too many":            {429, "text/plain", foreignText},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cluster := hostile(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header()["Content-Type"] = nil
+				if test.kind != "" {
+					w.Header().Set("Content-Type", test.kind)
+				}
+				w.WriteHeader(test.code)
+				_, _ = io.WriteString(w, test.content)
+			})
+			list := &corev1.ConfigMapList{}
+			_, create := cluster.Dynamic.Resource(configMaps).List(t.Context(), metav1.ListOptions{})
+			for i, err := range []error{getConfigMap(t.Context(), cluster), askKind(t.Context(), cluster), cluster.Client.List(t.Context(), list), create} {
+				require.Error(t, err, i)
+				assert.NotContains(t, err.Error(), foreignText, i)
+				assert.Equal(t, test.code == http.StatusOK, errors.Is(err, errForeign), i)
+			}
+		})
+	}
+}
+
+func TestT05WhatIsNotHTTPIsNotShown(t *testing.T) {
+	t.Parallel()
+	for name, said := range map[string]string{
+		"banner": "SSH-2.0-" + foreignText + "\r\n",
+		"code":   "HTTP/1.1 " + foreignText + "\r\n\r\n",
+		"header": "HTTP/1.1 200 OK\r\n" + foreignText + "\r\n\r\n",
+		"length": "HTTP/1.1 200 OK\r\nContent-Length: " + foreignText + "\r\n\r\n",
+		"coding": "HTTP/1.1 200 OK\r\nTransfer-Encoding: " + foreignText + "\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := rawServer(t, func(connection net.Conn) { _, _ = io.WriteString(connection, said) })
+			err := getConfigMap(t.Context(), opened(t, server, Options{}))
+			require.Error(t, err)
+			assert.NotContains(t, err.Error(), foreignText)
+		})
+	}
+}
+
+func TestL10ProxyIsNotShown(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer listener.Close()
+	go func() {
+		for {
+			connection, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = http.ReadRequest(bufio.NewReader(connection))
+			_, _ = io.WriteString(connection, "HTTP/1.1 503 "+foreignText+"\r\n\r\n")
+			_ = connection.Close()
+		}
+	}()
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	defer server.Close()
+	err = getConfigMap(t.Context(), openedAt(t, server, server.URL, "http://"+listener.Addr().String(), Options{}))
+	require.Error(t, err)
+	assert.NotContains(t, err.Error(), foreignText)
+}
+
+func TestT05PrivateTargetsAreRefused(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	defer server.Close()
+	err := getConfigMap(t.Context(), opened(t, server, Options{PublicOnly: true}))
+	require.ErrorIs(t, err, address.ErrPrivate)
+	assert.ErrorContains(t, err, "the operator allows public ones only")
+
+	err = getConfigMap(t.Context(), openedAt(t, server, "https://203.0.114.1", server.URL, Options{PublicOnly: true}))
+	require.ErrorIs(t, err, address.ErrPrivate, "a proxy leads nowhere else")
+}
+
+func TestT05NamesOfPrivateAddressesAreRefused(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	defer server.Close()
+	at, err := url.Parse(server.URL)
+	require.NoError(t, err)
+	named := openedAt(t, server, "https://localhost:"+at.Port(), "", Options{PublicOnly: true})
+	require.ErrorIs(t, getConfigMap(t.Context(), named), address.ErrPrivate)
+}
+
+func TestT05MetadataServicesAreNoTargets(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	defer server.Close()
+	for _, host := range []string{"169.254.169.254", "168.63.129.16", "[fd00:ec2::254]", "[::ffff:169.254.169.254]"} {
+		require.ErrorIs(t, getConfigMap(t.Context(), openedAt(t, server, "https://"+host, "", Options{})), address.ErrPrivate, host)
+	}
+}
+
+func TestStatusOfTheTargetIsShown(t *testing.T) {
+	t.Parallel()
+	cluster := hostile(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = io.WriteString(w, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403, "message": "quota is used up"}`)
+	})
+	err := getConfigMap(t.Context(), cluster)
+	require.True(t, apierrors.IsForbidden(err), "%v", err)
+	assert.ErrorContains(t, err, "quota is used up")
+}
+
+func TestLongStatusIsCut(t *testing.T) {
+	long, contentType := statusOf([]byte(`{"kind": "Status", "code": 422, "reason": "Invalid", "message": "` + strings.Repeat("ä", 100_000) + `"}`))
+	assert.Less(t, len(long), 2*maxMessage)
+	assert.Equal(t, "application/json", contentType)
+	assert.Contains(t, string(long), `"code":422`)
+}
+
+func TestKindOfAnswers(t *testing.T) {
+	g := &guard{prefix: "/k8s/clusters/c-1/"}
+	for path, want := range map[string]answerKind{
+		"/api": discoveryAnswer, "/apis": discoveryAnswer, "/api/v1": discoveryAnswer, "/apis/apps/v1": discoveryAnswer, "/apis/apps": discoveryAnswer,
+		"/version": anyAnswer, "/openapi/v3": anyAnswer, "/healthz": anyAnswer, "/api/v1/namespaces/n/pods/p/log": anyAnswer,
+		"/api/v1/namespaces/n/services/s/proxy/x": anyAnswer, "/api/v1/namespaces/log": objectAnswer, "/api/v1/namespaces/n/configmaps/x": objectAnswer,
+		"/api/v1/pods?watch=true": watchAnswer, "/apis/apps/v1/deployments?watch=1": watchAnswer, "/apis/apps/v1/deployments?watch=false": objectAnswer,
+		"/api?watch=true": discoveryAnswer,
+	} {
+		request := httptest.NewRequest(http.MethodGet, "https://x/k8s/clusters/c-1"+path, nil)
+		assert.Equal(t, want, g.kindOf(request), path)
+	}
+}
+
+func encoded(raw []byte) string { return base64.StdEncoding.EncodeToString(raw) }

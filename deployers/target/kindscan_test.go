@@ -1,0 +1,69 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package target
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func scanned(content []byte) bool {
+	scan := &kindScan{}
+	for i := range content {
+		if !scan.accepts(content[i : i+1]) {
+			return false
+		}
+	}
+	return !scan.misses()
+}
+
+func TestKindScan(t *testing.T) {
+	for content, want := range map[string]bool{
+		`{"kind":"ConfigMap"}`:                             true,
+		"\n\t {\"apiVersion\":\"v1\", \"kind\" : \"List\"": true,
+		`{"data":{"kind":"x"},"items":[{"kind":"y"}]}`:     false,
+		`{"data":{"kind":"x"},"kind":"y"}`:                 true,
+		`{"a":"kind","b":"c"}`:                             false,
+		`{"a":["kind"],"b":"\"kind\":\"x"}`:                false,
+		`{"kind":""}`:                                      false,
+		`{"kind":5,"x":"y"}`:                               false,
+		`{"kind":{"a":"b"},"x":"y"}`:                       false,
+		`{"kinds":"x"}`:                                    false,
+		`["kind"]`:                                         false,
+		`<html>`:                                           false,
+		``:                                                 false,
+	} {
+		assert.Equal(t, want, scanned([]byte(content)), content)
+	}
+}
+
+// Of every JSON object, the scan finds a kind exactly where a decoder does.
+func FuzzKindScan(f *testing.F) {
+	for _, seed := range []string{`{"kind":"x"}`, `{"a":{"kind":"x"}}`, `{"a":"\\","kind":"x"}`, `{"a":[{},{"kind":"x"}],"kind":"y"}`, `{"kind":5}`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, content []byte) {
+		found := scanned(content)
+		var object map[string]json.RawMessage
+		if json.Unmarshal(content, &object) != nil || object == nil {
+			return
+		}
+		var kind string
+		has := json.Unmarshal(object["kind"], &kind) == nil && kind != ""
+		if has && !found && !containsEscape(content) {
+			t.Errorf("missed the kind of %q", content)
+		}
+	})
+}
+
+func containsEscape(content []byte) bool {
+	for _, c := range content {
+		if c == '\\' {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,94 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package landscape
+
+import (
+	"fmt"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+// waitingClient watches one object as every client of the API does that has asked for a job: it waits for "no operation, generation observed,
+// jobID equals jobIDFinished, phase final". What it finds then has to be the answer to its request, at whatever moment it looks.
+type waitingClient struct {
+	// operation, token and generation are requests that are not answered yet.
+	operation, token *request
+	generation       *request
+}
+
+// request is the last job that had ended when somebody asked for another one.
+type request struct {
+	value    string
+	finished string
+}
+
+// worker is an object that runs jobs.
+type worker interface {
+	client.Object
+	Job() *v1alpha1.JobStatus
+}
+
+// see takes the next state of the object and returns what is wrong with it, or nothing.
+func (c *waitingClient) see(object worker, follows bool) string {
+	job := object.Job()
+	if object.GetDeletionTimestamp() != nil {
+		return ""
+	}
+	c.note(object, follows)
+	if object.GetAnnotations()[v1alpha1.OperationAnnotation] != "" || !job.IsIdle() || !job.Phase.IsFinal() || job.JobID == "" {
+		return ""
+	}
+	return c.answer(object)
+}
+
+// note takes the requests down that a state shows.
+func (c *waitingClient) note(object worker, follows bool) {
+	job := object.Job()
+	switch operation := object.GetAnnotations()[v1alpha1.OperationAnnotation]; {
+	case operation == v1alpha1.OperationReconcile && c.operation == nil:
+		c.operation = &request{finished: job.JobIDFinished}
+	case operation != "" && operation != v1alpha1.OperationReconcile:
+		c.operation = nil // it has replaced the request
+	}
+	token := object.GetAnnotations()[meta.ReconcileRequestAnnotation]
+	if inst, ok := object.(*v1alpha1.Installation); ok {
+		if token != inst.Status.LastHandledReconcileAt && (c.token == nil || c.token.value != token) {
+			c.token = &request{value: token, finished: job.JobIDFinished}
+		}
+		if follows && inst.Generation != inst.Status.ObservedGeneration && c.generation == nil {
+			c.generation = &request{finished: job.JobIDFinished}
+		}
+	}
+}
+
+// answer checks a state that a waiting client takes for the answer.
+func (c *waitingClient) answer(object worker) string {
+	finished := object.Job().JobIDFinished
+	if c.operation != nil {
+		if finished == c.operation.finished {
+			return fmt.Sprintf("the operation reconcile is gone, and job %s that ended before it was set looks like the answer", finished)
+		}
+		c.operation = nil
+	}
+	inst, ok := object.(*v1alpha1.Installation)
+	if !ok {
+		return ""
+	}
+	if c.token != nil && inst.Status.LastHandledReconcileAt == c.token.value {
+		if finished == c.token.finished {
+			return fmt.Sprintf("request %q counts as handled, and job %s that ended before it looks like the answer", c.token.value, finished)
+		}
+		c.token = nil
+	}
+	if c.generation != nil && inst.Generation == inst.Status.ObservedGeneration {
+		if finished == c.generation.finished {
+			return fmt.Sprintf("generation %d counts as observed, and job %s that ended before it looks like the answer", object.GetGeneration(), finished)
+		}
+		c.generation = nil
+	}
+	return ""
+}
