@@ -65,14 +65,7 @@ func WatchStandstill(ctx context.Context, c *platform.Cluster) (*Standstill, err
 }
 
 func (s *Standstill) follow(ctx context.Context, c *platform.Cluster, kind schema.GroupVersionKind) error {
-	list := metadataList(kind)
-	if err := c.Client().List(ctx, list, client.Limit(1)); err != nil {
-		return err
-	}
-	from := watchFunc(func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-		return c.Client().Watch(ctx, metadataList(kind), &client.ListOptions{Raw: &options})
-	})
-	watcher, err := watchtools.NewRetryWatcherWithContext(ctx, list.ResourceVersion, from)
+	watcher, err := follow(ctx, c.Client(), func() client.ObjectList { return metadataList(kind) })
 	if err != nil {
 		return err
 	}
@@ -84,6 +77,18 @@ func (s *Standstill) follow(ctx context.Context, c *platform.Cluster, kind schem
 		}
 	}()
 	return nil
+}
+
+// follow watches all objects of a kind from now on, also through restarts of the API server.
+func follow(ctx context.Context, c client.WithWatch, newList func() client.ObjectList) (*watchtools.RetryWatcher, error) {
+	list := newList()
+	if err := c.List(ctx, list, client.Limit(1)); err != nil {
+		return nil, err
+	}
+	from := watchFunc(func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+		return c.Watch(ctx, newList(), &client.ListOptions{Raw: &options})
+	})
+	return watchtools.NewRetryWatcherWithContext(ctx, list.GetResourceVersion(), from)
 }
 
 func metadataList(kind schema.GroupVersionKind) *metav1.PartialObjectMetadataList {

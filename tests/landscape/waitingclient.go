@@ -45,10 +45,11 @@ func (c *waitingClient) see(object worker, follows bool) string {
 	return c.answer(object)
 }
 
-// note takes the requests down that a state shows.
+// note takes the requests down that a state shows. Only roots promise a job for an operation.
 func (c *waitingClient) note(object worker, follows bool) {
 	job := object.Job()
 	switch operation := object.GetAnnotations()[v1alpha1.OperationAnnotation]; {
+	case operation == v1alpha1.OperationReconcile && isNested(object):
 	case operation == v1alpha1.OperationReconcile && c.operation == nil:
 		c.operation = &request{finished: job.JobIDFinished}
 	case operation != "" && operation != v1alpha1.OperationReconcile:
@@ -63,6 +64,11 @@ func (c *waitingClient) note(object worker, follows bool) {
 			c.generation = &request{finished: job.JobIDFinished}
 		}
 	}
+}
+
+func isNested(object worker) bool {
+	inst, ok := object.(*v1alpha1.Installation)
+	return ok && !inst.IsRoot()
 }
 
 // answer checks a state that a waiting client takes for the answer.

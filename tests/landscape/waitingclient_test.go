@@ -15,6 +15,7 @@ import (
 
 // moment is what a client sees of an Installation at one moment.
 type moment struct {
+	nested                    bool
 	operation, token, handled string
 	job, finished             string
 	generation, observed      int64
@@ -23,6 +24,9 @@ type moment struct {
 
 func (m moment) installation() *v1alpha1.Installation {
 	inst := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Generation: m.generation, Annotations: map[string]string{}}}
+	if m.nested {
+		inst.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(inst, v1alpha1.GroupVersion.WithKind("Installation"))}
+	}
 	if m.operation != "" {
 		inst.Annotations[v1alpha1.OperationAnnotation] = m.operation
 	}
@@ -51,6 +55,9 @@ func TestE24WaitingClientSeesAnOldResult(t *testing.T) {
 		"operation replaced by an interrupt": {[]moment{
 			{operation: "reconcile", job: "a", finished: "a", phase: done}, {operation: "interrupt", job: "a", finished: "a", phase: done},
 			{job: "a", finished: "a", phase: done},
+		}, false},
+		"operation of a nested one removed without effect": {[]moment{
+			{nested: true, operation: "reconcile", job: "a", finished: "a", phase: done}, {nested: true, job: "a", finished: "a", phase: done},
 		}, false},
 		"request handled before the job is shown": {[]moment{
 			{token: "1", job: "a", finished: "a", phase: done}, {token: "1", handled: "1", job: "a", finished: "a", phase: done},

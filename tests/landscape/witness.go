@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"github.com/fluxcd/pkg/apis/meta"
@@ -29,6 +30,7 @@ import (
 // Witness sees every state of every Installation. It checks each against the rules for conditions and for waiting clients, and keeps the
 // history.
 type Witness struct {
+	reader   client.Reader
 	mu       sync.Mutex
 	states   map[client.ObjectKey][]*v1alpha1.Installation
 	order    map[string][]*v1alpha1.Installation
@@ -42,12 +44,13 @@ type Witness struct {
 func newWitness(p *platform.Platform) (*Witness, error) {
 	polarity := &check.Conditions{NegativePolarity: []string{meta.ReconcilingCondition, meta.StalledCondition}}
 	w := &Witness{
+		reader: p.Client(),
 		states: map[client.ObjectKey][]*v1alpha1.Installation{}, order: map[string][]*v1alpha1.Installation{}, problems: map[string][]string{},
 		gone: map[string][]*v1alpha1.Installation{}, clients: map[types.UID]*waitingClient{},
 		settled: check.NewChecker(p.Client(), polarity), moving: check.NewInProgressChecker(p.Client()),
 	}
 	w.settled.DisableFetch, w.moving.DisableFetch = true, true
-	watcher, err := p.Client().Watch(context.Background(), &v1alpha1.InstallationList{})
+	watcher, err := follow(context.Background(), p.Client(), func() client.ObjectList { return &v1alpha1.InstallationList{} })
 	if err != nil {
 		return nil, err
 	}
@@ -151,12 +154,29 @@ func expected(inst *v1alpha1.Installation) status.Status {
 	return status.CurrentStatus
 }
 
-// RequireTruth fails the test if a state in the namespace broke a rule.
+// RequireTruth fails the test if a state in the namespace broke a rule. It first waits until the witness has seen every state that there is.
 func (w *Witness) RequireTruth(t testing.TB, namespace string) {
 	t.Helper()
+	var now v1alpha1.InstallationList
+	require.NoError(t, w.reader.List(context.Background(), &now, client.InNamespace(namespace)))
+	caughtUp := func() bool { return w.hasSeen(now.Items) }
+	require.Eventually(t, caughtUp, Patience, 10*time.Millisecond, "the witness does not see what there is in %s", namespace)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	require.Empty(t, w.problems[namespace])
+}
+
+// hasSeen reports whether the witness knows these states, or later ones.
+func (w *Witness) hasSeen(all []v1alpha1.Installation) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, inst := range all {
+		seen := func(state *v1alpha1.Installation) bool { return state.UID == inst.UID && state.ResourceVersion == inst.ResourceVersion }
+		if !slices.ContainsFunc(w.states[client.ObjectKeyFromObject(&inst)], seen) {
+			return false
+		}
+	}
+	return true
 }
 
 // Jobs returns the jobs of an Installation so far, in order.
@@ -179,7 +199,7 @@ func (w *Witness) States(namespace string) []*v1alpha1.Installation {
 	return append([]*v1alpha1.Installation(nil), w.order[namespace]...)
 }
 
-// Saw tells whether some state of an Installation had a property.
+// Saw reports whether some state of an Installation had a property.
 func (w *Witness) Saw(namespace, name string, property func(*v1alpha1.Installation) bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
