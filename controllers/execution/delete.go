@@ -54,7 +54,7 @@ func (r *Reconciler) deletionJob(ctx context.Context, s *scope) (string, error) 
 	if !status.IsIdle() {
 		return status.JobID, nil
 	}
-	parent, err := r.parent(ctx, s.execution)
+	parent, err := parentOf(ctx, r.Client, s.execution)
 	if err != nil {
 		return "", err
 	}
@@ -67,14 +67,14 @@ func (r *Reconciler) deletionJob(ctx context.Context, s *scope) (string, error) 
 	return uuid.NewString(), nil
 }
 
-// parent returns the Installation that owns the Execution, nil when there is none.
-func (r *Reconciler) parent(ctx context.Context, execution *v1alpha1.Execution) (*v1alpha1.Installation, error) {
+// parentOf returns the Installation that owns an Execution, nil when there is none.
+func parentOf(ctx context.Context, reader client.Reader, execution *v1alpha1.Execution) (*v1alpha1.Installation, error) {
 	owner := kit.ControllerOf(execution, "Installation")
 	if owner == nil {
 		return nil, nil
 	}
 	inst := &v1alpha1.Installation{}
-	err := r.Get(ctx, client.ObjectKey{Namespace: execution.Namespace, Name: owner.Name}, inst)
+	err := reader.Get(ctx, client.ObjectKey{Namespace: execution.Namespace, Name: owner.Name}, inst)
 	if apierrors.IsNotFound(err) || err == nil && inst.UID != owner.UID {
 		return nil, nil
 	}

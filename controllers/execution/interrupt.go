@@ -46,7 +46,7 @@ func dropped() kit.MetadataChange {
 func isAnswered(execution *v1alpha1.Execution) bool {
 	last := execution.Status.LastError
 	return execution.Annotations[v1alpha1.OperationAnnotation] == v1alpha1.OperationInterrupt &&
-		execution.Status.IsIdle() && last != nil && last.Operation == interruptOperation
+		execution.Status.Phase.IsFinal() && last != nil && last.Operation == interruptOperation
 }
 
 // interruptItem writes the end of the job into the status of an item in place of its deployer, as the protocol says.

@@ -19,10 +19,19 @@ import (
 
 const operation = "Reconcile"
 
-// decideJob lets a running job go on and takes the job that the Installation wrote the spec for. An Execution without
-// Installation gets its job from whoever writes status.jobID.
+// decideJob lets a running job go on and takes the job that the Installation wrote the spec for, or that somebody wrote into status.jobID.
 func (r *Reconciler) decideJob(ctx context.Context, s *scope) error {
 	job, step := nextJob(s.execution)
+	if step == takeNoted {
+		current, err := r.isCurrent(ctx, s.execution, job)
+		if err != nil {
+			return err
+		}
+		step = nothing
+		if current {
+			step = take
+		}
+	}
 	switch step {
 	case nothing:
 		return r.dropOperation(ctx, s)
@@ -38,13 +47,16 @@ type step int
 const (
 	// nothing is to do: the last job has ended and none is asked for.
 	nothing step = iota
-	// take says that a job is asked for and has not begun.
+	// take says that the status asks for a job that has not begun.
 	take
+	// takeNoted says the same of the annotation, which comes with a spec; it may be that of an earlier spec.
+	takeNoted
 	// goOn says that a job has begun.
 	goOn
 )
 
-// nextJob returns the job that an Execution is to run, and whether it has begun.
+// nextJob returns the job that an Execution is to run, and whether it has begun. The annotation asks for one only while the spec is new: what
+// runs again with the same spec gets its job by status, so that no client takes the last result for that of the new job.
 func nextJob(execution *v1alpha1.Execution) (string, step) {
 	status, asked := &execution.Status, execution.Annotations[v1alpha1.JobAnnotation]
 	switch {
@@ -52,10 +64,25 @@ func nextJob(execution *v1alpha1.Execution) (string, step) {
 		return status.JobID, take
 	case !status.IsIdle():
 		return status.JobID, goOn
-	case asked == "" || asked == status.JobID:
+	case asked == "" || asked == status.JobID || execution.Generation == status.ObservedGeneration:
 		return "", nothing
 	}
-	return asked, take
+	return asked, takeNoted
+}
+
+// isCurrent reports whether the job of the annotation is the last of the Installation. Another is the job before the last, and somebody else
+// has changed the spec since. The cache may be older than the annotation, so only a live read says no.
+func (r *Reconciler) isCurrent(ctx context.Context, execution *v1alpha1.Execution, job string) (bool, error) {
+	if kit.ControllerOf(execution, "Installation") == nil {
+		return true, nil
+	}
+	for _, reader := range []client.Reader{r.Client, r.Live} {
+		parent, err := parentOf(ctx, reader, execution)
+		if err != nil || parent != nil && parent.Status.JobID == job {
+			return err == nil, err
+		}
+	}
+	return false, nil
 }
 
 // take begins a job. An Execution that no Installation made gets its finalizer now, before it has DeployItems to clean up.

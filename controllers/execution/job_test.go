@@ -15,32 +15,40 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
 func TestNextJob(t *testing.T) {
+	const known, other = false, true
 	for name, c := range map[string]struct {
 		asked, job, finished string
 		phase                v1alpha1.Phase
+		spec                 bool
 		want                 string
 		step                 step
 	}{
-		"new, nothing asked for":              {"", "", "", "", "", nothing},
-		"new, asked for":                      {"1", "", "", "", "1", take},
-		"job in the status of a new one":      {"", "1", "", "", "1", take},
-		"at work":                             {"1", "1", "", "Progressing", "1", goOn},
-		"at work, asked for the next":         {"2", "1", "", "Progressing", "1", goOn},
-		"ended":                               {"1", "1", "1", "Succeeded", "", nothing},
-		"ended, asked for the next":           {"2", "1", "1", "Failed", "2", take},
-		"ended, next job in the status":       {"1", "2", "1", "Succeeded", "2", take},
-		"ended, deletion failed before":       {"1", "1", "1", "DeleteFailed", "", nothing},
-		"at work, in a phase of the old kind": {"1", "1", "", "Init", "1", goOn},
+		"new, nothing asked for":                {"", "", "", "", other, "", nothing},
+		"new, asked for":                        {"1", "", "", "", other, "1", takeNoted},
+		"job in the status of a new one":        {"", "1", "", "", other, "1", take},
+		"at work":                               {"1", "1", "", "Progressing", known, "1", goOn},
+		"at work, asked for the next":           {"2", "1", "", "Progressing", other, "1", goOn},
+		"ended":                                 {"1", "1", "1", "Succeeded", known, "", nothing},
+		"ended, and somebody changed the spec":  {"1", "1", "1", "Succeeded", other, "", nothing},
+		"ended, asked for the next":             {"2", "1", "1", "Failed", other, "2", takeNoted},
+		"ended, next job in the status":         {"1", "2", "1", "Succeeded", known, "2", take},
+		"ended a job that the status asked for": {"1", "2", "2", "Succeeded", known, "", nothing},
+		"ended, deletion failed before":         {"1", "1", "1", "DeleteFailed", known, "", nothing},
+		"at work, in a phase of the old kind":   {"1", "1", "", "Init", known, "1", goOn},
 	} {
 		t.Run(name, func(t *testing.T) {
 			execution := &v1alpha1.Execution{}
 			if c.asked != "" {
 				execution.Annotations = map[string]string{v1alpha1.JobAnnotation: c.asked}
+			}
+			if c.spec == other {
+				execution.Generation++
 			}
 			execution.Status.JobID, execution.Status.JobIDFinished, execution.Status.Phase = c.job, c.finished, c.phase
 			job, step := nextJob(execution)
@@ -48,6 +56,56 @@ func TestNextJob(t *testing.T) {
 			assert.Equal(t, c.step, step)
 		})
 	}
+}
+
+func TestIsCurrent(t *testing.T) {
+	for name, c := range map[string]struct {
+		cached, live string
+		want         bool
+	}{
+		"the cache shows the job":     {"2", "2", true},
+		"the cache is old":            {"1", "2", true},
+		"the job before the last":     {"3", "3", false},
+		"the Installation is gone":    {"", "", false},
+		"the cache does not show one": {"", "2", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reader := func(job string) client.Client {
+				known := fake.NewClientBuilder().WithScheme(newScheme(t))
+				if job != "" {
+					parent := installation()
+					parent.Status.JobID = job
+					known.WithObjects(parent)
+				}
+				return known.Build()
+			}
+			r := &Reconciler{Client: reader(c.cached), Live: reader(c.live)}
+			current, err := r.isCurrent(t.Context(), ownedBy(&v1alpha1.Execution{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}}, installation()), "2")
+			require.NoError(t, err)
+			assert.Equal(t, c.want, current)
+		})
+	}
+}
+
+// TestAnEarlierJobIsNotTakenForASpecThatAPersonChanged has an Execution whose last job came by status.
+func TestAnEarlierJobIsNotTakenForASpecThatAPersonChanged(t *testing.T) {
+	b := newBench(t, template("a", "t"))
+	parent := installation()
+	parent.Status.JobID = "1"
+	require.NoError(t, b.api.Create(t.Context(), parent))
+	require.NoError(t, b.api.Update(t.Context(), ownedBy(b.execution(), parent)))
+	for _, job := range []string{"1", "2"} {
+		parent.Status.JobID = job
+		require.NoError(t, b.api.Status().Update(t.Context(), parent))
+		b.start(job)
+		b.end("a", v1alpha1.PhaseSucceeded)
+		b.settle()
+	}
+	require.Equal(t, "1", b.execution().Annotations[v1alpha1.JobAnnotation])
+	b.specify(template("a", "t"), template("b", "t"))
+	b.settle()
+	assert.Equal(t, "2", b.requirePhase(v1alpha1.PhaseSucceeded).Status.JobID)
+	assert.Nil(t, b.item("b"))
 }
 
 func TestIsAnswered(t *testing.T) {
@@ -60,6 +118,7 @@ func TestIsAnswered(t *testing.T) {
 		"left behind":            {v1alpha1.OperationInterrupt, "1", "1", interrupted, true},
 		"removed":                {"", "1", "1", interrupted, false},
 		"job not ended":          {v1alpha1.OperationInterrupt, "1", "", interrupted, false},
+		"next job asked for":     {v1alpha1.OperationInterrupt, "2", "1", interrupted, true},
 		"for the job that comes": {v1alpha1.OperationInterrupt, "1", "1", nil, false},
 		"last job failed itself": {v1alpha1.OperationInterrupt, "1", "1", &v1alpha1.Error{Operation: operation}, false},
 		"another operation":      {v1alpha1.OperationReconcile, "1", "1", interrupted, false},
@@ -67,6 +126,10 @@ func TestIsAnswered(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			execution := &v1alpha1.Execution{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.OperationAnnotation: c.operation}}}
 			execution.Status.JobID, execution.Status.JobIDFinished, execution.Status.LastError = c.job, c.finished, c.last
+			execution.Status.Phase = v1alpha1.PhaseProgressing
+			if c.finished != "" {
+				execution.Status.Phase = v1alpha1.PhaseFailed
+			}
 			assert.Equal(t, c.want, isAnswered(execution))
 		})
 	}
@@ -74,30 +137,54 @@ func TestIsAnswered(t *testing.T) {
 
 // looksFinished is the rule of clients that wait.
 func looksFinished(execution *v1alpha1.Execution) bool {
-	return execution.Annotations[v1alpha1.OperationAnnotation] == "" && execution.Status.IsIdle() && execution.Status.Phase.IsFinal()
+	return execution.Annotations[v1alpha1.OperationAnnotation] == "" && execution.Generation == execution.Status.ObservedGeneration &&
+		execution.Status.IsIdle() && execution.Status.Phase.IsFinal()
+}
+
+// itemLooksFinished is the same rule for a DeployItem.
+func itemLooksFinished(item *v1alpha1.DeployItem) bool {
+	return item.Status.JobID != "" && item.Status.IsIdle() && item.Status.Phase.IsFinal()
+}
+
+// requireNoOldResult lets a job run to its end in which the deployer takes each item up in a write of its own, and checks after every write that
+// neither the Execution nor an item that has got the job looks as if it had ended it already.
+func (b *bench) requireNoOldResult(job string, names ...string) {
+	b.t.Helper()
+	running := map[string]bool{}
+	for _, name := range names {
+		running[name] = true
+	}
+	b.after = func() {
+		require.False(b.t, looksFinished(b.execution()), "%v", b.writes)
+		for name := range running {
+			if item := b.item(name); item != nil && item.Status.JobID == job {
+				require.False(b.t, itemLooksFinished(item), "%s: %v", name, b.writes)
+			}
+		}
+	}
+	for i, name := range names {
+		b.settle()
+		require.Equal(b.t, job, b.item(name).Status.JobID)
+		b.deploy(name, func(item *v1alpha1.DeployItem) { item.Status.Phase = v1alpha1.PhaseProgressing })
+		b.settle()
+		if delete(running, name); i == len(names)-1 {
+			b.after = nil
+		}
+		b.end(name, v1alpha1.PhaseSucceeded)
+	}
+	b.settle()
+	require.Equal(b.t, job, b.requirePhase(v1alpha1.PhaseSucceeded).Status.JobIDFinished)
 }
 
 func TestE24WaitingClientsSeeNoOldResult(t *testing.T) {
-	b := newBench(t, template("a", "t"))
-	assign := func(job string) {
-		execution := b.execution()
-		execution.Status.JobID = job
-		require.NoError(t, b.api.Status().Update(t.Context(), execution))
-	}
-	assign("1")
-	b.settle()
-	b.end("a", v1alpha1.PhaseSucceeded)
-	b.settle()
-	require.True(t, looksFinished(b.execution()))
-
-	assign("2")
-	b.after = func() { require.False(t, looksFinished(b.execution()), "%v", b.writes) }
-	b.settle()
-	require.Equal(t, "2", b.item("a").Status.JobID)
-	b.after = nil
-	b.end("a", v1alpha1.PhaseSucceeded)
-	b.settle()
-	require.True(t, looksFinished(b.execution()))
+	b := newBench(t, template("a", "t"), template("b", "t", "a"))
+	b.ask("1")
+	b.requireNoOldResult("1", "a", "b")
+	b.ask("2")
+	b.requireNoOldResult("2", "a", "b")
+	b.specify(template("a", "t"), template("b", "t", "a"), template("c", "t", "b"))
+	b.ask("3")
+	b.requireNoOldResult("3", "a", "b", "c")
 }
 
 func TestE24InterruptIsAnsweredBeforeItIsForgotten(t *testing.T) {
@@ -131,10 +218,7 @@ func TestE24InterruptLeftBehindDoesNotEndTheNextJob(t *testing.T) {
 	b.pass()
 	b.restart()
 	require.Equal(t, v1alpha1.OperationInterrupt, b.execution().Annotations[v1alpha1.OperationAnnotation])
-	execution := b.execution()
-	execution.Annotations[v1alpha1.JobAnnotation] = "2"
-	require.NoError(t, b.api.Update(t.Context(), execution))
-	b.settle()
+	b.start("2")
 	running := b.requirePhase(v1alpha1.PhaseProgressing)
 	require.Equal(t, "2", running.Status.JobID)
 	require.Empty(t, running.Annotations[v1alpha1.OperationAnnotation])
@@ -165,9 +249,7 @@ func TestDeathAtAnyWriteChangesNothing(t *testing.T) {
 				}
 			}
 		}
-		execution := b.execution()
-		execution.Annotations = map[string]string{v1alpha1.JobAnnotation: "1"}
-		require.NoError(t, b.api.Update(t.Context(), execution))
+		b.ask("1")
 		for _, name := range []string{"a", "b"} {
 			live()
 			require.Equal(t, "1", b.item(name).Status.JobID)

@@ -57,19 +57,37 @@ type bench struct {
 func newBench(t *testing.T, templates ...v1alpha1.DeployItemTemplate) *bench {
 	t.Helper()
 	b := &bench{t: t, now: time.Now(), events: record.NewFakeRecorder(100), cached: map[client.ObjectKey]client.Object{}}
-	scheme := runtime.NewScheme()
-	require.NoError(t, clientgoscheme.AddToScheme(scheme))
-	require.NoError(t, v1alpha1.AddToScheme(scheme))
-	b.api = fake.NewClientBuilder().WithScheme(scheme).
+	b.api = fake.NewClientBuilder().WithScheme(newScheme(t)).
 		WithStatusSubresource(&v1alpha1.Execution{}, &v1alpha1.DeployItem{}, &v1alpha1.Installation{}).
 		WithIndex(&v1alpha1.DeployItem{}, executionIndex, executionOf).Build()
 	b.restart()
 	execution := &v1alpha1.Execution{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "one", UID: "uid-one", Finalizers: []string{v1alpha1.Finalizer}},
-		Spec:       v1alpha1.ExecutionSpec{DeployItems: templates},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: "one", UID: "uid-one", Generation: 1, Finalizers: []string{v1alpha1.Finalizer},
+		},
+		Spec: v1alpha1.ExecutionSpec{DeployItems: templates},
 	}
 	require.NoError(t, b.api.Create(t.Context(), execution))
 	return b
+}
+
+func newScheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	require.NoError(t, clientgoscheme.AddToScheme(scheme))
+	require.NoError(t, v1alpha1.AddToScheme(scheme))
+	return scheme
+}
+
+// installation is the Installation of the Execution named one.
+func installation() *v1alpha1.Installation {
+	return &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "one", UID: "parent"}}
+}
+
+// ownedBy makes an Execution that of an Installation.
+func ownedBy(execution *v1alpha1.Execution, inst *v1alpha1.Installation) *v1alpha1.Execution {
+	execution.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(inst, v1alpha1.GroupVersion.WithKind("Installation"))}
+	return execution
 }
 
 // restart gives the Reconciler the memory of a new process.
@@ -238,11 +256,16 @@ func (b *bench) execution() *v1alpha1.Execution {
 	return execution
 }
 
-// ask asks for a job as an Installation does.
+// ask asks for a job as an Installation does: with a new spec by annotation, else by status.
 func (b *bench) ask(job string) {
 	b.t.Helper()
 	execution := b.execution()
-	execution.Annotations = map[string]string{v1alpha1.JobAnnotation: job}
+	if execution.Generation == execution.Status.ObservedGeneration {
+		execution.Status.JobID = job
+		require.NoError(b.t, b.api.Status().Update(b.t.Context(), execution))
+		return
+	}
+	metav1.SetMetaDataAnnotation(&execution.ObjectMeta, v1alpha1.JobAnnotation, job)
 	require.NoError(b.t, b.api.Update(b.t.Context(), execution))
 }
 

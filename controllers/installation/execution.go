@@ -92,7 +92,8 @@ func (s *scope) referToExecution() {
 	s.inst.Status.ExecutionReference = &v1alpha1.ObjectReference{Name: s.inst.Name, Namespace: s.inst.Namespace}
 }
 
-// updateExecution writes the spec together with the job. An Execution that has the job already keeps the spec that came with it.
+// updateExecution writes the spec together with the job. One that keeps its spec gets the job by its status, and so does one whose deletion
+// has failed, to try it again; one in deletion gets no spec. An Execution that has the job already keeps the spec that came with it.
 func (r *Reconciler) updateExecution(ctx context.Context, s *scope, spec v1alpha1.ExecutionSpec) error {
 	same, err := sameItems(s.execution.Spec, spec)
 	if err != nil {
@@ -104,20 +105,41 @@ func (r *Reconciler) updateExecution(ctx context.Context, s *scope, spec v1alpha
 		}
 		return nil
 	}
-	if same {
-		change := kit.MetadataChange{Annotations: kit.Inherit(s.inst)}
-		change.Annotations[v1alpha1.JobAnnotation] = &s.inst.Status.JobID
-		err = kit.PatchMetadata(ctx, r.Client, s.execution, change)
+	if s.execution.DeletionTimestamp.IsZero() && !same {
+		err = r.respecifyExecution(ctx, s, spec)
 	} else {
-		s.execution.Spec = spec
-		kit.Bequeath(s.inst, s.execution)
-		s.execution.Annotations[v1alpha1.JobAnnotation] = s.inst.Status.JobID
-		err = r.Update(ctx, s.execution)
+		err = r.annotateExecution(ctx, s)
 	}
-	if err != nil {
+	if err != nil || s.hasJob(s.execution) {
+		return err
+	}
+	return handOver(ctx, r.Client, s, s.execution, &r.executions)
+}
+
+func (r *Reconciler) respecifyExecution(ctx context.Context, s *scope, spec v1alpha1.ExecutionSpec) error {
+	s.execution.Spec = spec
+	kit.Bequeath(s.inst, s.execution)
+	s.execution.Annotations[v1alpha1.JobAnnotation] = s.inst.Status.JobID
+	if err := r.Update(ctx, s.execution); err != nil {
 		return err
 	}
 	r.executions.Wrote(s.execution)
+	return nil
+}
+
+// annotateExecution passes annotations on. The deletion that is at work is left alone: its end is waited for.
+func (r *Reconciler) annotateExecution(ctx context.Context, s *scope) error {
+	change := kit.MetadataChange{Annotations: kit.Inherit(s.inst)}
+	if !s.execution.DeletionTimestamp.IsZero() && !deleteFailed(s.execution) {
+		change.Annotations[v1alpha1.JobAnnotation] = &s.inst.Status.JobID
+	}
+	before := s.execution.ResourceVersion
+	if err := kit.PatchMetadata(ctx, r.Client, s.execution, change); err != nil {
+		return err
+	}
+	if s.execution.ResourceVersion != before {
+		r.executions.Wrote(s.execution)
+	}
 	return nil
 }
 

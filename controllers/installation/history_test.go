@@ -9,39 +9,64 @@ import (
 	"sync"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
-// history is every version of every Installation of a namespace, in the order in which they were written.
+// history is every version of every Installation and Execution of a namespace, in the order in which they were written.
 type history struct {
-	mu       sync.Mutex
-	versions map[string][]*v1alpha1.Installation
+	mu         sync.Mutex
+	versions   map[string][]*v1alpha1.Installation
+	executions map[string][]*v1alpha1.Execution
 }
 
 // watch begins a history.
 func (s *stage) watch() *history {
 	s.t.Helper()
-	h := &history{versions: map[string][]*v1alpha1.Installation{}}
-	watcher, err := s.client.Watch(s.ctx, &v1alpha1.InstallationList{}, client.InNamespace(s.namespace))
-	require.NoError(s.t, err)
-	s.t.Cleanup(watcher.Stop)
-	go func() {
-		for event := range watcher.ResultChan() {
-			if inst, ok := event.Object.(*v1alpha1.Installation); ok {
-				h.mu.Lock()
-				h.versions[inst.Name] = append(h.versions[inst.Name], inst)
-				h.mu.Unlock()
+	h := &history{versions: map[string][]*v1alpha1.Installation{}, executions: map[string][]*v1alpha1.Execution{}}
+	for _, list := range []client.ObjectList{&v1alpha1.InstallationList{}, &v1alpha1.ExecutionList{}} {
+		watcher, err := s.client.Watch(s.ctx, list, client.InNamespace(s.namespace))
+		require.NoError(s.t, err)
+		s.t.Cleanup(watcher.Stop)
+		go func() {
+			for event := range watcher.ResultChan() {
+				h.note(event.Object)
 			}
-		}
-	}()
+		}()
+	}
 	s.t.Cleanup(func() {
 		if s.t.Failed() {
 			s.t.Log(h.String())
 		}
 	})
 	return h
+}
+
+func (h *history) note(object runtime.Object) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch o := object.(type) {
+	case *v1alpha1.Installation:
+		h.versions[o.Name] = append(h.versions[o.Name], o)
+	case *v1alpha1.Execution:
+		h.executions[o.Name] = append(h.executions[o.Name], o)
+	}
+}
+
+// ofExecution returns the versions of an Execution up to the present one.
+func (h *history) ofExecution(s *stage, name string) []*v1alpha1.Execution {
+	s.t.Helper()
+	last := until(s, &v1alpha1.Execution{ObjectMeta: s.named(name)}, func(*v1alpha1.Execution) bool { return true })
+	var versions []*v1alpha1.Execution
+	require.Eventually(s.t, func() bool {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		versions = h.executions[name]
+		return len(versions) > 0 && versions[len(versions)-1].ResourceVersion == last.ResourceVersion
+	}, patience, tick, "the watch shows version %s of %s", last.ResourceVersion, name)
+	return versions
 }
 
 // of returns the versions of an Installation up to and including one.

@@ -130,7 +130,7 @@ func TestAChildThatHasTheJobKeepsItsSpec(t *testing.T) {
 
 func TestAnExecutionThatHasTheJobKeepsItsSpec(t *testing.T) {
 	s := ending()
-	s.execution = &v1alpha1.Execution{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.JobAnnotation: "job"}}}
+	s.execution = &v1alpha1.Execution{ObjectMeta: metav1.ObjectMeta{Generation: 1, Annotations: map[string]string{v1alpha1.JobAnnotation: "job"}}}
 	spec, err := kit.PackDeployItems("default", []v1alpha1.DeployItemTemplate{{Name: "item"}})
 	require.NoError(t, err)
 	require.NoError(t, (&Reconciler{}).updateExecution(t.Context(), s, spec))

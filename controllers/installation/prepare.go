@@ -25,16 +25,27 @@ func (r *Reconciler) prepare(ctx context.Context, s *scope) error {
 }
 
 // prepared reports whether all children of an Installation have the specs of its running job. With sub-installations the phase says so, without
-// them the Execution does. An Execution that somebody deleted meanwhile has to be made again.
+// them the Execution does. An Execution that somebody deleted or took the job from meanwhile has to get it again.
 func prepared(inst *v1alpha1.Installation, execution *v1alpha1.Execution) bool {
 	status := &inst.Status
 	if status.Phase == v1alpha1.PhaseInit || execution == nil && status.ExecutionReference != nil {
 		return false
 	}
-	return status.SubInstCache != nil || execution != nil && given(execution, status.JobID)
+	if execution != nil {
+		return given(execution, status.JobID)
+	}
+	return status.SubInstCache != nil
 }
 
-// given reports whether a child has been given a job.
+// given reports whether a child has been given a job. An Execution takes a job from the annotation only together with a new spec; in deletion
+// it takes none.
 func given(child kit.JobObject, job string) bool {
-	return child.GetAnnotations()[v1alpha1.JobAnnotation] == job || child.Job().JobID == job
+	if child.Job().JobID == job {
+		return true
+	}
+	noted := child.GetAnnotations()[v1alpha1.JobAnnotation] == job
+	if execution, ok := child.(*v1alpha1.Execution); ok && execution.DeletionTimestamp.IsZero() {
+		return noted && execution.Generation != execution.Status.ObservedGeneration
+	}
+	return noted
 }

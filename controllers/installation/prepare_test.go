@@ -32,12 +32,15 @@ func TestPrepared(t *testing.T) {
 		return inst
 	}
 	noted := func(job string) *v1alpha1.Execution {
-		execution := &v1alpha1.Execution{}
-		execution.Annotations = map[string]string{v1alpha1.JobAnnotation: job}
+		execution := &v1alpha1.Execution{ObjectMeta: metav1.ObjectMeta{Generation: 1, Annotations: map[string]string{v1alpha1.JobAnnotation: job}}}
 		return execution
 	}
 	taken := noted("a")
 	taken.Status.JobID = "b"
+	old := noted("b")
+	old.Status.ObservedGeneration = old.Generation
+	leaving := old.DeepCopy()
+	leaving.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
 	for name, c := range map[string]struct {
 		inst      *v1alpha1.Installation
 		execution *v1alpha1.Execution
@@ -50,6 +53,9 @@ func TestPrepared(t *testing.T) {
 		"sub-installations, the Execution is gone": {at(v1alpha1.PhaseProgressing, true, true), nil, false},
 		"the Execution has the job":                {at(v1alpha1.PhaseProgressing, false, true), noted("b"), true},
 		"the Execution has the job by its status":  {at(v1alpha1.PhaseProgressing, false, true), taken, true},
+		"the Execution has it with no new spec":    {at(v1alpha1.PhaseProgressing, false, true), old, false},
+		"so has one of several children":           {at(v1alpha1.PhaseProgressing, true, true), old, false},
+		"the Execution is in deletion":             {at(v1alpha1.PhaseProgressing, false, true), leaving, true},
 		"the Execution has an earlier job":         {at(v1alpha1.PhaseProgressing, false, true), noted("a"), false},
 		"the Execution is not there yet, or gone":  {at(v1alpha1.PhaseProgressing, false, true), nil, false},
 		"nothing to make":                          {at(v1alpha1.PhaseProgressing, false, false), nil, false},

@@ -266,8 +266,8 @@ func (s *scope) childrenInDeletion() bool {
 }
 
 // deleteFailed tells whether the last deletion job of an Installation has failed.
-func deleteFailed(inst *v1alpha1.Installation) bool {
-	return inst.Status.Phase == v1alpha1.PhaseDeleteFailed && inst.Status.IsIdle()
+func deleteFailed(obj kit.JobObject) bool {
+	return obj.Job().Phase == v1alpha1.PhaseDeleteFailed && obj.Job().IsIdle()
 }
 
 func lastMessage(last *v1alpha1.Error) string {

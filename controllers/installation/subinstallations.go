@@ -195,7 +195,7 @@ func (r *Reconciler) updateChild(ctx context.Context, s *scope, existing, wanted
 	}
 	s.children[existing.Name] = existing
 	if byStatus {
-		return r.handOver(ctx, s, existing)
+		return handOver(ctx, r.Client, s, existing, &r.installations)
 	}
 	return nil
 }
@@ -213,15 +213,16 @@ func (r *Reconciler) writeChild(ctx context.Context, before, child *v1alpha1.Ins
 	return nil
 }
 
-// handOver gives an idle sub-installation that keeps its spec the running job by its status: an annotation would change no generation, so that
-// until the sub-installation takes the job up it would look as if it had ended it.
-func (r *Reconciler) handOver(ctx context.Context, s *scope, child *v1alpha1.Installation) error {
-	child.Status.JobID = s.inst.Status.JobID
+// handOver gives a child that keeps its spec the running job by its status: an annotation would change no generation, so that until the child
+// takes the job up it would look as if it had ended it. Written learns of the write.
+func handOver(ctx context.Context, c client.Client, s *scope, child kit.JobObject, written *kit.Consistency) error {
+	kit.KeepValidConditions(child)
+	child.Job().JobID = s.inst.Status.JobID
 	kit.Progress(child, meta.ProgressingReason, "a job of the parent begins")
-	if err := r.Status().Update(ctx, child); err != nil {
+	if err := c.Status().Update(ctx, child); err != nil {
 		return err
 	}
-	r.installations.Wrote(child)
+	written.Wrote(child)
 	return nil
 }
 

@@ -314,12 +314,12 @@ func (s *stage) execution(name, former string) *v1alpha1.Execution {
 	})
 }
 
-// givenJob returns the job that an Execution was given, by annotation or by status.
+// givenJob returns the job that an Execution was given, by annotation with a new spec or by status.
 func givenJob(execution *v1alpha1.Execution) string {
-	if !execution.Status.IsIdle() {
-		return execution.Status.JobID
+	if execution.Status.IsIdle() && execution.Generation != execution.Status.ObservedGeneration {
+		return execution.Annotations[v1alpha1.JobAnnotation]
 	}
-	return execution.Annotations[v1alpha1.JobAnnotation]
+	return execution.Status.JobID
 }
 
 // finish ends the job of an Execution, as its controller does, and returns the job.

@@ -157,6 +157,7 @@ func TestE24NoDeathBetweenTwoWritesStartsAnotherJob(t *testing.T) {
 			require.Greater(t, jobs, 4, "there were deaths")
 			s.quiet()
 			assert.Equal(t, jobs, s.seen.jobs(s, s.installation("leaf", always)))
+			s.requireHonest("leaf")
 		})
 	}
 }
@@ -188,6 +189,92 @@ func (s *stage) dieAnswering(inst *v1alpha1.Installation, way asking, n int, aft
 	}
 	s.requireAnswered(request, s.finished(inst.Name, former.Status.JobID, way.by(text)), way.by(text))
 	return died
+}
+
+// executionLooksFinished is the rule of waiting clients for an Execution.
+func executionLooksFinished(execution *v1alpha1.Execution) bool {
+	return execution.Generation == execution.Status.ObservedGeneration && execution.Status.JobID != "" && execution.Status.IsIdle() &&
+		execution.Status.Phase.IsFinal()
+}
+
+// requireHonest checks that no version of an Execution that names a job looks finished before it has had that job, or is at work and Ready. It
+// returns the versions.
+func (s *stage) requireHonest(name string) []*v1alpha1.Execution {
+	s.t.Helper()
+	had, versions := map[string]bool{}, s.seen.ofExecution(s, name)
+	for _, execution := range versions {
+		had[execution.Status.JobID] = true
+		job := execution.Annotations[v1alpha1.JobAnnotation]
+		require.False(s.t, executionLooksFinished(execution) && !had[job], "version %s looks finished before it has job %s",
+			execution.ResourceVersion, job)
+		require.False(s.t, !execution.Status.IsIdle() && conditions.IsReady(execution), "version %s is at work and Ready", execution.ResourceVersion)
+	}
+	return versions
+}
+
+func TestE24NoVersionOfAnExecutionLooksFinishedBeforeItHasItsJob(t *testing.T) {
+	for name, change := range map[string]func(*v1alpha1.Installation){
+		"same spec":  operate,
+		"other spec": func(inst *v1alpha1.Installation) { operate(inst); deploy(inst, "b") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			s.played()
+			inst := s.leaf("leaf", "a")
+			operate(inst)
+			s.create(inst)
+			first := s.finished("leaf", "", always)
+			s.quiet()
+			before := len(s.requireHonest("leaf"))
+			edit(s, inst, change)
+			second := s.finished("leaf", first.Status.JobID, always)
+			s.quiet()
+			versions := s.requireHonest("leaf")
+			require.Equal(t, second.Status.JobID, versions[len(versions)-1].Status.JobIDFinished)
+			assert.Len(t, versions[before:], 2, "one write of the Installation, one of who ends the job")
+		})
+	}
+}
+
+// TestE24AnExecutionThatWasNotedAJobOnlyGetsItByStatus has what a process left that died between the writes of an earlier release: the
+// annotation has changed, the spec has not, so nobody takes the job from there.
+func TestE24AnExecutionThatWasNotedAJobOnlyGetsItByStatus(t *testing.T) {
+	s := newStage(t)
+	inst := s.leaf("leaf", "a")
+	operate(inst)
+	s.create(inst)
+	former := s.succeed("leaf", "").Status.JobID
+	s.stop()
+	editStatus(s, inst, func(inst *v1alpha1.Installation) {
+		inst.Status.JobID, inst.Status.Phase = "noted", v1alpha1.PhaseProgressing
+	})
+	edit(s, &v1alpha1.Execution{ObjectMeta: s.named("leaf")}, func(execution *v1alpha1.Execution) {
+		execution.Annotations[v1alpha1.JobAnnotation] = "noted"
+	})
+	s.start()
+	require.Equal(t, "noted", s.succeed("leaf", former).Status.JobID)
+	s.quiet()
+}
+
+// TestAFailedDeletionOfTheExecutionIsTriedAgainInTheNextJob deletes the Execution behind the back of its Installation.
+func TestAFailedDeletionOfTheExecutionIsTriedAgainInTheNextJob(t *testing.T) {
+	s := newStage(t)
+	inst := s.leaf("leaf", "a")
+	operate(inst)
+	s.create(inst)
+	first := s.succeed("leaf", "")
+	execution := s.execution("leaf", "")
+	require.NoError(t, s.client.Delete(s.ctx, execution))
+	editStatus(s, execution, func(execution *v1alpha1.Execution) {
+		execution.Status.JobID, execution.Status.JobIDFinished, execution.Status.Phase = "uninstall", "uninstall", v1alpha1.PhaseDeleteFailed
+	})
+	s.annotate("leaf", v1alpha1.OperationAnnotation, v1alpha1.OperationReconcile)
+	second := s.installation("leaf", func(inst *v1alpha1.Installation) bool { return inst.Status.JobID != first.Status.JobID })
+	until(s, execution, func(execution *v1alpha1.Execution) bool { return execution.Status.JobID == second.Status.JobID })
+	s.quiet()
+	edit(s, execution, func(execution *v1alpha1.Execution) { execution.Finalizers = nil })
+	require.Equal(t, second.Status.JobID, s.succeed("leaf", first.Status.JobID).Status.JobID)
+	s.quiet()
 }
 
 func TestE24NoVersionOfASubinstallationLooksFinishedBeforeItHasItsJob(t *testing.T) {

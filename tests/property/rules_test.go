@@ -183,12 +183,14 @@ func (c *court) producersFirst(states []state) {
 	}
 }
 
-// handedOver is the moment at which the first child was written for a job; MaxInt64 if none was.
+// handedOver is the moment at which the first child got a job, with a spec or by status; MaxInt64 if none did.
 func (c *court) handedOver(owner types.UID, job string) int64 {
 	moment := int64(math.MaxInt64)
 	for _, uid := range c.children[owner] {
 		for _, s := range c.objects[uid] {
-			if s.object.GetAnnotations()[v1alpha1.JobAnnotation] == job && s.object.GetDeletionTimestamp() == nil {
+			child, works := s.object.(worker)
+			has := s.object.GetAnnotations()[v1alpha1.JobAnnotation] == job || works && child.Job().JobID == job
+			if has && s.object.GetDeletionTimestamp() == nil {
 				moment = min(moment, s.at)
 			}
 		}
