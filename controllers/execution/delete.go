@@ -43,7 +43,7 @@ func (r *Reconciler) decideDeletion(ctx context.Context, s *scope) error {
 		}
 	}
 	s.begin(job)
-	kit.Progress(s.execution, kit.ReasonDeleting, "deploy items are being deleted")
+	kit.Progress(s.execution, kit.ReasonDeleting, deletingMessage)
 	return r.writeStatus(ctx, s)
 }
 
@@ -118,10 +118,7 @@ func (r *Reconciler) deleteItems(ctx context.Context, s *scope) error {
 			return err
 		}
 	}
-	if len(s.orphans) > 0 {
-		return kit.ErrStop
-	}
-	return nil
+	return s.awaitOrphans(deletingMessage)
 }
 
 // failedUninstall returns the first item whose deletion has failed in the job, and whether another still runs it.

@@ -121,7 +121,7 @@ func (s *scope) begin(job string) {
 	}
 	kit.Begin(s.execution, job, phase, s.now)
 	s.execution.Status.ObservedGeneration = s.execution.Generation
-	kit.Progress(s.execution, meta.ProgressingReason, "deploy items are processed")
+	kit.Progress(s.execution, meta.ProgressingReason, workingMessage)
 }
 
 // recordJob makes a new job durable before anything is created for it.

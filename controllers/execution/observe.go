@@ -11,7 +11,11 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 )
 
-const succeededMessage = "all deploy items succeeded"
+const (
+	succeededMessage = "all deploy items succeeded"
+	workingMessage   = "deploy items are processed"
+	deletingMessage  = "deploy items are being deleted"
+)
 
 // verdict is what became of a job.
 type verdict int
@@ -59,8 +63,33 @@ func (r *Reconciler) observeItems(ctx context.Context, s *scope) error {
 			return err
 		}
 		kit.Succeed(s.execution, succeededMessage, s.now)
+	default:
+		kit.ShowCause(s.execution, retryCause(s.inOrder(), s.execution.Status.JobID), workingMessage)
 	}
 	return nil
+}
+
+// inOrder returns the items of the templates in the order of the spec.
+func (s *scope) inOrder() []*v1alpha1.DeployItem {
+	var items []*v1alpha1.DeployItem
+	for i := range s.templates {
+		if item := s.items[s.templates[i].Name]; item != nil {
+			items = append(items, item)
+		}
+	}
+	return items
+}
+
+// retryCause returns why the first item of which a job is tried again is not done; "" when there is none. What an item shows before its
+// deployer has picked the job up belongs to the job before.
+func retryCause(items []*v1alpha1.DeployItem, job string) string {
+	for _, item := range items {
+		status := &item.Status
+		if status.JobID == job && !status.IsIdle() && status.Phase != "" && !status.Phase.IsFinal() && status.LastError != nil {
+			return itemFailure(item).Error()
+		}
+	}
+	return ""
 }
 
 // itemFailure passes the cause of a failed item on, with its name.

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -157,4 +159,66 @@ func TestItemThatChangedSinceItWasReadIsNotOverwritten(t *testing.T) {
 	b.deploy("a", func(item *v1alpha1.DeployItem) { item.Status.JobIDFinished = item.Status.JobID })
 	b.settle()
 	assert.Equal(t, "2", b.item("a").Status.JobID)
+}
+
+func TestTheCauseOfAnItemThatIsTriedAgainIsShown(t *testing.T) {
+	b := newBench(t, template("a", "t"), template("b", "t"))
+	b.start("1")
+	fails := func(name, message string) {
+		b.deploy(name, func(item *v1alpha1.DeployItem) {
+			item.Status.Phase, item.Status.LastError = v1alpha1.PhaseProgressing, &v1alpha1.Error{Message: message}
+		})
+	}
+	requireShown := func(writes int, message string) {
+		t.Helper()
+		before := len(b.writes)
+		b.settle()
+		execution := b.requirePhase(v1alpha1.PhaseProgressing)
+		require.Equal(t, message, conditions.GetMessage(execution, meta.ReadyCondition))
+		require.Equal(t, message, conditions.GetMessage(execution, meta.ReconcilingCondition))
+		require.Len(t, b.writes[before:], writes, "%v", b.writes[before:])
+	}
+	requireShown(0, workingMessage)
+	fails("b", "try 1: no route")
+	requireShown(1, "deploy item b ("+b.item("b").Name+"): try 1: no route")
+	fails("b", "try 2: no route")
+	requireShown(0, "deploy item b ("+b.item("b").Name+"): try 1: no route")
+	fails("b", "no right")
+	requireShown(1, "deploy item b ("+b.item("b").Name+"): no right")
+	fails("a", "no right")
+	requireShown(1, "deploy item a ("+b.item("a").Name+"): no right")
+	b.deploy("a", func(item *v1alpha1.DeployItem) { item.Status.LastError = nil })
+	b.deploy("b", func(item *v1alpha1.DeployItem) { item.Status.LastError = nil })
+	requireShown(1, workingMessage)
+	b.requireSteady()
+}
+
+func TestRetryCause(t *testing.T) {
+	item := func(job, finished string, phase v1alpha1.Phase, message string) *v1alpha1.DeployItem {
+		item := &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{
+			Name: "one-a", Labels: map[string]string{v1alpha1.ExecutionManagedNameLabel: "a"},
+		}}
+		item.Status.JobID, item.Status.JobIDFinished, item.Status.Phase = job, finished, phase
+		if message != "" {
+			item.Status.LastError = &v1alpha1.Error{Message: message}
+		}
+		return item
+	}
+	healthy, failing := item("1", "", v1alpha1.PhaseProgressing, ""), item("1", "", v1alpha1.PhaseProgressing, "boom")
+	for name, tc := range map[string]struct {
+		items []*v1alpha1.DeployItem
+		want  string
+	}{
+		"none":                               {},
+		"at work":                            {items: []*v1alpha1.DeployItem{healthy}},
+		"tried again":                        {items: []*v1alpha1.DeployItem{failing}, want: "deploy item a (one-a): boom"},
+		"the first one counts":               {items: []*v1alpha1.DeployItem{healthy, failing, item("1", "", "Progressing", "later")}, want: "deploy item a (one-a): boom"},
+		"uninstallation tried again":         {items: []*v1alpha1.DeployItem{item("1", "", v1alpha1.PhaseDeleting, "boom")}, want: "deploy item a (one-a): boom"},
+		"failed in the job before":           {items: []*v1alpha1.DeployItem{item("0", "0", v1alpha1.PhaseFailed, "boom")}},
+		"job handed over, not yet picked up": {items: []*v1alpha1.DeployItem{item("1", "", v1alpha1.PhaseFailed, "boom")}},
+		"not picked up at all":               {items: []*v1alpha1.DeployItem{item("1", "", "", "boom")}},
+		"failed in the job":                  {items: []*v1alpha1.DeployItem{item("1", "1", v1alpha1.PhaseFailed, "boom")}},
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, retryCause(tc.items, "1")) })
+	}
 }

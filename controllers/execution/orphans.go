@@ -62,10 +62,16 @@ func (r *Reconciler) deleteOrphans(ctx context.Context, s *scope) error {
 			return kit.ErrStop
 		}
 	}
-	if len(s.orphans) > 0 {
-		return kit.ErrStop
+	return s.awaitOrphans(workingMessage)
+}
+
+// awaitOrphans stops while orphans are there, and shows why the uninstallation of one is tried again, or that none is.
+func (s *scope) awaitOrphans(otherwise string) error {
+	if len(s.orphans) == 0 {
+		return nil
 	}
-	return nil
+	kit.ShowCause(s.execution, retryCause(s.orphans, s.execution.Status.JobID), otherwise)
+	return kit.ErrStop
 }
 
 // deleteItem deletes an item and hands it the running job, so that its deployer uninstalls and lets it go.

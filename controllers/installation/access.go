@@ -67,12 +67,27 @@ func (r *Reconciler) changedContextOf(ctx context.Context, inst *v1alpha1.Instal
 
 // changedBelow tells the same of the sub-installations at any depth: they fail by themselves, but only their root starts another job.
 func (r *Reconciler) changedBelow(ctx context.Context, inst *v1alpha1.Installation) (string, error) {
+	below, err := r.causesBelow(ctx, inst)
+	if err != nil {
+		return "", err
+	}
+	for _, child := range below {
+		if reason, err := r.changedContextOf(ctx, child); reason != "" || err != nil {
+			return reason, err
+		}
+	}
+	return "", nil
+}
+
+// causesBelow returns the sub-installations at any depth but for those that have failed because of one below them.
+func (r *Reconciler) causesBelow(ctx context.Context, inst *v1alpha1.Installation) ([]*v1alpha1.Installation, error) {
+	var causes []*v1alpha1.Installation
 	seen := map[types.UID]bool{inst.UID: true}
 	for queue := []*v1alpha1.Installation{inst}; len(queue) > 0; queue = queue[1:] {
 		children := &v1alpha1.InstallationList{}
 		below := client.MatchingFields{parentIndex: queue[0].Name}
 		if err := r.List(ctx, children, client.InNamespace(inst.Namespace), below, client.UnsafeDisableDeepCopy); err != nil {
-			return "", err
+			return nil, err
 		}
 		for i := range children.Items {
 			child := &children.Items[i]
@@ -84,12 +99,10 @@ func (r *Reconciler) changedBelow(ctx context.Context, inst *v1alpha1.Installati
 				queue = append(queue, child)
 				continue
 			}
-			if reason, err := r.changedContextOf(ctx, child); reason != "" || err != nil {
-				return reason, err
-			}
+			causes = append(causes, child)
 		}
 	}
-	return "", nil
+	return causes, nil
 }
 
 func reasonIf(started bool, reason string) string {

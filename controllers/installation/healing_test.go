@@ -10,6 +10,7 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -51,6 +52,69 @@ func TestF08WhatHealsByItselfIsNotStalled(t *testing.T) {
 			assert.True(t, conditions.IsFalse(c.inst, meta.ReadyCondition))
 			assert.Equal(t, c.heals, conditions.IsReconciling(c.inst))
 			assert.Equal(t, !c.heals, conditions.IsStalled(c.inst))
+		})
+	}
+}
+
+func TestF08ARootHealsWhenAllThatFailedBelowDo(t *testing.T) {
+	failed := func(name, operation, reason string) *v1alpha1.Installation {
+		child := working(name, name, "job")
+		child.Status.JobIDFinished, child.Status.Phase = "job", v1alpha1.PhaseFailed
+		child.Status.LastError = &v1alpha1.Error{Operation: operation, Reason: reason}
+		return child
+	}
+	good := failed("good", "", "")
+	good.Status.Phase, good.Status.LastError = v1alpha1.PhaseSucceeded, nil
+	incomplete, follower := failed("a", contextOperation, reasonContextIncomplete), failed("b", orderOperation, reasonPredecessorFailed)
+	broken, lost := failed("c", renderOperation, "RenderFailed"), failed("d", "", "")
+	lost.Status.LastError = nil
+	for name, tc := range map[string]struct {
+		below []*v1alpha1.Installation
+		heals bool
+	}{
+		"nothing below":                     {},
+		"one misses a part of its Context":  {[]*v1alpha1.Installation{good, incomplete}, true},
+		"another waits for it":              {[]*v1alpha1.Installation{incomplete, follower}, true},
+		"another has failed for itself":     {[]*v1alpha1.Installation{incomplete, broken}, false},
+		"another does not say why":          {[]*v1alpha1.Installation{incomplete, lost}, false},
+		"one waits for one that is no more": {[]*v1alpha1.Installation{follower}, false},
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.heals, healTogether(tc.below)) })
+	}
+}
+
+// TestF08TheRootSaysWhetherWhatFailedBelowHeals has the cause two levels below the root.
+func TestF08TheRootSaysWhetherWhatFailedBelowHeals(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(root *v1alpha1.Installation, execution *v1alpha1.Execution)
+		heals  bool
+	}{
+		"it follows changes":           {func(*v1alpha1.Installation, *v1alpha1.Execution) {}, true},
+		"it follows no changes":        {func(root *v1alpha1.Installation, _ *v1alpha1.Execution) { root.Annotations = nil }, false},
+		"it is suspended":              {func(root *v1alpha1.Installation, _ *v1alpha1.Execution) { root.Spec.Suspend = true }, false},
+		"no Context wakes it":          {func(root *v1alpha1.Installation, _ *v1alpha1.Execution) { root.Spec.ComponentDescriptor = nil }, false},
+		"its Execution failed as well": {func(_ *v1alpha1.Installation, e *v1alpha1.Execution) { e.Status.Phase = v1alpha1.PhaseFailed }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root, middle, leaf := following(working("root", "1", "job")), working("middle", "2", "job"), working("leaf", "3", "job")
+			root.Spec.ComponentDescriptor = &v1alpha1.ComponentDescriptorDefinition{}
+			for _, pair := range [][2]*v1alpha1.Installation{{root, middle}, {middle, leaf}} {
+				below(pair[0], pair[1])
+				pair[0].Status.SubInstCache = &v1alpha1.SubInstCache{ActiveSubs: []v1alpha1.SubNamePair{{ObjectName: pair[1].Name}}}
+				pair[1].Status.JobIDFinished, pair[1].Status.Phase = "job", v1alpha1.PhaseFailed
+			}
+			middle.Status.LastError = &v1alpha1.Error{Reason: reasonChildrenFailed}
+			leaf.Status.LastError = &v1alpha1.Error{Operation: contextOperation, Reason: reasonContextIncomplete}
+			execution := &v1alpha1.Execution{}
+			execution.Status.JobID, execution.Status.JobIDFinished, execution.Status.Phase = "job", "job", v1alpha1.PhaseSucceeded
+			tc.change(root, execution)
+
+			s := &scope{inst: root, execution: execution, children: map[string]*v1alpha1.Installation{"middle": middle}, now: time.Unix(2, 0)}
+			var failure *kit.Failure
+			require.ErrorAs(t, with(t, root, middle, leaf).observeChildren(t.Context(), s), &failure)
+			s.fail(failure)
+			assert.Equal(t, tc.heals, conditions.IsReconciling(root))
+			assert.Equal(t, !tc.heals, conditions.IsStalled(root))
 		})
 	}
 }

@@ -14,7 +14,45 @@ import (
 
 // observeExecution waits until the Execution has ended the job, and passes on why it failed.
 func (r *Reconciler) observeExecution(_ context.Context, s *scope) error {
-	return judgeExecution(s.execution, s.inst.Status.JobID)
+	err := judgeExecution(s.execution, s.inst.Status.JobID)
+	if errors.Is(err, kit.ErrStop) {
+		return s.awaitChildren()
+	}
+	return err
+}
+
+const (
+	workingMessage  = "sub-installations and deploy items are at work"
+	deletingMessage = "sub-installations and deploy items are being deleted"
+)
+
+// awaitChildren stops, and shows why the work of a child is tried again, or that none is.
+func (s *scope) awaitChildren() error {
+	otherwise := workingMessage
+	if !s.inst.DeletionTimestamp.IsZero() {
+		otherwise = deletingMessage
+	}
+	kit.ShowCause(s.inst, retryCause(s.inst.Status.JobID, s.execution, s.children), otherwise)
+	return kit.ErrStop
+}
+
+// retryCause returns why the first child of which a job is tried again is not done, with the way to it; "" when there is none.
+func retryCause(job string, execution *v1alpha1.Execution, children map[string]*v1alpha1.Installation) string {
+	atJob := func(child kit.JobObject) bool { return child.Job().JobID == job && !child.Job().IsIdle() }
+	if execution != nil && atJob(execution) {
+		if cause := kit.RetryCause(execution); cause != "" {
+			return cause
+		}
+	}
+	for _, name := range sortedKeys(children) {
+		if !atJob(children[name]) {
+			continue
+		}
+		if cause := kit.RetryCause(children[name]); cause != "" {
+			return name + ": " + cause
+		}
+	}
+	return ""
 }
 
 // judgeExecution returns nil when an Execution has succeeded with a job or none is needed, ErrStop while it is to be waited for, and

@@ -98,6 +98,40 @@ func TestE11JudgeExecution(t *testing.T) {
 	}
 }
 
+func TestRetryCause(t *testing.T) {
+	const job = "b"
+	at := func(obj kit.JobObject, job, cause string) {
+		obj.Job().JobID, obj.Job().JobIDFinished = job, "a"
+		kit.ShowCause(obj, cause, "")
+	}
+	execution := func(job, cause string) *v1alpha1.Execution {
+		execution := &v1alpha1.Execution{}
+		at(execution, job, cause)
+		return execution
+	}
+	child := func(job, cause string) *v1alpha1.Installation {
+		child := &v1alpha1.Installation{}
+		at(child, job, cause)
+		return child
+	}
+	type children = map[string]*v1alpha1.Installation
+	for name, tc := range map[string]struct {
+		execution *v1alpha1.Execution
+		children  children
+		want      string
+	}{
+		"no children":              {},
+		"all at work":              {execution(job, ""), children{"x": child(job, "")}, ""},
+		"a deploy item":            {execution(job, "boom"), nil, "boom"},
+		"one of a child":           {execution(job, ""), children{"x": child(job, ""), "y": child(job, "boom")}, "y: boom"},
+		"the own comes first":      {execution(job, "own"), children{"x": child(job, "boom")}, "own"},
+		"of an earlier job":        {execution("a", "boom"), children{"x": child("a", "boom")}, ""},
+		"the first child by names": {nil, children{"y": child(job, "2"), "x": child(job, "1")}, "x: 1"},
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, retryCause(job, tc.execution, tc.children)) })
+	}
+}
+
 func TestE17ADelayNeverComesWithAnError(t *testing.T) {
 	r := &Reconciler{Client: refusing(errors.New("boom")), Backoff: kit.NewBackoff(time.Second, time.Minute), Recorder: silent}
 	s := &scope{inst: withJobs("b", "a"), persisted: &v1alpha1.InstallationStatus{}, now: time.Unix(1, 0)}

@@ -210,7 +210,7 @@ type outcome struct {
 }
 
 func (s *scope) fail(failure *kit.Failure) {
-	failure.Heals = heals(s.inst, failure.Operation, failure.Reason)
+	failure.Heals = failure.Heals || heals(s.inst, failure.Operation, failure.Reason)
 	kit.Fail(s.inst, failure, s.now)
 	s.announceRetry(failure)
 	s.outcome = &outcome{failure: failure}

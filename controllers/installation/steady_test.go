@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 )
 
 // noExecutions keeps Executions from being created.
@@ -262,4 +265,32 @@ func TestE21AnImportThatChangesDuringAJobCountsAsOneThatChangesAfterIt(t *testin
 			assert.Equal(t, c.jobs, s.seen.jobs(s, last))
 		})
 	}
+}
+
+func TestTheCauseOfWorkThatIsTriedAgainIsShownAtTheRoot(t *testing.T) {
+	s := newStage(t)
+	s.create(following(s.parentOf("root", "a")))
+	child := s.child("root")
+	execution := s.execution(child.Name, "")
+	fails := func(cause string) {
+		editStatus(s, execution, func(execution *v1alpha1.Execution) {
+			execution.Status.JobID, execution.Status.Phase = givenJob(execution), v1alpha1.PhaseProgressing
+			execution.Status.ObservedGeneration = execution.Generation
+			kit.ShowCause(execution, cause, "at work")
+		})
+	}
+	requireShown := func(message string) int {
+		t.Helper()
+		s.installation("root", func(inst *v1alpha1.Installation) bool {
+			return conditions.GetMessage(inst, meta.ReadyCondition) == message && conditions.GetMessage(inst, meta.ReconcilingCondition) == message
+		})
+		s.quiet()
+		return len(s.seen.of(s, s.installation("root", always)))
+	}
+	fails("no route")
+	first := requireShown(child.Name + ": no route")
+	fails("no right")
+	assert.Equal(t, first+1, requireShown(child.Name+": no right"))
+	fails("")
+	assert.Equal(t, first+2, requireShown(workingMessage))
 }

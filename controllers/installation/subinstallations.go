@@ -260,7 +260,7 @@ func describeChild(s *scope, template *model.InstallationTemplate, name string) 
 const reasonChildrenFailed = "ChildrenFailed"
 
 // observeChildren waits until all sub-installations have ended the job, and names those that failed with their causes.
-func (r *Reconciler) observeChildren(_ context.Context, s *scope) error {
+func (r *Reconciler) observeChildren(ctx context.Context, s *scope) error {
 	if s.inst.Status.SubInstCache == nil {
 		return nil
 	}
@@ -272,7 +272,7 @@ func (r *Reconciler) observeChildren(_ context.Context, s *scope) error {
 			continue
 		}
 		if child.Status.JobIDFinished != s.inst.Status.JobID {
-			return kit.ErrStop
+			return s.awaitChildren()
 		}
 		if child.Status.Phase != v1alpha1.PhaseSucceeded {
 			failed = append(failed, fmt.Sprintf("%s: %s", child.Name, lastMessage(child.Status.LastError)))
@@ -281,9 +281,14 @@ func (r *Reconciler) observeChildren(_ context.Context, s *scope) error {
 	if s.execution != nil && s.execution.Status.JobIDFinished != s.inst.Status.JobID || len(failed) == 0 {
 		return nil
 	}
+	heals, err := r.healsBelow(ctx, s.inst)
+	if err != nil {
+		return err
+	}
 	return &kit.Failure{
 		Kind: kit.Stalled, Operation: "buildErrorIfFailedChild", Reason: reasonChildrenFailed,
-		Err: fmt.Errorf("children failed: %s", strings.Join(failed, "; ")),
+		Err:   fmt.Errorf("children failed: %s", strings.Join(failed, "; ")),
+		Heals: heals && judgeExecution(s.execution, s.inst.Status.JobID) == nil,
 	}
 }
 
@@ -303,12 +308,12 @@ func (r *Reconciler) awaitDeletedChildren(_ context.Context, s *scope) error {
 	for _, name := range sortedKeys(s.children) {
 		child := s.children[name]
 		if child.Status.JobIDFinished != s.inst.Status.JobID {
-			return kit.ErrStop
+			return s.awaitChildren()
 		}
 		failed = append(failed, fmt.Sprintf("%s: %s", child.Name, lastMessage(child.Status.LastError)))
 	}
 	if s.execution != nil && s.execution.Status.JobIDFinished != s.inst.Status.JobID {
-		return kit.ErrStop
+		return s.awaitChildren()
 	}
 	if s.execution != nil {
 		failed = append(failed, executionFailure(s.execution).Error())
@@ -330,6 +335,6 @@ func (r *Reconciler) markApplied(ctx context.Context, s *scope) error {
 	}
 	kit.SetPhase(s.inst.Job(), v1alpha1.PhaseProgressing, s.now)
 	s.inst.Status.LastError = kit.NewError(s.inst.Status.LastError, unfinished, s.now)
-	kit.Progress(s.inst, meta.ProgressingReason, "sub-installations and deploy items are at work")
+	kit.Progress(s.inst, meta.ProgressingReason, workingMessage)
 	return r.writeStatus(ctx, s)
 }
