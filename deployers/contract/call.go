@@ -8,6 +8,8 @@ import (
 	"errors"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
@@ -38,6 +40,7 @@ func (r *reconciler) perform(ctx context.Context, s *scope) (Outcome, error) {
 	item := &Item{
 		DeployItem: s.item, Deadline: s.deadline(), Checkpoint: s.checkpointOf(ctx), Memory: s.job.memory,
 		Targets: func(ctx context.Context, name string) (*target.Cluster, error) { return r.open(ctx, s, name) },
+		Record:  func(ctx context.Context, status *runtime.RawExtension) error { return r.record(ctx, s, status) },
 	}
 	if err := s.item.Undecoded.Err(); err != nil && !s.deleting() {
 		return Outcome{}, kit.Stall(operationReconcile, "Unreadable", "%w", err)
@@ -74,8 +77,8 @@ func isTargetProblem(err error) bool {
 // openOwn opens the target of the item, if it names one.
 func (r *reconciler) openOwn(ctx context.Context, s *scope) (*target.Cluster, error) {
 	name := targetName(s.item)
-	if name == "" {
-		return nil, nil
+	if name == "" || s.opened != nil {
+		return s.opened, nil
 	}
 	if !r.options.AnyTargetType {
 		return r.open(ctx, s, name)

@@ -78,7 +78,7 @@ func (r *reconciler) pickUp(ctx context.Context, s *scope) error {
 	}
 	now := time.Now()
 	r.begin(s, now)
-	made := r.plan(s.item)
+	made := r.plan(ctx, s)
 	if err := r.updateStatus(ctx, s.item); err != nil {
 		return err
 	}

@@ -4,24 +4,33 @@
 package contract
 
 import (
+	"context"
+	"time"
+
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
+// maxIntroduction is how long the pick-up of a job waits for a cluster to say which one it is.
+const maxIntroduction = 2 * time.Second
+
 // Planner is a Deployer that knows before it reaches the target what a job sets out to put there. What it plans is recorded with
-// the write that picks the job up, so that nothing is lost when the process dies in the middle of the job. Its Delete is called also when the target cannot be opened, because its records say whether
-// the target is needed; see Item.TargetProblem.
+// the write that picks the job up, so that nothing is lost when the process dies in the middle of the job. Its Delete is called also when the
+// target cannot be opened, because its records say whether the target is needed; see Item.TargetProblem.
 type Planner interface {
 	Deployer
 	// Plan returns the provider status that records what the job of an item sets out to do, beside what the provider status of the
-	// item says already. Target is the name of the item's Target, empty when it names none. Plan is called before the target is opened,
-	// only looks at the item, and must not change it. Nil leaves the provider status as it is.
+	// item says already. To is where the item's Target leads; of a cluster that does not answer it has the name of the Target only, and
+	// nothing where the item names none. Plan only looks at the item, and must not change it. Nil leaves the provider status as it is.
+	//
+	// The Target may lead somewhere else when the deployer is called. Then it calls Item.Record before it changes anything there.
 	//
 	// The contract takes the plan back when a job ends that never touched the target, see Outcome.Untouched.
-	Plan(item *v1alpha1.DeployItem, target string) *runtime.RawExtension
+	Plan(item *v1alpha1.DeployItem, to managedresource.ClusterReference) *runtime.RawExtension
 }
 
 // plan is the provider status that a job found. The zero value says that the job planned nothing, or that another process planned it.
@@ -45,19 +54,45 @@ func (p *plan) takeBack(item *v1alpha1.DeployItem) {
 }
 
 // plan writes into the status of an item what its new job sets out to do. The plan of a job before that was void is taken back.
-func (r *reconciler) plan(item *v1alpha1.DeployItem) plan {
+func (r *reconciler) plan(ctx context.Context, s *scope) plan {
+	item := s.item
 	r.jobs.void(item).takeBack(item)
 	planner, ok := r.deployer.(Planner)
 	if !ok || isDeleting(item) {
 		return plan{}
 	}
-	planned := planner.Plan(item, targetName(item))
+	planned := planner.Plan(item, r.destination(ctx, s))
 	if planned == nil {
 		return plan{}
 	}
 	made := plan{made: true, found: item.Status.ProviderStatus}
 	item.Status.ProviderStatus = planned
 	return made
+}
+
+// destination returns where the target of an item leads, as far as that is known soon.
+func (r *reconciler) destination(ctx context.Context, s *scope) managedresource.ClusterReference {
+	to := managedresource.ClusterReference{Target: targetName(s.item)}
+	ctx, cancel := context.WithTimeout(ctx, maxIntroduction)
+	defer cancel()
+	cluster, err := r.openOwn(ctx, s)
+	if err != nil || cluster == nil {
+		return to
+	}
+	s.opened = cluster
+	if identity, err := cluster.Identity(ctx); err == nil {
+		to.UID, to.Address = identity.UID, identity.Address
+	}
+	return to
+}
+
+// record writes a provider status for Item.Record.
+func (r *reconciler) record(ctx context.Context, s *scope, status *runtime.RawExtension) error {
+	s.job.outcome.ProviderStatus = nil // older than this one
+	return r.fenced(ctx, s, func(item *v1alpha1.DeployItem) error {
+		item.Status.ProviderStatus = status
+		return r.updateStatus(ctx, item)
+	})
 }
 
 // void returns the plan of the job of an item that is about to be replaced or was interrupted, else an empty one.

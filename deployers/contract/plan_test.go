@@ -11,17 +11,26 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 )
 
 // planning is a scripted deployer that plans the same for every job.
-type planning struct{ *scripted }
+type planning struct {
+	*scripted
+	// destinations are where the jobs were to go.
+	destinations chan managedresource.ClusterReference
+}
 
 const planned = `{"planned":true}`
 
-func (planning) Plan(*v1alpha1.DeployItem, string) *runtime.RawExtension {
+func (p planning) Plan(_ *v1alpha1.DeployItem, to managedresource.ClusterReference) *runtime.RawExtension {
+	if p.destinations != nil {
+		p.destinations <- to
+	}
 	return &runtime.RawExtension{Raw: []byte(planned)}
 }
 
@@ -138,4 +147,51 @@ func TestWarningOfASuccessIsShown(t *testing.T) {
 	s.finished(item)
 	assert.Equal(t, v1alpha1.PhaseSucceeded, item.Status.Phase)
 	assert.Equal(t, "The item is deployed; two objects are left on another cluster", item.Status.Conditions[0].Message)
+}
+
+func TestPlanKnowsWhereTheTargetLeads(t *testing.T) {
+	deployer, destinations := &scripted{}, make(chan managedresource.ClusterReference, 1)
+	s := newStageOf(t, deployer, planning{deployer, destinations}, Options{})
+	item := s.create("item", s.withTarget("cluster"))
+	identity, err := platformCluster(t).Identity(t.Context())
+	require.NoError(t, err)
+
+	s.trigger(item)
+	s.finished(item)
+
+	to := <-destinations
+	assert.Equal(t, "cluster", to.Target)
+	assert.Equal(t, identity.UID, to.UID)
+	assert.NotEmpty(t, to.Address)
+}
+
+func TestPlanOfASilentTargetHasItsName(t *testing.T) {
+	deployer, destinations := &scripted{}, make(chan managedresource.ClusterReference, 1)
+	s := newStageOf(t, deployer, planning{deployer, destinations}, Options{})
+	item := s.create("item", named("missing"))
+
+	s.trigger(item)
+	s.finished(item)
+
+	assert.Equal(t, managedresource.ClusterReference{Target: "missing"}, <-destinations)
+}
+
+func TestRecordedStatusIsThereBeforeTheCallGoesOn(t *testing.T) {
+	const ahead = `{"ahead":true}`
+	var s *stage
+	seen := make(chan string, 1)
+	s = newPlanningStage(t, &scripted{ensure: func(ctx context.Context, item *Item) (Outcome, error) {
+		if err := item.Record(ctx, &runtime.RawExtension{Raw: []byte(ahead)}); err != nil {
+			return Outcome{}, err
+		}
+		written := &v1alpha1.DeployItem{}
+		err := s.client().Get(ctx, client.ObjectKeyFromObject(item.DeployItem), written)
+		seen <- recorded(written)
+		return Outcome{Done: true}, err
+	}})
+	item := s.create("item")
+	s.trigger(item)
+	s.finished(item)
+	assert.JSONEq(t, ahead, <-seen)
+	assert.JSONEq(t, ahead, recorded(item), "it stays until the deployer records something else")
 }

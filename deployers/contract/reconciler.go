@@ -17,6 +17,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
 // conflictPause is how long to wait for the cache after a write met a newer object.
@@ -44,6 +45,8 @@ type scope struct {
 	job  *job
 	// tested says that the job was asked for by the test annotation.
 	tested bool
+	// opened is the target of the item, nil before it was opened.
+	opened *target.Cluster
 	// outcome and err are what the deployer answered.
 	outcome Outcome
 	err     error

@@ -109,7 +109,7 @@ func newStage(t *testing.T, deployer *scripted, options Options) *stage {
 // newPlanningStage starts a deployer that plans its jobs.
 func newPlanningStage(t *testing.T, deployer *scripted) *stage {
 	t.Helper()
-	return newStageOf(t, deployer, planning{deployer}, Options{})
+	return newStageOf(t, deployer, planning{scripted: deployer}, Options{})
 }
 
 func newStageOf(t *testing.T, deployer *scripted, served Deployer, options Options) *stage {

@@ -21,6 +21,8 @@ type attempt struct {
 	unready []resources.Subject
 	// warning says what could not be uninstalled elsewhere.
 	warning string
+	// departure counts the tries to uninstall that.
+	departure resources.Departure
 	// failures counts the operations on the release that failed; failure is the last of them.
 	failures int
 	failure  error

@@ -94,7 +94,7 @@ func (j *job) isOwn(last *engine.Release) bool {
 
 // deleteObjects removes the objects that were applied without a release.
 func (j *job) deleteObjects(ctx context.Context) (resources.Progress, error) {
-	found, err := j.session().Confirm(ctx, j.known.Attempted)
+	found, err := j.session().Confirm(ctx, slices.Concat(j.known.Attempted, j.known.Planned))
 	if err != nil {
 		return resources.Progress{}, err
 	}

@@ -131,6 +131,8 @@ type job struct {
 	// attempt is what earlier calls of the same job have achieved.
 	attempt *attempt
 
+	// before is the inventory that the job found.
+	before managedresource.Inventory
 	// known is what the status says about the target, see settle.
 	known resources.Known
 	// touched says that something may have been changed on a target.

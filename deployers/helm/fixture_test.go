@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"os"
 	"testing"
@@ -21,7 +20,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
@@ -143,6 +144,10 @@ func (f *fixture) contractItem() *contract.Item {
 	return &contract.Item{
 		DeployItem: f.item, Target: f.cluster, Context: f.context, Memory: f.memory, Targets: f.target,
 		Checkpoint: func(string) error { return f.ctx.Err() },
+		Record: func(_ context.Context, status *runtime.RawExtension) error {
+			f.item.Status.ProviderStatus = status
+			return nil
+		},
 	}
 }
 
@@ -151,7 +156,7 @@ func (f *fixture) target(_ context.Context, name string) (*target.Cluster, error
 	if cluster, ok := f.targets[name]; ok {
 		return cluster, nil
 	}
-	return nil, fmt.Errorf("there is no Target %q", name)
+	return nil, kit.Stall("Reconcile", target.ReasonNotFound, "there is no Target %q", name)
 }
 
 // plan records what a new job sets out to do, as the contract does when it picks the job up.
@@ -160,7 +165,10 @@ func (f *fixture) plan(d contract.Deployer) {
 		return
 	}
 	f.planned = f.item.Status.JobID
-	if planned := d.(contract.Planner).Plan(f.item, f.cluster.Name); planned != nil {
+	identity, err := f.cluster.Identity(f.ctx)
+	require.NoError(f, err)
+	to := managedresource.ClusterReference{Target: f.cluster.Name, UID: identity.UID, Address: identity.Address}
+	if planned := d.(contract.Planner).Plan(f.item, to); planned != nil {
 		f.item.Status.ProviderStatus = planned
 	}
 }

@@ -4,6 +4,7 @@
 package helm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,15 +23,15 @@ import (
 
 var _ contract.Planner = &deployer{}
 
-// Plan returns the provider status with the release that the job sets out to make or, in template mode, with the Target that it sets out for.
-// It returns nil where the status says that already, and where the configuration or the status is broken.
-func (d *deployer) Plan(item *v1alpha1.DeployItem, target string) *runtime.RawExtension {
+// Plan returns the provider status with the release that the job sets out to make. It returns nil where the status says that already, where
+// the configuration or the status is broken, and in template mode: what that makes is known only when the chart is rendered, see recordObjects.
+func (d *deployer) Plan(item *v1alpha1.DeployItem, to managedresource.ClusterReference) *runtime.RawExtension {
 	decoded, err := configuration(item)
-	if err != nil || target == "" || config.Validate(decoded) != nil {
+	if err != nil || to.Target == "" || config.Validate(decoded) != nil {
 		return nil
 	}
 	status, err := statusOf(item, decoded)
-	if err != nil || !planned(status, decoded, target) {
+	if err != nil || !planned(status, decoded, to) {
 		return nil
 	}
 	encoded, err := config.EncodeStatus(status)
@@ -41,20 +42,17 @@ func (d *deployer) Plan(item *v1alpha1.DeployItem, target string) *runtime.RawEx
 }
 
 // planned adds the plan to a status and reports whether that changes it.
-func planned(status *helmv1alpha1.ProviderStatus, config *helmv1alpha1.ProviderConfiguration, target string) bool {
+func planned(status *helmv1alpha1.ProviderStatus, config *helmv1alpha1.ProviderConfiguration, to managedresource.ClusterReference) bool {
 	inventory := status.Inventory
-	isHere := inventory.Cluster != nil && inventory.Cluster.Target == target
 	if !config.IsHelmDeployment() {
-		if inventory.Cluster == nil {
-			inventory.Cluster = &managedresource.ClusterReference{Target: target}
-		}
-		return !isHere
+		return false
 	}
+	isHere := inventory.Cluster != nil && resources.SameCluster(*inventory.Cluster, to)
 	release := releaseOf(config)
 	if isHere && slices.Contains(inventory.Releases, release) {
 		return false
 	}
-	resources.Attempt(inventory, managedresource.ClusterReference{Target: target}, nil, release)
+	resources.Attempt(inventory, to, nil, release)
 	return true
 }
 
@@ -73,7 +71,9 @@ func statusOf(item *v1alpha1.DeployItem, decoded *helmv1alpha1.ProviderConfigura
 	if isForeign && status.Release == nil && decoded.IsHelmDeployment() && decoded.Name != "" && decoded.Namespace != "" {
 		status.Release = &helmv1alpha1.ReleaseStatus{Name: decoded.Name, Namespace: decoded.Namespace}
 	}
-	if status.Inventory == nil {
+	if status.Inventory != nil {
+		resources.ForgetRefused(status.Inventory, item.Status.JobIDFinished)
+	} else {
 		status.Inventory = &managedresource.Inventory{}
 		if status.Release != nil {
 			status.Inventory.Releases = []managedresource.ReleaseReference{{Name: status.Release.Name, Namespace: status.Release.Namespace}}
@@ -84,7 +84,7 @@ func statusOf(item *v1alpha1.DeployItem, decoded *helmv1alpha1.ProviderConfigura
 
 // settle sorts the inventory by the cluster that the target is.
 func (j *job) settle(ctx context.Context) (resources.Progress, error) {
-	search := j.mayHaveUnrecorded()
+	j.before = *j.status.Inventory
 	known, err := j.session().Settle(ctx, j.status.Inventory, j.recordedObjects())
 	if err != nil {
 		return resources.Progress{}, err
@@ -97,14 +97,6 @@ func (j *job) settle(ctx context.Context) (resources.Progress, error) {
 	if j.status.Release != nil {
 		_, j.workloads = split(j.status.ManagedResources)
 	}
-	if !search {
-		return resources.Progress{}, nil
-	}
-	found, err := j.session().Sweep(ctx, j.config.Namespace)
-	if err != nil {
-		return resources.Progress{}, fmt.Errorf("cannot look for objects of an earlier job: %w", err)
-	}
-	j.known.Recorded = resources.Union(j.known.Recorded, found)
 	return resources.Progress{}, nil
 }
 
@@ -130,14 +122,6 @@ func split(records []managedresource.ManagedResourceStatus) (withUID, without []
 	return withUID, without
 }
 
-// mayHaveUnrecorded reports whether an earlier job may have applied objects without a release and died before it recorded them. Such a job
-// leaves a plan that names a cluster and no release. The request to delete raises the generation of an item by one.
-func (j *job) mayHaveUnrecorded() bool {
-	cluster := j.status.Inventory.Cluster
-	isPlanned := !j.config.IsHelmDeployment() || cluster != nil && !cluster.IsReached()
-	return cluster != nil && isPlanned && j.item.DeployItem.Generation-1 > j.status.RecordedGeneration
-}
-
 // record returns the status that says what is known, also when the job has failed.
 func (j *job) record() *helmv1alpha1.ProviderStatus {
 	status, inventory := *j.status, *j.status.Inventory
@@ -150,20 +134,63 @@ func (j *job) record() *helmv1alpha1.ProviderStatus {
 		attempted = resources.Union(attempted, unsure)
 	}
 	resources.Attempt(&inventory, *inventory.Cluster, resources.Orphans(attempted, recorded))
+	resources.AttemptBy(&inventory, j.item.DeployItem.Status.JobID, *inventory.Cluster, j.known.Planned)
 	status.Inventory = &inventory
 	status.ManagedResources = resources.Union(recorded, j.workloads)
 	status.RecordedGeneration = j.item.DeployItem.Generation
 	return &status
 }
 
+// recordRelease records the release that the job sets out to make where the plan does not say it: the Target leads to another cluster than
+// when the job was picked up, or its cluster did not answer then.
+func (j *job) recordRelease(ctx context.Context) (resources.Progress, error) {
+	if resources.IsPlanned(j.before, *j.status.Inventory.Cluster, releaseOf(j.config)) {
+		return resources.Progress{}, nil
+	}
+	j.noteRelease()
+	return resources.Progress{}, j.recordAhead(ctx)
+}
+
+// noteRelease makes the wanted release one of those of the inventory.
+func (j *job) noteRelease() {
+	if inventory := j.status.Inventory; !slices.Contains(inventory.Releases, releaseOf(j.config)) {
+		inventory.Releases = append(slices.Clone(inventory.Releases), releaseOf(j.config))
+	}
+}
+
+// recordObjects records the objects that the job sets out to apply where they are not on record.
+func (j *job) recordObjects(ctx context.Context) (resources.Progress, error) {
+	attempted := resources.Attempted(j.desired, nil)
+	for i := range attempted {
+		attempted[i].Resource.Namespace = cmp.Or(attempted[i].Resource.Namespace, j.config.Namespace)
+	}
+	attempted, err := locate(j.item.Target, attempted)
+	if err != nil {
+		return resources.Progress{}, err
+	}
+	missing := resources.Unplanned(j.before, j.recordedObjects(), *j.status.Inventory.Cluster, attempted)
+	if len(missing) == 0 {
+		return resources.Progress{}, nil
+	}
+	j.known.Planned = resources.Union(j.known.Planned, resources.Orphans(missing, slices.Concat(j.known.Recorded, j.known.Attempted)))
+	return resources.Progress{}, j.recordAhead(ctx)
+}
+
+func (j *job) recordAhead(ctx context.Context) error {
+	encoded, err := config.EncodeStatus(j.record())
+	if err != nil {
+		return err
+	}
+	return j.item.Record(ctx, encoded)
+}
+
 // leaveElsewhere uninstalls what earlier jobs put on other clusters. What those do not allow is no failure of this job: it stays recorded and
 // becomes a warning.
 func (j *job) leaveElsewhere(ctx context.Context) (resources.Progress, error) {
-	progress, err := j.session().LeaveElsewhere(ctx, j.status.Inventory, j.config.DeletionGroups, j.retire)
-	if err != nil {
-		j.attempt.warning = err.Error()
-	}
-	return progress, nil
+	var progress resources.Progress
+	var err error
+	progress, j.attempt.warning, err = j.session().LeaveOrWarn(ctx, &j.attempt.departure, j.status.Inventory, j.config.DeletionGroups, j.retire)
+	return progress, err
 }
 
 // whereToBegin returns the cluster that a deletion begins with: the target of the item or, when that cannot be opened, the recorded one.

@@ -28,6 +28,7 @@ var releaseSteps = []step{
 	{"helm deployer: start progressing", (*job).readValues},    // release.go   values              → map
 	{"", (*job).exportValues},                                  // exports.go   values of the chart → exports
 	{"", (*job).settle},                                        // inventory.go status + target     → what is where
+	{"", (*job).recordRelease},                                 // inventory.go release             → on record
 	{"", (*job).retireOthers},                                  // leftovers.go releases of old     → gone
 	{"helm deployer: start apply files", (*job).deployRelease}, // release.go   chart + values      → release
 	{"", (*job).removeLeftovers},                               // leftovers.go what is not in it   → gone
@@ -57,9 +58,7 @@ func (j *job) deployRelease(ctx context.Context) (resources.Progress, error) {
 		return resources.Progress{}, err
 	}
 	j.touched = true
-	if inventory := j.status.Inventory; !slices.Contains(inventory.Releases, releaseOf(j.config)) {
-		inventory.Releases = append(slices.Clone(inventory.Releases), releaseOf(j.config))
-	}
+	j.noteRelease()
 	if err := j.adoptObjects(ctx); err != nil {
 		return resources.Progress{}, helmProblem(err)
 	}

@@ -21,6 +21,7 @@ var templateSteps = []step{
 	{"", (*job).exportValues},                                       // exports.go   values of the chart → exports
 	{"", (*job).settle},                                             // inventory.go status + target     → what is where
 	{"helm deployer: start create manifests", (*job).renderObjects}, // template.go  chart + values      → objects
+	{"", (*job).recordObjects},                                      // inventory.go objects             → on record
 	{"helm deployer: start apply manifests", (*job).applyObjects},   // template.go  objects             → target
 	{"", (*job).deleteOrphans},                                      // template.go  objects that left   → gone
 	{"", (*job).leaveReleases},                                      // leftovers.go releases            → gone
@@ -80,6 +81,9 @@ func (j *job) applyObjects(ctx context.Context) (resources.Progress, error) {
 		Strategy: j.config.UpdateStrategy, DefaultNamespace: j.config.Namespace, Known: j.known.Recorded,
 	})
 	j.known.Recorded = resources.Union(j.applied.Managed, j.known.Recorded)
+	refused := resources.Orphans(j.known.Planned, resources.Orphans(j.known.Planned, j.applied.Refused))
+	j.known.Attempted = resources.Union(j.known.Attempted, resources.Orphans(j.known.Planned, refused))
+	j.known.Planned = refused
 	return j.applied.Progress, err
 }
 
@@ -95,7 +99,7 @@ func (j *job) deleteOrphans(ctx context.Context) (resources.Progress, error) {
 	if err != nil || !progress.Done() {
 		return progress, err
 	}
-	j.known.Recorded = j.applied.Managed
+	j.known.Recorded, j.known.Planned = j.applied.Managed, nil
 	j.attempt.unready = j.applied.Subjects
 	return resources.Progress{}, nil
 }

@@ -55,8 +55,12 @@ func (d *Deployer) Delete(ctx context.Context, item *contract.Item) (contract.Ou
 	return d.remove(ctx, item)
 }
 
-// jobKey is where contract.Item.Memory holds the progress of a job.
-const jobKey = "manifest.job"
+const (
+	// jobKey is where contract.Item.Memory holds the progress of a job.
+	jobKey = "manifest.job"
+	// departureKey is where it holds how often the job has tried to leave other clusters.
+	departureKey = "manifest.departure"
+)
 
 // job is what a waiting job has reached: its objects are applied and its orphans are gone. Losing it only costs reads.
 type job struct {
@@ -82,4 +86,16 @@ func remember(item *contract.Item, reached *job) {
 	if item.Memory != nil {
 		item.Memory[jobKey] = reached
 	}
+}
+
+// departure returns how often the item's job has tried to leave other clusters.
+func departure(item *contract.Item) *resources.Departure {
+	if known, found := item.Memory[departureKey].(*resources.Departure); found {
+		return known
+	}
+	fresh := &resources.Departure{}
+	if item.Memory != nil {
+		item.Memory[departureKey] = fresh
+	}
+	return fresh
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	api "github.com/flux-landscaper/flux-landscaper/api/deployers/manifest"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/manifest/v1alpha2"
@@ -71,8 +72,12 @@ func (r *run) ensure(ctx context.Context) (contract.Outcome, error) {
 
 // deploy applies the objects and removes what earlier jobs left. It returns no job while something is missing.
 func (r *run) deploy(ctx context.Context) (*job, contract.Outcome, error) {
+	before := *r.inventory
 	known, err := r.known(ctx)
 	if err != nil {
+		return nil, contract.Outcome{Untouched: true}, err
+	}
+	if err := r.recordAhead(ctx, before, &known); err != nil {
 		return nil, contract.Outcome{Untouched: true}, err
 	}
 	if err := r.item.Checkpoint("manifest deployer: start apply manifests"); err != nil {
@@ -91,8 +96,8 @@ func (r *run) deploy(ctx context.Context) (*job, contract.Outcome, error) {
 		outcome, err := r.record(progress.Outcome(), known, err)
 		return nil, outcome, err
 	}
-	warning := r.leaveElsewhere(ctx, &progress)
-	outcome, err := r.record(progress.Outcome(), resources.Known{Recorded: applied.Managed}, nil)
+	progress, warning, err := r.session.LeaveOrWarn(ctx, departure(r.item), r.inventory, r.config.DeletionGroups, nil)
+	outcome, err := r.record(progress.Outcome(), resources.Known{Recorded: applied.Managed}, err)
 	if err != nil || !progress.Done() {
 		return nil, outcome, err
 	}
@@ -118,6 +123,21 @@ func (r *run) known(ctx context.Context) (resources.Known, error) {
 	return known, nil
 }
 
+// recordAhead records what the job sets out to do where the plan does not say it: the Target leads to another cluster than when the job was
+// picked up, or its cluster did not answer then.
+func (r *run) recordAhead(ctx context.Context, before managedresource.Inventory, known *resources.Known) error {
+	missing := resources.Unplanned(before, r.recorded.ManagedResources, *r.inventory.Cluster, resources.Attempted(r.desired, nil))
+	if len(missing) == 0 {
+		return nil
+	}
+	known.Planned = resources.Union(known.Planned, resources.Orphans(missing, slices.Concat(known.Recorded, known.Attempted)))
+	outcome, err := r.record(contract.Outcome{}, *known, nil)
+	if err != nil {
+		return err
+	}
+	return r.item.Record(ctx, outcome.ProviderStatus)
+}
+
 // removeLeftovers deletes what earlier jobs put on the target and the manifests no longer have. It adds to known.Recorded what was only
 // attempted and exists.
 func (r *run) removeLeftovers(ctx context.Context, known *resources.Known, applied resources.Applied) (resources.Progress, error) {
@@ -128,17 +148,6 @@ func (r *run) removeLeftovers(ctx context.Context, known *resources.Known, appli
 	}
 	known.Recorded = resources.Union(known.Recorded, found)
 	return r.session.Delete(ctx, applied.Orphans(known.Recorded), r.config.DeletionGroupsDuringUpdate)
-}
-
-// leaveElsewhere uninstalls what earlier jobs put on other clusters. What those clusters do not allow is no failure of this job: it stays
-// recorded and is returned as a warning.
-func (r *run) leaveElsewhere(ctx context.Context, progress *resources.Progress) string {
-	more, err := r.session.LeaveElsewhere(ctx, r.inventory, r.config.DeletionGroups, nil)
-	progress.Add(more)
-	if err != nil {
-		return err.Error()
-	}
-	return ""
 }
 
 // complete checks readiness, exports and patches.
@@ -187,11 +196,12 @@ func (r *run) export(ctx context.Context) (map[string]any, resources.Progress, e
 
 // record puts what is known into an outcome, also when it comes with an error.
 func (r *run) record(outcome contract.Outcome, known resources.Known, cause error) (contract.Outcome, error) {
-	r.inventory.DeletionGroups = r.config.DeletionGroups
-	resources.Attempt(r.inventory, *r.inventory.Cluster, resources.Orphans(known.Attempted, known.Recorded))
-	resources.AttemptBy(r.inventory, r.session.Job, *r.inventory.Cluster, known.Planned)
+	inventory := *r.inventory
+	inventory.DeletionGroups, inventory.Sites = r.config.DeletionGroups, slices.Clone(inventory.Sites)
+	resources.Attempt(&inventory, *inventory.Cluster, resources.Orphans(known.Attempted, known.Recorded))
+	resources.AttemptBy(&inventory, r.session.Job, *inventory.Cluster, known.Planned)
 	encoded, err := api.EncodeStatus(&v1alpha2.ProviderStatus{
-		ManagedResources: known.Recorded, RecordedGeneration: r.item.DeployItem.Generation, Inventory: r.inventory,
+		ManagedResources: known.Recorded, RecordedGeneration: r.item.DeployItem.Generation, Inventory: &inventory,
 	})
 	if err != nil {
 		return outcome, err

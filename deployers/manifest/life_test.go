@@ -4,6 +4,7 @@
 package manifest
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/yaml"
 
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	api "github.com/flux-landscaper/flux-landscaper/api/deployers/manifest"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
@@ -52,6 +54,10 @@ func newLife(t testing.TB) *life {
 	return &life{t: t, namespace: namespace, deployer: New(Options{}), item: &contract.Item{
 		DeployItem: item, Target: open(t, p.RestConfig), Memory: map[string]any{},
 		Checkpoint: func(string) error { return nil },
+		Record: func(_ context.Context, status *runtime.RawExtension) error {
+			item.Status.ProviderStatus = status
+			return nil
+		},
 	}}
 }
 
@@ -82,13 +88,20 @@ func (l *life) configure(text string) {
 
 // plan records what the deployer sets out to do, as the contract does when it picks a job up.
 func (l *life) plan() {
-	name := ""
-	if l.item.Target != nil {
-		name = l.item.Target.Name
-	}
-	if planned := l.deployer.Plan(l.item.DeployItem, name); planned != nil {
+	if planned := l.deployer.Plan(l.item.DeployItem, l.leadsTo()); planned != nil {
 		l.item.DeployItem.Status.ProviderStatus = planned
 	}
+}
+
+// leadsTo returns where the Target of the item leads.
+func (l *life) leadsTo() (to managedresource.ClusterReference) {
+	l.t.Helper()
+	if l.item.Target == nil {
+		return to
+	}
+	identity, err := l.item.Target.Identity(l.t.Context())
+	require.NoError(l.t, err)
+	return managedresource.ClusterReference{Target: l.item.Target.Name, UID: identity.UID, Address: identity.Address}
 }
 
 // die loses what is only in memory.

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	crclient "sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
@@ -204,4 +205,59 @@ func TestD13DeletionGroupsOfTheLastValidConfigurationCount(t *testing.T) {
 	l.configure(manifests("1", "a") + "deletionGroups: [{predefinedResourceGroup: {type: nonsense}}]\n")
 	l.vanish()
 	assert.True(t, l.exists("a"), "the group empty was in force")
+}
+
+// The plan of the job that died says which cluster it was made for, so that another one is not taken for that.
+func TestTargetThatLeadsElsewhereAfterADeath(t *testing.T) {
+	m := newMove(t)
+	m.configure(manifests("1", "a"))
+	m.killed()
+	m.lead("one", m.second)
+	m.use("one")
+	m.configure(manifests("1", "a"))
+
+	outcome := m.succeed()
+
+	assert.Contains(t, outcome.Warning, "the Target leads to another cluster now")
+	assert.Equal(t, 1, m.sites(), "it is not forgotten")
+	m.lead("one", m.first)
+	m.use("two")
+	m.configure(manifests("1", "a"))
+	assert.Empty(t, m.succeed().Warning)
+	assert.False(t, m.has(m.first, "a"))
+	assert.True(t, m.has(m.second, "a"))
+}
+
+// A cluster that the plan does not name is recorded before anything goes there.
+func TestTargetThatLeadsElsewhereThanPlannedBeforeADeath(t *testing.T) {
+	m := newMove(t)
+	m.configure(manifests("1", "a"))
+	m.lead("one", m.second)
+	m.use("one")
+	m.killed()
+	assert.True(t, m.has(m.second, "a"))
+	m.lead("one", m.first)
+	m.use("one")
+	m.configure(manifests("1", "b"))
+
+	outcome := m.succeed()
+
+	assert.Contains(t, outcome.Warning, "the Target leads to another cluster now")
+	m.use("two")
+	m.configure(manifests("1", "b"))
+	assert.Empty(t, m.succeed().Warning)
+	assert.False(t, m.has(m.first, "a") || m.has(m.first, "b") || m.has(m.second, "a"))
+	assert.True(t, m.has(m.second, "b"))
+}
+
+func TestWhatThePlanNamesIsNotRecordedAgain(t *testing.T) {
+	m := newMove(t)
+	m.item.Record = func(context.Context, *runtime.RawExtension) error {
+		assert.Fail(t, "a write too many")
+		return nil
+	}
+	for _, names := range [][]string{{"a"}, {"a", "b"}, {"b"}} {
+		m.configure(manifests("1", names...))
+		m.succeed()
+	}
 }

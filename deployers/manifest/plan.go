@@ -18,7 +18,7 @@ var _ contract.Planner = &Deployer{}
 
 // Plan returns the provider status with the objects of the manifests as attempted. It returns nil where nothing new is attempted, where the
 // configuration is broken, and where a job without a plan may have left objects that only a search on the target finds.
-func (d *Deployer) Plan(item *v1alpha1.DeployItem, target string) *runtime.RawExtension {
+func (d *Deployer) Plan(item *v1alpha1.DeployItem, to managedresource.ClusterReference) *runtime.RawExtension {
 	config, err := configuration(item)
 	if err != nil {
 		return nil
@@ -28,25 +28,25 @@ func (d *Deployer) Plan(item *v1alpha1.DeployItem, target string) *runtime.RawEx
 		return nil
 	}
 	recorded, err := status(item)
-	if err != nil || target == "" || mayHaveLeftovers(recorded, item.Generation-1) {
+	if err != nil || to.Target == "" || mayHaveLeftovers(recorded, item.Generation-1) {
 		return nil
 	}
 	recorded.Inventory = inventoryOf(recorded)
 	recorded.Inventory.DeletionGroups = config.DeletionGroups
-	return planned(item, recorded, target, desired)
+	return planned(item, recorded, to, desired)
 }
 
-func planned(item *v1alpha1.DeployItem, recorded *v1alpha2.ProviderStatus, target string, desired []resources.Desired) *runtime.RawExtension {
+func planned(item *v1alpha1.DeployItem, recorded *v1alpha2.ProviderStatus, to managedresource.ClusterReference, desired []resources.Desired) *runtime.RawExtension {
 	inventory := recorded.Inventory
 	known := recorded.ManagedResources
-	if inventory.Cluster != nil && inventory.Cluster.Target != target {
+	if inventory.Cluster != nil && !resources.SameCluster(*inventory.Cluster, to) {
 		known = nil
 	}
 	attempted := resources.Attempted(desired, known)
 	if len(attempted) == 0 {
 		return nil
 	}
-	resources.AttemptBy(inventory, item.Status.JobID, managedresource.ClusterReference{Target: target}, attempted)
+	resources.AttemptBy(inventory, item.Status.JobID, to, attempted)
 	encoded, err := api.EncodeStatus(recorded)
 	if err != nil {
 		return nil

@@ -5,8 +5,6 @@ package resources
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
@@ -19,6 +17,7 @@ import (
 //
 //	Attempted + Attempt     what the job sets out to do goes into the inventory, before anything is sent
 //	Session.Settle          the inventory is sorted by the cluster that the session is on
+//	Unplanned, IsPlanned    what the record lacks because the Target leads elsewhere by now is recorded
 //	Session.Apply, Delete   the work of the job
 //	Session.Confirm        what was attempted and is no longer wanted is looked for
 //	Session.LeaveElsewhere  what is on other clusters is uninstalled
@@ -91,6 +90,47 @@ func withReleases(list []managedresource.ReleaseReference, more ...managedresour
 		}
 	}
 	return list
+}
+
+// SameCluster reports whether two references mean the same cluster, as far as they tell. The name of the Target decides where one of them was
+// not reached.
+func SameCluster(a, b managedresource.ClusterReference) bool {
+	switch {
+	case !a.IsReached() || !b.IsReached():
+		return a.Target == b.Target
+	case a.UID != "" && b.UID != "":
+		return a.UID == b.UID
+	}
+	return a.Address == b.Address
+}
+
+// Unplanned returns those of the objects that a record does not have at a cluster. What was planned for a Target without knowing where that
+// leads is nowhere.
+func Unplanned(inventory managedresource.Inventory, managed []managedresource.ManagedResourceStatus, here managedresource.ClusterReference,
+	objects []managedresource.ManagedResourceStatus) []managedresource.ManagedResourceStatus {
+	for _, site := range sitesAt(inventory, managed, here) {
+		objects = Orphans(objects, site.Resources)
+	}
+	return objects
+}
+
+// IsPlanned reports whether a record has a release at a cluster, as Unplanned does.
+func IsPlanned(inventory managedresource.Inventory, here managedresource.ClusterReference, release managedresource.ReleaseReference) bool {
+	return slices.ContainsFunc(sitesAt(inventory, nil, here), func(site managedresource.Site) bool {
+		return slices.Contains(site.Releases, release)
+	})
+}
+
+// sitesAt returns what a record certainly has at a cluster.
+func sitesAt(inventory managedresource.Inventory, managed []managedresource.ManagedResourceStatus, here managedresource.ClusterReference) []managedresource.Site {
+	last := managedresource.Site{Cluster: here, Resources: managed, Releases: inventory.Releases}
+	if inventory.Cluster != nil { // else Gardener Landscaper has recorded it, and Settle takes it for here
+		last.Cluster = *inventory.Cluster
+	}
+	sites := append(slices.Clone(inventory.Sites), last)
+	return slices.DeleteFunc(sites, func(site managedresource.Site) bool {
+		return !site.Cluster.IsReached() || !SameCluster(site.Cluster, here)
+	})
 }
 
 // Settle finds out which cluster the session is on, makes that the cluster of the inventory, and returns what is known there. When the
@@ -216,81 +256,4 @@ func (s *Session) Confirm(ctx context.Context, attempted []managedresource.Manag
 		}
 	}
 	return confirmed, nil
-}
-
-// LeaveElsewhere uninstalls what a settled inventory has on other clusters, by the Targets that led to them. Sites leave the inventory when
-// nothing is left there. The progress names what is still there on clusters that can be reached. The error explains, for every other site,
-// what cannot be uninstalled and why; it is worth another try. Remove uninstalls releases; nil is for deployers that make none.
-func (s *Session) LeaveElsewhere(ctx context.Context, inventory *managedresource.Inventory,
-	groups []managedresource.DeletionGroupDefinition, remove ReleaseRemover) (Progress, error) {
-	var progress Progress
-	var problems []error
-	var left []managedresource.Site
-	for _, site := range inventory.Sites {
-		more, err := s.leave(ctx, site, groups, remove)
-		if err != nil {
-			problems = append(problems, fmt.Errorf("cannot uninstall %s from %s: %w; make the Target lead to that cluster again, "+
-				"or delete the DeployItem with the annotation %s: \"true\" to leave it there",
-				countOf(site), site.Cluster, err, v1alpha1.DeleteWithoutUninstallAnnotation))
-		}
-		if err != nil || !more.Done() {
-			left = append(left, site)
-		}
-		progress.Add(more)
-	}
-	inventory.Sites = left
-	return progress, errors.Join(problems...)
-}
-
-func countOf(site managedresource.Site) string {
-	if len(site.Releases) == 0 {
-		return fmt.Sprintf("%d objects", len(site.Resources))
-	}
-	return fmt.Sprintf("%d releases and %d objects", len(site.Releases), len(site.Resources))
-}
-
-// leave uninstalls what is at one site.
-func (s *Session) leave(ctx context.Context, site managedresource.Site, groups []managedresource.DeletionGroupDefinition,
-	remove ReleaseRemover) (Progress, error) {
-	cluster, err := s.on(ctx, &site.Cluster.Target)
-	if err != nil {
-		return Progress{}, err
-	}
-	there := &Session{Cluster: cluster, Targets: s.Targets, Owner: s.Owner, Checkpoint: s.Checkpoint}
-	now, err := there.location(ctx)
-	if err != nil {
-		return Progress{}, err
-	}
-	isThere, err := there.isAt(ctx, now, site)
-	if err != nil {
-		return Progress{}, err
-	}
-	if !isThere {
-		return Progress{}, fmt.Errorf("the Target leads to another cluster now")
-	}
-	return there.uninstall(ctx, site, groups, remove)
-}
-
-// uninstall removes releases and objects from the session's cluster.
-func (s *Session) uninstall(ctx context.Context, site managedresource.Site, groups []managedresource.DeletionGroupDefinition,
-	remove ReleaseRemover) (Progress, error) {
-	var progress Progress
-	for _, release := range site.Releases {
-		if remove == nil {
-			return progress, fmt.Errorf("release %s/%s is not of this deployer", release.Namespace, release.Name)
-		}
-		more, err := remove(ctx, s.Cluster, release)
-		if err != nil {
-			return progress, err
-		}
-		progress.Add(more)
-	}
-	confirmed, attempted := split(site.Resources)
-	found, err := s.Confirm(ctx, attempted)
-	if err != nil {
-		return progress, err
-	}
-	more, err := s.Delete(ctx, Union(confirmed, found), groups)
-	progress.Add(more)
-	return progress, err
 }

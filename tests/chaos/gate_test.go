@@ -6,6 +6,7 @@ package chaos
 import (
 	"context"
 	"encoding/pem"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -39,13 +40,33 @@ type gate struct {
 	moment  moment
 	fired   string // method and path of that write
 	err     error
+	between func() error  // what happens while the program is dead
+	over    chan struct{} // closed when the program runs again
 }
 
 // arm forgets all writes so far and lets the program die at write number n from now on; 0 lets it live.
-func (g *gate) arm(n int, at moment) {
+func (g *gate) arm(n int, at moment) { g.armWith(n, at, func() error { return nil }) }
+
+// armWith is arm with something that happens between the death of the program and its restart.
+func (g *gate) armWith(n int, at moment, between func() error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.writes, g.armed, g.moment, g.fired = 0, n, at, ""
+	g.writes, g.armed, g.moment, g.fired, g.between, g.over = 0, n, at, "", between, make(chan struct{})
+}
+
+// settle lets the program live from now on and returns the write that it died at, or nothing. Then it is running again, and what was to
+// happen between has happened in every case.
+func (g *gate) settle() (fired string, err error) {
+	g.mu.Lock()
+	g.armed = 0
+	fired, between, over := g.fired, g.between, g.over
+	g.mu.Unlock()
+	if fired == "" {
+		return "", between()
+	}
+	<-over
+	_, _, err = g.result()
+	return fired, err
 }
 
 // result returns the write that the program died at, or nothing, and how many writes it has sent since arm.
@@ -69,7 +90,11 @@ func (g *gate) due(r *http.Request) (moment, bool) {
 
 // kill replaces the program by a new process.
 func (g *gate) kill() {
-	err := g.program.Restart()
+	g.mu.Lock()
+	between, over := g.between, g.over
+	g.mu.Unlock()
+	err := errors.Join(g.program.Kill9(), between(), g.program.Restart())
+	close(over)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err != nil && g.err == nil {

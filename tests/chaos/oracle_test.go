@@ -126,7 +126,7 @@ func (s *stage) requireReleases(ctx context.Context, first, next int, revision s
 }
 
 // shared are the objects of the stage that belong to no unit.
-var shared = []string{"cluster", "cluster-access", "settings", "kube-root-ca.crt"}
+var shared = []string{"cluster", "cluster-access", "other", "other-access", "settings", "kube-root-ca.crt"}
 
 // requireNothingLeft fails if anything of the units is left. What the garbage collector has still to collect is waited for.
 func (s *stage) requireNothingLeft(ctx context.Context) {

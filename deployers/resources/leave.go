@@ -1,0 +1,138 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package resources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+)
+
+// maxDepartures is how often a job tries to uninstall what is on another cluster before it succeeds without that.
+const maxDepartures = 6
+
+// Departure counts the tries of one job. The zero value is before the first.
+type Departure struct{ tries int }
+
+// errLedElsewhere says that a Target does not lead any more to where it led.
+var errLedElsewhere = errors.New("the Target leads to another cluster now")
+
+// LeaveOrWarn is LeaveElsewhere for a job that deploys. What may pass is an error, so that the job tries again, a few times. What lasts is a
+// warning: it stays in the inventory, for the next job and for the deletion.
+func (s *Session) LeaveOrWarn(ctx context.Context, departure *Departure, inventory *managedresource.Inventory,
+	groups []managedresource.DeletionGroupDefinition, remove ReleaseRemover) (Progress, string, error) {
+	progress, lasting, passing := s.leaveAll(ctx, inventory, groups, remove)
+	if passing == nil && lasting == nil {
+		return progress, "", nil
+	}
+	departure.tries++
+	if passing != nil && (departure.tries < maxDepartures || ctx.Err() != nil) {
+		return progress, "", passing
+	}
+	return progress, errors.Join(lasting, passing).Error(), nil
+}
+
+// isLasting reports whether a person has to act before a cluster can be left: nothing leads there, or what leads there may not do it.
+func isLasting(err error) bool {
+	var problem *target.Error
+	var failure *kit.Failure
+	return errors.Is(err, errLedElsewhere) || kit.IsUnrecoverable(err) ||
+		errors.As(err, &problem) && problem.Reason != target.ReasonTokenRequest ||
+		errors.As(err, &failure) && failure.Kind == kit.Stalled
+}
+
+// LeaveElsewhere uninstalls what a settled inventory has on other clusters, by the Targets that led to them. Sites leave the inventory when
+// nothing is left there. The progress names what is still there on clusters that can be reached. The error explains, for every other site,
+// what cannot be uninstalled and why; it is worth another try. Remove uninstalls releases; nil is for deployers that make none.
+func (s *Session) LeaveElsewhere(ctx context.Context, inventory *managedresource.Inventory,
+	groups []managedresource.DeletionGroupDefinition, remove ReleaseRemover) (Progress, error) {
+	progress, lasting, passing := s.leaveAll(ctx, inventory, groups, remove)
+	return progress, errors.Join(lasting, passing)
+}
+
+// leaveAll tells apart what lasts and what may pass.
+func (s *Session) leaveAll(ctx context.Context, inventory *managedresource.Inventory,
+	groups []managedresource.DeletionGroupDefinition, remove ReleaseRemover) (progress Progress, lasting, passing error) {
+	var left []managedresource.Site
+	for _, site := range inventory.Sites {
+		more, err := s.leave(ctx, site, groups, remove)
+		switch {
+		case err == nil:
+		case isLasting(err):
+			lasting = errors.Join(lasting, cannotLeave(site, err))
+		default:
+			passing = errors.Join(passing, cannotLeave(site, err))
+		}
+		if err != nil || !more.Done() {
+			left = append(left, site)
+		}
+		progress.Add(more)
+	}
+	inventory.Sites = left
+	return progress, lasting, passing
+}
+
+func cannotLeave(site managedresource.Site, err error) error {
+	return fmt.Errorf("cannot uninstall %s from %s: %w; make the Target lead to that cluster again, "+
+		"or delete the DeployItem with the annotation %s: \"true\" to leave it there",
+		countOf(site), site.Cluster, err, v1alpha1.DeleteWithoutUninstallAnnotation)
+}
+
+func countOf(site managedresource.Site) string {
+	if len(site.Releases) == 0 {
+		return fmt.Sprintf("%d objects", len(site.Resources))
+	}
+	return fmt.Sprintf("%d releases and %d objects", len(site.Releases), len(site.Resources))
+}
+
+// leave uninstalls what is at one site.
+func (s *Session) leave(ctx context.Context, site managedresource.Site, groups []managedresource.DeletionGroupDefinition,
+	remove ReleaseRemover) (Progress, error) {
+	cluster, err := s.on(ctx, &site.Cluster.Target)
+	if err != nil {
+		return Progress{}, err
+	}
+	there := &Session{Cluster: cluster, Targets: s.Targets, Owner: s.Owner, Checkpoint: s.Checkpoint}
+	now, err := there.location(ctx)
+	if err != nil {
+		return Progress{}, err
+	}
+	isThere, err := there.isAt(ctx, now, site)
+	if err != nil {
+		return Progress{}, err
+	}
+	if !isThere {
+		return Progress{}, errLedElsewhere
+	}
+	return there.uninstall(ctx, site, groups, remove)
+}
+
+// uninstall removes releases and objects from the session's cluster.
+func (s *Session) uninstall(ctx context.Context, site managedresource.Site, groups []managedresource.DeletionGroupDefinition,
+	remove ReleaseRemover) (Progress, error) {
+	var progress Progress
+	for _, release := range site.Releases {
+		if remove == nil {
+			return progress, fmt.Errorf("release %s/%s is not of this deployer", release.Namespace, release.Name)
+		}
+		more, err := remove(ctx, s.Cluster, release)
+		if err != nil {
+			return progress, err
+		}
+		progress.Add(more)
+	}
+	confirmed, attempted := split(site.Resources)
+	found, err := s.Confirm(ctx, attempted)
+	if err != nil {
+		return progress, err
+	}
+	more, err := s.Delete(ctx, Union(confirmed, found), groups)
+	progress.Add(more)
+	return progress, err
+}
