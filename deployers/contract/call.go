@@ -40,6 +40,7 @@ func (r *reconciler) perform(ctx context.Context, s *scope) (Outcome, error) {
 	item := &Item{
 		DeployItem: s.item, Deadline: s.deadline(), Checkpoint: s.checkpointOf(ctx), Memory: s.job.memory,
 		Targets: func(ctx context.Context, name string) (*target.Cluster, error) { return r.open(ctx, s, name) },
+		Changed: func(watched Watched) bool { return r.mayHaveChanged(s, watched) },
 		Record:  func(ctx context.Context, status *runtime.RawExtension) error { return r.record(ctx, s, status) },
 	}
 	if err := s.item.Undecoded.Err(); err != nil && !s.deleting() {

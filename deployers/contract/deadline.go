@@ -108,7 +108,8 @@ func (s *scope) checkpointOf(ctx context.Context) func(string) error {
 
 // idleUntilDue ends the pass when the deployer has nothing to do: then only the state of a job that takes long is shown.
 func (r *reconciler) idleUntilDue(ctx context.Context, s *scope) error {
-	if s.job.due(time.Now()) {
+	var due bool
+	if s.news, due = s.job.due(time.Now()); due {
 		return nil
 	}
 	return stopAfter(r.show(ctx, s))

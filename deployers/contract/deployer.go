@@ -41,6 +41,9 @@ type Item struct {
 	TargetProblem error
 	// Targets opens other Targets of the item's namespace by name (exports, readiness checks and deletion groups may name them).
 	Targets func(ctx context.Context, name string) (*target.Cluster, error)
+	// Changed reports whether something that the last outcome of the job watches may have changed since that call began. Everything else
+	// may have. Nil means that everything may.
+	Changed func(watched Watched) bool
 	// Record writes a provider status at once. A Planner needs it before it changes something that its plan does not cover.
 	Record func(ctx context.Context, status *runtime.RawExtension) error
 	// Context of the item, with the pull secrets read.

@@ -40,8 +40,9 @@ type job struct {
 	mu sync.Mutex
 	// cancel ends the running call.
 	cancel context.CancelCauseFunc
-	// woken says that something the job waits for has changed.
+	// woken says that something the job waits for has changed, news what.
 	woken bool
+	news  news
 	ended bool
 
 	// The rest is only used by the worker that holds the item.
@@ -59,22 +60,26 @@ type job struct {
 	quiet bool
 }
 
-// wake notes that something the job waits for has changed.
-func (j *job) wake() {
+// wake notes that something the job waits for has changed; without keys that may be anything.
+func (j *job) wake(changed ...watchKey) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.woken = true
+	j.news.add(changed)
 }
 
-// due tells whether the deployer has something to do, and takes the wake-up.
-func (j *job) due(now time.Time) bool {
+// due tells whether the deployer has something to do, and takes the wake-up with its news.
+func (j *job) due(now time.Time) (news, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	due := !j.called || j.woken || !j.retryAt.IsZero() && !now.Before(j.retryAt)
-	if due {
-		j.called, j.woken, j.retryAt = true, false, time.Time{}
+	again := !j.called || !j.retryAt.IsZero() && !now.Before(j.retryAt)
+	if !again && !j.woken {
+		return news{}, false
 	}
-	return due
+	taken := j.news
+	taken.anything = taken.anything || again
+	j.called, j.woken, j.retryAt, j.news = true, false, time.Time{}, news{}
+	return taken, true
 }
 
 // run returns the context of one call of the deployer. It ends with the job.

@@ -47,6 +47,8 @@ type scope struct {
 	tested bool
 	// opened is the target of the item, nil before it was opened.
 	opened *target.Cluster
+	// news is what has changed since the last call.
+	news news
 	// outcome and err are what the deployer answered.
 	outcome Outcome
 	err     error
@@ -152,8 +154,8 @@ func (r *reconciler) concerns(item *v1alpha1.DeployItem) bool {
 }
 
 // wake brings the job back to a worker because something it waits for has changed.
-func (r *reconciler) wake(j *job) {
-	j.wake()
+func (r *reconciler) wake(j *job, changed ...watchKey) {
+	j.wake(changed...)
 	if r.queue != nil {
 		r.queue.Add(ctrl.Request{NamespacedName: j.key})
 	}

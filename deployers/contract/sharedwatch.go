@@ -26,7 +26,7 @@ const maxRememberedChanges = 4096
 type sharedWatch struct {
 	key     watchKey
 	cluster *target.Cluster
-	wake    func(*job)
+	wake    func(*job, ...watchKey)
 	cancel  context.CancelFunc
 
 	mu sync.Mutex
@@ -38,7 +38,7 @@ type sharedWatch struct {
 	waiting map[string]map[*job]struct{}
 }
 
-func newSharedWatch(cluster *target.Cluster, key watchKey, wake func(*job)) *sharedWatch {
+func newSharedWatch(cluster *target.Cluster, key watchKey, wake func(*job, ...watchKey)) *sharedWatch {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &sharedWatch{
 		key: key, cluster: cluster, wake: wake, cancel: cancel,
@@ -184,10 +184,13 @@ func (s *sharedWatch) report(event watch.Event) {
 	name := object.GetName()
 	s.mu.Lock()
 	s.note(name)
-	concerned := append(members(s.waiting[name]), members(s.waiting[""])...)
+	named, every := members(s.waiting[name]), members(s.waiting[""])
 	s.mu.Unlock()
-	for _, j := range concerned {
-		s.wake(j)
+	for _, j := range named {
+		s.wake(j, s.key.of(name))
+	}
+	for _, j := range every {
+		s.wake(j, s.key.wide())
 	}
 }
 
@@ -200,15 +203,18 @@ func (s *sharedWatch) note(name string) {
 	s.changed[name] = time.Now()
 }
 
+// wakeAll wakes every job for everything it waits for.
 func (s *sharedWatch) wakeAll() {
 	s.mu.Lock()
-	var all []*job
-	for _, set := range s.waiting {
-		all = append(all, members(set)...)
+	all := map[*job][]watchKey{}
+	for name, set := range s.waiting {
+		for j := range set {
+			all[j] = append(all[j], s.key.of(name))
+		}
 	}
 	s.mu.Unlock()
-	for _, j := range all {
-		s.wake(j)
+	for j, keys := range all {
+		s.wake(j, keys...)
 	}
 }
 

@@ -104,7 +104,7 @@ func TestWatchOfAnUnknownKindIsOpenedOnceItExists(t *testing.T) {
 
 func TestWatchesEndWithTheirJobs(t *testing.T) {
 	woken := 0
-	w := &watches{wake: func(*job) { woken++ }, done: true}
+	w := &watches{wake: func(*job, ...watchKey) { woken++ }, done: true}
 	cluster := platformCluster(t)
 	one, two := &job{}, &job{}
 	watched := []Watched{{Cluster: cluster, APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "a"}}

@@ -39,15 +39,18 @@ func keyOf(watched Watched) watchKey {
 	}
 }
 
-func (k watchKey) wide() watchKey {
-	k.name = ""
+func (k watchKey) wide() watchKey { return k.of("") }
+
+// of returns the key of the object of a name beside.
+func (k watchKey) of(name string) watchKey {
+	k.name = name
 	return k
 }
 
 // watches shares watches on targets between the jobs that wait for something there. It is safe for concurrent use.
 type watches struct {
 	// wake is called, with no lock held, when something a job waits for has or may have changed.
-	wake func(*job)
+	wake func(*job, ...watchKey)
 
 	mu   sync.Mutex
 	open map[watchKey]*sharedWatch
@@ -59,13 +62,16 @@ type watches struct {
 // where a watch was not yet open then, the job is woken as soon as it is.
 func (w *watches) follow(j *job, watched []Watched, since time.Time) {
 	w.mu.Lock()
-	wanted, missed := map[watchKey]*sharedWatch{}, false
+	wanted := map[watchKey]*sharedWatch{}
+	var missed []watchKey
 	for _, one := range watched {
 		key := keyOf(one)
 		shared, known := w.jobs[j][key]
 		if !known {
 			shared = w.attach(one.Cluster, key)
-			missed = shared.attach(j, key.name, since) || missed
+			if shared.attach(j, key.name, since) {
+				missed = append(missed, key)
+			}
 		}
 		wanted[key] = shared
 	}
@@ -76,8 +82,8 @@ func (w *watches) follow(j *job, watched []Watched, since time.Time) {
 	}
 	w.remember(j, wanted)
 	w.mu.Unlock()
-	if missed {
-		w.wake(j)
+	if len(missed) > 0 {
+		w.wake(j, missed...)
 	}
 }
 
@@ -89,6 +95,14 @@ func (w *watches) remember(j *job, wanted map[watchKey]*sharedWatch) {
 	if len(wanted) == 0 {
 		delete(w.jobs, j)
 	}
+}
+
+// follows reports whether no change of what a job waits for goes unnoticed.
+func (w *watches) follows(j *job, key watchKey) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, known := w.jobs[j][key]
+	return known
 }
 
 // release ends the watches of a job.

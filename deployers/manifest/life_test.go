@@ -29,7 +29,7 @@ import (
 
 func TestMain(m *testing.M) {
 	os.Exit(platform.Main(m, platform.Options{
-		ControllerManager: true, LandscaperCRDs: true, AddToScheme: []func(*runtime.Scheme) error{v1alpha1.AddToScheme},
+		ControllerManager: true, Audit: true, LandscaperCRDs: true, AddToScheme: []func(*runtime.Scheme) error{v1alpha1.AddToScheme},
 	}))
 }
 

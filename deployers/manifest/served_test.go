@@ -35,7 +35,8 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
-// served is a namespace whose DeployItems a running manifest deployer carries out.
+// served is a namespace whose DeployItems a running manifest deployer carries out. On the target the deployer is a user with the name of the
+// namespace.
 type served struct {
 	t         *testing.T
 	p         *platform.Platform
@@ -64,7 +65,11 @@ func serve(t *testing.T) *served {
 		stop()
 		assert.NoError(t, <-ended)
 	})
-	content, err := json.Marshal(map[string]string{"kubeconfig": string(p.Kubeconfig)})
+	user, err := p.NewUser(s.namespace, "system:masters")
+	require.NoError(t, err)
+	kubeconfig, err := platform.KubeconfigFor(user)
+	require.NoError(t, err)
+	content, err := json.Marshal(map[string]string{"kubeconfig": string(kubeconfig)})
 	require.NoError(t, err)
 	object := &v1alpha1.Target{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "cluster"}}
 	object.Spec.Type = v1alpha1.KubernetesClusterTargetType

@@ -22,6 +22,8 @@ type Subject struct {
 	Resource managedresource.ResourceReference
 	// Live is the object when it was just read or written; nil makes DefaultReadiness read it.
 	Live *unstructured.Unstructured
+	// lack is what the object lacked when DefaultReadiness last read it; empty means that it has to be read.
+	lack string
 }
 
 // readinessRule returns what an object lacks to be ready, "" when nothing.
@@ -56,7 +58,7 @@ func NotReady(object *unstructured.Unstructured) string {
 }
 
 // DefaultReadiness asks whether objects exist and are ready by the default check of their kind (spec/deployers.md §6.4). It
-// returns those that are not, to be read again by the next call, together with what they lack.
+// returns those that are not, to be read again by the next call if they may have changed, together with what they lack.
 func (s *Session) DefaultReadiness(ctx context.Context, subjects []Subject) ([]Subject, Progress, error) {
 	var unready []Subject
 	var progress Progress
@@ -65,16 +67,28 @@ func (s *Session) DefaultReadiness(ctx context.Context, subjects []Subject) ([]S
 		if err := s.checkpoint("deployer: during readiness check - resource %s of type %s", path(ref), ref.Kind); err != nil {
 			return append(unready, unread(subjects[i:])...), progress, err
 		}
-		live, err := s.liveOf(ctx, subject)
-		if err != nil && !isGone(err) {
+		lack, err := s.lackOf(ctx, subject)
+		if err != nil {
 			return append(unready, unread(subjects[i:])...), progress, err
 		}
-		if reason := missing(ref, live); reason != "" {
-			progress.wait(reason, watched(s.Cluster, ref))
-			unready = append(unready, Subject{Resource: ref})
+		if lack != "" {
+			progress.wait(lack, watched(s.Cluster, ref))
+			unready = append(unready, Subject{Resource: ref, lack: lack})
 		}
 	}
 	return unready, progress, nil
+}
+
+// lackOf returns what an object lacks to be ready.
+func (s *Session) lackOf(ctx context.Context, subject Subject) (string, error) {
+	if subject.lack != "" && s.Changed != nil && !s.Changed(watched(s.Cluster, subject.Resource)) {
+		return subject.lack, nil
+	}
+	live, err := s.liveOf(ctx, subject)
+	if err != nil && !isGone(err) {
+		return "", err
+	}
+	return missing(subject.Resource, live), nil
 }
 
 // unread returns the subjects without what was read of them, which is old by the next call.

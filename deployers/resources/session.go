@@ -33,6 +33,8 @@ type Session struct {
 	Job string
 	// Checkpoint names the current step; it returns an error when the time of the DeployItem is up.
 	Checkpoint func(name string) error
+	// Changed reports whether an object that was watched may have changed since it was read; nil means that all may have.
+	Changed func(watched contract.Watched) bool
 	// Memory makes repeated jobs cheaper; nil works too.
 	Memory *Memory
 }
@@ -45,6 +47,7 @@ func NewSession(item *contract.Item, memory *Memory, labels map[string]string) *
 		Owner:      Owner{Item: item.DeployItem.Name, Namespace: item.DeployItem.Namespace, UID: item.DeployItem.UID, Labels: maps.Clone(labels)},
 		Job:        item.DeployItem.Status.JobID,
 		Checkpoint: item.Checkpoint,
+		Changed:    item.Changed,
 		Memory:     memory,
 	}
 }
