@@ -4,6 +4,7 @@
 package helm_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -134,7 +135,7 @@ func (f *fixture) crash(method, suffix string) {
 	defer cancel()
 	f.ctx, f.cluster = ctx, crashing(cluster, method, suffix, cancel)
 	_, err := f.ensure(f.deployer())
-	f.ctx, f.cluster, f.memory, f.item.Status.ProviderStatus = whole, cluster, map[string]any{}, recorded
+	f.ctx, f.cluster, f.memory, f.item.Status.ProviderStatus = whole, cluster, map[string]any{}, cmp.Or(f.ahead, recorded)
 	require.ErrorIs(f, err, context.Canceled)
 }
 
@@ -498,14 +499,14 @@ func TestD04TemplateModeKeepsWhatAReleaseKeeps(t *testing.T) {
 	require.NoError(t, f.cluster.Client.Get(f.ctx, client.ObjectKey{Name: "things." + group}, crd))
 }
 
-// applyAndDie is a job of template mode that dies before anything is recorded.
+// applyAndDie is a job of template mode that dies before what it did is recorded.
 func (f *fixture) applyAndDie(files map[string]string) {
 	f.Helper()
 	f.configure(config{"helmDeployment": false, "chart": raw(archive(f, "1.0.0", files))})
 	f.plan(f.deployer())
 	recorded := f.item.Status.ProviderStatus
 	f.succeed(f.deployer())
-	f.item.Status.ProviderStatus = recorded
+	f.item.Status.ProviderStatus = cmp.Or(f.ahead, recorded)
 	f.newJob()
 }
 

@@ -59,6 +59,8 @@ type fixture struct {
 	planned string
 	// targets are the Targets beside that of the item, by name.
 	targets map[string]*target.Cluster
+	// ahead is what the last call recorded before it went on, nil when nothing.
+	ahead *runtime.RawExtension
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -145,7 +147,7 @@ func (f *fixture) contractItem() *contract.Item {
 		DeployItem: f.item, Target: f.cluster, Context: f.context, Memory: f.memory, Targets: f.target,
 		Checkpoint: func(string) error { return f.ctx.Err() },
 		Record: func(_ context.Context, status *runtime.RawExtension) error {
-			f.item.Status.ProviderStatus = status
+			f.item.Status.ProviderStatus, f.ahead = status, status
 			return nil
 		},
 	}
@@ -176,6 +178,7 @@ func (f *fixture) plan(d contract.Deployer) {
 // ensure calls Ensure and records the provider status as the contract does.
 func (f *fixture) ensure(d contract.Deployer) (contract.Outcome, error) {
 	f.plan(d)
+	f.ahead = nil
 	outcome, err := d.Ensure(f.ctx, f.contractItem())
 	if outcome.ProviderStatus != nil {
 		f.item.Status.ProviderStatus = outcome.ProviderStatus

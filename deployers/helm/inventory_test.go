@@ -447,6 +447,19 @@ func TestD19AReleaseOnAnotherClusterIsNotForgottenAfterACrash(t *testing.T) {
 	f.isEmpty()
 }
 
+func TestD19ObjectsOnAnotherClusterAreNotForgottenAfterACrash(t *testing.T) {
+	f := newFixture(t)
+	f.applyAndDie(map[string]string{"templates/cm.yaml": configMapTemplate})
+	old := f.elsewhere()
+	f.cluster.Name, f.targets = "new", map[string]*target.Cluster{old.Name: old}
+	f.next(config{"helmDeployment": false, "chart": f.chart("1.0.0", map[string]string{"a": named("a")})})
+
+	assert.Empty(t, f.succeed(f.deployer()).Warning)
+
+	assert.True(t, apierrors.IsNotFound(old.Client.Get(f.ctx, client.ObjectKey{Namespace: f.namespace, Name: "hello-world"}, &corev1.ConfigMap{})))
+	f.configMap("a")
+}
+
 func TestD19TheDeletionWaitsForTheOldCluster(t *testing.T) {
 	f := newFixture(t)
 	d := f.deployer()
