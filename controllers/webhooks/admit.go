@@ -18,10 +18,11 @@ type judge struct{ kind Kind }
 // Handle admits or refuses. It refuses with code 403.
 func (j judge) Handle(_ context.Context, request admission.Request) admission.Response {
 	object, old := request.Object.Raw, request.OldObject.Raw
-	if nothingToJudge(object, old) {
+	judged := j.kind.ruleFor(object, old)
+	if judged == nil {
 		return admission.Allowed("")
 	}
-	problems, err := j.kind.rule(object, old)
+	problems, err := judged(object, old)
 	if err != nil {
 		return admission.Denied(err.Error())
 	}
@@ -33,18 +34,24 @@ func (j judge) Handle(_ context.Context, request admission.Request) admission.Re
 
 // outline is what decides whether a change has to be judged.
 type outline struct {
-	Metadata struct {
-		DeletionTimestamp *metav1.Time `json:"deletionTimestamp"`
-	} `json:"metadata"`
-	Spec json.RawMessage `json:"spec"`
+	Metadata metav1.ObjectMeta `json:"metadata"`
+	Spec     json.RawMessage   `json:"spec"`
 }
 
-// nothingToJudge tells whether an update has to be let through whatever the object says: finalizers of objects that were accepted
+// ruleFor returns the rule for a change; nil if it has to be let through whatever the object says: finalizers of objects that were accepted
 // before there was a rule have to come and go. conditions() says the same to API servers that know match conditions.
-func nothingToJudge(object, old []byte) bool {
+func (k *Kind) ruleFor(object, old []byte) rule {
 	var now, before outline
 	if len(old) == 0 || json.Unmarshal(object, &now) != nil || json.Unmarshal(old, &before) != nil {
-		return false
+		return k.rule
 	}
-	return now.Metadata.DeletionTimestamp != nil || bytes.Equal(now.Spec, before.Spec)
+	switch {
+	case now.Metadata.DeletionTimestamp != nil:
+		return nil
+	case !bytes.Equal(now.Spec, before.Spec):
+		return k.rule
+	case k.owned && isAdopted(now.Metadata, before.Metadata):
+		return adoption
+	}
+	return nil
 }

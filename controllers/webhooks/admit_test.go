@@ -89,7 +89,18 @@ func TestT01ForgedOwnersAreRefused(t *testing.T) {
 				`"name":%q,"uid":"u","controller":true}]},"spec":{"blueprint":{"ref":{"resourceName":"b"}},"componentDescriptor":{"inline":{}}}}`,
 				tc.name, v1alpha1.EncompassedByLabel, tc.label, v1alpha1.SubinstallationNameAnnotation, tc.template, v1alpha1.GroupVersion, tc.owner)
 			assert.Equal(t, tc.allowed, handle(t, "installations", object, "").Allowed)
-			assert.True(t, handle(t, "installations", object, object).Allowed, "what is there may be changed")
+			annotated := strings.Replace(object, `"annotations":{`, `"annotations":{"a":"b",`, 1)
+			assert.True(t, handle(t, "installations", annotated, object).Allowed, "what is there may be changed")
+			edited := strings.Replace(annotated, `"spec":{`, `"spec":{"suspend":true,`, 1)
+			assert.True(t, handle(t, "installations", edited, object).Allowed, "and run")
+			for _, unowned := range []string{
+				strings.Replace(object, `"ownerReferences"`, `"was"`, 1), strings.Replace(object, `"uid":"u"`, `"uid":"other"`, 1),
+				strings.Replace(object, `"controller":true`, `"controller":false`, 1),
+			} {
+				assert.Equal(t, tc.allowed, handle(t, "installations", object, unowned).Allowed, "adopted")
+				assert.Equal(t, tc.allowed, handle(t, "installations", edited, unowned).Allowed, "adopted with a new spec")
+				assert.True(t, handle(t, "installations", strings.Replace(object, `"ownerReferences"`, `"was"`, 1), unowned).Allowed, "let go")
+			}
 		})
 	}
 }

@@ -18,14 +18,16 @@ import (
 type Kind struct {
 	plural, singular string
 	rule             rule
+	// owned says that only the controller may give an object of the kind an Installation as its owner.
+	owned bool
 }
 
 // kinds are those that are validated.
 var kinds = []Kind{
-	{"installations", "installation", on(installation)},
-	{"deployitems", "deployitem", on(deployItem)},
-	{"executions", "execution", on(execution)},
-	{"targets", "target", on(target)},
+	{"installations", "installation", on(installation), true},
+	{"deployitems", "deployitem", on(deployItem), false},
+	{"executions", "execution", on(execution), false},
+	{"targets", "target", on(target), false},
 }
 
 // AllKinds disables every webhook.

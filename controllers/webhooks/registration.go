@@ -111,15 +111,20 @@ func described(kind *Kind, endpoint Endpoint, authorities []byte) admissionregis
 		SideEffects:             new(admissionregistrationv1.SideEffectClassNone),
 		TimeoutSeconds:          new(int32(callTimeout)),
 		AdmissionReviewVersions: []string{"v1"},
-		MatchConditions:         conditions(),
+		MatchConditions:         conditions(kind),
 	}
 }
 
 // conditions keep the API server from calling for updates that are let through anyway: so finalizers and annotations can be written, and
 // deletions end, while no webhook server runs.
-func conditions() []admissionregistrationv1.MatchCondition {
+func conditions(kind *Kind) []admissionregistrationv1.MatchCondition {
+	changed := "request.operation == 'CREATE' || !has(object.spec) || !has(oldObject.spec) || object.spec != oldObject.spec"
+	if kind.owned {
+		changed += " || has(object.metadata.ownerReferences) && object.metadata.ownerReferences.exists(o, o.kind == 'Installation' && " +
+			"!(has(oldObject.metadata.ownerReferences) && o in oldObject.metadata.ownerReferences))"
+	}
 	return []admissionregistrationv1.MatchCondition{
 		{Name: "not-in-deletion", Expression: "request.operation == 'CREATE' || !has(object.metadata.deletionTimestamp)"},
-		{Name: "new-spec", Expression: "request.operation == 'CREATE' || !has(object.spec) || !has(oldObject.spec) || object.spec != oldObject.spec"},
+		{Name: "new-spec", Expression: changed},
 	}
 }

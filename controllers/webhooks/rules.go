@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -51,13 +52,33 @@ func undecoded(object any) error {
 
 func installation(inst, old *v1alpha1.Installation) field.ErrorList {
 	problems := validation.Installation(inst)
-	if old == nil {
+	if old == nil || isAdopted(inst.ObjectMeta, old.ObjectMeta) {
 		problems = append(problems, owner(inst)...)
 	}
 	return problems
 }
 
-// owner refuses a new Installation that names another as its owner and cannot be a sub-installation of it: those have a name that
+// isAdopted reports whether an Installation gets another Installation as its owner. One that has it keeps it: Gardener Landscaper gave
+// sub-installations other names.
+func isAdopted(now, before metav1.ObjectMeta) bool {
+	parent, former := parentIn(now), parentIn(before)
+	return parent != nil && (former == nil || parent.UID != former.UID || parent.Name != former.Name)
+}
+
+func parentIn(metadata metav1.ObjectMeta) *metav1.OwnerReference {
+	return (&v1alpha1.Installation{ObjectMeta: metadata}).ParentReference()
+}
+
+// adoption is the rule for a change of nothing but owners: the spec, which may be older than its rules, is not judged.
+func adoption(raw, _ []byte) (field.ErrorList, error) {
+	var now outline
+	if err := json.Unmarshal(raw, &now); err != nil {
+		return nil, fmt.Errorf("the object cannot be read: %w", err)
+	}
+	return owner(&v1alpha1.Installation{ObjectMeta: now.Metadata}), nil
+}
+
+// owner refuses an Installation that names another as its new owner and cannot be a sub-installation of it: those have a name that
 // follows from both. Whether the owner made it is found out by the controller.
 func owner(inst *v1alpha1.Installation) field.ErrorList {
 	parent := inst.ParentReference()

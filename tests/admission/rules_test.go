@@ -242,6 +242,22 @@ func (s *site) merge(object client.Object, patch string) {
 	require.NoError(s.t, s.Client().Patch(s.t.Context(), object, client.RawPatch("application/merge-patch+json", []byte(patch))))
 }
 
+// TestT01NobodyIsAdoptedByForgery also by a change that leaves the spec, for which the API server asks only when an owner comes.
+func TestT01NobodyIsAdoptedByForgery(t *testing.T) {
+	s := shared(t)
+	created := installation(s.Namespace(t), "old", fields{"componentDescriptor": fields{"inline": fields{}}})
+	require.NoError(t, s.Client().Create(t.Context(), created))
+	owners := func(kind string) client.Patch {
+		return client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"ownerReferences":[{"apiVersion":"landscaper.gardener.cloud/v1alpha1",`+
+			`"kind":"`+kind+`","name":"other","uid":"11111111-1111-1111-1111-111111111111","controller":true}]}}`))
+	}
+	err := s.Client().Patch(t.Context(), created, owners("Installation"))
+	require.True(t, deniedBy(err, "installations"), "%v", err)
+	assert.ErrorContains(t, err, "only the controller makes sub-installations")
+	require.NoError(t, s.Client().Patch(t.Context(), created, owners("Execution")), "another kind of owner")
+	s.merge(created, `{"metadata":{"ownerReferences":null,"annotations":{"a":"b"}}}`)
+}
+
 // TestInvalidObjectsCanGo is about objects that were accepted before there was a rule: controllers add and take their finalizers, people
 // annotate them, and deletion ends.
 func TestInvalidObjectsCanGo(t *testing.T) {
