@@ -52,7 +52,8 @@ type DeployItemTemplate struct {
 
 // OnDeleteConfig says how a DeployItem is deleted.
 type OnDeleteConfig struct {
-	// SkipUninstallIfClusterRemoved deletes without uninstall when the target cluster is gone.
+	// SkipUninstallIfClusterRemoved has no effect: it takes a TargetSync to know that a cluster is gone, and none runs yet. Annotate the root
+	// Installation with landscaper.gardener.cloud/delete-without-uninstall: "true" instead.
 	// +optional
 	SkipUninstallIfClusterRemoved bool `json:"skipUninstallIfClusterRemoved,omitempty"`
 }

@@ -90,7 +90,7 @@ func (r *Reconciler) endRunning(ctx context.Context, s *scope) error {
 		}
 	}()
 	_ = r.readTemplates(ctx, s) // templates that cannot be read make no items
-	for _, phase := range []kit.Phase[*scope]{r.findItems, r.interrupt} {
+	for _, phase := range []kit.Phase[*scope]{r.pairItems, r.interrupt} {
 		if err := phase(ctx, s); err != nil {
 			return err
 		}

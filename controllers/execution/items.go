@@ -18,21 +18,25 @@ import (
 // executionIndex finds the DeployItems of an Execution.
 const executionIndex = "execution"
 
-// findItems reads the DeployItems of the Execution from the index and pairs them with the templates. It stops while the
-// cache is older than what was written to them last.
-func (r *Reconciler) findItems(ctx context.Context, s *scope) error {
+// readItems reads the DeployItems of the Execution from the index. It stops while the cache is older than what was written to them last.
+func (r *Reconciler) readItems(ctx context.Context, s *scope) error {
 	list := &v1alpha1.DeployItemList{}
 	err := r.List(ctx, list, client.InNamespace(s.execution.Namespace), client.MatchingFields{executionIndex: s.execution.Name})
 	if err != nil {
 		return err
 	}
-	items := make([]*v1alpha1.DeployItem, len(list.Items))
 	for i := range list.Items {
-		if items[i] = &list.Items[i]; r.items.Stale(items[i]) {
+		if r.items.Stale(&list.Items[i]) {
 			return kit.ErrStop
 		}
+		s.all = append(s.all, &list.Items[i])
 	}
-	s.items, s.orphans = pair(s.execution, s.templates, items)
+	return nil
+}
+
+// pairItems pairs the DeployItems with the templates. It stops while the cache does not show an item that was created.
+func (r *Reconciler) pairItems(_ context.Context, s *scope) error {
+	s.items, s.orphans = pair(s.execution, s.templates, s.all)
 	return r.awaitCreated(s)
 }
 

@@ -46,7 +46,8 @@ type scope struct {
 	now       time.Time
 	// templates by name, and their names in the order of the spec.
 	templates []v1alpha1.DeployItemTemplate
-	// items are the existing DeployItems by template name; orphans have no template any more.
+	// all are the existing DeployItems; items are those that serve a template, by its name; orphans have no template any more.
+	all     []*v1alpha1.DeployItem
 	items   map[string]*v1alpha1.DeployItem
 	orphans []*v1alpha1.DeployItem
 	// failed says that the job failed in this reconciliation.
@@ -75,19 +76,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 func (r *Reconciler) phases(execution *v1alpha1.Execution) []kit.Phase[*scope] {
 	if !execution.DeletionTimestamp.IsZero() {
 		return []kit.Phase[*scope]{
-			r.decideDeletion, // delete.go     parent's job        → running job or stop
-			r.findItems,      // items.go      owner               → DeployItems as the cache has them
+			r.readItems,      // items.go      owner               → DeployItems as the cache has them
 			r.moveShard,      // shard.go      label of the shard  → the same on the items
+			r.decideDeletion, // delete.go     parent's job        → running job or stop
+			r.pairItems,      // items.go      no templates        → all items have to go
 			r.interrupt,      // interrupt.go  operation           → unfinished items failed
 			r.deleteItems,    // delete.go     reverse order       → items deleted, job handed over
 			r.release,        // delete.go     all gone            → finalizer off
 		}
 	}
 	return []kit.Phase[*scope]{
+		r.readItems,     // items.go      owner               → DeployItems as the cache has them
+		r.moveShard,     // shard.go      label of the shard  → the same on the items
 		r.decideJob,     // job.go        parent's job        → running job or stop
 		r.readTemplates, // templates.go  spec                → valid templates
-		r.findItems,     // items.go      owner               → DeployItems as the cache has them
-		r.moveShard,     // shard.go      label of the shard  → the same on the items
+		r.pairItems,     // items.go      DeployItems         → by template, and those that have to go
 		r.recordJob,     // job.go        job                 → status, before anything is created
 		r.interrupt,     // interrupt.go  operation           → unfinished items failed
 		r.applyItems,    // apply.go      templates           → DeployItems

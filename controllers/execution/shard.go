@@ -5,35 +5,21 @@ package execution
 
 import (
 	"context"
-	"maps"
-	"slices"
 
-	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 )
 
-// moveShard brings the DeployItems into the shard of the Execution.
+// moveShard brings the DeployItems into the shard of the Execution, also while no job runs.
 func (r *Reconciler) moveShard(ctx context.Context, s *scope) error {
-	move := func(item *v1alpha1.DeployItem) error {
+	for _, item := range s.all {
 		change := kit.FollowShard(s.execution, item)
 		if change.Empty() {
-			return nil
+			continue
 		}
-		err := kit.PatchMetadata(ctx, r.Client, item, change)
-		if err == nil {
-			r.items.Wrote(item)
-		}
-		return err
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.items)) {
-		if err := move(s.items[name]); err != nil {
+		if err := kit.PatchMetadata(ctx, r.Client, item, change); err != nil {
 			return err
 		}
-	}
-	for _, item := range s.orphans {
-		if err := move(item); err != nil {
-			return err
-		}
+		r.items.Wrote(item)
 	}
 	return nil
 }

@@ -19,11 +19,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
-func TestMain(m *testing.M) { os.Exit(landscape.Main(m, platform.Options{Registry: true})) }
+// The controller of all tests leaves those shards alone that tests have controllers of their own for.
+func TestMain(m *testing.M) {
+	os.Exit(landscape.Main(m, platform.Options{Registry: true}, "--watch-label-selector=!"+kit.ShardLabel))
+}
 
 // object and list are JSON.
 type (

@@ -30,19 +30,26 @@ func (s *Scene) Refresh(source client.Object) {
 	}))
 }
 
-// Offer makes an ExternalArtifact with a digest, as a controller that makes such artifacts does. The handler serves its content.
-func (s *Scene) Offer(name, digest string, size int, serve http.HandlerFunc) {
+// Offer makes an ExternalArtifact of revision v1 with a digest, as a controller that makes such artifacts does. The handler serves its content.
+func (s *Scene) Offer(name, digest string, size int, serve http.HandlerFunc) *sourcev1.ExternalArtifact {
 	s.T.Helper()
 	server := httptest.NewServer(serve)
 	s.T.Cleanup(server.Close)
 	source := &sourcev1.ExternalArtifact{ObjectMeta: s.Named(name)}
 	require.NoError(s.T, s.Client().Create(s.Ctx, source))
-	bytes := int64(size)
-	source.Status.Artifact = &meta.Artifact{
-		URL: server.URL + "/" + name + ".tar.gz", Path: name + ".tar.gz", Revision: "v1", Digest: digest, Size: &bytes, LastUpdateTime: metav1.Now(),
-	}
+	source.Status.Artifact = &meta.Artifact{URL: server.URL + "/" + name + ".tar.gz", Path: name + ".tar.gz"}
 	source.Status.Conditions = []metav1.Condition{{
 		Type: meta.ReadyCondition, Status: metav1.ConditionTrue, Reason: meta.SucceededReason, LastTransitionTime: metav1.Now(),
 	}}
+	s.Publish(source, "v1", digest, size)
+	return source
+}
+
+// Publish gives an ExternalArtifact another revision.
+func (s *Scene) Publish(source *sourcev1.ExternalArtifact, revision, digest string, size int) {
+	s.T.Helper()
+	bytes := int64(size)
+	artifact := source.Status.Artifact
+	artifact.Revision, artifact.Digest, artifact.Size, artifact.LastUpdateTime = revision, digest, &bytes, metav1.Now()
 	require.NoError(s.T, s.Client().Status().Update(s.Ctx, source))
 }

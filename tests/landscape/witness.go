@@ -171,7 +171,9 @@ func (w *Witness) hasSeen(all []v1alpha1.Installation) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, inst := range all {
-		seen := func(state *v1alpha1.Installation) bool { return state.UID == inst.UID && state.ResourceVersion == inst.ResourceVersion }
+		seen := func(state *v1alpha1.Installation) bool {
+			return state.UID == inst.UID && state.ResourceVersion == inst.ResourceVersion
+		}
 		if !slices.ContainsFunc(w.states[client.ObjectKeyFromObject(&inst)], seen) {
 			return false
 		}
