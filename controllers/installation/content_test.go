@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -98,6 +99,7 @@ func TestWhatWasCollectedMeanwhileIsCreated(t *testing.T) {
 func with(t *testing.T, objects ...client.Object) *Reconciler {
 	t.Helper()
 	scheme := runtime.NewScheme()
+	require.NoError(t, clientgoscheme.AddToScheme(scheme))
 	require.NoError(t, v1alpha1.AddToScheme(scheme))
 	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...)
 	for field, index := range map[string]client.IndexerFunc{importIndex: importsOf, exportIndex: exportsOf, parentIndex: parentsOf} {
