@@ -20,6 +20,7 @@ import (
 	statuses "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
@@ -54,18 +55,30 @@ func (f *fixture) isEmpty() {
 	assert.Empty(f, records.Items)
 }
 
-func TestD03AFailedUpgradeLeavesNothing(t *testing.T) {
-	f := newFixture(t)
-	d := f.deployer()
+// failAnUpgrade leaves the object b, which the release does not have.
+func (f *fixture) failAnUpgrade(d contract.Deployer) {
+	f.Helper()
 	f.configure(config{"chart": f.chart("1.0.0", map[string]string{"a": named("a")})})
 	f.succeed(d)
 	f.next(config{"chart": f.chart("1.1.0", map[string]string{"a": named("a"), "b": named("b"), "s": broken})})
 	f.fail(d)
-	f.configMap("b")
+}
 
+// requireCleanUpgrade fails unless an upgrade that succeeds removes the object b.
+func (f *fixture) requireCleanUpgrade(d contract.Deployer) {
+	f.Helper()
 	f.next(config{"chart": f.chart("1.2.0", map[string]string{"a": named("a")})})
 	f.succeed(d)
-	assert.True(t, f.isGone("b"))
+	assert.True(f, f.isGone("b"))
+}
+
+func TestD03AFailedUpgradeLeavesNothing(t *testing.T) {
+	f := newFixture(t)
+	d := f.deployer()
+	f.failAnUpgrade(d)
+	f.configMap("b")
+
+	f.requireCleanUpgrade(d)
 	f.configMap("a")
 	assert.Empty(t, f.status().Inventory.Sites)
 	f.remove(d)
@@ -93,9 +106,7 @@ func TestD03AnInterruptedUpgradeLeavesNothing(t *testing.T) {
 	f.next(config{"chart": f.chart("1.1.0", map[string]string{"a": named("a"), "b": named("b")})})
 	f.crash(http.MethodPut, "/secrets/sh.helm.release.v1.hello-world.v2")
 	f.configMap("b")
-	f.next(config{"chart": f.chart("1.2.0", map[string]string{"a": named("a")})})
-	f.succeed(f.deployer())
-	assert.True(t, f.isGone("b"))
+	f.requireCleanUpgrade(f.deployer())
 	f.remove(f.deployer())
 	f.isEmpty()
 }
@@ -103,16 +114,11 @@ func TestD03AnInterruptedUpgradeLeavesNothing(t *testing.T) {
 func TestD03AttemptsOutliveTheHistory(t *testing.T) {
 	f := newFixture(t)
 	d := f.deployer()
-	f.configure(config{"chart": f.chart("1.0.0", map[string]string{"a": named("a")})})
-	f.succeed(d)
-	f.next(config{"chart": f.chart("1.1.0", map[string]string{"a": named("a"), "b": named("b"), "s": broken})})
-	f.fail(d)
+	f.failAnUpgrade(d)
 	record := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "sh.helm.release.v1.hello-world.v2"}}
 	require.NoError(t, f.cluster.Client.Delete(f.ctx, record))
 
-	f.next(config{"chart": f.chart("1.2.0", map[string]string{"a": named("a")})})
-	f.succeed(d)
-	assert.True(t, f.isGone("b"))
+	f.requireCleanUpgrade(d)
 }
 
 func TestD03ARevisionIsForgottenOnlyWhenItIsRecorded(t *testing.T) {

@@ -223,19 +223,26 @@ func (s *served) useUser(name string) {
 	s.lead(user)
 }
 
+// failBefore returns an item whose job has failed before an obstacle on the target, and its namespace there.
+func failBefore(t *testing.T, obstacle string) (s *served, target string, item *v1alpha1.DeployItem) {
+	t.Helper()
+	s = serve(t)
+	target = s.p.Namespace(t)
+	s.raise(obstacles[obstacle], target)
+	if obstacle == "missing rights" {
+		s.useUser(target)
+	} else {
+		s.awaitObstacle(target)
+	}
+	item = s.createFor(strings.NewReplacer("TARGET", target, "VALUE", "'1'").Replace(both), 2*time.Second)
+	s.fail(item)
+	return s, target, item
+}
+
 func TestSteadyWhenTheTargetRefusesOneKind(t *testing.T) {
-	for name, obstacle := range obstacles {
+	for name := range obstacles {
 		t.Run(name, func(t *testing.T) {
-			s := serve(t)
-			target := s.p.Namespace(t)
-			s.raise(obstacle, target)
-			if name == "missing rights" {
-				s.useUser(target)
-			} else {
-				s.awaitObstacle(target)
-			}
-			item := s.createFor(strings.NewReplacer("TARGET", target, "VALUE", "'1'").Replace(both), 2*time.Second)
-			s.fail(item)
+			s, target, item := failBefore(t, name)
 			s.standsStill(item, target)
 			assert.True(t, s.has("ConfigMap", target, "a"))
 
@@ -252,18 +259,9 @@ func TestSteadyWhenTheTargetRefusesOneKind(t *testing.T) {
 }
 
 func TestSteadyDeletionAfterAFailure(t *testing.T) {
-	for name, obstacle := range obstacles {
+	for name := range obstacles {
 		t.Run(name, func(t *testing.T) {
-			s := serve(t)
-			target := s.p.Namespace(t)
-			s.raise(obstacle, target)
-			if name == "missing rights" {
-				s.useUser(target)
-			} else {
-				s.awaitObstacle(target)
-			}
-			item := s.createFor(strings.NewReplacer("TARGET", target, "VALUE", "'1'").Replace(both), 2*time.Second)
-			s.fail(item)
+			s, target, item := failBefore(t, name)
 
 			s.vanish(item)
 

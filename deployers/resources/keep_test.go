@@ -192,85 +192,88 @@ func written(t testing.TB, text string, managers map[string]string) *unstructure
 	return object
 }
 
+// keepCases are an object, a manifest for it and what is written, beside the fields of each manager of the object.
+var keepCases = map[string]struct {
+	live, manifest, want string
+	managers             map[string]string
+}{
+	"field that left the manifest": {
+		live: "{kind: A, spec: {a: 1, b: 2}}", manifest: "{kind: A, spec: {a: 1}}", want: "{kind: A, spec: {a: 1}}",
+		managers: map[string]string{FieldManager: `{"f:spec":{"f:a":{},"f:b":{}}}`},
+	},
+	"field of a controller": {
+		live: "{kind: A, spec: {a: 1, b: 2}}", manifest: "{kind: A, spec: {a: 1}}", want: "{kind: A, spec: {a: 1, b: 2}}",
+		managers: map[string]string{FieldManager: `{"f:spec":{"f:a":{}}}`, "other": `{"f:spec":{"f:b":{}}}`},
+	},
+	"field of nobody": {
+		live: "{kind: A, spec: {a: 1, b: 2}}", manifest: "{kind: A, spec: {a: 1}}", want: "{kind: A, spec: {a: 1, b: 2}}",
+		managers: map[string]string{FieldManager: `{"f:spec":{"f:a":{}}}`},
+	},
+	"field of both": {
+		live: "{kind: A, spec: {a: 1, b: 2}}", manifest: "{kind: A, spec: {a: 1}}", want: "{kind: A, spec: {a: 1, b: 2}}",
+		managers: map[string]string{FieldManager: `{"f:spec":{"f:a":{},"f:b":{}}}`, "other": `{"f:spec":{"f:b":{}}}`},
+	},
+	"map shared with a controller": {
+		live: "{kind: A, m: {a: 1, b: 2}}", manifest: "{kind: A}", want: "{kind: A, m: {b: 2}}",
+		managers: map[string]string{FieldManager: `{"f:m":{".":{},"f:a":{}}}`, "other": `{"f:m":{"f:b":{}}}`},
+	},
+	"value of the manifest": {
+		live: "{kind: A, a: 2}", manifest: "{kind: A, a: 1}", want: "{kind: A, a: 1}",
+		managers: map[string]string{FieldManager: `{}`, "other": `{"f:a":{}}`},
+	},
+	"value through a subresource": {
+		live: "{kind: A, a: 2}", manifest: "{kind: A, a: 1}", want: "{kind: A, a: 2}",
+		managers: map[string]string{FieldManager: `{}`, "other/scale": `{"f:a":{}}`},
+	},
+	"value through a subresource by hand": {
+		live: "{kind: A, a: 2}", manifest: "{kind: A, a: 1}", want: "{kind: A, a: 1}",
+		managers: map[string]string{FieldManager: `{}`, "kubectl/scale": `{"f:a":{}}`},
+	},
+	"value through a subresource by hand that the manifest leaves open": {
+		live: "{kind: A, a: 2}", manifest: "{kind: A}", want: "{kind: A, a: 2}",
+		managers: map[string]string{FieldManager: `{}`, "kubectl/scale": `{"f:a":{}}`},
+	},
+	"map that is one value": {
+		live: "{kind: A, m: {a: 1, b: 2}}", manifest: "{kind: A, m: {a: 1}}", want: "{kind: A, m: {a: 1}}",
+		managers: map[string]string{FieldManager: `{"f:m":{}}`},
+	},
+	"list that is one value": {
+		live: "{kind: A, l: [1, 2]}", manifest: "{kind: A, l: [1]}", want: "{kind: A, l: [1]}",
+		managers: map[string]string{FieldManager: `{"f:l":{}}`},
+	},
+	"items of a list": {
+		live: "{kind: A, l: [{id: theirs}, {id: mine, x: 1}, {id: gone}]}", manifest: "{kind: A, l: [{id: mine}, {id: new}]}",
+		want: "{kind: A, l: [{id: theirs}, {id: mine, x: 1}, {id: new}]}",
+		managers: map[string]string{FieldManager: `{"f:l":{"k:{\"id\":\"mine\"}":{".":{},"f:id":{}},"k:{\"id\":\"gone\"}":{".":{},"f:id":{}}}}`,
+			"other": `{"f:l":{"k:{\"id\":\"theirs\"}":{".":{},"f:id":{}}}}`},
+	},
+	"items whose order the manifest changes": {
+		live: "{kind: A, l: [{id: a}, {id: b}, {id: c}]}", manifest: "{kind: A, l: [{id: b}, {id: a}]}", want: "{kind: A, l: [{id: b}, {id: a}, {id: c}]}",
+		managers: map[string]string{FieldManager: `{"f:l":{"k:{\"id\":\"a\"}":{},"k:{\"id\":\"b\"}":{}}}`},
+	},
+	"items with a key that has a default": {
+		live: "{kind: A, l: [{id: 80, p: TCP, x: 1}]}", manifest: "{kind: A, l: [{id: 80}]}", want: "{kind: A, l: [{id: 80, p: TCP, x: 1}]}",
+		managers: map[string]string{FieldManager: `{"f:l":{"k:{\"id\":80,\"p\":\"TCP\"}":{".":{},"f:id":{}}}}`},
+	},
+	"values of a set": {
+		live: "{kind: A, l: [mine, theirs, gone]}", manifest: "{kind: A, l: [mine]}", want: "{kind: A, l: [mine, theirs]}",
+		managers: map[string]string{FieldManager: `{"f:l":{"v:\"mine\"":{},"v:\"gone\"":{}}}`, "other": `{"f:l":{"v:\"theirs\"":{}}}`},
+	},
+	"object that was never written": {
+		live: "{kind: A, a: 1}", manifest: "{kind: A}", want: "{kind: A}", managers: map[string]string{"other": `{"f:a":{}}`},
+	},
+	"changes by hand": {
+		live: "{kind: A, a: 1}", manifest: "{kind: A}", want: "{kind: A}",
+		managers: map[string]string{FieldManager: `{}`, "kubectl-edit": `{"f:a":{}}`},
+	},
+	"status and server fields": {
+		live: "{kind: A, metadata: {uid: u, name: x}, status: {a: 1}}", manifest: "{kind: A, metadata: {name: x}}", want: "{kind: A, metadata: {name: x}}",
+		managers: map[string]string{FieldManager: `{}`},
+	},
+}
+
 func TestKeepOfOthers(t *testing.T) {
-	for name, test := range map[string]struct {
-		live, manifest, want string
-		managers             map[string]string
-	}{
-		"field that left the manifest": {
-			live: "{kind: A, spec: {a: 1, b: 2}}", manifest: "{kind: A, spec: {a: 1}}", want: "{kind: A, spec: {a: 1}}",
-			managers: map[string]string{FieldManager: `{"f:spec":{"f:a":{},"f:b":{}}}`},
-		},
-		"field of a controller": {
-			live: "{kind: A, spec: {a: 1, b: 2}}", manifest: "{kind: A, spec: {a: 1}}", want: "{kind: A, spec: {a: 1, b: 2}}",
-			managers: map[string]string{FieldManager: `{"f:spec":{"f:a":{}}}`, "other": `{"f:spec":{"f:b":{}}}`},
-		},
-		"field of nobody": {
-			live: "{kind: A, spec: {a: 1, b: 2}}", manifest: "{kind: A, spec: {a: 1}}", want: "{kind: A, spec: {a: 1, b: 2}}",
-			managers: map[string]string{FieldManager: `{"f:spec":{"f:a":{}}}`},
-		},
-		"field of both": {
-			live: "{kind: A, spec: {a: 1, b: 2}}", manifest: "{kind: A, spec: {a: 1}}", want: "{kind: A, spec: {a: 1, b: 2}}",
-			managers: map[string]string{FieldManager: `{"f:spec":{"f:a":{},"f:b":{}}}`, "other": `{"f:spec":{"f:b":{}}}`},
-		},
-		"map shared with a controller": {
-			live: "{kind: A, m: {a: 1, b: 2}}", manifest: "{kind: A}", want: "{kind: A, m: {b: 2}}",
-			managers: map[string]string{FieldManager: `{"f:m":{".":{},"f:a":{}}}`, "other": `{"f:m":{"f:b":{}}}`},
-		},
-		"value of the manifest": {
-			live: "{kind: A, a: 2}", manifest: "{kind: A, a: 1}", want: "{kind: A, a: 1}",
-			managers: map[string]string{FieldManager: `{}`, "other": `{"f:a":{}}`},
-		},
-		"value through a subresource": {
-			live: "{kind: A, a: 2}", manifest: "{kind: A, a: 1}", want: "{kind: A, a: 2}",
-			managers: map[string]string{FieldManager: `{}`, "other/scale": `{"f:a":{}}`},
-		},
-		"value through a subresource by hand": {
-			live: "{kind: A, a: 2}", manifest: "{kind: A, a: 1}", want: "{kind: A, a: 1}",
-			managers: map[string]string{FieldManager: `{}`, "kubectl/scale": `{"f:a":{}}`},
-		},
-		"value through a subresource by hand that the manifest leaves open": {
-			live: "{kind: A, a: 2}", manifest: "{kind: A}", want: "{kind: A, a: 2}",
-			managers: map[string]string{FieldManager: `{}`, "kubectl/scale": `{"f:a":{}}`},
-		},
-		"map that is one value": {
-			live: "{kind: A, m: {a: 1, b: 2}}", manifest: "{kind: A, m: {a: 1}}", want: "{kind: A, m: {a: 1}}",
-			managers: map[string]string{FieldManager: `{"f:m":{}}`},
-		},
-		"list that is one value": {
-			live: "{kind: A, l: [1, 2]}", manifest: "{kind: A, l: [1]}", want: "{kind: A, l: [1]}",
-			managers: map[string]string{FieldManager: `{"f:l":{}}`},
-		},
-		"items of a list": {
-			live: "{kind: A, l: [{id: theirs}, {id: mine, x: 1}, {id: gone}]}", manifest: "{kind: A, l: [{id: mine}, {id: new}]}",
-			want: "{kind: A, l: [{id: theirs}, {id: mine, x: 1}, {id: new}]}",
-			managers: map[string]string{FieldManager: `{"f:l":{"k:{\"id\":\"mine\"}":{".":{},"f:id":{}},"k:{\"id\":\"gone\"}":{".":{},"f:id":{}}}}`,
-				"other": `{"f:l":{"k:{\"id\":\"theirs\"}":{".":{},"f:id":{}}}}`},
-		},
-		"items whose order the manifest changes": {
-			live: "{kind: A, l: [{id: a}, {id: b}, {id: c}]}", manifest: "{kind: A, l: [{id: b}, {id: a}]}", want: "{kind: A, l: [{id: b}, {id: a}, {id: c}]}",
-			managers: map[string]string{FieldManager: `{"f:l":{"k:{\"id\":\"a\"}":{},"k:{\"id\":\"b\"}":{}}}`},
-		},
-		"items with a key that has a default": {
-			live: "{kind: A, l: [{id: 80, p: TCP, x: 1}]}", manifest: "{kind: A, l: [{id: 80}]}", want: "{kind: A, l: [{id: 80, p: TCP, x: 1}]}",
-			managers: map[string]string{FieldManager: `{"f:l":{"k:{\"id\":80,\"p\":\"TCP\"}":{".":{},"f:id":{}}}}`},
-		},
-		"values of a set": {
-			live: "{kind: A, l: [mine, theirs, gone]}", manifest: "{kind: A, l: [mine]}", want: "{kind: A, l: [mine, theirs]}",
-			managers: map[string]string{FieldManager: `{"f:l":{"v:\"mine\"":{},"v:\"gone\"":{}}}`, "other": `{"f:l":{"v:\"theirs\"":{}}}`},
-		},
-		"object that was never written": {
-			live: "{kind: A, a: 1}", manifest: "{kind: A}", want: "{kind: A}", managers: map[string]string{"other": `{"f:a":{}}`},
-		},
-		"changes by hand": {
-			live: "{kind: A, a: 1}", manifest: "{kind: A}", want: "{kind: A}",
-			managers: map[string]string{FieldManager: `{}`, "kubectl-edit": `{"f:a":{}}`},
-		},
-		"status and server fields": {
-			live: "{kind: A, metadata: {uid: u, name: x}, status: {a: 1}}", manifest: "{kind: A, metadata: {name: x}}", want: "{kind: A, metadata: {name: x}}",
-			managers: map[string]string{FieldManager: `{}`},
-		},
-	} {
+	for name, test := range keepCases {
 		t.Run(name, func(t *testing.T) {
 			next := parse(t, test.manifest)
 			keepOfOthers(next, written(t, test.live, test.managers))

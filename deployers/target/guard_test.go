@@ -167,14 +167,33 @@ func TestT04HeaderThatDripsEndsRequests(t *testing.T) {
 	t.Parallel()
 	server := rawServer(t, func(connection net.Conn) {
 		_, _ = io.WriteString(connection, "HTTP/1.1 200 OK\r\n")
-		for {
-			if _, err := io.WriteString(connection, "X-Drip: drop\r\n"); err != nil {
-				return
-			}
-			time.Sleep(50 * time.Millisecond)
-		}
+		drip(t.Context(), func() error {
+			_, err := io.WriteString(connection, "X-Drip: drop\r\n")
+			return err
+		})
 	})
 	require.ErrorIs(t, getConfigMap(t.Context(), opened(t, server, Options{})), errSilent)
+}
+
+// drip writes one drop after the other, slowly, until the other side does not listen any more.
+func drip(ctx context.Context, drop func() error) {
+	ticker := time.NewTicker(50 * time.Millisecond)
+	defer ticker.Stop()
+	for drop() == nil {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// dripInto drips into an answer.
+func dripInto(w http.ResponseWriter, r *http.Request, text string) {
+	drip(r.Context(), func() error {
+		_, err := io.WriteString(w, text)
+		return errors.Join(err, http.NewResponseController(w).Flush())
+	})
 }
 
 // rawServer is a TLS server that lets answer write to connections after the first request line.
@@ -197,11 +216,7 @@ func TestT04BodyThatDripsEndsRequests(t *testing.T) {
 	t.Parallel()
 	cluster := hostile(t, func(w http.ResponseWriter, r *http.Request) {
 		answerJSON(w, `{"kind": "ConfigMap", "apiVersion": "v1", "data": {"x": "`)
-		for r.Context().Err() == nil {
-			_, _ = io.WriteString(w, "drop")
-			w.(http.Flusher).Flush()
-			time.Sleep(50 * time.Millisecond)
-		}
+		dripInto(w, r, "drop")
 	})
 	require.ErrorIs(t, getConfigMap(t.Context(), cluster), errSlow)
 }
@@ -210,11 +225,7 @@ func TestT04StatusThatDripsEndsRequests(t *testing.T) {
 	t.Parallel()
 	cluster := hostile(t, func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusInternalServerError)
-		for r.Context().Err() == nil {
-			_, _ = io.WriteString(w, " ")
-			w.(http.Flusher).Flush()
-			time.Sleep(50 * time.Millisecond)
-		}
+		dripInto(w, r, " ")
 	})
 	require.ErrorIs(t, getConfigMap(t.Context(), cluster), errSlow)
 }
