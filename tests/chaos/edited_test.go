@@ -42,6 +42,7 @@ var edits = []struct {
 	{"mode", func(w *wish) { w.mode = !w.mode }},
 	{"name", func(w *wish) { w.name = !w.name }},
 	{"everything", everything},
+	{"nothing", func(*wish) {}}, // whatever the death left undone no later job makes good
 }
 
 func everything(w *wish) {
@@ -167,7 +168,9 @@ func (e *editing) live(ctx context.Context, d death, n int) bool {
 	fired, err := g.settle()
 	plan := fmt.Sprintf("%s (number %d, %q, unit %d)", d, n, fired, unit)
 	require.NoError(e.t, err, plan)
-	e.succeed(ctx, d, unit, generation+1, func() error { return nil })
+	inst := e.installation(unit, last)
+	require.NoError(e.t, e.harness.Get(ctx, client.ObjectKeyFromObject(inst), inst), plan)
+	e.succeed(ctx, plan, unit, inst.Generation, func() error { return nil })
 	found := e.found(ctx, unit)
 	e.vanish(ctx, plan, unit)
 	require.Equal(e.t, e.freshly(ctx, last), found, plan)
