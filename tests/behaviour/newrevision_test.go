@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"net/http"
+	"strconv"
 	"sync/atomic"
 	"testing"
 
@@ -25,8 +26,11 @@ func TestE08ARevisionThatCannotBeFetchedAtFirst(t *testing.T) {
 		"full disk": func(w http.ResponseWriter, _ []byte) {
 			http.Error(w, "no space left on device", http.StatusInternalServerError)
 		},
-		"not there yet":    func(w http.ResponseWriter, _ []byte) { http.NotFound(w, nil) },
-		"half an artifact": func(w http.ResponseWriter, archive []byte) { _, _ = w.Write(archive[:len(archive)/2]) },
+		"not there yet": func(w http.ResponseWriter, _ []byte) { http.NotFound(w, nil) },
+		"transfer breaks off": func(w http.ResponseWriter, archive []byte) {
+			w.Header().Set("Content-Length", strconv.Itoa(len(archive)))
+			_, _ = w.Write(archive[:len(archive)/2])
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -34,8 +38,8 @@ func TestE08ARevisionThatCannotBeFetchedAtFirst(t *testing.T) {
 			var served atomic.Pointer[[]byte]
 			var broken atomic.Bool
 			var refused atomic.Int64
-			next := func(value string) (string, int) {
-				archive := archiveOf(s, configBlueprint("one", value), tar.Header{Name: "blueprint.yaml", Typeflag: tar.TypeReg})
+			next := func(value string) (string, int) { // no two tests have the same, which is fetched only once
+				archive := archiveOf(s, configBlueprint("one", value+s.Namespace), tar.Header{Name: "blueprint.yaml", Typeflag: tar.TypeReg})
 				served.Store(&archive)
 				return fmt.Sprintf("sha256:%x", sha256.Sum256(archive)), len(archive)
 			}
@@ -51,7 +55,7 @@ func TestE08ARevisionThatCannotBeFetchedAtFirst(t *testing.T) {
 			s.Target("cluster")
 			s.apply(leaf{name: "one", annotations: follows(), blueprint: fromSource("ExternalArtifact", "shared", "")}.String())
 			s.Ended("one", v1alpha1.PhaseSucceeded)
-			s.requireValue("one", "first")
+			s.requireValue("one", "first"+s.Namespace)
 
 			broken.Store(true)
 			digest, size = next("second")
@@ -64,7 +68,7 @@ func TestE08ARevisionThatCannotBeFetchedAtFirst(t *testing.T) {
 			s.AwaitState("one", func(inst *v1alpha1.Installation) bool {
 				return inst.Status.IsIdle() && len(s.Witness.Jobs(s.Namespace, "one")) == 2
 			})
-			s.requireValue("one", "second")
+			s.requireValue("one", "second"+s.Namespace)
 			s.RequireJobs(2, "one")
 		})
 	}
