@@ -4,11 +4,15 @@
 package resources
 
 import (
+	"errors"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
@@ -212,6 +216,26 @@ func TestErrorsNameTheObjectAndAreCollected(t *testing.T) {
 	assert.False(t, kit.IsUnrecoverable(err), "a definition may come")
 	assert.Len(t, applied.Managed, 1)
 	assert.True(t, b.exists(good))
+}
+
+// silent is a target that answers no question for its kinds.
+type silent struct{ meta.RESTMapper }
+
+func (silent) RESTMapping(schema.GroupKind, ...string) (*meta.RESTMapping, error) {
+	return nil, errors.New("no answer")
+}
+
+func TestATargetThatDoesNotTellItsKindsIsAskedOnce(t *testing.T) {
+	b := newBench(t)
+	cluster := *b.Cluster
+	cluster.Mapper, b.Cluster = silent{}, &cluster
+	good, other := manage(b.configMap("one", "a", "1")), manage(b.configMap("two", "a", "1"))
+	applied := &Applied{}
+	plan, problems := b.plan(t.Context(), []Desired{good, other}, ApplyOptions{}, applied)
+	require.Len(t, problems, 1)
+	assert.ErrorIs(t, problems[0], errUnanswered)
+	assert.Empty(t, applied.Refused, "nothing is wrong with the objects")
+	assert.Empty(t, slices.Concat(plan[:]...))
 }
 
 func TestNamespacedObjectWithoutNamespaceIsMisconfigured(t *testing.T) {

@@ -28,6 +28,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/sources/address"
@@ -304,6 +305,21 @@ func TestT04RetryAfterIsShort(t *testing.T) {
 		limitRetryAfter(header)
 		assert.Equal(t, want, header.Get("Retry-After"), given)
 	}
+}
+
+func TestT04AnswersAreBoundInTheTimeThatTheyAskFor(t *testing.T) {
+	t.Parallel()
+	cluster := hostile(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "86400")
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{}`)
+	})
+	client, err := rest.HTTPClientFor(cluster.Config)
+	require.NoError(t, err)
+	response, err := client.Get(cluster.Config.Host + "/version")
+	require.NoError(t, err)
+	defer response.Body.Close()
+	assert.Equal(t, "5", response.Header.Get("Retry-After"))
 }
 
 func TestT05RedirectsAreNotFollowed(t *testing.T) {
