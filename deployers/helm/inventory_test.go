@@ -5,7 +5,9 @@ package helm_test
 
 import (
 	"context"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,6 +24,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
@@ -368,6 +371,10 @@ func TestD05FromTemplateModeToARelease(t *testing.T) {
 	assert.Equal(t, before, f.uidOf("a"), "what both modes have stays")
 	assert.True(t, f.isGone("b"))
 	assert.Equal(t, 1, f.release().Revision)
+	adopted := &corev1.ConfigMap{}
+	require.NoError(t, f.get("a", adopted))
+	assert.Equal(t, []string{"app.kubernetes.io/managed-by"}, slices.Collect(maps.Keys(adopted.Labels)), "the marks of template mode are gone")
+	assert.NotContains(t, adopted.Annotations, resources.OwnerUIDAnnotation)
 
 	f.remove(d)
 	f.isEmpty()

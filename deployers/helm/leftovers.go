@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -120,6 +122,9 @@ func (j *job) removeLeftovers(ctx context.Context) (resources.Progress, error) {
 	if err := removeOwned(ctx, j.item.Target, releaseOf(j.config), j.known.Attempted); err != nil {
 		return resources.Progress{}, helmProblem(err)
 	}
+	if err := j.unmark(ctx, objects); err != nil {
+		return resources.Progress{}, helmProblem(err)
+	}
 	progress, err := j.session().Delete(ctx, resources.Orphans(j.known.Recorded, objects), j.config.DeletionGroupsDuringUpdate)
 	if err == nil && progress.Done() {
 		j.known, j.revisions = resources.Known{}, nil
@@ -196,10 +201,30 @@ func (j *job) adoptObjects(ctx context.Context) error {
 
 // mayAdopt reports whether an object carries the marks of the item and belongs to no release.
 func (j *job) mayAdopt(object *metav1.PartialObjectMetadata) bool {
+	return j.isMarked(object) && !engine.IsOwned(object)
+}
+
+func (j *job) isMarked(object *metav1.PartialObjectMetadata) bool {
 	item := j.item.DeployItem
-	owner, isMarked := object.Annotations[resources.OwnerUIDAnnotation]
-	isOwn := object.Labels[v1alpha1.ManifestDeployItemLabel] == resources.LabelValue(item.Name) && (!isMarked || owner == string(item.UID))
-	return isOwn && !engine.IsOwned(object)
+	owner, hasOwner := object.Annotations[resources.OwnerUIDAnnotation]
+	return object.Labels[v1alpha1.ManifestDeployItemLabel] == resources.LabelValue(item.Name) && (!hasOwner || owner == string(item.UID))
+}
+
+// unmark takes the marks of the item off those of the objects that were applied without a release and belong to the release now.
+func (j *job) unmark(ctx context.Context, objects []managedresource.ManagedResourceStatus) error {
+	others := resources.Orphans(j.known.Recorded, objects)
+	labels, annotations := j.session().Owner.Marks()
+	for _, adopted := range resources.Orphans(j.known.Recorded, others) {
+		object := metadataOf(adopted.Resource)
+		err := j.item.Target.Client.Get(ctx, client.ObjectKeyFromObject(object), object)
+		if err == nil && j.isMarked(object) && engine.Owns(object, j.config.Namespace, j.config.Name) {
+			err = mark(ctx, j.item.Target, object, nulls(slices.Values(labels)), nulls(slices.Values(annotations)))
+		}
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("%s cannot be handed over to helm release %s/%s: %w", adopted.Resource, j.config.Namespace, j.config.Name, err)
+		}
+	}
+	return nil
 }
 
 // mark merges labels and annotations into an object, as long as nobody has changed it.
@@ -222,7 +247,7 @@ func (j *job) disown(ctx context.Context, release managedresource.ReleaseReferen
 		}
 		object := metadataOf(subject.Resource)
 		object.UID, object.ResourceVersion = subject.Live.GetUID(), subject.Live.GetResourceVersion()
-		err := mark(ctx, j.item.Target, object, nulls(labels), nulls(annotations))
+		err := mark(ctx, j.item.Target, object, nulls(maps.Keys(labels)), nulls(maps.Keys(annotations)))
 		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("%s cannot be taken out of helm release %s/%s: %w", subject.Resource, release.Namespace, release.Name, err)
 		}
@@ -231,9 +256,9 @@ func (j *job) disown(ctx context.Context, release managedresource.ReleaseReferen
 }
 
 // nulls returns what removes the keys when it is merged.
-func nulls(values map[string]string) map[string]any {
+func nulls(keys iter.Seq[string]) map[string]any {
 	removed := map[string]any{}
-	for key := range values {
+	for key := range keys {
 		removed[key] = nil
 	}
 	return removed

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -65,6 +66,12 @@ func (o Owner) mark(object *unstructured.Unstructured, policy managedresource.Ma
 	if o.UID != "" && policy != managedresource.KeepPolicy {
 		annotate(object, map[string]string{OwnerUIDAnnotation: string(o.UID)})
 	}
+}
+
+// Marks returns the keys of the labels and annotations that mark an object as this owner's.
+func (o Owner) Marks() (labels, annotations []string) {
+	labels = append(slices.Sorted(maps.Keys(o.Labels)), v1alpha1.ManifestDeployItemLabel)
+	return labels, []string{OwnerNamespaceAnnotation, OwnerUIDAnnotation}
 }
 
 // labelled tells whether an object carries the label of this owner.

@@ -24,7 +24,7 @@ var everyEdit = flag.Bool("chaos-every-edit", false, "die at every write with ev
 
 const (
 	// sampleStride is how many plans one plan of the sample stands for; no number of edits, programs or phases divides it.
-	sampleStride = 5
+	sampleStride = 11
 	// sampleWrites is how many writes the deaths of the sample are spread over.
 	sampleWrites = 14
 	editTimeout  = 9 * time.Minute
