@@ -78,7 +78,7 @@ func (p *protector) protect(ctx context.Context, object client.Object) error {
 	change := kit.MetadataChange{AddFinalizer: v1alpha1.InUseFinalizer}
 	for _, kind := range contents {
 		for _, name := range kind.namesIn(object) {
-			content, err := p.content(ctx, kind, client.ObjectKey{Namespace: object.GetNamespace(), Name: name})
+			content, err := kind.content(ctx, p.Client, client.ObjectKey{Namespace: object.GetNamespace(), Name: name})
 			if apierrors.IsNotFound(err) {
 				continue
 			}

@@ -26,6 +26,9 @@ type Reconciler struct {
 	client.Client
 	// Backoff says when to try again after a failure.
 	Backoff *kit.Backoff
+
+	// metadata reads Secrets and ConfigMaps from the cache of metadata; Client would ask the API server.
+	metadata client.Reader
 }
 
 // SetupWithManager registers indexes, watches and the controllers: one for each kind that is protected.
@@ -33,6 +36,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 	if err := index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
+	r.metadata = mgr.GetCache()
 	options := controller.Options{MaxConcurrentReconciles: concurrency}
 	for _, kind := range users {
 		blder := ctrl.NewControllerManagedBy(mgr).

@@ -79,7 +79,7 @@ func settled(t *testing.T, objects ...client.Object) map[string]bool {
 		builder = builder.WithIndex(&v1alpha1.DeployItem{}, kind.index, kind.namesOf).WithIndex(kind.make(), contentIndex, contentsOf)
 	}
 	c := builder.Build()
-	r := &Reconciler{Client: c, Backoff: kit.NewBackoff(time.Millisecond, time.Second)}
+	r := &Reconciler{Client: c, metadata: c, Backoff: kit.NewBackoff(time.Millisecond, time.Second)}
 	for range 2 {
 		for _, object := range objects {
 			request := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(object)}

@@ -57,9 +57,10 @@ type releaser struct {
 	kind contentKind
 }
 
-// Reconcile removes the finalizer from a Secret or ConfigMap that nobody holds.
+// Reconcile removes the finalizer from a Secret or ConfigMap that nobody holds. It reads from the cache, because the event of every Target
+// comes here.
 func (r *releaser) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	object, err := r.content(ctx, r.kind, req.NamespacedName)
+	object, err := r.kind.content(ctx, r.metadata, req.NamespacedName)
 	if err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
@@ -73,11 +74,11 @@ func (r *releaser) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	return r.end(req, err)
 }
 
-// content returns the metadata of a Secret or ConfigMap.
-func (r *Reconciler) content(ctx context.Context, kind contentKind, key client.ObjectKey) (*metav1.PartialObjectMetadata, error) {
+// content reads the metadata of a Secret or ConfigMap.
+func (k contentKind) content(ctx context.Context, reader client.Reader, key client.ObjectKey) (*metav1.PartialObjectMetadata, error) {
 	object := &metav1.PartialObjectMetadata{}
-	object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind.name))
-	return object, r.Get(ctx, key, object)
+	object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(k.name))
+	return object, reader.Get(ctx, key, object)
 }
 
 // held reports whether a Target or Context names an object and is protected, or about to be: that is done after the object.
