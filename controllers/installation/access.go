@@ -151,8 +151,8 @@ func reasonOf(err error) string {
 }
 
 // withTrigger adds to an error about access what else there is to do for an Installation that does not follow changes.
-func (s *scope) withTrigger(err error) error {
-	if !s.inst.IsRoot() || followsChanges(s.inst) {
+func (in *reading) withTrigger(err error) error {
+	if !in.inst.IsRoot() || followsChanges(in.inst) {
 		return err
 	}
 	return fmt.Errorf("%w; then annotate the installation with %s=%s", err, v1alpha1.OperationAnnotation, v1alpha1.OperationReconcile)

@@ -60,7 +60,7 @@ func TestOnlyInstallationsThatFollowNothingAreToldToAsk(t *testing.T) {
 		}}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &scope{inst: &v1alpha1.Installation{ObjectMeta: tc.meta}}
+			s := &reading{inst: &v1alpha1.Installation{ObjectMeta: tc.meta}}
 			err := (&Reconciler{}).componentFailure(s, fmt.Errorf("x: %w", oci.ErrUnauthorized))
 			require.ErrorIs(t, err, oci.ErrUnauthorized)
 			assert.Equal(t, tc.told, strings.Contains(err.Error(), cure), err)

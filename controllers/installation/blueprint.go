@@ -37,42 +37,42 @@ func load(files fs.FS, digest string) *loadedBlueprint {
 }
 
 // loadBlueprint finds the blueprint of the job.
-func (r *Reconciler) loadBlueprint(ctx context.Context, s *scope) error {
-	definition := &s.inst.Spec.Blueprint
+func (r *Reconciler) loadBlueprint(ctx context.Context, in *reading) error {
+	definition := &in.inst.Spec.Blueprint
 	switch {
-	case s.source != nil:
-		s.blueprint = s.source.blueprint
+	case in.source != nil:
+		in.blueprint = in.source.blueprint
 	case definition.Inline != nil:
-		s.blueprint = r.blueprints.inline(definition.Inline.Filesystem.RawMessage)
+		in.blueprint = r.blueprints.inline(definition.Inline.Filesystem.RawMessage)
 	case definition.Reference != nil:
-		if err := r.loadResource(ctx, s, definition.Reference.ResourceName); err != nil {
+		if err := r.loadResource(ctx, in, definition.Reference.ResourceName); err != nil {
 			return err
 		}
 	default:
 		return kit.Stall(operation, "BlueprintMissing", "%w", errNoBlueprint)
 	}
-	if s.blueprint.problem != nil {
-		return kit.Stall(operation, "InvalidBlueprint", "spec.blueprint: %w", s.blueprint.problem)
+	if in.blueprint.problem != nil {
+		return kit.Stall(operation, "InvalidBlueprint", "spec.blueprint: %w", in.blueprint.problem)
 	}
 	return nil
 }
 
 // loadResource takes the blueprint from a resource of the component.
-func (r *Reconciler) loadResource(ctx context.Context, s *scope, name string) error {
+func (r *Reconciler) loadResource(ctx context.Context, in *reading, name string) error {
 	const field = "spec.blueprint.ref.resourceName"
-	if s.component == nil {
+	if in.component == nil {
 		return kit.Stall(operation, "ComponentMissing", "%s: no component descriptor defined to resolve the blueprint ref; set spec.componentDescriptor", field)
 	}
-	root := s.component.root.Descriptor
+	root := in.component.root.Descriptor
 	resource, err := root.FindResource(map[string]string{"name": name})
 	if err != nil {
 		return kit.Stall(operation, "BlueprintNotFound", "%s: %w; correct the name", field, err)
 	}
-	files, digest, err := s.component.session.Blueprint(ctx, root, resource)
+	files, digest, err := in.component.session.Blueprint(ctx, root, resource)
 	if err != nil {
-		return r.componentFailure(s, fmt.Errorf("%s: %w", field, err))
+		return r.componentFailure(in, fmt.Errorf("%s: %w", field, err))
 	}
-	s.blueprint, err = r.blueprints.artifact(digest, "component", func() (*loadedBlueprint, error) { return load(files, digest), nil })
+	in.blueprint, err = r.blueprints.artifact(digest, "component", func() (*loadedBlueprint, error) { return load(files, digest), nil })
 	return err
 }
 

@@ -46,31 +46,31 @@ type resolvedComponent struct {
 }
 
 // resolveComponent finds the component and all that it refers to, once for a job.
-func (r *Reconciler) resolveComponent(ctx context.Context, s *scope) error {
-	s.component = nil
-	if s.inst.Spec.ComponentDescriptor != nil {
-		found, err := r.componentOf(ctx, s, s.inst, s.context)
+func (r *Reconciler) resolveComponent(ctx context.Context, in *reading) error {
+	in.component = nil
+	if in.inst.Spec.ComponentDescriptor != nil {
+		found, err := r.componentOf(ctx, &in.inputs, in.inst, in.context)
 		if err != nil {
-			return r.componentFailure(s, err)
+			return r.componentFailure(in, err)
 		}
-		s.component = found
+		in.component = found
 	}
-	s.showOverwrite()
-	s.listSources()
+	in.showOverwrite()
+	in.listSources()
 	return nil
 }
 
 // componentOf returns the component of the running job of an Installation, which may be another than that of the reconciliation. It is
 // usable until the reconciliation ends.
-func (r *Reconciler) componentOf(ctx context.Context, s *scope, inst *v1alpha1.Installation, c *installationContext) (*resolvedComponent, error) {
-	if kept, ok := r.components.recall(s, inst); ok {
+func (r *Reconciler) componentOf(ctx context.Context, in *inputs, inst *v1alpha1.Installation, c *installationContext) (*resolvedComponent, error) {
+	if kept, ok := r.components.recall(in, inst); ok {
 		return kept, nil
 	}
 	found, err := r.findComponent(ctx, inst, c)
 	if err != nil {
 		return nil, err
 	}
-	s.borrow(found)
+	in.borrow(found)
 	r.components.keep(inst, found, found)
 	return found, nil
 }
@@ -128,18 +128,18 @@ func defaultRepository(c *installationContext) (component.Typed, error) {
 }
 
 // componentFailure says who can end a problem with a component.
-func (r *Reconciler) componentFailure(s *scope, err error) error {
+func (r *Reconciler) componentFailure(in *reading, err error) error {
 	var failure *kit.Failure
 	var missing incomplete
 	var source *flux.Error
 	var identity *cloud.Error
 	switch {
 	case errors.As(err, &identity):
-		return s.identityFailure(err, identity)
+		return in.identityFailure(err, identity)
 	case errors.As(err, &failure), kit.IsTransient(err) && !isExplained(err):
 		return err
 	case errors.As(err, &missing):
-		return r.contextFailure(s, err)
+		return r.contextFailure(in, err)
 	case errors.As(err, &source) && source.Waiting:
 		return kit.Wait(componentOperation, string(source.Reason), "%w", err)
 	case errors.As(err, &source):
@@ -149,7 +149,7 @@ func (r *Reconciler) componentFailure(s *scope, err error) error {
 	}
 	reason, codes := repositoryReason(err)
 	if reason == reasonUnauthorized {
-		err = s.withTrigger(err)
+		err = in.withTrigger(err)
 	}
 	switch repository.KindOf(err) {
 	case repository.Waiting:
@@ -161,10 +161,10 @@ func (r *Reconciler) componentFailure(s *scope, err error) error {
 }
 
 // identityFailure is for an identity that cannot log in at its cloud. What it needs of a ServiceAccount is announced by no event.
-func (s *scope) identityFailure(err error, identity *cloud.Error) error {
+func (in *reading) identityFailure(err error, identity *cloud.Error) error {
 	failure := kit.Again(componentOperation, reasonUnauthorized, "%w", err)
 	if !identity.Retry {
-		failure = kit.Stall(componentOperation, reasonUnauthorized, "%w", s.withTrigger(err))
+		failure = kit.Stall(componentOperation, reasonUnauthorized, "%w", in.withTrigger(err))
 	}
 	return kit.Coded(failure, v1alpha1.ErrorUnauthorized)
 }
@@ -193,28 +193,28 @@ func repositoryReason(err error) (string, []v1alpha1.ErrorCode) {
 }
 
 // showOverwrite tells in a condition whether overwrites changed the reference to the component.
-func (s *scope) showOverwrite() {
+func (in *reading) showOverwrite() {
 	switch {
-	case s.component == nil || !s.component.overwritable:
-		conditions.Delete(s.inst, v1alpha1.ComponentReferenceOverwriteCondition)
-	case s.component.root.Overwrite == "":
-		conditions.MarkFalse(s.inst, v1alpha1.ComponentReferenceOverwriteCondition, "NoOverwriteDefined", "no overwrite matches the component reference")
+	case in.component == nil || !in.component.overwritable:
+		conditions.Delete(in.inst, v1alpha1.ComponentReferenceOverwriteCondition)
+	case in.component.root.Overwrite == "":
+		conditions.MarkFalse(in.inst, v1alpha1.ComponentReferenceOverwriteCondition, "NoOverwriteDefined", "no overwrite matches the component reference")
 	default:
-		conditions.MarkTrue(s.inst, v1alpha1.ComponentReferenceOverwriteCondition, "FoundOverwrite", "%s", s.component.root.Overwrite)
+		conditions.MarkTrue(in.inst, v1alpha1.ComponentReferenceOverwriteCondition, "FoundOverwrite", "%s", in.component.root.Overwrite)
 	}
 }
 
 // listSources adds the sources that component repositories lie in to those that the Installation names.
-func (s *scope) listSources() {
-	if s.component == nil {
+func (in *reading) listSources() {
+	if in.component == nil {
 		return
 	}
-	for _, used := range s.component.session.SourcesUsed() {
-		known := slices.ContainsFunc(s.inst.Status.Sources, func(listed v1alpha1.SourceStatus) bool {
+	for _, used := range in.component.session.SourcesUsed() {
+		known := slices.ContainsFunc(in.inst.Status.Sources, func(listed v1alpha1.SourceStatus) bool {
 			return listed.Kind == used.Kind && listed.Namespace == used.Namespace && listed.Name == used.Name
 		})
 		if !known {
-			s.inst.Status.Sources = append(s.inst.Status.Sources, used)
+			in.inst.Status.Sources = append(in.inst.Status.Sources, used)
 		}
 	}
 }

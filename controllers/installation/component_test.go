@@ -35,7 +35,7 @@ func TestSignaturePolicyAsksFor(t *testing.T) {
 
 func TestEnforcedPolicyRefusesInstallationsThatNameNoSignature(t *testing.T) {
 	r := &Reconciler{SignaturePolicy: Enforce}
-	s := &scope{inst: &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}}
+	s := &reading{inst: &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}}
 	err := r.verifyComponent(t.Context(), s)
 	var failure *kit.Failure
 	require.ErrorAs(t, err, &failure)
@@ -158,7 +158,7 @@ func TestComponentFailures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var failure *kit.Failure
-			require.ErrorAs(t, (&Reconciler{}).componentFailure(&scope{inst: &v1alpha1.Installation{}}, tc.err), &failure)
+			require.ErrorAs(t, (&Reconciler{}).componentFailure(&reading{inst: &v1alpha1.Installation{}}, tc.err), &failure)
 			assert.Equal(t, tc.kind, failure.Kind)
 			assert.Equal(t, tc.reason, failure.Reason)
 		})

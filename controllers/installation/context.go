@@ -47,15 +47,15 @@ func usesContext(inst *v1alpha1.Installation) bool {
 }
 
 // readContext finds the Context in the cache, with the overwrites that it names.
-func (r *Reconciler) readContext(ctx context.Context, s *scope) error {
-	if !usesContext(s.inst) {
+func (r *Reconciler) readContext(ctx context.Context, in *reading) error {
+	if !usesContext(in.inst) {
 		return nil
 	}
-	found, err := r.contextOf(ctx, s.inst)
+	found, err := r.contextOf(ctx, in.inst)
 	if err != nil {
-		return r.contextFailure(s, err)
+		return r.contextFailure(in, err)
 	}
-	s.context = found
+	in.context = found
 	return nil
 }
 
@@ -95,16 +95,16 @@ func (r *Reconciler) overwritesOf(ctx context.Context, c *installationContext, n
 }
 
 // contextFailure gives what is missing a moment of grace, like imports: a sync creates both in any order.
-func (r *Reconciler) contextFailure(s *scope, err error) error {
+func (r *Reconciler) contextFailure(in *reading, err error) error {
 	var missing incomplete
 	if kit.IsTransient(err) || !errors.As(err, &missing) {
 		return err
 	}
-	if r.graces.over(s.inst, contextOperation, s.now) {
-		r.graces.forget(client.ObjectKeyFromObject(s.inst), contextOperation)
+	if r.graces.over(in.inst, contextOperation, in.now) {
+		r.graces.forget(client.ObjectKeyFromObject(in.inst), contextOperation)
 		return kit.Stall(contextOperation, reasonContextIncomplete, "%w", err)
 	}
-	s.wake(importGrace)
+	in.wake(importGrace)
 	return kit.Wait(contextOperation, reasonContextIncomplete, "%w", err)
 }
 

@@ -51,7 +51,7 @@ func (r *Reconciler) computeExports(ctx context.Context, s *scope) (*render.Expo
 	if err != nil {
 		return nil, err
 	}
-	env, view, err := environment(ctx, s)
+	env, view, err := environment(ctx, s.inst, &s.inputs, s.clusters)
 	if err != nil {
 		return nil, err
 	}
@@ -73,22 +73,14 @@ func (r *Reconciler) computeExports(ctx context.Context, s *scope) (*render.Expo
 }
 
 // recollect finds inputs and values again when this reconciliation has not needed them so far: in memory, or after a restart by reading them.
+// That leaves no trace in the status, which keeps what the children were made from.
 func (r *Reconciler) recollect(ctx context.Context, s *scope) error {
 	if s.plan != nil || r.recall(s) {
 		return nil
 	}
-	again := s.beside()
-	err := kit.Through(ctx, again, r.reads())
-	s.inputs, s.plan = again.inputs, again.plan
-	s.wake(again.requeue)
+	found, err := r.inputs(ctx, s.inst.DeepCopy(), s.now, s.clusters)
+	s.adopt(found)
 	return err
-}
-
-// beside returns a scope that reads the inputs again without a trace in the status, which keeps what the children were made from.
-func (s *scope) beside() *scope {
-	return &scope{
-		inst: s.inst.DeepCopy(), persisted: s.persisted, now: s.now, jitter: s.jitter, clusters: s.clusters, inputs: inputs{borrowed: s.borrowed},
-	}
 }
 
 // exportInputs reads what export executions see: exports of deploy items, and the data and targets in the own scope.

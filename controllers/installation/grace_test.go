@@ -48,7 +48,7 @@ func TestE06EachInstallationHasItsOwnGrace(t *testing.T) {
 
 func TestE17GracesEndWithTheJob(t *testing.T) {
 	r := &Reconciler{}
-	s := &scope{inst: working("a", "1", "job"), now: time.Unix(1000, 0)}
+	s := &reading{inst: working("a", "1", "job"), now: time.Unix(1000, 0)}
 	require.Error(t, r.contextFailure(s, lacking("Context missing")))
 	require.Error(t, r.importFailure(t.Context(), s, &absent{kind: "DataObject"}))
 	require.Len(t, r.graces.since, 2)

@@ -32,17 +32,17 @@ type collectedImports struct {
 }
 
 // collectImports reads everything that the Installation imports.
-func (r *Reconciler) collectImports(ctx context.Context, s *scope) error {
-	if problems := validation.Installation(s.inst); len(problems) > 0 {
+func (r *Reconciler) collectImports(ctx context.Context, in *reading) error {
+	if problems := validation.Installation(in.inst); len(problems) > 0 {
 		return kit.Stall(operation, "InvalidInstallation", "%w", problems.ToAggregate())
 	}
-	imports, err := r.readImports(ctx, s.inst)
+	imports, err := r.readImports(ctx, in.inst)
 	if err != nil {
-		return r.importFailure(ctx, s, err)
+		return r.importFailure(ctx, in, err)
 	}
-	r.graces.forget(client.ObjectKeyFromObject(s.inst), importOperation)
-	s.imports = imports
-	s.inst.Status.ImportsHash = hashOf(imports.hashes)
+	r.graces.forget(client.ObjectKeyFromObject(in.inst), importOperation)
+	in.imports = imports
+	in.inst.Status.ImportsHash = hashOf(imports.hashes)
 	return nil
 }
 
@@ -78,19 +78,19 @@ func (r *Reconciler) readImports(ctx context.Context, inst *v1alpha1.Installatio
 const importGrace = 700 * time.Millisecond
 
 // importFailure makes what is missing a problem that a person has to solve, after a moment of grace and unless only the cache misses it.
-func (r *Reconciler) importFailure(ctx context.Context, s *scope, err error) error {
+func (r *Reconciler) importFailure(ctx context.Context, in *reading, err error) error {
 	if kit.IsTransient(err) {
 		return err
 	}
-	if r.graces.over(s.inst, importOperation, s.now) {
+	if r.graces.over(in.inst, importOperation, in.now) {
 		if arrives, problem := r.arriving(ctx, err); problem != nil {
 			return problem
 		} else if !arrives {
-			r.graces.forget(client.ObjectKeyFromObject(s.inst), importOperation)
+			r.graces.forget(client.ObjectKeyFromObject(in.inst), importOperation)
 			return kit.Stall(importOperation, reasonImportNotFound, "%w", err)
 		}
 	}
-	s.wake(importGrace)
+	in.wake(importGrace)
 	return kit.Wait(importOperation, reasonImportNotFound, "%w", err)
 }
 

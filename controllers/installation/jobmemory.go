@@ -48,20 +48,20 @@ func (l *lease) give() {
 }
 
 // borrow keeps a component open until the reconciliation ends. It returns false when the component was closed meanwhile.
-func (s *scope) borrow(found *resolvedComponent) bool {
+func (in *inputs) borrow(found *resolvedComponent) bool {
 	if !found.lease.take() {
 		return false
 	}
-	s.borrowed = append(s.borrowed, &found.lease)
+	in.borrowed = append(in.borrowed, &found.lease)
 	return true
 }
 
 // giveBack ends the use of all components that the reconciliation has borrowed.
-func (s *scope) giveBack() {
-	for _, held := range s.borrowed {
+func (in *inputs) giveBack() {
+	for _, held := range in.borrowed {
 		held.give()
 	}
-	s.borrowed = nil
+	in.borrowed = nil
 }
 
 // rememberedJobs is for how many running jobs something is kept in memory.
@@ -94,9 +94,9 @@ func (m *jobMemory[T]) entries() *lru.Cache[types.NamespacedName, jobEntry[T]] {
 }
 
 // recall returns what is kept of the running job of an Installation and borrows its component for the reconciliation.
-func (m *jobMemory[T]) recall(s *scope, inst *v1alpha1.Installation) (T, bool) {
+func (m *jobMemory[T]) recall(in *inputs, inst *v1alpha1.Installation) (T, bool) {
 	kept, ok := m.entries().Get(client.ObjectKeyFromObject(inst))
-	if !ok || kept.uid != inst.UID || kept.job != inst.Status.JobID || kept.component != nil && !s.borrow(kept.component) {
+	if !ok || kept.uid != inst.UID || kept.job != inst.Status.JobID || kept.component != nil && !in.borrow(kept.component) {
 		var none T
 		return none, false
 	}

@@ -30,7 +30,7 @@ func closing(closed *int) *resolvedComponent {
 
 // keptIn keeps a component as a reconciliation does that has ended meanwhile.
 func keptIn(m *jobMemory[*resolvedComponent], inst *v1alpha1.Installation, found *resolvedComponent) {
-	s := &scope{inst: inst}
+	s := &inputs{}
 	s.borrow(found)
 	m.keep(inst, found, found)
 	s.giveBack()
@@ -40,7 +40,7 @@ func TestComponentIsOpenWhileItsJobRuns(t *testing.T) {
 	closed, m := 0, &jobMemory[*resolvedComponent]{}
 	inst, found := jobOf("shop", "1"), closing(&closed)
 	keptIn(m, inst, found)
-	s := &scope{inst: inst}
+	s := &inputs{}
 	again, ok := m.recall(s, inst)
 	require.True(t, ok)
 	assert.Same(t, found, again)
@@ -55,7 +55,7 @@ func TestComponentIsClosedWhenItsJobEnds(t *testing.T) {
 	r.plans.keep(inst, remembered{component: found}, found)
 	r.forgetJob(client.ObjectKeyFromObject(inst))
 	assert.Equal(t, 1, closed)
-	_, ok := r.components.recall(&scope{}, inst)
+	_, ok := r.components.recall(&inputs{}, inst)
 	assert.False(t, ok)
 }
 
@@ -75,7 +75,7 @@ func TestComponentStaysOpenUnderAReconciliation(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			closed, m := 0, &jobMemory[*resolvedComponent]{}
-			inst, child := jobOf("shop", "1"), &scope{}
+			inst, child := jobOf("shop", "1"), &inputs{}
 			keptIn(m, inst, closing(&closed))
 			_, ok := m.recall(child, inst)
 			require.True(t, ok)
@@ -100,7 +100,7 @@ func TestPlanKeepsItsComponentOpen(t *testing.T) {
 
 func TestClosedComponentIsNotUsedAgain(t *testing.T) {
 	closed := 0
-	found, s := closing(&closed), &scope{}
+	found, s := closing(&closed), &inputs{}
 	require.True(t, s.borrow(found))
 	s.giveBack()
 	require.Equal(t, 1, closed)
@@ -125,7 +125,7 @@ func TestAnotherObjectOfTheSameNameDoesNotRecall(t *testing.T) {
 	anew := jobOf("shop", "1")
 	anew.UID = "anew"
 	for name, other := range map[string]*v1alpha1.Installation{"another job": jobOf("shop", "2"), "another object": anew} {
-		_, ok := m.recall(&scope{}, other)
+		_, ok := m.recall(&inputs{}, other)
 		assert.False(t, ok, name)
 	}
 }

@@ -200,7 +200,7 @@ func TestT02ABlueprintInPlaceIsTheOneThatTheParentRecorded(t *testing.T) {
 			child := node(childName("parent", "sub"), "parent")
 			child.Status.JobID = tc.job
 			child.Spec.Blueprint.Inline = &v1alpha1.InlineBlueprint{Filesystem: v1alpha1.NewAnyJSON([]byte(tc.given))}
-			err := serving(t, s.inst).verifyInPlace(t.Context(), &scope{inst: child})
+			err := serving(t, s.inst).verifyInPlace(t.Context(), &reading{inst: child})
 			if tc.good {
 				require.NoError(t, err)
 				return
@@ -247,7 +247,7 @@ func TestT02UnderEnforceOnlyVerifiedBlueprintsRun(t *testing.T) {
 			r.SignaturePolicy = tc.policy
 			inst := node("root", "")
 			inst.Spec.Blueprint = tc.blueprint
-			err := r.verifyBlueprint(t.Context(), &scope{inst: inst, inputs: inputs{source: tc.source}})
+			err := r.verifyBlueprint(t.Context(), &reading{inst: inst, inputs: inputs{source: tc.source}})
 			if tc.says == "" {
 				require.NoError(t, err)
 				return

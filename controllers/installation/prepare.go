@@ -18,7 +18,9 @@ func (r *Reconciler) prepare(ctx context.Context, s *scope) error {
 	if err := r.awaitPredecessors(ctx, s); err != nil {
 		return err
 	}
-	if err := kit.Through(ctx, s, r.reads()); err != nil {
+	found, err := r.inputs(ctx, s.inst, s.now, s.clusters)
+	s.adopt(found)
+	if err != nil {
 		return err
 	}
 	return kit.Through(ctx, s, r.makes())

@@ -15,9 +15,9 @@ const (
 )
 
 // checkReadable ends a job whose spec could not be read as a whole: nothing is deployed from the rest of it.
-func (r *Reconciler) checkReadable(_ context.Context, s *scope) error {
-	if s.inst.Undecoded.Err() == nil {
+func (r *Reconciler) checkReadable(_ context.Context, in *reading) error {
+	if in.inst.Undecoded.Err() == nil {
 		return nil
 	}
-	return kit.Stall(readOperation, reasonUnreadable, "%w", s.inst.Undecoded.Err())
+	return kit.Stall(readOperation, reasonUnreadable, "%w", in.inst.Undecoded.Err())
 }

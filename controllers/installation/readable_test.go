@@ -21,7 +21,7 @@ import (
 const unreadable = "spec.x cannot be read: write a text"
 
 func TestT03AJobOfAnUnreadableSpecFails(t *testing.T) {
-	s := &scope{inst: node("root", "")}
+	s := &reading{inst: node("root", "")}
 	r := &Reconciler{}
 	require.NoError(t, r.checkReadable(t.Context(), s))
 	s.inst.Undecoded = v1alpha1.Undecoded{unreadable}

@@ -148,20 +148,6 @@ func (r *Reconciler) phases(inst *v1alpha1.Installation) []kit.Phase[*scope] {
 	}
 }
 
-// reads are the phases that collect what a job works with. They change nothing in the cluster.
-func (r *Reconciler) reads() []kit.Phase[*scope] {
-	return []kit.Phase[*scope]{
-		r.checkReadable,    // readable.go   spec as it was decoded → nothing of it was left out
-		r.readContext,      // context.go    Context                → overwrites, what is allowed
-		r.resolveSources,   // source.go     sourceRefs             → artifacts (revision, digest)
-		r.resolveComponent, // component.go  componentDescriptor    → component and all behind it
-		r.verifyComponent,  // verify.go     signature              → verified, or not asked for
-		r.loadBlueprint,    // blueprint.go  artifact or inline     → blueprint (cached by digest)
-		r.collectImports,   // imports.go    DataObjects, Targets … → typed imports
-		r.satisfyImports,   // render.go     blueprint + imports    → values (pure)
-	}
-}
-
 // makes are the phases that make the children of a job.
 func (r *Reconciler) makes() []kit.Phase[*scope] {
 	return []kit.Phase[*scope]{

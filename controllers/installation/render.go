@@ -30,19 +30,19 @@ const (
 )
 
 // satisfyImports computes the values of the imports of the blueprint.
-func (r *Reconciler) satisfyImports(ctx context.Context, s *scope) error {
-	env, view, err := environment(ctx, s)
+func (r *Reconciler) satisfyImports(ctx context.Context, in *reading) error {
+	env, view, err := environment(ctx, in.inst, &in.inputs, in.clusters)
 	if err != nil {
 		return err
 	}
-	values, err := render.Satisfy(ctx, env, &s.imports.values, s.inst.Spec.ImportDataMappings)
+	values, err := render.Satisfy(ctx, env, &in.imports.values, in.inst.Spec.ImportDataMappings)
 	if err != nil {
 		return view.failure(satisfyOperation, err)
 	}
 	if err := render.ImportExecutions(ctx, env, values); err != nil {
 		return view.failure(satisfyOperation, err)
 	}
-	s.plan, s.env, s.view = &plan{values: values}, env, view
+	in.values, in.env, in.view = values, env, view
 	return nil
 }
 
@@ -95,7 +95,7 @@ func (r *Reconciler) remember(s *scope) {
 
 // recall finds the plan of the running job.
 func (r *Reconciler) recall(s *scope) bool {
-	kept, ok := r.plans.recall(s, s.inst)
+	kept, ok := r.plans.recall(&s.inputs, s.inst)
 	if ok {
 		s.plan, s.blueprint, s.component = kept.plan, kept.blueprint, kept.component
 	}
@@ -103,19 +103,21 @@ func (r *Reconciler) recall(s *scope) bool {
 }
 
 // environment is what the templates of an Installation see, and what they see of its component.
-func environment(ctx context.Context, s *scope) (*render.Environment, *componentView, error) {
-	definition, err := jsonLike(s.inst.Spec.Blueprint)
+func environment(
+	ctx context.Context, inst *v1alpha1.Installation, in *inputs, clusters *issuer,
+) (*render.Environment, *componentView, error) {
+	definition, err := jsonLike(inst.Spec.Blueprint)
 	if err != nil {
 		return nil, nil, fmt.Errorf("spec.blueprint: %w", err)
 	}
 	env := &render.Environment{
-		Blueprint: s.blueprint.document, Files: s.blueprint.files, Schemas: s.blueprint.schemas,
-		Namespace: s.inst.Namespace, BlueprintDefinition: definition,
+		Blueprint: in.blueprint.document, Files: in.blueprint.files, Schemas: in.blueprint.schemas,
+		Namespace: inst.Namespace, BlueprintDefinition: definition,
 	}
-	if s.clusters != nil {
-		env.Clusters = s.clusters
+	if clusters != nil {
+		env.Clusters = clusters
 	}
-	view, err := showComponent(ctx, env, s.component)
+	view, err := showComponent(ctx, env, in.component)
 	return env, view, err
 }
 

@@ -35,9 +35,8 @@ type scope struct {
 	remains *remains
 	// outcome is set when the running job ended in this reconciliation.
 	outcome *outcome
-	// requeue is when to look again without an event; 0 is never.
-	requeue time.Duration
 
+	alarm
 	inputs
 	// env is what the templates see, view what they see of the component.
 	env  *render.Environment
@@ -46,22 +45,15 @@ type scope struct {
 	plan *plan
 }
 
-// inputs are what a job works with, as it was read.
-type inputs struct {
-	// context is nil where the controller needs none.
-	context *installationContext
-	source  *resolvedSource
-	// component is nil where there is none.
-	component *resolvedComponent
-	// borrowed are the components that have to stay open.
-	borrowed  []*lease
-	blueprint *loadedBlueprint
-	imports   *collectedImports
+// alarm is when to look again without an event.
+type alarm struct {
+	// requeue is after how long; 0 is never.
+	requeue time.Duration
 }
 
 // wake asks for another look after d unless an earlier one is planned.
-func (s *scope) wake(d time.Duration) {
-	if d > 0 && (s.requeue == 0 || d < s.requeue) {
-		s.requeue = d
+func (a *alarm) wake(d time.Duration) {
+	if d > 0 && (a.requeue == 0 || d < a.requeue) {
+		a.requeue = d
 	}
 }

@@ -47,25 +47,25 @@ type resolvedSource struct {
 }
 
 // resolveSources reads the sources that component and blueprint come from.
-func (r *Reconciler) resolveSources(ctx context.Context, s *scope) error {
-	s.source = nil
+func (r *Reconciler) resolveSources(ctx context.Context, in *reading) error {
+	in.source = nil
 	var states []v1alpha1.SourceStatus
-	for _, use := range sourceUses(s.inst) {
-		source, err := r.lookupSource(ctx, s.inst, use, s.context.requiresVerified())
+	for _, use := range sourceUses(in.inst) {
+		source, err := r.lookupSource(ctx, in.inst, use, in.context.requiresVerified())
 		if source != nil {
 			states = append(states, source.status)
 		}
 		if err != nil && source != nil {
-			s.inst.Status.Sources = states // this state of the source has been tried, so that only another one starts a job
+			in.inst.Status.Sources = states // this state of the source has been tried, so that only another one starts a job
 		}
 		if err != nil {
 			return sourceFailure(use.field, err)
 		}
 		if !use.component {
-			s.source = source
+			in.source = source
 		}
 	}
-	s.inst.Status.Sources = states
+	in.inst.Status.Sources = states
 	return nil
 }
 

@@ -51,54 +51,54 @@ func (p SignaturePolicy) asksFor(root *v1alpha1.Installation) bool {
 
 // verifyComponent checks the signature of the component, once for a job. A sub-installation is covered by the signature that its root asks
 // for: its components have to be among those that this signature covers.
-func (r *Reconciler) verifyComponent(ctx context.Context, s *scope) error {
-	root, err := r.rootOf(ctx, s.inst)
+func (r *Reconciler) verifyComponent(ctx context.Context, in *reading) error {
+	root, err := r.rootOf(ctx, in.inst)
 	if err != nil {
 		return err
 	}
 	if !r.SignaturePolicy.asksFor(root) {
-		conditions.Delete(s.inst, v1alpha1.ComponentVerifiedCondition)
+		conditions.Delete(in.inst, v1alpha1.ComponentVerifiedCondition)
 		return nil
 	}
 	reason := reasonVerified
-	if root.UID == s.inst.UID {
-		err = r.verifyRoot(ctx, s.inst, s.context, s.component)
+	if root.UID == in.inst.UID {
+		err = r.verifyRoot(ctx, in.inst, in.context, in.component)
 	} else {
-		reason, err = reasonCovered, r.verifyCovered(ctx, s, root)
+		reason, err = reasonCovered, r.verifyCovered(ctx, in, root)
 	}
 	if err != nil {
-		return s.unverified(r.componentFailure(s, err))
+		return in.unverified(r.componentFailure(in, err))
 	}
-	if s.component != nil {
-		conditions.MarkTrue(s.inst, v1alpha1.ComponentVerifiedCondition, reason, "%s", s.component.verified)
+	if in.component != nil {
+		conditions.MarkTrue(in.inst, v1alpha1.ComponentVerifiedCondition, reason, "%s", in.component.verified)
 	}
-	return s.unverified(r.verifyBlueprint(ctx, s))
+	return in.unverified(r.verifyBlueprint(ctx, in))
 }
 
 // verifyBlueprint refuses under Enforce every blueprint that nobody has verified. Good are the content of a resource that the signature of the
 // component covers, a source that Flux has verified, and what the verified blueprint of the parent holds in place.
-func (r *Reconciler) verifyBlueprint(ctx context.Context, s *scope) error {
+func (r *Reconciler) verifyBlueprint(ctx context.Context, in *reading) error {
 	if r.SignaturePolicy != Enforce {
 		return nil
 	}
-	definition := &s.inst.Spec.Blueprint
+	definition := &in.inst.Spec.Blueprint
 	switch {
-	case s.source != nil && s.source.status.Verified:
+	case in.source != nil && in.source.status.Verified:
 		return nil
-	case s.source != nil:
+	case in.source != nil:
 		return kit.Stall(verifyOperation, reasonUnverified, "spec.blueprint.sourceRef: this landscaper runs verified blueprints only, and Flux has not "+
 			"verified %s %s; set spec.verify there, or name a resource of the component in spec.blueprint.ref", definition.SourceReference.Kind, definition.SourceReference.Name)
 	case definition.Inline != nil:
-		return r.verifyInPlace(ctx, s)
-	case definition.Reference != nil && s.component != nil:
-		return s.component.covers(definition.Reference.ResourceName)
+		return r.verifyInPlace(ctx, in)
+	case definition.Reference != nil && in.component != nil:
+		return in.component.covers(definition.Reference.ResourceName)
 	}
 	return nil
 }
 
 // verifyInPlace accepts the blueprint in place that the verified blueprint of the parent holds.
-func (r *Reconciler) verifyInPlace(ctx context.Context, s *scope) error {
-	parent, err := r.listingParent(ctx, s.inst, isSealed)
+func (r *Reconciler) verifyInPlace(ctx context.Context, in *reading) error {
+	parent, err := r.listingParent(ctx, in.inst, isSealed)
 	var refused *kit.Failure
 	if err == nil && parent == nil || errors.As(err, &refused) {
 		return kit.Stall(verifyOperation, reasonUnverified, "spec.blueprint.inline: this landscaper runs verified blueprints only, and this one is not "+
@@ -132,10 +132,10 @@ func inPlaceDigest(raw []byte) (string, error) {
 }
 
 // unverified shows a failed verification in the condition, too.
-func (s *scope) unverified(err error) error {
+func (in *reading) unverified(err error) error {
 	var failure *kit.Failure
 	if errors.As(err, &failure) && failure.Kind == kit.Stalled {
-		conditions.MarkFalse(s.inst, v1alpha1.ComponentVerifiedCondition, failure.Reason, "%s", failure.Error())
+		conditions.MarkFalse(in.inst, v1alpha1.ComponentVerifiedCondition, failure.Reason, "%s", failure.Error())
 	}
 	return err
 }
@@ -176,8 +176,8 @@ func (f *resolvedComponent) take(closed *component.Closed, why string) {
 }
 
 // verifyCovered takes the component of a sub-installation, with everything behind it, from what the verified signature of the root covers.
-func (r *Reconciler) verifyCovered(ctx context.Context, s *scope, root *v1alpha1.Installation) error {
-	found := s.component
+func (r *Reconciler) verifyCovered(ctx context.Context, in *reading, root *v1alpha1.Installation) error {
+	found := in.component
 	if found == nil || found.verified != "" {
 		return nil
 	}
@@ -188,7 +188,7 @@ func (r *Reconciler) verifyCovered(ctx context.Context, s *scope, root *v1alpha1
 	if root.Spec.ComponentDescriptor == nil {
 		return kit.Stall(verifyOperation, reasonUnverified, "root installation %s has no component that a signature covers", root.Name)
 	}
-	covering, err := r.componentOf(ctx, s, root, c)
+	covering, err := r.componentOf(ctx, &in.inputs, root, c)
 	if err != nil {
 		return fmt.Errorf("component of root installation %s: %w", root.Name, err)
 	}

@@ -1,0 +1,69 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+// importing is an Installation that imports the DataObject "in".
+func importing() *v1alpha1.Installation {
+	inst := working("root", "1", "job")
+	inst.Spec.Blueprint = inlineBlueprint(object{"imports": imported(map[string]string{"value": "data"})})
+	inst.Spec.Imports.Data = []v1alpha1.DataImport{{Name: "value", DataRef: "in"}}
+	return inst
+}
+
+func there(content string) *v1alpha1.DataObject {
+	return &v1alpha1.DataObject{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "in"}, Data: v1alpha1.NewAnyJSON([]byte(content))}
+}
+
+func TestInputsAreReadIntoTheInstallationThatIsGiven(t *testing.T) {
+	inst := importing()
+	found, err := with(t, there("1")).inputs(t.Context(), inst, time.Unix(1, 0), nil)
+	require.NoError(t, err)
+	assert.Equal(t, map[string]any{"value": float64(1)}, found.imports.values.Data)
+	assert.NotNil(t, found.values)
+	assert.Equal(t, hashOf(found.imports.hashes), inst.Status.ImportsHash)
+}
+
+func TestInputsThatAreNotThereAreLookedForAgain(t *testing.T) {
+	found, err := with(t).inputs(t.Context(), importing(), time.Unix(1, 0), nil)
+	var failure *kit.Failure
+	require.ErrorAs(t, err, &failure)
+	assert.Equal(t, reasonImportNotFound, failure.Reason)
+	s := &scope{}
+	s.adopt(found)
+	assert.Equal(t, importGrace, s.requeue)
+	assert.Nil(t, s.plan)
+}
+
+func TestInputsThatAreReadAgainLeaveNoTrace(t *testing.T) {
+	s := &scope{inst: importing(), now: time.Unix(1, 0)}
+	s.inst.Status.ImportsHash = "of the children"
+	require.NoError(t, with(t, there("2")).recollect(t.Context(), s))
+	assert.Equal(t, map[string]any{"value": float64(2)}, s.imports.values.Data)
+	assert.NotNil(t, s.plan)
+	assert.Equal(t, "of the children", s.inst.Status.ImportsHash)
+}
+
+func TestWhatIsAdoptedIsGivenBack(t *testing.T) {
+	first, second := 0, 0
+	s, in := &scope{}, &reading{values: &render.Values{}}
+	require.True(t, s.borrow(closing(&first)))
+	require.True(t, in.borrow(closing(&second)))
+	s.adopt(in)
+	assert.Same(t, in.values, s.plan.values)
+	s.giveBack()
+	assert.Equal(t, []int{1, 1}, []int{first, second})
+}
