@@ -5,6 +5,7 @@ package installation
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -143,5 +144,36 @@ func TestE13CopiesOfAFormerInstallationAreMadeAnew(t *testing.T) {
 			}
 			assert.Equal(t, []string{"example.com/held"}, found.Finalizers, "finalizers of others stay")
 		})
+	}
+}
+
+func TestPublicationOf(t *testing.T) {
+	inst := working("root", "1", "job")
+	existing := func(content string, change ...func(client.Object)) client.Object {
+		object := data("out", content)
+		object.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Installation", Name: "root", UID: inst.UID}})
+		for _, c := range change {
+			c(object)
+		}
+		return object
+	}
+	ownerless := func(object client.Object) { object.SetOwnerReferences(nil) }
+	others := func(object client.Object) {
+		object.SetOwnerReferences([]metav1.OwnerReference{{Kind: "Installation", Name: "root", UID: "2"}})
+	}
+	leaving := func(object client.Object) { object.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)}) }
+	for name, tc := range map[string]struct {
+		existing client.Object
+		want     publication
+	}{
+		"nothing is there":                  {nil, publishNew},
+		"the same":                          {existing("1"), isPublished},
+		"other content":                     {existing("2"), publishInstead},
+		"made by a person":                  {existing("1", ownerless), publishInstead},
+		"of another, or of one before it":   {existing("1", others), publishForOther},
+		"kept for uninstalling":             {existing("1", leaving), publishAfter},
+		"of another, kept for uninstalling": {existing("1", others, leaving), publishAfter},
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, publicationOf(inst, existing("1"), tc.existing)) })
 	}
 }

@@ -216,34 +216,61 @@ func exportMeta(s *scope, key, hash string) metav1.ObjectMeta {
 	}
 }
 
+// publication is what to do about one export.
+type publication int
+
+const (
+	// isPublished: it is there.
+	isPublished publication = iota
+	// publishNew: there is none.
+	publishNew
+	// publishInstead: it has another content, or no owner.
+	publishInstead
+	// publishAfter: one is there that is only kept for uninstalling.
+	publishAfter
+	// publishForOther: another Installation owns it, if that exists.
+	publishForOther
+)
+
+// publicationOf returns what to do about an export, given what is there; nil is nothing.
+func publicationOf(inst *v1alpha1.Installation, wanted, existing client.Object) publication {
+	switch {
+	case existing == nil:
+		return publishNew
+	case !existing.GetDeletionTimestamp().IsZero():
+		return publishAfter
+	case otherOwner(existing, inst) != nil:
+		return publishForOther
+	case ownedByUID(existing, inst) && sameContent(existing, wanted):
+		return isPublished
+	}
+	return publishInstead
+}
+
 // writeExport creates or replaces one export, unless it belongs to another Installation.
 func (r *Reconciler) writeExport(ctx context.Context, s *scope, object, existing client.Object, kind string) error {
 	err := r.Live.Get(ctx, client.ObjectKeyFromObject(object), existing)
-	if apierrors.IsNotFound(err) {
-		return r.create(ctx, object)
-	}
-	if err != nil {
+	if client.IgnoreNotFound(err) != nil {
 		return err
 	}
-	if !existing.GetDeletionTimestamp().IsZero() {
+	if err != nil {
+		existing = nil
+	}
+	switch publicationOf(s.inst, object, existing) {
+	case publishNew:
+		return r.create(ctx, object)
+	case publishInstead:
+		return r.replace(ctx, object, existing)
+	case publishAfter:
 		return r.succeedExport(ctx, object, existing)
+	case publishForOther:
+		owner := otherOwner(existing, s.inst)
+		if alive, err := r.alive(ctx, s.inst.Namespace, owner); err != nil || alive {
+			return ownedByOther(kind, object, owner, err)
+		}
+		return r.succeed(ctx, object, existing)
 	}
-	owner := otherOwner(existing, s.inst)
-	if owner == nil {
-		return r.replaceExport(ctx, s.inst, object, existing)
-	}
-	if alive, err := r.alive(ctx, s.inst.Namespace, owner); err != nil || alive {
-		return ownedByOther(kind, object, owner, err)
-	}
-	return r.succeed(ctx, object, existing)
-}
-
-// replaceExport replaces an export with other content or without owner.
-func (r *Reconciler) replaceExport(ctx context.Context, inst *v1alpha1.Installation, object, existing client.Object) error {
-	if ownedByUID(existing, inst) && sameContent(existing, object) {
-		return nil
-	}
-	return r.replace(ctx, object, existing)
+	return nil
 }
 
 // otherOwner returns the reference to an Installation other than this one that owns the object, nil when there is none.

@@ -58,51 +58,107 @@ func newJobID(inst *v1alpha1.Installation) string {
 	return inst.Annotations[v1alpha1.JobAnnotation]
 }
 
+// cause is one thing that may ask for a job.
+type cause int
+
+const (
+	// parentsJob: the parent wrote the spec for a job.
+	parentsJob cause = iota
+	// importedContent: siblings export something else, or other content was imported where an annotation asks for it.
+	importedContent
+	// request: an operation, or the annotation of Flux.
+	request
+	// clearWay: the Execution of somebody else is gone.
+	clearWay
+	// freeExports: exports that another Installation held are free.
+	freeExports
+	// clock: spec.automaticReconcile.
+	clock
+	// newSpec: a generation that no job has run for.
+	newSpec
+	// arrivedImports: what the last job missed is there.
+	arrivedImports
+	// otherContext: the Context may end the failure of the last job.
+	otherContext
+	// newSource: a source has other content.
+	newSource
+)
+
+// causes returns what may ask an idle Installation for a job, in the order in which it is looked at: what needs sources to be read comes last.
+// A suspended one is asked for nothing.
+func causes(inst *v1alpha1.Installation) []cause {
+	changed := inst.Generation != inst.Status.ObservedGeneration
+	switch {
+	case !inst.IsRoot():
+		return []cause{parentsJob}
+	case inst.Spec.Suspend:
+		return nil
+	}
+	found := []cause{importedContent, request, clearWay, freeExports}
+	if !changed {
+		found = append(found, clock)
+	}
+	switch {
+	case !followsChanges(inst):
+		return found
+	case changed:
+		return append(found, newSpec)
+	}
+	return append(found, arrivedImports, otherContext, newSource)
+}
+
 // trigger returns why a job has to start now, or nothing. When it returns nothing although the spec changed, the status says
 // so.
 func (r *Reconciler) trigger(ctx context.Context, s *scope) (string, error) {
-	inst := s.inst
-	if !inst.IsRoot() {
-		return r.nestedTrigger(ctx, inst)
-	}
-	changed := inst.Generation != inst.Status.ObservedGeneration
-	if inst.Spec.Suspend {
-		if !conditions.Has(inst, meta.ReadyCondition) {
-			kit.Pending(inst, kit.ReasonSuspended, "spec.suspend is set; nothing starts until it is removed")
+	for _, cause := range causes(s.inst) {
+		if reason, err := r.asks(ctx, s, cause); reason != "" || err != nil {
+			return reason, err
 		}
-		return "", nil
 	}
-	if reason, err := r.importedChange(ctx, inst); reason != "" || err != nil {
-		return reason, err
-	}
-	if s.asked || requested(inst) {
-		return "reconciliation was requested", nil
-	}
-	if s.wayIsClear() {
-		return "the Execution that was in the way is gone", nil
-	}
-	if free, err := r.exportsAreFree(ctx, inst); err != nil || free {
+	s.showPending()
+	return "", nil
+}
+
+// asks returns why one thing asks for a job, or nothing.
+func (r *Reconciler) asks(ctx context.Context, s *scope, cause cause) (string, error) {
+	inst := s.inst
+	switch cause {
+	case parentsJob:
+		return r.nestedTrigger(ctx, inst)
+	case importedContent:
+		return r.importedChange(ctx, inst)
+	case request:
+		return reasonIf(s.asked || requested(inst), "reconciliation was requested"), nil
+	case clearWay:
+		return reasonIf(s.wayIsClear(), "the Execution that was in the way is gone"), nil
+	case freeExports:
+		free, err := r.exportsAreFree(ctx, inst)
 		return reasonIf(free, "the exports that another installation held are free"), err
-	}
-	if !changed && s.dueByClock() {
-		return s.clockReason(), nil
-	}
-	if !followsChanges(inst) {
-		s.pending(changed, kit.ReasonNotTriggered, "the spec is not applied yet: annotate "+
-			v1alpha1.OperationAnnotation+"=reconcile to apply it once, or "+
-			v1alpha1.ReconcileIfChangedAnnotation+"=true to apply every change")
-		return "", nil
-	}
-	if changed {
+	case clock:
+		return reasonIf(s.dueByClock(), s.clockReason()), nil
+	case newSpec:
 		return fmt.Sprintf("generation %d is new", inst.Generation), nil
-	}
-	if r.importsArrived(ctx, inst) {
-		return "the imports that were missing are there", nil
-	}
-	if reason, err := r.changedContext(ctx, inst); reason != "" || err != nil {
-		return reason, err
+	case arrivedImports:
+		return reasonIf(r.importsArrived(ctx, inst), "the imports that were missing are there"), nil
+	case otherContext:
+		return r.changedContext(ctx, inst)
 	}
 	return r.changedSource(ctx, inst)
+}
+
+// showPending shows that a changed spec is not applied, and takes that back when it is none any more.
+func (s *scope) showPending() {
+	switch {
+	case !s.inst.IsRoot():
+	case s.inst.Spec.Suspend:
+		if !conditions.Has(s.inst, meta.ReadyCondition) {
+			kit.Pending(s.inst, kit.ReasonSuspended, "spec.suspend is set; nothing starts until it is removed")
+		}
+	case !followsChanges(s.inst):
+		s.pending(s.inst.Generation != s.inst.Status.ObservedGeneration, kit.ReasonNotTriggered, "the spec is not applied yet: annotate "+
+			v1alpha1.OperationAnnotation+"=reconcile to apply it once, or "+
+			v1alpha1.ReconcileIfChangedAnnotation+"=true to apply every change")
+	}
 }
 
 // importedChange tells what an import brought that asks for a job: other exports of siblings, and where an annotation asks for it any other

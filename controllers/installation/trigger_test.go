@@ -6,10 +6,12 @@ package installation
 import (
 	"errors"
 	"io"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -127,5 +129,87 @@ func TestWillStart(t *testing.T) {
 		}), false},
 	} {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, willStart(c.inst)) })
+	}
+}
+
+func TestCauses(t *testing.T) {
+	root := func(change ...func(*v1alpha1.Installation)) *v1alpha1.Installation {
+		inst := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Name: "root", Generation: 2}}
+		inst.Status.ObservedGeneration = 2
+		for _, c := range change {
+			c(inst)
+		}
+		return inst
+	}
+	follows := func(inst *v1alpha1.Installation) { following(inst) }
+	edited := func(inst *v1alpha1.Installation) { inst.Generation++ }
+	inGit := func(inst *v1alpha1.Installation) {
+		operate(inst)
+		conditions.MarkTrue(inst, OperationInGitCondition, reasonLoopGuard, "%s", loopGuardMessage)
+	}
+	always := []cause{importedContent, request, clearWay, freeExports}
+	for name, tc := range map[string]struct {
+		inst *v1alpha1.Installation
+		want []cause
+	}{
+		"sub-installation":               {root(nest, follows, edited), []cause{parentsJob}},
+		"suspended":                      {root(follows, edited, func(inst *v1alpha1.Installation) { inst.Spec.Suspend = true }), nil},
+		"follows nothing":                {root(), append(slices.Clone(always), clock)},
+		"follows nothing, edited":        {root(edited), always},
+		"follows changes":                {root(follows), append(slices.Clone(always), clock, arrivedImports, otherContext, newSource)},
+		"follows changes, edited":        {root(follows, edited), append(slices.Clone(always), newSpec)},
+		"an operation in Git, edited":    {root(inGit, edited), append(slices.Clone(always), newSpec)},
+		"an operation of a person alone": {root(operate), append(slices.Clone(always), clock)},
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, causes(tc.inst)) })
+	}
+}
+
+func TestShowPending(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*v1alpha1.Installation)
+		want   string
+	}{
+		"edited, follows nothing":       {func(inst *v1alpha1.Installation) { inst.Generation++ }, kit.ReasonNotTriggered},
+		"edited, follows changes":       {func(inst *v1alpha1.Installation) { following(inst); inst.Generation++ }, "Before"},
+		"edited sub-installation":       {func(inst *v1alpha1.Installation) { nest(inst); inst.Generation++ }, "Before"},
+		"suspended, with a result":      {func(inst *v1alpha1.Installation) { inst.Spec.Suspend = true; inst.Generation++ }, "Before"},
+		"suspended, never started":      {func(inst *v1alpha1.Installation) { inst.Spec.Suspend = true; inst.Status.Conditions = nil }, kit.ReasonSuspended},
+		"the edit was taken back":       {func(inst *v1alpha1.Installation) { kit.Pending(inst, kit.ReasonNotTriggered, "pending") }, meta.ReconciliationSucceededReason},
+		"the suspension was taken back": {func(inst *v1alpha1.Installation) { kit.Pending(inst, kit.ReasonSuspended, "pending") }, meta.ReconciliationSucceededReason},
+		"the result was a failure": {func(inst *v1alpha1.Installation) {
+			kit.Pending(inst, kit.ReasonNotTriggered, "pending")
+			inst.Status.Phase, inst.Status.LastError = v1alpha1.PhaseFailed, &v1alpha1.Error{Reason: "RenderFailed", Message: "boom"}
+		}, "RenderFailed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inst := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Name: "root"}}
+			inst.Status.Phase = v1alpha1.PhaseSucceeded
+			conditions.MarkTrue(inst, meta.ReadyCondition, "Before", "as it was")
+			tc.change(inst)
+			(&scope{inst: inst}).showPending()
+			assert.Equal(t, tc.want, conditions.GetReason(inst, meta.ReadyCondition))
+		})
+	}
+}
+
+func TestRunning(t *testing.T) {
+	root, child := withJobs("b", "a"), nested("b", "b", "a")
+	suspended := following(withJobs("a", "a"))
+	suspended.Generation, suspended.Spec.Suspend = 2, true
+	edited := following(withJobs("a", "a"))
+	edited.Generation = 2
+	for name, tc := range map[string]struct {
+		inst, predecessor *v1alpha1.Installation
+		want              bool
+	}{
+		"idle":                              {root, withJobs("a", "a"), false},
+		"at work":                           {root, withJobs("b", "a"), true},
+		"about to start":                    {root, edited, true},
+		"suspended":                         {root, suspended, false},
+		"nested, done with the job":         {child, nested("b", "b", "b"), false},
+		"nested, idle but not with the job": {child, nested("b", "a", "a"), true},
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, running(tc.inst, tc.predecessor)) })
 	}
 }
