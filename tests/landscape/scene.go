@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
 // Patience bounds every wait; nothing takes that long unless it is broken, also with the race detector on a busy machine.
@@ -66,27 +65,6 @@ func NewScene(t testing.TB) *Scene {
 		}
 	})
 	return s
-}
-
-// Deployer is the user under which Targets of the scene let the deployers in, so that its requests can be told apart.
-func (s *Scene) Deployer() string { return "deployer-of-" + s.Namespace }
-
-// DeployerAccess returns a kubeconfig of the deployer for the cluster itself.
-func (s *Scene) DeployerAccess() string {
-	s.T.Helper()
-	config, err := s.NewUser(s.Deployer(), AllRights...)
-	require.NoError(s.T, err)
-	kubeconfig, err := platform.KubeconfigFor(config)
-	require.NoError(s.T, err)
-	return string(kubeconfig)
-}
-
-// Target makes a Target of the cluster itself.
-func (s *Scene) Target(name string) {
-	s.T.Helper()
-	s.Put("Target", name, map[string]any{"spec": map[string]any{
-		"type": "landscaper.gardener.cloud/kubernetes-cluster", "config": map[string]any{"kubeconfig": s.DeployerAccess()},
-	}})
 }
 
 // Put applies an object of our API group server-side: content is everything beside its name.

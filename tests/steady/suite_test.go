@@ -83,31 +83,8 @@ func (s *scene) install(value string) {
 // awaitTrouble waits until some object of the root shows an error that is more than unfinished work.
 func (s *scene) awaitTrouble() {
 	s.T.Helper()
-	require.Eventually(s.T, func() bool { return slices.ContainsFunc(s.workers(), troubled) }, landscape.Patience, tick,
+	require.Eventually(s.T, func() bool { return slices.ContainsFunc(s.Workers(), landscape.IsTrouble) }, landscape.Patience, landscape.Tick,
 		"nothing shows what is wrong")
-}
-
-// workers lists the root and everything that works for it.
-func (s *scene) workers() (all []*v1alpha1.JobStatus) {
-	s.T.Helper()
-	installations, executions, items := &v1alpha1.InstallationList{}, &v1alpha1.ExecutionList{}, &v1alpha1.DeployItemList{}
-	for _, list := range []client.ObjectList{installations, executions, items} {
-		require.NoError(s.T, s.Client().List(s.Ctx, list, client.InNamespace(s.Namespace)))
-	}
-	for i := range installations.Items {
-		all = append(all, installations.Items[i].Job())
-	}
-	for i := range executions.Items {
-		all = append(all, executions.Items[i].Job())
-	}
-	for i := range items.Items {
-		all = append(all, items.Items[i].Job())
-	}
-	return all
-}
-
-func troubled(job *v1alpha1.JobStatus) bool {
-	return job.LastError != nil && !slices.Contains(job.LastError.Codes, v1alpha1.ErrorUnfinished)
 }
 
 // healthy waits until the root has succeeded and deployed a value. A job that has failed is asked for again, as a person would do.
@@ -140,7 +117,7 @@ func (s *scene) gone() {
 		s.ask()
 	}
 	s.Gone(s.Installation("root"))
-	require.Empty(s.T, s.workers())
+	require.Empty(s.T, s.Workers())
 	config := &corev1.ConfigMap{ObjectMeta: s.Named("deployed")}
 	require.NoError(s.T, s.AwaitGone(s.Ctx, config))
 }
