@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,6 +41,8 @@ type Units struct {
 	HelmChart []byte
 	// HelmEvery is used with HelmChart only.
 	HelmEvery int
+	// Timeout is how long the manifest DeployItem may take; 0 leaves the default.
+	Timeout time.Duration
 	// Flow connects the units by data.
 	Flow Flow
 }
@@ -123,7 +126,7 @@ const manifestItem = `deployExecutions:
     - name: config
       type: landscaper.gardener.cloud/kubernetes-manifest
       target: {import: cluster}
-      config:
+%[4]s      config:
         apiVersion: manifest.deployer.landscaper.gardener.cloud/v1alpha2
         kind: ProviderConfiguration
         updateStrategy: update
@@ -170,7 +173,11 @@ func (u Units) blueprint(i int, version string) string {
 		text.WriteString(blueprintData)
 	}
 	text.WriteString(u.Flow.imports(i))
-	fmt.Fprintf(&text, manifestItem, u.Name(i), u.Deployed, version)
+	timeout := ""
+	if u.Timeout > 0 {
+		timeout = fmt.Sprintf("      timeout: %s\n", u.Timeout)
+	}
+	fmt.Fprintf(&text, manifestItem, u.Name(i), u.Deployed, version, timeout)
 	if u.DataImport {
 		text.WriteString(manifestData)
 	}
