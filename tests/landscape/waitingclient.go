@@ -15,9 +15,8 @@ import (
 // waitingClient watches one object as every client of the API does that has asked for a job: it waits for "no operation, generation observed,
 // jobID equals jobIDFinished, phase final". What it finds then has to be the answer to its request, at whatever moment it looks.
 type waitingClient struct {
-	// operation, token and generation are requests that are not answered yet.
-	operation, token *request
-	generation       *request
+	// Requests that are not answered yet.
+	operation, token, generation *request
 }
 
 // request is the last job that had ended when somebody asked for another one.
@@ -45,25 +44,49 @@ func (c *waitingClient) see(object worker, follows bool) string {
 	return c.answer(object)
 }
 
-// note takes the requests down that a state shows. Only roots promise a job for an operation.
+// note takes the requests down that a state shows.
 func (c *waitingClient) note(object worker, follows bool) {
 	job := object.Job()
 	switch operation := object.GetAnnotations()[v1alpha1.OperationAnnotation]; {
-	case operation == v1alpha1.OperationReconcile && isNested(object):
-	case operation == v1alpha1.OperationReconcile && c.operation == nil:
-		c.operation = &request{finished: job.JobIDFinished}
-	case operation != "" && operation != v1alpha1.OperationReconcile:
+	case operation == "", operation == v1alpha1.OperationReconcile && isNested(object):
+	case operation != promised(object):
 		c.operation = nil // it has replaced the request
+	case c.operation == nil:
+		c.operation = &request{finished: job.JobIDFinished}
+	}
+	if follows && object.GetGeneration() != observed(object) && c.generation == nil {
+		c.generation = &request{finished: job.JobIDFinished}
 	}
 	token := object.GetAnnotations()[meta.ReconcileRequestAnnotation]
 	if inst, ok := object.(*v1alpha1.Installation); ok {
 		if token != inst.Status.LastHandledReconcileAt && (c.token == nil || c.token.value != token) {
 			c.token = &request{value: token, finished: job.JobIDFinished}
 		}
-		if follows && inst.Generation != inst.Status.ObservedGeneration && c.generation == nil {
-			c.generation = &request{finished: job.JobIDFinished}
-		}
 	}
+}
+
+// promised is the operation that promises a job: of a root that to reconcile, of a DeployItem the one for tests; of others none does.
+func promised(object worker) string {
+	switch object.(type) {
+	case *v1alpha1.Installation:
+		return v1alpha1.OperationReconcile
+	case *v1alpha1.DeployItem:
+		return v1alpha1.OperationTestReconcile
+	}
+	return ""
+}
+
+// observed is the generation that the last job was for.
+func observed(object worker) int64 {
+	switch object := object.(type) {
+	case *v1alpha1.Installation:
+		return object.Status.ObservedGeneration
+	case *v1alpha1.Execution:
+		return object.Status.ObservedGeneration
+	case *v1alpha1.DeployItem:
+		return object.Status.ObservedGeneration
+	}
+	return 0
 }
 
 func isNested(object worker) bool {
@@ -76,9 +99,15 @@ func (c *waitingClient) answer(object worker) string {
 	finished := object.Job().JobIDFinished
 	if c.operation != nil {
 		if finished == c.operation.finished {
-			return fmt.Sprintf("the operation reconcile is gone, and job %s that ended before it was set looks like the answer", finished)
+			return fmt.Sprintf("the operation %s is gone, and job %s that ended before it was set looks like the answer", promised(object), finished)
 		}
 		c.operation = nil
+	}
+	if c.generation != nil && object.GetGeneration() == observed(object) {
+		if finished == c.generation.finished {
+			return fmt.Sprintf("generation %d counts as observed, and job %s that ended before it looks like the answer", object.GetGeneration(), finished)
+		}
+		c.generation = nil
 	}
 	inst, ok := object.(*v1alpha1.Installation)
 	if !ok {
@@ -89,12 +118,6 @@ func (c *waitingClient) answer(object worker) string {
 			return fmt.Sprintf("request %q counts as handled, and job %s that ended before it looks like the answer", c.token.value, finished)
 		}
 		c.token = nil
-	}
-	if c.generation != nil && inst.Generation == inst.Status.ObservedGeneration {
-		if finished == c.generation.finished {
-			return fmt.Sprintf("generation %d counts as observed, and job %s that ended before it looks like the answer", object.GetGeneration(), finished)
-		}
-		c.generation = nil
 	}
 	return ""
 }

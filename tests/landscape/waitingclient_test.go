@@ -38,6 +38,79 @@ func (m moment) installation() *v1alpha1.Installation {
 	return inst
 }
 
+// child is what a client sees of an Execution or a DeployItem at one moment.
+type child struct {
+	operation, job, finished string
+	generation, observed     int64
+}
+
+func (c child) annotations() map[string]string {
+	return map[string]string{v1alpha1.OperationAnnotation: c.operation}
+}
+
+func (c child) status() v1alpha1.JobStatus {
+	status := v1alpha1.JobStatus{JobID: c.job, JobIDFinished: c.finished, Phase: v1alpha1.PhaseSucceeded}
+	if !status.IsIdle() {
+		status.Phase = v1alpha1.PhaseProgressing
+	}
+	return status
+}
+
+func (c child) execution() worker {
+	execution := &v1alpha1.Execution{ObjectMeta: metav1.ObjectMeta{Generation: c.generation, Annotations: c.annotations()}}
+	execution.Status.JobStatus, execution.Status.ObservedGeneration = c.status(), c.observed
+	return execution
+}
+
+func (c child) item() worker {
+	item := &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{Generation: c.generation, Annotations: c.annotations()}}
+	item.Status.JobStatus, item.Status.ObservedGeneration = c.status(), c.observed
+	return item
+}
+
+func TestE24WaitingClientSeesAnOldResultOfAChild(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		moments []child
+		as      func(child) worker
+		lie     bool
+	}{
+		"execution with another spec without a job": {[]child{
+			{job: "a", finished: "a", generation: 2, observed: 1}, {job: "a", finished: "a", generation: 2, observed: 2},
+		}, child.execution, true},
+		"execution with another spec and a job": {[]child{
+			{job: "a", finished: "a", generation: 2, observed: 1}, {job: "b", finished: "a", generation: 2, observed: 2},
+			{job: "b", finished: "b", generation: 2, observed: 2},
+		}, child.execution, false},
+		"execution that forgets an operation": {[]child{
+			{operation: v1alpha1.OperationReconcile, job: "a", finished: "a"}, {job: "a", finished: "a"},
+		}, child.execution, false},
+		"item with another spec without a job": {[]child{
+			{job: "a", finished: "a", generation: 2, observed: 1}, {job: "a", finished: "a", generation: 2, observed: 2},
+		}, child.item, true},
+		"item with another spec and a job": {[]child{
+			{job: "a", finished: "a", generation: 2, observed: 1}, {job: "b", finished: "a", generation: 2, observed: 1},
+			{job: "b", finished: "b", generation: 2, observed: 2},
+		}, child.item, false},
+		"item whose test is forgotten": {[]child{
+			{operation: v1alpha1.OperationTestReconcile, job: "a", finished: "a"}, {job: "a", finished: "a"},
+		}, child.item, true},
+		"item that is tested": {[]child{
+			{operation: v1alpha1.OperationTestReconcile, job: "a", finished: "a"}, {operation: v1alpha1.OperationTestReconcile, job: "b", finished: "a"},
+			{job: "b", finished: "a"}, {job: "b", finished: "b"},
+		}, child.item, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			client, lies := waitingClient{}, false
+			for _, m := range tc.moments {
+				lies = client.see(tc.as(m), true) != "" || lies
+			}
+			require.Equal(t, tc.lie, lies)
+		})
+	}
+}
+
 func TestE24WaitingClientSeesAnOldResult(t *testing.T) {
 	t.Parallel()
 	done, running := v1alpha1.PhaseSucceeded, v1alpha1.PhaseProgressing

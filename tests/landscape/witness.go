@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/fluxcd/pkg/runtime/conditions/check"
 	"github.com/stretchr/testify/require"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -27,8 +29,8 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
-// Witness sees every state of every Installation. It checks each against the rules for conditions and for waiting clients, and keeps the
-// history.
+// Witness sees every state of every Installation, Execution and DeployItem. It checks each against the rule for waiting clients, and those of
+// Installations against the rules for conditions, whose history it keeps.
 type Witness struct {
 	reader   client.Reader
 	mu       sync.Mutex
@@ -37,6 +39,8 @@ type Witness struct {
 	gone     map[string][]*v1alpha1.Installation
 	problems map[string][]string
 	clients  map[types.UID]*waitingClient
+	// versions are the newest ones that were seen.
+	versions map[types.UID]uint64
 	settled  *check.Checker
 	moving   *check.Checker
 }
@@ -46,46 +50,70 @@ func newWitness(p *platform.Platform) (*Witness, error) {
 	w := &Witness{
 		reader: p.Client(),
 		states: map[client.ObjectKey][]*v1alpha1.Installation{}, order: map[string][]*v1alpha1.Installation{}, problems: map[string][]string{},
-		gone: map[string][]*v1alpha1.Installation{}, clients: map[types.UID]*waitingClient{},
+		gone: map[string][]*v1alpha1.Installation{}, clients: map[types.UID]*waitingClient{}, versions: map[types.UID]uint64{},
 		settled: check.NewChecker(p.Client(), polarity), moving: check.NewInProgressChecker(p.Client()),
 	}
 	w.settled.DisableFetch, w.moving.DisableFetch = true, true
-	watcher, err := follow(context.Background(), p.Client(), func() client.ObjectList { return &v1alpha1.InstallationList{} })
-	if err != nil {
-		return nil, err
-	}
-	go func() {
-		for event := range watcher.ResultChan() {
-			inst, ok := event.Object.(*v1alpha1.Installation)
-			switch {
-			case ok && event.Type == watch.Deleted:
-				w.seeGone(inst)
-			case ok:
-				w.see(inst)
-			}
+	for _, kind := range workers() {
+		watcher, err := follow(context.Background(), p.Client(), func() client.ObjectList { return kind.DeepCopyObject().(client.ObjectList) })
+		if err != nil {
+			return nil, err
 		}
-	}()
+		go w.watch(watcher.ResultChan())
+	}
 	return w, nil
 }
 
-func (w *Witness) see(inst *v1alpha1.Installation) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	key := client.ObjectKeyFromObject(inst)
-	w.states[key] = append(w.states[key], inst)
-	w.order[inst.Namespace] = append(w.order[inst.Namespace], inst)
-	for _, problem := range append(w.judge(inst), w.ask(inst)...) {
-		w.problems[inst.Namespace] = append(w.problems[inst.Namespace], fmt.Sprintf("%s at %s: %s", key, inst.ResourceVersion, problem))
+// workers are the kinds that run jobs.
+func workers() []client.ObjectList {
+	return []client.ObjectList{&v1alpha1.InstallationList{}, &v1alpha1.ExecutionList{}, &v1alpha1.DeployItemList{}}
+}
+
+func (w *Witness) watch(events <-chan watch.Event) {
+	for event := range events {
+		object, works := event.Object.(worker)
+		inst, isInstallation := event.Object.(*v1alpha1.Installation)
+		switch {
+		case isInstallation && event.Type == watch.Deleted:
+			w.seeGone(inst)
+		case works && event.Type != watch.Deleted:
+			w.see(object)
+		}
 	}
 }
 
-// ask shows the state to the client that waits for this Installation.
-func (w *Witness) ask(inst *v1alpha1.Installation) []string {
-	if w.clients[inst.UID] == nil {
-		w.clients[inst.UID] = &waitingClient{}
+func (w *Witness) see(object worker) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	key := client.ObjectKeyFromObject(object)
+	problems := w.ask(object)
+	if inst, ok := object.(*v1alpha1.Installation); ok {
+		w.states[key] = append(w.states[key], inst)
+		w.order[inst.Namespace] = append(w.order[inst.Namespace], inst)
+		problems = append(w.judge(inst), problems...)
 	}
-	follows := inst.Annotations[v1alpha1.ReconcileIfChangedAnnotation] == "true"
-	if lie := w.clients[inst.UID].see(inst, follows); lie != "" {
+	for _, problem := range problems {
+		w.problems[key.Namespace] = append(w.problems[key.Namespace], fmt.Sprintf("%T %s at %s: %s", object, key, object.GetResourceVersion(), problem))
+	}
+	w.versions[object.GetUID()] = versionOf(object)
+}
+
+func versionOf(object client.Object) uint64 {
+	version, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
+	if err != nil {
+		panic(err) // the store counts
+	}
+	return version
+}
+
+// ask shows the state to the client that waits for this object.
+func (w *Witness) ask(object worker) []string {
+	if w.clients[object.GetUID()] == nil {
+		w.clients[object.GetUID()] = &waitingClient{}
+	}
+	_, isInstallation := object.(*v1alpha1.Installation)
+	follows := !isInstallation || object.GetAnnotations()[v1alpha1.ReconcileIfChangedAnnotation] == "true"
+	if lie := w.clients[object.GetUID()].see(object, follows); lie != "" {
 		return []string{lie}
 	}
 	return nil
@@ -157,28 +185,27 @@ func expected(inst *v1alpha1.Installation) status.Status {
 // RequireTruth fails the test if a state in the namespace broke a rule. It first waits until the witness has seen every state that there is.
 func (w *Witness) RequireTruth(t testing.TB, namespace string) {
 	t.Helper()
-	var now v1alpha1.InstallationList
-	require.NoError(t, w.reader.List(context.Background(), &now, client.InNamespace(namespace)))
-	caughtUp := func() bool { return w.hasSeen(now.Items) }
-	require.Eventually(t, caughtUp, Patience, 10*time.Millisecond, "the witness does not see what there is in %s", namespace)
+	for _, now := range workers() {
+		require.NoError(t, w.reader.List(context.Background(), now, client.InNamespace(namespace)))
+		caughtUp := func() bool { return w.hasSeen(now) }
+		require.Eventually(t, caughtUp, Patience, 10*time.Millisecond, "the witness does not see what there is in %s", namespace)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	require.Empty(t, w.problems[namespace])
 }
 
 // hasSeen reports whether the witness knows these states, or later ones.
-func (w *Witness) hasSeen(all []v1alpha1.Installation) bool {
+func (w *Witness) hasSeen(all client.ObjectList) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, inst := range all {
-		seen := func(state *v1alpha1.Installation) bool {
-			return state.UID == inst.UID && state.ResourceVersion == inst.ResourceVersion
-		}
-		if !slices.ContainsFunc(w.states[client.ObjectKeyFromObject(&inst)], seen) {
-			return false
-		}
-	}
-	return true
+	seen := true
+	_ = apimeta.EachListItem(all, func(item runtime.Object) error {
+		object := item.(client.Object)
+		seen = seen && w.versions[object.GetUID()] >= versionOf(object)
+		return nil
+	})
+	return seen
 }
 
 // Jobs returns the jobs of an Installation so far, in order.
