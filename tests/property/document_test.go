@@ -19,14 +19,23 @@ type (
 	list   = []any
 )
 
-// exportName is the one export of every blueprint.
-const exportName = "out"
+const (
+	// exportName is the one export of every blueprint.
+	exportName = "out"
+	// targetName is the one Target, and the import of it by every blueprint that deploys something.
+	targetName = "cluster"
+	// failure is what broken templates say.
+	failure = "this template fails"
+)
 
 // blueprint writes blueprint.yaml of a node, with those of all below it inside.
 func (n *node) blueprint() string {
 	imports := list{}
 	for k := range n.refs {
 		imports = append(imports, object{"name": importName(k), "schema": object{"type": "string"}})
+	}
+	if n.deploys() {
+		imports = append(imports, object{"name": targetName, "type": "target", "targetType": v1alpha1.KubernetesClusterTargetType})
 	}
 	parts := object{"apiVersion": v1alpha1.GroupVersion.String(), "kind": "Blueprint", "imports": imports}
 	if len(n.items) > 0 {
@@ -38,6 +47,11 @@ func (n *node) blueprint() string {
 	if !n.silent {
 		parts["exports"] = list{object{"name": exportName, "schema": object{"type": "string"}}}
 		parts["exportExecutions"] = goTemplate(n.exportTemplate())
+	}
+	if n.broken == exportExecution && !n.silent {
+		parts[string(exportExecution)] = goTemplate(fmt.Sprintf("{{ fail %q }}", failure))
+	} else if n.broken != "" {
+		parts[string(deployExecution)] = goTemplate(fmt.Sprintf("{{ fail %q }}", failure))
 	}
 	return document(parts)
 }
@@ -70,20 +84,41 @@ func (n *node) importTerms(salt int) []string {
 func (n *node) itemTemplates() string {
 	items := list{}
 	for _, it := range n.items {
-		config := object{
-			"apiVersion": "mock.deployer.landscaper.gardener.cloud/v1alpha1", "kind": "ProviderConfiguration",
-			"export": object{exportName: digestOf(n.importTerms(it.salt))},
-		}
-		if it.phase != "" {
-			config["phase"] = it.phase
-		}
-		one := object{"name": it.name, "type": v1alpha1.MockDeployItemType, "config": config}
+		one := it.template(digestOf(n.importTerms(it.salt)))
 		if len(it.after) > 0 {
 			one["dependsOn"] = it.after
 		}
 		items = append(items, one)
 	}
 	return document(object{"deployItems": items})
+}
+
+// template of an item that exports a value.
+func (it *item) template(value string) object {
+	if !it.isMock() {
+		return object{"name": it.name, "type": v1alpha1.ManifestDeployItemType, "target": object{"import": targetName}, "config": it.manifests(value)}
+	}
+	config := object{
+		"apiVersion": "mock.deployer.landscaper.gardener.cloud/v1alpha1", "kind": "ProviderConfiguration",
+		"export": object{exportName: value},
+	}
+	if it.phase != "" {
+		config["phase"] = it.phase
+	}
+	return object{"name": it.name, "type": v1alpha1.MockDeployItemType, "config": config}
+}
+
+// manifests configure an item that deploys a ConfigMap of its name with a value.
+func (it *item) manifests(value string) object {
+	deployed := object{"apiVersion": "v1", "kind": "ConfigMap", "name": it.name, "namespace": it.namespace}
+	manifest := object{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"name": it.name, "namespace": it.namespace}, "data": object{"value": value},
+	}
+	return object{
+		"apiVersion": "manifest.deployer.landscaper.gardener.cloud/v1alpha2", "kind": "ProviderConfiguration", "updateStrategy": "update",
+		"manifests": list{object{"policy": "manage", "manifest": manifest}},
+		"exports":   object{"exports": list{object{"key": exportName, "jsonPath": ".data.value", "fromResource": deployed}}},
+	}
 }
 
 func (n *node) exportTemplate() string {
@@ -105,7 +140,7 @@ func (n *node) subTemplates() list {
 	templates := list{}
 	for _, sub := range n.subs {
 		template := object{
-			"name": sub.name, "imports": sub.dataImports(),
+			"name": sub.name, "imports": sub.imports(),
 			"blueprint": object{"filesystem": object{"blueprint.yaml": sub.blueprint()}},
 		}
 		if !sub.silent {
@@ -116,12 +151,15 @@ func (n *node) subTemplates() list {
 	return templates
 }
 
-func (n *node) dataImports() object {
+func (n *node) imports() object {
 	data := list{}
 	for k, ref := range n.refs {
 		data = append(data, object{"name": importName(k), "dataRef": ref})
 	}
-	return object{"data": data}
+	if !n.deploys() {
+		return object{"data": data}
+	}
+	return object{"data": data, "targets": list{object{"name": targetName, "target": targetName}}}
 }
 
 // dataExports connects the export with the name of the node.
@@ -133,6 +171,6 @@ func (n *node) dataExports() object {
 func (n *node) spec() object {
 	return object{
 		"blueprint": object{"inline": object{"filesystem": object{"blueprint.yaml": n.blueprint()}}},
-		"imports":   n.dataImports(), "exports": n.dataExports(),
+		"imports":   n.imports(), "exports": n.dataExports(),
 	}
 }

@@ -15,12 +15,16 @@ const (
 	mostItems   = 4
 	mostSubs    = 5
 	mostImports = 3
+	// mocksPerManifest is how many items there are for each that deploys something.
+	mocksPerManifest = 6
 )
 
 // gardener grows random trees.
 type gardener struct {
 	*rand.Rand
 	counter int
+	// namespace is where manifest items put what they deploy.
+	namespace string
 }
 
 // fresh returns a name that no other has.
@@ -58,8 +62,17 @@ func (g *gardener) tree(name string, candidates []string, level, budget int) *no
 	return n
 }
 
-// item makes an item that may depend on others.
+// item makes an item that may depend on others. One in some deploys something.
 func (g *gardener) item(others []*item) *item {
+	it := g.mockItem(others)
+	if g.chance(mocksPerManifest) {
+		it.namespace = g.namespace
+	}
+	return it
+}
+
+// mockItem makes a mock item that may depend on others.
+func (g *gardener) mockItem(others []*item) *item {
 	it := &item{name: g.fresh("item"), salt: g.IntN(1000), unused: g.chance(5)}
 	for _, other := range others {
 		if g.chance(3) {

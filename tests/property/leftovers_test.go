@@ -6,6 +6,7 @@ package property
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -26,22 +27,47 @@ func (p *play) awaitNothingLeft() {
 		return len(left) == 0
 	})
 	require.NoError(p.T, err, "left: %v", left)
+	var there []string
 	for _, kind := range []client.ObjectList{
 		&v1alpha1.InstallationList{}, &v1alpha1.ExecutionList{}, &v1alpha1.DeployItemList{}, &v1alpha1.DataObjectList{}, &v1alpha1.TargetList{},
-		&corev1.SecretList{},
+		&corev1.SecretList{}, &corev1.ConfigMapList{},
 	} {
 		require.NoError(p.T, p.Client().List(p.Ctx, kind, client.InNamespace(p.Namespace)))
 		items, err := meta.ExtractList(kind)
 		require.NoError(p.T, err)
 		for _, item := range items {
-			require.True(p.T, p.isOwn(nameOf(item.(client.Object))), nameOf(item.(client.Object)))
+			name := nameOf(item.(client.Object))
+			there = append(there, name)
+			if !p.isOwn(name) {
+				p.record.historyOf(p.T, func(work worker) bool { return serves(work, item.(client.Object).GetName()) })
+				p.T.Fatalf("%s is left: %v", name, item)
+			}
+		}
+	}
+	require.Subset(p.T, there, p.kept, "what suspended roots deployed stays")
+}
+
+// serves tells whether an object is the DeployItem that puts something of a name on the target.
+func serves(work worker, name string) bool {
+	return work.GetLabels()[v1alpha1.ExecutionManagedNameLabel] == name
+}
+
+// keep notes what a suspended root leaves where it is when it is deleted.
+func (p *play) keep(r *root) {
+	p.T.Helper()
+	deployed := &corev1.ConfigMapList{}
+	require.NoError(p.T, p.Client().List(p.Ctx, deployed, client.InNamespace(p.Namespace)))
+	for _, one := range deployed.Items {
+		if strings.HasPrefix(one.Labels[v1alpha1.ManifestDeployItemLabel], r.name+"-") {
+			p.kept = append(p.kept, "ConfigMap/"+one.Name)
 		}
 	}
 }
 
-// isOwn tells whether the test made an object that it has not deleted.
+// isOwn tells whether the test, or the cluster itself, made an object that nobody has deleted.
 func (p *play) isOwn(name string) bool {
-	return slices.ContainsFunc(p.candidates(nil), func(data string) bool { return name == "DataObject/"+data })
+	return name == "Target/"+targetName || name == "ConfigMap/kube-root-ca.crt" || slices.Contains(p.kept, name) ||
+		slices.ContainsFunc(p.candidates(nil), func(data string) bool { return name == "DataObject/"+data })
 }
 
 // leftovers returns the names of living objects, except some.

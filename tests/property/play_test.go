@@ -14,6 +14,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
 // play is the life of one landscape: what is done in the cluster, and the model of what has to follow.
@@ -26,8 +27,13 @@ type play struct {
 	number int
 	// removed are names of roots that are free again.
 	removed []string
+	// kept is what suspended roots have left in the target, by kind and name.
+	kept []string
 	// storms are the spans of time in which many things were changed at once.
 	storms [][2]int64
+	// door is the way to the target, revoke takes the rights there away and returns what gives them back.
+	door   *platform.Door
+	revoke func() (grant func())
 }
 
 const dataObjects = 5

@@ -200,6 +200,12 @@ func (r *record) now() int64 {
 // history describes what an Installation, and what belongs to it by its name, went through.
 func (r *record) history(t testing.TB, name string) {
 	t.Helper()
+	r.historyOf(t, func(work worker) bool { return work.GetName() == name || strings.HasPrefix(work.GetName(), name+"-") })
+}
+
+// historyOf describes what some objects went through.
+func (r *record) historyOf(t testing.TB, concerns func(worker) bool) {
+	t.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	type line struct {
@@ -209,7 +215,7 @@ func (r *record) history(t testing.TB, name string) {
 	var lines []line
 	for _, states := range r.objects {
 		for _, s := range states {
-			if work, ok := s.object.(worker); ok && (s.object.GetName() == name || strings.HasPrefix(s.object.GetName(), name+"-")) {
+			if work, ok := s.object.(worker); ok && concerns(work) {
 				lines = append(lines, line{s.at, describe(work, s.gone)})
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 )
 
 // judge returns where the record breaks a rule. Roots are free to overtake each other in storms.
@@ -62,8 +63,12 @@ func (c *court) judge(states []state) {
 
 const interruption = "operation was interrupted"
 
-// causes are in the messages of everything that may go wrong here; a deletion can only be interrupted.
-var causes = []string{"asks for the phase Failed", interruption, "depending on installation"}
+var (
+	// faults are in the messages of what goes wrong while something is broken.
+	faults = []string{landscape.QuotaMessage, landscape.WebhookMessage, landscape.PolicyMessage, "is forbidden", "connection refused"}
+	// causes are in the messages of everything that may go wrong here; a deletion can only be interrupted, or fail while something is broken.
+	causes = append([]string{"asks for the phase Failed", failure, interruption, "depending on installation"}, faults...)
+)
 
 // endsOfJobs: a job ends in a final phase, and says why when it failed.
 func (c *court) endsOfJobs(states []state) {
@@ -75,7 +80,7 @@ func (c *court) endsOfJobs(states []state) {
 		switch {
 		case !job.Phase.IsFinal():
 			c.object(s, "the job ended in phase %q", job.Phase)
-		case job.Phase == v1alpha1.PhaseDeleteFailed && !namesCause(job.LastError, interruption):
+		case job.Phase == v1alpha1.PhaseDeleteFailed && !namesCause(job.LastError, append(faults, interruption)...):
 			c.object(s, "the deletion failed: %v", job.LastError)
 		case job.Phase.IsFailed() && !namesCause(job.LastError, causes...):
 			c.object(s, "the job failed without a cause: %v", job.LastError)

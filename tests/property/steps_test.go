@@ -30,10 +30,10 @@ func (p *play) step() {
 	}
 	choices := []choice{
 		{5, p.alterOne}, {2, p.alterData}, {1, p.reconcile}, {1, p.applyAgain}, {2, p.fail}, {2, p.stick}, {1, p.removeSome}, {1, p.add},
-		{1, p.suspend},
+		{1, p.suspend}, {1, p.vandalise},
 	}
 	if p.world.healthy() {
-		choices = append(choices, choice{4, p.storm}, choice{2, p.hurry})
+		choices = append(choices, choice{4, p.storm}, choice{2, p.hurry}, choice{*outages, p.outage})
 	}
 	total := 0
 	for _, c := range choices {
@@ -108,15 +108,13 @@ func (p *play) applyAgain() {
 	p.settle(p.world.predict(nil), nil)
 }
 
-// withItem returns a random item of a root, which gets one if it has none.
+// withItem returns a random mock item of a root, which gets one if it has none.
 func (p *play) withItem(r *root) *item {
-	var items []*item
-	for _, n := range r.all() {
-		items = append(items, n.items...)
-	}
+	items := r.itemsThat((*item).isMock)
 	if len(items) == 0 {
-		r.items = append(r.items, p.g.item(nil))
-		return r.items[0]
+		it := p.g.mockItem(nil)
+		r.items = append(r.items, it)
+		return it
 	}
 	return pick(p.g, items)
 }
@@ -126,17 +124,32 @@ func (p *play) fail() {
 		return
 	}
 	r := pick(p.g, p.world.roots)
+	cause := p.spoil(r)
+	p.plant(r)
+	p.settle(p.world.predict(only(r)), nil)
+	if !r.suspended {
+		p.requireCause(r, cause)
+	}
+}
+
+// spoil lets an item or a template of a root fail, and returns what it will say.
+func (p *play) spoil(r *root) string {
+	if p.g.chance(3) {
+		n := pick(p.g, r.all())
+		n.broken = deployExecution
+		if !n.silent && p.g.chance(2) {
+			n.broken = exportExecution
+		}
+		p.logf("%s fails by %s of %s", r.name, n.broken, n.name)
+		return failure
+	}
 	it := p.withItem(r)
 	it.phase = v1alpha1.PhaseFailed
 	if p.g.chance(2) {
 		it.salt++
 	}
 	p.logf("%s fails by %s", r.name, it.name)
-	p.plant(r)
-	p.settle(p.world.predict(only(r)), nil)
-	if !r.suspended {
-		p.requireCause(r, "asks for the phase Failed")
-	}
+	return "asks for the phase Failed"
 }
 
 // requireCause checks what a root says about its failure.
@@ -222,17 +235,32 @@ func (p *play) removeSome() {
 
 // remove deletes roots in a random order and interrupts some, and waits until they are gone.
 func (p *play) remove(roots []*root, stuck ...*root) {
-	var names []string
-	p.g.Shuffle(len(roots), func(i, j int) { roots[i], roots[j] = roots[j], roots[i] })
-	for _, r := range roots {
-		names = append(names, r.name)
-		p.Delete(p.Installation(r.name))
-	}
-	p.logf("%s are deleted", strings.Join(names, ", "))
+	names := p.deleteAll(roots)
 	for _, r := range stuck {
 		p.interrupt(r)
 	}
 	p.kill()
+	p.awaitGone(names)
+	p.settle(nil, nil)
+}
+
+// deleteAll asks for the deletion of roots in a random order, and returns their names.
+func (p *play) deleteAll(roots []*root) (names []string) {
+	p.g.Shuffle(len(roots), func(i, j int) { roots[i], roots[j] = roots[j], roots[i] })
+	for _, r := range roots {
+		names = append(names, r.name)
+		if r.suspended {
+			p.keep(r)
+		}
+		p.Delete(p.Installation(r.name))
+	}
+	p.logf("%s are deleted", strings.Join(names, ", "))
+	return names
+}
+
+// awaitGone waits until roots are gone, and takes them out of the model.
+func (p *play) awaitGone(names []string) {
+	p.T.Helper()
 	ctx, cancel := context.WithTimeout(p.Ctx, patience())
 	defer cancel()
 	var left string
@@ -249,7 +277,6 @@ func (p *play) remove(roots []*root, stuck ...*root) {
 	require.NoError(p.T, err, "installation %s is still there", left)
 	p.world.roots = slices.DeleteFunc(p.world.roots, func(r *root) bool { return slices.Contains(names, r.name) })
 	p.removed = append(p.removed, names...)
-	p.settle(nil, nil)
 }
 
 func (p *play) add() {

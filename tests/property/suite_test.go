@@ -22,13 +22,19 @@ var (
 	size  = flag.Int("size", 40, "how many Installations a landscape has at first")
 	steps = flag.Int("steps", 16, "how many random changes follow")
 	kills = flag.Int("kills", 0, "kill one of our processes in one of so many steps; 0 never")
+
+	outages = flag.Int("outages", 5, "how often something breaks for a while, as a weight beside the 16 to 22 of all other steps; 0 never")
+	quiet   = flag.Duration("quiet", 700*time.Millisecond, "how long resource versions have to stand still after each step")
 )
+
+// maxRetryDelay is less than quiet, so that whatever is written at each attempt is noticed.
+const maxRetryDelay = "500ms"
 
 func TestMain(m *testing.M) {
 	os.Exit(landscape.Main(m, platform.Options{
 		// The garbage collector is no part of what is tested, but waited for.
 		ControllerManagerArgs: []string{"--kube-api-qps=500", "--kube-api-burst=1000"},
-	}))
+	}, "--min-retry-delay=50ms", "--max-retry-delay="+maxRetryDelay))
 }
 
 func TestRandomLandscapes(t *testing.T) {
@@ -41,13 +47,15 @@ func TestRandomLandscapes(t *testing.T) {
 			t.Parallel()
 			t.Cleanup(func() {
 				if t.Failed() {
-					t.Logf("to repeat it: go test ./tests/property -count 1 -args -first %d -seeds 1 -size %d -steps %d -kills %d", seed, *size, *steps, *kills)
+					t.Logf("to repeat it: go test ./tests/property -count 1 -args -first %d -seeds 1 -size %d -steps %d -kills %d -outages %d",
+						seed, *size, *steps, *kills, *outages)
 				}
 			})
 			p := newPlay(t, &gardener{Rand: rand.New(rand.NewPCG(seed, uint64(*size)))})
 			p.begin()
 			for range *steps {
 				p.step()
+				p.stand()
 			}
 			p.end()
 		})
@@ -63,5 +71,9 @@ func newPlay(t *testing.T, g *gardener) *play {
 	t.Cleanup(cancel)
 	s := &landscape.Scene{Landscape: shared, T: t, Ctx: ctx, Namespace: shared.Namespace(t)}
 	t.Cleanup(func() { s.Witness.RequireTruth(t, s.Namespace) })
-	return &play{Scene: s, g: g, world: &world{data: map[string]string{}}, record: newRecord(ctx, s)}
+	g.namespace = s.Namespace
+	p := &play{Scene: s, g: g, world: &world{data: map[string]string{}}, record: newRecord(ctx, s)}
+	access, revoke := s.LimitedDeployer("configmaps", "secrets")
+	p.revoke, p.door = revoke, s.TargetBehindDoor(targetName, access)
+	return p
 }

@@ -25,16 +25,31 @@ type node struct {
 	silent bool
 	// unused says that the export of the parent does not depend on that of this sub-installation.
 	unused bool
+	// broken is the execution of the blueprint that fails, empty when none does.
+	broken execution
 }
 
-// item is a mock DeployItem. It exports a digest over its salt and the imports.
+// execution is a list of templates in a blueprint.
+type execution string
+
+const (
+	deployExecution execution = "deployExecutions"
+	exportExecution execution = "exportExecutions"
+)
+
+// item is a DeployItem. It exports a digest over its salt and the imports.
 type item struct {
-	name   string
-	salt   int
-	after  []string
-	phase  v1alpha1.Phase // empty succeeds
+	name  string
+	salt  int
+	after []string
+	// namespace is where a manifest item puts the ConfigMap that it exports; a mock item has none.
+	namespace string
+	// phase is what a mock item is told to end in; empty succeeds.
+	phase  v1alpha1.Phase
 	unused bool
 }
+
+func (it *item) isMock() bool { return it.namespace == "" }
 
 // digest is what templates compute as well.
 func digest(parts []string) string {
@@ -79,10 +94,13 @@ func (n *node) all() []*node {
 	return list
 }
 
-// phase is how a job ends: an item that fails fails all above it, one that never ends keeps them waiting.
+// phase is how a job ends: an item or a template that fails fails all above it, an item that never ends keeps them waiting.
 func (n *node) phase() v1alpha1.Phase {
 	worst := v1alpha1.PhaseSucceeded
 	for _, one := range n.all() {
+		if one.broken != "" {
+			return v1alpha1.PhaseFailed
+		}
 		for _, it := range one.items {
 			switch it.phase {
 			case v1alpha1.PhaseFailed:
@@ -95,9 +113,28 @@ func (n *node) phase() v1alpha1.Phase {
 	return worst
 }
 
-// heal lets all items succeed.
+// itemsThat returns the items of the node and of all below it that are as the function says.
+func (n *node) itemsThat(are func(*item) bool) (items []*item) {
+	for _, one := range n.all() {
+		for _, it := range one.items {
+			if are(it) {
+				items = append(items, it)
+			}
+		}
+	}
+	return items
+}
+
+// deployed returns the items of the node and of all below it that put something on the target.
+func (n *node) deployed() []*item { return n.itemsThat(func(it *item) bool { return !it.isMock() }) }
+
+// deploys tells whether something of the node or below it goes to the target.
+func (n *node) deploys() bool { return len(n.deployed()) > 0 }
+
+// heal lets all items and templates succeed.
 func (n *node) heal() {
 	for _, one := range n.all() {
+		one.broken = ""
 		for _, it := range one.items {
 			it.phase = ""
 		}
