@@ -20,8 +20,8 @@ import (
 const (
 	// waitingPods is more than what is watched object by object.
 	waitingPods = 12
-	// readsOfEach is enough to read a Pod when its watch opens, when it changes, and once more.
-	readsOfEach = 3
+	// readsOfEach is enough to read a Pod when its watch opens, when it changes, and twice more.
+	readsOfEach = 4
 )
 
 // reads returns how often the deployer has read each Pod on the target since a time.
