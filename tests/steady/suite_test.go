@@ -27,7 +27,7 @@ import (
 const maxRetryDelay = "5s"
 
 func TestMain(m *testing.M) {
-	os.Exit(landscape.Main(m, platform.Options{Registry: true}, "--max-retry-delay="+maxRetryDelay))
+	os.Exit(landscape.Main(m, platform.Options{Registry: true, Flux: true}, "--max-retry-delay="+maxRetryDelay))
 }
 
 type object = map[string]any
@@ -52,7 +52,12 @@ const subBlueprint = `{"apiVersion": "landscaper.gardener.cloud/v1alpha1", "kind
 // install applies the root. Changing the value changes what it deploys.
 func (s *scene) install(value string) {
 	s.T.Helper()
-	blueprint := landscape.Blueprint(object{
+	s.installFrom(object{"inline": object{"filesystem": object{"blueprint.yaml": s.blueprint(value)}}})
+}
+
+// blueprint returns that of the root with a value that it deploys.
+func (s *scene) blueprint(value string) string {
+	return landscape.Blueprint(object{
 		"imports": []any{
 			object{"name": "word", "type": "data", "schema": object{}},
 			object{"name": "cluster", "type": "target", "targetType": "landscaper.gardener.cloud/kubernetes-cluster"},
@@ -67,10 +72,15 @@ func (s *scene) install(value string) {
 			"exports":   object{"data": []any{object{"name": "answer", "dataRef": "answer"}}},
 		}},
 	})
+}
+
+// installFrom applies the root with a blueprint from somewhere.
+func (s *scene) installFrom(blueprint object) {
+	s.T.Helper()
 	s.Put("Installation", "root", object{
 		"metadata": object{"annotations": object{v1alpha1.ReconcileIfChangedAnnotation: "true"}},
 		"spec": object{
-			"blueprint": object{"inline": object{"filesystem": object{"blueprint.yaml": blueprint}}},
+			"blueprint": blueprint,
 			"imports": object{
 				"data":    []any{object{"name": "word", "dataRef": "word"}},
 				"targets": []any{object{"name": "cluster", "target": "cluster"}},
