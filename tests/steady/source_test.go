@@ -73,7 +73,7 @@ func (s *shop) awaitTries() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return s.refused > 1
-	}, landscape.Patience, tick, "nobody tries again")
+	}, landscape.Patience, landscape.Tick, "nobody tries again")
 }
 
 // set changes the status of the source, as its controller does.
