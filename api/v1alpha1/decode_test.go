@@ -6,9 +6,6 @@ package v1alpha1
 import (
 	"encoding/json"
 	"fmt"
-	"math"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -18,89 +15,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"sigs.k8s.io/yaml"
+
+	"github.com/flux-landscaper/flux-landscaper/tests/schema"
 )
 
-type object = map[string]any
-
-// node is a schema as CRDs write it.
-type node struct {
-	Type                 string          `json:"type"`
-	Format               string          `json:"format"`
-	Enum                 []string        `json:"enum"`
-	Properties           map[string]node `json:"properties"`
-	Items                *node           `json:"items"`
-	AdditionalProperties *node           `json:"additionalProperties"`
-}
-
-type definition struct {
-	Spec struct {
-		Names struct {
-			Kind string `json:"kind"`
-		} `json:"names"`
-		Versions []struct {
-			Schema struct {
-				OpenAPIV3Schema node `json:"openAPIV3Schema"`
-			} `json:"schema"`
-		} `json:"versions"`
-	} `json:"spec"`
-}
-
-// definitions returns the schemas by kind.
-func definitions(t *testing.T) map[string]node {
-	t.Helper()
-	files, err := filepath.Glob("../../config/crd/bases/*.yaml")
-	require.NoError(t, err)
-	found := map[string]node{}
-	for _, file := range files {
-		raw, err := os.ReadFile(file)
-		require.NoError(t, err)
-		var crd definition
-		require.NoError(t, yaml.Unmarshal(raw, &crd))
-		found[crd.Spec.Names.Kind] = crd.Spec.Versions[0].Schema.OpenAPIV3Schema
-	}
-	require.Len(t, found, 13)
-	return found
-}
+type object = schema.Object
 
 // huge is a text of 1 MiB.
-var huge = strings.Repeat("x", 1<<20)
-
-// candidates are values that the schema of a field lets through, or that it let through before it had patterns and bounds.
-func (n *node) candidates() []any {
-	switch {
-	case n.Type == "string" && n.Format == "date-time":
-		return []any{"2026-01-31t12:00:00z", "2026-01-31T12:00:00+99:99", "2026-01-31T12:00:00x5Z", "2026-01-31T12:00:00Z"}
-	case n.Type == "string":
-		return []any{"", "soon", "9999999999999999999h", "====", "\x00", huge}
-	case n.Type == "integer":
-		return []any{int64(math.MaxInt64), int64(math.MinInt64), int64(math.MaxInt32) + 1, -1, 0, 1e9}
-	case n.Type == "boolean":
-		return []any{true, nil}
-	case n.Type == "array":
-		return []any{nil, []any{}, []any{nil}}
-	case n.Type == "object":
-		return []any{nil, object{}, object{"unknown": "x"}, object{"unknown": nil}}
-	}
-	return []any{nil, "soon", huge, -1.5, 1e300, true, []any{1, object{}}, object{"a": object{"b": nil}}}
-}
-
-// walk calls visit with each field, as a function that puts a value there, and the values to put.
-func (n *node) walk(path string, put func(any) any, visit func(path string, put func(any) any, values []any)) {
-	visit(path, put, n.candidates())
-	for name, child := range n.Properties {
-		if path == "" && (name == "metadata" || name == "kind" || name == "apiVersion") {
-			continue
-		}
-		child.walk(path+"."+name, func(v any) any { return put(object{name: v}) }, visit)
-	}
-	if n.Items != nil {
-		n.Items.walk(path+"[]", func(v any) any { return put([]any{v}) }, visit)
-	}
-	if n.AdditionalProperties != nil {
-		n.AdditionalProperties.walk(path+"{}", func(v any) any { return put(object{"key": v}) }, visit)
-	}
-}
+var huge = schema.Huge
 
 // listOf decodes, as every process does, a list of an object with some content and a healthy one.
 func listOf(t *testing.T, decoder runtime.Decoder, kind string, content object) error {
@@ -142,9 +64,12 @@ func decoder(t *testing.T) runtime.Decoder {
 
 func TestT03WhateverACRDAcceptsDecodes(t *testing.T) {
 	decoder, fields := decoder(t), 0
-	for kind, schema := range definitions(t) {
+	definitions, err := schema.Definitions("../../config/crd/bases")
+	require.NoError(t, err)
+	require.Len(t, definitions, 13)
+	for kind, definition := range definitions {
 		t.Run(kind, func(t *testing.T) {
-			schema.walk("", func(v any) any { return v }, func(path string, put func(any) any, values []any) {
+			definition.Walk("", func(v any) any { return v }, func(path string, put func(any) any, values []any) {
 				fields++
 				for _, value := range values {
 					content, ok := put(value).(object)
