@@ -6,6 +6,7 @@ package installation
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 )
 
 // looksFinished is the rule by which clients of this API decide that the newest job of an Installation has ended.
@@ -107,8 +109,8 @@ func (s *stage) played() {
 				if job = givenJob(execution); job == execution.Status.JobIDFinished {
 					continue
 				}
-				execution.Status.JobID, execution.Status.JobIDFinished, execution.Status.Phase = job, job, v1alpha1.PhaseSucceeded
-				execution.Status.ObservedGeneration = execution.Generation
+				execution.Status.JobID, execution.Status.ObservedGeneration = job, execution.Generation
+				kit.Succeed(execution, "played", time.Now())
 				_ = s.client.Status().Update(s.ctx, execution) // a newer version comes if this one is none any more
 			}
 		}
