@@ -6,9 +6,11 @@ package installation
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -119,6 +121,47 @@ func TestAParentWithTheSameNameIsNoParent(t *testing.T) {
 			parent, err := (&Reconciler{Client: reads}).parent(t.Context(), nested("b", "a", "a"))
 			assert.NoError(t, err)
 			assert.Equal(t, c.found, parent != nil)
+		})
+	}
+}
+
+func TestE12FailedDeletionsThatAreTriedAgain(t *testing.T) {
+	failed := func(name, uid, reason string) *v1alpha1.Installation {
+		inst := exporter(name, uid, reason)
+		inst.Status.Phase = v1alpha1.PhaseDeleteFailed
+		return inst
+	}
+	successor := func(phase v1alpha1.Phase) *v1alpha1.Installation {
+		inst := working("successor", "2", "job")
+		inst.Spec.Imports.Data = []v1alpha1.DataImport{{Name: "in", DataRef: "out"}}
+		inst.Status.JobIDFinished, inst.Status.Phase = "job", phase
+		return inst
+	}
+	clock := func(inst *v1alpha1.Installation) *v1alpha1.Installation {
+		inst.Spec.AutomaticReconcile = &v1alpha1.AutomaticReconcile{FailedReconcile: &v1alpha1.FailedReconcile{}}
+		inst.Status.TransitionTimes = &v1alpha1.TransitionTimes{FinishedTime: &metav1.Time{Time: time.Unix(1, 0)}}
+		return inst
+	}
+	for name, tc := range map[string]struct {
+		inst, other *v1alpha1.Installation
+		asked, want bool
+	}{
+		"nobody asks":                    {inst: failed("root", "1", "Unreachable")},
+		"somebody asks":                  {inst: failed("root", "1", "Unreachable"), asked: true, want: true},
+		"the clock asks":                 {inst: clock(failed("root", "1", "Unreachable")), want: true},
+		"the sibling is in the way":      {inst: failed("root", "1", reasonSiblingDeleteError), other: successor(v1alpha1.PhaseDeleteFailed)},
+		"the sibling is out of the way":  {inst: failed("root", "1", reasonSiblingDeleteError), other: successor(v1alpha1.PhaseDeleting), want: true},
+		"the sibling is gone":            {inst: failed("root", "1", reasonSiblingDeleteError), want: true},
+		"a sub-installation by no clock": {inst: below(working("parent", "3", "job"), clock(failed("child", "1", "Unreachable")))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := []client.Object{tc.inst}
+			if tc.other != nil {
+				objects = append(objects, tc.other)
+			}
+			again, err := with(t, objects...).retriesDeletion(t.Context(), &scope{inst: tc.inst, asked: tc.asked, now: time.Unix(2, 0)})
+			require.NoError(t, err)
+			assert.Equal(t, tc.want, again)
 		})
 	}
 }

@@ -148,3 +148,26 @@ func refusing(err error) client.Client {
 		},
 	})
 }
+
+func TestAnExecutionOfSomebodyElseIsNotTaken(t *testing.T) {
+	inst := working("root", "1", "job")
+	for name, tc := range map[string]struct {
+		owner   *v1alpha1.Installation
+		foreign bool
+	}{
+		"own":                                   {inst, false},
+		"of an earlier one of that name":        {working("root", "0", "job"), true},
+		"of somebody who says nothing about it": {nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			execution := &v1alpha1.Execution{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "root"}}
+			if tc.owner != nil {
+				execution.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(tc.owner, v1alpha1.GroupVersion.WithKind("Installation"))}
+			}
+			s := &scope{inst: inst}
+			require.NoError(t, with(t, execution).findExecution(t.Context(), s))
+			assert.Equal(t, tc.foreign, s.foreign)
+			assert.Equal(t, tc.foreign, s.execution == nil)
+		})
+	}
+}
