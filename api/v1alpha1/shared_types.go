@@ -6,6 +6,7 @@ package v1alpha1
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -133,7 +134,7 @@ func (d Duration) MarshalJSON() ([]byte, error) {
 func (d *Duration) UnmarshalJSON(data []byte) error {
 	var text string
 	if err := json.Unmarshal(data, &text); err != nil {
-		return fmt.Errorf("duration must be a string like 10m or none: %w", err)
+		return fmt.Errorf("is no duration; write one like 10m, or none: %w", err)
 	}
 	if text == "none" || text == "" {
 		d.Duration = 0
@@ -141,10 +142,19 @@ func (d *Duration) UnmarshalJSON(data []byte) error {
 	}
 	parsed, err := time.ParseDuration(text)
 	if err != nil {
-		return fmt.Errorf("duration must be a string like 10m or none: %w", err)
+		return fmt.Errorf("%q is no duration; write one like 10m, or none", beginning(text))
 	}
 	d.Duration = parsed
 	return nil
+}
+
+// beginning returns what a message shows of a text that somebody wrote.
+func beginning(text string) string {
+	const longest = 60
+	if len(text) <= longest {
+		return text
+	}
+	return strings.ToValidUTF8(text[:longest], "") + "…"
 }
 
 // AnyJSON is one JSON value of any type. JSON null counts as absent.

@@ -5,6 +5,7 @@
 package document
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,10 +23,10 @@ func Read(raw []byte, want metav1.TypeMeta, into any) error {
 		return err
 	}
 	if header.APIVersion != "" && header.APIVersion != want.APIVersion {
-		return fmt.Errorf("apiVersion: %q is not known to the deployer, use %s", header.APIVersion, want.APIVersion)
+		return fmt.Errorf("apiVersion: %q is not known to the deployer, use %s", Brief(header.APIVersion), want.APIVersion)
 	}
 	if header.Kind != "" && header.Kind != want.Kind {
-		return fmt.Errorf("kind: %q is not known to the deployer, use %s", header.Kind, want.Kind)
+		return fmt.Errorf("kind: %q is not known to the deployer, use %s", Brief(header.Kind), want.Kind)
 	}
 	return Decode(raw, into)
 }
@@ -40,25 +41,21 @@ func Write(document any) (*runtime.RawExtension, error) {
 }
 
 // Decode reads one JSON document with case-sensitive keys; unknown keys are ignored. Errors name the field and what to correct. They show
-// no value, except one that is not the duration it should be.
+// no value, except the beginning of one that is not the duration it should be.
 func Decode(raw []byte, into any) error {
 	err := kjson.UnmarshalCaseSensitivePreserveInts(raw, into)
+	if err == nil {
+		return nil
+	}
 	var mismatch *json.UnmarshalTypeError
 	var syntax *json.SyntaxError
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &mismatch):
-		return fmt.Errorf("%s: is a JSON %s, which the field cannot hold; correct the type of the value", fieldOf(mismatch), mismatch.Value)
-	case errors.As(err, &syntax):
+	var tree any
+	if errors.As(json.Unmarshal(raw, &tree), &syntax) {
 		return fmt.Errorf("the document is no JSON: problem at byte %d", syntax.Offset)
 	}
-	return fmt.Errorf("is not readable: %w", err)
-}
-
-func fieldOf(mismatch *json.UnmarshalTypeError) string {
-	if mismatch.Field == "" {
-		return "the document"
+	field := cmp.Or(fieldIn(tree, into), "the document")
+	if errors.As(err, &mismatch) {
+		return fmt.Errorf("%s: is a JSON %s, which the field cannot hold; correct the type of the value", field, mismatch.Value)
 	}
-	return mismatch.Field
+	return fmt.Errorf("%s: %s", field, shortened(err.Error(), longestCause))
 }

@@ -99,10 +99,10 @@ func checkVersion(raw []byte, kind string) error {
 		return nil
 	}
 	if header.Kind != kind {
-		return fmt.Errorf("kind: %q is not known to the helm deployer, use %s", header.Kind, kind)
+		return fmt.Errorf("kind: %q is not known to the helm deployer, use %s", document.Brief(header.Kind), kind)
 	}
 	if header.APIVersion != v1alpha1.APIVersion {
-		return fmt.Errorf("apiVersion: %q is not known to the helm deployer, use %s", header.APIVersion, v1alpha1.APIVersion)
+		return fmt.Errorf("apiVersion: %q is not known to the helm deployer, use %s", document.Brief(header.APIVersion), v1alpha1.APIVersion)
 	}
 	return nil
 }

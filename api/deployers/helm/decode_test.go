@@ -26,7 +26,7 @@ func TestDecodeConfiguration(t *testing.T) {
 		"other version":       {`{"apiVersion": "v1", "kind": "ProviderConfiguration"}`, `apiVersion: "v1"`},
 		"wrong type":          {`{"name": 1}`, "name: is a JSON number"},
 		"wrong type, nested":  {`{"chart": {"ref": true}}`, "chart.ref: is a JSON bool"},
-		"no JSON":             {`{`, "is not readable"},
+		"no JSON":             {`{`, "the document is no JSON"},
 		"document wrong type": {`[]`, "the document"},
 	} {
 		t.Run(name, func(t *testing.T) {

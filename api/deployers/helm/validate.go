@@ -47,7 +47,7 @@ func validateStrategy(strategy managedresource.UpdateStrategy) error {
 	case "", managedresource.UpdateStrategyUpdate, managedresource.UpdateStrategyPatch:
 		return nil
 	}
-	return fmt.Errorf("updateStrategy: %q is unknown to the helm deployer, use update or patch", strategy)
+	return fmt.Errorf("updateStrategy: %q is unknown to the helm deployer, use update or patch", document.Brief(strategy))
 }
 
 func validateChart(chart *v1alpha1.Chart) []error {
@@ -84,7 +84,7 @@ func validateArchive(archive *v1alpha1.ArchiveAccess) []error {
 func validateReference(ref string) error {
 	name, _, _ := strings.Cut(ref, "@")
 	if last := name[strings.LastIndex(name, "/")+1:]; !strings.Contains(last, ":") {
-		return fmt.Errorf("chart.ref: %q has no tag; write registry/path:version", ref)
+		return fmt.Errorf("chart.ref: %q has no tag; write registry/path:version", document.Brief(ref))
 	}
 	return nil
 }
@@ -121,7 +121,7 @@ func RepositoryURL(raw string) string {
 func validateSource(source *landscaper.SourceReference) []error {
 	errs := []error{require("chart.sourceRef.name", source.Name)}
 	if !slices.Contains(SourceKinds, source.Kind) {
-		errs = append(errs, fmt.Errorf("chart.sourceRef.kind: %q is unknown, use one of %s", source.Kind, strings.Join(SourceKinds, ", ")))
+		errs = append(errs, fmt.Errorf("chart.sourceRef.kind: %q is unknown, use one of %s", document.Brief(source.Kind), strings.Join(SourceKinds, ", ")))
 	}
 	return errs
 }

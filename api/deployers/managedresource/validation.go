@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 )
 
 // RequirementOperators are the operators of RequirementSpec.
@@ -18,7 +20,7 @@ func ValidatePolicy(path string, policy ManifestPolicy) error {
 	if slices.Contains(known, policy) {
 		return nil
 	}
-	return fmt.Errorf("%s: policy %q is unknown, use manage, fallback, keep, ignore or immutable", path, policy)
+	return fmt.Errorf("%s: policy %q is unknown, use manage, fallback, keep, ignore or immutable", path, document.Brief(policy))
 }
 
 // ValidateStrategy returns an error naming path when strategy is unknown.
@@ -27,7 +29,7 @@ func ValidateStrategy(path string, strategy UpdateStrategy) error {
 	if slices.Contains(known, strategy) {
 		return nil
 	}
-	return fmt.Errorf("%s: update strategy %q is unknown, use update, patch, merge or mergeOverwrite", path, strategy)
+	return fmt.Errorf("%s: update strategy %q is unknown, use update, patch, merge or mergeOverwrite", path, document.Brief(strategy))
 }
 
 // ValidateReadiness checks readiness checks; the errors name the fields below path. Nil is valid.
@@ -74,7 +76,7 @@ func validateRequirement(path string, requirement RequirementSpec) []error {
 	errs := require(path+".jsonPath", requirement.JsonPath)
 	if !slices.Contains(RequirementOperators, requirement.Operator) {
 		return append(errs, fmt.Errorf("%s.operator: %q is unknown, use one of %s",
-			path, requirement.Operator, strings.Join(RequirementOperators, ", ")))
+			path, document.Brief(requirement.Operator), strings.Join(RequirementOperators, ", ")))
 	}
 	return append(errs, validateValues(path+".values", requirement.Operator, len(requirement.Value))...)
 }
@@ -109,7 +111,7 @@ func ValidateExports(path string, exports *Exports) []error {
 		errs = append(errs, require(at+".key", export.Key)...)
 		errs = append(errs, require(at+".jsonPath", export.JSONPath)...)
 		if seen[export.Key] {
-			errs = append(errs, fmt.Errorf("%s.key: %q is used twice, give every export a key of its own", at, export.Key))
+			errs = append(errs, fmt.Errorf("%s.key: %q is used twice, give every export a key of its own", at, document.Brief(export.Key)))
 		}
 		seen[export.Key] = true
 		errs = append(errs, validateExportSource(at, export)...)
@@ -156,7 +158,7 @@ func validatePredefined(path string, group *PredefinedResourceGroup) []error {
 		return nil
 	}
 	return []error{fmt.Errorf("%s.type: %q is unknown, use namespaced-resources, cluster-scoped-resources, crds or empty",
-		path, group.Type)}
+		path, document.Brief(group.Type))}
 }
 
 func validateCustom(path string, group *CustomResourceGroup) []error {

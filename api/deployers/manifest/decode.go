@@ -127,7 +127,7 @@ func versionOf(raw []byte, kind string) (string, error) {
 		return "", err
 	}
 	if header.Kind != "" && header.Kind != kind {
-		return "", fmt.Errorf("kind: %q is not known to the manifest deployer, use %s", header.Kind, kind)
+		return "", fmt.Errorf("kind: %q is not known to the manifest deployer, use %s", document.Brief(header.Kind), kind)
 	}
 	switch header.APIVersion {
 	case "":
@@ -135,7 +135,7 @@ func versionOf(raw []byte, kind string) (string, error) {
 	case v1alpha1.APIVersion, v1alpha2.APIVersion:
 		return header.APIVersion, nil
 	default:
-		return "", fmt.Errorf("apiVersion: %q is not known to the manifest deployer, use %s", header.APIVersion, v1alpha2.APIVersion)
+		return "", fmt.Errorf("apiVersion: %q is not known to the manifest deployer, use %s", document.Brief(header.APIVersion), v1alpha2.APIVersion)
 	}
 }
 
