@@ -16,7 +16,9 @@ import (
 // jobID equals jobIDFinished, phase final". What it finds then has to be the answer to its request, at whatever moment it looks.
 type waitingClient struct {
 	// Requests that are not answered yet.
-	operation, token, generation *request
+	operation, token, generation, job *request
+	// handed is the job that the annotation for it named last.
+	handed string
 }
 
 // request is the last job that had ended when somebody asked for another one.
@@ -38,6 +40,7 @@ func (c *waitingClient) see(object worker, follows bool) string {
 		return ""
 	}
 	c.note(object, follows)
+	c.noteJob(object)
 	if object.GetAnnotations()[v1alpha1.OperationAnnotation] != "" || !job.IsIdle() || !job.Phase.IsFinal() || job.JobID == "" {
 		return ""
 	}
@@ -63,6 +66,15 @@ func (c *waitingClient) note(object worker, follows bool) {
 			c.token = &request{value: token, finished: job.JobIDFinished}
 		}
 	}
+}
+
+// noteJob takes the job down that the annotation asks for and the status does not show.
+func (c *waitingClient) noteJob(object worker) {
+	handed := object.GetAnnotations()[v1alpha1.JobAnnotation]
+	if handed != c.handed && handed != object.Job().JobID {
+		c.job = &request{value: handed, finished: object.Job().JobIDFinished}
+	}
+	c.handed = handed
 }
 
 // promised is the operation that promises a job: of a root that to reconcile, of a DeployItem the one for tests; of others none does.
@@ -102,6 +114,12 @@ func (c *waitingClient) answer(object worker) string {
 			return fmt.Sprintf("the operation %s is gone, and job %s that ended before it was set looks like the answer", promised(object), finished)
 		}
 		c.operation = nil
+	}
+	if c.job != nil && object.GetGeneration() == observed(object) {
+		if finished == c.job.finished {
+			return fmt.Sprintf("job %s is asked for, and job %s that ended before looks like it", c.job.value, finished)
+		}
+		c.job = nil
 	}
 	if c.generation != nil && object.GetGeneration() == observed(object) {
 		if finished == c.generation.finished {

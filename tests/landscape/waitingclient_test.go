@@ -40,12 +40,12 @@ func (m moment) installation() *v1alpha1.Installation {
 
 // child is what a client sees of an Execution or a DeployItem at one moment.
 type child struct {
-	operation, job, finished string
-	generation, observed     int64
+	operation, handed, job, finished string
+	generation, observed             int64
 }
 
 func (c child) annotations() map[string]string {
-	return map[string]string{v1alpha1.OperationAnnotation: c.operation}
+	return map[string]string{v1alpha1.OperationAnnotation: c.operation, v1alpha1.JobAnnotation: c.handed}
 }
 
 func (c child) status() v1alpha1.JobStatus {
@@ -75,12 +75,16 @@ func TestE24WaitingClientSeesAnOldResultOfAChild(t *testing.T) {
 		as      func(child) worker
 		lie     bool
 	}{
-		"execution with another spec without a job": {[]child{
-			{job: "a", finished: "a", generation: 2, observed: 1}, {job: "a", finished: "a", generation: 2, observed: 2},
-		}, child.execution, true},
-		"execution with another spec and a job": {[]child{
-			{job: "a", finished: "a", generation: 2, observed: 1}, {job: "b", finished: "a", generation: 2, observed: 2},
-			{job: "b", finished: "b", generation: 2, observed: 2},
+		"execution asked without a sign": {[]child{{handed: "a", job: "a", finished: "a"}, {handed: "b", job: "a", finished: "a"}}, child.execution, true},
+		"execution asked in the status": {[]child{
+			{handed: "a", job: "a", finished: "a"}, {handed: "b", job: "b", finished: "a"}, {handed: "b", job: "b", finished: "b"},
+		}, child.execution, false},
+		"execution asked by the status before the annotation": {[]child{
+			{handed: "a", job: "a", finished: "a"}, {handed: "a", job: "b", finished: "a"}, {handed: "b", job: "b", finished: "b"},
+		}, child.execution, false},
+		"execution asked with another spec": {[]child{
+			{handed: "a", job: "a", finished: "a", generation: 1, observed: 1}, {handed: "b", job: "a", finished: "a", generation: 2, observed: 1},
+			{handed: "b", job: "b", finished: "a", generation: 2, observed: 2}, {handed: "b", job: "b", finished: "b", generation: 2, observed: 2},
 		}, child.execution, false},
 		"execution that forgets an operation": {[]child{
 			{operation: v1alpha1.OperationReconcile, job: "a", finished: "a"}, {job: "a", finished: "a"},
