@@ -117,9 +117,12 @@ func (s *scope) keepProviderStatus() {
 	}
 }
 
+// recordOutcome puts what the deployer recorded into the status. What says the same stays as the API server has formatted it, so that a
+// comparison of the whole status finds no change.
 func recordOutcome(item *v1alpha1.DeployItem, outcome Outcome) {
-	if outcome.ProviderStatus != nil {
-		item.Status.ProviderStatus = outcome.ProviderStatus
+	recorded, has := outcome.ProviderStatus, item.Status.ProviderStatus
+	if recorded != nil && (has == nil || !kit.SameRawJSON(recorded.Raw, has.Raw)) {
+		item.Status.ProviderStatus = recorded
 	}
 }
 
