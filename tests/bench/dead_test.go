@@ -55,7 +55,11 @@ func (r *run) liveBehind(door *platform.Door, units int) *deadResult {
 	for range int(options.deadTime / time.Minute) {
 		begin := time.Now()
 		r.sleep(ctx, time.Minute)
-		result.Minutes = append(result.Minutes, r.writesSince(ctx, begin)/float64(units))
+		writes := r.writesSince(ctx, begin)
+		for _, group := range counts(writes) {
+			sayf("%s: %d times %s %s/%s by %s, answered %d", r.name, group.Count, group.Verb, group.Resource, group.Subresource, group.User, group.Code)
+		}
+		result.Minutes = append(result.Minutes, float64(len(writes))/float64(units))
 		result.Memory = append(result.Memory, r.ourMemory())
 		sayf("%s: %.3f writes per unit in this minute, %.0f MiB", r.name, result.Minutes[len(result.Minutes)-1], result.Memory[len(result.Memory)-1])
 	}
@@ -80,17 +84,11 @@ func (r *run) sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// writesSince counts what our programs wrote to the central API server since a moment, events included.
-func (r *run) writesSince(ctx context.Context, begin time.Time) float64 {
+// writesSince returns what our programs wrote to the central API server since a moment, events included.
+func (r *run) writesSince(ctx context.Context, begin time.Time) []platform.Request {
 	requests, err := r.Requests(ctx, begin)
 	r.must("count requests", err)
-	users, count := tallies(requests), 0
-	for _, user := range ours {
-		if t := users[user]; t != nil {
-			count += t.Writes
-		}
-	}
-	return float64(count)
+	return slices.DeleteFunc(requests, func(request platform.Request) bool { return !request.Writes() || !slices.Contains(ours, request.User) })
 }
 
 // ourMemory is the peak of our programs together since it was last read, in MiB.

@@ -137,6 +137,9 @@ func (p *play) settle(ran map[string]bool, most map[string]int) {
 	})
 	if wrong != nil {
 		p.record.history(p.T, wrong.root)
+		upstream := p.world.upstream(p.world.root(wrong.root))
+		p.logf("what flows to %s: %v", wrong.root, upstream)
+		p.record.historyOf(p.T, func(work worker) bool { return work.GetName() != wrong.root && upstream[work.GetName()] })
 		p.T.Fatalf("step %d: %s (%v)", p.number, wrong.text, err)
 	}
 	require.NoError(p.T, err)
