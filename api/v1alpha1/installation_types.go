@@ -288,8 +288,8 @@ type InstallationStatus struct {
 
 	meta.ReconcileRequestStatus `json:",inline"`
 
-	// OperationJobID is the last job that the operation annotation of a root started. The annotation goes after the status says so, in the
-	// write that puts this job into the annotation landscaper.gardener.cloud/job. An addition to the existing API.
+	// OperationJobID is the running job of a root when the operation annotation started it. The annotation goes after the status says so, in
+	// the write that puts this job into the annotation landscaper.gardener.cloud/job. An addition to the existing API.
 	// +optional
 	OperationJobID string `json:"operationJobID,omitempty"`
 	// Sources are the states of the Flux sources that the last job used.

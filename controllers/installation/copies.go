@@ -133,7 +133,7 @@ func (r *Reconciler) deleteRetiredCopies(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// copies returns the imports in the own scope as the cache has them.
+// copies returns the imports in the own scope as the cache has them. An object that only has the labels belongs to whoever made it.
 func (r *Reconciler) copies(ctx context.Context, s *scope) ([]client.Object, error) {
 	own := client.MatchingFields{scopeIndex: kit.InstallationScope(s.inst.Name)}
 	var copies []client.Object
@@ -142,7 +142,7 @@ func (r *Reconciler) copies(ctx context.Context, s *scope) ([]client.Object, err
 			return nil, err
 		}
 		for _, object := range itemsOf(list) {
-			if object.GetLabels()[v1alpha1.DataObjectSourceTypeLabel] == v1alpha1.DataObjectSourceImport {
+			if object.GetLabels()[v1alpha1.DataObjectSourceTypeLabel] == v1alpha1.DataObjectSourceImport && ownedByUID(object, s.inst) {
 				copies = append(copies, object)
 			}
 		}

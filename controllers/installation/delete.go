@@ -104,7 +104,7 @@ func (r *Reconciler) beginDeletion(ctx context.Context, s *scope) error {
 	if err := r.writeStatus(ctx, s); err != nil {
 		return err
 	}
-	return r.forgetOperation(ctx, s)
+	return r.mendMetadata(ctx, s)
 }
 
 // deletionJob returns the running job of the parent for a sub-installation that the parent deletes, and a new one otherwise: also when the

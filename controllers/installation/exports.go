@@ -303,7 +303,7 @@ func ownedByOther(kind string, object client.Object, owner *metav1.OwnerReferenc
 		"spec.exports: %s %s is already exported by installation %s; change one of the two exports", kind, object.GetName(), owner.Name)
 }
 
-// deleteFormerExports deletes what an earlier job exported and this one does not.
+// deleteFormerExports deletes what an earlier job exported and this one does not. An object that only has the labels belongs to whoever made it.
 func (r *Reconciler) deleteFormerExports(ctx context.Context, s *scope, written map[string]client.Object) error {
 	own := client.MatchingFields{sourceIndexOfData: kit.InstallationScope(s.inst.Name)}
 	for kind, list := range map[string]client.ObjectList{"DataObject": &v1alpha1.DataObjectList{}, "Target": &v1alpha1.TargetList{}} {
@@ -311,7 +311,7 @@ func (r *Reconciler) deleteFormerExports(ctx context.Context, s *scope, written 
 			return err
 		}
 		for _, object := range itemsOf(list) {
-			if written[kind+"/"+object.GetName()] != nil {
+			if written[kind+"/"+object.GetName()] != nil || !ownedByUID(object, s.inst) {
 				continue
 			}
 			if err := r.deleteExport(ctx, object); err != nil {

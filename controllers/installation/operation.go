@@ -57,6 +57,33 @@ func operationAnswered(inst *v1alpha1.Installation) bool {
 	return job != "" && inst.Annotations[v1alpha1.JobAnnotation] != job
 }
 
+// closeOperation takes the job of an operation out of status once metadata names it and the job has ended. From then on an operation is a new
+// one also where a client has replaced all annotations, that of the job with them.
+func closeOperation(inst *v1alpha1.Installation) {
+	ended := inst.Status.JobID != inst.Status.OperationJobID || inst.Status.JobIDFinished == inst.Status.OperationJobID
+	if ended && !operationAnswered(inst) {
+		inst.Status.OperationJobID = ""
+	}
+}
+
+// recordStart writes that the job of an operation has started, in status and then in metadata, where it ends in the reconciliation that started
+// it: no version may show the end while nothing but the annotations tells whether the operation is the one that the job answers.
+func (r *Reconciler) recordStart(ctx context.Context, s *scope) error {
+	if s.started == nil || !operationAnswered(s.inst) || s.inst.Status.JobIDFinished != s.inst.Status.OperationJobID {
+		return nil
+	}
+	end := s.inst.Status.DeepCopy()
+	s.inst.Status = *s.started
+	if err := r.writeStatus(ctx, s); err != nil {
+		return err
+	}
+	if err := r.mendMetadata(ctx, s); err != nil {
+		return err
+	}
+	s.inst.Status = *end
+	return nil
+}
+
 // readOperation finds out what the operation annotation asks for. One that Flux owns is left alone, because Flux would put it back at every
 // sync; one that asks in vain is removed. A suspended Installation keeps its operation until it may start something.
 func (r *Reconciler) readOperation(ctx context.Context, s *scope) error {
@@ -83,10 +110,15 @@ func (r *Reconciler) readOperation(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// forgetOperation removes the operation annotation that has started a job, after status said so: whoever waits for the end of the job sees
-// either the annotation or the new job. It writes nothing where nothing is left of an operation.
-func (r *Reconciler) forgetOperation(ctx context.Context, s *scope) error {
-	return r.patchMetadata(ctx, s, s.answer(kit.MetadataChange{}))
+// mendMetadata removes the operation annotation that has started a job, after status said so: whoever waits for the end of the job sees
+// either the annotation or the new job. It puts the finalizer back where a client has replaced the object while there is something to clean up.
+// It writes nothing where nothing is amiss.
+func (r *Reconciler) mendMetadata(ctx context.Context, s *scope) error {
+	change := kit.MetadataChange{}
+	if s.inst.DeletionTimestamp.IsZero() && (s.inst.Status.ExecutionReference != nil || s.inst.Status.SubInstCache != nil) {
+		change.AddFinalizer = v1alpha1.Finalizer
+	}
+	return r.patchMetadata(ctx, s, s.answer(change))
 }
 
 // answer adds to a change of metadata what forgets the operation that has started a job.

@@ -114,7 +114,7 @@ func (r *Reconciler) phases(inst *v1alpha1.Installation) []kit.Phase[*scope] {
 	}
 	if !inst.DeletionTimestamp.IsZero() {
 		return []kit.Phase[*scope]{
-			r.forgetOperation,      // operation.go         job of an operation → annotation gone
+			r.mendMetadata,         // operation.go         job of an operation → annotation gone
 			r.findExecution,        // execution.go         name                → Execution as the cache has it
 			r.findChildren,         // subinstallations.go  owner               → sub-installations as the cache has them
 			r.moveShard,            // shard.go             label of the shard  → the same on the children
@@ -129,13 +129,13 @@ func (r *Reconciler) phases(inst *v1alpha1.Installation) []kit.Phase[*scope] {
 	}
 	return []kit.Phase[*scope]{
 		// decide
-		r.checkOwner,      // ownership.go         owner                → nobody, or an Installation that lists this one
-		r.forgetOperation, // operation.go         job of an operation  → annotation gone
-		r.findExecution,   // execution.go         name                 → Execution as the cache has it
-		r.findChildren,    // subinstallations.go  owner                → sub-installations as the cache has them
-		r.moveShard,       // shard.go             label of the shard   → the same on the children
-		r.interrupt,       // operation.go         operation: interrupt → children interrupted
-		r.decideJob,       // trigger.go           what asks for one    → running job or stop
+		r.checkOwner,    // ownership.go         owner                → nobody, or an Installation that lists this one
+		r.mendMetadata,  // operation.go         job of an operation  → annotation gone; a finalizer that was lost → back
+		r.findExecution, // execution.go         name                 → Execution as the cache has it
+		r.findChildren,  // subinstallations.go  owner                → sub-installations as the cache has them
+		r.moveShard,     // shard.go             label of the shard   → the same on the children
+		r.interrupt,     // operation.go         operation: interrupt → children interrupted
+		r.decideJob,     // trigger.go           what asks for one    → running job or stop
 		// prepare, until all children have the specs of the job: awaitPredecessors, reads, makes
 		r.prepare, // prepare.go  running job → children
 		// observe

@@ -29,6 +29,8 @@ type scope struct {
 	automatic bool
 	// triggered says why a job was started in this reconciliation; "" when none was.
 	triggered string
+	// started is the status right after that.
+	started *v1alpha1.InstallationStatus
 	// clusters issues kubeconfigs to templates; nil where the process does not.
 	clusters *issuer
 	// remains is what a deletion by force has found.

@@ -91,14 +91,23 @@ func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Resu
 	if nextErr := r.queueNext(ctx, s); nextErr != nil {
 		return r.later(ctx, key, nextErr), nil
 	}
-	if writeErr := r.writeStatus(ctx, s); writeErr != nil {
+	if writeErr := r.record(ctx, s); writeErr != nil && !errors.Is(writeErr, kit.ErrStop) {
 		return r.later(ctx, key, writeErr), nil
 	}
-	r.announce(s)
-	if err := r.forgetOperation(ctx, s); err != nil && !errors.Is(err, kit.ErrStop) {
-		return r.later(ctx, key, err), nil
-	}
 	return ctrl.Result{RequeueAfter: s.requeue}, nil
+}
+
+// record writes the status, and then what metadata has to say about the operation that started the job.
+func (r *Reconciler) record(ctx context.Context, s *scope) error {
+	if err := r.recordStart(ctx, s); err != nil {
+		return err
+	}
+	closeOperation(s.inst)
+	if err := r.writeStatus(ctx, s); err != nil {
+		return err
+	}
+	r.announce(s)
+	return r.mendMetadata(ctx, s)
 }
 
 // absorb puts a failure into the status. It returns final when nothing is to be written.

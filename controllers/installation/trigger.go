@@ -261,6 +261,7 @@ func (s *scope) start(id, reason string) {
 	conditions.Delete(s.inst, meta.StalledCondition)
 	conditions.Delete(s.inst, ChangedDuringJobCondition)
 	kit.Progress(s.inst, meta.ProgressingReason, "job started: "+reason)
+	s.started = s.inst.Status.DeepCopy()
 }
 
 // observe records what the running job works on.

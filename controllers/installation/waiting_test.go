@@ -71,6 +71,12 @@ func operate(inst *v1alpha1.Installation) {
 	metav1.SetMetaDataAnnotation(&inst.ObjectMeta, v1alpha1.OperationAnnotation, v1alpha1.OperationReconcile)
 }
 
+// replaced makes an Installation what kubectl replace makes of it: nothing is left of what the controller wrote into metadata.
+func replaced(inst *v1alpha1.Installation) {
+	inst.Annotations, inst.Finalizers = nil, nil
+	operate(inst)
+}
+
 func deploy(inst *v1alpha1.Installation, text string) {
 	inst.Spec.Blueprint = inlineBlueprint(object{"deployExecutions": deploying(text)})
 }
@@ -83,6 +89,15 @@ var ways = map[string]asking{
 	}},
 	"operation on one that fails at once": {request: func(inst *v1alpha1.Installation, text string) {
 		operate(inst)
+		deploy(inst, "{{ fail }}"+text)
+	}},
+	"operation in a replaced object": {request: func(inst *v1alpha1.Installation, text string) {
+		replaced(inst)
+		deploy(inst, text)
+	}},
+	"operation in a replaced object that has the same spec": {request: func(inst *v1alpha1.Installation, _ string) { replaced(inst) }},
+	"operation in a replaced object that fails at once": {request: func(inst *v1alpha1.Installation, text string) {
+		replaced(inst)
 		deploy(inst, "{{ fail }}"+text)
 	}},
 	"requestedAt": {
