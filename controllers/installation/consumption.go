@@ -61,12 +61,19 @@ func (r *Reconciler) upstreamAtWork(
 	return nil, nil
 }
 
-// aboutToWork reports whether a root is at work, or will be because it was asked to or because its producers have other values.
+// aboutToWork reports whether a root is at work, or will be because it was asked to, or because its imports or its producers have other
+// values.
 func (r *Reconciler) aboutToWork(ctx context.Context, inst *v1alpha1.Installation, producers []*v1alpha1.Installation) (bool, error) {
 	if !inst.Status.IsIdle() || willStart(inst) {
 		return true, nil
 	}
-	if inst.Spec.Suspend || len(producers) == 0 {
+	if inst.Spec.Suspend {
+		return false, nil
+	}
+	if reason, err := r.changedImports(ctx, inst.DeepCopy()); reason != "" || err != nil {
+		return reason != "", err
+	}
+	if len(producers) == 0 {
 		return false, nil
 	}
 	reason, err := r.differs(ctx, inst, producers)

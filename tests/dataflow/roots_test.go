@@ -4,6 +4,8 @@
 package dataflow
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -113,6 +115,31 @@ func TestADiamondRunsOncePerChange(t *testing.T) {
 	s.succeeded("last")
 	s.RequireJobs(2, "one", "two", "three")
 	s.RequireJobs(before+1, "last")
+}
+
+// TestADiamondBelowDataRunsOncePerChange changes data that the last consumer imports itself and gets through another Installation as well.
+func TestADiamondBelowDataRunsOncePerChange(t *testing.T) {
+	s := newScene(t)
+	s.Target("cluster")
+	reacts := object{v1alpha1.ReconcileIfChangedAnnotation: "true", v1alpha1.ReconcileIfImportsChangedAnnotation: "true"}
+	last := consumer("data", "last", "last")
+	last["imports"].(object)["data"] = list{object{"name": "in", "dataRef": "data"}, object{"name": "other", "dataRef": "one"}}
+	s.data("data", "v0")
+	s.installWith("one", consumer("data", "one", "one"), reacts)
+	s.installWith("last", last, reacts)
+	s.succeeded("last")
+	before := len(s.Witness.Jobs(s.Namespace, "last"))
+	const changes = 5
+	for i := range changes {
+		value := fmt.Sprintf("v%d", i+1)
+		s.data("data", value)
+		s.AwaitState("last", func(inst *v1alpha1.Installation) bool {
+			return inst.Status.IsIdle() && s.configValue("last") == value && s.value("one") == strconv.Quote(value+"-x")
+		})
+	}
+	s.RequireStandstill()
+	s.RequireJobs(1+changes, "one")
+	s.RequireJobs(before+changes, "last")
 }
 
 func TestB402DeletionOfProducerAndConsumerTogether(t *testing.T) {
