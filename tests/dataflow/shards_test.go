@@ -72,7 +72,7 @@ func TestE09DataTargetsAndOrderCrossShards(t *testing.T) {
 	assert.Equal(t, "v1-x", s.configValue("three"))
 	s.RequireJobs(1, "one", "two", "three")
 	assert.Equal(t, []string{s.shardUser()}, s.workersOn(begun, "one", "three"))
-	assert.Equal(t, []string{landscape.Controller}, s.workersOn(begun, "two", "cluster"))
+	assert.Equal(t, []string{landscape.Controller}, s.workersOn(begun, "two"))
 
 	s.installInShard("one", producer("one", "v2", ""))
 	s.AwaitState("three", func(inst *v1alpha1.Installation) bool { return inst.Status.IsIdle() && s.value("three") == `"v2-x-x"` })
