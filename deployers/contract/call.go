@@ -38,7 +38,7 @@ func (r *reconciler) call(ctx context.Context, s *scope) error {
 
 func (r *reconciler) perform(ctx context.Context, s *scope) (Outcome, error) {
 	item := &Item{
-		DeployItem: s.item, Deadline: s.deadline(), Checkpoint: s.checkpointOf(ctx), Memory: s.job.memory,
+		DeployItem: s.item, Deadline: s.deadline(), Checkpoint: s.checkpointOf(ctx), Memory: s.job.memory, DeployItems: r.live,
 		Targets: func(ctx context.Context, name string) (*target.Cluster, error) { return r.open(ctx, s, name) },
 		Changed: func(watched Watched) bool { return r.mayHaveChanged(s, watched) },
 		Record:  func(ctx context.Context, status *runtime.RawExtension) error { return r.record(ctx, s, status) },

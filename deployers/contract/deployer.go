@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
@@ -46,6 +47,8 @@ type Item struct {
 	Changed func(watched Watched) bool
 	// Record writes a provider status at once. A Planner needs it before it changes something that its plan does not cover.
 	Record func(ctx context.Context, status *runtime.RawExtension) error
+	// DeployItems reads other DeployItems live. What marks on a target say about their owners is true only as far as these exist.
+	DeployItems client.Reader
 	// Context of the item, with the pull secrets read.
 	Context *Context
 	// Deadline is when the job times out; zero means never.

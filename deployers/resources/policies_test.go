@@ -109,17 +109,22 @@ func (b *bench) checkPolicy(policy managedresource.ManifestPolicy, strategy mana
 	b.clear(object)
 }
 
-func TestForeignObjectAsWantedIsNoFailure(t *testing.T) {
-	b := newBench(t)
-	shared := b.configMap("shared", "a", "1")
-	b.markAs(shared, Owner{Item: "another", Namespace: "elsewhere", UID: "another"})
-	before := b.put(shared)
+func TestForeignObjectAsWantedCountsOnlyWherePolicyNeverDeletes(t *testing.T) {
+	for policy, refused := range map[managedresource.ManifestPolicy]bool{"manage": true, "keep": false, "fallback": false, "immutable": false} {
+		t.Run(string(policy), func(t *testing.T) {
+			b := newBench(t)
+			shared := b.configMap("shared", "a", "1")
+			b.markAs(shared, Owner{Item: "another", Namespace: "elsewhere", UID: "another"})
+			before := b.put(shared)
 
-	applied := b.apply("", nil, manage(b.configMap("shared", "a", "1")))
+			applied, err := b.Apply(t.Context(), []Desired{withPolicy(policy, b.configMap("shared", "a", "1"))}, ApplyOptions{})
 
-	assert.Empty(t, applied.Managed)
-	assert.Len(t, applied.Subjects, 1, "readiness looks at it")
-	assert.Equal(t, before.GetResourceVersion(), b.live(shared).GetResourceVersion())
+			assert.Equal(t, refused, err != nil, "%v", err)
+			assert.Empty(t, applied.Managed)
+			assert.Equal(t, refused, len(applied.Subjects) == 0, "readiness looks at what counts")
+			assert.Equal(t, before.GetResourceVersion(), b.live(shared).GetResourceVersion())
+		})
+	}
 }
 
 func TestRefusalNamesTheOwner(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	crclient "sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
@@ -37,6 +38,10 @@ type Session struct {
 	Changed func(watched contract.Watched) bool
 	// Memory makes repeated jobs cheaper; nil works too.
 	Memory *Memory
+	// DeployItems reads other DeployItems live; without it every one still holds what carries its marks.
+	DeployItems crclient.Reader
+
+	holdings holdings
 }
 
 // NewSession returns the session of one job. The labels are put on the objects beside the manifest deployer's own.
@@ -49,6 +54,8 @@ func NewSession(item *contract.Item, memory *Memory, labels map[string]string) *
 		Checkpoint: item.Checkpoint,
 		Changed:    item.Changed,
 		Memory:     memory,
+
+		DeployItems: item.DeployItems,
 	}
 }
 

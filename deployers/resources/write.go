@@ -13,10 +13,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
-	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
 // attempts bounds how often one call answers a lost race with another read.
@@ -93,18 +92,9 @@ func (s *Session) update(ctx context.Context, t task, strategy managedresource.U
 	case t.Policy == managedresource.ImmutablePolicy, t.Policy == managedresource.FallbackPolicy && claim != own:
 		return result{live: live, notOurs: claim != own}
 	case claim == foreign:
-		return leaveForeign(t, live)
+		return s.meetForeign(ctx, t, strategy, live)
 	}
 	return s.write(ctx, t, strategy, live)
-}
-
-// leaveForeign leaves the object of another DeployItem alone. That is an error only when the object is not as the manifest wants it.
-func leaveForeign(t task, live *unstructured.Unstructured) result {
-	if same(merged(t.unmarked, live, true), live) {
-		return result{live: live, notOurs: true}
-	}
-	return result{notOurs: true, err: &failure{text: fmt.Sprintf("cannot update %s: it belongs to %s; remove it there, give it the policy fallback here, "+
-		"or remove its label %s to hand it over", t.ref, nameOf(live), v1alpha1.ManifestDeployItemLabel)}}
 }
 
 func (s *Session) write(ctx context.Context, t task, strategy managedresource.UpdateStrategy, live *unstructured.Unstructured) result {
@@ -150,11 +140,11 @@ func (s *Session) send(ctx context.Context, t task, strategy managedresource.Upd
 	if err != nil {
 		return nil, err
 	}
-	return resource.Patch(ctx, t.ref.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: FieldManager})
+	return patchExactly(ctx, resource, live, patch)
 }
 
 // difference returns the JSON merge patch from live to next. It leaves what only the API server writes alone.
-func difference(live, next *unstructured.Unstructured) ([]byte, error) {
+func difference(live, next *unstructured.Unstructured) (map[string]any, error) {
 	_, withStatus := next.Object["status"]
 	from, err := json.Marshal(comparable(live, withStatus))
 	if err != nil {
@@ -164,8 +154,12 @@ func difference(live, next *unstructured.Unstructured) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot encode the manifest: %w", err)
 	}
-	patch, err := jsonpatch.CreateMergePatch(from, to)
+	raw, err := jsonpatch.CreateMergePatch(from, to)
 	if err != nil {
+		return nil, fmt.Errorf("cannot compute the patch: %w", err)
+	}
+	patch := map[string]any{}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &patch); err != nil {
 		return nil, fmt.Errorf("cannot compute the patch: %w", err)
 	}
 	return patch, nil

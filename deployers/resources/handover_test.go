@@ -1,0 +1,195 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package resources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	crclient "sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+// landscape lets the session read these DeployItems.
+func (b *bench) landscape(items ...*v1alpha1.DeployItem) {
+	b.t.Helper()
+	scheme := runtime.NewScheme()
+	require.NoError(b.t, v1alpha1.AddToScheme(scheme))
+	builder := fake.NewClientBuilder().WithScheme(scheme)
+	for _, item := range items {
+		builder = builder.WithObjects(item)
+	}
+	b.DeployItems = builder.Build()
+}
+
+// previousOwner is a DeployItem of a type with a configuration; NS stands for the namespace on the target.
+func (b *bench) previousOwner(kind, config string) *v1alpha1.DeployItem {
+	item := &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{Name: "another", Namespace: "elsewhere", UID: "another"}}
+	item.Spec.Type = kind
+	if config != "" {
+		item.Spec.Configuration = &runtime.RawExtension{Raw: []byte(strings.ReplaceAll(config, "NS", b.namespace))}
+	}
+	return item
+}
+
+func (b *bench) manifestOwner(manifests string) *v1alpha1.DeployItem {
+	return b.previousOwner(v1alpha1.ManifestDeployItemType, `{"manifests": [`+manifests+`]}`)
+}
+
+// chartOwner is an item of the helm deployer whose last job recorded these resources.
+func (b *bench) chartOwner(recorded string) *v1alpha1.DeployItem {
+	item := b.previousOwner(v1alpha1.HelmDeployItemType, "{}")
+	item.Generation, item.Status.ObservedGeneration = 2, 2
+	item.Status.JobID, item.Status.JobIDFinished, item.Status.Phase = "1", "1", v1alpha1.PhaseSucceeded
+	item.Status.ProviderStatus = &runtime.RawExtension{Raw: []byte(strings.ReplaceAll(`{"apiVersion": "helm.deployer.landscaper.gardener.cloud/v1alpha1",
+		"kind": "ProviderStatus", `+recorded+`}`, "NS", b.namespace))}
+	return item
+}
+
+func atWork(item *v1alpha1.DeployItem) *v1alpha1.DeployItem {
+	item.Status.JobID = "2"
+	return item
+}
+
+const sharedManifest = `{"manifest": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "shared", "namespace": "NS"}}}`
+
+const sharedRecord = `{"resource": {"apiVersion": "v1", "kind": "ConfigMap", "name": "shared", "namespace": "NS"}}`
+
+func TestObjectIsTakenOverOnceItsOwnerHasLetGo(t *testing.T) {
+	other := strings.ReplaceAll(sharedManifest, "shared", "other")
+	for name, test := range map[string]struct {
+		owner func(b *bench) *v1alpha1.DeployItem
+		taken bool
+	}{
+		"owner is gone":     {func(*bench) *v1alpha1.DeployItem { return nil }, true},
+		"manifests have it": {func(b *bench) *v1alpha1.DeployItem { return b.manifestOwner(other + "," + sharedManifest) }, false},
+		"manifests have it in a list": {func(b *bench) *v1alpha1.DeployItem {
+			return b.manifestOwner(`{"manifest": {"apiVersion": "v1", "kind": "List", "items": [` + strings.TrimSuffix(strings.TrimPrefix(sharedManifest, `{"manifest": `), "}") + `]}}`)
+		}, false},
+		"manifests have it no longer": {func(b *bench) *v1alpha1.DeployItem { return b.manifestOwner(other) }, true},
+		"manifests keep it": {func(b *bench) *v1alpha1.DeployItem {
+			return b.manifestOwner(`{"policy": "keep", ` + sharedManifest[1:])
+		}, false},
+		"manifests ignore it": {func(b *bench) *v1alpha1.DeployItem {
+			return b.manifestOwner(`{"policy": "ignore", ` + sharedManifest[1:])
+		}, true},
+		"manifests cannot be read":   {func(b *bench) *v1alpha1.DeployItem { return b.manifestOwner("7") }, false},
+		"owner has no configuration": {func(b *bench) *v1alpha1.DeployItem { return b.previousOwner(v1alpha1.ManifestDeployItemType, "") }, false},
+		"owner of another type":      {func(b *bench) *v1alpha1.DeployItem { return b.previousOwner("example.com/other", "{}") }, false},
+		"chart has it":               {func(b *bench) *v1alpha1.DeployItem { return b.chartOwner(`"managedResources": [` + sharedRecord + `]`) }, false},
+		"chart has it no longer":     {func(b *bench) *v1alpha1.DeployItem { return b.chartOwner(`"managedResources": []`) }, true},
+		"chart left it somewhere": {func(b *bench) *v1alpha1.DeployItem {
+			return b.chartOwner(`"inventory": {"sites": [{"cluster": {"target": "t"}, "resources": [` + sharedRecord + `]}]}`)
+		}, false},
+		"chart is being deployed":     {func(b *bench) *v1alpha1.DeployItem { return atWork(b.chartOwner(`"managedResources": []`)) }, false},
+		"chart record cannot be read": {func(b *bench) *v1alpha1.DeployItem { return b.chartOwner(`"managedResources": 7`) }, false},
+		"chart is to be deployed anew": {func(b *bench) *v1alpha1.DeployItem {
+			item := b.chartOwner(`"managedResources": []`)
+			item.Generation++
+			return item
+		}, false},
+	} {
+		for _, strategy := range []managedresource.UpdateStrategy{"update", "patch", "merge", "mergeOverwrite"} {
+			t.Run(fmt.Sprintf("%s, %s", name, strategy), func(t *testing.T) {
+				b := newBench(t)
+				b.Owner.Namespace = "landscapes"
+				if owner := test.owner(b); owner != nil {
+					b.landscape(owner)
+				} else {
+					b.landscape()
+				}
+				b.checkHandover(strategy, test.taken)
+			})
+		}
+	}
+}
+
+// checkHandover applies an object that another item owned and expects that it is the session's then, or that it is left alone.
+func (b *bench) checkHandover(strategy managedresource.UpdateStrategy, taken bool) {
+	b.t.Helper()
+	shared := b.configMap("shared", "a", "1")
+	b.markAs(shared, Owner{Item: "another", Namespace: "elsewhere", UID: "another"})
+	b.put(shared)
+
+	applied, err := b.Apply(b.t.Context(), []Desired{manage(b.configMap("shared", "a", "1"))}, ApplyOptions{Strategy: strategy})
+
+	require.Equal(b.t, !taken, err != nil, "%v", err)
+	live := b.live(shared)
+	assert.Equal(b.t, taken, b.Owner.proven(live))
+	assert.Equal(b.t, taken, b.Owner.claimOf(live) == own)
+	assert.Equal(b.t, taken, len(applied.Managed) == 1)
+	_, err = b.Delete(b.t.Context(), applied.Managed, nil)
+	require.NoError(b.t, err)
+	assert.Equal(b.t, !taken, b.exists(shared))
+}
+
+func TestOwnerWithALongNameIsFound(t *testing.T) {
+	for name, gone := range map[string]bool{"exists": false, "is gone": true} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			owner := b.manifestOwner(sharedManifest)
+			owner.Name = strings.Repeat("long-", 20) + "name"
+			shared := b.configMap("shared", "a", "1")
+			b.markAs(shared, Owner{Item: owner.Name, Namespace: owner.Namespace, UID: owner.UID})
+			b.put(shared)
+			b.landscape(owner)
+			if gone {
+				b.landscape()
+			}
+
+			_, err := b.Apply(t.Context(), []Desired{manage(b.configMap("shared", "a", "1"))}, ApplyOptions{})
+
+			assert.Equal(t, gone, err == nil, "%v", err)
+		})
+	}
+}
+
+func TestOwnerThatCannotBeReadIsNotGone(t *testing.T) {
+	b := newBench(t)
+	b.landscape()
+	reads := 0
+	b.DeployItems = interceptor.NewClient(b.DeployItems.(crclient.WithWatch), interceptor.Funcs{
+		Get: func(context.Context, crclient.WithWatch, crclient.ObjectKey, crclient.Object, ...crclient.GetOption) error {
+			reads++
+			return errors.New("no answer")
+		},
+	})
+	for _, name := range []string{"one", "two"} {
+		object := b.configMap(name, "a", "1")
+		b.markAs(object, Owner{Item: "another", Namespace: "elsewhere", UID: "another"})
+		b.put(object)
+	}
+
+	_, err := b.Apply(t.Context(), []Desired{manage(b.configMap("one", "a", "1")), manage(b.configMap("two", "a", "1"))}, ApplyOptions{})
+
+	require.ErrorContains(t, err, "belongs to DeployItem another of namespace elsewhere")
+	require.ErrorContains(t, err, "no answer")
+	assert.Equal(t, 1, reads, "an owner is read once in a call")
+}
+
+func TestHandedOverObjectIsLeftByItsFormerOwner(t *testing.T) {
+	b := newBench(t)
+	former := &Session{Cluster: b.Cluster, Owner: Owner{Item: "another", Namespace: "elsewhere", UID: "another"}, Checkpoint: b.Checkpoint}
+	before, err := former.Apply(t.Context(), []Desired{manage(b.configMap("shared", "a", "1"))}, ApplyOptions{})
+	require.NoError(t, err)
+	b.landscape(b.manifestOwner(""))
+	b.apply("", nil, manage(b.configMap("shared", "a", "1")))
+
+	progress, err := former.Delete(t.Context(), before.Managed, nil)
+
+	require.NoError(t, err)
+	assert.True(t, progress.Done())
+	assert.True(t, b.exists(b.configMap("shared", "a", "1")))
+}
