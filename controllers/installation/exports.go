@@ -6,10 +6,12 @@ package installation
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -247,7 +249,7 @@ func publicationOf(inst *v1alpha1.Installation, wanted, existing client.Object) 
 	return publishInstead
 }
 
-// writeExport creates or replaces one export, unless it belongs to another Installation.
+// writeExport creates or replaces one export, unless another Installation exports it.
 func (r *Reconciler) writeExport(ctx context.Context, s *scope, object, existing client.Object, kind string) error {
 	err := r.Live.Get(ctx, client.ObjectKeyFromObject(object), existing)
 	if client.IgnoreNotFound(err) != nil {
@@ -264,13 +266,33 @@ func (r *Reconciler) writeExport(ctx context.Context, s *scope, object, existing
 	case publishAfter:
 		return r.succeedExport(ctx, object, existing)
 	case publishForOther:
-		owner := otherOwner(existing, s.inst)
-		if alive, err := r.alive(ctx, s.inst.Namespace, owner); err != nil || alive {
-			return ownedByOther(kind, object, owner, err)
-		}
-		return r.succeed(ctx, object, existing)
+		return r.claimExport(ctx, s, object, existing, kind)
 	}
 	return nil
+}
+
+// claimExport takes over an export that another Installation owns and does not export any more.
+func (r *Reconciler) claimExport(ctx context.Context, s *scope, object, existing client.Object, kind string) error {
+	reference := otherOwner(existing, s.inst)
+	owner, err := r.readOwner(ctx, s.inst.Namespace, reference)
+	if err != nil {
+		return err
+	}
+	parent, err := r.parent(ctx, s.inst)
+	if err != nil {
+		return err
+	}
+	switch claimOf(s.inst, parent, owner, kind+"/"+object.GetName()) {
+	case abandoned:
+		return r.succeed(ctx, object, existing)
+	case inherited:
+		return r.replace(ctx, object, existing)
+	case early:
+		return apierrors.NewConflict(schema.GroupResource{Group: v1alpha1.GroupName, Resource: "installations"}, reference.Name,
+			errors.New("its parent has not written its spec yet"))
+	}
+	return kit.Stall(exportOperation, reasonExportOwnedByOther,
+		"spec.exports: %s %s is already exported by installation %s; change one of the two exports", kind, object.GetName(), reference.Name)
 }
 
 // otherOwner returns the reference to an Installation other than this one that owns the object, nil when there is none.
@@ -284,23 +306,14 @@ func otherOwner(object client.Object, inst *v1alpha1.Installation) *metav1.Owner
 	return nil
 }
 
-// alive reads live whether an owner exists.
-func (r *Reconciler) alive(ctx context.Context, namespace string, owner *metav1.OwnerReference) (bool, error) {
-	inst := &metav1.PartialObjectMetadata{}
-	inst.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Installation"))
+// readOwner reads an owner live, nil when it is gone.
+func (r *Reconciler) readOwner(ctx context.Context, namespace string, owner *metav1.OwnerReference) (*v1alpha1.Installation, error) {
+	inst := &v1alpha1.Installation{}
 	err := r.Live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: owner.Name}, inst)
-	if apierrors.IsNotFound(err) {
-		return false, nil
+	if apierrors.IsNotFound(err) || err == nil && inst.UID != owner.UID {
+		return nil, nil
 	}
-	return inst.UID == owner.UID, err
-}
-
-func ownedByOther(kind string, object client.Object, owner *metav1.OwnerReference, err error) error {
-	if err != nil {
-		return err
-	}
-	return kit.Stall(exportOperation, reasonExportOwnedByOther,
-		"spec.exports: %s %s is already exported by installation %s; change one of the two exports", kind, object.GetName(), owner.Name)
+	return inst, err
 }
 
 // deleteFormerExports deletes what an earlier job exported and this one does not. An object that only has the labels belongs to whoever made it.
@@ -314,7 +327,7 @@ func (r *Reconciler) deleteFormerExports(ctx context.Context, s *scope, written 
 			if written[kind+"/"+object.GetName()] != nil || !ownedByUID(object, s.inst) {
 				continue
 			}
-			if err := r.deleteExport(ctx, object); err != nil {
+			if err := r.deleteExport(ctx, s.inst, object); err != nil {
 				return err
 			}
 		}
@@ -323,16 +336,23 @@ func (r *Reconciler) deleteFormerExports(ctx context.Context, s *scope, written 
 }
 
 // deleteExport deletes a former export. A Target goes when the last DeployItem is gone that has to be uninstalled through it; that is watched
-// where the finalizer is taken off again.
-func (r *Reconciler) deleteExport(ctx context.Context, object client.Object) error {
-	if _, ok := object.(*v1alpha1.Target); ok && object.GetDeletionTimestamp().IsZero() {
+// where the finalizer is taken off again. What another Installation exports by now stays.
+func (r *Reconciler) deleteExport(ctx context.Context, inst *v1alpha1.Installation, object client.Object) error {
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if otherOwner(object, inst) != nil || !object.GetDeletionTimestamp().IsZero() {
+		return nil
+	}
+	if _, ok := object.(*v1alpha1.Target); ok {
 		err := kit.PatchMetadata(ctx, r.Client, object, kit.MetadataChange{AddFinalizer: v1alpha1.InUseFinalizer})
 		if err != nil {
 			return client.IgnoreNotFound(err)
 		}
 		r.targets.Wrote(object)
 	}
-	return kit.DeleteLive(ctx, r.Live, r.Client, object, nil)
+	uid, version := object.GetUID(), object.GetResourceVersion()
+	return client.IgnoreNotFound(r.Delete(ctx, object, client.Preconditions{UID: &uid, ResourceVersion: &version}))
 }
 
 // isFormerExport tells whether a Target is only kept for uninstalling.

@@ -5,6 +5,7 @@ package installation
 
 import (
 	"context"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,6 +39,39 @@ func (r *Reconciler) exportsAreFree(ctx context.Context, inst *v1alpha1.Installa
 	return true, nil
 }
 
+// exportClaim is what an Installation may do about an export whose object another one owns.
+type exportClaim int
+
+const (
+	// refused: the owner exports it.
+	refused exportClaim = iota
+	// early: the owner is about to get another spec in the job of the common parent.
+	early
+	// inherited: the owner exports it no more.
+	inherited
+	// abandoned: the owner is gone, and its object is about to be collected.
+	abandoned
+)
+
+// claimOf returns what an Installation may do about an export, by a key of the export index, that another one owns; nil is one that is gone. What
+// the owner exports is what its present spec says, except that parents write the specs of a job one after the other.
+func claimOf(inst, parent, owner *v1alpha1.Installation, key string) exportClaim {
+	switch {
+	case owner == nil:
+		return abandoned
+	case !slices.Contains(exportsOf(owner), key):
+		return inherited
+	case parent != nil && parentOf(owner) == parent.Name && isAt(parent, inst.Status.JobID) && !given(owner, inst.Status.JobID):
+		return early
+	}
+	return refused
+}
+
+// isAt reports whether a job is at work.
+func isAt(inst *v1alpha1.Installation, job string) bool {
+	return inst.Status.JobID == job && !inst.Status.IsIdle()
+}
+
 // rival returns the other Installation that holds an export, by a key of the export index, as the cache has it; nil when there is none.
 func (r *Reconciler) rival(ctx context.Context, inst *v1alpha1.Installation, key string) (*metav1.OwnerReference, error) {
 	object, name := objectOfKey(key)
@@ -51,7 +85,7 @@ func (r *Reconciler) rival(ctx context.Context, inst *v1alpha1.Installation, key
 	}
 	other := &v1alpha1.Installation{}
 	err = r.Get(ctx, client.ObjectKey{Namespace: inst.Namespace, Name: owner.Name}, other)
-	if apierrors.IsNotFound(err) || err == nil && other.UID != owner.UID {
+	if apierrors.IsNotFound(err) || err == nil && (other.UID != owner.UID || !slices.Contains(exportsOf(other), key)) {
 		return nil, nil
 	}
 	return owner, err

@@ -32,6 +32,7 @@ func (h siblingEvents) Update(ctx context.Context, e event.UpdateEvent, queue wo
 	requests := h.reconciler.waitingSiblings(ctx, e.ObjectNew)
 	if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() {
 		requests = append(requests, h.reconciler.formerSiblings(ctx, e.ObjectOld)...)
+		requests = append(requests, h.reconciler.losers(ctx, e.ObjectOld.GetNamespace(), exportsOf(e.ObjectOld)...)...)
 	}
 	for _, request := range requests {
 		queue.Add(request)
