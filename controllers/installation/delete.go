@@ -58,7 +58,7 @@ func (r *Reconciler) retriesDeletion(ctx context.Context, s *scope) (bool, error
 	if last := s.inst.Status.LastError; last == nil || last.Reason != reasonSiblingDeleteError {
 		return false, nil
 	}
-	successors, err := r.successors(ctx, s.inst)
+	successors, err := r.awaitedSuccessors(ctx, s.inst)
 	failed := slices.ContainsFunc(successors, func(successor *v1alpha1.Installation) bool { return deleteFailed(successor) })
 	return !failed, err
 }
@@ -79,10 +79,11 @@ func (r *Reconciler) continueDeletion(ctx context.Context, s *scope) error {
 	return r.beginDeletion(ctx, s)
 }
 
-// childrenRun reports whether the Execution or a sub-installation is at work.
+// childrenRun reports whether the Execution or a sub-installation is at work. The deletion of a sub-installation is none: it ends with that of
+// this one, which deletes who holds it up.
 func (s *scope) childrenRun() bool {
 	for _, child := range s.children {
-		if !child.Status.IsIdle() {
+		if !child.Status.IsIdle() && !child.Status.Phase.IsDeletion() {
 			return true
 		}
 	}

@@ -38,6 +38,15 @@ func jobFromParent(inst, parent *v1alpha1.Installation) string {
 	return job
 }
 
+// leavesJobMessage says why a sub-installation that is being deleted fails its parent, and what to do.
+const leavesJobMessage = "it is being deleted and cannot end the job; the next job deletes it whoever imports from it and makes it anew: " +
+	"annotate the root " + v1alpha1.OperationAnnotation + "=reconcile"
+
+// leavesJob reports whether a sub-installation can never end a job of its parent, because it is being deleted: its deletion is another job.
+func leavesJob(child *v1alpha1.Installation, job string) bool {
+	return !child.DeletionTimestamp.IsZero() && child.Status.JobIDFinished != job
+}
+
 // had reports whether a job is the last that an Installation began or ended.
 func had(inst *v1alpha1.Installation, job string) bool {
 	return inst.Status.JobID == job || inst.Status.JobIDFinished == job

@@ -165,3 +165,41 @@ func TestE12FailedDeletionsThatAreTriedAgain(t *testing.T) {
 		})
 	}
 }
+
+func TestASubinstallationInDeletionEndsNoJobOfItsParent(t *testing.T) {
+	const job = "b"
+	for name, tc := range map[string]struct {
+		child *v1alpha1.Installation
+		want  bool
+	}{
+		"at the job":                           {withJobs(job, "a"), false},
+		"deleted while it was at the job":      {leaving(withJobs(job, "a")), true},
+		"deleted, and its deletion is at work": {leaving(withJobs("c", "a")), true},
+		"deleted after it had ended the job":   {leaving(withJobs("c", job)), false},
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, leavesJob(tc.child, job)) })
+	}
+}
+
+func TestDeletionsOfSubinstallationsAreNoWorkOfTheirParent(t *testing.T) {
+	for name, tc := range map[string]struct {
+		running, finished string
+		phase             v1alpha1.Phase
+		want              bool
+	}{
+		"idle":                       {"a", "a", v1alpha1.PhaseSucceeded, false},
+		"at a job":                   {"b", "a", v1alpha1.PhaseProgressing, true},
+		"about to begin one":         {"b", "a", v1alpha1.PhaseSucceeded, true},
+		"its deletion waits":         {"b", "a", v1alpha1.PhaseDeleting, false},
+		"its deletion has failed":    {"b", "b", v1alpha1.PhaseDeleteFailed, false},
+		"another attempt to delete":  {"c", "b", v1alpha1.PhaseDeleteFailed, false},
+		"deleted, but still at work": {"b", "a", v1alpha1.PhaseInit, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			child := withJobs(tc.running, tc.finished)
+			child.Status.Phase = tc.phase
+			s := &scope{children: map[string]*v1alpha1.Installation{"child": child}}
+			assert.Equal(t, tc.want, s.childrenRun())
+		})
+	}
+}

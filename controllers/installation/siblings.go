@@ -29,30 +29,34 @@ const (
 // awaitPredecessors waits until every sibling that exports what this Installation imports has finished, and fails when one
 // has failed.
 func (r *Reconciler) awaitPredecessors(ctx context.Context, s *scope) error {
+	if cycle, err := r.cycle(ctx, s.inst); err != nil || cycle != nil {
+		return cycleFailure(cycle, err)
+	}
 	predecessors, err := r.predecessors(ctx, s.inst)
 	if err != nil || len(predecessors) == 0 {
 		return err
-	}
-	if cycle, err := r.cycle(ctx, s.inst); err != nil || cycle != nil {
-		return cycleFailure(cycle, err)
 	}
 	if err := r.awaitIdle(ctx, s, predecessors); err != nil {
 		return err
 	}
 	for _, predecessor := range predecessors {
 		if predecessor.Status.Phase != v1alpha1.PhaseSucceeded {
-			return predecessorFailure(predecessor)
+			return predecessorFailure(predecessor, causeOf(predecessor))
 		}
 	}
 	s.inst.Status.ConsumedHash, err = r.consumedHash(ctx, s.inst, predecessors)
 	return err
 }
 
-// awaitIdle waits while a predecessor is at work, or for roots any other that something flows from.
+// awaitIdle waits while a predecessor is at work, or for roots any other that something flows from. It fails when a predecessor can never end
+// the common job.
 func (r *Reconciler) awaitIdle(ctx context.Context, s *scope, predecessors []*v1alpha1.Installation) error {
 	for _, predecessor := range predecessors {
 		if r.installations.Stale(predecessor) {
 			return kit.ErrStop
+		}
+		if !s.inst.IsRoot() && leavesJob(predecessor, s.inst.Status.JobID) {
+			return predecessorFailure(predecessor, leavesJobMessage)
 		}
 		if running(s.inst, predecessor) {
 			return kit.Wait(orderOperation, reasonPredecessorUnready, "waiting for installation %s, which exports what this one imports",
@@ -93,11 +97,15 @@ func willStart(inst *v1alpha1.Installation) bool {
 	return followsChanges(inst) && inst.Generation != inst.Status.ObservedGeneration
 }
 
-func predecessorFailure(predecessor *v1alpha1.Installation) error {
-	cause := "it has not been reconciled"
+// causeOf returns why a predecessor has not succeeded.
+func causeOf(predecessor *v1alpha1.Installation) string {
 	if predecessor.Status.LastError != nil {
-		cause = predecessor.Status.LastError.Message
+		return predecessor.Status.LastError.Message
 	}
+	return "it has not been reconciled"
+}
+
+func predecessorFailure(predecessor *v1alpha1.Installation, cause string) error {
 	return kit.Stall(orderOperation, reasonPredecessorFailed, "depending on installation %s which is not succeeded: %s",
 		predecessor.Name, cause)
 }
@@ -183,6 +191,9 @@ func exportsOf(obj client.Object) []string {
 
 // cycle follows the predecessors and returns the names along a way that leads back, nil when there is none.
 func (r *Reconciler) cycle(ctx context.Context, inst *v1alpha1.Installation) ([]string, error) {
+	if importsOwnExport(inst) {
+		return []string{inst.Name, inst.Name}, nil
+	}
 	walk := &cycleWalk{reconciler: r, start: inst, done: map[string]bool{}}
 	found, err := walk.from(ctx, inst)
 	if err != nil || !found {
@@ -232,12 +243,12 @@ func cycleFailure(cycle []string, err error) error {
 	}
 }
 
-// awaitSuccessors holds a deletion back while a sibling still imports what this Installation exports.
+// awaitSuccessors holds a deletion back while a sibling still imports what this Installation exports, unless all of a circle are being deleted.
 func (r *Reconciler) awaitSuccessors(ctx context.Context, s *scope) error {
 	if s.childrenInDeletion() || s.inst.Annotations[v1alpha1.DeleteIgnoreSuccessorsAnnotation] == "true" {
 		return nil
 	}
-	successors, err := r.successors(ctx, s.inst)
+	successors, err := r.awaitedSuccessors(ctx, s.inst)
 	if err != nil {
 		return err
 	}

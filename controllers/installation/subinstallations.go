@@ -271,6 +271,10 @@ func (r *Reconciler) observeChildren(ctx context.Context, s *scope) error {
 			failed = append(failed, fmt.Sprintf("sub-installation %s is gone", pair.ObjectName))
 			continue
 		}
+		if leavesJob(child, s.inst.Status.JobID) {
+			failed = append(failed, child.Name+": "+leavesJobMessage)
+			continue
+		}
 		if child.Status.JobIDFinished != s.inst.Status.JobID {
 			return s.awaitChildren()
 		}

@@ -1,0 +1,94 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+// relaying is an Installation that imports and exports data.
+func relaying(name, imported, exported string) *v1alpha1.Installation {
+	inst := working(name, name, "job")
+	inst.Spec.Imports.Data = []v1alpha1.DataImport{{Name: "in", DataRef: imported}}
+	inst.Spec.Exports.Data = []v1alpha1.DataExport{{Name: "out", DataRef: exported}}
+	return inst
+}
+
+// leaving lets an Installation be in deletion.
+func leaving(inst *v1alpha1.Installation) *v1alpha1.Installation {
+	inst.DeletionTimestamp, inst.Finalizers = &metav1.Time{Time: metav1.Now().Time}, []string{v1alpha1.Finalizer}
+	return inst
+}
+
+func TestWhoIsOutsideOfCircles(t *testing.T) {
+	for name, tc := range map[string]struct {
+		after map[string][]string
+		want  []string
+	}{
+		"nobody follows":                      {map[string][]string{"a": nil}, nil},
+		"a chain has an order":                {map[string][]string{"a": {"b"}, "b": {"c"}}, []string{"b"}},
+		"a circle of two has none":            {map[string][]string{"a": {"b"}, "b": {"a"}}, nil},
+		"a circle of three has none":          {map[string][]string{"a": {"b"}, "b": {"c"}, "c": {"a"}}, nil},
+		"one in it is not being deleted":      {map[string][]string{"a": {"b"}, "b": {"c"}}, []string{"b"}},
+		"one beside the circle is waited for": {map[string][]string{"a": {"b", "x"}, "b": {"a"}}, []string{"x"}},
+		"a circle of others has none of us":   {map[string][]string{"a": {"b"}, "b": {"c"}, "c": {"b"}}, []string{"b"}},
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, outsideOfCircles("a", tc.after)) })
+	}
+}
+
+func TestOnlyCirclesThatAreDeletedAsAWholeLoseTheirOrder(t *testing.T) {
+	for name, tc := range map[string]struct {
+		siblings []client.Object
+		want     []string
+	}{
+		"all are being deleted": {[]client.Object{leaving(relaying("b", "a", "b")), leaving(relaying("c", "b", "c"))}, []string{}},
+		"the last one stays":    {[]client.Object{leaving(relaying("b", "a", "b")), relaying("c", "b", "c")}, []string{"b"}},
+		"the next one stays":    {[]client.Object{relaying("b", "a", "b"), leaving(relaying("c", "b", "c"))}, []string{"b"}},
+		"a consumer beside it":  {[]client.Object{leaving(relaying("b", "a", "c")), relaying("x", "a", "x")}, []string{"x"}},
+		"a chain":               {[]client.Object{leaving(relaying("b", "a", "b"))}, []string{"b"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inst := leaving(relaying("a", "c", "a"))
+			found, err := with(t, append(tc.siblings, inst)...).awaitedSuccessors(t.Context(), inst)
+			require.NoError(t, err)
+			assert.Equal(t, tc.want, namesOf(found))
+		})
+	}
+}
+
+func TestWhoImportsItsOwnExport(t *testing.T) {
+	for name, tc := range map[string]struct {
+		inst *v1alpha1.Installation
+		want bool
+	}{
+		"another one":       {relaying("a", "b", "a"), false},
+		"its own":           {relaying("a", "a", "a"), true},
+		"a Secret so named": {secretNamed("a"), false},
+		"a Target so named": {targetNamed("a"), false},
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, importsOwnExport(tc.inst)) })
+	}
+}
+
+// secretNamed imports from a Secret what it exports as data of the same name.
+func secretNamed(name string) *v1alpha1.Installation {
+	inst := relaying(name, "", name)
+	inst.Spec.Imports.Data[0] = v1alpha1.DataImport{Name: "in", SecretRef: &v1alpha1.LocalSecretReference{Name: name}}
+	return inst
+}
+
+// targetNamed imports a Target with the name of the data that it exports.
+func targetNamed(name string) *v1alpha1.Installation {
+	inst := relaying(name, "other", name)
+	inst.Spec.Imports.Targets = []v1alpha1.TargetImport{{Name: "cluster", Target: name}}
+	return inst
+}

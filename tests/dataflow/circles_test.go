@@ -1,0 +1,57 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dataflow
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+func TestRootsOfACircleAreDeletedWithoutOrder(t *testing.T) {
+	for name, between := range map[string][]string{"of two": {"two"}, "of three": {"two", "three"}} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t)
+			s.Target("cluster")
+			s.data("start", "cm")
+			s.install("one", consumer("start", "one", "one"))
+			last := "one"
+			for _, next := range between {
+				s.install(next, consumer(last, next, next))
+				last = next
+			}
+			s.succeeded(last)
+			s.install("one", consumer(last, "one", "one"))
+			assert.Equal(t, "CyclicDependencies", s.failed("one").Reason)
+			for _, name := range append([]string{"one"}, between...) {
+				s.Delete(s.Installation(name))
+			}
+			for _, name := range append([]string{"one"}, between...) {
+				s.Gone(s.Installation(name), s.config(name), s.dataObject(name))
+			}
+		})
+	}
+}
+
+func TestAnInstallationThatImportsWhatItExportsFailsOnce(t *testing.T) {
+	for name, spec := range map[string]object{
+		"a root":             consumer("same", "cm", "same"),
+		"a sub-installation": landscapeOf(appender("d", "D", "d")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t)
+			s.Target("cluster")
+			s.data("same", "cm")
+			s.installWith("root", spec, object{
+				v1alpha1.ReconcileIfChangedAnnotation: "true", v1alpha1.ReconcileIfImportsChangedAnnotation: "true",
+			})
+			assert.Contains(t, s.failed("root").Codes, v1alpha1.ErrorCyclicDependencies)
+			s.RequireStandstill()
+			s.RequireJobs(1, "root")
+			assert.Equal(t, `"cm"`, s.value("same"), "nothing is exported over the import")
+		})
+	}
+}
