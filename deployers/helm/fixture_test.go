@@ -59,6 +59,8 @@ type fixture struct {
 	planned string
 	// targets are the Targets beside that of the item, by name.
 	targets map[string]*target.Cluster
+	// deployItems are those of the landscaper cluster that can be read, nil for none.
+	deployItems client.Reader
 	// ahead is what the last call recorded before it went on, nil when nothing.
 	ahead *runtime.RawExtension
 }
@@ -144,7 +146,7 @@ func (f *fixture) deployer() contract.Deployer {
 // contractItem is what the contract hands to the deployer.
 func (f *fixture) contractItem() *contract.Item {
 	return &contract.Item{
-		DeployItem: f.item, Target: f.cluster, Context: f.context, Memory: f.memory, Targets: f.target,
+		DeployItem: f.item, Target: f.cluster, Context: f.context, Memory: f.memory, Targets: f.target, DeployItems: f.deployItems,
 		Checkpoint: func(string) error { return f.ctx.Err() },
 		Record: func(_ context.Context, status *runtime.RawExtension) error {
 			f.item.Status.ProviderStatus, f.ahead = status, status

@@ -6,6 +6,7 @@ package helm
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
@@ -66,10 +67,13 @@ func (j *job) next(ctx context.Context, history []*engine.Release, labels map[st
 	if err != nil {
 		return nil, err
 	}
-	chosen := decide(last, wish{labels: labels, takeOwnership: settings.TakeOwnership}, time.Now())
+	orphaned, unknown := j.isOrphaned(ctx, last, labels)
+	chosen := decide(last, wish{labels: labels, takeOwnership: settings.TakeOwnership || orphaned}, time.Now())
 	switch {
 	case chosen == actionNone:
 		return last, nil
+	case chosen == actionRefuse:
+		return nil, belongsToAnother(last, unknown)
 	case chosen == actionForget && last.Status == engine.StatusFailed && !j.isRecorded(last):
 		chosen = actionUpgrade // only the revision says what it may have left
 	}
@@ -119,8 +123,6 @@ func (j *job) act(ctx context.Context, chosen action, last *engine.Release, labe
 		return nil, kit.Again("DeployRelease", "ReleaseBusy", "revision %d of helm release %s/%s is %s since %s, and this DeployItem did not make it; "+
 			"let whoever works on it finish, or wait: %s after its begin it is taken over", last.Revision, last.Namespace, last.Name, last.Status,
 			last.Began.UTC().Format(time.RFC3339), foreignPending)
-	case actionRefuse:
-		return nil, belongsToAnother(last)
 	case actionUpgrade:
 		return j.upgrade(ctx, labels)
 	default:
@@ -128,14 +130,31 @@ func (j *job) act(ctx context.Context, chosen action, last *engine.Release, labe
 	}
 }
 
+// isOrphaned reports whether a release belongs to another DeployItem that does not exist any more. One that cannot be read may exist.
+func (j *job) isOrphaned(ctx context.Context, last *engine.Release, labels map[string]string) (bool, error) {
+	if last == nil || !isOthers(last, labels) || j.item.DeployItems == nil {
+		return false, nil
+	}
+	name, namespace := last.Labels[itemLabel], last.Labels[namespaceLabel]
+	if name == "" || namespace == "" {
+		return false, nil
+	}
+	owner, err := resources.FindDeployItem(ctx, j.item.DeployItems, namespace, name)
+	return err == nil && owner == nil, err
+}
+
 // belongsToAnother is the error about a release of another DeployItem. It passes when that one is deleted.
-func belongsToAnother(last *engine.Release) error {
+func belongsToAnother(last *engine.Release, unknown error) error {
 	owner := last.Labels[itemLabel]
 	if namespace := last.Labels[namespaceLabel]; namespace != "" {
 		owner = namespace + "/" + owner
 	}
+	why := ""
+	if unknown != nil {
+		why = fmt.Sprintf(" (%s)", unknown)
+	}
 	return kit.Again("DeployRelease", "ReleaseOfAnother", "helm release %s/%s belongs to the DeployItem %s; give the release another name, delete that "+
-		"DeployItem, or set helmDeploymentConfig.upgrade.takeOwnership to true to take the release over", last.Namespace, last.Name, owner)
+		"DeployItem, or set helmDeploymentConfig.upgrade.takeOwnership to true to take the release over%s", last.Namespace, last.Name, owner, why)
 }
 
 func (j *job) install(ctx context.Context, replace bool, labels map[string]string) (*engine.Release, error) {

@@ -4,7 +4,10 @@
 package helm_test
 
 import (
+	"context"
+	"errors"
 	"net/http"
+	"slices"
 	"testing"
 
 	"github.com/google/uuid"
@@ -15,6 +18,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
@@ -95,6 +99,57 @@ func TestD05TheDeletionOfAnItemLeavesWhatAnotherHasTakenOver(t *testing.T) {
 	b.remove(b.deployer())
 	assert.Nil(t, b.release())
 	assert.True(t, b.isGone("shared"))
+}
+
+// landscape is a landscaper cluster with these DeployItems, or one that does not answer.
+type landscape struct {
+	names  []string
+	silent bool
+}
+
+func (l landscape) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+	switch {
+	case l.silent:
+		return errors.New("no answer")
+	case slices.Contains(l.names, key.String()):
+		return nil
+	}
+	return apierrors.NewNotFound(v1alpha1.GroupVersion.WithResource("deployitems").GroupResource(), key.Name)
+}
+
+func (l landscape) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
+
+func TestAReleaseIsTakenOverOnceItsItemIsGone(t *testing.T) {
+	for name, test := range map[string]struct {
+		of    func(owner *v1alpha1.DeployItem) landscape
+		cause string
+	}{
+		"gone": {func(*v1alpha1.DeployItem) landscape { return landscape{} }, ""},
+		"exists": {func(owner *v1alpha1.DeployItem) landscape {
+			return landscape{names: []string{client.ObjectKeyFromObject(owner).String()}}
+		}, "belongs to the DeployItem"},
+		"silent": {func(*v1alpha1.DeployItem) landscape { return landscape{silent: true} }, "no answer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newFixture(t)
+			a.configure(config{"chart": a.chart("1.0.0", map[string]string{"cm": named("of-a")})})
+			a.succeed(a.deployer())
+			b := a.sibling("other-item")
+			b.deployItems = test.of(a.item)
+			b.configure(config{"chart": b.chart("2.0.0", map[string]string{"cm": named("of-b")})})
+
+			if test.cause != "" {
+				require.ErrorContains(t, b.fail(b.deployer()), test.cause)
+				assert.Equal(t, 1, a.release().Revision)
+				return
+			}
+			b.succeed(b.deployer())
+			assert.Equal(t, 2, b.release().Revision)
+			assert.True(t, b.isGone("of-a"))
+			b.remove(b.deployer())
+			assert.Nil(t, b.release())
+		})
+	}
 }
 
 func TestD05ARecreatedItemGoesOnWithItsRelease(t *testing.T) {
