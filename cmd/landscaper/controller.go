@@ -145,7 +145,7 @@ func (f *controllerFlags) setup(ctx context.Context, mgr ctrl.Manager, store *fe
 	if err := items.SetupWithManager(mgr, f.concurrent); err != nil {
 		return fmt.Errorf("set the pickup controller up: %w", err)
 	}
-	targets := &target.Reconciler{Client: mgr.GetClient(), Backoff: f.backoff()}
+	targets := &target.Reconciler{Client: mgr.GetClient(), Shard: f.shard, Backoff: f.backoff()}
 	if err := targets.SetupWithManager(ctx, mgr, f.concurrent); err != nil {
 		return fmt.Errorf("set the target controller up: %w", err)
 	}

@@ -105,8 +105,26 @@ func TestTheEventOfADeletionByForceIsShort(t *testing.T) {
 	for _, letter := range strings.Split("abcdefghijklmnopqrstuvwxyz", "") {
 		found.leftovers[letter] = leftover{Installation: "root/child", Item: strings.Repeat(letter, 40), Type: "example.com/none", Target: "cluster"}
 	}
-	text := found.summary("record")
-	assert.Contains(t, text, "26 deploy items, see ConfigMap record: root/child/aaa")
-	assert.LessOrEqual(t, len(text), 1024)
-	assert.True(t, strings.HasSuffix(text, "…"))
+	for _, text := range []string{found.summary("record"), found.lastWords()} {
+		assert.Contains(t, text, "26 deploy items")
+		assert.Contains(t, text, ": root/child/aaa")
+		assert.LessOrEqual(t, len(text), 1024)
+		assert.True(t, strings.HasSuffix(text, "…"))
+	}
+	assert.Contains(t, found.summary("record"), "see ConfigMap record")
+}
+
+func TestTheEventInPlaceOfTheRecordNamesWhatStays(t *testing.T) {
+	resources := []recordedResource{{Kind: "Namespace", Name: "cluster-wide"}}
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		resources = append(resources, recordedResource{Kind: "ConfigMap", Namespace: "n", Name: name})
+	}
+	found := &remains{leftovers: map[string]leftover{
+		"nothing recorded": {Installation: "root", Item: "z", Type: "example.com/none"},
+		"many":             {Installation: "root/child", Item: "a", Type: "manifest", Target: "cluster", Resources: resources},
+		"a release":        {Installation: "root", Item: "b", Type: "helm", Target: "cluster", Release: "n/r"},
+	}}
+	assert.Contains(t, found.lastWords(), "root/b (helm on cluster) with release n/r, "+
+		"root/child/a (manifest on cluster) with Namespace cluster-wide, ConfigMap n/a, ConfigMap n/b, ConfigMap n/c, ConfigMap n/d, 1 more, "+
+		"root/z (example.com/none)")
 }

@@ -129,11 +129,24 @@ func (r *Reconciler) recordLeftovers(ctx context.Context, s *scope) error {
 	if apierrors.IsAlreadyExists(err) {
 		return r.addLeftovers(ctx, s, record)
 	}
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		r.tellNamespace(s)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
 	r.event(s.inst, corev1.EventTypeWarning, reasonForceDeleted, s.remains.summary(record.Name))
 	return nil
+}
+
+// tellNamespace says what stays behind where the namespace of the Installation is being deleted: nothing can be created there, neither the
+// record nor an event of the cluster about the Installation. An event about the namespace lies in the namespace default.
+func (r *Reconciler) tellNamespace(s *scope) {
+	text := s.remains.lastWords()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.inst.Namespace}}
+	r.Recorder.Event(namespace, corev1.EventTypeWarning, reasonForceDeleted, text)
+	r.event(s.inst, corev1.EventTypeWarning, reasonForceDeleted, text)
 }
 
 const reasonForceDeleted = "ForceDeleted"
@@ -162,21 +175,51 @@ const maxSummary = 800
 
 // summary says for the event what stays and where the list is.
 func (t *remains) summary(record string) string {
+	return fmt.Sprintf("deleted by force without uninstalling %d deploy items, see ConfigMap %s: %s", len(t.leftovers), record,
+		t.list(leftover.title))
+}
+
+// lastWords is summary where no ConfigMap can hold the list.
+func (t *remains) lastWords() string {
+	return fmt.Sprintf("deleted by force without uninstalling %d deploy items, and the namespace takes no record of them any more: %s",
+		len(t.leftovers), t.list(leftover.titleAndResources))
+}
+
+// list describes the leftovers as far as an event has room.
+func (t *remains) list(describe func(leftover) string) string {
 	var items []string
-	length := 0
 	for _, name := range sortedKeys(t.leftovers) {
-		left := t.leftovers[name]
-		text := left.Installation + "/" + left.Item + " (" + left.Type
-		if left.Target != "" {
-			text += " on " + left.Target
-		}
-		text += ")"
-		if length += len(text) + 2; length > maxSummary {
-			items = append(items, "…")
-			break
-		}
-		items = append(items, text)
+		items = append(items, describe(t.leftovers[name]))
 	}
-	return fmt.Sprintf("deleted by force without uninstalling %d deploy items, see ConfigMap %s: %s",
-		len(t.leftovers), record, strings.Join(items, ", "))
+	text := strings.Join(items, ", ")
+	if len(text) > maxSummary {
+		text = strings.ToValidUTF8(text[:maxSummary], "") + "…"
+	}
+	return text
+}
+
+func (l leftover) title() string {
+	if l.Target == "" {
+		return fmt.Sprintf("%s/%s (%s)", l.Installation, l.Item, l.Type)
+	}
+	return fmt.Sprintf("%s/%s (%s on %s)", l.Installation, l.Item, l.Type, l.Target)
+}
+
+// titleAndResources names a few of the resources.
+func (l leftover) titleAndResources() string {
+	const few = 5
+	var names []string
+	if l.Release != "" {
+		names = append(names, "release "+l.Release)
+	}
+	for _, resource := range l.Resources {
+		names = append(names, strings.TrimSpace(resource.Kind+" "+strings.TrimPrefix(resource.Namespace+"/"+resource.Name, "/")))
+	}
+	if more := len(names) - few; more > 0 {
+		names = append(names[:few], fmt.Sprintf("%d more", more))
+	}
+	if len(names) == 0 {
+		return l.title()
+	}
+	return l.title() + " with " + strings.Join(names, ", ")
 }

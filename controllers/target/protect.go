@@ -18,7 +18,7 @@ import (
 // ownerLabels are set by Flux on everything that it may prune.
 var ownerLabels = []string{"kustomize.toolkit.fluxcd.io/name", "helm.toolkit.fluxcd.io/name"}
 
-// protector keeps the objects of one kind that DeployItems name.
+// protector keeps the objects of one kind that DeployItems and Installations name.
 type protector struct {
 	*Reconciler
 	kind userKind
@@ -31,7 +31,7 @@ func (p *protector) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 		p.Backoff.Forget(req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if !isProtected(object) && !prunable(object) {
+	if !p.Shard.Has(object) || !isProtected(object) && !prunable(object) {
 		return ctrl.Result{}, nil
 	}
 	return p.end(req, p.settle(ctx, object))
@@ -65,12 +65,18 @@ func (p *protector) settle(ctx context.Context, object client.Object) error {
 	return nil
 }
 
-// inUse reports whether a DeployItem names an object.
+// inUse reports whether a DeployItem names an object, or an Installation imports it.
 func (r *Reconciler) inUse(ctx context.Context, kind userKind, object client.Object) (bool, error) {
 	items := &v1alpha1.DeployItemList{}
 	err := r.List(ctx, items, client.InNamespace(object.GetNamespace()), client.MatchingFields{kind.index: object.GetName()},
 		client.UnsafeDisableDeepCopy, client.Limit(1))
-	return len(items.Items) > 0, err
+	if err != nil || len(items.Items) > 0 || kind.importsOf == nil {
+		return len(items.Items) > 0, err
+	}
+	importers := &v1alpha1.InstallationList{}
+	err = r.List(ctx, importers, client.InNamespace(object.GetNamespace()), client.MatchingFields{importIndex: object.GetName()},
+		client.UnsafeDisableDeepCopy, client.Limit(1))
+	return len(importers.Items) > 0, err
 }
 
 // protect secures what an object names before the object itself, so that a protected object always has its content.

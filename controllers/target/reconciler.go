@@ -24,6 +24,8 @@ import (
 type Reconciler struct {
 	// Client reads from caches and writes to the API server.
 	client.Client
+	// Shard selects the objects that this process protects. What uses them may be in any.
+	Shard kit.Shard
 	// Backoff says when to try again after a failure.
 	Backoff *kit.Backoff
 
@@ -44,6 +46,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 			For(kind.make()).
 			Watches(&v1alpha1.DeployItem{}, handler.EnqueueRequestsFromMapFunc(kind.usedBy)).
 			WithOptions(options)
+		if kind.importsOf != nil {
+			blder = blder.Watches(&v1alpha1.Installation{}, handler.EnqueueRequestsFromMapFunc(kind.importedBy))
+		}
 		for _, content := range contents {
 			late := handler.EnqueueRequestsFromMapFunc(r.holders(kind, content))
 			blder = blder.WatchesMetadata(content.make(), late, builder.WithPredicates(onlyUnprotected))
@@ -69,8 +74,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 
 // users are the kinds that DeployItems name.
 var users = []userKind{
-	{"target", targetIndex, targetsOf, func() client.Object { return &v1alpha1.Target{} }},
-	{"context-protection", contextIndex, contextOf, func() client.Object { return &v1alpha1.Context{} }},
+	{"target", targetIndex, targetsOf, func() client.Object { return &v1alpha1.Target{} }, targetImportsOf},
+	{"context-protection", contextIndex, contextOf, func() client.Object { return &v1alpha1.Context{} }, nil},
 }
 
 // contents are the kinds that Targets and Contexts name.
@@ -81,6 +86,9 @@ var contents = []contentKind{
 
 // index registers the indexes.
 func index(ctx context.Context, indexer client.FieldIndexer) error {
+	if err := indexer.IndexField(ctx, &v1alpha1.Installation{}, importIndex, targetImportsOf); err != nil {
+		return fmt.Errorf("index installations by imported target: %w", err)
+	}
 	for _, kind := range users {
 		if err := indexer.IndexField(ctx, &v1alpha1.DeployItem{}, kind.index, kind.namesOf); err != nil {
 			return fmt.Errorf("index deploy items by %s: %w", kind.index, err)

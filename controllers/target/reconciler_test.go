@@ -4,6 +4,7 @@
 package target
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -11,10 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
@@ -75,6 +78,7 @@ func settled(t *testing.T, objects ...client.Object) map[string]bool {
 	require.NoError(t, v1alpha1.AddToScheme(scheme))
 	require.NoError(t, corev1.AddToScheme(scheme))
 	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...)
+	builder = builder.WithIndex(&v1alpha1.Installation{}, importIndex, targetImportsOf)
 	for _, kind := range users {
 		builder = builder.WithIndex(&v1alpha1.DeployItem{}, kind.index, kind.namesOf).WithIndex(kind.make(), contentIndex, contentsOf)
 	}
@@ -139,6 +143,58 @@ func TestE10ProtectionFollowsTheSecretOfATarget(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, settled(t, tc.objects...)) })
 	}
+}
+
+// importer is an Installation that imports the Target t.
+func importer(finalizers ...string) *v1alpha1.Installation {
+	inst := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "importer", Finalizers: finalizers}}
+	inst.Spec.Imports.Targets = []v1alpha1.TargetImport{{Name: "cluster", Target: "t"}}
+	return inst
+}
+
+func TestTargetsThatARootImportsAreProtected(t *testing.T) {
+	nested, inList, inMap := importer(v1alpha1.Finalizer), importer(v1alpha1.Finalizer), importer(v1alpha1.Finalizer)
+	nested.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: "Installation", Name: "parent", UID: "uid", Controller: new(true),
+	}}
+	inList.Spec.Imports.Targets[0] = v1alpha1.TargetImport{Name: "clusters", Targets: []string{"other", "t"}}
+	inMap.Spec.Imports.Targets[0] = v1alpha1.TargetImport{Name: "clusters", TargetMap: map[string]string{"one": "t"}}
+	for name, tc := range map[string]struct {
+		installation *v1alpha1.Installation
+		want         map[string]bool
+	}{
+		"at work":                       {importer(v1alpha1.Finalizer), map[string]bool{"t": true, "s": true, "importer": false}},
+		"one of a list":                 {inList, map[string]bool{"t": true, "s": true, "importer": false}},
+		"one of a map":                  {inMap, map[string]bool{"t": true, "s": true, "importer": false}},
+		"nothing begun yet":             {importer(), map[string]bool{"importer": false}},
+		"nested, in the parent's scope": {nested, map[string]bool{"importer": false}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, tc.want, settled(t, going(target("t", "s")), going(secret("s")), tc.installation))
+		})
+	}
+}
+
+func TestTargetsOfOtherShardsAreLeftAlone(t *testing.T) {
+	object := held(target("t", ""))
+	object.GetLabels()[kit.ShardLabel] = "one"
+	selector, err := labels.Parse("!" + kit.ShardLabel)
+	require.NoError(t, err)
+	p := &protector{Reconciler: &Reconciler{Shard: kit.Shard{Selector: selector}, Backoff: kit.NewBackoff(time.Millisecond, time.Second)}, kind: users[0]}
+	scheme := runtime.NewScheme()
+	require.NoError(t, v1alpha1.AddToScheme(scheme))
+	writes := 0
+	p.Client = interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).WithObjects(going(object)).Build(), interceptor.Funcs{
+		Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+			writes++
+			return nil
+		},
+	})
+
+	_, err = p.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(object)})
+
+	require.NoError(t, err)
+	assert.Zero(t, writes)
 }
 
 func TestE23SecondaryTargetsAreProtected(t *testing.T) {

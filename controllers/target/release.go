@@ -64,7 +64,7 @@ func (r *releaser) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	if err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if !isProtected(object) {
+	if !r.Shard.Has(object) || !isProtected(object) {
 		return ctrl.Result{}, nil
 	}
 	held, err := r.held(ctx, object)

@@ -16,10 +16,11 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
-// Indexes find the DeployItems that use a Target or Context, and the Targets and Contexts that name a Secret or ConfigMap.
+// Indexes find the DeployItems that use a Target or Context, the Installations that import a Target, and the Targets and Contexts that name a Secret or ConfigMap.
 const (
 	targetIndex  = "target"
 	contextIndex = "uses-context"
+	importIndex  = "target-import"
 	contentIndex = "content"
 )
 
@@ -31,6 +32,32 @@ type userKind struct {
 	index   string
 	namesOf client.IndexerFunc
 	make    func() client.Object
+	// importsOf is what an Installation names; nil where Installations name nothing of the kind.
+	importsOf client.IndexerFunc
+}
+
+// importedBy wakes what an Installation imports; of an update also what it imported before.
+func (k userKind) importedBy(_ context.Context, obj client.Object) []reconcile.Request {
+	return requests(obj.GetNamespace(), k.importsOf(obj))
+}
+
+// targetImportsOf returns the names of the Targets that a root imports, once it is at work and until everything below it is uninstalled.
+// DeployItems of sub-installations name copies of those. A copy vanishes with its namespace, and the original leads to the same cluster.
+func targetImportsOf(obj client.Object) []string {
+	inst, ok := obj.(*v1alpha1.Installation)
+	if !ok || !inst.IsRoot() || !slices.Contains(inst.Finalizers, v1alpha1.Finalizer) {
+		return nil
+	}
+	names := map[string]bool{}
+	for i := range inst.Spec.Imports.Targets {
+		imported := &inst.Spec.Imports.Targets[i]
+		for _, name := range slices.Concat([]string{imported.Target}, imported.Targets, slices.Collect(maps.Values(imported.TargetMap))) {
+			if name != "" {
+				names[name] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
 }
 
 // usedBy wakes what a DeployItem names.
