@@ -40,6 +40,9 @@ func (r *reconciler) perform(ctx context.Context, s *scope) (Outcome, error) {
 	item := &Item{
 		DeployItem: s.item, Deadline: s.deadline(), Checkpoint: s.checkpointOf(ctx), Memory: s.job.memory, DeployItems: r.live,
 		Targets: func(ctx context.Context, name string) (*target.Cluster, error) { return r.open(ctx, s, name) },
+		Leading: func(ctx context.Context, address string) ([]*target.Cluster, error) {
+			return r.options.Clients.Leading(ctx, r.client, r.live, s.item.Namespace, address)
+		},
 		Changed: func(watched Watched) bool { return r.mayHaveChanged(s, watched) },
 		Record:  func(ctx context.Context, status *runtime.RawExtension) error { return r.record(ctx, s, status) },
 	}

@@ -66,7 +66,7 @@ func (r *reconciler) pickUp(ctx context.Context, s *scope) error {
 	if isBegun(s.item) {
 		return r.resume(s)
 	}
-	if r.isUnchanged(s) {
+	if r.isUnchanged(ctx, s) {
 		return r.finishUnchanged(ctx, s)
 	}
 	if !s.deleting() {
@@ -166,10 +166,10 @@ func (r *reconciler) stamp(item *v1alpha1.DeployItem, now time.Time) {
 }
 
 // isUnchanged tells whether the item asks to skip jobs that would repeat the last success.
-func (r *reconciler) isUnchanged(s *scope) bool {
+func (r *reconciler) isUnchanged(ctx context.Context, s *scope) bool {
 	status := s.item.Status
 	return s.item.Spec.UpdateOnChangeOnly && !s.deleting() && !s.tested &&
-		status.ObservedGeneration == s.item.Generation && status.Phase == v1alpha1.PhaseSucceeded
+		status.ObservedGeneration == s.item.Generation && status.Phase == v1alpha1.PhaseSucceeded && r.isWhereItWas(ctx, s)
 }
 
 func (r *reconciler) finishUnchanged(ctx context.Context, s *scope) error {

@@ -42,6 +42,8 @@ type Item struct {
 	TargetProblem error
 	// Targets opens other Targets of the item's namespace by name (exports, readiness checks and deletion groups may name them).
 	Targets func(ctx context.Context, name string) (*target.Cluster, error)
+	// Leading opens Targets of the item's namespace that lead to an address, see target.Clients.Leading. Nil finds none.
+	Leading func(ctx context.Context, address string) ([]*target.Cluster, error)
 	// Changed reports whether something that the last outcome of the job watches may have changed since that call began. Everything else
 	// may have. Nil means that everything may.
 	Changed func(watched Watched) bool

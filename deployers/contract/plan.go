@@ -31,6 +31,9 @@ type Planner interface {
 	//
 	// The contract takes the plan back when a job ends that never touched the target, see Outcome.Untouched.
 	Plan(item *v1alpha1.DeployItem, to managedresource.ClusterReference) *runtime.RawExtension
+	// IsAt reports whether what the last job of an item deployed is where its Target leads, as far as the record says. Of a cluster that
+	// does not answer the address is known only.
+	IsAt(item *v1alpha1.DeployItem, to managedresource.ClusterReference) bool
 }
 
 // plan is the provider status that a job found. The zero value says that the job planned nothing, or that another process planned it.
@@ -84,6 +87,21 @@ func (r *reconciler) destination(ctx context.Context, s *scope) managedresource.
 		to.UID, to.Address = identity.UID, identity.Address
 	}
 	return to
+}
+
+// isWhereItWas reports whether the Target of an item still leads to where the last job deployed. A Target that cannot be opened leads nowhere:
+// the job that follows says why.
+func (r *reconciler) isWhereItWas(ctx context.Context, s *scope) bool {
+	planner, ok := r.deployer.(Planner)
+	if !ok || targetName(s.item) == "" {
+		return true
+	}
+	to := r.destination(ctx, s)
+	if s.opened == nil {
+		return false
+	}
+	to.Address = s.opened.Address()
+	return planner.IsAt(s.item, to)
 }
 
 // record writes a provider status for Item.Record.

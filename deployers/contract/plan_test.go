@@ -6,6 +6,7 @@ package contract
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -23,6 +24,8 @@ type planning struct {
 	*scripted
 	// destinations are where the jobs were to go.
 	destinations chan managedresource.ClusterReference
+	// isAt answers IsAt; nil says yes.
+	isAt func(to managedresource.ClusterReference) bool
 }
 
 const planned = `{"planned":true}`
@@ -151,7 +154,7 @@ func TestWarningOfASuccessIsShown(t *testing.T) {
 
 func TestPlanKnowsWhereTheTargetLeads(t *testing.T) {
 	deployer, destinations := &scripted{}, make(chan managedresource.ClusterReference, 1)
-	s := newStageOf(t, deployer, planning{deployer, destinations}, Options{})
+	s := newStageOf(t, deployer, planning{scripted: deployer, destinations: destinations}, Options{})
 	item := s.create("item", s.withTarget("cluster"))
 	identity, err := platformCluster(t).Identity(t.Context())
 	require.NoError(t, err)
@@ -167,7 +170,7 @@ func TestPlanKnowsWhereTheTargetLeads(t *testing.T) {
 
 func TestPlanOfASilentTargetHasItsName(t *testing.T) {
 	deployer, destinations := &scripted{}, make(chan managedresource.ClusterReference, 1)
-	s := newStageOf(t, deployer, planning{deployer, destinations}, Options{})
+	s := newStageOf(t, deployer, planning{scripted: deployer, destinations: destinations}, Options{})
 	item := s.create("item", named("missing"))
 
 	s.trigger(item)
@@ -194,4 +197,33 @@ func TestRecordedStatusIsThereBeforeTheCallGoesOn(t *testing.T) {
 	s.finished(item)
 	assert.JSONEq(t, ahead, <-seen)
 	assert.JSONEq(t, ahead, recorded(item), "it stays until the deployer records something else")
+}
+
+func (p planning) IsAt(item *v1alpha1.DeployItem, to managedresource.ClusterReference) bool {
+	return p.isAt == nil || p.isAt(to)
+}
+
+func TestUpdateOnChangeOnlyAsksWhereTheTargetLeads(t *testing.T) {
+	for moved, calls := range map[bool]int{false: 1, true: 2} {
+		t.Run(fmt.Sprintf("moved %t", moved), func(t *testing.T) {
+			deployer := &scripted{}
+			addresses := make(chan string, 1)
+			s := newStageOf(t, deployer, planning{scripted: deployer, isAt: func(to managedresource.ClusterReference) bool {
+				addresses <- to.Address
+				return !moved
+			}}, Options{})
+			item := s.create("item", s.withTarget("cluster"), func(item *v1alpha1.DeployItem) { item.Spec.UpdateOnChangeOnly = true })
+			s.trigger(item)
+			s.finished(item)
+			asked := s.trigger(item)
+			s.finished(item)
+
+			ensured, _ := deployer.calls()
+			assert.Equal(t, calls, ensured)
+			assert.NotEmpty(t, <-addresses)
+			if !moved {
+				assert.Len(t, s.requestsOf(asked, "deployitems/status"), 1, "that nothing changed costs one write")
+			}
+		})
+	}
 }

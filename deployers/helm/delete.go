@@ -24,20 +24,30 @@ var deleteSteps = []step{
 	{"", (*job).leaveAllElsewhere},                          // delete.go    other clusters  → gone
 }
 
+// scatteredSteps are those of a deletion whose target cannot be opened.
+var scatteredSteps = []step{
+	{"helm deployer: start delete", (*job).scatter}, // delete.go    status         → what is where
+	{"", (*job).leaveAllElsewhere},                  // delete.go    all clusters   → gone
+}
+
 // Delete uninstalls the releases, and deletes the objects that were applied without one. It needs no chart and no valid configuration, and a
 // target only if something was deployed.
 func (d *deployer) Delete(ctx context.Context, item *contract.Item) (contract.Outcome, error) {
-	j, err := d.beginDelete(ctx, item)
+	j, err := d.beginDelete(item)
 	if err != nil || j == nil {
 		return contract.Outcome{Done: err == nil}, err
 	}
-	outcome, err := j.walk(ctx, deleteSteps)
+	steps := deleteSteps
+	if j.item.Target == nil {
+		steps = scatteredSteps
+	}
+	outcome, err := j.walk(ctx, steps)
 	outcome.ProviderStatus = nil // what was recorded stays recorded until the item is gone
 	return outcome, err
 }
 
 // beginDelete returns the job, nil if there is nothing to delete.
-func (d *deployer) beginDelete(ctx context.Context, item *contract.Item) (*job, error) {
+func (d *deployer) beginDelete(item *contract.Item) (*job, error) {
 	decoded, err := configuration(item.DeployItem)
 	if err != nil {
 		decoded = &helmv1alpha1.ProviderConfiguration{}
@@ -49,12 +59,18 @@ func (d *deployer) beginDelete(ctx context.Context, item *contract.Item) (*job, 
 	if isNothing(status) {
 		return nil, nil
 	}
-	session := *item
-	j := &job{deployer: d, item: &session, config: decoded, status: status, attempt: &attempt{}}
-	if session.Target, err = j.whereToBegin(ctx); err != nil {
-		return nil, err
+	return &job{deployer: d, item: item, config: decoded, status: status, attempt: &attempt{}}, nil
+}
+
+// scatter finds out what is where by the record alone.
+func (j *job) scatter(context.Context) (resources.Progress, error) {
+	if resources.Scatter(j.status.Inventory, j.recordedObjects()) {
+		return resources.Progress{}, nil
 	}
-	return j, nil
+	if j.item.TargetProblem != nil {
+		return resources.Progress{}, j.item.TargetProblem
+	}
+	return resources.Progress{}, misconfigured(j.item, errNoTarget)
 }
 
 // isNothing reports whether no job of an item has set out to put anything anywhere.

@@ -6,7 +6,6 @@ package helm
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,7 +16,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
-	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
 var _ contract.Planner = &deployer{}
@@ -38,6 +36,12 @@ func (d *deployer) Plan(item *v1alpha1.DeployItem, to managedresource.ClusterRef
 		return nil
 	}
 	return encoded
+}
+
+// IsAt compares with the cluster of the inventory. A record without one tells nothing.
+func (d *deployer) IsAt(item *v1alpha1.DeployItem, to managedresource.ClusterReference) bool {
+	status, err := config.DecodeStatus(providerStatus(item))
+	return err == nil && resources.IsAt(status.Inventory, to)
 }
 
 // planned adds the plan to a status and reports whether that changes it.
@@ -190,24 +194,4 @@ func (j *job) leaveElsewhere(ctx context.Context) (resources.Progress, error) {
 	var err error
 	progress, j.attempt.warning, err = j.session().LeaveOrWarn(ctx, &j.attempt.departure, j.status.Inventory, j.config.DeletionGroups, j.retire)
 	return progress, err
-}
-
-// whereToBegin returns the cluster that a deletion begins with: the target of the item or, when that cannot be opened, the recorded one.
-func (j *job) whereToBegin(ctx context.Context) (*target.Cluster, error) {
-	if j.item.Target != nil {
-		return j.item.Target, nil
-	}
-	missing := j.item.TargetProblem
-	if missing == nil {
-		missing = misconfigured(j.item, errNoTarget)
-	}
-	recorded := j.status.Inventory.Cluster
-	if recorded == nil || j.item.Targets == nil {
-		return nil, missing
-	}
-	cluster, err := j.item.Targets(ctx, recorded.Target)
-	if err != nil {
-		return nil, errors.Join(missing, err)
-	}
-	return cluster, nil
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/manifest/v1alpha2"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
-	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
 // remove carries out the deletion of an item. It needs the status and, where somebody has changed them, the deletion groups; the rest of
@@ -34,8 +33,8 @@ func (d *Deployer) remove(ctx context.Context, item *contract.Item) (contract.Ou
 		return contract.Outcome{}, configurationProblem(err)
 	}
 	session := resources.NewSession(item, d.memory, nil)
-	if session.Cluster, err = cluster(ctx, item, recorded); err != nil {
-		return contract.Outcome{}, err
+	if session.Cluster == nil {
+		return withoutTarget(ctx, session, item, recorded, groups)
 	}
 	progress, err := uninstall(ctx, session, item, recorded, groups)
 	if err == nil && progress.Done() {
@@ -48,29 +47,34 @@ func (d *Deployer) remove(ctx context.Context, item *contract.Item) (contract.Ou
 	return outcome, err
 }
 
+// withoutTarget carries out the deletion of an item whose target cannot be opened: by the record, as far as that says where things are.
+func withoutTarget(ctx context.Context, session *resources.Session, item *contract.Item, recorded *v1alpha2.ProviderStatus,
+	groups []managedresource.DeletionGroupDefinition) (contract.Outcome, error) {
+	inventory := inventoryOf(recorded)
+	if mayHaveLeftovers(recorded, item.DeployItem.Generation-1) || !resources.Scatter(inventory, recorded.ManagedResources) {
+		return contract.Outcome{}, missingTarget(item)
+	}
+	recorded.ManagedResources, recorded.Inventory = nil, inventory
+	sites := len(inventory.Sites)
+	progress, err := session.LeaveElsewhere(ctx, inventory, groups, nil)
+	outcome := progress.Outcome()
+	outcome.Done = err == nil && progress.Done()
+	if !outcome.Done && len(inventory.Sites) < sites {
+		outcome.ProviderStatus, _ = api.EncodeStatus(recorded)
+	}
+	return outcome, err
+}
+
+func missingTarget(item *contract.Item) error {
+	if item.TargetProblem != nil {
+		return item.TargetProblem
+	}
+	return configurationProblem(errNoTarget)
+}
+
 // isNothing reports whether nothing is recorded that a deletion has to remove.
 func isNothing(recorded *v1alpha2.ProviderStatus) bool {
 	return len(recorded.ManagedResources) == 0 && len(inventoryOf(recorded).Sites) == 0
-}
-
-// cluster returns where to begin: the target of the item or, when that cannot be opened, the one of the record.
-func cluster(ctx context.Context, item *contract.Item, recorded *v1alpha2.ProviderStatus) (*target.Cluster, error) {
-	if item.Target != nil {
-		return item.Target, nil
-	}
-	missing := item.TargetProblem
-	if missing == nil {
-		missing = configurationProblem(errNoTarget)
-	}
-	last := inventoryOf(recorded).Cluster
-	if last == nil || item.Targets == nil {
-		return nil, missing
-	}
-	opened, err := item.Targets(ctx, last.Target)
-	if err != nil {
-		return nil, missing
-	}
-	return opened, nil
 }
 
 // uninstall removes everything that jobs of the item put on the session's cluster, and then what they put on others. What is gone leaves the

@@ -36,6 +36,12 @@ func (d *Deployer) Plan(item *v1alpha1.DeployItem, to managedresource.ClusterRef
 	return planned(item, recorded, to, desired)
 }
 
+// IsAt compares with the cluster of the inventory. A record without one tells nothing.
+func (d *Deployer) IsAt(item *v1alpha1.DeployItem, to managedresource.ClusterReference) bool {
+	recorded, err := status(item)
+	return err == nil && resources.IsAt(recorded.Inventory, to)
+}
+
 func planned(item *v1alpha1.DeployItem, recorded *v1alpha2.ProviderStatus, to managedresource.ClusterReference, desired []resources.Desired) *runtime.RawExtension {
 	inventory := recorded.Inventory
 	known := recorded.ManagedResources

@@ -21,6 +21,7 @@ import (
 //	Session.Apply, Delete   the work of the job
 //	Session.Confirm        what was attempted and is no longer wanted is looked for
 //	Session.LeaveElsewhere  what is on other clusters is uninstalled
+//	Scatter                 takes the place of all these before LeaveElsewhere where a deletion cannot open its Target
 //	Attempt                 what a failed job did not confirm goes back into the inventory
 
 // Known is what a provider status says about the cluster of a session.
@@ -104,6 +105,11 @@ func SameCluster(a, b managedresource.ClusterReference) bool {
 	return a.Address == b.Address
 }
 
+// IsAt reports whether an inventory has its managed resources at a cluster, as far as it tells; nil tells nothing.
+func IsAt(inventory *managedresource.Inventory, cluster managedresource.ClusterReference) bool {
+	return inventory == nil || inventory.Cluster == nil || SameCluster(*inventory.Cluster, cluster)
+}
+
 // Unplanned returns those of the objects that a record does not have at a cluster. What was planned for a Target without knowing where that
 // leads is nowhere.
 func Unplanned(inventory managedresource.Inventory, managed []managedresource.ManagedResourceStatus, here managedresource.ClusterReference,
@@ -161,6 +167,20 @@ func (s *Session) Settle(ctx context.Context, inventory *managedresource.Invento
 	}
 	*inventory = settled
 	return known, nil
+}
+
+// Scatter makes everything that an inventory records a site, for a deletion that has no target to begin with. It reports false where nothing
+// says on which cluster the managed resources and the releases are.
+func Scatter(inventory *managedresource.Inventory, managed []managedresource.ManagedResourceStatus) bool {
+	last := managedresource.Site{Resources: slices.DeleteFunc(slices.Clone(managed), stays), Releases: inventory.Releases}
+	if inventory.Cluster == nil {
+		return last.IsEmpty()
+	}
+	if last.Cluster = *inventory.Cluster; !last.IsEmpty() {
+		inventory.Sites = append([]managedresource.Site{last}, inventory.Sites...)
+	}
+	inventory.Cluster, inventory.Releases = nil, nil
+	return true
 }
 
 // sort adds the sites of the session's cluster to what is known, and keeps the others in the inventory.

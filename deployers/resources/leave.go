@@ -40,11 +40,8 @@ func (s *Session) LeaveOrWarn(ctx context.Context, departure *Departure, invento
 
 // isLasting reports whether a person has to act before a cluster can be left: nothing leads there, or what leads there may not do it.
 func isLasting(err error) bool {
-	var problem *target.Error
 	var failure *kit.Failure
-	return errors.Is(err, errLedElsewhere) || kit.IsUnrecoverable(err) ||
-		errors.As(err, &problem) && problem.Reason != target.ReasonTokenRequest ||
-		errors.As(err, &failure) && failure.Kind == kit.Stalled
+	return isAstray(err) || kit.IsUnrecoverable(err) || errors.As(err, &failure) && failure.Kind == kit.Stalled
 }
 
 // LeaveElsewhere uninstalls what a settled inventory has on other clusters, by the Targets that led to them. Sites leave the inventory when
@@ -91,13 +88,44 @@ func countOf(site managedresource.Site) string {
 	return fmt.Sprintf("%d releases and %d objects", len(site.Releases), len(site.Resources))
 }
 
-// leave uninstalls what is at one site.
+// leave uninstalls what is at one site, by the Target that led there or, where that leads there no more, by others of the namespace that do.
 func (s *Session) leave(ctx context.Context, site managedresource.Site, groups []managedresource.DeletionGroupDefinition,
 	remove ReleaseRemover) (Progress, error) {
 	cluster, err := s.on(ctx, &site.Cluster.Target)
-	if err != nil {
-		return Progress{}, err
+	var progress Progress
+	elsewhere := false
+	if err == nil {
+		progress, err = s.leaveBy(ctx, cluster, site, groups, remove)
+		elsewhere = cluster.Address() != site.Cluster.Address
 	}
+	if err == nil || !isAstray(err) && !elsewhere || site.Cluster.Address == "" || s.Leading == nil {
+		return progress, err
+	}
+	others, problem := s.Leading(ctx, site.Cluster.Address)
+	if problem != nil {
+		return Progress{}, problem
+	}
+	for _, other := range others {
+		more, failed := s.leaveBy(ctx, other, site, groups, remove)
+		if failed == nil || !isLasting(failed) {
+			return more, failed
+		}
+		if !isAstray(failed) {
+			err = fmt.Errorf("%w (Target %s leads there, but: %w)", err, other.Name, failed)
+		}
+	}
+	return Progress{}, err
+}
+
+// isAstray reports whether a Target leads to nothing that a site could be on.
+func isAstray(err error) bool {
+	var problem *target.Error
+	return errors.Is(err, errLedElsewhere) || errors.As(err, &problem) && problem.Reason != target.ReasonTokenRequest
+}
+
+// leaveBy uninstalls what is at one site if a cluster is that of the site.
+func (s *Session) leaveBy(ctx context.Context, cluster *target.Cluster, site managedresource.Site,
+	groups []managedresource.DeletionGroupDefinition, remove ReleaseRemover) (Progress, error) {
 	there := &Session{Cluster: cluster, Targets: s.Targets, Owner: s.Owner, Checkpoint: s.Checkpoint}
 	now, err := there.location(ctx)
 	if err != nil {

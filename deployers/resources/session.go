@@ -5,6 +5,7 @@ package resources
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 
@@ -24,10 +25,12 @@ const FieldManager = "landscaper-deployer"
 
 // Session is the work of one call of a deployer on one target. It is safe for concurrent use.
 type Session struct {
-	// Cluster is the target.
+	// Cluster is the target; nil in the deletion of a DeployItem whose target cannot be opened.
 	Cluster *target.Cluster
 	// Targets opens other Targets by name; it may be nil when nothing names one.
 	Targets func(ctx context.Context, name string) (*target.Cluster, error)
+	// Leading opens Targets that lead to an address; it may be nil, which finds none.
+	Leading func(ctx context.Context, address string) ([]*target.Cluster, error)
 	// Owner is the DeployItem that the objects belong to.
 	Owner Owner
 	// Job is the ID of its job.
@@ -49,6 +52,7 @@ func NewSession(item *contract.Item, memory *Memory, labels map[string]string) *
 	return &Session{
 		Cluster:    item.Target,
 		Targets:    item.Targets,
+		Leading:    item.Leading,
 		Owner:      Owner{Item: item.DeployItem.Name, Namespace: item.DeployItem.Namespace, UID: item.DeployItem.UID, Labels: maps.Clone(labels)},
 		Job:        item.DeployItem.Status.JobID,
 		Checkpoint: item.Checkpoint,
@@ -69,8 +73,11 @@ func (s *Session) checkpoint(format string, args ...any) error {
 
 // on returns the target named name, the target of the DeployItem when name is nil or empty.
 func (s *Session) on(ctx context.Context, name *string) (*target.Cluster, error) {
-	if name == nil || *name == "" {
+	if (name == nil || *name == "") && s.Cluster != nil {
 		return s.Cluster, nil
+	}
+	if name == nil || *name == "" {
+		return nil, errors.New("no target is named")
 	}
 	if s.Targets == nil {
 		return nil, fmt.Errorf("target %s cannot be used here, remove targetName", *name)

@@ -99,6 +99,15 @@ func (c *Clients) Open(ctx context.Context, cache, live client.Reader, namespace
 	if err != nil {
 		return nil, err
 	}
+	connection, err := c.connectionOf(ctx, live, target)
+	if err != nil {
+		return nil, err
+	}
+	return connection.named(ctx, target)
+}
+
+// connectionOf returns the opened cluster of a Target.
+func (c *Clients) connectionOf(ctx context.Context, live client.Reader, target *v1alpha1.Target) (*connection, error) {
 	raw, err := clusterContent(ctx, live, target)
 	if err != nil {
 		return nil, located(target, err)
@@ -107,7 +116,7 @@ func (c *Clients) Open(ctx context.Context, cache, live client.Reader, namespace
 	if err != nil {
 		return nil, located(target, err)
 	}
-	return connection.named(ctx, target)
+	return connection, nil
 }
 
 // connection returns the opened cluster for a content and opens it if it is new.

@@ -53,7 +53,7 @@ func (c *Cluster) Identity(ctx context.Context) (Identity, error) {
 }
 
 func (c *Cluster) readIdentity(ctx context.Context) (Identity, error) {
-	found := Identity{Address: c.address()}
+	found := Identity{Address: c.Address()}
 	namespaces := c.Dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
 	system, err := namespaces.Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 	switch {
@@ -65,8 +65,8 @@ func (c *Cluster) readIdentity(ctx context.Context) (Identity, error) {
 	return found, nil
 }
 
-// address is a digest, because a server URL may hold a user name.
-func (c *Cluster) address() string {
+// Address returns the address of Identity without asking the cluster. It is a digest, because a server URL may hold a user name.
+func (c *Cluster) Address() string {
 	hash := sha256.New()
 	fmt.Fprintf(hash, "%s\n", c.Config.Host)
 	hash.Write(c.Config.CAData)

@@ -156,7 +156,7 @@ func TestA11ForceDeleteEndsADeletionThatCannot(t *testing.T) {
 		"imports": object{"targets": list{object{"name": "cluster", "target": "cluster"}}},
 	})
 	root := s.succeeded("root")
-	s.Delete(&v1alpha1.Target{ObjectMeta: s.dataObject("cluster").ObjectMeta})
+	require.NoError(t, s.Client().DeleteAllOf(s.Ctx, &v1alpha1.Target{}, client.InNamespace(s.Namespace)), "copies lead there, too")
 	s.Delete(root)
 	item := s.itemsOf("root")[0]
 	require.NoError(t, s.Await(s.Ctx, item, func() bool { return item.Status.Phase.IsDeletion() }), "its Target is gone, so it cannot be uninstalled")

@@ -281,7 +281,7 @@ func TestC19AFailedConsumerFailsTheDeletionOfTheProducer(t *testing.T) {
 	s.install("one", producer("one", "cm", ""))
 	s.install("two", consumer("one", "two", "two"))
 	s.succeeded("two")
-	require.NoError(t, s.Client().Delete(s.Ctx, &v1alpha1.Target{ObjectMeta: s.dataObject("cluster").ObjectMeta}))
+	require.NoError(t, s.Client().DeleteAllOf(s.Ctx, &v1alpha1.Target{}, client.InNamespace(s.Namespace)), "copies lead there, too")
 	s.Delete(s.Installation("one"))
 	s.Delete(s.Installation("two"))
 	s.AwaitState("two", func(inst *v1alpha1.Installation) bool { return inst.Status.Phase == v1alpha1.PhaseDeleting })
