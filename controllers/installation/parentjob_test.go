@@ -203,3 +203,26 @@ func TestDeletionsOfSubinstallationsAreNoWorkOfTheirParent(t *testing.T) {
 		})
 	}
 }
+
+func TestAFailedDeletionOfASuccessorCounts(t *testing.T) {
+	failed := func(job string) *v1alpha1.Installation {
+		inst := withJobs(job, job)
+		inst.Status.Phase = v1alpha1.PhaseDeleteFailed
+		return inst
+	}
+	trying := failed("b")
+	trying.Status.JobID = "c"
+	for name, tc := range map[string]struct {
+		inst, parent, successor *v1alpha1.Installation
+		want                    bool
+	}{
+		"of a root":       {withJobs("b", "a"), nil, failed("x"), true},
+		"in the same job": {nested("", "b", "a"), leaving(withJobs("b", "a")), failed("b"), true},
+		"in the job of the parent, not in the own": {nested("", "own", "a"), leaving(withJobs("b", "a")), failed("b"), true},
+		"in an earlier job":                        {nested("", "b", "a"), leaving(withJobs("b", "a")), failed("a"), false},
+		"while the parent is not deleted":          {nested("", "own", "a"), withJobs("b", "b"), failed("b"), false},
+		"tried again":                              {withJobs("b", "a"), nil, trying, false},
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, failedWith(tc.inst, tc.parent, tc.successor)) })
+	}
+}

@@ -252,8 +252,12 @@ func (r *Reconciler) awaitSuccessors(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
+	parent, err := r.parent(ctx, s.inst)
+	if err != nil {
+		return err
+	}
 	for _, successor := range successors {
-		if deleteFailed(successor) && (s.inst.IsRoot() || successor.Status.JobIDFinished == s.inst.Status.JobID) {
+		if failedWith(s.inst, parent, successor) {
 			return kit.Stall(orderOperation, reasonSiblingDeleteError, "deletion of a sibling failed: installation %s: %s",
 				successor.Name, lastMessage(successor.Status.LastError))
 		}
@@ -264,6 +268,17 @@ func (r *Reconciler) awaitSuccessors(ctx context.Context, s *scope) error {
 	return kit.Wait(orderOperation, reasonSiblingStillImports,
 		"a sibling still imports some of the exports: delete installation %s, or annotate this one %s=true",
 		successors[0].Name, v1alpha1.DeleteIgnoreSuccessorsAnnotation)
+}
+
+// failedWith reports whether the deletion of a successor has failed in a way that fails that of an Installation, too. Of sub-installations the
+// deletion of earlier jobs is about to be tried again; one that somebody deleted before the parent was deleted has a job of its own.
+func failedWith(inst, parent, successor *v1alpha1.Installation) bool {
+	if !deleteFailed(successor) {
+		return false
+	}
+	finished := successor.Status.JobIDFinished
+	return inst.IsRoot() || finished == inst.Status.JobID ||
+		parent != nil && inDeletion(parent) && finished == parent.Status.JobID
 }
 
 // childrenInDeletion tells whether the deletion has reached the children, from where there is no way back.
