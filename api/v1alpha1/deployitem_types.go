@@ -110,6 +110,7 @@ type DeployItem struct {
 	Undecoded Undecoded `json:"-"`
 
 	Spec DeployItemSpec `json:"spec"`
+	// +kubebuilder:default:={"observedGeneration":-1}
 	// +optional
 	Status DeployItemStatus `json:"status,omitempty"`
 }

@@ -110,6 +110,7 @@ type Execution struct {
 	Undecoded Undecoded `json:"-"`
 
 	Spec ExecutionSpec `json:"spec"`
+	// +kubebuilder:default:={"observedGeneration":-1}
 	// +optional
 	Status ExecutionStatus `json:"status,omitempty"`
 }

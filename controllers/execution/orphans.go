@@ -7,6 +7,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -102,5 +104,8 @@ func (r *Reconciler) startOn(ctx context.Context, s *scope, item *v1alpha1.Deplo
 	}
 	item.Status.JobIDGenerationTime = &now
 	item.Status.TransitionTimes = &v1alpha1.TransitionTimes{TriggerTime: &triggered}
+	if conditions.Has(item, meta.ReadyCondition) { // its deployer writes conditions, so this does not stay
+		kit.Progress(item, meta.ProgressingReason, "a deployer has to take the job up")
+	}
 	return kit.WriteItemStatus(ctx, r.Client, item, s.now, &r.items)
 }

@@ -124,7 +124,7 @@ func TestF09SuspensionLeavesReadyAsItIs(t *testing.T) {
 		show func(*v1alpha1.Installation)
 		want string
 	}{
-		"succeeded":     {func(inst *v1alpha1.Installation) { kit.Succeed(inst, "done", time.Unix(1, 0)) }, meta.ReconciliationSucceededReason},
+		"succeeded":     {func(inst *v1alpha1.Installation) { inst.Status.JobID = "a"; kit.Succeed(inst, "done", time.Unix(1, 0)) }, meta.ReconciliationSucceededReason},
 		"never started": {func(*v1alpha1.Installation) {}, kit.ReasonSuspended},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -150,10 +150,13 @@ func (r *Reconciler) asks(ctx context.Context, s *scope, cause cause) (string, e
 func (s *scope) showPending() {
 	switch {
 	case !s.inst.IsRoot():
+	case s.inst.Spec.Suspend && s.inst.Status.JobID == "":
+		kit.Pending(s.inst, kit.ReasonSuspended, "spec.suspend is set; nothing starts until it is removed")
 	case s.inst.Spec.Suspend:
-		if !conditions.Has(s.inst, meta.ReadyCondition) {
-			kit.Pending(s.inst, kit.ReasonSuspended, "spec.suspend is set; nothing starts until it is removed")
-		}
+		// What is suspended stays what it is, and whoever waits for the spec to be observed, as a Flux Kustomization does, waits no longer. The end
+		// of the suspension is another spec, so no change is lost.
+		s.inst.Status.ObservedGeneration = s.inst.Generation
+		s.restoreReady()
 	case !followsChanges(s.inst):
 		s.pending(s.inst.Generation != s.inst.Status.ObservedGeneration, kit.ReasonNotTriggered, "the spec is not applied yet: annotate "+
 			v1alpha1.OperationAnnotation+"=reconcile to apply it once, or "+

@@ -170,11 +170,14 @@ func TestShowPending(t *testing.T) {
 		change func(*v1alpha1.Installation)
 		want   string
 	}{
-		"edited, follows nothing":       {func(inst *v1alpha1.Installation) { inst.Generation++ }, kit.ReasonNotTriggered},
-		"edited, follows changes":       {func(inst *v1alpha1.Installation) { following(inst); inst.Generation++ }, "Before"},
-		"edited sub-installation":       {func(inst *v1alpha1.Installation) { nest(inst); inst.Generation++ }, "Before"},
-		"suspended, with a result":      {func(inst *v1alpha1.Installation) { inst.Spec.Suspend = true; inst.Generation++ }, "Before"},
-		"suspended, never started":      {func(inst *v1alpha1.Installation) { inst.Spec.Suspend = true; inst.Status.Conditions = nil }, kit.ReasonSuspended},
+		"edited, follows nothing":  {func(inst *v1alpha1.Installation) { inst.Generation++ }, kit.ReasonNotTriggered},
+		"edited, follows changes":  {func(inst *v1alpha1.Installation) { following(inst); inst.Generation++ }, "Before"},
+		"edited sub-installation":  {func(inst *v1alpha1.Installation) { nest(inst); inst.Generation++ }, "Before"},
+		"suspended, with a result": {func(inst *v1alpha1.Installation) { inst.Spec.Suspend = true; inst.Generation++ }, meta.ReconciliationSucceededReason},
+		"suspended, never started": {func(inst *v1alpha1.Installation) {
+			inst.Spec.Suspend = true
+			inst.Status = v1alpha1.InstallationStatus{}
+		}, kit.ReasonSuspended},
 		"the edit was taken back":       {func(inst *v1alpha1.Installation) { kit.Pending(inst, kit.ReasonNotTriggered, "pending") }, meta.ReconciliationSucceededReason},
 		"the suspension was taken back": {func(inst *v1alpha1.Installation) { kit.Pending(inst, kit.ReasonSuspended, "pending") }, meta.ReconciliationSucceededReason},
 		"the result was a failure": {func(inst *v1alpha1.Installation) {
@@ -184,7 +187,7 @@ func TestShowPending(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inst := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Name: "root"}}
-			inst.Status.Phase = v1alpha1.PhaseSucceeded
+			inst.Status.Phase, inst.Status.JobID = v1alpha1.PhaseSucceeded, "a"
 			conditions.MarkTrue(inst, meta.ReadyCondition, "Before", "as it was")
 			tc.change(inst)
 			(&scope{inst: inst}).showPending()

@@ -10,11 +10,11 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
 // failure is an error about one object. Its text is safe to show; the cause may not be.
@@ -30,42 +30,17 @@ func (f *failure) Error() string { return f.text }
 func (f *failure) Unwrap() error { return f.cause }
 
 // objectError says that verb failed for an object. Rejected credentials get the code ERR_UNAUTHORIZED; everything else may
-// heal and gets none. The content of Secrets stays out of the text.
+// heal and gets none. The content of refused objects stays out of the text.
 func objectError(verb string, ref managedresource.ResourceReference, err error) error {
 	if err == nil {
 		return nil
 	}
-	wrapped := &failure{text: fmt.Sprintf("cannot %s %s: %s", verb, ref, causeText(ref.Kind, err)), cause: err}
+	wrapped := &failure{text: fmt.Sprintf("cannot %s %s: %s", verb, ref, target.ShownError(err)), cause: err}
 	if isUnauthorized(err) {
 		wrapped.text += "; give the credentials of the target the permission, or correct them"
 		return kit.Coded(wrapped, v1alpha1.ErrorUnauthorized)
 	}
 	return wrapped
-}
-
-// causeText returns the text of an error. For Secrets the server's text may quote values, so only reason and fields remain.
-func causeText(kind string, err error) string {
-	var status apierrors.APIStatus
-	if kind != "Secret" || !errors.As(err, &status) || !quotesValues(err) {
-		return err.Error()
-	}
-	text := "the server answers " + string(status.Status().Reason)
-	if details := status.Status().Details; details != nil {
-		if fields := fieldsOf(details.Causes); fields != "" {
-			text += " for " + fields
-		}
-	}
-	return text + "; correct the fields (data has to be base64, stringData text)"
-}
-
-func quotesValues(err error) bool { return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) }
-
-func fieldsOf(causes []metav1.StatusCause) string {
-	var fields []string
-	for _, cause := range causes {
-		fields = append(fields, cause.Field)
-	}
-	return strings.Join(fields, ", ")
 }
 
 // isUnauthorized tells whether the credentials are at fault. Admission plug-ins answer 403 too (terminating namespaces, quotas,

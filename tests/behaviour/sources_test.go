@@ -291,6 +291,20 @@ func TestSuspendedInstallationStartsNothing(t *testing.T) {
 	s.RequireJobs(1, "one")
 }
 
+// TestF09ASuspensionInGitKeepsTheKustomizationReady suspends what has succeeded, edits it, and lets it go on: Flux waits for none of it but the end.
+func TestF09ASuspensionInGitKeepsTheKustomizationReady(t *testing.T) {
+	t.Parallel()
+	s := newSynced(t, leaf{name: "one", value: "first", annotations: follows()})
+	s.awaitReadyOnce("one")
+	s.awaitSynced(s.commit(leaf{name: "one", value: "first", annotations: follows(), spec: "  suspend: true\n"}))
+	s.awaitSynced(s.commit(leaf{name: "one", value: "second", annotations: follows(), spec: "  suspend: true\n"}))
+	s.requireValue("one", "first")
+	s.RequireJobs(1, "one")
+	s.awaitSynced(s.commit(leaf{name: "one", value: "second", annotations: follows()}))
+	s.requireValue("one", "second")
+	s.RequireJobs(2, "one")
+}
+
 func TestDeletionLeavesInPlaceWhatTheSpecSays(t *testing.T) {
 	t.Parallel()
 	for name, spec := range map[string]string{"suspended": "  suspend: true\n", "orphaned": "  deletionPolicy: Orphan\n"} {

@@ -57,7 +57,10 @@ func (c *waitingClient) note(object worker, follows bool) {
 	case c.operation == nil:
 		c.operation = &request{finished: job.JobIDFinished}
 	}
-	if follows && object.GetGeneration() != observed(object) && c.generation == nil {
+	switch {
+	case isSuspended(object):
+		c.generation = nil // nothing is promised
+	case follows && object.GetGeneration() != observed(object) && c.generation == nil:
 		c.generation = &request{finished: job.JobIDFinished}
 	}
 	token := object.GetAnnotations()[meta.ReconcileRequestAnnotation]
@@ -99,6 +102,11 @@ func observed(object worker) int64 {
 		return object.Status.ObservedGeneration
 	}
 	return 0
+}
+
+func isSuspended(object worker) bool {
+	inst, ok := object.(*v1alpha1.Installation)
+	return ok && inst.Spec.Suspend
 }
 
 func isNested(object worker) bool {

@@ -249,8 +249,12 @@ func explain(verb string, request Request, log *journal, err error) error {
 	if strings.Contains(err.Error(), "values don't meet the specifications of the schema") {
 		kind = ErrSchema
 	}
+	told := withhold(log.String(), sensitive(request.Values))
+	if target.AboutSecret(err) {
+		told = "" // Helm logs the answer of the API server, too
+	}
 	return &Error{
 		Verb: verb, Release: request.Namespace + "/" + request.Name, Kind: kind,
-		Cause: withheld{err: err, secrets: sensitive(request.Values)}, Log: withhold(log.String(), sensitive(request.Values)),
+		Cause: withheld{err: err, secrets: sensitive(request.Values)}, Log: told,
 	}
 }

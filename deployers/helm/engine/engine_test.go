@@ -5,6 +5,7 @@ package engine_test
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"net/http"
 	"os"
@@ -249,6 +250,31 @@ func TestErrorsNameTheReleaseAndHideSecrets(t *testing.T) {
 	assert.Contains(t, err.Error(), namespace+"/hello")
 	assert.Contains(t, err.Error(), "bad ***")
 	assert.NotContains(t, err.Error(), "s3cr3t-value")
+}
+
+// TestErrorsShowNoObjects lets the API server refuse a change of an object that it has: it quotes the whole object then.
+func TestErrorsShowNoObjects(t *testing.T) {
+	for kind, template := range map[string]string{
+		"Secret": "apiVersion: v1\nkind: Secret\nmetadata: {name: app}\nstringData: {word: planted-word, port: {{ .Values.port }}}\n",
+		"ConfigMap": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app, annotations: {note: " + strings.Repeat("planted-word", 40) +
+			"}}\ndata: {port: {{ .Values.port }}}\n",
+	} {
+		t.Run(kind, func(t *testing.T) {
+			ctx, cluster, e, namespace := testContext(t), openTarget(t), newEngine(t), platform.Shared(t).Namespace(t)
+			request := engine.Request{
+				Cluster: cluster, Namespace: namespace, Name: "app", Values: map[string]any{"port": `"5"`},
+				Chart: chartOf(t, e, "1.0.0", map[string]string{"templates/x.yaml": template}),
+			}
+			_, err := e.Install(ctx, request)
+			require.NoError(t, err)
+			request.Values = map[string]any{"port": "5"}
+			_, err = e.Upgrade(ctx, request)
+			require.Error(t, err)
+			assert.Contains(t, err.Error(), kind)
+			assert.NotContains(t, err.Error(), "planted-word")
+			assert.NotContains(t, err.Error(), base64.StdEncoding.EncodeToString([]byte("planted-word")))
+		})
+	}
 }
 
 func TestSchema(t *testing.T) {

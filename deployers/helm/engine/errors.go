@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
 // Error is a failed operation.
@@ -51,8 +53,8 @@ type withheld struct {
 	secrets []string
 }
 
-// Error returns the text without the secrets.
-func (w withheld) Error() string { return withhold(w.err.Error(), w.secrets) }
+// Error returns the text without the secrets and without objects that the API server quotes.
+func (w withheld) Error() string { return withhold(target.ShownError(w.err), w.secrets) }
 
 // Unwrap returns the original error for errors.As and errors.Is.
 func (w withheld) Unwrap() error { return w.err }
