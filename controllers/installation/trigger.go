@@ -107,13 +107,16 @@ func causes(inst *v1alpha1.Installation) []cause {
 	return append(found, arrivedImports, otherContext, newSource)
 }
 
-// trigger returns why a job has to start now, or nothing. When it returns nothing although the spec changed, the status says
-// so.
+// trigger returns why a job has to start now, or nothing. When it returns nothing although the spec changed or a child is lost, the status
+// says so.
 func (r *Reconciler) trigger(ctx context.Context, s *scope) (string, error) {
 	for _, cause := range causes(s.inst) {
 		if reason, err := r.asks(ctx, s, cause); reason != "" || err != nil {
 			return reason, err
 		}
+	}
+	if shown, err := r.showLoss(ctx, s); err != nil || shown {
+		return "", err
 	}
 	s.showPending()
 	return "", nil

@@ -164,6 +164,9 @@ func (w *Witness) judge(inst *v1alpha1.Installation) []string {
 // healing are reasons of failures that an event of the cluster may end.
 var healing = []string{"ImportNotFound", "ContextIncomplete", "PredecessorFailed", "SourceKindNotInstalled"}
 
+// childLost is the reason of Ready when a person has deleted a child of an Installation that had succeeded: the phase stays that of the job.
+const childLost = "ChildLost"
+
 // expected is what kstatus has to read from an Installation. A failure that will be tried again by the clock, or that heals, is no final one.
 func expected(inst *v1alpha1.Installation) status.Status {
 	switch {
@@ -176,7 +179,7 @@ func expected(inst *v1alpha1.Installation) status.Status {
 		return status.InProgressStatus
 	case inst.Status.Phase.IsFailed() && slices.Contains(healing, conditions.GetReason(inst, meta.ReconcilingCondition)):
 		return status.InProgressStatus
-	case inst.Status.Phase.IsFailed():
+	case inst.Status.Phase.IsFailed(), conditions.GetReason(inst, meta.ReadyCondition) == childLost:
 		return status.FailedStatus
 	}
 	return status.CurrentStatus

@@ -1,0 +1,86 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+// reasonChildLost says that somebody deleted an Execution or sub-installation after the job that made it had succeeded.
+const reasonChildLost = "ChildLost"
+
+// loss is a child that is not there as the last job left it.
+type loss struct {
+	// missing is the child to look for before anybody is told; nil where the loss is known.
+	missing client.Object
+	message string
+}
+
+// lossOf returns what an idle Installation that has succeeded has lost since, itself or further down; nil when nothing.
+func lossOf(inst *v1alpha1.Installation, execution *v1alpha1.Execution, children map[string]*v1alpha1.Installation) *loss {
+	if inst.Status.Phase != v1alpha1.PhaseSucceeded {
+		return nil
+	}
+	if inst.Status.ExecutionReference != nil && (execution == nil || !execution.DeletionTimestamp.IsZero()) {
+		return lossAt(inst, "execution", inst.Name, &v1alpha1.Execution{}, execution == nil)
+	}
+	if inst.Status.SubInstCache == nil {
+		return nil
+	}
+	for _, pair := range inst.Status.SubInstCache.ActiveSubs {
+		child := children[pair.ObjectName]
+		if child == nil || !child.DeletionTimestamp.IsZero() {
+			return lossAt(inst, "sub-installation", pair.ObjectName, &v1alpha1.Installation{}, child == nil)
+		}
+		if ready := conditions.Get(child, meta.ReadyCondition); ready != nil && ready.Reason == reasonChildLost {
+			return &loss{message: pair.ObjectName + ": " + ready.Message}
+		}
+	}
+	return nil
+}
+
+// lossAt describes the loss of a child by its kind and name.
+func lossAt(inst *v1alpha1.Installation, kind, name string, object client.Object, missing bool) *loss {
+	found := &loss{message: fmt.Sprintf("%s %s was deleted, and what it had deployed may be gone: annotate the root %s=reconcile to deploy it again",
+		kind, name, v1alpha1.OperationAnnotation)}
+	if missing {
+		object.SetName(name)
+		object.SetNamespace(inst.Namespace)
+		found.missing = object
+	}
+	return found
+}
+
+// showLoss makes an idle Installation that has lost a child Stalled and not Ready, and takes that back. The phase stays that of the last job, and
+// no job starts: whoever deleted the child may have meant it. A cache may be behind, so that a child that it does not show is looked for.
+func (r *Reconciler) showLoss(ctx context.Context, s *scope) (shown bool, err error) {
+	ready := conditions.Get(s.inst, meta.ReadyCondition)
+	before := ready != nil && ready.Reason == reasonChildLost
+	found := lossOf(s.inst, s.execution, s.children)
+	if found == nil {
+		if before {
+			conditions.Delete(s.inst, meta.StalledCondition)
+			s.restoreReady()
+		}
+		return false, nil
+	}
+	if found.missing != nil && !before {
+		err := r.Live.Get(ctx, client.ObjectKeyFromObject(found.missing), found.missing)
+		if !apierrors.IsNotFound(err) {
+			return false, err
+		}
+	}
+	kit.ShowFailure(s.inst, &kit.Failure{Kind: kit.Stalled, Operation: operation, Reason: reasonChildLost, Err: errors.New(found.message)})
+	return true, nil
+}

@@ -1,0 +1,82 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"testing"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+// grown is an Installation that has succeeded with an Execution and a sub-installation.
+func grown(phase v1alpha1.Phase) *v1alpha1.Installation {
+	inst := working("root", "1", "job")
+	inst.Status.Phase, inst.Status.JobIDFinished = phase, "job"
+	inst.Status.ExecutionReference = &v1alpha1.ObjectReference{Name: "root", Namespace: "n"}
+	inst.Status.SubInstCache = &v1alpha1.SubInstCache{ActiveSubs: []v1alpha1.SubNamePair{{SpecName: "sub", ObjectName: "root-sub"}}}
+	return inst
+}
+
+func TestLossOf(t *testing.T) {
+	there, going := &v1alpha1.Execution{}, &v1alpha1.Execution{}
+	going.DeletionTimestamp = &metav1.Time{Time: metav1.Now().Time}
+	deeper := working("root-sub", "2", "job")
+	kit.Pending(deeper, reasonChildLost, "execution root-sub was deleted")
+	type children = map[string]*v1alpha1.Installation
+	sub := working("root-sub", "2", "job")
+	for name, tc := range map[string]struct {
+		phase     v1alpha1.Phase
+		execution *v1alpha1.Execution
+		children  children
+		message   string
+		missing   bool
+	}{
+		"all are there":                      {v1alpha1.PhaseSucceeded, there, children{"root-sub": sub}, "", false},
+		"the Execution is gone":              {v1alpha1.PhaseSucceeded, nil, children{"root-sub": sub}, "execution root was deleted", true},
+		"the Execution is going":             {v1alpha1.PhaseSucceeded, going, children{"root-sub": sub}, "execution root was deleted", false},
+		"a sub-installation is gone":         {v1alpha1.PhaseSucceeded, there, nil, "sub-installation root-sub was deleted", true},
+		"a sub-installation is going":        {v1alpha1.PhaseSucceeded, there, children{"root-sub": leaving(working("root-sub", "2", ""))}, "sub-installation root-sub was deleted", false},
+		"a sub-installation has lost one":    {v1alpha1.PhaseSucceeded, there, children{"root-sub": deeper}, "root-sub: execution root-sub was deleted", false},
+		"the last job has failed by itself":  {v1alpha1.PhaseFailed, nil, nil, "", false},
+		"a job is at work, as the phase has": {v1alpha1.PhaseProgressing, nil, nil, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := lossOf(grown(tc.phase), tc.execution, tc.children)
+			if tc.message == "" {
+				assert.Nil(t, found)
+				return
+			}
+			require.NotNil(t, found)
+			assert.Contains(t, found.message, tc.message)
+			assert.Equal(t, tc.missing, found.missing != nil)
+		})
+	}
+}
+
+func TestALossIsShownOnlyWhenTheAPIServerHasItToo(t *testing.T) {
+	execution := &v1alpha1.Execution{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "root"}}
+	for name, tc := range map[string]struct {
+		objects []client.Object
+		want    bool
+	}{
+		"it is gone":          {nil, true},
+		"the cache is behind": {[]client.Object{execution}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &scope{inst: grown(v1alpha1.PhaseSucceeded)}
+			shown, err := with(t, tc.objects...).showLoss(t.Context(), s)
+			require.NoError(t, err)
+			assert.Equal(t, tc.want, shown)
+			assert.Equal(t, tc.want, conditions.IsFalse(s.inst, meta.ReadyCondition))
+		})
+	}
+}

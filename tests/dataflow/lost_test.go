@@ -1,0 +1,47 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dataflow
+
+import (
+	"testing"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+	"github.com/stretchr/testify/assert"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+func TestAChildThatSomebodyDeletedIsShown(t *testing.T) {
+	execution := func(s *scene, name string) client.Object { return &v1alpha1.Execution{ObjectMeta: s.Named(name)} }
+	for name, lost := range map[string]func(*scene) client.Object{
+		"the Execution":                       func(s *scene) client.Object { return execution(s, "root") },
+		"a sub-installation":                  func(s *scene) client.Object { return s.Child("root", "sub") },
+		"the Execution of a sub-installation": func(s *scene) client.Object { return execution(s, s.Child("root", "sub").Name) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t)
+			sub := object{"name": "sub", "blueprint": inTemplate(object{"deployExecutions": goTemplate("deployItems:\n" + mockItem("item", "{}"))})}
+			s.install("root", object{"blueprint": inline(object{
+				"subinstallations": list{sub}, "deployExecutions": goTemplate("deployItems:\n" + mockItem("item", "{}")),
+			})})
+			job := s.succeeded("root").Status.JobID
+			gone := lost(s)
+			s.Delete(gone)
+			inst := s.AwaitState("root", func(inst *v1alpha1.Installation) bool {
+				return conditions.GetReason(inst, meta.ReadyCondition) == "ChildLost"
+			})
+			assert.True(t, conditions.IsFalse(inst, meta.ReadyCondition))
+			assert.Contains(t, readyMessage(inst), gone.GetName()+" was deleted")
+			assert.Equal(t, v1alpha1.PhaseSucceeded, inst.Status.Phase)
+			s.Gone(gone)
+			s.RequireStandstill()
+			s.RequireJobs(1, "root")
+			s.reconcile("root")
+			assert.True(t, conditions.IsTrue(s.Ran("root", job, v1alpha1.PhaseSucceeded), meta.ReadyCondition))
+			assert.True(t, s.exists(gone), "the job makes it anew")
+		})
+	}
+}
