@@ -93,6 +93,7 @@ func TestDeletionFollowsNoInstallationOfThatNameThatIsNotItsOwner(t *testing.T) 
 func TestDeletionWaitsForTheRunningJob(t *testing.T) {
 	b := newBench(t, template("a", "t"), template("b", "t", "a"))
 	b.start("1")
+	b.pickUp("a")
 	require.NoError(t, b.api.Delete(t.Context(), b.execution()))
 	b.settle()
 	require.Equal(t, "1", b.execution().Status.JobID)
@@ -101,7 +102,8 @@ func TestDeletionWaitsForTheRunningJob(t *testing.T) {
 	b.end("a", v1alpha1.PhaseSucceeded)
 	b.settle()
 	assert.NotEqual(t, "1", b.execution().Status.JobID)
-	assert.Equal(t, b.execution().Status.JobID, b.item("b").Status.JobID, "the last is uninstalled first")
+	assert.Nil(t, b.item("b"), "no deployer has begun it")
+	assert.Equal(t, b.execution().Status.JobID, b.item("a").Status.JobID)
 }
 
 func TestInterruptEndsADeletion(t *testing.T) {

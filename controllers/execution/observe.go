@@ -64,7 +64,8 @@ func (r *Reconciler) observeItems(ctx context.Context, s *scope) error {
 		}
 		kit.Succeed(s.execution, succeededMessage, s.now)
 	default:
-		kit.ShowCause(s.execution, retryCause(s.inOrder(), s.execution.Status.JobID), workingMessage)
+		s.showCause(s.inOrder(), workingMessage)
+		return r.letGoUnpicked(ctx, s)
 	}
 	return nil
 }
@@ -78,6 +79,15 @@ func (s *scope) inOrder() []*v1alpha1.DeployItem {
 		}
 	}
 	return items
+}
+
+// showCause shows what the running job waits for: why an item is tried again, or that no deployer begins one.
+func (s *scope) showCause(items []*v1alpha1.DeployItem, otherwise string) {
+	cause := retryCause(items, s.execution.Status.JobID)
+	if cause == "" {
+		cause = s.lateDeployer(items)
+	}
+	kit.ShowCause(s.execution, cause, otherwise)
 }
 
 // retryCause returns why the first item of which a job is tried again is not done; "" when there is none. What an item shows before its

@@ -72,7 +72,7 @@ func (s *scope) awaitOrphans(otherwise string) error {
 	if len(s.orphans) == 0 {
 		return nil
 	}
-	kit.ShowCause(s.execution, retryCause(s.orphans, s.execution.Status.JobID), otherwise)
+	s.showCause(s.orphans, otherwise)
 	return kit.ErrStop
 }
 
@@ -82,7 +82,7 @@ func (r *Reconciler) deleteItem(ctx context.Context, s *scope, item *v1alpha1.De
 	if step == toDelete {
 		return kit.DeleteLive(ctx, r.Live, r.Client, item, &r.items)
 	}
-	if s.execution.Annotations[v1alpha1.DeleteWithoutUninstallAnnotation] == "true" {
+	if s.execution.Annotations[v1alpha1.DeleteWithoutUninstallAnnotation] == "true" || isUntouched(item) {
 		return client.IgnoreNotFound(kit.PatchMetadata(ctx, r.Client, item, kit.MetadataChange{RemoveFinalizer: v1alpha1.Finalizer}))
 	}
 	if step != toStart {

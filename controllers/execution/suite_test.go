@@ -314,9 +314,19 @@ func (b *bench) deploy(template string, change func(*v1alpha1.DeployItem)) {
 	require.NoError(b.t, b.api.Status().Update(b.t.Context(), item))
 }
 
+// pickUp begins the job of an item.
+func (b *bench) pickUp(template string) {
+	b.t.Helper()
+	b.deploy(template, func(item *v1alpha1.DeployItem) {
+		item.Status.Phase, item.Status.ObservedGeneration = v1alpha1.PhaseProgressing, item.Generation
+		item.Status.LastReconcileTime = item.Status.JobIDGenerationTime
+	})
+}
+
 // end ends the job of an item in a phase.
 func (b *bench) end(template string, phase v1alpha1.Phase) {
 	b.t.Helper()
+	b.pickUp(template)
 	b.deploy(template, func(item *v1alpha1.DeployItem) {
 		item.Status.Phase, item.Status.JobIDFinished = phase, item.Status.JobID
 	})

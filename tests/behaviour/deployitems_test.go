@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
@@ -381,4 +382,22 @@ func TestA10DeletionWaitsForItsTarget(t *testing.T) {
 	s.Annotate(s.Installation("one"), v1alpha1.OperationAnnotation, v1alpha1.OperationReconcile)
 	require.NoError(t, s.AwaitGone(s.Ctx, s.Installation("one")))
 	s.requireUninstalled("one")
+}
+
+// TestDeletionNeedsNoDeployerForWhatNoneEverBegan deletes an Installation of an item that nobody serves, well before the pick-up timeout of a
+// second job could end.
+func TestDeletionNeedsNoDeployerForWhatNoneEverBegan(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.Target("cluster")
+	s.apply(leaf{name: "one", annotations: follows(), blueprint: inlineOf("deployItems:\n" +
+		strings.Replace(mockItem("nobody", "Succeeded"), "/mock", "/dummy", 1))}.String())
+	s.Ended("one", v1alpha1.PhaseFailed)
+	require.Nil(t, s.items()["nobody"].Status.Deployer)
+
+	deleted := time.Now()
+	s.delete(s.Installation("one"))
+
+	s.requireEmpty()
+	require.Less(t, time.Since(deleted), pickupTimeout, "nothing waits for a deployer")
 }

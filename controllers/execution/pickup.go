@@ -1,0 +1,86 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package execution
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+// unattended is how long a job waits for its deployer before that is shown. It is long, because deployers that are only busy must not cost
+// writes.
+const unattended = time.Minute
+
+// grace is how long a job that a deletion waits for waits for its deployer.
+const grace = 10 * time.Second
+
+// isUntouched reports whether no deployer has ever begun a job of an item: nothing is deployed then. Deployers write that they begin before
+// they do anything, and what they write stays; a phase without a trace of a deployer comes from an interruption or from the pick-up timeout.
+func isUntouched(item *v1alpha1.DeployItem) bool {
+	status := &item.Status
+	switch status.Phase {
+	case "", v1alpha1.PhaseFailed, v1alpha1.PhaseDeleteFailed:
+	default:
+		return false
+	}
+	return status.Deployer == nil && status.LastReconcileTime == nil && status.ObservedGeneration == 0 &&
+		status.ProviderStatus == nil && status.ExportReference == nil
+}
+
+// letGoUnpicked ends the job of an Execution whose Installation is being deleted when all that it waits for are items that no deployer has ever
+// begun, nor begins this time.
+func (r *Reconciler) letGoUnpicked(ctx context.Context, s *scope) error {
+	late, running := s.late(s.inOrder(), grace)
+	isAwaited := func(item *v1alpha1.DeployItem) bool { return !slices.Contains(late, item) || !isUntouched(item) }
+	if len(late) == 0 || slices.ContainsFunc(running, isAwaited) {
+		return nil
+	}
+	parent, err := parentOf(ctx, r.Client, s.execution)
+	if err != nil || parent == nil || parent.DeletionTimestamp.IsZero() {
+		return err
+	}
+	s.fail(&kit.Failure{Kind: kit.Stalled, Operation: operation, Reason: "NotPickedUp", Err: errors.New(unpicked(late[0]))})
+	return nil
+}
+
+// lateDeployer names the first item whose job no deployer has begun for a while; "" when there is none.
+func (s *scope) lateDeployer(items []*v1alpha1.DeployItem) string {
+	if late, _ := s.late(items, unattended); len(late) > 0 {
+		return unpicked(late[0])
+	}
+	return ""
+}
+
+// late returns which of the items that run the job no deployer has begun for a time. It notes when to look again.
+func (s *scope) late(items []*v1alpha1.DeployItem, after time.Duration) (late, running []*v1alpha1.DeployItem) {
+	for _, item := range items {
+		if item.Status.JobID != s.execution.Status.JobID || item.Status.IsIdle() {
+			continue
+		}
+		running = append(running, item)
+		requested := item.Status.JobIDGenerationTime
+		if requested == nil || item.IsPickedUp() {
+			continue
+		}
+		left := requested.Add(after).Sub(s.now)
+		switch {
+		case left <= 0:
+			late = append(late, item)
+		case s.requeue == 0 || left < s.requeue:
+			s.requeue = left
+		}
+	}
+	return late, running
+}
+
+func unpicked(item *v1alpha1.DeployItem) string {
+	return fmt.Sprintf("deploy item %s (%s): no deployer has picked up its job; run a deployer for type %s and its Target",
+		templateOf(item), item.Name, item.Spec.Type)
+}
