@@ -82,5 +82,8 @@ func (r *Reconciler) showLoss(ctx context.Context, s *scope) (shown bool, err er
 		}
 	}
 	kit.ShowFailure(s.inst, &kit.Failure{Kind: kit.Stalled, Operation: operation, Reason: reasonChildLost, Err: errors.New(found.message)})
+	if s.inst.IsRoot() && s.inst.Spec.Suspend {
+		s.inst.Status.ObservedGeneration = s.inst.Generation // as that of every suspended one is
+	}
 	return true, nil
 }

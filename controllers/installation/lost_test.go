@@ -62,6 +62,22 @@ func TestLossOf(t *testing.T) {
 	}
 }
 
+func TestOnlyASuspendedSpecCountsAsObservedWithALoss(t *testing.T) {
+	for name, tc := range map[string]struct {
+		suspended bool
+		want      int64
+	}{"suspended": {true, 2}, "at work": {false, 1}} {
+		t.Run(name, func(t *testing.T) {
+			s := &scope{inst: grown(v1alpha1.PhaseSucceeded)}
+			s.inst.Generation, s.inst.Status.ObservedGeneration, s.inst.Spec.Suspend = 2, 1, tc.suspended
+			shown, err := with(t).showLoss(t.Context(), s)
+			require.NoError(t, err)
+			assert.True(t, shown)
+			assert.Equal(t, tc.want, s.inst.Status.ObservedGeneration)
+		})
+	}
+}
+
 func TestALossIsShownOnlyWhenTheAPIServerHasItToo(t *testing.T) {
 	execution := &v1alpha1.Execution{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "root"}}
 	for name, tc := range map[string]struct {
