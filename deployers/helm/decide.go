@@ -84,7 +84,7 @@ func decide(last *engine.Release, wanted wish, now time.Time) action {
 // takeOver chooses the action for an operation that began and did not end. One of this item was interrupted: its jobs never overlap. Any
 // other may still be under way.
 func takeOver(last *engine.Release, wanted wish, now time.Time) action {
-	isOwn := last.Labels[ownerLabel] != "" && !isOthers(last, wanted.labels)
+	isOwn := last.Labels[ownerLabel] != "" && !isOthers(last, wanted.labels) && !isOfPerson(last)
 	switch {
 	case !isOwn && now.Sub(last.Began) < foreignPending:
 		return actionStandBack
@@ -94,6 +94,15 @@ func takeOver(last *engine.Release, wanted wish, now time.Time) action {
 		return actionForget
 	}
 	return actionGiveUp
+}
+
+// isOfPerson reports whether a person began what is pending on a release of a DeployItem. Who began an uninstall is not known: it may be ours
+// also where a person made the revision.
+func isOfPerson(last *engine.Release) bool { return last.Inherited && last.Status.IsPending() }
+
+// isPersonAtWork reports whether that may still be under way.
+func isPersonAtWork(last *engine.Release, now time.Time) bool {
+	return isOfPerson(last) && now.Sub(last.Began) < foreignPending
 }
 
 // isOthers reports whether a release belongs to another DeployItem. A release that no DeployItem made belongs to nobody. One of an item of
@@ -111,8 +120,9 @@ func sameAttempt(last *engine.Release, wanted map[string]string) bool {
 	return sameJob(last, wanted) && last.Labels[contentLabel] == wanted[contentLabel]
 }
 
+// sameJob reports whether a revision was made by the wanted job. Inherited labels say whose the release is, and not who made the revision.
 func sameJob(last *engine.Release, wanted map[string]string) bool {
-	return last.Labels[jobLabel] == wanted[jobLabel] && last.Labels[ownerLabel] == wanted[ownerLabel]
+	return !last.Inherited && last.Labels[jobLabel] == wanted[jobLabel] && last.Labels[ownerLabel] == wanted[ownerLabel]
 }
 
 // failures counts the revisions of a job that failed.

@@ -11,6 +11,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -302,8 +303,8 @@ func (j *job) uninstall(ctx context.Context, cluster *target.Cluster, release ma
 	if err != nil {
 		return err
 	}
-	if len(history) > 0 && !j.isOwn(history[len(history)-1]) {
-		return nil
+	if isOurs, err := j.mayRemove(history); !isOurs || err != nil {
+		return err
 	}
 	leftovers, err := j.leftoversOf(cluster, history)
 	if err != nil {
@@ -319,6 +320,22 @@ func (j *job) uninstall(ctx context.Context, cluster *target.Cluster, release ma
 		return err
 	}
 	return j.engine.Uninstall(ctx, cluster, release.Namespace, release.Name, flags)
+}
+
+// mayRemove reports whether a release with this history is to be removed, and not one of others. It is an error, which passes, while a person
+// works on it: what that operation still puts on the target would stay.
+func (j *job) mayRemove(history []*engine.Release) (bool, error) {
+	if len(history) == 0 {
+		return true, nil
+	}
+	last := history[len(history)-1]
+	switch {
+	case !j.isOwn(last):
+		return false, nil
+	case isPersonAtWork(last, time.Now()):
+		return false, busy(last)
+	}
+	return true, nil
 }
 
 // leftoversOf returns what attempts on a release set out to apply and its last revision, which Helm uninstalls, does not have.
@@ -345,7 +362,11 @@ func (j *job) leaveReleases(ctx context.Context) (resources.Progress, error) {
 		if err != nil {
 			return resources.Progress{}, helmProblem(err)
 		}
-		if len(history) > 0 && !j.isOwn(history[len(history)-1]) {
+		isOurs, err := j.mayRemove(history)
+		if err != nil {
+			return resources.Progress{}, err
+		}
+		if !isOurs {
 			j.dropRelease(release)
 			continue
 		}

@@ -32,6 +32,12 @@ func revision(status engine.Status, began time.Time, changes ...string) *engine.
 	return &engine.Release{Status: status, Began: began, Labels: labels}
 }
 
+// inherited is a revision that a person made of one of these.
+func inherited(release *engine.Release) *engine.Release {
+	release.Inherited = true
+	return release
+}
+
 func TestDecide(t *testing.T) {
 	now := time.Now()
 	recent, old := now.Add(-foreignPending/2), now.Add(-foreignPending)
@@ -64,6 +70,12 @@ func TestDecide(t *testing.T) {
 		"another item at work":            {last: revision("pending-install", recent, foreign...), want: actionRefuse, taken: actionStandBack},
 		"another item left it pending":    {last: revision("pending-install", old, foreign...), want: actionRefuse, taken: actionGiveUp},
 		"another item uninstalls":         {last: revision(engine.StatusUninstalling, recent, foreign...), want: actionRefuse, taken: actionStandBack},
+		"deployed by a person":            {last: inherited(revision(engine.StatusDeployed, now)), want: actionUpgrade},
+		"failed, of a person":             {last: inherited(revision(engine.StatusFailed, now)), want: actionUpgrade},
+		"a person at work":                {last: inherited(revision("pending-upgrade", recent)), want: actionStandBack},
+		"a person left it pending":        {last: inherited(revision("pending-upgrade", old)), want: actionGiveUp},
+		"a person's revision uninstalls":  {last: inherited(revision(engine.StatusUninstalling, recent)), want: actionFinishUninstall},
+		"a person upgrades another's":     {last: inherited(revision(engine.StatusDeployed, now, foreign...)), want: actionRefuse, taken: actionUpgrade},
 		"somebody else at work":           {last: &engine.Release{Status: "pending-upgrade", Began: recent}, want: actionStandBack},
 		"somebody else left it pending":   {last: &engine.Release{Status: "pending-rollback", Began: old}, want: actionGiveUp},
 	} {
@@ -81,6 +93,7 @@ func TestFailuresCountThoseOfTheJob(t *testing.T) {
 	history := []*engine.Release{
 		revision(engine.StatusFailed, now, jobLabel, "old"), revision(engine.StatusFailed, now), revision(engine.StatusDeployed, now),
 		revision(engine.StatusFailed, now, contentLabel, "old"), revision(engine.StatusFailed, now, ownerLabel, "another"),
+		inherited(revision(engine.StatusFailed, now)),
 	}
 	assert.Equal(t, 2, failures(history, revision("", now).Labels))
 }

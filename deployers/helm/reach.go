@@ -120,14 +120,19 @@ func (j *job) act(ctx context.Context, chosen action, last *engine.Release, labe
 	case actionFinishUninstall:
 		return nil, j.engine.Uninstall(ctx, j.item.Target, j.config.Namespace, j.config.Name, engine.Flags{})
 	case actionStandBack:
-		return nil, kit.Again("DeployRelease", "ReleaseBusy", "revision %d of helm release %s/%s is %s since %s, and this DeployItem did not make it; "+
-			"let whoever works on it finish, or wait: %s after its begin it is taken over", last.Revision, last.Namespace, last.Name, last.Status,
-			last.Began.UTC().Format(time.RFC3339), foreignPending)
+		return nil, busy(last)
 	case actionUpgrade:
 		return j.upgrade(ctx, labels)
 	default:
 		return j.install(ctx, chosen == actionReplace, labels)
 	}
+}
+
+// busy is the error about a release that somebody else works on. It passes.
+func busy(last *engine.Release) error {
+	return kit.Again("DeployRelease", "ReleaseBusy", "revision %d of helm release %s/%s is %s since %s, and this DeployItem did not make it; "+
+		"let whoever works on it finish, or wait: %s after its begin it is taken over", last.Revision, last.Namespace, last.Name, last.Status,
+		last.Began.UTC().Format(time.RFC3339), foreignPending)
 }
 
 // isOrphaned reports whether a release belongs to another DeployItem that does not exist any more. One that cannot be read may exist.

@@ -117,6 +117,7 @@ func (e *Engine) begin(ctx context.Context, cluster *target.Cluster, namespace s
 	if err := op.Init(g, namespace, e.options.Driver, op.journal.log); err != nil {
 		return nil, fmt.Errorf("helm storage driver %q: %w", e.options.Driver, err)
 	}
+	op.Releases.Driver = numbered{op.Releases.Driver}
 	return op, nil
 }
 

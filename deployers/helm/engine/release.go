@@ -51,6 +51,8 @@ type Release struct {
 	ChartName, ChartVersion string
 	// Labels that the operation was given.
 	Labels map[string]string
+	// Inherited says that another program made the revision and Helm handed it the labels of one that was made here.
+	Inherited bool
 	// Began is when the install, upgrade or uninstall began.
 	Began time.Time
 }
@@ -133,6 +135,7 @@ func fromHelm(rel *release.Release) *Release {
 	}
 	result := &Release{
 		Name: rel.Name, Namespace: rel.Namespace, Revision: rel.Version, Manifest: rel.Manifest, Labels: maps.Clone(rel.Labels),
+		Inherited: isInherited(rel),
 	}
 	for _, label := range driver.GetSystemLabels() {
 		delete(result.Labels, label)
