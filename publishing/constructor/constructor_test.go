@@ -5,6 +5,7 @@ package constructor
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -170,6 +171,7 @@ func TestConstructorsOfTheCLI(t *testing.T) {
 		t.Cleanup(func() { assert.NoError(t, workspace.Close()) })
 		v, err := (&Builder{Dir: dir, Workspace: workspace}).Build(t.Context(), c)
 		require.NoError(t, err)
+		assert.Equal(t, plain(t, descriptorOfTheCLI(t, c)), plain(t, v.Descriptor), c.Name)
 		for _, want := range interop.Contents(t, c.Name+":"+c.Version) {
 			if want.Resource == "text" || want.Resource == "json" || want.Resource == "schema" || want.Resource == "hello" {
 				wanted := map[string]string{"name": want.Resource}
@@ -180,6 +182,45 @@ func TestConstructorsOfTheCLI(t *testing.T) {
 			}
 		}
 	}
+}
+
+func descriptorOfTheCLI(t *testing.T, c *Component) *component.Descriptor {
+	t.Helper()
+	collection, err := component.Open(interop.Unpack(t, "formats/ctf"))
+	require.NoError(t, err)
+	wanted, err := collection.Component(t.Context(), component.Key{Name: c.Name, Version: c.Version})
+	require.NoError(t, err)
+	return wanted
+}
+
+// plain is all of a descriptor but what has to differ: where content lies, and digests, which archives made at another time and components
+// that were not published yet do not have in common.
+func plain(t *testing.T, d *component.Descriptor) string {
+	t.Helper()
+	content := d.View(component.SchemaV3)
+	delete(content, "repositoryContexts")
+	metadata, spec := content["metadata"].(map[string]any), content["spec"].(map[string]any)
+	delete(metadata, "creationTime")
+	for _, kind := range []string{"resources", "references"} {
+		for _, item := range spec[kind].([]any) {
+			fields := item.(map[string]any)
+			if access, _ := fields["access"].(map[string]any); access["localReference"] != nil {
+				delete(fields, "access")
+			}
+			delete(fields, "digest")
+		}
+	}
+	text, err := json.MarshalIndent(content, "", " ")
+	require.NoError(t, err)
+	return string(text)
+}
+
+func TestWordsInConstructorsAreTexts(t *testing.T) {
+	read, err := Parse([]byte(head + "labels: [{name: a, value: {on: [n, y, no, yes, off, ON]}}]\n"))
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"on":["n","y","no","yes","off","ON"]}`, string(read.Components[0].Labels[0].Value))
+	_, err = Parse([]byte(head + "labels: [{name: a, value: a, signing: yes}]\n"))
+	require.ErrorContains(t, err, "labels.signing is a string and must be a bool")
 }
 
 func TestInputs(t *testing.T) {

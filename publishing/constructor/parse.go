@@ -17,7 +17,6 @@ import (
 
 	yamlv3 "go.yaml.in/yaml/v3"
 	strictjson "sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
 
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
@@ -252,9 +251,9 @@ func (c *Constructor) document(node *yamlv3.Node) error {
 	if err != nil {
 		return fmt.Errorf("the constructor cannot be read: %w", err)
 	}
-	document, err := yaml.YAMLToJSON(plain)
+	document, err := foreign.CoreToJSON(plain)
 	if err != nil {
-		return fmt.Errorf("the constructor is not YAML: %w", err)
+		return fmt.Errorf("the constructor %w", err)
 	}
 	var several struct {
 		Components []Component `json:"components"`

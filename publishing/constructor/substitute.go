@@ -31,7 +31,7 @@ const (
 // Values reads the settings file, which may be empty, and then KEY=VALUE arguments, which win.
 func Values(settings []byte, arguments []string) (map[string]any, error) {
 	values := map[string]any{}
-	if err := foreign.Unmarshal(settings, &values); err != nil {
+	if err := foreign.CoreUnmarshal(settings, &values); err != nil {
 		return nil, fmt.Errorf("the settings are no YAML object: %w", err)
 	}
 	if values == nil {

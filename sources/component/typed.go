@@ -142,7 +142,7 @@ func fold(fields map[string]any, name string) any {
 
 // decodeJSON reads YAML or JSON with exact numbers.
 func decodeJSON(text []byte) (any, error) {
-	document, err := foreign.ToJSON(text)
+	document, err := foreign.CoreToJSON(text)
 	if err != nil {
 		return nil, fmt.Errorf("the document %w", err)
 	}

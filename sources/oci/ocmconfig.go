@@ -78,7 +78,7 @@ func parseOCM(raw []byte) (all Credentials, err error) {
 		return all, err
 	}
 	var config ocmConfig
-	if foreign.Unmarshal(raw, &config) != nil {
+	if foreign.CoreUnmarshal(raw, &config) != nil {
 		return all, errOCMConfig
 	}
 	switch ocmType(config.Type) {

@@ -97,7 +97,7 @@ var errOCMConfig = errors.New("it is no OCM configuration; write YAML with type:
 func ocmEntries(raw []byte, depth int) ([]ocmEntry, error) {
 	const maxNesting = 8
 	var doc ocmDocument
-	err := foreign.Unmarshal(raw, &doc)
+	err := foreign.CoreUnmarshal(raw, &doc)
 	if errors.Is(err, foreign.ErrTooMuch) {
 		return nil, errors.New("it " + foreign.Problem(err))
 	}
