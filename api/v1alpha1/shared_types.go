@@ -333,7 +333,7 @@ type JobStatus struct {
 	// JobIDFinished identifies the last job that ended.
 	// +optional
 	JobIDFinished string `json:"jobIDFinished,omitempty"`
-	// LastError is what went wrong last; absent when nothing did.
+	// LastError is what went wrong last, and while a job runs at least that it is unfinished (ERR_UNFINISHED); absent after a success.
 	// +optional
 	LastError *Error `json:"lastError,omitempty"`
 	// TransitionTimes records when the job reached its stages.

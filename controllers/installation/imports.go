@@ -18,7 +18,6 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/api/validation"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 )
@@ -33,9 +32,6 @@ type collectedImports struct {
 
 // collectImports reads everything that the Installation imports.
 func (r *Reconciler) collectImports(ctx context.Context, in *reading) error {
-	if problems := validation.Installation(in.inst); len(problems) > 0 {
-		return kit.Stall(operation, "InvalidInstallation", "%w", problems.ToAggregate())
-	}
 	imports, err := r.readImports(ctx, in.inst)
 	if err != nil {
 		return r.importFailure(ctx, in, err)

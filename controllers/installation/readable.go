@@ -6,6 +6,7 @@ package installation
 import (
 	"context"
 
+	"github.com/flux-landscaper/flux-landscaper/api/validation"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 )
 
@@ -14,10 +15,13 @@ const (
 	reasonUnreadable = "Unreadable"
 )
 
-// checkReadable ends a job whose spec could not be read as a whole: nothing is deployed from the rest of it.
+// checkReadable ends a job whose spec could not be read as a whole, or contradicts itself: nothing is deployed from the rest of it.
 func (r *Reconciler) checkReadable(_ context.Context, in *reading) error {
-	if in.inst.Undecoded.Err() == nil {
-		return nil
+	if in.inst.Undecoded.Err() != nil {
+		return kit.Stall(readOperation, reasonUnreadable, "%w", in.inst.Undecoded.Err())
 	}
-	return kit.Stall(readOperation, reasonUnreadable, "%w", in.inst.Undecoded.Err())
+	if problems := validation.Installation(in.inst); len(problems) > 0 {
+		return kit.Stall(operation, "InvalidInstallation", "%w", problems.ToAggregate())
+	}
+	return nil
 }

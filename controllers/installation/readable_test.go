@@ -20,8 +20,19 @@ import (
 
 const unreadable = "spec.x cannot be read: write a text"
 
+func TestASpecThatContradictsItselfIsRefusedFirst(t *testing.T) {
+	s := &reading{inst: node("root", "")}
+	s.inst.Spec.Blueprint = inlineBlueprint(object{})
+	s.inst.Spec.Blueprint.SourceReference = &v1alpha1.SourceReference{Kind: "GitRepository", Name: "missing"}
+	var failure *kit.Failure
+	require.ErrorAs(t, (&Reconciler{}).checkReadable(t.Context(), s), &failure)
+	assert.Equal(t, "InvalidInstallation", failure.Reason)
+	assert.ErrorContains(t, failure, "spec.blueprint")
+}
+
 func TestT03AJobOfAnUnreadableSpecFails(t *testing.T) {
 	s := &reading{inst: node("root", "")}
+	s.inst.Spec.Blueprint = inlineBlueprint(object{})
 	r := &Reconciler{}
 	require.NoError(t, r.checkReadable(t.Context(), s))
 	s.inst.Undecoded = v1alpha1.Undecoded{unreadable}
