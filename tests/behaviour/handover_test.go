@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 )
 
 // holder is a deploy item that deploys ConfigMaps.
@@ -124,6 +125,38 @@ func TestObjectMovesBetweenInstallationsOnceTheOwnerLetsGo(t *testing.T) {
 	s.Ended("owner", v1alpha1.PhaseSucceeded)
 	s.Ended("next", v1alpha1.PhaseSucceeded)
 	require.NotEqual(t, owner, s.itemOf("moved"))
+}
+
+// nest applies the Installation root with one sub-installation for each item.
+func (s *scene) nest(items ...holder) {
+	s.T.Helper()
+	imports := []any{map[string]any{"name": "cluster", "type": "target", "targetType": "landscaper.gardener.cloud/kubernetes-cluster"}}
+	var subs []any
+	for _, item := range items {
+		subs = append(subs, map[string]any{
+			"apiVersion": "landscaper.gardener.cloud/v1alpha1", "kind": "InstallationTemplate", "name": "sub-" + item.item,
+			"imports":   map[string]any{"targets": []any{map[string]any{"name": "cluster", "target": "cluster"}}},
+			"blueprint": map[string]any{"filesystem": map[string]any{"blueprint.yaml": blueprintOf("deployItems:\n" + item.String())}},
+		})
+	}
+	root := landscape.Blueprint(map[string]any{"imports": imports, "subinstallations": subs})
+	s.apply(leaf{name: "root", annotations: follows(), blueprint: "inline: {filesystem: {blueprint.yaml: " + quote(root) + "}}"}.String())
+}
+
+func TestObjectMovesBetweenSubinstallations(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.Target("cluster")
+	for round := range 4 {
+		a, b := holds("a", "of-a", "moved"), holds("b", "of-b")
+		owner := "a"
+		if round%2 == 1 {
+			a, b, owner = holds("a", "of-a"), holds("b", "of-b", "moved"), "b"
+		}
+		s.nest(a, b)
+		s.Ended("root", v1alpha1.PhaseSucceeded)
+		require.Equal(t, s.items()[owner].Name, s.itemOf("moved"), "round %d", round)
+	}
 }
 
 func TestWhatAnInstallationLeavesBehindIsTakenOver(t *testing.T) {
