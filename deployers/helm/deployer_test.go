@@ -467,6 +467,20 @@ func TestTemplateMode(t *testing.T) {
 	assert.True(t, apierrors.IsNotFound(f.get("hello-world", secret)))
 }
 
+func TestTemplateModeRendersTheFirstRevision(t *testing.T) {
+	f := newFixture(t)
+	f.configure(config{
+		"helmDeployment": false,
+		"chart": raw(archive(t, "1.0.0", map[string]string{"templates/cm.yaml": `apiVersion: v1
+kind: ConfigMap
+metadata: {name: release}
+data: {revision: {{ .Release.Revision | quote }}, isInstall: {{ .Release.IsInstall | quote }}, isUpgrade: {{ .Release.IsUpgrade | quote }}}
+`})),
+	})
+	f.succeed(f.deployer())
+	assert.Equal(t, map[string]string{"revision": "1", "isInstall": "true", "isUpgrade": "false"}, f.configMap("release"))
+}
+
 func TestD04TemplateModeKeepsWhatAReleaseKeeps(t *testing.T) {
 	f := newFixture(t)
 	d := f.deployer()

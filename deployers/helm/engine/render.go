@@ -187,7 +187,7 @@ func valuesFor(chart *helmchart.Chart, request Request, capabilities *chartutil.
 	if err := chartutil.ProcessDependenciesWithMerge(chart, values); err != nil {
 		return nil, err
 	}
-	options := chartutil.ReleaseOptions{Name: request.Name, Namespace: request.Namespace, IsInstall: true}
+	options := chartutil.ReleaseOptions{Name: request.Name, Namespace: request.Namespace, Revision: 1, IsInstall: true}
 	return chartutil.ToRenderValuesWithSchemaValidation(chart, values, options, capabilities, skipSchema)
 }
 
