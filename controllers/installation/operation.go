@@ -5,23 +5,20 @@ package installation
 
 import (
 	"context"
-	"strings"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 )
 
 // OperationInGitCondition is True while Flux keeps an operation annotation on an Installation. Its message names the cure.
-const OperationInGitCondition = "OperationInGit"
+const OperationInGitCondition = kit.OperationInGitCondition
 
 const (
-	reasonLoopGuard  = "LoopGuard"
+	reasonLoopGuard  = kit.ReasonLoopGuard
 	loopGuardMessage = "the annotation " + v1alpha1.OperationAnnotation + " is kept in Git, so it would start a job at every sync; " +
 		"it only starts one when the spec or a source changed. Replace it in Git by " + v1alpha1.ReconcileIfChangedAnnotation +
 		": \"true\"; to start a job by hand set " + meta.ReconcileRequestAnnotation
@@ -95,7 +92,7 @@ func (r *Reconciler) readOperation(ctx context.Context, s *scope) error {
 	if meaning == asksNothing {
 		return nil
 	}
-	owned, err := r.ownedByFlux(ctx, s.inst)
+	owned, err := kit.IsAppliedByFlux(ctx, r.Live, s.inst, "Installation", v1alpha1.OperationAnnotation)
 	switch {
 	case err != nil:
 		return err
@@ -144,26 +141,6 @@ func (r *Reconciler) guardLoop(s *scope) {
 		r.Recorder.Event(s.inst, corev1.EventTypeWarning, reasonLoopGuard, loopGuardMessage)
 	}
 	conditions.MarkTrue(s.inst, OperationInGitCondition, reasonLoopGuard, "%s", loopGuardMessage)
-}
-
-// ownedByFlux reads live, because caches hold no managed fields, whether Flux applies the operation annotation.
-func (r *Reconciler) ownedByFlux(ctx context.Context, inst *v1alpha1.Installation) (bool, error) {
-	live := &metav1.PartialObjectMetadata{}
-	live.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Installation"))
-	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(inst), live); err != nil {
-		return false, err
-	}
-	for _, entry := range live.ManagedFields {
-		if entry.Operation == metav1.ManagedFieldsOperationApply && isFluxManager(entry.Manager) && entry.FieldsV1 != nil &&
-			strings.Contains(entry.FieldsV1.GetRawString(), "\"f:"+v1alpha1.OperationAnnotation+"\"") {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-func isFluxManager(manager string) bool {
-	return manager == "kustomize-controller" || manager == "helm-controller" || strings.HasPrefix(manager, "flux")
 }
 
 // interrupt ends a running job: its children are told, and a job that has no children yet fails here.

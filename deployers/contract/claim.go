@@ -25,9 +25,21 @@ const testJob = "test-"
 
 // takeTestRequest turns the test annotation into a job that no Execution asked for. A running job ends first. The annotation goes after
 // the job was written, so that whoever waits until no operation is left and the job has ended never sees an old result.
-func (r *reconciler) takeTestRequest(_ context.Context, s *scope) error {
-	if !isTestRequested(s.item) || !s.item.Job().IsIdle() {
+func (r *reconciler) takeTestRequest(ctx context.Context, s *scope) error {
+	if !isTestRequested(s.item) {
+		return r.endGuard(ctx, s)
+	}
+	if !s.item.Job().IsIdle() {
 		return nil
+	}
+	wasGuarded := isGuarded(s.item)
+	if isVain, err := r.guardLoop(ctx, s); err != nil {
+		return err
+	} else if isVain {
+		if wasGuarded {
+			return kit.ErrStop
+		}
+		return stopAfter(r.updateStatus(ctx, s.item))
 	}
 	s.tested = true
 	s.item.Status.JobID = testJob + uuid.NewString()
@@ -36,9 +48,9 @@ func (r *reconciler) takeTestRequest(_ context.Context, s *scope) error {
 }
 
 // forgetTestRequest removes the test annotation before this process calls the deployer for the job it asked for, also when an earlier
-// process began that job. One that comes later asks for another job.
+// process began that job. One that comes later asks for another job. One that Flux keeps stays.
 func (r *reconciler) forgetTestRequest(ctx context.Context, s *scope) error {
-	if s.job.answers || !isTestRequested(s.item) || !strings.HasPrefix(s.job.id, testJob) {
+	if s.job.answers || !isTestRequested(s.item) || !strings.HasPrefix(s.job.id, testJob) || isGuarded(s.item) {
 		s.job.answers = true
 		return nil
 	}

@@ -150,7 +150,7 @@ func (r *reconciler) concerns(item *v1alpha1.DeployItem) bool {
 	case isDeleting(item) && !controllerutil.ContainsFinalizer(item, v1alpha1.Finalizer):
 		return false
 	}
-	return !item.Job().IsIdle() || isTestRequested(item)
+	return !item.Job().IsIdle() || isTestRequested(item) || isGuarded(item)
 }
 
 // wake brings the job back to a worker because something it waits for has changed.

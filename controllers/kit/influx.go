@@ -1,0 +1,41 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import (
+	"context"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+// OperationInGitCondition is True while Flux keeps an operation annotation on an object. Its message names the cure.
+const OperationInGitCondition = "OperationInGit"
+
+// ReasonLoopGuard is the reason of that condition and of the event when it begins.
+const ReasonLoopGuard = "LoopGuard"
+
+// IsAppliedByFlux reads live, because caches hold no managed fields, whether Flux applies an annotation of an object of our API group. Flux
+// would put it back at every sync.
+func IsAppliedByFlux(ctx context.Context, live client.Reader, obj client.Object, kind, annotation string) (bool, error) {
+	found := &metav1.PartialObjectMetadata{}
+	found.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind))
+	if err := live.Get(ctx, client.ObjectKeyFromObject(obj), found); err != nil {
+		return false, err
+	}
+	for _, entry := range found.ManagedFields {
+		if entry.Operation == metav1.ManagedFieldsOperationApply && isFluxManager(entry.Manager) && entry.FieldsV1 != nil &&
+			strings.Contains(entry.FieldsV1.GetRawString(), "\"f:"+annotation+"\"") {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+func isFluxManager(manager string) bool {
+	return manager == "kustomize-controller" || manager == "helm-controller" || strings.HasPrefix(manager, "flux")
+}
