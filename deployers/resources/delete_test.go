@@ -6,6 +6,7 @@ package resources
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -263,7 +264,11 @@ spec: {group: '%[1]s.example.com', names: {kind: Thing, plural: things}, scope: 
 	thing := b.object("{apiVersion: '%[1]s.example.com/v1', kind: Thing, metadata: {name: held, namespace: %[1]s, finalizers: [example.com/hold]}}")
 	applied := b.apply("", nil, manage(definition)).Managed
 	waitFor(t, definition, func(live *unstructured.Unstructured) bool { return NotReady(live) == "" })
-	b.apply("", nil, manage(thing))
+	served := func() bool { // discovery lags behind the condition
+		_, err := b.Apply(t.Context(), []Desired{manage(thing)}, ApplyOptions{})
+		return err == nil
+	}
+	require.Eventually(t, served, time.Minute, 10*time.Millisecond)
 
 	progress, err := b.Delete(t.Context(), applied, nil)
 

@@ -366,12 +366,16 @@ func TestA10DeletionWaitsForItsTarget(t *testing.T) {
 	s.Target("cluster")
 	s.apply(leaf{name: "one", value: "1", annotations: follows()}.String())
 	s.Ended("one", v1alpha1.PhaseSucceeded)
-	s.delete(&v1alpha1.Target{ObjectMeta: s.Named("cluster")})
+	require.NoError(t, s.Client().DeleteAllOf(s.Ctx, &v1alpha1.Target{}, client.InNamespace(s.Namespace)), "any Target that leads there would do")
 
 	require.NoError(t, s.Client().Delete(s.Ctx, s.Installation("one")))
 	s.AwaitState("one", func(inst *v1alpha1.Installation) bool { return inst.Status.Phase == v1alpha1.PhaseDeleting })
 	require.Eventually(t, func() bool {
-		last := s.items()["config"].Status.LastError
+		item := s.items()["config"]
+		if item == nil {
+			return false
+		}
+		last := item.Status.LastError
 		return last != nil && strings.Contains(last.Message, "cluster")
 	}, landscape.Patience, tick, "the item says for what it waits")
 	s.Annotate(s.Installation("one"), v1alpha1.OperationAnnotation, v1alpha1.OperationInterrupt)
