@@ -71,10 +71,13 @@ func (c *waitingClient) note(object worker, follows bool) {
 	}
 }
 
-// noteJob takes the job down that the annotation asks for and the status does not show.
+// noteJob takes the job down that the annotation asks for and the status does not show. A parent gives a sub-installation one only with a new
+// spec; anything else is a forgery.
 func (c *waitingClient) noteJob(object worker) {
 	handed := object.GetAnnotations()[v1alpha1.JobAnnotation]
-	if handed != c.handed && handed != object.Job().JobID {
+	_, isInstallation := object.(*v1alpha1.Installation)
+	forged := isInstallation && object.GetGeneration() == observed(object)
+	if handed != c.handed && handed != object.Job().JobID && !forged {
 		c.job = &request{value: handed, finished: object.Job().JobIDFinished}
 	}
 	c.handed = handed
