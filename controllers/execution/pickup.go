@@ -30,7 +30,7 @@ func isUntouched(item *v1alpha1.DeployItem) bool {
 	default:
 		return false
 	}
-	return status.Deployer == nil && status.LastReconcileTime == nil && status.ObservedGeneration == 0 &&
+	return status.Deployer == nil && status.LastReconcileTime == nil && status.ObservedGeneration <= 0 &&
 		status.ProviderStatus == nil && status.ExportReference == nil
 }
 
