@@ -28,7 +28,8 @@ func (s *stage) syncedBy(manager, value, operation string) *v1alpha1.DeployItem 
 	if operation != "" {
 		object.SetAnnotations(map[string]string{v1alpha1.OperationAnnotation: operation})
 	}
-	require.NoError(s.t, s.client().Patch(s.t.Context(), object, client.Apply, client.FieldOwner(manager), client.ForceOwnership)) //nolint:staticcheck // as Flux does
+	applied := client.ApplyConfigurationFromUnstructured(object)
+	require.NoError(s.t, s.client().Apply(s.t.Context(), applied, client.FieldOwner(manager), client.ForceOwnership))
 	return &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "item"}}
 }
 
