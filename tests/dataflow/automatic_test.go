@@ -47,6 +47,7 @@ func (s *scene) awaitJobs(name string, count int) {
 
 func TestC01SucceededReconcileByInterval(t *testing.T) {
 	s := newScene(t)
+	s.NeverStands()
 	s.installWith("never", mocked("Succeeded", object{"succeededReconcile": object{"interval": "1s"}}), nil)
 	s.install("root", mocked("Succeeded", object{"succeededReconcile": object{"interval": "3s"}}))
 	s.awaitJobs("root", 3)
@@ -125,6 +126,7 @@ func (s *scene) failedInstallation(name string) *v1alpha1.Installation {
 
 func TestBetweenAutomaticReconcilesNothingIsWritten(t *testing.T) {
 	s := newScene(t)
+	s.NeverStands()
 	s.install("root", mocked("Succeeded", object{"succeededReconcile": object{"interval": "4s"}}))
 	first := s.succeeded("root")
 	s.awaitJobs("root", 2)
