@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -49,19 +50,25 @@ func TestItemsAreUninstalledInReverseOrder(t *testing.T) {
 	assert.True(t, apierrors.IsNotFound(err))
 }
 
-func TestFailedUninstallEndsTheDeletionUntilTheInstallationAsks(t *testing.T) {
-	b := deployed(t)
-	controller := true
-	parent := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "one", UID: "parent"}}
+// deletedBelow makes an Installation in deletion with a UID, and deletes the Execution, whose owner has the UID "parent".
+func (b *bench) deletedBelow(t *testing.T, uid types.UID) *v1alpha1.Installation {
+	t.Helper()
+	parent := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "one", UID: uid}}
 	parent.Status.Phase, parent.Status.JobID = v1alpha1.PhaseDeleting, "2"
 	require.NoError(t, b.api.Create(t.Context(), parent))
 	execution := b.execution()
 	execution.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: v1alpha1.GroupVersion.String(), Kind: "Installation", Name: "one", UID: "parent", Controller: &controller,
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: "Installation", Name: "one", UID: "parent", Controller: new(true),
 	}}
 	require.NoError(t, b.api.Update(t.Context(), execution))
 	require.NoError(t, b.api.Delete(t.Context(), b.execution()))
 	b.settle()
+	return parent
+}
+
+func TestFailedUninstallEndsTheDeletionUntilTheInstallationAsks(t *testing.T) {
+	b := deployed(t)
+	parent := b.deletedBelow(t, "parent")
 	require.Equal(t, "2", b.item("c").Status.JobID, "the job of the Installation")
 	b.end("c", v1alpha1.PhaseDeleteFailed)
 	b.settle()
@@ -76,17 +83,7 @@ func TestFailedUninstallEndsTheDeletionUntilTheInstallationAsks(t *testing.T) {
 
 func TestDeletionFollowsNoInstallationOfThatNameThatIsNotItsOwner(t *testing.T) {
 	b := deployed(t)
-	controller := true
-	parent := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "one", UID: "made later"}}
-	parent.Status.Phase, parent.Status.JobID = v1alpha1.PhaseDeleting, "2"
-	require.NoError(t, b.api.Create(t.Context(), parent))
-	execution := b.execution()
-	execution.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: v1alpha1.GroupVersion.String(), Kind: "Installation", Name: "one", UID: "parent", Controller: &controller,
-	}}
-	require.NoError(t, b.api.Update(t.Context(), execution))
-	require.NoError(t, b.api.Delete(t.Context(), b.execution()))
-	b.settle()
+	b.deletedBelow(t, "made later")
 	assert.NotEqual(t, "2", b.execution().Status.JobID)
 }
 
