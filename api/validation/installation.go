@@ -9,10 +9,11 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/robfig/cron/v3"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
+	"github.com/flux-landscaper/flux-landscaper/api/schedule"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
@@ -185,8 +186,8 @@ func automaticReconcile(automatic *v1alpha1.AutomaticReconcile, path *field.Path
 		if spec == "" {
 			return
 		}
-		if _, err := cron.ParseStandard(spec); err != nil {
-			problems = append(problems, field.Invalid(at, spec, "not a cron expression of five fields: "+err.Error()))
+		if _, err := schedule.Parse(spec); err != nil {
+			problems = append(problems, field.Invalid(at, document.Brief(spec), err.Error()))
 		}
 	}
 	if automatic.SucceededReconcile != nil {

@@ -9,9 +9,9 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
-	"github.com/robfig/cron/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flux-landscaper/flux-landscaper/api/schedule"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 )
@@ -73,13 +73,13 @@ func (s *scope) nextRetry(config *v1alpha1.FailedReconcile, finished time.Time) 
 
 // nextInstant returns the instant after a moment that a schedule or an interval names. "none" is no interval at all; a schedule that
 // cannot be read was refused with the spec. A schedule is exact; intervals are spread, the same way whenever they are computed for a job.
-func (s *scope) nextInstant(from time.Time, schedule string, interval *v1alpha1.Duration, standard time.Duration) (time.Time, bool) {
-	if schedule != "" {
-		parsed, err := cron.ParseStandard(schedule)
+func (s *scope) nextInstant(from time.Time, expression string, interval *v1alpha1.Duration, standard time.Duration) (time.Time, bool) {
+	if expression != "" {
+		parsed, err := schedule.Parse(expression)
 		if err != nil {
 			return time.Time{}, false
 		}
-		return parsed.Next(from), true
+		return parsed.Next(from)
 	}
 	seed := string(s.inst.UID) + "/" + s.inst.Status.JobIDFinished
 	if interval == nil {

@@ -153,6 +153,8 @@ func TestMalformedInstallationsAreRefused(t *testing.T) {
 		"two blueprints":             {fields{"blueprint": fields{"ref": fields{"resourceName": "a"}, "inline": fields{"filesystem": fields{}}}}, "spec.blueprint"},
 		"no blueprint":               {fields{"blueprint": fields{}}, "spec.blueprint"},
 		"a clock that does not tick": {fields{"automaticReconcile": fields{"succeededReconcile": fields{"cronSpec": "every day"}}}, "cronSpec"},
+		"a clock of a zone alone":    {fields{"automaticReconcile": fields{"succeededReconcile": fields{"cronSpec": "CRON_TZ=UTC"}}}, "cronSpec"},
+		"a day that never comes":     {fields{"automaticReconcile": fields{"succeededReconcile": fields{"cronSpec": "0 0 30 2 *"}}}, "cronSpec"},
 	} {
 		assert.Error(t, s.try(installation(metav1.NamespaceDefault, "bad", c.parts)), name)
 		updated := installation(good.GetNamespace(), good.GetName(), c.parts)

@@ -99,7 +99,7 @@ func TestWrongLibrary(t *testing.T) {
 		"pure room and a client":     {"blueprints/model", "k8s.io/client-go/rest", true, "pure"},
 		"api and what it may":        {"api/v1alpha1", "k8s.io/apimachinery/pkg/runtime", false, ""},
 		"api and what it may not":    {"api/v1alpha1", "github.com/robfig/cron/v3", false, "only"},
-		"api validation parses cron": {"api/validation", "github.com/robfig/cron/v3", false, ""},
+		"api schedule parses cron":   {"api/schedule", "github.com/robfig/cron/v3", false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.says == "" {

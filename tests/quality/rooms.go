@@ -83,7 +83,8 @@ var keptIn = map[string][]string{
 var allowedIn = map[string][]string{
 	"api":                              {"k8s.io/apimachinery", "github.com/fluxcd/pkg/apis"},
 	"api/foreign":                      {"go.yaml.in/yaml/v3", "sigs.k8s.io/yaml"},
-	"api/validation":                   {"k8s.io/apimachinery", "github.com/fluxcd/pkg/apis", "github.com/robfig/cron/v3"},
+	"api/schedule":                     {"github.com/robfig/cron/v3"},
+	"api/validation":                   {"k8s.io/apimachinery", "github.com/fluxcd/pkg/apis"},
 	"api/deployers":                    {"k8s.io/apimachinery", "sigs.k8s.io/json"},
 	"api/deployers/container/v1alpha1": {"k8s.io/apimachinery", "k8s.io/api/core/v1"},
 }
