@@ -42,6 +42,8 @@ const (
 	HashAnnotation = "data.landscaper.gardener.cloud/hash"
 	// EnvironmentAnnotation names the environment a Target belongs to.
 	EnvironmentAnnotation = "landscaper.gardener.cloud/environment"
+	// ContinuousReconcileActiveAnnotation, set to "false" on a DeployItem, keeps the clock from starting jobs of it.
+	ContinuousReconcileActiveAnnotation = "continuousreconcile.extensions.landscaper.gardener.cloud/active"
 	// JobAnnotation, on an Execution or nested Installation, is the job of the parent for which its spec was written. The child starts
 	// this job by itself. It is an addition to the existing API.
 	JobAnnotation = "landscaper.gardener.cloud/job"
@@ -49,6 +51,9 @@ const (
 
 // NoTargetName is the value of DeployerTargetNameAnnotation for DeployItems without target.
 const NoTargetName = ".noTargetName"
+
+// ContinuousJobPrefix is how the IDs of jobs begin that a DeployItem gives itself by the clock. They give way to jobs of its Execution.
+const ContinuousJobPrefix = "continuous-"
 
 // Operations that OperationAnnotation asks for.
 const (

@@ -39,6 +39,8 @@ type deployerFlags struct {
 	legacyTokens bool
 	// maxTimeout is the longest timeout of a DeployItem.
 	maxTimeout time.Duration
+	// minContinuous is the least time between a job of a DeployItem and the next one by the clock.
+	minContinuous time.Duration
 }
 
 // builder makes a deployer for a manager. The function that it returns is called when the process ends.
@@ -160,6 +162,9 @@ func deployerOf(name, itemType, short string, build builder) (*cobra.Command, *p
 		"Request tokens for Targets with oidcConfig or selfConfig by the rules of Gardener Landscaper: of every ServiceAccount, for every audience, for any time.")
 	command.Flags().DurationVar(&flags.maxTimeout, "max-deploy-item-timeout", 24*time.Hour,
 		"The longest timeout of a DeployItem, also of those with none; 0 is no limit.")
+	command.Flags().DurationVar(&flags.minContinuous, "min-continuous-interval", contract.DefaultMinContinuousInterval,
+		"The least time between the end of a job of a DeployItem and the next one that its continuousReconcile starts.")
+	flags.jitter.BindFlags(command.Flags())
 	return command, command.Flags(), flags
 }
 
@@ -209,7 +214,8 @@ func (f *deployerFlags) contractOptions() (contract.Options, error) {
 	return contract.Options{
 		Identity: f.ownIdentity(), Version: version, TargetSelectors: selectors,
 		Concurrency: f.concurrent, MinRetryDelay: f.rate.MinRetryDelay, MaxRetryDelay: f.rate.MaxRetryDelay,
-		MaxTimeout:      f.maxTimeout,
+		MaxTimeout:       f.maxTimeout,
+		JitterPercentage: f.jitter.Percentage, MinContinuousInterval: f.minContinuous,
 		SkipPullSecrets: f.itemType != v1alpha1.HelmDeployItemType,
 		AnyTargetType:   f.itemType == v1alpha1.MockDeployItemType,
 	}, err

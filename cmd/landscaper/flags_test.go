@@ -131,7 +131,7 @@ var effects = map[string]effect{
 	"log-encoding":                      {"console", func(p *parsed) any { return p.process.logging.LogEncoding }, "console"},
 	"min-retry-delay":                   {"1s", (*parsed).minRetryDelay, second},
 	"max-retry-delay":                   {"1s", (*parsed).maxRetryDelay, second},
-	"interval-jitter-percentage":        {"7", func(p *parsed) any { return p.process.jitter.Percentage }, uint8(7)},
+	"interval-jitter-percentage":        {"7", (*parsed).jitter, uint8(7)},
 	"no-cross-namespace-refs":           {"false", func(p *parsed) any { return p.process.acl.NoCrossNamespaceRefs }, false},
 
 	"artifact-dir":           {"/a", func(p *parsed) any { return p.artifacts().dir }, "/a"},
@@ -161,6 +161,7 @@ var effects = map[string]effect{
 	"target-selector":         {"{targets: [{name: a}]}", func(p *parsed) any { return len(p.contract().TargetSelectors) }, 1},
 	"insecure-kubeconfig-tls": {"true", func(p *parsed) any { return p.deployer.insecureTLS }, true},
 	"legacy-target-tokens":    {"true", func(p *parsed) any { return p.deployer.legacyTokens }, true},
+	"min-continuous-interval": {"1s", func(p *parsed) any { return p.contract().MinContinuousInterval }, second},
 	"max-deploy-item-timeout": {"1s", func(p *parsed) any { return p.contract().MaxTimeout }, second},
 	"helm-driver":             {"memory", func(p *parsed) any { return p.helm.driver }, "memory"},
 	"no-private-networks":     {"true", func(p *parsed) any { return p.helm.noPrivateNetworks }, true},
@@ -196,6 +197,13 @@ var effects = map[string]effect{
 }
 
 func (p *parsed) anyShard() any { return p.shard() }
+
+func (p *parsed) jitter() any {
+	if p.deployer != nil {
+		return p.contract().JitterPercentage
+	}
+	return p.process.jitter.Percentage
+}
 
 func (p *parsed) minRetryDelay() any {
 	if p.deployer != nil {
@@ -255,11 +263,9 @@ func TestD21EveryFlagHasAnEffect(t *testing.T) {
 }
 
 func TestD21DeployersHaveNoFlagsWithoutEffect(t *testing.T) {
-	for _, name := range []string{"watch-configs-label-selector", "interval-jitter-percentage"} {
-		for _, command := range []string{"manifest", "mock", "helm"} {
-			_, flags := parse(t, command)
-			assert.Nil(t, flags.Lookup(name), "%s --%s", command, name)
-		}
+	for _, command := range []string{"manifest", "mock", "helm"} {
+		_, flags := parse(t, command)
+		assert.Nil(t, flags.Lookup("watch-configs-label-selector"), command)
 	}
 	_, flags := parse(t, "manifest")
 	assert.Nil(t, flags.Lookup("no-cross-namespace-refs"), "manifests refer to no source")

@@ -52,7 +52,7 @@ func isAnswered(execution *v1alpha1.Execution) bool {
 // interruptItem writes the end of the job into the status of an item in place of its deployer, as the protocol says.
 func (r *Reconciler) interruptItem(ctx context.Context, s *scope, item *v1alpha1.DeployItem) error {
 	job := s.execution.Status.JobID
-	if item.Status.JobIDFinished == job {
+	if item.Status.JobIDFinished == job && !runsByClock(item) {
 		return nil
 	}
 	item.Status.JobID = job

@@ -98,6 +98,9 @@ func (r *Reconciler) startOn(ctx context.Context, s *scope, item *v1alpha1.Deplo
 	if deleted := item.DeletionTimestamp; deleted != nil && !deleted.Before(&triggered) {
 		triggered = metav1.NewTime(deleted.Add(time.Second))
 	}
+	if runsByClock(item) {
+		kit.SetPhase(item.Job(), "", s.now) // else its deployer may take the new job for the running one: times are whole seconds
+	}
 	item.Status.JobID = s.execution.Status.JobID
 	if item.Status.IsIdle() {
 		item.Status.JobIDFinished = ""

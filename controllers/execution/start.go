@@ -6,6 +6,7 @@ package execution
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
@@ -20,8 +21,8 @@ func (r *Reconciler) startItems(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// runnable returns the items to start now under a job: none once one has failed, else those that have not got the job, run no other, and
-// depend on nothing that has not succeeded in it.
+// runnable returns the items to start now under a job: none once one has failed, else those that have not got the job, run no other that does
+// not give way, and depend on nothing that has not succeeded in it.
 func runnable(templates []v1alpha1.DeployItemTemplate, items map[string]*v1alpha1.DeployItem, job string) []*v1alpha1.DeployItem {
 	var next []*v1alpha1.DeployItem
 	for i := range templates {
@@ -29,7 +30,7 @@ func runnable(templates []v1alpha1.DeployItemTemplate, items map[string]*v1alpha
 		if ended(item, job) && !succeeded(item, job) {
 			return nil
 		}
-		if item.Status.JobID == job || !item.Status.IsIdle() {
+		if item.Status.JobID == job || !item.Status.IsIdle() && !runsByClock(item) {
 			continue
 		}
 		if !slices.ContainsFunc(templates[i].DependsOn, func(name string) bool { return !succeeded(items[name], job) }) {
@@ -40,6 +41,12 @@ func runnable(templates []v1alpha1.DeployItemTemplate, items map[string]*v1alpha
 }
 
 // ended reports whether an item has ended the job.
+// runsByClock reports whether an item runs a job that it gave itself by the clock. Nobody waits for such a job, and one of the Execution takes its
+// place: it does the same, and more.
+func runsByClock(item *v1alpha1.DeployItem) bool {
+	return !item.Status.IsIdle() && strings.HasPrefix(item.Status.JobID, v1alpha1.ContinuousJobPrefix)
+}
+
 func ended(item *v1alpha1.DeployItem, job string) bool {
 	return item != nil && item.Status.JobID == job && item.Status.JobIDFinished == job
 }

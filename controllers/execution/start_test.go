@@ -17,6 +17,7 @@ type state string
 const (
 	fresh    state = "fresh"
 	busy     state = "busy with another job"
+	ticking  state = "busy with a job by the clock"
 	working  state = "working"
 	good     state = "good"
 	bad      state = "bad"
@@ -35,6 +36,8 @@ func (s state) item(name string) *v1alpha1.DeployItem {
 		status.JobID, status.JobIDFinished, status.Phase = "I", "I", v1alpha1.PhaseSucceeded
 	case busy:
 		status.JobID, status.JobIDFinished, status.Phase = "I", "H", v1alpha1.PhaseProgressing
+	case ticking:
+		status.JobID, status.JobIDFinished, status.Phase = v1alpha1.ContinuousJobPrefix+"1", "I", v1alpha1.PhaseProgressing
 	case working:
 		status.JobID, status.JobIDFinished, status.Phase = "J", "I", v1alpha1.PhaseProgressing
 	case good:
@@ -75,6 +78,7 @@ func TestRunnable(t *testing.T) {
 		"nothing after a failure":             {[]state{good, bad, fresh, fresh}, nil},
 		"nothing after nonsense":              {[]state{good, nonsense, fresh, fresh}, nil},
 		"not one that runs another job":       {[]state{good, busy, fresh, fresh}, []string{"c"}},
+		"one that runs a job by the clock":    {[]state{good, ticking, fresh, fresh}, []string{"b", "c"}},
 		"nothing when all is done":            {[]state{good, good, good, good}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -113,4 +117,33 @@ func TestJudge(t *testing.T) {
 			assert.Equal(t, c.failed, failed.Name)
 		})
 	}
+}
+
+func TestJobTakesThePlaceOfThatOfTheClock(t *testing.T) {
+	b := newBench(t, template("a", "t"))
+	b.start("1")
+	b.end("a", v1alpha1.PhaseSucceeded)
+	b.settle()
+	tick := func(item *v1alpha1.DeployItem) {
+		item.Status.JobID, item.Status.Phase = v1alpha1.ContinuousJobPrefix+"1", v1alpha1.PhaseProgressing
+	}
+	b.deploy("a", tick)
+	b.requireSteady()
+	b.requirePhase(v1alpha1.PhaseSucceeded)
+
+	b.start("2")
+	assert.Equal(t, "2", b.item("a").Status.JobID)
+	assert.False(t, b.item("a").Status.IsIdle())
+	assert.Empty(t, b.item("a").Status.Phase, "the deployer begins anew")
+	b.end("a", v1alpha1.PhaseSucceeded)
+	b.settle()
+	b.requirePhase(v1alpha1.PhaseSucceeded)
+
+	b.ask("3")
+	b.settle()
+	b.deploy("a", tick)
+	b.operate(v1alpha1.OperationInterrupt)
+	b.settle()
+	assert.Equal(t, v1alpha1.PhaseFailed, b.item("a").Status.Phase, "an interrupt ends it too")
+	assert.True(t, b.item("a").Status.IsIdle())
 }

@@ -5,6 +5,7 @@ package kit
 
 import (
 	"hash/fnv"
+	"math"
 	"time"
 )
 
@@ -18,11 +19,28 @@ func (j Jitter) Spread(d time.Duration, seed string) time.Duration {
 	if j == 0 || d <= 0 {
 		return d
 	}
+	return d + j.part(d, 2*fraction(seed)-1)
+}
+
+// Delay returns d, longer by at most the percentage of the Jitter, and otherwise as Spread does.
+func (j Jitter) Delay(d time.Duration, seed string) time.Duration {
+	const longest = math.MaxInt64 / 2 // more cannot be made longer
+	if j == 0 || d <= 0 || d > longest {
+		return d
+	}
+	return d + j.part(d, fraction(seed))
+}
+
+func (j Jitter) part(d time.Duration, of float64) time.Duration {
+	return time.Duration(float64(d) * of * float64(j) / 100)
+}
+
+// fraction returns a number from 0 to 1 for a seed.
+func fraction(seed string) float64 {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(seed))
-	const steps = 1 << 20
-	deviation := float64(mix(hash.Sum64())%(2*steps+1))/steps - 1
-	return d + time.Duration(float64(d)*deviation*float64(j)/100)
+	const steps = 1 << 21
+	return float64(mix(hash.Sum64())%(steps+1)) / steps
 }
 
 // mix makes every bit of a hash depend on all others: seeds that differ in their last character only are to be far apart.

@@ -49,7 +49,10 @@ func (r *reconciler) perform(ctx context.Context, s *scope) (Outcome, error) {
 	if err := s.item.Undecoded.Err(); err != nil && !s.deleting() {
 		return Outcome{}, kit.Stall(operationReconcile, "Unreadable", "%w", err)
 	}
-	var err error
+	held, err := r.prepare(ctx, s)
+	if err != nil || held != "" {
+		return Outcome{Waiting: held}, err
+	}
 	if item.Target, err = r.openOwn(ctx, s); err != nil {
 		if _, planner := r.deployer.(Planner); !planner || !s.deleting() || !isTargetProblem(err) {
 			return Outcome{}, err
@@ -64,6 +67,9 @@ func (r *reconciler) perform(ctx context.Context, s *scope) (Outcome, error) {
 	}
 	if s.item.Spec.Configuration == nil || len(s.item.Spec.Configuration.Raw) == 0 {
 		return Outcome{}, kit.Stall(operationReconcile, "ConfigurationMissing", "spec.config is missing; set it to the provider configuration of the deployer")
+	}
+	if _, err := r.continuousSpec(s.item); err != nil {
+		return Outcome{}, kit.Stall(operationReconcile, "ConfigurationInvalid", "spec.config: %w", err)
 	}
 	before := s.job.plan.touched
 	s.job.plan.touched = true

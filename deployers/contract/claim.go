@@ -23,6 +23,8 @@ func isTestRequested(item *v1alpha1.DeployItem) bool {
 // testJob is how IDs of jobs begin that the test annotation asked for.
 const testJob = "test-"
 
+func isTestJob(id string) bool { return strings.HasPrefix(id, testJob) }
+
 // takeTestRequest turns the test annotation into a job that no Execution asked for. A running job ends first. The annotation goes after
 // the job was written, so that whoever waits until no operation is left and the job has ended never sees an old result.
 func (r *reconciler) takeTestRequest(ctx context.Context, s *scope) error {
@@ -37,11 +39,11 @@ func (r *reconciler) takeTestRequest(ctx context.Context, s *scope) error {
 		return err
 	} else if isVain {
 		if wasGuarded {
-			return kit.ErrStop
+			return nil
 		}
 		return stopAfter(r.updateStatus(ctx, s.item))
 	}
-	s.tested = true
+	s.own = true
 	s.item.Status.JobID = testJob + uuid.NewString()
 	s.item.Status.JobIDGenerationTime = &metav1.Time{Time: time.Now()}
 	return nil
@@ -50,7 +52,7 @@ func (r *reconciler) takeTestRequest(ctx context.Context, s *scope) error {
 // forgetTestRequest removes the test annotation before this process calls the deployer for the job it asked for, also when an earlier
 // process began that job. One that comes later asks for another job. One that Flux keeps stays.
 func (r *reconciler) forgetTestRequest(ctx context.Context, s *scope) error {
-	if s.job.answers || !isTestRequested(s.item) || !strings.HasPrefix(s.job.id, testJob) || isGuarded(s.item) {
+	if s.job.answers || !isTestRequested(s.item) || !isTestJob(s.job.id) || isGuarded(s.item) {
 		s.job.answers = true
 		return nil
 	}
@@ -180,7 +182,7 @@ func (r *reconciler) stamp(item *v1alpha1.DeployItem, now time.Time) {
 // isUnchanged tells whether the item asks to skip jobs that would repeat the last success.
 func (r *reconciler) isUnchanged(ctx context.Context, s *scope) bool {
 	status := s.item.Status
-	return s.item.Spec.UpdateOnChangeOnly && !s.deleting() && !s.tested &&
+	return s.item.Spec.UpdateOnChangeOnly && !s.deleting() && !s.own &&
 		status.ObservedGeneration == s.item.Generation && status.Phase == v1alpha1.PhaseSucceeded && r.isWhereItWas(ctx, s)
 }
 

@@ -109,6 +109,9 @@ func (s *scope) checkpointOf(ctx context.Context) func(string) error {
 // idleUntilDue ends the pass when the deployer has nothing to do: then only the state of a job that takes long is shown.
 func (r *reconciler) idleUntilDue(ctx context.Context, s *scope) error {
 	var due bool
+	if s.hookErr != nil {
+		s.job.hold() // its error is that of the job
+	}
 	if s.news, due = s.job.due(time.Now()); due {
 		return nil
 	}

@@ -44,6 +44,8 @@ type job struct {
 	woken bool
 	news  news
 	ended bool
+	// closing says that this process itself is about to write the end of the job.
+	closing bool
 
 	// The rest is only used by the worker that holds the item.
 	called   bool
@@ -66,6 +68,26 @@ func (j *job) wake(changed ...watchKey) {
 	defer j.mu.Unlock()
 	j.woken = true
 	j.news.add(changed)
+}
+
+// hold makes the deployer be called in the next pass, whatever brings that about.
+func (j *job) hold() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.called = false
+}
+
+// close notes whether this process is about to write the end of the job.
+func (j *job) close(closing bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.closing = closing
+}
+
+func (j *job) isClosing() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.closing
 }
 
 // due tells whether the deployer has something to do, and takes the wake-up with its news.
@@ -128,6 +150,9 @@ type jobs struct {
 	running map[types.NamespacedName]*job
 	// ended are jobs that planned something and were ended by somebody else.
 	ended map[types.NamespacedName]*job
+	// interrupted are the items whose job somebody else has ended, until takeInterrupted; only with notesInterrupted.
+	interrupted      map[types.NamespacedName]struct{}
+	notesInterrupted bool
 	// released is called when a job has ended, with the lock not held.
 	released func(*job)
 }
@@ -176,8 +201,41 @@ func (js *jobs) end(ended *job) {
 // observe stops the job of an item that an event shows to be over.
 func (js *jobs) observe(item *v1alpha1.DeployItem) {
 	if known := js.of(client.ObjectKeyFromObject(item)); known != nil && known.isOverIn(item) {
+		if !known.isClosing() {
+			js.interrupt(known)
+		}
 		js.end(known)
 	}
+}
+
+// interrupt notes that somebody else has ended a job.
+func (js *jobs) interrupt(ended *job) {
+	if !js.notesInterrupted {
+		return
+	}
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	if js.interrupted == nil {
+		js.interrupted = map[types.NamespacedName]struct{}{}
+	}
+	js.interrupted[ended.key] = struct{}{}
+}
+
+// takeInterrupted reports whether somebody else has ended the job of an item, once.
+func (js *jobs) takeInterrupted(key types.NamespacedName) bool {
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	_, noted := js.interrupted[key]
+	delete(js.interrupted, key)
+	return noted
+}
+
+// isInterrupted reports whether takeInterrupted will.
+func (js *jobs) isInterrupted(key types.NamespacedName) bool {
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	_, noted := js.interrupted[key]
+	return noted
 }
 
 // forget stops whatever runs for an item that is gone.

@@ -43,6 +43,13 @@ type Options struct {
 	AnyTargetType bool
 	// SkipPullSecrets leaves PullSecrets and OCMConfig of Item.Context empty, for deployers that contact no registry. It saves their reads.
 	SkipPullSecrets bool
+	// Hooks run at points of the work on every item, after those of the Deployer. Optional.
+	Hooks Hooks
+	// JitterPercentage, from 0 to 99, is by how much an interval after which the clock starts a job of an item may become longer, so that
+	// items of one interval do not all come at the same instant.
+	JitterPercentage uint8
+	// MinContinuousInterval is the least time between the end of a job of an item and the next one that the clock starts; 0 means 10 s.
+	MinContinuousInterval time.Duration
 	// Recorder of Warning events; nil means that of the manager.
 	Recorder record.EventRecorder
 	// Metrics records the duration of calls of the deployer; the zero value records nothing.
@@ -58,6 +65,10 @@ func (o *Options) complete() error {
 	}
 	o.MinRetryDelay = cmp.Or(o.MinRetryDelay, DefaultMinRetryDelay)
 	o.MaxRetryDelay = max(cmp.Or(o.MaxRetryDelay, DefaultMaxRetryDelay), o.MinRetryDelay)
+	o.MinContinuousInterval = cmp.Or(o.MinContinuousInterval, DefaultMinContinuousInterval)
+	if err := o.Hooks.validate(); err != nil {
+		return fmt.Errorf("Options.Hooks: %w", err)
+	}
 	for i, selector := range o.TargetSelectors {
 		for _, requirement := range slices.Concat(selector.Annotations, selector.Labels) {
 			if !knownOperator(requirement.Operator) {

@@ -35,6 +35,7 @@ type reconciler struct {
 	jobs    jobs
 	watches watches
 	written kit.Consistency
+	hooks   Hooks
 	queue   workqueue.TypedRateLimitingInterface[ctrl.Request]
 	phases  []kit.Phase[*scope]
 }
@@ -43,8 +44,10 @@ type reconciler struct {
 type scope struct {
 	item *v1alpha1.DeployItem
 	job  *job
-	// tested says that the job was asked for by the test annotation.
-	tested bool
+	// own says that the job begins without one of an Execution: the test annotation or the clock asked for it.
+	own bool
+	// hookErr is what hooks said before the job was known.
+	hookErr error
 	// opened is the target of the item, nil before it was opened.
 	opened *target.Cluster
 	// news is what has changed since the last call.
@@ -56,6 +59,8 @@ type scope struct {
 	called time.Time
 	// requeue is when to look at the item again without an event; 0 is never.
 	requeue time.Duration
+	// hookRequeue is when hooks want to look at the item again; 0 is never.
+	hookRequeue time.Duration
 	// maxTimeout is Options.MaxTimeout.
 	maxTimeout time.Duration
 }
@@ -71,9 +76,15 @@ func newReconciler(c client.Client, live client.Reader, deployer Deployer, optio
 	}
 	r.jobs.released = r.watches.release
 	r.watches.wake = r.wake
+	r.hooks = hooksOf(deployer).add(options.Hooks)
+	r.jobs.notesInterrupted = len(r.hooks[HookBeforeAbort]) > 0
+	r.hooks[HookShouldReconcile] = append(r.hooks[HookShouldReconcile], r.continuously)
 	r.phases = []kit.Phase[*scope]{
-		r.checkResponsible,  // responsibility.go  type, target and selectors → go on or leave it to another deployer
+		r.hookPhase(HookStart), // hooks.go
+		r.checkResponsible,     // responsibility.go  type, target and selectors → go on or leave it to another deployer
+		r.hookPhase(HookAfterResponsibilityCheck),
 		r.takeTestRequest,   // claim.go           test annotation → a new job
+		r.repeat,            // continuous.go      nothing to do, hooks, clock → a new job, or wait for the clock
 		r.skipUninstall,     // claim.go           delete-without-uninstall → finalizer off
 		r.pickUp,            // claim.go           new job → one status write
 		r.forgetTestRequest, // claim.go           job that it asked for → test annotation off
@@ -91,6 +102,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err := r.client.Get(ctx, request.NamespacedName, item); err != nil {
 		r.jobs.forget(request.NamespacedName)
 		r.jobs.drop(request.NamespacedName)
+		r.jobs.takeInterrupted(request.NamespacedName)
 		r.written.Forget(request.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
@@ -98,10 +110,14 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, nil
 	}
 	if !r.concerns(item) {
+		r.beforeAbort(ctx, &scope{item: item})
 		r.jobs.forget(request.NamespacedName)
 		return ctrl.Result{}, nil
 	}
 	s := &scope{item: item, maxTimeout: r.options.MaxTimeout}
+	if !r.beforeAbort(ctx, s) {
+		return ctrl.Result{RequeueAfter: s.hookRequeue}, nil
+	}
 	return r.result(ctx, s, r.pass(ctx, s))
 }
 
@@ -114,14 +130,20 @@ func (r *reconciler) pass(ctx context.Context, s *scope) (err error) {
 		}
 	}()
 	err = kit.Run(ctx, s, r.phases)
-	complete = err == nil
+	if complete = err == nil; complete {
+		r.atEnd(ctx, s)
+	}
 	return err
 }
 
 // result turns the end of a pass into what controller-runtime is to do.
 func (r *reconciler) result(ctx context.Context, s *scope, err error) (ctrl.Result, error) {
 	switch {
-	case errors.Is(err, errLost), apierrors.IsNotFound(err):
+	case errors.Is(err, errLost):
+		r.abort(ctx, s)
+		r.jobs.forget(s.key())
+		return ctrl.Result{}, nil
+	case apierrors.IsNotFound(err):
 		r.jobs.forget(s.key())
 		return ctrl.Result{}, nil
 	case apierrors.IsConflict(err):
@@ -129,7 +151,7 @@ func (r *reconciler) result(ctx context.Context, s *scope, err error) (ctrl.Resu
 	case ctx.Err() != nil:
 		return ctrl.Result{}, nil
 	}
-	return ctrl.Result{RequeueAfter: s.requeue}, err
+	return ctrl.Result{RequeueAfter: sooner(s.requeue, s.hookRequeue)}, err
 }
 
 // stopAfter ends the pass.
@@ -150,7 +172,7 @@ func (r *reconciler) concerns(item *v1alpha1.DeployItem) bool {
 	case isDeleting(item) && !controllerutil.ContainsFinalizer(item, v1alpha1.Finalizer):
 		return false
 	}
-	return !item.Job().IsIdle() || isTestRequested(item) || isGuarded(item)
+	return !item.Job().IsIdle() || isTestRequested(item) || isGuarded(item) || r.isRepeated(item)
 }
 
 // wake brings the job back to a worker because something it waits for has changed.

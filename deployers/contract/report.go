@@ -71,6 +71,8 @@ func (s *scope) success() string {
 
 // letGo removes the finalizer after everything is uninstalled.
 func (r *reconciler) letGo(ctx context.Context, s *scope) error {
+	s.job.close(true)
+	defer s.job.close(false)
 	err := r.fenced(ctx, s, func(item *v1alpha1.DeployItem) error { return r.release(ctx, item) })
 	if err == nil {
 		r.jobs.end(s.job)
@@ -97,6 +99,8 @@ func (r *reconciler) fail(ctx context.Context, s *scope, failure *kit.Failure) e
 func (r *reconciler) finish(ctx context.Context, s *scope, end func(*v1alpha1.DeployItem, time.Time)) error {
 	now := time.Now()
 	s.keepProviderStatus()
+	s.job.close(true)
+	defer s.job.close(false)
 	err := r.fenced(ctx, s, func(item *v1alpha1.DeployItem) error {
 		recordOutcome(item, s.outcome)
 		s.job.plan.takeBack(item)

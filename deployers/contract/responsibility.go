@@ -12,24 +12,35 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
-// checkResponsible leaves items to other deployers of the same type whose targets this one does not select.
+// checkResponsible leaves items to other deployers of the same type whose targets this one does not select, and those that hooks do not want.
 func (r *reconciler) checkResponsible(ctx context.Context, s *scope) error {
-	name := targetName(s.item)
-	if name == "" || len(r.options.TargetSelectors) == 0 {
-		return nil
-	}
-	found, err := target.Get(ctx, r.client, r.live, s.item.Namespace, name)
-	if isNotFound(err) && r.handledBefore(s.item) {
-		return nil
-	}
-	if err != nil && !isNotFound(err) {
+	responsible, err := r.selects(ctx, s.item)
+	if err != nil {
 		return err
 	}
-	if err == nil && selected(r.options.TargetSelectors, found) {
+	if responsible && s.hookErr == nil {
+		answer, err := r.hook(ctx, s, HookDuringResponsibilityCheck)
+		s.hookErr = err
+		responsible = answer == nil || !answer.AbortReconcile
+	}
+	if responsible {
 		return nil
 	}
 	r.jobs.forget(s.key())
 	return kit.ErrStop
+}
+
+// selects reports whether the target selectors select the Target of an item.
+func (r *reconciler) selects(ctx context.Context, item *v1alpha1.DeployItem) (bool, error) {
+	name := targetName(item)
+	if name == "" || len(r.options.TargetSelectors) == 0 {
+		return true, nil
+	}
+	found, err := target.Get(ctx, r.client, r.live, item.Namespace, name)
+	if isNotFound(err) {
+		return r.handledBefore(item), nil
+	}
+	return err == nil && selected(r.options.TargetSelectors, found), err
 }
 
 // handledBefore tells whether this deployer did the last job of the item: then it also has to report that the target is gone.

@@ -27,6 +27,9 @@ func Serve(mgr ctrl.Manager, deployer Deployer, options Options) error {
 	if err := options.complete(); err != nil {
 		return fmt.Errorf("serve %s: %w", deployer.Name(), err)
 	}
+	if err := hooksOf(deployer).validate(); err != nil {
+		return fmt.Errorf("serve %s: %w", deployer.Name(), err)
+	}
 	if options.Recorder == nil {
 		//lint:ignore SA1019 the recorders of Flux, which take its place, have this interface
 		options.Recorder = mgr.GetEventRecorderFor(deployer.Name())
@@ -125,5 +128,6 @@ func (r *reconciler) seen(obj client.Object) bool {
 	item := obj.(*v1alpha1.DeployItem)
 	r.jobs.observe(item)
 	r.written.Stale(item)
-	return r.concerns(item) || r.jobs.of(client.ObjectKeyFromObject(item)) != nil
+	key := client.ObjectKeyFromObject(item)
+	return r.concerns(item) || r.jobs.of(key) != nil || r.jobs.isInterrupted(key)
 }

@@ -117,6 +117,11 @@ func (d *deployer) Name() string { return Name }
 // Type returns the type of the items.
 func (d *deployer) Type() string { return v1alpha1.HelmDeployItemType }
 
+// ContinuousReconcile returns the field continuousReconcile of the configuration.
+func (d *deployer) ContinuousReconcile(item *v1alpha1.DeployItem) (*managedresource.ContinuousReconcileSpec, error) {
+	return contract.ContinuousReconcileIn(item.Spec.Configuration)
+}
+
 // job is one call for one item.
 type job struct {
 	*deployer

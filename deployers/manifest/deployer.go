@@ -28,7 +28,7 @@ type Deployer struct {
 	memory *resources.Memory
 }
 
-var _ contract.Deployer = &Deployer{}
+var _ contract.ContinuousReconciler = &Deployer{}
 
 // New returns the manifest deployer.
 func New(options Options) *Deployer {
@@ -37,6 +37,11 @@ func New(options Options) *Deployer {
 
 // Name returns the name of the deployer.
 func (d *Deployer) Name() string { return Name }
+
+// ContinuousReconcile returns the field continuousReconcile of the configuration.
+func (d *Deployer) ContinuousReconcile(item *v1alpha1.DeployItem) (*managedresource.ContinuousReconcileSpec, error) {
+	return contract.ContinuousReconcileIn(item.Spec.Configuration)
+}
 
 // Type returns the type of its DeployItems.
 func (d *Deployer) Type() string { return v1alpha1.ManifestDeployItemType }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	kjson "sigs.k8s.io/json"
 
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	mockconfig "github.com/flux-landscaper/flux-landscaper/api/deployers/mock"
 	mockv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/mock/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -27,13 +28,18 @@ const (
 // Deployer carries out DeployItems of type landscaper.gardener.cloud/mock.
 type Deployer struct{}
 
-var _ contract.Deployer = Deployer{}
+var _ contract.ContinuousReconciler = Deployer{}
 
 // Name returns mock.deployer.landscaper.gardener.cloud.
 func (Deployer) Name() string { return name }
 
 // Type returns landscaper.gardener.cloud/mock.
 func (Deployer) Type() string { return v1alpha1.MockDeployItemType }
+
+// ContinuousReconcile returns the field continuousReconcile of the configuration.
+func (Deployer) ContinuousReconcile(item *v1alpha1.DeployItem) (*managedresource.ContinuousReconcileSpec, error) {
+	return contract.ContinuousReconcileIn(item.Spec.Configuration)
+}
 
 // Ensure ends the job in the configured phase, or leaves it waiting when that phase is not final. Without a phase it succeeds. A
 // configuration that cannot be read is an error with the code ERR_CONFIGURATION_PROBLEM.

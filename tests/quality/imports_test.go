@@ -89,17 +89,17 @@ func TestWrongLibrary(t *testing.T) {
 		indirect      bool
 		says          string
 	}{
-		"helm in its engine":         {"deployers/helm/engine", "helm.sh/helm/v3/pkg/action", false, ""},
-		"helm elsewhere":             {"deployers/helm", "helm.sh/helm/v3/pkg/action", false, "kept in"},
-		"oras elsewhere":             {"deployers/helm", "oras.land/oras-go/v2", false, "kept in"},
-		"a program is run":           {"deployers/helm", "os/exec", false, "kept in"},
-		"tests are free":             {"tests/platform", "os/exec", false, ""},
-		"pure room reads files":      {"blueprints/model", "os", false, "pure"},
-		"pure room with fs":          {"blueprints/model", "io/fs", false, ""},
-		"pure room and a client":     {"blueprints/model", "k8s.io/client-go/rest", true, "pure"},
-		"api and what it may":        {"api/v1alpha1", "k8s.io/apimachinery/pkg/runtime", false, ""},
-		"api and what it may not":    {"api/v1alpha1", "github.com/robfig/cron/v3", false, "only"},
-		"api schedule parses cron":   {"api/schedule", "github.com/robfig/cron/v3", false, ""},
+		"helm in its engine":       {"deployers/helm/engine", "helm.sh/helm/v3/pkg/action", false, ""},
+		"helm elsewhere":           {"deployers/helm", "helm.sh/helm/v3/pkg/action", false, "kept in"},
+		"oras elsewhere":           {"deployers/helm", "oras.land/oras-go/v2", false, "kept in"},
+		"a program is run":         {"deployers/helm", "os/exec", false, "kept in"},
+		"tests are free":           {"tests/platform", "os/exec", false, ""},
+		"pure room reads files":    {"blueprints/model", "os", false, "pure"},
+		"pure room with fs":        {"blueprints/model", "io/fs", false, ""},
+		"pure room and a client":   {"blueprints/model", "k8s.io/client-go/rest", true, "pure"},
+		"api and what it may":      {"api/v1alpha1", "k8s.io/apimachinery/pkg/runtime", false, ""},
+		"api and what it may not":  {"api/v1alpha1", "github.com/robfig/cron/v3", false, "only"},
+		"api schedule parses cron": {"api/schedule", "github.com/robfig/cron/v3", false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.says == "" {

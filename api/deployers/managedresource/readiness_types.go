@@ -93,10 +93,10 @@ type FromObjectReference struct {
 	JSONPath string `json:"jsonPath"`
 }
 
-// ContinuousReconcileSpec is accepted and validated; exactly one of its fields is set.
+// ContinuousReconcileSpec says when a DeployItem is carried out again without a job of its Execution; exactly one of its fields is set.
 type ContinuousReconcileSpec struct {
-	// Cron is a cron expression.
+	// Cron is a cron expression of five fields or a descriptor like @daily, in UTC unless it begins with CRON_TZ=<zone>.
 	Cron string `json:"cron,omitempty"`
-	// Every is an interval greater than zero.
+	// Every is the time after the begin of the last job, greater than zero.
 	Every *v1alpha1.Duration `json:"every,omitempty"`
 }

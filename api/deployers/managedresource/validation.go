@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
+	"github.com/flux-landscaper/flux-landscaper/api/schedule"
 )
 
 // RequirementOperators are the operators of RequirementSpec.
@@ -185,6 +186,11 @@ func ValidateContinuousReconcile(path string, spec *ContinuousReconcileSpec) []e
 	}
 	if spec.Every != nil && spec.Every.Duration <= 0 {
 		return []error{fmt.Errorf("%s.every: must be greater than zero", path)}
+	}
+	if spec.Cron != "" {
+		if _, err := schedule.Parse(spec.Cron); err != nil {
+			return []error{fmt.Errorf("%s.cron: %w", path, err)}
+		}
 	}
 	return nil
 }

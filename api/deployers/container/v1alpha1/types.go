@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	core "github.com/flux-landscaper/flux-landscaper/api/deployers/core/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	landscaper "github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
@@ -65,8 +66,8 @@ type ProviderConfiguration struct {
 	ComponentDescriptor *landscaper.ComponentDescriptorDefinition `json:"componentDescriptor,omitempty"`
 	// RegistryPullSecrets name Secrets with registry credentials, beside those of the Context.
 	RegistryPullSecrets []landscaper.ObjectReference `json:"registryPullSecrets,omitempty"`
-	// ContinuousReconcile is accepted and has no effect.
-	ContinuousReconcile *landscaper.AnyJSON `json:"continuousReconcile,omitempty"`
+	// ContinuousReconcile carries the DeployItem out again by the clock.
+	ContinuousReconcile *managedresource.ContinuousReconcileSpec `json:"continuousReconcile,omitempty"`
 }
 
 // ProviderStatus is status.providerStatus of a container DeployItem.

@@ -50,7 +50,7 @@ type ProviderConfiguration struct {
 	Exports *managedresource.Exports `json:"exports,omitempty"`
 	// ExportsFromManifests is the older form of Exports; both are read.
 	ExportsFromManifests []managedresource.Export `json:"exportsFromManifests,omitempty"`
-	// ContinuousReconcile is accepted and has no effect.
+	// ContinuousReconcile carries the DeployItem out again by the clock.
 	ContinuousReconcile *managedresource.ContinuousReconcileSpec `json:"continuousReconcile,omitempty"`
 	// DeletionGroups are the steps of the deletion of the DeployItem; only without a Helm release.
 	DeletionGroups []managedresource.DeletionGroupDefinition `json:"deletionGroups,omitempty"`

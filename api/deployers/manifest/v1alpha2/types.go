@@ -37,7 +37,7 @@ type ProviderConfiguration struct {
 	Manifests []managedresource.Manifest `json:"manifests,omitempty"`
 	// Exports are read from objects after they are ready.
 	Exports *managedresource.Exports `json:"exports,omitempty"`
-	// ContinuousReconcile is accepted and has no effect.
+	// ContinuousReconcile carries the DeployItem out again by the clock.
 	ContinuousReconcile *managedresource.ContinuousReconcileSpec `json:"continuousReconcile,omitempty"`
 	// DeletionGroups are the steps of the deletion of the DeployItem.
 	DeletionGroups []managedresource.DeletionGroupDefinition `json:"deletionGroups,omitempty"`

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	core "github.com/flux-landscaper/flux-landscaper/api/deployers/core/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	landscaper "github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
@@ -33,8 +34,8 @@ type ProviderConfiguration struct {
 	ProviderStatus *landscaper.AnyJSON `json:"providerStatus,omitempty"`
 	// Export is a map that becomes the export.
 	Export *landscaper.AnyJSON `json:"export,omitempty"`
-	// ContinuousReconcile is accepted and has no effect.
-	ContinuousReconcile *landscaper.AnyJSON `json:"continuousReconcile,omitempty"`
+	// ContinuousReconcile carries the DeployItem out again by the clock.
+	ContinuousReconcile *managedresource.ContinuousReconcileSpec `json:"continuousReconcile,omitempty"`
 }
 
 // Configuration is the configuration file of the mock deployer.

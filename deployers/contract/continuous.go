@@ -1,0 +1,217 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package contract
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/api/schedule"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+// ContinuousReconciler is a Deployer whose items may ask to be carried out again by the clock, without a job of their Execution.
+type ContinuousReconciler interface {
+	Deployer
+	// ContinuousReconcile returns what an item says about it; nil when it says nothing. The error names the field that is wrong: the job of
+	// the item fails with it, and the clock starts none. For a field continuousReconcile of spec.config return
+	// ContinuousReconcileIn(item.Spec.Configuration). It is called often and only looks at the item.
+	ContinuousReconcile(item *v1alpha1.DeployItem) (*managedresource.ContinuousReconcileSpec, error)
+}
+
+// DefaultMinContinuousInterval is Options.MinContinuousInterval where that is not set.
+const DefaultMinContinuousInterval = 10 * time.Second
+
+// ContinuousReconcileIn reads and checks the field continuousReconcile of a configuration; nil when there is none. Errors name the field.
+func ContinuousReconcileIn(config *runtime.RawExtension) (*managedresource.ContinuousReconcileSpec, error) {
+	if config == nil || !bytes.Contains(config.Raw, []byte(`"continuousReconcile"`)) {
+		return nil, nil
+	}
+	var fields struct {
+		ContinuousReconcile *managedresource.ContinuousReconcileSpec `json:"continuousReconcile"`
+	}
+	if err := document.Decode(config.Raw, &fields); err != nil {
+		return nil, err
+	}
+	if errs := managedresource.ValidateContinuousReconcile("continuousReconcile", fields.ContinuousReconcile); len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	return fields.ContinuousReconcile, nil
+}
+
+// continuousSpec returns when the clock starts jobs of an item; nil when it starts none. The error is about the configuration.
+func (r *reconciler) continuousSpec(item *v1alpha1.DeployItem) (*managedresource.ContinuousReconcileSpec, error) {
+	continuous, ok := r.deployer.(ContinuousReconciler)
+	if !ok {
+		return nil, nil
+	}
+	return continuous.ContinuousReconcile(item)
+}
+
+// mayRepeat reports whether an item may get a job of its own: it has had one, for its present spec, and stays.
+func mayRepeat(item *v1alpha1.DeployItem) bool {
+	return item.Job().IsIdle() && !isDeleting(item) && item.Status.JobID != "" && item.Status.ObservedGeneration == item.Generation &&
+		item.Status.LastReconcileTime != nil
+}
+
+// isRepeated reports whether the clock or a hook may give an item a job of its own.
+func (r *reconciler) isRepeated(item *v1alpha1.DeployItem) bool {
+	if !mayRepeat(item) {
+		return false
+	}
+	if len(r.hooks[HookShouldReconcile]) > 1 { // more than the own one
+		return true
+	}
+	spec, err := r.continuousSpec(item)
+	return err == nil && spec != nil && isActive(item)
+}
+
+func isActive(item *v1alpha1.DeployItem) bool {
+	return item.Annotations[v1alpha1.ContinuousReconcileActiveAnnotation] != "false"
+}
+
+// rhythm says how jobs that the clock starts follow each other.
+type rhythm struct {
+	jitter kit.Jitter
+	// rest is the least time between the end of a job and the next one.
+	rest time.Duration
+}
+
+// due returns when the clock starts the next job of an item; false when it starts none. The instant follows from what the status says, so that
+// it is the same after a restart. It is never before that of the configuration.
+func (r rhythm) due(item *v1alpha1.DeployItem, spec *managedresource.ContinuousReconcileSpec) (time.Time, bool) {
+	due, found := r.after(item, spec, item.Status.LastReconcileTime.Time)
+	if !found {
+		return time.Time{}, false
+	}
+	if times := item.Status.TransitionTimes; times != nil && times.FinishedTime != nil {
+		if rested := times.FinishedTime.Add(r.rest); rested.After(due) {
+			return rested, true
+		}
+	}
+	return due, true
+}
+
+// after returns the instant that follows a moment. An interval is made longer by the jitter; a schedule is exact.
+func (r rhythm) after(item *v1alpha1.DeployItem, spec *managedresource.ContinuousReconcileSpec, moment time.Time) (time.Time, bool) {
+	if spec.Every != nil {
+		return moment.Add(r.jitter.Delay(spec.Every.Duration, string(item.UID)+"/"+item.Status.JobIDFinished)), true
+	}
+	parsed, err := schedule.Parse(spec.Cron)
+	if err != nil {
+		return time.Time{}, false
+	}
+	return parsed.Next(moment)
+}
+
+// continuously is the hook that lets the clock start jobs. Of a job that is due it names the instant after it, for the case that it is skipped.
+func (r *reconciler) continuously(_ context.Context, call HookCall) (*HookResult, error) {
+	item := call.DeployItem
+	spec, err := r.continuousSpec(item)
+	if err != nil || spec == nil || !isActive(item) {
+		return nil, nil // the job of the configuration has failed with the error
+	}
+	rhythm := rhythm{jitter: kit.Jitter(r.options.JitterPercentage), rest: r.options.MinContinuousInterval}
+	due, found := rhythm.due(item, spec)
+	if !found {
+		return nil, nil
+	}
+	now := time.Now()
+	if wait := due.Sub(now); wait > 0 {
+		return &HookResult{RequeueAfter: wait, AbortReconcile: true}, nil
+	}
+	answer := &HookResult{}
+	if next, found := rhythm.after(item, spec, now); found {
+		answer.RequeueAfter = max(next.Sub(now), rhythm.rest)
+	}
+	return answer, nil
+}
+
+// repeat gives an item that has nothing to do a job of its own when hooks ask for it, and else ends the pass.
+func (r *reconciler) repeat(ctx context.Context, s *scope) error {
+	if !s.item.Job().IsIdle() {
+		return nil
+	}
+	if s.hookErr != nil {
+		return s.hookErr
+	}
+	if !mayRepeat(s.item) {
+		return kit.ErrStop
+	}
+	answer, err := r.hook(ctx, s, HookShouldReconcile)
+	if err != nil {
+		return err
+	}
+	if answer == nil || answer.AbortReconcile {
+		return kit.ErrStop
+	}
+	if free, err := r.isFree(ctx, s.item); err != nil || !free {
+		return stopAfter(err)
+	}
+	s.own = true
+	s.item.Status.JobID = v1alpha1.ContinuousJobPrefix + uuid.NewString()
+	s.item.Status.JobIDGenerationTime = &metav1.Time{Time: time.Now()}
+	return nil
+}
+
+// maxAncestors bounds the walk over the owners of an item.
+const maxAncestors = 64
+
+// isFree reports whether the owners of an item let it have a job of its own: its Execution runs none, which would have its own place for the
+// item, and nothing above is suspended or on its way out. They are read live, as the deployer keeps no cache of them.
+func (r *reconciler) isFree(ctx context.Context, item *v1alpha1.DeployItem) (bool, error) {
+	owner := kit.ControllerOf(item, "Execution")
+	if owner == nil {
+		return true, nil
+	}
+	execution := &v1alpha1.Execution{}
+	if found, err := r.readOwner(ctx, item.Namespace, owner, execution); err != nil || !found {
+		return false, err
+	}
+	if !execution.Status.IsIdle() {
+		return false, nil
+	}
+	var child client.Object = execution
+	for seen := map[types.UID]bool{}; len(seen) < maxAncestors; {
+		owner := kit.ControllerOf(child, "Installation")
+		if owner == nil || seen[owner.UID] {
+			return true, nil
+		}
+		seen[owner.UID] = true
+		inst := &v1alpha1.Installation{}
+		if found, err := r.readOwner(ctx, item.Namespace, owner, inst); err != nil || !found {
+			return false, err
+		}
+		if inst.Spec.Suspend {
+			return false, nil
+		}
+		child = inst
+	}
+	return true, nil
+}
+
+// readOwner reads an owner and reports whether it is there to stay.
+func (r *reconciler) readOwner(ctx context.Context, namespace string, owner *metav1.OwnerReference, into client.Object) (bool, error) {
+	err := r.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: owner.Name}, into)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read the owner %s %s of the item: %w", owner.Kind, owner.Name, err)
+	}
+	return into.GetUID() == owner.UID && into.GetDeletionTimestamp().IsZero(), nil
+}

@@ -1,0 +1,465 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package contract
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+)
+
+func every(interval time.Duration) *managedresource.ContinuousReconcileSpec {
+	return &managedresource.ContinuousReconcileSpec{Every: &v1alpha1.Duration{Duration: interval}}
+}
+
+func TestDue(t *testing.T) {
+	began := time.Date(2026, time.November, 22, 12, 0, 30, 0, time.UTC)
+	for name, c := range map[string]struct {
+		spec     *managedresource.ContinuousReconcileSpec
+		finished time.Duration
+		want     time.Duration
+		never    bool
+	}{
+		"interval counts from the begin":          {spec: every(time.Hour), finished: 10 * time.Minute, want: time.Hour},
+		"schedule counts from the begin":          {spec: &managedresource.ContinuousReconcileSpec{Cron: "*/5 * * * *"}, finished: time.Minute, want: 4*time.Minute + 30*time.Second},
+		"job that took longer than the interval":  {spec: every(time.Minute), finished: time.Hour, want: time.Hour + 10*time.Second},
+		"interval shorter than the rest":          {spec: every(time.Millisecond), finished: 0, want: 10 * time.Second},
+		"job that took longer than the schedule":  {spec: &managedresource.ContinuousReconcileSpec{Cron: "* * * * *"}, finished: time.Hour, want: time.Hour + 10*time.Second},
+		"the longest interval":                    {spec: every(1<<63 - 1), want: 1<<63 - 1},
+		"a schedule that cannot be read is never": {spec: &managedresource.ContinuousReconcileSpec{Cron: "CRON_TZ=UTC"}, never: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			item := &v1alpha1.DeployItem{}
+			item.Status.LastReconcileTime = &metav1.Time{Time: began}
+			item.Status.TransitionTimes = &v1alpha1.TransitionTimes{FinishedTime: &metav1.Time{Time: began.Add(c.finished)}}
+			due, found := rhythm{rest: 10 * time.Second}.due(item, c.spec)
+			assert.Equal(t, !c.never, found)
+			if found {
+				assert.Equal(t, c.want, due.Sub(began))
+			}
+		})
+	}
+}
+
+func TestDueIsSpreadAndNeverEarly(t *testing.T) {
+	began := time.Now()
+	dueOf := func(i int) time.Duration {
+		item := &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{UID: "uid"}}
+		item.Status.LastReconcileTime, item.Status.JobIDFinished = &metav1.Time{Time: began}, fmt.Sprint(i)
+		due, found := rhythm{jitter: 5}.due(item, every(time.Hour))
+		require.True(t, found)
+		return due.Sub(began)
+	}
+	shortest, longest := dueOf(0), dueOf(0)
+	for i := range 1000 {
+		shortest, longest = min(shortest, dueOf(i)), max(longest, dueOf(i))
+		require.Equal(t, dueOf(i), dueOf(i), "it is the same after a restart")
+	}
+	assert.GreaterOrEqual(t, shortest, time.Hour)
+	assert.Less(t, shortest, time.Hour+10*time.Second, "the range is used up")
+	assert.LessOrEqual(t, longest, 63*time.Minute)
+	assert.Greater(t, longest, 63*time.Minute-10*time.Second, "the range is used up")
+}
+
+func TestContinuousReconcileIn(t *testing.T) {
+	for config, want := range map[string]string{
+		`{"continuousReconcile":{"every":"1h"}}`:                     "",
+		`{"continuousReconcile":{"cron":"@daily"}}`:                  "",
+		`{"continuousReconcile":null}`:                               "",
+		`{"other":1}`:                                                "",
+		`{"continuousReconcile":{}}`:                                 "continuousReconcile: set exactly one of cron and every",
+		`{"continuousReconcile":{"every":"1h","cron":"@daily"}}`:     "continuousReconcile: set exactly one of cron and every",
+		`{"continuousReconcile":{"every":"-1h"}}`:                    "continuousReconcile.every: must be greater than zero",
+		`{"continuousReconcile":{"every":"none"}}`:                   "continuousReconcile.every: must be greater than zero",
+		`{"continuousReconcile":{"every":"soon"}}`:                   `continuousReconcile.every: "soon" is no duration`,
+		`{"continuousReconcile":{"every":5}}`:                        "continuousReconcile.every: is a JSON number",
+		`{"continuousReconcile":"1h"}`:                               "continuousReconcile: is a JSON string",
+		`{"continuousReconcile":{"cron":"whenever"}}`:                "continuousReconcile.cron: not a cron expression of five fields",
+		`{"continuousReconcile":{"cron":"0 0 30 2 *"}}`:              "continuousReconcile.cron: names no instant",
+		`{"a":{"continuousReconcile":5},"continuousReconcile":null}`: "",
+	} {
+		t.Run(config, func(t *testing.T) {
+			_, err := ContinuousReconcileIn(&runtime.RawExtension{Raw: []byte(config)})
+			if want == "" {
+				assert.NoError(t, err)
+				return
+			}
+			assert.ErrorContains(t, err, want)
+		})
+	}
+	none, err := ContinuousReconcileIn(nil)
+	assert.NoError(t, err)
+	assert.Nil(t, none)
+}
+
+// FuzzContinuousReconcileIn feeds arbitrary configurations: each is refused, or names instants that never come at once.
+func FuzzContinuousReconcileIn(f *testing.F) {
+	f.Add([]byte(`{"continuousReconcile":{"every":"1h"}}`))
+	f.Add([]byte(`{"continuousReconcile":{"cron":"CRON_TZ=UTC"}}`))
+	f.Add([]byte(`{"continuousReconcile":{"cron":"@every 1s"}}`))
+	f.Fuzz(func(t *testing.T, config []byte) {
+		spec, err := ContinuousReconcileIn(&runtime.RawExtension{Raw: config})
+		if err != nil || spec == nil {
+			return
+		}
+		item := &v1alpha1.DeployItem{}
+		began := time.Unix(1_800_000_000, 0)
+		item.Status.LastReconcileTime = &metav1.Time{Time: began}
+		if due, found := (rhythm{jitter: 99}).due(item, spec); found {
+			require.True(t, due.After(began))
+		}
+	})
+}
+
+// repeating is a scripted deployer whose items may ask for jobs by the clock.
+type repeating struct{ *scripted }
+
+func (repeating) ContinuousReconcile(item *v1alpha1.DeployItem) (*managedresource.ContinuousReconcileSpec, error) {
+	return ContinuousReconcileIn(item.Spec.Configuration)
+}
+
+// brisk makes the clock go on soon after a job.
+var brisk = Options{MinContinuousInterval: 50 * time.Millisecond}
+
+func newRepeatingStage(t *testing.T, deployer *scripted) *stage {
+	t.Helper()
+	return newStageOf(t, deployer, repeating{deployer}, brisk)
+}
+
+func continuous(spec string) func(*v1alpha1.DeployItem) {
+	return func(item *v1alpha1.DeployItem) {
+		item.Spec.Configuration = &runtime.RawExtension{Raw: []byte(`{"continuousReconcile":` + spec + `}`)}
+	}
+}
+
+// awaitRepetition waits for the end of a job that the clock has started after the last one that the item shows.
+func (s *stage) awaitRepetition(item *v1alpha1.DeployItem) {
+	s.t.Helper()
+	last := item.Status.JobIDFinished
+	require.NoError(s.t, s.p.Await(s.context(), item, func() bool { return item.Status.JobIDFinished != last && item.Job().IsIdle() }))
+	require.True(s.t, strings.HasPrefix(item.Status.JobID, v1alpha1.ContinuousJobPrefix), item.Status.JobID)
+}
+
+func TestClockStartsJobs(t *testing.T) {
+	for _, spec := range []string{`{"every":"1s"}`, `{"cron":"@every 1s"}`} {
+		t.Run(spec, func(t *testing.T) {
+			s := newRepeatingStage(t, &scripted{})
+			item := s.create("item", continuous(spec))
+			s.trigger(item)
+			s.finished(item)
+			since, began := time.Now(), item.Status.LastReconcileTime.Time
+			s.awaitRepetition(item)
+			assert.False(t, item.Status.LastReconcileTime.Time.Before(began.Add(time.Second)), "never early")
+			assert.Equal(t, v1alpha1.PhaseSucceeded, item.Status.Phase)
+			assert.Equal(t, []string{"update deployitems/status", "update deployitems/status"}, s.requests(since)[:2], "two writes a job")
+			s.awaitRepetition(item)
+		})
+	}
+}
+
+func TestClockStartsNoJobBeforeTheFirst(t *testing.T) {
+	s := newRepeatingStage(t, &scripted{})
+	never := s.create("never", continuous(`{"every":"1s"}`))
+	other := s.create("other", continuous(`{"every":"1s"}`))
+	s.trigger(other)
+	s.finished(other)
+	s.awaitRepetition(other)
+	s.awaitRepetition(other)
+	require.NoError(t, s.client().Get(t.Context(), keyOfItem(never), never))
+	assert.Empty(t, never.Status.JobID)
+}
+
+func TestClockTriesAFailedItemAgain(t *testing.T) {
+	var mu sync.Mutex
+	broken := true
+	s := newRepeatingStage(t, &scripted{ensure: func(context.Context, *Item) (Outcome, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if broken {
+			return Outcome{}, kit.Stall("Work", "Broken", "it is broken")
+		}
+		return Outcome{Done: true}, nil
+	}})
+	item := s.create("item", continuous(`{"every":"1s"}`))
+	s.trigger(item)
+	s.finished(item)
+	require.Equal(t, v1alpha1.PhaseFailed, item.Status.Phase)
+	s.awaitRepetition(item)
+	assert.Equal(t, v1alpha1.PhaseFailed, item.Status.Phase)
+	mu.Lock()
+	broken = false
+	mu.Unlock()
+	require.NoError(t, s.p.Await(s.context(), item, func() bool { return item.Status.Phase == v1alpha1.PhaseSucceeded }))
+	assert.Nil(t, item.Status.LastError)
+}
+
+func TestClockLeavesAJobInProgressAlone(t *testing.T) {
+	release := make(chan struct{})
+	s := newRepeatingStage(t, &scripted{ensure: func(ctx context.Context, _ *Item) (Outcome, error) {
+		select {
+		case <-release:
+			return Outcome{Done: true}, nil
+		case <-ctx.Done():
+			return Outcome{}, ctx.Err()
+		}
+	}})
+	item := s.create("item", continuous(`{"every":"100ms"}`))
+	s.trigger(item)
+	job := item.Status.JobID
+	other := s.create("other", timeout(3*time.Second))
+	s.trigger(other)
+	s.finished(other)
+	require.NoError(t, s.client().Get(t.Context(), keyOfItem(item), item))
+	assert.Equal(t, job, item.Status.JobID)
+	ensured, _ := s.deployer.calls()
+	assert.Equal(t, 2, ensured, "one call for each item")
+	close(release)
+	s.finished(item)
+	s.awaitRepetition(item)
+}
+
+func TestClockIsSwitchedOffByAnnotation(t *testing.T) {
+	s := newRepeatingStage(t, &scripted{})
+	item := s.create("item", continuous(`{"every":"1s"}`), func(item *v1alpha1.DeployItem) {
+		item.Annotations = map[string]string{v1alpha1.ContinuousReconcileActiveAnnotation: "false"}
+	})
+	s.trigger(item)
+	s.finished(item)
+	version := item.ResourceVersion
+	other := s.create("other", continuous(`{"every":"1s"}`))
+	s.trigger(other)
+	s.finished(other)
+	s.awaitRepetition(other)
+	s.awaitRepetition(other)
+	require.NoError(t, s.client().Get(t.Context(), keyOfItem(item), item))
+	require.Equal(t, version, item.ResourceVersion)
+	item.Annotations = nil
+	require.NoError(t, s.client().Update(t.Context(), item))
+	s.awaitRepetition(item)
+}
+
+func TestClockSurvivesARestart(t *testing.T) {
+	s := newRepeatingStage(t, &scripted{})
+	item := s.create("item", continuous(`{"every":"3s"}`))
+	s.trigger(item)
+	s.finished(item)
+	began := item.Status.LastReconcileTime.Time
+	s.stop()
+	s.start(brisk)
+	s.awaitRepetition(item)
+	assert.False(t, item.Status.LastReconcileTime.Time.Before(began.Add(3*time.Second)), "a restart starts no job")
+	s.stop()
+	s.change(item, func() { item.Status.LastReconcileTime = &metav1.Time{Time: time.Now().Add(-time.Hour)} })
+	since := time.Now()
+	s.start(brisk)
+	s.awaitRepetition(item)
+	assert.Less(t, time.Since(since), 3*time.Second, "what was due meanwhile is done at once")
+}
+
+func TestClockDoesNotCarryOutANewSpec(t *testing.T) {
+	s := newRepeatingStage(t, &scripted{})
+	item := s.create("item", continuous(`{"every":"1s"}`))
+	s.trigger(item)
+	s.finished(item)
+	continuous(`{"every":"1001ms"}`)(item)
+	require.NoError(t, s.client().Update(t.Context(), item))
+	calls, _ := s.deployer.calls()
+	other := s.create("other", continuous(`{"every":"1s"}`))
+	s.trigger(other)
+	s.finished(other)
+	s.awaitRepetition(other)
+	s.awaitRepetition(other)
+	require.NoError(t, s.client().Get(t.Context(), keyOfItem(item), item))
+	assert.NotEqual(t, item.Generation, item.Status.ObservedGeneration, "its place in the order of the Execution counts")
+	s.trigger(item)
+	s.finished(item)
+	s.awaitRepetition(item)
+	after, _ := s.deployer.calls()
+	assert.Greater(t, after, calls)
+}
+
+func TestBadFieldFailsTheJob(t *testing.T) {
+	s := newRepeatingStage(t, &scripted{})
+	item := s.create("item", continuous(`{"every":"0s"}`))
+	s.trigger(item)
+	s.finished(item)
+	assert.Equal(t, v1alpha1.PhaseFailed, item.Status.Phase)
+	assert.Equal(t, "spec.config: continuousReconcile.every: must be greater than zero", item.Status.LastError.Message)
+	version := item.ResourceVersion
+	other := s.create("other", continuous(`{"every":"1s"}`))
+	s.trigger(other)
+	s.finished(other)
+	s.awaitRepetition(other)
+	require.NoError(t, s.client().Get(t.Context(), keyOfItem(item), item))
+	assert.Equal(t, version, item.ResourceVersion, "it stands still")
+	require.NoError(t, s.client().Delete(t.Context(), item))
+	s.trigger(item)
+	require.NoError(t, s.p.AwaitGone(s.context(), item), "a deletion needs no clock")
+}
+
+func TestClockOverridesUpdateOnChangeOnly(t *testing.T) {
+	s := newRepeatingStage(t, &scripted{})
+	item := s.create("item", continuous(`{"every":"1s"}`), func(item *v1alpha1.DeployItem) { item.Spec.UpdateOnChangeOnly = true })
+	s.trigger(item)
+	s.finished(item)
+	s.awaitRepetition(item)
+	ensured, _ := s.deployer.calls()
+	assert.Equal(t, 2, ensured)
+}
+
+// owned puts an item below an Execution and that below an Installation.
+func (s *stage) owned() (*v1alpha1.Installation, *v1alpha1.Execution, func(*v1alpha1.DeployItem)) {
+	s.t.Helper()
+	inst := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "root"}}
+	inst.Spec.Blueprint.Inline = &v1alpha1.InlineBlueprint{Filesystem: v1alpha1.NewAnyJSON([]byte(`{}`))}
+	require.NoError(s.t, s.client().Create(s.t.Context(), inst))
+	execution := &v1alpha1.Execution{ObjectMeta: metav1.ObjectMeta{
+		Namespace: s.namespace, Name: "root", OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(inst, v1alpha1.GroupVersion.WithKind("Installation"))},
+	}}
+	require.NoError(s.t, s.client().Create(s.t.Context(), execution))
+	return inst, execution, func(item *v1alpha1.DeployItem) {
+		item.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(execution, v1alpha1.GroupVersion.WithKind("Execution"))}
+	}
+}
+
+// awaitLook waits until the deployer has read the owners twice, and checks that the item stands still meanwhile.
+func (s *stage) awaitLook(item *v1alpha1.DeployItem) {
+	s.t.Helper()
+	since, version := time.Now(), item.ResourceVersion
+	require.Eventually(s.t, func() bool { return len(s.requestsOf(since, "executions")) > 1 }, patience, 10*time.Millisecond)
+	require.NoError(s.t, s.client().Get(s.t.Context(), keyOfItem(item), item))
+	require.Equal(s.t, version, item.ResourceVersion)
+}
+
+func TestClockWaitsForTheOwners(t *testing.T) {
+	s := newRepeatingStage(t, &scripted{})
+	inst, execution, owned := s.owned()
+	inst.Spec.Suspend = true
+	require.NoError(t, s.client().Update(t.Context(), inst))
+	item := s.create("item", continuous(`{"every":"1s"}`), owned)
+	s.trigger(item)
+	s.finished(item)
+	s.awaitLook(item)
+
+	execution.Status.JobID = "running"
+	execution.Status.Phase = v1alpha1.PhaseProgressing
+	require.NoError(t, s.client().Status().Update(t.Context(), execution))
+	inst.Spec.Suspend = false
+	require.NoError(t, s.client().Update(t.Context(), inst))
+	s.awaitLook(item)
+
+	execution.Status.JobIDFinished = "running"
+	require.NoError(t, s.client().Status().Update(t.Context(), execution))
+	since := time.Now()
+	s.awaitRepetition(item)
+	assert.Contains(t, s.requests(since), "get installations")
+
+	require.NoError(t, s.client().Delete(t.Context(), execution))
+	version := item.ResourceVersion
+	since = time.Now()
+	require.Eventually(t, func() bool { return len(s.requestsOf(since, "executions")) > 1 }, patience, 10*time.Millisecond)
+	require.NoError(t, s.client().Get(t.Context(), keyOfItem(item), item))
+	assert.Equal(t, version, item.ResourceVersion, "it goes with its Execution")
+}
+
+func TestJobOfTheExecutionReplacesThatOfTheClock(t *testing.T) {
+	interrupted := make(chan struct{}, 1)
+	s := newRepeatingStage(t, &scripted{ensure: func(ctx context.Context, item *Item) (Outcome, error) {
+		if !strings.HasPrefix(item.DeployItem.Status.JobID, v1alpha1.ContinuousJobPrefix) {
+			return Outcome{Done: true}, nil
+		}
+		<-ctx.Done()
+		interrupted <- struct{}{}
+		return Outcome{}, ctx.Err()
+	}})
+	item := s.create("item", continuous(`{"every":"1s"}`))
+	s.trigger(item)
+	s.finished(item)
+	s.underWay(item, func() bool { return strings.HasPrefix(item.Status.JobID, v1alpha1.ContinuousJobPrefix) })
+	item.Spec.Configuration.Raw = []byte(`{"continuousReconcile":{"every":"1h"}}`)
+	require.NoError(t, s.client().Update(t.Context(), item))
+	s.change(item, func() {
+		item.Status.JobID, item.Status.Phase = uuid.NewString(), ""
+		item.Status.JobIDGenerationTime = &metav1.Time{Time: time.Now()}
+	})
+	<-interrupted
+	s.finished(item)
+	assert.Equal(t, item.Generation, item.Status.ObservedGeneration)
+	assert.Equal(t, v1alpha1.PhaseSucceeded, item.Status.Phase)
+}
+
+func TestUnreadableOwnerIsTriedAgain(t *testing.T) {
+	s := newRepeatingStage(t, &scripted{})
+	r := newReconciler(s.client(), denied{s.client()}, repeating{s.deployer}, Options{Clients: &target.Clients{}})
+	_, _, owned := s.owned()
+	item := s.create("item", owned)
+	_, err := r.isFree(t.Context(), item)
+	assert.ErrorContains(t, err, "read the owner Execution root of the item: denied")
+}
+
+// denied reads nothing.
+type denied struct{ client.Reader }
+
+func (denied) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return errors.New("denied")
+}
+
+func TestManyIdleItemsCostNoRequests(t *testing.T) {
+	const items = 1000
+	s := newRepeatingStage(t, &scripted{})
+	s.stop()
+	now := metav1.Now()
+	var group sync.WaitGroup
+	for worker := range 8 {
+		group.Go(func() {
+			for i := worker; i < items; i += 8 {
+				item := s.create(fmt.Sprintf("item-%d", i), continuous(`{"every":"1h"}`))
+				item.Status = v1alpha1.DeployItemStatus{ObservedGeneration: item.Generation, LastReconcileTime: &now}
+				item.Status.JobID, item.Status.JobIDFinished, item.Status.Phase = "job", "job", v1alpha1.PhaseSucceeded
+				assert.NoError(t, s.client().Status().Update(t.Context(), item))
+			}
+		})
+	}
+	group.Wait()
+	since := time.Now()
+	s.start(Options{JitterPercentage: 5, MinContinuousInterval: brisk.MinContinuousInterval})
+	due := s.create("due", continuous(`{"every":"1s"}`))
+	s.trigger(due)
+	s.finished(due)
+	for range 2 {
+		last := due.Status.JobIDFinished
+		require.NoError(t, s.p.Await(s.context(), due, func() bool { return due.Status.JobIDFinished != last && due.Job().IsIdle() }))
+	}
+	requests, err := s.p.Requests(t.Context(), since)
+	require.NoError(t, err)
+	var others []string
+	for _, request := range requests {
+		if request.User == s.namespace && request.Namespace == s.namespace && request.Name != "due" && request.Resource != "events" {
+			others = append(others, request.Verb+" "+request.Path)
+		}
+	}
+	assert.Empty(t, others, "%d idle items cost requests", items)
+	ensured, _ := s.deployer.calls()
+	assert.Equal(t, 3, ensured)
+	var left corev1.EventList
+	require.NoError(t, s.client().List(t.Context(), &left, client.InNamespace(s.namespace)))
+	assert.Empty(t, left.Items)
+}
