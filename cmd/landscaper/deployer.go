@@ -48,7 +48,7 @@ type builder func(mgr ctrl.Manager, flags *deployerFlags) (contract.Deployer, fu
 
 func deployerCommand() *cobra.Command {
 	command := &cobra.Command{Use: "deployer", Short: "Carry out DeployItems of one type"}
-	command.AddCommand(manifestDeployer(), mockDeployer(), helmDeployer())
+	command.AddCommand(manifestDeployer(), mockDeployer(), helmDeployer(), containerDeployer())
 	return command
 }
 
@@ -216,8 +216,9 @@ func (f *deployerFlags) contractOptions() (contract.Options, error) {
 		Concurrency: f.concurrent, MinRetryDelay: f.rate.MinRetryDelay, MaxRetryDelay: f.rate.MaxRetryDelay,
 		MaxTimeout:       f.maxTimeout,
 		JitterPercentage: f.jitter.Percentage, MinContinuousInterval: f.minContinuous,
-		SkipPullSecrets: f.itemType != v1alpha1.HelmDeployItemType,
+		SkipPullSecrets: f.itemType != v1alpha1.HelmDeployItemType && f.itemType != v1alpha1.ContainerDeployItemType,
 		AnyTargetType:   f.itemType == v1alpha1.MockDeployItemType,
+		UnopenedTargets: f.itemType == v1alpha1.ContainerDeployItemType,
 	}, err
 }
 

@@ -39,7 +39,7 @@ func main() {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(controllerCommand(), deployerCommand(), webhooksCommand())
+	root.AddCommand(controllerCommand(), deployerCommand(), webhooksCommand(), containerInit(), containerWait())
 	if err := root.ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
 		fmt.Fprintln(os.Stderr, "landscaper:", err)
 		os.Exit(1)

@@ -87,7 +87,7 @@ func isTargetProblem(err error) bool {
 // openOwn opens the target of the item, if it names one.
 func (r *reconciler) openOwn(ctx context.Context, s *scope) (*target.Cluster, error) {
 	name := targetName(s.item)
-	if name == "" || s.opened != nil {
+	if name == "" || s.opened != nil || r.options.UnopenedTargets {
 		return s.opened, nil
 	}
 	if !r.options.AnyTargetType {
@@ -111,15 +111,17 @@ func (r *reconciler) open(ctx context.Context, s *scope, name string) (*target.C
 	return cluster, nil
 }
 
-// targetFailure says who can cure the problem of a target. A missing Target fails a deployment at once; a deletion waits for it,
-// because only with it the deployed objects can go.
-func (s *scope) targetFailure(err error) error {
+func (s *scope) targetFailure(err error) error { return TargetFailure(err, s.deleting()) }
+
+// TargetFailure says who can cure the problem of a target. A missing Target fails a deployment at once; a deletion waits for it,
+// because only with it the deployed objects can go. Errors about something else stay as they are.
+func TargetFailure(err error, deleting bool) error {
 	var problem *target.Error
 	if !errors.As(err, &problem) {
 		return err
 	}
 	failure := &kit.Failure{Operation: operationReconcile, Reason: problem.Reason, Codes: problem.Codes, Err: err}
-	if len(problem.Codes) > 0 || problem.Reason == target.ReasonNotFound && !s.deleting() {
+	if len(problem.Codes) > 0 || problem.Reason == target.ReasonNotFound && !deleting {
 		failure.Kind = kit.Stalled
 	}
 	return failure

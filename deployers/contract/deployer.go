@@ -9,6 +9,7 @@ import (
 	"context"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -92,6 +93,8 @@ type Outcome struct {
 	Warning string
 	// Exports are written to the export Secret once the job is complete. Nil means no exports.
 	Exports map[string]any
+	// Conditions of the deployer's own are set beside those of the contract. Those of earlier calls stay.
+	Conditions []metav1.Condition
 }
 
 // Watched is one object, or one kind of objects, on a target whose change brings a waiting job on.

@@ -41,6 +41,8 @@ type Options struct {
 	// AnyTargetType accepts Targets of other types than kubernetes-cluster; Item.Target is nil for them and target.Content reads
 	// what they hold.
 	AnyTargetType bool
+	// UnopenedTargets leaves Item.Target nil, for deployers that read Targets themselves and reach none: see TargetFailure for their errors.
+	UnopenedTargets bool
 	// SkipPullSecrets leaves PullSecrets and OCMConfig of Item.Context empty, for deployers that contact no registry. It saves their reads.
 	SkipPullSecrets bool
 	// Hooks run at points of the work on every item, after those of the Deployer. Optional.

@@ -128,6 +128,9 @@ func recordOutcome(item *v1alpha1.DeployItem, outcome Outcome) {
 	if recorded != nil && (has == nil || !kit.SameRawJSON(recorded.Raw, has.Raw)) {
 		item.Status.ProviderStatus = recorded
 	}
+	for i := range outcome.Conditions {
+		conditions.Set(item, outcome.Conditions[i].DeepCopy())
+	}
 }
 
 // wait leaves the job until something it watches changes.

@@ -1,0 +1,201 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/container"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+	"github.com/flux-landscaper/flux-landscaper/sources/flux"
+)
+
+// containerFlags are the flags of the container deployer alone.
+type containerFlags struct {
+	artifacts         artifactFlags
+	registries        registryFlags
+	identities        identityFlags
+	localRoot         string
+	noPrivateNetworks bool
+	hostKubeconfig    string
+	namespace         string
+	sidecarImage      string
+	sidecarPullPolicy string
+	defaultImage      string
+	keepPods          bool
+	maxState          int64
+	maxShared         int64
+	garbagePeriod     time.Duration
+	noGarbage         bool
+}
+
+func containerDeployer() *cobra.Command {
+	own := &containerFlags{}
+	command, flags, shared := deployerOf("container", v1alpha1.ContainerDeployItemType, "Run containers", own.build)
+	shared.bindReferenceFlags(flags)
+	own.artifacts.bindFlags(flags)
+	own.registries.bindFlags(flags)
+	own.identities.bindFlags(flags)
+	own.bindFlags(flags)
+	return command
+}
+
+func (c *containerFlags) bindFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&c.localRoot, "local-repository-dir", "",
+		"The directory below which component repositories of types local, CommonTransportFormat and ComponentArchive lie; empty refuses them.")
+	flags.BoolVar(&c.noPrivateNetworks, "no-private-networks", false,
+		"Refuse components from Git and web servers at addresses that are not public.")
+	flags.StringVar(&c.hostKubeconfig, "host-kubeconfig", "", "Kubeconfig of the cluster that runs the Pods; by default the own cluster.")
+	flags.StringVar(&c.namespace, "host-namespace", os.Getenv("RUNTIME_NAMESPACE"),
+		"The namespace of the Pods; by default RUNTIME_NAMESPACE. Everybody who may write there can change what containers get.")
+	flags.StringVar(&c.sidecarImage, "sidecar-image", "",
+		"The image of this program for the containers that prepare files and store exports; by default the image of the own Pod, which POD_NAME names.")
+	flags.StringVar(&c.sidecarPullPolicy, "sidecar-pull-policy", string(corev1.PullIfNotPresent), "When the nodes pull --sidecar-image: IfNotPresent, Always or Never.")
+	flags.StringVar(&c.defaultImage, "default-image", containerv1alpha1.DefaultImage, "The image of DeployItems that name none.")
+	flags.BoolVar(&c.keepPods, "keep-pods", false, "Leave Pods that have ended in place until the next job of their DeployItem, for debugging.")
+	flags.Int64Var(&c.maxState, "max-state-size", container.DefaultMaxState, "The largest state of a DeployItem in compressed form, in bytes.")
+	flags.Int64Var(&c.maxShared, "max-shared-size", container.DefaultMaxShared, "How large the files of a Pod may grow together, in bytes.")
+	flags.DurationVar(&c.garbagePeriod, "garbage-collection-period", containerv1alpha1.DefaultGarbageCollectionSeconds*time.Second,
+		"How often to look for objects of DeployItems that are gone; at least one second.")
+	flags.BoolVar(&c.noGarbage, "disable-garbage-collection", false, "Leave objects of DeployItems that are gone, but for their Pods.")
+}
+
+func (c *containerFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract.Deployer, func(), error) {
+	host, err := c.host(mgr, flags)
+	if err != nil {
+		return nil, nil, err
+	}
+	sidecar, err := c.sidecar(host)
+	if err != nil {
+		return nil, nil, err
+	}
+	identities, err := c.identities.open(mgr)
+	if err != nil {
+		return nil, nil, err
+	}
+	registries, err := c.registries.open()
+	if err != nil {
+		return nil, nil, err
+	}
+	store, cleanUp, err := c.artifacts.open()
+	if err != nil {
+		_ = registries.Close()
+		return nil, nil, err
+	}
+	closeAll := func() { cleanUp(); _ = registries.Close() }
+	deployer, err := container.New(container.Options{
+		Host: host, Namespace: c.namespace, Identity: flags.ownIdentity(), Live: mgr.GetAPIReader(),
+		Init: sidecar, Wait: sidecar, Main: containerv1alpha1.ContainerSpec{Image: c.defaultImage},
+		KeepPods: c.keepPods, MaxState: c.maxState, MaxShared: c.maxShared,
+		Garbage: containerv1alpha1.GarbageCollection{
+			Disable: c.noGarbage, RequeueTimeSeconds: max(int(c.garbagePeriod.Seconds()), 1),
+		},
+		Registries: registries, Artifacts: store, Sources: mgr.GetAPIReader(), Identities: identities.Find,
+		SourcePolicy: flux.Policy{NoCrossNamespaceRefs: flags.acl.NoCrossNamespaceRefs},
+		LocalRoot:    c.localRoot, NoPrivateNetworks: c.noPrivateNetworks,
+	})
+	if err == nil {
+		err = deployer.Clean(mgr)
+	}
+	if err != nil {
+		closeAll()
+		return nil, nil, err
+	}
+	return deployer, closeAll, nil
+}
+
+// host connects to the cluster that runs the Pods, without a cache.
+func (c *containerFlags) host(mgr ctrl.Manager, flags *deployerFlags) (*target.Cluster, error) {
+	if c.namespace == "" {
+		return nil, errors.New("--host-namespace: is empty; name the namespace of the Pods, or set RUNTIME_NAMESPACE")
+	}
+	config, err := c.hostConfig(mgr, flags)
+	if err != nil {
+		return nil, err
+	}
+	connection, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the host cluster: %w", err)
+	}
+	mapper, err := apiutil.NewDynamicRESTMapper(config, connection)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the host cluster: %w", err)
+	}
+	direct, err := client.New(config, client.Options{HTTPClient: connection, Scheme: mgr.GetScheme(), Mapper: mapper})
+	if err != nil {
+		return nil, fmt.Errorf("connect to the host cluster: %w", err)
+	}
+	watcher, err := dynamic.NewForConfigAndClient(config, connection)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the host cluster: %w", err)
+	}
+	return &target.Cluster{Name: "host", Config: config, Client: direct, Dynamic: watcher, Mapper: mapper}, nil
+}
+
+// hostConfig leads to the own cluster unless a kubeconfig says otherwise. Without --landscaper-kubeconfig that is the landscaper cluster.
+func (c *containerFlags) hostConfig(mgr ctrl.Manager, flags *deployerFlags) (*rest.Config, error) {
+	switch {
+	case c.hostKubeconfig != "":
+		config, err := clientcmd.BuildConfigFromFlags("", c.hostKubeconfig)
+		if err != nil {
+			return nil, fmt.Errorf("--host-kubeconfig: %w", err)
+		}
+		config.QPS, config.Burst = flags.client.QPS, flags.client.Burst
+		return config, nil
+	case flags.kubeconfig != "":
+		config, err := ctrl.GetConfig()
+		if err != nil {
+			return nil, fmt.Errorf("the Pods run in the own cluster; run in a cluster, or set KUBECONFIG or --host-kubeconfig: %w", err)
+		}
+		config.QPS, config.Burst = flags.client.QPS, flags.client.Burst
+		return config, nil
+	}
+	return mgr.GetConfig(), nil
+}
+
+// sidecar is the container that runs this program in Pods. Its default is the image of the own Pod.
+func (c *containerFlags) sidecar(host *target.Cluster) (containerv1alpha1.ContainerSpec, error) {
+	spec := containerv1alpha1.ContainerSpec{Image: c.sidecarImage, ImagePullPolicy: corev1.PullPolicy(c.sidecarPullPolicy)}
+	if spec.Image != "" {
+		return spec, nil
+	}
+	own := types.NamespacedName{Namespace: os.Getenv("RUNTIME_NAMESPACE"), Name: os.Getenv("POD_NAME")}
+	if own.Name == "" {
+		return spec, errors.New("--sidecar-image: is empty, and POD_NAME names no own Pod whose image could be taken; set one of them")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	pod := &corev1.Pod{}
+	if err := host.Client.Get(ctx, own, pod); err != nil {
+		return spec, fmt.Errorf("--sidecar-image: is empty, and the own Pod cannot be read for its image; set the flag: %w", err)
+	}
+	for i := range pod.Spec.Containers {
+		if one := &pod.Spec.Containers[i]; one.Name == "landscaper" || len(pod.Spec.Containers) == 1 {
+			spec.Image = cmp.Or(spec.Image, one.Image)
+		}
+	}
+	if spec.Image == "" {
+		return spec, fmt.Errorf("--sidecar-image: is empty, and the own Pod %s has no container landscaper; set the flag", own)
+	}
+	return spec, nil
+}

@@ -1,0 +1,285 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package container
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
+)
+
+// cleanup ends Pods of jobs that are over and removes what belongs to nothing any more. Events of DeployItems start it for the items whose
+// Pods this process has seen; the others are found when it starts, and again after each period of the garbage collection.
+type cleanup struct {
+	options *Options
+	// queue brings items that have to be looked at.
+	queue chan event.TypedGenericEvent[types.NamespacedName]
+
+	mu sync.Mutex
+	// tracked are items that may have something on the host cluster that goes with their job.
+	tracked map[types.NamespacedName]struct{}
+}
+
+// queued bounds the items that wait to be looked at; one that finds no room is found by the next period.
+const queued = 4096
+
+func newCleanup(options *Options) *cleanup {
+	return &cleanup{
+		options: options, queue: make(chan event.TypedGenericEvent[types.NamespacedName], queued), tracked: map[types.NamespacedName]struct{}{},
+	}
+}
+
+func (c *cleanup) track(item types.NamespacedName) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tracked[item] = struct{}{}
+}
+
+func (c *cleanup) forget(item types.NamespacedName) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.tracked, item)
+}
+
+func (c *cleanup) tracks(item types.NamespacedName) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, known := c.tracked[item]
+	return known
+}
+
+// look makes the cleanup look at an item.
+func (c *cleanup) look(item types.NamespacedName) {
+	select {
+	case c.queue <- event.TypedGenericEvent[types.NamespacedName]{Object: item}:
+	default:
+	}
+}
+
+// Clean makes a manager run the cleanup beside the deployer, as long as it is the leader.
+func (d *Deployer) Clean(mgr ctrl.Manager) error {
+	c, items := d.cleanup, mgr.GetClient()
+	toRequest := handler.TypedFuncs[types.NamespacedName, ctrl.Request]{GenericFunc: func(_ context.Context,
+		e event.TypedGenericEvent[types.NamespacedName], queue workqueue.TypedRateLimitingInterface[ctrl.Request]) {
+		queue.Add(ctrl.Request{NamespacedName: e.Object})
+	}}
+	concerned := predicate.NewPredicateFuncs(func(object client.Object) bool {
+		item, isItem := object.(*v1alpha1.DeployItem)
+		return isItem && c.tracks(keyOf(item)) && (isOver(item) || item.DeletionTimestamp != nil)
+	})
+	gone := predicate.Funcs{DeleteFunc: func(e event.DeleteEvent) bool { return c.tracks(client.ObjectKeyFromObject(e.Object)) }}
+	err := ctrl.NewControllerManagedBy(mgr).Named(Name+"-cleanup").
+		Watches(&v1alpha1.DeployItem{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(predicate.Or(concerned, gone))).
+		WatchesRawSource(source.TypedChannel(c.queue, toRequest)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: c.options.Garbage.Worker, SkipNameValidation: new(true)}).
+		Complete(reconcile.Func(func(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+			return ctrl.Result{}, c.reconcile(ctx, items, request.NamespacedName)
+		}))
+	if err != nil {
+		return fmt.Errorf("set the cleanup up: %w", err)
+	}
+	return mgr.Add(manager.RunnableFunc(c.search))
+}
+
+// search looks for leftovers now and after each period.
+func (c *cleanup) search(ctx context.Context) error {
+	period := time.NewTicker(time.Duration(c.options.Garbage.RequeueTimeSeconds) * time.Second)
+	defer period.Stop()
+	for {
+		if err := c.collect(ctx); err != nil && ctx.Err() == nil {
+			ctrl.LoggerFrom(ctx).Error(err, "look for leftovers on the host cluster")
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-period.C:
+		}
+	}
+}
+
+// kinds are those of the objects on the host cluster that a deployer makes. Pods come first, because they use the others.
+var kinds = []schema.GroupVersionKind{
+	corev1.SchemeGroupVersion.WithKind("Pod"), corev1.SchemeGroupVersion.WithKind("Secret"), rbacv1.SchemeGroupVersion.WithKind("RoleBinding"),
+	rbacv1.SchemeGroupVersion.WithKind("Role"), corev1.SchemeGroupVersion.WithKind("ServiceAccount"),
+}
+
+// collect makes the cleanup look at every item with objects on the host cluster.
+func (c *cleanup) collect(ctx context.Context) error {
+	found := map[types.NamespacedName]struct{}{}
+	var problems []error
+	for _, kind := range kinds {
+		objects, err := list(ctx, c.options, kind, selectorOf(c.options.Identity))
+		problems = append(problems, err)
+		for i := range objects {
+			if item, marked := itemOf(&objects[i]); marked {
+				found[item] = struct{}{}
+			}
+		}
+	}
+	for item := range found {
+		c.track(item)
+		select {
+		case c.queue <- event.TypedGenericEvent[types.NamespacedName]{Object: item}:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return errors.Join(problems...)
+}
+
+func list(ctx context.Context, o *Options, kind schema.GroupVersionKind, selector client.MatchingLabels) ([]metav1.PartialObjectMetadata, error) {
+	objects := &metav1.PartialObjectMetadataList{}
+	objects.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	if err := o.Host.Client.List(ctx, objects, client.InNamespace(o.Namespace), selector); err != nil {
+		return nil, fmt.Errorf("list objects of kind %s on the host cluster: %w", kind.Kind, err)
+	}
+	for i := range objects.Items {
+		objects.Items[i].SetGroupVersionKind(kind)
+	}
+	return objects.Items, nil
+}
+
+// reconcile removes what a finished job left, or everything of an item that is gone.
+func (c *cleanup) reconcile(ctx context.Context, items client.Reader, key types.NamespacedName) error {
+	item := &v1alpha1.DeployItem{}
+	err := items.Get(ctx, key, item)
+	if apierrors.IsNotFound(err) {
+		err = c.options.Live.Get(ctx, key, item) // it may be one of another shard, or the cache may lag behind
+	}
+	of := namesOf(key, c.options.Identity)
+	switch {
+	case apierrors.IsNotFound(err):
+		return c.abandon(ctx, of)
+	case err != nil:
+		return fmt.Errorf("read DeployItem %s: %w", key, err)
+	case !isOver(item):
+		return nil
+	}
+	return c.finish(ctx, of, item.Status.JobIDFinished)
+}
+
+// isOver reports whether the last job of an item has ended.
+func isOver(item *v1alpha1.DeployItem) bool {
+	return item.Status.JobIDFinished != "" && item.Status.JobID == item.Status.JobIDFinished
+}
+
+// abandon removes everything of an item that does not exist any more.
+func (c *cleanup) abandon(ctx context.Context, of names) error {
+	pod, err := c.pod(ctx, of)
+	if err != nil {
+		return err
+	}
+	if pod != nil {
+		if err := endPod(ctx, c.options.Host.Client, pod); err != nil {
+			return err
+		}
+	}
+	if c.options.Garbage.Disable {
+		c.forget(of.item)
+		return nil
+	}
+	if err := removeAll(ctx, c.options, of); err != nil {
+		return err
+	}
+	c.forget(of.item)
+	return nil
+}
+
+// finish ends the Pod of a job that is over, and removes the Secrets that only this job needs. What belongs to another job is left alone.
+func (c *cleanup) finish(ctx context.Context, of names, job string) error {
+	pod, err := c.pod(ctx, of)
+	if err != nil {
+		return err
+	}
+	if pod != nil && pod.Annotations[layout.Job] != job {
+		return nil
+	}
+	hasEnded := pod != nil && (pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed)
+	if pod != nil && (!hasEnded || !c.options.KeepPods) {
+		if err := endPod(ctx, c.options.Host.Client, pod); err != nil {
+			return err
+		}
+	}
+	have, err := storedFor(ctx, c.options, of)
+	if err != nil {
+		return err
+	}
+	for _, secret := range have {
+		if !isOfJob(secret, job, pod) {
+			continue
+		}
+		if err := remove(ctx, c.options.Host.Client, secret); err != nil {
+			return err
+		}
+	}
+	c.forget(of.item)
+	return nil
+}
+
+// isOfJob reports whether a Secret serves one job only.
+func isOfJob(secret *metav1.PartialObjectMetadata, job string, pod *corev1.Pod) bool {
+	switch kind := secret.Labels[layout.Type]; {
+	case kind == layout.TypeExport:
+		return pod == nil || secret.Annotations[layout.UUID] == string(pod.UID)
+	case slices.Contains([]string{layout.TypeConfig, layout.TypeTarget, layout.TypePull}, kind):
+		return secret.Annotations[layout.Job] == job
+	}
+	return false
+}
+
+// pod reads the Pod of an item; nil when there is none of ours.
+func (c *cleanup) pod(ctx context.Context, of names) (*corev1.Pod, error) {
+	pod := &corev1.Pod{}
+	err := c.options.Host.Client.Get(ctx, types.NamespacedName{Namespace: c.options.Namespace, Name: of.base}, pod)
+	if apierrors.IsNotFound(err) || err == nil && !of.owns(pod) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", describeHost(c.options.Namespace, "Pod", of.base), err)
+	}
+	return pod, nil
+}
+
+// removeAll deletes all objects of an item but its Pod.
+func removeAll(ctx context.Context, o *Options, of names) error {
+	for _, kind := range kinds[1:] {
+		objects, err := list(ctx, o, kind, of.selector())
+		if err != nil {
+			return err
+		}
+		for i := range objects {
+			if !of.owns(&objects[i]) {
+				continue
+			}
+			if err := remove(ctx, o.Host.Client, &objects[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,236 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package container
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/container/archive"
+	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
+	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
+	"github.com/flux-landscaper/flux-landscaper/sources/flux"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci"
+	"github.com/flux-landscaper/flux-landscaper/sources/repository"
+)
+
+// supplyLimits bound the archive with component descriptors and content: it has to fit into a few Secrets.
+var supplyLimits = archive.Limits{Bytes: 128 << 20, Packed: 16 << 20, Entries: 20_000}
+
+// repositories opens component repositories; nil without registries or artifacts.
+func (o *Options) repositories() (*repository.Repositories, error) {
+	if o.Registries == nil || o.Artifacts == nil {
+		return nil, nil
+	}
+	options := repository.Options{
+		OCI: o.Registries, Store: o.Artifacts, LocalRoot: o.LocalRoot, AllowPrivate: !o.NoPrivateNetworks, Identity: o.Identities,
+		Secret: repository.SecretReader(o.Live), PullSecrets: repository.AccountReader(o.Live),
+	}
+	if o.Sources != nil {
+		options.Source = o.lookup
+	}
+	return repository.New(options)
+}
+
+// verificationKey marks a context.Context of a lookup for which only sources count that Flux has verified.
+type verificationKey struct{}
+
+// lookup finds a Flux source for an item, or for the component repository that an item names.
+func (o *Options) lookup(ctx context.Context, namespace string, ref v1alpha1.SourceReference) (flux.Source, error) {
+	source, err := flux.Lookup(ctx, o.Sources, namespace, ref, o.SourcePolicy)
+	if err == nil && ctx.Value(verificationKey{}) != nil {
+		err = source.RequireVerified()
+	}
+	return source, err
+}
+
+// supply returns the archive with component descriptors and the files of the blueprint; nil where the item names neither.
+func (r *run) supply(ctx context.Context) ([]byte, error) {
+	if r.config.ComponentDescriptor == nil && r.config.Blueprint == nil {
+		return nil, nil
+	}
+	if c := r.item.Context; c != nil && c.Configuration.RequireVerifiedSources {
+		ctx = context.WithValue(ctx, verificationKey{}, true)
+	}
+	packer := archive.NewPacker(supplyLimits)
+	session, root, err := r.openComponent(ctx, packer)
+	if err != nil {
+		return nil, err
+	}
+	if session != nil {
+		defer session.Close()
+	}
+	if r.config.Blueprint != nil {
+		files, err := r.blueprint(ctx, session, root)
+		if err != nil {
+			return nil, err
+		}
+		if err := packer.AddDirectory(layout.ContentDirectory, files); err != nil {
+			return nil, kit.Stall(operationReconcile, "ContentTooLarge", "spec.config.blueprint: %w", err)
+		}
+	}
+	packed, err := packer.Close()
+	if err != nil {
+		return nil, kit.Stall(operationReconcile, "ContentTooLarge", "spec.config.componentDescriptor: %w", err)
+	}
+	return packed, nil
+}
+
+// openComponent adds the component and all that it refers to. The session has to be closed; it is nil without component.
+func (r *run) openComponent(ctx context.Context, packer *archive.Packer) (*repository.Session, *repository.Root, error) {
+	const field = "spec.config.componentDescriptor"
+	if r.config.ComponentDescriptor == nil {
+		return nil, nil, nil
+	}
+	if r.deployer.components == nil {
+		return nil, nil, kit.Stall(operationReconcile, "NotSupported", "%s: this deployer runs without component repositories; leave it out", field)
+	}
+	scope, err := r.scope(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	session := r.deployer.components.Open(scope)
+	root, err := session.Root(ctx, *r.config.ComponentDescriptor)
+	if err != nil {
+		session.Close()
+		return nil, nil, componentProblem(field, err)
+	}
+	closure, err := session.Closure(ctx, root.Descriptor)
+	if err != nil {
+		session.Close()
+		return nil, nil, componentProblem(field, err)
+	}
+	list, err := json.Marshal(closure.ViewAll(component.SchemaV2))
+	if err == nil {
+		err = packer.AddFile(layout.ComponentDescriptorFile, archive.FileMode, list)
+	}
+	if err != nil {
+		session.Close()
+		return nil, nil, kit.Stall(operationReconcile, "ComponentTooLarge", "%s: %w", field, err)
+	}
+	return session, root, nil
+}
+
+// scope is what the item may use of component repositories.
+func (r *run) scope(ctx context.Context) (repository.Scope, error) {
+	scope := repository.Scope{Namespace: r.item.DeployItem.Namespace}
+	secrets, err := r.pullSecrets(ctx)
+	if err != nil {
+		return scope, err
+	}
+	var ocmConfig []byte
+	if c := r.item.Context; c != nil {
+		scope.Repository, ocmConfig = c.Configuration.RepositoryContext, c.OCMConfig
+	}
+	if scope.Rights, err = repository.ParseRights(secrets, ocmConfig); err != nil {
+		return scope, kit.Stall(operationReconcile, "InvalidCredentials", "Context or registryPullSecrets: %w", err)
+	}
+	if scope.Rights, err = r.withIdentity(ctx, scope.Rights); err != nil {
+		return scope, err
+	}
+	if c := r.item.Context; c != nil && c.Overwrites != nil {
+		scope.Overwrites, err = c.Overwrites(ctx)
+	}
+	return scope, err
+}
+
+// withIdentity adds the identity that the item's Context asks for.
+func (r *run) withIdentity(ctx context.Context, rights repository.Rights) (repository.Rights, error) {
+	find := r.deployer.options.Identities
+	if find == nil || r.item.Context == nil || r.item.Context.Configuration.RegistryIdentity == nil {
+		return rights, nil
+	}
+	asked := r.item.Context.Configuration.RegistryIdentity
+	found, err := find(ctx, cloud.Request{
+		Field: "Context: registryIdentity", Provider: asked.Provider, Namespace: r.item.DeployItem.Namespace, ServiceAccount: asked.ServiceAccountName,
+	})
+	var refusal *cloud.Error
+	switch {
+	case err == nil:
+		return rights.WithIdentity(found), nil
+	case errors.As(err, &refusal) && !refusal.Retry:
+		return rights, kit.Coded(kit.Stall(operationReconcile, "Unauthorized", "%w", err), v1alpha1.ErrorUnauthorized)
+	}
+	return rights, kit.Coded(kit.Again(operationReconcile, "Unauthorized", "%w", err), v1alpha1.ErrorUnauthorized)
+}
+
+// blueprint returns the files of the blueprint.
+func (r *run) blueprint(ctx context.Context, session *repository.Session, root *repository.Root) (fs.FS, error) {
+	const field = "spec.config.blueprint"
+	definition := r.config.Blueprint
+	switch {
+	case definition.Inline != nil:
+		files, err := model.Inline(definition.Inline.Filesystem.RawMessage)
+		if err != nil {
+			return nil, kit.Stall(operationReconcile, "InvalidBlueprint", "%s.inline: %w", field, err)
+		}
+		return files, nil
+	case definition.SourceReference != nil:
+		return r.fromSource(ctx, definition)
+	}
+	resource, err := root.Descriptor.FindResource(map[string]string{"name": definition.Reference.ResourceName})
+	if err != nil {
+		return nil, kit.Stall(operationReconcile, "BlueprintNotFound", "%s.ref.resourceName: %w; correct the name", field, err)
+	}
+	files, _, err := session.Blueprint(ctx, root.Descriptor, resource)
+	if err != nil {
+		return nil, componentProblem(field, err)
+	}
+	return files, nil
+}
+
+// fromSource returns a directory of the artifact of a Flux source.
+func (r *run) fromSource(ctx context.Context, definition *v1alpha1.BlueprintDefinition) (fs.FS, error) {
+	const field = "spec.config.blueprint"
+	options := &r.deployer.options
+	if options.Sources == nil || options.Artifacts == nil {
+		return nil, kit.Stall(operationReconcile, "NotSupported", "%s.sourceRef: this deployer runs without Flux sources; use ref or inline", field)
+	}
+	source, err := options.lookup(ctx, r.item.DeployItem.Namespace, *definition.SourceReference)
+	if err != nil {
+		return nil, componentProblem(field, err)
+	}
+	tree, err := options.Artifacts.Open(ctx, fetch.Artifact{
+		URL: source.URL, Digest: source.Digest, Revision: source.Revision, Source: source.String(),
+	})
+	if err != nil {
+		return nil, componentProblem(field+".sourceRef", err)
+	}
+	defer tree.Close()
+	files := tree.FS()
+	if definition.Path != "" {
+		if files, err = tree.Sub(definition.Path); err != nil {
+			return nil, kit.Stall(operationReconcile, "BlueprintNotFound", "%s.path: %w", field, err)
+		}
+	}
+	kept, _, err := model.Snapshot(files)
+	if err != nil {
+		return nil, kit.Stall(operationReconcile, "InvalidBlueprint", "%s: %w", field, err)
+	}
+	return kept, nil
+}
+
+// componentProblem says who can end a problem with a component or a source. What is not there may still be published.
+func componentProblem(field string, err error) error {
+	switch {
+	case errors.Is(err, oci.ErrUnauthorized):
+		return kit.Coded(kit.Again(operationReconcile, "Unauthorized", "%s: %w", field, err), v1alpha1.ErrorUnauthorized)
+	case errors.Is(err, repository.ErrRepositoryMissing):
+		return kit.Stall(operationReconcile, "RepositoryContextMissing", "%s: %w", field, err)
+	case errors.Is(err, component.ErrNotFound), errors.Is(err, oci.ErrNotFound):
+		return kit.Again(operationReconcile, "ComponentNotFound", "%s: %w", field, err)
+	case errors.Is(err, fetch.ErrTooLarge), errors.Is(err, fetch.ErrUnsafe):
+		return kit.Stall(operationReconcile, "InvalidArtifact", "%s: %w", field, err)
+	case errors.Is(err, fetch.ErrGone), repository.KindOf(err) != repository.Stalled:
+		return kit.Again(operationReconcile, "DownloadFailed", "%s: %w", field, err)
+	}
+	return kit.Stall(operationReconcile, "InvalidComponent", "%s: %w", field, err)
+}

@@ -1,0 +1,169 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package container
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
+	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
+	"github.com/flux-landscaper/flux-landscaper/sources/flux"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci"
+	"github.com/flux-landscaper/flux-landscaper/sources/repository"
+)
+
+// Name is status.deployer.name of the items that this deployer handles.
+const Name = "container.deployer.landscaper.gardener.cloud"
+
+// Options of New.
+type Options struct {
+	// Host is the cluster that the Pods run on; its client reads live. Required.
+	Host *target.Cluster
+	// Namespace of the Pods there. Required.
+	Namespace string
+	// Identity tells the objects of this deployer on the host cluster from those of others. It has to stay the same. Required.
+	Identity string
+	// Live reads Targets, Secrets and DeployItems on the landscaper cluster, without a cache. Required.
+	Live client.Reader
+	// Init and Wait are the containers beside the user's; Main is what a DeployItem without an image runs. Init and Wait need an image.
+	Init, Wait, Main containerv1alpha1.ContainerSpec
+	// KeepPods leaves Pods that have ended in place until the next job of their item.
+	KeepPods bool
+	// MaxState is how many bytes a state may have in compressed form; 0 means 16 MiB.
+	MaxState int64
+	// MaxShared is how large the volume of a Pod may grow; 0 means 1 GiB.
+	MaxShared int64
+	// Garbage says how often leftovers are looked for.
+	Garbage containerv1alpha1.GarbageCollection
+
+	// Registries and Artifacts find components and content; without them items that name a component fail with a message that says so.
+	Registries *oci.Client
+	Artifacts  *fetch.Store
+	// Sources reads Flux sources on the landscaper cluster; SourcePolicy says which ones an item may name.
+	Sources      client.Reader
+	SourcePolicy flux.Policy
+	// Identities finds identities that log in at registries of clouds, as cloud.Identities.Find does.
+	Identities func(context.Context, cloud.Request) (*cloud.Identity, error)
+	// LocalRoot is the directory below which component repositories in files lie; empty refuses them.
+	LocalRoot string
+	// NoPrivateNetworks refuses components from Git and web servers at addresses that are not public.
+	NoPrivateNetworks bool
+}
+
+// Defaults of Options.
+const (
+	DefaultMaxState  = 16 << 20
+	DefaultMaxShared = 1 << 30
+)
+
+// unpackedState is how many times larger than its compressed form a state may be.
+const unpackedState = 16
+
+func (o *Options) complete() error {
+	switch {
+	case o.Host == nil || o.Live == nil:
+		return errors.New("the container deployer needs a host cluster and the landscaper cluster")
+	case o.Namespace == "" || o.Identity == "":
+		return errors.New("the container deployer needs a namespace on the host cluster and an identity")
+	case o.Init.Image == "" || o.Wait.Image == "":
+		return errors.New("the container deployer needs images for the containers init and wait")
+	}
+	o.Main.Image = cmp.Or(o.Main.Image, containerv1alpha1.DefaultImage)
+	o.Main.ImagePullPolicy = cmp.Or(o.Main.ImagePullPolicy, corev1.PullIfNotPresent)
+	o.MaxState = cmp.Or(o.MaxState, DefaultMaxState)
+	o.MaxShared = cmp.Or(o.MaxShared, DefaultMaxShared)
+	if o.Garbage.Worker <= 0 {
+		o.Garbage.Worker = containerv1alpha1.DefaultGarbageCollectionWorkers
+	}
+	if o.Garbage.RequeueTimeSeconds <= 0 {
+		o.Garbage.RequeueTimeSeconds = containerv1alpha1.DefaultGarbageCollectionSeconds
+	}
+	return nil
+}
+
+// Deployer carries out DeployItems of type landscaper.gardener.cloud/container.
+type Deployer struct {
+	options    Options
+	components *repository.Repositories
+	cleanup    *cleanup
+}
+
+var _ contract.Deployer = &Deployer{}
+
+// New returns the container deployer, or an error for options that cannot be used. Its Clean has to run beside it.
+func New(options Options) (*Deployer, error) {
+	if err := options.complete(); err != nil {
+		return nil, err
+	}
+	components, err := options.repositories()
+	if err != nil {
+		return nil, err
+	}
+	d := &Deployer{options: options, components: components}
+	d.cleanup = newCleanup(&d.options)
+	return d, nil
+}
+
+// Name returns the name of the deployer.
+func (d *Deployer) Name() string { return Name }
+
+// Type returns the type of its DeployItems.
+func (d *Deployer) Type() string { return v1alpha1.ContainerDeployItemType }
+
+// Ensure runs the container of the item once for its job.
+func (d *Deployer) Ensure(ctx context.Context, item *contract.Item) (contract.Outcome, error) {
+	if err := item.Checkpoint("container deployer: start reconcile"); err != nil {
+		return contract.Outcome{}, err
+	}
+	r, err := d.begin(item, containerv1alpha1.OperationReconcile)
+	if err != nil {
+		return contract.Outcome{}, err
+	}
+	return r.run(ctx)
+}
+
+// begin reads configuration and status of the item.
+func (d *Deployer) begin(item *contract.Item, operation containerv1alpha1.OperationType) (*run, error) {
+	config, err := configuration(item.DeployItem)
+	if err != nil {
+		return nil, err
+	}
+	recorded, err := status(item.DeployItem)
+	if err != nil {
+		return nil, err
+	}
+	return &run{
+		deployer: d, item: item, operation: operation, config: config, recorded: recorded,
+		names: namesOf(keyOf(item.DeployItem), d.options.Identity),
+	}, nil
+}
+
+// stateLimit is how many Secrets a state may take.
+func (o *Options) stateLimit() int64 {
+	return (o.MaxState + layout.PieceBytes - 1) / layout.PieceBytes
+}
+
+func (o *Options) sharedLimit() *resource.Quantity {
+	return resource.NewQuantity(o.MaxShared, resource.BinarySI)
+}
+
+// lateness is how long after the deadline of a job the kubelet ends a Pod by itself, for the case that the deployer is not there.
+const lateness = time.Minute
+
+func describeHost(namespace, kind, name string) string {
+	return fmt.Sprintf("%s %s/%s of the host cluster", kind, namespace, name)
+}

@@ -1,0 +1,118 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package container
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
+)
+
+const (
+	// maxReadable is how much of namespace and name the names of objects show, hashLength how many characters of a hash follow.
+	maxReadable = 40
+	hashLength  = 12
+)
+
+// names are those of the objects of one DeployItem on the host cluster.
+type names struct {
+	item     types.NamespacedName
+	identity string
+	// base is the name of Pod, ServiceAccount, Role and RoleBinding, and how the names of Secrets begin.
+	base string
+}
+
+// namesOf returns the names for a deployer of an identity. Two items never share them.
+func namesOf(item types.NamespacedName, identity string) names {
+	readable := strings.ReplaceAll(item.Namespace+"-"+item.Name, ".", "-")
+	if len(readable) > maxReadable {
+		readable = readable[:maxReadable]
+	}
+	return names{item: item, identity: identity, base: strings.Trim(readable, "-") + "-" + hashOf(identity, item.Namespace, item.Name)}
+}
+
+func (n names) config() string { return n.base + "-config" }
+func (n names) target() string { return n.base + "-target" }
+func (n names) pull() string   { return n.base + "-imgpullsec" }
+func (n names) export() string { return n.base + "-export" }
+
+// content returns the name of a piece of the content.
+func (n names) content(piece int) string { return n.base + "-content-" + strconv.Itoa(piece) }
+
+// state returns how the names of the Secrets with a state begin. States take turns with two sets of names, so that the last one stays while
+// the next one is written.
+func (n names) state(sequence int64) string {
+	return "state-" + n.base + "-" + strconv.FormatInt(sequence%2, 10) + "-"
+}
+
+// labels tell the objects of one item from all others.
+func (n names) labels() map[string]string {
+	return map[string]string{
+		layout.DeployerID: labelValue(n.identity), layout.Name: Name,
+		layout.ItemNameLabel: labelValue(n.item.Name), layout.ItemNamespaceLabel: labelValue(n.item.Namespace),
+	}
+}
+
+// selector selects the objects of the item.
+func (n names) selector() client.MatchingLabels { return n.labels() }
+
+// selectorOf selects the objects of all items of a deployer.
+func selectorOf(identity string) client.MatchingLabels {
+	return client.MatchingLabels{layout.DeployerID: labelValue(identity), layout.Name: Name}
+}
+
+// meta returns the metadata of an object of the item.
+func (n names) meta(namespace, name, kind string, annotations map[string]string) metav1.ObjectMeta {
+	labels := n.labels()
+	labels[layout.Type] = kind
+	marks := map[string]string{layout.Item: n.item.String()}
+	maps.Copy(marks, annotations)
+	return metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels, Annotations: marks}
+}
+
+// owns reports whether an object was made for the item.
+func (n names) owns(object metav1.Object) bool {
+	labels := object.GetLabels()
+	for key, value := range n.labels() {
+		if labels[key] != value {
+			return false
+		}
+	}
+	return object.GetAnnotations()[layout.Item] == n.item.String()
+}
+
+// itemOf returns the item that an object was made for.
+func itemOf(object metav1.Object) (types.NamespacedName, bool) {
+	namespace, name, found := strings.Cut(object.GetAnnotations()[layout.Item], "/")
+	return types.NamespacedName{Namespace: namespace, Name: name}, found && namespace != "" && name != ""
+}
+
+// labelValue returns a text as the value of a label; one that cannot be a value becomes its hash.
+func labelValue(text string) string {
+	if len(validation.IsValidLabelValue(text)) == 0 {
+		return text
+	}
+	return hashOf(text)
+}
+
+func hashOf(parts ...string) string {
+	sum := sha256.New()
+	for _, part := range parts {
+		sum.Write([]byte(part))
+		sum.Write([]byte{0})
+	}
+	return hex.EncodeToString(sum.Sum(nil))[:hashLength]
+}
+
+func keyOf(item *v1alpha1.DeployItem) types.NamespacedName { return client.ObjectKeyFromObject(item) }

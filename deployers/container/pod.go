@@ -1,0 +1,254 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package container
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
+)
+
+// Users of all containers of a Pod.
+const (
+	runAsUser  int64 = 1000
+	runAsGroup int64 = 3000
+	fsGroup    int64 = 2000
+)
+
+const (
+	// gracePeriod is how long a Pod may take to end, in seconds, when a person or a node ends it; quickly is how long it gets from the deployer.
+	gracePeriod int64 = 300
+	quickly     int64 = 1
+	// tokenSeconds is how long a token of the wait container is valid; the kubelet renews it.
+	tokenSeconds int64 = 600
+	tokenPath          = "/var/run/secrets/kubernetes.io/serviceaccount"
+	// readable lets the group of the volume read what comes from Secrets.
+	readable int32 = 0o440
+)
+
+// Volumes of a Pod.
+const (
+	sharedVolume   = "shared"
+	internalVolume = "internal"
+	targetVolume   = "target"
+	supplyVolume   = "supply"
+	stateVolume    = "state"
+	tokenVolume    = "token"
+)
+
+// blueprintOfPod is what a Pod is made from.
+type blueprintOfPod struct {
+	run *run
+	// hasTarget and hasLogins say which Secrets exist, content and state name those with the pieces.
+	hasTarget, hasLogins bool
+	content              []string
+	last                 state
+	now                  time.Time
+}
+
+// pod returns the Pod of the job. It passes the Pod Security level "restricted".
+func (b blueprintOfPod) pod() *corev1.Pod {
+	r, o := b.run, &b.run.deployer.options
+	off, on, grace := false, true, gracePeriod
+	user, group, files := runAsUser, runAsGroup, fsGroup
+	pod := &corev1.Pod{
+		ObjectMeta: r.names.meta(o.Namespace, r.names.base, "pod", map[string]string{
+			layout.Job: r.job(), layout.OperationAnnotation: string(r.operation), layout.Sequence: strconv.FormatInt(b.last.sequence+1, 10),
+		}),
+		Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: &grace,
+			ServiceAccountName: r.names.base, AutomountServiceAccountToken: &off, EnableServiceLinks: &off,
+			SecurityContext: &corev1.PodSecurityContext{
+				RunAsUser: &user, RunAsGroup: &group, FSGroup: &files, RunAsNonRoot: &on,
+				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+			},
+			InitContainers: []corev1.Container{b.initContainer()},
+			Containers:     []corev1.Container{b.mainContainer(), b.waitContainer()},
+			Volumes:        b.volumes(),
+		},
+	}
+	pod.Labels[layout.ItemGeneration] = strconv.FormatInt(r.item.DeployItem.Generation, 10)
+	pod.Finalizers = []string{layout.Finalizer}
+	if b.hasLogins {
+		pod.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: r.names.pull()}}
+	}
+	if deadline := r.item.Deadline; !deadline.IsZero() {
+		seconds := max(int64(deadline.Add(lateness).Sub(b.now).Seconds()), 1)
+		pod.Spec.ActiveDeadlineSeconds = &seconds
+	}
+	return pod
+}
+
+func (b blueprintOfPod) initContainer() corev1.Container {
+	container := sidecar(layout.InitContainer, "container-init", b.run.deployer.options.Init)
+	container.Env = append(b.commonEnv(), b.itemEnv()...)
+	container.Env = append(container.Env, b.stateEnv()...)
+	container.Env = append(container.Env, env(layout.ConfigurationPath, layout.Configuration), env(layout.TargetSourcePath, layout.TargetSource),
+		env(layout.SupplyPath, layout.Supply), env(layout.StateSourcePath, layout.StateSource))
+	container.VolumeMounts = append(container.VolumeMounts, mount(internalVolume, layout.Internal))
+	if b.hasTarget {
+		container.VolumeMounts = append(container.VolumeMounts, mount(targetVolume, layout.Targets))
+	}
+	if len(b.content) > 0 {
+		container.VolumeMounts = append(container.VolumeMounts, mount(supplyVolume, layout.Supply))
+	}
+	if len(b.last.secrets) > 0 {
+		container.VolumeMounts = append(container.VolumeMounts, mount(stateVolume, layout.StateSource))
+	}
+	return container
+}
+
+// mainContainer runs the user's image as it is.
+func (b blueprintOfPod) mainContainer() corev1.Container {
+	config, fallback := b.run.config, b.run.deployer.options.Main
+	container := corev1.Container{
+		Name: layout.MainContainer, Image: config.Image, Command: config.Command, Args: config.Args,
+		ImagePullPolicy: fallback.ImagePullPolicy, Env: append(b.commonEnv(), env(layout.Operation, string(b.run.operation))),
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+		SecurityContext:          unprivileged(), VolumeMounts: []corev1.VolumeMount{sharedMount()},
+	}
+	if container.Image == "" {
+		container.Image = fallback.Image
+		if len(config.Command) == 0 && len(config.Args) == 0 {
+			container.Command, container.Args = fallback.Command, fallback.Args
+		}
+	}
+	return container
+}
+
+func (b blueprintOfPod) waitContainer() corev1.Container {
+	r := b.run
+	labels, _ := json.Marshal(r.names.labels()) // a map of texts
+	container := sidecar(layout.WaitContainer, "container-wait", r.deployer.options.Wait)
+	container.Env = append(b.commonEnv(), b.itemEnv()...)
+	container.Env = append(container.Env, b.stateEnv()...)
+	container.Env = append(container.Env,
+		field(layout.PodUID, "metadata.uid"),
+		env(layout.ExportSecret, r.names.export()), env(layout.StateSecrets, r.names.state(b.last.sequence+1)),
+		env(layout.StateSequence, strconv.FormatInt(b.last.sequence+1, 10)), env(layout.ObjectLabels, string(labels)))
+	container.VolumeMounts = append(container.VolumeMounts, mount(tokenVolume, tokenPath))
+	return container
+}
+
+// sidecar is a container that runs a sub-command of this program.
+func sidecar(name, command string, spec containerv1alpha1.ContainerSpec) corev1.Container {
+	on := true
+	container := corev1.Container{
+		Name: name, Image: spec.Image, Command: spec.Command, Args: spec.Args, ImagePullPolicy: spec.ImagePullPolicy,
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+		SecurityContext:          unprivileged(), VolumeMounts: []corev1.VolumeMount{sharedMount()},
+		Resources: corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("64Mi")},
+			Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")},
+		},
+	}
+	container.SecurityContext.ReadOnlyRootFilesystem = &on
+	if len(container.Command) == 0 && len(container.Args) == 0 {
+		container.Args = []string{command}
+	}
+	return container
+}
+
+func unprivileged() *corev1.SecurityContext {
+	off, on := false, true
+	return &corev1.SecurityContext{
+		AllowPrivilegeEscalation: &off, Privileged: &off, RunAsNonRoot: &on,
+		Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+	}
+}
+
+func sharedMount() corev1.VolumeMount {
+	return corev1.VolumeMount{Name: sharedVolume, MountPath: layout.Shared}
+}
+
+func mount(volume, path string) corev1.VolumeMount {
+	return corev1.VolumeMount{Name: volume, MountPath: path, ReadOnly: true}
+}
+
+func env(name, value string) corev1.EnvVar { return corev1.EnvVar{Name: name, Value: value} }
+
+func field(name, path string) corev1.EnvVar {
+	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: path}}}
+}
+
+func (b blueprintOfPod) commonEnv() []corev1.EnvVar {
+	return []corev1.EnvVar{
+		env(layout.ImportsPath, layout.Imports), env(layout.ExportsPath, layout.Exports),
+		env(layout.ComponentDescriptorPath, layout.ComponentDescriptor), env(layout.TargetPath, layout.Target),
+		env(layout.ContentPath, layout.Content), env(layout.StatePath, layout.State),
+		field(layout.PodName, "metadata.name"), field(layout.PodNamespace, "metadata.namespace"),
+	}
+}
+
+func (b blueprintOfPod) itemEnv() []corev1.EnvVar {
+	item := b.run.item.DeployItem
+	return []corev1.EnvVar{env(layout.ItemName, item.Name), env(layout.ItemNamespace, item.Namespace)}
+}
+
+func (b blueprintOfPod) stateEnv() []corev1.EnvVar {
+	o := &b.run.deployer.options
+	return []corev1.EnvVar{
+		env(layout.StateLimit, strconv.FormatInt(o.stateLimit(), 10)), env(layout.StateBytes, strconv.FormatInt(o.MaxState*unpackedState, 10)),
+	}
+}
+
+func (b blueprintOfPod) volumes() []corev1.Volume {
+	n := b.run.names
+	volumes := []corev1.Volume{
+		{Name: sharedVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: b.run.deployer.options.sharedLimit()}}},
+		projected(internalVolume, secretFile(n.config(), layout.ConfigurationKey, layout.ConfigurationKey)),
+		projected(tokenVolume, token()...),
+	}
+	if b.hasTarget {
+		volumes = append(volumes, projected(targetVolume, secretFile(n.target(), layout.TargetKey, layout.TargetKey)))
+	}
+	if len(b.content) > 0 {
+		volumes = append(volumes, projected(supplyVolume, pieces(b.content)...))
+	}
+	if len(b.last.secrets) > 0 {
+		volumes = append(volumes, projected(stateVolume, pieces(b.last.secrets)...))
+	}
+	return volumes
+}
+
+func projected(name string, sources ...corev1.VolumeProjection) corev1.Volume {
+	mode := readable
+	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: sources, DefaultMode: &mode}}}
+}
+
+func secretFile(secret, key, path string) corev1.VolumeProjection {
+	return corev1.VolumeProjection{Secret: &corev1.SecretProjection{
+		LocalObjectReference: corev1.LocalObjectReference{Name: secret}, Items: []corev1.KeyToPath{{Key: key, Path: path}},
+	}}
+}
+
+// pieces names files so that their order is that of the pieces.
+func pieces(secrets []string) []corev1.VolumeProjection {
+	sources := make([]corev1.VolumeProjection, len(secrets))
+	for i, secret := range secrets {
+		sources[i] = secretFile(secret, layout.PieceKey, fmt.Sprintf("%05d", i))
+	}
+	return sources
+}
+
+// token is what a ServiceAccount needs to reach the API server.
+func token() []corev1.VolumeProjection {
+	seconds := tokenSeconds
+	return []corev1.VolumeProjection{
+		{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{ExpirationSeconds: &seconds, Path: "token"}},
+		{ConfigMap: &corev1.ConfigMapProjection{
+			LocalObjectReference: corev1.LocalObjectReference{Name: "kube-root-ca.crt"}, Items: []corev1.KeyToPath{{Key: "ca.crt", Path: "ca.crt"}},
+		}},
+		{DownwardAPI: &corev1.DownwardAPIProjection{Items: []corev1.DownwardAPIVolumeFile{{
+			Path: "namespace", FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.namespace"},
+		}}}},
+	}
+}

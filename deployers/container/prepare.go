@@ -1,0 +1,168 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package container
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+)
+
+// supplies are what a Pod gets. Never log them.
+type supplies struct {
+	// configuration and target are the documents that init reads; target is nil without one.
+	configuration, target []byte
+	// content is the archive with component descriptors and files; nil without.
+	content []byte
+	// keepContent says that the content could not be found again, so that what an earlier job stored counts.
+	keepContent bool
+	// logins is a Docker configuration for pulling the image; nil without.
+	logins []byte
+}
+
+// prepare collects everything that the Pod gets. It changes nothing.
+func (r *run) prepare(ctx context.Context) (*supplies, error) {
+	s := &supplies{configuration: r.item.DeployItem.Spec.Configuration.Raw}
+	var err error
+	if s.target, err = r.target(ctx); err != nil {
+		return nil, err
+	}
+	if s.logins, err = r.logins(ctx); err != nil {
+		return nil, err
+	}
+	s.content, err = r.supply(ctx)
+	if err != nil && r.operation == containerv1alpha1.OperationDelete && ctx.Err() == nil {
+		s.keepContent = true
+		return s, nil
+	}
+	return s, err
+}
+
+// resolvedTarget is the document at TARGET_PATH.
+type resolvedTarget struct {
+	Target  *v1alpha1.Target `json:"target"`
+	Content string           `json:"content"`
+}
+
+// target returns the document with the Target and its content, nil where the item names none.
+func (r *run) target(ctx context.Context) ([]byte, error) {
+	item, live := r.item.DeployItem, r.deployer.options.Live
+	if item.Spec.Target == nil || item.Spec.Target.Name == "" {
+		return nil, nil
+	}
+	found, err := target.Get(ctx, live, live, item.Namespace, item.Spec.Target.Name)
+	if err != nil {
+		return nil, contract.TargetFailure(err, r.operation == containerv1alpha1.OperationDelete)
+	}
+	content, err := target.Content(ctx, live, found)
+	if err != nil {
+		return nil, contract.TargetFailure(err, r.operation == containerv1alpha1.OperationDelete)
+	}
+	shown := &v1alpha1.Target{
+		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Target"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: found.Name, Namespace: found.Namespace, Labels: found.Labels, Annotations: found.Annotations, UID: found.UID,
+			Generation: found.Generation, ResourceVersion: found.ResourceVersion, CreationTimestamp: found.CreationTimestamp,
+		},
+		Spec: found.Spec,
+	}
+	raw, err := json.Marshal(resolvedTarget{Target: shown, Content: string(content)})
+	if err != nil {
+		return nil, kit.Stall(operationReconcile, "InvalidTarget", "Target %q cannot be written as JSON; correct its content", found.Name)
+	}
+	if len(raw) > maxSecret {
+		return nil, kit.Stall(operationReconcile, "InvalidTarget", "Target %q has more than %d bytes with its content; remove what the container does not need",
+			found.Name, maxSecret)
+	}
+	return raw, nil
+}
+
+// pullSecrets returns the contents of the Secrets with registry logins by name: those of the Context and those of the item itself.
+func (r *run) pullSecrets(ctx context.Context) (map[string]map[string][]byte, error) {
+	secrets := map[string]map[string][]byte{}
+	if r.item.Context != nil {
+		maps.Copy(secrets, r.item.Context.PullSecrets)
+	}
+	for i, ref := range r.config.RegistryPullSecrets {
+		if _, known := secrets[ref.Name]; known {
+			continue
+		}
+		secret, namespace := &corev1.Secret{}, r.item.DeployItem.Namespace
+		err := r.deployer.options.Live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, secret)
+		switch {
+		case err == nil:
+			secrets[ref.Name] = secret.Data
+		case !apierrors.IsNotFound(err):
+			return nil, fmt.Errorf("read Secret %q of registryPullSecrets: %w", ref.Name, err)
+		case r.operation != containerv1alpha1.OperationDelete:
+			return nil, kit.Again(operationReconcile, "PullSecretNotFound",
+				"spec.config.registryPullSecrets[%d]: Secret %q does not exist in namespace %q; create it, or leave it out", i, ref.Name, namespace)
+		}
+	}
+	return secrets, nil
+}
+
+// dockerConfig is the content of a Secret with which the kubelet pulls images. What belongs to a login is passed on as it is.
+type dockerConfig struct {
+	Auths map[string]json.RawMessage `json:"auths"`
+}
+
+// logins joins the logins of all pull secrets for the kubelet. Of several for one host the first by the name of the Secret counts.
+func (r *run) logins(ctx context.Context) ([]byte, error) {
+	secrets, err := r.pullSecrets(ctx)
+	if err != nil {
+		return nil, err
+	}
+	joined := dockerConfig{Auths: map[string]json.RawMessage{}}
+	for _, name := range slices.Sorted(maps.Keys(secrets)) {
+		auths, err := authsOf(secrets[name])
+		if err != nil {
+			return nil, kit.Stall(operationReconcile, "InvalidCredentials", "Secret %q: %w", name, err)
+		}
+		for host, login := range auths {
+			if _, known := joined.Auths[host]; !known {
+				joined.Auths[host] = login
+			}
+		}
+	}
+	if len(joined.Auths) == 0 {
+		return nil, nil
+	}
+	raw, err := json.Marshal(joined)
+	if err == nil && len(raw) > maxSecret {
+		err = fmt.Errorf("they have more than %d bytes", maxSecret)
+	}
+	if err != nil {
+		return nil, kit.Stall(operationReconcile, "InvalidCredentials", "the registry logins cannot be joined: %w; name fewer", err)
+	}
+	return raw, nil
+}
+
+// authsOf returns the logins in a Secret by host; none where it has no Docker configuration. Errors repeat no content.
+func authsOf(data map[string][]byte) (map[string]json.RawMessage, error) {
+	var config dockerConfig
+	if raw, found := data[corev1.DockerConfigJsonKey]; found {
+		if json.Unmarshal(raw, &config) != nil {
+			return nil, fmt.Errorf("key %s holds no Docker configuration; correct it", corev1.DockerConfigJsonKey)
+		}
+		return config.Auths, nil
+	}
+	if raw, found := data[corev1.DockerConfigKey]; found && json.Unmarshal(raw, &config.Auths) != nil {
+		return nil, fmt.Errorf("key %s holds no Docker configuration; correct it", corev1.DockerConfigKey)
+	}
+	return config.Auths, nil
+}

@@ -1,0 +1,217 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package container
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/flux-landscaper/flux-landscaper/api/deployers/container"
+	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
+)
+
+// run is one call for one item.
+type run struct {
+	deployer  *Deployer
+	item      *contract.Item
+	operation containerv1alpha1.OperationType
+	config    *containerv1alpha1.ProviderConfiguration
+	recorded  *containerv1alpha1.ProviderStatus
+	names     names
+}
+
+// job is the ID of the job.
+func (r *run) job() string { return r.item.DeployItem.Status.JobID }
+
+func (r *run) podKey() types.NamespacedName {
+	return types.NamespacedName{Namespace: r.deployer.options.Namespace, Name: r.names.base}
+}
+
+// run brings the job on: without Pod it starts one, and with one it waits for its end. A job that ends while this works leaves a Pod to the
+// cleanup.
+func (r *run) run(ctx context.Context) (contract.Outcome, error) {
+	r.deployer.cleanup.track(r.names.item)
+	defer func() {
+		if ctx.Err() != nil {
+			r.deployer.cleanup.look(r.names.item)
+		}
+	}()
+	pod, err := r.pod(ctx)
+	if err == nil && pod != nil && !r.isOurs(pod) {
+		if err = endPod(ctx, r.deployer.options.Host.Client, pod); err == nil {
+			pod, err = r.pod(ctx) // one that no kubelet knows is gone at once
+		}
+	}
+	switch {
+	case err != nil:
+		return contract.Outcome{}, err
+	case pod == nil:
+		return r.start(ctx)
+	case !r.isOurs(pod):
+		return r.waiting(fmt.Sprintf("waiting for the end of Pod %s/%s of an earlier job", pod.Namespace, pod.Name)), nil
+	}
+	return r.follow(ctx, pod)
+}
+
+// pod reads the Pod of the item; nil when there is none.
+func (r *run) pod(ctx context.Context) (*corev1.Pod, error) {
+	pod := &corev1.Pod{}
+	err := r.deployer.options.Host.Client.Get(ctx, r.podKey(), pod)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", describeHost(r.podKey().Namespace, "Pod", r.podKey().Name), err)
+	}
+	if !r.names.owns(pod) {
+		return nil, r.foreign(apierrors.NewAlreadyExists(corev1.Resource("pods"), pod.Name), "Pod", pod.Name)
+	}
+	return pod, nil
+}
+
+// isOurs reports whether a Pod of the item belongs to this job.
+func (r *run) isOurs(pod *corev1.Pod) bool {
+	return pod.Annotations[layout.Job] == r.job() && pod.Annotations[layout.OperationAnnotation] == string(r.operation)
+}
+
+// start creates the Pod with everything it needs.
+func (r *run) start(ctx context.Context) (contract.Outcome, error) {
+	supplied, err := r.prepare(ctx)
+	if err != nil {
+		return contract.Outcome{}, err
+	}
+	have, err := r.stored(ctx)
+	if err != nil {
+		return contract.Outcome{}, err
+	}
+	last, err := settle(ctx, r.deployer.options.Host.Client, have)
+	if err != nil {
+		return contract.Outcome{}, err
+	}
+	content, err := r.store(ctx, supplied, have)
+	if err != nil {
+		return contract.Outcome{}, err
+	}
+	if err := r.authorize(ctx); err != nil {
+		return contract.Outcome{}, err
+	}
+	pod := blueprintOfPod{
+		run: r, hasTarget: supplied.target != nil, hasLogins: supplied.logins != nil, content: content, last: last, now: time.Now(),
+	}.pod()
+	err = r.deployer.options.Host.Client.Create(ctx, pod)
+	switch {
+	case apierrors.IsAlreadyExists(err): // by an earlier call whose answer was lost; the watch brings it
+	case apierrors.IsInvalid(err):
+		return contract.Outcome{}, kit.Stall(operationReconcile, "InvalidPod", "spec.config makes no valid Pod: %w", err)
+	case apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return contract.Outcome{}, kit.Again(operationReconcile, "PodForbidden", "the host cluster refuses the Pod: %w", err)
+	case err != nil:
+		return contract.Outcome{}, fmt.Errorf("create %s: %w", describeHost(pod.Namespace, "Pod", pod.Name), err)
+	}
+	return r.waiting(fmt.Sprintf("waiting for Pod %s/%s to start", pod.Namespace, pod.Name)), nil
+}
+
+// waiting waits for the next change of the Pod.
+func (r *run) waiting(message string) contract.Outcome {
+	return contract.Outcome{Waiting: message, Watch: []contract.Watched{{
+		Cluster: r.deployer.options.Host, APIVersion: "v1", Kind: "Pod", Namespace: r.podKey().Namespace, Name: r.podKey().Name,
+	}}}
+}
+
+// follow turns what the kubelet says about the Pod of the job into the outcome.
+func (r *run) follow(ctx context.Context, pod *corev1.Pod) (contract.Outcome, error) {
+	found := judge(pod)
+	outcome := contract.Outcome{}
+	if !found.over {
+		outcome = r.waiting(found.message)
+	}
+	recorded := statusOf(pod, r.operation, r.recorded)
+	outcome.Conditions = conditionsOf(pod)
+	var err error
+	switch {
+	case found.over && found.failed:
+		err = &kit.Failure{Kind: kit.Stalled, Operation: operationReconcile, Reason: found.reason, Err: errors.New(found.message)}
+	case found.over:
+		if outcome.Exports, err = r.exports(ctx, pod); err == nil {
+			outcome.Done = true
+			job := r.job()
+			recorded.PodStatus.LastSuccessfulJobID = &job
+		}
+	}
+	encoded, encodeErr := api.EncodeStatus(recorded)
+	if encodeErr != nil {
+		return outcome, encodeErr
+	}
+	outcome.ProviderStatus = encoded
+	return outcome, err
+}
+
+// exports returns what the wait container of a Pod has stored; nil where the user's program exported nothing.
+func (r *run) exports(ctx context.Context, pod *corev1.Pod) (map[string]any, error) {
+	if r.operation == containerv1alpha1.OperationDelete {
+		return nil, nil
+	}
+	secret, name := &corev1.Secret{}, r.names.export()
+	err := r.deployer.options.Host.Client.Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: name}, secret)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the exports: %w", err)
+	}
+	if !r.names.owns(secret) || secret.Annotations[layout.UUID] != string(pod.UID) {
+		return nil, nil
+	}
+	var values map[string]any
+	if json.Unmarshal(secret.Data[layout.ExportKey], &values) != nil {
+		return nil, kit.Stall(operationReconcile, "ExportInvalid", "%s holds no JSON object; remove it and deploy again", describeHost(pod.Namespace, "Secret", name))
+	}
+	return values, nil
+}
+
+// endPod ends a Pod whose result nobody needs. The finalizer goes first, so that the kubelet, or the API server, removes it.
+func endPod(ctx context.Context, host client.Client, pod *corev1.Pod) error {
+	if err := releasePod(ctx, host, pod); err != nil {
+		return err
+	}
+	if pod.DeletionTimestamp != nil && pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds <= quickly {
+		return nil
+	}
+	err := host.Delete(ctx, pod, client.Preconditions{UID: &pod.UID}, client.GracePeriodSeconds(quickly))
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("end %s: %w", describeHost(pod.Namespace, "Pod", pod.Name), err)
+	}
+	return nil
+}
+
+// releasePod takes our finalizer off a Pod.
+func releasePod(ctx context.Context, host client.Client, pod *corev1.Pod) error {
+	base := pod.DeepCopy()
+	kept := pod.Finalizers[:0:0]
+	for _, finalizer := range pod.Finalizers {
+		if finalizer != layout.Finalizer {
+			kept = append(kept, finalizer)
+		}
+	}
+	if len(kept) == len(pod.Finalizers) {
+		return nil
+	}
+	pod.Finalizers = kept
+	err := host.Patch(ctx, pod, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}))
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("release %s: %w", describeHost(pod.Namespace, "Pod", pod.Name), err)
+	}
+	return nil
+}
