@@ -9,6 +9,7 @@ import (
 
 	api "github.com/flux-landscaper/flux-landscaper/api/deployers/container"
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 )
@@ -53,6 +54,7 @@ func validate(config *containerv1alpha1.ProviderConfiguration, namespace string)
 		errs = append(errs, exactlyOne("componentDescriptor", "ref, inline and sourceRef",
 			component.Reference != nil, component.Inline != nil, component.SourceReference != nil))
 	}
+	errs = append(errs, managedresource.ValidateContinuousReconcile("continuousReconcile", config.ContinuousReconcile)...)
 	return errors.Join(errs...)
 }
 

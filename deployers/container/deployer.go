@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
@@ -166,4 +167,11 @@ const lateness = time.Minute
 
 func describeHost(namespace, kind, name string) string {
 	return fmt.Sprintf("%s %s/%s of the host cluster", kind, namespace, name)
+}
+
+var _ contract.ContinuousReconciler = &Deployer{}
+
+// ContinuousReconcile returns the field continuousReconcile of the configuration.
+func (d *Deployer) ContinuousReconcile(item *v1alpha1.DeployItem) (*managedresource.ContinuousReconcileSpec, error) {
+	return contract.ContinuousReconcileIn(item.Spec.Configuration)
 }
