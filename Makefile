@@ -38,12 +38,15 @@ define step
 	$(2)
 endef
 
-.PHONY: help run test generate lint bench fuzz build clean prepare
+# Suites that run Pods. They are skipped where no node can run, unless it is required.
+NODE_PKGS ?= ./tests/node/...
+
+.PHONY: help run test test-node generate lint bench fuzz build clean prepare prepare-node
 
 help: ## Show this text
 	@echo "make <target>, with these targets:"
 	@while IFS= read -r line; do \
-	  if [[ "$$line" =~ ^([a-z]+):[^\#]*\#\#[[:space:]](.*)$$ ]]; then printf '  %-9s %s\n' "$${BASH_REMATCH[1]}" "$${BASH_REMATCH[2]}"; fi; \
+	  if [[ "$$line" =~ ^([a-z-]+):[^\#]*\#\#[[:space:]](.*)$$ ]]; then printf '  %-12s %s\n' "$${BASH_REMATCH[1]}" "$${BASH_REMATCH[2]}"; fi; \
 	done < Makefile
 
 run: ## Show the product: a cluster with Flux, a sample landscape, live progress (RUN_FLAGS=--exit to leave when ready)
@@ -53,6 +56,10 @@ test: lint ## All gates: lint, generated files, then every test on real servers 
 	$(call step,generated files,go test ./tests/quality -run '^TestGenerated')
 	$(call step,programs of the test platform,go run ./tests/platform/cmd/prepare)
 	$(call step,go test,go test -vet=off -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(PKGS))
+
+test-node: export FLUX_LANDSCAPER_NODE := required
+test-node: prepare ## The suites that run Pods on a real kubelet, as root on Debian; nothing is skipped
+	$(call step,go test,go test -vet=off -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(NODE_PKGS))
 
 lint: ## gofmt, go vet and staticcheck
 	$(call step,gofmt,files=$$("$$(go env GOROOT)/bin/gofmt" -l .); if [[ -n "$$files" ]]; then echo "run gofmt -w on:"; echo "$$files"; exit 1; fi)
@@ -82,6 +89,9 @@ build: ## The binaries, into bin/
 
 prepare: ## The programs of the test platform, built once and kept in the user's cache folder
 	@go run ./tests/platform/cmd/prepare
+
+prepare-node: export FLUX_LANDSCAPER_NODE := required
+prepare-node: prepare ## Also what a node needs: Debian packages (installed as root), kubelet and scheduler
 
 clean: ## Remove what make build has made
 	@rm -rf bin

@@ -72,10 +72,10 @@ func (c *Cluster) apiServerArgs(addresses []string) ([]string, error) {
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file=sa.key",
 		"--service-account-signing-key-file=sa.key",
-		"--authorization-mode=RBAC",
-		"--service-cluster-ip-range=10.96.0.0/16",
+		"--service-cluster-ip-range=" + serviceRange,
 		"--allow-privileged",
 	}
+	args = append(args, c.nodeArgs()...)
 	if !c.options.ControllerManager {
 		// Nobody makes the service accounts that this plugin insists on.
 		args = append(args, "--disable-admission-plugins=ServiceAccount")
@@ -84,4 +84,17 @@ func (c *Cluster) apiServerArgs(addresses []string) ([]string, error) {
 		args = append(args, c.auditArgs()...)
 	}
 	return append(args, c.options.APIServerArgs...), nil
+}
+
+// nodeArgs let kubelets have the rights of their node only, and the API server find them.
+func (c *Cluster) nodeArgs() []string {
+	if !c.options.Node {
+		return []string{"--authorization-mode=RBAC"}
+	}
+	return []string{
+		"--authorization-mode=Node,RBAC",
+		"--kubelet-preferred-address-types=Hostname",
+		"--kubelet-client-certificate=kubelet-client.crt",
+		"--kubelet-client-key=kubelet-client.key",
+	}
 }

@@ -43,6 +43,7 @@ type Cluster struct {
 	address   string       // host:port of the API server
 	http      *http.Client // the administrator's
 	client    client.WithWatch
+	node      *Node
 
 	mu        sync.Mutex
 	processes []*Process // in the order of their start
@@ -110,7 +111,12 @@ func (c *Cluster) NewUser(name string, groups ...string) (*rest.Config, error) {
 
 // userKubeconfig writes the kubeconfig of a user with all rights and returns its path.
 func (c *Cluster) userKubeconfig(name string) (string, error) {
-	config, err := c.NewUser(name, adminGroup)
+	return c.kubeconfigOf(name, name, adminGroup)
+}
+
+// kubeconfigOf writes the kubeconfig of a program that is a user and returns its path.
+func (c *Cluster) kubeconfigOf(program, user string, groups ...string) (string, error) {
+	config, err := c.NewUser(user, groups...)
 	if err != nil {
 		return "", err
 	}
@@ -118,7 +124,7 @@ func (c *Cluster) userKubeconfig(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(c.dir, name+".kubeconfig")
+	path := filepath.Join(c.dir, program+".kubeconfig")
 	return path, os.WriteFile(path, content, 0o600)
 }
 
@@ -163,9 +169,11 @@ func (c *Cluster) running() []*Process {
 
 // run starts a component in the cluster's folder and remembers it for stop.
 func (c *Cluster) run(component Component, env []string, args ...string) (*Process, error) {
-	p, err := StartProcess(Command{
-		Name: string(component), Path: c.binaries.Path(component), Args: args, Env: env, Dir: c.dir,
-	})
+	return c.runCommand(Command{Name: string(component), Path: c.binaries.Path(component), Args: args, Env: env, Dir: c.dir})
+}
+
+func (c *Cluster) runCommand(command Command) (*Process, error) {
+	p, err := StartProcess(command)
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +190,7 @@ func (c *Cluster) forget(gone *Process) {
 	c.processes = slices.DeleteFunc(c.processes, func(p *Process) bool { return p == gone })
 }
 
-// stop ends the controllers side by side, then the API server.
+// stop ends the node and the controllers side by side, then the API server.
 func (c *Cluster) stop() error {
 	c.mu.Lock()
 	processes := c.processes
@@ -191,7 +199,11 @@ func (c *Cluster) stop() error {
 	if len(processes) == 0 {
 		return nil
 	}
-	return errors.Join(stopAll(processes[1:]), stopAll(processes[:1]))
+	failures := []error{stopAll(processes[1:])}
+	if c.node != nil {
+		failures = append(failures, c.node.stop())
+	}
+	return errors.Join(append(failures, stopAll(processes[:1]))...)
 }
 
 func stopAll(processes []*Process) error {

@@ -13,9 +13,15 @@ const (
 	Etcd                Component = "etcd"
 	APIServer           Component = "kube-apiserver"
 	ControllerManager   Component = "kube-controller-manager"
+	Scheduler           Component = "kube-scheduler"
+	Kubelet             Component = "kubelet"
+	Containerd          Component = "containerd" // the distribution's: InstallNode
 	SourceController    Component = "source-controller"
 	KustomizeController Component = "kustomize-controller"
 )
+
+// NodeComponents are what a platform with a node needs beside the others.
+var NodeComponents = []Component{Scheduler, Kubelet}
 
 // Kubernetes calls itself this version; without it a server built from modules reports a version that clients refuse.
 const (
@@ -42,6 +48,10 @@ var recipes = []recipe{
 		ldflags: "-s -w " + versionFlag, envtest: true, cold: 7 * time.Minute},
 	{component: ControllerManager, module: "kubernetes", pkg: "k8s.io/kubernetes/cmd/kube-controller-manager",
 		ldflags: "-s -w " + versionFlag, cold: 2 * time.Minute},
+	{component: Scheduler, module: "kubernetes", pkg: "k8s.io/kubernetes/cmd/kube-scheduler",
+		ldflags: "-s -w " + versionFlag, cold: 30 * time.Second},
+	{component: Kubelet, module: "kubernetes", pkg: "k8s.io/kubernetes/cmd/kubelet",
+		ldflags: "-s -w " + versionFlag, cold: 90 * time.Second},
 	{component: KustomizeController, module: "kustomize-controller", pkg: "github.com/fluxcd/kustomize-controller",
 		crds: "github.com/fluxcd/kustomize-controller", ldflags: "-s -w", cold: 150 * time.Second},
 	{component: SourceController, module: "source-controller", pkg: "github.com/fluxcd/source-controller",

@@ -20,6 +20,9 @@ func (c *Cluster) startControllers(ctx context.Context) error {
 		}
 		return c.startControllerManager(ctx)
 	})
+	if c.options.Node {
+		group.Go(func() error { return c.startNode(ctx) })
+	}
 	if c.options.Flux {
 		group.Go(func() error { return c.startFlux(ctx) })
 	}
@@ -27,7 +30,7 @@ func (c *Cluster) startControllers(ctx context.Context) error {
 }
 
 // startControllerManager starts the controllers that collect garbage, empty deleted namespaces, make the tokens of service
-// accounts and roll out Deployments (whose Pods stay pending: there is no node).
+// accounts, roll out Deployments and watch over the node.
 func (c *Cluster) startControllerManager(ctx context.Context) error {
 	kubeconfig, err := c.userKubeconfig(string(ControllerManager))
 	if err != nil {
@@ -50,6 +53,30 @@ func (c *Cluster) startControllerManager(ctx context.Context) error {
 				"--kube-api-qps=1000",
 				"--kube-api-burst=2000",
 			}, c.options.ControllerManagerArgs...), err
+		},
+		ready: func(addresses []string) probe { return answers(c.http, "https://"+addresses[0]+"/healthz") },
+	})
+}
+
+// startScheduler starts the program that gives Pods to the node.
+func (c *Cluster) startScheduler(ctx context.Context) error {
+	kubeconfig, err := c.userKubeconfig(string(Scheduler))
+	if err != nil {
+		return err
+	}
+	return c.serve(ctx, service{
+		component: Scheduler,
+		ports:     1,
+		args: func(addresses []string) ([]string, error) {
+			host, port, err := net.SplitHostPort(addresses[0])
+			return []string{
+				"--kubeconfig=" + kubeconfig,
+				"--leader-elect=false",
+				"--bind-address=" + host,
+				"--secure-port=" + port,
+				"--tls-cert-file=tls.crt",
+				"--tls-private-key-file=tls.key",
+			}, err
 		},
 		ready: func(addresses []string) probe { return answers(c.http, "https://"+addresses[0]+"/healthz") },
 	})

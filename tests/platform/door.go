@@ -5,7 +5,6 @@ package platform
 
 import (
 	"fmt"
-	"io"
 	"net"
 	"net/url"
 	"sync"
@@ -20,7 +19,7 @@ type Door struct {
 
 	mu       sync.Mutex
 	listener net.Listener
-	conns    map[net.Conn]bool
+	conns    connections
 }
 
 // NewDoor opens a door in front of the API server that config reaches. Whoever calls it closes it in the end.
@@ -29,7 +28,7 @@ func NewDoor(config *rest.Config) (*Door, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open a door in front of %s: %w", config.Host, err)
 	}
-	d := &Door{address: "127.0.0.1:0", backend: backend.Host, conns: map[net.Conn]bool{}}
+	d := &Door{address: "127.0.0.1:0", backend: backend.Host}
 	return d, d.Open()
 }
 
@@ -49,7 +48,7 @@ func (d *Door) Open() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.listener, d.address = listener, listener.Addr().String()
-	go d.serve(listener)
+	go d.conns.serve(listener, func(net.Conn) (net.Conn, error) { return net.Dial("tcp", d.backend) })
 	return nil
 }
 
@@ -58,53 +57,5 @@ func (d *Door) Close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	_ = d.listener.Close()
-	for conn := range d.conns {
-		_ = conn.Close()
-	}
-	clear(d.conns)
-}
-
-func (d *Door) serve(listener net.Listener) {
-	for {
-		conn, err := listener.Accept()
-		if err != nil {
-			return // the door is closed
-		}
-		go d.pass(conn)
-	}
-}
-
-// pass connects a client with the API server until one of them ends the connection.
-func (d *Door) pass(client net.Conn) {
-	defer client.Close()
-	server, err := net.Dial("tcp", d.backend)
-	if err != nil {
-		return
-	}
-	defer server.Close()
-	defer d.keep(client, server)()
-	ended := make(chan struct{}, 2)
-	for _, way := range [][2]net.Conn{{client, server}, {server, client}} {
-		go func() {
-			_, _ = io.Copy(way[0], way[1]) // a connection that breaks is what doors are for
-			ended <- struct{}{}
-		}()
-	}
-	<-ended
-}
-
-// keep lets Close break connections. The function that it returns forgets them.
-func (d *Door) keep(conns ...net.Conn) (forget func()) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, conn := range conns {
-		d.conns[conn] = true
-	}
-	return func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		for _, conn := range conns {
-			delete(d.conns, conn)
-		}
-	}
+	d.conns.breakAll()
 }

@@ -22,7 +22,8 @@ type folder struct {
 	owner *os.File
 }
 
-// newFolder makes a folder and removes those that killed processes have left behind.
+// newFolder makes a folder and removes those that killed processes have left behind, with the control groups that have their
+// names.
 func newFolder() (*folder, error) {
 	sweepFolders()
 	path, err := os.MkdirTemp("", folderPattern)
@@ -44,6 +45,7 @@ func sweepFolders() {
 			continue
 		}
 		if owner, err := tryLock(filepath.Join(path, ownerFile)); err == nil {
+			_ = removeGroups(filepath.Base(path))
 			_ = os.RemoveAll(path)
 			_ = owner.Close()
 		}
@@ -52,7 +54,7 @@ func sweepFolders() {
 
 // remove deletes the folder with everything in it, then lets go of it.
 func (f *folder) remove() error {
-	return errors.Join(os.RemoveAll(f.path), ignoreClosed(f.owner.Close()))
+	return errors.Join(removeGroups(filepath.Base(f.path)), os.RemoveAll(f.path), ignoreClosed(f.owner.Close()))
 }
 
 func ignoreClosed(err error) error {

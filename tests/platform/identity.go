@@ -55,11 +55,11 @@ func certificateTemplate(subject pkix.Name) *x509.Certificate {
 	}
 }
 
-// server issues the serving certificate of an API server on loopback.
+// server issues the serving certificate of an API server on loopback, which Pods reach as Service kubernetes.
 func (a *authority) server() (pair, error) {
 	template := certificateTemplate(pkix.Name{CommonName: "kube-apiserver"})
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
-	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
+	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1), net.ParseIP(serviceAddress)}
 	template.DNSNames = []string{"localhost", "kubernetes", "kubernetes.default.svc"}
 	return a.issue(template)
 }
@@ -84,7 +84,8 @@ func (a *authority) issue(template *x509.Certificate) (pair, error) {
 	return pair{certificate: encodePEM("CERTIFICATE", der), key: keyPEM}, err
 }
 
-// writeIdentity writes what the API server needs to know who is who: CA, serving certificate and service account key.
+// writeIdentity writes what the API server needs to know who is who: CA, serving certificate and service account key, and to be known by
+// kubelets.
 func (a *authority) writeIdentity(dir string) error {
 	serving, err := a.server()
 	if err != nil {
@@ -98,7 +99,14 @@ func (a *authority) writeIdentity(dir string) error {
 	if err != nil {
 		return err
 	}
-	files := map[string][]byte{"ca.crt": a.pem, "tls.crt": serving.certificate, "tls.key": serving.key, "sa.key": serviceAccounts}
+	kubelets, err := a.user("kube-apiserver", []string{adminGroup})
+	if err != nil {
+		return err
+	}
+	files := map[string][]byte{
+		"ca.crt": a.pem, "tls.crt": serving.certificate, "tls.key": serving.key, "sa.key": serviceAccounts,
+		"kubelet-client.crt": kubelets.certificate, "kubelet-client.key": kubelets.key,
+	}
 	for name, content := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			return err

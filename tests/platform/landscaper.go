@@ -18,35 +18,47 @@ import (
 // BuildLandscaper builds cmd/landscaper of this checkout into the cache, once for a test binary, and returns the binary's path. The go
 // command decides whether anything is to do, so calling it in every suite is cheap. A test binary with the race detector builds
 // one with it, and a test that uses the platform fails when a process has reported a data race.
-func BuildLandscaper(ctx context.Context) (string, error) { return buildOwn(ctx, "landscaper") }
+func BuildLandscaper(ctx context.Context) (string, error) {
+	return buildOwn(ctx, ownCommand("landscaper"))
+}
 
 // BuildCLI builds cmd/flux-landscaper of this checkout like BuildLandscaper.
-func BuildCLI(ctx context.Context) (string, error) { return buildOwn(ctx, "flux-landscaper") }
+func BuildCLI(ctx context.Context) (string, error) {
+	return buildOwn(ctx, ownCommand("flux-landscaper"))
+}
 
 // built holds the binaries that this process has built.
 var built struct {
 	sync.Mutex
-	paths map[string]string
+	paths map[ownProgram]string
 }
 
-func buildOwn(ctx context.Context, name string) (string, error) {
+// An ownProgram is a main package of this checkout.
+type ownProgram struct {
+	pkg, name string
+	static    bool // without C and race detector, for images
+}
+
+func ownCommand(name string) ownProgram { return ownProgram{pkg: "./cmd/" + name, name: name} }
+
+func buildOwn(ctx context.Context, program ownProgram) (string, error) {
 	built.Lock()
 	defer built.Unlock()
-	if path, ok := built.paths[name]; ok {
+	if path, ok := built.paths[program]; ok {
 		return path, nil
 	}
-	path, err := compileOwn(ctx, name)
+	path, err := compileOwn(ctx, program)
 	if err != nil {
 		return "", err
 	}
 	if built.paths == nil {
-		built.paths = map[string]string{}
+		built.paths = map[ownProgram]string{}
 	}
-	built.paths[name] = path
+	built.paths[program] = path
 	return path, nil
 }
 
-func compileOwn(ctx context.Context, name string) (string, error) {
+func compileOwn(ctx context.Context, program ownProgram) (string, error) {
 	store, err := openStore(os.Stderr)
 	if err != nil {
 		return "", err
@@ -56,23 +68,29 @@ func compileOwn(ctx context.Context, name string) (string, error) {
 	}
 	checkout := sha256.Sum256([]byte(store.source))
 	folder, flags := hex.EncodeToString(checkout[:8]), []string{"build", "-buildvcs=false"}
-	if raceDetector {
+	switch {
+	case program.static:
+		folder, flags = folder+"-static", append(flags, "-trimpath", "-ldflags=-s -w")
+	case raceDetector:
 		folder, flags = folder+"-race", append(flags, "-race")
 	}
-	path := filepath.Join(cacheDir(), "own", folder, name)
+	path := filepath.Join(cacheDir(), "own", folder, program.name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return "", err
 	}
-	release, err := store.lockFile(ctx, path+".lock", name)
+	release, err := store.lockFile(ctx, path+".lock", program.name)
 	if err != nil {
 		return "", err
 	}
 	defer release()
 	// With the flags of the running test, so that both share the compiled packages.
-	cmd := exec.Command("go", append(flags, "-o", path, "./cmd/"+name)...)
+	cmd := exec.Command("go", append(flags, "-o", path, program.pkg)...)
 	cmd.Dir = store.source
+	if program.static {
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	}
 	if _, err := output(ctx, cmd); err != nil {
-		return "", fmt.Errorf("cannot build %s: %w", name, err)
+		return "", fmt.Errorf("cannot build %s: %w", program.name, err)
 	}
 	return path, nil
 }

@@ -21,6 +21,9 @@ type Options struct {
 	// ControllerManager collects garbage, empties deleted namespaces and makes service account tokens. Without it a
 	// deleted namespace stays Terminating.
 	ControllerManager bool
+	// Node runs Pods: it adds a scheduler and a Node, and sets ControllerManager. It needs Linux, root and what InstallNode installs;
+	// Shared and New skip the test where that is missing, or fail it where FLUX_LANDSCAPER_NODE is "required".
+	Node bool
 	// Flux runs source-controller and kustomize-controller and installs their CRDs.
 	Flux bool
 	// Git serves repositories over HTTP. SecondCluster ignores it: the clusters share the server.
@@ -49,9 +52,21 @@ type Options struct {
 	AfterTests func() []string
 }
 
+// complete returns the options with what they imply.
+func (o Options) complete() Options {
+	if o.Log == nil {
+		o.Log = os.Stderr
+	}
+	o.ControllerManager = o.ControllerManager || o.Node
+	return o
+}
+
 // components are the programs that the options need.
 func (o Options) components() []Component {
 	needed := []Component{Etcd, APIServer}
+	if o.Node {
+		needed = append(needed, NodeComponents...)
+	}
 	if o.ControllerManager {
 		needed = append(needed, ControllerManager)
 	}
@@ -79,9 +94,7 @@ type Platform struct {
 // Start starts a platform and returns when every part of it is ready: about 4 seconds, after the binaries exist.
 // Whatever it has started is gone again if it fails. Call Stop when done; ctx bounds the start only.
 func Start(ctx context.Context, options Options) (*Platform, error) {
-	if options.Log == nil {
-		options.Log = os.Stderr
-	}
+	options = options.complete()
 	binaries, err := Tools(ctx, options.Log, options.components()...)
 	if err != nil {
 		return nil, err
@@ -120,9 +133,7 @@ func (p *Platform) path(name string) string { return filepath.Join(p.folder.path
 // It shares etcd (under a prefix of its own), the Git server and the registry with the platform and ends with it. The name
 // is a plain file name that no other cluster of the platform has, e.g. the namespace of the test.
 func (p *Platform) SecondCluster(ctx context.Context, name string, options Options) (*Cluster, error) {
-	if options.Log == nil {
-		options.Log = os.Stderr
-	}
+	options = options.complete()
 	binaries, err := Tools(ctx, options.Log, options.components()...)
 	if err != nil {
 		return nil, err

@@ -23,6 +23,9 @@ type Command struct {
 	Env  []string // KEY=value, added to PATH, HOME, TMPDIR (both Dir), GORACE and GOCOVERDIR; nothing else is inherited
 	Dir  string   // working directory, must exist
 	Log  string   // file that standard output and standard error are appended to; default Dir/Name.log
+	// Isolated makes the program the first process of namespaces of its own (processes, mounts, network, IPC, host name): what is started
+	// in them ends with it. Linux as root only.
+	Isolated bool
 }
 
 // Process is one running program. It ends with this process, also when this process is killed (on Linux).
@@ -56,7 +59,11 @@ func (p *Process) start() error {
 	raced.add(p.command.Log)
 	cmd := exec.Command(p.command.Path, p.command.Args...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = p.command.Dir, p.command.environment(), log, log
-	if err := spawn(cmd); err != nil {
+	attributes := processAttributes()
+	if p.command.Isolated {
+		attributes = isolatedAttributes()
+	}
+	if err := spawnWith(cmd, attributes); err != nil {
 		return fmt.Errorf("cannot start %s: %w", p.command.Name, err)
 	}
 	exited := make(chan struct{})

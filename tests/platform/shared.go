@@ -63,6 +63,7 @@ func Main(m *testing.M, options Options) int {
 // are printed with it.
 func Shared(t testing.TB) *Platform {
 	t.Helper()
+	needNode(t, shared.options)
 	shared.once.Do(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 		defer cancel()
@@ -79,6 +80,7 @@ func Shared(t testing.TB) *Platform {
 // New starts a platform for one test alone and stops it when the test ends, for tests that kill parts of it.
 func New(t testing.TB, options Options) *Platform {
 	t.Helper()
+	needNode(t, options)
 	p, err := Start(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)

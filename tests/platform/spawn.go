@@ -30,8 +30,10 @@ var starter = sync.OnceValue(func() chan<- func() {
 })
 
 // spawn starts cmd in a process group of its own that ends together with this process.
-func spawn(cmd *exec.Cmd) error {
-	cmd.SysProcAttr = processAttributes()
+func spawn(cmd *exec.Cmd) error { return spawnWith(cmd, processAttributes()) }
+
+func spawnWith(cmd *exec.Cmd, attributes *syscall.SysProcAttr) error {
+	cmd.SysProcAttr = attributes
 	started := make(chan error, 1)
 	starter() <- func() { started <- cmd.Start() }
 	return <-started

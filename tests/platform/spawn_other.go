@@ -11,3 +11,6 @@ import "syscall"
 const maxrssUnit = 1
 
 func processAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
+// isolatedAttributes is for Linux only: CheckNode refuses other systems before.
+func isolatedAttributes() *syscall.SysProcAttr { return processAttributes() }

@@ -1,7 +1,9 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command prepare provides every program of the test platform ahead of time, so that the first test run does not build.
+// Command prepare provides every program of the test platform ahead of time, so that the first test run does not build. Where
+// FLUX_LANDSCAPER_NODE is "required" it also installs and builds what a node needs, as root on Debian; else it says whether tests that run
+// Pods are skipped here.
 package main
 
 import (
@@ -17,8 +19,25 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if _, err := platform.Tools(ctx, os.Stderr); err != nil {
+	if err := prepare(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "platform:", err)
 		os.Exit(1)
 	}
+}
+
+func prepare(ctx context.Context) error {
+	if platform.NodeRequired() {
+		if err := platform.InstallNode(ctx, os.Stderr); err != nil {
+			return err
+		}
+	}
+	if _, err := platform.Tools(ctx, os.Stderr); err != nil {
+		return err
+	}
+	if err := platform.CheckNode(); err != nil {
+		fmt.Fprintln(os.Stderr, "platform: TESTS THAT RUN PODS ARE SKIPPED:", err)
+		return nil
+	}
+	_, err := platform.Tools(ctx, os.Stderr, platform.NodeComponents...)
+	return err
 }

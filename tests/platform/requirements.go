@@ -1,0 +1,111 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package platform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	nodeVariable = "FLUX_LANDSCAPER_NODE"
+	nodeRequired = "required"
+	nodeCure     = "run make prepare-node as root on Debian"
+)
+
+// nodePrograms are the programs of the distribution that a node needs, with the Debian packages that have them.
+var nodePrograms = []struct{ program, pkg string }{
+	{"containerd", "containerd"},
+	{"ctr", "containerd"},
+	{"containerd-shim-runc-v2", "containerd"},
+	{"runc", "runc"},
+	{cniPlugins + "/bridge", "containernetworking-plugins"},
+	{cniPlugins + "/host-local", "containernetworking-plugins"},
+	{cniPlugins + "/loopback", "containernetworking-plugins"},
+	{"ip", "iproute2"},
+	{"iptables", "iptables"},
+	{"nsenter", "util-linux"},
+	{"mount", "mount"},
+	{busybox, "busybox-static"},
+}
+
+// NodeRequired tells whether this run has to run Pods: FLUX_LANDSCAPER_NODE is "required", as in CI and in make test-node.
+func NodeRequired() bool { return os.Getenv(nodeVariable) == nodeRequired }
+
+// CheckNode returns why this machine cannot run a node, or nil.
+func CheckNode() error {
+	if runtime.GOOS != "linux" {
+		return errors.New("a node needs Linux")
+	}
+	if os.Geteuid() != 0 {
+		return errors.New("a node needs root: " + nodeCure)
+	}
+	if missing := missingPackages(); len(missing) > 0 {
+		return fmt.Errorf("a node needs programs of the packages %s: %s", strings.Join(missing, ", "), nodeCure)
+	}
+	return nil
+}
+
+// missingPackages lists the packages whose programs are not there, in the order of nodePrograms.
+func missingPackages() []string {
+	var missing []string
+	for _, needed := range nodePrograms {
+		if _, err := exec.LookPath(needed.program); err != nil && !slices.Contains(missing, needed.pkg) {
+			missing = append(missing, needed.pkg)
+		}
+	}
+	return missing
+}
+
+// InstallNode installs the Debian packages that a node needs and that are missing, as root, and says so to log.
+func InstallNode(ctx context.Context, log io.Writer) error {
+	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
+		return CheckNode()
+	}
+	missing := missingPackages()
+	if len(missing) == 0 {
+		return nil
+	}
+	fmt.Fprintf(log, "platform: installing %s\n", strings.Join(missing, ", "))
+	install := append([]string{"install", "--yes", "--no-install-recommends", "-o", "Acquire::Retries=3"}, missing...)
+	err := aptGet(ctx, install...)
+	if err != nil {
+		// The lists of a new machine are empty, those of an old one name packages that have been replaced.
+		err = errors.Join(aptGet(ctx, "update", "-o", "Acquire::Retries=3"), aptGet(ctx, install...))
+	}
+	if err != nil {
+		return fmt.Errorf("cannot install what a node needs: %w", err)
+	}
+	return CheckNode()
+}
+
+func aptGet(ctx context.Context, args ...string) error {
+	cmd := exec.Command("apt-get", args...)
+	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+	_, err := output(ctx, cmd)
+	return err
+}
+
+// needNode ends a test whose node this machine cannot run: as skipped, or as failed where a node is required.
+func needNode(t testing.TB, options Options) {
+	t.Helper()
+	if !options.Node {
+		return
+	}
+	switch err := CheckNode(); {
+	case err == nil:
+	case NodeRequired():
+		t.Fatalf("%s is %s: %v", nodeVariable, nodeRequired, err)
+	default:
+		t.Skip(err)
+	}
+}
