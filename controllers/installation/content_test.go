@@ -106,6 +106,9 @@ func with(t *testing.T, objects ...client.Object) *Reconciler {
 	for field, index := range map[string]client.IndexerFunc{importIndex: importsOf, exportIndex: exportsOf, parentIndex: parentsOf} {
 		builder = builder.WithIndex(&v1alpha1.Installation{}, field, index)
 	}
+	for _, object := range []client.Object{&v1alpha1.DataObject{}, &v1alpha1.Target{}} {
+		builder = builder.WithIndex(object, scopeIndex, scopeOfData)
+	}
 	c := builder.Build()
 	return &Reconciler{Client: c, Live: c}
 }

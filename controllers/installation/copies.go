@@ -80,8 +80,12 @@ const retiredAnnotation = "landscaper.gardener.cloud/retired"
 func retired(object client.Object) bool { return object.GetAnnotations()[retiredAnnotation] != "" }
 
 // retireFormerCopies deletes the copies of imports that the blueprint does not have any more. Targets that sub-installations may still use
-// are only marked. What it touched counts as written: no sub-installation may start from a cache that still shows it as an import.
+// are only marked. What it touched counts as written: no sub-installation may start from a cache that still shows it as an import. It touches
+// nothing once a sub-installation has the running job, and with it the spec of before that may import them: the job that follows does.
 func (r *Reconciler) retireFormerCopies(ctx context.Context, s *scope, written map[string]client.Object) error {
+	if s.someChildHasJob() {
+		return nil
+	}
 	copies, err := r.copies(ctx, s)
 	if err != nil {
 		return err

@@ -135,20 +135,24 @@ func (p *play) fail() {
 // asksToFail is what an item that fails says.
 const asksToFail = "asks for the phase Failed"
 
-// spoil lets an item or a template of a root fail.
+// spoil lets an item or a template of a root fail. It always changes the spec of the root, also where that fails in the same way already.
 func (p *play) spoil(r *root) {
 	if p.g.chance(3) {
 		n := pick(p.g, r.all())
+		former := n.broken
 		n.broken = deployExecution
 		if !n.silent && p.g.chance(2) {
 			n.broken = exportExecution
 		}
-		p.logf("%s fails by %s of %s", r.name, n.broken, n.name)
-		return
+		if n.broken != former {
+			p.logf("%s fails by %s of %s", r.name, n.broken, n.name)
+			return
+		}
 	}
 	it := p.withItem(r)
+	failed := it.phase == v1alpha1.PhaseFailed
 	it.phase = v1alpha1.PhaseFailed
-	if p.g.chance(2) {
+	if failed || p.g.chance(2) {
 		it.salt++
 	}
 	p.logf("%s fails by %s", r.name, it.name)
