@@ -44,6 +44,10 @@ const (
 	EnvironmentAnnotation = "landscaper.gardener.cloud/environment"
 	// ContinuousReconcileActiveAnnotation, set to "false" on a DeployItem, keeps the clock from starting jobs of it.
 	ContinuousReconcileActiveAnnotation = "continuousreconcile.extensions.landscaper.gardener.cloud/active"
+	// RotateTokenAnnotation on a TargetSync asks for a new token in the Secret with the access to the source cluster.
+	RotateTokenAnnotation = "landscaper.gardener.cloud/rotate-token"
+	// LastTargetSyncAnnotation, on a Target that a TargetSync made for a Shoot, is when its kubeconfig was last renewed, as RFC 3339.
+	LastTargetSyncAnnotation = "landscaper.gardener.cloud/lasttargetsync"
 	// JobAnnotation, on an Execution or nested Installation, is the job of the parent for which its spec was written. The child starts
 	// this job by itself. It is an addition to the existing API.
 	JobAnnotation = "landscaper.gardener.cloud/job"
@@ -96,9 +100,14 @@ const (
 	// LeftBehindLabel, on a ConfigMap, names the Installation whose deletion by force left behind what the ConfigMap lists; as annotation it
 	// holds the UID.
 	LeftBehindLabel = "landscaper.gardener.cloud/left-behind"
+	// TargetSyncLabel, with the value TargetSyncOK, marks the Targets and Secrets that a TargetSync made.
+	TargetSyncLabel = "landscaper.gardener.cloud/targetsync"
 	// SkipValidationLabel, set to "true", makes the admission webhooks skip the object.
 	SkipValidationLabel = "validation.landscaper.gardener.cloud/skip-validation"
 )
+
+// TargetSyncOK is the value of TargetSyncLabel.
+const TargetSyncOK = "ok"
 
 // Values of DataObjectSourceTypeLabel.
 const (

@@ -4,14 +4,15 @@
 package v1alpha1
 
 import (
+	"github.com/fluxcd/pkg/apis/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TargetSyncSpec says which Secrets of another cluster become Targets here.
+// TargetSyncSpec says which clusters that another cluster knows become Targets here.
 type TargetSyncSpec struct {
-	// SourceNamespace on the source cluster.
+	// SourceNamespace is the namespace on the source cluster.
 	SourceNamespace string `json:"sourceNamespace"`
-	// SecretRef names the Secret with the kubeconfig of the source cluster.
+	// SecretRef names the Secret with the kubeconfig of the source cluster. An empty key means kubeconfig.
 	SecretRef LocalSecretReference `json:"secretRef"`
 	// CreateTargetToSource makes a Target for the source cluster itself.
 	// +optional
@@ -19,26 +20,31 @@ type TargetSyncSpec struct {
 	// TargetToSourceName is the name of that Target; SourceNamespace when empty.
 	// +optional
 	TargetToSourceName string `json:"targetToSourceName,omitempty"`
-	// SecretNameExpression selects Secrets by name (RE2); * is all, empty none.
+	// SecretNameExpression selects Secrets by name: a regular expression (RE2) that matches anywhere in the name. * is all, empty none.
 	// +optional
 	SecretNameExpression string `json:"secretNameExpression,omitempty"`
-	// ShootNameExpression selects Gardener Shoots by name (RE2); excludes SecretNameExpression.
+	// ShootNameExpression selects Gardener Shoots by name in the same way; excludes SecretNameExpression.
 	// +optional
 	ShootNameExpression string `json:"shootNameExpression,omitempty"`
 	// TokenRotation rotates the token inside SecretRef.
 	// +optional
 	TokenRotation *TokenRotation `json:"tokenRotation,omitempty"`
+	// Suspend stops the sync, as in every Flux object; what it has made stays. An addition to the existing API.
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
 }
 
 // TokenRotation rotates a token.
 type TokenRotation struct {
-	// Enabled switches the rotation on.
+	// Enabled renews the token every 60 days; a new one is valid for 90 days.
 	// +optional
 	Enabled bool `json:"enabled,omitempty"`
 }
 
 // TargetSyncStatus is what the controller observed.
 type TargetSyncStatus struct {
+	meta.ReconcileRequestStatus `json:",inline"`
+
 	// ObservedGeneration is the generation last synced.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
@@ -51,15 +57,26 @@ type TargetSyncStatus struct {
 	// LastTokenRotationTime is when the token was last rotated.
 	// +optional
 	LastTokenRotationTime *metav1.Time `json:"lastTokenRotationTime,omitempty"`
+	// LastHandledTokenRotation is the value of the annotation landscaper.gardener.cloud/rotate-token that was last answered. An addition to
+	// the existing API.
+	// +optional
+	LastHandledTokenRotation string `json:"lastHandledTokenRotation,omitempty"`
+	// Conditions are Ready and, while true, Reconciling or Stalled, as kstatus reads them. An addition to the existing API.
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// TargetSync makes Targets from Secrets of another cluster.
+// TargetSync makes Targets for the clusters that another cluster knows: from Secrets with kubeconfigs, or from Gardener Shoots. A namespace
+// has one at most.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=targetsyncs,shortName=tgs,singular=targetsync
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/substitute=disabled"
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/prune=disabled"
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 type TargetSync struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -69,6 +86,16 @@ type TargetSync struct {
 	Spec TargetSyncSpec `json:"spec"`
 	// +optional
 	Status TargetSyncStatus `json:"status,omitempty"`
+}
+
+// GetConditions returns the conditions of the status.
+func (t *TargetSync) GetConditions() []metav1.Condition {
+	return t.Status.Conditions
+}
+
+// SetConditions replaces the conditions of the status.
+func (t *TargetSync) SetConditions(conditions []metav1.Condition) {
+	t.Status.Conditions = conditions
 }
 
 // TargetSyncList is a list of TargetSyncs.

@@ -18,6 +18,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 	"github.com/flux-landscaper/flux-landscaper/controllers/target"
+	"github.com/flux-landscaper/flux-landscaper/controllers/targetsync"
 	deploytarget "github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
@@ -148,6 +149,12 @@ func (f *controllerFlags) setup(ctx context.Context, mgr ctrl.Manager, store *fe
 	targets := &target.Reconciler{Client: mgr.GetClient(), Shard: f.shard, Backoff: f.backoff()}
 	if err := targets.SetupWithManager(ctx, mgr, f.concurrent); err != nil {
 		return fmt.Errorf("set the target controller up: %w", err)
+	}
+	syncs := &targetsync.Reconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Clusters: clusters, Shard: f.shard, Backoff: f.backoff(), Now: time.Now,
+	}
+	if err := syncs.SetupWithManager(mgr, f.concurrent); err != nil {
+		return fmt.Errorf("set the controller of TargetSyncs up: %w", err)
 	}
 	return f.contexts.setup(mgr, &f.process)
 }

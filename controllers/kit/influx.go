@@ -5,6 +5,7 @@ package kit
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,4 +39,12 @@ func IsAppliedByFlux(ctx context.Context, live client.Reader, obj client.Object,
 
 func isFluxManager(manager string) bool {
 	return manager == "kustomize-controller" || manager == "helm-controller" || strings.HasPrefix(manager, "flux")
+}
+
+// ownerLabels are set by Flux on everything that it applies and may prune.
+var ownerLabels = []string{"kustomize.toolkit.fluxcd.io/name", "helm.toolkit.fluxcd.io/name"}
+
+// IsOwnedByFlux reports whether Flux applies an object, and therefore puts back what others change of it, or prunes it.
+func IsOwnedByFlux(obj client.Object) bool {
+	return slices.ContainsFunc(ownerLabels, func(label string) bool { return obj.GetLabels()[label] != "" })
 }

@@ -15,9 +15,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 )
 
-// ownerLabels are set by Flux on everything that it may prune.
-var ownerLabels = []string{"kustomize.toolkit.fluxcd.io/name", "helm.toolkit.fluxcd.io/name"}
-
 // protector keeps the objects of one kind that DeployItems and Installations name.
 type protector struct {
 	*Reconciler
@@ -31,7 +28,7 @@ func (p *protector) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 		p.Backoff.Forget(req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if !p.Shard.Has(object) || !isProtected(object) && !prunable(object) {
+	if !p.Shard.Has(object) || !isProtected(object) && !kit.IsOwnedByFlux(object) {
 		return ctrl.Result{}, nil
 	}
 	return p.end(req, p.settle(ctx, object))
@@ -91,7 +88,7 @@ func (p *protector) protect(ctx context.Context, object client.Object) error {
 			if err != nil {
 				return err
 			}
-			if !prunable(content) || !content.GetDeletionTimestamp().IsZero() {
+			if !kit.IsOwnedByFlux(content) || !content.GetDeletionTimestamp().IsZero() {
 				continue
 			}
 			if err := kit.PatchMetadata(ctx, p.Client, content, change); client.IgnoreNotFound(err) != nil {
@@ -105,9 +102,4 @@ func (p *protector) protect(ctx context.Context, object client.Object) error {
 // isProtected reports whether an object has the finalizer.
 func isProtected(obj client.Object) bool {
 	return slices.Contains(obj.GetFinalizers(), v1alpha1.InUseFinalizer)
-}
-
-// prunable reports whether Flux applies an object.
-func prunable(obj client.Object) bool {
-	return slices.ContainsFunc(ownerLabels, func(label string) bool { return obj.GetLabels()[label] != "" })
 }

@@ -48,7 +48,7 @@ var onlyProtected = predicate.NewPredicateFuncs(isProtected)
 
 // onlyUnprotected passes on the events of objects that may have to be protected.
 var onlyUnprotected = predicate.NewPredicateFuncs(func(obj client.Object) bool {
-	return prunable(obj) && !isProtected(obj) && obj.GetDeletionTimestamp().IsZero()
+	return kit.IsOwnedByFlux(obj) && !isProtected(obj) && obj.GetDeletionTimestamp().IsZero()
 })
 
 // releaser lets the objects of one kind go that no protected Target or Context names any more.
@@ -98,7 +98,7 @@ func (r *releaser) held(ctx context.Context, object client.Object) (bool, error)
 }
 
 func (r *releaser) holds(ctx context.Context, kind userKind, holder client.Object) (bool, error) {
-	if isProtected(holder) || !prunable(holder) || !holder.GetDeletionTimestamp().IsZero() {
+	if isProtected(holder) || !kit.IsOwnedByFlux(holder) || !holder.GetDeletionTimestamp().IsZero() {
 		return isProtected(holder), nil
 	}
 	return r.inUse(ctx, kind, holder)

@@ -8,13 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/cache"
-	watchtools "k8s.io/client-go/tools/watch"
 
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
@@ -120,46 +114,7 @@ func pause(ctx context.Context, delay time.Duration) {
 
 // stream opens the watch and reports changes until it breaks.
 func (s *sharedWatch) stream(ctx context.Context) {
-	resource, err := s.resource(ctx)
-	if err != nil {
-		return
-	}
-	options := metav1.ListOptions{Limit: 1}
-	if s.key.name != "" {
-		options.FieldSelector = fields.OneTermEqualSelector("metadata.name", s.key.name).String()
-	}
-	list, err := resource.List(ctx, options)
-	if err != nil {
-		return
-	}
-	watcher, err := watchtools.NewRetryWatcherWithContext(ctx, list.GetResourceVersion(), &cache.ListWatch{
-		WatchFuncWithContext: func(ctx context.Context, from metav1.ListOptions) (watch.Interface, error) {
-			from.FieldSelector = options.FieldSelector
-			return resource.Watch(ctx, from)
-		},
-	})
-	if err != nil {
-		return
-	}
-	defer watcher.Stop()
-	s.opened()
-	for event := range watcher.ResultChan() {
-		if event.Type == watch.Error {
-			return
-		}
-		s.report(event)
-	}
-}
-
-func (s *sharedWatch) resource(ctx context.Context) (dynamic.ResourceInterface, error) {
-	mapping, err := s.cluster.MapperFor(ctx).RESTMapping(s.key.kind.GroupKind(), s.key.kind.Version)
-	if err != nil {
-		return nil, err
-	}
-	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
-		return s.cluster.Dynamic.Resource(mapping.Resource), nil
-	}
-	return s.cluster.Dynamic.Resource(mapping.Resource).Namespace(s.key.namespace), nil
+	_ = s.cluster.Follow(ctx, target.Stream{Kind: s.key.kind, Namespace: s.key.namespace, Name: s.key.name}, s.opened, s.report)
 }
 
 func (s *sharedWatch) opened() {
@@ -176,11 +131,7 @@ func (s *sharedWatch) interrupted() {
 	clear(s.changed)
 }
 
-func (s *sharedWatch) report(event watch.Event) {
-	object, err := meta.Accessor(event.Object)
-	if err != nil || event.Type == watch.Bookmark {
-		return
-	}
+func (s *sharedWatch) report(object metav1.Object) {
 	name := object.GetName()
 	s.mu.Lock()
 	s.note(name)

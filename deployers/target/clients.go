@@ -106,6 +106,17 @@ func (c *Clients) Open(ctx context.Context, cache, live client.Reader, namespace
 	return connection.named(ctx, target)
 }
 
+// OpenKubeconfig returns the cluster that a tenant's kubeconfig describes, with the care of Open. An error names the field of the kubeconfig
+// and the cure, and holds nothing of its content.
+func (c *Clients) OpenKubeconfig(namespace string, raw []byte) (*Cluster, error) {
+	connection, err := c.connection(namespace, raw)
+	if err != nil {
+		return nil, err
+	}
+	cluster := connection.cluster
+	return &cluster, nil
+}
+
 // connectionOf returns the opened cluster of a Target.
 func (c *Clients) connectionOf(ctx context.Context, live client.Reader, target *v1alpha1.Target) (*connection, error) {
 	raw, err := clusterContent(ctx, live, target)

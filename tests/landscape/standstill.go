@@ -35,6 +35,7 @@ const (
 var observedKinds = []schema.GroupVersionKind{
 	v1alpha1.GroupVersion.WithKind("Installation"), v1alpha1.GroupVersion.WithKind("Execution"), v1alpha1.GroupVersion.WithKind("DeployItem"),
 	v1alpha1.GroupVersion.WithKind("DataObject"), v1alpha1.GroupVersion.WithKind("Target"), v1alpha1.GroupVersion.WithKind("Context"),
+	v1alpha1.GroupVersion.WithKind("TargetSync"),
 	corev1.SchemeGroupVersion.WithKind("ConfigMap"), corev1.SchemeGroupVersion.WithKind("Secret"), corev1.SchemeGroupVersion.WithKind("Event"),
 }
 

@@ -1,0 +1,121 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package targetsync
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+const (
+	// pageSize is how many objects a source is asked for at a time. Secrets may be as large as 1 MiB.
+	pageSize = 25
+	// maxClusters is how many clusters of one source are synced.
+	maxClusters = 5000
+	// maxPages bounds what one sync reads of a source, names that do not match included.
+	maxPages = 4 * maxClusters / pageSize
+)
+
+const reasonSource = "SourceFailed"
+
+// wanted is a Target that the sync makes.
+type wanted struct {
+	// ref is the Secret with the kubeconfig.
+	ref v1alpha1.LocalSecretReference
+	// copy is what that Secret has to be; nil where the present one is right.
+	copy *corev1.Secret
+	// failed says that there is no kubeconfig now; what an earlier sync has made stays.
+	failed bool
+	// renewed is when the kubeconfig of a Shoot was last renewed, as the Target says.
+	renewed string
+}
+
+// gatherSecrets takes the Secrets of the source that match and hold a kubeconfig.
+func (r *Reconciler) gatherSecrets(ctx context.Context, s *scope) error {
+	if s.pattern == nil || s.sync.Spec.ShootNameExpression != "" {
+		return nil
+	}
+	list := &corev1.SecretList{}
+	return s.eachPage(ctx, list, func() {
+		for i := range list.Items {
+			s.takeSecret(&list.Items[i])
+		}
+	})
+}
+
+// takeSecret notes a Secret of the source as a Target, and as one that is no good where it holds no kubeconfig.
+func (s *scope) takeSecret(secret *corev1.Secret) {
+	switch {
+	case !s.pattern.MatchString(secret.Name):
+		return
+	case len(secret.Data[kubeconfigKey]) == 0:
+		s.unusable = append(s.unusable, secret.Name)
+		return
+	}
+	s.wanted[secret.Name] = &wanted{
+		ref: v1alpha1.LocalSecretReference{Name: secret.Name, Key: kubeconfigKey},
+		copy: &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{UID: secret.UID, ResourceVersion: secret.ResourceVersion}, Data: secret.Data, Type: secret.Type,
+		},
+	}
+}
+
+// gatherSource adds the source itself.
+func (r *Reconciler) gatherSource(_ context.Context, s *scope) error {
+	spec := s.sync.Spec
+	if !spec.CreateTargetToSource {
+		return nil
+	}
+	name := spec.TargetToSourceName
+	if name == "" {
+		name = spec.SourceNamespace
+	}
+	if s.wanted[name] != nil {
+		s.fail("Target %q is to lead to the source cluster, which has a cluster of that name; set spec.targetToSourceName to another name", name)
+		return nil
+	}
+	s.wanted[name] = &wanted{ref: v1alpha1.LocalSecretReference{Name: s.access.secret.Name, Key: s.access.key}}
+	return nil
+}
+
+// eachPage reads the objects of the source namespace page by page into list, and calls take after each.
+func (s *scope) eachPage(ctx context.Context, list client.ObjectList, take func()) error {
+	for range maxPages {
+		err := s.source.Client.List(ctx, list, client.InNamespace(s.sync.Spec.SourceNamespace), client.Limit(pageSize), client.Continue(list.GetContinue()))
+		if err != nil {
+			return s.sourceProblem(err)
+		}
+		take()
+		if len(s.wanted) > maxClusters {
+			break
+		}
+		if list.GetContinue() == "" {
+			return nil
+		}
+	}
+	return kit.Stall(operation, reasonSource, "namespace %q of the source cluster holds too many objects, or more than %d that match; narrow the expression, or use several namespaces",
+		s.sync.Spec.SourceNamespace, maxClusters)
+}
+
+// sourceProblem says what the source did not let the sync do.
+func (s *scope) sourceProblem(err error) error {
+	kind := kindOf(&s.sync.Spec).Kind
+	switch {
+	case meta.IsNoMatchError(err):
+		return kit.Stall(operation, reasonSource,
+			"the source cluster does not know the kind %s; spec.secretRef has to lead to a cluster of Gardener, or use spec.secretNameExpression", kind)
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+		return kit.Again(operation, reasonSource, "%ss in namespace %q of the source cluster cannot be listed: %w; give the user of spec.secretRef the rights to list and watch them, or renew its token",
+			kind, s.sync.Spec.SourceNamespace, err)
+	}
+	return kit.Again(operation, reasonSource, "%ss in namespace %q of the source cluster cannot be listed: %w", kind, s.sync.Spec.SourceNamespace, err)
+}

@@ -1,0 +1,199 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package targetsync
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+// maxShown is how many problems and names are shown.
+const maxShown = 10
+
+// settle is the only place that turns the end of a sync into status, events and requeue.
+func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Result, error) {
+	key := client.ObjectKeyFromObject(s.sync)
+	if kit.IsTransient(err) {
+		return ctrl.Result{RequeueAfter: r.Backoff.After(key, err)}, nil
+	}
+	if !s.sync.DeletionTimestamp.IsZero() && err == nil {
+		r.leave(key)
+		return ctrl.Result{}, nil
+	}
+	failure := s.failure(err)
+	s.observe(failure)
+	if err := r.record(ctx, s); err != nil {
+		return ctrl.Result{RequeueAfter: r.Backoff.After(key, err)}, nil
+	}
+	if failure == nil || failure.Kind == kit.Stalled {
+		r.Backoff.Forget(key)
+		return ctrl.Result{RequeueAfter: s.requeue}, nil
+	}
+	if failure.Kind == kit.Waiting {
+		return ctrl.Result{RequeueAfter: s.requeue}, nil
+	}
+	s.wakeIn(r.Backoff.After(key, failure))
+	return ctrl.Result{RequeueAfter: s.requeue}, nil
+}
+
+// failure joins what ended the sync with the problems of single Targets.
+func (s *scope) failure(err error) *kit.Failure {
+	problems := s.problems
+	if err != nil {
+		problems = append(problems, err)
+	}
+	switch len(problems) {
+	case 0:
+		return nil
+	case 1:
+		return kit.AsOwnFailure(operation, problems[0])
+	}
+	return &kit.Failure{
+		Kind: kit.Retry, Operation: operation, Reason: "SyncFailed",
+		Err: fmt.Errorf("%d problems, the first is: %w", len(problems), problems[0]),
+	}
+}
+
+// observe puts the end of the sync into the status.
+func (s *scope) observe(failure *kit.Failure) {
+	sync := s.sync
+	sync.Status.ObservedGeneration = sync.Generation
+	if requested, ok := meta.ReconcileAnnotationValue(sync.Annotations); ok {
+		sync.Status.LastHandledReconcileAt = requested
+	}
+	if sync.Spec.Suspend {
+		return
+	}
+	sync.Status.LastErrors = s.lastErrors(failure)
+	switch {
+	case failure == nil:
+		conditions.Delete(sync, meta.ReconcilingCondition)
+		conditions.Delete(sync, meta.StalledCondition)
+		conditions.MarkTrue(sync, meta.ReadyCondition, meta.SucceededReason, "%s", kit.Message(s.summary()))
+	case failure.Kind == kit.Stalled:
+		reason, message := kit.Reason(failure.Reason), kit.Message(failure.Error())
+		conditions.MarkStalled(sync, reason, "%s", message)
+		conditions.MarkFalse(sync, meta.ReadyCondition, reason, "%s", message)
+	default:
+		reason, message := kit.Reason(failure.Reason), kit.Message(failure.Error())
+		conditions.MarkReconciling(sync, meta.ProgressingWithRetryReason, "%s", message)
+		conditions.MarkFalse(sync, meta.ReadyCondition, reason, "%s", message)
+	}
+}
+
+// summary says what is synced.
+func (s *scope) summary() string {
+	text := fmt.Sprintf("%d Targets lead to clusters that namespace %q of the source cluster knows", len(s.wanted), s.sync.Spec.SourceNamespace)
+	if len(s.unusable) == 0 {
+		return text
+	}
+	slices.Sort(s.unusable)
+	return text + fmt.Sprintf("; %d Secrets match and have no key %s: %s", len(s.unusable), kubeconfigKey, shown(s.unusable))
+}
+
+func (s *scope) lastErrors(failure *kit.Failure) []string {
+	var texts []string
+	for _, problem := range s.problems {
+		texts = append(texts, kit.Message(problem.Error()))
+	}
+	if failure != nil && len(texts) == 0 {
+		texts = append(texts, kit.Message(failure.Error()))
+	}
+	if len(texts) > maxShown {
+		texts = append(texts[:maxShown], fmt.Sprintf("and %d more", len(texts)-maxShown))
+	}
+	return texts
+}
+
+func shown(names []string) string {
+	if len(names) <= maxShown {
+		return strings.Join(names, ", ")
+	}
+	return strings.Join(names[:maxShown], ", ") + fmt.Sprintf(" and %d more", len(names)-maxShown)
+}
+
+// record writes the status, and then forgets the requests that the sync has answered.
+func (r *Reconciler) record(ctx context.Context, s *scope) error {
+	failedBefore, failsNow := r.words(s.persisted), r.words(&s.sync.Status)
+	if err := r.writeStatus(ctx, s); err != nil {
+		return err
+	}
+	r.announce(s, failsNow != failedBefore)
+	return r.answer(ctx, s)
+}
+
+// words returns why a status is not Ready.
+func (r *Reconciler) words(status *v1alpha1.TargetSyncStatus) string {
+	for _, condition := range status.Conditions {
+		if condition.Type == meta.ReadyCondition && condition.Status == metav1.ConditionFalse {
+			return condition.Reason
+		}
+	}
+	return ""
+}
+
+// announce tells of a failure when it begins, and of what a sync has changed.
+func (r *Reconciler) announce(s *scope, news bool) {
+	if reason := r.words(&s.sync.Status); reason != "" && news {
+		r.Recorder.Event(s.sync, corev1.EventTypeWarning, reason, conditions.GetMessage(s.sync, meta.ReadyCondition))
+	}
+	if c := s.changes; c.any() {
+		r.Recorder.Eventf(s.sync, corev1.EventTypeNormal, meta.SucceededReason, "objects created: %d, updated: %d, deleted: %d", c.created, c.updated, c.deleted)
+	}
+}
+
+// writeStatus writes the status unless nothing but its time would change.
+func (r *Reconciler) writeStatus(ctx context.Context, s *scope) error {
+	if equality.Semantic.DeepEqual(s.persisted, &s.sync.Status) {
+		return nil
+	}
+	s.sync.Status.LastUpdateTime = metav1.Time{Time: s.now}
+	if err := r.Status().Update(ctx, s.sync); err != nil {
+		return err
+	}
+	s.persisted = s.sync.Status.DeepCopy()
+	return nil
+}
+
+// answer removes the annotations whose request is answered. Those that Flux applies stay: it would put them back at every sync.
+func (r *Reconciler) answer(ctx context.Context, s *scope) error {
+	change := kit.MetadataChange{Annotations: map[string]*string{}}
+	for _, name := range s.answered() {
+		applied, err := kit.IsAppliedByFlux(ctx, r.Live, s.sync, "TargetSync", name)
+		if err != nil {
+			return err
+		}
+		if !applied {
+			change.Annotations[name] = nil
+		}
+	}
+	if len(change.Annotations) == 0 {
+		return nil
+	}
+	return patchMetadata(ctx, r.Client, s.sync, change)
+}
+
+func (s *scope) answered() []string {
+	var names []string
+	if s.sync.Annotations[v1alpha1.OperationAnnotation] == v1alpha1.OperationReconcile && !s.sync.Spec.Suspend {
+		names = append(names, v1alpha1.OperationAnnotation)
+	}
+	if asked := s.sync.Annotations[v1alpha1.RotateTokenAnnotation]; asked != "" && asked == s.sync.Status.LastHandledTokenRotation {
+		names = append(names, v1alpha1.RotateTokenAnnotation)
+	}
+	return names
+}

@@ -1,0 +1,179 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package targetsync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+)
+
+// changes counts what a sync has done.
+type changes struct {
+	created, updated, deleted int
+}
+
+func (c changes) any() bool { return c != changes{} }
+
+// write makes the Targets, each after its Secret, so that a Target always has its content.
+func (r *Reconciler) write(ctx context.Context, s *scope) error {
+	r.copies.keep(s.sync.Namespace, s.wanted)
+	for _, name := range slices.Sorted(maps.Keys(s.wanted)) {
+		err := r.writeOne(ctx, s, name)
+		switch {
+		case err == nil:
+		case kit.IsTransient(err) || ctx.Err() != nil:
+			return err
+		default:
+			s.fail("cluster %q: %s", name, target.ShownError(err))
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) writeOne(ctx context.Context, s *scope, name string) error {
+	wanted := s.wanted[name]
+	if wanted.failed {
+		return nil
+	}
+	if wanted.copy != nil {
+		if name == s.access.secret.Name {
+			return errors.New("its Secret has the name of the one in spec.secretRef, which is never overwritten; rename that one")
+		}
+		if err := r.writeSecret(ctx, s, name, wanted.copy); err != nil {
+			return err
+		}
+	}
+	return r.writeTarget(ctx, s, name, wanted)
+}
+
+// writeSecret brings the copy of a Secret to what it has to be. The present one is read live, because no cache holds the content of Secrets,
+// but only where this process has not seen both as they are now.
+func (r *Reconciler) writeSecret(ctx context.Context, s *scope, name string, described *corev1.Secret) error {
+	original := versionOf(described)
+	described.ObjectMeta = made(s.sync.Namespace, name)
+	key := client.ObjectKeyFromObject(described)
+	if present, err := r.cachedVersion(ctx, key); err != nil || r.copies.known(key, original, present) {
+		return err
+	}
+	copied, err := r.copySecret(ctx, s, described)
+	if err != nil {
+		return err
+	}
+	r.copies.note(key, original, versionOf(copied))
+	return nil
+}
+
+// copySecret returns the copy as it is afterwards.
+func (r *Reconciler) copySecret(ctx context.Context, s *scope, described *corev1.Secret) (*corev1.Secret, error) {
+	present := &corev1.Secret{}
+	err := r.Live.Get(ctx, client.ObjectKeyFromObject(described), present)
+	if apierrors.IsNotFound(err) {
+		return described, r.create(ctx, s, described)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := checkMade(present, "Secret"); err != nil {
+		return nil, err
+	}
+	if maps.EqualFunc(present.Data, described.Data, slices.Equal[[]byte]) && present.Type == described.Type {
+		return present, nil
+	}
+	if present.Type != described.Type || present.Immutable != nil && *present.Immutable {
+		return described, r.replace(ctx, s, present, described)
+	}
+	present.Data = described.Data
+	s.changes.updated++
+	return present, r.Update(ctx, present)
+}
+
+// replace deletes a Secret that the API server does not let change, and creates it anew.
+func (r *Reconciler) replace(ctx context.Context, s *scope, present, described *corev1.Secret) error {
+	if err := kit.DeleteLive(ctx, r.Live, r.Client, present, nil); err != nil {
+		return err
+	}
+	return r.create(ctx, s, described)
+}
+
+// writeTarget brings a Target to what it has to be. Labels and annotations of others stay.
+func (r *Reconciler) writeTarget(ctx context.Context, s *scope, name string, wanted *wanted) error {
+	ref := wanted.ref
+	described := &v1alpha1.Target{
+		ObjectMeta: made(s.sync.Namespace, name), Spec: v1alpha1.TargetSpec{Type: v1alpha1.KubernetesClusterTargetType, SecretRef: &ref},
+	}
+	if wanted.renewed != "" {
+		described.Annotations = map[string]string{v1alpha1.LastTargetSyncAnnotation: wanted.renewed}
+	}
+	present := &v1alpha1.Target{}
+	if err := r.Get(ctx, client.ObjectKeyFromObject(described), present); err == nil && checkMade(present, "Target") == nil && !complete(present, described) {
+		return nil
+	}
+	err := r.Live.Get(ctx, client.ObjectKeyFromObject(described), present)
+	if apierrors.IsNotFound(err) {
+		return r.create(ctx, s, described)
+	}
+	if err != nil {
+		return err
+	}
+	if err := checkMade(present, "Target"); err != nil {
+		return err
+	}
+	if !complete(present, described) {
+		return nil
+	}
+	s.changes.updated++
+	return r.Update(ctx, present)
+}
+
+// complete makes a Target what it has to be, and reports whether that changed it.
+func complete(present, described *v1alpha1.Target) bool {
+	before := present.DeepCopy()
+	present.Spec = described.Spec
+	for key, value := range described.Annotations {
+		metav1.SetMetaDataAnnotation(&present.ObjectMeta, key, value)
+	}
+	return !equality.Semantic.DeepEqual(before.Spec, present.Spec) || !maps.Equal(before.Annotations, present.Annotations)
+}
+
+func (r *Reconciler) create(ctx context.Context, s *scope, object client.Object) error {
+	s.changes.created++
+	return r.Create(ctx, object)
+}
+
+// made is the metadata of everything that a TargetSync makes.
+func made(namespace, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{v1alpha1.TargetSyncLabel: v1alpha1.TargetSyncOK}}
+}
+
+// isMade reports whether an object was made by a TargetSync. The copies of a Target that Installations make for their sub-installations have
+// all its labels, and those of the data flow.
+func isMade(object client.Object) bool {
+	labels := object.GetLabels()
+	return labels[v1alpha1.TargetSyncLabel] == v1alpha1.TargetSyncOK && labels[v1alpha1.DataObjectContextLabel] == ""
+}
+
+// checkMade fails for an object that a TargetSync must not change.
+func checkMade(object client.Object, kind string) error {
+	switch {
+	case !isMade(object):
+		return fmt.Errorf("%s %q exists and was not made by a TargetSync; delete or rename it, or hand it over with the label %s: %s",
+			kind, object.GetName(), v1alpha1.TargetSyncLabel, v1alpha1.TargetSyncOK)
+	case !object.GetDeletionTimestamp().IsZero():
+		return fmt.Errorf("%s %q is being deleted; it is made again when it is gone", kind, object.GetName())
+	}
+	return nil
+}
