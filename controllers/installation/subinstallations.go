@@ -141,7 +141,7 @@ func (r *Reconciler) createChild(ctx context.Context, s *scope, child *v1alpha1.
 		}
 		return r.meetExisting(ctx, s, existing, child)
 	}
-	if apierrors.IsInvalid(err) {
+	if kit.IsRefusedForGood(err) {
 		name := child.Annotations[v1alpha1.SubinstallationNameAnnotation]
 		return kit.Stall(operation, "InvalidSubinstallation", "sub-installation %q of the blueprint cannot be created: %w", name, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -141,15 +142,37 @@ func AsFailure(operation string, err error) *Failure {
 	return &Failure{Kind: kind, Operation: operation, Reason: reasonOf(err), Codes: CodesOf(err), Err: err}
 }
 
-// AsOwnFailure is AsFailure for a loop that writes to the API server of its own objects: what that refuses as invalid or too large is refused
-// at every other attempt too, so it is Stalled.
+// AsOwnFailure is AsFailure for a loop that writes to the API server of its own objects: what that refuses for good is Stalled.
 func AsOwnFailure(operation string, err error) *Failure {
 	failure := AsFailure(operation, err)
 	var explained *Failure
-	if !errors.As(err, &explained) && (apierrors.IsInvalid(err) || apierrors.IsRequestEntityTooLargeError(err) || isTooLargeForStore(err)) {
+	if !errors.As(err, &explained) && IsRefusedForGood(err) {
 		failure.Kind, failure.Codes = Stalled, append(failure.Codes, v1alpha1.ErrorConfigurationProblem)
 	}
 	return failure
+}
+
+// IsRefusedForGood tells whether the API server refused a write of ours as invalid or too large, and so refuses it at every other attempt too.
+// What a policy or a webhook of the cluster refuses is not of that kind, whatever reason it gives: those rules change, and nobody tells us when.
+func IsRefusedForGood(err error) bool {
+	return (apierrors.IsInvalid(err) || apierrors.IsRequestEntityTooLargeError(err) || isTooLargeForStore(err)) && !isRefusedByAdmission(err)
+}
+
+// isRefusedByAdmission tells whether a ValidatingAdmissionPolicy or an admission webhook refused a write. Both choose the reason of the refusal;
+// a policy that chooses none says Invalid, as the schema does. A policy states its refusal as a cause without type and field, which every cause
+// of the schema has. A webhook may return any causes, but the API server begins the message.
+func isRefusedByAdmission(err error) bool {
+	var refusal apierrors.APIStatus
+	if !errors.As(err, &refusal) {
+		return false
+	}
+	status := refusal.Status()
+	if strings.HasPrefix(status.Message, "admission webhook ") && strings.Contains(status.Message, " denied the request") {
+		return true
+	}
+	return status.Details != nil && slices.ContainsFunc(status.Details.Causes, func(cause metav1.StatusCause) bool {
+		return cause.Type == "" && cause.Field == "" && strings.HasPrefix(cause.Message, "ValidatingAdmissionPolicy ")
+	})
 }
 
 // isTooLargeForStore reports whether etcd refused the size of a request. The API server reports that as an internal error.

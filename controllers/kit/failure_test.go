@@ -11,7 +11,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
@@ -59,18 +61,40 @@ func TestIsTransientIsNothingThatSomebodyExplained(t *testing.T) {
 	}
 }
 
+const policyWords = "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: none of these here"
+
+// refusal is an answer of the API server with another reason, a cause without type and field, and another message.
+func refusal(from *apierrors.StatusError, reason metav1.StatusReason, cause string, message ...string) error {
+	answer := &apierrors.StatusError{ErrStatus: *from.ErrStatus.DeepCopy()}
+	answer.ErrStatus.Reason = reason
+	if cause != "" {
+		answer.ErrStatus.Details.Causes = append(answer.ErrStatus.Details.Causes, metav1.StatusCause{Message: cause})
+	}
+	for _, text := range message {
+		answer.ErrStatus.Message = text
+	}
+	return answer
+}
+
 func TestE01WhatOurAPIServerNeverAcceptsNeedsAPerson(t *testing.T) {
 	executions := schema.GroupResource{Group: v1alpha1.GroupName, Resource: "executions"}
 	invalid := apierrors.NewInvalid(v1alpha1.GroupVersion.WithKind("Execution").GroupKind(), "x", nil)
+	policy := refusal(apierrors.NewForbidden(executions, "x", errors.New(policyWords)), metav1.StatusReasonInvalid, policyWords)
+	ofSchema := apierrors.NewInvalid(v1alpha1.GroupVersion.WithKind("Execution").GroupKind(), "x",
+		field.ErrorList{field.Invalid(field.NewPath("spec"), policyWords, `admission webhook "w" denied the request`)})
 	for name, c := range map[string]struct {
 		err  error
 		kind FailureKind
 	}{
-		"invalid":             {fmt.Errorf("create: %w", invalid), Stalled},
-		"too large":           {apierrors.NewRequestEntityTooLargeError("limit is 3145728"), Stalled},
-		"quota":               {apierrors.NewForbidden(executions, "x", errors.New("exceeded quota")), Retry},
-		"explained as a wait": {Wait("Reconcile", "Soon", "it comes: %w", invalid), Waiting},
-		"something else":      {errors.New("boom"), Retry},
+		"policy":                       {fmt.Errorf("create: %w", policy), Retry},
+		"policy that calls it large":   {refusal(apierrors.NewForbidden(executions, "x", errors.New(policyWords)), metav1.StatusReasonRequestEntityTooLarge, policyWords), Retry},
+		"webhook":                      {refusal(invalid, metav1.StatusReasonInvalid, "", `admission webhook "w" denied the request: no`), Retry},
+		"schema that quotes a refusal": {ofSchema, Stalled},
+		"invalid":                      {fmt.Errorf("create: %w", invalid), Stalled},
+		"too large":                    {apierrors.NewRequestEntityTooLargeError("limit is 3145728"), Stalled},
+		"quota":                        {apierrors.NewForbidden(executions, "x", errors.New("exceeded quota")), Retry},
+		"explained as a wait":          {Wait("Reconcile", "Soon", "it comes: %w", invalid), Waiting},
+		"something else":               {errors.New("boom"), Retry},
 	} {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, c.kind, AsOwnFailure("Reconcile", c.err).Kind) })
 	}

@@ -6,8 +6,12 @@ package steady
 import (
 	"testing"
 
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 )
 
@@ -35,10 +39,15 @@ var deleteFaults = map[string]landscape.Fault{
 	"policy in the target":       {Resource: landscape.ConfigMaps, Broken: landscape.Policy},
 }
 
+// heals reports whether all is well soon after the end of a fault without anybody's help: what refuses our own objects never ends a job. What
+// refuses the objects of a target does.
+func heals(f landscape.Fault) bool { return f.Resource != landscape.ConfigMaps }
+
 func TestFailedInstallStandsStill(t *testing.T) {
 	for name, f := range installFaults {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t)
+			s.alone = heals(f)
 			s.Target("cluster")
 			mend := f.Begin(s.Scene)
 			s.install("first")
@@ -56,6 +65,7 @@ func TestFailedDeletionStandsStill(t *testing.T) {
 	for name, f := range deleteFaults {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t)
+			s.alone = heals(f)
 			s.Target("cluster")
 			s.install("first")
 			s.healthy("first")
@@ -65,6 +75,38 @@ func TestFailedDeletionStandsStill(t *testing.T) {
 			s.RequireStandstill()
 			mend()
 			s.gone()
+		})
+	}
+}
+
+// forceFaults are in the way of a deletion by force, which writes its record into a ConfigMap.
+var forceFaults = map[string]landscape.Fault{
+	"quota of records":          {Resource: landscape.ConfigMaps, Broken: landscape.Quota},
+	"policy against records":    {Resource: landscape.ConfigMaps, Broken: landscape.Policy},
+	"policy against executions": {Resource: landscape.Executions, Broken: landscape.Policy},
+	"policy against items":      {Resource: landscape.DeployItems, Broken: landscape.Policy},
+}
+
+func TestFailedDeletionByForceStandsStillAndHeals(t *testing.T) {
+	for name, f := range forceFaults {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t)
+			s.Target("cluster")
+			s.install("first")
+			s.healthy("first")
+			mend := f.Begin(s.Scene)
+			root := s.Installation("root")
+			s.Annotate(root, v1alpha1.ForceDeleteAnnotation, "true")
+			s.Delete(root)
+			refused := s.AwaitState("root", func(inst *v1alpha1.Installation) bool {
+				return conditions.GetReason(inst, meta.ReadyCondition) == meta.ProgressingWithRetryReason
+			})
+			assert.False(t, conditions.IsStalled(refused))
+			assert.True(t, conditions.IsReconciling(refused))
+			s.RequireStandstill()
+			mend()
+			s.Gone(root)
+			assert.Empty(t, s.Workers())
 		})
 	}
 }

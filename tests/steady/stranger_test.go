@@ -112,7 +112,7 @@ func TestE05NonsenseInAStatusHurtsNobody(t *testing.T) {
 	neighbour := newScene(t)
 	neighbour.Target("cluster")
 	neighbour.install("first")
-	s := (&scene{landscape.NewScene(t)}).hire()
+	s := (&scene{Scene: landscape.NewScene(t)}).hire()
 	pids, begun := s.pids(), time.Now()
 	item := definitions["DeployItem"]
 	status := item.Properties["status"]
@@ -160,7 +160,7 @@ func TestE05NonsenseInAnErrorEndsTheJob(t *testing.T) {
 	t.Parallel()
 	definitions, err := schema.Definitions("../../config/crd/bases")
 	require.NoError(t, err)
-	s := (&scene{landscape.NewScene(t)}).hire()
+	s := (&scene{Scene: landscape.NewScene(t)}).hire()
 	lastError := definitions["DeployItem"].Properties["status"].Properties["lastError"]
 	put := func(v any) any { return object{"status": object{"lastError": v}} }
 	lastError.Walk("lastError", put, func(path string, put func(any) any, values []any) {
