@@ -39,7 +39,7 @@ define step
 endef
 
 # Suites that run Pods. They are skipped where no node can run, unless it is required.
-NODE_PKGS ?= ./tests/node/...
+NODE_PKGS ?= ./tests/node/... ./tests/containers/...
 
 .PHONY: help run test test-node generate lint bench fuzz build clean prepare prepare-node
 

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -27,10 +29,15 @@ const (
 	MockDeployer = "mock-deployer"
 	// HelmDeployer carries out helm items. It runs where the platform has a registry, which serves the charts of ChartHost.
 	HelmDeployer = "helm-deployer"
+	// ContainerDeployer carries out container items, in the namespace ContainerPods. It runs where the platform has a node and a registry.
+	ContainerDeployer = "container-deployer"
 )
 
 // ChartHost is the registry that manifests of existing users name; the platform's registry stands in for it.
 const ChartHost = "europe-docker.pkg.dev"
+
+// ContainerPods is the namespace of the Pods of container items. Only Pods of the Pod Security level "restricted" may be there.
+const ContainerPods = "containers"
 
 // parallel is how many tests run at a time, on any number of processors: they wait much more than they compute.
 const parallel = "6"
@@ -89,7 +96,13 @@ func start(p *platform.Platform) (l *Landscape, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	l = &Landscape{Platform: p, Processes: map[string]*platform.Process{}}
-	for name, command := range commands(p) {
+	all := commands(p)
+	if p.Node() != nil && p.Registry != nil {
+		if all[ContainerDeployer], err = containerDeployer(ctx, p); err != nil {
+			return nil, err
+		}
+	}
+	for name, command := range all {
 		flags := append(command[1:], "--log-level=info", "--concurrent=8")
 		if l.Processes[name], err = Start(ctx, p.Cluster, name, AllRights, command[0], flags...); err != nil {
 			return nil, err
@@ -119,6 +132,23 @@ func commands(p *platform.Platform) map[string][]string {
 		all[HelmDeployer] = []string{"deployer helm", "--oci-mirror=" + ChartHost + "=http://" + p.Registry.Host}
 	}
 	return all
+}
+
+// containerDeployer makes what the container deployer needs, the namespace of its Pods and the image of its own program, and returns its
+// command.
+func containerDeployer(ctx context.Context, p *platform.Platform) ([]string, error) {
+	pods := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: ContainerPods, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
+	}}
+	if err := p.Apply(ctx, pods); err != nil {
+		return nil, err
+	}
+	image, err := platform.LandscaperImage(ctx)
+	if err != nil {
+		return nil, err
+	}
+	reference, err := p.Registry.PushImage(ctx, "landscaper", "test", image)
+	return []string{"deployer container", "--host-namespace=" + ContainerPods, "--sidecar-image=" + reference}, err
 }
 
 // Writes returns what our processes wrote in a namespace since a moment, events included. Leases lie in another namespace.

@@ -16,7 +16,10 @@ for folder in /var/lib /var/log; do
 done
 mount --make-rshared /
 
-# The kubelet sets these for the whole machine. It is given copies.
+# The kubelet sets these for the whole machine. It is given copies, in a file system of their own: it takes the latest mount of one for the
+# place where it is.
+mkdir /run/sysctl
+mount -t tmpfs -o mode=755 tmpfs /run/sysctl
 for name in vm/overcommit_memory vm/panic_on_oom kernel/panic kernel/panic_on_oops kernel/keys/root_maxkeys kernel/keys/root_maxbytes; do
   [ -e "/proc/sys/$name" ] || continue
   copy="/run/sysctl/$name"
