@@ -51,6 +51,8 @@ type processes struct {
 	dir       string
 	// hold makes the kubelet wait before it starts the user's program, as long as it is open.
 	hold chan struct{}
+	// ignore makes it leave new Pods alone.
+	ignore bool
 
 	mu   sync.Mutex
 	seen map[types.UID]context.CancelFunc
@@ -94,7 +96,7 @@ func (k *processes) handle(ctx context.Context, kind watch.EventType, pod *corev
 		if known {
 			end()
 		}
-	case !known && pod.DeletionTimestamp == nil:
+	case !known && !k.ignore && pod.DeletionTimestamp == nil:
 		running, cancel := context.WithCancel(ctx)
 		k.seen[pod.UID] = cancel
 		k.work.Go(func() {

@@ -80,6 +80,10 @@ type served struct {
 	deployer  *Deployer
 	kubelet   *processes
 	options   Options
+	// concurrency is how many items are worked on at the same time; 0 is the default.
+	concurrency int
+	// others are more namespaces with items.
+	others []string
 	// stop ends the deployer.
 	stop func()
 }
@@ -113,9 +117,13 @@ func serve(t *testing.T, adjust ...func(*Options)) *served {
 // start starts the deployer, also after stop.
 func (s *served) start() {
 	s.t.Helper()
+	namespaces := map[string]cache.Config{s.namespace: {}}
+	for _, other := range s.others {
+		namespaces[other] = cache.Config{}
+	}
 	mgr, err := ctrl.NewManager(s.p.RestConfig, ctrl.Options{
 		Scheme: newScheme(s.t), Metrics: metricsserver.Options{BindAddress: "0"},
-		Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{s.namespace: {}}},
+		Cache: cache.Options{DefaultNamespaces: namespaces},
 	})
 	require.NoError(s.t, err)
 	s.options.Live = mgr.GetAPIReader()
@@ -125,7 +133,7 @@ func (s *served) start() {
 	clients, err := target.New(target.Options{})
 	require.NoError(s.t, err)
 	require.NoError(s.t, contract.Serve(mgr, s.deployer, contract.Options{
-		Identity: "test", Version: "test", Clients: clients, UnopenedTargets: true, MinRetryDelay: 50 * time.Millisecond,
+		Identity: "test", Version: "test", Clients: clients, UnopenedTargets: true, Concurrency: s.concurrency, MinContinuousInterval: time.Second, MinRetryDelay: 50 * time.Millisecond,
 	}))
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

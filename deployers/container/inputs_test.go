@@ -1,0 +1,208 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package container
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/tests/registry"
+)
+
+type document = map[string]any
+
+// target creates a Target of a type that no deployer knows.
+func (s *served) target(spec document) {
+	s.t.Helper()
+	spec["type"] = "example.com/anything"
+	raw, err := json.Marshal(document{"apiVersion": "landscaper.gardener.cloud/v1alpha1", "kind": "Target",
+		"metadata": document{"name": "place", "namespace": s.namespace}, "spec": spec})
+	require.NoError(s.t, err)
+	require.NoError(s.t, s.p.ApplyYAML(s.t.Context(), string(raw)))
+}
+
+func TestTargetWithItsContent(t *testing.T) {
+	for name, test := range map[string]struct {
+		spec    document
+		content string
+	}{
+		"config":             {document{"config": document{"foo": "bar"}}, `{"foo":"bar"}`},
+		"Secret with key":    {document{"secretRef": document{"name": "login", "key": "one"}}, "a: 1"},
+		"Secret without key": {document{"secretRef": document{"name": "login"}}, `{"one":{"a":1},"two":"text"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t)
+			require.NoError(t, s.p.Client().Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "login"},
+				Data: map[string][]byte{"one": []byte("a: 1"), "two": []byte("text")}}))
+			s.target(test.spec)
+			item := s.item("item", script(`cp "$TARGET_PATH" "$EXPORTS_PATH"`))
+			item.Spec.Target = &v1alpha1.DeployItemTarget{Name: "place"}
+			s.add(item)
+
+			s.succeed(item)
+
+			var exported struct {
+				Target  v1alpha1.Target `json:"target"`
+				Content string          `json:"content"`
+			}
+			require.NoError(t, json.Unmarshal([]byte(s.exports(item)), &exported))
+			assert.Equal(t, "Target", exported.Target.Kind)
+			assert.Equal(t, "place", exported.Target.Name)
+			assert.Equal(t, test.content, exported.Content)
+		})
+	}
+}
+
+func TestNoTargetIsNull(t *testing.T) {
+	s := serve(t)
+	item := s.create(script(`[ "$(cat $TARGET_PATH)" = null ]; [ "$(cat $IMPORTS_PATH)" = "{}" ]; [ ! -e "$COMPONENT_DESCRIPTOR_PATH" ]`))
+	s.succeed(item)
+	assert.Nil(t, item.Status.ExportReference)
+}
+
+func TestMissingTargetFailsAndDeletionWaitsForIt(t *testing.T) {
+	s := serve(t)
+	s.target(document{"config": document{}})
+	item := s.item("item", script("true"))
+	item.Spec.Target = &v1alpha1.DeployItemTarget{Name: "place"}
+	s.succeed(s.add(item))
+	require.NoError(t, s.p.Client().Delete(t.Context(), &v1alpha1.Target{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "place"}}))
+	s.begin(item)
+	s.fail(item, `Target "place" does not exist`)
+
+	require.NoError(t, s.p.Client().Delete(t.Context(), item))
+	s.begin(item)
+	s.await(item, func() bool { return item.Status.LastError != nil && item.Status.Phase == v1alpha1.PhaseDeleting })
+	s.target(document{"config": document{}})
+	require.NoError(t, s.p.AwaitGone(t.Context(), item))
+}
+
+// version is a component descriptor.
+func version(name string, references ...document) document {
+	if references == nil {
+		references = []document{}
+	}
+	return document{"meta": document{"schemaVersion": "v2"}, "component": document{
+		"name": name, "version": "1.0.0", "provider": "acme", "sources": []any{}, "componentReferences": references, "resources": []any{},
+		"repositoryContexts": []any{},
+	}}
+}
+
+func publish(t *testing.T, r *registry.Registry, base string, descriptor document) {
+	t.Helper()
+	raw, err := json.Marshal(descriptor)
+	require.NoError(t, err)
+	decoded, err := component.Decode(raw)
+	require.NoError(t, err)
+	image, err := component.Version{Descriptor: decoded}.Image(component.SchemaV2)
+	require.NoError(t, err)
+	repository := base + "/component-descriptors/" + decoded.Name
+	for _, content := range append([]component.Content{image.Config}, image.Layers...) {
+		r.PushBlob(t, repository, content.MediaType, contentOf(t, content))
+	}
+	r.PushManifest(t, repository, component.Tag(decoded.Version), image.Manifest.MediaType, contentOf(t, image.Manifest))
+}
+
+// countComponents exports the names in the list of component descriptors, and what the content holds.
+const countComponents = `names=$(tr ',{' '\n\n' < "$COMPONENT_DESCRIPTOR_PATH" | grep -o '"name":"example.com/[a-z]*"' | sort -u | tr '\n' ' ' | tr -d '"')
+files=$(cd "$CONTENT_PATH" && find . -type f | sort | tr '\n' ' ')
+printf '{"names": "%s", "files": "%s", "text": "%s"}' "$names" "$files" "$(cat $CONTENT_PATH/deep/text)" > "$EXPORTS_PATH"`
+
+const contentInline = `
+blueprint: {inline: {filesystem: {blueprint.yaml: "kind: Blueprint", deep: {text: hello}}}}
+`
+
+func TestComponentsOfTwoRepositoriesAndContent(t *testing.T) {
+	r := registry.Start(t, registry.Options{})
+	publish(t, r, "one", version("example.com/root", document{"name": "part", "componentName": "example.com/part", "version": "1.0.0"}))
+	publish(t, r, "two", version("example.com/part"))
+	s := serve(t)
+	s.context(r)
+	item := s.create(script(countComponents) + contentInline + `
+componentDescriptor: {ref: {componentName: example.com/root, version: 1.0.0}}
+`)
+
+	s.succeed(item)
+
+	const want = `{"names": "name:example.com/part name:example.com/root ", "files": "./blueprint.yaml ./deep/text ", "text": "hello"}`
+	assert.JSONEq(t, want, s.exports(item))
+
+	t.Run("deletion needs no registry", func(t *testing.T) {
+		r.Break(registry.Status(503, 0))
+		s.stop() // it would remember the component
+		s.start()
+		s.configure(item, script(`[ "$OPERATION" = DELETE ] && grep -q example.com/part "$COMPONENT_DESCRIPTOR_PATH" && grep -q hello "$CONTENT_PATH/deep/text"`)+
+			contentInline+"\ncomponentDescriptor: {ref: {componentName: example.com/root, version: 1.0.0}}\n")
+		s.interrupt(item)
+		s.remove(item)
+		assert.Empty(t, s.left())
+	})
+}
+
+// context makes the default Context look for components in two repositories of a registry.
+func (s *served) context(r *registry.Registry) {
+	s.t.Helper()
+	config := `{"type": "generic.config.ocm.software/v1", "configurations": [{"type": "ocm.config.ocm.software", "resolvers": [
+		{"repository": {"type": "OCIRegistry", "baseUrl": "` + r.URL() + `", "subPath": "one"}, "priority": 10},
+		{"repository": {"type": "OCIRegistry", "baseUrl": "` + r.URL() + `", "subPath": "two"}, "priority": 5}]}]}`
+	require.NoError(s.t, s.p.Client().Create(s.t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "ocm"},
+		Data: map[string]string{".ocmconfig": config}}))
+	object := &v1alpha1.Context{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "default"}}
+	object.OCMConfig = &v1alpha1.LocalObjectReference{Name: "ocm"}
+	require.NoError(s.t, s.p.Client().Create(s.t.Context(), object))
+}
+
+func TestPullSecretsReachTheKubeletOnly(t *testing.T) {
+	s := serve(t)
+	hold := make(chan struct{})
+	s.kubelet.hold = hold
+	for name, host := range map[string]string{"one": "a.example.com", "two": "b.example.com"} {
+		require.NoError(t, s.p.Client().Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name},
+			Type: corev1.SecretTypeDockerConfigJson,
+			Data: map[string][]byte{".dockerconfigjson": []byte(`{"auths": {"` + host + `": {"username": "u", "password": "hunter2"}}}`)}}))
+	}
+	item := s.create(script("true") + "registryPullSecrets: [{name: one}, {name: two, namespace: NS}]\n")
+	pod := s.awaitPod(item, corev1.PodRunning)
+
+	require.Len(t, pod.Spec.ImagePullSecrets, 1)
+	secret := &corev1.Secret{}
+	require.NoError(t, s.p.Client().Get(t.Context(), client.ObjectKey{Namespace: s.host, Name: pod.Spec.ImagePullSecrets[0].Name}, secret))
+	assert.Equal(t, corev1.SecretTypeDockerConfigJson, secret.Type)
+	var joined struct{ Auths map[string]document }
+	require.NoError(t, json.Unmarshal(secret.Data[".dockerconfigjson"], &joined))
+	assert.Len(t, joined.Auths, 2)
+	raw, err := json.Marshal(pod)
+	require.NoError(t, err)
+	assert.NotContains(t, string(raw), "hunter2")
+	for _, volume := range pod.Spec.Volumes {
+		mounted, err := json.Marshal(volume)
+		require.NoError(t, err)
+		assert.NotContains(t, string(mounted), secret.Name, "no container has it")
+	}
+	close(hold)
+	s.succeed(item)
+	s.awaitLeft(func(left map[string][]string) bool { return len(left["Secret"]) == 0 })
+}
+
+func TestContainerRunsAgainByTheClock(t *testing.T) {
+	s := serve(t)
+	item := s.create(script(`n=$(cat "$STATE_PATH/n" 2>/dev/null || echo 0); echo $((n+1)) > "$STATE_PATH/n"; echo "n: $((n+1))" > "$EXPORTS_PATH"`) +
+		"continuousReconcile: {every: 1s}\n")
+	s.succeed(item)
+	first := item.Status.JobID
+	begun := time.Now()
+	s.await(item, func() bool {
+		return item.Status.JobIDFinished != first && item.Status.JobID == item.Status.JobIDFinished
+	})
+	require.Equal(t, v1alpha1.PhaseSucceeded, item.Status.Phase, "%+v after %s", item.Status.LastError, time.Since(begun))
+}
