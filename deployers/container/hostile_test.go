@@ -30,7 +30,7 @@ func TestWhatTheProgramLeavesIsNotTrusted(t *testing.T) {
 		"exports without end":               {`head -c 3000000 /dev/zero | tr '\0' 'a' > "$EXPORTS_PATH"`, "the exports have more than"},
 		"link in the state":                 {`ln -s /etc/passwd "$STATE_PATH/link"`, "link is a symbolic link; keep only files and directories there"},
 		"pipe in the state":                 {`mkfifo "$STATE_PATH/pipe"`, "pipe is a pipe"},
-		"state that leads elsewhere":        {`rmdir "$STATE_PATH"; ln -s /etc "$STATE_PATH"`, "is no directory"},
+		"state that leads elsewhere":        {`rm -r "$STATE_PATH"; ln -s /etc "$STATE_PATH"`, "is no directory"},
 		"state that is larger than allowed": {`head -c 3000000 /dev/urandom > "$STATE_PATH/large"`, "the archive has more than 2097152 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -80,6 +80,8 @@ type served struct {
 	deployer  *Deployer
 	kubelet   *processes
 	options   Options
+	// sound is the host cluster for the test itself.
+	sound *target.Cluster
 	// concurrency is how many items are worked on at the same time; 0 is the default.
 	concurrency int
 	// others are more namespaces with items.
@@ -102,8 +104,9 @@ func serve(t *testing.T, adjust ...func(*Options)) *served {
 	t.Cleanup(func() { _ = registries.Close() })
 	store, err := fetch.New(fetch.Options{Dir: t.TempDir()})
 	require.NoError(t, err)
+	s.sound = hostOf(t, p.RestConfig)
 	s.options = Options{
-		Host: hostOf(t, p.RestConfig), Namespace: s.host, Identity: "test", Init: sidecarImage, Wait: sidecarImage,
+		Host: s.sound, Namespace: s.host, Identity: "test", Init: sidecarImage, Wait: sidecarImage,
 		Registries: registries, Artifacts: store,
 	}
 	for _, change := range adjust {
@@ -271,8 +274,10 @@ func (s *served) awaitPod(item *v1alpha1.DeployItem, phase corev1.PodPhase) *cor
 func (s *served) left() map[string][]string {
 	s.t.Helper()
 	found := map[string][]string{}
+	options := s.options
+	options.Host = s.sound
 	for _, kind := range kinds {
-		objects, err := list(s.t.Context(), &s.options, kind, selectorOf(s.options.Identity))
+		objects, err := list(s.t.Context(), &options, kind, selectorOf(s.options.Identity))
 		require.NoError(s.t, err)
 		for i := range objects {
 			found[kind.Kind] = append(found[kind.Kind], objects[i].Name)
