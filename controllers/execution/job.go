@@ -34,6 +34,7 @@ func (r *Reconciler) decideJob(ctx context.Context, s *scope) error {
 	}
 	switch step {
 	case nothing:
+		s.showClock()
 		return r.dropOperation(ctx, s)
 	case take:
 		return r.take(ctx, s, job)

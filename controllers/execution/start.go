@@ -6,7 +6,6 @@ package execution
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
@@ -41,12 +40,6 @@ func runnable(templates []v1alpha1.DeployItemTemplate, items map[string]*v1alpha
 }
 
 // ended reports whether an item has ended the job.
-// runsByClock reports whether an item runs a job that it gave itself by the clock. Nobody waits for such a job, and one of the Execution takes its
-// place: it does the same, and more.
-func runsByClock(item *v1alpha1.DeployItem) bool {
-	return !item.Status.IsIdle() && strings.HasPrefix(item.Status.JobID, v1alpha1.ContinuousJobPrefix)
-}
-
 func ended(item *v1alpha1.DeployItem, job string) bool {
 	return item != nil && item.Status.JobID == job && item.Status.JobIDFinished == job
 }

@@ -6,9 +6,13 @@ package execution
 import (
 	"testing"
 
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/stretchr/testify/assert"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 )
 
 // state is what the status of an item says about the job J.
@@ -146,4 +150,48 @@ func TestJobTakesThePlaceOfThatOfTheClock(t *testing.T) {
 	b.settle()
 	assert.Equal(t, v1alpha1.PhaseFailed, b.item("a").Status.Phase, "an interrupt ends it too")
 	assert.True(t, b.item("a").Status.IsIdle())
+}
+
+func TestFailureByTheClockIsShown(t *testing.T) {
+	b := newBench(t, template("a", "t"), template("b", "t"))
+	b.start("1")
+	b.end("a", v1alpha1.PhaseSucceeded)
+	b.end("b", v1alpha1.PhaseSucceeded)
+	b.settle()
+	tick := func(phase v1alpha1.Phase, finished string) func(*v1alpha1.DeployItem) {
+		return func(item *v1alpha1.DeployItem) {
+			item.Status.JobID, item.Status.JobIDFinished, item.Status.Phase = v1alpha1.ContinuousJobPrefix+"1", finished, phase
+			item.Status.LastError = &v1alpha1.Error{Message: "it is broken"}
+		}
+	}
+	ended := v1alpha1.ContinuousJobPrefix + "1"
+	ready := func() *metav1.Condition {
+		return conditions.Get(b.requirePhase(v1alpha1.PhaseSucceeded), meta.ReadyCondition)
+	}
+
+	b.deploy("b", tick(v1alpha1.PhaseFailed, ended))
+	b.settle()
+	assert.Equal(t, kit.ReasonContinuousFailed, ready().Reason)
+	assert.Contains(t, ready().Message, "since the last job deploy item b")
+	assert.Contains(t, ready().Message, "it is broken")
+	assert.True(t, conditions.IsReconciling(b.execution()))
+	b.requireSteady()
+
+	b.deploy("b", tick(v1alpha1.PhaseProgressing, "1"))
+	b.requireSteady()
+	assert.Equal(t, metav1.ConditionFalse, ready().Status, "while it is tried again nobody knows better")
+
+	b.deploy("b", tick(v1alpha1.PhaseSucceeded, ended))
+	b.settle()
+	assert.Equal(t, metav1.ConditionTrue, ready().Status)
+	assert.False(t, conditions.IsReconciling(b.execution()))
+	b.requireSteady()
+
+	b.deploy("b", tick(v1alpha1.PhaseFailed, ended))
+	b.settle()
+	b.start("2")
+	b.end("a", v1alpha1.PhaseSucceeded)
+	b.end("b", v1alpha1.PhaseSucceeded)
+	b.settle()
+	assert.Equal(t, metav1.ConditionTrue, ready().Status, "a job of the Execution decides anew")
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -20,8 +21,10 @@ import (
 // reasonChildLost says that somebody deleted an Execution or sub-installation after the job that made it had succeeded.
 const reasonChildLost = "ChildLost"
 
-// loss is a child that is not there as the last job left it.
+// loss is a child that is not as the last job left it.
 type loss struct {
+	// reason is reasonChildLost, or kit.ReasonContinuousFailed where the child is there and its deploy items have failed by the clock.
+	reason string
 	// missing is the child to look for before anybody is told; nil where the loss is known.
 	missing client.Object
 	message string
@@ -35,6 +38,11 @@ func lossOf(inst *v1alpha1.Installation, execution *v1alpha1.Execution, children
 	if inst.Status.ExecutionReference != nil && (execution == nil || !execution.DeletionTimestamp.IsZero()) {
 		return lossAt(inst, "execution", inst.Name, &v1alpha1.Execution{}, execution == nil)
 	}
+	if execution != nil {
+		if ready := readyOf(execution); ready.Reason == kit.ReasonContinuousFailed {
+			return &loss{reason: ready.Reason, message: ready.Message}
+		}
+	}
 	if inst.Status.SubInstCache == nil {
 		return nil
 	}
@@ -43,16 +51,28 @@ func lossOf(inst *v1alpha1.Installation, execution *v1alpha1.Execution, children
 		if child == nil || !child.DeletionTimestamp.IsZero() {
 			return lossAt(inst, "sub-installation", pair.ObjectName, &v1alpha1.Installation{}, child == nil)
 		}
-		if ready := conditions.Get(child, meta.ReadyCondition); ready != nil && ready.Reason == reasonChildLost {
-			return &loss{message: pair.ObjectName + ": " + ready.Message}
+		if ready := readyOf(child); isLoss(ready.Reason) {
+			return &loss{reason: ready.Reason, message: pair.ObjectName + ": " + ready.Message}
 		}
 	}
 	return nil
 }
 
+func isLoss(reason string) bool {
+	return reason == reasonChildLost || reason == kit.ReasonContinuousFailed
+}
+
+// readyOf returns the condition Ready, an empty one where there is none.
+func readyOf(obj conditions.Getter) metav1.Condition {
+	if ready := conditions.Get(obj, meta.ReadyCondition); ready != nil {
+		return *ready
+	}
+	return metav1.Condition{}
+}
+
 // lossAt describes the loss of a child by its kind and name.
 func lossAt(inst *v1alpha1.Installation, kind, name string, object client.Object, missing bool) *loss {
-	found := &loss{message: fmt.Sprintf("%s %s was deleted, and what it had deployed may be gone: annotate the root %s=reconcile to deploy it again",
+	found := &loss{reason: reasonChildLost, message: fmt.Sprintf("%s %s was deleted, and what it had deployed may be gone: annotate the root %s=reconcile to deploy it again",
 		kind, name, v1alpha1.OperationAnnotation)}
 	if missing {
 		object.SetName(name)
@@ -63,14 +83,15 @@ func lossAt(inst *v1alpha1.Installation, kind, name string, object client.Object
 }
 
 // showLoss makes an idle Installation that has lost a child Stalled and not Ready, and takes that back. The phase stays that of the last job, and
-// no job starts: whoever deleted the child may have meant it. A cache may be behind, so that a child that it does not show is looked for.
+// no job starts: whoever deleted the child may have meant it. Deploy items that have failed by the clock make it not Ready and Reconciling,
+// as the clock tries again. A cache may be behind, so that a child that it does not show is looked for.
 func (r *Reconciler) showLoss(ctx context.Context, s *scope) (shown bool, err error) {
-	ready := conditions.Get(s.inst, meta.ReadyCondition)
-	before := ready != nil && ready.Reason == reasonChildLost
+	before := isLoss(readyOf(s.inst).Reason)
 	found := lossOf(s.inst, s.execution, s.children)
 	if found == nil {
 		if before {
 			conditions.Delete(s.inst, meta.StalledCondition)
+			conditions.Delete(s.inst, meta.ReconcilingCondition)
 			s.restoreReady()
 		}
 		return false, nil
@@ -81,7 +102,9 @@ func (r *Reconciler) showLoss(ctx context.Context, s *scope) (shown bool, err er
 			return false, err
 		}
 	}
-	kit.ShowFailure(s.inst, &kit.Failure{Kind: kit.Stalled, Operation: operation, Reason: reasonChildLost, Err: errors.New(found.message)})
+	kit.ShowFailure(s.inst, &kit.Failure{
+		Kind: kit.Stalled, Operation: operation, Reason: found.reason, Heals: found.reason != reasonChildLost, Err: errors.New(found.message),
+	})
 	if s.inst.IsRoot() && s.inst.Spec.Suspend {
 		s.inst.Status.ObservedGeneration = s.inst.Generation // as that of every suspended one is
 	}

@@ -20,6 +20,8 @@ const (
 	ReasonNotTriggered = "ChangesPending"
 	// ReasonSuspended says that changes are pending and spec.suspend is set.
 	ReasonSuspended = "Suspended"
+	// ReasonContinuousFailed says that a deploy item has failed in a job by the clock, since the last job.
+	ReasonContinuousFailed = "ContinuousReconcileFailed"
 	// ReasonDeleting says that the object is being deleted.
 	ReasonDeleting = "Deleting"
 )

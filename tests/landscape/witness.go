@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -178,6 +179,8 @@ func expected(inst *v1alpha1.Installation) status.Status {
 		conditions.GetReason(inst, meta.ReconcilingCondition) == meta.ProgressingWithRetryReason:
 		return status.InProgressStatus
 	case inst.Status.Phase.IsFailed() && slices.Contains(healing, conditions.GetReason(inst, meta.ReconcilingCondition)):
+		return status.InProgressStatus
+	case conditions.GetReason(inst, meta.ReadyCondition) == kit.ReasonContinuousFailed:
 		return status.InProgressStatus
 	case inst.Status.Phase.IsFailed(), conditions.GetReason(inst, meta.ReadyCondition) == childLost:
 		return status.FailedStatus
