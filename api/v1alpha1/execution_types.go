@@ -52,8 +52,8 @@ type DeployItemTemplate struct {
 
 // OnDeleteConfig says how a DeployItem is deleted.
 type OnDeleteConfig struct {
-	// SkipUninstallIfClusterRemoved has no effect: it takes a TargetSync to know that a cluster is gone, and none runs yet. Annotate the root
-	// Installation with landscaper.gardener.cloud/delete-without-uninstall: "true" instead.
+	// SkipUninstallIfClusterRemoved deletes the DeployItem without uninstall when its Target came from a Shoot, by the TargetSync of the
+	// namespace, and that Shoot is gone or in deletion.
 	// +optional
 	SkipUninstallIfClusterRemoved bool `json:"skipUninstallIfClusterRemoved,omitempty"`
 }

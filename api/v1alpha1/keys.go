@@ -44,6 +44,8 @@ const (
 	EnvironmentAnnotation = "landscaper.gardener.cloud/environment"
 	// ContinuousReconcileActiveAnnotation, set to "false" on a DeployItem, keeps the clock from starting jobs of it.
 	ContinuousReconcileActiveAnnotation = "continuousreconcile.extensions.landscaper.gardener.cloud/active"
+	// ClusterNameAnnotation, on a DeployItem with spec.onDelete.skipUninstallIfClusterRemoved, names the Shoot that it deploys to.
+	ClusterNameAnnotation = "landscaper.gardener.cloud/clustername"
 	// RotateTokenAnnotation on a TargetSync asks for a new token in the Secret with the access to the source cluster.
 	RotateTokenAnnotation = "landscaper.gardener.cloud/rotate-token"
 	// LastTargetSyncAnnotation, on a Target that a TargetSync made for a Shoot, is when its kubeconfig was last renewed, as RFC 3339.

@@ -153,7 +153,7 @@ func (f *controllerFlags) setup(ctx context.Context, mgr ctrl.Manager, store *fe
 	syncs := &targetsync.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Clusters: clusters, Shard: f.shard, Backoff: f.backoff(), Now: time.Now,
 	}
-	if err := syncs.SetupWithManager(mgr, f.concurrent); err != nil {
+	if err := syncs.SetupWithManager(ctx, mgr, f.concurrent); err != nil {
 		return fmt.Errorf("set the controller of TargetSyncs up: %w", err)
 	}
 	return f.contexts.setup(mgr, &f.process)

@@ -35,6 +35,8 @@ type wanted struct {
 	copy *corev1.Secret
 	// failed says that there is no kubeconfig now; what an earlier sync has made stays.
 	failed bool
+	// leaving says that the Shoot is in deletion.
+	leaving bool
 	// renewed is when the kubeconfig of a Shoot was last renewed, as the Target says.
 	renewed string
 }

@@ -84,7 +84,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	defer cancel()
 	err := kit.Run(bounded, s, []kit.Phase[*scope]{
 		r.uninstall, r.checkAlone, r.checkSuspended, r.checkSpec, r.protect, r.openSource, r.rotateToken, r.follow,
-		r.gatherSecrets, r.gatherShoots, r.gatherSource, r.write, r.prune,
+		r.gatherSecrets, r.gatherShoots, r.skipUninstalls, r.gatherSource, r.write, r.prune,
 	})
 	return r.settle(ctx, s, err)
 }

@@ -37,7 +37,10 @@ func (r *Reconciler) gatherShoots(ctx context.Context, s *scope) error {
 		for i := range list.Items {
 			if name := list.Items[i].Name; s.pattern.MatchString(name) {
 				names = append(names, name)
-				s.wanted[name] = &wanted{ref: v1alpha1.LocalSecretReference{Name: name, Key: kubeconfigKey}}
+				s.wanted[name] = &wanted{
+					ref:     v1alpha1.LocalSecretReference{Name: name, Key: kubeconfigKey},
+					leaving: !list.Items[i].DeletionTimestamp.IsZero(),
+				}
 			}
 		}
 	})

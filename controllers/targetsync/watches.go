@@ -28,13 +28,18 @@ import (
 const gatherTime = 500 * time.Millisecond
 
 // SetupWithManager registers the controller. A TargetSync is synced when it changes, when its source does, when the access to the source
-// does, when somebody changes what it has made, and when another TargetSync of its namespace comes or goes.
-func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
+// does, when somebody changes what it has made, when a DeployItem whose uninstall it may skip comes or goes, and when another TargetSync of its
+// namespace does.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, concurrency int) error {
 	r.metadata = mgr.GetCache()
 	r.sources.woken = make(chan event.GenericEvent)
 	if err := mgr.Add(&r.sources); err != nil {
 		return fmt.Errorf("add the watches of sources: %w", err)
 	}
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.DeployItem{}, skipIndex, skipsUninstall); err != nil {
+		return fmt.Errorf("index deploy items whose uninstall may be skipped: %w", err)
+	}
+	skips := predicate.NewPredicateFuncs(func(o client.Object) bool { return skipsUninstall(o) != nil })
 	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{})
 	inNamespace := handler.EnqueueRequestsFromMapFunc(r.inNamespace)
 	return ctrl.NewControllerManagedBy(mgr).
@@ -42,6 +47,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 		For(&v1alpha1.TargetSync{}, builder.WithPredicates(changed)).
 		Watches(&v1alpha1.TargetSync{}, inNamespace, builder.WithPredicates(comesOrGoes)).
 		Watches(&v1alpha1.Target{}, r.later(r.inNamespace), builder.WithPredicates(predicate.NewPredicateFuncs(isMade))).
+		Watches(&v1alpha1.DeployItem{}, r.later(r.inNamespace), builder.WithPredicates(skips, predicate.Or(comesOrGoes, predicate.GenerationChangedPredicate{}))).
 		WatchesMetadata(&corev1.Secret{}, r.later(r.of), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		WatchesRawSource(source.Channel(r.sources.woken, r.later(itself))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).

@@ -455,6 +455,8 @@ type gardener struct {
 	mu   sync.Mutex
 	// refused names a Shoot that has no kubeconfig yet.
 	refused string
+	// kubeconfigs are issued for all Shoots; without it a word that is none.
+	kubeconfigs atomic.Pointer[string]
 }
 
 var shootKind = sync.OnceValue(func() *apiextensionsv1.CustomResourceDefinition {
@@ -524,6 +526,9 @@ func (g *gardener) issue(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	issued := fmt.Sprintf("kubeconfig %d of %s for %v s", g.requests.Add(1), name, request["spec"].(object)["expirationSeconds"])
+	if kubeconfig := g.kubeconfigs.Load(); kubeconfig != nil {
+		issued = *kubeconfig
+	}
 	request["status"] = object{
 		"kubeconfig":          base64.StdEncoding.EncodeToString([]byte(issued)),
 		"expirationTimestamp": time.Now().Add(g.life).UTC().Format(time.RFC3339),
@@ -599,4 +604,64 @@ func TestC09AShorterKubeconfigIsRenewedEarlier(t *testing.T) {
 	renewed, err := time.Parse(time.RFC3339, target.Annotations["landscaper.gardener.cloud/lasttargetsync"])
 	require.NoError(t, err)
 	assert.WithinDuration(t, time.Now().Add(time.Hour), renewed.Add(12*time.Hour), 2*time.Minute, "after half of its life")
+}
+
+func TestC07TheUninstallIsSkippedWhereTheShootIsGone(t *testing.T) {
+	for name, tc := range map[string]struct {
+		// before happens before the Installation is deleted.
+		before func(g *gardener, shoot *unstructured.Unstructured, door *platform.Door)
+		skips  bool
+	}{
+		"gone": {func(g *gardener, shoot *unstructured.Unstructured, _ *platform.Door) {
+			require.NoError(g.T, g.far.Client().Delete(g.Ctx, shoot))
+			g.Gone(&v1alpha1.Target{ObjectMeta: g.Named("one")})
+		}, true},
+		"in deletion": {func(g *gardener, shoot *unstructured.Unstructured, door *platform.Door) {
+			door.Close()
+			shoot.SetFinalizers([]string{"example.com/slow"})
+			require.NoError(g.T, g.far.Client().Update(g.Ctx, shoot))
+			require.NoError(g.T, g.far.Client().Delete(g.Ctx, shoot))
+		}, true},
+		"there": {func(*gardener, *unstructured.Unstructured, *platform.Door) {}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGardener(t)
+			config, err := g.NewUser(g.Deployer(), landscape.AllRights...)
+			require.NoError(t, err)
+			door, err := platform.NewDoor(config)
+			require.NoError(t, err)
+			t.Cleanup(door.Close)
+			access, err := platform.KubeconfigFor(door.Through(config))
+			require.NoError(t, err)
+			issued := string(access)
+			g.kubeconfigs.Store(&issued)
+			shoot := g.shoot("one")
+			sync := g.sync("clusters", object{"shootNameExpression": "*"})
+			g.reaches(sync, isReady)
+			g.install("root", g.skipping())
+			g.succeeded("root")
+			items := &v1alpha1.DeployItemList{}
+			require.NoError(t, g.Client().List(g.Ctx, items, client.InNamespace(g.Namespace)))
+			require.Len(t, items.Items, 1)
+			item := &items.Items[0]
+			require.NoError(t, g.Await(g.Ctx, item, func() bool { return item.Annotations["landscaper.gardener.cloud/clustername"] == "one" }))
+
+			tc.before(g, shoot, door)
+			g.Delete(g.Installation("root"))
+			g.Gone(g.Installation("root"), item)
+			assert.Equal(t, tc.skips, g.exists(g.config("left")), "what was deployed stays where the uninstall is skipped")
+		})
+	}
+}
+
+// skipping is the spec of a root that deploys a ConfigMap to the Shoot one and skips the uninstall when that is gone.
+func (g *gardener) skipping() object {
+	item := landscape.ConfigItem("item", "{import: cluster}", g.Namespace, "left", "a: b")
+	return object{
+		"imports": object{"targets": list{object{"name": "cluster", "target": "one"}}},
+		"blueprint": inline(object{
+			"imports":          list{object{"name": "cluster", "targetType": clusterType}},
+			"deployExecutions": goTemplate("deployItems:\n" + item + "  onDelete: {skipUninstallIfClusterRemoved: true}\n"),
+		}),
+	}
 }
