@@ -8,10 +8,15 @@ package containers_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -21,6 +26,8 @@ import (
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
 
 // deploying installs a container without a shell that deploys a ConfigMap to its target.
@@ -229,4 +236,73 @@ func podOf(t *testing.T, item *v1alpha1.DeployItem) string {
 	require.NoError(t, json.Unmarshal(item.Status.ProviderStatus.Raw, &status))
 	require.NotNil(t, status.PodStatus)
 	return status.PodStatus.PodName
+}
+
+// loggedIn is the content of a Secret with the login of reader.
+func loggedIn(host, password string) map[string]string {
+	login, err := json.Marshal(object{"auths": object{host: object{"username": "reader", "password": password}}})
+	if err != nil {
+		panic(err)
+	}
+	return map[string]string{corev1.DockerConfigJsonKey: string(login)}
+}
+
+func TestAPrivateImageIsPulledWithTheSecretsOfTheContextOnly(t *testing.T) {
+	s := newScene(t)
+	private := registry.Start(t, registry.Options{Users: []registry.User{{Name: "reader", Password: "open sesame"}}})
+	image, err := platform.ShellImage()
+	require.NoError(t, err)
+	parsed, err := name.ParseReference(private.Ref("shell", "1"), name.Insecure)
+	require.NoError(t, err)
+	login := remote.WithAuth(&authn.Basic{Username: "reader", Password: "open sesame"})
+	require.NoError(t, remote.Write(parsed, image, remote.WithContext(s.Ctx), login))
+
+	stranger := s.ended(s.item("stranger", parsed.Name(), nil, "true"))
+	require.Equal(t, v1alpha1.PhaseFailed, stranger.Status.Phase)
+	assert.Contains(t, stranger.Status.LastError.Message, private.Host)
+
+	require.NoError(t, s.Client().Create(s.Ctx, &corev1.Secret{ObjectMeta: s.Named("pull"), StringData: loggedIn(private.Host, "open sesame")}))
+	s.Put("Context", "default", object{"registryPullSecrets": list{object{"name": "pull"}}})
+	reader := s.ended(s.item("reader", parsed.Name(), nil, "true"))
+	assert.Equal(t, v1alpha1.PhaseSucceeded, reader.Status.Phase, "%+v", reader.Status.LastError)
+}
+
+func TestAUsersProgramFindsNoCredentials(t *testing.T) {
+	s := newScene(t)
+	script := `{
+  echo "tokens: '$(ls /var/run/secrets 2>/dev/null)'"
+  echo "internal: '$(ls /data/ls | tr '\n' ' ')'"
+  echo "kubeconfig: '${KUBECONFIG:-}'"
+  echo "root: '$(touch /data/ls/of-mine 2>/dev/null && echo writable)'"
+} >"$EXPORTS_PATH"`
+
+	exports := s.exported(s.item("curious", s.shell(), nil, "sh", "-c", script))
+
+	assert.Equal(t, object{"tokens": "", "internal": "shared ", "kubeconfig": "", "root": ""}, exports)
+}
+
+// TestADeployerThatDiesFindsItsPodAgain kills the deployer while the user's program runs, lets the Pod end meanwhile and starts it again.
+func TestADeployerThatDiesFindsItsPodAgain(t *testing.T) {
+	s := newScene(t)
+	started, goOn := make(chan struct{}, 10), make(chan struct{})
+	gate := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		started <- struct{}{}
+		<-goOn
+	}))
+	t.Cleanup(gate.Close)
+	item := s.item("survives", s.shell(), nil, "sh", "-c",
+		`echo run >>"$STATE_PATH/runs"; wget -q -O /dev/null `+gate.URL+`; echo "runs: $(wc -l <"$STATE_PATH/runs")" >"$EXPORTS_PATH"`)
+	<-started
+	s.await(item, func() bool { return item.Status.ProviderStatus != nil })
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: landscape.ContainerPods, Name: podOf(t, item)}}
+	deployer := s.Processes[landscape.ContainerDeployer]
+
+	require.NoError(t, deployer.Kill9())
+	close(goOn)
+	s.await(pod, func() bool { return pod.Status.Phase == corev1.PodSucceeded })
+	require.NoError(t, deployer.Restart())
+
+	assert.Equal(t, object{"runs": float64(1)}, s.exported(item))
+	assert.Empty(t, started, "the program ran once")
+	s.Gone(pod)
 }

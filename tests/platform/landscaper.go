@@ -63,7 +63,7 @@ func compileOwn(ctx context.Context, program ownProgram) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := noteSources(store.source); err != nil {
+	if err := noteSources(store.source, program.pkg); err != nil {
 		return "", err
 	}
 	checkout := sha256.Sum256([]byte(store.source))
@@ -98,10 +98,10 @@ func compileOwn(ctx context.Context, program ownProgram) (string, error) {
 // ownRooms are the folders that our binaries are made of.
 var ownRooms = []string{"api", "blueprints", "cmd", "controllers", "deployers", "publishing", "sources", "go.mod", "go.sum"}
 
-// noteSources looks at every file that our binaries are made of. The go command takes the result of a test from its cache unless a file
+// noteSources looks at every file that our binaries are made of, and at those of one program. The go command takes the result of a test from its cache unless a file
 // changed that the test itself has looked at: without this, a suite that runs a binary would count as passed when the binary is another.
-func noteSources(root string) error {
-	for _, room := range ownRooms {
+func noteSources(root, program string) error {
+	for _, room := range append([]string{program}, ownRooms...) {
 		err := filepath.WalkDir(filepath.Join(root, room), func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() {
 				return err
