@@ -41,8 +41,8 @@ type cleanup struct {
 	queue chan event.TypedGenericEvent[types.NamespacedName]
 
 	mu sync.Mutex
-	// tracked are items that may have something on the host cluster that goes with their job.
-	tracked map[types.NamespacedName]struct{}
+	// tracked are items that may have something on the host cluster that goes with their job, with the number of times they were tracked.
+	tracked map[types.NamespacedName]uint64
 }
 
 // queued bounds the items that wait to be looked at; one that finds no room is found by the next period.
@@ -50,27 +50,30 @@ const queued = 4096
 
 func newCleanup(options *Options) *cleanup {
 	return &cleanup{
-		options: options, queue: make(chan event.TypedGenericEvent[types.NamespacedName], queued), tracked: map[types.NamespacedName]struct{}{},
+		options: options, queue: make(chan event.TypedGenericEvent[types.NamespacedName], queued), tracked: map[types.NamespacedName]uint64{},
 	}
 }
 
 func (c *cleanup) track(item types.NamespacedName) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.tracked[item] = struct{}{}
+	c.tracked[item]++
 }
 
-func (c *cleanup) forget(item types.NamespacedName) {
+// forget ends the tracking of an item, unless it was tracked again since times was read.
+func (c *cleanup) forget(item types.NamespacedName, times uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.tracked, item)
+	if c.tracked[item] == times {
+		delete(c.tracked, item)
+	}
 }
 
-func (c *cleanup) tracks(item types.NamespacedName) bool {
+// times returns how often an item was tracked; 0 is not at all.
+func (c *cleanup) times(item types.NamespacedName) uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, known := c.tracked[item]
-	return known
+	return c.tracked[item]
 }
 
 // look makes the cleanup look at an item.
@@ -90,9 +93,9 @@ func (d *Deployer) Clean(mgr ctrl.Manager) error {
 	}}
 	concerned := predicate.NewPredicateFuncs(func(object client.Object) bool {
 		item, isItem := object.(*v1alpha1.DeployItem)
-		return isItem && c.tracks(keyOf(item)) && (isOver(item) || item.DeletionTimestamp != nil)
+		return isItem && c.times(keyOf(item)) > 0 && (isOver(item) || isForced(item))
 	})
-	gone := predicate.Funcs{DeleteFunc: func(e event.DeleteEvent) bool { return c.tracks(client.ObjectKeyFromObject(e.Object)) }}
+	gone := predicate.Funcs{DeleteFunc: func(e event.DeleteEvent) bool { return c.times(client.ObjectKeyFromObject(e.Object)) > 0 }}
 	err := ctrl.NewControllerManagedBy(mgr).Named(Name+"-cleanup").
 		Watches(&v1alpha1.DeployItem{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(predicate.Or(concerned, gone))).
 		WatchesRawSource(source.TypedChannel(c.queue, toRequest)).
@@ -166,7 +169,7 @@ func list(ctx context.Context, o *Options, kind schema.GroupVersionKind, selecto
 
 // reconcile removes what a finished job left, or everything of an item that is gone.
 func (c *cleanup) reconcile(ctx context.Context, items client.Reader, key types.NamespacedName) error {
-	item := &v1alpha1.DeployItem{}
+	item, times := &v1alpha1.DeployItem{}, c.times(key)
 	err := items.Get(ctx, key, item)
 	if apierrors.IsNotFound(err) {
 		err = c.options.Live.Get(ctx, key, item) // it may be one of another shard, or the cache may lag behind
@@ -174,13 +177,35 @@ func (c *cleanup) reconcile(ctx context.Context, items client.Reader, key types.
 	of := namesOf(key, c.options.Identity)
 	switch {
 	case apierrors.IsNotFound(err):
-		return c.abandon(ctx, of)
+		err = c.abandon(ctx, of)
 	case err != nil:
 		return fmt.Errorf("read DeployItem %s: %w", key, err)
-	case !isOver(item):
+	case isOver(item):
+		err = c.finish(ctx, of, item.Status.JobIDFinished)
+	case isForced(item):
+		return c.endAny(ctx, of) // the deployer does the rest when it is gone
+	default:
 		return nil
 	}
-	return c.finish(ctx, of, item.Status.JobIDFinished)
+	if err == nil {
+		c.forget(key, times)
+	}
+	return err
+}
+
+// isForced reports whether an item is deleted without running its container.
+func isForced(item *v1alpha1.DeployItem) bool {
+	_, forced := item.Annotations[layout.ForceCleanup]
+	return forced && item.DeletionTimestamp != nil
+}
+
+// endAny ends the Pod of an item, whatever it is for.
+func (c *cleanup) endAny(ctx context.Context, of names) error {
+	pod, err := c.pod(ctx, of)
+	if err != nil || pod == nil {
+		return err
+	}
+	return endPod(ctx, c.options.Host.Client, pod)
 }
 
 // isOver reports whether the last job of an item has ended.
@@ -190,24 +215,10 @@ func isOver(item *v1alpha1.DeployItem) bool {
 
 // abandon removes everything of an item that does not exist any more.
 func (c *cleanup) abandon(ctx context.Context, of names) error {
-	pod, err := c.pod(ctx, of)
-	if err != nil {
+	if err := c.endAny(ctx, of); err != nil || c.options.Garbage.Disable {
 		return err
 	}
-	if pod != nil {
-		if err := endPod(ctx, c.options.Host.Client, pod); err != nil {
-			return err
-		}
-	}
-	if c.options.Garbage.Disable {
-		c.forget(of.item)
-		return nil
-	}
-	if err := removeAll(ctx, c.options, of); err != nil {
-		return err
-	}
-	c.forget(of.item)
-	return nil
+	return removeAll(ctx, c.options, of)
 }
 
 // finish ends the Pod of a job that is over, and removes the Secrets that only this job needs. What belongs to another job is left alone.
@@ -237,7 +248,6 @@ func (c *cleanup) finish(ctx context.Context, of names, job string) error {
 			return err
 		}
 	}
-	c.forget(of.item)
 	return nil
 }
 

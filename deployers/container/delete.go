@@ -12,7 +12,6 @@ import (
 
 	api "github.com/flux-landscaper/flux-landscaper/api/deployers/container"
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 )
 
@@ -26,7 +25,8 @@ func (d *Deployer) Delete(ctx context.Context, item *contract.Item) (contract.Ou
 		deployer: d, item: item, operation: containerv1alpha1.OperationDelete, names: namesOf(keyOf(item.DeployItem), d.options.Identity),
 		config: &containerv1alpha1.ProviderConfiguration{}, recorded: &containerv1alpha1.ProviderStatus{},
 	}
-	if _, forced := item.DeployItem.Annotations[layout.ForceCleanup]; forced {
+	d.cleanup.track(r.names.item)
+	if isForced(item.DeployItem) {
 		return r.clear(ctx)
 	}
 	hasRun, err := r.hasRun(ctx)
@@ -98,6 +98,5 @@ func (r *run) clear(ctx context.Context) (contract.Outcome, error) {
 	if err := removeAll(ctx, &r.deployer.options, r.names); err != nil {
 		return contract.Outcome{}, err
 	}
-	r.deployer.cleanup.forget(r.names.item)
 	return contract.Outcome{Done: true}, nil
 }

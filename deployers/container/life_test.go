@@ -4,13 +4,25 @@
 package container
 
 import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
+	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
+	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
 func TestItemFromCreateToDelete(t *testing.T) {
@@ -91,4 +103,68 @@ func TestForceCleanupRunsNoContainer(t *testing.T) {
 	require.NoError(t, s.p.Client().Update(t.Context(), item))
 	s.remove(item)
 	assert.Empty(t, s.left())
+}
+
+func TestForceCleanupEndsADeletionThatHangs(t *testing.T) {
+	s := serve(t)
+	item := s.create(script(`[ "$OPERATION" = RECONCILE ] || sleep 300`))
+	s.succeed(item)
+	require.NoError(t, s.p.Client().Delete(t.Context(), item))
+	s.begin(item)
+	s.awaitPod(item, corev1.PodRunning)
+	base := item.DeepCopy()
+	item.Annotations = map[string]string{layout.ForceCleanup: "true"}
+	require.NoError(t, s.p.Client().Patch(t.Context(), item, client.MergeFrom(base)))
+	require.NoError(t, s.p.AwaitGone(t.Context(), item))
+	assert.Empty(t, s.left())
+}
+
+func TestAFailureIsWrittenOnceAndWaitingCostsNothing(t *testing.T) {
+	s := serve(t)
+	failed := s.create("image: " + brokenImage)
+	s.fail(failed, "ErrImagePull")
+	waiting := make([]*v1alpha1.DeployItem, 20)
+	for i := range waiting {
+		waiting[i] = s.add(s.item(fmt.Sprintf("waiting-%d", i), script("sleep 300")))
+	}
+	for _, item := range waiting {
+		s.awaitPod(item, corev1.PodRunning)
+		s.await(item, func() bool { return strings.Contains(conditions.GetMessage(item, "Ready"), "is running") })
+	}
+	s.awaitLeft(func(left map[string][]string) bool { return len(left["Pod"]) == len(waiting) })
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	since := time.Now()
+	require.Eventually(t, func() bool { // until the last event of the last item is written
+		begun := since
+		since = time.Now()
+		return len(s.requests(begun)) == 0
+	}, 30*time.Second, 3*time.Second)
+	for _, namespace := range []string{s.namespace, s.host} {
+		require.NoError(t, s.standstill().Await(ctx, namespace, 2*time.Second))
+	}
+	assert.Empty(t, s.requests(since), "%d waiting items cost no requests", len(waiting))
+}
+
+// requests returns what was asked of the API server about the namespaces of the items and of the Pods since a time, but for watches.
+func (s *served) requests(since time.Time) []platform.Request {
+	s.t.Helper()
+	all, err := s.p.Requests(s.t.Context(), since)
+	require.NoError(s.t, err)
+	return slices.DeleteFunc(all, func(r platform.Request) bool {
+		return r.Verb == "watch" || r.Namespace != s.host && r.Namespace != s.namespace
+	})
+}
+
+var (
+	standstillOnce sync.Once
+	still          *landscape.Standstill
+	stillErr       error
+)
+
+func (s *served) standstill() *landscape.Standstill {
+	s.t.Helper()
+	standstillOnce.Do(func() { still, stillErr = landscape.WatchStandstill(context.Background(), s.p.Cluster) })
+	require.NoError(s.t, stillErr)
+	return still
 }

@@ -34,6 +34,12 @@ const (
 	readable int32 = 0o440
 )
 
+// Memory that a container beside the user's may take: it holds a packed state while that grows.
+const (
+	sidecarMemory int64 = 256 << 20
+	packedCopies  int64 = 4
+)
+
 // Volumes of a Pod.
 const (
 	sharedVolume   = "shared"
@@ -88,7 +94,7 @@ func (b blueprintOfPod) pod() *corev1.Pod {
 }
 
 func (b blueprintOfPod) initContainer() corev1.Container {
-	container := sidecar(layout.InitContainer, "container-init", b.run.deployer.options.Init)
+	container := b.sidecar(layout.InitContainer, "container-init", b.run.deployer.options.Init)
 	container.Env = append(b.commonEnv(), b.itemEnv()...)
 	container.Env = append(container.Env, b.stateEnv()...)
 	container.Env = append(container.Env, env(layout.ConfigurationPath, layout.Configuration), env(layout.TargetSourcePath, layout.TargetSource),
@@ -127,7 +133,7 @@ func (b blueprintOfPod) mainContainer() corev1.Container {
 func (b blueprintOfPod) waitContainer() corev1.Container {
 	r := b.run
 	labels, _ := json.Marshal(r.names.labels()) // a map of texts
-	container := sidecar(layout.WaitContainer, "container-wait", r.deployer.options.Wait)
+	container := b.sidecar(layout.WaitContainer, "container-wait", r.deployer.options.Wait)
 	container.Env = append(b.commonEnv(), b.itemEnv()...)
 	container.Env = append(container.Env, b.stateEnv()...)
 	container.Env = append(container.Env,
@@ -139,7 +145,7 @@ func (b blueprintOfPod) waitContainer() corev1.Container {
 }
 
 // sidecar is a container that runs a sub-command of this program.
-func sidecar(name, command string, spec containerv1alpha1.ContainerSpec) corev1.Container {
+func (b blueprintOfPod) sidecar(name, command string, spec containerv1alpha1.ContainerSpec) corev1.Container {
 	on := true
 	container := corev1.Container{
 		Name: name, Image: spec.Image, Command: spec.Command, Args: spec.Args, ImagePullPolicy: spec.ImagePullPolicy,
@@ -147,7 +153,8 @@ func sidecar(name, command string, spec containerv1alpha1.ContainerSpec) corev1.
 		SecurityContext:          unprivileged(), VolumeMounts: []corev1.VolumeMount{sharedMount()},
 		Resources: corev1.ResourceRequirements{
 			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("64Mi")},
-			Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")},
+			Limits: corev1.ResourceList{corev1.ResourceMemory: *resource.NewQuantity(
+				sidecarMemory+packedCopies*b.run.deployer.options.MaxState, resource.BinarySI)},
 		},
 	}
 	container.SecurityContext.ReadOnlyRootFilesystem = &on

@@ -37,6 +37,9 @@ type supplies struct {
 // prepare collects everything that the Pod gets. It changes nothing.
 func (r *run) prepare(ctx context.Context) (*supplies, error) {
 	s := &supplies{configuration: r.item.DeployItem.Spec.Configuration.Raw}
+	if len(s.configuration) > maxSecret {
+		return nil, kit.Stall(operationReconcile, "ConfigurationTooLarge", "spec.config has %d bytes, at most %d reach the container; put data into the content", len(s.configuration), maxSecret)
+	}
 	var err error
 	if s.target, err = r.target(ctx); err != nil {
 		return nil, err

@@ -13,7 +13,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	api "github.com/flux-landscaper/flux-landscaper/api/deployers/container"
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
@@ -181,36 +183,32 @@ func (r *run) exports(ctx context.Context, pod *corev1.Pod) (map[string]any, err
 	return values, nil
 }
 
-// endPod ends a Pod whose result nobody needs. The finalizer goes first, so that the kubelet, or the API server, removes it.
+// endPod ends a Pod whose result nobody needs. Without our finalizer the kubelet, or the API server, removes it.
 func endPod(ctx context.Context, host client.Client, pod *corev1.Pod) error {
-	if err := releasePod(ctx, host, pod); err != nil {
-		return err
-	}
-	if pod.DeletionTimestamp != nil && pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds <= quickly {
-		return nil
-	}
-	err := host.Delete(ctx, pod, client.Preconditions{UID: &pod.UID}, client.GracePeriodSeconds(quickly))
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		return fmt.Errorf("end %s: %w", describeHost(pod.Namespace, "Pod", pod.Name), err)
-	}
-	return nil
-}
-
-// releasePod takes our finalizer off a Pod.
-func releasePod(ctx context.Context, host client.Client, pod *corev1.Pod) error {
-	base := pod.DeepCopy()
-	kept := pod.Finalizers[:0:0]
-	for _, finalizer := range pod.Finalizers {
-		if finalizer != layout.Finalizer {
-			kept = append(kept, finalizer)
+	if pod.DeletionTimestamp == nil || pod.DeletionGracePeriodSeconds == nil || *pod.DeletionGracePeriodSeconds > quickly {
+		err := host.Delete(ctx, pod, client.Preconditions{UID: &pod.UID}, client.GracePeriodSeconds(quickly))
+		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+			return nil // it is gone, and another one may have its name
+		}
+		if err != nil {
+			return fmt.Errorf("end %s: %w", describeHost(pod.Namespace, "Pod", pod.Name), err)
 		}
 	}
-	if len(kept) == len(pod.Finalizers) {
+	if !controllerutil.ContainsFinalizer(pod, layout.Finalizer) {
 		return nil
 	}
-	pod.Finalizers = kept
-	err := host.Patch(ctx, pod, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}))
-	if err != nil && !apierrors.IsNotFound(err) {
+	uid := pod.UID
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		if err := host.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil || pod.UID != uid {
+			return client.IgnoreNotFound(err)
+		}
+		base := pod.DeepCopy()
+		if !controllerutil.RemoveFinalizer(pod, layout.Finalizer) {
+			return nil
+		}
+		return client.IgnoreNotFound(host.Patch(ctx, pod, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})))
+	})
+	if err != nil {
 		return fmt.Errorf("release %s: %w", describeHost(pod.Namespace, "Pod", pod.Name), err)
 	}
 	return nil
