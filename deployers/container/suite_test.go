@@ -299,3 +299,7 @@ func (s *served) status(item *v1alpha1.DeployItem) *containerv1alpha1.ProviderSt
 	require.NoError(s.t, err)
 	return recorded
 }
+
+func keyIn(namespace, name string) client.ObjectKey {
+	return client.ObjectKey{Namespace: namespace, Name: name}
+}
