@@ -9,8 +9,10 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
@@ -22,6 +24,7 @@ const (
 	jobLabel       = "landscaper.gardener.cloud/job"
 	contentLabel   = "landscaper.gardener.cloud/content"
 	ownerLabel     = "helm.deployer.landscaper.gardener.cloud/deployitem-uid"
+	forcedLabel    = "helm.deployer.landscaper.gardener.cloud/forced-at"
 	itemLabel      = v1alpha1.HelmDeployItemLabel
 	namespaceLabel = "helm.deployer.landscaper.gardener.cloud/deployitem-namespace"
 )
@@ -35,6 +38,8 @@ type action string
 const (
 	// actionNone: the job has made its revision already.
 	actionNone action = "nothing"
+	// actionKeep: an earlier job has made from the same content what is deployed.
+	actionKeep action = "keep"
 	// actionInstall: there is no release.
 	actionInstall action = "install"
 	// actionReplace: there is only the history of an uninstalled release.
@@ -60,6 +65,8 @@ type wish struct {
 	labels map[string]string
 	// takeOwnership takes over what belongs to others.
 	takeOwnership bool
+	// renew makes a new revision also where the deployed one has the same content.
+	renew bool
 }
 
 // decide chooses the next action from the newest revision of a release, what is wanted, and the time.
@@ -77,8 +84,19 @@ func decide(last *engine.Release, wanted wish, now time.Time) action {
 		return actionNone
 	case last.Status == engine.StatusFailed && sameAttempt(last, wanted.labels):
 		return actionForget
+	case !wanted.renew && isUnchanged(last, wanted.labels):
+		return actionKeep
 	}
 	return actionUpgrade
+}
+
+// isUnchanged reports whether a revision that the same DeployItem made is deployed and has the wanted content. A rollback is not: its labels are
+// those of the revision that it went back to, whoever made that.
+func isUnchanged(last *engine.Release, wanted map[string]string) bool {
+	forced := wanted[forcedLabel]
+	return last.Status == engine.StatusDeployed && !last.Inherited && !last.RolledBack &&
+		last.Labels[ownerLabel] == wanted[ownerLabel] && !isOthers(last, wanted) &&
+		last.Labels[contentLabel] == wanted[contentLabel] && (forced == "" || last.Labels[forcedLabel] == forced)
 }
 
 // takeOver chooses the action for an operation that began and did not end. One of this item was interrupted: its jobs never overlap. Any
@@ -145,15 +163,41 @@ func itemLabels(item *v1alpha1.DeployItem) map[string]string {
 	}
 }
 
-// releaseLabels returns the labels of the revision that a job makes of a chart and values.
-func releaseLabels(item *contract.Item, chart *engine.Chart, values map[string]any) (map[string]string, error) {
-	raw, err := json.Marshal(values)
+// content is what a revision is made from.
+type content struct {
+	chart  *engine.Chart
+	values map[string]any
+	// applied are the settings that say what the revision puts on the target, and how.
+	applied appliedSettings
+}
+
+// appliedSettings are those settings of upgrades whose change makes a new revision. The others say how long an operation may last and what
+// happens when it fails.
+type appliedSettings struct {
+	Force         bool `json:"force,omitempty"`
+	TakeOwnership bool `json:"takeOwnership,omitempty"`
+}
+
+func appliedOf(settings helmv1alpha1.ReleaseSettings) appliedSettings {
+	return appliedSettings{Force: settings.Force, TakeOwnership: settings.TakeOwnership}
+}
+
+// releaseLabels returns the labels of the revision that a job makes of a content.
+func releaseLabels(item *contract.Item, of content) (map[string]string, error) {
+	values, err := json.Marshal(of.values)
+	if err != nil {
+		return nil, err
+	}
+	settings, err := json.Marshal(of.applied)
 	if err != nil {
 		return nil, err
 	}
 	labels := itemLabels(item.DeployItem)
 	labels[jobLabel] = labelValue(item.DeployItem.Status.JobID)
-	labels[contentLabel] = labelHash(chart.Digest + "\n" + string(raw))
+	labels[contentLabel] = labelHash(of.chart.Digest + "\n" + string(values) + "\n" + string(settings))
+	if forced := item.DeployItem.Annotations[meta.ForceRequestAnnotation]; forced != "" {
+		labels[forcedLabel] = labelValue(forced)
+	}
 	return labels, nil
 }
 

@@ -87,15 +87,6 @@ func TestEmptyValuesMeanTheDefaultsAgain(t *testing.T) {
 	assert.Equal(t, "default", f.configMap("hello-world")["testData"])
 }
 
-func TestEveryJobMakesARevision(t *testing.T) {
-	f := newFixture(t)
-	f.configure(config{"chart": raw(archive(t, "1.0.0", map[string]string{"templates/cm.yaml": configMapTemplate}))})
-	f.succeed(f.deployer())
-	f.newJob()
-	f.succeed(f.deployer())
-	assert.Equal(t, 2, f.release().Revision)
-}
-
 func TestARestartedJobMakesNoSecondRevision(t *testing.T) {
 	f := newFixture(t)
 	f.configure(config{"chart": raw(archive(t, "1.0.0", map[string]string{"templates/cm.yaml": configMapTemplate}))})

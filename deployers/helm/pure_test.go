@@ -17,7 +17,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 )
 
@@ -38,6 +40,12 @@ func inherited(release *engine.Release) *engine.Release {
 	return release
 }
 
+// rolledBack is a revision that a rollback made.
+func rolledBack(release *engine.Release) *engine.Release {
+	release.RolledBack = true
+	return release
+}
+
 func TestDecide(t *testing.T) {
 	now := time.Now()
 	recent, old := now.Add(-foreignPending/2), now.Add(-foreignPending)
@@ -55,7 +63,9 @@ func TestDecide(t *testing.T) {
 		"uninstall by hand":               {last: &engine.Release{Status: engine.StatusUninstalling, Began: recent}, want: actionStandBack},
 		"uninstall by hand left":          {last: &engine.Release{Status: engine.StatusUninstalling, Began: old}, want: actionFinishUninstall},
 		"deployed by this job":            {last: revision(engine.StatusDeployed, now), want: actionNone},
-		"deployed by another job":         {last: revision(engine.StatusDeployed, now, jobLabel, "old"), want: actionUpgrade},
+		"deployed by another job":         {last: revision(engine.StatusDeployed, now, jobLabel, "old"), want: actionKeep},
+		"rolled back in another job":      {last: rolledBack(revision(engine.StatusDeployed, now, jobLabel, "old")), want: actionUpgrade},
+		"both jobs were forced":           {last: revision(engine.StatusDeployed, now, jobLabel, "old", forcedLabel, "now"), want: actionKeep},
 		"deployed from other content":     {last: revision(engine.StatusDeployed, now, contentLabel, "old"), want: actionUpgrade},
 		"deployed by hand":                {last: &engine.Release{Status: engine.StatusDeployed}, want: actionUpgrade},
 		"deployed by another item":        {last: revision(engine.StatusDeployed, now, foreign...), want: actionRefuse, taken: actionUpgrade},
@@ -84,6 +94,45 @@ func TestDecide(t *testing.T) {
 			assert.Equal(t, tc.want, decide(tc.last, wanted, now))
 			wanted.takeOwnership = true
 			assert.Equal(t, cmp.Or(tc.taken, tc.want), decide(tc.last, wanted, now), "with takeOwnership")
+		})
+	}
+}
+
+func TestDecideWhetherContentIsUnchanged(t *testing.T) {
+	now := time.Now()
+	old := revision(engine.StatusDeployed, now, jobLabel, "old")
+	assert.Equal(t, actionKeep, decide(old, wish{labels: revision("", now).Labels}, now))
+	assert.Equal(t, actionUpgrade, decide(old, wish{labels: revision("", now).Labels, renew: true}, now))
+	assert.Equal(t, actionUpgrade, decide(old, wish{labels: revision("", now, contentLabel, "new").Labels}, now))
+	forced := wish{labels: revision("", now, forcedLabel, "now").Labels}
+	assert.Equal(t, actionUpgrade, decide(old, forced, now))
+	assert.Equal(t, actionKeep, decide(revision(engine.StatusDeployed, now, jobLabel, "old", forcedLabel, "now"), forced, now), "it is forced once")
+}
+
+func TestContentIsWhatARevisionIsMadeFrom(t *testing.T) {
+	item := &contract.Item{DeployItem: &v1alpha1.DeployItem{}}
+	base := func() content {
+		return content{chart: &engine.Chart{Digest: "sha256:a"}, values: map[string]any{"a": "b"}}
+	}
+	labels, err := releaseLabels(item, base())
+	require.NoError(t, err)
+	for name, tc := range map[string]struct {
+		change func(*content)
+		isNew  bool
+	}{
+		"nothing":       {func(*content) {}, false},
+		"chart":         {func(c *content) { c.chart.Digest = "sha256:b" }, true},
+		"values":        {func(c *content) { c.values["a"] = "c" }, true},
+		"force":         {func(c *content) { c.applied = appliedOf(helmv1alpha1.ReleaseSettings{Force: true}) }, true},
+		"takeOwnership": {func(c *content) { c.applied = appliedOf(helmv1alpha1.ReleaseSettings{TakeOwnership: true}) }, true},
+		"wait, atomic":  {func(c *content) { c.applied = appliedOf(helmv1alpha1.ReleaseSettings{Wait: true, Atomic: true}) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			changed := base()
+			tc.change(&changed)
+			others, err := releaseLabels(item, changed)
+			require.NoError(t, err)
+			assert.Equal(t, tc.isNew, labels[contentLabel] != others[contentLabel])
 		})
 	}
 }

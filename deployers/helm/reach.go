@@ -9,6 +9,10 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -68,9 +72,15 @@ func (j *job) next(ctx context.Context, history []*engine.Release, labels map[st
 		return nil, err
 	}
 	orphaned, unknown := j.isOrphaned(ctx, last, labels)
-	chosen := decide(last, wish{labels: labels, takeOwnership: settings.TakeOwnership || orphaned}, time.Now())
+	wanted := wish{labels: labels, takeOwnership: settings.TakeOwnership || orphaned, renew: len(j.known.Recorded) > 0}
+	chosen := decide(last, wanted, time.Now())
+	if chosen == actionKeep {
+		if chosen, err = j.keepIfWhole(ctx, last); err != nil {
+			return nil, err
+		}
+	}
 	switch {
-	case chosen == actionNone:
+	case chosen == actionNone, chosen == actionKeep:
 		return last, nil
 	case chosen == actionRefuse:
 		return nil, belongsToAnother(last, unknown)
@@ -84,6 +94,26 @@ func (j *job) next(ctx context.Context, history []*engine.Release, labels map[st
 		}
 	}
 	return j.act(ctx, chosen, last, labels)
+}
+
+// keepIfWhole chooses actionKeep where the target has all workloads of a revision, else actionUpgrade: the job would wait for the others until
+// its time is up.
+func (j *job) keepIfWhole(ctx context.Context, revision *engine.Release) (action, error) {
+	workloads, err := workloadsOf(revision)
+	if err != nil {
+		return "", err
+	}
+	for _, workload := range workloads {
+		object := metadataOf(workload.Resource)
+		err := j.item.Target.Client.Get(ctx, client.ObjectKeyFromObject(object), object)
+		switch {
+		case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
+			return actionUpgrade, nil
+		case err != nil:
+			return "", fmt.Errorf("%s cannot be read: %w", workload.Resource, err)
+		}
+	}
+	return actionKeep, nil
 }
 
 // isRecorded reports whether the status of the item has all objects of a revision.

@@ -51,9 +51,13 @@ func (j *job) readValues(context.Context) (resources.Progress, error) {
 	return resources.Progress{}, nil
 }
 
-// deployRelease makes the revision of this job, once.
+// deployRelease makes the revision of this job, once, unless what is deployed has been made from the same.
 func (j *job) deployRelease(ctx context.Context) (resources.Progress, error) {
-	labels, err := releaseLabels(j.item, j.chart, j.values)
+	settings, err := j.settings(upgradeSettings)
+	if err != nil {
+		return resources.Progress{}, err
+	}
+	labels, err := releaseLabels(j.item, content{chart: j.chart, values: j.values, applied: appliedOf(settings)})
 	if err != nil {
 		return resources.Progress{}, err
 	}

@@ -10,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
+	"strings"
 
 	"helm.sh/helm/v3/pkg/action"
 	helmchart "helm.sh/helm/v3/pkg/chart"
@@ -51,17 +53,17 @@ func (e *Engine) Load(archive []byte) (*Chart, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrChart, err)
 	}
-	return e.keep(loaded, digest)
+	return e.keep(loaded, digest, digest)
 }
 
 // Cached returns the chart whose archive has the digest "sha256:<hex>", if it was loaded before. Whoever asks must have shown that it may
 // read the chart.
 func (e *Engine) Cached(digest string) (*Chart, bool) { return e.charts.get(digest) }
 
-// LoadDirectory returns the chart that a directory holds; a .helmignore file is respected. The digest identifies the content: what is cached
-// under it is not read again. The error wraps ErrChart.
-func (e *Engine) LoadDirectory(files fs.FS, digest string) (*Chart, error) {
-	if cached, ok := e.charts.get(digest); ok {
+// LoadDirectory returns the chart that a directory holds; a .helmignore file is respected. The key identifies the content: what is cached under
+// it is not read again. The digest of the chart is that of its own files, whatever lies beside them. The error wraps ErrChart.
+func (e *Engine) LoadDirectory(files fs.FS, key string) (*Chart, error) {
+	if cached, ok := e.charts.get(key); ok {
 		return cached, nil
 	}
 	buffered, err := readDirectory(files)
@@ -75,10 +77,21 @@ func (e *Engine) LoadDirectory(files fs.FS, digest string) (*Chart, error) {
 	if err := action.CheckDependencies(loaded, loaded.Metadata.Dependencies); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrChart, err)
 	}
-	return e.keep(loaded, digest)
+	return e.keep(loaded, key, digestOf(buffered))
 }
 
-func (e *Engine) keep(loaded *helmchart.Chart, digest string) (*Chart, error) {
+// digestOf returns the digest of files by name and content.
+func digestOf(files []*loader.BufferedFile) string {
+	sorted := slices.SortedFunc(slices.Values(files), func(a, b *loader.BufferedFile) int { return strings.Compare(a.Name, b.Name) })
+	sum := sha256.New()
+	for _, file := range sorted {
+		fmt.Fprintf(sum, "%d %s\n%d\n", len(file.Name), file.Name, len(file.Data))
+		sum.Write(file.Data)
+	}
+	return "sha256:" + hex.EncodeToString(sum.Sum(nil))
+}
+
+func (e *Engine) keep(loaded *helmchart.Chart, key, digest string) (*Chart, error) {
 	if err := loaded.Validate(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrChart, err)
 	}
@@ -90,7 +103,7 @@ func (e *Engine) keep(loaded *helmchart.Chart, digest string) (*Chart, error) {
 		pristine: loaded, size: sizeOf(loaded), dynamic: isDynamic(loaded),
 	}
 	forgetRaw(loaded)
-	e.charts.add(digest, chart)
+	e.charts.add(key, chart)
 	return chart, nil
 }
 

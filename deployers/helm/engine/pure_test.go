@@ -345,3 +345,19 @@ func TestD14RecordsAreNotChangedDuringAnOperation(t *testing.T) {
 	require.ErrorIs(t, e.GiveUp(ended, cluster, &Release{Name: "a", Namespace: "b"}, "interrupted"), context.Canceled)
 	require.ErrorIs(t, e.Forget(ended, cluster, &Release{Name: "a", Namespace: "b"}), context.Canceled)
 }
+
+func TestTheDigestOfADirectoryIsThatOfItsChart(t *testing.T) {
+	e, err := New(Options{})
+	require.NoError(t, err)
+	load := func(key, template string) string {
+		chart, err := e.LoadDirectory(fstest.MapFS{
+			"Chart.yaml":        {Data: []byte("apiVersion: v2\nname: a\nversion: 1.0.0\n")},
+			"templates/cm.yaml": {Data: []byte(template)},
+		}, key)
+		require.NoError(t, err)
+		return chart.Digest
+	}
+	first := load("commit-1//chart", "a: b")
+	assert.Equal(t, first, load("commit-2//chart", "a: b"), "the commit changed another directory")
+	assert.NotEqual(t, first, load("commit-3//chart", "a: c"))
+}

@@ -53,6 +53,8 @@ type Release struct {
 	Labels map[string]string
 	// Inherited says that another program made the revision and Helm handed it the labels of one that was made here.
 	Inherited bool
+	// RolledBack says that the revision repeats an earlier one.
+	RolledBack bool
 	// Began is when the install, upgrade or uninstall began.
 	Began time.Time
 }
@@ -129,6 +131,9 @@ func isAsRead(stored, read *Release) bool {
 	return stored.Status == read.Status && stored.Began.Equal(read.Began) && maps.Equal(stored.Labels, read.Labels)
 }
 
+// rolledBack is how Helm begins the description of a revision that a rollback made.
+const rolledBack = "Rollback to "
+
 func fromHelm(rel *release.Release) *Release {
 	if rel == nil {
 		return nil
@@ -142,6 +147,7 @@ func fromHelm(rel *release.Release) *Release {
 	}
 	if rel.Info != nil {
 		result.Status = Status(rel.Info.Status)
+		result.RolledBack = strings.HasPrefix(rel.Info.Description, rolledBack)
 		result.Began = rel.Info.LastDeployed.Time
 		if rel.Info.Deleted.After(rel.Info.LastDeployed) {
 			result.Began = rel.Info.Deleted.Time
