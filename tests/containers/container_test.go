@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
@@ -305,4 +306,23 @@ func TestADeployerThatDiesFindsItsPodAgain(t *testing.T) {
 	assert.Equal(t, object{"runs": float64(1)}, s.exported(item))
 	assert.Empty(t, started, "the program ran once")
 	s.Gone(pod)
+}
+
+// TestAPodThatFitsNowhereFailsTheJobAtOnce has the node to itself: nothing may be scheduled to it.
+func TestAPodThatFitsNowhereFailsTheJobAtOnce(t *testing.T) {
+	s := &scene{landscape.NewScene(t)}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: s.Node().Name}}
+	closed := func(closed bool) {
+		patch := fmt.Appendf(nil, `{"spec": {"unschedulable": %t}}`, closed)
+		require.NoError(t, s.Client().Patch(s.Ctx, node, client.RawPatch(types.StrategicMergePatchType, patch)))
+		s.await(node, func() bool { return len(node.Spec.Taints) > 0 == closed })
+	}
+	closed(true)
+	t.Cleanup(func() { closed(false) })
+
+	failed := s.ended(s.item("nowhere", s.shell(), nil, "true"))
+
+	require.Equal(t, v1alpha1.PhaseFailed, failed.Status.Phase)
+	assert.Contains(t, failed.Status.LastError.Message, "nodes are available")
+	s.Gone(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: landscape.ContainerPods, Name: podOf(t, failed)}})
 }

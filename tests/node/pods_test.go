@@ -173,3 +173,25 @@ func firstOutside(addresses []net.Addr) string {
 	}
 	return ""
 }
+
+func TestAPodOutlivesItsKubelet(t *testing.T) {
+	r := newRig(t)
+	began, goOn := make(chan struct{}, 1), make(chan struct{})
+	gate := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		began <- struct{}{}
+		<-goOn
+	}))
+	t.Cleanup(gate.Close)
+	pod := r.pod("lasting", r.shell(), "sh", "-c", "wget -q -O /dev/null "+gate.URL+"; echo done")
+	require.NoError(t, r.Client().Create(r.ctx, pod))
+	<-began
+	kubelet := r.Process(platform.Kubelet)
+
+	require.NoError(t, kubelet.Kill9())
+	close(goOn)
+	require.NoError(t, kubelet.Restart())
+
+	require.NoError(t, r.Await(r.ctx, pod, func() bool { return pod.Status.Phase == corev1.PodSucceeded }))
+	assert.Zero(t, pod.Status.ContainerStatuses[0].RestartCount)
+	r.prints(pod, "done\n")
+}
