@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 	"time"
 
@@ -211,10 +210,16 @@ func TestAProgramThatFailsFailsTheJobWithItsLastWords(t *testing.T) {
 
 func TestAnInterruptEndsAHangingPod(t *testing.T) {
 	s := newScene(t)
-	item := s.item("hangs", s.shell(), nil, "sleep", "3600")
-	s.await(item, func() bool {
-		return item.Status.ProviderStatus != nil && strings.Contains(string(item.Status.ProviderStatus.Raw), `"running"`)
-	})
+	began, ended := make(chan struct{}, 1), make(chan struct{}, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		began <- struct{}{}
+		<-r.Context().Done() // the program has ended
+		ended <- struct{}{}
+	}))
+	t.Cleanup(server.Close)
+	item := s.item("hangs", s.shell(), nil, "wget", "-q", "-O", "/dev/null", server.URL)
+	<-began
+	s.await(item, func() bool { return item.Status.ProviderStatus != nil })
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: landscape.ContainerPods, Name: podOf(t, item)}}
 	interrupted := time.Now()
 
@@ -224,8 +229,9 @@ func TestAnInterruptEndsAHangingPod(t *testing.T) {
 
 	s.await(pod, func() bool { return pod.DeletionTimestamp != nil })
 	told := time.Since(interrupted)
+	<-ended
+	t.Logf("the Pod was asked to end after %s, its program had ended after %s", told, time.Since(interrupted))
 	s.Gone(pod)
-	t.Logf("the Pod was asked to end after %s and gone after %s", told, time.Since(interrupted))
 	assert.Less(t, told, 2*time.Second)
 }
 
