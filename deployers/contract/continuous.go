@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -84,6 +85,13 @@ func isActive(item *v1alpha1.DeployItem) bool {
 	return item.Annotations[v1alpha1.ContinuousReconcileActiveAnnotation] != "false"
 }
 
+const (
+	// precision is by how much a moment may be later than the status says, which has whole seconds.
+	precision = time.Second
+	// longest is the longest interval that can be added to.
+	longest = 100 * 365 * 24 * time.Hour
+)
+
 // rhythm says how jobs that the clock starts follow each other.
 type rhythm struct {
 	jitter kit.Jitter
@@ -98,8 +106,11 @@ func (r rhythm) due(item *v1alpha1.DeployItem, spec *managedresource.ContinuousR
 	if !found {
 		return time.Time{}, false
 	}
+	if spec.Every != nil && spec.Every.Duration < longest {
+		due = due.Add(precision)
+	}
 	if times := item.Status.TransitionTimes; times != nil && times.FinishedTime != nil {
-		if rested := times.FinishedTime.Add(r.rest); rested.After(due) {
+		if rested := times.FinishedTime.Add(precision + r.rest); rested.After(due) {
 			return rested, true
 		}
 	}
@@ -143,7 +154,7 @@ func (r *reconciler) continuously(_ context.Context, call HookCall) (*HookResult
 
 // repeat gives an item that has nothing to do a job of its own when hooks ask for it, and else ends the pass.
 func (r *reconciler) repeat(ctx context.Context, s *scope) error {
-	if !s.item.Job().IsIdle() {
+	if s.isIdle = s.item.Job().IsIdle(); !s.isIdle {
 		return nil
 	}
 	if s.hookErr != nil {
@@ -159,13 +170,48 @@ func (r *reconciler) repeat(ctx context.Context, s *scope) error {
 	if answer == nil || answer.AbortReconcile {
 		return kit.ErrStop
 	}
+	if !r.turns.take(s.item) {
+		s.hookRequeue = time.Millisecond
+		return kit.ErrStop
+	}
 	if free, err := r.isFree(ctx, s.item); err != nil || !free {
 		return stopAfter(err)
 	}
-	s.own = true
+	s.own, s.isIdle = true, false
 	s.item.Status.JobID = v1alpha1.ContinuousJobPrefix + uuid.NewString()
 	s.item.Status.JobIDGenerationTime = &metav1.Time{Time: time.Now()}
 	return nil
+}
+
+// turns holds items that are to get a job of their own, from the pass that found that out to the one that begins it. The queue lets that one wait
+// for everything that an event asks for, which the first may be itself. It is safe for concurrent use.
+type turns struct {
+	mu sync.Mutex
+	// after is the last job of each item.
+	after map[types.NamespacedName]string
+}
+
+// take reports whether it is the turn of an item; else its turn comes in the next pass.
+func (t *turns) take(item *v1alpha1.DeployItem) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	key := client.ObjectKeyFromObject(item)
+	if last, waits := t.after[key]; waits && last == item.Status.JobIDFinished {
+		delete(t.after, key)
+		return true
+	}
+	if t.after == nil {
+		t.after = map[types.NamespacedName]string{}
+	}
+	t.after[key] = item.Status.JobIDFinished
+	return false
+}
+
+// forget drops an item that is gone.
+func (t *turns) forget(key types.NamespacedName) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.after, key)
 }
 
 // maxAncestors bounds the walk over the owners of an item.

@@ -14,6 +14,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
@@ -36,6 +37,7 @@ type reconciler struct {
 	watches watches
 	written kit.Consistency
 	hooks   Hooks
+	turns   turns
 	queue   workqueue.TypedRateLimitingInterface[ctrl.Request]
 	phases  []kit.Phase[*scope]
 }
@@ -59,6 +61,8 @@ type scope struct {
 	called time.Time
 	// requeue is when to look at the item again without an event; 0 is never.
 	requeue time.Duration
+	// isIdle says that the item has no job.
+	isIdle bool
 	// hookRequeue is when hooks want to look at the item again; 0 is never.
 	hookRequeue time.Duration
 	// maxTimeout is Options.MaxTimeout.
@@ -103,6 +107,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		r.jobs.forget(request.NamespacedName)
 		r.jobs.drop(request.NamespacedName)
 		r.jobs.takeInterrupted(request.NamespacedName)
+		r.turns.forget(request.NamespacedName)
 		r.written.Forget(request.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
@@ -151,7 +156,11 @@ func (r *reconciler) result(ctx context.Context, s *scope, err error) (ctrl.Resu
 	case ctx.Err() != nil:
 		return ctrl.Result{}, nil
 	}
-	return ctrl.Result{RequeueAfter: sooner(s.requeue, s.hookRequeue)}, err
+	result := ctrl.Result{RequeueAfter: sooner(s.requeue, s.hookRequeue)}
+	if s.isIdle {
+		result.Priority = new(handler.LowPriority) // nobody waits for what the clock starts; every event counts more
+	}
+	return result, err
 }
 
 // stopAfter ends the pass.
