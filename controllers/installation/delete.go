@@ -74,7 +74,7 @@ func (r *Reconciler) continueDeletion(ctx context.Context, s *scope) error {
 		return nil
 	}
 	if prepared(s.inst, s.execution) && s.childrenRun() {
-		return kit.ErrStop
+		return stopUnless(r.interruptChildren(ctx, s, isStuck))
 	}
 	return r.beginDeletion(ctx, s)
 }

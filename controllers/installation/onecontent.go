@@ -5,6 +5,7 @@ package installation
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
@@ -44,6 +45,32 @@ func (s *scope) compare(has, wanted any) error {
 	}
 	s.noteChange()
 	return nil
+}
+
+// isOutdated reports whether the running job of a root has given the spec of some children while the rest would get those of a newer spec.
+// Children of two specs may wait for each other until the job times out: one for an object that the other gives up only in the newer spec.
+func (s *scope) isOutdated() bool {
+	inst := s.inst
+	return inst.IsRoot() && !inst.Spec.Suspend && inst.Generation != inst.Status.ObservedGeneration && s.someHaveJob()
+}
+
+// giveWay ends an outdated job, before any child gets the newer spec with it, once the children that have the job have ended it: of siblings one
+// may wait for what another does in the same job. Those that get nowhere are interrupted. The next job follows in the same write.
+func (r *Reconciler) giveWay(ctx context.Context, s *scope) error {
+	atWork := s.execution != nil && s.isAtWork(s.execution) ||
+		slices.ContainsFunc(sortedKeys(s.children), func(name string) bool { return s.isAtWork(s.children[name]) })
+	if !atWork {
+		return &kit.Failure{Kind: kit.Stalled, Operation: operation, Reason: reasonAnotherJob, Err: errors.New(changedMessage)}
+	}
+	if err := r.interruptChildren(ctx, s, isStuck); err != nil {
+		return err
+	}
+	return s.awaitChildren()
+}
+
+// isAtWork reports whether a child is going to end the running job and has not yet.
+func (s *scope) isAtWork(child kit.JobObject) bool {
+	return s.hasJob(child) && child.GetDeletionTimestamp().IsZero() && child.Job().JobIDFinished != s.inst.Status.JobID
 }
 
 // noteOtherImports notes when sub-installations have the running job and what they import from here is going to be replaced.

@@ -4,8 +4,11 @@
 package installation
 
 import (
+	"errors"
 	"testing"
+	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -109,6 +112,59 @@ func TestSubinstallationsPassTheirChangeOn(t *testing.T) {
 	s.children["a"] = changedChild("job")
 	s.takeOverChange()
 	assert.True(t, conditions.IsTrue(s.inst, ChangedDuringJobCondition))
+}
+
+func TestAJobOfTwoSpecsIsOutdated(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change   func(s *scope)
+		outdated bool
+	}{
+		"some children have the former spec":      {change: func(*scope) {}, outdated: true},
+		"the spec is that of the job":             {change: func(s *scope) { s.inst.Generation-- }},
+		"no child has the job":                    {change: func(s *scope) { s.children = nil }},
+		"a sub-installation":                      {change: func(s *scope) { nest(s.inst) }},
+		"suspended, so that no other job follows": {change: func(s *scope) { s.inst.Spec.Suspend = true }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := ending()
+			s.inst.Generation++
+			s.inst.Status.JobIDFinished = "former"
+			s.children["a"] = withJobs("job", "job")
+			tc.change(s)
+			assert.Equal(t, tc.outdated, s.isOutdated())
+		})
+	}
+}
+
+func TestIsStuck(t *testing.T) {
+	at := func(phase v1alpha1.Phase, last *kit.Failure) *v1alpha1.Installation {
+		child := withJobs("job", "former")
+		child.Status.Phase, child.Status.LastError = phase, kit.NewError(nil, last, time.Now())
+		kit.Progress(child, meta.ProgressingWithRetryReason, "item: belongs to another")
+		return child
+	}
+	own := &kit.Failure{Operation: operation, Reason: "Forbidden", Err: errors.New("exceeded quota")}
+	working, deleted, idle, now := at("Progressing", unfinished), at("Progressing", unfinished), at("Progressing", unfinished), metav1.Now()
+	kit.Progress(working, meta.ProgressingReason, workingMessage)
+	deleted.DeletionTimestamp, idle.Status.JobIDFinished = &now, "job"
+	execution := &v1alpha1.Execution{}
+	execution.Status.JobID, execution.Status.Phase = "job", v1alpha1.PhaseProgressing
+	kit.TryAgain(execution, own, time.Now())
+	for name, tc := range map[string]struct {
+		child kit.JobObject
+		stuck bool
+	}{
+		"an item of it is tried again":          {at("Progressing", unfinished), true},
+		"an Execution, whatever it tries again": {execution, true},
+		"at work":                               {working, false},
+		"with an error of its own":              {at("Progressing", own), false},
+		"its children have not got the job":     {at("Init", unfinished), false},
+		"an uninstallation":                     {at("Deleting", unfinished), false},
+		"in deletion":                           {deleted, false},
+		"its job has ended":                     {idle, false},
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.stuck, isStuck(tc.child)) })
+	}
 }
 
 func TestAChildThatHasTheJobKeepsItsSpec(t *testing.T) {

@@ -153,7 +153,8 @@ func (r *Reconciler) interrupt(ctx context.Context, s *scope) error {
 			return err
 		}
 	}
-	if err := r.interruptChildren(ctx, s); err != nil {
+	err := r.interruptChildren(ctx, s, func(child kit.JobObject) bool { return child.Job().JobIDFinished != s.inst.Status.JobID })
+	if err != nil {
 		return err
 	}
 	if s.inst.DeletionTimestamp.IsZero() && !prepared(s.inst, s.execution) || s.execution == nil && len(s.children) == 0 {
@@ -173,13 +174,13 @@ func (r *Reconciler) takePending(ctx context.Context, s *scope) (bool, error) {
 	return true, nil
 }
 
-// interruptChildren passes the operation on to the children that run the same job.
-func (r *Reconciler) interruptChildren(ctx context.Context, s *scope) error {
+// interruptChildren passes the operation on to the children that have to end their job.
+func (r *Reconciler) interruptChildren(ctx context.Context, s *scope, has func(child kit.JobObject) bool) error {
 	value := v1alpha1.OperationInterrupt
 	change := kit.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: &value}}
 	for _, name := range sortedKeys(s.children) {
 		child := s.children[name]
-		if child.Status.JobIDFinished == s.inst.Status.JobID {
+		if !has(child) {
 			continue
 		}
 		if err := kit.PatchMetadata(ctx, r.Client, child, change); err != nil {
@@ -187,7 +188,7 @@ func (r *Reconciler) interruptChildren(ctx context.Context, s *scope) error {
 		}
 		r.installations.Wrote(child)
 	}
-	if s.execution == nil || s.execution.Status.JobIDFinished == s.inst.Status.JobID {
+	if s.execution == nil || !has(s.execution) {
 		return nil
 	}
 	if err := kit.PatchMetadata(ctx, r.Client, s.execution, change); err != nil {
@@ -195,6 +196,17 @@ func (r *Reconciler) interruptChildren(ctx context.Context, s *scope) error {
 	}
 	r.executions.Wrote(s.execution)
 	return nil
+}
+
+// isStuck reports whether a child is in the middle of a job of which some deploy item is only tried again: it waits for an object that another
+// DeployItem holds, for a target that does not answer, for a quota. A sub-installation with an error of its own is not: an interruption would
+// not end that.
+func isStuck(child kit.JobObject) bool {
+	if child.Job().IsIdle() || child.Job().Phase != v1alpha1.PhaseProgressing || !child.GetDeletionTimestamp().IsZero() || kit.RetryCause(child) == "" {
+		return false
+	}
+	inst, ok := child.(*v1alpha1.Installation)
+	return !ok || isUnfinished(inst.Status.LastError)
 }
 
 func interrupted() *kit.Failure {

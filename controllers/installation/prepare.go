@@ -10,10 +10,13 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 )
 
-// prepare gives all children the specs of the running job, unless they have them.
+// prepare gives all children the specs of the running job, unless they have them. It ends a job that would give them specs of two generations.
 func (r *Reconciler) prepare(ctx context.Context, s *scope) error {
 	if prepared(s.inst, s.execution) {
 		return nil
+	}
+	if s.isOutdated() {
+		return r.giveWay(ctx, s)
 	}
 	if err := r.awaitPredecessors(ctx, s); err != nil {
 		return err

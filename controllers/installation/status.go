@@ -176,6 +176,10 @@ func (r *Reconciler) announce(s *scope) {
 	if s.outcome == nil {
 		return
 	}
+	if failure := s.outcome.failure; failure != nil && failure.Reason == reasonAnotherJob {
+		r.event(s.inst, corev1.EventTypeNormal, failure.Reason, failure.Error())
+		return
+	}
 	if s.outcome.failure != nil {
 		r.event(s.inst, corev1.EventTypeWarning, s.outcome.failure.Reason, s.outcome.failure.Error())
 		return
