@@ -34,7 +34,11 @@ func (r *Reconciler) decideJob(ctx context.Context, s *scope) error {
 	}
 	switch step {
 	case nothing:
-		s.showClock()
+		if lost, err := r.showLoss(ctx, s); err != nil {
+			return err
+		} else if !lost {
+			s.showClock()
+		}
 		return r.dropOperation(ctx, s)
 	case take:
 		return r.take(ctx, s, job)

@@ -18,12 +18,9 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 )
 
-// reasonChildLost says that somebody deleted an Execution or sub-installation after the job that made it had succeeded.
-const reasonChildLost = "ChildLost"
-
 // loss is a child that is not as the last job left it.
 type loss struct {
-	// reason is reasonChildLost, or kit.ReasonContinuousFailed where the child is there and its deploy items have failed by the clock.
+	// reason is kit.ReasonChildLost, or kit.ReasonContinuousFailed where the child is there and its deploy items have failed by the clock.
 	reason string
 	// missing is the child to look for before anybody is told; nil where the loss is known.
 	missing client.Object
@@ -39,7 +36,7 @@ func lossOf(inst *v1alpha1.Installation, execution *v1alpha1.Execution, children
 		return lossAt(inst, "execution", inst.Name, &v1alpha1.Execution{}, execution == nil)
 	}
 	if execution != nil {
-		if ready := readyOf(execution); ready.Reason == kit.ReasonContinuousFailed {
+		if ready := readyOf(execution); isLoss(ready.Reason) {
 			return &loss{reason: ready.Reason, message: ready.Message}
 		}
 	}
@@ -59,7 +56,7 @@ func lossOf(inst *v1alpha1.Installation, execution *v1alpha1.Execution, children
 }
 
 func isLoss(reason string) bool {
-	return reason == reasonChildLost || reason == kit.ReasonContinuousFailed
+	return reason == kit.ReasonChildLost || reason == kit.ReasonContinuousFailed
 }
 
 // readyOf returns the condition Ready, an empty one where there is none.
@@ -72,7 +69,7 @@ func readyOf(obj conditions.Getter) metav1.Condition {
 
 // lossAt describes the loss of a child by its kind and name.
 func lossAt(inst *v1alpha1.Installation, kind, name string, object client.Object, missing bool) *loss {
-	found := &loss{reason: reasonChildLost, message: fmt.Sprintf("%s %s was deleted, and what it had deployed may be gone: annotate the root %s=reconcile to deploy it again",
+	found := &loss{reason: kit.ReasonChildLost, message: fmt.Sprintf("%s %s was deleted, and what it had deployed may be gone: annotate the root %s=reconcile to deploy it again",
 		kind, name, v1alpha1.OperationAnnotation)}
 	if missing {
 		object.SetName(name)
@@ -103,7 +100,7 @@ func (r *Reconciler) showLoss(ctx context.Context, s *scope) (shown bool, err er
 		}
 	}
 	kit.ShowFailure(s.inst, &kit.Failure{
-		Kind: kit.Stalled, Operation: operation, Reason: found.reason, Heals: found.reason != reasonChildLost, Err: errors.New(found.message),
+		Kind: kit.Stalled, Operation: operation, Reason: found.reason, Heals: found.reason != kit.ReasonChildLost, Err: errors.New(found.message),
 	})
 	if s.inst.IsRoot() && s.inst.Spec.Suspend {
 		s.inst.Status.ObservedGeneration = s.inst.Generation // as that of every suspended one is

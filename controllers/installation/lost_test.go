@@ -30,11 +30,13 @@ func TestLossOf(t *testing.T) {
 	there, going := &v1alpha1.Execution{}, &v1alpha1.Execution{}
 	going.DeletionTimestamp = &metav1.Time{Time: metav1.Now().Time}
 	deeper := working("root-sub", "2", "job")
-	kit.Pending(deeper, reasonChildLost, "execution root-sub was deleted")
+	kit.Pending(deeper, kit.ReasonChildLost, "execution root-sub was deleted")
 	drifted := &v1alpha1.Execution{}
 	kit.Pending(drifted, kit.ReasonContinuousFailed, "deploy item a is broken")
 	unwell := working("root-sub", "2", "job")
 	kit.Pending(unwell, kit.ReasonContinuousFailed, "deploy item b is broken")
+	poorer := &v1alpha1.Execution{}
+	kit.Pending(poorer, kit.ReasonChildLost, "deploy item a of execution root was deleted")
 	type children = map[string]*v1alpha1.Installation
 	sub := working("root-sub", "2", "job")
 	for name, tc := range map[string]struct {
@@ -52,6 +54,7 @@ func TestLossOf(t *testing.T) {
 		"a sub-installation has lost one":    {v1alpha1.PhaseSucceeded, there, children{"root-sub": deeper}, "root-sub: execution root-sub was deleted", false},
 		"an item has failed by the clock":    {v1alpha1.PhaseSucceeded, drifted, children{"root-sub": sub}, "deploy item a is broken", false},
 		"and so has one further down":        {v1alpha1.PhaseSucceeded, there, children{"root-sub": unwell}, "root-sub: deploy item b is broken", false},
+		"the Execution has lost an item":     {v1alpha1.PhaseSucceeded, poorer, children{"root-sub": sub}, "deploy item a of execution root was deleted", false},
 		"the last job has failed by itself":  {v1alpha1.PhaseFailed, nil, nil, "", false},
 		"a job is at work, as the phase has": {v1alpha1.PhaseProgressing, nil, nil, "", false},
 	} {

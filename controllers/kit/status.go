@@ -22,6 +22,8 @@ const (
 	ReasonSuspended = "Suspended"
 	// ReasonContinuousFailed says that a deploy item has failed in a job by the clock, since the last job.
 	ReasonContinuousFailed = "ContinuousReconcileFailed"
+	// ReasonChildLost says that somebody has deleted a child since the job that made it.
+	ReasonChildLost = "ChildLost"
 	// ReasonDeleting says that the object is being deleted.
 	ReasonDeleting = "Deleting"
 )

@@ -9,17 +9,30 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
 func TestAChildThatSomebodyDeletedIsShown(t *testing.T) {
+	item := func(s *scene, execution string) client.Object {
+		items := &v1alpha1.DeployItemList{}
+		labels := client.MatchingLabels{v1alpha1.ExecutionManagedByLabel: execution}
+		require.NoError(t, s.Client().List(s.Ctx, items, client.InNamespace(s.Namespace), labels))
+		require.Len(t, items.Items, 1)
+		lost := &items.Items[0]
+		lost.Finalizers = nil // its deployer shall not see it go
+		require.NoError(t, s.Client().Update(s.Ctx, lost))
+		return lost
+	}
 	execution := func(s *scene, name string) client.Object { return &v1alpha1.Execution{ObjectMeta: s.Named(name)} }
 	for name, lost := range map[string]func(*scene) client.Object{
 		"the Execution":                       func(s *scene) client.Object { return execution(s, "root") },
 		"a sub-installation":                  func(s *scene) client.Object { return s.Child("root", "sub") },
 		"the Execution of a sub-installation": func(s *scene) client.Object { return execution(s, s.Child("root", "sub").Name) },
+		"a DeployItem":                        func(s *scene) client.Object { return item(s, "root") },
+		"a DeployItem of a sub-installation":  func(s *scene) client.Object { return item(s, s.Child("root", "sub").Name) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t)
@@ -34,7 +47,11 @@ func TestAChildThatSomebodyDeletedIsShown(t *testing.T) {
 				return conditions.GetReason(inst, meta.ReadyCondition) == "ChildLost"
 			})
 			assert.True(t, conditions.IsFalse(inst, meta.ReadyCondition))
-			assert.Contains(t, readyMessage(inst), gone.GetName()+" was deleted")
+			told := gone.GetName()
+			if lost, ok := gone.(*v1alpha1.DeployItem); ok {
+				told = "deploy item item of execution " + lost.Labels[v1alpha1.ExecutionManagedByLabel]
+			}
+			assert.Contains(t, readyMessage(inst), told+" was deleted")
 			assert.Equal(t, v1alpha1.PhaseSucceeded, inst.Status.Phase)
 			s.Gone(gone)
 			s.RequireStandstill()
