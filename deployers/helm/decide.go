@@ -12,6 +12,7 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
@@ -26,7 +27,7 @@ const (
 	ownerLabel     = "helm.deployer.landscaper.gardener.cloud/deployitem-uid"
 	forcedLabel    = "helm.deployer.landscaper.gardener.cloud/forced-at"
 	itemLabel      = v1alpha1.HelmDeployItemLabel
-	namespaceLabel = "helm.deployer.landscaper.gardener.cloud/deployitem-namespace"
+	namespaceLabel = config.OwnerNamespaceLabel
 )
 
 // foreignPending is how long a pending release that no DeployItem made is left alone: somebody may be at work on it.

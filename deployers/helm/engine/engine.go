@@ -209,6 +209,7 @@ func (e *Engine) run(ctx context.Context, request Request, verb string,
 	if err != nil {
 		return nil, err
 	}
+	op.spareOthers(ctx, request.Namespace, request.Name)
 	if request.Chart != nil {
 		op.useCapabilities(request.Chart)
 	}

@@ -16,6 +16,7 @@ import (
 	"helm.sh/helm/v3/pkg/storage/driver"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -159,24 +160,18 @@ func fromHelm(rel *release.Release) *Release {
 	return result
 }
 
-// What Helm puts on the objects of a release.
-const (
-	managedByLabel      = "app.kubernetes.io/managed-by"
-	managedByHelm       = "Helm"
-	nameAnnotation      = "meta.helm.sh/release-name"
-	namespaceAnnotation = "meta.helm.sh/release-namespace"
-)
-
 // Ownership returns the labels and annotations of the objects of a release.
 func Ownership(namespace, name string) (labels, annotations map[string]string) {
-	return map[string]string{managedByLabel: managedByHelm}, map[string]string{nameAnnotation: name, namespaceAnnotation: namespace}
+	return map[string]string{config.ManagedByLabel: config.ManagedByHelm}, map[string]string{config.ReleaseNameAnnotation: name, config.ReleaseNamespaceAnnotation: namespace}
 }
 
 // Owns reports whether an object belongs to a release.
 func Owns(object metav1.Object, namespace, name string) bool {
-	annotations := object.GetAnnotations()
-	return object.GetLabels()[managedByLabel] == managedByHelm && annotations[nameAnnotation] == name && annotations[namespaceAnnotation] == namespace
+	release, isMarked := config.ReleaseOn(object)
+	return isMarked && object.GetLabels()[config.ManagedByLabel] == config.ManagedByHelm && release.Name == name && release.Namespace == namespace
 }
 
 // IsOwned reports whether an object belongs to any release.
-func IsOwned(object metav1.Object) bool { return object.GetAnnotations()[nameAnnotation] != "" }
+func IsOwned(object metav1.Object) bool {
+	return object.GetAnnotations()[config.ReleaseNameAnnotation] != ""
+}

@@ -1,0 +1,188 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"helm.sh/helm/v3/pkg/kube"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/resource"
+
+	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+const (
+	// maxLostRaces is how often a deletion is tried again because somebody changed the object meanwhile.
+	maxLostRaces = 5
+	// parallelDeletions bounds the objects of one kind that are deleted at the same time.
+	parallelDeletions = 16
+)
+
+// errChanging says that an object could not be deleted because it changed at each try.
+var errChanging = errors.New("the object changes all the time")
+
+// sparing is Helm's way to the objects of a cluster, for one operation on a release. Helm deletes by name what the last revision had and the
+// next one has not, whoever owns it by then; sparing leaves alone what another release or a DeployItem has taken. Each deletion only concerns
+// the object as it was when that was seen.
+type sparing struct {
+	*kube.Client
+	ctx             context.Context
+	namespace, name string
+
+	mu     sync.Mutex
+	spared kube.ResourceList
+}
+
+// spareOthers makes an operation leave alone what does not belong to a release any more.
+func (o *operation) spareOthers(ctx context.Context, namespace, name string) {
+	if client, ok := o.KubeClient.(*kube.Client); ok {
+		o.KubeClient = &sparing{Client: client, ctx: ctx, namespace: namespace, name: name}
+	}
+}
+
+// isTaken reports whether an object has the marks of another release or of a DeployItem, and not those of the release. Hooks have none.
+func isTaken(object metav1.Object, namespace, name string) bool {
+	_, byItem := object.GetLabels()[v1alpha1.ManifestDeployItemLabel]
+	return !Owns(object, namespace, name) && (byItem || IsOwned(object) && !isNamed(object, namespace, name))
+}
+
+// isNamed reports whether the annotations of an object name a release.
+func isNamed(object metav1.Object, namespace, name string) bool {
+	release, found := config.ReleaseOn(object)
+	return found && release.Name == name && release.Namespace == namespace
+}
+
+// Update brings objects from one revision to the next.
+func (s *sparing) Update(original, target kube.ResourceList, force bool) (*kube.Result, error) {
+	result, err := s.Client.Update(original.Intersect(target), target, force)
+	return s.afterUpdate(original, target, result, err)
+}
+
+// UpdateThreeWayMerge is Update that merges objects of every kind with what is on the cluster.
+func (s *sparing) UpdateThreeWayMerge(original, target kube.ResourceList, force bool) (*kube.Result, error) {
+	result, err := s.Client.UpdateThreeWayMerge(original.Intersect(target), target, force)
+	return s.afterUpdate(original, target, result, err)
+}
+
+// afterUpdate deletes what the next revision does not have. As with Helm, what cannot be deleted is logged and stays.
+func (s *sparing) afterUpdate(original, target kube.ResourceList, result *kube.Result, err error) (*kube.Result, error) {
+	if err != nil {
+		return result, err
+	}
+	for _, info := range original.Difference(target) {
+		err := s.remove(info, metav1.DeletePropagationBackground, true)
+		if err != nil {
+			s.Log("Failed to delete %q, err: %s", info.ObjectName(), err)
+			continue
+		}
+		result.Deleted = append(result.Deleted, info)
+	}
+	return result, nil
+}
+
+// Delete deletes objects.
+func (s *sparing) Delete(objects kube.ResourceList) (*kube.Result, []error) {
+	return s.DeleteWithPropagationPolicy(objects, metav1.DeletePropagationBackground)
+}
+
+// DeleteWithPropagationPolicy deletes objects, kind by kind in the order given. All are tried, whatever becomes of one.
+func (s *sparing) DeleteWithPropagationPolicy(objects kube.ResourceList, policy metav1.DeletionPropagation) (*kube.Result, []error) {
+	var problems []error
+	for rest := objects; len(rest) > 0; {
+		kind := rest[0].Mapping.GroupVersionKind.Kind
+		next := slices.IndexFunc(rest, func(i *resource.Info) bool { return i.Mapping.GroupVersionKind.Kind != kind })
+		if next < 0 {
+			next = len(rest)
+		}
+		problems = append(problems, s.removeAll(rest[:next], policy)...)
+		rest = rest[next:]
+	}
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	return &kube.Result{Deleted: objects}, nil
+}
+
+func (s *sparing) removeAll(objects kube.ResourceList, policy metav1.DeletionPropagation) []error {
+	var running errgroup.Group
+	running.SetLimit(parallelDeletions)
+	var lock sync.Mutex
+	var problems []error
+	for _, info := range objects {
+		running.Go(func() error {
+			if err := s.remove(info, policy, false); err != nil {
+				lock.Lock()
+				defer lock.Unlock()
+				problems = append(problems, err)
+			}
+			return nil
+		})
+	}
+	_ = running.Wait()
+	return problems
+}
+
+// WaitForDelete waits until deleted objects are gone; those that were left alone are not waited for.
+func (s *sparing) WaitForDelete(objects kube.ResourceList, timeout time.Duration) error {
+	s.mu.Lock()
+	waited := objects.Difference(s.spared)
+	s.mu.Unlock()
+	return s.Client.WaitForDelete(waited, timeout)
+}
+
+// remove requests the deletion of an object unless others have taken it. Where the live object may say so, it is kept.
+func (s *sparing) remove(info *resource.Info, policy metav1.DeletionPropagation, mayBeKept bool) error {
+	helper := resource.NewHelper(info.Client, info.Mapping).WithFieldManager(kube.ManagedFieldsManager)
+	for range maxLostRaces {
+		live, err := helper.Get(info.Namespace, info.Name)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		object, err := meta.Accessor(live)
+		if err != nil {
+			return err
+		}
+		if mayBeKept && IsKept(object.GetAnnotations()) || isTaken(object, s.namespace, s.name) {
+			s.spare(info)
+			return nil
+		}
+		uid, version := object.GetUID(), object.GetResourceVersion()
+		_, err = helper.DeleteWithOptions(info.Namespace, info.Name, &metav1.DeleteOptions{
+			PropagationPolicy: &policy, Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
+		})
+		if !apierrors.IsConflict(err) {
+			return ignoreNotFound(err)
+		}
+		if s.ctx.Err() != nil {
+			return context.Cause(s.ctx)
+		}
+	}
+	return errChanging
+}
+
+func ignoreNotFound(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+func (s *sparing) spare(info *resource.Info) {
+	s.Log("Skipping delete of %s %q, which is kept or has another owner", info.Mapping.GroupVersionKind.Kind, info.Name)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.spared.Append(info)
+}
