@@ -165,13 +165,14 @@ func busy(last *engine.Release) error {
 		last.Began.UTC().Format(time.RFC3339), foreignPending)
 }
 
-// isOrphaned reports whether a release belongs to another DeployItem that does not exist any more. One that cannot be read may exist.
+// isOrphaned reports whether a release belongs to another DeployItem of the namespace that does not exist any more. One that cannot be read may
+// exist, and those of other namespaces are not asked for: whoever can write records of releases could find out what other tenants have.
 func (j *job) isOrphaned(ctx context.Context, last *engine.Release, labels map[string]string) (bool, error) {
 	if last == nil || !isOthers(last, labels) || j.item.DeployItems == nil {
 		return false, nil
 	}
 	name, namespace := last.Labels[itemLabel], last.Labels[namespaceLabel]
-	if name == "" || namespace == "" {
+	if name == "" || namespace != j.item.DeployItem.Namespace {
 		return false, nil
 	}
 	owner, err := resources.FindDeployItem(ctx, j.item.DeployItems, namespace, name)

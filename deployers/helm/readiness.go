@@ -14,7 +14,9 @@ import (
 // session is the way to the objects of the item.
 func (j *job) session() *resources.Session {
 	labels := map[string]string{v1alpha1.HelmDeployItemLabel: resources.LabelValue(j.item.DeployItem.Name)}
-	return resources.NewSession(j.item, j.memory, labels)
+	session := resources.NewSession(j.item, j.memory, labels)
+	session.Owner.Releases = j.status.Inventory.Releases
+	return session
 }
 
 func subjectsOf(managed []managedresource.ManagedResourceStatus) []resources.Subject {

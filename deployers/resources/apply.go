@@ -77,6 +77,7 @@ func (s *Session) Apply(ctx context.Context, desired []Desired, options ApplyOpt
 	}
 	var applied Applied
 	plan, problems := s.plan(ctx, desired, options, &applied)
+	s.ask(plan)
 	for group := range groups {
 		if err := s.checkpoint("deployer: apply manifests"); err != nil {
 			return applied, errors.Join(append(problems, err)...)

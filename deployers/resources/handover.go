@@ -6,9 +6,11 @@ package resources
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	crclient "sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -19,36 +21,72 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 )
 
-// FindDeployItem reads live the DeployItem that marks name: by its namespace and by its name as labels hold it. It returns nil when there is
-// none.
-func FindDeployItem(ctx context.Context, live crclient.Reader, namespace, label string) (*v1alpha1.DeployItem, error) {
-	item := &v1alpha1.DeployItem{}
-	err := live.Get(ctx, crclient.ObjectKey{Namespace: namespace, Name: label}, item)
-	switch {
-	case err == nil:
-		return item, nil
-	case !apierrors.IsNotFound(err):
-		return nil, fmt.Errorf("cannot read DeployItem %s of namespace %s: %w", label, namespace, err)
-	case len(label) < maxLabelValue:
-		return nil, nil
+// FindDeployItem reads live the metadata of the DeployItem that marks name: by its namespace and by its name as labels hold it. It returns nil
+// when there is none.
+func FindDeployItem(ctx context.Context, live crclient.Reader, namespace, label string) (*metav1.PartialObjectMetadata, error) {
+	item := &metav1.PartialObjectMetadata{}
+	item.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("DeployItem"))
+	found, err := getNamed(ctx, live, namespace, label, item)
+	if found || err != nil || len(label) < maxLabelValue {
+		return ifFound(item, found), err
 	}
-	list := &v1alpha1.DeployItemList{}
-	if err := live.List(ctx, list, crclient.InNamespace(namespace)); err != nil {
-		return nil, fmt.Errorf("cannot list the DeployItems of namespace %s: %w", namespace, err)
+	names, err := longNames(ctx, live, namespace)
+	if err != nil || names[label] == "" {
+		return nil, err
 	}
-	for i := range list.Items {
-		if LabelValue(list.Items[i].Name) == label {
-			return &list.Items[i], nil
-		}
-	}
-	return nil, nil
+	found, err = getNamed(ctx, live, namespace, names[label], item)
+	return ifFound(item, found), err
 }
 
-// holding is what a DeployItem has a right to on targets.
+func ifFound[T any](item *T, found bool) *T {
+	if !found {
+		return nil
+	}
+	return item
+}
+
+func getNamed(ctx context.Context, live crclient.Reader, namespace, name string, item crclient.Object) (bool, error) {
+	err := live.Get(ctx, crclient.ObjectKey{Namespace: namespace, Name: name}, item)
+	switch {
+	case err == nil:
+		return true, nil
+	case apierrors.IsNotFound(err):
+		return false, nil
+	}
+	return false, fmt.Errorf("cannot read DeployItem %s of namespace %s: %w", name, namespace, err)
+}
+
+// longNames returns the names of the DeployItems of a namespace that labels hold shortened, by these labels.
+func longNames(ctx context.Context, live crclient.Reader, namespace string) (map[string]string, error) {
+	names := map[string]string{}
+	next := ""
+	for {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("DeployItemList"))
+		if err := live.List(ctx, list, crclient.InNamespace(namespace), crclient.Limit(page), crclient.Continue(next)); err != nil {
+			return nil, fmt.Errorf("cannot list the DeployItems of namespace %s: %w", namespace, err)
+		}
+		for i := range list.Items {
+			if name := list.Items[i].Name; len(name) > maxLabelValue {
+				names[LabelValue(name)] = name
+			}
+		}
+		if next = list.Continue; next == "" {
+			return names, nil
+		}
+	}
+}
+
+// holding is what a DeployItem has a right to on targets, of the objects that another one is about to apply.
 type holding struct {
 	// everything says that nothing is known to be free.
 	everything bool
-	objects    map[identity]bool
+	// removes says that the DeployItem exists and deletes what it has let go of.
+	removes bool
+	// asked are the objects of interest, nil for all; the holding remembers no others.
+	asked map[identity]bool
+	// objects are those that it holds, and with the value false those that it neither holds nor deletes.
+	objects map[identity]bool
 }
 
 // has reports whether an object belongs to the holding.
@@ -56,28 +94,41 @@ func (h holding) has(object *unstructured.Unstructured) bool {
 	return h.everything || h.objects[identityOf(referenceTo(object))]
 }
 
+// abandons reports whether an object is one that its DeployItem is going to delete unless somebody takes it over. Objects that are kept do not say
+// who deletes them.
+func (h holding) abandons(object *unstructured.Unstructured) bool {
+	_, isKnown := h.objects[identityOf(referenceTo(object))]
+	return h.removes && !isKnown && object.GetAnnotations()[OwnerUIDAnnotation] != ""
+}
+
 // add adds an object. Live objects of kinds without namespace have none, whatever the manifest says.
-func (h holding) add(ref managedresource.ResourceReference) {
-	h.objects[identityOf(ref)] = true
-	ref.Namespace = ""
-	h.objects[identityOf(ref)] = true
+func (h holding) add(ref managedresource.ResourceReference, isHeld bool) {
+	for range 2 {
+		if key := identityOf(ref); h.asked == nil || h.asked[key] {
+			h.objects[key] = h.objects[key] || isHeld
+		}
+		ref.Namespace = ""
+	}
 }
 
 // holdingOf returns what a DeployItem holds; one that does not exist holds nothing. What its manifests no longer have, or leave alone, is free
-// before a job has removed it, so that two items may swap objects whichever comes first: a deletion leaves what another item has taken.
-func holdingOf(item *v1alpha1.DeployItem) holding {
+// before a job has removed it, so that two items may swap objects whichever comes first: a deletion leaves what another item has taken. So one
+// that is being deleted holds nothing either.
+func holdingOf(item *v1alpha1.DeployItem, asked map[identity]bool) holding {
 	switch {
 	case item == nil:
 		return holding{}
+	case item.Spec.Type != v1alpha1.ManifestDeployItemType && item.Spec.Type != v1alpha1.HelmDeployItemType:
+		return holding{everything: true}
+	case !item.DeletionTimestamp.IsZero():
+		return holding{removes: item.Annotations[v1alpha1.DeleteWithoutUninstallAnnotation] != "true"}
 	case item.Spec.Type == v1alpha1.ManifestDeployItemType:
-		return manifestHolding(item)
-	case item.Spec.Type == v1alpha1.HelmDeployItemType:
-		return chartHolding(item)
+		return manifestHolding(item, asked)
 	}
-	return holding{everything: true}
+	return chartHolding(item, asked)
 }
 
-func manifestHolding(item *v1alpha1.DeployItem) holding {
+func manifestHolding(item *v1alpha1.DeployItem, asked map[identity]bool) holding {
 	if item.Spec.Configuration == nil {
 		return holding{everything: true}
 	}
@@ -89,81 +140,147 @@ func manifestHolding(item *v1alpha1.DeployItem) holding {
 	if err != nil {
 		return holding{everything: true}
 	}
-	held := holding{objects: map[identity]bool{}}
+	held := holding{removes: true, asked: asked, objects: map[identity]bool{}}
 	for _, d := range desired {
-		if d.Policy != managedresource.IgnorePolicy {
-			held.add(referenceTo(d.Object))
-		}
+		held.add(referenceTo(d.Object), d.Policy != managedresource.IgnorePolicy)
 	}
 	return held
 }
 
 // chartHolding goes by the record, because only a job knows what a chart renders. While a job is due or at work, everything may be in it.
-func chartHolding(item *v1alpha1.DeployItem) holding {
+func chartHolding(item *v1alpha1.DeployItem, asked map[identity]bool) holding {
 	status := &item.Status
 	isSettled := status.IsIdle() && status.Phase == v1alpha1.PhaseSucceeded && status.ObservedGeneration == item.Generation
-	if !isSettled || !item.DeletionTimestamp.IsZero() || status.ProviderStatus == nil {
+	if !isSettled || status.ProviderStatus == nil {
 		return holding{everything: true}
 	}
 	recorded, err := helm.DecodeStatus(status.ProviderStatus.Raw)
 	if err != nil {
 		return holding{everything: true}
 	}
-	held := holding{objects: map[identity]bool{}}
+	held := holding{removes: true, asked: asked, objects: map[identity]bool{}}
 	for _, resource := range recorded.ManagedResources {
-		held.add(resource.Resource)
+		held.add(resource.Resource, true)
 	}
 	if recorded.Inventory != nil {
 		for _, site := range recorded.Inventory.Sites {
 			for _, resource := range site.Resources {
-				held.add(resource.Resource)
+				held.add(resource.Resource, true)
 			}
 		}
 	}
 	return held
 }
 
-// holdings is what other DeployItems hold, each once in a call of a deployer.
-type holdings struct{ known sync.Map }
+// holdings is what other DeployItems of the namespace hold of the objects that one call applies. Each is read once, one after the other, so that
+// marks, which anybody may write, cost little.
+type holdings struct {
+	asked   map[identity]bool
+	known   sync.Map
+	reading sync.Mutex
+	names   func() (map[string]string, error)
+}
 
-type ownerKey struct{ namespace, label string }
-
-// isHeld reports whether the DeployItem that a foreign object names still holds it. It does where that cannot be found out.
-func (s *Session) isHeld(ctx context.Context, object *unstructured.Unstructured) (bool, error) {
-	owner := ownerKey{object.GetAnnotations()[OwnerNamespaceAnnotation], object.GetLabels()[v1alpha1.ManifestDeployItemLabel]}
-	if s.DeployItems == nil || owner.namespace == "" || owner.label == "" {
-		return true, nil
+// ask prepares for questions about objects.
+func (s *Session) ask(plan [groups][]task) {
+	asked := map[identity]bool{}
+	for _, t := range slices.Concat(plan[:]...) {
+		asked[identityOf(t.ref)] = true
 	}
-	read, _ := s.holdings.known.LoadOrStore(owner, sync.OnceValues(func() (holding, error) {
-		item, err := FindDeployItem(ctx, s.DeployItems, owner.namespace, owner.label)
-		return holdingOf(item), err
+	s.holdings = &holdings{asked: asked}
+}
+
+// holdingBy returns what a DeployItem of the own namespace holds.
+func (s *Session) holdingBy(ctx context.Context, label string) (holding, error) {
+	h := s.holdings
+	read, _ := h.known.LoadOrStore(label, sync.OnceValues(func() (holding, error) {
+		h.reading.Lock()
+		defer h.reading.Unlock()
+		item := &v1alpha1.DeployItem{}
+		found, err := getNamed(ctx, s.DeployItems, s.Owner.Namespace, label, item)
+		if found || err != nil || len(label) < maxLabelValue {
+			return holdingOf(ifFound(item, found), h.asked), err
+		}
+		if h.names == nil {
+			h.names = sync.OnceValues(func() (map[string]string, error) { return longNames(ctx, s.DeployItems, s.Owner.Namespace) })
+		}
+		names, err := h.names()
+		if err == nil && names[label] != "" {
+			found, err = getNamed(ctx, s.DeployItems, s.Owner.Namespace, names[label], item)
+		}
+		return holdingOf(ifFound(item, found), h.asked), err
 	}))
-	held, err := read.(func() (holding, error))()
-	return err != nil || held.has(object), err
+	return read.(func() (holding, error))()
+}
+
+// standing says whose a foreign object is and whether it is to be had.
+type standing struct {
+	// owner for messages, with what a person may do to hand the object over.
+	owner, handover string
+	// held says that the owner still has a right to the object, or that this cannot be found out.
+	held bool
+	// abandoned says that the owner is going to delete the object.
+	abandoned bool
+	// unknown says why the rest cannot be found out.
+	unknown error
+}
+
+// standingOf finds out how a foreign object stands. DeployItems of other namespaces are not asked for: whoever can write marks could find out
+// what other tenants have.
+func (s *Session) standingOf(ctx context.Context, live *unstructured.Unstructured) standing {
+	if release, found := helm.ReleaseOn(live); found {
+		by, err := s.rivalOn(ctx, s.Cluster, release)
+		if by.exists || err != nil {
+			return ofRelease(release, by.owner, err)
+		}
+	}
+	label, namespace := live.GetLabels()[v1alpha1.ManifestDeployItemLabel], live.GetAnnotations()[OwnerNamespaceAnnotation]
+	now := standing{owner: "DeployItem " + label, handover: "remove its label " + v1alpha1.ManifestDeployItemLabel + " to hand it over", held: true}
+	if namespace != "" {
+		now.owner += " of namespace " + namespace
+	}
+	switch {
+	case label == "" && live.GetAnnotations()[OwnerUIDAnnotation] == "":
+		return standing{} // of a release that is gone, or the own one
+	case s.DeployItems == nil, label == "", namespace == "", namespace != s.Owner.Namespace:
+		return now
+	}
+	by, err := s.holdingBy(ctx, label)
+	now.held, now.abandoned, now.unknown = err != nil || by.has(live), err == nil && by.abandons(live), err
+	return now
+}
+
+// ofRelease is how an object of a Helm release stands. It stays there until the release is gone or does not carry it any more.
+func ofRelease(release managedresource.ReleaseReference, owner string, unknown error) standing {
+	now := standing{owner: fmt.Sprintf("Helm release %s/%s", release.Namespace, release.Name), held: true, unknown: unknown}
+	if owner != "" {
+		now.owner += " of " + owner
+	}
+	now.handover = "remove its annotation " + helm.ReleaseNameAnnotation + " if the release left it behind"
+	return now
 }
 
 // meetForeign takes an object over that its owner has let go of, and leaves any other alone. That is an error, because its owner may delete
 // it at any time; policy keep, which never deletes, is content with an object that is as the manifest wants it.
 func (s *Session) meetForeign(ctx context.Context, t task, strategy managedresource.UpdateStrategy, live *unstructured.Unstructured) result {
-	held, unknown := s.isHeld(ctx, live)
+	now := s.standingOf(ctx, live)
 	switch {
-	case !held:
+	case !now.held:
 		return s.write(ctx, t, strategy, live)
 	case t.Policy == managedresource.KeepPolicy && same(merged(t.unmarked, live, true), live):
 		return result{live: live, notOurs: true}
 	}
-	return result{notOurs: true, err: ofAnother(t.ref, live, unknown)}
+	return result{notOurs: true, err: ofAnother(t.ref, now)}
 }
 
 // reasonOfAnother says that something on the target belongs to another DeployItem.
 const reasonOfAnother = "ObjectOfAnother"
 
 // ofAnother is the error about an object of another DeployItem. It passes when that one lets go of the object.
-func ofAnother(ref managedresource.ResourceReference, live *unstructured.Unstructured, unknown error) error {
-	text := fmt.Sprintf("cannot update %s: it belongs to %s; remove it there, give it the policy fallback here, or remove its label %s to hand it over",
-		ref, nameOf(live), v1alpha1.ManifestDeployItemLabel)
-	if unknown != nil {
-		text += " (" + unknown.Error() + ")"
+func ofAnother(ref managedresource.ResourceReference, now standing) error {
+	text := fmt.Sprintf("cannot update %s: it belongs to %s; remove it there, give it the policy fallback here, or %s", ref, now.owner, now.handover)
+	if now.unknown != nil {
+		text += " (" + now.unknown.Error() + ")"
 	}
 	return &kit.Failure{Kind: kit.Retry, Reason: reasonOfAnother, Err: &failure{text: text}}
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -31,12 +32,12 @@ func (b *bench) landscape(items ...*v1alpha1.DeployItem) {
 	for _, item := range items {
 		builder = builder.WithObjects(item)
 	}
-	b.DeployItems = builder.Build()
+	b.DeployItems, b.Owner.Namespace = builder.Build(), "landscapes"
 }
 
 // previousOwner is a DeployItem of a type with a configuration; NS stands for the namespace on the target.
 func (b *bench) previousOwner(kind, config string) *v1alpha1.DeployItem {
-	item := &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{Name: "another", Namespace: "elsewhere", UID: "another"}}
+	item := &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{Name: "another", Namespace: "landscapes", UID: "another"}}
 	item.Spec.Type = kind
 	if config != "" {
 		item.Spec.Configuration = &runtime.RawExtension{Raw: []byte(strings.ReplaceAll(config, "NS", b.namespace))}
@@ -60,6 +61,12 @@ func (b *bench) chartOwner(recorded string) *v1alpha1.DeployItem {
 
 func atWork(item *v1alpha1.DeployItem) *v1alpha1.DeployItem {
 	item.Status.JobID = "2"
+	return item
+}
+
+func deleted(item *v1alpha1.DeployItem) *v1alpha1.DeployItem {
+	now := metav1.Now()
+	item.DeletionTimestamp, item.Finalizers = &now, []string{"example.com/hold"}
 	return item
 }
 
@@ -87,6 +94,8 @@ func TestObjectIsTakenOverOnceItsOwnerHasLetGo(t *testing.T) {
 		}, true},
 		"manifests cannot be read":   {func(b *bench) *v1alpha1.DeployItem { return b.manifestOwner("7") }, false},
 		"owner has no configuration": {func(b *bench) *v1alpha1.DeployItem { return b.previousOwner(v1alpha1.ManifestDeployItemType, "") }, false},
+		"owner is being deleted":     {func(b *bench) *v1alpha1.DeployItem { return deleted(b.manifestOwner(sharedManifest)) }, true},
+		"chart is being deleted":     {func(b *bench) *v1alpha1.DeployItem { return deleted(atWork(b.chartOwner(`"managedResources": []`))) }, true},
 		"owner of another type":      {func(b *bench) *v1alpha1.DeployItem { return b.previousOwner("example.com/other", "{}") }, false},
 		"chart has it":               {func(b *bench) *v1alpha1.DeployItem { return b.chartOwner(`"managedResources": [` + sharedRecord + `]`) }, false},
 		"chart has it no longer":     {func(b *bench) *v1alpha1.DeployItem { return b.chartOwner(`"managedResources": []`) }, true},
@@ -104,7 +113,6 @@ func TestObjectIsTakenOverOnceItsOwnerHasLetGo(t *testing.T) {
 		for _, strategy := range []managedresource.UpdateStrategy{"update", "patch", "merge", "mergeOverwrite"} {
 			t.Run(fmt.Sprintf("%s, %s", name, strategy), func(t *testing.T) {
 				b := newBench(t)
-				b.Owner.Namespace = "landscapes"
 				if owner := test.owner(b); owner != nil {
 					b.landscape(owner)
 				} else {
@@ -120,7 +128,7 @@ func TestObjectIsTakenOverOnceItsOwnerHasLetGo(t *testing.T) {
 func (b *bench) checkHandover(strategy managedresource.UpdateStrategy, taken bool) {
 	b.t.Helper()
 	shared := b.configMap("shared", "a", "1")
-	b.markAs(shared, Owner{Item: "another", Namespace: "elsewhere", UID: "another"})
+	b.markAs(shared, Owner{Item: "another", Namespace: "landscapes", UID: "another"})
 	b.put(shared)
 
 	applied, err := b.Apply(b.t.Context(), []Desired{manage(b.configMap("shared", "a", "1"))}, ApplyOptions{Strategy: strategy})
@@ -168,23 +176,135 @@ func TestOwnerThatCannotBeReadIsNotGone(t *testing.T) {
 	})
 	for _, name := range []string{"one", "two"} {
 		object := b.configMap(name, "a", "1")
-		b.markAs(object, Owner{Item: "another", Namespace: "elsewhere", UID: "another"})
+		b.markAs(object, Owner{Item: "another", Namespace: "landscapes", UID: "another"})
 		b.put(object)
 	}
 
 	_, err := b.Apply(t.Context(), []Desired{manage(b.configMap("one", "a", "1")), manage(b.configMap("two", "a", "1"))}, ApplyOptions{})
 
-	require.ErrorContains(t, err, "belongs to DeployItem another of namespace elsewhere")
+	require.ErrorContains(t, err, "belongs to DeployItem another of namespace landscapes")
 	require.ErrorContains(t, err, "no answer")
 	assert.Equal(t, 1, reads, "an owner is read once in a call")
 }
 
+// TestOwnersOfOtherNamespacesAreNotAskedFor has marks that anybody can write: neither the answer nor the requests tell whether the item exists.
+func TestOwnersOfOtherNamespacesAreNotAskedFor(t *testing.T) {
+	b := newBench(t)
+	b.landscape()
+	b.DeployItems = interceptor.NewClient(b.DeployItems.(crclient.WithWatch), interceptor.Funcs{
+		Get: func(context.Context, crclient.WithWatch, crclient.ObjectKey, crclient.Object, ...crclient.GetOption) error {
+			return errors.New("no such answer")
+		},
+		List: func(context.Context, crclient.WithWatch, crclient.ObjectList, ...crclient.ListOption) error {
+			return errors.New("no such answer")
+		},
+	})
+	for _, owner := range []string{"another", strings.Repeat("z", maxLabelValue)} {
+		object := b.configMap("of-"+owner[:2], "a", "1")
+		b.markAs(object, Owner{Item: owner, Namespace: "another-tenant", UID: "another"})
+		b.put(object)
+
+		_, err := b.Apply(t.Context(), []Desired{manage(b.configMap("of-"+owner[:2], "a", "1"))}, ApplyOptions{})
+
+		require.ErrorContains(t, err, "belongs to DeployItem "+owner+" of namespace another-tenant")
+		require.NotContains(t, err.Error(), "no such answer")
+	}
+}
+
+// TestForgedMarksCostOneListOfMetadata has marks that name items with long names, each another one.
+func TestForgedMarksCostOneListOfMetadata(t *testing.T) {
+	b := newBench(t)
+	b.landscape()
+	lists, atOnce, most := 0, 0, 0
+	var lock sync.Mutex
+	count := func(n int) {
+		lock.Lock()
+		defer lock.Unlock()
+		atOnce += n
+		most = max(most, atOnce)
+	}
+	b.DeployItems = interceptor.NewClient(b.DeployItems.(crclient.WithWatch), interceptor.Funcs{
+		Get: func(ctx context.Context, c crclient.WithWatch, key crclient.ObjectKey, object crclient.Object, options ...crclient.GetOption) error {
+			count(1)
+			defer count(-1)
+			return c.Get(ctx, key, object, options...)
+		},
+		List: func(ctx context.Context, c crclient.WithWatch, list crclient.ObjectList, options ...crclient.ListOption) error {
+			assert.IsType(t, &metav1.PartialObjectMetadataList{}, list)
+			lists++
+			return c.List(ctx, list, options...)
+		},
+	})
+	var desired []Desired
+	for i := range 32 {
+		object := b.configMap(fmt.Sprint("forged-", i), "a", "1")
+		desired = append(desired, manage(object.DeepCopy()))
+		b.markAs(object, Owner{Item: fmt.Sprintf("%s%03d", strings.Repeat("z", maxLabelValue-3), i), Namespace: "landscapes", UID: "another"})
+		b.put(object)
+	}
+
+	_, err := b.Apply(t.Context(), desired, ApplyOptions{})
+
+	require.NoError(t, err)
+	assert.Equal(t, 1, lists)
+	assert.Equal(t, 1, most, "items are read one after the other")
+}
+
+// TestWhatIsAbandonedIsTakenOverByEveryPolicy has objects whose owner is going to delete them: to leave them alone would be to lose them.
+func TestWhatIsAbandonedIsTakenOverByEveryPolicy(t *testing.T) {
+	for name, test := range map[string]struct {
+		owner func(b *bench) *v1alpha1.DeployItem
+		mark  managedresource.ManifestPolicy
+		taken bool
+	}{
+		"let go":          {func(b *bench) *v1alpha1.DeployItem { return b.manifestOwner("") }, "manage", true},
+		"being deleted":   {func(b *bench) *v1alpha1.DeployItem { return deleted(b.manifestOwner(sharedManifest)) }, "manage", true},
+		"chart let go":    {func(b *bench) *v1alpha1.DeployItem { return b.chartOwner(`"managedResources": []`) }, "manage", true},
+		"held":            {func(b *bench) *v1alpha1.DeployItem { return b.manifestOwner(sharedManifest) }, "manage", false},
+		"let go and kept": {func(b *bench) *v1alpha1.DeployItem { return b.manifestOwner("") }, "keep", false},
+		"ignored": {func(b *bench) *v1alpha1.DeployItem {
+			return b.manifestOwner(`{"policy": "ignore", ` + sharedManifest[1:])
+		}, "manage", false},
+		"owner is gone": {func(*bench) *v1alpha1.DeployItem { return nil }, "manage", false},
+		"deleted without uninstall": {func(b *bench) *v1alpha1.DeployItem {
+			item := deleted(b.manifestOwner(sharedManifest))
+			item.Annotations = map[string]string{v1alpha1.DeleteWithoutUninstallAnnotation: "true"}
+			return item
+		}, "manage", false},
+	} {
+		for _, policy := range []managedresource.ManifestPolicy{"fallback", "immutable"} {
+			t.Run(name+", "+string(policy), func(t *testing.T) {
+				b := newBench(t)
+				b.landscape()
+				if owner := test.owner(b); owner != nil {
+					b.landscape(owner)
+				}
+				shared := b.configMap("shared", "a", "1")
+				Owner{Item: "another", Namespace: "landscapes", UID: "another"}.mark(shared, test.mark)
+				before := b.put(shared)
+
+				applied, err := b.Apply(t.Context(), []Desired{withPolicy(policy, b.configMap("shared", "a", "2"))}, ApplyOptions{})
+
+				require.NoError(t, err)
+				live := b.live(shared)
+				assert.Equal(t, before.GetUID(), live.GetUID())
+				assert.Equal(t, test.taken, b.Owner.proven(live))
+				assert.Equal(t, test.taken, len(applied.Managed) == 1)
+				assert.Equal(t, map[bool]string{true: "2", false: "1"}[test.taken && policy == "fallback"], data(live)["a"])
+				b.delete(applied.Managed, nil)
+				assert.Equal(t, !test.taken, b.exists(shared))
+			})
+		}
+	}
+}
+
 func TestHandedOverObjectIsLeftByItsFormerOwner(t *testing.T) {
 	b := newBench(t)
-	former := &Session{Cluster: b.Cluster, Owner: Owner{Item: "another", Namespace: "elsewhere", UID: "another"}, Checkpoint: b.Checkpoint}
+	former := &Session{Cluster: b.Cluster, Owner: Owner{Item: "another", Namespace: "landscapes", UID: "another"}, Checkpoint: b.Checkpoint}
 	before, err := former.Apply(t.Context(), []Desired{manage(b.configMap("shared", "a", "1"))}, ApplyOptions{})
 	require.NoError(t, err)
 	b.landscape(b.manifestOwner(""))
+	b.Owner.Namespace = "landscapes"
 	b.apply("", nil, manage(b.configMap("shared", "a", "1")))
 
 	progress, err := former.Delete(t.Context(), before.Managed, nil)

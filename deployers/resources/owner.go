@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
@@ -35,6 +36,8 @@ type Owner struct {
 	Namespace string
 	// UID of the DeployItem.
 	UID types.UID
+	// Releases are the Helm releases that the DeployItem has on the target. Their records say whose they are, unless Gardener Landscaper made them.
+	Releases []managedresource.ReleaseReference
 	// Labels are put on the objects beside the label of the manifest deployer.
 	Labels map[string]string
 }
@@ -88,11 +91,11 @@ func (o Owner) proven(object *unstructured.Unstructured) bool {
 type claim int
 
 const (
-	// unclaimed objects carry no mark of a DeployItem.
+	// unclaimed objects carry no mark of a DeployItem or a Helm release.
 	unclaimed claim = iota
 	// own objects are this owner's.
 	own
-	// foreign objects are those of another DeployItem.
+	// foreign objects are those of another DeployItem, and those with the marks of a Helm release, whose records say more.
 	foreign
 )
 
@@ -105,7 +108,8 @@ func (o Owner) claimOf(object *unstructured.Unstructured) claim {
 	case isLabelled && label != LabelValue(o.Item):
 		return foreign
 	case !isLabelled && uid == "":
-		return unclaimed
+		_, isOfRelease := helm.ReleaseOn(object)
+		return map[bool]claim{true: foreign, false: unclaimed}[isOfRelease]
 	case namespace != "" && o.Namespace != "":
 		return claimIf(namespace == o.Namespace)
 	}
@@ -123,15 +127,6 @@ func claimIf(isOwn bool) claim {
 func (o Owner) taken(object *unstructured.Unstructured) bool {
 	uid := object.GetAnnotations()[OwnerUIDAnnotation]
 	return o.claimOf(object) == foreign || uid != "" && o.UID != "" && uid != string(o.UID)
-}
-
-// nameOf returns the owner of a foreign object for messages.
-func nameOf(object *unstructured.Unstructured) string {
-	name := "DeployItem " + object.GetLabels()[v1alpha1.ManifestDeployItemLabel]
-	if namespace := object.GetAnnotations()[OwnerNamespaceAnnotation]; namespace != "" {
-		name += " of namespace " + namespace
-	}
-	return name
 }
 
 // annotate adds annotations to an object; they win over those it has.

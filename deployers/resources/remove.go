@@ -66,6 +66,9 @@ func (s *Session) removeOnce(ctx context.Context, resource dynamic.ResourceInter
 	if err != nil || !s.mayDelete(r, live) {
 		return nil, err
 	}
+	if isTaken, err := s.isOfRival(ctx, r.cluster, live); !r.anyOwner && (isTaken || err != nil) {
+		return nil, err
+	}
 	if live.GetDeletionTimestamp() == nil {
 		if live, err = prepareDelete(ctx, resource, r, live); err != nil {
 			return nil, err

@@ -41,10 +41,11 @@ type Session struct {
 	Changed func(watched contract.Watched) bool
 	// Memory makes repeated jobs cheaper; nil works too.
 	Memory *Memory
-	// DeployItems reads other DeployItems live; without it every one still holds what carries its marks.
+	// DeployItems reads other DeployItems of the namespace live; without it every one still holds what carries its marks.
 	DeployItems crclient.Reader
 
-	holdings holdings
+	holdings *holdings
+	releases releases
 }
 
 // NewSession returns the session of one job. The labels are put on the objects beside the manifest deployer's own.

@@ -89,10 +89,26 @@ func (s *Session) update(ctx context.Context, t task, strategy managedresource.U
 		return r
 	}
 	switch claim := s.Owner.claimOf(live); {
+	case t.Policy == managedresource.ImmutablePolicy && claim == own:
+		return result{live: live}
 	case t.Policy == managedresource.ImmutablePolicy, t.Policy == managedresource.FallbackPolicy && claim != own:
-		return result{live: live, notOurs: claim != own}
+		return s.standBack(ctx, t, strategy, live, claim)
 	case claim == foreign:
 		return s.meetForeign(ctx, t, strategy, live)
+	}
+	return s.write(ctx, t, strategy, live)
+}
+
+// standBack leaves an object alone that is not the owner's, unless it is about to be deleted: then it becomes the owner's. What is never to be
+// updated only gets the marks.
+func (s *Session) standBack(ctx context.Context, t task, strategy managedresource.UpdateStrategy, live *unstructured.Unstructured, claim claim) result {
+	if claim != foreign || !s.standingOf(ctx, live).abandoned {
+		return result{live: live, notOurs: true}
+	}
+	if t.Policy == managedresource.ImmutablePolicy {
+		t.Object = live.DeepCopy()
+		s.Owner.mark(t.Object, t.Policy)
+		strategy = managedresource.UpdateStrategyMergeOverwrite
 	}
 	return s.write(ctx, t, strategy, live)
 }
@@ -104,7 +120,9 @@ func (s *Session) write(ctx context.Context, t task, strategy managedresource.Up
 	}
 	written, err := s.send(ctx, t, strategy, next, live)
 	if apierrors.IsInvalid(err) && !ownershipOf(live).written && !merges(strategy) {
-		written, err = s.send(ctx, t, strategy, keepAll(next, live), live)
+		next = keepAll(next, live)
+		s.leaveRelease(t, next, live)
+		written, err = s.send(ctx, t, strategy, next, live)
 	}
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return result{err: errors.Join(errLostRace, err)}
@@ -118,6 +136,12 @@ func (s *Session) write(ctx context.Context, t task, strategy managedresource.Up
 
 // next computes the object that the strategy leads to from live.
 func (s *Session) next(t task, strategy managedresource.UpdateStrategy, live *unstructured.Unstructured) *unstructured.Unstructured {
+	next := s.wanted(t, strategy, live)
+	s.leaveRelease(t, next, live)
+	return next
+}
+
+func (s *Session) wanted(t task, strategy managedresource.UpdateStrategy, live *unstructured.Unstructured) *unstructured.Unstructured {
 	if !merges(strategy) {
 		return replacement(t.Object, live, t.AnnotateBeforeCreate)
 	}

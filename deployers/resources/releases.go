@@ -1,0 +1,126 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package resources
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	crclient "sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+)
+
+// The labels by which Helm finds its records of a release, in Secrets or ConfigMaps of the release's namespace.
+const (
+	recordOwner    = "owner"
+	recordOfHelm   = "helm"
+	recordName     = "name"
+	recordRevision = "version"
+	recordStatus   = "status"
+	uninstalled    = "uninstalled"
+)
+
+// page bounds the objects in one answer where many may be found.
+const page = 500
+
+// rival is what the records of a release on a target say. The zero value is a release that is not there, or is the session's own.
+type rival struct {
+	exists bool
+	// owner names the DeployItem that it belongs to, empty where none does.
+	owner string
+}
+
+type releaseKey struct {
+	cluster *target.Cluster
+	managedresource.ReleaseReference
+}
+
+// releases is what is known of Helm releases, each once in a call of a deployer.
+type releases struct{ known sync.Map }
+
+// rivalOn finds out whether a Helm release exists on a cluster and is not the owner's.
+func (s *Session) rivalOn(ctx context.Context, cluster *target.Cluster, release managedresource.ReleaseReference) (rival, error) {
+	read, _ := s.releases.known.LoadOrStore(releaseKey{cluster, release}, sync.OnceValues(func() (rival, error) {
+		for _, kind := range []string{"SecretList", "ConfigMapList"} {
+			found, err := newestRecord(ctx, cluster, kind, release)
+			if found != nil || err != nil {
+				return s.rivalBy(found, release), err
+			}
+		}
+		return rival{}, nil
+	}))
+	return read.(func() (rival, error))()
+}
+
+// rivalBy reads the labels of the newest record of a release, nil for none.
+func (s *Session) rivalBy(record map[string]string, release managedresource.ReleaseReference) rival {
+	item, namespace := record[v1alpha1.HelmDeployItemLabel], record[helm.OwnerNamespaceLabel]
+	isOwn := item == LabelValue(s.Owner.Item) && namespace == s.Owner.Namespace || item == "" && slices.Contains(s.Owner.Releases, release)
+	switch {
+	case record == nil, isOwn, record[recordStatus] == uninstalled:
+		return rival{}
+	case item == "":
+		return rival{exists: true}
+	}
+	return rival{exists: true, owner: "DeployItem " + item + " of namespace " + namespace}
+}
+
+// newestRecord returns the labels of the newest revision of a release, nil if there is none.
+func newestRecord(ctx context.Context, cluster *target.Cluster, kind string, release managedresource.ReleaseReference) (map[string]string, error) {
+	var newest map[string]string
+	last, next := -1, ""
+	for {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind))
+		err := cluster.Client.List(ctx, list, crclient.InNamespace(release.Namespace), crclient.Limit(page), crclient.Continue(next),
+			crclient.MatchingLabels{recordOwner: recordOfHelm, recordName: release.Name})
+		if err != nil {
+			return nil, fmt.Errorf("cannot find out whether Helm release %s/%s exists on target %s: %s",
+				release.Namespace, release.Name, cluster.Name, target.ShownError(err))
+		}
+		for _, record := range list.Items {
+			if revision, err := strconv.Atoi(record.Labels[recordRevision]); err == nil && revision > last {
+				newest, last = record.Labels, revision
+			}
+		}
+		if next = list.Continue; next == "" {
+			return newest, nil
+		}
+	}
+}
+
+// isOfRival reports whether an object with the owner's marks has been taken over by a Helm release that exists and is not the owner's.
+func (s *Session) isOfRival(ctx context.Context, cluster *target.Cluster, object *unstructured.Unstructured) (bool, error) {
+	release, found := helm.ReleaseOn(object)
+	if !found {
+		return false, nil
+	}
+	by, err := s.rivalOn(ctx, cluster, release)
+	return by.exists, err
+}
+
+// leaveRelease takes the marks of a Helm release off an object that is being taken over. Those that the manifest has stay.
+func (s *Session) leaveRelease(t task, next, live *unstructured.Unstructured) {
+	if _, found := helm.ReleaseOn(live); !found || s.Owner.labelled(live) {
+		return
+	}
+	if _, isWanted := t.unmarked.GetLabels()[helm.ManagedByLabel]; !isWanted && next.GetLabels()[helm.ManagedByLabel] == helm.ManagedByHelm {
+		unstructured.RemoveNestedField(next.Object, "metadata", "labels", helm.ManagedByLabel)
+	}
+	for _, annotation := range []string{helm.ReleaseNameAnnotation, helm.ReleaseNamespaceAnnotation} {
+		if _, isWanted := t.unmarked.GetAnnotations()[annotation]; !isWanted {
+			unstructured.RemoveNestedField(next.Object, "metadata", "annotations", annotation)
+		}
+	}
+}
