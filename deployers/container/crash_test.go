@@ -88,6 +88,7 @@ func (m *mortal) write(do func() error) error {
 func TestDeathAfterEachWrite(t *testing.T) {
 	for _, stage := range []string{"first job", "second job", "deletion"} {
 		t.Run(stage, func(t *testing.T) {
+			t.Parallel()
 			s := serve(t)
 			for writes := int64(1); ; writes++ {
 				if !s.dieIn(stage, writes) {

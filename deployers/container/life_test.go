@@ -36,6 +36,8 @@ func TestItemFromCreateToDelete(t *testing.T) {
 	assert.Equal(t, containerv1alpha1.OperationReconcile, recorded.LastOperation)
 	assert.Equal(t, s.podName(item), recorded.PodStatus.PodName)
 	assert.Equal(t, item.Status.JobID, *recorded.PodStatus.LastSuccessfulJobID)
+	assert.True(t, conditions.IsTrue(item, InitContainerCondition))
+	assert.True(t, conditions.IsTrue(item, WaitContainerCondition))
 	for _, status := range []containerv1alpha1.ContainerStatus{
 		recorded.PodStatus.InitContainerStatus, recorded.PodStatus.ContainerStatus, recorded.PodStatus.WaitContainerStatus,
 	} {

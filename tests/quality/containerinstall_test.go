@@ -54,7 +54,8 @@ func TestContainerDeployerRightsSuffice(t *testing.T) {
 		return allowed(ctx, t, p, user, authorizationv1.ResourceAttributes{Namespace: podNamespace, Verb: "create", Resource: "pods"})
 	}, patience, 10*time.Millisecond)
 	started := time.Now()
-	deployment.Spec.Template.Spec.Containers[0].Args = append(deployment.Spec.Template.Spec.Containers[0].Args, "--sidecar-image=registry.invalid/landscaper:1")
+	own := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: deployment.Namespace, Name: deployment.Name}, Spec: deployment.Spec.Template.Spec}
+	require.NoError(t, p.Client().Create(ctx, own), "the process reads the image of its own Pod")
 	runAs(t, p, binary, deployment)
 
 	item := &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace(t), Name: "item"}}
@@ -62,7 +63,8 @@ func TestContainerDeployerRightsSuffice(t *testing.T) {
 	item.Spec.Configuration = &runtime.RawExtension{Raw: []byte(`{"image": "registry.invalid/shell:1"}`)}
 	require.NoError(t, p.Client().Create(ctx, item))
 	beginJob(ctx, t, p, item)
-	succeedPod(ctx, t, p)
+	pod := succeedPod(ctx, t, p)
+	assert.Equal(t, own.Spec.Containers[0].Image, pod.Spec.InitContainers[0].Image)
 	require.NoError(t, p.Await(ctx, item, func() bool { return item.Status.JobID == item.Status.JobIDFinished }))
 	require.Equal(t, v1alpha1.PhaseSucceeded, item.Status.Phase, "%+v", item.Status.LastError)
 	require.NoError(t, p.Client().Delete(ctx, item))
@@ -98,8 +100,8 @@ func beginJob(ctx context.Context, t *testing.T, p *platform.Platform, item *v1a
 	}))
 }
 
-// succeedPod does what a kubelet does with the next Pod.
-func succeedPod(ctx context.Context, t *testing.T, p *platform.Platform) {
+// succeedPod does what a kubelet does with the next Pod, and returns it.
+func succeedPod(ctx context.Context, t *testing.T, p *platform.Platform) *corev1.Pod {
 	t.Helper()
 	var pods corev1.PodList
 	require.Eventually(t, func() bool {
@@ -109,4 +111,5 @@ func succeedPod(ctx context.Context, t *testing.T, p *platform.Platform) {
 	pod := &pods.Items[0]
 	pod.Status.Phase = corev1.PodSucceeded
 	require.NoError(t, p.Client().Status().Update(ctx, pod))
+	return pod
 }

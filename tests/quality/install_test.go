@@ -214,7 +214,7 @@ func runAs(t *testing.T, p *platform.Platform, binary string, deployment *appsv1
 	})
 	process, err := platform.StartProcess(platform.Command{
 		Name: deployment.Name, Path: binary, Dir: dir, Args: append(args, "--metrics-addr=0", "--health-addr="+freeAddress(t)),
-		Env: []string{"KUBECONFIG=" + path, "RUNTIME_NAMESPACE=" + deployment.Namespace},
+		Env: []string{"KUBECONFIG=" + path, "RUNTIME_NAMESPACE=" + deployment.Namespace, "POD_NAME=" + deployment.Name},
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() {
