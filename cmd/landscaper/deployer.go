@@ -29,6 +29,8 @@ import (
 type deployerFlags struct {
 	process
 	itemType string
+	// file is the configuration file.
+	file     string
 	identity string
 	// selectors are target selectors as JSON or YAML.
 	selectors []string
@@ -144,11 +146,12 @@ func deployerOf(name, itemType, short string, build builder) (*cobra.Command, *p
 		Use:   name,
 		Short: short,
 		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return flags.run(cmd.Context(), build) },
+		RunE:  func(cmd *cobra.Command, _ []string) error { return flags.run(cmd.Context(), cmd.Flags(), build) },
 	}
 	flags.bindFlags(command.Flags(), 16)
 	setDefault(command.Flags(), "min-retry-delay", contract.DefaultMinRetryDelay.String())
 	setDefault(command.Flags(), "max-retry-delay", contract.DefaultMaxRetryDelay.String())
+	command.Flags().StringVar(&flags.file, "config", "", "A configuration file, as YAML or JSON of kind Configuration. Flags win over it.")
 	command.Flags().StringVar(&flags.identity, "identity", "",
 		"The identity written to the status of DeployItems; of several deployers of one type each needs its own, and keeps it. "+
 			"By default the name of the deployer, with a hash of --watch-label-selector if that is set.")
@@ -168,7 +171,11 @@ func deployerOf(name, itemType, short string, build builder) (*cobra.Command, *p
 	return command, command.Flags(), flags
 }
 
-func (f *deployerFlags) run(ctx context.Context, build builder) error {
+func (f *deployerFlags) run(ctx context.Context, flags *pflag.FlagSet, build builder) error {
+	warnings, err := f.readFile(flags)
+	if err != nil {
+		return err
+	}
 	options, err := f.contractOptions()
 	if err != nil {
 		return err
@@ -176,6 +183,9 @@ func (f *deployerFlags) run(ctx context.Context, build builder) error {
 	mgr, err := f.start(f.restrict)
 	if err != nil {
 		return err
+	}
+	for _, warning := range warnings {
+		ctrl.Log.Info("a setting of the configuration file has no effect", "file", f.file, "warning", warning)
 	}
 	deployer, cleanUp, err := build(mgr, f)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -122,6 +123,7 @@ var effects = map[string]effect{
 	"leader-election-retry-period":      {"1s", func(p *parsed) any { return *p.manager().RetryPeriod }, second},
 	"leader-election-release-on-cancel": {"false", func(p *parsed) any { return p.manager().LeaderElectionReleaseOnCancel }, false},
 	"watch-all-namespaces":              {"false", func(p *parsed) any { return len(p.manager().Cache.DefaultNamespaces) }, 1},
+	"cache-sync-timeout":                {"1s", func(p *parsed) any { return p.manager().Controller.CacheSyncTimeout }, second},
 	"watch-label-selector":              {"a=b", (*parsed).anyShard, "a=b"},
 	"events-addr":                       {"http://e", func(p *parsed) any { return p.process.eventsAddr }, "http://e"},
 	"landscaper-kubeconfig":             {"/k", func(p *parsed) any { return p.process.kubeconfig }, "/k"},
@@ -141,6 +143,7 @@ var effects = map[string]effect{
 	"artifact-max-extracted": {"3", func(p *parsed) any { return p.artifacts().maxExtracted }, int64(3)},
 	"oci-mirror":             {"a=b", func(p *parsed) any { return p.registries().mirrors["a"] }, "b"},
 	"oci-plain-http":         {"a,b", func(p *parsed) any { return len(p.registries().plainHTTP) }, 2},
+	"oci-config-file":        {"a,b", func(p *parsed) any { return strings.Join(p.registries().configFiles, " ") }, "a,b"},
 	"oci-cache-dir":          {"/o", func(p *parsed) any { return p.registries().dir }, "/o"},
 	"oci-cache-size":         {"3", func(p *parsed) any { return p.registries().bytes }, int64(3)},
 	"feature-gates": {"ObjectLevelWorkloadIdentity=true", func(p *parsed) any {
@@ -157,6 +160,7 @@ var effects = map[string]effect{
 		return p.controller.components.localRoot
 	}, "/l"},
 
+	"config":                  {"/c", func(p *parsed) any { return p.deployer.file }, "/c"},
 	"identity":                {"a", func(p *parsed) any { return p.contract().Identity }, "a"},
 	"target-selector":         {"{targets: [{name: a}]}", func(p *parsed) any { return len(p.contract().TargetSelectors) }, 1},
 	"insecure-kubeconfig-tls": {"true", func(p *parsed) any { return p.deployer.insecureTLS }, true},

@@ -54,6 +54,8 @@ type process struct {
 	watch           runtimectrl.WatchOptions
 	rate            runtimectrl.RateLimiterOptions
 	jitter          jitter.IntervalOptions
+	// cacheSync is how long the caches may take to fill.
+	cacheSync time.Duration
 }
 
 // bindServerFlags binds what every process has.
@@ -77,6 +79,7 @@ func (p *process) bindFlags(flags *pflag.FlagSet, concurrent int) {
 		"Watch for resources in all namespaces, if set to false it will only watch the runtime namespace.")
 	flags.StringVar(&p.watch.LabelSelector, "watch-label-selector", "",
 		"Watch for Installations, Executions and DeployItems with matching labels e.g. 'sharding.fluxcd.io/key=shard1'.")
+	flags.DurationVar(&p.cacheSync, "cache-sync-timeout", 2*time.Minute, "How long the caches may take to fill before the process ends.")
 	p.leader.BindFlags(flags)
 	p.rate.BindFlags(flags)
 }
@@ -141,7 +144,7 @@ func (p *process) managerOptions() ctrl.Options {
 			DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}},
 		}},
 		Cache:      cache.Options{DefaultTransform: kit.StripManagedFields, ByObject: map[client.Object]cache.ByObject{}},
-		Controller: config.Controller{RecoverPanic: ptr(true), MaxConcurrentReconciles: p.concurrent},
+		Controller: config.Controller{RecoverPanic: ptr(true), MaxConcurrentReconciles: p.concurrent, CacheSyncTimeout: p.cacheSync},
 	}
 	if !p.watch.AllNamespaces {
 		options.Cache.DefaultNamespaces = map[string]cache.Config{os.Getenv("RUNTIME_NAMESPACE"): {}}

@@ -142,3 +142,28 @@ func TestTheHintNamesThePlaceForLogins(t *testing.T) {
 	_, err := newClient(t, func(o *Options) { o.LoginHint = "docker login" }).Pull(ctx, r.Ref("private", "1"), PullOptions{})
 	require.ErrorContains(t, err, "add a login for this host (docker login)")
 }
+
+func TestLoginsOfTheOperator(t *testing.T) {
+	for door, token := range map[string]bool{"basic": false, "token": true} {
+		r := registry.Start(t, registry.Options{Users: []registry.User{somebody}, Token: token, Public: []string{"public"}})
+		private, _ := r.Push(t, "private", "1.0.0", layer(HelmChartLayer, "chart"))
+		common := newClient(t, func(o *Options) { o.Logins = as(t, r, "somebody:right").Credentials })
+		for name, tc := range map[string]struct {
+			login string
+			want  error
+		}{
+			"nobody":                         {"", nil},
+			"an own login is used":           {"somebody:wrong", ErrUnauthorized},
+			"an own login that fits as well": {"somebody:right", nil},
+		} {
+			t.Run(door+"/"+name, func(t *testing.T) {
+				o := PullOptions{}
+				if tc.login != "" {
+					o = as(t, r, tc.login)
+				}
+				_, err := common.Pull(ctx, private, o)
+				require.ErrorIs(t, err, tc.want)
+			})
+		}
+	}
+}

@@ -37,6 +37,12 @@ func TestM03LoginsLeaveWithoutTLSOnlyWhereTheyMay(t *testing.T) {
 			at, err := c.locate(test.ref, credentials, true)
 			require.NoError(t, err)
 			assert.Equal(t, test.sent, !at.login.anonymous())
+			common := newClient(t, func(o *Options) {
+				o.PlainHTTP, o.Mirrors, o.Logins = c.options.PlainHTTP, c.options.Mirrors, credentials
+			})
+			at, err = common.locate(test.ref, Credentials{}, true)
+			require.NoError(t, err)
+			assert.Equal(t, test.sent, !at.login.anonymous(), "the same holds for the logins of the operator")
 		})
 	}
 }

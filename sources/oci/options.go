@@ -31,6 +31,8 @@ type Options struct {
 	// Mirrors maps a host to the endpoint to ask in its place, such as "http://127.0.0.1:5000". The host itself is not
 	// asked any more, and credentials are looked up for the endpoint.
 	Mirrors map[string]string
+	// Logins are for whoever brings none that fits.
+	Logins Credentials
 	// CA holds further certificate authorities, PEM-encoded, beside those of the system.
 	CA []byte
 	// Timeout limits one call with all its requests and retries, except that of streamed content and uploads.

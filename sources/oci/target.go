@@ -72,7 +72,23 @@ func (c *Client) locate(ref string, credentials Credentials, needVersion bool) (
 		t.plain = false // who trusts an authority for a loopback host expects TLS there
 		t.login = credentials.find(t.place(false))
 	}
+	if t.login.anonymous() {
+		t.login = c.common(t, undecided && t.plain)
+	}
 	return t, nil
+}
+
+// common returns the login of Options.Logins for a target whose caller has none.
+func (c *Client) common(t target, anyScheme bool) login {
+	logins := c.options.Logins
+	if t.exposed {
+		logins = logins.namingPlain()
+	}
+	found := logins.find(t.place(anyScheme))
+	if len(t.login.ca) > 0 {
+		found.ca = t.login.ca
+	}
+	return found
 }
 
 // place is where the login is needed.

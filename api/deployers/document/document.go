@@ -59,3 +59,17 @@ func Decode(raw []byte, into any) error {
 	}
 	return fmt.Errorf("%s: %s", field, shortened(err.Error(), longestCause))
 }
+
+// Unknown returns what a JSON document has and a type does not take in: keys that are not known or occur twice, each named by its path. Into points
+// to a value of the type, and is written to. A document that cannot be decoded has none.
+func Unknown(raw []byte, into any) []string {
+	problems, err := kjson.UnmarshalStrict(raw, into)
+	if err != nil {
+		return nil
+	}
+	var unknown []string
+	for _, problem := range problems {
+		unknown = append(unknown, shortened(problem.Error(), longestCause))
+	}
+	return unknown
+}

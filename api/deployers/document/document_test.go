@@ -48,3 +48,14 @@ func TestGoodDocumentsAreRead(t *testing.T) {
 	require.NoError(t, Decode([]byte(`{"timeout": "1m", "checks": [{"count": 2}], "unknown": 1}`), &read))
 	assert.Equal(t, 2, read.Checks[0].Count)
 }
+
+func TestUnknownKeysAreNamed(t *testing.T) {
+	for raw, want := range map[string][]string{
+		`{"timeout": "1m", "checks": [{"count": 2, "size": 1}], "colour": 1}`: {`unknown field "checks[0].size"`, `unknown field "colour"`},
+		`{"timeout": "1m", "timeout": "2m"}`:                                  {`duplicate field "timeout"`},
+		`{"timeout": "1m"}`:                                                   nil,
+		`{"timeout"`:                                                          nil,
+	} {
+		assert.Equal(t, want, Unknown([]byte(raw), &sample{}), raw)
+	}
+}

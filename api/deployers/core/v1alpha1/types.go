@@ -36,12 +36,12 @@ type ControllerConfiguration struct {
 
 // OCIConfiguration holds settings of the access to OCI registries.
 type OCIConfiguration struct {
-	// ConfigFiles are paths of dockerconfigjson files.
+	// ConfigFiles are paths of dockerconfigjson files. Everybody whose own logins do not fit pulls with theirs.
 	ConfigFiles []string `json:"configFiles,omitempty"`
 	// Cache is accepted; artifacts are always cached.
 	Cache *landscaper.AnyJSON `json:"cache,omitempty"`
-	// AllowPlainHTTP permits registries without TLS.
+	// AllowPlainHTTP is accepted and has no effect: the flag --oci-plain-http names the registries without TLS.
 	AllowPlainHTTP bool `json:"allowPlainHttp,omitempty"`
-	// InsecureSkipVerify accepts any certificate.
+	// InsecureSkipVerify is accepted and has no effect: certificates are always verified.
 	InsecureSkipVerify bool `json:"insecureSkipVerify,omitempty"`
 }

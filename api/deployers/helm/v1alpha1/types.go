@@ -8,6 +8,7 @@ package v1alpha1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	core "github.com/flux-landscaper/flux-landscaper/api/deployers/core/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
@@ -187,51 +188,12 @@ type ReleaseStatus struct {
 	Source *v1alpha1.SourceStatus `json:"source,omitempty"`
 }
 
-// Configuration is the configuration file of the helm deployer (spec/deployers.md §11).
+// Configuration is the configuration file of the helm deployer.
 type Configuration struct {
-	metav1.TypeMeta `json:",inline"`
-	// Identity of the deployer's process.
-	Identity string `json:"identity,omitempty"`
-	// TargetSelector restricts the Targets that the deployer serves; one has to match.
-	TargetSelector []v1alpha1.TargetSelector `json:"targetSelector,omitempty"`
+	metav1.TypeMeta          `json:",inline"`
+	core.CommonConfiguration `json:",inline"`
 	// OCI holds settings of the access to OCI registries.
-	OCI *OCIConfiguration `json:"oci,omitempty"`
-	// ExportConfig is accepted and ignored: the timeout of the DeployItem governs.
-	ExportConfig ExportConfiguration `json:"export,omitempty"`
-	// HPAMainConfiguration is accepted; replicas elect a leader.
-	HPAMainConfiguration *HPAConfiguration `json:"hpa,omitempty"`
-	// Controller holds settings of the controller.
-	Controller ControllerConfiguration `json:"controller,omitempty"`
-}
-
-// OCIConfiguration holds settings of the access to OCI registries.
-type OCIConfiguration struct {
-	// ConfigFiles are paths of dockerconfigjson files.
-	ConfigFiles []string `json:"configFiles,omitempty"`
-	// Cache is accepted; charts are always cached.
-	Cache *v1alpha1.AnyJSON `json:"cache,omitempty"`
-	// AllowPlainHttp permits registries without TLS.
-	AllowPlainHttp bool `json:"allowPlainHttp,omitempty"`
-	// InsecureSkipVerify accepts any certificate.
-	InsecureSkipVerify bool `json:"insecureSkipVerify,omitempty"`
-}
-
-// ExportConfiguration holds settings of exports.
-type ExportConfiguration struct {
-	// DefaultTimeout is accepted and ignored.
-	DefaultTimeout *v1alpha1.Duration `json:"defaultTimeout,omitempty"`
-}
-
-// HPAConfiguration holds settings of replicas.
-type HPAConfiguration struct {
-	// MaxReplicas is the largest number of replicas.
-	MaxReplicas int32 `json:"maxReplicas,omitempty"`
-}
-
-// ControllerConfiguration holds settings of the controller.
-type ControllerConfiguration struct {
-	// Workers is how many DeployItems are worked on at a time.
-	Workers int `json:"workers,omitempty"`
-	// CacheSyncTimeout is how long the caches may take to fill.
-	CacheSyncTimeout *v1alpha1.Duration `json:"cacheSyncTimeout,omitempty"`
+	OCI *core.OCIConfiguration `json:"oci,omitempty"`
+	// Export is accepted and ignored: the timeout of the DeployItem governs.
+	Export *v1alpha1.AnyJSON `json:"export,omitempty"`
 }
