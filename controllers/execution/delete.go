@@ -20,7 +20,7 @@ import (
 // decideDeletion starts the deletion job: that of the Installation when it is being deleted too, else an own one. A job that
 // still applies ends first.
 func (r *Reconciler) decideDeletion(ctx context.Context, s *scope) error {
-	if !slices.Contains(s.execution.Finalizers, v1alpha1.Finalizer) {
+	if !slices.Contains(s.execution.Finalizers, v1alpha1.Finalizer) || kit.IsOrphaning(s.execution) {
 		return kit.ErrStop
 	}
 	status := &s.execution.Status
@@ -29,6 +29,9 @@ func (r *Reconciler) decideDeletion(ctx context.Context, s *scope) error {
 	}
 	if !status.IsIdle() && status.Phase == v1alpha1.PhaseProgressing {
 		return r.endRunning(ctx, s)
+	}
+	if held, err := r.isHeldBack(ctx, s.execution); err != nil || held {
+		return stopUnless(err)
 	}
 	job, err := r.deletionJob(ctx, s)
 	if err != nil {
@@ -45,6 +48,26 @@ func (r *Reconciler) decideDeletion(ctx context.Context, s *scope) error {
 	s.begin(job)
 	kit.Progress(s.execution, kit.ReasonDeleting, deletingMessage)
 	return r.writeStatus(ctx, s)
+}
+
+// isHeldBack reports whether the garbage collector has deleted the Execution before its Installation is ready to go. Another cache than that of
+// Executions shows Installations, so only the API server can say that one is not in deletion.
+func (r *Reconciler) isHeldBack(ctx context.Context, execution *v1alpha1.Execution) (bool, error) {
+	if !kit.InForeground(execution) {
+		return false, nil
+	}
+	parent, err := parentOf(ctx, r.Client, execution)
+	if err == nil && parent != nil && parent.DeletionTimestamp.IsZero() {
+		parent, err = parentOf(ctx, r.Live, execution)
+	}
+	return kit.IsHeldBack(execution, parent), err
+}
+
+func stopUnless(err error) error {
+	if err != nil {
+		return err
+	}
+	return kit.ErrStop
 }
 
 // deletionJob returns the job under which to delete. After a failed deletion only a new job of the Installation starts

@@ -17,7 +17,7 @@ import (
 // decideDeletion starts the deletion job. It needs nothing but what the cluster recorded: neither blueprint nor imports.
 func (r *Reconciler) decideDeletion(ctx context.Context, s *scope) error {
 	inst := s.inst
-	if !slices.Contains(inst.Finalizers, v1alpha1.Finalizer) {
+	if !slices.Contains(inst.Finalizers, v1alpha1.Finalizer) || kit.IsOrphaning(inst) {
 		return kit.ErrStop
 	}
 	if !inst.Status.IsIdle() {
@@ -98,6 +98,9 @@ func (r *Reconciler) beginDeletion(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
+	if kit.IsHeldBack(s.inst, parent) {
+		return kit.ErrStop
+	}
 	job := deletionJob(s.inst, parent)
 	r.forgetJob(client.ObjectKeyFromObject(s.inst))
 	s.start(job, "deletion")
@@ -122,7 +125,7 @@ func (r *Reconciler) deleteExecution(ctx context.Context, s *scope) error {
 	if s.execution == nil {
 		return nil
 	}
-	if err := r.propagateOrphan(ctx, s); err != nil {
+	if err := r.tellExecution(ctx, s); err != nil {
 		return err
 	}
 	if s.execution.DeletionTimestamp.IsZero() {
@@ -131,14 +134,18 @@ func (r *Reconciler) deleteExecution(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// propagateOrphan tells the Execution to leave what was deployed in place, when the Installation says so.
-func (r *Reconciler) propagateOrphan(ctx context.Context, s *scope) error {
-	if !orphans(s.inst) {
-		return nil
-	}
+// tellExecution tells the Execution to leave what was deployed in place, when the Installation says so, and that it may go, where the garbage
+// collector has deleted it before.
+func (r *Reconciler) tellExecution(ctx context.Context, s *scope) error {
 	value := "true"
 	before := s.execution.ResourceVersion
-	change := kit.MetadataChange{Annotations: map[string]*string{v1alpha1.DeleteWithoutUninstallAnnotation: &value}}
+	change := kit.MetadataChange{Annotations: map[string]*string{}}
+	if orphans(s.inst) {
+		change.Annotations[v1alpha1.DeleteWithoutUninstallAnnotation] = &value
+	}
+	if kit.IsHeldBack(s.execution, s.inst) {
+		change.Annotations[v1alpha1.JobAnnotation] = &s.inst.Status.JobID
+	}
 	if err := kit.PatchMetadata(ctx, r.Client, s.execution, change); err != nil {
 		return err
 	}

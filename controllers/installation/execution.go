@@ -59,10 +59,15 @@ func (r *Reconciler) applyExecution(ctx context.Context, s *scope) error {
 // reasonExecutionExists says that somebody else's Execution has the name of ours.
 const reasonExecutionExists = "ExecutionExists"
 
+// keepingAdvice says how to delete a child that a deletion of its parent with --cascade=orphan has left, so that the next job takes over what it
+// had deployed.
+const keepingAdvice = ". If it is left from a deletion with --cascade=orphan, annotate it " + v1alpha1.DeleteWithoutUninstallAnnotation +
+	"=true before you delete it: what it deployed stays, and the next job takes it over"
+
 func (r *Reconciler) createExecution(ctx context.Context, s *scope, spec v1alpha1.ExecutionSpec) error {
 	if s.foreign {
-		return kit.Stall(operation, reasonExecutionExists, "Execution %s/%s exists and does not belong to this installation; delete or rename it",
-			s.inst.Namespace, s.inst.Name)
+		return kit.Stall(operation, reasonExecutionExists, "Execution %s/%s exists and does not belong to this installation; delete or rename it%s",
+			s.inst.Namespace, s.inst.Name, keepingAdvice)
 	}
 	execution := &v1alpha1.Execution{
 		ObjectMeta: metav1.ObjectMeta{

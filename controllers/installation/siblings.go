@@ -281,14 +281,15 @@ func failedWith(inst, parent, successor *v1alpha1.Installation) bool {
 		parent != nil && inDeletion(parent) && finished == parent.Status.JobID
 }
 
-// childrenInDeletion tells whether the deletion has reached the children, from where there is no way back.
+// childrenInDeletion tells whether the deletion has reached the children, from where there is no way back. What the garbage collector has deleted
+// still waits for leave.
 func (s *scope) childrenInDeletion() bool {
 	for _, child := range s.children {
-		if !child.DeletionTimestamp.IsZero() {
+		if !child.DeletionTimestamp.IsZero() && !kit.IsHeldBack(child, s.inst) {
 			return true
 		}
 	}
-	return s.execution != nil && !s.execution.DeletionTimestamp.IsZero()
+	return s.execution != nil && !s.execution.DeletionTimestamp.IsZero() && !kit.IsHeldBack(s.execution, s.inst)
 }
 
 // deleteFailed tells whether the last deletion job of an Installation has failed.

@@ -95,7 +95,7 @@ func (r *Reconciler) applyChildren(ctx context.Context, s *scope) error {
 func (r *Reconciler) deleteChild(ctx context.Context, s *scope, child *v1alpha1.Installation, orphan bool) error {
 	job, yes := s.inst.Status.JobID, "true"
 	change := kit.MetadataChange{Annotations: map[string]*string{}}
-	if deleteFailed(child) && child.Status.JobIDFinished != job {
+	if deleteFailed(child) && child.Status.JobIDFinished != job || kit.IsHeldBack(child, s.inst) {
 		change.Annotations[v1alpha1.JobAnnotation] = &job
 	}
 	if orphan {
@@ -161,7 +161,7 @@ func (r *Reconciler) meetExisting(ctx context.Context, s *scope, existing, wante
 	}
 	if !metav1.IsControlledBy(existing, s.inst) {
 		return kit.Stall(operation, "InstallationExists",
-			"Installation %s/%s exists and does not belong to this one; delete or rename it", wanted.Namespace, wanted.Name)
+			"Installation %s/%s exists and does not belong to this one; delete or rename it%s", wanted.Namespace, wanted.Name, keepingAdvice)
 	}
 	if !existing.DeletionTimestamp.IsZero() {
 		return kit.Again(operation, "SubinstallationDeleting", "sub-installation %s is being deleted before it is created again", wanted.Name)

@@ -50,6 +50,15 @@ func TestDeleteLiveLeavesAnotherObjectOfThatNameAlone(t *testing.T) {
 	assert.True(t, item.DeletionTimestamp.IsZero())
 }
 
+func TestDeleteLiveLeavesWhatWasTakenFromItsOwnerAlone(t *testing.T) {
+	api, item := stored(t)
+	decidedFor, controls := item.DeepCopy(), true
+	decidedFor.OwnerReferences = []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Execution", Name: "one", UID: "one", Controller: &controls}}
+	require.NoError(t, DeleteLive(t.Context(), api, api, decidedFor, nil))
+	require.NoError(t, api.Get(t.Context(), client.ObjectKeyFromObject(item), item))
+	assert.True(t, item.DeletionTimestamp.IsZero())
+}
+
 // changing is a client that changes the object after the live read and before the deletion.
 type changing struct {
 	client.Client

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -74,12 +75,13 @@ func changed(wanted map[string]*string, present map[string]string) map[string]*s
 }
 
 // DeleteLive deletes an object after a live read: only if it still has the UID that the decision was made for, and with
-// UID and resourceVersion as preconditions. An object that is gone or already in deletion is left alone. Written, which may
+// UID and resourceVersion as preconditions. An object that is gone, already in deletion, or without the owner that it had is left alone. Written, which may
 // be nil, learns of the deletion.
 func DeleteLive(ctx context.Context, live client.Reader, c client.Client, obj client.Object, written *Consistency) error {
-	uid := obj.GetUID()
+	uid, owner := obj.GetUID(), metav1.GetControllerOf(obj)
 	err := live.Get(ctx, client.ObjectKeyFromObject(obj), obj)
-	if apierrors.IsNotFound(err) || err == nil && (obj.GetUID() != uid || !obj.GetDeletionTimestamp().IsZero()) {
+	isLeft := owner != nil && metav1.GetControllerOf(obj) == nil
+	if apierrors.IsNotFound(err) || err == nil && (obj.GetUID() != uid || !obj.GetDeletionTimestamp().IsZero() || isLeft) {
 		return nil
 	}
 	if err != nil {
