@@ -168,19 +168,25 @@ func itemLabels(item *v1alpha1.DeployItem) map[string]string {
 type content struct {
 	chart  *engine.Chart
 	values map[string]any
-	// applied are the settings that say what the revision puts on the target, and how.
+	// applied is what else says what the revision puts on the target, and how.
 	applied appliedSettings
 }
 
-// appliedSettings are those settings of upgrades whose change makes a new revision. The others say how long an operation may last and what
-// happens when it fails.
+// appliedSettings are the settings whose change makes a new revision: the common metadata, and some of those of upgrades. The others say how
+// long an operation may last and what happens when it fails.
 type appliedSettings struct {
-	Force         bool `json:"force,omitempty"`
-	TakeOwnership bool `json:"takeOwnership,omitempty"`
+	Force          bool                         `json:"force,omitempty"`
+	TakeOwnership  bool                         `json:"takeOwnership,omitempty"`
+	DisableHooks   bool                         `json:"disableHooks,omitempty"`
+	CRDs           helmv1alpha1.CRDPolicy       `json:"crds,omitempty"`
+	CommonMetadata *helmv1alpha1.CommonMetadata `json:"commonMetadata,omitempty"`
 }
 
-func appliedOf(settings helmv1alpha1.ReleaseSettings) appliedSettings {
-	return appliedSettings{Force: settings.Force, TakeOwnership: settings.TakeOwnership}
+func appliedOf(config *helmv1alpha1.ProviderConfiguration, upgrade helmv1alpha1.ReleaseSettings) appliedSettings {
+	return appliedSettings{
+		Force: upgrade.Force, TakeOwnership: upgrade.TakeOwnership, DisableHooks: upgrade.DisableHooks, CRDs: upgrade.CRDs,
+		CommonMetadata: config.CommonMetadata,
+	}
 }
 
 // releaseLabels returns the labels of the revision that a job makes of a content.

@@ -114,6 +114,9 @@ func TestContentIsWhatARevisionIsMadeFrom(t *testing.T) {
 	base := func() content {
 		return content{chart: &engine.Chart{Digest: "sha256:a"}, values: map[string]any{"a": "b"}}
 	}
+	with := func(settings helmv1alpha1.ReleaseSettings) func(*content) {
+		return func(c *content) { c.applied = appliedOf(&helmv1alpha1.ProviderConfiguration{}, settings) }
+	}
 	labels, err := releaseLabels(item, base())
 	require.NoError(t, err)
 	for name, tc := range map[string]struct {
@@ -123,9 +126,14 @@ func TestContentIsWhatARevisionIsMadeFrom(t *testing.T) {
 		"nothing":       {func(*content) {}, false},
 		"chart":         {func(c *content) { c.chart.Digest = "sha256:b" }, true},
 		"values":        {func(c *content) { c.values["a"] = "c" }, true},
-		"force":         {func(c *content) { c.applied = appliedOf(helmv1alpha1.ReleaseSettings{Force: true}) }, true},
-		"takeOwnership": {func(c *content) { c.applied = appliedOf(helmv1alpha1.ReleaseSettings{TakeOwnership: true}) }, true},
-		"wait, atomic":  {func(c *content) { c.applied = appliedOf(helmv1alpha1.ReleaseSettings{Wait: true, Atomic: true}) }, false},
+		"force":         {with(helmv1alpha1.ReleaseSettings{Force: true}), true},
+		"takeOwnership": {with(helmv1alpha1.ReleaseSettings{TakeOwnership: true}), true},
+		"disableHooks":  {with(helmv1alpha1.ReleaseSettings{DisableHooks: true}), true},
+		"crds":          {with(helmv1alpha1.ReleaseSettings{CRDs: helmv1alpha1.CRDsCreateReplace}), true},
+		"wait, atomic":  {with(helmv1alpha1.ReleaseSettings{Wait: true, Atomic: true, CleanupOnFail: true, WaitForJobs: true}), false},
+		"commonMetadata": {func(c *content) {
+			c.applied.CommonMetadata = &helmv1alpha1.CommonMetadata{Labels: map[string]string{"a": "b"}}
+		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			changed := base()

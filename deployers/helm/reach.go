@@ -264,7 +264,10 @@ func (j *job) settings(of settingsOf) (helmv1alpha1.ReleaseSettings, error) {
 func flagsOf(settings helmv1alpha1.ReleaseSettings) engine.Flags {
 	flags := engine.Flags{
 		Atomic: settings.Atomic, Force: settings.Force, SkipSchemaValidation: settings.SkipSchemaValidation,
-		TakeOwnership: settings.TakeOwnership, Wait: settings.Wait,
+		TakeOwnership: settings.TakeOwnership, Wait: settings.Wait, WaitForJobs: settings.WaitForJobs,
+		DisableHooks: settings.DisableHooks, CleanupOnFail: settings.CleanupOnFail, KeepHistory: settings.KeepHistory,
+		DeletionPropagation: settings.DeletionPropagation, CRDs: engine.CRDPolicy(settings.CRDs),
+		CheckFields: settings.DisableOpenAPIValidation != nil && !*settings.DisableOpenAPIValidation,
 	}
 	if settings.Timeout != nil {
 		flags.Timeout = settings.Timeout.Duration
@@ -277,5 +280,13 @@ func (j *job) request(of settingsOf, labels map[string]string) (engine.Request, 
 	return engine.Request{
 		Cluster: j.item.Target, Namespace: j.config.Namespace, Name: j.config.Name,
 		Chart: j.chart, Values: j.values, Labels: labels, Flags: flagsOf(settings),
+		MaxHistory: j.config.MaxHistory, Metadata: j.commonMetadata(),
 	}, settings, err
+}
+
+func (j *job) commonMetadata() engine.Metadata {
+	if j.config.CommonMetadata == nil {
+		return engine.Metadata{}
+	}
+	return engine.Metadata{Labels: j.config.CommonMetadata.Labels, Annotations: j.config.CommonMetadata.Annotations}
 }

@@ -57,7 +57,7 @@ func (j *job) deployRelease(ctx context.Context) (resources.Progress, error) {
 	if err != nil {
 		return resources.Progress{}, err
 	}
-	labels, err := releaseLabels(j.item, content{chart: j.chart, values: j.values, applied: appliedOf(settings)})
+	labels, err := releaseLabels(j.item, content{chart: j.chart, values: j.values, applied: appliedOf(j.config, settings)})
 	if err != nil {
 		return resources.Progress{}, err
 	}

@@ -43,6 +43,7 @@ func (j *job) renderObjects(ctx context.Context) (resources.Progress, error) {
 	if err != nil {
 		return resources.Progress{}, err
 	}
+	j.commonMetadata().SetOn(rendering.Objects)
 	objects, err := expand(rendering.Objects, managedresource.ManagePolicy)
 	j.desired = append(definitions, objects...)
 	return resources.Progress{}, err

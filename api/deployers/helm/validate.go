@@ -12,6 +12,10 @@ import (
 	"slices"
 	"strings"
 
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
@@ -20,8 +24,12 @@ import (
 
 // Keys of the maps of HelmDeploymentConfiguration.
 var (
-	deployKeys    = []string{"atomic", "force", "retries", "skipSchemaValidation", "takeOwnership", "timeout", "wait"}
-	uninstallKeys = []string{"timeout", "wait"}
+	installKeys = []string{
+		"atomic", "crds", "disableHooks", "disableOpenAPIValidation", "disableWaitForJobs", "force", "retries", "skipSchemaValidation",
+		"takeOwnership", "timeout", "wait", "waitForJobs",
+	}
+	upgradeKeys   = slices.Sorted(slices.Values(append([]string{"cleanupOnFail"}, installKeys...)))
+	uninstallKeys = []string{"deletionPropagation", "disableHooks", "keepHistory", "timeout", "wait"}
 )
 
 // SourceKinds are the kinds that chart.sourceRef may name.
@@ -33,6 +41,8 @@ func Validate(config *v1alpha1.ProviderConfiguration) error {
 	errs = append(errs, require("name", config.Name), require("namespace", config.Namespace))
 	errs = append(errs, validateChart(&config.Chart)...)
 	errs = append(errs, validateSettings(config.HelmDeploymentConfig)...)
+	errs = append(errs, validateMaxHistory(config.MaxHistory))
+	errs = append(errs, validateCommonMetadata(config.CommonMetadata)...)
 	errs = append(errs, validateStrategy(config.UpdateStrategy))
 	errs = append(errs, managedresource.ValidateReadiness("readinessChecks", &config.ReadinessChecks)...)
 	errs = append(errs, managedresource.ValidateExports("exports", &managedresource.Exports{Exports: config.AllExports()})...)
@@ -40,6 +50,28 @@ func Validate(config *v1alpha1.ProviderConfiguration) error {
 	errs = append(errs, managedresource.ValidateDeletionGroups("deletionGroups", config.DeletionGroups)...)
 	errs = append(errs, managedresource.ValidateDeletionGroups("deletionGroupsDuringUpdate", config.DeletionGroupsDuringUpdate)...)
 	return errors.Join(errs...)
+}
+
+func validateMaxHistory(limit *int) error {
+	if limit != nil && *limit < 0 {
+		return errors.New("maxHistory: is less than 0; set it to 0, which means no limit, or more")
+	}
+	return nil
+}
+
+func validateCommonMetadata(metadata *v1alpha1.CommonMetadata) []error {
+	if metadata == nil {
+		return nil
+	}
+	at := field.NewPath("commonMetadata")
+	var errs []error
+	for _, err := range metav1validation.ValidateLabels(metadata.Labels, at.Child("labels")) {
+		errs = append(errs, fmt.Errorf("%s: %s; correct it", err.Field, err.ErrorBody()))
+	}
+	for _, err := range apivalidation.ValidateAnnotations(metadata.Annotations, at.Child("annotations")) {
+		errs = append(errs, fmt.Errorf("%s: %s; correct it", err.Field, err.ErrorBody()))
+	}
+	return errs
 }
 
 func validateStrategy(strategy managedresource.UpdateStrategy) error {
@@ -152,8 +184,8 @@ func validateSettings(config *v1alpha1.HelmDeploymentConfiguration) []error {
 		values  map[string]landscaper.AnyJSON
 		allowed []string
 	}{
-		{"helmDeploymentConfig.install", config.Install, deployKeys},
-		{"helmDeploymentConfig.upgrade", config.Upgrade, deployKeys},
+		{"helmDeploymentConfig.install", config.Install, installKeys},
+		{"helmDeploymentConfig.upgrade", config.Upgrade, upgradeKeys},
 		{"helmDeploymentConfig.uninstall", config.Uninstall, uninstallKeys},
 	} {
 		_, err := DecodeSettings(part.field, part.values)
@@ -177,6 +209,10 @@ func DecodeSettings(field string, values map[string]landscaper.AnyJSON) (v1alpha
 	for key, into := range map[string]any{
 		"atomic": &settings.Atomic, "force": &settings.Force, "skipSchemaValidation": &settings.SkipSchemaValidation,
 		"takeOwnership": &settings.TakeOwnership, "wait": &settings.Wait, "timeout": &settings.Timeout, "retries": &settings.Retries,
+		"disableHooks": &settings.DisableHooks, "waitForJobs": &settings.WaitForJobs, "disableWaitForJobs": &settings.DisableWaitForJobs,
+		"cleanupOnFail": &settings.CleanupOnFail, "keepHistory": &settings.KeepHistory,
+		"deletionPropagation": &settings.DeletionPropagation, "crds": &settings.CRDs,
+		"disableOpenAPIValidation": &settings.DisableOpenAPIValidation,
 	} {
 		raw := values[key].RawMessage
 		if len(raw) == 0 {
@@ -189,7 +225,31 @@ func DecodeSettings(field string, values map[string]landscaper.AnyJSON) (v1alpha
 	if settings.Retries != nil && *settings.Retries < 0 {
 		return settings, fmt.Errorf("%s.retries: is less than 0; set it to 0 or more", field)
 	}
+	if err := oneOf(field+".deletionPropagation", settings.DeletionPropagation, "background", "foreground", "orphan"); err != nil {
+		return settings, err
+	}
+	if err := oneOf(field+".crds", settings.CRDs, v1alpha1.CRDsSkip, v1alpha1.CRDsCreate, v1alpha1.CRDsCreateReplace); err != nil {
+		return settings, err
+	}
+	if disabled := settings.DisableWaitForJobs; disabled != nil {
+		if *disabled && settings.WaitForJobs {
+			return settings, fmt.Errorf("%s.disableWaitForJobs: contradicts waitForJobs; set one of them", field)
+		}
+		settings.WaitForJobs = !*disabled
+	}
 	return settings, nil
+}
+
+// oneOf returns an error unless the value of a field is empty or one of those that are known.
+func oneOf[T ~string](field string, value T, known ...T) error {
+	if value == "" || slices.Contains(known, value) {
+		return nil
+	}
+	names := make([]string, 0, len(known))
+	for _, name := range known {
+		names = append(names, string(name))
+	}
+	return fmt.Errorf("%s: %q is unknown, use one of %s", field, document.Brief(value), strings.Join(names, ", "))
 }
 
 func require(field, value string) error {

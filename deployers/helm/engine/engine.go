@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -97,6 +98,10 @@ type Request struct {
 	Values map[string]any
 	// Labels are kept with the release, see Release.Labels.
 	Labels map[string]string
+	// MaxHistory is how many revisions Upgrade leaves recorded, 0 meaning all; nil means 10.
+	MaxHistory *int
+	// Metadata is set on the objects of the release.
+	Metadata Metadata
 	// CreateNamespace makes Install create the namespace when it is missing.
 	CreateNamespace bool
 	// Replace lets Install take the name of a release that was uninstalled but whose history was kept.
@@ -117,8 +122,22 @@ type Flags struct {
 	TakeOwnership bool
 	// Wait makes the operation last until the objects are ready, or gone.
 	Wait bool
+	// WaitForJobs makes what waits wait for Jobs to complete, too.
+	WaitForJobs bool
 	// Timeout limits hooks and waiting; zero means the time that the context has left.
 	Timeout time.Duration
+	// DisableHooks runs no hooks.
+	DisableHooks bool
+	// CleanupOnFail lets a failed upgrade delete what it has created.
+	CleanupOnFail bool
+	// KeepHistory leaves the revisions of an uninstalled release recorded.
+	KeepHistory bool
+	// DeletionPropagation of uninstalled objects: background, foreground or orphan; empty means background.
+	DeletionPropagation string
+	// CRDs says what happens to the definitions of the chart; empty means CRDsCreate for Install and CRDsSkip for Upgrade.
+	CRDs CRDPolicy
+	// CheckFields lets Helm check the objects against the schemas of the cluster.
+	CheckFields bool
 }
 
 // budget returns how long hooks and waiting may take: the timeout, but never longer than the context. An atomic operation keeps a
@@ -148,7 +167,16 @@ func (e *Engine) Install(ctx context.Context, request Request) (*Release, error)
 				return nil, err
 			}
 		}
+		policy := cmp.Or(request.CRDs, CRDsCreate)
+		if policy == CRDsCreateReplace {
+			if err := op.applyDefinitions(ctx, request, policy); err != nil {
+				return nil, err
+			}
+		}
 		install := action.NewInstall(op.Configuration)
+		install.SkipCRDs = policy != CRDsCreate
+		install.DisableHooks, install.WaitForJobs = request.DisableHooks, request.WaitForJobs
+		install.PostRenderer = request.Metadata.renderer()
 		install.ReleaseName, install.Namespace = request.Name, request.Namespace
 		install.Labels = request.Labels
 		install.Replace = request.Replace
@@ -156,7 +184,7 @@ func (e *Engine) Install(ctx context.Context, request Request) (*Release, error)
 		install.TakeOwnership, install.SkipSchemaValidation = request.TakeOwnership, request.SkipSchemaValidation
 		install.Timeout = request.budget(ctx)
 		// Helm's own check downloads the OpenAPI document only to learn that the server checks fields by itself.
-		install.DisableOpenAPIValidation = true
+		install.DisableOpenAPIValidation = !request.CheckFields
 		return install.RunWithContext(context.WithoutCancel(ctx), request.Chart.fresh(), copyTree(request.Values))
 	})
 }
@@ -165,35 +193,51 @@ func (e *Engine) Install(ctx context.Context, request Request) (*Release, error)
 // on in the background.
 func (e *Engine) Upgrade(ctx context.Context, request Request) (*Release, error) {
 	return e.run(ctx, request, "upgrade", func(op *operation) (*release.Release, error) {
+		if err := op.applyDefinitions(ctx, request, cmp.Or(request.CRDs, CRDsSkip)); err != nil {
+			return nil, err
+		}
 		upgrade := action.NewUpgrade(op.Configuration)
 		upgrade.Namespace = request.Namespace
 		upgrade.Labels = request.Labels
 		upgrade.MaxHistory = maxHistory
+		if request.MaxHistory != nil {
+			upgrade.MaxHistory = *request.MaxHistory
+		}
 		// The values of the item are all there is: without this, empty values would mean those of the last revision.
 		upgrade.ResetValues = true
 		upgrade.Atomic, upgrade.Wait, upgrade.Force = request.Atomic, request.Wait, request.Force
 		upgrade.TakeOwnership, upgrade.SkipSchemaValidation = request.TakeOwnership, request.SkipSchemaValidation
 		upgrade.Timeout = request.budget(ctx)
-		upgrade.DisableOpenAPIValidation = true
+		upgrade.DisableOpenAPIValidation = !request.CheckFields
+		upgrade.DisableHooks, upgrade.WaitForJobs, upgrade.CleanupOnFail = request.DisableHooks, request.WaitForJobs, request.CleanupOnFail
+		upgrade.PostRenderer = request.Metadata.renderer()
 		return upgrade.RunWithContext(context.WithoutCancel(ctx), request.Name, request.Chart.fresh(), copyTree(request.Values))
 	})
 }
 
-// Uninstall removes the objects of a release and its history. A release that does not exist is no error. Of flags, Wait and Timeout count.
+// Uninstall removes the objects of a release and, unless flags say otherwise, its history. A release that does not exist any more is no error.
+// Of flags, Wait, Timeout, DisableHooks, KeepHistory and DeletionPropagation count.
 func (e *Engine) Uninstall(ctx context.Context, cluster *target.Cluster, namespace, name string, flags Flags) error {
 	request := Request{Cluster: cluster, Namespace: namespace, Name: name, Flags: flags}
 	_, err := e.run(ctx, request, "uninstall", func(op *operation) (*release.Release, error) {
-		if _, err := op.Releases.Last(name); errors.Is(err, driver.ErrReleaseNotFound) {
+		last, err := op.Releases.Last(name)
+		if errors.Is(err, driver.ErrReleaseNotFound) || isKeptHistory(last, flags) {
 			return nil, nil
 		}
 		uninstall := action.NewUninstall(op.Configuration)
 		uninstall.IgnoreNotFound = true
-		uninstall.Wait = flags.Wait
+		uninstall.Wait, uninstall.DisableHooks, uninstall.KeepHistory = flags.Wait, flags.DisableHooks, flags.KeepHistory
+		uninstall.DeletionPropagation = cmp.Or(flags.DeletionPropagation, "background")
 		uninstall.Timeout = flags.budget(ctx)
-		_, err := uninstall.Run(name)
+		_, err = uninstall.Run(name)
 		return nil, err
 	})
 	return err
+}
+
+// isKeptHistory reports whether a release is as an uninstall that keeps the history leaves it; for Helm, a second one is an error.
+func isKeptHistory(last *release.Release, flags Flags) bool {
+	return flags.KeepHistory && last != nil && last.Info != nil && last.Info.Status == release.StatusUninstalled
 }
 
 // run carries out one operation on a release; two on the same release never overlap.

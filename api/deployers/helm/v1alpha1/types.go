@@ -43,6 +43,12 @@ type ProviderConfiguration struct {
 	HelmDeployment *bool `json:"helmDeployment,omitempty"`
 	// HelmDeploymentConfig holds settings of the Helm operations.
 	HelmDeploymentConfig *HelmDeploymentConfiguration `json:"helmDeploymentConfig,omitempty"`
+	// MaxHistory is how many revisions of the release stay recorded on the target; 0 means all. Unset means 10. It is an addition to the
+	// existing API, as in a HelmRelease.
+	MaxHistory *int `json:"maxHistory,omitempty"`
+	// CommonMetadata is set on all objects of the chart except hooks and the definitions in its crds directory. It is an addition to the
+	// existing API, as in a HelmRelease.
+	CommonMetadata *CommonMetadata `json:"commonMetadata,omitempty"`
 	// UpdateStrategy for objects that exist already, update or patch; only without a Helm release. Empty means update.
 	UpdateStrategy managedresource.UpdateStrategy `json:"updateStrategy,omitempty"`
 	// ReadinessChecks say when the objects are ready.
@@ -130,13 +136,35 @@ type RemoteChartReference struct {
 
 // HelmDeploymentConfiguration holds settings of the Helm operations. The keys of each map are those of ReleaseSettings; others are refused.
 type HelmDeploymentConfiguration struct {
-	// Install holds atomic, force, retries, skipSchemaValidation, takeOwnership, timeout and wait.
+	// Install holds atomic, crds, disableHooks, disableOpenAPIValidation, disableWaitForJobs, force, retries, skipSchemaValidation,
+	// takeOwnership, timeout, wait and waitForJobs.
 	Install map[string]v1alpha1.AnyJSON `json:"install,omitempty"`
-	// Upgrade holds the same keys as Install.
+	// Upgrade holds the same keys as Install, and cleanupOnFail.
 	Upgrade map[string]v1alpha1.AnyJSON `json:"upgrade,omitempty"`
-	// Uninstall holds timeout and wait.
+	// Uninstall holds deletionPropagation, disableHooks, keepHistory, timeout and wait.
 	Uninstall map[string]v1alpha1.AnyJSON `json:"uninstall,omitempty"`
 }
+
+// CommonMetadata is what many objects have in common.
+type CommonMetadata struct {
+	// Labels to set; they win over those of the chart.
+	Labels map[string]string `json:"labels,omitempty"`
+	// Annotations to set; they win over those of the chart.
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// CRDPolicy says what an operation does with the definitions in the crds directories of a chart.
+type CRDPolicy string
+
+// Policies for definitions.
+const (
+	// CRDsSkip leaves definitions alone. It is the default of upgrades.
+	CRDsSkip CRDPolicy = "Skip"
+	// CRDsCreate creates those that do not exist. It is the default of installs.
+	CRDsCreate CRDPolicy = "Create"
+	// CRDsCreateReplace also replaces those that exist. None is ever deleted.
+	CRDsCreateReplace CRDPolicy = "CreateReplace"
+)
 
 // ReleaseSettings are the settings of one Helm operation.
 type ReleaseSettings struct {
@@ -155,6 +183,26 @@ type ReleaseSettings struct {
 	Wait bool `json:"wait,omitempty"`
 	// Timeout limits hooks and waiting, within the time that the DeployItem has left.
 	Timeout *v1alpha1.Duration `json:"timeout,omitempty"`
+
+	// The following are additions to the existing API with the names that they have in a HelmRelease.
+
+	// DisableHooks runs no hooks.
+	DisableHooks bool `json:"disableHooks,omitempty"`
+	// WaitForJobs makes what waits wait for Jobs to complete, too.
+	WaitForJobs bool `json:"waitForJobs,omitempty"`
+	// DisableWaitForJobs is the opposite of WaitForJobs; false means the same as WaitForJobs true.
+	DisableWaitForJobs *bool `json:"disableWaitForJobs,omitempty"`
+	// CleanupOnFail deletes the objects that a failed upgrade has created.
+	CleanupOnFail bool `json:"cleanupOnFail,omitempty"`
+	// KeepHistory leaves the revisions of an uninstalled release recorded.
+	KeepHistory bool `json:"keepHistory,omitempty"`
+	// DeletionPropagation of the objects of an uninstalled release: background, foreground or orphan. Empty means background.
+	DeletionPropagation string `json:"deletionPropagation,omitempty"`
+	// CRDs says what happens to the definitions in the crds directories of the chart. Unset means Create for installs and Skip for upgrades.
+	CRDs CRDPolicy `json:"crds,omitempty"`
+	// DisableOpenAPIValidation false lets Helm check the objects against the schemas of the cluster. Helm leaves that to clusters that check
+	// fields themselves, as all current ones do. Unset means true.
+	DisableOpenAPIValidation *bool `json:"disableOpenAPIValidation,omitempty"`
 }
 
 // ProviderStatus is status.providerStatus of a DeployItem.
