@@ -38,7 +38,7 @@ func (r *reconciler) call(ctx context.Context, s *scope) error {
 
 func (r *reconciler) perform(ctx context.Context, s *scope) (Outcome, error) {
 	item := &Item{
-		DeployItem: s.item, Deadline: s.deadline(), Checkpoint: s.checkpointOf(ctx), Memory: s.job.memory, DeployItems: r.live,
+		DeployItem: s.item, Deadline: s.deadline(), Checkpoint: s.checkpointOf(ctx), Memory: s.job.memory, DeployItems: r.live, Siblings: r.client,
 		Targets: func(ctx context.Context, name string) (*target.Cluster, error) { return r.open(ctx, s, name) },
 		Leading: func(ctx context.Context, address string) ([]*target.Cluster, error) {
 			return r.options.Clients.Leading(ctx, r.client, r.live, s.item.Namespace, address)

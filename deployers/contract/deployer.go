@@ -52,6 +52,8 @@ type Item struct {
 	Record func(ctx context.Context, status *runtime.RawExtension) error
 	// DeployItems reads other DeployItems live. What marks on a target say about their owners is true only as far as these exist.
 	DeployItems client.Reader
+	// Siblings reads other DeployItems of the deployer's type from its cache, which may be behind. What it returns must not be changed.
+	Siblings client.Reader
 	// Context of the item, with the pull secrets read.
 	Context *Context
 	// Deadline is when the job times out; zero means never.

@@ -69,6 +69,9 @@ func (s *Session) removeOnce(ctx context.Context, resource dynamic.ResourceInter
 	if isTaken, err := s.isOfRival(ctx, r.cluster, live); !r.anyOwner && (isTaken || err != nil) {
 		return nil, err
 	}
+	if isPassedOn, err := s.passOn(ctx, resource, r, live); isPassedOn || err != nil {
+		return nil, err
+	}
 	if live.GetDeletionTimestamp() == nil {
 		if live, err = prepareDelete(ctx, resource, r, live); err != nil {
 			return nil, err

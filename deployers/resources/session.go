@@ -43,6 +43,8 @@ type Session struct {
 	Memory *Memory
 	// DeployItems reads other DeployItems of the namespace live; without it every one still holds what carries its marks.
 	DeployItems crclient.Reader
+	// Siblings reads DeployItems from a cache; nil for none.
+	Siblings crclient.Reader
 
 	holdings *holdings
 	releases releases
@@ -60,7 +62,7 @@ func NewSession(item *contract.Item, memory *Memory, labels map[string]string) *
 		Changed:    item.Changed,
 		Memory:     memory,
 
-		DeployItems: item.DeployItems,
+		DeployItems: item.DeployItems, Siblings: item.Siblings,
 	}
 }
 

@@ -147,3 +147,44 @@ func TestAnObjectMovesToAnItemThatTakesOverNothing(t *testing.T) {
 		}
 	}
 }
+
+// claims is a deploy item of PersistentVolumeClaims.
+type claims struct {
+	item  string
+	names []string
+}
+
+func (c claims) String() string {
+	text := "- name: " + c.item + "\n  type: landscaper.gardener.cloud/kubernetes-manifest\n  target: {import: cluster}\n" +
+		"  config:\n    apiVersion: manifest.deployer.landscaper.gardener.cloud/v1alpha2\n    kind: ProviderConfiguration\n    manifests:\n"
+	for _, name := range c.names {
+		text += fmt.Sprintf("    - manifest: {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: %s, namespace: {{ .imports.cluster.metadata.namespace }}}, "+
+			"spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}\n", name)
+	}
+	return text
+}
+
+// TestDataMovesAsItIs moves a claim to another item in one edit, and then to the new name of that item.
+func TestDataMovesAsItIs(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.Target("cluster")
+	none := holds("none", "of-none")
+	s.compose("one", claims{"a", []string{"of-a", "moved"}}, claims{"b", []string{"of-b"}}, none)
+	s.Ended("one", v1alpha1.PhaseSucceeded)
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: s.Named("moved")}
+	require.NoError(t, s.Client().Get(s.Ctx, client.ObjectKeyFromObject(claim), claim))
+	before := claim.UID
+
+	for _, items := range [][]fmt.Stringer{
+		{claims{"a", []string{"of-a"}}, claims{"b", []string{"of-b", "moved"}}, none},
+		{claims{"a", []string{"of-a"}}, claims{"c", []string{"of-b", "moved"}}, none},
+		{claims{"a", []string{"of-a", "moved"}}, claims{"c", []string{"of-b"}}, none},
+	} {
+		s.compose("one", items...)
+		s.Ended("one", v1alpha1.PhaseSucceeded)
+		require.NoError(t, s.Client().Get(s.Ctx, client.ObjectKeyFromObject(claim), claim))
+		require.Equal(t, before, claim.UID)
+		require.Nil(t, claim.DeletionTimestamp)
+	}
+}
