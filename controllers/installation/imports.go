@@ -51,11 +51,16 @@ func (r *Reconciler) readImports(ctx context.Context, inst *v1alpha1.Installatio
 	var read foreign.Several
 	for i := range inst.Spec.Imports.Data {
 		definition := &inst.Spec.Imports.Data[i]
-		value, err := r.readData(ctx, inst, definition, &read)
+		value, from, err := r.readData(ctx, inst, definition, &read)
 		if err != nil {
 			return nil, fmt.Errorf("spec.imports.data[%d] (import %q): %w", i, definition.Name, err)
 		}
 		imports.values.Data[definition.Name] = value
+		if own, err := r.deploys(ctx, inst, from); err != nil {
+			return nil, err
+		} else if own {
+			continue // else every job that deploys something else there would start the next
+		}
 		if imports.hashes[definition.Name], err = valueHash(value); err != nil {
 			return nil, err
 		}
@@ -105,7 +110,7 @@ func scopeOf(inst *v1alpha1.Installation) string {
 
 func (r *Reconciler) readData(
 	ctx context.Context, inst *v1alpha1.Installation, definition *v1alpha1.DataImport, read *foreign.Several,
-) (any, error) {
+) (value any, from client.Object, err error) {
 	switch {
 	case definition.SecretRef != nil:
 		return r.readSecret(ctx, inst.Namespace, definition.SecretRef, read)
@@ -115,37 +120,39 @@ func (r *Reconciler) readData(
 	object := &v1alpha1.DataObject{}
 	key := client.ObjectKey{Namespace: inst.Namespace, Name: kit.DataName(scopeOf(inst), definition.DataRef)}
 	if err := r.Get(ctx, key, object); err != nil {
-		return nil, missing(err, "DataObject", key, "dataRef")
+		return nil, nil, missing(err, "DataObject", key, "dataRef")
 	}
 	if err := r.checkSource(ctx, inst, object, "DataObject"); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var value any
 	if len(object.Data.RawMessage) == 0 {
-		return nil, nil
+		return nil, object, nil
 	}
 	if err := json.Unmarshal(object.Data.RawMessage, &value); err != nil {
-		return nil, fmt.Errorf("DataObject %s: data is not JSON", key)
+		return nil, nil, fmt.Errorf("DataObject %s: data is not JSON", key)
 	}
-	return value, nil
+	return value, object, nil
 }
 
-func (r *Reconciler) readSecret(ctx context.Context, namespace string, ref *v1alpha1.LocalSecretReference, read *foreign.Several) (any, error) {
+func (r *Reconciler) readSecret(
+	ctx context.Context, namespace string, ref *v1alpha1.LocalSecretReference, read *foreign.Several,
+) (any, client.Object, error) {
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: namespace, Name: ref.Name}
 	if err := r.Live.Get(ctx, key, secret); err != nil {
-		return nil, missing(err, "Secret", key, "secretRef")
+		return nil, nil, missing(err, "Secret", key, "secretRef")
 	}
-	return readEntries(secret.Data, ref.Key, "Secret", key, read)
+	value, err := readEntries(secret.Data, ref.Key, "Secret", key, read)
+	return value, secret, err
 }
 
 func (r *Reconciler) readConfigMap(
 	ctx context.Context, namespace string, ref *v1alpha1.LocalConfigMapReference, read *foreign.Several,
-) (any, error) {
+) (any, client.Object, error) {
 	config := &corev1.ConfigMap{}
 	key := client.ObjectKey{Namespace: namespace, Name: ref.Name}
 	if err := r.Live.Get(ctx, key, config); err != nil {
-		return nil, missing(err, "ConfigMap", key, "configMapRef")
+		return nil, nil, missing(err, "ConfigMap", key, "configMapRef")
 	}
 	entries := map[string][]byte{}
 	for name, text := range config.Data {
@@ -154,7 +161,8 @@ func (r *Reconciler) readConfigMap(
 	for name, content := range config.BinaryData {
 		entries[name] = content
 	}
-	return readEntries(entries, ref.Key, "ConfigMap", key, read)
+	value, err := readEntries(entries, ref.Key, "ConfigMap", key, read)
+	return value, config, err
 }
 
 // readEntries reads one entry, or all as one object, as YAML. Errors never show the content.

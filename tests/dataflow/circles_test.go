@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
@@ -54,4 +56,23 @@ func TestAnInstallationThatImportsWhatItExportsFailsOnce(t *testing.T) {
 			assert.Equal(t, `"cm"`, s.value("same"), "nothing is exported over the import")
 		})
 	}
+}
+
+// TestAConfigMapThatItsImporterDeploysStartsNoJobs counts up in a ConfigMap that the root both imports and deploys.
+func TestAConfigMapThatItsImporterDeploysStartsNoJobs(t *testing.T) {
+	s := newScene(t)
+	s.Target("cluster")
+	counter := &corev1.ConfigMap{ObjectMeta: s.Named("counter"), Data: map[string]string{"value": "1"}}
+	require.NoError(t, s.Client().Create(s.Ctx, counter))
+	imports := append(list{}, append(targetImport, dataImports("n")...)...)
+	s.installWith("root", object{
+		"blueprint": inline(object{"imports": imports, "deployExecutions": goTemplate("deployItems:\n" + value("counter", `"{{ add (int .imports.n) 1 }}"`))}),
+		"imports": object{
+			"targets": list{object{"name": "cluster", "target": "cluster"}},
+			"data":    list{object{"name": "n", "configMapRef": object{"name": "counter", "key": "value"}}},
+		},
+	}, object{v1alpha1.ReconcileIfChangedAnnotation: "true", v1alpha1.ReconcileIfImportsChangedAnnotation: "true"})
+	s.succeeded("root")
+	s.RequireStandstill()
+	require.LessOrEqual(t, len(s.Witness.Jobs(s.Namespace, "root")), 2, "one more, as the first job made the ConfigMap its own")
 }
