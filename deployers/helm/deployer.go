@@ -129,9 +129,11 @@ type job struct {
 	config *helmv1alpha1.ProviderConfiguration
 	status *helmv1alpha1.ProviderStatus
 
-	chart   *engine.Chart
-	source  *v1alpha1.SourceStatus
-	values  map[string]any
+	chart  *engine.Chart
+	source *v1alpha1.SourceStatus
+	values map[string]any
+	// secrets are the texts among the values that came from Secrets; no error may show them.
+	secrets []string
 	exports map[string]any
 	// attempt is what earlier calls of the same job have achieved.
 	attempt *attempt

@@ -19,7 +19,7 @@ func (j *job) exportValues(context.Context) (resources.Progress, error) {
 		return resources.Progress{}, nil
 	}
 	document, err := j.engine.Values(engine.Request{
-		Namespace: j.config.Namespace, Name: j.config.Name, Chart: j.chart, Values: j.values,
+		Namespace: j.config.Namespace, Name: j.config.Name, Chart: j.chart, Values: j.values, Secrets: j.secrets,
 	})
 	if err != nil {
 		return resources.Progress{}, err

@@ -279,7 +279,7 @@ func (j *job) request(of settingsOf, labels map[string]string) (engine.Request, 
 	settings, err := j.settings(of)
 	return engine.Request{
 		Cluster: j.item.Target, Namespace: j.config.Namespace, Name: j.config.Name,
-		Chart: j.chart, Values: j.values, Labels: labels, Flags: flagsOf(settings),
+		Chart: j.chart, Values: j.values, Secrets: j.secrets, Labels: labels, Flags: flagsOf(settings),
 		MaxHistory: j.config.MaxHistory, Metadata: j.commonMetadata(),
 	}, settings, err
 }

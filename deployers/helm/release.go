@@ -6,14 +6,12 @@ package helm
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -25,7 +23,7 @@ import (
 // releaseSteps are the phases of a job that makes a Helm release.
 var releaseSteps = []step{
 	{"helm deployer: start reconcile", (*job).resolveChart},    // release.go   chart source        → chart
-	{"helm deployer: start progressing", (*job).readValues},    // release.go   values              → map
+	{"helm deployer: start progressing", (*job).readValues},    // values.go    values              → map
 	{"", (*job).exportValues},                                  // exports.go   values of the chart → exports
 	{"", (*job).settle},                                        // inventory.go status + target     → what is where
 	{"", (*job).recordRelease},                                 // inventory.go release             → on record
@@ -40,15 +38,6 @@ func (j *job) resolveChart(ctx context.Context) (resources.Progress, error) {
 	var err error
 	j.chart, j.source, err = j.chartOf(ctx, j.item, &j.config.Chart)
 	return j.awaitSource(err)
-}
-
-func (j *job) readValues(context.Context) (resources.Progress, error) {
-	values, err := config.DecodeValues(j.config.Values)
-	if err != nil {
-		return resources.Progress{}, misconfigured(j.item, fmt.Errorf("spec.config.%w", err))
-	}
-	j.values = values
-	return resources.Progress{}, nil
 }
 
 // deployRelease makes the revision of this job, once, unless what is deployed has been made from the same.

@@ -17,7 +17,7 @@ import (
 // templateSteps are the phases of a job that applies the objects of a chart without a Helm release.
 var templateSteps = []step{
 	{"helm deployer: start reconcile", (*job).resolveChart},         // release.go   chart source        → chart
-	{"helm deployer: start progressing", (*job).readValues},         // release.go   values              → map
+	{"helm deployer: start progressing", (*job).readValues},         // values.go    values              → map
 	{"", (*job).exportValues},                                       // exports.go   values of the chart → exports
 	{"", (*job).settle},                                             // inventory.go status + target     → what is where
 	{"helm deployer: start create manifests", (*job).renderObjects}, // template.go  chart + values      → objects
@@ -32,7 +32,7 @@ var templateSteps = []step{
 // helm.sh/resource-policy are never deleted; all other objects have policy manage.
 func (j *job) renderObjects(ctx context.Context) (resources.Progress, error) {
 	rendering, err := j.engine.Render(ctx, engine.Request{
-		Cluster: j.item.Target, Namespace: j.config.Namespace, Name: j.config.Name, Chart: j.chart, Values: j.values,
+		Cluster: j.item.Target, Namespace: j.config.Namespace, Name: j.config.Name, Chart: j.chart, Values: j.values, Secrets: j.secrets,
 		// Without a release Helm never validated the values; charts in use may depend on that.
 		Flags: engine.Flags{SkipSchemaValidation: true},
 	})

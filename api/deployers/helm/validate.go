@@ -14,6 +14,7 @@ import (
 
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
@@ -41,6 +42,7 @@ func Validate(config *v1alpha1.ProviderConfiguration) error {
 	errs = append(errs, require("name", config.Name), require("namespace", config.Namespace))
 	errs = append(errs, validateChart(&config.Chart)...)
 	errs = append(errs, validateSettings(config.HelmDeploymentConfig)...)
+	errs = append(errs, validateValuesFrom(config.ValuesFrom)...)
 	errs = append(errs, validateMaxHistory(config.MaxHistory))
 	errs = append(errs, validateCommonMetadata(config.CommonMetadata)...)
 	errs = append(errs, validateStrategy(config.UpdateStrategy))
@@ -50,6 +52,25 @@ func Validate(config *v1alpha1.ProviderConfiguration) error {
 	errs = append(errs, managedresource.ValidateDeletionGroups("deletionGroups", config.DeletionGroups)...)
 	errs = append(errs, managedresource.ValidateDeletionGroups("deletionGroupsDuringUpdate", config.DeletionGroupsDuringUpdate)...)
 	return errors.Join(errs...)
+}
+
+func validateValuesFrom(references []v1alpha1.ValuesReference) []error {
+	if len(references) > v1alpha1.MaxValuesFrom {
+		return []error{fmt.Errorf("valuesFrom: has %d entries, more than %d; put several values into one object", len(references), v1alpha1.MaxValuesFrom)}
+	}
+	var errs []error
+	for i, ref := range references {
+		at := fmt.Sprintf("valuesFrom[%d]", i)
+		errs = append(errs, require(at+".kind", ref.Kind), oneOf(at+".kind", ref.Kind, v1alpha1.SecretValues, v1alpha1.ConfigMapValues))
+		errs = append(errs, require(at+".name", ref.Name))
+		if problems := validation.IsDNS1123Subdomain(ref.Name); ref.Name != "" && len(problems) > 0 {
+			errs = append(errs, fmt.Errorf("%s.name: %q cannot be the name of an object; correct it", at, document.Brief(ref.Name)))
+		}
+		if problems := validation.IsConfigMapKey(ref.ValuesKey); ref.ValuesKey != "" && len(problems) > 0 {
+			errs = append(errs, fmt.Errorf("%s.valuesKey: %q cannot be a key; correct it", at, document.Brief(ref.ValuesKey)))
+		}
+	}
+	return errs
 }
 
 func validateMaxHistory(limit *int) error {

@@ -96,6 +96,8 @@ type Request struct {
 	// Chart and Values make up the release. Values are not changed.
 	Chart  *Chart
 	Values map[string]any
+	// Secrets are texts that no error shows, beside those below keys of Values that sound like secrets.
+	Secrets []string
 	// Labels are kept with the release, see Release.Labels.
 	Labels map[string]string
 	// MaxHistory is how many revisions Upgrade leaves recorded, 0 meaning all; nil means 10.
@@ -254,6 +256,7 @@ func (e *Engine) run(ctx context.Context, request Request, verb string,
 		return nil, err
 	}
 	op.spareOthers(ctx, request.Namespace, request.Name)
+	op.journal.secrets = secretsOf(request)
 	if request.Chart != nil {
 		op.useCapabilities(request.Chart)
 	}
@@ -294,12 +297,13 @@ func explain(verb string, request Request, log *journal, err error) error {
 	if strings.Contains(err.Error(), "values don't meet the specifications of the schema") {
 		kind = ErrSchema
 	}
-	told := withhold(log.String(), sensitive(request.Values))
+	secrets := secretsOf(request)
+	told := withhold(log.String(), secrets)
 	if target.AboutSecret(err) {
 		told = "" // Helm logs the answer of the API server, too
 	}
 	return &Error{
 		Verb: verb, Release: request.Namespace + "/" + request.Name, Kind: kind,
-		Cause: withheld{err: err, secrets: sensitive(request.Values)}, Log: told,
+		Cause: withheld{err: err, secrets: secrets}, Log: told,
 	}
 }

@@ -4,8 +4,10 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
@@ -59,7 +61,22 @@ func (w withheld) Error() string { return withhold(target.ShownError(w.err), w.s
 // Unwrap returns the original error for errors.As and errors.Is.
 func (w withheld) Unwrap() error { return w.err }
 
+// maxSecrets is how many secrets are looked for in a text.
+const maxSecrets = 10_000
+
+// secretsOf returns the texts that no error about a request may show, longer ones first: a secret may be part of another one.
+func secretsOf(request Request) []string {
+	secrets := append(sensitive(request.Values), request.Secrets...)
+	slices.SortFunc(secrets, func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
+	})
+	return slices.Compact(secrets)
+}
+
 func withhold(text string, secrets []string) string {
+	if len(secrets) > maxSecrets {
+		return "*** (the values hold too many secrets to look for them in the message)"
+	}
 	for _, secret := range secrets {
 		text = strings.ReplaceAll(text, secret, "***")
 	}

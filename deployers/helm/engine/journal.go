@@ -18,6 +18,9 @@ const (
 // journal keeps the last lines that Helm logged during one operation; they explain errors that Helm itself words as "failed to delete
 // release".
 type journal struct {
+	// secrets are not shown.
+	secrets []string
+
 	mu    sync.Mutex
 	lines []string
 }
@@ -28,7 +31,8 @@ func (j *journal) log(format string, args ...any) {
 	if strings.HasPrefix(format, withheldStart) {
 		return
 	}
-	line := strings.TrimSpace(fmt.Sprintf(format, args...))
+	// Before the line is cut: half a secret is not found.
+	line := withhold(strings.TrimSpace(fmt.Sprintf(format, args...)), j.secrets)
 	if len(line) > maxLogLine {
 		line = line[:maxLogLine] + "…"
 	}

@@ -39,6 +39,9 @@ type ProviderConfiguration struct {
 	Chart Chart `json:"chart"`
 	// Values of the chart: a JSON object.
 	Values v1alpha1.AnyJSON `json:"values,omitempty"`
+	// ValuesFrom are values in Secrets and ConfigMaps of the namespace of the DeployItem, at most 100. They are merged in this order, and
+	// Values win. Each job reads them anew. It is an addition to the existing API, as in a HelmRelease.
+	ValuesFrom []ValuesReference `json:"valuesFrom,omitempty"`
 	// HelmDeployment false renders the chart and applies its objects one by one, without a Helm release. Unset means true.
 	HelmDeployment *bool `json:"helmDeployment,omitempty"`
 	// HelmDeploymentConfig holds settings of the Helm operations.
@@ -143,6 +146,33 @@ type HelmDeploymentConfiguration struct {
 	Upgrade map[string]v1alpha1.AnyJSON `json:"upgrade,omitempty"`
 	// Uninstall holds deletionPropagation, disableHooks, keepHistory, timeout and wait.
 	Uninstall map[string]v1alpha1.AnyJSON `json:"uninstall,omitempty"`
+}
+
+// Kinds that a ValuesReference may name.
+const (
+	// SecretValues is the kind of a reference to a Secret.
+	SecretValues = "Secret"
+	// ConfigMapValues is the kind of a reference to a ConfigMap.
+	ConfigMapValues = "ConfigMap"
+	// DefaultValuesKey is the key when a reference has none.
+	DefaultValuesKey = "values.yaml"
+	// MaxValuesFrom is how many references a configuration may have.
+	MaxValuesFrom = 100
+)
+
+// ValuesReference names values in an object of the namespace of the DeployItem on the landscaper cluster.
+type ValuesReference struct {
+	// Kind is Secret or ConfigMap.
+	Kind string `json:"kind"`
+	// Name of the object.
+	Name string `json:"name"`
+	// ValuesKey is the key in the object. Empty means values.yaml.
+	ValuesKey string `json:"valuesKey,omitempty"`
+	// TargetPath is where the content goes, in the syntax of helm --set, which the content has, too. Content in single or double quotes is a
+	// string whatever it looks like. Empty means that the content is a YAML file with values.
+	TargetPath string `json:"targetPath,omitempty"`
+	// Optional goes on without when the object or the key is missing.
+	Optional bool `json:"optional,omitempty"`
 }
 
 // CommonMetadata is what many objects have in common.

@@ -1,0 +1,164 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/strvals"
+
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
+)
+
+// Limits of what MergeValues takes. Helm's own limits hold for each index alone.
+const (
+	maxValuesBytes   = 8 << 20
+	maxListEntries   = 100_000
+	maxNestedIndexes = "30"
+)
+
+var (
+	listIndex     = regexp.MustCompile(`\[\+?([0-9]+)\]`)
+	nestedIndexes = regexp.MustCompile(`(\[[^\]]*\]){` + maxNestedIndexes + `}`)
+)
+
+// ValuesSource is one source of values.
+type ValuesSource struct {
+	// Name says in errors where the content comes from.
+	Name string
+	// Content is a YAML file with values or, with a Path, a value in the syntax of helm --set.
+	Content []byte
+	// Path is where the value goes, in the syntax of helm --set.
+	Path string
+}
+
+// MergeValues merges sources in their order, and values over them, as helm-controller does for valuesFrom. Maps are merged, everything else is
+// replaced. Values are not changed. The error names the source and shows nothing of its content.
+func MergeValues(sources []ValuesSource, values map[string]any) (map[string]any, error) {
+	merged, size := map[string]any{}, 0
+	for _, source := range sources {
+		if size += len(source.Content) + len(source.Path); size > maxValuesBytes {
+			return nil, fmt.Errorf("%s: all sources of values together exceed %d MiB; leave out what is not needed", source.Name, maxValuesBytes>>20)
+		}
+		var err error
+		if source.Path != "" {
+			err = setValue(merged, source.Path, string(source.Content))
+		} else {
+			merged, err = mergeFile(merged, source.Content)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", source.Name, err)
+		}
+	}
+	return mergeMaps(merged, values), nil
+}
+
+// mergeFile merges a YAML file with values over others.
+func mergeFile(under map[string]any, content []byte) (map[string]any, error) {
+	var read foreign.Several
+	raw, err := read.ToJSON(content)
+	if errors.Is(err, foreign.ErrTooMuch) {
+		return nil, errors.New("stands for more than can be afforded; resolve its aliases")
+	}
+	var values map[string]any
+	if err != nil || len(raw) > 0 && json.Unmarshal(raw, &values) != nil {
+		return nil, errors.New("is no YAML file with keys and values; correct it, or set targetPath")
+	}
+	return mergeMaps(under, values), nil
+}
+
+// setValue sets a value at a path. Helm's errors may quote the value, so they are not shown.
+func setValue(values map[string]any, path, value string) error {
+	expression := path + "=" + value
+	if err := affordableIndexes(expression); err != nil {
+		return err
+	}
+	set := strvals.ParseInto
+	for _, quote := range []string{`"`, `'`} {
+		if len(value) >= 2 && strings.HasPrefix(value, quote) && strings.HasSuffix(value, quote) {
+			expression, set = path+"="+strings.Trim(value, quote), strvals.ParseIntoString
+		}
+	}
+	if set(expression, values) != nil {
+		return errors.New("cannot be set at its targetPath; correct the path, or escape what helm --set takes for syntax in the content")
+	}
+	return nil
+}
+
+// affordableIndexes refuses paths that would make long or deep lists of nothing.
+func affordableIndexes(expression string) error {
+	plain := strings.ReplaceAll(expression, `\`, "") // an escaped digit is a digit
+	entries := 0
+	for _, match := range listIndex.FindAllStringSubmatch(plain, -1) {
+		index, err := strconv.Atoi(match[1])
+		if err != nil || index > maxListEntries {
+			index = maxListEntries
+		}
+		if entries += index + 1; entries > maxListEntries {
+			return fmt.Errorf("makes lists of more than %d entries; use smaller indexes", maxListEntries)
+		}
+	}
+	if nestedIndexes.MatchString(plain) {
+		return errors.New("nests lists in " + maxNestedIndexes + " others or more; use a YAML file")
+	}
+	return nil
+}
+
+// mergeMaps returns the content of both; that of over wins.
+func mergeMaps(under, over map[string]any) map[string]any {
+	merged := make(map[string]any, len(under)+len(over))
+	for key, value := range under {
+		merged[key] = value
+	}
+	for key, value := range over {
+		if inner, isMap := value.(map[string]any); isMap {
+			if present, isMap := merged[key].(map[string]any); isMap {
+				merged[key] = mergeMaps(present, inner)
+				continue
+			}
+		}
+		merged[key] = value
+	}
+	return merged
+}
+
+// Texts returns the texts and numbers in values that an error must not show when the values are secret, also line by line and in base64. What
+// has less than four characters is left out.
+func Texts(value any) []string {
+	var found []string
+	switch typed := value.(type) {
+	case map[string]any:
+		for _, inner := range typed {
+			found = append(found, Texts(inner)...)
+		}
+	case []any:
+		for _, inner := range typed {
+			found = append(found, Texts(inner)...)
+		}
+	case string:
+		found = append(lines(typed), base64.StdEncoding.EncodeToString([]byte(typed)))
+	case float64:
+		found = lines(strconv.FormatFloat(typed, 'f', -1, 64))
+	case int64:
+		found = lines(strconv.FormatInt(typed, 10))
+	}
+	return found
+}
+
+// lines returns a text and its lines.
+func lines(text string) []string {
+	var found []string
+	for _, line := range append(strings.Split(text, "\n"), text) {
+		if line = strings.TrimSpace(line); len(line) >= minimumSecret {
+			found = append(found, line)
+		}
+	}
+	return found
+}

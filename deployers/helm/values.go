@@ -1,0 +1,104 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package helm
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
+	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+)
+
+// readValues merges the values of the configuration over those that it refers to.
+func (j *job) readValues(ctx context.Context) (resources.Progress, error) {
+	values, err := config.DecodeValues(j.config.Values)
+	if err != nil {
+		return resources.Progress{}, misconfigured(j.item, fmt.Errorf("spec.config.%w", err))
+	}
+	sources, secret, err := j.valuesSources(ctx)
+	if err != nil {
+		return resources.Progress{}, err
+	}
+	if j.values, err = engine.MergeValues(sources, values); err != nil {
+		return resources.Progress{}, misconfigured(j.item, fmt.Errorf("spec.config.%w", err))
+	}
+	j.secrets = nil
+	for _, source := range secret {
+		// A source that is merged among others can be read alone.
+		if alone, err := engine.MergeValues([]engine.ValuesSource{source}, nil); err == nil {
+			j.secrets = append(j.secrets, engine.Texts(alone)...)
+		}
+		j.secrets = append(j.secrets, engine.Texts(string(source.Content))...)
+	}
+	return resources.Progress{}, nil
+}
+
+// valuesSources reads what valuesFrom refers to, each object once. secret are those of the sources that came from Secrets.
+func (j *job) valuesSources(ctx context.Context) (sources, secret []engine.ValuesSource, err error) {
+	type object struct{ kind, name string }
+	read := map[object]map[string][]byte{}
+	for i, ref := range j.config.ValuesFrom {
+		of, key := object{ref.Kind, ref.Name}, cmp.Or(ref.ValuesKey, helmv1alpha1.DefaultValuesKey)
+		data, isRead := read[of]
+		if !isRead {
+			if data, err = j.valuesIn(ctx, ref); err != nil {
+				return nil, nil, err
+			}
+			read[of] = data
+		}
+		content, found := data[key]
+		at := fmt.Sprintf("valuesFrom[%d]: key %s of %s %s/%s", i, key, ref.Kind, j.item.DeployItem.Namespace, ref.Name)
+		switch {
+		case !found && ref.Optional:
+			continue
+		case !found:
+			// Nothing tells a deployer, which may not watch Secrets, that the object has come.
+			return nil, nil, kit.Again("ReadValues", "ValuesNotFound", "%s does not exist; create it, or make the reference optional", at)
+		}
+		source := engine.ValuesSource{Name: at, Content: content, Path: ref.TargetPath}
+		sources = append(sources, source)
+		if ref.Kind == helmv1alpha1.SecretValues {
+			secret = append(secret, source)
+		}
+	}
+	return sources, secret, nil
+}
+
+// valuesIn returns the content of an object of the item's namespace, nothing when there is no such object.
+func (j *job) valuesIn(ctx context.Context, ref helmv1alpha1.ValuesReference) (map[string][]byte, error) {
+	if j.options.Live == nil {
+		return nil, kit.Stall("ReadValues", "NotSupported", "valuesFrom: this deployer reads no Secrets and ConfigMaps; use values")
+	}
+	key := client.ObjectKey{Namespace: j.item.DeployItem.Namespace, Name: ref.Name}
+	var data map[string][]byte
+	var err error
+	if ref.Kind == helmv1alpha1.SecretValues {
+		secret := &corev1.Secret{}
+		err = j.options.Live.Get(ctx, key, secret)
+		data = secret.Data
+	} else {
+		configMap := &corev1.ConfigMap{}
+		err = j.options.Live.Get(ctx, key, configMap)
+		data = map[string][]byte{}
+		for name, content := range configMap.Data {
+			data[name] = []byte(content)
+		}
+		for name, content := range configMap.BinaryData {
+			data[name] = content
+		}
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("valuesFrom: %s %s: %w", ref.Kind, key, err)
+	}
+	return data, nil
+}
