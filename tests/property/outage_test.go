@@ -88,11 +88,17 @@ func (p *play) changeIn(what outage) {
 	count := map[string]int{}
 	for range 1 + p.g.IntN(mostInOutage) {
 		r := pick(p.g, p.world.roots)
+		original := document(r.spec())
 		if what.ofTarget {
 			p.withDeployed(r).salt++
 		}
 		p.logf("%s has %s", r.name, p.alter(r))
 		count[r.name]++
+		if document(r.spec()) == original { // the item that it got was taken from it again
+			p.withDeployed(r).salt++
+			p.plant(r)
+			count[r.name]++
+		}
 	}
 	p.endure()
 	mend()
