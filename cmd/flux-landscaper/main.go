@@ -1,8 +1,8 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command flux-landscaper is the command line for people: it checks and publishes blueprints and component versions. Flux finds it as
-// the plugin `flux landscaper`.
+// Command flux-landscaper is the command line for people: it checks and publishes blueprints and component versions, and checks
+// deployers. Flux finds it as the plugin `flux landscaper`.
 package main
 
 import (
@@ -42,7 +42,7 @@ func rootCommand() *cobra.Command {
 	var cancel context.CancelFunc
 	root := &cobra.Command{
 		Use:           "flux-landscaper",
-		Short:         "Check and publish blueprints and components for landscapes on Flux",
+		Short:         "Check and publish blueprints and components for landscapes on Flux, and check deployers",
 		Version:       version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -58,7 +58,7 @@ func rootCommand() *cobra.Command {
 		PersistentPostRun: func(*cobra.Command, []string) { cancel() },
 	}
 	root.PersistentFlags().DurationVar(&timeout, "timeout", 5*time.Minute, "How long the operation may take.")
-	root.AddCommand(blueprintCommand(), componentCommand())
+	root.AddCommand(blueprintCommand(), componentCommand(), deployerCommand())
 	return root
 }
 

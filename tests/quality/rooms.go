@@ -25,6 +25,7 @@ var rooms = []room{
 	{"sources/repository", 22},
 	{"sources/*", 21},
 	{"deployers/target", 21},
+	{"deployers/conformance", 21},
 	{"publishing", 30},
 	{"controllers/kit", 30},
 	{"deployers/contract", 31},

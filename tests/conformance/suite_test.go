@@ -1,0 +1,186 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package conformance puts our deployers, and one of somebody else with and without faults, through the checks of deployers/conformance.
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/conformance"
+	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+)
+
+func TestMain(m *testing.M) {
+	os.Exit(platform.Main(m, platform.Options{
+		LandscaperCRDs: true, AddToScheme: []func(*runtime.Scheme) error{v1alpha1.AddToScheme},
+	}))
+}
+
+const mockConfigs = `
+good: {apiVersion: mock.deployer.landscaper.gardener.cloud/v1alpha1, kind: ProviderConfiguration, export: {address: "$(name)"}}
+changed: {apiVersion: mock.deployer.landscaper.gardener.cloud/v1alpha1, kind: ProviderConfiguration, export: {address: other}}
+bad: {apiVersion: mock.deployer.landscaper.gardener.cloud/v1alpha1, kind: ProviderConfiguration, phase: Failed}
+slow: {apiVersion: mock.deployer.landscaper.gardener.cloud/v1alpha1, kind: ProviderConfiguration, phase: Progressing}
+`
+
+const manifestConfigs = `
+good: &good
+  apiVersion: manifest.deployer.landscaper.gardener.cloud/v1alpha2
+  kind: ProviderConfiguration
+  manifests:
+  - manifest: {apiVersion: v1, kind: ConfigMap, metadata: {name: "$(name)", namespace: "$(namespace)"}, data: {color: blue}}
+  exports:
+    exports:
+    - {key: color, jsonPath: data.color, fromResource: {apiVersion: v1, kind: ConfigMap, name: "$(name)", namespace: "$(namespace)"}}
+changed:
+  apiVersion: manifest.deployer.landscaper.gardener.cloud/v1alpha2
+  kind: ProviderConfiguration
+  manifests:
+  - manifest: {apiVersion: v1, kind: ConfigMap, metadata: {name: "$(name)", namespace: "$(namespace)"}, data: {color: red}}
+bad:
+  apiVersion: manifest.deployer.landscaper.gardener.cloud/v1alpha2
+  kind: ProviderConfiguration
+  updateStrategy: nonsense
+slow:
+  apiVersion: manifest.deployer.landscaper.gardener.cloud/v1alpha2
+  kind: ProviderConfiguration
+  manifests:
+  - manifest: {apiVersion: v1, kind: ConfigMap, metadata: {name: "$(name)", namespace: "$(namespace)"}, data: {color: blue}}
+  readinessChecks:
+    custom:
+    - name: never
+      resourceSelector: [{apiVersion: v1, kind: ConfigMap, name: "$(name)", namespace: "$(namespace)"}]
+      requirements: [{jsonPath: data.ready, operator: exists}]
+`
+
+// command runs the command line and returns the report and the exit status.
+func command(t *testing.T, args ...string) (*conformance.Report, string, int) {
+	t.Helper()
+	binary, err := platform.BuildCLI(t.Context())
+	require.NoError(t, err)
+	var out, errs bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), binary, append([]string{
+		"deployer", "conformance", "--kubeconfig", platform.Shared(t).KubeconfigPath, "-o", "json",
+	}, args...)...)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err = cmd.Run()
+	if _, exited := err.(*exec.ExitError); !exited {
+		require.NoError(t, err)
+	}
+	report := &conformance.Report{}
+	if out.Len() > 0 {
+		require.NoError(t, json.Unmarshal(out.Bytes(), report), out.String())
+	}
+	return report, errs.String(), cmd.ProcessState.ExitCode()
+}
+
+func file(t *testing.T, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+	return path
+}
+
+// verdicts returns how each check ended, those that are ok left out, and logs the reasons.
+func verdicts(t *testing.T, report *conformance.Report) map[string]conformance.Verdict {
+	t.Helper()
+	found := map[string]conformance.Verdict{}
+	for _, result := range report.Results {
+		if result.Verdict != conformance.OK {
+			found[result.Check] = result.Verdict
+			t.Logf("%s %s: %s", result.Verdict, result.Check, result.Seen)
+		}
+	}
+	return found
+}
+
+// requireNothingLeft checks that a run left neither items nor Contexts, nor the kinds given.
+func requireNothingLeft(t *testing.T, namespace string, lists ...client.ObjectList) {
+	t.Helper()
+	for _, list := range append(lists, &v1alpha1.DeployItemList{}, &v1alpha1.ContextList{}) {
+		require.NoError(t, platform.Shared(t).Client().List(context.Background(), list, client.InNamespace(namespace)))
+		items, err := meta.ExtractList(list)
+		require.NoError(t, err)
+		require.Empty(t, items)
+	}
+}
+
+func TestMockDeployerConforms(t *testing.T) {
+	t.Parallel()
+	p := platform.Shared(t)
+	namespace := p.Namespace(t)
+	landscape.Run(t.Context(), t, p.Cluster, landscape.MockDeployer, landscape.AllRights, "deployer mock")
+	report, errs, status := command(t, "--type", v1alpha1.MockDeployItemType, "--namespace", namespace, "--config", file(t, mockConfigs))
+	found := verdicts(t, report)
+	delete(found, "stale-news") // skipped where the deployer is faster each time
+	require.Empty(t, found, errs)
+	require.Zero(t, status, errs)
+	require.Len(t, report.Results, len(conformance.Names()))
+	require.Empty(t, report.Left)
+	requireNothingLeft(t, namespace)
+}
+
+func TestManifestDeployerConforms(t *testing.T) {
+	t.Parallel()
+	p := platform.Shared(t)
+	namespace := p.Namespace(t)
+	raw, err := json.Marshal(map[string]any{"kubeconfig": string(p.Kubeconfig)})
+	require.NoError(t, err)
+	require.NoError(t, p.Client().Create(t.Context(), &v1alpha1.Target{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cluster"},
+		Spec:       v1alpha1.TargetSpec{Type: v1alpha1.KubernetesClusterTargetType, Configuration: &v1alpha1.AnyJSON{RawMessage: raw}},
+	}))
+	landscape.Run(t.Context(), t, p.Cluster, landscape.ManifestDeployer, landscape.AllRights, "deployer manifest")
+	report, errs, status := command(t, "--type", v1alpha1.ManifestDeployItemType, "--namespace", namespace, "--target", "cluster",
+		"--config", file(t, manifestConfigs))
+	found := verdicts(t, report)
+	delete(found, "stale-news") // skipped where the deployer is faster each time
+	require.Empty(t, found, errs)
+	require.Zero(t, status, errs)
+	require.Empty(t, report.Left)
+	requireNothingLeft(t, namespace, &corev1.ConfigMapList{})
+}
+
+func TestChecksWithoutConfigurationAreSkipped(t *testing.T) {
+	t.Parallel()
+	namespace := platform.Shared(t).Namespace(t)
+	report, errs, status := command(t, "--type", "example.com/nobody", "--namespace", namespace, "--only", "interrupt,other-types", "--quiet", "100ms")
+	require.Zero(t, status, errs)
+	require.Equal(t, map[string]conformance.Verdict{"interrupt": conformance.Skipped}, verdicts(t, report))
+	requireNothingLeft(t, namespace)
+}
+
+func TestMistakesAreNamed(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"unknown check":                {[]string{"--only", "speed"}, `no check "speed"`},
+		"unknown configuration":        {[]string{"--config", file(t, "fast: {}")}, `no configuration "fast"`},
+		"configuration without fields": {[]string{"--config", file(t, "good: 7")}, `"good" is no object`},
+		"Target without namespace":     {[]string{"--target", "t"}, "name its namespace"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, errs, status := command(t, append([]string{"--type", "example.com/x"}, c.args...)...)
+			require.Equal(t, 1, status)
+			require.Contains(t, errs, c.want)
+		})
+	}
+}
