@@ -14,7 +14,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -154,7 +153,7 @@ func TestManifestDeployerConforms(t *testing.T) {
 	require.Empty(t, found, errs)
 	require.Zero(t, status, errs)
 	require.Empty(t, report.Left)
-	requireNothingLeft(t, namespace, &corev1.ConfigMapList{})
+	requireNothingLeft(t, namespace)
 }
 
 func TestChecksWithoutConfigurationAreSkipped(t *testing.T) {
