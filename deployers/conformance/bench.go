@@ -210,6 +210,21 @@ func (s *subject) quiet(ctx context.Context, after *v1alpha1.DeployItem) error {
 	return err
 }
 
+// settle waits until nothing has been written on the item for a while.
+func (s *subject) settle(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, s.JobTimeout)
+	defer cancel()
+	for {
+		versions, gone, _, err := s.history.of(s.name)
+		if gone || err != nil {
+			return errors.Join(err, errors.New("the item did not stay"))
+		}
+		if s.quiet(ctx, last(versions)) == nil {
+			return nil
+		}
+	}
+}
+
 func last(versions []*v1alpha1.DeployItem) *v1alpha1.DeployItem {
 	if len(versions) == 0 {
 		return nil

@@ -282,6 +282,9 @@ func interrupt(ctx context.Context, b *bench) error {
 	if _, err := s.pickedUp(ctx, job); err != nil {
 		return err
 	}
+	if err := s.settle(ctx); err != nil {
+		return err
+	}
 	item, err := s.interrupt(ctx, job)
 	if errors.Is(err, errVoid) {
 		return skip("the configuration \"slow\" ended before the interrupt")

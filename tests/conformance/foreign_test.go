@@ -67,7 +67,7 @@ func (d *stranger) handle(ctx context.Context, stops map[string]context.CancelFu
 		return
 	}
 	if item.Status.JobID == item.Status.JobIDFinished {
-		if stop := stops[item.Name]; stop != nil && !d.ignoresInterrupt {
+		if stop := stops[item.Name]; stop != nil {
 			stop()
 		}
 		if d.touchesIdle && item.Status.DeployItemPhase == "" {
@@ -110,13 +110,13 @@ func (d *stranger) work(ctx context.Context, item *v1alpha1.DeployItem) {
 		if d.ignoresTimeout {
 			limit = time.Hour
 		}
-		if d.ignoresInterrupt {
-			limit = min(limit, 2500*time.Millisecond)
-		}
 		select {
 		case <-time.After(limit):
 		case <-ctx.Done():
-			return
+			if !d.ignoresInterrupt {
+				return
+			}
+			ctx, phase = context.WithoutCancel(ctx), v1alpha1.PhaseSucceeded
 		}
 	default:
 		item.Status.ExportReference = d.export(ctx, item)
@@ -202,7 +202,7 @@ func TestFaultsAreFound(t *testing.T) {
 		"does not say who it is":     {stranger{forgetsDeployer: true}, []string{"pick-up", "final-phase"}, []string{"pick-up"}},
 		"loses exports":              {stranger{losesExports: true}, []string{"exports", "final-phase"}, []string{"exports"}},
 		"takes items of other types": {stranger{takesAll: true}, []string{"other-types", "final-phase"}, []string{"other-types"}},
-		"deletes without a job":      {stranger{deletesAtOnce: true}, []string{"delete", "delete-without-uninstall"}, []string{"delete"}},
+		"deletes without a job":      {stranger{deletesAtOnce: true}, []string{"delete", "final-phase"}, []string{"delete"}},
 		"takes one job only":         {stranger{answersOnce: true}, []string{"second-job", "observed-generation", "once"}, []string{"observed-generation", "second-job"}},
 	} {
 		t.Run(name, func(t *testing.T) {

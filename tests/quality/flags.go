@@ -74,7 +74,7 @@ var (
 	flagLine = regexp.MustCompile(`^ +(?:-\w, |    )(--[\w-]+)(?: ([\w\[\]=/]+))?  +(.*)$`)
 	// defaultValue may differ between commands.
 	defaultValue = regexp.MustCompile(` \(default .*\)$`)
-	commandLine  = regexp.MustCompile(`^  ([a-z][\w-]*)  +\S`)
+	commandLine  = regexp.MustCompile(`^  ([a-z][\w-]*) +\S`)
 )
 
 // gather reads the help of one command and of those below it. Commands that only have others below them have no flags of their own.
