@@ -34,6 +34,9 @@ type Planner interface {
 	// IsAt reports whether what the last job of an item deployed is where its Target leads, as far as the record says. Of a cluster that
 	// does not answer the address is known only.
 	IsAt(item *v1alpha1.DeployItem, to managedresource.ClusterReference) bool
+	// Close returns what is left to record of status, a provider status with which the deployer ends the running job of an item: not what the
+	// target refused to the job, because that was never created. A job that somebody else ends is not closed: a write of it may be on its way.
+	Close(item *v1alpha1.DeployItem, status *runtime.RawExtension) *runtime.RawExtension
 }
 
 // plan is the provider status that a job found. The zero value says that the job planned nothing, or that another process planned it.
@@ -54,6 +57,14 @@ func (p *plan) takeBack(item *v1alpha1.DeployItem) {
 	if p.isVoid() {
 		item.Status.ProviderStatus = p.found
 	}
+}
+
+// closed makes the outcome of a job what it ends with.
+func (r *reconciler) closed(item *v1alpha1.DeployItem, outcome Outcome) Outcome {
+	if planner, ok := r.deployer.(Planner); ok && outcome.ProviderStatus != nil {
+		outcome.ProviderStatus = planner.Close(item, outcome.ProviderStatus)
+	}
+	return outcome
 }
 
 // plan writes into the status of an item what its new job sets out to do. The plan of a job before that was void is taken back.

@@ -102,7 +102,7 @@ func (r *reconciler) finish(ctx context.Context, s *scope, end func(*v1alpha1.De
 	s.job.close(true)
 	defer s.job.close(false)
 	err := r.fenced(ctx, s, func(item *v1alpha1.DeployItem) error {
-		recordOutcome(item, s.outcome)
+		recordOutcome(item, r.closed(item, s.outcome))
 		s.job.plan.takeBack(item)
 		end(item, now)
 		return r.updateStatus(ctx, item)

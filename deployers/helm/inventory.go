@@ -63,6 +63,19 @@ func releaseOf(config *helmv1alpha1.ProviderConfiguration) managedresource.Relea
 	return managedresource.ReleaseReference{Name: config.Name, Namespace: config.Namespace}
 }
 
+// Close leaves out what the API server refused.
+func (d *deployer) Close(item *v1alpha1.DeployItem, status *runtime.RawExtension) *runtime.RawExtension {
+	recorded, err := config.DecodeStatus(status.Raw)
+	if err != nil || recorded.Inventory == nil || !resources.ForgetRefused(recorded.Inventory, item.Status.JobID) {
+		return status
+	}
+	encoded, err := config.EncodeStatus(recorded)
+	if err != nil {
+		return status
+	}
+	return encoded
+}
+
 // statusOf reads the provider status of an item and gives it an inventory. A status of Gardener Landscaper records no release: there it is
 // that of the configuration, with revision 0 as long as no job of ours has made one.
 func statusOf(item *v1alpha1.DeployItem, decoded *helmv1alpha1.ProviderConfiguration) (*helmv1alpha1.ProviderStatus, error) {
@@ -74,9 +87,7 @@ func statusOf(item *v1alpha1.DeployItem, decoded *helmv1alpha1.ProviderConfigura
 	if isForeign && status.Release == nil && decoded.IsHelmDeployment() && decoded.Name != "" && decoded.Namespace != "" {
 		status.Release = &helmv1alpha1.ReleaseStatus{Name: decoded.Name, Namespace: decoded.Namespace}
 	}
-	if status.Inventory != nil {
-		resources.ForgetRefused(status.Inventory, item.Status.JobIDFinished)
-	} else {
+	if status.Inventory == nil {
 		status.Inventory = &managedresource.Inventory{}
 		if status.Release != nil {
 			status.Inventory.Releases = []managedresource.ReleaseReference{{Name: status.Release.Name, Namespace: status.Release.Namespace}}

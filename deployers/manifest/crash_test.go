@@ -65,6 +65,19 @@ func TestDeathInTheFirstJobAndThenDeletion(t *testing.T) {
 	}
 }
 
+func TestAJobThatSomebodyElseEndedLeavesNothing(t *testing.T) {
+	l := newLife(t)
+	l.configure(manifests("1", "lost"))
+	l.killed()
+	status := &l.item.DeployItem.Status
+	require.NotEmpty(t, status.JobID)
+	status.JobIDFinished = status.JobID
+
+	l.vanish()
+
+	assert.False(t, l.exists("lost"), "its write was on the way when the job was interrupted")
+}
+
 func TestDeathDuringDeletion(t *testing.T) {
 	l := newLife(t)
 	l.configure(manifests("1", "a", "b"))

@@ -241,8 +241,5 @@ func status(item *v1alpha1.DeployItem) (*v1alpha2.ProviderStatus, error) {
 	if err != nil {
 		return nil, kit.Coded(fmt.Errorf("status.providerStatus: %w", err), v1alpha1.ErrorInternalProblem)
 	}
-	if recorded.Inventory != nil {
-		resources.ForgetRefused(recorded.Inventory, item.Status.JobIDFinished)
-	}
 	return recorded, nil
 }

@@ -42,6 +42,19 @@ func (d *Deployer) IsAt(item *v1alpha1.DeployItem, to managedresource.ClusterRef
 	return err == nil && resources.IsAt(recorded.Inventory, to)
 }
 
+// Close leaves out what the API server refused.
+func (d *Deployer) Close(item *v1alpha1.DeployItem, status *runtime.RawExtension) *runtime.RawExtension {
+	recorded, err := api.DecodeStatus(status.Raw)
+	if err != nil || recorded.Inventory == nil || !resources.ForgetRefused(recorded.Inventory, item.Status.JobID) {
+		return status
+	}
+	encoded, err := api.EncodeStatus(recorded)
+	if err != nil {
+		return status
+	}
+	return encoded
+}
+
 func planned(item *v1alpha1.DeployItem, recorded *v1alpha2.ProviderStatus, to managedresource.ClusterReference, desired []resources.Desired) *runtime.RawExtension {
 	inventory := recorded.Inventory
 	known := recorded.ManagedResources

@@ -76,11 +76,14 @@ func AttemptBy(inventory *managedresource.Inventory, job string, cluster managed
 	site.Releases = withReleases(site.Releases, releases...)
 }
 
-// ForgetRefused removes from an inventory what the API server refused to a job until the job finished: that was never created.
-func ForgetRefused(inventory *managedresource.Inventory, finished string) {
+// ForgetRefused removes from the inventory with which a job ends what the API server refused to it: that was never created. It reports whether
+// there was any.
+func ForgetRefused(inventory *managedresource.Inventory, job string) bool {
+	before := len(inventory.Sites)
 	inventory.Sites = slices.DeleteFunc(inventory.Sites, func(s managedresource.Site) bool {
-		return s.Job != "" && s.Job == finished && s.Cluster.IsReached()
+		return s.Job != "" && s.Job == job && s.Cluster.IsReached()
 	})
+	return len(inventory.Sites) < before
 }
 
 // withReleases adds releases that are not in the list.

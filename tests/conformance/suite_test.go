@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -153,7 +154,7 @@ func TestManifestDeployerConforms(t *testing.T) {
 	require.Empty(t, found, errs)
 	require.Zero(t, status, errs)
 	require.Empty(t, report.Left)
-	requireNothingLeft(t, namespace)
+	requireNothingLeft(t, namespace, &corev1.ConfigMapList{})
 }
 
 func TestChecksWithoutConfigurationAreSkipped(t *testing.T) {
