@@ -85,12 +85,11 @@ func validateCommonMetadata(metadata *v1alpha1.CommonMetadata) []error {
 		return nil
 	}
 	at := field.NewPath("commonMetadata")
+	problems := metav1validation.ValidateLabels(metadata.Labels, at.Child("labels"))
+	problems = append(problems, apivalidation.ValidateAnnotations(metadata.Annotations, at.Child("annotations"))...)
 	var errs []error
-	for _, err := range metav1validation.ValidateLabels(metadata.Labels, at.Child("labels")) {
-		errs = append(errs, fmt.Errorf("%s: %s; correct it", err.Field, err.ErrorBody()))
-	}
-	for _, err := range apivalidation.ValidateAnnotations(metadata.Annotations, at.Child("annotations")) {
-		errs = append(errs, fmt.Errorf("%s: %s; correct it", err.Field, err.ErrorBody()))
+	for _, problem := range problems {
+		errs = append(errs, fmt.Errorf("%s: %q: %s; correct it", problem.Field, document.Brief(fmt.Sprint(problem.BadValue)), problem.Detail))
 	}
 	return errs
 }
