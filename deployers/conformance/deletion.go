@@ -151,7 +151,7 @@ func (s *subject) exportStays(ctx context.Context, item *v1alpha1.DeployItem) er
 		}
 	}
 	if secret.DeletionTimestamp.IsZero() && !metav1.IsControlledBy(secret, item) {
-		return fmt.Errorf("Secret %s/%s with exports stays, because it has no owner reference to its DeployItem; delete it", ref.Namespace, ref.Name)
+		return fmt.Errorf("the Secret %s/%s with exports stays, because it has no owner reference to its DeployItem; delete it", ref.Namespace, ref.Name)
 	}
 	return nil
 }

@@ -121,7 +121,7 @@ func chosenChecks(options *Options) ([]check, error) {
 		return nil, errors.New("the type of the DeployItems is missing")
 	}
 	if options.Target != "" && options.Namespace == "" {
-		return nil, fmt.Errorf("Target %q is in no namespace; name its namespace", options.Target)
+		return nil, fmt.Errorf("the Target %q is in no namespace; name its namespace", options.Target)
 	}
 	if err := options.Configurations.check(); err != nil {
 		return nil, err
