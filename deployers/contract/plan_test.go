@@ -30,6 +30,13 @@ type planning struct {
 
 const planned = `{"planned":true}`
 
+var _ Planner = planning{}
+
+// Close leaves the record as it is.
+func (p planning) Close(_ *v1alpha1.DeployItem, status *runtime.RawExtension) *runtime.RawExtension {
+	return status
+}
+
 func (p planning) Plan(_ *v1alpha1.DeployItem, to managedresource.ClusterReference) *runtime.RawExtension {
 	if p.destinations != nil {
 		p.destinations <- to
