@@ -4,6 +4,8 @@
 package targetsync
 
 import (
+	"fmt"
+	"regexp"
 	"testing"
 	"time"
 
@@ -107,4 +109,18 @@ func TestOnlyWhatATargetSyncMadeIsMade(t *testing.T) {
 	labels[v1alpha1.DataObjectContextLabel] = "Inst.root"
 	assert.False(t, isMade(&v1alpha1.Target{ObjectMeta: metav1.ObjectMeta{Labels: labels}}))
 	assert.False(t, isMade(&corev1.Secret{}))
+}
+
+func TestASourceMayNotFillTheMemory(t *testing.T) {
+	s := &scope{wanted: map[string]*wanted{}, pattern: regexp.MustCompile("")}
+	for i := range 40 {
+		s.takeSecret(&corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(i)}, Data: map[string][]byte{kubeconfigKey: make([]byte, 1<<20)},
+		})
+		s.takeSecret(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("empty-", i)}})
+	}
+	assert.Greater(t, s.bytes, maxBytes)
+	assert.Less(t, len(s.wanted), 17)
+	assert.Equal(t, 40, s.unusable)
+	assert.Len(t, s.unusableNames, maxShown)
 }

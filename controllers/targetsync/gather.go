@@ -21,6 +21,8 @@ const (
 	pageSize = 25
 	// maxClusters is how many clusters of one source are synced.
 	maxClusters = 5000
+	// maxBytes is how much the Secrets of one source may hold that are synced: they are in memory together.
+	maxBytes = 16 << 20
 	// maxPages bounds what one sync reads of a source, names that do not match included.
 	maxPages = 4 * maxClusters / pageSize
 )
@@ -60,7 +62,11 @@ func (s *scope) takeSecret(secret *corev1.Secret) {
 	case !s.pattern.MatchString(secret.Name):
 		return
 	case len(secret.Data[kubeconfigKey]) == 0:
-		s.unusable = append(s.unusable, secret.Name)
+		s.noteUnusable(secret.Name)
+		return
+	}
+	s.bytes += sizeOf(secret)
+	if s.bytes > maxBytes {
 		return
 	}
 	s.wanted[secret.Name] = &wanted{
@@ -69,6 +75,13 @@ func (s *scope) takeSecret(secret *corev1.Secret) {
 			ObjectMeta: metav1.ObjectMeta{UID: secret.UID, ResourceVersion: secret.ResourceVersion}, Data: secret.Data, Type: secret.Type,
 		},
 	}
+}
+
+func sizeOf(secret *corev1.Secret) (size int) {
+	for key, value := range secret.Data {
+		size += len(key) + len(value)
+	}
+	return size
 }
 
 // gatherSource adds the source itself.
@@ -97,15 +110,15 @@ func (s *scope) eachPage(ctx context.Context, list client.ObjectList, take func(
 			return s.sourceProblem(err)
 		}
 		take()
-		if len(s.wanted) > maxClusters {
+		if len(s.wanted) > maxClusters || s.bytes > maxBytes {
 			break
 		}
 		if list.GetContinue() == "" {
 			return nil
 		}
 	}
-	return kit.Stall(operation, reasonSource, "namespace %q of the source cluster holds too many objects, or more than %d that match; narrow the expression, or use several namespaces",
-		s.sync.Spec.SourceNamespace, maxClusters)
+	return kit.Stall(operation, reasonSource, "namespace %q of the source cluster holds too many objects, or more than %d that match, or Secrets of more than %d MiB; narrow the expression, or use several namespaces",
+		s.sync.Spec.SourceNamespace, maxClusters, maxBytes>>20)
 }
 
 // sourceProblem says what the source did not let the sync do.

@@ -58,8 +58,11 @@ type scope struct {
 	access access
 	// wanted are the clusters that the source knows, by the name of their Target.
 	wanted map[string]*wanted
-	// unusable are the names of Secrets of the source that hold no kubeconfig.
-	unusable []string
+	// bytes is what the Secrets in wanted hold.
+	bytes int
+	// unusable counts the Secrets of the source that match and hold no kubeconfig, and names the first of them.
+	unusable      int
+	unusableNames []string
 	// problems are why single Targets could not be synced; the others are.
 	problems []error
 	// changes says what the sync has done.

@@ -6,7 +6,6 @@ package targetsync
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -34,7 +33,10 @@ func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Resu
 		r.leave(key)
 		return ctrl.Result{}, nil
 	}
-	failure := s.failure(err)
+	if err != nil {
+		s.problems = append(s.problems, err)
+	}
+	failure := s.failure()
 	s.observe(failure)
 	if err := r.record(ctx, s); err != nil {
 		return ctrl.Result{RequeueAfter: r.Backoff.After(key, err)}, nil
@@ -50,12 +52,9 @@ func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Resu
 	return ctrl.Result{RequeueAfter: s.requeue}, nil
 }
 
-// failure joins what ended the sync with the problems of single Targets.
-func (s *scope) failure(err error) *kit.Failure {
+// failure joins the problems of the sync.
+func (s *scope) failure() *kit.Failure {
 	problems := s.problems
-	if err != nil {
-		problems = append(problems, err)
-	}
 	switch len(problems) {
 	case 0:
 		return nil
@@ -78,7 +77,7 @@ func (s *scope) observe(failure *kit.Failure) {
 	if sync.Spec.Suspend {
 		return
 	}
-	sync.Status.LastErrors = s.lastErrors(failure)
+	sync.Status.LastErrors = s.lastErrors()
 	switch {
 	case failure == nil:
 		conditions.Delete(sync, meta.ReconcilingCondition)
@@ -98,32 +97,32 @@ func (s *scope) observe(failure *kit.Failure) {
 // summary says what is synced.
 func (s *scope) summary() string {
 	text := fmt.Sprintf("%d Targets lead to clusters that namespace %q of the source cluster knows", len(s.wanted), s.sync.Spec.SourceNamespace)
-	if len(s.unusable) == 0 {
+	if s.unusable == 0 {
 		return text
 	}
-	slices.Sort(s.unusable)
-	return text + fmt.Sprintf("; %d Secrets match and have no key %s: %s", len(s.unusable), kubeconfigKey, shown(s.unusable))
+	text += fmt.Sprintf("; %d Secrets match and have no key %s: %s", s.unusable, kubeconfigKey, strings.Join(s.unusableNames, ", "))
+	if more := s.unusable - len(s.unusableNames); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
-func (s *scope) lastErrors(failure *kit.Failure) []string {
+func (s *scope) noteUnusable(name string) {
+	s.unusable++
+	if len(s.unusableNames) < maxShown {
+		s.unusableNames = append(s.unusableNames, name)
+	}
+}
+
+func (s *scope) lastErrors() []string {
 	var texts []string
 	for _, problem := range s.problems {
 		texts = append(texts, kit.Message(problem.Error()))
-	}
-	if failure != nil && len(texts) == 0 {
-		texts = append(texts, kit.Message(failure.Error()))
 	}
 	if len(texts) > maxShown {
 		texts = append(texts[:maxShown], fmt.Sprintf("and %d more", len(texts)-maxShown))
 	}
 	return texts
-}
-
-func shown(names []string) string {
-	if len(names) <= maxShown {
-		return strings.Join(names, ", ")
-	}
-	return strings.Join(names[:maxShown], ", ") + fmt.Sprintf(" and %d more", len(names)-maxShown)
 }
 
 // record writes the status, and then forgets the requests that the sync has answered.
