@@ -28,13 +28,16 @@ type planning struct {
 	isAt func(to managedresource.ClusterReference) bool
 }
 
-const planned = `{"planned":true}`
+const (
+	planned = `{"planned":true}`
+	closed  = `{"closed":true}`
+)
 
 var _ Planner = planning{}
 
-// Close leaves the record as it is.
-func (p planning) Close(_ *v1alpha1.DeployItem, status *runtime.RawExtension) *runtime.RawExtension {
-	return status
+// Close shows that it was asked.
+func (planning) Close(*v1alpha1.DeployItem, *runtime.RawExtension) *runtime.RawExtension {
+	return &runtime.RawExtension{Raw: []byte(closed)}
 }
 
 func (p planning) Plan(_ *v1alpha1.DeployItem, to managedresource.ClusterReference) *runtime.RawExtension {
@@ -92,6 +95,42 @@ func TestPlanOfAJobThatTouchedNothingIsTakenBack(t *testing.T) {
 			assert.Equal(t, test.want, recorded(item))
 		})
 	}
+}
+
+func TestOnlyTheDeployerClosesItsRecord(t *testing.T) {
+	const called = `{"called":true}`
+	status := &runtime.RawExtension{Raw: []byte(called)}
+	for name, test := range map[string]struct {
+		outcome Outcome
+		err     error
+		want    string
+	}{
+		"success":          {Outcome{Done: true, ProviderStatus: status}, nil, closed},
+		"failure":          {Outcome{ProviderStatus: status}, kit.Stall("Test", "Test", "stop"), closed},
+		"nothing recorded": {Outcome{Done: true}, nil, planned},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newPlanningStage(t, &scripted{ensure: func(context.Context, *Item) (Outcome, error) { return test.outcome, test.err }})
+			item := s.create("item")
+			s.trigger(item)
+			s.finished(item)
+			assert.Equal(t, test.want, recorded(item))
+		})
+	}
+	t.Run("ended by somebody else", func(t *testing.T) {
+		s := newPlanningStage(t, &scripted{ensure: func(ctx context.Context, _ *Item) (Outcome, error) {
+			<-ctx.Done()
+			return Outcome{ProviderStatus: status}, ctx.Err()
+		}})
+		item := s.create("item")
+		s.trigger(item)
+		s.underWay(item, func() bool { return recorded(item) != "" })
+		item.Status.Phase, item.Status.JobIDFinished = v1alpha1.PhaseFailed, item.Status.JobID
+		require.NoError(t, s.p.Client().Status().Update(s.context(), item))
+		s.remove(item)
+		require.NoError(t, s.p.AwaitGone(s.context(), item))
+		assert.Equal(t, planned, recorded(item))
+	})
 }
 
 func TestD13PlanIsTakenBackWhenTheTargetIsMissing(t *testing.T) {

@@ -59,8 +59,8 @@ func Attempt(inventory *managedresource.Inventory, cluster managedresource.Clust
 	AttemptBy(inventory, "", cluster, objects, releases...)
 }
 
-// AttemptBy is Attempt for objects that only one job planned. While the API server refuses them they stay recorded under the ID of that job;
-// see ForgetRefused.
+// AttemptBy is Attempt for objects that only one job planned. They stay recorded under the ID of that job until it confirms them, or ends and
+// forgets those that the API server refused; see ForgetRefused.
 func AttemptBy(inventory *managedresource.Inventory, job string, cluster managedresource.ClusterReference,
 	objects []managedresource.ManagedResourceStatus, releases ...managedresource.ReleaseReference) {
 	if len(objects) == 0 && len(releases) == 0 {

@@ -23,7 +23,8 @@ type Inventory struct {
 type Site struct {
 	// Cluster says where.
 	Cluster ClusterReference `json:"cluster"`
-	// Job is the ID of the job that set out to put the resources there and, where it has reached the cluster, was refused; else empty.
+	// Job is the ID of the job that set out to put the resources there and has not confirmed them: it runs, it was refused, or somebody else
+	// ended it. Else empty.
 	Job string `json:"job,omitempty"`
 	// Resources are objects. One without UID was attempted and not confirmed: it is deleted only when it proves to be the DeployItem's.
 	Resources []ManagedResourceStatus `json:"resources,omitempty"`
