@@ -148,7 +148,7 @@ func (j *job) act(ctx context.Context, chosen action, last *engine.Release, labe
 	case actionGiveUp:
 		return nil, j.engine.GiveUp(ctx, j.item.Target, last, "the deployer was stopped in the middle of the operation")
 	case actionFinishUninstall:
-		return nil, j.engine.Uninstall(ctx, j.item.Target, j.config.Namespace, j.config.Name, engine.Flags{})
+		return nil, j.engine.Uninstall(ctx, j.item.Target, j.config.Namespace, j.config.Name, j.uninstallFlags())
 	case actionStandBack:
 		return nil, busy(last)
 	case actionUpgrade:

@@ -27,7 +27,8 @@ type Stream struct {
 }
 
 // Follow watches objects of the cluster until the watch breaks or ctx ends. It calls opened once no change goes unnoticed any more, and
-// report for each change after that; bookmarks are left out. It returns nil where the watch ended, and otherwise why it could not be opened.
+// report for each change after that; bookmarks are left out. A watch that the server ends goes on in a new one; where that cannot be opened
+// Follow returns at once, so that the caller paces the attempts. The error says why the watch could not be opened.
 func (c *Cluster) Follow(ctx context.Context, stream Stream, opened func(), report func(object metav1.Object)) error {
 	resource, err := c.resource(ctx, stream)
 	if err != nil {
@@ -41,10 +42,16 @@ func (c *Cluster) Follow(ctx context.Context, stream Stream, opened func(), repo
 	if err != nil {
 		return err
 	}
+	ctx, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
 	watcher, err := watchtools.NewRetryWatcherWithContext(ctx, list.GetResourceVersion(), &cache.ListWatch{
-		WatchFuncWithContext: func(ctx context.Context, from metav1.ListOptions) (watch.Interface, error) {
+		WatchFuncWithContext: func(_ context.Context, from metav1.ListOptions) (watch.Interface, error) {
 			from.FieldSelector = options.FieldSelector
-			return resource.Watch(ctx, from)
+			opened, err := resource.Watch(ctx, from)
+			if err != nil {
+				giveUp(err) // the library would ask again every second, for ever
+			}
+			return opened, err
 		},
 	})
 	if err != nil {
@@ -60,7 +67,7 @@ func (c *Cluster) Follow(ctx context.Context, stream Stream, opened func(), repo
 			report(object)
 		}
 	}
-	return nil
+	return context.Cause(ctx)
 }
 
 func (c *Cluster) resource(ctx context.Context, stream Stream) (dynamic.ResourceInterface, error) {

@@ -1,0 +1,47 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package target
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+)
+
+func TestFollowReturnsWhenTheServerIsGone(t *testing.T) {
+	p := platform.Shared(t)
+	door, err := platform.NewDoor(p.RestConfig)
+	require.NoError(t, err)
+	t.Cleanup(door.Close)
+	kubeconfig, err := platform.KubeconfigFor(door.Through(p.RestConfig))
+	require.NoError(t, err)
+	clients, err := New(Options{})
+	require.NoError(t, err)
+	cluster, err := clients.OpenKubeconfig("n", kubeconfig)
+	require.NoError(t, err)
+
+	namespace := p.Namespace(t)
+	opened, reported, ended := make(chan struct{}), make(chan string, 10), make(chan error, 1)
+	go func() {
+		ended <- cluster.Follow(t.Context(), Stream{Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), Namespace: namespace},
+			func() { close(opened) }, func(object metav1.Object) { reported <- object.GetName() })
+	}()
+	<-opened
+	require.NoError(t, p.Client().Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "one"}}))
+	assert.Equal(t, "one", <-reported)
+
+	door.Close()
+	select {
+	case err := <-ended:
+		assert.Error(t, err, "it says why the watch cannot be opened again")
+	case <-time.After(time.Minute):
+		t.Fatal("it goes on asking a server that is gone")
+	}
+}
