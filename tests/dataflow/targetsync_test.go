@@ -612,7 +612,8 @@ func TestC07TheUninstallIsSkippedWhereTheShootIsGone(t *testing.T) {
 		before func(g *gardener, shoot *unstructured.Unstructured, door *platform.Door)
 		skips  bool
 	}{
-		"gone": {func(g *gardener, shoot *unstructured.Unstructured, _ *platform.Door) {
+		"gone": {func(g *gardener, shoot *unstructured.Unstructured, door *platform.Door) {
+			door.Close()
 			require.NoError(g.T, g.far.Client().Delete(g.Ctx, shoot))
 			g.Gone(&v1alpha1.Target{ObjectMeta: g.Named("one")})
 		}, true},
