@@ -24,6 +24,7 @@ import (
 
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/components"
 	"github.com/flux-landscaper/flux-landscaper/deployers/container"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
@@ -104,15 +105,17 @@ func (c *containerFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract
 	}
 	closeAll := func() { cleanUp(); _ = registries.Close() }
 	deployer, err := container.New(container.Options{
-		Host: host, Namespace: c.namespace, Identity: flags.ownIdentity(), Live: mgr.GetAPIReader(),
+		Host: host, Namespace: c.namespace, Identity: flags.ownIdentity(),
 		Init: sidecar, Wait: sidecar, Main: containerv1alpha1.ContainerSpec{Image: c.defaultImage},
 		KeepPods: c.keepPods, MaxState: c.maxState, MaxShared: c.maxShared,
 		Garbage: containerv1alpha1.GarbageCollection{
 			Disable: c.noGarbage, RequeueTimeSeconds: max(int(c.garbagePeriod.Seconds()), 1),
 		},
-		Registries: registries, Artifacts: store, Sources: mgr.GetAPIReader(), Identities: identities.Find,
-		SourcePolicy: flux.Policy{NoCrossNamespaceRefs: flags.acl.NoCrossNamespaceRefs},
-		LocalRoot:    c.localRoot, NoPrivateNetworks: c.noPrivateNetworks,
+		Access: components.Access{
+			Registries: registries, Artifacts: store, Sources: mgr.GetAPIReader(), Live: mgr.GetAPIReader(), Identities: identities.Find,
+			SourcePolicy: flux.Policy{NoCrossNamespaceRefs: flags.acl.NoCrossNamespaceRefs},
+			LocalRoot:    c.localRoot, NoPrivateNetworks: c.noPrivateNetworks,
+		},
 	})
 	if err == nil {
 		err = deployer.Clean(mgr)

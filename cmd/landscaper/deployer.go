@@ -17,6 +17,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/components"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm"
 	"github.com/flux-landscaper/flux-landscaper/deployers/manifest"
@@ -121,11 +122,12 @@ func (h *helmFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract.Depl
 		return nil, nil, err
 	}
 	deployer, err := helm.New(helm.Options{
-		Driver: h.driver, Registries: registries, Sources: mgr.GetAPIReader(), Artifacts: store, Live: mgr.GetAPIReader(),
-		Identity:     identities.Find,
-		Landscaper:   landscaper,
-		SourcePolicy: flux.Policy{NoCrossNamespaceRefs: flags.acl.NoCrossNamespaceRefs},
-		LocalRoot:    h.localRoot, NoPrivateNetworks: h.noPrivateNetworks,
+		Driver: h.driver, Landscaper: landscaper,
+		Access: components.Access{
+			Registries: registries, Artifacts: store, Sources: mgr.GetAPIReader(), Live: mgr.GetAPIReader(), Identities: identities.Find,
+			SourcePolicy: flux.Policy{NoCrossNamespaceRefs: flags.acl.NoCrossNamespaceRefs},
+			LocalRoot:    h.localRoot, NoPrivateNetworks: h.noPrivateNetworks,
+		},
 	})
 	return deployer, func() { cleanUp(); _ = registries.Close() }, err
 }

@@ -12,12 +12,11 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/components"
 	"github.com/flux-landscaper/flux-landscaper/deployers/container/archive"
 	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
-	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
-	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
@@ -25,41 +24,12 @@ import (
 // supplyLimits bound the archive with component descriptors and content: it has to fit into a few Secrets.
 var supplyLimits = archive.Limits{Bytes: 128 << 20, Packed: 16 << 20, Entries: 20_000}
 
-// repositories opens component repositories; nil without registries or artifacts.
-func (o *Options) repositories() (*repository.Repositories, error) {
-	if o.Registries == nil || o.Artifacts == nil {
-		return nil, nil
-	}
-	options := repository.Options{
-		OCI: o.Registries, Store: o.Artifacts, LocalRoot: o.LocalRoot, AllowPrivate: !o.NoPrivateNetworks, Identity: o.Identities,
-		Secret: repository.SecretReader(o.Live), PullSecrets: repository.AccountReader(o.Live),
-	}
-	if o.Sources != nil {
-		options.Source = o.lookup
-	}
-	return repository.New(options)
-}
-
-// verificationKey marks a context.Context of a lookup for which only sources count that Flux has verified.
-type verificationKey struct{}
-
-// lookup finds a Flux source for an item, or for the component repository that an item names.
-func (o *Options) lookup(ctx context.Context, namespace string, ref v1alpha1.SourceReference) (flux.Source, error) {
-	source, err := flux.Lookup(ctx, o.Sources, namespace, ref, o.SourcePolicy)
-	if err == nil && ctx.Value(verificationKey{}) != nil {
-		err = source.RequireVerified()
-	}
-	return source, err
-}
-
 // supply returns the archive with component descriptors and the files of the blueprint; nil where the item names neither.
 func (r *run) supply(ctx context.Context) ([]byte, error) {
 	if r.config.ComponentDescriptor == nil && r.config.Blueprint == nil {
 		return nil, nil
 	}
-	if c := r.item.Context; c != nil && c.Configuration.RequireVerifiedSources {
-		ctx = context.WithValue(ctx, verificationKey{}, true)
-	}
+	ctx = components.WithVerification(ctx, r.item.Context)
 	packer := archive.NewPacker(supplyLimits)
 	session, root, err := r.openComponent(ctx, packer)
 	if err != nil {
@@ -133,33 +103,17 @@ func (r *run) scope(ctx context.Context) (repository.Scope, error) {
 	if scope.Rights, err = repository.ParseRights(secrets, ocmConfig); err != nil {
 		return scope, kit.Stall(operationReconcile, "InvalidCredentials", "Context or registryPullSecrets: %w", err)
 	}
-	if scope.Rights, err = r.withIdentity(ctx, scope.Rights); err != nil {
+	identity, err := r.deployer.options.Access.Identity(ctx, r.item, operationReconcile)
+	if err != nil {
 		return scope, err
+	}
+	if identity != nil {
+		scope.Rights = scope.Rights.WithIdentity(identity)
 	}
 	if c := r.item.Context; c != nil && c.Overwrites != nil {
 		scope.Overwrites, err = c.Overwrites(ctx)
 	}
 	return scope, err
-}
-
-// withIdentity adds the identity that the item's Context asks for.
-func (r *run) withIdentity(ctx context.Context, rights repository.Rights) (repository.Rights, error) {
-	find := r.deployer.options.Identities
-	if find == nil || r.item.Context == nil || r.item.Context.Configuration.RegistryIdentity == nil {
-		return rights, nil
-	}
-	asked := r.item.Context.Configuration.RegistryIdentity
-	found, err := find(ctx, cloud.Request{
-		Field: "Context: registryIdentity", Provider: asked.Provider, Namespace: r.item.DeployItem.Namespace, ServiceAccount: asked.ServiceAccountName,
-	})
-	var refusal *cloud.Error
-	switch {
-	case err == nil:
-		return rights.WithIdentity(found), nil
-	case errors.As(err, &refusal) && !refusal.Retry:
-		return rights, kit.Coded(kit.Stall(operationReconcile, "Unauthorized", "%w", err), v1alpha1.ErrorUnauthorized)
-	}
-	return rights, kit.Coded(kit.Again(operationReconcile, "Unauthorized", "%w", err), v1alpha1.ErrorUnauthorized)
 }
 
 // blueprint returns the files of the blueprint.
@@ -194,7 +148,7 @@ func (r *run) fromSource(ctx context.Context, definition *v1alpha1.BlueprintDefi
 	if options.Sources == nil || options.Artifacts == nil {
 		return nil, kit.Stall(operationReconcile, "NotSupported", "%s.sourceRef: this deployer runs without Flux sources; use ref or inline", field)
 	}
-	source, err := options.lookup(ctx, r.item.DeployItem.Namespace, *definition.SourceReference)
+	source, err := options.Lookup(ctx, r.item.DeployItem.Namespace, *definition.SourceReference)
 	if err != nil {
 		return nil, componentProblem(field, err)
 	}

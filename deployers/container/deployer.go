@@ -12,18 +12,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/components"
 	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
-	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
-	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
-	"github.com/flux-landscaper/flux-landscaper/sources/flux"
-	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
 
@@ -38,8 +34,6 @@ type Options struct {
 	Namespace string
 	// Identity tells the objects of this deployer on the host cluster from those of others. It has to stay the same. Required.
 	Identity string
-	// Live reads Targets, Secrets and DeployItems on the landscaper cluster, without a cache. Required.
-	Live client.Reader
 	// Init and Wait are the containers beside the user's; Main is what a DeployItem without an image runs. Init and Wait need an image.
 	Init, Wait, Main containerv1alpha1.ContainerSpec
 	// KeepPods leaves Pods that have ended in place until the next job of their item.
@@ -51,18 +45,8 @@ type Options struct {
 	// Garbage says how often leftovers are looked for.
 	Garbage containerv1alpha1.GarbageCollection
 
-	// Registries and Artifacts find components and content; without them items that name a component fail with a message that says so.
-	Registries *oci.Client
-	Artifacts  *fetch.Store
-	// Sources reads Flux sources on the landscaper cluster; SourcePolicy says which ones an item may name.
-	Sources      client.Reader
-	SourcePolicy flux.Policy
-	// Identities finds identities that log in at registries of clouds, as cloud.Identities.Find does.
-	Identities func(context.Context, cloud.Request) (*cloud.Identity, error)
-	// LocalRoot is the directory below which component repositories in files lie; empty refuses them.
-	LocalRoot string
-	// NoPrivateNetworks refuses components from Git and web servers at addresses that are not public.
-	NoPrivateNetworks bool
+	// Access is what components and content may be got from. Its Live also reads Targets and DeployItems, and is required.
+	components.Access
 }
 
 // Defaults of Options.
@@ -110,11 +94,11 @@ func New(options Options) (*Deployer, error) {
 	if err := options.complete(); err != nil {
 		return nil, err
 	}
-	components, err := options.repositories()
+	known, err := options.Repositories(0)
 	if err != nil {
 		return nil, err
 	}
-	d := &Deployer{options: options, components: components}
+	d := &Deployer{options: options, components: known}
 	d.cleanup = newCleanup(&d.options)
 	return d, nil
 }

@@ -30,6 +30,7 @@ import (
 	api "github.com/flux-landscaper/flux-landscaper/api/deployers/container"
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/components"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
@@ -107,7 +108,7 @@ func serve(t *testing.T, adjust ...func(*Options)) *served {
 	s.sound = hostOf(t, p.RestConfig)
 	s.options = Options{
 		Host: s.sound, Namespace: s.host, Identity: "test", Init: sidecarImage, Wait: sidecarImage,
-		Registries: registries, Artifacts: store,
+		Access: components.Access{Registries: registries, Artifacts: store},
 	}
 	for _, change := range adjust {
 		change(&s.options)

@@ -14,6 +14,7 @@ import (
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/components"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
@@ -81,7 +82,7 @@ func (d *deployer) fromSource(ctx context.Context, item *contract.Item, chart *h
 	if d.options.Sources == nil || d.options.Artifacts == nil {
 		return nil, nil, kit.Stall("GetChart", "NotSupported", "chart.sourceRef: this deployer runs without Flux sources; use chart.ref")
 	}
-	source, err := d.options.lookup(withVerification(ctx, item.Context), item.DeployItem.Namespace, *chart.SourceRef)
+	source, err := d.options.Lookup(components.WithVerification(ctx, item.Context), item.DeployItem.Namespace, *chart.SourceRef)
 	if err != nil {
 		return nil, nil, sourceProblem("chart.", err)
 	}

@@ -13,6 +13,7 @@ import (
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/components"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
@@ -69,7 +70,7 @@ func (d *deployer) fromResource(ctx context.Context, item *contract.Item, wanted
 	if err != nil {
 		return nil, err
 	}
-	ctx = withVerification(ctx, item.Context)
+	ctx = components.WithVerification(ctx, item.Context)
 	chart, err := d.fromComponent(ctx, item, d.components.Open(scope), wanted)
 	var replaced *replacedError
 	if errors.As(err, &replaced) {
@@ -111,7 +112,7 @@ func (d *deployer) scopeOf(ctx context.Context, item *contract.Item, overwritten
 	if scope.Rights, err = repository.ParseRights(item.Context.PullSecrets, item.Context.OCMConfig); err != nil {
 		return scope, badCredentials(err)
 	}
-	identity, err := d.identity(ctx, item)
+	identity, err := d.options.Identity(ctx, item, "GetChart")
 	if err != nil {
 		return scope, err
 	}

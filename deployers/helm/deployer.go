@@ -9,21 +9,17 @@ import (
 	"fmt"
 
 	"k8s.io/utils/lru"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/components"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
-	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
-	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
-	"github.com/flux-landscaper/flux-landscaper/sources/flux"
-	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
 
@@ -36,44 +32,11 @@ const rememberedDownloads = 1024
 type Options struct {
 	// Driver is where Helm keeps releases: engine.DriverSecret (default), DriverConfigMap or DriverMemory.
 	Driver string
-	// Registries pulls charts, and components with Artifacts.
-	Registries *oci.Client
-	// Sources reads Flux sources of charts and components on the landscaper cluster, preferably from a cache.
-	Sources client.Reader
-	// SourcePolicy says which Flux sources an item may name.
-	SourcePolicy flux.Policy
-	// Artifacts downloads what Flux sources offer.
-	Artifacts *fetch.Store
-	// Live reads Secrets with credentials, and the ServiceAccounts that name them, on the landscaper cluster, without a cache.
-	Live client.Reader
-	// Identity finds identities that log in at registries of clouds, as cloud.Identities.Find does.
-	Identity func(context.Context, cloud.Request) (*cloud.Identity, error)
+	// Access is what charts and components may be got from.
+	components.Access
 	// Landscaper is the landscaper cluster, on which items watch the Flux source that they wait for; without it they try again from time to
 	// time.
 	Landscaper *target.Cluster
-	// LocalRoot is the directory below which component repositories in files lie; empty refuses them.
-	LocalRoot string
-	// NoPrivateNetworks refuses to download charts over HTTP, and components from Git, from addresses that are not public.
-	NoPrivateNetworks bool
-}
-
-// repositories opens component repositories with the caches of registries and artifacts; nil without these. They remember descriptors up to
-// a size, 0 being the default.
-func (o *Options) repositories(memory int64) (*repository.Repositories, error) {
-	if o.Registries == nil || o.Artifacts == nil {
-		return nil, nil
-	}
-	options := repository.Options{
-		OCI: o.Registries, Store: o.Artifacts, LocalRoot: o.LocalRoot, AllowPrivate: !o.NoPrivateNetworks, Memory: memory,
-		Identity: o.Identity,
-	}
-	if o.Sources != nil {
-		options.Source = o.lookup
-	}
-	if o.Live != nil {
-		options.Secret, options.PullSecrets = repository.SecretReader(o.Live), repository.AccountReader(o.Live)
-	}
-	return repository.New(options)
 }
 
 // deployer implements contract.Deployer.
@@ -97,16 +60,16 @@ func New(options Options) (contract.Deployer, error) {
 	if err != nil {
 		return nil, err
 	}
-	components, err := options.repositories(0)
+	known, err := options.Repositories(0)
 	if err != nil {
 		return nil, err
 	}
-	forgetful, err := options.repositories(1)
+	forgetful, err := options.Repositories(1)
 	if err != nil {
 		return nil, err
 	}
 	return &deployer{
-		options: options, engine: e, components: components, forgetful: forgetful, downloader: newDownloader(options.NoPrivateNetworks),
+		options: options, engine: e, components: known, forgetful: forgetful, downloader: newDownloader(options.NoPrivateNetworks),
 		memory: resources.NewMemory(0), seen: lru.New(rememberedDownloads), indexes: lru.New(rememberedDownloads),
 	}, nil
 }

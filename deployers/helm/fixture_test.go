@@ -23,6 +23,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/components"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
@@ -76,10 +77,10 @@ func newFixture(t *testing.T) *fixture {
 	require.NoError(t, err)
 	f := &fixture{T: t, ctx: ctx, platform: p, namespace: p.Namespace(t), context: &contract.Context{}}
 	f.cluster = f.open()
-	f.options = helm.Options{
+	f.options = helm.Options{Access: components.Access{
 		Registries: registries, Artifacts: artifacts, Sources: p.Client(), Live: p.Client(),
 		SourcePolicy: flux.Policy{NoCrossNamespaceRefs: true},
-	}
+	}}
 	f.item = &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{
 		Name: "hello-item", Namespace: f.namespace, UID: types.UID(uuid.NewString()),
 	}}

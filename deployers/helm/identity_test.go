@@ -14,6 +14,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/components"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
 )
@@ -41,7 +42,7 @@ func TestIdentitiesOfAContext(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			identities, err := cloud.New(cloud.Options{Client: fake.NewClientBuilder().Build(), OwnIdentity: tc.own})
 			require.NoError(t, err)
-			d := &deployer{options: Options{Identity: identities.Find}}
+			d := &deployer{options: Options{Access: components.Access{Identities: identities.Find}}}
 			logins, err := d.logins(t.Context(), asking(tc.asked))
 			if tc.fails == "" {
 				require.NoError(t, err)

@@ -4,36 +4,15 @@
 package helm
 
 import (
-	"context"
 	"errors"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
-	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 )
-
-// verificationKey marks a context.Context of a lookup for which only sources count that Flux has verified.
-type verificationKey struct{}
-
-func withVerification(ctx context.Context, c *contract.Context) context.Context {
-	if c == nil || !c.Configuration.RequireVerifiedSources {
-		return ctx
-	}
-	return context.WithValue(ctx, verificationKey{}, true)
-}
-
-// lookup finds a Flux source for an item, or for the component repository that an item names.
-func (o *Options) lookup(ctx context.Context, namespace string, ref v1alpha1.SourceReference) (flux.Source, error) {
-	source, err := flux.Lookup(ctx, o.Sources, namespace, ref, o.SourcePolicy)
-	if err == nil && ctx.Value(verificationKey{}) != nil {
-		err = source.RequireVerified()
-	}
-	return source, err
-}
 
 // sourceProblem says who can end an error about a source, whose message begins with the field sourceRef. prefix is what comes before that.
 func sourceProblem(prefix string, err error) error {

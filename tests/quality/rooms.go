@@ -29,6 +29,7 @@ var rooms = []room{
 	{"publishing", 30},
 	{"controllers/kit", 30},
 	{"deployers/contract", 31},
+	{"deployers/components", 32},
 	{"deployers/resources", 32},
 	{"controllers/*", 40},
 	{"deployers/*", 40},

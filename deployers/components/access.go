@@ -1,0 +1,100 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package components is how deployers reach component repositories and Flux sources on behalf of a DeployItem.
+package components
+
+import (
+	"context"
+	"errors"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
+	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
+	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
+	"github.com/flux-landscaper/flux-landscaper/sources/flux"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci"
+	"github.com/flux-landscaper/flux-landscaper/sources/repository"
+)
+
+// Access is what a process lets DeployItems use. What is nil makes the items that need it fail with a message that says so.
+type Access struct {
+	// Registries pulls from registries, and with Artifacts components.
+	Registries *oci.Client
+	// Artifacts downloads what Flux sources offer.
+	Artifacts *fetch.Store
+	// Sources reads Flux sources on the landscaper cluster, preferably from a cache.
+	Sources client.Reader
+	// SourcePolicy says which Flux sources an item may name.
+	SourcePolicy flux.Policy
+	// Live reads Secrets with credentials, and the ServiceAccounts that name them, on the landscaper cluster, without a cache.
+	Live client.Reader
+	// Identities finds identities that log in at registries of clouds, as cloud.Identities.Find does.
+	Identities func(context.Context, cloud.Request) (*cloud.Identity, error)
+	// LocalRoot is the directory below which component repositories in files lie; empty refuses them.
+	LocalRoot string
+	// NoPrivateNetworks refuses downloads over HTTP, and components from Git, from addresses that are not public.
+	NoPrivateNetworks bool
+}
+
+// Repositories opens component repositories with the caches of registries and artifacts; nil without these. They remember descriptors up to
+// a size in bytes, 0 being the default.
+func (a *Access) Repositories(memory int64) (*repository.Repositories, error) {
+	if a.Registries == nil || a.Artifacts == nil {
+		return nil, nil
+	}
+	options := repository.Options{
+		OCI: a.Registries, Store: a.Artifacts, LocalRoot: a.LocalRoot, AllowPrivate: !a.NoPrivateNetworks, Memory: memory, Identity: a.Identities,
+	}
+	if a.Sources != nil {
+		options.Source = a.Lookup
+	}
+	if a.Live != nil {
+		options.Secret, options.PullSecrets = repository.SecretReader(a.Live), repository.AccountReader(a.Live)
+	}
+	return repository.New(options)
+}
+
+// verificationKey marks a context.Context of a lookup for which only sources count that Flux has verified.
+type verificationKey struct{}
+
+// WithVerification returns ctx for lookups of an item with a Context, which may be nil: it may ask for verified sources.
+func WithVerification(ctx context.Context, c *contract.Context) context.Context {
+	if c == nil || !c.Configuration.RequireVerifiedSources {
+		return ctx
+	}
+	return context.WithValue(ctx, verificationKey{}, true)
+}
+
+// Lookup finds a Flux source for an item, or for the component repository that an item names.
+func (a *Access) Lookup(ctx context.Context, namespace string, ref v1alpha1.SourceReference) (flux.Source, error) {
+	source, err := flux.Lookup(ctx, a.Sources, namespace, ref, a.SourcePolicy)
+	if err == nil && ctx.Value(verificationKey{}) != nil {
+		err = source.RequireVerified()
+	}
+	return source, err
+}
+
+// Identity returns that of the item's Context at its cloud; nil if it asks for none. The error is a kit.Failure of an operation that says who
+// can end it: what a ServiceAccount lacks is announced by no event.
+func (a *Access) Identity(ctx context.Context, item *contract.Item, operation string) (*cloud.Identity, error) {
+	if a.Identities == nil || item.Context == nil || item.Context.Configuration.RegistryIdentity == nil {
+		return nil, nil
+	}
+	asked := item.Context.Configuration.RegistryIdentity
+	found, err := a.Identities(ctx, cloud.Request{
+		Field: "Context: registryIdentity", Provider: asked.Provider, Namespace: item.DeployItem.Namespace, ServiceAccount: asked.ServiceAccountName,
+	})
+	if err == nil {
+		return found, nil
+	}
+	failure := kit.Stall(operation, "Unauthorized", "%w", err)
+	var refusal *cloud.Error
+	if !errors.As(err, &refusal) || refusal.Retry {
+		failure = kit.Again(operation, "Unauthorized", "%w", err)
+	}
+	return nil, kit.Coded(failure, v1alpha1.ErrorUnauthorized)
+}
