@@ -153,6 +153,16 @@ func TestKeepHistoryAndDeletionPropagationAreThoseOfHelm(t *testing.T) {
 	f.equals(l)
 }
 
+func TestAnUninstallThatIsFinishedLaterKeepsTheHistory(t *testing.T) {
+	f := newFixture(t)
+	f.configure(f.with(personFiles, config{"uninstall": config{"keepHistory": true}}))
+	f.succeed(f.deployer())
+	f.person().isAtWork(release.StatusUninstalling, time.Hour) // the process died in the middle, and the item is wanted again
+	f.next(f.with(personFiles, config{"uninstall": config{"keepHistory": true}}))
+	f.succeed(f.deployer())
+	assert.Equal(t, []release.Status{release.StatusSuperseded, release.StatusDeployed}, f.history(), "the former revision is still there")
+}
+
 func TestCleanupOnFailIsThatOfHelm(t *testing.T) {
 	added := map[string]string{"templates/cm.yaml": configMapTemplate, "templates/more.yaml": named("more"), "templates/s.yaml": broken}
 	for _, isOn := range []bool{false, true} {
