@@ -57,6 +57,10 @@ type DeployerInformation struct {
 	Version string `json:"version"`
 }
 
+// DriftedCondition, on DeployItems, is True where deployed objects are not as the last job left them, False after a correction, and Unknown
+// where that cannot be watched. It is absent where nothing is to be said.
+const DriftedCondition = "Drifted"
+
 // DeployItemStatus is written by the Execution controller (jobID) and by the deployer (everything else).
 type DeployItemStatus struct {
 	// ObservedGeneration is the generation of the spec that the deployer last began with.

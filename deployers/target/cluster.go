@@ -7,6 +7,7 @@ package target
 import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -27,6 +28,8 @@ type Cluster struct {
 	// Mapper knows the kinds of the cluster; it learns new kinds when asked for them. MapperFor binds it to a context.
 	Mapper meta.RESTMapper
 
+	// metadata reads metadata only; nil makes a client of its own for each watch.
+	metadata metadata.Interface
 	// identity is shared by all copies of the cluster; nil reads it anew each time.
 	identity *identity
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -44,6 +45,9 @@ func (c *Clients) dial(config *rest.Config, kubeconfig []byte, source *tokens, a
 	opened.cluster.Mapper, opened.cluster.Client = mapper, &boundClient{Client: unbound, mapper: mapper}
 	if opened.cluster.Dynamic, err = dynamic.NewForConfigAndClient(config, pool); err != nil {
 		return nil, fmt.Errorf("prepare dynamic client: %w", err)
+	}
+	if opened.cluster.metadata, err = metadata.NewForConfigAndClient(config, pool); err != nil {
+		return nil, fmt.Errorf("prepare metadata client: %w", err)
 	}
 	return opened, nil
 }

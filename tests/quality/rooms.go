@@ -28,6 +28,7 @@ var rooms = []room{
 	{"deployers/conformance", 21},
 	{"publishing", 30},
 	{"controllers/kit", 30},
+	{"deployers/drift", 26},
 	{"deployers/contract", 31},
 	{"deployers/components", 32},
 	{"deployers/resources", 32},

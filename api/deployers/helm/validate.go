@@ -49,6 +49,7 @@ func Validate(config *v1alpha1.ProviderConfiguration) error {
 	errs = append(errs, managedresource.ValidateReadiness("readinessChecks", &config.ReadinessChecks)...)
 	errs = append(errs, managedresource.ValidateExports("exports", &managedresource.Exports{Exports: config.AllExports()})...)
 	errs = append(errs, managedresource.ValidateContinuousReconcile("continuousReconcile", config.ContinuousReconcile)...)
+	errs = append(errs, managedresource.ValidateDriftDetection("driftDetection", config.DriftDetection)...)
 	errs = append(errs, managedresource.ValidateDeletionGroups("deletionGroups", config.DeletionGroups)...)
 	errs = append(errs, managedresource.ValidateDeletionGroups("deletionGroupsDuringUpdate", config.DeletionGroupsDuringUpdate)...)
 	return errors.Join(errs...)

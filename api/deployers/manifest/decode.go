@@ -116,6 +116,7 @@ func Validate(config *v1alpha2.ProviderConfiguration) error {
 	errs = append(errs, managedresource.ValidateReadiness("readinessChecks", &config.ReadinessChecks)...)
 	errs = append(errs, managedresource.ValidateExports("exports", config.Exports)...)
 	errs = append(errs, managedresource.ValidateContinuousReconcile("continuousReconcile", config.ContinuousReconcile)...)
+	errs = append(errs, managedresource.ValidateDriftDetection("driftDetection", config.DriftDetection)...)
 	errs = append(errs, managedresource.ValidateDeletionGroups("deletionGroups", config.DeletionGroups)...)
 	errs = append(errs, managedresource.ValidateDeletionGroups("deletionGroupsDuringUpdate", config.DeletionGroupsDuringUpdate)...)
 	return errors.Join(errs...)
@@ -146,6 +147,7 @@ func convertConfiguration(old *v1alpha1.ProviderConfiguration) *v1alpha2.Provide
 		ReadinessChecks:            old.ReadinessChecks,
 		Exports:                    old.Exports,
 		ContinuousReconcile:        old.ContinuousReconcile,
+		DriftDetection:             old.DriftDetection,
 		DeletionGroups:             old.DeletionGroups,
 		DeletionGroupsDuringUpdate: old.DeletionGroupsDuringUpdate,
 	}

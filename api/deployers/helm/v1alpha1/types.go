@@ -62,6 +62,9 @@ type ProviderConfiguration struct {
 	ExportsFromManifests []managedresource.Export `json:"exportsFromManifests,omitempty"`
 	// ContinuousReconcile carries the DeployItem out again by the clock.
 	ContinuousReconcile *managedresource.ContinuousReconcileSpec `json:"continuousReconcile,omitempty"`
+	// DriftDetection says what happens when somebody changes or deletes deployed objects. It is an addition to the existing API, as in a
+	// HelmRelease.
+	DriftDetection *managedresource.DriftDetection `json:"driftDetection,omitempty"`
 	// DeletionGroups are the steps of the deletion of the DeployItem; only without a Helm release.
 	DeletionGroups []managedresource.DeletionGroupDefinition `json:"deletionGroups,omitempty"`
 	// DeletionGroupsDuringUpdate are the steps of the deletion of objects that left the chart; only without a Helm release.
@@ -243,6 +246,9 @@ type ProviderStatus struct {
 	ManagedResources []managedresource.ManagedResourceStatus `json:"managedResources,omitempty"`
 	// Release is the release that the last job made. It is an addition to the existing API and absent without a Helm release.
 	Release *ReleaseStatus `json:"release,omitempty"`
+	// ObjectsDigest identifies the objects that the last job applied without a Helm release; what Secrets hold is not part of it. It is an
+	// addition to the existing API.
+	ObjectsDigest string `json:"objectsDigest,omitempty"`
 	// RecordedGeneration is the generation of the DeployItem whose objects ManagedResources records. It is an addition to the
 	// existing API and absent in statuses of other implementations.
 	RecordedGeneration int64 `json:"recordedGeneration,omitempty"`
@@ -264,6 +270,22 @@ type ReleaseStatus struct {
 	ChartDigest  string `json:"chartDigest,omitempty"`
 	// Source is the Flux source that the chart came from, if any.
 	Source *v1alpha1.SourceStatus `json:"source,omitempty"`
+	// Inventory lists the objects of the revision without its hooks, as in a HelmRelease. It is absent where they are more than 5000.
+	Inventory *ReleaseInventory `json:"inventory,omitempty"`
+}
+
+// ReleaseInventory lists objects, in the form of status.inventory of Flux.
+type ReleaseInventory struct {
+	// Entries are the objects.
+	Entries []InventoryEntry `json:"entries"`
+}
+
+// InventoryEntry names an object.
+type InventoryEntry struct {
+	// ID is namespace, name, group and kind, joined by underscores; what is empty stays empty.
+	ID string `json:"id"`
+	// Version of the group.
+	Version string `json:"v"`
 }
 
 // Configuration is the configuration file of the helm deployer.

@@ -28,6 +28,9 @@ type ProviderConfiguration struct {
 	Exports *managedresource.Exports `json:"exports,omitempty"`
 	// ContinuousReconcile carries the DeployItem out again by the clock.
 	ContinuousReconcile *managedresource.ContinuousReconcileSpec `json:"continuousReconcile,omitempty"`
+	// DriftDetection says what happens when somebody changes or deletes deployed objects. It is an addition to the existing API, as in a
+	// HelmRelease.
+	DriftDetection *managedresource.DriftDetection `json:"driftDetection,omitempty"`
 	// DeletionGroups are the steps of the deletion of the DeployItem.
 	DeletionGroups []managedresource.DeletionGroupDefinition `json:"deletionGroups,omitempty"`
 	// DeletionGroupsDuringUpdate are the steps of the deletion of objects that left the manifests.

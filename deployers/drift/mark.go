@@ -1,0 +1,53 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package drift
+
+import (
+	"hash/fnv"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// mark is what is kept of the metadata of an object.
+type mark struct {
+	// print tells versions of the object apart, as far as they differ in more than the status. It is never 0.
+	print uint64
+	// ours and foreign are when the deployer and anybody else last changed more than the status, in Unix seconds as managedFields have it; 0
+	// is never.
+	ours, foreign int64
+}
+
+// markOf reads managedFields: who changes a field enters itself there, and takes the field out of the entry of who had it. Entries of the
+// status do not count. An object without managedFields is known by its version.
+func markOf(object metav1.Object, managers []string) mark {
+	hash := fnv.New64a()
+	var m mark
+	entries := object.GetManagedFields()
+	if len(entries) == 0 {
+		_, _ = hash.Write([]byte(object.GetResourceVersion()))
+	}
+	for i := range entries {
+		entry := &entries[i]
+		if entry.Subresource == "status" {
+			continue
+		}
+		at := int64(1)
+		if entry.Time != nil {
+			at = entry.Time.Unix()
+		}
+		if slices.Contains(managers, entry.Manager) && entry.Subresource == "" {
+			m.ours = max(m.ours, at)
+		} else {
+			m.foreign = max(m.foreign, at)
+		}
+		_, _ = hash.Write([]byte(entry.Manager + "\x00" + string(entry.Operation) + "\x00" + entry.Subresource + "\x00"))
+		_, _ = hash.Write([]byte{byte(at), byte(at >> 8), byte(at >> 16), byte(at >> 24)})
+		if entry.FieldsV1 != nil {
+			_, _ = hash.Write(entry.FieldsV1.GetRawBytes())
+		}
+	}
+	m.print = max(hash.Sum64(), 1)
+	return m
+}

@@ -1,0 +1,297 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package drift
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+	"unique"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+)
+
+// streamKey identifies what a stream shows.
+type streamKey struct {
+	cluster  *rest.Config
+	kind     schema.GroupVersionKind
+	selector string
+	// namespace is empty for all namespaces.
+	namespace string
+}
+
+// stream is the watch of one kind.
+type stream struct {
+	watches  *Watches
+	key      streamKey
+	tenant   string
+	cluster  *target.Cluster
+	managers []string
+	ctx      context.Context
+	cancel   context.CancelFunc
+
+	// The rest belongs to the lock of watches.
+	objects map[objectKey]state
+	// used counts the objects of owners, strangers those of nobody.
+	used, strangers int
+	// synced says that every change is seen; round counts the lists.
+	synced bool
+	round  uint32
+	// failing is since when the watch cannot be opened; zero when it can.
+	failing time.Time
+	trouble Trouble
+}
+
+// state is what is known of an object.
+type state struct {
+	// owner is nil for objects of nobody: a job that has not ended may have made them.
+	owner *owner
+	mark  mark
+	since int64
+	round uint32
+	// suspect says that somebody may have changed or deleted the object, gone that it is not there.
+	suspect, gone bool
+}
+
+func newStream(w *Watches, key streamKey, tenant string, cluster *target.Cluster, managers []string) *stream {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &stream{watches: w, key: key, tenant: tenant, cluster: cluster, managers: managers, ctx: ctx, cancel: cancel, objects: map[objectKey]state{}}
+}
+
+// run keeps the watch open until the stream is cancelled.
+func (s *stream) run() {
+	for attempt := 0; s.ctx.Err() == nil; attempt++ {
+		began := time.Now()
+		s.begin()
+		err := s.cluster.FollowMetadata(s.ctx, target.MetadataStream{Kind: s.key.kind, Namespace: s.key.namespace, Selector: s.key.selector},
+			target.MetadataHandler{Listed: s.listed, Opened: s.opened, Changed: s.noted, Deleted: s.deleted})
+		if s.ctx.Err() != nil || s.split(err) {
+			return
+		}
+		s.broken(err)
+		if time.Since(began) > maxPause {
+			attempt = 0
+		}
+		sleep(s.ctx, pauseBefore(attempt))
+	}
+}
+
+// begin begins a list.
+func (s *stream) begin() {
+	s.watches.mu.Lock()
+	defer s.watches.mu.Unlock()
+	s.round++
+}
+
+func (s *stream) listed(object *metav1.PartialObjectMetadata) { s.note(object, false) }
+
+func (s *stream) noted(object *metav1.PartialObjectMetadata) { s.note(object, false) }
+
+func (s *stream) deleted(object *metav1.PartialObjectMetadata) { s.note(object, true) }
+
+// note takes note of an object.
+func (s *stream) note(object *metav1.PartialObjectMetadata, deleted bool) {
+	seen := mark{}
+	if !deleted {
+		seen = markOf(object, s.managers)
+	}
+	key := objectKey{unique.Make(object.Namespace), object.Name}
+	s.watches.mu.Lock()
+	news := s.update(key, seen, deleted)
+	s.watches.mu.Unlock()
+	if news != nil {
+		s.watches.changed(news.key)
+	}
+}
+
+// update enters an object and returns the owner to tell.
+func (s *stream) update(key objectKey, seen mark, deleted bool) *owner {
+	st, known := s.objects[key]
+	if st.owner == nil {
+		s.meet(key, st, known, seen, deleted)
+		return nil
+	}
+	before := st
+	st.round = s.round
+	switch {
+	case deleted:
+		st.suspect, st.gone, st.mark = st.suspect || !st.gone, true, mark{}
+	case st.gone:
+		st.suspect, st.gone, st.mark = true, false, seen
+	case st.mark.print == 0:
+		st.suspect, st.mark = st.suspect || isForeign(seen, time.Unix(st.since, 0)), seen
+	case st.mark.print != seen.print:
+		st.suspect, st.mark = st.suspect || !isOwnWrite(st.mark, seen), seen
+	}
+	s.objects[key] = st
+	if st.suspect && !before.suspect {
+		return st.owner
+	}
+	return nil
+}
+
+// meet enters an object of nobody.
+func (s *stream) meet(key objectKey, st state, known bool, seen mark, deleted bool) {
+	switch {
+	case deleted && known:
+		delete(s.objects, key)
+		s.strangers--
+		return
+	case deleted, !known && s.strangers >= maxStrangers:
+		return
+	case !known:
+		// the strings of an event are part of the whole answer of the server
+		key.name = string([]byte(key.name))
+		s.strangers++
+	}
+	st.mark, st.round = seen, s.round
+	s.objects[key] = st
+}
+
+// isForeign reports whether somebody else may have changed an object after the deployer wrote it last; where it never did, after the last job.
+// Times are in whole seconds.
+func isForeign(seen mark, since time.Time) bool {
+	if seen.ours > 0 {
+		return seen.foreign >= seen.ours
+	}
+	return seen.foreign >= since.Unix()
+}
+
+// isOwnWrite reports whether the deployer itself made the difference between two versions.
+func isOwnWrite(before, after mark) bool {
+	return after.ours > before.ours && after.foreign < after.ours
+}
+
+// opened ends the list: what it did not show is gone.
+func (s *stream) opened() {
+	s.watches.mu.Lock()
+	tell := map[types.NamespacedName]struct{}{}
+	s.synced, s.failing = true, time.Time{}
+	for key, st := range s.objects {
+		switch {
+		case st.round == s.round:
+		case st.owner == nil:
+			delete(s.objects, key)
+			s.strangers--
+		case !st.gone:
+			st.gone, st.suspect, st.mark = true, true, mark{}
+			s.objects[key] = st
+			tell[st.owner.key] = struct{}{}
+		}
+	}
+	maps.Copy(tell, s.setTrouble(NoTrouble))
+	s.watches.mu.Unlock()
+	s.tell(tell)
+}
+
+// broken notes that the watch has ended.
+func (s *stream) broken(err error) {
+	s.watches.mu.Lock()
+	s.synced = false
+	var tell map[types.NamespacedName]struct{}
+	if err != nil {
+		if s.failing.IsZero() {
+			s.failing = time.Now()
+		}
+		tell = s.setTrouble(troubleOf(err, time.Since(s.failing)))
+	}
+	s.watches.mu.Unlock()
+	s.tell(tell)
+}
+
+// setTrouble returns the owners to tell.
+func (s *stream) setTrouble(trouble Trouble) map[types.NamespacedName]struct{} {
+	tell := map[types.NamespacedName]struct{}{}
+	if s.trouble == trouble {
+		return tell
+	}
+	s.trouble = trouble
+	for _, st := range s.objects {
+		if st.owner != nil {
+			tell[st.owner.key] = struct{}{}
+		}
+	}
+	return tell
+}
+
+func (s *stream) tell(owners map[types.NamespacedName]struct{}) {
+	for key := range owners {
+		s.watches.changed(key)
+	}
+}
+
+// split replaces a watch of all namespaces that the credentials do not allow by one for each namespace that has objects of owners.
+func (s *stream) split(err error) bool {
+	if !apierrors.IsForbidden(err) || s.key.namespace != "" {
+		return false
+	}
+	w := s.watches
+	w.mu.Lock()
+	if w.streams[s.key] != s || !s.isNamespaced() {
+		w.mu.Unlock()
+		return false
+	}
+	w.narrow[s.key] = struct{}{}
+	owners := map[*owner]struct{}{}
+	for _, st := range s.objects {
+		if st.owner != nil {
+			owners[st.owner] = struct{}{}
+		}
+	}
+	tooMany := map[types.NamespacedName]struct{}{}
+	for o := range owners {
+		if !w.move(o, s) {
+			tooMany[o.key] = struct{}{}
+		}
+	}
+	w.closeUnused()
+	w.mu.Unlock()
+	s.tell(tooMany)
+	return true
+}
+
+func (s *stream) isNamespaced() bool {
+	for key, st := range s.objects {
+		if st.owner != nil && key.namespace.Value() == "" {
+			return false
+		}
+	}
+	return true
+}
+
+// move takes the objects of an owner from a stream of all namespaces to streams of single ones. It reports false, and leaves the objects out,
+// where that would take too many watches.
+func (w *Watches) move(o *owner, from *stream) bool {
+	complete := true
+	deployed := Deployed{Cluster: from.cluster, Selector: from.key.selector, Managers: from.managers}
+	for i, p := range o.objects {
+		if p.stream != from {
+			continue
+		}
+		to, err := w.streamFor(o.key.Namespace, deployed, p.object())
+		if err != nil {
+			complete = false
+			continue
+		}
+		st := from.objects[p.key]
+		delete(from.objects, p.key)
+		from.used--
+		to.objects[p.key] = state{owner: o, since: st.since}
+		to.used++
+		o.objects[i].stream = to
+	}
+	if !complete {
+		o.tooMany = true
+		o.objects = slices.DeleteFunc(o.objects, func(p place) bool { return p.stream == from })
+		from.used = 0
+	}
+	return complete
+}

@@ -1,0 +1,102 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package drift
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"unique"
+)
+
+const us = "deployer"
+
+var start = time.Unix(1_800_000_000, 0)
+
+// entry is what a manager wrote how many seconds after the start.
+func entry(manager string, after int, fields, subresource string) metav1.ManagedFieldsEntry {
+	at := metav1.NewTime(start.Add(time.Duration(after) * time.Second))
+	return metav1.ManagedFieldsEntry{Manager: manager, Operation: "Update", Time: &at, Subresource: subresource, FieldsV1: metav1.NewFieldsV1(fields)}
+}
+
+func object(entries ...metav1.ManagedFieldsEntry) *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "o", ManagedFields: entries}}
+}
+
+func TestWhatIsSuspicious(t *testing.T) {
+	ours := entry(us, 10, "all", "")
+	for name, tc := range map[string]struct {
+		first, second *metav1.PartialObjectMetadata
+		deleted       bool
+		want          bool
+	}{
+		"nothing happens":                    {first: object(ours)},
+		"the same again":                     {first: object(ours), second: object(ours)},
+		"status":                             {first: object(ours), second: object(ours, entry("controller", 20, "s", "status"))},
+		"own write":                          {first: object(ours), second: object(entry(us, 20, "all", ""))},
+		"own write over a field of somebody": {first: object(ours, entry("x", 5, "f", "")), second: object(entry(us, 20, "all", ""))},
+		"changed by somebody":                {first: object(ours), second: object(entry(us, 10, "less", ""), entry("x", 20, "f", "")), want: true},
+		"removed by somebody":                {first: object(ours), second: object(entry(us, 10, "less", "")), want: true},
+		"scaled by somebody":                 {first: object(ours), second: object(ours, entry("x", 20, "r", "scale")), want: true},
+		"deleted":                            {first: object(ours), deleted: true, want: true},
+		"changed before it was watched":      {first: object(ours, entry("x", 11, "f", "")), want: true},
+		"changed before it was deployed":     {first: object(entry("x", 1, "f", ""), ours)},
+		"never written, changed later":       {first: object(entry("x", 40, "f", "")), want: true},
+		"never written, changed earlier":     {first: object(entry("x", 20, "f", ""))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var told []types.NamespacedName
+			w := New(func(key types.NamespacedName) { told = append(told, key) }, 0, 0)
+			s := newStream(w, streamKey{}, "n", nil, []string{us})
+			o := &owner{key: types.NamespacedName{Namespace: "n", Name: "item"}}
+			key := objectKey{unique.Make("n"), "o"}
+			o.objects = []place{{s, key}}
+			s.objects[key] = state{owner: o, since: start.Add(30 * time.Second).Unix()}
+			w.owners[o.key] = o
+
+			s.note(tc.first, false)
+			if tc.second != nil {
+				s.note(tc.second, false)
+			}
+			if tc.deleted {
+				s.note(tc.first, true)
+			}
+
+			assert.Equal(t, tc.want, len(told) > 0)
+			assert.Equal(t, tc.want, len(w.Take(o.key)) > 0)
+			assert.Empty(t, w.Take(o.key), "taken once")
+		})
+	}
+}
+
+func TestWhatWasSeenIsNoNews(t *testing.T) {
+	w := New(func(types.NamespacedName) {}, 0, 0)
+	s := newStream(w, streamKey{}, "n", nil, []string{us})
+	o := &owner{key: types.NamespacedName{Namespace: "n", Name: "item"}}
+	key := objectKey{unique.Make("n"), "o"}
+	o.objects = []place{{s, key}}
+	s.objects[key] = state{owner: o}
+	w.owners[o.key] = o
+	s.note(object(entry(us, 10, "all", "")), false)
+
+	changed := object(entry("x", 20, "f", ""))
+	w.Seen(o.key, o.objects[0].object(), changed)
+	s.note(changed, false)
+
+	assert.Empty(t, w.Take(o.key))
+}
+
+func TestPausesGrowAndEnd(t *testing.T) {
+	last := time.Duration(0)
+	for attempt := range 12 {
+		pause := pauseBefore(attempt)
+		assert.LessOrEqual(t, pause, maxPause+maxPause/5)
+		assert.GreaterOrEqual(t, pause+pause/4, last)
+		last = pause
+	}
+	assert.GreaterOrEqual(t, last, maxPause)
+}

@@ -1,0 +1,123 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package target
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
+)
+
+const (
+	// metadataPage is how many objects one answer lists, metadataPages how many answers are read.
+	metadataPage  = 500
+	metadataPages = 2000
+)
+
+// MetadataStream names what FollowMetadata watches.
+type MetadataStream struct {
+	// Kind of the objects.
+	Kind schema.GroupVersionKind
+	// Namespace of the objects; empty for all namespaces, and where the kind is cluster-scoped.
+	Namespace string
+	// Selector selects by labels; empty for all objects.
+	Selector string
+}
+
+// MetadataHandler takes the metadata of objects. Its functions are called one after the other, and keep nothing of what they get.
+type MetadataHandler struct {
+	// Listed gets each object that is there when the watch opens.
+	Listed func(object *metav1.PartialObjectMetadata)
+	// Opened says that all have been listed, and that no change goes unnoticed any more.
+	Opened func()
+	// Changed gets each object that is added or changed after that, Deleted each that is not there any more.
+	Changed, Deleted func(object *metav1.PartialObjectMetadata)
+}
+
+// FollowMetadata lists and then watches the metadata of objects until the watch breaks or ctx ends. A watch that the server ends goes on in a
+// new one; where that cannot be opened FollowMetadata returns at once, so that the caller paces the attempts. The error says why the objects
+// could not be listed or watched.
+func (c *Cluster) FollowMetadata(ctx context.Context, stream MetadataStream, handler MetadataHandler) error {
+	resource, err := c.metadataOf(ctx, stream)
+	if err != nil {
+		return err
+	}
+	version, err := listMetadata(ctx, resource, stream.Selector, handler.Listed)
+	if err != nil {
+		return err
+	}
+	ctx, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	watcher, err := watchtools.NewRetryWatcherWithContext(ctx, version, &cache.ListWatch{
+		WatchFuncWithContext: func(_ context.Context, from metav1.ListOptions) (watch.Interface, error) {
+			from.LabelSelector = stream.Selector
+			opened, err := resource.Watch(ctx, from)
+			if err != nil {
+				giveUp(err) // the library would ask again every second, for ever
+			}
+			return opened, err
+		},
+	})
+	if err != nil {
+		return err
+	}
+	defer watcher.Stop()
+	handler.Opened()
+	for event := range watcher.ResultChan() {
+		object, isObject := event.Object.(*metav1.PartialObjectMetadata)
+		switch {
+		case event.Type == watch.Error:
+			return nil
+		case !isObject || event.Type == watch.Bookmark:
+		case event.Type == watch.Deleted:
+			handler.Deleted(object)
+		default:
+			handler.Changed(object)
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// listMetadata hands over all objects, page by page, and returns the version of the list.
+func listMetadata(ctx context.Context, resource metadata.ResourceInterface, selector string, listed func(*metav1.PartialObjectMetadata)) (string, error) {
+	options := metav1.ListOptions{LabelSelector: selector, Limit: metadataPage}
+	for range metadataPages {
+		list, err := resource.List(ctx, options)
+		if err != nil {
+			return "", err
+		}
+		for i := range list.Items {
+			listed(&list.Items[i])
+		}
+		if list.Continue == "" {
+			return list.ResourceVersion, nil
+		}
+		options.Continue = list.Continue
+	}
+	return "", fmt.Errorf("the cluster has more than %d objects of the kind", metadataPage*metadataPages)
+}
+
+func (c *Cluster) metadataOf(ctx context.Context, stream MetadataStream) (metadata.ResourceInterface, error) {
+	mapping, err := c.MapperFor(ctx).RESTMapping(stream.Kind.GroupKind(), stream.Kind.Version)
+	if err != nil {
+		return nil, err
+	}
+	client := c.metadata
+	if client == nil {
+		if client, err = metadata.NewForConfig(c.Config); err != nil {
+			return nil, err
+		}
+	}
+	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
+		return client.Resource(mapping.Resource), nil
+	}
+	return client.Resource(mapping.Resource).Namespace(stream.Namespace), nil
+}
