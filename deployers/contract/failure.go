@@ -54,3 +54,16 @@ func recordFailure(item *v1alpha1.DeployItem, failure *kit.Failure, now time.Tim
 	}
 	return true
 }
+
+// Stall returns an error that ends the job at once, because only a person can cure it: invalid configuration, an object of somebody else. It
+// carries the code ERR_CONFIGURATION_PROBLEM. operation and reason, a CamelCase word, stand in status.lastError; the message, made from format
+// as by fmt.Errorf, names object, field and cure, and no content of Secrets.
+func Stall(operation, reason, format string, args ...any) error {
+	return kit.Stall(operation, reason, format, args...)
+}
+
+// Again returns an error that is tried again with back-off until the item times out, as every error is that is neither from Stall nor carries a
+// code of v1alpha1.UnrecoverableCodes. It gives the error an operation and a reason. The arguments are those of Stall.
+func Again(operation, reason, format string, args ...any) error {
+	return kit.Again(operation, reason, format, args...)
+}

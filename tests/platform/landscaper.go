@@ -27,6 +27,11 @@ func BuildCLI(ctx context.Context) (string, error) {
 	return buildOwn(ctx, ownCommand("flux-landscaper"))
 }
 
+// BuildProgram builds another main package of this checkout like BuildLandscaper. pkg is its path below the module, e.g. ./docs/example-deployer.
+func BuildProgram(ctx context.Context, pkg string) (string, error) {
+	return buildOwn(ctx, ownProgram{pkg: pkg, name: filepath.Base(pkg)})
+}
+
 // built holds the binaries that this process has built.
 var built struct {
 	sync.Mutex

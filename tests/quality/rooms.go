@@ -36,6 +36,7 @@ var rooms = []room{
 	{"deployers/*", 40},
 	{"agent", 40},
 	{"cmd/*", 50},
+	{"docs/*", 50},
 	{"config", 51},
 	{"tests", 60},
 }
