@@ -36,6 +36,10 @@ type DeployItemSpec struct {
 	// OnDelete says how to delete.
 	// +optional
 	OnDelete *OnDeleteConfig `json:"onDelete,omitempty"`
+	// ServiceAccountName names a ServiceAccount of the DeployItem's namespace that the deployer acts as on the Targets of the item; it goes before
+	// the one that a Target names. The name has no namespace.
+	// +optional
+	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 }
 
 // DeployItemTarget names the Target of a DeployItem.

@@ -48,6 +48,9 @@ type DeployItemTemplate struct {
 	// OnDelete says how to delete.
 	// +optional
 	OnDelete *OnDeleteConfig `json:"onDelete,omitempty"`
+	// ServiceAccountName names a ServiceAccount of the namespace that the deployer acts as on the Targets of the item.
+	// +optional
+	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 }
 
 // OnDeleteConfig says how a DeployItem is deleted.

@@ -19,6 +19,10 @@ type TargetSpec struct {
 	// SecretRef names the Secret with the content, in the Target's namespace.
 	// +optional
 	SecretRef *LocalSecretReference `json:"secretRef,omitempty"`
+	// ServiceAccountName names a ServiceAccount of the Target's namespace that deployers act as on the cluster. The credentials of the content
+	// impersonate it and need the right to; a selfConfig that names no ServiceAccount means it. The name has no namespace.
+	// +optional
+	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 }
 
 // Target is something to deploy to, usually a Kubernetes cluster.

@@ -19,7 +19,7 @@ func DeployItem(item *v1alpha1.DeployItem) field.ErrorList {
 	if item.Spec.Target != nil && item.Spec.Target.Name == "" {
 		problems = append(problems, unnamedTarget(spec.Child("target", "name")))
 	}
-	return problems
+	return append(problems, serviceAccount(item.Spec.ServiceAccountName, spec.Child("serviceAccountName"))...)
 }
 
 // DeployItemUpdate returns what is wrong with the change of a DeployItem: another deployer could not remove what the first one made.
@@ -59,6 +59,7 @@ func template(t *v1alpha1.DeployItemTemplate, names map[string]bool, path *field
 			problems = append(problems, field.Invalid(path.Child("dependsOn").Index(i), name, "depends on undefined deploy item"))
 		}
 	}
+	problems = append(problems, serviceAccount(t.ServiceAccountName, path.Child("serviceAccountName"))...)
 	return append(problems, metav1.ValidateLabels(t.Labels, path.Child("labels"))...)
 }
 

@@ -11,8 +11,10 @@ import (
 
 // Target returns everything that is wrong with a Target. A Target without content is a marker, and fine. No message shows content.
 func Target(target *v1alpha1.Target) field.ErrorList {
-	if target.Spec.Configuration == nil || target.Spec.SecretRef == nil {
-		return nil
+	spec := field.NewPath("spec")
+	problems := serviceAccount(target.Spec.ServiceAccountName, spec.Child("serviceAccountName"))
+	if target.Spec.Configuration != nil && target.Spec.SecretRef != nil {
+		problems = append(problems, field.Forbidden(spec, "give either config or secretRef, not both"))
 	}
-	return field.ErrorList{field.Forbidden(field.NewPath("spec"), "give either config or secretRef, not both")}
+	return problems
 }

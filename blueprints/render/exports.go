@@ -34,6 +34,8 @@ type TargetTemplate struct {
 	Configuration *v1alpha1.AnyJSON `json:"config,omitempty"`
 	// SecretRef of the Target.
 	SecretRef *v1alpha1.LocalSecretReference `json:"secretRef,omitempty"`
+	// ServiceAccountName of the Target.
+	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 	// Labels of the Target.
 	Labels map[string]string `json:"labels,omitempty"`
 	// Annotations of the Target.

@@ -31,6 +31,7 @@ type componentFlags struct {
 func (c *componentFlags) bindFlags(flags *pflag.FlagSet) {
 	c.registries.bindFlags(flags)
 	c.identities.bindFlags(flags)
+	c.identities.bindDefault(flags)
 	flags.StringVar(&c.signatures, "signature-verification-enforcement-policy", string(installation.DoNotEnforce),
 		"Which components need a verified signature: "+strings.Join(installation.SignaturePolicies, ", ")+
 			". DoNotEnforce verifies those of Installations with spec.verification.")

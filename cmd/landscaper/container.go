@@ -90,7 +90,7 @@ func (c *containerFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract
 	if err != nil {
 		return nil, nil, err
 	}
-	identities, err := c.identities.open(mgr)
+	identities, err := c.identities.openFor(mgr, flags.targets.accounts.Self)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -107,6 +107,7 @@ func (c *containerFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract
 	deployer, err := container.New(container.Options{
 		Host: host, Namespace: c.namespace, Identity: flags.ownIdentity(),
 		Init: sidecar, Wait: sidecar, Main: containerv1alpha1.ContainerSpec{Image: c.defaultImage},
+		Accounts: flags.targets.accounts,
 		KeepPods: c.keepPods, MaxState: c.maxState, MaxShared: c.maxShared,
 		Garbage: containerv1alpha1.GarbageCollection{
 			Disable: c.noGarbage, RequeueTimeSeconds: max(int(c.garbagePeriod.Seconds()), 1),

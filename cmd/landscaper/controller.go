@@ -64,6 +64,9 @@ func controllerOf() (*cobra.Command, *controllerFlags) {
 }
 
 func (f *controllerFlags) run(ctx context.Context) error {
+	if err := f.targets.check(); err != nil {
+		return err
+	}
 	if err := f.findUnwatched(ctx); err != nil {
 		return err
 	}
@@ -119,7 +122,7 @@ func (f *controllerFlags) setup(ctx context.Context, mgr ctrl.Manager, store *fe
 		return err
 	}
 	metrics := measure(mgr)
-	clusters, err := deploytarget.New(deploytarget.Options{PublicOnly: f.targets.publicOnly})
+	clusters, err := deploytarget.New(deploytarget.Options{PublicOnly: f.targets.publicOnly, Accounts: f.targets.accounts})
 	if err != nil {
 		return err
 	}

@@ -108,7 +108,7 @@ func (h *helmFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract.Depl
 	if err != nil {
 		return nil, nil, err
 	}
-	identities, err := h.identities.open(mgr)
+	identities, err := h.identities.openFor(mgr, flags.targets.accounts.Self)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -163,6 +163,7 @@ func deployerOf(name, itemType, short string, build builder) (*cobra.Command, *p
 	command.Flags().BoolVar(&flags.insecureTLS, "insecure-kubeconfig-tls", false,
 		"Accept Targets that skip the verification of the server's certificate.")
 	flags.targets.bindFlags(command.Flags())
+	flags.targets.bindSelfFlag(command.Flags())
 	command.Flags().BoolVar(&flags.legacyTokens, "legacy-target-tokens", false,
 		"Request tokens for Targets with oidcConfig or selfConfig by the rules of Gardener Landscaper: of every ServiceAccount, for every audience, for any time.")
 	command.Flags().DurationVar(&flags.maxTimeout, "max-deploy-item-timeout", 24*time.Hour,
@@ -176,6 +177,9 @@ func deployerOf(name, itemType, short string, build builder) (*cobra.Command, *p
 func (f *deployerFlags) run(ctx context.Context, flags *pflag.FlagSet, build builder) error {
 	warnings, err := f.readFile(flags)
 	if err != nil {
+		return err
+	}
+	if err := f.targets.check(); err != nil {
 		return err
 	}
 	options, err := f.contractOptions()
@@ -199,6 +203,7 @@ func (f *deployerFlags) run(ctx context.Context, flags *pflag.FlagSet, build bui
 	}
 	options.Clients, err = target.New(target.Options{
 		Landscaper: mgr.GetConfig(), AllowInsecureTLS: f.insecureTLS, PublicOnly: f.targets.publicOnly, LegacyTokens: f.legacyTokens,
+		Accounts: f.targets.accounts,
 	})
 	if err != nil {
 		return err

@@ -151,7 +151,18 @@ var effects = map[string]effect{
 		require.NoError(p.t, p.identities().gates.SupportedFeatures(supported))
 		return supported["ObjectLevelWorkloadIdentity"]
 	}, true},
-	"default-service-account":      {"a", func(p *parsed) any { return p.identities().defaultAccount }, "a"},
+	"default-service-account": {"a", func(p *parsed) any {
+		if p.deployer != nil {
+			return p.deployer.targets.accounts.Self
+		}
+		return p.identities().defaultAccount
+	}, "a"},
+	"default-kubeconfig-service-account": {"a", func(p *parsed) any {
+		if p.deployer != nil {
+			return p.deployer.targets.accounts.Kubeconfig
+		}
+		return p.controller.targets.accounts.Kubeconfig
+	}, "a"},
 	"registry-controller-identity": {"true", func(p *parsed) any { return p.identities().own }, true},
 	"local-repository-dir": {"/l", func(p *parsed) any {
 		if p.helm != nil {

@@ -128,6 +128,7 @@ func describe(execution *v1alpha1.Execution, item *v1alpha1.DeployItem, template
 	item.Spec = v1alpha1.DeployItemSpec{
 		Type: template.Type, Context: execution.Spec.Context, Configuration: template.Configuration,
 		Timeout: template.Timeout, UpdateOnChangeOnly: template.UpdateOnChangeOnly, OnDelete: template.OnDelete,
+		ServiceAccountName: template.ServiceAccountName,
 	}
 	if template.Target != nil {
 		item.Annotations[v1alpha1.DeployerTargetNameAnnotation] = template.Target.Name

@@ -41,6 +41,14 @@ func TestE17ItemThatVanishesWhileItIsMetIsCreatedAgain(t *testing.T) {
 	require.Equal(t, "1", b.item("a").Status.JobID)
 }
 
+func TestItemActsAsItsTemplateSays(t *testing.T) {
+	acting := template("a", "t")
+	acting.ServiceAccountName = "deployer"
+	b := newBench(t, acting)
+	b.start("1")
+	require.Equal(t, "deployer", b.item("a").Spec.ServiceAccountName)
+}
+
 func TestItemThatTheCacheDoesNotShowIsTakenLive(t *testing.T) {
 	b := newBench(t, template("a", "t"))
 	b.start("1")

@@ -41,7 +41,8 @@ func sameValue(a, b client.Object) bool {
 		return ok && kit.SameRawJSON(a.Data.RawMessage, b.Data.RawMessage)
 	case *v1alpha1.Target:
 		b, ok := b.(*v1alpha1.Target)
-		return ok && a.Spec.Type == b.Spec.Type && reflect.DeepEqual(a.Spec.SecretRef, b.Spec.SecretRef) &&
+		return ok && a.Spec.Type == b.Spec.Type && a.Spec.ServiceAccountName == b.Spec.ServiceAccountName &&
+			reflect.DeepEqual(a.Spec.SecretRef, b.Spec.SecretRef) &&
 			kit.SameRawJSON(rawOf(a.Spec.Configuration), rawOf(b.Spec.Configuration))
 	}
 	return false

@@ -44,6 +44,7 @@ func TestE22ContentIsComparedItself(t *testing.T) {
 		"keys in another order": {func(t *v1alpha1.Target) {
 			t.Spec.Configuration.RawMessage = []byte(`{"port":9007199254740993, "kubeconfig":"x"}`)
 		}, true},
+		"another account": {func(t *v1alpha1.Target) { t.Spec.ServiceAccountName = "limited" }, false},
 		"edited content, untouched hash": {func(t *v1alpha1.Target) {
 			t.Spec.Configuration.RawMessage = []byte(`{"kubeconfig":"y","port":9007199254740993}`)
 		}, false},

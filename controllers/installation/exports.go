@@ -185,7 +185,9 @@ func exportedTarget(s *scope, export v1alpha1.TargetExport, template render.Targ
 	}
 	object := &v1alpha1.Target{
 		ObjectMeta: exportMeta(s, export.Target, kit.DataHash(v1alpha1.NewAnyJSON(raw))),
-		Spec:       v1alpha1.TargetSpec{Type: template.Type, Configuration: template.Configuration, SecretRef: template.SecretRef},
+		Spec: v1alpha1.TargetSpec{
+			Type: template.Type, Configuration: template.Configuration, SecretRef: template.SecretRef, ServiceAccountName: template.ServiceAccountName,
+		},
 	}
 	for key, value := range template.Labels {
 		if _, own := object.Labels[key]; !own {

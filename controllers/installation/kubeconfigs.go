@@ -154,7 +154,7 @@ func (i *issuer) open(ctx context.Context, given any) (*target.Cluster, error) {
 		return nil, fmt.Errorf("the argument target is no Target; pass one of .imports")
 	}
 	object.Namespace = i.inst.Namespace
-	return i.clusters.Open(ctx, givenTarget{Reader: i.live, target: object}, i.live, object.Namespace, object.Name)
+	return i.clusters.Open(ctx, givenTarget{Reader: i.live, target: object}, i.live, object.Namespace, object.Name, target.Actor{})
 }
 
 func (i *issuer) post(ctx context.Context, cluster *target.Cluster, path []string, request, answer any) error {

@@ -152,6 +152,23 @@ func TestCompressedTemplatesAreRead(t *testing.T) {
 	}
 }
 
+func TestAccountsOfOtherNamespacesAreRefused(t *testing.T) {
+	wrap := map[string]string{
+		"targets": `{"spec":{"type":"t","serviceAccountName":%q}}`, "deployitems": `{"spec":{"type":"t","serviceAccountName":%q}}`,
+		"executions": `{"spec":{"deployItems":[{"name":"a","type":"t","config":{},"serviceAccountName":%q}]}}`,
+	}
+	for kind, object := range wrap {
+		for name, allowed := range map[string]bool{"": true, "deployer": true, "other/deployer": false, "system:serviceaccount:other:deployer": false} {
+			answer := handle(t, kind, fmt.Sprintf(object, name), "")
+			assert.Equal(t, allowed, answer.Allowed, "%s %q", kind, name)
+			if !allowed {
+				assert.Contains(t, answer.Result.Message, "serviceAccountName")
+				assert.Contains(t, answer.Result.Message, "give the name alone")
+			}
+		}
+	}
+}
+
 func TestContentOfTargetsIsNowhere(t *testing.T) {
 	answer := handle(t, "targets", `{"spec":{"type":"a","config":{"password":"hidden"},"secretRef":{"name":"s"}}}`, "")
 	assert.False(t, answer.Allowed)

@@ -42,6 +42,8 @@ type Options struct {
 	MaxState int64
 	// MaxShared is how large the volume of a Pod may grow; 0 means 1 GiB.
 	MaxShared int64
+	// Accounts are acted as where nobody names a ServiceAccount; no container can be held to one, so that such items are refused.
+	Accounts target.Accounts
 	// Garbage says how often leftovers are looked for.
 	Garbage containerv1alpha1.GarbageCollection
 

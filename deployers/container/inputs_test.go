@@ -206,3 +206,14 @@ func TestContainerRunsAgainByTheClock(t *testing.T) {
 	})
 	require.Equal(t, v1alpha1.PhaseSucceeded, item.Status.Phase, "%+v after %s", item.Status.LastError, time.Since(begun))
 }
+
+func TestContainersCannotBeHeldToAnAccount(t *testing.T) {
+	s := serve(t)
+	s.target(document{"config": document{}, "serviceAccountName": "limited"})
+	item := s.item("item", script("true"))
+	item.Spec.Target = &v1alpha1.DeployItemTarget{Name: "place"}
+	s.fail(s.add(item), "which no container can be held to")
+	require.NoError(t, s.p.Client().Delete(t.Context(), item))
+	s.begin(item)
+	require.NoError(t, s.p.AwaitGone(t.Context(), item))
+}

@@ -75,6 +75,9 @@ func (r *run) target(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, contract.TargetFailure(err, r.operation == containerv1alpha1.OperationDelete)
 	}
+	if err := r.refuseImpersonation(found, content); err != nil {
+		return nil, err
+	}
 	shown := &v1alpha1.Target{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Target"},
 		ObjectMeta: metav1.ObjectMeta{
@@ -92,6 +95,21 @@ func (r *run) target(ctx context.Context) ([]byte, error) {
 			found.Name, maxSecret)
 	}
 	return raw, nil
+}
+
+// refuseImpersonation fails where the item acts as a ServiceAccount: a program gets the content of the Target, and with it could act as the
+// credentials allow.
+func (r *run) refuseImpersonation(found *v1alpha1.Target, content []byte) error {
+	impersonated, err := r.deployer.options.Accounts.Impersonated(found, content, target.ActorOf(r.item.DeployItem))
+	if err != nil {
+		return contract.TargetFailure(err, r.operation == containerv1alpha1.OperationDelete)
+	}
+	if !impersonated {
+		return nil
+	}
+	return kit.Stall(operationReconcile, "ImpersonationUnsupported",
+		"Target %q is used as a ServiceAccount (spec.serviceAccountName of the Target or the DeployItem, or a default of the deployer), which no container can be held to: "+
+			"it gets the credentials; remove the name, and give the container a Target whose own credentials have no more rights than it needs", found.Name)
 }
 
 // pullSecrets returns the contents of the Secrets with registry logins by name: those of the Context and those of the item itself.

@@ -41,7 +41,7 @@ func (r *reconciler) perform(ctx context.Context, s *scope) (Outcome, error) {
 		DeployItem: s.item, Deadline: s.deadline(), Checkpoint: s.checkpointOf(ctx), Memory: s.job.memory, DeployItems: r.live, Siblings: r.client,
 		Targets: func(ctx context.Context, name string) (*target.Cluster, error) { return r.open(ctx, s, name) },
 		Leading: func(ctx context.Context, address string) ([]*target.Cluster, error) {
-			return r.options.Clients.Leading(ctx, r.client, r.live, s.item.Namespace, address)
+			return r.options.Clients.Leading(ctx, r.client, r.live, s.item.Namespace, address, target.ActorOf(s.item))
 		},
 		Changed: func(watched Watched) bool { return r.mayHaveChanged(s, watched) },
 		Record:  func(ctx context.Context, status *runtime.RawExtension) error { return r.record(ctx, s, status) },
@@ -104,7 +104,7 @@ func (r *reconciler) openOwn(ctx context.Context, s *scope) (*target.Cluster, er
 }
 
 func (r *reconciler) open(ctx context.Context, s *scope, name string) (*target.Cluster, error) {
-	cluster, err := r.options.Clients.Open(ctx, r.client, r.live, s.item.Namespace, name)
+	cluster, err := r.options.Clients.Open(ctx, r.client, r.live, s.item.Namespace, name, target.ActorOf(s.item))
 	if err != nil {
 		return nil, s.targetFailure(err)
 	}

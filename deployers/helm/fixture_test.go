@@ -100,7 +100,7 @@ func (f *fixture) open() *target.Cluster {
 	clients, err := target.New(target.Options{})
 	require.NoError(f, err)
 	reader := singleTarget{object}
-	cluster, err := clients.Open(f.ctx, reader, reader, object.Namespace, object.Name)
+	cluster, err := clients.Open(f.ctx, reader, reader, object.Namespace, object.Name, target.Actor{})
 	require.NoError(f, err)
 	return cluster
 }

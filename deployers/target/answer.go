@@ -14,7 +14,9 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 const (
@@ -122,6 +124,27 @@ func cleanStatus(response *http.Response) error {
 	response.ContentLength = int64(len(content))
 	response.Body = io.NopCloser(bytes.NewReader(content))
 	return nil
+}
+
+// statusIn returns the Status in an answer without taking it out; nil where there is none.
+func statusIn(response *http.Response) *apierrors.StatusError {
+	content, err := io.ReadAll(response.Body)
+	response.Body = io.NopCloser(bytes.NewReader(content))
+	if err != nil {
+		return nil
+	}
+	found := &apierrors.StatusError{}
+	if message, isProtobuf := bytes.CutPrefix(content, protobufPrefix); isProtobuf {
+		var envelope runtime.Unknown
+		if envelope.Unmarshal(message) != nil || envelope.Kind != "Status" || found.ErrStatus.Unmarshal(envelope.Raw) != nil {
+			return nil
+		}
+		return found
+	}
+	if json.Unmarshal(content, &found.ErrStatus) != nil || found.ErrStatus.Kind != "Status" {
+		return nil
+	}
+	return found
 }
 
 func statusOf(content []byte) ([]byte, string) {

@@ -4,6 +4,7 @@
 package target
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -34,6 +35,8 @@ type Options struct {
 	// LegacyTokens requests tokens for oidcConfig and selfConfig as Gardener Landscaper does: of ServiceAccounts that do not allow it, for
 	// every audience, and for as long as the Target says.
 	LegacyTokens bool
+	// Accounts are acted as where nobody names a ServiceAccount.
+	Accounts Accounts
 	// UserAgent of the requests to targets; empty means flux-landscaper.
 	UserAgent string
 }
@@ -92,24 +95,28 @@ func selfConnection(own *rest.Config) (*rest.Config, error) {
 	}, nil
 }
 
-// Open returns the cluster that a Target describes. The Target is read from cache (live when the cache does not have it), its
-// Secret live. Nothing is sent to the cluster itself. Errors are of type *Error where a person can cure them.
-func (c *Clients) Open(ctx context.Context, cache, live client.Reader, namespace, name string) (*Cluster, error) {
+// Open returns the cluster that a Target describes, as the actor reaches it. The Target is read from cache (live when the cache does not have
+// it), its Secret live. Nothing is sent to the cluster itself. Errors are of type *Error where a person can cure them.
+func (c *Clients) Open(ctx context.Context, cache, live client.Reader, namespace, name string, actor Actor) (*Cluster, error) {
 	target, err := Get(ctx, cache, live, namespace, name)
 	if err != nil {
 		return nil, err
 	}
-	connection, err := c.connectionOf(ctx, live, target)
+	connection, err := c.connectionOf(ctx, live, target, actor)
 	if err != nil {
 		return nil, err
 	}
 	return connection.named(ctx, target)
 }
 
-// OpenKubeconfig returns the cluster that a tenant's kubeconfig describes, with the care of Open. An error names the field of the kubeconfig
-// and the cure, and holds nothing of its content.
+// OpenKubeconfig returns the cluster that a tenant's kubeconfig describes, with the care of Open and the rights of the kubeconfig. An error names
+// the field of the kubeconfig and the cure, and holds nothing of its content.
 func (c *Clients) OpenKubeconfig(namespace string, raw []byte) (*Cluster, error) {
-	connection, err := c.connection(namespace, raw)
+	parsed, err := parseContent(raw)
+	if err != nil {
+		return nil, err
+	}
+	connection, err := c.connection(namespace, "", parsed, raw)
 	if err != nil {
 		return nil, err
 	}
@@ -118,31 +125,39 @@ func (c *Clients) OpenKubeconfig(namespace string, raw []byte) (*Cluster, error)
 }
 
 // connectionOf returns the opened cluster of a Target.
-func (c *Clients) connectionOf(ctx context.Context, live client.Reader, target *v1alpha1.Target) (*connection, error) {
-	raw, err := clusterContent(ctx, live, target)
-	if err != nil {
-		return nil, located(target, err)
-	}
-	connection, err := c.connection(target.Namespace, raw)
+func (c *Clients) connectionOf(ctx context.Context, live client.Reader, target *v1alpha1.Target, actor Actor) (*connection, error) {
+	connection, err := c.connectAs(ctx, live, target, actor)
 	if err != nil {
 		return nil, located(target, err)
 	}
 	return connection, nil
 }
 
-// connection returns the opened cluster for a content and opens it if it is new.
-func (c *Clients) connection(namespace string, raw []byte) (*connection, error) {
+func (c *Clients) connectAs(ctx context.Context, live client.Reader, target *v1alpha1.Target, actor Actor) (*connection, error) {
+	raw, err := clusterContent(ctx, live, target)
+	if err != nil {
+		return nil, err
+	}
 	parsed, err := parseContent(raw)
 	if err != nil {
 		return nil, err
 	}
-	key := digestOf(namespace, parsed, raw)
+	account, err := c.options.Accounts.of(parsed, target, actor)
+	if err != nil {
+		return nil, err
+	}
+	return c.connection(target.Namespace, account, parsed, raw)
+}
+
+// connection returns the opened cluster for a content and a ServiceAccount to act as, and opens it if it is new.
+func (c *Clients) connection(namespace, account string, parsed *content, raw []byte) (*connection, error) {
+	key := digestOf(namespace, account, parsed, raw)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if known, ok := c.opened.Get(key); ok {
 		return known.(*connection), nil
 	}
-	opened, err := c.connect(namespace, parsed)
+	opened, err := c.connect(namespace, account, parsed)
 	if err != nil {
 		return nil, err
 	}
@@ -150,39 +165,66 @@ func (c *Clients) connection(namespace string, raw []byte) (*connection, error) 
 	return opened, nil
 }
 
-// digestOf includes the namespace where the content means a ServiceAccount of that namespace.
-func digestOf(namespace string, parsed *content, raw []byte) digest {
+// digestOf includes who acts, and the namespace where content or actor mean a ServiceAccount of that namespace. Nobody gets a connection of
+// somebody else.
+func digestOf(namespace, account string, parsed *content, raw []byte) digest {
 	hash := sha256.New()
-	if parsed.kubeconfig == nil {
-		fmt.Fprintf(hash, "%s/", namespace)
+	if parsed.kubeconfig == nil || account != "" {
+		fmt.Fprintf(hash, "%q/%q ", namespace, account) // raw begins with none of both
 	}
 	hash.Write(raw)
 	return digest(hash.Sum(nil))
 }
 
-func (c *Clients) connect(namespace string, parsed *content) (*connection, error) {
+func (c *Clients) connect(namespace, account string, parsed *content) (*connection, error) {
 	policy := tlsPolicy{allowInsecure: c.options.AllowInsecureTLS}
 	if parsed.kubeconfig != nil {
 		config, kubeconfig, err := policy.sanitise(parsed.kubeconfig)
 		if err != nil {
 			return nil, err
 		}
-		return c.dial(config, kubeconfig, nil, c.tenantReach())
+		return c.dialAs(namespace, account, config, kubeconfig)
 	}
 	if c.landscaper == nil {
 		return nil, refuse("oidcConfig and selfConfig", "are not supported by this deployer", "use a kubeconfig")
 	}
 	if parsed.oidc != nil {
-		return c.connectOIDC(policy, namespace, parsed.oidc)
+		return c.connectOIDC(policy, namespace, account, parsed.oidc)
 	}
-	source := c.tokens(namespace, parsed.self.ServiceAccount, nil, parsed.self.ExpirationSeconds)
+	return c.connectSelf(namespace, account, parsed.self)
+}
+
+// dialAs connects with a sanitised kubeconfig.
+func (c *Clients) dialAs(namespace, account string, config *rest.Config, kubeconfig []byte) (*connection, error) {
+	if account == "" {
+		return c.dial(config, kubeconfig, nil, c.tenantReach())
+	}
+	kubeconfig, err := writeKubeconfig(impersonate(config, namespace, account))
+	if err != nil {
+		return nil, err
+	}
+	return c.dial(config, kubeconfig, nil, c.tenantReach())
+}
+
+// connectSelf connects with tokens of the ServiceAccount that the content names, which impersonates another one; without it with tokens of the
+// one to act as.
+func (c *Clients) connectSelf(namespace, account string, self *selfConfig) (*connection, error) {
+	base := serviceAccount{Name: cmp.Or(self.ServiceAccount.Name, account)}
+	if base.Name == "" {
+		return nil, refuse("selfConfig.serviceAccount.name", "is missing", "name a ServiceAccount in the namespace of the Target there or in spec.serviceAccountName")
+	}
+	source := c.tokens(namespace, base, nil, self.ExpirationSeconds)
 	if !c.options.LegacyTokens {
 		source.form = "selfConfig"
 	}
-	return c.dial(rest.CopyConfig(c.self), nil, source, anyAddress)
+	config := rest.CopyConfig(c.self)
+	if account != base.Name {
+		config = impersonate(config, namespace, account)
+	}
+	return c.dial(config, nil, source, anyAddress)
 }
 
-func (c *Clients) connectOIDC(policy tlsPolicy, namespace string, oidc *oidcConfig) (*connection, error) {
+func (c *Clients) connectOIDC(policy tlsPolicy, namespace, account string, oidc *oidcConfig) (*connection, error) {
 	server, err := policy.serverURL(oidc.Server)
 	if err != nil {
 		return nil, err
@@ -195,7 +237,7 @@ func (c *Clients) connectOIDC(policy tlsPolicy, namespace string, oidc *oidcConf
 		source.form, source.isOwn = "oidcConfig", c.isOwn
 	}
 	config := &rest.Config{Host: server, TLSClientConfig: rest.TLSClientConfig{CAData: oidc.CAData}}
-	return c.dial(config, nil, source, c.tenantReach())
+	return c.dial(impersonate(config, namespace, account), nil, source, c.tenantReach())
 }
 
 func (c *Clients) tokens(namespace string, account serviceAccount, audience []string, expiration *int64) *tokens {

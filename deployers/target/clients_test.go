@@ -49,7 +49,7 @@ func config(t *testing.T, value any) *v1alpha1.AnyJSON {
 
 func open(t *testing.T, p *platform.Platform, clients *Clients, namespace, name string) (*Cluster, error) {
 	t.Helper()
-	return clients.Open(t.Context(), p.Client(), p.Client(), namespace, name)
+	return clients.Open(t.Context(), p.Client(), p.Client(), namespace, name, Actor{})
 }
 
 func requireReaches(t *testing.T, cluster *Cluster, namespace string) {
@@ -241,7 +241,7 @@ func TestRejectedTokenIsReplaced(t *testing.T) {
 	require.NoError(t, err)
 	target := &v1alpha1.Target{}
 	require.NoError(t, p.Client().Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "self"}, target))
-	connection, err := clients.connection(namespace, target.Spec.Configuration.RawMessage)
+	connection, err := clients.connectionOf(t.Context(), p.Client(), target, Actor{})
 	require.NoError(t, err)
 	connection.tokens.current = "expired"
 	err = cluster.Client.Get(t.Context(), client.ObjectKey{Name: namespace}, &corev1.Namespace{})

@@ -29,7 +29,7 @@ type oidcConfig struct {
 	ExpirationSeconds *int64         `json:"expirationSeconds"`
 }
 
-// selfConfig reaches the landscaper cluster itself.
+// selfConfig reaches the landscaper cluster itself. Without a ServiceAccount it is reached as the one that acts.
 type selfConfig struct {
 	ServiceAccount    serviceAccount `json:"serviceAccount"`
 	ExpirationSeconds *int64         `json:"expirationSeconds"`
@@ -93,7 +93,7 @@ func parseSelf(raw json.RawMessage) (*selfConfig, error) {
 	if err := json.Unmarshal(raw, config); err != nil {
 		return nil, refuse("selfConfig", "cannot be read", "use the fields serviceAccount.name and expirationSeconds")
 	}
-	return config, config.ServiceAccount.check("selfConfig")
+	return config, nil
 }
 
 func (s serviceAccount) check(parent string) error {

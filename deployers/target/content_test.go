@@ -41,7 +41,6 @@ func TestContentRefusals(t *testing.T) {
 	tests := map[string]struct{ raw, field string }{
 		"old secret reference":     {`{"kubeconfig": {"secretRef": {"name": "s", "namespace": "n", "key": "k"}}}`, "kubeconfig.secretRef"},
 		"kubeconfig as number":     {`{"kubeconfig": 7}`, "kubeconfig"},
-		"self without account":     {`{"selfConfig": {}}`, "selfConfig.serviceAccount.name"},
 		"oidc without account":     {`{"oidcConfig": {"server": "https://a"}}`, "oidcConfig.serviceAccount.name"},
 		"oidc with wrong type":     {`{"oidcConfig": {"server": 7}}`, "oidcConfig"},
 		"text":                     {`top-secret-value`, "the content"},

@@ -6,6 +6,7 @@ package target
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"strconv"
@@ -40,6 +41,8 @@ type guard struct {
 	limits limits
 	// prefix is the path of the server's URL.
 	prefix string
+	// actingAs is the user that the credentials impersonate; empty for none.
+	actingAs string
 
 	// answered is when the server last answered, and silentUntil until when it is not asked again, in nanoseconds.
 	answered, silentUntil atomic.Int64
@@ -101,8 +104,31 @@ func (g *guard) admit(ctx context.Context, cancel context.CancelCauseFunc, reque
 		return errForeign
 	}
 	response.Body = g.guarded(ctx, cancel, kind, response)
-	if response.StatusCode >= 400 {
-		return cleanStatus(response)
+	if response.StatusCode < 400 {
+		return nil
+	}
+	if err := cleanStatus(response); err != nil {
+		return err
+	}
+	if response.StatusCode == http.StatusForbidden {
+		return g.explain(kind, response)
+	}
+	return nil
+}
+
+// explain returns the refusal of an answer where the client would show too little of it: clients of the discovery show nothing, and API servers do not
+// say as whom the credentials may not act. Any other answer is left to the client.
+func (g *guard) explain(kind answerKind, response *http.Response) error {
+	refused := statusIn(response)
+	switch {
+	case refused == nil:
+		return nil
+	case g.actingAs != "" && strings.Contains(refused.ErrStatus.Message, "cannot impersonate"):
+		refused.ErrStatus.Message = fmt.Sprintf("%s; the credentials of the Target may not act as %s: give them the right to impersonate it there, "+
+			"or correct spec.serviceAccountName", refused.ErrStatus.Message, g.actingAs)
+		return refused
+	case kind == discoveryAnswer:
+		return refused
 	}
 	return nil
 }

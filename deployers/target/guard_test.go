@@ -58,7 +58,7 @@ func opened(t *testing.T, server *httptest.Server, options Options, adjust ...fu
 	for _, change := range adjust {
 		change(&clients.limits)
 	}
-	connection, err := clients.connection("n", kubeconfigOf(server, server.URL, ""))
+	connection, err := connected(clients, kubeconfigOf(server, server.URL, ""))
 	require.NoError(t, err)
 	return &connection.cluster
 }
@@ -68,9 +68,17 @@ func openedAt(t *testing.T, server *httptest.Server, url, proxy string, options 
 	t.Helper()
 	clients, err := New(options)
 	require.NoError(t, err)
-	connection, err := clients.connection("n", kubeconfigOf(server, url, proxy))
+	connection, err := connected(clients, kubeconfigOf(server, url, proxy))
 	require.NoError(t, err)
 	return &connection.cluster
+}
+
+func connected(clients *Clients, kubeconfig []byte) (*connection, error) {
+	parsed, err := parseContent(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	return clients.connection("n", "", parsed, kubeconfig)
 }
 
 func kubeconfigOf(server *httptest.Server, url, proxy string) []byte {

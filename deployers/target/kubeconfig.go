@@ -199,7 +199,7 @@ func writeKubeconfig(config *rest.Config) ([]byte, error) {
 	}
 	user := clientcmdv1.AuthInfo{
 		Token: config.BearerToken, Username: config.Username, Password: config.Password,
-		ClientCertificateData: config.CertData, ClientKeyData: config.KeyData,
+		ClientCertificateData: config.CertData, ClientKeyData: config.KeyData, Impersonate: config.Impersonate.UserName,
 	}
 	written, err := yaml.Marshal(clientcmdv1.Config{
 		APIVersion: "v1", Kind: "Config", CurrentContext: name,

@@ -26,12 +26,12 @@ const (
 // Targets, one for each content, and only a few: Targets of one content are as good as one. Nothing is sent to any cluster. Whether the one
 // behind an address still is the one that a caller knows is left to the caller. Targets that cannot be opened lead nowhere; the error says that
 // the landscaper cluster did not answer, and that nothing was found without it.
-func (c *Clients) Leading(ctx context.Context, cache, live client.Reader, namespace, address string) ([]*Cluster, error) {
+func (c *Clients) Leading(ctx context.Context, cache, live client.Reader, namespace, address string, actor Actor) ([]*Cluster, error) {
 	targets := &v1alpha1.TargetList{}
 	if err := cache.List(ctx, targets, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list the Targets of namespace %s: %w", namespace, err)
 	}
-	search := search{clients: c, live: live, address: address, secrets: map[v1alpha1.LocalSecretReference]bool{}, seen: map[*connection]bool{}}
+	search := search{clients: c, live: live, address: address, actor: actor, secrets: map[reading]bool{}, seen: map[*connection]bool{}}
 	slices.SortFunc(targets.Items, func(a, b v1alpha1.Target) int { return cmp.Compare(a.Name, b.Name) })
 	for i := range targets.Items {
 		if len(search.found) == maxLeading || search.looked == maxContents {
@@ -48,13 +48,20 @@ func (c *Clients) Leading(ctx context.Context, cache, live client.Reader, namesp
 	return nil, search.problem
 }
 
+// reading is a Secret with who it is read for.
+type reading struct {
+	secret  v1alpha1.LocalSecretReference
+	account string
+}
+
 // search is one call of Leading.
 type search struct {
 	clients *Clients
 	live    client.Reader
 	address string
+	actor   Actor
 	// secrets and seen are what was looked at: Targets often share their content.
-	secrets map[v1alpha1.LocalSecretReference]bool
+	secrets map[reading]bool
 	seen    map[*connection]bool
 	looked  int
 	found   []*Cluster
@@ -67,13 +74,14 @@ func (s *search) look(ctx context.Context, target *v1alpha1.Target) error {
 		return nil
 	}
 	if ref := target.Spec.SecretRef; ref != nil && target.Spec.Configuration == nil {
-		if s.secrets[*ref] {
+		once := reading{secret: *ref, account: target.Spec.ServiceAccountName}
+		if s.secrets[once] {
 			return nil
 		}
-		s.secrets[*ref] = true
+		s.secrets[once] = true
 	}
 	s.looked++
-	opened, err := s.clients.connectionOf(ctx, s.live, target)
+	opened, err := s.clients.connectionOf(ctx, s.live, target, s.actor)
 	if err != nil || s.seen[opened] || opened.cluster.Address() != s.address {
 		return err
 	}

@@ -59,7 +59,7 @@ func TestLeadingFindsTheTargetsOfAnAddress(t *testing.T) {
 		createTarget(t, p, namespace, name, spec)
 	}
 
-	found, err := newClients(t, p, Options{}).Leading(t.Context(), p.Client(), p.Client(), namespace, addressOf(t, wantedHost))
+	found, err := newClients(t, p, Options{}).Leading(t.Context(), p.Client(), p.Client(), namespace, addressOf(t, wantedHost), Actor{})
 
 	require.NoError(t, err)
 	assert.Equal(t, []string{"e-there", "g-there"}, namesOf(found), "in order, and each content once")
@@ -72,7 +72,7 @@ func TestLeadingIsBounded(t *testing.T) {
 		createTarget(t, p, namespace, fmt.Sprintf("target-%d", i), v1alpha1.TargetSpec{Configuration: accessOf(t, wantedHost, fmt.Sprint(i))})
 	}
 
-	found, err := newClients(t, p, Options{}).Leading(t.Context(), p.Client(), p.Client(), namespace, addressOf(t, wantedHost))
+	found, err := newClients(t, p, Options{}).Leading(t.Context(), p.Client(), p.Client(), namespace, addressOf(t, wantedHost), Actor{})
 
 	require.NoError(t, err)
 	assert.Len(t, found, maxLeading)
@@ -92,7 +92,7 @@ func TestLeadingReadsASecretOnceAndSaysWhenItCannot(t *testing.T) {
 		},
 	})
 
-	_, err := newClients(t, p, Options{}).Leading(t.Context(), p.Client(), live, namespace, addressOf(t, wantedHost))
+	_, err := newClients(t, p, Options{}).Leading(t.Context(), p.Client(), live, namespace, addressOf(t, wantedHost), Actor{})
 
 	require.ErrorIs(t, err, broken)
 	assert.Equal(t, 1, reads)

@@ -44,7 +44,7 @@ func harden(config *rest.Config, allowed reach, limits limits, source *tokens) e
 	if err != nil {
 		return err
 	}
-	var sender http.RoundTripper = &guard{next: pool, limits: limits, prefix: pathOf(config.Host)}
+	var sender http.RoundTripper = &guard{next: pool, limits: limits, prefix: pathOf(config.Host), actingAs: config.Impersonate.UserName}
 	if source != nil {
 		sender = &tokenTransport{tokens: source, base: sender}
 	}

@@ -37,16 +37,18 @@ rules:
 
 // Request is one request that the API server has answered, or a watch that it has begun to answer.
 type Request struct {
-	Time        time.Time // when the API server received it
-	User        string    // e.g. "source-controller", the name given to NewUser
-	UserAgent   string
-	Verb        string // get, list, watch, create, update, patch, delete, deletecollection
-	Resource    string // plural with group, e.g. "installations.landscaper.gardener.cloud" or "configmaps"; empty for a path
-	Subresource string // e.g. "status"
-	Namespace   string
-	Name        string
-	Path        string // the request's URI without its host
-	Code        int    // HTTP status
+	Time time.Time // when the API server received it
+	User string    // e.g. "source-controller", the name given to NewUser
+	// Impersonated is in whose name User acts; empty for its own.
+	Impersonated string
+	UserAgent    string
+	Verb         string // get, list, watch, create, update, patch, delete, deletecollection
+	Resource     string // plural with group, e.g. "installations.landscaper.gardener.cloud" or "configmaps"; empty for a path
+	Subresource  string // e.g. "status"
+	Namespace    string
+	Name         string
+	Path         string // the request's URI without its host
+	Code         int    // HTTP status
 }
 
 // Writes tells whether the request changes the cluster.
@@ -65,6 +67,7 @@ type auditEvent struct {
 	RequestURI               string
 	Verb                     string
 	User                     struct{ Username string }
+	ImpersonatedUser         struct{ Username string }
 	UserAgent                string
 	ObjectRef                struct{ Resource, APIGroup, Namespace, Name, Subresource string }
 	ResponseStatus           struct{ Code int }
@@ -158,15 +161,16 @@ func (e auditEvent) request() Request {
 		resource += "." + e.ObjectRef.APIGroup
 	}
 	return Request{
-		Time:        e.RequestReceivedTimestamp.Time,
-		User:        e.User.Username,
-		UserAgent:   e.UserAgent,
-		Verb:        e.Verb,
-		Resource:    resource,
-		Subresource: e.ObjectRef.Subresource,
-		Namespace:   e.ObjectRef.Namespace,
-		Name:        e.ObjectRef.Name,
-		Path:        e.RequestURI,
-		Code:        e.ResponseStatus.Code,
+		Time:         e.RequestReceivedTimestamp.Time,
+		User:         e.User.Username,
+		Impersonated: e.ImpersonatedUser.Username,
+		UserAgent:    e.UserAgent,
+		Verb:         e.Verb,
+		Resource:     resource,
+		Subresource:  e.ObjectRef.Subresource,
+		Namespace:    e.ObjectRef.Namespace,
+		Name:         e.ObjectRef.Name,
+		Path:         e.RequestURI,
+		Code:         e.ResponseStatus.Code,
 	}
 }

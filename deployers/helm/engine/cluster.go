@@ -129,5 +129,6 @@ func (o *operation) useCapabilities(chart *Chart) {
 }
 
 func (e *Engine) stateOf(cluster *target.Cluster) *clusterState {
-	return e.clusters.getOrAdd(identity(cluster), func() *clusterState { return &clusterState{} })
+	key := identity(cluster) + "\n" + cluster.Config.Impersonate.UserName // whoever acts sees what its own requests have shown
+	return e.clusters.getOrAdd(key, func() *clusterState { return &clusterState{} })
 }

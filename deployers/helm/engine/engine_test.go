@@ -50,7 +50,7 @@ func openTarget(t *testing.T) *target.Cluster {
 	clients, err := target.New(target.Options{})
 	require.NoError(t, err)
 	reader := singleTarget{object}
-	cluster, err := clients.Open(t.Context(), reader, reader, object.Namespace, object.Name)
+	cluster, err := clients.Open(t.Context(), reader, reader, object.Namespace, object.Name, target.Actor{})
 	require.NoError(t, err)
 	return cluster
 }
