@@ -92,6 +92,9 @@ type job struct {
 	config *helmv1alpha1.ProviderConfiguration
 	status *helmv1alpha1.ProviderStatus
 
+	// health is what is asked of the objects beside the built-in checks.
+	health resources.Health
+
 	chart  *engine.Chart
 	source *v1alpha1.SourceStatus
 	values map[string]any
@@ -194,11 +197,19 @@ func (d *deployer) begin(item *contract.Item) (*job, error) {
 	if err := config.Validate(decoded); err != nil {
 		return nil, misconfigured(item, fmt.Errorf("spec.config: %w", err))
 	}
+	strategy := decoded.UpdateStrategy
+	if decoded.IsHelmDeployment() {
+		strategy = "" // a release has none
+	}
+	health, err := resources.NewHealth(&decoded.ReadinessChecks, strategy)
+	if err != nil {
+		return nil, misconfigured(item, fmt.Errorf("spec.config: %w", err))
+	}
 	status, err := statusOf(item.DeployItem, decoded)
 	if err != nil {
 		return nil, misconfigured(item, fmt.Errorf("status.providerStatus: %w", err))
 	}
-	return &job{deployer: d, item: item, config: decoded, status: status, attempt: attemptOf(item)}, nil
+	return &job{deployer: d, item: item, config: decoded, status: status, health: health, attempt: attemptOf(item)}, nil
 }
 
 var errNoTarget = errors.New("spec.target: names no target; a chart needs a cluster to go to")

@@ -15,6 +15,7 @@ import (
 func (j *job) session() *resources.Session {
 	labels := map[string]string{v1alpha1.HelmDeployItemLabel: resources.LabelValue(j.item.DeployItem.Name)}
 	session := resources.NewSession(j.item, j.memory, labels)
+	session.Health = j.health
 	session.Owner.Releases = j.status.Inventory.Releases
 	return session
 }
@@ -29,12 +30,9 @@ func subjectsOf(managed []managedresource.ManagedResourceStatus) []resources.Sub
 
 // checkDefaultReadiness asks whether the objects that were deployed are ready. What was ready once is not asked again.
 func (j *job) checkDefaultReadiness(ctx context.Context) (resources.Progress, error) {
-	if j.config.ReadinessChecks.DisableDefault {
-		return resources.Progress{}, nil
-	}
 	var progress resources.Progress
 	var err error
-	j.attempt.unready, progress, err = j.session().DefaultReadiness(ctx, j.attempt.unready)
+	j.attempt.unready, progress, err = j.session().DefaultReadiness(ctx, j.health.Asked(j.attempt.unready))
 	return progress, err
 }
 

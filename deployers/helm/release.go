@@ -61,7 +61,9 @@ func (j *job) deployRelease(ctx context.Context) (resources.Progress, error) {
 	if j.workloads, err = workloadsOf(j.release); err != nil {
 		return resources.Progress{}, err
 	}
-	j.attempt.unready = subjectsOf(j.workloads)
+	if j.attempt.unready, err = j.subjectsOf(j.release); err != nil {
+		return resources.Progress{}, err
+	}
 	j.status.Release = &helmv1alpha1.ReleaseStatus{
 		Name: j.release.Name, Namespace: j.release.Namespace, Revision: j.release.Revision,
 		ChartName: j.chart.Name, ChartVersion: j.chart.Version, ChartDigest: j.chart.Digest, Source: j.source,
@@ -75,6 +77,18 @@ func workloadsOf(release *engine.Release) ([]managedresource.ManagedResourceStat
 	return slices.DeleteFunc(objects, func(m managedresource.ManagedResourceStatus) bool {
 		return !resources.HasReadinessRule(m.Resource.APIVersion, m.Resource.Kind)
 	}), err
+}
+
+// subjectsOf returns the objects of a release of which more is asked than that they exist.
+func (j *job) subjectsOf(release *engine.Release) ([]resources.Subject, error) {
+	objects, err := objectsOf(release)
+	if err != nil {
+		return nil, err
+	}
+	asked, err := locate(j.item.Target, slices.DeleteFunc(objects, func(m managedresource.ManagedResourceStatus) bool {
+		return !j.health.Asks(m.Resource.APIVersion, m.Resource.Kind)
+	}))
+	return subjectsOf(asked), err
 }
 
 // flatten returns the objects with those of Lists in their place.

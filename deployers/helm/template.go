@@ -79,7 +79,8 @@ func (j *job) applyObjects(ctx context.Context) (resources.Progress, error) {
 	}
 	var err error
 	j.applied, err = j.session().Apply(ctx, j.desired, resources.ApplyOptions{
-		Strategy: j.config.UpdateStrategy, DefaultNamespace: j.config.Namespace, Known: j.known.Recorded,
+		Strategy: j.config.UpdateStrategy, OnConflict: j.config.OnConflict, OnImmutable: j.config.OnImmutable,
+		DefaultNamespace: j.config.Namespace, Known: j.known.Recorded,
 	})
 	j.known.Recorded = resources.Union(j.applied.Managed, j.known.Recorded)
 	refused := resources.Orphans(j.known.Planned, resources.Orphans(j.known.Planned, j.applied.Refused))

@@ -109,6 +109,9 @@ func TestConfigurationProblems(t *testing.T) {
 		"no kind":         {config: header + "manifests: [{manifest: {apiVersion: v1, metadata: {name: a}}}]", message: "manifests[0].manifest.kind: is empty"},
 		"no name":         {config: header + "manifests: [{manifest: {apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: A}]}}]", message: "manifests[0].manifest.items[0].metadata.name: is empty"},
 		"no object":       {config: header + "manifests: [{manifest: text}]", message: "manifests[0].manifest: is not an object"},
+		"conflict":        {config: header + "onConflict: Fail", message: "onConflict: is for updateStrategy apply only"},
+		"immutable":       {config: header + "onImmutable: Sometimes", message: "onImmutable: \"Sometimes\" is unknown"},
+		"health check":    {config: header + "readinessChecks: {healthChecks: [{apiVersion: v1, current: a}]}", message: "readinessChecks.healthChecks[0].kind: is empty"},
 		"number as label": {config: header + "manifests: [{manifest: {apiVersion: v1, kind: A, metadata: {name: a, labels: {a: 1}}}}]", message: "manifests[0].manifest.metadata.labels: holds something that is no string"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -46,12 +46,15 @@ func (d *Deployer) begin(item *contract.Item) (*run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("spec.config: %w", err)
 	}
+	session := resources.NewSession(item, d.memory, nil)
+	if session.Health, err = resources.NewHealth(&config.ReadinessChecks, config.UpdateStrategy); err != nil {
+		return nil, fmt.Errorf("spec.config: %w", err)
+	}
 	recorded, err := status(item.DeployItem)
 	if err != nil {
 		return nil, err
 	}
-	return &run{item: item, config: config, desired: desired, recorded: recorded, inventory: inventoryOf(recorded),
-		session: resources.NewSession(item, d.memory, nil)}, nil
+	return &run{item: item, config: config, desired: desired, recorded: recorded, inventory: inventoryOf(recorded), session: session}, nil
 }
 
 // ensure is the path from manifests to a finished job.
@@ -83,7 +86,9 @@ func (r *run) deploy(ctx context.Context) (*job, contract.Outcome, error) {
 	if err := r.item.Checkpoint("manifest deployer: start apply manifests"); err != nil {
 		return nil, contract.Outcome{Untouched: true}, err
 	}
-	applied, err := r.session.Apply(ctx, r.desired, resources.ApplyOptions{Strategy: r.config.UpdateStrategy, Known: known.Recorded})
+	applied, err := r.session.Apply(ctx, r.desired, resources.ApplyOptions{
+		Strategy: r.config.UpdateStrategy, OnConflict: r.config.OnConflict, OnImmutable: r.config.OnImmutable, Known: known.Recorded,
+	})
 	known.Recorded = applied.Union(known.Recorded)
 	refused := resources.Orphans(known.Planned, resources.Orphans(known.Planned, applied.Refused))
 	known.Attempted = resources.Union(known.Attempted, resources.Orphans(known.Planned, refused))
@@ -171,9 +176,7 @@ func (r *run) ready(ctx context.Context, reached *job) (resources.Progress, erro
 	if err := r.item.Checkpoint("manifest deployer: default readiness checks"); err != nil {
 		return progress, err
 	}
-	if r.config.ReadinessChecks.DisableDefault {
-		reached.unready = nil
-	}
+	reached.unready = r.session.Health.Asked(reached.unready)
 	var err error
 	if reached.unready, progress, err = r.session.DefaultReadiness(ctx, reached.unready); err != nil || !progress.Done() {
 		return progress, err

@@ -25,6 +25,10 @@ const parallel = 16
 type ApplyOptions struct {
 	// Strategy for objects that exist already; empty means update.
 	Strategy managedresource.UpdateStrategy
+	// OnConflict is for strategy apply; empty means Force.
+	OnConflict managedresource.OnConflict
+	// OnImmutable is for every strategy; empty means Fail.
+	OnImmutable managedresource.OnImmutable
 	// DefaultNamespace of namespaced objects without one; empty makes such objects an error.
 	DefaultNamespace string
 	// Known are the objects that the provider status records. Other objects are created without looking for them first.
@@ -65,12 +69,23 @@ type task struct {
 	kind     resourceKind
 	ref      managedresource.ResourceReference
 	known    bool
+
+	asks        wishes
+	onConflict  managedresource.OnConflict
+	onImmutable managedresource.OnImmutable
+	// rehearsing makes that nothing is written; rehearsed is what came of it.
+	rehearsing bool
+	rehearsed  *rehearsal
 }
+
+// forces reports whether a server-side apply takes over the fields that others have set.
+func (t task) forces() bool { return t.onConflict != managedresource.OnConflictFail || t.asks.override }
 
 // Apply brings objects to the target in groups: custom resource definitions, cluster-scoped, ServiceAccounts, other namespaced; in parallel
 // inside a group. Objects with policy ignore are left out. When an identity occurs twice the later object counts. Errors of
 // single objects are collected over all groups and name kind, namespace, name and cause; an error comes together with what was
-// handled.
+// handled. Strategy apply tries all objects first, and applies none when one is refused; those whose kind or namespace is among the objects are
+// tried before their group.
 func (s *Session) Apply(ctx context.Context, desired []Desired, options ApplyOptions) (Applied, error) {
 	if err := s.checkpoint("deployer: process manifests"); err != nil {
 		return Applied{}, err
@@ -78,7 +93,18 @@ func (s *Session) Apply(ctx context.Context, desired []Desired, options ApplyOpt
 	var applied Applied
 	plan, problems := s.plan(ctx, desired, options, &applied)
 	s.ask(plan)
+	isServerSide := options.Strategy == managedresource.UpdateStrategyApply
+	if isServerSide {
+		problems = append(problems, s.rehearse(ctx, rehearsable(&plan), options.Strategy)...)
+	}
 	for group := range groups {
+		if isServerSide && len(problems) == 0 {
+			problems = s.rehearse(ctx, unrehearsed(plan[group]), options.Strategy)
+		}
+		if isServerSide && len(problems) > 0 {
+			applied.refuse(slices.Concat(plan[group:]...))
+			break
+		}
 		if err := s.checkpoint("deployer: apply manifests"); err != nil {
 			return applied, errors.Join(append(problems, err)...)
 		}
@@ -112,6 +138,7 @@ func (s *Session) plan(ctx context.Context, desired []Desired, options ApplyOpti
 			continue
 		}
 		_, t.known = known[identityOf(t.ref)]
+		t.onConflict, t.onImmutable = options.OnConflict, options.OnImmutable
 		group := groupOf(t)
 		plan[group] = append(plan[group], t)
 	}
@@ -234,6 +261,10 @@ func (s *Session) applyGroup(ctx context.Context, tasks []task, strategy managed
 func (a *Applied) record(t task, r result) {
 	a.Progress.Add(r.progress)
 	ref := t.ref
+	if r.aside {
+		a.leave(t, r.live, r.notOurs)
+		return
+	}
 	if r.live != nil {
 		ref = referenceTo(r.live)
 		a.Subjects = append(a.Subjects, Subject{Resource: ref, Live: r.live})
@@ -247,6 +278,18 @@ func (a *Applied) record(t task, r result) {
 	a.Managed = append(a.Managed, managedresource.ManagedResourceStatus{
 		Policy: t.Policy, Resource: ref, AnnotateBeforeDelete: t.AnnotateBeforeDelete, PatchBeforeDelete: t.PatchBeforeDelete,
 	})
+}
+
+// leave notes an object that is not to be touched. Readiness does not wait for it.
+func (a *Applied) leave(t task, live *unstructured.Unstructured, isNotOurs bool) {
+	switch {
+	case live == nil && !t.known:
+		a.refuse([]task{t})
+	case live != nil && !isNotOurs:
+		a.Managed = append(a.Managed, managedresource.ManagedResourceStatus{
+			Policy: t.Policy, Resource: referenceTo(live), AnnotateBeforeDelete: t.AnnotateBeforeDelete, PatchBeforeDelete: t.PatchBeforeDelete,
+		})
+	}
 }
 
 // established tells whether the definitions that later groups need are served; what is missing is added to the progress.

@@ -66,7 +66,7 @@ func expected(policy managedresource.ManifestPolicy, owner string) expectation {
 
 func TestD12PoliciesRespectOwners(t *testing.T) {
 	for _, policy := range []managedresource.ManifestPolicy{"manage", "fallback", "keep", "ignore", "immutable"} {
-		for _, strategy := range []managedresource.UpdateStrategy{"update", "patch", "merge", "mergeOverwrite"} {
+		for _, strategy := range []managedresource.UpdateStrategy{"update", "patch", "merge", "mergeOverwrite", "apply"} {
 			t.Run(fmt.Sprintf("%s by %s", policy, strategy), func(t *testing.T) {
 				b := newBench(t)
 				b.Owner.Namespace = "landscapes"

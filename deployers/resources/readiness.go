@@ -57,8 +57,9 @@ func NotReady(object *unstructured.Unstructured) string {
 	return rule(object)
 }
 
-// DefaultReadiness asks whether objects exist and are ready by the default check of their kind (spec/deployers.md §6.4). It
-// returns those that are not, to be read again by the next call if they may have changed, together with what they lack.
+// DefaultReadiness asks whether objects exist and are ready by the default check of their kind (spec/deployers.md §6.4) and by Health. It
+// returns those that are not, to be read again by the next call if they may have changed, together with what they lack. The error of an
+// object that has failed for good ends the job.
 func (s *Session) DefaultReadiness(ctx context.Context, subjects []Subject) ([]Subject, Progress, error) {
 	var unready []Subject
 	var progress Progress
@@ -88,7 +89,7 @@ func (s *Session) lackOf(ctx context.Context, subject Subject) (string, error) {
 	if err != nil && !isGone(err) {
 		return "", err
 	}
-	return missing(subject.Resource, live), nil
+	return s.Health.lack(ctx, subject.Resource, live)
 }
 
 // unread returns the subjects without what was read of them, which is old by the next call.
@@ -105,16 +106,6 @@ func (s *Session) liveOf(ctx context.Context, subject Subject) (*unstructured.Un
 		return subject.Live, nil
 	}
 	return s.get(ctx, s.Cluster, subject.Resource)
-}
-
-func missing(ref managedresource.ResourceReference, live *unstructured.Unstructured) string {
-	if live == nil {
-		return fmt.Sprintf("%s does not exist", ref)
-	}
-	if lack := NotReady(live); lack != "" {
-		return fmt.Sprintf("%s is not ready: %s", ref, lack)
-	}
-	return ""
 }
 
 func path(ref managedresource.ResourceReference) string {

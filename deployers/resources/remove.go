@@ -100,6 +100,8 @@ func (s *Session) removeOnce(ctx context.Context, resource dynamic.ResourceInter
 // does not know by UID, has to carry the owner's label.
 func (s *Session) mayDelete(r removal, live *unstructured.Unstructured) bool {
 	switch {
+	case isKept(live):
+		return false
 	case r.anyOwner:
 		return r.Resource.UID == live.GetUID()
 	case s.Owner.taken(live):

@@ -37,6 +37,8 @@ type Session struct {
 	Job string
 	// Checkpoint names the current step; it returns an error when the time of the DeployItem is up.
 	Checkpoint func(name string) error
+	// Health adds checks to DefaultReadiness.
+	Health Health
 	// Changed reports whether an object that was watched may have changed since it was read; nil means that all may have.
 	Changed func(watched contract.Watched) bool
 	// Memory makes repeated jobs cheaper; nil works too.

@@ -25,9 +25,13 @@ const attempts = 5
 type result struct {
 	live *unstructured.Unstructured
 	// notOurs says that the object is left alone because it is not the owner's.
-	notOurs  bool
+	notOurs bool
+	// aside says that the object asks not to be touched. It may have no live object.
+	aside    bool
 	progress Progress
 	err      error
+	// pending is what a rehearsal leaves to be written.
+	pending *staged
 }
 
 // errLostRace says that the object changed, came or went between read and write.
@@ -36,18 +40,21 @@ var errLostRace = errors.New("the object keeps changing")
 // applyOne creates or updates one object. An object that is not known is created right away: most are new, and the API server
 // says so when one is not.
 func (s *Session) applyOne(ctx context.Context, t task, strategy managedresource.UpdateStrategy) result {
-	create := !t.known
+	create := !t.known && strategy != managedresource.UpdateStrategyApply && !wishesOf(strategy, t.Object, nil).aside
 	for range attempts {
 		if err := ctx.Err(); err != nil {
 			return result{err: objectError("apply", t.ref, err)}
 		}
 		var r result
-		if create {
+		if first := t.rehearsed; first != nil && !first.open {
+			t.rehearsed = nil
+			r = s.afterRehearsal(ctx, t, strategy, first)
+		} else if create {
 			r = s.create(ctx, t)
 			create = false
 		} else {
 			r = s.update(ctx, t, strategy)
-			create = apierrors.IsNotFound(r.err)
+			create = apierrors.IsNotFound(r.err) && strategy != managedresource.UpdateStrategyApply
 		}
 		if !errors.Is(r.err, errLostRace) {
 			return r
@@ -77,11 +84,15 @@ func (s *Session) create(ctx context.Context, t task) result {
 // update reads an object and follows policy and strategy; errLostRace together with NotFound says that it does not exist.
 func (s *Session) update(ctx context.Context, t task, strategy managedresource.UpdateStrategy) result {
 	live, err := client(s.Cluster, t.kind, t.ref.Namespace).Get(ctx, t.ref.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return result{err: errors.Join(errLostRace, err)}
-	}
-	if err != nil {
+	switch {
+	case apierrors.IsNotFound(err):
+		return s.absent(ctx, t, strategy, err)
+	case err != nil:
 		return result{err: objectError("read", t.ref, err)}
+	}
+	t.asks = wishesOf(strategy, t.Object, live)
+	if t.asks.aside {
+		return result{aside: true, live: live, notOurs: s.Owner.claimOf(live) != own}
 	}
 	if live.GetDeletionTimestamp() != nil {
 		r := result{}
@@ -89,14 +100,43 @@ func (s *Session) update(ctx context.Context, t task, strategy managedresource.U
 		return r
 	}
 	switch claim := s.Owner.claimOf(live); {
-	case t.Policy == managedresource.ImmutablePolicy && claim == own:
+	case t.isUnchangeable() && claim == own:
 		return result{live: live}
-	case t.Policy == managedresource.ImmutablePolicy, t.Policy == managedresource.FallbackPolicy && claim != own:
+	case t.isUnchangeable(), t.Policy == managedresource.FallbackPolicy && claim != own:
 		return s.standBack(ctx, t, strategy, live, claim)
 	case claim == foreign:
 		return s.meetForeign(ctx, t, strategy, live)
 	}
 	return s.write(ctx, t, strategy, live)
+}
+
+// absent is the answer to an object that is not there: it is created, unless it asks not to be touched.
+func (s *Session) absent(ctx context.Context, t task, strategy managedresource.UpdateStrategy, notFound error) result {
+	t.asks = wishesOf(strategy, t.Object, nil)
+	switch {
+	case t.asks.aside:
+		return result{aside: true}
+	case strategy == managedresource.UpdateStrategyApply:
+		return s.serverSide(ctx, t, nil, false)
+	}
+	return result{err: errors.Join(errLostRace, notFound)}
+}
+
+// afterRehearsal goes on from what a rehearsal has found.
+func (s *Session) afterRehearsal(ctx context.Context, t task, strategy managedresource.UpdateStrategy, first *rehearsal) result {
+	switch {
+	case first.settled != nil:
+		return *first.settled
+	case first.staged.tried:
+		t.asks = wishesOf(strategy, t.Object, first.staged.live)
+		return s.serverSide(ctx, t, first.staged.live, true)
+	}
+	return s.update(ctx, t, strategy)
+}
+
+// isUnchangeable reports whether an object is created and never changed.
+func (t task) isUnchangeable() bool {
+	return t.Policy == managedresource.ImmutablePolicy || t.asks.once
 }
 
 // standBack leaves an object alone that is not the owner's, unless it is about to be deleted: then it becomes the owner's. What is never to be
@@ -105,7 +145,7 @@ func (s *Session) standBack(ctx context.Context, t task, strategy managedresourc
 	if claim != foreign || !s.standingOf(ctx, live).abandoned {
 		return result{live: live, notOurs: true}
 	}
-	if t.Policy == managedresource.ImmutablePolicy {
+	if t.isUnchangeable() {
 		t.Object = live.DeepCopy()
 		s.Owner.mark(t.Object, t.Policy)
 		strategy = managedresource.UpdateStrategyMergeOverwrite
@@ -114,6 +154,12 @@ func (s *Session) standBack(ctx context.Context, t task, strategy managedresourc
 }
 
 func (s *Session) write(ctx context.Context, t task, strategy managedresource.UpdateStrategy, live *unstructured.Unstructured) result {
+	if strategy == managedresource.UpdateStrategyApply {
+		return s.serverSide(ctx, t, live, false)
+	}
+	if t.rehearsing {
+		return result{pending: &staged{live: live}}
+	}
 	next := s.next(t, strategy, live)
 	if same(next, live) || s.Memory.unchanged(next, live) {
 		return result{live: live}
@@ -128,7 +174,7 @@ func (s *Session) write(ctx context.Context, t task, strategy managedresource.Up
 		return result{err: errors.Join(errLostRace, err)}
 	}
 	if err != nil {
-		return result{err: objectError("update", t.ref, err)}
+		return s.immutable(ctx, t, "update", live, err)
 	}
 	s.Memory.remember(s.next(t, strategy, written), written)
 	return result{live: written}

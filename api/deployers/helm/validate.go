@@ -46,6 +46,7 @@ func Validate(config *v1alpha1.ProviderConfiguration) error {
 	errs = append(errs, validateMaxHistory(config.MaxHistory))
 	errs = append(errs, validateCommonMetadata(config.CommonMetadata)...)
 	errs = append(errs, validateStrategy(config.UpdateStrategy))
+	errs = append(errs, managedresource.ValidateApply(config.UpdateStrategy, config.OnConflict, config.OnImmutable)...)
 	errs = append(errs, managedresource.ValidateReadiness("readinessChecks", &config.ReadinessChecks)...)
 	errs = append(errs, managedresource.ValidateExports("exports", &managedresource.Exports{Exports: config.AllExports()})...)
 	errs = append(errs, managedresource.ValidateContinuousReconcile("continuousReconcile", config.ContinuousReconcile)...)
@@ -97,10 +98,10 @@ func validateCommonMetadata(metadata *v1alpha1.CommonMetadata) []error {
 
 func validateStrategy(strategy managedresource.UpdateStrategy) error {
 	switch strategy {
-	case "", managedresource.UpdateStrategyUpdate, managedresource.UpdateStrategyPatch:
+	case "", managedresource.UpdateStrategyUpdate, managedresource.UpdateStrategyPatch, managedresource.UpdateStrategyApply:
 		return nil
 	}
-	return fmt.Errorf("updateStrategy: %q is unknown to the helm deployer, use update or patch", document.Brief(strategy))
+	return fmt.Errorf("updateStrategy: %q is unknown to the helm deployer, use update, patch or apply", document.Brief(strategy))
 }
 
 func validateChart(chart *v1alpha1.Chart) []error {

@@ -38,6 +38,31 @@ const (
 	UpdateStrategyMerge UpdateStrategy = "merge"
 	// UpdateStrategyMergeOverwrite merges deeply; values of the manifest win.
 	UpdateStrategyMergeOverwrite UpdateStrategy = "mergeOverwrite"
+	// UpdateStrategyApply applies the manifest by server-side apply, after a dry run of all manifests. Fields that leave the manifest leave the
+	// object; fields that the manifest never had stay with those who wrote them. It is an addition to the existing API.
+	UpdateStrategyApply UpdateStrategy = "apply"
+)
+
+// OnConflict says what a server-side apply does about fields that another field manager has set to another value.
+type OnConflict string
+
+// The empty OnConflict is OnConflictForce.
+const (
+	// OnConflictForce takes the fields over: the manifest wins, as in a Flux Kustomization.
+	OnConflictForce OnConflict = "Force"
+	// OnConflictFail changes nothing and names the fields and their managers.
+	OnConflictFail OnConflict = "Fail"
+)
+
+// OnImmutable says what becomes of an object when the manifest changes a field of it that cannot be changed.
+type OnImmutable string
+
+// The empty OnImmutable is OnImmutableFail.
+const (
+	// OnImmutableFail leaves the object and names the field.
+	OnImmutableFail OnImmutable = "Fail"
+	// OnImmutableRecreate deletes the object and creates it anew. Objects that hold data, or take others with them, also need ForceAnnotation.
+	OnImmutableRecreate OnImmutable = "Recreate"
 )
 
 // Manifest is one object, or one List of objects, to deploy.

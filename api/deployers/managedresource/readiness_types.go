@@ -11,8 +11,31 @@ type ReadinessCheckConfiguration struct {
 	DisableDefault bool `json:"disableDefault,omitempty"`
 	// Timeout is accepted for old manifests and ignored: the timeout of the DeployItem governs.
 	Timeout *v1alpha1.Duration `json:"timeout,omitempty"`
+	// KStatus makes the objects of all kinds without a built-in check wait for what kstatus makes of their status: conditions and
+	// observedGeneration, Jobs for their end. An object that has failed ends the job of the DeployItem at once. Unset means true for updateStrategy
+	// apply, else false: such objects are ready when they exist. It is an addition to the existing API.
+	KStatus *bool `json:"kstatus,omitempty"`
+	// HealthChecks say for whole kinds, by CEL expressions, when their objects are ready. They replace the built-in check of the kind, also with
+	// disableDefault. At most 32. They are an addition to the existing API, as healthCheckExprs in a Flux Kustomization.
+	HealthChecks []HealthCheck `json:"healthChecks,omitempty"`
 	// CustomReadinessChecks are evaluated after the built-in ones.
 	CustomReadinessChecks []CustomReadinessCheckConfiguration `json:"custom,omitempty"`
+}
+
+// HealthCheck says by CEL expressions when the deployed objects of a kind are ready. An expression has the top-level fields of the object as
+// variables, gives true or false, and has at most 2048 characters. While status.observedGeneration is there and is not metadata.generation, the
+// object is not ready. Then inProgress, failed and current are asked in this order; an object for which none is true is not ready.
+type HealthCheck struct {
+	// APIVersion is group and version of the objects; the version does not count.
+	APIVersion string `json:"apiVersion"`
+	// Kind of the objects.
+	Kind string `json:"kind"`
+	// Current is true when an object is ready.
+	Current string `json:"current"`
+	// InProgress is true while an object is not ready.
+	InProgress string `json:"inProgress,omitempty"`
+	// Failed is true when an object will not become ready. It ends the job of the DeployItem at once.
+	Failed string `json:"failed,omitempty"`
 }
 
 // CustomReadinessCheckConfiguration selects objects and says what their fields have to be.

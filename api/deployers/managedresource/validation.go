@@ -26,11 +26,52 @@ func ValidatePolicy(path string, policy ManifestPolicy) error {
 
 // ValidateStrategy returns an error naming path when strategy is unknown.
 func ValidateStrategy(path string, strategy UpdateStrategy) error {
-	known := []UpdateStrategy{"", UpdateStrategyUpdate, UpdateStrategyPatch, UpdateStrategyMerge, UpdateStrategyMergeOverwrite}
+	known := []UpdateStrategy{"", UpdateStrategyUpdate, UpdateStrategyPatch, UpdateStrategyMerge, UpdateStrategyMergeOverwrite, UpdateStrategyApply}
 	if slices.Contains(known, strategy) {
 		return nil
 	}
-	return fmt.Errorf("%s: update strategy %q is unknown, use update, patch, merge or mergeOverwrite", path, document.Brief(strategy))
+	return fmt.Errorf("%s: update strategy %q is unknown, use update, patch, merge, mergeOverwrite or apply", path, document.Brief(strategy))
+}
+
+// ValidateApply checks onConflict and onImmutable; the errors name the fields.
+func ValidateApply(strategy UpdateStrategy, onConflict OnConflict, onImmutable OnImmutable) []error {
+	var errs []error
+	if !slices.Contains([]OnConflict{"", OnConflictForce, OnConflictFail}, onConflict) {
+		errs = append(errs, fmt.Errorf("onConflict: %q is unknown, use Force or Fail", document.Brief(onConflict)))
+	} else if onConflict != "" && strategy != UpdateStrategyApply {
+		errs = append(errs, fmt.Errorf("onConflict: is for updateStrategy apply only, set that or remove onConflict"))
+	}
+	if !slices.Contains([]OnImmutable{"", OnImmutableFail, OnImmutableRecreate}, onImmutable) {
+		errs = append(errs, fmt.Errorf("onImmutable: %q is unknown, use Fail or Recreate", document.Brief(onImmutable)))
+	}
+	return errs
+}
+
+// Limits of health checks.
+const (
+	maxHealthChecks     = 32
+	maxExpressionLength = 2048
+)
+
+func validateHealthChecks(path string, checks []HealthCheck) []error {
+	if len(checks) > maxHealthChecks {
+		return []error{fmt.Errorf("%s: has %d entries, more than %d; join those of one kind", path, len(checks), maxHealthChecks)}
+	}
+	var errs []error
+	for i, check := range checks {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		errs = append(errs, requireKind(at, check.APIVersion, check.Kind)...)
+		errs = append(errs, require(at+".current", check.Current)...)
+		errs = append(errs, limit(at+".current", check.Current), limit(at+".inProgress", check.InProgress), limit(at+".failed", check.Failed))
+	}
+	return errs
+}
+
+func limit(path, expression string) error {
+	if len(expression) <= maxExpressionLength {
+		return nil
+	}
+	return fmt.Errorf("%s: has %d characters, more than %d; shorten it", path, len(expression), maxExpressionLength)
 }
 
 // ValidateReadiness checks readiness checks; the errors name the fields below path. Nil is valid.
@@ -38,7 +79,7 @@ func ValidateReadiness(path string, checks *ReadinessCheckConfiguration) []error
 	if checks == nil {
 		return nil
 	}
-	var errs []error
+	errs := validateHealthChecks(path+".healthChecks", checks.HealthChecks)
 	for i := range checks.CustomReadinessChecks {
 		errs = append(errs, validateCheck(fmt.Sprintf("%s.custom[%d]", path, i), &checks.CustomReadinessChecks[i])...)
 	}

@@ -106,6 +106,7 @@ func EncodeStatus(status *v1alpha2.ProviderStatus) (*runtime.RawExtension, error
 func Validate(config *v1alpha2.ProviderConfiguration) error {
 	var errs []error
 	errs = append(errs, managedresource.ValidateStrategy("updateStrategy", config.UpdateStrategy))
+	errs = append(errs, managedresource.ValidateApply(config.UpdateStrategy, config.OnConflict, config.OnImmutable)...)
 	for i, manifest := range config.Manifests {
 		at := fmt.Sprintf("manifests[%d]", i)
 		errs = append(errs, managedresource.ValidatePolicy(at, manifest.Policy))
@@ -144,6 +145,8 @@ func convertConfiguration(old *v1alpha1.ProviderConfiguration) *v1alpha2.Provide
 	config := &v1alpha2.ProviderConfiguration{
 		TypeMeta:                   typeMeta(v1alpha2.ProviderConfigurationKind),
 		UpdateStrategy:             old.UpdateStrategy,
+		OnConflict:                 old.OnConflict,
+		OnImmutable:                old.OnImmutable,
 		ReadinessChecks:            old.ReadinessChecks,
 		Exports:                    old.Exports,
 		ContinuousReconcile:        old.ContinuousReconcile,

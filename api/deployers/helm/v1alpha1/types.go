@@ -52,8 +52,14 @@ type ProviderConfiguration struct {
 	// CommonMetadata is set on all objects of the chart except hooks and the definitions in its crds directory. It is an addition to the
 	// existing API, as in a HelmRelease.
 	CommonMetadata *CommonMetadata `json:"commonMetadata,omitempty"`
-	// UpdateStrategy for objects that exist already, update or patch; only without a Helm release. Empty means update.
+	// UpdateStrategy for objects that exist already, update, patch or apply; only without a Helm release. Empty means update.
 	UpdateStrategy managedresource.UpdateStrategy `json:"updateStrategy,omitempty"`
+	// OnConflict says what strategy apply does about fields that another field manager has set, Force or Fail; empty means Force. It is an
+	// addition to the existing API.
+	OnConflict managedresource.OnConflict `json:"onConflict,omitempty"`
+	// OnImmutable says what becomes of an object when a field is changed that cannot be changed, Fail or Recreate; only without a
+	// Helm release. Empty means Fail. It is an addition to the existing API.
+	OnImmutable managedresource.OnImmutable `json:"onImmutable,omitempty"`
 	// ReadinessChecks say when the objects are ready.
 	ReadinessChecks managedresource.ReadinessCheckConfiguration `json:"readinessChecks,omitempty"`
 	// Exports are read from the values of the chart or from objects.

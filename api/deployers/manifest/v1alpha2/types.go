@@ -29,8 +29,14 @@ const (
 // ProviderConfiguration is spec.config of a DeployItem.
 type ProviderConfiguration struct {
 	metav1.TypeMeta `json:",inline"`
-	// UpdateStrategy for objects that exist already; empty means update.
+	// UpdateStrategy for objects that exist already: update, patch, merge, mergeOverwrite or apply. Empty means update.
 	UpdateStrategy managedresource.UpdateStrategy `json:"updateStrategy,omitempty"`
+	// OnConflict says what strategy apply does about fields that another field manager has set, Force or Fail; empty means Force. It is an
+	// addition to the existing API.
+	OnConflict managedresource.OnConflict `json:"onConflict,omitempty"`
+	// OnImmutable says what becomes of an object when a field is changed that cannot be changed, Fail or Recreate; empty means Fail. It is an
+	// addition to the existing API.
+	OnImmutable managedresource.OnImmutable `json:"onImmutable,omitempty"`
 	// ReadinessChecks say when the objects are ready.
 	ReadinessChecks managedresource.ReadinessCheckConfiguration `json:"readinessChecks,omitempty"`
 	// Manifests are the objects to deploy.

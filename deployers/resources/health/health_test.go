@@ -1,0 +1,168 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package health
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+)
+
+func parse(t testing.TB, text string) *unstructured.Unstructured {
+	t.Helper()
+	object := &unstructured.Unstructured{}
+	require.NoError(t, yaml.Unmarshal([]byte(text), &object.Object))
+	raw, err := yaml.YAMLToJSON([]byte(text))
+	require.NoError(t, err)
+	require.NoError(t, object.UnmarshalJSON(raw))
+	return object
+}
+
+func TestStatusOfOtherKinds(t *testing.T) {
+	for name, test := range map[string]struct {
+		object string
+		state  State
+	}{
+		"no status":             {"{apiVersion: example.com/v1, kind: Thing}", Current},
+		"status of its own":     {"{apiVersion: example.com/v1, kind: Thing, status: {phase: Broken}}", Current},
+		"ready":                 {"{apiVersion: example.com/v1, kind: Thing, status: {conditions: [{type: Ready, status: 'True'}]}}", Current},
+		"not ready":             {"{apiVersion: example.com/v1, kind: Thing, status: {conditions: [{type: Ready, status: 'False'}]}}", InProgress},
+		"reconciling":           {"{apiVersion: example.com/v1, kind: Thing, status: {conditions: [{type: Reconciling, status: 'True'}]}}", InProgress},
+		"stalled":               {"{apiVersion: example.com/v1, kind: Thing, status: {conditions: [{type: Stalled, status: 'True'}]}}", Failed},
+		"not observed":          {"{apiVersion: example.com/v1, kind: Thing, metadata: {generation: 2}, status: {observedGeneration: 1}}", InProgress},
+		"stalled before":        {"{apiVersion: example.com/v1, kind: Thing, metadata: {generation: 2}, status: {observedGeneration: 1, conditions: [{type: Stalled, status: 'True'}]}}", InProgress},
+		"job running":           {"{apiVersion: batch/v1, kind: Job, status: {startTime: '2026-01-01T00:00:00Z', active: 1}}", InProgress},
+		"job complete":          {"{apiVersion: batch/v1, kind: Job, status: {conditions: [{type: Complete, status: 'True'}]}}", Current},
+		"job failed":            {"{apiVersion: batch/v1, kind: Job, status: {conditions: [{type: Failed, status: 'True'}]}}", Failed},
+		"config":                {"{apiVersion: v1, kind: ConfigMap}", Current},
+		"claim":                 {"{apiVersion: v1, kind: PersistentVolumeClaim, status: {phase: Pending}}", InProgress},
+		"conditions not a list": {"{apiVersion: example.com/v1, kind: Thing, status: {conditions: 7}}", InProgress},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, test.state, ByStatus(t.Context(), parse(t, test.object)).State)
+		})
+	}
+}
+
+const thing = "{apiVersion: example.com/v1, kind: Thing, metadata: {name: one, generation: 2}, spec: {size: 3}, " +
+	"status: {observedGeneration: 2, phase: Good, conditions: [{type: Ready, status: 'True'}]}}"
+
+func TestExpressions(t *testing.T) {
+	for name, test := range map[string]struct {
+		check  managedresource.HealthCheck
+		object string
+		state  State
+	}{
+		"current":      {managedresource.HealthCheck{Current: "status.phase == 'Good'"}, thing, Current},
+		"none is true": {managedresource.HealthCheck{Current: "status.phase == 'Better'"}, thing, InProgress},
+		"failed":       {managedresource.HealthCheck{Current: "true", Failed: "spec.size > 2"}, thing, Failed},
+		"in progress comes first": {managedresource.HealthCheck{
+			Current: "true", Failed: "true", InProgress: "status.conditions.exists(c, c.type == 'Ready')"}, thing, InProgress},
+		"as Flux documents it": {managedresource.HealthCheck{
+			Current: "status.conditions.filter(e, e.type == 'Ready').all(e, e.status == 'True' && metadata.generation == status.observedGeneration)"}, thing, Current},
+		"searching":              {managedresource.HealthCheck{Current: "status.phase.matches('^G') && status.phase.indexOf('d') == 3"}, thing, Current},
+		"no status yet":          {managedresource.HealthCheck{Current: "status.phase == 'Good'"}, "{apiVersion: example.com/v1, kind: Thing}", InProgress},
+		"has":                    {managedresource.HealthCheck{Current: "!has(status.other)"}, thing, Current},
+		"not observed":           {managedresource.HealthCheck{Current: "true"}, strings.Replace(thing, "generation: 2", "generation: 3", 1), InProgress},
+		"answer is no bool":      {managedresource.HealthCheck{Current: "status.phase"}, thing, InProgress},
+		"version does not count": {managedresource.HealthCheck{Current: "true"}, strings.Replace(thing, "/v1", "/v2", 1), Current},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.check.APIVersion, test.check.Kind = "example.com/v1", "Thing"
+			checks, err := Compile("healthChecks", []managedresource.HealthCheck{test.check})
+			require.NoError(t, err)
+
+			verdict, err := checks.Of(t.Context(), parse(t, test.object))
+
+			require.NoError(t, err)
+			assert.Equal(t, test.state, verdict.State, verdict.Message)
+		})
+	}
+}
+
+func TestExpressionsThatCannotBeUsedAreNamed(t *testing.T) {
+	for text, problem := range map[string]string{
+		"status.phase ==":                                   "healthChecks[0].failed: is no CEL expression",
+		"'a'.replace('', 'b') == ''":                        "uses the function replace",
+		"['a'].join('b') == ''":                             "uses the function join",
+		"'%s'.format(['a']) == ''":                          "uses the function format",
+		"sets.contains([1], [1])":                           "uses the function sets.contains",
+		"[1].all(x, [x].all(y, ''.replace('', '')==''))":    "uses the function replace",
+		strings.Repeat("a", maxLength+1):                    "has 2049 characters",
+		strings.Repeat("(", 200) + strings.Repeat(")", 200): "is no CEL expression",
+	} {
+		t.Run(text[:min(len(text), 40)], func(t *testing.T) {
+			_, err := Compile("healthChecks", []managedresource.HealthCheck{{APIVersion: "v1", Kind: "ConfigMap", Current: "true", Failed: text}})
+			require.ErrorContains(t, err, problem)
+		})
+	}
+}
+
+// long has lists and texts that costly expressions can work on.
+func long() *unstructured.Unstructured {
+	items := make([]any, 3000)
+	for i := range items {
+		items[i] = int64(i)
+	}
+	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
+		"items": items, "text": strings.Repeat("a", 1<<20)}}
+}
+
+func TestCostlyExpressionsEndTheirObjectsAndNobodyElses(t *testing.T) {
+	for name, test := range map[string]struct {
+		text   string
+		costly bool
+	}{
+		"nested loops":  {"items.all(a, items.all(b, items.all(c, a + b + c >= 0)))", true},
+		"growing texts": {"items.map(i, text + text + text).size() == 0", true},
+		"long search":   {"text.matches('(a*)*b')", false},
+		"long index":    {"text.indexOf(text + 'b') == 0", false},
+		"many items":    {"items.map(i, text.split('')).size() == 0", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			checks, err := Compile("healthChecks", []managedresource.HealthCheck{{APIVersion: "v1", Kind: "ConfigMap", Current: test.text}})
+			require.NoError(t, err)
+			began := time.Now()
+
+			verdict, err := checks.Of(t.Context(), long())
+
+			if test.costly && err == nil {
+				assert.Contains(t, verdict.Message, "interrupted", "a busy machine needs the time for fewer steps")
+			} else if test.costly {
+				require.ErrorIs(t, err, ErrTooCostly)
+				require.ErrorContains(t, err, "healthChecks[0].current")
+			} else {
+				require.NoError(t, err)
+				assert.Equal(t, InProgress, verdict.State)
+			}
+			assert.Less(t, time.Since(began), 20*time.Second)
+		})
+	}
+}
+
+func FuzzExpressions(f *testing.F) {
+	for _, seed := range []string{"status.phase == 'Good'", "items.all(a, items.all(b, a == b))", "text.matches('a*')", "has(a.b) ? 1 : {}", "text + text",
+		"'é'.indexOf('') == 0", "optional.of(1).hasValue()", "duration('1h') > duration('1m')", "bytes(text)", "[[1]][0][0] == dyn(1)"} {
+		f.Add(seed)
+	}
+	object := long()
+	f.Fuzz(func(t *testing.T, text string) {
+		checks, err := Compile("healthChecks", []managedresource.HealthCheck{{APIVersion: "v1", Kind: "ConfigMap", Current: text}})
+		if err != nil {
+			return
+		}
+		began := time.Now()
+		_, _ = checks.Of(t.Context(), object)
+		if took := time.Since(began); took > 20*time.Second {
+			t.Fatalf("%q took %s", text, took)
+		}
+	})
+}

@@ -1,0 +1,209 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package resources
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+)
+
+// staged is an object that a rehearsal has found to be in need of a write.
+type staged struct {
+	// live is the object that was read, nil for none.
+	live *unstructured.Unstructured
+	// tried says that a dry run of what is to be written has passed.
+	tried bool
+}
+
+// serverSide brings an object to its manifest by server-side apply; live is nil for an object that is not there. Nothing is written when a dry
+// run, or what is remembered of an earlier write, says that nothing would change.
+func (s *Session) serverSide(ctx context.Context, t task, live *unstructured.Unstructured, isTried bool) result {
+	config := s.configuration(t, live)
+	moves, err := s.movesOf(t, live)
+	if err != nil {
+		return result{err: objectError("apply", t.ref, err)}
+	}
+	if live != nil && moves.none() && isApplied(live) && s.Memory.unchanged(config, live) {
+		return result{live: live}
+	}
+	if !isTried {
+		answer, err := s.try(ctx, t, config, live, moves)
+		if err != nil {
+			return s.refusedApply(ctx, t, live, err)
+		}
+		if live != nil && moves.none() && changesNothing(config, answer, live) {
+			s.Memory.remember(config, live)
+			return result{live: live}
+		}
+	}
+	if t.rehearsing {
+		return result{pending: &staged{live: live, tried: true}}
+	}
+	return s.carryOut(ctx, t, config, live, moves)
+}
+
+// carryOut writes what was tried.
+func (s *Session) carryOut(ctx context.Context, t task, config, live *unstructured.Unstructured, moves moves) result {
+	var err error
+	if live, err = s.move(ctx, t, live, moves); err != nil {
+		return s.refusedApply(ctx, t, live, err)
+	}
+	if live != nil {
+		config.SetResourceVersion(live.GetResourceVersion())
+	}
+	written, err := s.sendApply(ctx, t, config, metav1.ApplyOptions{Force: live != nil && t.forces()})
+	if err != nil {
+		return s.refusedApply(ctx, t, live, err)
+	}
+	s.Memory.remember(s.configuration(t, written), written)
+	return result{live: written}
+}
+
+// refusedApply is the answer to an API server that does not take an apply.
+func (s *Session) refusedApply(ctx context.Context, t task, live *unstructured.Unstructured, err error) result {
+	conflicts := conflictsIn(err)
+	switch {
+	case strings.Contains(err.Error(), untyped):
+		return result{err: untypedError(t.ref, err)}
+	case live == nil && len(conflicts) > 0:
+		// Somebody else has created the object in between; with a read it is known whose it is.
+		return result{err: errors.Join(errLostRace, err)}
+	case live == nil:
+		return result{err: objectError("create", t.ref, err)}
+	case len(conflicts) > 0:
+		return result{err: conflictError(t.ref, conflicts, err)}
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		return result{err: errors.Join(errLostRace, err)}
+	}
+	return s.immutable(ctx, t, "apply", live, err)
+}
+
+// untyped is how API servers begin to say that an object has a field that its kind does not have, or a value of another type.
+const untyped = "failed to create typed patch object"
+
+// untypedError says which field is wrong, without the value that the server shows.
+func untypedError(ref managedresource.ResourceReference, err error) error {
+	_, problem, _ := strings.Cut(err.Error(), untyped)
+	problem, _, _ = strings.Cut(problem, ", got ")
+	return &failure{text: fmt.Sprintf("cannot apply %s: a field or the type of a value is wrong%s; correct the manifest", ref, problem), cause: err}
+}
+
+// try sends a dry run. What earlier managers have is about to be taken over, so it is no conflict.
+func (s *Session) try(ctx context.Context, t task, config, live *unstructured.Unstructured, moves moves) (*unstructured.Unstructured, error) {
+	options := metav1.ApplyOptions{DryRun: []string{metav1.DryRunAll}, Force: live != nil && t.forces()}
+	answer, err := s.sendApply(ctx, t, config, options)
+	if conflicts := conflictsIn(err); len(conflicts) > 0 && live != nil && moves.takeover != nil && isOfEarlierManagers(conflicts) {
+		options.Force = true
+		return s.sendApply(ctx, t, config, options)
+	}
+	return answer, err
+}
+
+func (s *Session) sendApply(ctx context.Context, t task, config *unstructured.Unstructured, options metav1.ApplyOptions) (*unstructured.Unstructured, error) {
+	options.FieldManager = FieldManager
+	return client(s.Cluster, t.kind, t.ref.Namespace).Apply(ctx, t.ref.Name, config, options)
+}
+
+// configuration is what is applied: the manifest, bound to the state of the object that was read. Annotations that a create sets stay with the
+// values that they have then.
+func (s *Session) configuration(t task, live *unstructured.Unstructured) *unstructured.Unstructured {
+	config := t.Object.DeepCopy()
+	for _, name := range serverMetadata {
+		unstructured.RemoveNestedField(config.Object, "metadata", name)
+	}
+	encodeSecret(config)
+	if live == nil {
+		annotate(config, t.AnnotateBeforeCreate)
+		return config
+	}
+	keepAnnotations(config, live, t.AnnotateBeforeCreate)
+	config.SetUID(live.GetUID())
+	config.SetResourceVersion(live.GetResourceVersion())
+	return config
+}
+
+// encodeSecret puts the stringData of a Secret into its data. The API server does so too, but then keeps what leaves stringData.
+func encodeSecret(config *unstructured.Unstructured) {
+	texts, found, err := unstructured.NestedStringMap(config.Object, "stringData")
+	if !found || err != nil || config.GroupVersionKind() != corev1.SchemeGroupVersion.WithKind("Secret") {
+		return
+	}
+	for key, text := range texts {
+		if unstructured.SetNestedField(config.Object, base64.StdEncoding.EncodeToString([]byte(text)), "data", key) != nil {
+			return // data is no map: the API server will say so
+		}
+	}
+	unstructured.RemoveNestedField(config.Object, "stringData")
+}
+
+// changesNothing reports whether the answer to a dry run is the object as it is, and the same fields are the apply's.
+func changesNothing(config, answer, live *unstructured.Unstructured) bool {
+	_, withStatus := config.Object["status"]
+	return reflect.DeepEqual(comparable(answer, withStatus), comparable(live, withStatus)) &&
+		bytes.Equal(appliedFields(answer), appliedFields(live))
+}
+
+// moves is what has to happen to an object before it is applied.
+type moves struct {
+	// takeover of fields from earlier managers.
+	takeover takeover
+	// release is the merge patch that takes the marks of a Helm release off.
+	release map[string]any
+}
+
+func (m moves) none() bool { return m.takeover == nil && len(m.release) == 0 }
+
+func (s *Session) movesOf(t task, live *unstructured.Unstructured) (moves, error) {
+	if live == nil {
+		return moves{}, nil
+	}
+	left := live.DeepCopy()
+	s.leaveRelease(t, left, live)
+	release, err := difference(live, left)
+	if err != nil {
+		return moves{}, err
+	}
+	m := moves{release: release}
+	if !t.asks.merge {
+		m.takeover, err = takeoverOf(live, len(release) > 0)
+	}
+	return m, err
+}
+
+// move makes the moves and returns the object as it is then.
+func (s *Session) move(ctx context.Context, t task, live *unstructured.Unstructured, moves moves) (*unstructured.Unstructured, error) {
+	resource := client(s.Cluster, t.kind, t.ref.Namespace)
+	if moves.takeover != nil {
+		patch, err := moves.takeover.patch(live)
+		if err != nil {
+			return live, err
+		}
+		moved, err := resource.Patch(ctx, t.ref.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: FieldManager})
+		if err != nil {
+			return live, err
+		}
+		live = moved
+	}
+	if len(moves.release) == 0 {
+		return live, nil
+	}
+	left, err := patchExactly(ctx, resource, live, moves.release)
+	if err != nil {
+		return live, err
+	}
+	return left, nil
+}
