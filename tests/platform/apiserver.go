@@ -14,6 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
+// DefaultIssuer is the issuer of the tokens of ServiceAccounts.
+const DefaultIssuer = "https://kubernetes.default.svc"
+
 // apiServerGC lets the heap of kube-apiserver grow to three times what is live: a short-lived server on a small machine has more memory to
 // spare than processor time.
 const apiServerGC = "GOGC=200"
@@ -69,7 +72,7 @@ func (c *Cluster) apiServerArgs(addresses []string) ([]string, error) {
 		"--tls-cert-file=tls.crt",
 		"--tls-private-key-file=tls.key",
 		"--client-ca-file=ca.crt",
-		"--service-account-issuer=https://kubernetes.default.svc",
+		"--service-account-issuer=" + c.options.Issuer,
 		"--service-account-key-file=sa.key",
 		"--service-account-signing-key-file=sa.key",
 		"--service-cluster-ip-range=" + serviceRange,

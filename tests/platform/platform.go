@@ -4,6 +4,7 @@
 package platform
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,6 +44,9 @@ type Options struct {
 	// AddToScheme teaches Client, Apply and Await more typed kinds; built-in kinds, CRDs and Flux's are known already.
 	AddToScheme []func(*runtime.Scheme) error
 
+	// Issuer of the tokens of ServiceAccounts; default DefaultIssuer. An API server that trusts those of another one needs its own.
+	Issuer string
+
 	// Arguments added to the ones the platform gives to each program.
 	APIServerArgs, ControllerManagerArgs, SourceControllerArgs, KustomizeControllerArgs []string
 
@@ -58,6 +62,7 @@ func (o Options) complete() Options {
 		o.Log = os.Stderr
 	}
 	o.ControllerManager = o.ControllerManager || o.Node
+	o.Issuer = cmp.Or(o.Issuer, DefaultIssuer)
 	return o
 }
 
