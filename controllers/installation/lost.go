@@ -20,7 +20,8 @@ import (
 
 // loss is a child that is not as the last job left it.
 type loss struct {
-	// reason is kit.ReasonChildLost, or kit.ReasonContinuousFailed where the child is there and its deploy items have failed by the clock.
+	// reason is kit.ReasonChildLost, kit.ReasonContinuousFailed where the child is there and its deploy items have failed by the clock, or
+	// kit.ReasonExportLost.
 	reason string
 	// missing is the child to look for before anybody is told; nil where the loss is known.
 	missing client.Object
@@ -56,7 +57,7 @@ func lossOf(inst *v1alpha1.Installation, execution *v1alpha1.Execution, children
 }
 
 func isLoss(reason string) bool {
-	return reason == kit.ReasonChildLost || reason == kit.ReasonContinuousFailed
+	return reason == kit.ReasonChildLost || reason == kit.ReasonContinuousFailed || reason == kit.ReasonExportLost
 }
 
 // readyOf returns the condition Ready, an empty one where there is none.
@@ -79,12 +80,27 @@ func lossAt(inst *v1alpha1.Installation, kind, name string, object client.Object
 	return found
 }
 
+// findLoss returns what an idle Installation has lost; nil when nothing.
+func (r *Reconciler) findLoss(ctx context.Context, s *scope) (*loss, error) {
+	if found := lossOf(s.inst, s.execution, s.children); found != nil {
+		return found, nil
+	}
+	lost, err := r.lostExport(ctx, s.inst)
+	if lost == "" || err != nil {
+		return nil, err
+	}
+	return &loss{reason: kit.ReasonExportLost, message: lost + " was deleted, which this installation exports: the next job of the root exports it again"}, nil
+}
+
 // showLoss makes an idle Installation that has lost a child Stalled and not Ready, and takes that back. The phase stays that of the last job, and
-// no job starts: whoever deleted the child may have meant it. Deploy items that have failed by the clock make it not Ready and Reconciling,
-// as the clock tries again. A cache may be behind, so that a child that it does not show is looked for.
+// no job starts: whoever deleted the child may have meant it. Deploy items that have failed by the clock, and exports that are gone, make it not
+// Ready and Reconciling, as the clock tries again and the root exports again. A cache may be behind, so that a child that it does not show is looked for.
 func (r *Reconciler) showLoss(ctx context.Context, s *scope) (shown bool, err error) {
 	before := isLoss(readyOf(s.inst).Reason)
-	found := lossOf(s.inst, s.execution, s.children)
+	found, err := r.findLoss(ctx, s)
+	if err != nil {
+		return false, err
+	}
 	if found == nil {
 		if before {
 			conditions.Delete(s.inst, meta.StalledCondition)

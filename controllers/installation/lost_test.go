@@ -5,6 +5,7 @@ package installation
 
 import (
 	"testing"
+	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
@@ -102,6 +103,54 @@ func TestALossIsShownOnlyWhenTheAPIServerHasItToo(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, tc.want, shown)
 			assert.Equal(t, tc.want, conditions.IsFalse(s.inst, meta.ReadyCondition))
+		})
+	}
+}
+
+func TestLostExportOf(t *testing.T) {
+	export := &v1alpha1.DataObject{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "out"}}
+	for name, tc := range map[string]struct {
+		phase      v1alpha1.Phase
+		generation int64
+		objects    []client.Object
+		want       string
+	}{
+		"it is gone":                  {v1alpha1.PhaseSucceeded, 1, nil, "DataObject out"},
+		"it is there":                 {v1alpha1.PhaseSucceeded, 1, []client.Object{export}, ""},
+		"no job has published it yet": {v1alpha1.PhaseSucceeded, 2, nil, ""},
+		"the last job has failed":     {v1alpha1.PhaseFailed, 1, nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inst := grown(tc.phase)
+			inst.Generation, inst.Status.ObservedGeneration = tc.generation, 1
+			inst.Spec.Exports.Data = []v1alpha1.DataExport{{Name: "out", DataRef: "out"}}
+			lost, err := with(t, tc.objects...).lostExport(t.Context(), inst)
+			require.NoError(t, err)
+			assert.Equal(t, tc.want, lost)
+		})
+	}
+}
+
+func TestExportsComeAgainAtAPace(t *testing.T) {
+	now := time.Unix(1000, 0)
+	for name, tc := range map[string]struct {
+		ended time.Duration
+		want  bool
+		wake  time.Duration
+	}{
+		"long ago": {time.Minute, true, 0},
+		"just now": {4 * time.Second, false, exportPace - 4*time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &scope{inst: working("root", "1", "job")}
+			s.now = now
+			s.inst.Status.Phase, s.inst.Status.ObservedGeneration = v1alpha1.PhaseSucceeded, s.inst.Generation
+			s.inst.Status.TransitionTimes = &v1alpha1.TransitionTimes{FinishedTime: &metav1.Time{Time: now.Add(-tc.ended)}}
+			s.inst.Spec.Exports.Data = []v1alpha1.DataExport{{Name: "out", DataRef: "out"}}
+			reason, err := with(t).exportsAgain(t.Context(), s)
+			require.NoError(t, err)
+			assert.Equal(t, tc.want, reason != "", reason)
+			assert.Equal(t, tc.wake, s.requeue)
 		})
 	}
 }

@@ -61,6 +61,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 		WatchesMetadata(&corev1.ConfigMap{}, r.users("ConfigMap")).
 		Watches(&v1alpha1.DataObject{}, r.users("DataObject")).
 		Watches(&v1alpha1.Target{}, r.users("Target")).
+		Watches(&v1alpha1.DataObject{}, r.exporters("DataObject"), builder.WithPredicates(onlyDeletions)).
+		Watches(&v1alpha1.Target{}, r.exporters("Target"), builder.WithPredicates(onlyDeletions)).
 		Watches(&v1alpha1.Context{}, handler.EnqueueRequestsFromMapFunc(r.usersOfContext)).
 		Watches(&v1alpha1.ComponentVersionOverwrites{}, r.usersThroughContext("ComponentVersionOverwrites")).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency})

@@ -72,6 +72,8 @@ const (
 	clearWay
 	// freeExports: exports that another Installation held are free.
 	freeExports
+	// lostExports: somebody has deleted an export, here or below.
+	lostExports
 	// clock: spec.automaticReconcile.
 	clock
 	// newSpec: a generation that no job has run for.
@@ -96,7 +98,7 @@ func causes(inst *v1alpha1.Installation) []cause {
 	}
 	found := []cause{importedContent, request, clearWay, freeExports}
 	if !changed {
-		found = append(found, clock)
+		found = append(found, lostExports, clock)
 	}
 	switch {
 	case !followsChanges(inst):
@@ -137,6 +139,8 @@ func (r *Reconciler) asks(ctx context.Context, s *scope, cause cause) (string, e
 	case freeExports:
 		free, err := r.exportsAreFree(ctx, inst)
 		return reasonIf(free, "the exports that another installation held are free"), err
+	case lostExports:
+		return r.exportsAgain(ctx, s)
 	case clock:
 		return reasonIf(s.dueByClock(), s.clockReason()), nil
 	case newSpec:

@@ -154,12 +154,12 @@ func TestCauses(t *testing.T) {
 	}{
 		"sub-installation":               {root(nest, follows, edited), []cause{parentsJob}},
 		"suspended":                      {root(follows, edited, func(inst *v1alpha1.Installation) { inst.Spec.Suspend = true }), nil},
-		"follows nothing":                {root(), append(slices.Clone(always), clock)},
+		"follows nothing":                {root(), append(slices.Clone(always), lostExports, clock)},
 		"follows nothing, edited":        {root(edited), always},
-		"follows changes":                {root(follows), append(slices.Clone(always), clock, arrivedImports, otherContext, newSource)},
+		"follows changes":                {root(follows), append(slices.Clone(always), lostExports, clock, arrivedImports, otherContext, newSource)},
 		"follows changes, edited":        {root(follows, edited), append(slices.Clone(always), newSpec)},
 		"an operation in Git, edited":    {root(inGit, edited), append(slices.Clone(always), newSpec)},
-		"an operation of a person alone": {root(operate), append(slices.Clone(always), clock)},
+		"an operation of a person alone": {root(operate), append(slices.Clone(always), lostExports, clock)},
 	} {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, causes(tc.inst)) })
 	}

@@ -24,6 +24,8 @@ const (
 	ReasonContinuousFailed = "ContinuousReconcileFailed"
 	// ReasonChildLost says that somebody has deleted a child since the job that made it.
 	ReasonChildLost = "ChildLost"
+	// ReasonExportLost says that somebody has deleted an export since the job that published it.
+	ReasonExportLost = "ExportLost"
 	// ReasonDeleting says that the object is being deleted.
 	ReasonDeleting = "Deleting"
 )

@@ -180,7 +180,7 @@ func expected(inst *v1alpha1.Installation) status.Status {
 		return status.InProgressStatus
 	case inst.Status.Phase.IsFailed() && slices.Contains(healing, conditions.GetReason(inst, meta.ReconcilingCondition)):
 		return status.InProgressStatus
-	case conditions.GetReason(inst, meta.ReadyCondition) == kit.ReasonContinuousFailed:
+	case slices.Contains([]string{kit.ReasonContinuousFailed, kit.ReasonExportLost}, conditions.GetReason(inst, meta.ReadyCondition)):
 		return status.InProgressStatus
 	case inst.Status.Phase.IsFailed(), conditions.GetReason(inst, meta.ReadyCondition) == childLost:
 		return status.FailedStatus
