@@ -5,11 +5,14 @@ package manifest
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	crclient "sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
@@ -64,7 +67,7 @@ func TestStatusOfOldVersionIsDeleted(t *testing.T) {
 	assert.False(t, l.exists("a"))
 }
 
-func TestLists(t *testing.T) {
+func TestC23KindList(t *testing.T) {
 	l := newLife(t)
 	l.configure(header + `
 manifests:
@@ -210,7 +213,7 @@ func TestPatchAfterDeployment(t *testing.T) {
 	assert.Equal(t, map[string]any{"v": "1", "after": "done"}, l.live("a").Object["data"])
 }
 
-func TestOrphansGoByTheirOwnDeletionGroups(t *testing.T) {
+func TestC21OrphansGoByTheirOwnDeletionGroups(t *testing.T) {
 	l := newLife(t)
 	l.configure(manifests("1", "a", "b"))
 	l.succeed()
@@ -248,7 +251,7 @@ func TestDeletionWithBrokenConfiguration(t *testing.T) {
 	assert.False(t, l.exists("a"))
 }
 
-func TestDeletionGroupsOfTheItem(t *testing.T) {
+func TestC21DeletionGroupsOfTheItem(t *testing.T) {
 	l := newLife(t)
 	l.configure(manifests("1", "a") + "deletionGroups: [{predefinedResourceGroup: {type: empty}}]\n")
 	l.succeed()
@@ -274,4 +277,43 @@ func TestCheckpointEndsTheCall(t *testing.T) {
 			assert.ErrorIs(t, err, timeout)
 		})
 	}
+}
+
+func TestB90ManifestsOfBothVersions(t *testing.T) {
+	const secrets = `[{apiVersion: v1, kind: Secret, metadata: {name: one, namespace: NS}, stringData: {a: b}},
+{apiVersion: v1, kind: Namespace, metadata: {name: other-NS}},
+{apiVersion: v1, kind: Secret, metadata: {name: two, namespace: other-NS}, stringData: {a: b}}]`
+	for name, config := range map[string]string{
+		"B901 v1alpha2": header + `manifests:
+- {policy: manage, manifest: {apiVersion: v1, kind: Secret, metadata: {name: one, namespace: NS}, stringData: {a: b}}}
+- {policy: keep, manifest: {apiVersion: v1, kind: Namespace, metadata: {name: other-NS}}}
+- {policy: manage, manifest: {apiVersion: v1, kind: Secret, metadata: {name: two, namespace: other-NS}, stringData: {a: b}}}
+`,
+		"B902 v1alpha1": "apiVersion: manifest.deployer.landscaper.gardener.cloud/v1alpha1\nkind: ProviderConfiguration\nmanifests: " + secrets,
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLife(t)
+			l.configure(config)
+			l.succeed()
+			assert.Equal(t, 2, l.secrets())
+
+			outcome, err := l.remove()
+
+			require.NoError(t, err)
+			assert.True(t, outcome.Done || strings.Contains(outcome.Waiting, "Namespace other-"+l.namespace), outcome.Waiting)
+			assert.Zero(t, l.secrets())
+		})
+	}
+}
+
+// secrets counts those of the test in its two namespaces.
+func (l *life) secrets() int {
+	l.t.Helper()
+	count := 0
+	for _, namespace := range []string{l.namespace, "other-" + l.namespace} {
+		found := &corev1.SecretList{}
+		require.NoError(l.t, platform.Shared(l.t).Client().List(l.t.Context(), found, crclient.InNamespace(namespace)))
+		count += len(found.Items)
+	}
+	return count
 }

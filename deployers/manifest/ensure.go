@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sync"
 
 	api "github.com/flux-landscaper/flux-landscaper/api/deployers/manifest"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/manifest/v1alpha2"
@@ -50,6 +51,7 @@ func (d *Deployer) begin(item *contract.Item) (*run, error) {
 	if session.Health, err = resources.NewHealth(&config.ReadinessChecks, config.UpdateStrategy); err != nil {
 		return nil, fmt.Errorf("spec.config: %w", err)
 	}
+	session.Confidential = sync.OnceValue(func() []string { return resources.ConfidentialIn(desired) })
 	recorded, err := status(item.DeployItem)
 	if err != nil {
 		return nil, err

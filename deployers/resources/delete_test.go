@@ -55,7 +55,7 @@ func TestDeleteTakesTwoRequestsAnObject(t *testing.T) {
 	assert.False(t, b.exists(b.configMap("one", "a", "1")))
 }
 
-func TestDeletionGroupsDecideWhatIsDeleted(t *testing.T) {
+func TestC21DeletionGroups(t *testing.T) {
 	for name, test := range map[string]struct {
 		groups string
 		stay   []string
@@ -95,7 +95,7 @@ func TestDeletionGroupsDecideWhatIsDeleted(t *testing.T) {
 	}
 }
 
-func TestDeleteAllResourcesTakesUnmanagedObjects(t *testing.T) {
+func TestC21DeleteAllResourcesTakesUnmanagedObjects(t *testing.T) {
 	b := newBench(t)
 	applied := b.apply("", nil, manage(b.configMap("managed", "a", "1")))
 	b.put(b.configMap("other", "a", "1"))
@@ -135,7 +135,7 @@ func TestNothingManagedNothingDeleted(t *testing.T) {
 
 const held = "{apiVersion: v1, kind: ConfigMap, metadata: {name: held, namespace: %[1]s, finalizers: [example.com/hold]}}"
 
-func TestGroupsWaitForTheOneBefore(t *testing.T) {
+func TestC21GroupsWaitForTheOneBefore(t *testing.T) {
 	b := newBench(t)
 	role := b.clusterRole("role")
 	applied := b.apply("", nil, manage(b.object(held)), manage(role))
@@ -152,7 +152,7 @@ func TestGroupsWaitForTheOneBefore(t *testing.T) {
 	assert.False(t, b.exists(role))
 }
 
-func TestForceDeleteRemovesFinalizers(t *testing.T) {
+func TestC21ForceDeleteRemovesFinalizers(t *testing.T) {
 	for name, groups := range map[string]string{
 		"predefined": "[{predefinedResourceGroup: {type: namespaced-resources, forceDelete: true}}]",
 		"custom":     "[{customResourceGroup: {forceDelete: true, resources: [{apiVersion: v1, kind: ConfigMap}]}}]",

@@ -5,6 +5,7 @@ package resources
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -80,6 +81,15 @@ func (h Health) lack(ctx context.Context, ref managedresource.ResourceReference,
 		}
 	}
 	return fmt.Sprintf("%s is not ready: %s", ref, lack), nil
+}
+
+// explained adds to the error of an object that has failed what its Pods say.
+func explained(err error, why string) error {
+	var failed *kit.Failure
+	if !errors.As(err, &failed) || failed.Reason != reasonFailed {
+		return err
+	}
+	return &kit.Failure{Kind: failed.Kind, Reason: failed.Reason, Err: fmt.Errorf("%w; %s", failed.Err, why)}
 }
 
 // lackIn words a verdict.

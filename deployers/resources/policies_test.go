@@ -156,3 +156,38 @@ func (b *bench) clear(object *unstructured.Unstructured) {
 		require.NoError(b.t, b.Cluster.Client.Delete(b.t.Context(), object.DeepCopy()))
 	}
 }
+
+func TestC22PoliciesAndStrategies(t *testing.T) {
+	contents := map[managedresource.UpdateStrategy]map[string]string{
+		"update":         {"a": "new", "added": "1"},
+		"patch":          {"a": "new", "added": "1"},
+		"merge":          {"a": "old", "gone": "1", "added": "1"},
+		"mergeOverwrite": {"a": "new", "gone": "1", "added": "1"},
+		"apply":          {"a": "new", "added": "1"},
+	}
+	for policy, does := range map[managedresource.ManifestPolicy]struct{ updates, deletes bool }{
+		"manage": {true, true}, "fallback": {true, true}, "keep": {true, false}, "immutable": {false, true}, "ignore": {false, false},
+	} {
+		for strategy, content := range contents {
+			t.Run(fmt.Sprintf("%s by %s", policy, strategy), func(t *testing.T) {
+				b := newBench(t)
+				text := "{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: %[1]s}, data: VERSION}"
+				object := b.version(text, "{a: new, added: '1'}")
+				known := b.apply(strategy, nil, manage(b.version(text, "{a: old, gone: '1'}"))).Managed
+
+				applied := b.apply(strategy, known, withPolicy(policy, object))
+
+				if !does.updates {
+					content = map[string]string{"a": "old", "gone": "1"}
+				}
+				assert.Equal(t, content, data(b.live(object)))
+				_, err := b.Delete(t.Context(), applied.Union(known), nil)
+				require.NoError(t, err)
+				assert.Equal(t, !does.deletes, b.exists(object), "stays")
+				fresh := b.configMap("fresh", "a", "1")
+				b.apply(strategy, nil, withPolicy(policy, fresh))
+				assert.Equal(t, policy != "ignore", b.exists(fresh), "created")
+			})
+		}
+	}
+}

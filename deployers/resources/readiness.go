@@ -6,6 +6,7 @@ package resources
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 )
 
 // Subject is an object whose readiness is asked for.
@@ -24,6 +26,8 @@ type Subject struct {
 	Live *unstructured.Unstructured
 	// lack is what the object lacked when DefaultReadiness last read it; empty means that it has to be read.
 	lack string
+	// pods are those that told why.
+	pods []contract.Watched
 }
 
 // readinessRule returns what an object lacks to be ready, "" when nothing.
@@ -68,28 +72,39 @@ func (s *Session) DefaultReadiness(ctx context.Context, subjects []Subject) ([]S
 		if err := s.checkpoint("deployer: during readiness check - resource %s of type %s", path(ref), ref.Kind); err != nil {
 			return append(unready, unread(subjects[i:])...), progress, err
 		}
-		lack, err := s.lackOf(ctx, subject)
+		subject, err := s.look(ctx, subject)
 		if err != nil {
 			return append(unready, unread(subjects[i:])...), progress, err
 		}
-		if lack != "" {
-			progress.wait(lack, watched(s.Cluster, ref))
-			unready = append(unready, Subject{Resource: ref, lack: lack})
+		if subject.lack != "" {
+			progress.wait(subject.lack, append(subject.pods, watched(s.Cluster, ref))...)
+			unready = append(unready, subject)
 		}
 	}
 	return unready, progress, nil
 }
 
-// lackOf returns what an object lacks to be ready.
-func (s *Session) lackOf(ctx context.Context, subject Subject) (string, error) {
-	if subject.lack != "" && s.Changed != nil && !s.Changed(watched(s.Cluster, subject.Resource)) {
-		return subject.lack, nil
+// look returns a subject with what it lacks to be ready.
+func (s *Session) look(ctx context.Context, subject Subject) (Subject, error) {
+	if subject.lack != "" && s.Changed != nil && !slices.ContainsFunc(append(subject.pods, watched(s.Cluster, subject.Resource)), s.Changed) {
+		return subject, nil
 	}
 	live, err := s.liveOf(ctx, subject)
 	if err != nil && !isGone(err) {
-		return "", err
+		return subject, err
 	}
-	return s.Health.lack(ctx, subject.Resource, live)
+	seen := Subject{Resource: subject.Resource}
+	lack, err := s.Health.lack(ctx, subject.Resource, live)
+	if live == nil || lack == "" && err == nil {
+		seen.lack = lack
+		return seen, err
+	}
+	why, pods := s.trouble(ctx, live)
+	if why != "" {
+		lack, err = lack+"; "+why, explained(err, why)
+	}
+	seen.lack, seen.pods = lack, pods
+	return seen, err
 }
 
 // unread returns the subjects without what was read of them, which is old by the next call.

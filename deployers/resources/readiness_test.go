@@ -13,7 +13,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 )
 
-func TestDefaultReadinessPerKind(t *testing.T) {
+func TestC24DefaultReadiness(t *testing.T) {
 	for name, test := range map[string]struct {
 		object, lack string
 	}{

@@ -39,6 +39,8 @@ type Session struct {
 	Checkpoint func(name string) error
 	// Health adds checks to DefaultReadiness.
 	Health Health
+	// Confidential returns texts that no message may show. Without it nothing is shown of the logs of Pods.
+	Confidential func() []string
 	// Changed reports whether an object that was watched may have changed since it was read; nil means that all may have.
 	Changed func(watched contract.Watched) bool
 	// Memory makes repeated jobs cheaper; nil works too.
