@@ -6,6 +6,7 @@ package helm
 import (
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 )
 
@@ -26,6 +27,8 @@ type attempt struct {
 	// failures counts the operations on the release that failed; failure is the last of them.
 	failures int
 	failure  error
+	// testing is the revision whose tests are to pass, nil when there are none.
+	testing *engine.Release
 	// values are the exports that come from the values of the chart.
 	values map[string]any
 }

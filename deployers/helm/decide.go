@@ -26,6 +26,7 @@ const (
 	contentLabel   = "landscaper.gardener.cloud/content"
 	ownerLabel     = "helm.deployer.landscaper.gardener.cloud/deployitem-uid"
 	forcedLabel    = "helm.deployer.landscaper.gardener.cloud/forced-at"
+	attemptLabel   = "helm.deployer.landscaper.gardener.cloud/attempt"
 	itemLabel      = v1alpha1.HelmDeployItemLabel
 	namespaceLabel = config.OwnerNamespaceLabel
 )
@@ -109,7 +110,7 @@ func takeOver(last *engine.Release, wanted wish, now time.Time) action {
 		return actionStandBack
 	case last.Status == engine.StatusUninstalling:
 		return actionFinishUninstall
-	case sameAttempt(last, wanted.labels):
+	case sameAttempt(last, wanted.labels), isRemedy(last, wanted.labels):
 		return actionForget
 	}
 	return actionGiveUp
@@ -172,20 +173,21 @@ type content struct {
 	applied appliedSettings
 }
 
-// appliedSettings are the settings whose change makes a new revision: the common metadata, and some of those of upgrades. The others say how
-// long an operation may last and what happens when it fails.
+// appliedSettings are the settings whose change makes a new revision: the common metadata, the post renderers, and some of those of upgrades.
+// The others say how long an operation may last and what happens when it fails.
 type appliedSettings struct {
 	Force          bool                         `json:"force,omitempty"`
 	TakeOwnership  bool                         `json:"takeOwnership,omitempty"`
 	DisableHooks   bool                         `json:"disableHooks,omitempty"`
 	CRDs           helmv1alpha1.CRDPolicy       `json:"crds,omitempty"`
 	CommonMetadata *helmv1alpha1.CommonMetadata `json:"commonMetadata,omitempty"`
+	PostRenderers  []helmv1alpha1.PostRenderer  `json:"postRenderers,omitempty"`
 }
 
 func appliedOf(config *helmv1alpha1.ProviderConfiguration, upgrade helmv1alpha1.ReleaseSettings) appliedSettings {
 	return appliedSettings{
 		Force: upgrade.Force, TakeOwnership: upgrade.TakeOwnership, DisableHooks: upgrade.DisableHooks, CRDs: upgrade.CRDs,
-		CommonMetadata: config.CommonMetadata,
+		CommonMetadata: config.CommonMetadata, PostRenderers: config.PostRenderers,
 	}
 }
 

@@ -4,6 +4,7 @@
 package helm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -115,6 +116,10 @@ type job struct {
 	// release is the wanted one once it is made, workloads its objects with a readiness rule.
 	release   *engine.Release
 	workloads []managedresource.ManagedResourceStatus
+	// undone says how the last failure was undone, empty when it was not.
+	undone string
+	// rejected is the status to record of a release whose tests have failed.
+	rejected *helmv1alpha1.ProviderStatus
 	// desired and applied are the objects of template mode: as wanted, and as handled.
 	desired []resources.Desired
 	applied resources.Applied
@@ -130,6 +135,7 @@ type step struct {
 var observeSteps = []step{
 	{"helm deployer: default readiness checks", (*job).checkDefaultReadiness},   // readiness.go workloads           → ready or waiting
 	{"helm deployer: custom readiness checks", (*job).checkCustomReadiness},     // readiness.go objects             → ready or waiting
+	{"helm deployer: before running tests", (*job).runTests},                    // test.go      revision            → tested
 	{"helm deployer: before reading export values", (*job).exportFromResources}, // exports.go   objects             → exports
 }
 
@@ -171,7 +177,7 @@ func (j *job) walk(ctx context.Context, steps []step) (contract.Outcome, error) 
 
 // outcome adds the provider status to record, if anything was done for it.
 func (j *job) outcome(outcome contract.Outcome) contract.Outcome {
-	status := j.attempt.reached
+	status := cmp.Or(j.attempt.reached, j.rejected)
 	if status == nil && j.touched {
 		status = j.record()
 	}

@@ -279,3 +279,7 @@ func (f *fixture) push(repository, version string, files map[string]string) stri
 	require.NoError(f, err)
 	return f.platform.Registry.Host + "/" + repository + ":" + version
 }
+
+func objectMeta(namespace, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: namespace, Name: name}
+}

@@ -42,23 +42,44 @@ func (j *job) reach(ctx context.Context, labels map[string]string) (*engine.Rele
 			return nil, err
 		}
 		j.noteAttempts(history)
+		isRemedied, err := j.remedy(ctx, history, labels)
+		if err != nil {
+			return nil, err
+		}
+		if isRemedied {
+			continue
+		}
 		release, err := j.next(ctx, history, labels)
 		if err != nil {
-			j.noteFailure(ctx)
+			return nil, j.afterFailure(ctx, labels, err)
 		}
-		if err != nil || release != nil {
-			return release, err
+		if release != nil {
+			return release, nil
 		}
 	}
 	return nil, kit.Again("DeployRelease", "ReleaseBusy", "helm release %s/%s changes all the time; somebody else works on it",
 		j.config.Namespace, j.config.Name)
 }
 
-// noteFailure remembers the revision that has just failed, so that the status of the item says what it may have left.
-func (j *job) noteFailure(ctx context.Context) {
-	if history, err := j.engine.History(ctx, j.item.Target, j.config.Namespace, j.config.Name); err == nil {
-		j.noteAttempts(history)
+// afterFailure remembers the revision that has just failed, so that the status of the item says what it may have left, and remedies it. It returns
+// the error to end the call with.
+func (j *job) afterFailure(ctx context.Context, labels map[string]string, cause error) error {
+	history, err := j.engine.History(ctx, j.item.Target, j.config.Namespace, j.config.Name)
+	if err != nil {
+		return cause
 	}
+	j.noteAttempts(history)
+	if ctx.Err() != nil || kit.IsTransient(cause) {
+		return cause
+	}
+	isRemedied, err := j.remedy(ctx, history, labels)
+	switch {
+	case err != nil:
+		return err
+	case isRemedied:
+		return kit.Again("DeployRelease", "Remediated", "%w; it was undone, another attempt follows", cause)
+	}
+	return cause
 }
 
 // next takes one action. It returns the release when it is as wanted.
@@ -74,6 +95,9 @@ func (j *job) next(ctx context.Context, history []*engine.Release, labels map[st
 	orphaned, unknown := j.isOrphaned(ctx, last, labels)
 	wanted := wish{labels: labels, takeOwnership: settings.TakeOwnership || orphaned, renew: len(j.known.Recorded) > 0}
 	chosen := decide(last, wanted, time.Now())
+	if chosen == actionKeep && j.hasFailedTests(last) || chosen == actionNone && j.failedAttempt(last, labels) != nil {
+		chosen = actionUpgrade // to test it again, where there was nothing to go back to
+	}
 	if chosen == actionKeep {
 		if chosen, err = j.keepIfWhole(ctx, last); err != nil {
 			return nil, err
@@ -148,7 +172,7 @@ func (j *job) act(ctx context.Context, chosen action, last *engine.Release, labe
 	case actionGiveUp:
 		return nil, j.engine.GiveUp(ctx, j.item.Target, last, "the deployer was stopped in the middle of the operation")
 	case actionFinishUninstall:
-		return nil, j.engine.Uninstall(ctx, j.item.Target, j.config.Namespace, j.config.Name, j.uninstallFlags())
+		return nil, j.finishUninstall(ctx)
 	case actionStandBack:
 		return nil, busy(last)
 	case actionUpgrade:
@@ -197,6 +221,10 @@ func (j *job) install(ctx context.Context, replace bool, labels map[string]strin
 	if err := j.item.Checkpoint("helm deployer: before installing release"); err != nil {
 		return nil, err
 	}
+	labels, err := j.begun(helmv1alpha1.ActionInstall, labels)
+	if err != nil {
+		return nil, err
+	}
 	request, settings, err := j.request(installSettings, labels)
 	if err != nil {
 		return nil, err
@@ -208,6 +236,10 @@ func (j *job) install(ctx context.Context, replace bool, labels map[string]strin
 
 func (j *job) upgrade(ctx context.Context, labels map[string]string) (*engine.Release, error) {
 	if err := j.item.Checkpoint("helm deployer: before upgrading release"); err != nil {
+		return nil, err
+	}
+	labels, err := j.begun(helmv1alpha1.ActionUpgrade, labels)
+	if err != nil {
 		return nil, err
 	}
 	request, settings, err := j.request(upgradeSettings, labels)
@@ -249,14 +281,22 @@ func uninstallSettings(c *helmv1alpha1.HelmDeploymentConfiguration) (string, map
 	return "helmDeploymentConfig.uninstall", c.Uninstall
 }
 
+func rollbackSettings(c *helmv1alpha1.HelmDeploymentConfiguration) (string, map[string]v1alpha1.AnyJSON) {
+	return "helmDeploymentConfig.rollback", c.Rollback
+}
+
 // settings decodes the settings of an operation.
 func (j *job) settings(of settingsOf) (helmv1alpha1.ReleaseSettings, error) {
 	if j.config.HelmDeploymentConfig == nil {
 		return helmv1alpha1.ReleaseSettings{}, nil
 	}
-	settings, err := config.DecodeSettings(of(j.config.HelmDeploymentConfig))
+	field, values := of(j.config.HelmDeploymentConfig)
+	settings, err := config.DecodeSettings(field, values)
 	if err != nil {
 		return settings, misconfigured(j.item, err)
+	}
+	if _, isSet := values["wait"]; settings.Remediation != nil && !isSet {
+		settings.Wait = true // else it would not notice what fails
 	}
 	return settings, nil
 }
@@ -268,6 +308,7 @@ func flagsOf(settings helmv1alpha1.ReleaseSettings) engine.Flags {
 		DisableHooks: settings.DisableHooks, CleanupOnFail: settings.CleanupOnFail, KeepHistory: settings.KeepHistory,
 		DeletionPropagation: settings.DeletionPropagation, CRDs: engine.CRDPolicy(settings.CRDs),
 		CheckFields: settings.DisableOpenAPIValidation != nil && !*settings.DisableOpenAPIValidation,
+		Recreate:    settings.Recreate, Reserve: settings.Remediation != nil,
 	}
 	if settings.Timeout != nil {
 		flags.Timeout = settings.Timeout.Duration
@@ -280,7 +321,7 @@ func (j *job) request(of settingsOf, labels map[string]string) (engine.Request, 
 	return engine.Request{
 		Cluster: j.item.Target, Namespace: j.config.Namespace, Name: j.config.Name,
 		Chart: j.chart, Values: j.values, Secrets: j.secrets, Labels: labels, Flags: flagsOf(settings),
-		MaxHistory: j.config.MaxHistory, Metadata: j.commonMetadata(),
+		MaxHistory: j.config.MaxHistory, Metadata: j.commonMetadata(), Kustomizations: j.kustomizations(),
 	}, settings, err
 }
 

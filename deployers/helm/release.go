@@ -68,6 +68,7 @@ func (j *job) deployRelease(ctx context.Context) (resources.Progress, error) {
 		Name: j.release.Name, Namespace: j.release.Namespace, Revision: j.release.Revision,
 		ChartName: j.chart.Name, ChartVersion: j.chart.Version, ChartDigest: j.chart.Digest, Source: j.source,
 	}
+	j.planTests()
 	return resources.Progress{}, nil
 }
 
@@ -114,7 +115,7 @@ func flatten(objects []map[string]any) []*unstructured.Unstructured {
 // credentials that the target refuses.
 func helmProblem(err error) error {
 	switch {
-	case errors.Is(err, engine.ErrSchema), errors.Is(err, engine.ErrChart):
+	case errors.Is(err, engine.ErrSchema), errors.Is(err, engine.ErrChart), errors.Is(err, engine.ErrPostRender):
 		return kit.Coded(err, v1alpha1.ErrorConfigurationProblem)
 	case isDenied(err):
 		return kit.Coded(err, v1alpha1.ErrorUnauthorized)

@@ -43,8 +43,12 @@ func (j *job) renderObjects(ctx context.Context) (resources.Progress, error) {
 	if err != nil {
 		return resources.Progress{}, err
 	}
-	j.commonMetadata().SetOn(rendering.Objects)
-	objects, err := expand(rendering.Objects, managedresource.ManagePolicy)
+	request := engine.Request{Metadata: j.commonMetadata(), Kustomizations: j.kustomizations()}
+	rendered, err := request.PostRender(rendering.Objects)
+	if err != nil {
+		return resources.Progress{}, helmProblem(err)
+	}
+	objects, err := expand(rendered, managedresource.ManagePolicy)
 	j.desired = append(definitions, objects...)
 	return resources.Progress{}, err
 }

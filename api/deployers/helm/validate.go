@@ -26,12 +26,16 @@ import (
 // Keys of the maps of HelmDeploymentConfiguration.
 var (
 	installKeys = []string{
-		"atomic", "crds", "disableHooks", "disableOpenAPIValidation", "disableWaitForJobs", "force", "retries", "skipSchemaValidation",
-		"takeOwnership", "timeout", "wait", "waitForJobs",
+		"atomic", "crds", "disableHooks", "disableOpenAPIValidation", "disableWaitForJobs", "force", "remediation", "retries",
+		"skipSchemaValidation", "takeOwnership", "timeout", "wait", "waitForJobs",
 	}
 	upgradeKeys   = slices.Sorted(slices.Values(append([]string{"cleanupOnFail"}, installKeys...)))
 	uninstallKeys = []string{"deletionPropagation", "disableHooks", "keepHistory", "timeout", "wait"}
+	rollbackKeys  = []string{"cleanupOnFail", "disableHooks", "disableWaitForJobs", "force", "recreate", "timeout", "wait", "waitForJobs"}
 )
+
+// installField is where the settings of installs are.
+const installField = "helmDeploymentConfig.install"
 
 // SourceKinds are the kinds that chart.sourceRef may name.
 var SourceKinds = []string{"HelmChart", "OCIRepository", "GitRepository", "Bucket", "ExternalArtifact"}
@@ -45,6 +49,8 @@ func Validate(config *v1alpha1.ProviderConfiguration) error {
 	errs = append(errs, validateValuesFrom(config.ValuesFrom)...)
 	errs = append(errs, validateMaxHistory(config.MaxHistory))
 	errs = append(errs, validateCommonMetadata(config.CommonMetadata)...)
+	errs = append(errs, validatePostRenderers(config.PostRenderers)...)
+	errs = append(errs, validateTest(config)...)
 	errs = append(errs, validateStrategy(config.UpdateStrategy))
 	errs = append(errs, managedresource.ValidateApply(config.UpdateStrategy, config.OnConflict, config.OnImmutable)...)
 	errs = append(errs, managedresource.ValidateReadiness("readinessChecks", &config.ReadinessChecks)...)
@@ -206,12 +212,14 @@ func validateSettings(config *v1alpha1.HelmDeploymentConfiguration) []error {
 		values  map[string]landscaper.AnyJSON
 		allowed []string
 	}{
-		{"helmDeploymentConfig.install", config.Install, installKeys},
+		{installField, config.Install, installKeys},
 		{"helmDeploymentConfig.upgrade", config.Upgrade, upgradeKeys},
 		{"helmDeploymentConfig.uninstall", config.Uninstall, uninstallKeys},
+		{"helmDeploymentConfig.rollback", config.Rollback, rollbackKeys},
 	} {
-		_, err := DecodeSettings(part.field, part.values)
+		settings, err := DecodeSettings(part.field, part.values)
 		errs = append(errs, unknownKeys(part.field, part.values, part.allowed), err)
+		errs = append(errs, validateRemediationKeys(part.field, part.values), validateRemediation(part.field, settings))
 	}
 	return errs
 }
@@ -234,7 +242,7 @@ func DecodeSettings(field string, values map[string]landscaper.AnyJSON) (v1alpha
 		"disableHooks": &settings.DisableHooks, "waitForJobs": &settings.WaitForJobs, "disableWaitForJobs": &settings.DisableWaitForJobs,
 		"cleanupOnFail": &settings.CleanupOnFail, "keepHistory": &settings.KeepHistory,
 		"deletionPropagation": &settings.DeletionPropagation, "crds": &settings.CRDs,
-		"disableOpenAPIValidation": &settings.DisableOpenAPIValidation,
+		"disableOpenAPIValidation": &settings.DisableOpenAPIValidation, "remediation": &settings.Remediation, "recreate": &settings.Recreate,
 	} {
 		raw := values[key].RawMessage
 		if len(raw) == 0 {

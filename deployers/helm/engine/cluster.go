@@ -105,11 +105,13 @@ type operation struct {
 	*action.Configuration
 	state   *clusterState
 	journal *journal
+	// pods is what the Pods of a hook that failed wrote last.
+	pods *podLog
 }
 
 // begin prepares Helm for a cluster and a namespace. Once ctx has ended, the operation cannot reach the cluster any more.
 func (e *Engine) begin(ctx context.Context, cluster *target.Cluster, namespace string) (*operation, error) {
-	op := &operation{Configuration: &action.Configuration{}, journal: &journal{}, state: e.stateOf(cluster)}
+	op := &operation{Configuration: &action.Configuration{}, journal: &journal{}, state: e.stateOf(cluster), pods: &podLog{}}
 	g := newGetter(ctx, cluster, namespace)
 	if e.memory != nil {
 		op.Releases = e.memory.of(cluster, namespace)
@@ -117,7 +119,7 @@ func (e *Engine) begin(ctx context.Context, cluster *target.Cluster, namespace s
 	if err := op.Init(g, namespace, e.options.Driver, op.journal.log); err != nil {
 		return nil, fmt.Errorf("helm storage driver %q: %w", e.options.Driver, err)
 	}
-	op.Releases.Driver = numbered{op.Releases.Driver}
+	op.Releases.Driver = numbered{Driver: op.Releases.Driver}
 	return op, nil
 }
 

@@ -104,6 +104,8 @@ type Request struct {
 	MaxHistory *int
 	// Metadata is set on the objects of the release.
 	Metadata Metadata
+	// Kustomizations change the objects before that, one after the other.
+	Kustomizations []Kustomization
 	// CreateNamespace makes Install create the namespace when it is missing.
 	CreateNamespace bool
 	// Replace lets Install take the name of a release that was uninstalled but whose history was kept.
@@ -140,9 +142,13 @@ type Flags struct {
 	CRDs CRDPolicy
 	// CheckFields lets Helm check the objects against the schemas of the cluster.
 	CheckFields bool
+	// Recreate restarts the Pods that a rollback has changed.
+	Recreate bool
+	// Reserve keeps a fifth of the time for undoing what fails, as Atomic does.
+	Reserve bool
 }
 
-// budget returns how long hooks and waiting may take: the timeout, but never longer than the context. An atomic operation keeps a
+// budget returns how long hooks and waiting may take: the timeout, but never longer than the context. Atomic and Reserve keep a
 // fifth for undoing.
 func (f Flags) budget(ctx context.Context) time.Duration {
 	left := unlimitedBudget
@@ -150,7 +156,7 @@ func (f Flags) budget(ctx context.Context) time.Duration {
 		left = time.Until(deadline)
 		// So Helm can still say what it was waiting for.
 		left -= min(left/10, maxReserve)
-		if f.Atomic {
+		if f.Atomic || f.Reserve {
 			left = left * 4 / 5
 		}
 	}
@@ -178,7 +184,7 @@ func (e *Engine) Install(ctx context.Context, request Request) (*Release, error)
 		install := action.NewInstall(op.Configuration)
 		install.SkipCRDs = policy != CRDsCreate
 		install.DisableHooks, install.WaitForJobs = request.DisableHooks, request.WaitForJobs
-		install.PostRenderer = request.Metadata.renderer()
+		install.PostRenderer = request.renderer()
 		install.ReleaseName, install.Namespace = request.Name, request.Namespace
 		install.Labels = request.Labels
 		install.Replace = request.Replace
@@ -212,7 +218,7 @@ func (e *Engine) Upgrade(ctx context.Context, request Request) (*Release, error)
 		upgrade.Timeout = request.budget(ctx)
 		upgrade.DisableOpenAPIValidation = !request.CheckFields
 		upgrade.DisableHooks, upgrade.WaitForJobs, upgrade.CleanupOnFail = request.DisableHooks, request.WaitForJobs, request.CleanupOnFail
-		upgrade.PostRenderer = request.Metadata.renderer()
+		upgrade.PostRenderer = request.renderer()
 		return upgrade.RunWithContext(context.WithoutCancel(ctx), request.Name, request.Chart.fresh(), copyTree(request.Values))
 	})
 }
@@ -257,12 +263,13 @@ func (e *Engine) run(ctx context.Context, request Request, verb string,
 	}
 	op.spareOthers(ctx, request.Namespace, request.Name)
 	op.journal.secrets = secretsOf(request)
+	op.pods.secrets = op.journal.secrets
 	if request.Chart != nil {
 		op.useCapabilities(request.Chart)
 	}
 	done, err := untilEnd(ctx, func() (*release.Release, error) { return work(op) })
 	if err != nil {
-		return nil, explain(verb, request, op.journal, err)
+		return nil, explain(verb, request, op, err)
 	}
 	op.state.learn(op.Capabilities)
 	return fromHelm(done), nil
@@ -292,18 +299,18 @@ func untilEnd(ctx context.Context, work func() (*release.Release, error)) (*rele
 }
 
 // explain words an error of Helm for a person.
-func explain(verb string, request Request, log *journal, err error) error {
+func explain(verb string, request Request, op *operation, err error) error {
 	kind := error(nil)
 	if strings.Contains(err.Error(), "values don't meet the specifications of the schema") {
 		kind = ErrSchema
 	}
 	secrets := secretsOf(request)
-	told := withhold(log.String(), secrets)
+	told := withhold(op.journal.String(), secrets)
 	if target.AboutSecret(err) {
 		told = "" // Helm logs the answer of the API server, too
 	}
 	return &Error{
 		Verb: verb, Release: request.Namespace + "/" + request.Name, Kind: kind,
-		Cause: withheld{err: err, secrets: secrets}, Log: told,
+		Cause: withheld{err: err, secrets: secrets}, Log: told, Pods: op.pods.logs(),
 	}
 }

@@ -6,6 +6,7 @@ package engine
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,7 +16,7 @@ import (
 
 // Error is a failed operation.
 type Error struct {
-	// Verb is the operation: install, upgrade, uninstall or render.
+	// Verb is the operation: install, upgrade, rollback, test, uninstall or render.
 	Verb string
 	// Release is namespace/name.
 	Release string
@@ -25,11 +26,18 @@ type Error struct {
 	Cause error
 	// Log holds the last lines that Helm logged.
 	Log string
+	// Pods is what the Pods of a hook that failed wrote last, by the name of the hook.
+	Pods map[string]string
 }
 
-// Error names the release, the cause and what Helm logged last.
+// Error names the release, the cause, what the Pods of a hook wrote and what Helm logged last. The Pods of a test are left out: see Pods.
 func (e *Error) Error() string {
 	text := fmt.Sprintf("helm %s of release %s failed: %s", e.Verb, e.Release, e.Cause)
+	if e.Verb != verbTest {
+		for _, hook := range slices.Sorted(maps.Keys(e.Pods)) {
+			text += " (last log lines of hook " + hook + ": " + e.Pods[hook] + ")"
+		}
+	}
 	if e.Log != "" {
 		text += " (last log lines of helm: " + e.Log + ")"
 	}

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"fmt"
 
-	"helm.sh/helm/v3/pkg/postrender"
 	"sigs.k8s.io/yaml"
 )
 
@@ -57,26 +56,6 @@ func mapIn(object map[string]any, field string) (map[string]any, bool) {
 	}
 	inner, ok := object[field].(map[string]any)
 	return inner, ok
-}
-
-// renderer returns what Helm lets change the manifest of a release, nil for nothing.
-func (m Metadata) renderer() postrender.PostRenderer {
-	if len(m.Labels)+len(m.Annotations) == 0 {
-		return nil
-	}
-	return metadataRenderer{m}
-}
-
-type metadataRenderer struct{ Metadata }
-
-// Run returns the manifest with the metadata on its objects.
-func (r metadataRenderer) Run(rendered *bytes.Buffer) (*bytes.Buffer, error) {
-	objects, err := ParseManifest(rendered.String())
-	if err != nil {
-		return nil, err
-	}
-	r.SetOn(objects)
-	return writeManifest(objects)
 }
 
 // writeManifest returns objects as YAML documents.

@@ -16,7 +16,11 @@ import (
 const revisionLabel = "helm.deployer.landscaper.gardener.cloud/revision"
 
 // numbered is a storage that labels the revisions made here with their numbers, those of rollbacks included.
-type numbered struct{ driver.Driver }
+type numbered struct {
+	driver.Driver
+	// labels are set on new revisions, beside those that Helm gives them.
+	labels map[string]string
+}
 
 // Create stores a new revision.
 func (n numbered) Create(key string, rel *release.Release) error {
@@ -24,6 +28,7 @@ func (n numbered) Create(key string, rel *release.Release) error {
 	if labels == nil {
 		labels = map[string]string{}
 	}
+	maps.Copy(labels, n.labels)
 	labels[revisionLabel] = strconv.Itoa(rel.Version)
 	rel.Labels = labels
 	return n.Driver.Create(key, rel)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"strings"
 	"time"
 
@@ -27,6 +28,8 @@ type Status string
 const (
 	// StatusDeployed is the end of a good install or upgrade.
 	StatusDeployed Status = "deployed"
+	// StatusSuperseded says that another revision followed.
+	StatusSuperseded Status = "superseded"
 	// StatusFailed is the end of a bad one.
 	StatusFailed Status = "failed"
 	// StatusUninstalling says that an uninstall began and did not end.
@@ -56,6 +59,10 @@ type Release struct {
 	Inherited bool
 	// RolledBack says that the revision repeats an earlier one.
 	RolledBack bool
+	// Faulty says that the operation which made the revision failed, whatever its status has become since.
+	Faulty bool
+	// Tests are those of the chart, with the results of their last run.
+	Tests []TestRun
 	// Began is when the install, upgrade or uninstall began.
 	Began time.Time
 }
@@ -102,7 +109,7 @@ func (e *Engine) Forget(ctx context.Context, cluster *target.Cluster, rel *Relea
 // was read stays as it is.
 func (e *Engine) GiveUp(ctx context.Context, cluster *target.Cluster, rel *Release, reason string) error {
 	return e.amend(ctx, cluster, rel, func(op *operation, stored *release.Release) error {
-		stored.SetStatus(release.StatusFailed, reason)
+		stored.SetStatus(release.StatusFailed, gaveUp+reason)
 		return op.Releases.Update(stored)
 	})
 }
@@ -135,13 +142,19 @@ func isAsRead(stored, read *Release) bool {
 // rolledBack is how Helm begins the description of a revision that a rollback made.
 const rolledBack = "Rollback to "
 
+// faulty is the description that Helm and GiveUp give to a revision whose operation failed. A rollback that fails makes it superseded.
+var faulty = regexp.MustCompile(`^(Upgrade|Release|Rollback) "[^"]*" failed: |^` + regexp.QuoteMeta(gaveUp))
+
+// gaveUp is how the description of a revision that was given up begins.
+const gaveUp = "Given up: "
+
 func fromHelm(rel *release.Release) *Release {
 	if rel == nil {
 		return nil
 	}
 	result := &Release{
 		Name: rel.Name, Namespace: rel.Namespace, Revision: rel.Version, Manifest: rel.Manifest, Labels: maps.Clone(rel.Labels),
-		Inherited: isInherited(rel),
+		Inherited: isInherited(rel), Tests: testsOf(rel),
 	}
 	for _, label := range driver.GetSystemLabels() {
 		delete(result.Labels, label)
@@ -149,6 +162,7 @@ func fromHelm(rel *release.Release) *Release {
 	if rel.Info != nil {
 		result.Status = Status(rel.Info.Status)
 		result.RolledBack = strings.HasPrefix(rel.Info.Description, rolledBack)
+		result.Faulty = rel.Info.Status == release.StatusFailed || faulty.MatchString(rel.Info.Description)
 		result.Began = rel.Info.LastDeployed.Time
 		if rel.Info.Deleted.After(rel.Info.LastDeployed) {
 			result.Began = rel.Info.Deleted.Time

@@ -42,7 +42,7 @@ func (e *Engine) Render(ctx context.Context, request Request) (*Rendering, error
 	}
 	rendering, err := op.render(request)
 	if err != nil {
-		return nil, explain("render", request, op.journal, err)
+		return nil, explain("render", request, op, err)
 	}
 	return rendering, nil
 }
@@ -140,7 +140,7 @@ func compareManifestKeys(a, b string) int {
 func (e *Engine) Values(request Request) (map[string]any, error) {
 	values, err := valuesFor(request.Chart.fresh(), request, chartutil.DefaultCapabilities, true)
 	if err != nil {
-		return nil, explain("render", request, &journal{}, err)
+		return nil, explain("render", request, &operation{journal: &journal{}, pods: &podLog{}}, err)
 	}
 	plain := map[string]any{}
 	for _, key := range []string{"Values", "Release", "Chart"} {

@@ -38,6 +38,7 @@ type sparing struct {
 	*kube.Client
 	ctx             context.Context
 	namespace, name string
+	pods            *podLog
 
 	mu     sync.Mutex
 	spared kube.ResourceList
@@ -46,7 +47,7 @@ type sparing struct {
 // spareOthers makes an operation leave alone what does not belong to a release any more.
 func (o *operation) spareOthers(ctx context.Context, namespace, name string) {
 	if client, ok := o.KubeClient.(*kube.Client); ok {
-		o.KubeClient = &sparing{Client: client, ctx: ctx, namespace: namespace, name: name}
+		o.KubeClient = &sparing{Client: client, ctx: ctx, namespace: namespace, name: name, pods: o.pods}
 	}
 }
 

@@ -122,7 +122,7 @@ func bombOf(text string) string {
 func TestErrorsShowNoTextOfSecrets(t *testing.T) {
 	request := Request{Secrets: Texts(map[string]any{"a": "line one\nline two", "b": []any{float64(123456)}, "c": "no"})}
 	cause := errors.New("got line two, 123456, bGluZSBvbmUKbGluZSB0d28= and no more")
-	text := explain("install", request, &journal{}, cause).Error()
+	text := explain("install", request, &operation{journal: &journal{}, pods: &podLog{}}, cause).Error()
 	assert.Contains(t, text, "got ***, ***, *** and no more")
 }
 

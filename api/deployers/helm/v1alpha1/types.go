@@ -52,6 +52,12 @@ type ProviderConfiguration struct {
 	// CommonMetadata is set on all objects of the chart except hooks and the definitions in its crds directory. It is an addition to the
 	// existing API, as in a HelmRelease.
 	CommonMetadata *CommonMetadata `json:"commonMetadata,omitempty"`
+	// PostRenderers change the objects of the chart except hooks and the definitions in its crds directory, one after the other, before
+	// CommonMetadata is set. It is an addition to the existing API, as in a HelmRelease.
+	PostRenderers []PostRenderer `json:"postRenderers,omitempty"`
+	// Test runs the tests of the chart after each install and upgrade, once the objects are ready; only with a Helm release. It is an addition to
+	// the existing API, as in a HelmRelease.
+	Test *Test `json:"test,omitempty"`
 	// UpdateStrategy for objects that exist already, update, patch or apply; only without a Helm release. Empty means update.
 	UpdateStrategy managedresource.UpdateStrategy `json:"updateStrategy,omitempty"`
 	// OnConflict says what strategy apply does about fields that another field manager has set, Force or Fail; empty means Force. It is an
@@ -148,13 +154,16 @@ type RemoteChartReference struct {
 
 // HelmDeploymentConfiguration holds settings of the Helm operations. The keys of each map are those of ReleaseSettings; others are refused.
 type HelmDeploymentConfiguration struct {
-	// Install holds atomic, crds, disableHooks, disableOpenAPIValidation, disableWaitForJobs, force, retries, skipSchemaValidation,
-	// takeOwnership, timeout, wait and waitForJobs.
+	// Install holds atomic, crds, disableHooks, disableOpenAPIValidation, disableWaitForJobs, force, remediation, retries,
+	// skipSchemaValidation, takeOwnership, timeout, wait and waitForJobs.
 	Install map[string]v1alpha1.AnyJSON `json:"install,omitempty"`
 	// Upgrade holds the same keys as Install, and cleanupOnFail.
 	Upgrade map[string]v1alpha1.AnyJSON `json:"upgrade,omitempty"`
 	// Uninstall holds deletionPropagation, disableHooks, keepHistory, timeout and wait.
 	Uninstall map[string]v1alpha1.AnyJSON `json:"uninstall,omitempty"`
+	// Rollback holds cleanupOnFail, disableHooks, disableWaitForJobs, force, recreate, timeout, wait and waitForJobs. It counts for rollbacks
+	// that remediate a failed upgrade. It is an addition to the existing API, as in a HelmRelease.
+	Rollback map[string]v1alpha1.AnyJSON `json:"rollback,omitempty"`
 }
 
 // Kinds that a ValuesReference may name.
@@ -242,6 +251,10 @@ type ReleaseSettings struct {
 	// DisableOpenAPIValidation false lets Helm check the objects against the schemas of the cluster. Helm leaves that to clusters that check
 	// fields themselves, as all current ones do. Unset means true.
 	DisableOpenAPIValidation *bool `json:"disableOpenAPIValidation,omitempty"`
+	// Remediation says what follows a failed install or upgrade. Unset means that nothing is undone. It excludes Atomic and Retries.
+	Remediation *Remediation `json:"remediation,omitempty"`
+	// Recreate restarts the Pods that a rollback has changed.
+	Recreate bool `json:"recreate,omitempty"`
 }
 
 // ProviderStatus is status.providerStatus of a DeployItem.
@@ -261,6 +274,10 @@ type ProviderStatus struct {
 	// Inventory says where release and objects are, and what is left elsewhere. It is an addition to the existing API and absent in
 	// statuses of other implementations.
 	Inventory *managedresource.Inventory `json:"inventory,omitempty"`
+	// Attempts counts failed attempts; recorded with Remediation only.
+	Attempts `json:",inline"`
+	// Tests are the results of the last run of the chart's tests; recorded with Test only.
+	Tests *TestStatus `json:"tests,omitempty"`
 }
 
 // ReleaseStatus is what is known of a release.

@@ -1,0 +1,56 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package helm
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
+	landscaper "github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+// validateRemediation checks the remediation in the settings of an operation; field is that of the settings.
+func validateRemediation(field string, settings v1alpha1.ReleaseSettings) error {
+	remediation := settings.Remediation
+	switch {
+	case remediation == nil:
+		return nil
+	case remediation.Retries < -1:
+		return fmt.Errorf("%s.remediation.retries: is less than -1; set it to -1, which means no limit, or more", field)
+	case settings.Atomic:
+		return fmt.Errorf("%s.atomic: contradicts remediation, which undoes failures too; set one of them", field)
+	case settings.Retries != nil:
+		return fmt.Errorf("%s.retries: contradicts remediation; set remediation.retries", field)
+	}
+	if field == installField && remediation.Strategy != "" {
+		return fmt.Errorf("%s.remediation.strategy: is for upgrades only, a failed install is always uninstalled; remove it", field)
+	}
+	return oneOf(field+".remediation.strategy", remediation.Strategy, v1alpha1.RemediationRollback, v1alpha1.RemediationUninstall)
+}
+
+// validateRemediationKeys checks the keys of the remediation in the settings of an operation.
+func validateRemediationKeys(field string, values map[string]landscaper.AnyJSON) error {
+	raw := values["remediation"].RawMessage
+	if unknown := document.Unknown(raw, &v1alpha1.Remediation{}); len(unknown) > 0 {
+		return fmt.Errorf("%s.remediation: %s; use only retries, remediateLastFailure, ignoreTestFailures and, for upgrades, strategy", field, unknown[0])
+	}
+	return nil
+}
+
+func validateTest(config *v1alpha1.ProviderConfiguration) []error {
+	test := config.Test
+	if test == nil {
+		return nil
+	}
+	var errs []error
+	if test.Enable && !config.IsHelmDeployment() {
+		errs = append(errs, errors.New("test.enable: needs a Helm release; remove helmDeployment: false, or do not enable tests"))
+	}
+	for i, filter := range test.Filters {
+		errs = append(errs, require(fmt.Sprintf("test.filters[%d].name", i), filter.Name))
+	}
+	return errs
+}

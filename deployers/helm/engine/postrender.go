@@ -1,0 +1,174 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	"helm.sh/helm/v3/pkg/postrender"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/kustomize/kyaml/resid"
+
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+)
+
+const (
+	renderedFile = "objects.yaml"
+	// maxCopied bounds by how much the copy operations of a JSON patch may make an object larger; each could double it.
+	maxCopied = 4 << 20
+)
+
+// ErrPostRender says that a Kustomization cannot be applied; errors.Is finds it in the errors of PostRender, Install and Upgrade.
+var ErrPostRender = errors.New("a post renderer cannot be applied")
+
+// maxTold is how much an error shows of what kustomize says.
+const maxTold = 500
+
+// The library of kustomize for JSON patches has this limit for the whole process only.
+func init() { jsonpatch.AccumulatedCopySizeLimit = maxCopied }
+
+// kustomizing lets one kustomization be built at a time: kustomize has state that all of them share.
+var kustomizing sync.Mutex
+
+// Kustomization changes objects by patches and by new names of images. It names no files and reaches no network.
+type Kustomization struct {
+	Patches []Patch
+	Images  []Image
+}
+
+// Patch is a strategic merge patch or a JSON patch for the objects that Target selects.
+type Patch struct {
+	Text   string
+	Target *PatchTarget
+}
+
+// PatchTarget selects objects by regular expressions and selectors; empty ones match everything.
+type PatchTarget struct {
+	Group, Version, Kind, Name, Namespace string
+	AnnotationSelector, LabelSelector     string
+}
+
+// Image says what becomes of images of a name.
+type Image struct{ Name, NewName, NewTag, Digest string }
+
+// renderer returns what Helm lets change the manifest of a release, nil for nothing.
+func (r Request) renderer() postrender.PostRenderer {
+	if len(r.Kustomizations) == 0 && len(r.Metadata.Labels)+len(r.Metadata.Annotations) == 0 {
+		return nil
+	}
+	return requestRenderer{r}
+}
+
+type requestRenderer struct{ request Request }
+
+// Run returns the manifest as the request wants its objects.
+func (r requestRenderer) Run(rendered *bytes.Buffer) (*bytes.Buffer, error) {
+	objects, err := ParseManifest(rendered.String())
+	if err != nil {
+		return nil, err
+	}
+	if objects, err = r.request.PostRender(objects); err != nil {
+		return nil, err
+	}
+	return writeManifest(objects)
+}
+
+// PostRender returns rendered objects as the request wants them: kustomized, and then with its metadata. The objects may be changed. The errors
+// do not show objects.
+func (r Request) PostRender(objects []map[string]any) ([]map[string]any, error) {
+	for i, kustomization := range r.Kustomizations {
+		var err error
+		if objects, err = kustomization.apply(objects); err != nil {
+			return nil, fmt.Errorf("%w: postRenderers[%d].kustomize: %s; correct it, or the chart", ErrPostRender, i, told(err))
+		}
+	}
+	r.Metadata.SetOn(objects)
+	return objects, nil
+}
+
+// told is the text of an error of kustomize, which may quote whole objects.
+func told(err error) string {
+	text := target.ShownError(err)
+	if len(text) > maxTold {
+		text = strings.ToValidUTF8(text[:maxTold], "") + "…"
+	}
+	return text
+}
+
+func (k Kustomization) apply(objects []map[string]any) ([]map[string]any, error) {
+	if len(objects) == 0 {
+		return objects, nil
+	}
+	manifest, err := writeManifest(objects)
+	if err != nil {
+		return nil, err
+	}
+	built, err := k.build(manifest.Bytes())
+	if err != nil {
+		return nil, err
+	}
+	return ParseManifest(string(built))
+}
+
+// build runs kustomize on files in memory.
+func (k Kustomization) build(manifest []byte) (built []byte, err error) {
+	kustomization, err := json.Marshal(k.file())
+	if err != nil {
+		return nil, err
+	}
+	files := filesys.MakeFsInMemory()
+	for name, content := range map[string][]byte{renderedFile: manifest, "kustomization.yaml": kustomization} {
+		if err := files.WriteFile(name, content); err != nil {
+			return nil, err
+		}
+	}
+	kustomizing.Lock()
+	defer kustomizing.Unlock()
+	defer func() {
+		if recover() != nil { // with patches that it does not expect
+			err = errors.New("kustomize broke off")
+		}
+	}()
+	options := krusty.MakeDefaultOptions()
+	options.LoadRestrictions, options.PluginConfig = types.LoadRestrictionsRootOnly, types.DisabledPluginConfig()
+	result, err := krusty.MakeKustomizer(options).Run(files, ".")
+	if err != nil {
+		return nil, err
+	}
+	return result.AsYaml()
+}
+
+func (k Kustomization) file() types.Kustomization {
+	file := types.Kustomization{
+		TypeMeta:  types.TypeMeta{APIVersion: types.KustomizationVersion, Kind: types.KustomizationKind},
+		Resources: []string{renderedFile},
+	}
+	for _, patch := range k.Patches {
+		file.Patches = append(file.Patches, types.Patch{Patch: patch.Text, Target: patch.Target.selector()})
+	}
+	for _, image := range k.Images {
+		file.Images = append(file.Images, types.Image{Name: image.Name, NewName: image.NewName, NewTag: image.NewTag, Digest: image.Digest})
+	}
+	return file
+}
+
+func (t *PatchTarget) selector() *types.Selector {
+	if t == nil {
+		return nil
+	}
+	return &types.Selector{
+		ResId: resid.ResId{
+			Gvk: resid.Gvk{Group: t.Group, Version: t.Version, Kind: t.Kind}, Name: t.Name, Namespace: t.Namespace,
+		},
+		AnnotationSelector: t.AnnotationSelector, LabelSelector: t.LabelSelector,
+	}
+}

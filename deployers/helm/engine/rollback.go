@@ -1,0 +1,52 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/release"
+)
+
+// Rollback makes the next revision of a release from an earlier one, and returns it. It gets the labels of the earlier one and those of the
+// request. When ctx ends first, the release stays pending and nothing goes on in the background.
+func (e *Engine) Rollback(ctx context.Context, request Request, revision int) (*Release, error) {
+	return e.run(ctx, request, "rollback", func(op *operation) (*release.Release, error) {
+		op.Releases.Driver = numbered{Driver: op.Releases.Driver, labels: request.Labels}
+		rollback := action.NewRollback(op.Configuration)
+		rollback.Version, rollback.MaxHistory = revision, request.maxHistory()
+		rollback.Wait, rollback.WaitForJobs, rollback.DisableHooks = request.Wait, request.WaitForJobs, request.DisableHooks
+		rollback.Force, rollback.Recreate, rollback.CleanupOnFail = request.Force, request.Recreate, request.CleanupOnFail
+		rollback.Timeout = request.budget(ctx)
+		failure := rollback.Run(request.Name)
+		made, err := op.Releases.Last(request.Name)
+		if failure == nil || err != nil {
+			return made, firstOf(failure, err)
+		}
+		if made.Info.Status == release.StatusPendingRollback { // Helm leaves it so when a hook fails
+			made.SetStatus(release.StatusFailed, fmt.Sprintf("Rollback %q failed: %s", request.Name, failure))
+			_ = op.Releases.Update(made) // it stays pending, which the next job ends
+		}
+		return nil, failure
+	})
+}
+
+func firstOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxHistory is how many revisions an operation leaves recorded.
+func (r Request) maxHistory() int {
+	if r.MaxHistory == nil {
+		return maxHistory
+	}
+	return *r.MaxHistory
+}

@@ -1,0 +1,193 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package helm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+)
+
+// maxTests is how many tests the status lists.
+const maxTests = 20
+
+// isTested reports whether the configuration wants tests.
+func (j *job) isTested() bool { return j.config.Test != nil && j.config.Test.Enable }
+
+// testsIn returns the tests of a revision that the configuration wants.
+func (j *job) testsIn(revision *engine.Release) []engine.TestRun {
+	if !j.isTested() {
+		return nil
+	}
+	return engine.Selected(revision.Tests, j.testFilters())
+}
+
+func (j *job) testFilters() []engine.TestFilter {
+	var filters []engine.TestFilter
+	for _, filter := range j.config.Test.Filters {
+		filters = append(filters, engine.TestFilter(filter))
+	}
+	return filters
+}
+
+// hasFailedTests reports whether tests of a revision have failed that fail the job.
+func (j *job) hasFailedTests(revision *engine.Release) bool {
+	return len(failedOf(j.testsIn(revision))) > 0 && !j.config.Test.IgnoreFailures
+}
+
+// failedOf returns the names of the tests that have failed.
+func failedOf(tests []engine.TestRun) []string {
+	var failed []string
+	for _, test := range tests {
+		if test.Phase == engine.TestFailed {
+			failed = append(failed, test.Name)
+		}
+	}
+	return failed
+}
+
+// planTests finds out whether tests of the revision that the job has reached are to run. Those that have passed are not repeated.
+func (j *job) planTests() {
+	tests := j.testsIn(j.release)
+	if j.status.Tests != nil && (!j.isTested() || j.status.Tests.Revision != j.release.Revision) {
+		j.status.Tests = nil
+	}
+	j.attempt.testing = nil
+	if slices.ContainsFunc(tests, func(t engine.TestRun) bool { return t.Phase != engine.TestSucceeded }) {
+		j.attempt.testing = j.release
+		return
+	}
+	forgive(j.status)
+}
+
+// runTests runs the tests of the chart. What is recorded of an earlier run that failed is not repeated: only a new revision is tested again.
+func (j *job) runTests(ctx context.Context) (resources.Progress, error) {
+	tested := j.attempt.testing
+	if tested == nil {
+		return resources.Progress{}, nil
+	}
+	var failure error
+	if len(failedOf(j.testsIn(tested))) == 0 {
+		tested, failure = j.test(ctx)
+	}
+	if tested == nil {
+		return resources.Progress{}, helmProblem(failure)
+	}
+	j.attempt.testing = tested
+	tests := j.testsIn(tested)
+	j.attempt.reached.Tests = testStatusOf(tested, tests, podsIn(failure), j.attempt.reached.Tests)
+	failed := failedOf(tests)
+	switch {
+	case len(failed) == 0:
+		j.attempt.testing = nil
+		forgive(j.attempt.reached)
+		return resources.Progress{}, nil
+	case j.config.Test.IgnoreFailures:
+		j.attempt.testing = nil
+		forgive(j.attempt.reached)
+		j.warn(fmt.Sprintf("the tests %s failed, which test.ignoreFailures allows", strings.Join(failed, ", ")))
+		return resources.Progress{}, nil
+	}
+	return resources.Progress{}, j.reject(tested, failed, failure)
+}
+
+// test runs the tests and returns the revision with the results. It is nil when they are not known.
+func (j *job) test(ctx context.Context) (*engine.Release, error) {
+	if j.values == nil { // the release was reached in an earlier call
+		if _, err := j.readValues(ctx); err != nil {
+			return nil, err
+		}
+	}
+	request := engine.Request{
+		Cluster: j.item.Target, Namespace: j.config.Namespace, Name: j.config.Name, Values: j.values, Secrets: j.secrets,
+		Flags: engine.Flags{Reserve: true},
+	}
+	if timeout := j.config.Test.Timeout; timeout != nil {
+		request.Timeout = timeout.Duration
+	}
+	tested, failure := j.engine.Test(ctx, request, j.testFilters())
+	if failure == nil || ctx.Err() != nil {
+		return tested, failure
+	}
+	last, err := j.engine.Last(ctx, j.item.Target, j.config.Namespace, j.config.Name)
+	if err != nil || last == nil || len(failedOf(j.testsIn(last))) == 0 {
+		return nil, failure // it could not run
+	}
+	return last, failure
+}
+
+func (j *job) warn(text string) {
+	if j.attempt.warning != "" {
+		text = j.attempt.warning + "; " + text
+	}
+	j.attempt.warning = text
+}
+
+// reject makes failed tests the end of the job, or of the attempt where the settings say what follows.
+func (j *job) reject(tested *engine.Release, failed []string, failure error) error {
+	if failure == nil {
+		failure = errFailedBefore
+	}
+	j.attempt.failure = fmt.Errorf("test %s of revision %d of helm release %s/%s failed; status.providerStatus.tests says what its Pod wrote: %w",
+		strings.Join(failed, ", "), tested.Revision, tested.Namespace, tested.Name, failure)
+	action, _ := attemptIn(tested)
+	if remediation := j.remediation(action); remediation != nil && !j.ignoresTests(remediation) {
+		j.rejected, j.attempt.reached = j.attempt.reached, nil
+		return kit.Again("TestRelease", "TestFailed", "%w", j.attempt.failure)
+	}
+	return kit.Stall("TestRelease", "TestFailed", "%w; correct chart or values, or set test.ignoreFailures", j.attempt.failure)
+}
+
+// podsIn returns what the Pods of tests wrote last.
+func podsIn(failure error) map[string]string {
+	var problem *engine.Error
+	if errors.As(failure, &problem) {
+		return problem.Pods
+	}
+	return nil
+}
+
+// testStatusOf returns what the status says of tests. What an earlier process recorded of their Pods stays.
+func testStatusOf(tested *engine.Release, tests []engine.TestRun, logs map[string]string, before *helmv1alpha1.TestStatus) *helmv1alpha1.TestStatus {
+	status := &helmv1alpha1.TestStatus{Revision: tested.Revision}
+	for _, test := range tests[:min(len(tests), maxTests)] {
+		hook := helmv1alpha1.TestHookStatus{
+			Name: test.Name, Phase: string(test.Phase), LastStarted: timeOf(test.Started), LastCompleted: timeOf(test.Completed), Log: logs[test.Name],
+		}
+		if hook.Log == "" && test.Phase == engine.TestFailed {
+			hook.Log = logIn(before, test.Name)
+		}
+		status.Hooks = append(status.Hooks, hook)
+	}
+	return status
+}
+
+func logIn(status *helmv1alpha1.TestStatus, name string) string {
+	if status == nil {
+		return ""
+	}
+	for _, hook := range status.Hooks {
+		if hook.Name == name {
+			return hook.Log
+		}
+	}
+	return ""
+}
+
+func timeOf(moment time.Time) *metav1.Time {
+	if moment.IsZero() {
+		return nil
+	}
+	return &metav1.Time{Time: moment}
+}
