@@ -65,14 +65,41 @@ func isNamed(object metav1.Object, namespace, name string) bool {
 
 // Update brings objects from one revision to the next.
 func (s *sparing) Update(original, target kube.ResourceList, force bool) (*kube.Result, error) {
-	result, err := s.Client.Update(original.Intersect(target), target, force)
+	base, err := s.base(original, target)
+	if err != nil {
+		return &kube.Result{}, err
+	}
+	result, err := s.Client.Update(base, target, force)
 	return s.afterUpdate(original, target, result, err)
 }
 
 // UpdateThreeWayMerge is Update that merges objects of every kind with what is on the cluster.
 func (s *sparing) UpdateThreeWayMerge(original, target kube.ResourceList, force bool) (*kube.Result, error) {
-	result, err := s.Client.UpdateThreeWayMerge(original.Intersect(target), target, force)
+	base, err := s.base(original, target)
+	if err != nil {
+		return &kube.Result{}, err
+	}
+	result, err := s.Client.UpdateThreeWayMerge(base, target, force)
 	return s.afterUpdate(original, target, result, err)
+}
+
+// base returns what Helm compares the objects of the next revision with: those of the last one. A rollback may find objects of the release that the
+// last revision was to drop and did not, because it failed before; Helm itself gives up there, so they are compared with themselves.
+func (s *sparing) base(original, target kube.ResourceList) (kube.ResourceList, error) {
+	base := original.Intersect(target)
+	for _, info := range target.Difference(original) {
+		live, err := resource.NewHelper(info.Client, info.Mapping).Get(info.Namespace, info.Name)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if object, err := meta.Accessor(live); err == nil && Owns(object, s.namespace, s.name) {
+			base.Append(info)
+		}
+	}
+	return base, nil
 }
 
 // afterUpdate deletes what the next revision does not have. As with Helm, what cannot be deleted is logged and stays.
