@@ -18,6 +18,7 @@ import (
 // call lets the deployer work. The context it gets ends with the deadline, with the job and with the process.
 func (r *reconciler) call(ctx context.Context, s *scope) error {
 	s.called = time.Now()
+	r.drift.stop(s.key())
 	working, cancel := s.job.run(ctx)
 	defer cancel(nil)
 	if deadline := s.deadline(); !deadline.IsZero() {

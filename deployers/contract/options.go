@@ -52,6 +52,8 @@ type Options struct {
 	JitterPercentage uint8
 	// MinContinuousInterval is the least time between the end of a job of an item and the next one that the clock starts; 0 means 10 s.
 	MinContinuousInterval time.Duration
+	// MaxDriftWatches is how many watches look for drift at most; 0 means 4096. At most 512 of them serve one namespace.
+	MaxDriftWatches int
 	// Recorder of Warning events; nil means that of the manager.
 	Recorder record.EventRecorder
 	// Metrics records the duration of calls of the deployer; the zero value records nothing.

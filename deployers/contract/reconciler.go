@@ -38,6 +38,7 @@ type reconciler struct {
 	written kit.Consistency
 	hooks   Hooks
 	turns   turns
+	drift   *driftDesk
 	queue   workqueue.TypedRateLimitingInterface[ctrl.Request]
 	phases  []kit.Phase[*scope]
 }
@@ -80,6 +81,7 @@ func newReconciler(c client.Client, live client.Reader, deployer Deployer, optio
 	}
 	r.jobs.released = r.watches.release
 	r.watches.wake = r.wake
+	r.drift = newDriftDesk(r)
 	r.hooks = hooksOf(deployer).add(options.Hooks)
 	r.jobs.notesInterrupted = len(r.hooks[HookBeforeAbort]) > 0
 	r.hooks[HookShouldReconcile] = append(r.hooks[HookShouldReconcile], r.continuously)
@@ -88,6 +90,7 @@ func newReconciler(c client.Client, live client.Reader, deployer Deployer, optio
 		r.checkResponsible,     // responsibility.go  type, target and selectors → go on or leave it to another deployer
 		r.hookPhase(HookAfterResponsibilityCheck),
 		r.takeTestRequest,   // claim.go           test annotation → a new job
+		r.showDrift,         // driftshow.go       what was found on the target → condition Drifted
 		r.repeat,            // continuous.go      nothing to do, hooks, clock → a new job, or wait for the clock
 		r.skipUninstall,     // claim.go           delete-without-uninstall → finalizer off
 		r.pickUp,            // claim.go           new job → one status write
@@ -109,6 +112,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		r.jobs.takeInterrupted(request.NamespacedName)
 		r.turns.forget(request.NamespacedName)
 		r.written.Forget(request.NamespacedName)
+		r.drift.forget(request.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if r.written.Stale(item) {
@@ -181,7 +185,7 @@ func (r *reconciler) concerns(item *v1alpha1.DeployItem) bool {
 	case isDeleting(item) && !controllerutil.ContainsFinalizer(item, v1alpha1.Finalizer):
 		return false
 	}
-	return !item.Job().IsIdle() || isTestRequested(item) || isGuarded(item) || r.isRepeated(item)
+	return !item.Job().IsIdle() || isTestRequested(item) || isGuarded(item) || r.isRepeated(item) || r.drift.hasNews(item)
 }
 
 // wake brings the job back to a worker because something it waits for has changed.

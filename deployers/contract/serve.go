@@ -41,6 +41,11 @@ func Serve(mgr ctrl.Manager, deployer Deployer, options Options) error {
 	if err := mgr.Add(manager.RunnableFunc(r.watches.run)); err != nil {
 		return fmt.Errorf("serve %s: %w", deployer.Name(), err)
 	}
+	if r.drift != nil {
+		if err := mgr.Add(manager.RunnableFunc(r.drift.run)); err != nil {
+			return fmt.Errorf("serve %s: %w", deployer.Name(), err)
+		}
+	}
 	present := builder.WithPredicates(predicate.Funcs{DeleteFunc: func(event.DeleteEvent) bool { return false }})
 	return ctrl.NewControllerManagedBy(mgr).Named(deployer.Name()).
 		Watches(&v1alpha1.DeployItem{}, &itemHandler{reconciler: r}).
@@ -76,6 +81,9 @@ func (r *reconciler) index(indexer client.FieldIndexer) error {
 // usersOf returns the unfinished items that name an object, after waking their jobs.
 func (r *reconciler) usersOf(index string) handler.MapFunc {
 	return func(ctx context.Context, obj client.Object) []ctrl.Request {
+		if index == r.itemsByTarget {
+			r.drift.targetChanged(obj.GetNamespace(), obj.GetName())
+		}
 		var users v1alpha1.DeployItemList
 		if err := r.client.List(ctx, &users, client.InNamespace(obj.GetNamespace()), client.MatchingFields{index: obj.GetName()}); err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "list users", "name", obj.GetName())
@@ -120,6 +128,7 @@ func (h *itemHandler) Update(ctx context.Context, updated event.UpdateEvent, que
 func (h *itemHandler) Delete(_ context.Context, deleted event.DeleteEvent, _ workqueue.TypedRateLimitingInterface[ctrl.Request]) {
 	key := client.ObjectKeyFromObject(deleted.Object)
 	h.reconciler.jobs.forget(key)
+	h.reconciler.drift.forget(key)
 	h.reconciler.written.Forget(key)
 }
 
@@ -128,6 +137,7 @@ func (r *reconciler) seen(obj client.Object) bool {
 	item := obj.(*v1alpha1.DeployItem)
 	r.jobs.observe(item)
 	r.written.Stale(item)
+	r.drift.observe(item)
 	key := client.ObjectKeyFromObject(item)
 	return r.concerns(item) || r.jobs.of(key) != nil || r.jobs.isInterrupted(key)
 }

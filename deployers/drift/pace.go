@@ -20,9 +20,9 @@ const (
 	shortOutage = time.Minute
 )
 
-// pauseBefore returns the pause before an attempt to open a watch: the shortest, doubled up to the longest, and up to a fifth more so that
+// Pause returns the pause before an attempt to open a watch: the shortest, doubled up to the longest, and up to a fifth more so that
 // the watches on a target that was away do not all come at once.
-func pauseBefore(attempt int) time.Duration {
+func Pause(attempt int) time.Duration {
 	pause := maxPause
 	if attempt < 9 {
 		pause = min(minPause<<max(attempt, 0), maxPause)

@@ -80,7 +80,7 @@ func (s *stream) run() {
 		if time.Since(began) > maxPause {
 			attempt = 0
 		}
-		sleep(s.ctx, pauseBefore(attempt))
+		sleep(s.ctx, Pause(attempt))
 	}
 }
 
@@ -188,6 +188,12 @@ func (s *stream) opened() {
 		}
 	}
 	maps.Copy(tell, s.setTrouble(NoTrouble))
+	for _, st := range s.objects {
+		if st.owner != nil && st.owner.tell && st.owner.isWatched() {
+			st.owner.tell = false
+			tell[st.owner.key] = struct{}{}
+		}
+	}
 	s.watches.mu.Unlock()
 	s.tell(tell)
 }

@@ -51,6 +51,8 @@ type Deployed struct {
 	Objects []Object
 	// Since is when the owner's last job ended. Later changes of objects that the deployer has never written are those of others.
 	Since time.Time
+	// Tell asks for a call when all objects are watched.
+	Tell bool
 }
 
 // Watches watches the metadata of deployed objects, each kind of a target once for all owners: an owner is a DeployItem. It is safe for
@@ -68,6 +70,8 @@ type Watches struct {
 	narrow map[streamKey]struct{}
 	// tenants counts the streams of each namespace.
 	tenants map[string]int
+	// objects counts those of all owners.
+	objects int
 	done    bool
 }
 
@@ -78,6 +82,8 @@ type owner struct {
 	late    *time.Timer
 	// tooMany says that some of the objects are not watched.
 	tooMany bool
+	// tell says that the owner is to be told when all objects are watched.
+	tell bool
 }
 
 // place is where an object is kept.
@@ -119,7 +125,7 @@ func (w *Watches) Run(ctx context.Context) error {
 // watches nothing of the owner, where that would take too many watches.
 func (w *Watches) Follow(key types.NamespacedName, deployed Deployed) error {
 	w.mu.Lock()
-	fresh := &owner{key: key}
+	fresh := &owner{key: key, tell: deployed.Tell}
 	before := w.owners[key]
 	var err error
 	for _, object := range deployed.Objects {
@@ -144,7 +150,7 @@ func (w *Watches) Follow(key types.NamespacedName, deployed Deployed) error {
 		fresh.late = time.AfterFunc(grace, func() { w.lookForMissing(fresh) })
 	}
 	trouble, _ := fresh.troubled()
-	suspicious = suspicious || trouble != NoTrouble
+	suspicious = suspicious || trouble != NoTrouble || fresh.tell && fresh.isWatched()
 	w.mu.Unlock()
 	if suspicious {
 		w.changed(key)
@@ -239,10 +245,20 @@ func (w *Watches) Trouble(key types.NamespacedName) (Trouble, schema.GroupVersio
 func (w *Watches) Count() (watches, objects int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, o := range w.owners {
-		objects += len(o.objects)
-	}
-	return len(w.streams), objects
+	return len(w.streams), w.objects
+}
+
+// IsWatched reports whether no change of the objects of an owner goes unnoticed.
+func (w *Watches) IsWatched(key types.NamespacedName) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	o := w.owners[key]
+	return o != nil && !o.tooMany && o.isWatched()
+}
+
+// isWatched reports whether no change of an object goes unnoticed.
+func (o *owner) isWatched() bool {
+	return !slices.ContainsFunc(o.objects, func(p place) bool { return !p.stream.synced })
 }
 
 func (o *owner) troubled() (Trouble, schema.GroupVersionKind) {
@@ -293,6 +309,7 @@ func (w *Watches) attach(o *owner, since time.Time) (suspicious, missing bool) {
 		st.owner, st.since = o, since.Unix()
 		p.stream.objects[p.key] = st
 		p.stream.used++
+		w.objects++
 		suspicious = suspicious || st.suspect
 	}
 	return suspicious, missing
@@ -308,6 +325,7 @@ func (w *Watches) detach(o *owner) {
 	}
 	for _, p := range o.objects {
 		p.stream.used--
+		w.objects--
 		if st, known := p.stream.objects[p.key]; known && st.owner == o {
 			delete(p.stream.objects, p.key)
 		}

@@ -93,7 +93,7 @@ func TestWhatWasSeenIsNoNews(t *testing.T) {
 func TestPausesGrowAndEnd(t *testing.T) {
 	last := time.Duration(0)
 	for attempt := range 12 {
-		pause := pauseBefore(attempt)
+		pause := Pause(attempt)
 		assert.LessOrEqual(t, pause, maxPause+maxPause/5)
 		assert.GreaterOrEqual(t, pause+pause/4, last)
 		last = pause

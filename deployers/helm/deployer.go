@@ -51,6 +51,8 @@ type deployer struct {
 	memory     *resources.Memory
 	// seen holds the downloads from Helm repositories that need not be repeated while the chart is cached.
 	seen *lru.Cache
+	// rendered holds digests of the objects that were last applied without a release, by the UID of the DeployItem.
+	rendered *lru.Cache
 	// indexes holds the last answers of Helm repositories to requests for their indexes.
 	indexes *lru.Cache
 }
@@ -72,6 +74,7 @@ func New(options Options) (contract.Deployer, error) {
 	return &deployer{
 		options: options, engine: e, components: known, forgetful: forgetful, downloader: newDownloader(options.NoPrivateNetworks),
 		memory: resources.NewMemory(0), seen: lru.New(rememberedDownloads), indexes: lru.New(rememberedDownloads),
+		rendered: lru.New(rememberedObjects),
 	}, nil
 }
 

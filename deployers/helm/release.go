@@ -64,9 +64,11 @@ func (j *job) deployRelease(ctx context.Context) (resources.Progress, error) {
 	if j.attempt.unready, err = j.subjectsOf(j.release); err != nil {
 		return resources.Progress{}, err
 	}
+	j.status.ObjectsDigest = ""
 	j.status.Release = &helmv1alpha1.ReleaseStatus{
 		Name: j.release.Name, Namespace: j.release.Namespace, Revision: j.release.Revision,
 		ChartName: j.chart.Name, ChartVersion: j.chart.Version, ChartDigest: j.chart.Digest, Source: j.source,
+		Inventory: inventoryFor(j.item.Target, j.release),
 	}
 	j.planTests()
 	return resources.Progress{}, nil

@@ -81,6 +81,7 @@ func (j *job) applyObjects(ctx context.Context) (resources.Progress, error) {
 			return resources.Progress{}, helmProblem(err)
 		}
 	}
+	j.noteObjects()
 	var err error
 	j.applied, err = j.session().Apply(ctx, j.desired, resources.ApplyOptions{
 		Strategy: j.config.UpdateStrategy, OnConflict: j.config.OnConflict, OnImmutable: j.config.OnImmutable,

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -41,12 +43,39 @@ type served struct {
 	t         *testing.T
 	p         *platform.Platform
 	namespace string
+	// stop ends the deployer.
+	stop func()
 }
 
 func serve(t *testing.T) *served {
 	t.Helper()
 	p := platform.Shared(t)
 	s := &served{t: t, p: p, namespace: p.Namespace(t)}
+	s.start()
+	user, err := p.NewUser(s.namespace, "system:masters")
+	require.NoError(t, err)
+	s.target(user)
+	return s
+}
+
+// target makes a Target with the credentials of a user.
+func (s *served) target(user *rest.Config) {
+	s.t.Helper()
+	kubeconfig, err := platform.KubeconfigFor(user)
+	require.NoError(s.t, err)
+	content, err := json.Marshal(map[string]string{"kubeconfig": string(kubeconfig)})
+	require.NoError(s.t, err)
+	object := &v1alpha1.Target{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "cluster"}}
+	object.Spec.Type = v1alpha1.KubernetesClusterTargetType
+	configuration := v1alpha1.NewAnyJSON(content)
+	object.Spec.Configuration = &configuration
+	require.NoError(s.t, s.p.Client().Create(s.t.Context(), object))
+}
+
+// start runs the deployer until stop is called or the test ends.
+func (s *served) start() {
+	t, p := s.t, s.p
+	t.Helper()
 	scheme := runtime.NewScheme()
 	require.NoError(t, clientgoscheme.AddToScheme(scheme))
 	require.NoError(t, v1alpha1.AddToScheme(scheme))
@@ -61,22 +90,11 @@ func serve(t *testing.T) *served {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
-	t.Cleanup(func() {
+	s.stop = sync.OnceFunc(func() {
 		stop()
 		assert.NoError(t, <-ended)
 	})
-	user, err := p.NewUser(s.namespace, "system:masters")
-	require.NoError(t, err)
-	kubeconfig, err := platform.KubeconfigFor(user)
-	require.NoError(t, err)
-	content, err := json.Marshal(map[string]string{"kubeconfig": string(kubeconfig)})
-	require.NoError(t, err)
-	object := &v1alpha1.Target{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "cluster"}}
-	object.Spec.Type = v1alpha1.KubernetesClusterTargetType
-	configuration := v1alpha1.NewAnyJSON(content)
-	object.Spec.Configuration = &configuration
-	require.NoError(t, p.Client().Create(t.Context(), object))
-	return s
+	t.Cleanup(s.stop)
 }
 
 func (s *served) create(config string) *v1alpha1.DeployItem {

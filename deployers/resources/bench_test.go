@@ -52,17 +52,22 @@ func newBench(t *testing.T) *bench {
 
 func (b *bench) open(config *rest.Config) *target.Cluster {
 	b.t.Helper()
+	return b.openFor(b.t, config)
+}
+
+func (b *bench) openFor(t testing.TB, config *rest.Config) *target.Cluster {
+	t.Helper()
 	config = rest.CopyConfig(config)
 	config.QPS = -1
 	config.Wrap(func(base http.RoundTripper) http.RoundTripper { return &counter{bench: b, base: base} })
 	pool, err := rest.HTTPClientFor(config)
-	require.NoError(b.t, err)
+	require.NoError(t, err)
 	mapper, err := apiutil.NewDynamicRESTMapper(config, pool)
-	require.NoError(b.t, err)
+	require.NoError(t, err)
 	client, err := crclient.New(config, crclient.Options{HTTPClient: pool, Mapper: mapper})
-	require.NoError(b.t, err)
+	require.NoError(t, err)
 	dyn, err := dynamic.NewForConfigAndClient(config, pool)
-	require.NoError(b.t, err)
+	require.NoError(t, err)
 	return &target.Cluster{Name: "test", Config: config, Client: client, Dynamic: dyn, Mapper: mapper}
 }
 

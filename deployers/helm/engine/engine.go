@@ -43,8 +43,11 @@ const (
 	unlimitedBudget = 24 * time.Hour
 )
 
+// FieldManager is the manager of the fields that Helm writes, the same as that of Helm's command line.
+const FieldManager = "helm"
+
 // Without this Helm names the binary that it runs in as the manager of the fields, and Helm's own command line would then fight with us.
-func init() { kube.ManagedFieldsManager = "helm" }
+func init() { kube.ManagedFieldsManager = FieldManager }
 
 // ErrSchema says that the values do not fit the chart's values.schema.json; errors.Is finds it in the errors of Install and Upgrade.
 var ErrSchema = errors.New("the values do not fit the chart's schema")

@@ -1,0 +1,88 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package contract
+
+import (
+	"bytes"
+	"context"
+	"errors"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+// DriftDetector is a Planner that can tell whether somebody has changed what an item has deployed. The contract watches the metadata of the
+// objects while the item has no job, and asks about those that somebody may have changed.
+type DriftDetector interface {
+	Planner
+	// DriftDetection returns what an item says about drift; nil means the default. For a field driftDetection of spec.config return
+	// DriftDetectionIn(item.Spec.Configuration). It is called often and only looks at the item.
+	DriftDetection(item *v1alpha1.DeployItem) (*managedresource.DriftDetection, error)
+	// Deployed returns what the last job of an item has deployed, from what the status of the item records.
+	Deployed(item *v1alpha1.DeployItem) (Deployed, error)
+	// FindDrift compares objects on the target with what the last job wanted of them, and corrects what it may. An object that it cannot
+	// compare gets an answer with an error. It returns ErrNoVerdict where what is wanted is not what the last job deployed. Item has neither
+	// memory nor deadline.
+	FindDrift(ctx context.Context, item *Item, search DriftSearch) ([]Drift, error)
+}
+
+// ErrNoVerdict says that an item, or what it names, has moved on since its last job, so that nothing can be said before the next one.
+var ErrNoVerdict = errors.New("what is wanted has changed since the last job")
+
+// Deployed is what an item has deployed.
+type Deployed struct {
+	// Selector selects the objects of all items of the deployer by labels; empty selects all.
+	Selector string
+	// Managers are the field managers under which the deployer writes.
+	Managers []string
+	// Objects that were deployed.
+	Objects []managedresource.ResourceReference
+}
+
+// DriftSearch is what to compare.
+type DriftSearch struct {
+	// Objects to compare; others are left alone.
+	Objects []managedresource.ResourceReference
+	// Correct is asked about each object that is not as it was deployed. Nil corrects nothing.
+	Correct func(object managedresource.ResourceReference) bool
+}
+
+// Drift is the answer about one object.
+type Drift struct {
+	// Resource is the object.
+	Resource managedresource.ResourceReference
+	// Missing says that the object was deleted, Fields which fields differ, as JSON pointers. Both are zero for an object that is as it was
+	// deployed.
+	Missing bool
+	Fields  []string
+	// Manager is who changed the object last; empty when that is not known.
+	Manager string
+	// Corrected says that the object is as it was deployed again.
+	Corrected bool
+	// Live is the object as it is now; nil when it does not exist or was not read.
+	Live metav1.Object
+	// Err is why the object could not be compared or corrected.
+	Err error
+}
+
+// IsDrifted reports whether the object was not as it was deployed.
+func (d *Drift) IsDrifted() bool { return d.Missing || len(d.Fields) > 0 }
+
+// DriftDetectionIn reads the field driftDetection of a configuration; nil when there is none. Errors name the field.
+func DriftDetectionIn(config *runtime.RawExtension) (*managedresource.DriftDetection, error) {
+	if config == nil || !bytes.Contains(config.Raw, []byte(`"driftDetection"`)) {
+		return nil, nil
+	}
+	var fields struct {
+		DriftDetection *managedresource.DriftDetection `json:"driftDetection"`
+	}
+	if err := document.Decode(config.Raw, &fields); err != nil {
+		return nil, err
+	}
+	return fields.DriftDetection, errors.Join(managedresource.ValidateDriftDetection("driftDetection", fields.DriftDetection)...)
+}

@@ -1,0 +1,204 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package helm
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
+	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+)
+
+const (
+	// maxInventory is how many objects of a release are recorded.
+	maxInventory = 5000
+	// rememberedObjects is for how many items the objects of the last job are known.
+	rememberedObjects = 4096
+)
+
+var _ contract.DriftDetector = &deployer{}
+
+// DriftDetection returns the field driftDetection of the configuration.
+func (d *deployer) DriftDetection(item *v1alpha1.DeployItem) (*managedresource.DriftDetection, error) {
+	return contract.DriftDetectionIn(item.Spec.Configuration)
+}
+
+// Deployed returns the inventory of the release, or the managed resources where there is none. Releases of jobs that recorded no inventory are
+// not watched before the next job.
+func (d *deployer) Deployed(item *v1alpha1.DeployItem) (contract.Deployed, error) {
+	status, err := config.DecodeStatus(providerStatus(item))
+	if err != nil {
+		return contract.Deployed{}, err
+	}
+	if status.Release == nil {
+		return contract.Deployed{
+			Selector: v1alpha1.ManifestDeployItemLabel, Managers: []string{resources.FieldManager}, Objects: resources.References(status.ManagedResources),
+		}, nil
+	}
+	return contract.Deployed{
+		Selector: config.ManagedByLabel + "=" + config.ManagedByHelm, Managers: []string{engine.FieldManager, resources.FieldManager},
+		Objects: referencesIn(status.Release.Inventory),
+	}, nil
+}
+
+// FindDrift compares the release, or the objects of the chart, with the target.
+func (d *deployer) FindDrift(ctx context.Context, item *contract.Item, search contract.DriftSearch) ([]contract.Drift, error) {
+	j, err := d.begin(item)
+	if err != nil {
+		return nil, err
+	}
+	options := resources.DriftOptions{DriftSearch: search, DefaultNamespace: j.config.Namespace}
+	if j.config.DriftDetection != nil {
+		options.Ignore = j.config.DriftDetection.Ignore
+	}
+	if j.config.IsHelmDeployment() != (j.status.Release != nil) {
+		return nil, contract.ErrNoVerdict
+	}
+	if j.config.IsHelmDeployment() {
+		return j.releaseDrift(ctx, options)
+	}
+	return j.objectDrift(ctx, options)
+}
+
+// releaseDrift compares with the revision that the last job made, as it is recorded on the target.
+func (j *job) releaseDrift(ctx context.Context, options resources.DriftOptions) ([]contract.Drift, error) {
+	deployed := j.status.Release
+	last, err := j.engine.Last(ctx, j.item.Target, deployed.Namespace, deployed.Name)
+	if err != nil {
+		return nil, err
+	}
+	if last == nil || last.Revision != deployed.Revision || last.Status != engine.StatusDeployed {
+		return nil, contract.ErrNoVerdict
+	}
+	parsed, err := engine.ParseManifest(last.Manifest)
+	if err != nil {
+		return nil, err
+	}
+	desired, err := expand(parsed, managedresource.ManagePolicy)
+	if err != nil {
+		return nil, err
+	}
+	release := managedresource.ReleaseReference{Name: deployed.Name, Namespace: deployed.Namespace}
+	options.OfRelease, options.Manager = &release, engine.FieldManager
+	options.Labels, options.Annotations = engine.Ownership(release.Namespace, release.Name)
+	options.IsForeign = func(live *unstructured.Unstructured) bool {
+		other, isMarked := config.ReleaseOn(live)
+		return isMarked && other != release
+	}
+	return j.session().FindDrift(ctx, desired, options)
+}
+
+// objectDrift compares with the objects of the chart, unless chart or values give others than those that the last job applied.
+func (j *job) objectDrift(ctx context.Context, options resources.DriftOptions) ([]contract.Drift, error) {
+	for _, run := range []func(*job, context.Context) (resources.Progress, error){(*job).resolveChart, (*job).readValues, (*job).renderObjects} {
+		progress, err := run(j, ctx)
+		if err != nil {
+			return nil, err
+		}
+		if !progress.Done() {
+			return nil, contract.ErrNoVerdict
+		}
+	}
+	if j.status.ObjectsDigest == "" || digestOf(j.desired, false) != j.status.ObjectsDigest {
+		return nil, contract.ErrNoVerdict
+	}
+	options.Strategy = j.config.UpdateStrategy
+	if known, found := j.rendered.Get(j.item.DeployItem.UID); !found || known != digestOf(j.desired, true) {
+		j.desired = withoutContent(j.desired)
+	}
+	return j.session().FindDrift(ctx, j.desired, options)
+}
+
+// noteObjects notes what the job applies, for objectDrift. What Secrets hold is not part of what the status says, because its digest would tell
+// who guesses it; it is part of what the process remembers.
+func (j *job) noteObjects() {
+	j.status.ObjectsDigest = digestOf(j.desired, false)
+	j.rendered.Add(j.item.DeployItem.UID, digestOf(j.desired, true))
+}
+
+func digestOf(desired []resources.Desired, withSecrets bool) string {
+	if !withSecrets {
+		desired = withoutContent(desired)
+	}
+	hash := sha256.New()
+	encoder := json.NewEncoder(hash)
+	for _, d := range desired {
+		_ = encoder.Encode(d.Object.Object) // a hash takes everything
+	}
+	return "sha256:" + hex.EncodeToString(hash.Sum(nil))
+}
+
+// withoutContent returns the objects with empty Secrets.
+func withoutContent(desired []resources.Desired) []resources.Desired {
+	hidden := slices.Clone(desired)
+	for i := range hidden {
+		if hidden[i].Object.GroupVersionKind() != corev1.SchemeGroupVersion.WithKind("Secret") {
+			continue
+		}
+		hidden[i].Object = hidden[i].Object.DeepCopy()
+		unstructured.RemoveNestedField(hidden[i].Object.Object, "data")
+		unstructured.RemoveNestedField(hidden[i].Object.Object, "stringData")
+	}
+	return hidden
+}
+
+// inventoryFor lists the objects of a release as it is on a cluster; nil where they are too many, or cannot be told.
+func inventoryFor(cluster *target.Cluster, release *engine.Release) *helmv1alpha1.ReleaseInventory {
+	objects, err := objectsOf(release)
+	if err == nil {
+		objects, err = locate(cluster, objects)
+	}
+	if err != nil || len(objects) > maxInventory {
+		return nil
+	}
+	inventory := &helmv1alpha1.ReleaseInventory{Entries: []helmv1alpha1.InventoryEntry{}}
+	for _, object := range objects {
+		kind := schema.FromAPIVersionAndKind(object.Resource.APIVersion, object.Resource.Kind)
+		inventory.Entries = append(inventory.Entries, helmv1alpha1.InventoryEntry{
+			ID:      strings.Join([]string{object.Resource.Namespace, strings.ReplaceAll(object.Resource.Name, ":", "__"), kind.Group, kind.Kind}, "_"),
+			Version: kind.Version,
+		})
+	}
+	return inventory
+}
+
+// referencesIn returns the objects of an inventory. Names hold no underscore; colons, as in the names of roles, are written as two.
+func referencesIn(inventory *helmv1alpha1.ReleaseInventory) []managedresource.ResourceReference {
+	if inventory == nil {
+		return nil
+	}
+	refs := make([]managedresource.ResourceReference, 0, len(inventory.Entries))
+	for _, entry := range inventory.Entries {
+		namespace, rest, hasName := strings.Cut(entry.ID, "_")
+		kindAt := strings.LastIndex(rest, "_")
+		if !hasName || kindAt < 0 {
+			continue
+		}
+		groupAt := strings.LastIndex(rest[:kindAt], "_")
+		if groupAt < 0 {
+			continue
+		}
+		kind := schema.GroupVersionKind{Group: rest[groupAt+1 : kindAt], Version: entry.Version, Kind: rest[kindAt+1:]}
+		apiVersion, name := kind.ToAPIVersionAndKind()
+		refs = append(refs, managedresource.ResourceReference{
+			APIVersion: apiVersion, Kind: name, Namespace: namespace, Name: strings.ReplaceAll(rest[:groupAt], "__", ":"),
+		})
+	}
+	return refs
+}

@@ -1,0 +1,162 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package helm_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+// soon is how long a correction may take.
+const soon = 3 * time.Second
+
+const driftTemplates = `apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: a
+data:
+  v: {{ .Values.v }}
+---
+apiVersion: v1
+kind: Secret
+metadata:
+  name: s
+stringData:
+  password: top-secret
+`
+
+// drifting starts a deployer and an item in one of the two modes of the helm deployer.
+func drifting(t *testing.T, isRelease bool, detection config) *fixture {
+	t.Helper()
+	f := newFixture(t)
+	f.serve()
+	content := config{"chart": raw(archive(t, "1.0.0", map[string]string{"templates/all.yaml": driftTemplates})), "values": config{"v": "one"}, "helmDeployment": isRelease}
+	if detection != nil {
+		content["driftDetection"] = detection
+	}
+	f.createItem(content, testTimeout)
+	f.request()
+	require.Equal(t, v1alpha1.PhaseSucceeded, f.finish().Phase)
+	return f
+}
+
+func (f *fixture) meddle(object client.Object, patch string) {
+	f.Helper()
+	require.NoError(f, f.platform.Client().Patch(f.ctx, object, client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner("meddler")))
+}
+
+func (f *fixture) deployed(object client.Object, name string) client.Object {
+	object.SetNamespace(f.namespace)
+	object.SetName(name)
+	return object
+}
+
+func (f *fixture) awaitDrifted(status metav1.ConditionStatus, contains string) *metav1.Condition {
+	f.Helper()
+	var shown *metav1.Condition
+	require.NoError(f, f.platform.Await(f.ctx, f.item, func() bool {
+		shown = apimeta.FindStatusCondition(f.item.Status.Conditions, v1alpha1.DriftedCondition)
+		return shown == nil && status == "" || shown != nil && shown.Status == status && strings.Contains(shown.Message, contains)
+	}))
+	return shown
+}
+
+// modes are the two modes of the helm deployer.
+var modes = map[string]bool{"release": true, "template": false}
+
+func TestDriftIsShown(t *testing.T) {
+	for name, isRelease := range modes {
+		t.Run(name, func(t *testing.T) {
+			f := drifting(t, isRelease, nil)
+			job := f.item.Status.JobID
+			f.meddle(f.deployed(&corev1.ConfigMap{}, "a"), `{"data":{"v":"meddled","other":"x"}}`)
+			f.meddle(f.deployed(&corev1.Secret{}, "s"), `{"stringData":{"password":"meddled"}}`)
+
+			shown := f.awaitDrifted(metav1.ConditionTrue, "Secret")
+
+			assert.Equal(t, "Not as deployed: ConfigMap "+f.namespace+"/a /data/v, Secret "+f.namespace+"/s /data/password", shown.Message)
+			assert.Equal(t, job, f.item.Status.JobID)
+			f.meddle(f.deployed(&corev1.ConfigMap{}, "a"), `{"data":{"v":"one"}}`)
+			require.NoError(t, f.platform.Client().Delete(f.ctx, f.deployed(&corev1.Secret{}, "s")))
+			shown = f.awaitDrifted(metav1.ConditionTrue, "Not as deployed: Secret")
+			assert.Equal(t, "Not as deployed: Secret "+f.namespace+"/s is deleted", shown.Message)
+		})
+	}
+}
+
+func TestDriftIsCorrected(t *testing.T) {
+	for name, isRelease := range modes {
+		t.Run(name, func(t *testing.T) {
+			f := drifting(t, isRelease, config{"mode": "enabled"})
+			job := f.item.Status.JobID
+			changed := &corev1.ConfigMap{}
+			f.meddle(f.deployed(changed, "a"), `{"data":{"v":"meddled","other":"x"}}`)
+			since := time.Now()
+			require.NoError(t, f.platform.Await(f.ctx, changed, func() bool { return changed.Data["v"] == "one" }))
+			assert.Less(t, time.Since(since), soon)
+			assert.Equal(t, "x", changed.Data["other"])
+
+			require.NoError(t, f.platform.Client().Delete(f.ctx, f.deployed(&corev1.Secret{}, "s")))
+			since = time.Now()
+			made := &corev1.Secret{}
+			require.NoError(t, f.platform.Await(f.ctx, f.deployed(made, "s"), func() bool { return string(made.Data["password"]) == "top-secret" }))
+			assert.Less(t, time.Since(since), soon)
+
+			f.awaitDrifted(metav1.ConditionFalse, "is deleted")
+			assert.Equal(t, job, f.item.Status.JobID)
+			if isRelease {
+				assert.Equal(t, 1, f.release().Revision)
+				assert.Equal(t, "Helm", made.Labels["app.kubernetes.io/managed-by"])
+				assert.Equal(t, "hello-world", made.Annotations["meta.helm.sh/release-name"])
+			}
+		})
+	}
+}
+
+func TestIgnoredDriftOfChartsStays(t *testing.T) {
+	for name, isRelease := range modes {
+		t.Run(name, func(t *testing.T) {
+			f := drifting(t, isRelease, config{"mode": "enabled", "ignore": []any{config{"paths": []string{"/data/v"}, "target": config{"kind": "ConfigMap"}}}})
+			f.meddle(f.deployed(&corev1.ConfigMap{}, "a"), `{"data":{"v":"meddled"}}`)
+			f.meddle(f.deployed(&corev1.Secret{}, "s"), `{"stringData":{"password":"meddled"}}`)
+
+			f.awaitDrifted(metav1.ConditionFalse, "Secret")
+
+			assert.Equal(t, "meddled", f.configMap("a")["v"])
+		})
+	}
+}
+
+func TestTheNextRevisionIsWatched(t *testing.T) {
+	for name, isRelease := range modes {
+		t.Run(name, func(t *testing.T) {
+			f := drifting(t, isRelease, config{"mode": "enabled"})
+			chart := raw(archive(t, "1.0.1", map[string]string{"templates/all.yaml": strings.Replace(driftTemplates, "name: s", "name: t", 1)}))
+			base := f.item.DeepCopy()
+			f.configure(config{"chart": chart, "values": config{"v": "two"}, "helmDeployment": isRelease, "driftDetection": config{"mode": "enabled"}})
+			require.NoError(t, f.platform.Client().Patch(f.ctx, f.item, client.MergeFrom(base)))
+			f.request()
+			require.Equal(t, v1alpha1.PhaseSucceeded, f.finish().Phase)
+
+			changed := &corev1.Secret{}
+			f.meddle(f.deployed(changed, "t"), `{"stringData":{"password":"meddled"}}`)
+
+			require.NoError(t, f.platform.Await(f.ctx, changed, func() bool { return string(changed.Data["password"]) == "top-secret" }))
+			f.awaitDrifted(metav1.ConditionFalse, "/t")
+			assert.Equal(t, "two", f.configMap("a")["v"])
+			assert.Error(t, f.get("s", &corev1.Secret{}), "what left the chart is not missed")
+		})
+	}
+}

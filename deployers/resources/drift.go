@@ -1,0 +1,332 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package resources
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
+)
+
+// correctionTime bounds one write of a correction. It goes on when the search ends, so that a job that follows finds its result.
+const correctionTime = 10 * time.Second
+
+// DriftOptions says what counts as drift.
+type DriftOptions struct {
+	contract.DriftSearch
+	// Strategy as in ApplyOptions.
+	Strategy managedresource.UpdateStrategy
+	// DefaultNamespace as in ApplyOptions.
+	DefaultNamespace string
+	// Ignore are fields that do not count.
+	Ignore []managedresource.IgnoreRule
+	// Manager is the name under which fields were written; empty means FieldManager.
+	Manager string
+	// OfRelease is the Helm release that the objects are part of: they carry its marks in place of those of the owner. Nil for none.
+	OfRelease *managedresource.ReleaseReference
+	// Marks are the labels and annotations of the objects of that release.
+	Labels, Annotations map[string]string
+	// IsForeign reports whether an object belongs to somebody else by now. Nil asks the marks of the owner.
+	IsForeign func(live *unstructured.Unstructured) bool
+}
+
+// FindDrift compares desired objects with the live ones: each field that the desired object names, as the API server would store it. Fields
+// that it does not name never count, nor do those that were written through a subresource such as scale. What options.Correct allows is
+// corrected. There is one answer for each object that is searched and desired.
+func (s *Session) FindDrift(ctx context.Context, desired []Desired, options DriftOptions) ([]contract.Drift, error) {
+	ignored, err := compileRules(options.Ignore)
+	if err != nil {
+		return nil, err
+	}
+	wanted := map[identity]bool{}
+	for _, ref := range options.Objects {
+		wanted[identityOf(ref)] = true
+	}
+	var found []contract.Drift
+	var problems []error
+	for _, d := range lastOfEach(desired, options.DefaultNamespace) {
+		ref := referenceTo(d.Object)
+		t, err := s.prepareSearch(ctx, d, options)
+		if err == nil {
+			ref = t.ref
+		}
+		if d.Policy == managedresource.IgnorePolicy || !wanted[identityOf(ref)] {
+			continue
+		}
+		if err != nil && !isNoMatch(err) {
+			problems = append(problems, err)
+			continue
+		}
+		search := &driftSearch{Session: s, options: options, ignored: ignored, task: t}
+		if err != nil { // the kind is gone
+			drift := contract.Drift{Resource: ref, Missing: true}
+			if options.Correct != nil {
+				drift.Err = err
+			}
+			found = append(found, drift)
+			continue
+		}
+		found = append(found, search.run(ctx))
+	}
+	return found, errors.Join(problems...)
+}
+
+// lastOfEach drops all but the last of equal objects, as Apply does.
+func lastOfEach(desired []Desired, defaultNamespace string) []Desired {
+	last := map[identity]int{}
+	key := func(d Desired) identity {
+		id := identityOf(referenceTo(d.Object))
+		if id.Namespace == "" {
+			id.Namespace = defaultNamespace
+		}
+		return id
+	}
+	for i, d := range desired {
+		last[key(d)] = i
+	}
+	var unique []Desired
+	for i, d := range desired {
+		if last[key(d)] == i {
+			unique = append(unique, d)
+		}
+	}
+	return unique
+}
+
+func (s *Session) prepareSearch(ctx context.Context, d Desired, options DriftOptions) (task, error) {
+	t, err := s.prepare(ctx, d, nil, options.DefaultNamespace)
+	if err != nil || options.OfRelease == nil {
+		return t, err
+	}
+	t.Object = t.unmarked.DeepCopy()
+	labels := t.Object.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	for name, value := range options.Labels {
+		labels[name] = value
+	}
+	t.Object.SetLabels(labels)
+	annotate(t.Object, options.Annotations)
+	return t, nil
+}
+
+// driftSearch compares one object.
+type driftSearch struct {
+	*Session
+	options DriftOptions
+	ignored []ignoredFields
+	task    task
+}
+
+func (d *driftSearch) run(ctx context.Context) contract.Drift {
+	for range attempts {
+		drift := d.try(ctx)
+		if !errors.Is(drift.Err, errLostRace) || ctx.Err() != nil {
+			return drift
+		}
+	}
+	return contract.Drift{Resource: d.task.ref, Err: objectError("compare", d.task.ref, errLostRace)}
+}
+
+func (d *driftSearch) try(ctx context.Context) contract.Drift {
+	drift := contract.Drift{Resource: d.task.ref}
+	resource := client(d.Cluster, d.task.kind, d.task.ref.Namespace)
+	live, err := resource.Get(ctx, d.task.ref.Name, metav1.GetOptions{})
+	if isGone(err) {
+		return d.missing(ctx)
+	}
+	if err != nil {
+		drift.Err = objectError("read", d.task.ref, err)
+		return drift
+	}
+	drift.Live = live
+	if live.GetDeletionTimestamp() != nil || d.isLeftAlone(live) {
+		return drift
+	}
+	wanted, err := d.wanted(live)
+	if err != nil {
+		drift.Err = err
+		return drift
+	}
+	next := d.next(wanted, live)
+	if same(next, live) {
+		return drift
+	}
+	result, err := resource.Update(ctx, next, metav1.UpdateOptions{FieldManager: d.manager(), DryRun: []string{metav1.DryRunAll}})
+	switch {
+	case apierrors.IsConflict(err) || apierrors.IsNotFound(err):
+		drift.Err = errLostRace
+		return drift
+	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) && !isUnauthorized(err):
+		result = next // the difference is all that can be said
+	case err != nil:
+		drift.Err = objectError("compare", d.task.ref, err)
+		return drift
+	}
+	drift.Fields = differingFields(wanted, live, result)
+	if len(drift.Fields) > 0 {
+		drift.Manager = changedBy(live, d.manager())
+		d.correct(ctx, &drift, next)
+	}
+	return drift
+}
+
+// isLeftAlone reports whether the deployer would not update the object.
+func (d *driftSearch) isLeftAlone(live *unstructured.Unstructured) bool {
+	if d.options.IsForeign != nil {
+		return d.options.IsForeign(live)
+	}
+	claim := d.Owner.claimOf(live)
+	return claim == foreign || d.task.Policy == managedresource.ImmutablePolicy || d.task.Policy == managedresource.FallbackPolicy && claim != own
+}
+
+func (d *driftSearch) manager() string {
+	if d.options.Manager != "" {
+		return d.options.Manager
+	}
+	return FieldManager
+}
+
+// wanted returns the fields that the object has to have, with what is ignored as it is.
+func (d *driftSearch) wanted(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	wanted := d.task.Object.DeepCopy()
+	if patch := d.task.PatchAfterDeployment; patch != nil && len(patch.Raw) > 0 {
+		if err := mergePatch(wanted, patch.Raw); err != nil {
+			return nil, misconfigured("patchAfterDeployment of %s: is not an object, write one there", d.task.ref)
+		}
+	}
+	inStoredForm(wanted)
+	delete(wanted.Object, "status")
+	if metadata, ok := wanted.Object["metadata"].(map[string]any); ok {
+		for _, name := range serverMetadata {
+			delete(metadata, name)
+		}
+	}
+	for _, rule := range d.ignored {
+		rule.pardon(wanted, live)
+	}
+	return wanted, nil
+}
+
+func mergePatch(object *unstructured.Unstructured, patch []byte) error {
+	raw, err := json.Marshal(object.Object)
+	if err != nil {
+		return err
+	}
+	merged, err := jsonpatch.MergePatch(raw, patch)
+	if err != nil {
+		return err
+	}
+	return object.UnmarshalJSON(merged)
+}
+
+// inStoredForm writes the text of a Secret as the API server stores it.
+func inStoredForm(object *unstructured.Unstructured) {
+	if object.GroupVersionKind() != corev1.SchemeGroupVersion.WithKind("Secret") {
+		return
+	}
+	text, found, err := unstructured.NestedStringMap(object.Object, "stringData")
+	if !found || err != nil {
+		return
+	}
+	unstructured.RemoveNestedField(object.Object, "stringData")
+	for key, value := range text {
+		encoded, _ := json.Marshal([]byte(value)) // base64 in quotes
+		_ = unstructured.SetNestedField(object.Object, string(encoded[1:len(encoded)-1]), "data", key)
+	}
+}
+
+// next returns live with the fields that are wanted.
+func (d *driftSearch) next(wanted, live *unstructured.Unstructured) *unstructured.Unstructured {
+	if d.options.Strategy == managedresource.UpdateStrategyMerge {
+		return merged(wanted, live, false)
+	}
+	next := wanted.DeepCopy()
+	next.SetResourceVersion(live.GetResourceVersion())
+	o := ownershipOf(live)
+	o.theirs.add(o.ours)
+	ownership{theirs: o.theirs, elsewhere: o.elsewhere}.keepFields(next.Object, withoutServerFields(live))
+	return next
+}
+
+// changedBy returns the manager who changed an object last beside the deployer and writers of the status.
+func changedBy(live *unstructured.Unstructured, own string) string {
+	var newest metav1.Time
+	name := ""
+	for _, entry := range live.GetManagedFields() {
+		if entry.Manager == own || entry.Subresource == "status" || entry.Time == nil || entry.Time.Before(&newest) {
+			continue
+		}
+		newest, name = *entry.Time, entry.Manager
+	}
+	return name
+}
+
+func (d *driftSearch) correct(ctx context.Context, drift *contract.Drift, next *unstructured.Unstructured) {
+	if d.options.Correct == nil || !d.options.Correct(d.task.ref) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), correctionTime)
+	defer cancel()
+	resource := client(d.Cluster, d.task.kind, d.task.ref.Namespace)
+	written, err := resource.Update(ctx, next, metav1.UpdateOptions{FieldManager: d.manager()})
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		drift.Err = errLostRace
+		return
+	}
+	if err != nil {
+		drift.Err = objectError("correct", d.task.ref, err)
+		return
+	}
+	drift.Live, drift.Corrected = written, true
+}
+
+// missing is the answer about an object that does not exist. A Job that goes by itself once it has ended does not count.
+func (d *driftSearch) missing(ctx context.Context) contract.Drift {
+	drift := contract.Drift{Resource: d.task.ref, Missing: true}
+	if _, goes, _ := unstructured.NestedFieldNoCopy(d.task.Object.Object, "spec", "ttlSecondsAfterFinished"); goes && d.task.ref.Kind == "Job" {
+		drift.Missing = false
+		return drift
+	}
+	if d.options.Correct == nil || !d.options.Correct(d.task.ref) {
+		return drift
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), correctionTime)
+	defer cancel()
+	object := d.task.Object.DeepCopy()
+	annotate(object, d.task.AnnotateBeforeCreate)
+	created, err := client(d.Cluster, d.task.kind, d.task.ref.Namespace).Create(ctx, object, metav1.CreateOptions{FieldManager: d.manager()})
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		drift.Err = errLostRace
+	case err != nil:
+		drift.Err = objectError("create", d.task.ref, err)
+	default:
+		drift.Live, drift.Corrected = created, true
+	}
+	return drift
+}
+
+// References returns the objects that records name, without those that are to be ignored.
+func References(records []managedresource.ManagedResourceStatus) []managedresource.ResourceReference {
+	var refs []managedresource.ResourceReference
+	for _, record := range records {
+		if record.Policy != managedresource.IgnorePolicy {
+			refs = append(refs, record.Resource)
+		}
+	}
+	return slices.Clip(refs)
+}

@@ -1,0 +1,258 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package resources
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	crclient "sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+)
+
+// webDeployment has defaults, a list with keys, a quantity that the API server writes in another way, and a list that is one value.
+const webDeployment = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: %[1]s}, spec: {selector: {matchLabels: {app: web}},
+template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: example.com/web, args: [a, b], env: [{name: E, value: x}],
+resources: {requests: {cpu: 1000m}}}]}}}}`
+
+const (
+	oneMap    = `{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: %[1]s, labels: {l/l: v}}, data: {a: '1', b: '2'}}`
+	oneSecret = `{apiVersion: v1, kind: Secret, metadata: {name: one, namespace: %[1]s}, stringData: {password: very-secret}}`
+)
+
+func (b *bench) drift(desired Desired, options DriftOptions) contract.Drift {
+	b.t.Helper()
+	ref := referenceTo(desired.Object)
+	options.Objects = []managedresource.ResourceReference{ref}
+	found, err := b.FindDrift(b.t.Context(), []Desired{desired}, options)
+	require.NoError(b.t, err)
+	require.Len(b.t, found, 1)
+	return found[0]
+}
+
+func always(managedresource.ResourceReference) bool { return true }
+
+func TestDriftIsFound(t *testing.T) {
+	for name, tc := range map[string]struct {
+		manifest, change string
+		want             []string
+	}{
+		"nothing":                  {oneMap, "", nil},
+		"value":                    {oneMap, "data: {a: x}", []string{"/data/a"}},
+		"label with a slash":       {oneMap, "metadata: {labels: {l/l: x}}", []string{"/metadata/labels/l~1l"}},
+		"removed value":            {oneMap, "data: {a: null}", []string{"/data/a"}},
+		"removed map":              {oneMap, "data: null", []string{"/data"}},
+		"field of somebody else":   {oneMap, "{data: {other: x}, metadata: {labels: {other: x}, annotations: {other: x}}}", nil},
+		"Secret":                   {oneSecret, "data: {password: eA==}", []string{"/data/password"}},
+		"unchanged Secret":         {oneSecret, "", nil},
+		"defaults":                 {webDeployment, "", nil},
+		"field that is not wanted": {webDeployment, "spec: {replicas: 3, minReadySeconds: 5}", nil},
+		"item of a list": {webDeployment, "spec: {template: {spec: {containers: [{name: web, image: example.com/other, args: [a, b], env: [{name: E, value: x}], resources: {requests: {cpu: 1}}}]}}}",
+			[]string{"/spec/template/spec/containers/0/image"}},
+		"sidecar of somebody else": {webDeployment, "spec: {template: {spec: {containers: [{name: side, image: example.com/side}, {name: web, image: example.com/web, args: [a, b], env: [{name: E, value: x}, {name: F, value: z}], resources: {requests: {cpu: 1}}}]}}}",
+			nil},
+		"list that is one value": {webDeployment, "spec: {template: {spec: {containers: [{name: web, image: example.com/web, args: [a], env: [{name: E, value: x}], resources: {requests: {cpu: 1}}}]}}}",
+			[]string{"/spec/template/spec/containers/0/args"}},
+		"removed item": {webDeployment, "spec: {template: {spec: {containers: [{name: web, image: example.com/web, args: [a, b], resources: {requests: {cpu: 1}}}]}}}",
+			[]string{"/spec/template/spec/containers/0/env"}},
+		"quantity": {webDeployment, "spec: {template: {spec: {containers: [{name: web, image: example.com/web, args: [a, b], env: [{name: E, value: x}], resources: {requests: {cpu: 2}}}]}}}",
+			[]string{"/spec/template/spec/containers/0/resources/requests/cpu"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			object := b.object(tc.manifest)
+			b.apply("", nil, manage(object))
+			if tc.change != "" {
+				b.change(object, tc.change)
+			}
+			before := b.live(object)
+			b.sent()
+
+			drift := b.drift(manage(object), DriftOptions{})
+
+			assert.Equal(t, tc.want, drift.Fields)
+			assert.NoError(t, drift.Err)
+			if tc.manifest != webDeployment { // its controller may write between read and comparison
+				assert.LessOrEqual(t, len(b.sent()), 2)
+				assert.Equal(t, before.GetResourceVersion(), b.live(object).GetResourceVersion(), "nothing is written")
+			}
+			assert.Equal(t, before.GetGeneration(), b.live(object).GetGeneration())
+
+			fixed := b.drift(manage(object), DriftOptions{DriftSearch: contract.DriftSearch{Correct: always}})
+			assert.Equal(t, len(tc.want) > 0, fixed.Corrected)
+			again := b.drift(manage(object), DriftOptions{})
+			assert.Empty(t, again.Fields, "corrected")
+		})
+	}
+}
+
+func TestACorrectionKeepsWhatOthersAdded(t *testing.T) {
+	b := newBench(t)
+	object := b.object(oneMap)
+	b.apply("", nil, manage(object))
+	b.change(object, "{data: {a: x, other: z}, metadata: {annotations: {other: z}}}")
+
+	drift := b.drift(manage(object), DriftOptions{DriftSearch: contract.DriftSearch{Correct: always}})
+
+	assert.True(t, drift.Corrected)
+	live := b.live(object)
+	assert.Equal(t, map[string]string{"a": "1", "b": "2", "other": "z"}, data(live))
+	assert.Equal(t, "z", live.GetAnnotations()["other"])
+}
+
+func TestIgnoredFieldsStay(t *testing.T) {
+	const image = "spec: {replicas: 2, template: {spec: {containers: [{name: web, image: example.com/theirs, args: [x], env: [{name: E, value: x}], resources: {requests: {cpu: 1}}}]}}}"
+	for name, tc := range map[string]struct {
+		manifest, change string
+		rule             managedresource.IgnoreRule
+		want             []string
+	}{
+		"field":        {oneMap, "data: {a: x}", managedresource.IgnoreRule{Paths: []string{"/data/a"}}, nil},
+		"map":          {oneMap, "data: {a: x, b: null}", managedresource.IgnoreRule{Paths: []string{"/data"}}, nil},
+		"beside":       {oneMap, "data: {a: x, b: z}", managedresource.IgnoreRule{Paths: []string{"/data/b"}}, []string{"/data/a"}},
+		"item":         {webDeployment, image, managedresource.IgnoreRule{Paths: []string{"/spec/template/spec/containers/0/image"}}, []string{"/spec/template/spec/containers/0/args"}},
+		"other object": {oneMap, "data: {a: x}", managedresource.IgnoreRule{Paths: []string{"/data/a"}, Target: &managedresource.ObjectSelector{Kind: "Secret"}}, []string{"/data/a"}},
+		"removed":      {oneMap, "data: {a: null}", managedresource.IgnoreRule{Paths: []string{"/data/a"}}, nil},
+		"no field":     {oneMap, "data: {a: x}", managedresource.IgnoreRule{Paths: []string{"/data/a/b/c", "/spec/x", "/data/9"}}, []string{"/data/a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			object := b.object(tc.manifest)
+			b.apply("", nil, manage(object))
+			changed := b.change(object, tc.change)
+
+			drift := b.drift(manage(object), DriftOptions{Ignore: []managedresource.IgnoreRule{tc.rule}, DriftSearch: contract.DriftSearch{Correct: always}})
+
+			assert.Equal(t, tc.want, drift.Fields)
+			if tc.want == nil {
+				assert.Equal(t, changed.GetResourceVersion(), b.live(object).GetResourceVersion(), "left alone")
+			}
+			if name == "item" {
+				containers, _, err := unstructured.NestedSlice(b.live(object).Object, "spec", "template", "spec", "containers")
+				require.NoError(t, err)
+				assert.Equal(t, "example.com/theirs", containers[0].(map[string]any)["image"])
+				assert.Equal(t, []any{"a", "b"}, containers[0].(map[string]any)["args"])
+			}
+		})
+	}
+}
+
+func TestStrategiesAndPoliciesDecideWhatDriftIs(t *testing.T) {
+	for name, tc := range map[string]struct {
+		strategy managedresource.UpdateStrategy
+		policy   managedresource.ManifestPolicy
+		change   string
+		want     []string
+	}{
+		"update":         {"update", "manage", "data: {a: x}", []string{"/data/a"}},
+		"patch":          {"patch", "manage", "data: {a: x}", []string{"/data/a"}},
+		"mergeOverwrite": {"mergeOverwrite", "manage", "data: {a: x}", []string{"/data/a"}},
+		"merge":          {"merge", "manage", "data: {a: x}", nil},
+		"merge, emptied": {"merge", "manage", "data: {a: ''}", []string{"/data/a"}},
+		"keep":           {"update", "keep", "data: {a: x}", []string{"/data/a"}},
+		"fallback":       {"update", "fallback", "data: {a: x}", []string{"/data/a"}},
+		"immutable":      {"update", "immutable", "data: {a: x}", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			desired := manage(b.object(oneMap))
+			desired.Policy = tc.policy
+			b.apply(tc.strategy, nil, desired)
+			b.change(desired.Object, tc.change)
+
+			assert.Equal(t, tc.want, b.drift(desired, DriftOptions{Strategy: tc.strategy}).Fields)
+		})
+	}
+}
+
+func TestDeletedObjects(t *testing.T) {
+	b := newBench(t)
+	object := b.object(oneMap)
+	b.apply("", nil, manage(object))
+	require.NoError(t, platform.Shared(t).Client().Delete(t.Context(), object.DeepCopy()))
+
+	assert.True(t, b.drift(manage(object), DriftOptions{}).Missing)
+	assert.False(t, b.exists(object))
+
+	drift := b.drift(manage(object), DriftOptions{DriftSearch: contract.DriftSearch{Correct: always}})
+	assert.True(t, drift.Missing && drift.Corrected)
+	assert.Equal(t, "1", data(b.live(object))["a"])
+	assert.Empty(t, b.drift(manage(object), DriftOptions{}).Fields, "with all marks")
+}
+
+func TestAJobThatGoesByItselfIsNotMissing(t *testing.T) {
+	b := newBench(t)
+	job := b.object(`{apiVersion: batch/v1, kind: Job, metadata: {name: j, namespace: %[1]s}, spec: {ttlSecondsAfterFinished: 1, template: {spec: {restartPolicy: Never, containers: [{name: c, image: example.com/c}]}}}}`)
+	assert.False(t, b.drift(manage(job), DriftOptions{DriftSearch: contract.DriftSearch{Correct: always}}).Missing)
+	assert.False(t, b.exists(job))
+}
+
+func TestTheScaleOfSomebodyElseIsNoDrift(t *testing.T) {
+	b := newBench(t)
+	object := b.object(webDeployment)
+	require.NoError(t, unstructured.SetNestedField(object.Object, int64(1), "spec", "replicas"))
+	b.apply("", nil, manage(object))
+	b.change(object, "spec: {replicas: 3}", "scale")
+
+	assert.Empty(t, b.drift(manage(object), DriftOptions{}).Fields)
+}
+
+func TestWhatWasPatchedAfterDeploymentIsNoDrift(t *testing.T) {
+	b := newBench(t)
+	desired := manage(b.object(oneMap))
+	desired.PatchAfterDeployment = &runtime.RawExtension{Raw: []byte(`{"data": {"a": "patched", "b": null}}`)}
+	applied := b.apply("", nil, desired)
+	require.NoError(t, b.PatchAfterDeployment(t.Context(), []Desired{desired}, applied.Managed))
+
+	assert.Empty(t, b.drift(desired, DriftOptions{}).Fields)
+}
+
+func TestAnObjectThatSomebodyTookOverIsNoDrift(t *testing.T) {
+	b := newBench(t)
+	object := b.object(oneMap)
+	b.apply("", nil, manage(object))
+	other := &Session{Cluster: b.Cluster, Owner: Owner{Item: "other", Namespace: "other", UID: "other"}}
+	taken := b.live(object)
+	other.Owner.mark(taken, managedresource.ManagePolicy)
+	taken.Object["data"] = map[string]any{"a": "theirs"}
+	require.NoError(t, platform.Shared(t).Client().Update(t.Context(), taken))
+
+	drift := b.drift(manage(object), DriftOptions{DriftSearch: contract.DriftSearch{Correct: always}})
+
+	assert.False(t, drift.IsDrifted())
+}
+
+func TestDriftNamesWhoChangedTheObject(t *testing.T) {
+	b := newBench(t)
+	object := b.object(oneMap)
+	b.apply("", nil, manage(object))
+	merge := crclient.RawPatch("application/merge-patch+json", []byte(`{"data":{"a":"x"}}`))
+	require.NoError(t, platform.Shared(t).Client().Patch(t.Context(), object.DeepCopy(), merge, crclient.FieldOwner("kubectl-edit")))
+
+	assert.Equal(t, "kubectl-edit", b.drift(manage(object), DriftOptions{}).Manager)
+}
+
+func TestDriftOfManyObjectsIsFoundOneByOne(t *testing.T) {
+	b := newBench(t)
+	var desired []Desired
+	for i := range 3 {
+		desired = append(desired, manage(b.configMap(fmt.Sprintf("o%d", i), "a", "1")))
+	}
+	b.apply("", nil, desired...)
+	b.change(desired[1].Object, "data: {a: x}")
+	b.sent()
+
+	found, err := b.FindDrift(t.Context(), desired, DriftOptions{DriftSearch: contract.DriftSearch{Objects: []managedresource.ResourceReference{referenceTo(desired[1].Object)}}})
+
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	assert.Equal(t, []string{"GET", "PUT"}, b.sent(), "other objects cost nothing")
+}
