@@ -53,6 +53,11 @@ type driftItem struct {
 	timer    *time.Timer
 	// attempt counts the searches that failed one after the other.
 	attempt int
+	// searched is when the item was last searched, searches how often in a row.
+	searched time.Time
+	searches int
+	// waits says that the next search waits for its time; see pace.
+	waits bool
 	// notes are events to post.
 	notes []driftNote
 }

@@ -19,6 +19,12 @@ import (
 )
 
 const (
+	// freeSearches of an item come at once. Further ones wait a little, up to maxSearchPause, until there was none for searchQuiet: whoever
+	// changes objects all the time, or a target that says so, costs no more than that.
+	freeSearches   = 10
+	minSearchPause = 100 * time.Millisecond
+	maxSearchPause = 2 * time.Second
+	searchQuiet    = 30 * time.Second
 	// openingTime and searchTime bound one attempt to open a Target, and one search in the objects of an item.
 	openingTime = 30 * time.Second
 	searchTime  = time.Minute
@@ -76,8 +82,7 @@ func (s *driftSite) run(ctx context.Context) {
 		case <-s.kicked:
 		}
 		if pause := s.open(ctx); pause > 0 {
-			retry := time.AfterFunc(pause, s.kick)
-			context.AfterFunc(ctx, func() { retry.Stop() })
+			time.AfterFunc(pause, s.kick)
 			continue
 		}
 		for _, key := range s.take() {
@@ -248,6 +253,9 @@ func finishedAt(item *v1alpha1.DeployItem) time.Time {
 // search compares the objects of an item that somebody may have changed, and notes what was found.
 func (s *driftSite) search(ctx context.Context, item *v1alpha1.DeployItem, known *driftItem) {
 	d := s.desk
+	if d.waits(known) {
+		return
+	}
 	objects := s.objectsToSearch(known)
 	trouble, kind := d.watches.Trouble(known.key)
 	if trouble != drift.NoTrouble && time.Since(s.opened) > reopenPause {
@@ -266,7 +274,7 @@ func (s *driftSite) search(ctx context.Context, item *v1alpha1.DeployItem, known
 	again := failedObjects(objects, found, err, isHeld)
 	for _, one := range found {
 		if one.Err == nil || one.IsDrifted() {
-			d.watches.Seen(known.key, objectOf(one.Resource), one.Live)
+			d.watches.Seen(known.key, objectOf(one.Resource), one.Live, one.Owned)
 		}
 	}
 	d.mu.Lock()
@@ -283,6 +291,42 @@ func (s *driftSite) search(ctx context.Context, item *v1alpha1.DeployItem, known
 	}
 	s.schedule(known, again)
 	d.wakeWorker(known.key)
+}
+
+// waits reports whether an item has to wait for its next search, and makes it come back then.
+func (d *driftDesk) waits(known *driftItem) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if known.waits {
+		return true
+	}
+	pause := known.pace(time.Now())
+	if pause <= 0 {
+		return false
+	}
+	known.waits = true
+	time.AfterFunc(pause, func() {
+		d.mu.Lock()
+		known.waits = false
+		d.mu.Unlock()
+		d.changed(known.key)
+	})
+	return true
+}
+
+// pace returns how long a search has to wait.
+func (i *driftItem) pace(now time.Time) time.Duration {
+	if now.Sub(i.searched) > searchQuiet {
+		i.searches = 0
+	}
+	if over := i.searches - freeSearches; over >= 0 {
+		if wait := i.searched.Add(min(minSearchPause<<min(over, 8), maxSearchPause)).Sub(now); wait > 0 {
+			return wait
+		}
+	}
+	i.searched = now
+	i.searches++
+	return 0
 }
 
 // objectsToSearch returns what the watches suspect, and what may be corrected by now.

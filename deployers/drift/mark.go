@@ -14,6 +14,8 @@ import (
 type mark struct {
 	// print tells versions of the object apart, as far as they differ in more than the status. It is never 0.
 	print uint64
+	// own tells the sets of fields of the deployer apart.
+	own uint64
 	// ours and foreign are when the deployer and anybody else last changed more than the status, in Unix seconds as managedFields have it; 0
 	// is never.
 	ours, foreign int64
@@ -22,7 +24,7 @@ type mark struct {
 // markOf reads managedFields: who changes a field enters itself there, and takes the field out of the entry of who had it. Entries of the
 // status do not count. An object without managedFields is known by its version.
 func markOf(object metav1.Object, managers []string) mark {
-	hash := fnv.New64a()
+	hash, own := fnv.New64a(), fnv.New64a()
 	var m mark
 	entries := object.GetManagedFields()
 	if len(entries) == 0 {
@@ -38,6 +40,9 @@ func markOf(object metav1.Object, managers []string) mark {
 			at = entry.Time.Unix()
 		}
 		if slices.Contains(managers, entry.Manager) && entry.Subresource == "" {
+			if entry.FieldsV1 != nil {
+				_, _ = own.Write(entry.FieldsV1.GetRawBytes())
+			}
 			m.ours = max(m.ours, at)
 		} else {
 			m.foreign = max(m.foreign, at)
@@ -48,6 +53,6 @@ func markOf(object metav1.Object, managers []string) mark {
 			_, _ = hash.Write(entry.FieldsV1.GetRawBytes())
 		}
 	}
-	m.print = max(hash.Sum64(), 1)
+	m.print, m.own = max(hash.Sum64(), 1), own.Sum64()
 	return m
 }

@@ -57,6 +57,8 @@ type state struct {
 	mark  mark
 	since int64
 	round uint32
+	// owned says that the deployer owns every field that it wants, so that nobody can change one and leave the deployer's set of fields as it is.
+	owned bool
 	// suspect says that somebody may have changed or deleted the object, gone that it is not there.
 	suspect, gone bool
 }
@@ -123,13 +125,15 @@ func (s *stream) update(key objectKey, seen mark, deleted bool) *owner {
 	st.round = s.round
 	switch {
 	case deleted:
-		st.suspect, st.gone, st.mark = st.suspect || !st.gone, true, mark{}
+		st.suspect, st.gone, st.mark, st.owned = st.suspect || !st.gone, true, mark{}, false
 	case st.gone:
 		st.suspect, st.gone, st.mark = true, false, seen
 	case st.mark.print == 0:
 		st.suspect, st.mark = st.suspect || isForeign(seen, time.Unix(st.since, 0)), seen
+	case st.mark.print != seen.print && st.owned && st.mark.own == seen.own:
+		st.mark = seen
 	case st.mark.print != seen.print:
-		st.suspect, st.mark = st.suspect || !isOwnWrite(st.mark, seen), seen
+		st.suspect, st.mark, st.owned = st.suspect || !isOwnWrite(st.mark, seen), seen, false
 	}
 	s.objects[key] = st
 	if st.suspect && !before.suspect {

@@ -209,8 +209,8 @@ func (w *Watches) Suspect(key types.NamespacedName, objects ...Object) {
 }
 
 // Seen notes an object of an owner as it was read or written just now, so that the event of that version says nothing new. Nil says that it
-// does not exist.
-func (w *Watches) Seen(key types.NamespacedName, object Object, found metav1.Object) {
+// does not exist. Owned says that the deployer owns every field that it wants of the object: then what others do with other fields is no news.
+func (w *Watches) Seen(key types.NamespacedName, object Object, found metav1.Object, owned bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	o := w.owners[key]
@@ -223,9 +223,9 @@ func (w *Watches) Seen(key types.NamespacedName, object Object, found metav1.Obj
 		}
 		st := p.stream.objects[p.key]
 		if found == nil {
-			st.gone, st.mark = true, mark{}
+			st.gone, st.mark, st.owned = true, mark{}, false
 		} else {
-			st.gone, st.mark = false, markOf(found, p.stream.managers)
+			st.gone, st.mark, st.owned = false, markOf(found, p.stream.managers), owned
 		}
 		p.stream.objects[p.key] = st
 	}

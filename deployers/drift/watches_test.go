@@ -84,7 +84,7 @@ func TestWhatWasSeenIsNoNews(t *testing.T) {
 	s.note(object(entry(us, 10, "all", "")), false)
 
 	changed := object(entry("x", 20, "f", ""))
-	w.Seen(o.key, o.objects[0].object(), changed)
+	w.Seen(o.key, o.objects[0].object(), changed, false)
 	s.note(changed, false)
 
 	assert.Empty(t, w.Take(o.key))
@@ -99,4 +99,36 @@ func TestPausesGrowAndEnd(t *testing.T) {
 		last = pause
 	}
 	assert.GreaterOrEqual(t, last, maxPause)
+}
+
+func TestOthersFieldsAreNoNewsWhereAllWantedOnesAreOurs(t *testing.T) {
+	ours := entry(us, 10, "all", "")
+	for name, tc := range map[string]struct {
+		owned bool
+		next  *metav1.PartialObjectMetadata
+		want  bool
+	}{
+		"other field":                    {true, object(ours, entry("x", 20, "f", "")), false},
+		"other field, not all are ours":  {false, object(ours, entry("x", 20, "f", "")), true},
+		"field of ours":                  {true, object(entry(us, 10, "less", ""), entry("x", 20, "f", "")), true},
+		"field of ours, removed":         {true, object(entry(us, 10, "less", "")), true},
+		"fields of the deployer, anew":   {true, object(entry(us, 20, "more", "")), false},
+		"managedFields are gone":         {true, object(), true},
+		"managedFields of somebody else": {true, object(entry("x", 20, "all", "")), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := New(func(types.NamespacedName) {}, 0, 0)
+			s := newStream(w, streamKey{}, "n", nil, []string{us})
+			o := &owner{key: types.NamespacedName{Namespace: "n", Name: "item"}}
+			key := objectKey{unique.Make("n"), "o"}
+			o.objects = []place{{s, key}}
+			s.objects[key] = state{owner: o}
+			w.owners[o.key] = o
+			w.Seen(o.key, o.objects[0].object(), object(ours), tc.owned)
+
+			s.note(tc.next, false)
+
+			assert.Equal(t, tc.want, len(w.Take(o.key)) > 0)
+		})
+	}
 }

@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
@@ -161,11 +162,12 @@ func (d *driftSearch) try(ctx context.Context) contract.Drift {
 		drift.Err = err
 		return drift
 	}
+	drift.Owned = ownsAll(wanted.Object, ownedBy(live, d.manager()))
 	next := d.next(wanted, live)
 	if same(next, live) {
 		return drift
 	}
-	result, err := resource.Update(ctx, next, metav1.UpdateOptions{FieldManager: d.manager(), DryRun: []string{metav1.DryRunAll}})
+	result, err := d.rehearse(ctx, next, live)
 	switch {
 	case apierrors.IsConflict(err) || apierrors.IsNotFound(err):
 		drift.Err = errLostRace
@@ -182,6 +184,20 @@ func (d *driftSearch) try(ctx context.Context) contract.Drift {
 		d.correct(ctx, &drift, next)
 	}
 	return drift
+}
+
+// rehearse returns what the API server would store. It names no version, so that writers of the status do not disturb it.
+func (d *driftSearch) rehearse(ctx context.Context, next, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	patch, err := difference(live, next)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := json.Marshal(patch)
+	if err != nil {
+		return nil, err
+	}
+	options := metav1.PatchOptions{FieldManager: d.manager(), DryRun: []string{metav1.DryRunAll}}
+	return client(d.Cluster, d.task.kind, d.task.ref.Namespace).Patch(ctx, d.task.ref.Name, types.MergePatchType, raw, options)
 }
 
 // isLeftAlone reports whether the deployer would not update the object.

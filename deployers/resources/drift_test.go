@@ -131,6 +131,7 @@ func TestIgnoredFieldsStay(t *testing.T) {
 
 			drift := b.drift(manage(object), DriftOptions{Ignore: []managedresource.IgnoreRule{tc.rule}, DriftSearch: contract.DriftSearch{Correct: always}})
 
+			require.NoError(t, drift.Err)
 			assert.Equal(t, tc.want, drift.Fields)
 			if tc.want == nil {
 				assert.Equal(t, changed.GetResourceVersion(), b.live(object).GetResourceVersion(), "left alone")
@@ -254,5 +255,31 @@ func TestDriftOfManyObjectsIsFoundOneByOne(t *testing.T) {
 
 	require.NoError(t, err)
 	require.Len(t, found, 1)
-	assert.Equal(t, []string{"GET", "PUT"}, b.sent(), "other objects cost nothing")
+	assert.Equal(t, []string{"GET", "PATCH"}, b.sent(), "other objects cost nothing")
+}
+
+func TestWhatTheDeployerOwns(t *testing.T) {
+	for name, tc := range map[string]struct {
+		manifest, before string
+		want             bool
+	}{
+		"made by the deployer":        {oneMap, "", true},
+		"Secret":                      {oneSecret, "", true},
+		"nested":                      {webDeployment, "", true},
+		"found with other values":     {oneMap, `{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: %[1]s}, data: {a: x}}`, true},
+		"found without managedFields": {oneMap, `{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: %[1]s}}`, false},
+		"found with the same values":  {oneMap, oneMap, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			if tc.before != "" {
+				b.put(b.object(tc.before))
+			}
+			object := b.object(tc.manifest)
+			b.apply("", nil, manage(object))
+
+			drift := b.drift(manage(object), DriftOptions{})
+			assert.Equal(t, tc.want, drift.Owned, "%v", b.live(object).GetManagedFields())
+		})
+	}
 }

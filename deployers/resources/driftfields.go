@@ -160,3 +160,60 @@ func pardonField(wanted, live any, path []string, o ownership) {
 		}
 	}
 }
+
+// ownedBy returns the fields of one manager that it has written into the object itself.
+func ownedBy(live *unstructured.Unstructured, manager string) fieldSet {
+	owned := fieldSet{}
+	for _, entry := range live.GetManagedFields() {
+		if entry.Manager == manager && entry.Subresource == "" {
+			owned.add(fieldsIn(entry))
+		}
+	}
+	return owned
+}
+
+// ownsAll reports whether a set of fields has every field that is wanted. What identifies an object is nobody's.
+func ownsAll(wanted map[string]any, owned fieldSet) bool {
+	for name, value := range wanted {
+		switch name {
+		case "apiVersion", "kind":
+			continue
+		case "metadata":
+			fields, _ := value.(map[string]any)
+			for _, part := range []string{"labels", "annotations"} {
+				in := owned.at("f:metadata")
+				if fields[part] != nil && (!in.has("f:"+part) || !ownsValue(fields[part], in.at("f:"+part))) {
+					return false
+				}
+			}
+		default:
+			if !owned.has("f:"+name) || !ownsValue(value, owned.at("f:"+name)) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func ownsValue(value any, owned fieldSet) bool {
+	if len(owned) == 0 {
+		return true // one value for who wrote it
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		for name, below := range v {
+			if !owned.has("f:"+name) || !ownsValue(below, owned.at("f:"+name)) {
+				return false
+			}
+		}
+	case []any:
+		names, isSet := ownership{ours: owned}.itemKeys()
+		for _, item := range v {
+			key := itemKey(item, names)
+			if names == nil && !isSet || !owned.has(key) || !ownsValue(item, owned.at(key)) {
+				return false
+			}
+		}
+	}
+	return true
+}
