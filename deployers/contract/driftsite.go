@@ -272,6 +272,9 @@ func (s *driftSite) search(ctx context.Context, item *v1alpha1.DeployItem, known
 		found, err, objects = nil, nil, nil
 	}
 	again := failedObjects(objects, found, err, isHeld)
+	for _, ref := range again {
+		d.watches.Suspect(known.key, objectOf(ref)) // every further search takes them along
+	}
 	for _, one := range found {
 		if one.Err == nil || one.IsDrifted() {
 			d.watches.Seen(known.key, objectOf(one.Resource), one.Live, one.Owned)
@@ -416,10 +419,5 @@ func (s *driftSite) schedule(known *driftItem, failed []managedresource.Resource
 	if at.IsZero() {
 		return
 	}
-	known.timer = time.AfterFunc(max(at.Sub(now), 0), func() {
-		for _, ref := range failed {
-			s.desk.watches.Suspect(known.key, objectOf(ref))
-		}
-		s.desk.changed(known.key)
-	})
+	known.timer = time.AfterFunc(max(at.Sub(now), 0), func() { s.desk.changed(known.key) })
 }

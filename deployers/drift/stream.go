@@ -130,10 +130,12 @@ func (s *stream) update(key objectKey, seen mark, deleted bool) *owner {
 		st.suspect, st.gone, st.mark = true, false, seen
 	case st.mark.print == 0:
 		st.suspect, st.mark = st.suspect || isForeign(seen, time.Unix(st.since, 0)), seen
-	case st.mark.print != seen.print && st.owned && st.mark.own == seen.own:
+	case st.mark.differs(seen) && st.owned && st.mark.own == seen.own:
 		st.mark = seen
-	case st.mark.print != seen.print:
+	case st.mark.differs(seen):
 		st.suspect, st.mark, st.owned = st.suspect || !isOwnWrite(st.mark, seen), seen, false
+	default:
+		st.mark = seen
 	}
 	s.objects[key] = st
 	if st.suspect && !before.suspect {

@@ -27,6 +27,11 @@ func object(entries ...metav1.ManagedFieldsEntry) *metav1.PartialObjectMetadata 
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "o", ManagedFields: entries}}
 }
 
+func versioned(object *metav1.PartialObjectMetadata, version string) *metav1.PartialObjectMetadata {
+	object.ResourceVersion = version
+	return object
+}
+
 func TestWhatIsSuspicious(t *testing.T) {
 	ours := entry(us, 10, "all", "")
 	for name, tc := range map[string]struct {
@@ -34,19 +39,21 @@ func TestWhatIsSuspicious(t *testing.T) {
 		deleted       bool
 		want          bool
 	}{
-		"nothing happens":                    {first: object(ours)},
-		"the same again":                     {first: object(ours), second: object(ours)},
-		"status":                             {first: object(ours), second: object(ours, entry("controller", 20, "s", "status"))},
-		"own write":                          {first: object(ours), second: object(entry(us, 20, "all", ""))},
-		"own write over a field of somebody": {first: object(ours, entry("x", 5, "f", "")), second: object(entry(us, 20, "all", ""))},
-		"changed by somebody":                {first: object(ours), second: object(entry(us, 10, "less", ""), entry("x", 20, "f", "")), want: true},
-		"removed by somebody":                {first: object(ours), second: object(entry(us, 10, "less", "")), want: true},
-		"scaled by somebody":                 {first: object(ours), second: object(ours, entry("x", 20, "r", "scale")), want: true},
-		"deleted":                            {first: object(ours), deleted: true, want: true},
-		"changed before it was watched":      {first: object(ours, entry("x", 11, "f", "")), want: true},
-		"changed before it was deployed":     {first: object(entry("x", 1, "f", ""), ours)},
-		"never written, changed later":       {first: object(entry("x", 40, "f", "")), want: true},
-		"never written, changed earlier":     {first: object(entry("x", 20, "f", ""))},
+		"nothing happens":                     {first: object(ours)},
+		"the same again":                      {first: object(ours), second: object(ours)},
+		"status":                              {first: object(ours), second: object(ours, entry("controller", 20, "s", "status"))},
+		"own write":                           {first: object(ours), second: object(entry(us, 20, "all", ""))},
+		"own write over a field of somebody":  {first: object(ours, entry("x", 5, "f", "")), second: object(entry(us, 20, "all", ""))},
+		"changed by somebody":                 {first: object(ours), second: object(entry(us, 10, "less", ""), entry("x", 20, "f", "")), want: true},
+		"removed by somebody":                 {first: object(ours), second: object(entry(us, 10, "less", "")), want: true},
+		"twice in a second":                   {first: object(ours), second: versioned(object(ours), "2"), want: true},
+		"status of a kind without generation": {first: object(ours), second: versioned(object(ours, entry("controller", 20, "s", "status")), "2")},
+		"scaled by somebody":                  {first: object(ours), second: object(ours, entry("x", 20, "r", "scale")), want: true},
+		"deleted":                             {first: object(ours), deleted: true, want: true},
+		"changed before it was watched":       {first: object(ours, entry("x", 11, "f", "")), want: true},
+		"changed before it was deployed":      {first: object(entry("x", 1, "f", ""), ours)},
+		"never written, changed later":        {first: object(entry("x", 40, "f", "")), want: true},
+		"never written, changed earlier":      {first: object(entry("x", 20, "f", ""))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var told []types.NamespacedName
