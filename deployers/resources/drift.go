@@ -180,6 +180,7 @@ func (d *driftSearch) try(ctx context.Context) contract.Drift {
 	}
 	drift.Fields = differingFields(wanted, live, result)
 	if len(drift.Fields) > 0 {
+		drift.Owned = false
 		drift.Manager = changedBy(live, d.manager())
 		d.correct(ctx, &drift, next)
 	}

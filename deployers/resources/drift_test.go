@@ -263,12 +263,12 @@ func TestWhatTheDeployerOwns(t *testing.T) {
 		manifest, before string
 		want             bool
 	}{
-		"made by the deployer":        {oneMap, "", true},
-		"Secret":                      {oneSecret, "", true},
-		"nested":                      {webDeployment, "", true},
-		"found with other values":     {oneMap, `{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: %[1]s}, data: {a: x}}`, true},
-		"found without managedFields": {oneMap, `{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: %[1]s}}`, false},
-		"found with the same values":  {oneMap, oneMap, false},
+		"made by the deployer":         {oneMap, "", true},
+		"Secret":                       {oneSecret, "", true},
+		"with a map that is one value": {webDeployment, "", false},
+		"found with other values":      {oneMap, `{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: %[1]s}, data: {a: x}}`, true},
+		"found without managedFields":  {oneMap, `{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: %[1]s}}`, false},
+		"found with the same values":   {oneMap, oneMap, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)

@@ -196,8 +196,9 @@ func ownsAll(wanted map[string]any, owned fieldSet) bool {
 }
 
 func ownsValue(value any, owned fieldSet) bool {
-	if len(owned) == 0 {
-		return true // one value for who wrote it
+	if len(owned) == 0 { // one value for who wrote it, or a map of which nothing is left
+		fields, isMap := value.(map[string]any)
+		return !isMap || len(fields) == 0
 	}
 	switch v := value.(type) {
 	case map[string]any:
