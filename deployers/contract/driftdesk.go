@@ -16,6 +16,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/drift"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
 // driftDesk looks for drift of the items of a DriftDetector while they have no job. What it finds out it hands to the worker of the item, which
@@ -142,7 +143,7 @@ func (d *driftDesk) enrol(item *v1alpha1.DeployItem, known *driftItem, job finis
 		d.leaveSite(known)
 	}
 	d.items[fresh.key] = fresh
-	fresh.site = d.siteOf(siteKey{item.Namespace, job.target})
+	fresh.site = d.siteOf(siteKey{item.Namespace, job.target, target.ActorOf(item)})
 	fresh.site.users++
 	fresh.site.enqueue(fresh.key)
 }
@@ -231,16 +232,18 @@ func (d *driftDesk) changed(key types.NamespacedName) {
 	}
 }
 
-// targetChanged makes the site of a Target open it again.
+// targetChanged makes the sites of a Target open it again.
 func (d *driftDesk) targetChanged(namespace, name string) {
 	if d == nil {
 		return
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if site := d.sites[siteKey{namespace, name}]; site != nil {
-		site.stale = true
-		site.kick()
+	for key, site := range d.sites {
+		if key.namespace == namespace && key.name == name {
+			site.stale = true
+			site.kick()
+		}
 	}
 }
 

@@ -34,8 +34,11 @@ const (
 	reopenPause = 30 * time.Second
 )
 
-// siteKey names a Target.
-type siteKey struct{ namespace, name string }
+// siteKey names a Target, and who acts on it.
+type siteKey struct {
+	namespace, name string
+	actor           target.Actor
+}
 
 // driftSite looks after the items of one Target, one after the other, so that a slow target delays nobody else.
 type driftSite struct {
@@ -59,6 +62,14 @@ type driftSite struct {
 
 func (s *driftSite) enqueue(key types.NamespacedName) {
 	s.queued[key] = struct{}{}
+	s.kick()
+}
+
+// reopen makes the site open its Target again.
+func (s *driftSite) reopen() {
+	s.desk.mu.Lock()
+	defer s.desk.mu.Unlock()
+	s.stale = true
 	s.kick()
 }
 
@@ -115,7 +126,7 @@ func (s *driftSite) open(ctx context.Context) time.Duration {
 	defer cancel()
 	r := s.desk.r
 	s.opened = time.Now()
-	cluster, err := r.options.Clients.Open(ctx, r.client, r.live, s.key.namespace, s.key.name)
+	cluster, err := r.options.Clients.Open(ctx, r.client, r.live, s.key.namespace, s.key.name, s.key.actor)
 	if err == nil && (s.cluster == nil || cluster.Config != s.cluster.Config) {
 		var identity target.Identity
 		if identity, err = cluster.Identity(ctx); err == nil {
@@ -259,7 +270,7 @@ func (s *driftSite) search(ctx context.Context, item *v1alpha1.DeployItem, known
 	objects := s.objectsToSearch(known)
 	trouble, kind := d.watches.Trouble(known.key)
 	if trouble != drift.NoTrouble && time.Since(s.opened) > reopenPause {
-		d.targetChanged(s.key.namespace, s.key.name) // credentials may have changed without an event
+		s.reopen() // credentials may have changed without an event
 	}
 	var found []Drift
 	var isHeld bool
