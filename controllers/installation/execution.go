@@ -124,6 +124,9 @@ func (r *Reconciler) updateExecution(ctx context.Context, s *scope, spec v1alpha
 func (r *Reconciler) respecifyExecution(ctx context.Context, s *scope, spec v1alpha1.ExecutionSpec) error {
 	s.execution.Spec = spec
 	kit.Bequeath(s.inst, s.execution)
+	if isInterruptedIdle(s.execution) {
+		delete(s.execution.Annotations, v1alpha1.OperationAnnotation)
+	}
 	s.execution.Annotations[v1alpha1.JobAnnotation] = s.inst.Status.JobID
 	if err := r.Update(ctx, s.execution); err != nil {
 		return err
@@ -137,6 +140,9 @@ func (r *Reconciler) annotateExecution(ctx context.Context, s *scope) error {
 	change := kit.MetadataChange{Annotations: kit.Inherit(s.inst)}
 	if !s.execution.DeletionTimestamp.IsZero() && !deleteFailed(s.execution) {
 		change.Annotations[v1alpha1.JobAnnotation] = &s.inst.Status.JobID
+	}
+	if isInterruptedIdle(s.execution) {
+		change.Annotations[v1alpha1.OperationAnnotation] = nil
 	}
 	before := s.execution.ResourceVersion
 	if err := kit.PatchMetadata(ctx, r.Client, s.execution, change); err != nil {

@@ -182,6 +182,9 @@ func (r *Reconciler) updateChild(ctx context.Context, s *scope, existing, wanted
 		metav1.SetMetaDataAnnotation(&existing.ObjectMeta, key, value)
 	}
 	kit.Bequeath(wanted, existing)
+	if isInterruptedIdle(existing) {
+		delete(existing.Annotations, v1alpha1.OperationAnnotation)
+	}
 	sameSpec, err := kit.SameJSON(before.Spec, existing.Spec)
 	if err != nil {
 		return err
@@ -211,6 +214,12 @@ func (r *Reconciler) writeChild(ctx context.Context, before, child *v1alpha1.Ins
 	}
 	r.installations.Wrote(child)
 	return nil
+}
+
+// isInterruptedIdle reports whether an interruption is left on a child that has ended the job it was for. The child takes it away in a write of
+// its own after the end, and until then it would end the next job, too: whoever gives the child a job takes it away first.
+func isInterruptedIdle(child kit.JobObject) bool {
+	return child.Job().IsIdle() && child.GetAnnotations()[v1alpha1.OperationAnnotation] == v1alpha1.OperationInterrupt
 }
 
 // handOver gives a child that keeps its spec the running job by its status: an annotation would change no generation, so that until the child

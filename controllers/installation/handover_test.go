@@ -1,0 +1,58 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+// TestAnInterruptionEndsOneJobOnly plays an Execution that dies between the end of an interrupted job and the write that takes the operation away.
+func TestAnInterruptionEndsOneJobOnly(t *testing.T) {
+	for name, change := range map[string]func(*v1alpha1.Installation){
+		"the Execution stays as it is": func(inst *v1alpha1.Installation) {
+			metav1.SetMetaDataAnnotation(&inst.ObjectMeta, v1alpha1.OperationAnnotation, v1alpha1.OperationReconcile)
+		},
+		"the Execution gets a new spec": func(inst *v1alpha1.Installation) {
+			inst.Spec.Blueprint = inlineBlueprint(object{"deployExecutions": deploying("newer")})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			s.create(following(s.leaf("root", "former")))
+			execution := s.execution("root", "")
+			s.installation("root", func(inst *v1alpha1.Installation) bool { return inst.Status.Phase == v1alpha1.PhaseProgressing })
+			s.annotate("root", v1alpha1.OperationAnnotation, v1alpha1.OperationInterrupt)
+			until(s, execution, func(execution *v1alpha1.Execution) bool {
+				return execution.Annotations[v1alpha1.OperationAnnotation] == v1alpha1.OperationInterrupt
+			})
+			first := s.finish(execution, v1alpha1.PhaseFailed)
+			s.ended("root", "", v1alpha1.PhaseFailed)
+
+			edit(s, &v1alpha1.Installation{ObjectMeta: s.named("root")}, change)
+			next := s.execution("root", first)
+			assert.NotContains(t, next.Annotations, v1alpha1.OperationAnnotation, "the interruption was for the former job")
+		})
+	}
+}
+
+func TestInterruptionsOfRunningJobsStay(t *testing.T) {
+	for name, c := range map[string]struct {
+		operation, job, finished string
+		want                     bool
+	}{
+		"left behind":       {v1alpha1.OperationInterrupt, "a", "a", true},
+		"of a running job":  {v1alpha1.OperationInterrupt, "b", "a", false},
+		"another operation": {v1alpha1.OperationReconcile, "a", "a", false},
+		"none":              {"", "a", "a", false},
+	} {
+		child := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.OperationAnnotation: c.operation}}}
+		child.Status.JobID, child.Status.JobIDFinished = c.job, c.finished
+		assert.Equal(t, c.want, isInterruptedIdle(child), name)
+	}
+}
