@@ -203,6 +203,9 @@ func (d *driftSearch) rehearse(ctx context.Context, next, live *unstructured.Uns
 
 // isLeftAlone reports whether the deployer would not update the object.
 func (d *driftSearch) isLeftAlone(live *unstructured.Unstructured) bool {
+	if asks := wishesOf(d.options.Strategy, d.task.unmarked, live); asks.aside || asks.once {
+		return true
+	}
 	if d.options.IsForeign != nil {
 		return d.options.IsForeign(live)
 	}
@@ -315,6 +318,10 @@ func (d *driftSearch) correct(ctx context.Context, drift *contract.Drift, next *
 func (d *driftSearch) missing(ctx context.Context) contract.Drift {
 	drift := contract.Drift{Resource: d.task.ref, Missing: true}
 	if _, goes, _ := unstructured.NestedFieldNoCopy(d.task.Object.Object, "spec", "ttlSecondsAfterFinished"); goes && d.task.ref.Kind == "Job" {
+		drift.Missing = false
+		return drift
+	}
+	if wishesOf(d.options.Strategy, d.task.unmarked, nil).aside {
 		drift.Missing = false
 		return drift
 	}

@@ -5,6 +5,7 @@ package resources
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -172,6 +173,45 @@ func TestStrategiesAndPoliciesDecideWhatDriftIs(t *testing.T) {
 			assert.Equal(t, tc.want, b.drift(desired, DriftOptions{Strategy: tc.strategy}).Fields)
 		})
 	}
+}
+
+func TestDriftOfObjectsThatAskToBeLeftAlone(t *testing.T) {
+	for name, tc := range map[string]struct {
+		strategy   managedresource.UpdateStrategy
+		annotation string
+		drifts     bool
+	}{
+		"not reconciled":          {"", managedresource.Annotations + "reconcile: disabled", false},
+		"created only":            {"", managedresource.Annotations + "ssa: IfNotPresent", false},
+		"for Flux, by update":     {"", managedresource.FluxAnnotations + "reconcile: disabled", true},
+		"for Flux, by apply":      {managedresource.UpdateStrategyApply, managedresource.FluxAnnotations + "reconcile: disabled", false},
+		"asks for something else": {"", managedresource.Annotations + "prune: disabled", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			object := b.object(oneMap)
+			b.apply("", nil, manage(object))
+			b.change(object, "{data: {a: x}, metadata: {annotations: {"+tc.annotation+"}}}")
+			drift := b.drift(manage(object), DriftOptions{Strategy: tc.strategy})
+			assert.NoError(t, drift.Err)
+			assert.Equal(t, tc.drifts, len(drift.Fields) > 0, "%v", drift.Fields)
+		})
+	}
+}
+
+func TestCorrectedFieldsGoWithTheManifestOfTheNextApply(t *testing.T) {
+	b := newBench(t)
+	object := b.object(oneMap)
+	b.apply(managedresource.UpdateStrategyApply, nil, manage(object))
+	b.change(object, "data: {a: x}")
+	drift := b.drift(manage(object), DriftOptions{
+		DriftSearch: contract.DriftSearch{Correct: always}, Strategy: managedresource.UpdateStrategyApply,
+	})
+	require.True(t, drift.Corrected)
+	require.Equal(t, map[string]string{"a": "1", "b": "2"}, data(b.live(object)))
+
+	b.apply(managedresource.UpdateStrategyApply, nil, manage(b.object(strings.Replace(oneMap, "a: '1', ", "", 1))))
+	assert.Equal(t, map[string]string{"b": "2"}, data(b.live(object)))
 }
 
 func TestDeletedObjects(t *testing.T) {
