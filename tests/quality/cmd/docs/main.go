@@ -1,7 +1,8 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command docs writes the generated parts of docs/: the tables of fields and of flags. Prose around them stays.
+// Command docs writes the generated parts of docs/: the tables of fields and of flags, and the list of public names. Prose around
+// them stays.
 package main
 
 import (
@@ -26,7 +27,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(writeFields(module),
+	return errors.Join(writeFields(module), writePublicNames(module),
 		writeFlags(ctx, module, quality.FlagsPage, quality.Flags),
 		writeFlags(ctx, module, quality.CLIFlagsPage, quality.CLIFlags))
 }
@@ -47,6 +48,18 @@ func writeFields(module *quality.Module) error {
 		}
 	}
 	return nil
+}
+
+func writePublicNames(module *quality.Module) error {
+	files, err := quality.Sources()
+	if err != nil {
+		return err
+	}
+	text, err := quality.PublicNames(files)
+	if err != nil {
+		return err
+	}
+	return write(module.Path(quality.PublicNamesPage), text)
 }
 
 func writeFlags(ctx context.Context, module *quality.Module, page string, read func(context.Context) ([]quality.Flag, error)) error {
