@@ -38,6 +38,11 @@ func prepare(ctx context.Context) error {
 		fmt.Fprintln(os.Stderr, "platform: TESTS THAT RUN PODS ARE SKIPPED:", err)
 		return nil
 	}
-	_, err := platform.Tools(ctx, os.Stderr, platform.NodeComponents...)
+	if _, err := platform.Tools(ctx, os.Stderr, platform.NodeComponents...); err != nil {
+		return err
+	}
+	// Compiled for the images without C, nothing of it is in the cache of the other builds: a test that had to wait for it would run out of time.
+	fmt.Fprintln(os.Stderr, "platform: building the program of our image (cold about 5 to 10 minutes on 2 cores)")
+	_, err := platform.LandscaperImage(ctx)
 	return err
 }
