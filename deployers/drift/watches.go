@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// DefaultMaxWatches is how many watches a process holds open at most, DefaultMaxTenantWatches how many of them for one namespace of the
-	// landscaper cluster.
-	DefaultMaxWatches       = 4096
+	// DefaultMaxWatches is how many watches a process holds open at most.
+	DefaultMaxWatches = 4096
+	// DefaultMaxTenantWatches is how many of them are for one namespace of the landscaper cluster at most.
 	DefaultMaxTenantWatches = 512
 	// maxStrangers is how many objects of nobody a watch remembers: objects of jobs that have not ended yet.
 	maxStrangers = 10000
