@@ -74,7 +74,7 @@ func (s *stream) run() {
 		began := time.Now()
 		s.begin()
 		err := s.cluster.FollowMetadata(s.ctx, target.MetadataStream{Kind: s.key.kind, Namespace: s.key.namespace, Selector: s.key.selector},
-			target.MetadataHandler{Listed: s.listed, Opened: s.opened, Changed: s.noted, Deleted: s.deleted})
+			target.MetadataHandler{Present: s.present, Opened: s.opened, Deleted: s.deleted})
 		if s.ctx.Err() != nil || s.split(err) {
 			return
 		}
@@ -93,9 +93,7 @@ func (s *stream) begin() {
 	s.round++
 }
 
-func (s *stream) listed(object *metav1.PartialObjectMetadata) { s.note(object, false) }
-
-func (s *stream) noted(object *metav1.PartialObjectMetadata) { s.note(object, false) }
+func (s *stream) present(object *metav1.PartialObjectMetadata) { s.note(object, false) }
 
 func (s *stream) deleted(object *metav1.PartialObjectMetadata) { s.note(object, true) }
 

@@ -42,16 +42,32 @@ func (c *Cluster) Follow(ctx context.Context, stream Stream, opened func(), repo
 	if err != nil {
 		return err
 	}
+	open := func(ctx context.Context, from metav1.ListOptions) (watch.Interface, error) {
+		from.FieldSelector = options.FieldSelector
+		return resource.Watch(ctx, from)
+	}
+	return watchFrom(ctx, list.GetResourceVersion(), open, opened, func(event watch.Event) {
+		if object, err := meta.Accessor(event.Object); err == nil {
+			report(object)
+		}
+	})
+}
+
+// openWatch opens a watch that ends with ctx.
+type openWatch func(ctx context.Context, from metav1.ListOptions) (watch.Interface, error)
+
+// watchFrom hands over what happens after a version, bookmarks left out, until the watch breaks, cannot be opened again, or ctx ends. It calls
+// opened before the first event.
+func watchFrom(ctx context.Context, version string, open openWatch, opened func(), handle func(watch.Event)) error {
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
-	watcher, err := watchtools.NewRetryWatcherWithContext(ctx, list.GetResourceVersion(), &cache.ListWatch{
+	watcher, err := watchtools.NewRetryWatcherWithContext(ctx, version, &cache.ListWatch{
 		WatchFuncWithContext: func(_ context.Context, from metav1.ListOptions) (watch.Interface, error) {
-			from.FieldSelector = options.FieldSelector
-			opened, err := resource.Watch(ctx, from)
+			events, err := open(ctx, from)
 			if err != nil {
 				giveUp(err) // the library would ask again every second, for ever
 			}
-			return opened, err
+			return events, err
 		},
 	})
 	if err != nil {
@@ -60,23 +76,33 @@ func (c *Cluster) Follow(ctx context.Context, stream Stream, opened func(), repo
 	defer watcher.Stop()
 	opened()
 	for event := range watcher.ResultChan() {
-		if event.Type == watch.Error {
+		switch event.Type {
+		case watch.Error:
 			return nil
-		}
-		if object, err := meta.Accessor(event.Object); err == nil && event.Type != watch.Bookmark {
-			report(object)
+		case watch.Bookmark:
+		default:
+			handle(event)
 		}
 	}
 	return context.Cause(ctx)
 }
 
 func (c *Cluster) resource(ctx context.Context, stream Stream) (dynamic.ResourceInterface, error) {
-	mapping, err := c.MapperFor(ctx).RESTMapping(stream.Kind.GroupKind(), stream.Kind.Version)
+	resource, isNamespaced, err := c.resourceOf(ctx, stream.Kind)
 	if err != nil {
 		return nil, err
 	}
-	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
-		return c.Dynamic.Resource(mapping.Resource), nil
+	if !isNamespaced {
+		return c.Dynamic.Resource(resource), nil
 	}
-	return c.Dynamic.Resource(mapping.Resource).Namespace(stream.Namespace), nil
+	return c.Dynamic.Resource(resource).Namespace(stream.Namespace), nil
+}
+
+// resourceOf returns how the cluster calls a kind, and whether objects of the kind have a namespace.
+func (c *Cluster) resourceOf(ctx context.Context, kind schema.GroupVersionKind) (schema.GroupVersionResource, bool, error) {
+	mapping, err := c.MapperFor(ctx).RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return schema.GroupVersionResource{}, false, err
+	}
+	return mapping.Resource, mapping.Scope.Name() != meta.RESTScopeNameRoot, nil
 }

@@ -7,13 +7,10 @@ import (
 	"context"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/tools/cache"
-	watchtools "k8s.io/client-go/tools/watch"
 )
 
 const (
@@ -34,12 +31,12 @@ type MetadataStream struct {
 
 // MetadataHandler takes the metadata of objects. Its functions are called one after the other, and keep nothing of what they get.
 type MetadataHandler struct {
-	// Listed gets each object that is there when the watch opens.
-	Listed func(object *metav1.PartialObjectMetadata)
+	// Present gets each object that is there when the watch opens, and each that is added or changed after that.
+	Present func(object *metav1.PartialObjectMetadata)
 	// Opened says that all have been listed, and that no change goes unnoticed any more.
 	Opened func()
-	// Changed gets each object that is added or changed after that, Deleted each that is not there any more.
-	Changed, Deleted func(object *metav1.PartialObjectMetadata)
+	// Deleted gets each object that is not there any more.
+	Deleted func(object *metav1.PartialObjectMetadata)
 }
 
 // FollowMetadata lists and then watches the metadata of objects until the watch breaks or ctx ends. A watch that the server ends goes on in a
@@ -50,40 +47,24 @@ func (c *Cluster) FollowMetadata(ctx context.Context, stream MetadataStream, han
 	if err != nil {
 		return err
 	}
-	version, err := listMetadata(ctx, resource, stream.Selector, handler.Listed)
+	version, err := listMetadata(ctx, resource, stream.Selector, handler.Present)
 	if err != nil {
 		return err
 	}
-	ctx, giveUp := context.WithCancelCause(ctx)
-	defer giveUp(nil)
-	watcher, err := watchtools.NewRetryWatcherWithContext(ctx, version, &cache.ListWatch{
-		WatchFuncWithContext: func(_ context.Context, from metav1.ListOptions) (watch.Interface, error) {
-			from.LabelSelector = stream.Selector
-			opened, err := resource.Watch(ctx, from)
-			if err != nil {
-				giveUp(err) // the library would ask again every second, for ever
-			}
-			return opened, err
-		},
-	})
-	if err != nil {
-		return err
+	open := func(ctx context.Context, from metav1.ListOptions) (watch.Interface, error) {
+		from.LabelSelector = stream.Selector
+		return resource.Watch(ctx, from)
 	}
-	defer watcher.Stop()
-	handler.Opened()
-	for event := range watcher.ResultChan() {
+	return watchFrom(ctx, version, open, handler.Opened, func(event watch.Event) {
 		object, isObject := event.Object.(*metav1.PartialObjectMetadata)
 		switch {
-		case event.Type == watch.Error:
-			return nil
-		case !isObject || event.Type == watch.Bookmark:
+		case !isObject:
 		case event.Type == watch.Deleted:
 			handler.Deleted(object)
 		default:
-			handler.Changed(object)
+			handler.Present(object)
 		}
-	}
-	return context.Cause(ctx)
+	})
 }
 
 // listMetadata hands over all objects, page by page, and returns the version of the list.
@@ -106,7 +87,7 @@ func listMetadata(ctx context.Context, resource metadata.ResourceInterface, sele
 }
 
 func (c *Cluster) metadataOf(ctx context.Context, stream MetadataStream) (metadata.ResourceInterface, error) {
-	mapping, err := c.MapperFor(ctx).RESTMapping(stream.Kind.GroupKind(), stream.Kind.Version)
+	resource, isNamespaced, err := c.resourceOf(ctx, stream.Kind)
 	if err != nil {
 		return nil, err
 	}
@@ -116,8 +97,8 @@ func (c *Cluster) metadataOf(ctx context.Context, stream MetadataStream) (metada
 			return nil, err
 		}
 	}
-	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
-		return client.Resource(mapping.Resource), nil
+	if !isNamespaced {
+		return client.Resource(resource), nil
 	}
-	return client.Resource(mapping.Resource).Namespace(stream.Namespace), nil
+	return client.Resource(resource).Namespace(stream.Namespace), nil
 }
