@@ -4,6 +4,7 @@
 package v1alpha1
 
 import (
+	"github.com/fluxcd/pkg/apis/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -36,9 +37,34 @@ type DeployerInstallationTemplate struct {
 
 // DeployerRegistrationStatus is what the controller observed.
 type DeployerRegistrationStatus struct {
+	meta.ReconcileRequestStatus `json:",inline"`
+
 	// LastError is what went wrong last.
 	// +optional
 	LastError *Error `json:"lastError,omitempty"`
+	// ObservedGeneration is the generation last reconciled. An addition to the existing API.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// Conditions are Ready and, while true, Reconciling or Stalled, as kstatus reads them. An addition to the existing API.
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// Environments are those that the deployer is installed into, by name, 200 at most. An addition to the existing API.
+	// +optional
+	Environments []RegistrationEnvironment `json:"environments,omitempty"`
+}
+
+// RegistrationEnvironment is an environment that a deployer is installed into.
+type RegistrationEnvironment struct {
+	// Name of the Environment.
+	Name string `json:"name"`
+	// Installation is its name in the namespace of the deployer management, empty where there is none.
+	// +optional
+	Installation string `json:"installation,omitempty"`
+	// Ready says whether the last job of the Installation succeeded.
+	Ready bool `json:"ready"`
+	// Message says what is missing where it is not.
+	// +optional
+	Message string `json:"message,omitempty"`
 }
 
 // DeployerRegistration installs one deployer into every Environment.
@@ -49,6 +75,9 @@ type DeployerRegistrationStatus struct {
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/substitute=disabled"
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/prune=disabled"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+// +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.spec.installationTemplate.componentDescriptor.ref.version`
 type DeployerRegistration struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -58,6 +87,16 @@ type DeployerRegistration struct {
 	Spec DeployerRegistrationSpec `json:"spec"`
 	// +optional
 	Status DeployerRegistrationStatus `json:"status,omitempty"`
+}
+
+// GetConditions returns the conditions of the status.
+func (d *DeployerRegistration) GetConditions() []metav1.Condition {
+	return d.Status.Conditions
+}
+
+// SetConditions replaces the conditions of the status.
+func (d *DeployerRegistration) SetConditions(conditions []metav1.Condition) {
+	d.Status.Conditions = conditions
 }
 
 // DeployerRegistrationList is a list of DeployerRegistrations.

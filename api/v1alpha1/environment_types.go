@@ -4,6 +4,7 @@
 package v1alpha1
 
 import (
+	"github.com/fluxcd/pkg/apis/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -18,6 +19,45 @@ type EnvironmentSpec struct {
 	// TargetSelectors are handed to the deployers of this environment.
 	// +optional
 	TargetSelectors []TargetSelector `json:"targetSelectors,omitempty"`
+	// Namespaces of the landscaper cluster in which the deployers of this environment may work. Absent is all, as in the existing API; an
+	// empty list is none. An addition to the existing API.
+	// +kubebuilder:validation:MaxItems=1000
+	// +listType=set
+	// +optional
+	Namespaces []string `json:"namespaces,omitzero"`
+}
+
+// EnvironmentStatus is what the controller observed. The agent never writes it.
+type EnvironmentStatus struct {
+	meta.ReconcileRequestStatus `json:",inline"`
+
+	// ObservedGeneration is the generation last reconciled.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// Conditions are Ready and, while true, Reconciling or Stalled, as kstatus reads them, and AgentConnected.
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// AgentVersion is the version of the agent, as it wrote it into its Lease.
+	// +optional
+	AgentVersion string `json:"agentVersion,omitempty"`
+	// AgentLastSeen is when the agent last gave a sign of life, by the clock of the controller. It is written only together with a change of
+	// the condition AgentConnected.
+	// +optional
+	AgentLastSeen *metav1.Time `json:"agentLastSeen,omitempty"`
+	// Deployers are those that registrations install here, by name, 200 at most.
+	// +optional
+	Deployers []EnvironmentDeployer `json:"deployers,omitempty"`
+}
+
+// EnvironmentDeployer is a deployer of an environment.
+type EnvironmentDeployer struct {
+	// Name of its DeployerRegistration.
+	Name string `json:"name"`
+	// Version of its component, where a repository has it.
+	// +optional
+	Version string `json:"version,omitempty"`
+	// Ready says whether the last job of its Installation succeeded.
+	Ready bool `json:"ready"`
 }
 
 // TargetTemplate is the template of a Target.
@@ -58,10 +98,15 @@ type ClusterRestConfig struct {
 // Environment is a cluster that deployers are installed into.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
 // +kubebuilder:resource:path=environments,shortName=env,singular=environment,scope=Cluster
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/substitute=disabled"
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/prune=disabled"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+// +kubebuilder:printcolumn:name="Agent",type=string,JSONPath=`.status.conditions[?(@.type=="AgentConnected")].status`
+// +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.agentVersion`
 type Environment struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -69,6 +114,18 @@ type Environment struct {
 	Undecoded Undecoded `json:"-"`
 
 	Spec EnvironmentSpec `json:"spec"`
+	// +optional
+	Status EnvironmentStatus `json:"status,omitempty"`
+}
+
+// GetConditions returns the conditions of the status.
+func (e *Environment) GetConditions() []metav1.Condition {
+	return e.Status.Conditions
+}
+
+// SetConditions replaces the conditions of the status.
+func (e *Environment) SetConditions(conditions []metav1.Condition) {
+	e.Status.Conditions = conditions
 }
 
 // EnvironmentList is a list of Environments.

@@ -42,6 +42,10 @@ const (
 	HashAnnotation = "data.landscaper.gardener.cloud/hash"
 	// EnvironmentAnnotation names the environment a Target belongs to.
 	EnvironmentAnnotation = "landscaper.gardener.cloud/environment"
+	// DeployerOnlyAnnotation, set to "true" on the Target of an environment's host cluster, keeps it for the helm deployer of the agent.
+	DeployerOnlyAnnotation = "landscaper.gardener.cloud/deployer-only"
+	// AgentVersionAnnotation, on the Lease of an agent, is its version.
+	AgentVersionAnnotation = "landscaper.gardener.cloud/agent-version"
 	// ContinuousReconcileActiveAnnotation, set to "false" on a DeployItem, keeps the clock from starting jobs of it.
 	ContinuousReconcileActiveAnnotation = "continuousreconcile.extensions.landscaper.gardener.cloud/active"
 	// ClusterNameAnnotation, on a DeployItem with spec.onDelete.skipUninstallIfClusterRemoved, names the Shoot that it deploys to.
@@ -102,6 +106,10 @@ const (
 	// LeftBehindLabel, on a ConfigMap, names the Installation whose deletion by force left behind what the ConfigMap lists; as annotation it
 	// holds the UID.
 	LeftBehindLabel = "landscaper.gardener.cloud/left-behind"
+	// DeployerEnvironmentLabel, on the objects of a deployer that a DeployerRegistration installs, names its Environment.
+	DeployerEnvironmentLabel = "deployers.landscaper.gardener.cloud/environment"
+	// DeployerRegistrationLabel, beside DeployerEnvironmentLabel, names the DeployerRegistration.
+	DeployerRegistrationLabel = "deployers.landscaper.gardener.cloud/deployer-registration"
 	// TargetSyncLabel, with the value TargetSyncOK, marks the Targets and Secrets that a TargetSync made.
 	TargetSyncLabel = "landscaper.gardener.cloud/targetsync"
 	// SkipValidationLabel, set to "true", makes the admission webhooks skip the object.
@@ -125,6 +133,20 @@ const Finalizer = "finalizer.landscaper.gardener.cloud"
 // InUseFinalizer keeps Targets, Contexts, Secrets and ConfigMaps that Flux prunes until everything deployed through them is uninstalled. An
 // addition to the existing API.
 const InUseFinalizer = "inuse.landscaper.gardener.cloud/finalizer"
+
+// DeployerManagementFinalizer keeps Environments and DeployerRegistrations until the Installations of their deployers are gone, and those
+// Installations until the rights of the deployers are.
+const DeployerManagementFinalizer = "finalizer.deployermanagement.landscaper.gardener.cloud"
+
+// AgentFinalizer keeps an Environment until an administrator has uninstalled its agent, and removes it.
+const AgentFinalizer = "finalizer.agent.landscaper.gardener.cloud"
+
+// AgentLeasePrefix begins the name of the Lease that the agent of an environment renews, in the namespace of the deployer management. The
+// name of the Environment follows.
+const AgentLeasePrefix = "landscaper-agent-"
+
+// AgentConnectedCondition is the condition of Environments that says whether the agent gives signs of life.
+const AgentConnectedCondition = "AgentConnected"
 
 // KubernetesClusterTargetType is the only Target type with built-in meaning.
 const KubernetesClusterTargetType = "landscaper.gardener.cloud/kubernetes-cluster"

@@ -205,7 +205,7 @@ var servedKinds = map[string]served{
 	"LsHealthCheck": {"lshealthchecks", "lshealthcheck", []string{"lshc"}, "Namespaced", false, map[string]string{
 		"Status": ".status", "LastUpdateTime": ".lastUpdateTime"}},
 	"CriticalProblems": {"criticalproblems", "criticalproblems", []string{"cps"}, "Namespaced", true, nil},
-	"Environment":      {"environments", "environment", []string{"env"}, "Cluster", false, nil},
+	"Environment":      {"environments", "environment", []string{"env"}, "Cluster", true, nil},
 	"DeployerRegistration": {"deployerregistrations", "deployerregistration",
 		[]string{"deployreg", "deployerreg", "dreg"}, "Cluster", true, nil},
 }
