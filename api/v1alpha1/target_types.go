@@ -4,6 +4,7 @@
 package v1alpha1
 
 import (
+	"github.com/fluxcd/pkg/apis/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -23,11 +24,48 @@ type TargetSpec struct {
 	// impersonate it and need the right to; a selfConfig that names no ServiceAccount means it. The name has no namespace.
 	// +optional
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
+	// HealthCheck makes the controller ask the cluster from time to time whether it answers, and show that in the status. Without it nothing is
+	// sent and the status stays empty. Copies of the Target that Installations make have none. An addition to the existing API.
+	// +optional
+	HealthCheck *TargetHealthCheck `json:"healthCheck,omitempty"`
+}
+
+// TargetHealthCheck says how often to check whether a cluster answers.
+//
+// +kubebuilder:validation:XValidation:fieldPath=".interval",rule="duration(self.interval) >= duration('1m') && duration(self.interval) <= duration('24h')",message="has to be from 1m to 24h"
+type TargetHealthCheck struct {
+	// Interval between two checks, from 1m to 24h. Checks that fail one after the other come more rarely: up to eight times the interval.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}(\.[0-9]{1,5})?(ms|s|m|h)){1,4}$`
+	Interval metav1.Duration `json:"interval"`
+}
+
+// TargetStatus is what the last check of spec.healthCheck has found out; without one it is empty.
+type TargetStatus struct {
+	meta.ReconcileRequestStatus `json:",inline"`
+
+	// ObservedGeneration is the generation last checked.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// Identity is the user as whom the cluster knows whoever acts by this Target. Empty while the Target is not Ready.
+	// +optional
+	Identity string `json:"identity,omitempty"`
+	// Version of the API server. Empty while the Target is not Ready, and where the server does not tell.
+	// +optional
+	Version string `json:"version,omitempty"`
+	// LastChecked is when a check last found something else than the one before. One that finds the same writes nothing.
+	// +optional
+	LastChecked *metav1.Time `json:"lastChecked,omitempty"`
+	// Conditions are Ready and, while true, Reconciling or Stalled, as kstatus reads them.
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
 // Target is something to deploy to, usually a Kubernetes cluster.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
 // +kubebuilder:resource:path=targets,shortName=tgt;tg,singular=target
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/substitute=disabled"
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/prune=disabled"
@@ -37,6 +75,8 @@ type TargetSpec struct {
 // +kubebuilder:printcolumn:name="Idx",type=string,JSONPath=`.metadata.labels['data\.landscaper\.gardener\.cloud\/index']`
 // +kubebuilder:printcolumn:name="TMKey",type=string,JSONPath=`.metadata.labels['data\.landscaper\.gardener\.cloud\/targetmapkey']`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 type Target struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -44,6 +84,18 @@ type Target struct {
 	Undecoded Undecoded `json:"-"`
 
 	Spec TargetSpec `json:"spec,omitempty"`
+	// +optional
+	Status TargetStatus `json:"status,omitzero"`
+}
+
+// GetConditions returns the conditions of the status.
+func (t *Target) GetConditions() []metav1.Condition {
+	return t.Status.Conditions
+}
+
+// SetConditions replaces the conditions of the status.
+func (t *Target) SetConditions(conditions []metav1.Condition) {
+	t.Status.Conditions = conditions
 }
 
 // TargetList is a list of Targets.

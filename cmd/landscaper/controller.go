@@ -153,6 +153,13 @@ func (f *controllerFlags) setup(ctx context.Context, mgr ctrl.Manager, store *fe
 	if err := targets.SetupWithManager(ctx, mgr, f.concurrent); err != nil {
 		return fmt.Errorf("set the target controller up: %w", err)
 	}
+	health := &target.HealthReconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Clusters: clusters, Shard: f.shard, Backoff: f.backoff(),
+		Jitter: kit.Jitter(f.jitter.Percentage), Now: time.Now,
+	}
+	if err := health.SetupWithManager(mgr); err != nil {
+		return fmt.Errorf("set the checks of targets up: %w", err)
+	}
 	syncs := &targetsync.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Clusters: clusters, Shard: f.shard, Backoff: f.backoff(), Now: time.Now,
 	}

@@ -74,11 +74,13 @@ func (s *scope) dataCopies() ([]client.Object, error) {
 
 func (s *scope) targetCopy(target render.Target, name, key string, labels map[string]string) (client.Object, error) {
 	original := s.imports.targets[target.Name]
-	raw, err := json.Marshal(original.Spec)
+	spec := original.Spec
+	spec.HealthCheck = nil // that of the original says it for all
+	raw, err := json.Marshal(spec)
 	if err != nil {
 		return nil, fmt.Errorf("encode target import %q: %w", name, err)
 	}
-	object := &v1alpha1.Target{ObjectMeta: copyMeta(s, name, key, labels, kit.DataHash(v1alpha1.NewAnyJSON(raw))), Spec: original.Spec}
+	object := &v1alpha1.Target{ObjectMeta: copyMeta(s, name, key, labels, kit.DataHash(v1alpha1.NewAnyJSON(raw))), Spec: spec}
 	copyMissing(object.Labels, original.Labels)
 	copyMissing(object.Annotations, original.Annotations)
 	return object, nil

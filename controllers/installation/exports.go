@@ -128,6 +128,7 @@ func (r *Reconciler) readTargetsOfScope(ctx context.Context, s *scope, inputs *r
 		if retired(&targets.Items[i]) || s.exportedByOrphan(targets.Items[i].Labels) {
 			continue
 		}
+		targets.Items[i].Status = v1alpha1.TargetStatus{}
 		shown, err := jsonLike(&targets.Items[i])
 		if err != nil {
 			return err

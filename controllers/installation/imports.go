@@ -296,6 +296,7 @@ func (i *collectedImports) addMap(definition *v1alpha1.TargetImport, targets []*
 // add notes a Target that is imported.
 func (i *collectedImports) add(object *v1alpha1.Target) (render.Target, error) {
 	object.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Target"))
+	object.Status = v1alpha1.TargetStatus{} // templates see what was written, not what was found out
 	i.targets[object.Name] = object
 	i.hashes["Target/"+object.Name] = string(object.UID) + "/" + strconv.FormatInt(object.Generation, 10)
 	shown, err := jsonLike(object)

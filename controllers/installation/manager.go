@@ -60,7 +60,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 		WatchesMetadata(&corev1.Secret{}, r.users("Secret")).
 		WatchesMetadata(&corev1.ConfigMap{}, r.users("ConfigMap")).
 		Watches(&v1alpha1.DataObject{}, r.users("DataObject")).
-		Watches(&v1alpha1.Target{}, r.users("Target")).
+		Watches(&v1alpha1.Target{}, r.users("Target"), builder.WithPredicates(kit.BeyondStatus)).
 		Watches(&v1alpha1.DataObject{}, r.exporters("DataObject"), builder.WithPredicates(onlyDeletions)).
 		Watches(&v1alpha1.Target{}, r.exporters("Target"), builder.WithPredicates(onlyDeletions)).
 		Watches(&v1alpha1.Context{}, handler.EnqueueRequestsFromMapFunc(r.usersOfContext)).

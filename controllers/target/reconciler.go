@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package target keeps Targets and Contexts, and the Secrets and ConfigMaps that they name, as long as something deployed through them has to
-// be uninstalled: Flux may prune them in the same sync as the Installations that use them.
+// be uninstalled: Flux may prune them in the same sync as the Installations that use them. It also shows in the status of Targets whether their
+// clusters answer.
 package target
 
 import (
@@ -43,7 +44,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 	for _, kind := range users {
 		blder := ctrl.NewControllerManagedBy(mgr).
 			Named(kind.controller).
-			For(kind.make()).
+			For(kind.make(), builder.WithPredicates(kit.BeyondStatus)).
 			Watches(&v1alpha1.DeployItem{}, handler.EnqueueRequestsFromMapFunc(kind.usedBy)).
 			WithOptions(options)
 		if kind.importsOf != nil {
@@ -61,7 +62,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 		err := ctrl.NewControllerManagedBy(mgr).
 			Named(kind.controller).
 			For(kind.make(), builder.OnlyMetadata, builder.WithPredicates(onlyProtected)).
-			Watches(&v1alpha1.Target{}, handler.EnqueueRequestsFromMapFunc(kind.namedBy)).
+			Watches(&v1alpha1.Target{}, handler.EnqueueRequestsFromMapFunc(kind.namedBy), builder.WithPredicates(kit.BeyondStatus)).
 			Watches(&v1alpha1.Context{}, handler.EnqueueRequestsFromMapFunc(kind.namedBy)).
 			WithOptions(options).
 			Complete(&releaser{Reconciler: r, kind: kind})

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 )
 
 // gatherTime is how long changes are gathered before one sync for all of them: a sync reads everything that matches.
@@ -46,7 +47,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 		Named("targetsync").
 		For(&v1alpha1.TargetSync{}, builder.WithPredicates(changed)).
 		Watches(&v1alpha1.TargetSync{}, inNamespace, builder.WithPredicates(comesOrGoes)).
-		Watches(&v1alpha1.Target{}, r.later(r.inNamespace), builder.WithPredicates(predicate.NewPredicateFuncs(isMade))).
+		Watches(&v1alpha1.Target{}, r.later(r.inNamespace), builder.WithPredicates(predicate.NewPredicateFuncs(isMade), kit.BeyondStatus)).
 		Watches(&v1alpha1.DeployItem{}, r.later(r.inNamespace), builder.WithPredicates(skips, predicate.Or(comesOrGoes, predicate.GenerationChangedPredicate{}))).
 		WatchesMetadata(&corev1.Secret{}, r.later(r.of), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		WatchesRawSource(source.Channel(r.sources.woken, r.later(itself))).

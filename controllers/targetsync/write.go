@@ -143,6 +143,7 @@ func (r *Reconciler) writeTarget(ctx context.Context, s *scope, name string, wan
 func complete(present, described *v1alpha1.Target) bool {
 	before := present.DeepCopy()
 	present.Spec = described.Spec
+	present.Spec.HealthCheck = before.Spec.HealthCheck
 	for key, value := range described.Annotations {
 		metav1.SetMetaDataAnnotation(&present.ObjectMeta, key, value)
 	}

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 )
 
 // Serve makes a manager carry out DeployItems with a deployer. The cache of the manager should hold what CacheOptions says; its
@@ -49,7 +50,7 @@ func Serve(mgr ctrl.Manager, deployer Deployer, options Options) error {
 	present := builder.WithPredicates(predicate.Funcs{DeleteFunc: func(event.DeleteEvent) bool { return false }})
 	return ctrl.NewControllerManagedBy(mgr).Named(deployer.Name()).
 		Watches(&v1alpha1.DeployItem{}, &itemHandler{reconciler: r}).
-		Watches(&v1alpha1.Target{}, handler.EnqueueRequestsFromMapFunc(r.usersOf(r.itemsByTarget)), present).
+		Watches(&v1alpha1.Target{}, handler.EnqueueRequestsFromMapFunc(r.usersOf(r.itemsByTarget)), present, builder.WithPredicates(kit.BeyondStatus)).
 		Watches(&v1alpha1.Context{}, handler.EnqueueRequestsFromMapFunc(r.usersOf(r.itemsByContext)), present).
 		WatchesRawSource(source.Func(r.keepQueue)).
 		WithOptions(controller.Options{

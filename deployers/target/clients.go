@@ -176,6 +176,9 @@ func digestOf(namespace, account string, parsed *content, raw []byte) digest {
 	return digest(hash.Sum(nil))
 }
 
+// errNoTokens refuses Targets for which tokens have to be requested, in a process that requests none.
+var errNoTokens = refuse("oidcConfig and selfConfig", "are not supported by this deployer", "use a kubeconfig")
+
 func (c *Clients) connect(namespace, account string, parsed *content) (*connection, error) {
 	policy := tlsPolicy{allowInsecure: c.options.AllowInsecureTLS}
 	if parsed.kubeconfig != nil {
@@ -186,7 +189,7 @@ func (c *Clients) connect(namespace, account string, parsed *content) (*connecti
 		return c.dialAs(namespace, account, config, kubeconfig)
 	}
 	if c.landscaper == nil {
-		return nil, refuse("oidcConfig and selfConfig", "are not supported by this deployer", "use a kubeconfig")
+		return nil, errNoTokens
 	}
 	if parsed.oidc != nil {
 		return c.connectOIDC(policy, namespace, account, parsed.oidc)

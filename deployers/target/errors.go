@@ -20,6 +20,20 @@ const (
 	ReasonInvalid = "InvalidTarget"
 	// ReasonTokenRequest says that the landscaper cluster issued no token for the ServiceAccount of the Target.
 	ReasonTokenRequest = "TokenRequestFailed"
+	// ReasonNoTokens says that this process requests no tokens, which the Target needs.
+	ReasonNoTokens = "TokensNotAllowed"
+	// ReasonUnreachable says that nothing answers at the address of the cluster.
+	ReasonUnreachable = "ClusterUnreachable"
+	// ReasonHostNotFound says that the name of the cluster does not exist in DNS.
+	ReasonHostNotFound = "HostNotFound"
+	// ReasonTimeout says that the cluster did not answer in time.
+	ReasonTimeout = "ClusterTimeout"
+	// ReasonCertificate says that the certificate of the cluster is not to be trusted.
+	ReasonCertificate = "CertificateNotTrusted"
+	// ReasonRefused says that the cluster refuses the credentials.
+	ReasonRefused = "CredentialsRefused"
+	// ReasonNoServer says that what answers is no usable API server.
+	ReasonNoServer = "NoAPIServer"
 )
 
 // Error is why a Target cannot be opened. Its text names the Target, the field and the cure, and holds no content of Secrets.

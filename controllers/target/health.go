@@ -1,0 +1,211 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	deploytarget "github.com/flux-landscaper/flux-landscaper/deployers/target"
+)
+
+// checkTime bounds one check of a cluster.
+const checkTime = 15 * time.Second
+
+// Clusters asks clusters how they are; see Clients of deployers/target.
+type Clusters interface {
+	// CheckHealth asks the cluster of a Target. An error of type *Error of deployers/target is about the Target.
+	CheckHealth(ctx context.Context, live client.Reader, target *v1alpha1.Target) (deploytarget.Health, error)
+}
+
+// HealthReconciler shows in the status of Targets with spec.healthCheck whether their clusters answer. Its workers send nothing to any cluster:
+// that is done in lanes, one for each namespace. It needs the indexes of Reconciler.
+type HealthReconciler struct {
+	// Client reads from caches and writes to the API server.
+	client.Client
+	// Live reads from the API server.
+	Live client.Reader
+	// Recorder writes events.
+	Recorder record.EventRecorder
+	// Clusters are asked.
+	Clusters Clusters
+	// Shard selects the Targets that this process checks.
+	Shard kit.Shard
+	// Backoff says when to try again what the API server refused.
+	Backoff *kit.Backoff
+	// Jitter makes intervals longer, so that Targets of one interval do not all come at the same instant.
+	Jitter kit.Jitter
+	// Now is the clock.
+	Now func() time.Time
+
+	// metadata reads Secrets from the cache of metadata.
+	metadata client.Reader
+	queue    workqueue.TypedRateLimitingInterface[ctrl.Request]
+	visits   visits
+	lanes    lanes
+}
+
+// SetupWithManager registers the controller. A Target is checked when its interval is over, when its spec or the Secret that it names changes,
+// and when somebody asks for it.
+func (r *HealthReconciler) SetupWithManager(mgr ctrl.Manager) error {
+	r.metadata = mgr.GetCache()
+	stop := r.lanes.open()
+	err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		defer stop()
+		<-ctx.Done()
+		return nil
+	}))
+	if err != nil {
+		return fmt.Errorf("add the lanes of checks: %w", err)
+	}
+	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{})
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("target-health").
+		For(&v1alpha1.Target{}, builder.WithPredicates(changed)).
+		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.checkedBy), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
+		WatchesRawSource(source.Func(r.keepQueue)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 2}).
+		Complete(r)
+}
+
+func (r *HealthReconciler) keepQueue(_ context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
+	r.queue = queue
+	return nil
+}
+
+// checkedBy returns the Targets that name a Secret and are checked.
+func (r *HealthReconciler) checkedBy(ctx context.Context, secret client.Object) []reconcile.Request {
+	list := &v1alpha1.TargetList{}
+	key := client.MatchingFields{contentIndex: "Secret/" + secret.GetName()}
+	if err := r.List(ctx, list, client.InNamespace(secret.GetNamespace()), key, client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "cannot find the Targets that name a Secret", "secret", client.ObjectKeyFromObject(secret))
+	}
+	var names []string
+	for i := range list.Items {
+		if list.Items[i].Spec.HealthCheck != nil {
+			names = append(names, list.Items[i].Name)
+		}
+	}
+	return requests(secret.GetNamespace(), names)
+}
+
+// Reconcile writes what the last check of a Target has found out, and begins the next one when it is due.
+func (r *HealthReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	target := &v1alpha1.Target{}
+	if err := r.Get(ctx, req.NamespacedName, target); err != nil {
+		r.leave(req)
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !r.Shard.Has(target) || !target.DeletionTimestamp.IsZero() {
+		r.leave(req)
+		return ctrl.Result{}, nil
+	}
+	if target.Spec.HealthCheck == nil || target.Spec.Type != v1alpha1.KubernetesClusterTargetType {
+		r.visits.forget(req.NamespacedName)
+		return r.end(req, r.show(ctx, target, uncheckable(target)))
+	}
+	state, err := r.stateOf(ctx, target)
+	if err != nil {
+		return r.end(req, err)
+	}
+	visit := r.visits.of(req.NamespacedName, func() *visit { return r.firstVisit(target, state) })
+	if found := visit.take(state); found != nil {
+		if err := r.show(ctx, target, found); err != nil {
+			visit.keep(found)
+			return r.end(req, err)
+		}
+		visit.schedule(r.Now(), found, r.pause(target))
+		r.Backoff.Forget(req.NamespacedName)
+	}
+	wait, begins := visit.begin(r.Now(), state)
+	if begins {
+		r.lanes.add(req.Namespace, func(ctx context.Context) { r.check(ctx, req, target, visit) })
+	}
+	return ctrl.Result{RequeueAfter: wait}, nil
+}
+
+func (r *HealthReconciler) leave(req ctrl.Request) {
+	r.visits.forget(req.NamespacedName)
+	r.Backoff.Forget(req.NamespacedName)
+}
+
+// end tries again later what the API server refused.
+func (r *HealthReconciler) end(req ctrl.Request, err error) (ctrl.Result, error) {
+	if client.IgnoreNotFound(err) == nil {
+		r.Backoff.Forget(req.NamespacedName)
+		return ctrl.Result{}, nil
+	}
+	delay := r.Backoff.After(req.NamespacedName, err)
+	if kit.IsTransient(err) {
+		return ctrl.Result{RequeueAfter: delay}, nil
+	}
+	return ctrl.Result{}, err
+}
+
+// check asks the cluster and leaves what it answers to a worker.
+func (r *HealthReconciler) check(ctx context.Context, req ctrl.Request, target *v1alpha1.Target, visit *visit) {
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	health, err := r.Clusters.CheckHealth(ctx, r.Live, target)
+	var problem *deploytarget.Error
+	if err != nil && !errors.As(err, &problem) {
+		delay := r.Backoff.After(req.NamespacedName, err)
+		visit.fail(r.Now().Add(delay))
+	} else {
+		visit.keep(&finding{health: health, problem: problem})
+	}
+	r.queue.Add(req)
+}
+
+// stateOf returns what a check of a Target depends on.
+func (r *HealthReconciler) stateOf(ctx context.Context, target *v1alpha1.Target) (state, error) {
+	requested, _ := meta.ReconcileAnnotationValue(target.Annotations)
+	now := state{uid: target.UID, generation: target.Generation, requested: requested}
+	if target.Spec.SecretRef == nil {
+		return now, nil
+	}
+	secret, err := contents[0].content(ctx, r.metadata, client.ObjectKey{Namespace: target.Namespace, Name: target.Spec.SecretRef.Name})
+	if err == nil {
+		now.secret = string(secret.UID) + "/" + secret.ResourceVersion
+	}
+	return now, client.IgnoreNotFound(err)
+}
+
+// firstVisit is what the process knows of a Target that it has not checked yet. One that an earlier process has checked is checked some time
+// within its interval, so that a process that starts does not ask all clusters at once.
+func (r *HealthReconciler) firstVisit(target *v1alpha1.Target, now state) *visit {
+	status := target.Status
+	if status.ObservedGeneration != target.Generation || status.LastHandledReconcileAt != now.requested || len(status.Conditions) == 0 {
+		return &visit{}
+	}
+	half := target.Spec.HealthCheck.Interval.Duration / 2
+	const anywhere = kit.Jitter(99)
+	return &visit{state: now, next: r.Now().Add(anywhere.Spread(half, string(target.UID)))}
+}
+
+// pause returns how long to wait after a number of checks that failed one after the other.
+func (r *HealthReconciler) pause(target *v1alpha1.Target) func(failures int) time.Duration {
+	return func(failures int) time.Duration {
+		seed := fmt.Sprintf("%s/%d", target.UID, r.Now().UnixNano())
+		return r.Jitter.Delay(pauseAfter(target.Spec.HealthCheck.Interval.Duration, failures), seed)
+	}
+}

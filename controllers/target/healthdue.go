@@ -1,0 +1,129 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package target
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	// minInterval is the shortest interval of checks, as the schema says.
+	minInterval = time.Minute
+	// restTime is the least time between two checks of a Target, however often it or its Secret changes.
+	restTime = 5 * time.Second
+	// maxDoublings is how often the interval doubles while checks fail one after the other.
+	maxDoublings = 3
+)
+
+// state is what the outcome of a check depends on, as far as the landscaper cluster knows.
+type state struct {
+	uid        types.UID
+	generation int64
+	requested  string
+	// secret is the Secret with the content, and its version.
+	secret string
+}
+
+// pauseAfter returns the time from one check to the next, after a number of checks that failed one after the other.
+func pauseAfter(interval time.Duration, failures int) time.Duration {
+	doublings := max(min(failures-1, maxDoublings), 0)
+	return max(interval, minInterval) << doublings
+}
+
+// visit is what the process knows about the checks of one Target. It is safe for concurrent use.
+type visit struct {
+	mu sync.Mutex
+	// state is that of the last check, which began at began.
+	state state
+	began time.Time
+	// isRunning says that a check is under way, found is what it has found out and nobody has written yet.
+	isRunning bool
+	found     *finding
+	// next is when the clock starts the next check.
+	next     time.Time
+	failures int
+}
+
+// take returns what a check has found out, if the Target still is as it was then. Its Secret need not be: the next check is of that.
+func (v *visit) take(now state) *finding {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	found := v.found
+	v.found = nil
+	now.secret = v.state.secret
+	if found == nil || v.state != now {
+		return nil
+	}
+	return found
+}
+
+// keep notes what a check has found out, until somebody can write it.
+func (v *visit) keep(found *finding) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.isRunning, v.found = false, found
+}
+
+// fail ends a check that found out nothing; the next one begins at a moment.
+func (v *visit) fail(next time.Time) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.isRunning, v.next = false, next
+}
+
+// schedule plans the next check after one whose outcome is written.
+func (v *visit) schedule(now time.Time, found *finding, pause func(failures int) time.Duration) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.failures++; found.problem == nil {
+		v.failures = 0
+	}
+	v.next = now.Add(pause(v.failures))
+}
+
+// begin reports whether a check of the present state begins now, and else how long to wait for it; 0 is until the one under way has ended.
+func (v *visit) begin(now time.Time, present state) (wait time.Duration, begins bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.isRunning || v.found != nil {
+		return 0, false
+	}
+	due := v.next
+	if v.state != present {
+		due = v.began.Add(restTime)
+	}
+	if wait := due.Sub(now); wait > 0 {
+		return wait, false
+	}
+	v.state, v.began, v.isRunning = present, now, true
+	return 0, true
+}
+
+// visits are those of all Targets that are checked. The zero value is empty. It is safe for concurrent use.
+type visits struct {
+	mu    sync.Mutex
+	known map[types.NamespacedName]*visit
+}
+
+// of returns the visit of a Target; first makes one that is not known.
+func (v *visits) of(key types.NamespacedName, first func() *visit) *visit {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.known[key] == nil {
+		if v.known == nil {
+			v.known = map[types.NamespacedName]*visit{}
+		}
+		v.known[key] = first()
+	}
+	return v.known[key]
+}
+
+func (v *visits) forget(key types.NamespacedName) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	delete(v.known, key)
+}
