@@ -91,6 +91,10 @@ type DeployItemStatus struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	ProviderStatus *runtime.RawExtension `json:"providerStatus,omitempty"`
+	// Sources are the states of the Flux sources that the last job used; of one that ended before it came to them, those that it found. An
+	// addition to the existing API.
+	// +optional
+	Sources []SourceStatus `json:"sources,omitempty"`
 	// ExportReference names the Secret with the exports under the key "config".
 	// +optional
 	ExportReference *ObjectReference `json:"exportRef,omitempty"`

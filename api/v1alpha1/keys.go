@@ -62,7 +62,7 @@ const (
 // NoTargetName is the value of DeployerTargetNameAnnotation for DeployItems without target.
 const NoTargetName = ".noTargetName"
 
-// ContinuousJobPrefix is how the IDs of jobs begin that a DeployItem gives itself by the clock. They give way to jobs of its Execution.
+// ContinuousJobPrefix is how the IDs of jobs begin that a DeployItem gives itself, by the clock or because its source offers something new. They give way to jobs of its Execution.
 const ContinuousJobPrefix = "continuous-"
 
 // Operations that OperationAnnotation asks for.

@@ -809,6 +809,11 @@ func (in *DeployItemStatus) DeepCopyInto(out *DeployItemStatus) {
 		*out = new(runtime.RawExtension)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.Sources != nil {
+		in, out := &in.Sources, &out.Sources
+		*out = make([]SourceStatus, len(*in))
+		copy(*out, *in)
+	}
 	if in.ExportReference != nil {
 		in, out := &in.ExportReference, &out.ExportReference
 		*out = new(ObjectReference)

@@ -90,6 +90,10 @@ func (c *containerFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract
 	if err != nil {
 		return nil, nil, err
 	}
+	landscaper, err := contract.LandscaperCluster(mgr)
+	if err != nil {
+		return nil, nil, err
+	}
 	identities, err := c.identities.openFor(mgr, flags.targets.accounts.Self)
 	if err != nil {
 		return nil, nil, err
@@ -114,8 +118,8 @@ func (c *containerFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract
 		},
 		Access: components.Access{
 			Registries: registries, Artifacts: store, Sources: mgr.GetAPIReader(), Live: mgr.GetAPIReader(), Identities: identities.Find,
-			SourcePolicy: flux.Policy{NoCrossNamespaceRefs: flags.acl.NoCrossNamespaceRefs},
-			LocalRoot:    c.localRoot, NoPrivateNetworks: c.noPrivateNetworks,
+			Landscaper: landscaper, SourcePolicy: flux.Policy{NoCrossNamespaceRefs: flags.acl.NoCrossNamespaceRefs},
+			LocalRoot: c.localRoot, NoPrivateNetworks: c.noPrivateNetworks,
 		},
 	})
 	if err == nil {

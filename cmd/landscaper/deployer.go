@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/dynamic"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -42,6 +41,8 @@ type deployerFlags struct {
 	legacyTokens bool
 	// maxTimeout is the longest timeout of a DeployItem.
 	maxTimeout time.Duration
+	// sources makes DeployItems follow their sources; nil where the type knows none.
+	sources *contract.SourceWatch
 	// minContinuous is the least time between a job of a DeployItem and the next one by the clock.
 	minContinuous time.Duration
 }
@@ -104,7 +105,7 @@ func helmCommand() (*cobra.Command, *deployerFlags, *helmFlags) {
 }
 
 func (h *helmFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract.Deployer, func(), error) {
-	landscaper, err := landscaperCluster(mgr)
+	landscaper, err := contract.LandscaperCluster(mgr)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -121,24 +122,18 @@ func (h *helmFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract.Depl
 		_ = registries.Close()
 		return nil, nil, err
 	}
-	deployer, err := helm.New(helm.Options{
-		Driver: h.driver, Landscaper: landscaper,
-		Access: components.Access{
-			Registries: registries, Artifacts: store, Sources: mgr.GetAPIReader(), Live: mgr.GetAPIReader(), Identities: identities.Find,
-			SourcePolicy: flux.Policy{NoCrossNamespaceRefs: flags.acl.NoCrossNamespaceRefs},
-			LocalRoot:    h.localRoot, NoPrivateNetworks: h.noPrivateNetworks,
-		},
-	})
-	return deployer, func() { cleanUp(); _ = registries.Close() }, err
-}
-
-// landscaperCluster is the connection of the manager, for watches on single objects.
-func landscaperCluster(mgr ctrl.Manager) (*target.Cluster, error) {
-	watcher, err := dynamic.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
-	if err != nil {
-		return nil, fmt.Errorf("connect to the landscaper cluster: %w", err)
+	closeAll := func() { cleanUp(); _ = registries.Close() }
+	access := components.Access{
+		Registries: registries, Artifacts: store, Sources: mgr.GetAPIReader(), Live: mgr.GetAPIReader(), Identities: identities.Find,
+		Landscaper: landscaper, SourcePolicy: flux.Policy{NoCrossNamespaceRefs: flags.acl.NoCrossNamespaceRefs},
+		LocalRoot: h.localRoot, NoPrivateNetworks: h.noPrivateNetworks,
 	}
-	return &target.Cluster{Config: mgr.GetConfig(), Client: mgr.GetClient(), Dynamic: watcher, Mapper: mgr.GetRESTMapper()}, nil
+	if flags.sources, err = access.Follow(context.Background(), mgr, flags.namespace(), helm.SourcesOf); err != nil {
+		closeAll()
+		return nil, nil, err
+	}
+	deployer, err := helm.New(helm.Options{Driver: h.driver, Access: access})
+	return deployer, closeAll, err
 }
 
 // deployerOf returns the sub-command of one deployer with the flags that all deployers have, and what they set.
@@ -198,6 +193,7 @@ func (f *deployerFlags) run(ctx context.Context, flags *pflag.FlagSet, build bui
 		return err
 	}
 	defer cleanUp()
+	options.Sources = f.sources
 	if options.Recorder, err = f.recorder(mgr); err != nil {
 		return fmt.Errorf("create the event recorder: %w", err)
 	}

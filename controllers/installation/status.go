@@ -197,19 +197,13 @@ func (r *Reconciler) event(inst *v1alpha1.Installation, kind, reason, message st
 func eventMetadata(inst *v1alpha1.Installation) map[string]string {
 	metadata := map[string]string{}
 	if job := inst.Status.JobIDFinished; job != "" {
-		metadata[v1alpha1.GroupName+"/"+tokenKey] = job
+		metadata[v1alpha1.GroupName+"/"+kit.EventTokenKey] = job
 	}
 	if len(inst.Status.Sources) > 0 {
-		metadata[v1alpha1.GroupName+"/"+revisionKey] = inst.Status.Sources[0].Revision
+		metadata[v1alpha1.GroupName+"/"+kit.EventRevisionKey] = inst.Status.Sources[0].Revision
 	}
 	return metadata
 }
-
-// tokenKey is the metadata key by which notification-controller tells events with the same message apart.
-const tokenKey = "token"
-
-// revisionKey is the metadata key that notification-controller shows and forwards to commit statuses.
-const revisionKey = "revision"
 
 // later plans another attempt after a write that failed. The delay is ours alone: controller-runtime drops it from a result that comes with an
 // error. What the next attempt is expected to be free of is no error in the log.

@@ -35,6 +35,14 @@ const (
 	dropUndelivered = "undelivered"
 )
 
+// Keys of the metadata of events, behind the API group and a slash, as notification-controller knows them.
+const (
+	// EventTokenKey tells events with the same message apart: of two with the same token the later one is dropped for some minutes.
+	EventTokenKey = "token"
+	// EventRevisionKey is shown, and forwarded to commit statuses.
+	EventRevisionKey = "revision"
+)
+
 // NewEventRecorder returns a recorder of events for Kubernetes and, with an address, for a receiver such as notification-controller. Events
 // for the receiver are posted beside the workers, one after the other, by a part that it adds to the manager; a slow receiver delays
 // nobody. What the receiver cannot take is dropped and counted in landscaper_events_dropped_total, which registry gets.

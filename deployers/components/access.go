@@ -13,6 +13,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
@@ -28,6 +29,8 @@ type Access struct {
 	Artifacts *fetch.Store
 	// Sources reads Flux sources on the landscaper cluster, preferably from a cache.
 	Sources client.Reader
+	// Landscaper is the landscaper cluster, on which jobs watch the source that they wait for; without it they try again from time to time.
+	Landscaper *target.Cluster
 	// SourcePolicy says which Flux sources an item may name.
 	SourcePolicy flux.Policy
 	// Live reads Secrets with credentials, and the ServiceAccounts that name them, on the landscaper cluster, without a cache.

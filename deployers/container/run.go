@@ -91,6 +91,9 @@ func (r *run) isOurs(pod *corev1.Pod) bool {
 // start creates the Pod with everything it needs.
 func (r *run) start(ctx context.Context) (contract.Outcome, error) {
 	supplied, err := r.prepare(ctx)
+	if outcome, waits := r.deployer.options.AwaitSource(err); waits {
+		return outcome, nil
+	}
 	if err != nil {
 		return contract.Outcome{}, err
 	}

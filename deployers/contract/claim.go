@@ -90,6 +90,9 @@ func (r *reconciler) pickUp(ctx context.Context, s *scope) error {
 		}
 		s.item.Status = status
 	}
+	if err := r.noteSources(ctx, s.item); err != nil {
+		return err
+	}
 	now := time.Now()
 	r.begin(s, now)
 	made := r.plan(ctx, s)
@@ -183,7 +186,7 @@ func (r *reconciler) stamp(item *v1alpha1.DeployItem, now time.Time) {
 func (r *reconciler) isUnchanged(ctx context.Context, s *scope) bool {
 	status := s.item.Status
 	return s.item.Spec.UpdateOnChangeOnly && !s.deleting() && !s.own &&
-		status.ObservedGeneration == s.item.Generation && status.Phase == v1alpha1.PhaseSucceeded && r.isWhereItWas(ctx, s)
+		status.ObservedGeneration == s.item.Generation && status.Phase == v1alpha1.PhaseSucceeded && r.isWhereItWas(ctx, s) && r.usesWhatIsOffered(ctx, s.item)
 }
 
 func (r *reconciler) finishUnchanged(ctx context.Context, s *scope) error {

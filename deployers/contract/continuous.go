@@ -69,12 +69,12 @@ func mayRepeat(item *v1alpha1.DeployItem) bool {
 		item.Status.LastReconcileTime != nil
 }
 
-// isRepeated reports whether the clock or a hook may give an item a job of its own.
+// isRepeated reports whether the clock, a source or a hook may give an item a job of its own.
 func (r *reconciler) isRepeated(item *v1alpha1.DeployItem) bool {
 	if !mayRepeat(item) {
 		return false
 	}
-	if len(r.hooks[HookShouldReconcile]) > 1 { // more than the own one
+	if r.isHooked || r.followsSources(item) {
 		return true
 	}
 	spec, err := r.continuousSpec(item)
@@ -155,6 +155,7 @@ func (r *reconciler) continuously(_ context.Context, call HookCall) (*HookResult
 // repeat gives an item that has nothing to do a job of its own when hooks ask for it, and else ends the pass.
 func (r *reconciler) repeat(ctx context.Context, s *scope) error {
 	if s.isIdle = s.item.Job().IsIdle(); !s.isIdle {
+		r.releaseHeld(s.key())
 		return nil
 	}
 	if s.hookErr != nil {
@@ -174,9 +175,14 @@ func (r *reconciler) repeat(ctx context.Context, s *scope) error {
 		s.hookRequeue = time.Millisecond
 		return kit.ErrStop
 	}
-	if free, err := r.isFree(ctx, s.item); err != nil || !free {
-		return stopAfter(err)
+	since := time.Now()
+	switch by, err := r.obstacle(ctx, s.item); {
+	case err != nil:
+		return err
+	case by != nil:
+		return stopAfter(r.awaitObstacle(ctx, s.item, by, since))
 	}
+	r.releaseHeld(s.key())
 	s.own, s.isIdle = true, false
 	s.item.Status.JobID = v1alpha1.ContinuousJobPrefix + uuid.NewString()
 	s.item.Status.JobIDGenerationTime = &metav1.Time{Time: time.Now()}
@@ -217,37 +223,43 @@ func (t *turns) forget(key types.NamespacedName) {
 // maxAncestors bounds the walk over the owners of an item.
 const maxAncestors = 64
 
-// isFree reports whether the owners of an item let it have a job of its own: its Execution runs none, which would have its own place for the
-// item, and nothing above is suspended or on its way out. They are read live, as the deployer keeps no cache of them.
-func (r *reconciler) isFree(ctx context.Context, item *v1alpha1.DeployItem) (bool, error) {
+// obstacle returns the owner that does not let an item have a job of its own, nil when all do: the Execution while it runs one, which has its own
+// place for the item, and whatever above is suspended or on its way out. They are read live, as the deployer keeps no cache of them.
+func (r *reconciler) obstacle(ctx context.Context, item *v1alpha1.DeployItem) (*obstacle, error) {
 	owner := kit.ControllerOf(item, "Execution")
 	if owner == nil {
-		return true, nil
+		return nil, nil
 	}
 	execution := &v1alpha1.Execution{}
 	if found, err := r.readOwner(ctx, item.Namespace, owner, execution); err != nil || !found {
-		return false, err
+		return &obstacle{}, err
 	}
 	if !execution.Status.IsIdle() {
-		return false, nil
+		return &obstacle{owner.Kind, owner.Name}, nil
 	}
 	var child client.Object = execution
 	for seen := map[types.UID]bool{}; len(seen) < maxAncestors; {
 		owner := kit.ControllerOf(child, "Installation")
 		if owner == nil || seen[owner.UID] {
-			return true, nil
+			return nil, nil
 		}
 		seen[owner.UID] = true
 		inst := &v1alpha1.Installation{}
 		if found, err := r.readOwner(ctx, item.Namespace, owner, inst); err != nil || !found {
-			return false, err
+			return &obstacle{}, err
 		}
 		if inst.Spec.Suspend {
-			return false, nil
+			return &obstacle{owner.Kind, owner.Name}, nil
 		}
 		child = inst
 	}
-	return true, nil
+	return nil, nil
+}
+
+// isFree reports whether the owners of an item let it have a job of its own.
+func (r *reconciler) isFree(ctx context.Context, item *v1alpha1.DeployItem) (bool, error) {
+	by, err := r.obstacle(ctx, item)
+	return by == nil, err
 }
 
 // readOwner reads an owner and reports whether it is there to stay.

@@ -93,10 +93,23 @@ type Outcome struct {
 	// Warning is something that a person has to know about although the job succeeds. It becomes a Warning event and part of the Ready
 	// condition.
 	Warning string
+	// Sources are what the job has used of sources; they become status.sources. An empty list says that the job waits for its source, so that
+	// another one follows when this one ends before the source offers something. Nil leaves the status as it is.
+	Sources []v1alpha1.SourceStatus
+	// Event is posted when the job ends well. Nil posts none.
+	Event *Event
 	// Exports are written to the export Secret once the job is complete. Nil means no exports.
 	Exports map[string]any
 	// Conditions of the deployer's own are set beside those of the contract. Those of earlier calls stay.
 	Conditions []metav1.Condition
+}
+
+// Event is a Normal event about what a job has done.
+type Event struct {
+	// Reason in CamelCase, and the message for people.
+	Reason, Message string
+	// Revision is what the event is about, for receivers of notifications: of a source, or the version of what was deployed. It may be empty.
+	Revision string
 }
 
 // Watched is one object, or one kind of objects, on a target whose change brings a waiting job on.

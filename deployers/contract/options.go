@@ -54,7 +54,9 @@ type Options struct {
 	MinContinuousInterval time.Duration
 	// MaxDriftWatches is how many watches look for drift at most; 0 means 4096. At most 512 of them serve one namespace.
 	MaxDriftWatches int
-	// Recorder of Warning events; nil means that of the manager.
+	// Sources makes items follow the sources that they name. Optional: without it no source gives an item a job.
+	Sources *SourceWatch
+	// Recorder of events; nil means that of the manager.
 	Recorder record.EventRecorder
 	// Metrics records the duration of calls of the deployer; the zero value records nothing.
 	Metrics runtimectrl.Metrics

@@ -30,17 +30,22 @@ type reconciler struct {
 	live     client.Reader
 	deployer Deployer
 	options  Options
-	// itemsByTarget and itemsByContext are the names of the field indexes of DeployItems.
-	itemsByTarget, itemsByContext string
+	// itemsByTarget, itemsByContext and itemsBySource are the names of the field indexes of DeployItems.
+	itemsByTarget, itemsByContext, itemsBySource string
+	// landscaper is the landscaper cluster, for watches on single objects; nil without Options.Sources.
+	landscaper *target.Cluster
 
 	jobs    jobs
 	watches watches
 	written kit.Consistency
 	hooks   Hooks
-	turns   turns
-	drift   *driftDesk
-	queue   workqueue.TypedRateLimitingInterface[ctrl.Request]
-	phases  []kit.Phase[*scope]
+	// isHooked says that hooks of others may give items jobs.
+	isHooked bool
+	turns    turns
+	held     heldItems
+	drift    *driftDesk
+	queue    workqueue.TypedRateLimitingInterface[ctrl.Request]
+	phases   []kit.Phase[*scope]
 }
 
 // scope is one pass over one item.
@@ -77,21 +82,22 @@ func (s *scope) key() types.NamespacedName { return client.ObjectKeyFromObject(s
 func newReconciler(c client.Client, live client.Reader, deployer Deployer, options Options) *reconciler {
 	r := &reconciler{
 		client: c, live: live, deployer: deployer, options: options,
-		itemsByTarget: deployer.Name() + "/target", itemsByContext: deployer.Name() + "/context",
+		itemsByTarget: deployer.Name() + "/target", itemsByContext: deployer.Name() + "/context", itemsBySource: deployer.Name() + "/source",
 	}
 	r.jobs.released = r.watches.release
 	r.watches.wake = r.wake
 	r.drift = newDriftDesk(r)
 	r.hooks = hooksOf(deployer).add(options.Hooks)
 	r.jobs.notesInterrupted = len(r.hooks[HookBeforeAbort]) > 0
-	r.hooks[HookShouldReconcile] = append(r.hooks[HookShouldReconcile], r.continuously)
+	r.isHooked = len(r.hooks[HookShouldReconcile]) > 0
+	r.hooks[HookShouldReconcile] = append(r.hooks[HookShouldReconcile], r.continuously, r.rollForward)
 	r.phases = []kit.Phase[*scope]{
 		r.hookPhase(HookStart), // hooks.go
 		r.checkResponsible,     // responsibility.go  type, target and selectors → go on or leave it to another deployer
 		r.hookPhase(HookAfterResponsibilityCheck),
 		r.takeTestRequest,   // claim.go           test annotation → a new job
 		r.showDrift,         // driftshow.go       what was found on the target → condition Drifted
-		r.repeat,            // continuous.go      nothing to do, hooks, clock → a new job, or wait for the clock
+		r.repeat,            // continuous.go      nothing to do, hooks, clock, sources → a new job, or wait for the clock
 		r.skipUninstall,     // claim.go           delete-without-uninstall → finalizer off
 		r.pickUp,            // claim.go           new job → one status write
 		r.forgetTestRequest, // claim.go           job that it asked for → test annotation off
@@ -111,6 +117,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		r.jobs.drop(request.NamespacedName)
 		r.jobs.takeInterrupted(request.NamespacedName)
 		r.turns.forget(request.NamespacedName)
+		r.releaseHeld(request.NamespacedName)
 		r.written.Forget(request.NamespacedName)
 		r.drift.forget(request.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)

@@ -52,10 +52,27 @@ func (r *reconciler) succeed(ctx context.Context, s *scope) error {
 		item.Status.ExportReference = reference
 		kit.Succeed(item, s.success(), now)
 	})
-	if err == nil && s.outcome.Warning != "" {
+	if err != nil {
+		return err
+	}
+	r.announce(s)
+	if s.outcome.Warning != "" {
 		r.options.Recorder.Event(s.item, corev1.EventTypeWarning, reasonWarning, kit.Message(s.outcome.Warning))
 	}
-	return err
+	return nil
+}
+
+// announce posts the event of a job that ended well. Its token tells receivers of notifications that it is another one than that of the job before.
+func (r *reconciler) announce(s *scope) {
+	event := s.outcome.Event
+	if event == nil {
+		return
+	}
+	metadata := map[string]string{v1alpha1.GroupName + "/" + kit.EventTokenKey: s.item.Status.JobIDFinished}
+	if event.Revision != "" {
+		metadata[v1alpha1.GroupName+"/"+kit.EventRevisionKey] = event.Revision
+	}
+	r.options.Recorder.AnnotatedEventf(s.item, metadata, corev1.EventTypeNormal, event.Reason, "%s", kit.Message(event.Message))
 }
 
 // reasonWarning is the reason of events about what a deployer could not do although the job succeeded.
@@ -98,7 +115,7 @@ func (r *reconciler) fail(ctx context.Context, s *scope, failure *kit.Failure) e
 // finish writes the final status. An interrupt or a newer job that came first wins.
 func (r *reconciler) finish(ctx context.Context, s *scope, end func(*v1alpha1.DeployItem, time.Time)) error {
 	now := time.Now()
-	s.keepProviderStatus()
+	s.keepRecords()
 	s.job.close(true)
 	defer s.job.close(false)
 	err := r.fenced(ctx, s, func(item *v1alpha1.DeployItem) error {
@@ -114,10 +131,13 @@ func (r *reconciler) finish(ctx context.Context, s *scope, end func(*v1alpha1.De
 	return err
 }
 
-// keepProviderStatus makes what an earlier call recorded part of the outcome when the last call recorded nothing.
-func (s *scope) keepProviderStatus() {
+// keepRecords makes what an earlier call recorded part of the outcome when the last call recorded nothing.
+func (s *scope) keepRecords() {
 	if s.outcome.ProviderStatus == nil {
 		s.outcome.ProviderStatus = s.job.outcome.ProviderStatus
+	}
+	if s.outcome.Sources == nil {
+		s.outcome.Sources = s.job.outcome.Sources
 	}
 }
 
@@ -128,6 +148,7 @@ func recordOutcome(item *v1alpha1.DeployItem, outcome Outcome) {
 	if recorded != nil && (has == nil || !kit.SameRawJSON(recorded.Raw, has.Raw)) {
 		item.Status.ProviderStatus = recorded
 	}
+	recordSources(item, outcome.Sources)
 	for i := range outcome.Conditions {
 		conditions.Set(item, outcome.Conditions[i].DeepCopy())
 	}
@@ -157,7 +178,7 @@ func isSilent(err error) bool {
 }
 
 func (r *reconciler) suspend(ctx context.Context, s *scope) error {
-	s.keepProviderStatus()
+	s.keepRecords()
 	s.job.outcome = s.outcome
 	r.watches.follow(s.job, s.outcome.Watch, s.called)
 	if s.job.hasEnded() {

@@ -36,7 +36,7 @@ func Serve(mgr ctrl.Manager, deployer Deployer, options Options) error {
 		options.Recorder = mgr.GetEventRecorderFor(deployer.Name())
 	}
 	r := newReconciler(mgr.GetClient(), mgr.GetAPIReader(), deployer, options)
-	if err := r.index(mgr.GetFieldIndexer()); err != nil {
+	if err := r.connect(mgr); err != nil {
 		return fmt.Errorf("serve %s: %w", deployer.Name(), err)
 	}
 	if err := mgr.Add(manager.RunnableFunc(r.watches.run)); err != nil {
@@ -48,7 +48,7 @@ func Serve(mgr ctrl.Manager, deployer Deployer, options Options) error {
 		}
 	}
 	present := builder.WithPredicates(predicate.Funcs{DeleteFunc: func(event.DeleteEvent) bool { return false }})
-	return ctrl.NewControllerManagedBy(mgr).Named(deployer.Name()).
+	made := ctrl.NewControllerManagedBy(mgr).Named(deployer.Name()).
 		Watches(&v1alpha1.DeployItem{}, &itemHandler{reconciler: r}).
 		Watches(&v1alpha1.Target{}, handler.EnqueueRequestsFromMapFunc(r.usersOf(r.itemsByTarget)), present, builder.WithPredicates(kit.BeyondStatus)).
 		Watches(&v1alpha1.Context{}, handler.EnqueueRequestsFromMapFunc(r.usersOf(r.itemsByContext)), present).
@@ -57,8 +57,23 @@ func Serve(mgr ctrl.Manager, deployer Deployer, options Options) error {
 			MaxConcurrentReconciles: options.Concurrency,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](options.MinRetryDelay, options.MaxRetryDelay),
 			SkipNameValidation:      new(true),
-		}).
-		Complete(r)
+		})
+	if sources := options.Sources; sources != nil {
+		for _, kind := range sources.Kinds {
+			made = made.Watches(kind, handler.EnqueueRequestsFromMapFunc(r.followersOf), builder.WithPredicates(sources.News))
+		}
+	}
+	return made.Complete(r)
+}
+
+// connect makes what the reconciler needs of a manager.
+func (r *reconciler) connect(mgr ctrl.Manager) (err error) {
+	if r.options.Sources != nil {
+		if r.landscaper, err = LandscaperCluster(mgr); err != nil {
+			return err
+		}
+	}
+	return r.index(mgr.GetFieldIndexer())
 }
 
 // keepQueue takes the queue of the controller, for what happens on targets.
@@ -76,7 +91,7 @@ func (r *reconciler) index(indexer client.FieldIndexer) error {
 	if err := indexer.IndexField(context.Background(), &v1alpha1.DeployItem{}, r.itemsByContext, byContext); err != nil {
 		return fmt.Errorf("index DeployItems by Context: %w", err)
 	}
-	return nil
+	return r.indexBySource(indexer)
 }
 
 // usersOf returns the unfinished items that name an object, after waking their jobs.
@@ -130,6 +145,7 @@ func (h *itemHandler) Delete(_ context.Context, deleted event.DeleteEvent, _ wor
 	key := client.ObjectKeyFromObject(deleted.Object)
 	h.reconciler.jobs.forget(key)
 	h.reconciler.drift.forget(key)
+	h.reconciler.releaseHeld(key)
 	h.reconciler.written.Forget(key)
 }
 

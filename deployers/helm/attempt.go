@@ -5,6 +5,7 @@ package helm
 
 import (
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
@@ -20,6 +21,10 @@ type attempt struct {
 	// reached is the status to record once the target is as the job wants it, nil before; unready are the objects to check then.
 	reached *helmv1alpha1.ProviderStatus
 	unready []resources.Subject
+	// sources are what the job has used of Flux sources, empty while it waits for one; nil where the chart comes from elsewhere.
+	sources []v1alpha1.SourceStatus
+	// made is the event about what the job has made, nil when that was nothing.
+	made *contract.Event
 	// warning says what could not be uninstalled elsewhere.
 	warning string
 	// departure counts the tries to uninstall that.

@@ -87,9 +87,7 @@ func (d *deployer) fromSource(ctx context.Context, item *contract.Item, chart *h
 		return nil, nil, sourceProblem("chart.", err)
 	}
 	loaded, err := d.fromArtifact(ctx, source, chart.Path)
-	return loaded, &v1alpha1.SourceStatus{
-		Kind: source.Kind, Namespace: source.Namespace, Name: source.Name, Revision: source.Revision, Digest: source.Digest,
-	}, err
+	return loaded, new(components.StatusOf(source)), err
 }
 
 func (d *deployer) fromArtifact(ctx context.Context, source flux.Source, dir string) (*engine.Chart, error) {

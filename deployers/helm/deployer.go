@@ -20,7 +20,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
-	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
 
@@ -35,9 +34,6 @@ type Options struct {
 	Driver string
 	// Access is what charts and components may be got from.
 	components.Access
-	// Landscaper is the landscaper cluster, on which items watch the Flux source that they wait for; without it they try again from time to
-	// time.
-	Landscaper *target.Cluster
 }
 
 // deployer implements contract.Deployer.
@@ -184,7 +180,10 @@ func (j *job) outcome(outcome contract.Outcome) contract.Outcome {
 	if status == nil && j.touched {
 		status = j.record()
 	}
-	outcome.Untouched, outcome.Warning = status == nil, j.attempt.warning
+	outcome.Untouched, outcome.Warning, outcome.Sources = status == nil, j.attempt.warning, j.attempt.sources
+	if outcome.Done {
+		outcome.Event = j.attempt.made
+	}
 	if status == nil {
 		return outcome
 	}

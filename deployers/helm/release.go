@@ -37,6 +37,9 @@ var releaseSteps = []step{
 func (j *job) resolveChart(ctx context.Context) (resources.Progress, error) {
 	var err error
 	j.chart, j.source, err = j.chartOf(ctx, j.item, &j.config.Chart)
+	if j.source != nil {
+		j.attempt.sources = []v1alpha1.SourceStatus{*j.source}
+	}
 	return j.awaitSource(err)
 }
 
@@ -71,6 +74,7 @@ func (j *job) deployRelease(ctx context.Context) (resources.Progress, error) {
 		Inventory: inventoryFor(j.item.Target, j.release),
 	}
 	j.planTests()
+	j.announceRelease(labels)
 	return resources.Progress{}, nil
 }
 

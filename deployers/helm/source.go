@@ -4,12 +4,12 @@
 package helm
 
 import (
+	"bytes"
 	"errors"
 
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
-
+	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 )
@@ -26,15 +26,29 @@ func sourceProblem(prefix string, err error) error {
 	return kit.Stall("GetChart", string(problem.Reason), "%s%w", prefix, err)
 }
 
-// awaitSource makes a job wait for the source whose change will end an error, instead of trying again and again. Other errors stay as they
-// are.
-func (d *deployer) awaitSource(err error) (resources.Progress, error) {
-	var problem *flux.Error
-	if d.options.Landscaper == nil || !errors.As(err, &problem) || !problem.Waiting {
+// SourcesOf returns the Flux source that the chart of an item comes from, if any. It only looks at the item.
+func SourcesOf(item *v1alpha1.DeployItem) []v1alpha1.SourceReference {
+	raw := item.Spec.Configuration
+	if raw == nil || !bytes.Contains(raw.Raw, []byte(`"sourceRef"`)) {
+		return nil
+	}
+	decoded, err := config.DecodeConfiguration(raw.Raw)
+	if err != nil {
+		return nil // the job of the configuration has failed with the error
+	}
+	chart := decoded.Chart
+	if chart.SourceRef == nil || chart.Archive != nil || chart.Ref != "" || chart.HelmChartRepo != nil {
+		return nil // see chartOf
+	}
+	return []v1alpha1.SourceReference{*chart.SourceRef}
+}
+
+// awaitSource makes a job wait for the source whose change will end an error. Other errors stay as they are.
+func (j *job) awaitSource(err error) (resources.Progress, error) {
+	outcome, waits := j.options.AwaitSource(err)
+	if !waits {
 		return resources.Progress{}, err
 	}
-	return resources.Progress{Reasons: []string{err.Error()}, Watch: []contract.Watched{{
-		Cluster: d.options.Landscaper, APIVersion: sourcev1.GroupVersion.String(),
-		Kind: problem.Kind, Namespace: problem.Namespace, Name: problem.Name,
-	}}}, nil
+	j.attempt.sources = []v1alpha1.SourceStatus{}
+	return resources.Progress{Reasons: []string{outcome.Waiting}, Watch: outcome.Watch}, nil
 }

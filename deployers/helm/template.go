@@ -81,7 +81,11 @@ func (j *job) applyObjects(ctx context.Context) (resources.Progress, error) {
 			return resources.Progress{}, helmProblem(err)
 		}
 	}
+	last := j.status.ObjectsDigest
 	j.noteObjects()
+	if j.status.ObjectsDigest != last {
+		j.announceObjects()
+	}
 	var err error
 	j.applied, err = j.session().Apply(ctx, j.desired, resources.ApplyOptions{
 		Strategy: j.config.UpdateStrategy, OnConflict: j.config.OnConflict, OnImmutable: j.config.OnImmutable,

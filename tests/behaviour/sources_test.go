@@ -4,6 +4,7 @@
 package behaviour
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -188,17 +189,24 @@ func chartItem(kind string) string {
 `
 }
 
-func TestChartComesFromAFluxSource(t *testing.T) {
-	t.Parallel()
-	s := newScene(t)
-	s.Target("cluster")
+// pushChart publishes a version of the chart web, which has a ConfigMap with a value. Required are the values that it cannot do without.
+func (s *scene) pushChart(version, value string, required ...string) {
+	s.T.Helper()
+	schema, err := json.Marshal(map[string]any{"required": append([]string{}, required...)})
+	require.NoError(s.T, err)
 	chart, err := platform.PackageChart(platform.Files(map[string]string{
-		"Chart.yaml":        "apiVersion: v2\nname: web\nversion: 1.0.0\n",
-		"templates/cm.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\ndata: {value: {{ .Values.value }}}\n",
+		"Chart.yaml":         "apiVersion: v2\nname: web\nversion: " + version + "\n",
+		"templates/cm.yaml":  "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\ndata: {value: '" + value + "'}\n",
+		"values.schema.json": string(schema),
 	}))
-	require.NoError(t, err)
-	_, err = s.Registry.PushHelmChart(s.Ctx, s.Namespace+"/web", "1.0.0", chart)
-	require.NoError(t, err)
+	require.NoError(s.T, err)
+	_, err = s.Registry.PushHelmChart(s.Ctx, s.Namespace+"/web", version, chart)
+	require.NoError(s.T, err)
+}
+
+// offerChart makes the sources that chartItem may name.
+func (s *scene) offerChart() {
+	s.T.Helper()
 	s.apply(`
 apiVersion: source.toolkit.fluxcd.io/v1
 kind: HelmRepository
@@ -220,6 +228,14 @@ spec:
   ref: {semver: 1.x}
   layerSelector: {mediaType: application/vnd.cncf.helm.chart.content.v1.tar+gzip, operation: copy}
 `)
+}
+
+func TestChartComesFromAFluxSource(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.Target("cluster")
+	s.pushChart("1.0.0", "{{ .Values.value }}")
+	s.offerChart()
 	kinds := []string{"HelmChart", "OCIRepository"}
 	for _, kind := range kinds {
 		blueprint := "inline: {filesystem: {blueprint.yaml: " + quote(blueprintOf(chartItem(kind))) + "}}"
