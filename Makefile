@@ -15,7 +15,19 @@ BENCH        ?= .
 BENCH_FLAGS  ?= -benchtime 1x -timeout 120m
 RUN_FLAGS    ?=
 FUZZ         ?= .
+# What is released, for which platforms, and how: see make images and make release.
+IMAGE_PLATFORMS ?= linux/amd64 linux/arm64
+CLI_PLATFORMS   ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
+REGISTRY        ?=
+PLAIN_HTTP      ?=
+KEY             ?=
 FUZZ_FLAGS   ?=
+
+BUILD = CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
+IMAGE_PROGRAMS = $(foreach p,$(IMAGE_PLATFORMS),dist/bin/landscaper_$(subst /,_,$(p)))
+CLI_PROGRAMS = $(foreach p,$(CLI_PLATFORMS),dist/bin/flux-landscaper_$(subst /,_,$(p))$(if $(findstring windows,$(p)),.exe))
+RELEASE_ARGS = --version "$(VERSION)" --revision "$$(git rev-parse HEAD)" --created "$$(git log -1 --format=%ct)" \
+	$(if $(REGISTRY),--push "$(REGISTRY)") $(if $(PLAIN_HTTP),--plain-http) $(if $(KEY),--key "$(KEY)")
 
 GO_TOOL := go tool -modfile=tests/platform/tools/generate/go.mod
 HEADER  := tests/quality/header.go.txt
@@ -41,7 +53,7 @@ endef
 # Suites that run Pods. They are skipped where no node can run, unless it is required.
 NODE_PKGS ?= ./tests/node/... ./tests/containers/...
 
-.PHONY: help run test test-node generate lint bench fuzz build clean prepare prepare-node
+.PHONY: help run test test-node generate lint bench fuzz build images release clean prepare prepare-node FORCE
 
 help: ## Show this text
 	@echo "make <target>, with these targets:"
@@ -82,10 +94,23 @@ fuzz: ## Fuzz targets, one after the other under a memory cap (FUZZ=template.Fuz
 
 build: ## The binaries, into bin/
 	@mkdir -p bin
-	@for dir in cmd/*/; do name=$$(basename "$$dir"); \
+	@for name in landscaper flux-landscaper; do \
 	  echo "==> bin/$$name $(VERSION)"; \
-	  CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o "bin/$$name" "./cmd/$$name"; \
+	  $(BUILD) -o "bin/$$name" "./cmd/$$name"; \
 	done
+
+images: $(IMAGE_PROGRAMS) ## The images as OCI layout in dist/images (IMAGE_PLATFORMS="linux/amd64", REGISTRY=host/path also pushes)
+	@go run ./cmd/release images $(RELEASE_ARGS)
+
+release: $(IMAGE_PROGRAMS) $(CLI_PROGRAMS) ## Everything of a release, in dist/ (VERSION=v1.2.3, KEY=file.pem signs, REGISTRY=host/path also pushes)
+	@go run ./cmd/release all $(RELEASE_ARGS)
+
+# dist/bin/<command>_<os>_<architecture>; the go command knows what is to do.
+dist/bin/%: FORCE
+	@mkdir -p dist/bin; name="$*"; name="$${name%.exe}"; arch="$${name##*_}"; rest="$${name%_*}"; \
+	echo "==> $@ $(VERSION)"; GOOS="$${rest##*_}" GOARCH="$$arch" $(BUILD) -o "$@" "./cmd/$${rest%_*}"
+
+FORCE:
 
 prepare: ## The programs of the test platform, built once and kept in the user's cache folder
 	@go run ./tests/platform/cmd/prepare
@@ -93,5 +118,5 @@ prepare: ## The programs of the test platform, built once and kept in the user's
 prepare-node: export FLUX_LANDSCAPER_NODE := required
 prepare-node: prepare ## Also what a node needs: Debian packages (installed as root), kubelet and scheduler
 
-clean: ## Remove what make build has made
-	@rm -rf bin
+clean: ## Remove what make build, make images and make release have made
+	@rm -rf bin dist

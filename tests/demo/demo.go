@@ -15,6 +15,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/sample"
 )
 
 // A demo is everything that runs.
@@ -49,7 +50,7 @@ func run(ctx context.Context, opts options, screen *screen) (err error) {
 		return unlessStopped(ctx, err)
 	}
 	committed := time.Now()
-	if err := syncGit(ctx, d.platform, d.repository); err != nil {
+	if err := sample.Sync(ctx, d.platform, d.repository); err != nil {
 		return unlessStopped(ctx, err)
 	}
 	return d.follow(ctx, changes, committed)
@@ -76,7 +77,7 @@ func (d *demo) start(ctx context.Context) error {
 		if d.programs, err = startPrograms(d.platform.Cluster, d.binary); err != nil {
 			return err
 		}
-		d.repository, err = publish(ctx, d.platform)
+		d.repository, err = sample.Publish(ctx, d.platform)
 		return err
 	})
 }

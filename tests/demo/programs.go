@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/sample"
 )
 
 const stopGrace = 10 * time.Second
@@ -96,18 +97,10 @@ func (p *programs) stop() error {
 
 // writeKubeconfig gives a program a user of its own with all rights and returns the path of its kubeconfig.
 func writeKubeconfig(cluster *platform.Cluster, dir, user string) (string, error) {
-	content, err := kubeconfigOf(cluster, user)
+	content, err := sample.Kubeconfig(cluster, user)
 	if err != nil {
 		return "", err
 	}
 	path := filepath.Join(dir, user+".kubeconfig")
 	return path, os.WriteFile(path, content, 0o600)
-}
-
-func kubeconfigOf(cluster *platform.Cluster, user string) ([]byte, error) {
-	access, err := cluster.NewUser(user, "system:masters")
-	if err != nil {
-		return nil, fmt.Errorf("cannot make user %s: %w", user, err)
-	}
-	return platform.KubeconfigFor(access)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/sample"
 )
 
 // A change is the newest state of one object, or its end.
@@ -35,7 +36,7 @@ func watched() []client.Object {
 func watch(ctx context.Context, cluster *platform.Cluster) (<-chan change, error) {
 	watches, err := cache.New(cluster.RestConfig, cache.Options{
 		Scheme:            cluster.Client().Scheme(),
-		DefaultNamespaces: map[string]cache.Config{namespace: {}},
+		DefaultNamespaces: map[string]cache.Config{sample.Namespace: {}},
 		DefaultTransform:  cache.TransformStripManagedFields(),
 	})
 	if err != nil {

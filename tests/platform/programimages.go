@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
+	"github.com/flux-landscaper/flux-landscaper/publishing/image"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/images"
 )
 
@@ -23,17 +24,17 @@ const busybox = "/bin/busybox"
 
 // LandscaperImage builds cmd/landscaper of this checkout and returns an image of it, with user 65532.
 func LandscaperImage(ctx context.Context) (v1.Image, error) {
-	binary, err := buildStatic(ctx, "./cmd/landscaper")
+	binary, err := BuildStatic(ctx, "./cmd/landscaper")
 	if err != nil {
 		return nil, err
 	}
-	return images.Landscaper(binary)
+	return image.Landscaper(binary, v1.Platform{}, image.Release{})
 }
 
 // ProgramImage builds a main package of this checkout, e.g. "./tests/node/cmd/report", and returns an image with nothing but it: no
 // shell, no other file. Its user is root.
 func ProgramImage(ctx context.Context, pkg string) (v1.Image, error) {
-	binary, err := buildStatic(ctx, pkg)
+	binary, err := BuildStatic(ctx, pkg)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +85,7 @@ func (n *Node) importPause(ctx context.Context) error {
 	return n.ImportImage(ctx, pauseImage, image)
 }
 
-// buildStatic builds a main package of this checkout without C, for images.
-func buildStatic(ctx context.Context, pkg string) (string, error) {
+// BuildStatic builds a main package of this checkout without C, for images, and returns the path of the program.
+func BuildStatic(ctx context.Context, pkg string) (string, error) {
 	return buildOwn(ctx, ownProgram{pkg: pkg, name: filepath.Base(pkg), static: true})
 }

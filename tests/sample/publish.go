@@ -1,7 +1,8 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package sample publishes the sample landscape of config/samples and makes Flux apply it, for the demo and for tests of an installed system.
+package sample
 
 import (
 	"context"
@@ -18,20 +19,22 @@ import (
 
 // What the sample landscape is called and where it lies.
 const (
-	namespace     = "shop"
-	blueprintPath = "blueprints/frontend"
+	// Namespace of the landscape, and the name of its Kustomization.
+	Namespace = "shop"
+	// BlueprintPath is the repository of its blueprint in the registry, and the folder of it in Git.
+	BlueprintPath = "blueprints/frontend"
 	chartPath     = "charts/frontend"
 	firstVersion  = "1.0.0"
 	syncFile      = "sync.yaml"
 )
 
-// publish commits the sample landscape and pushes the blueprint and the chart that it takes from the registry.
-func publish(ctx context.Context, p *platform.Platform) (*platform.GitRepo, error) {
+// Publish commits the sample landscape and pushes the blueprint and the chart that it takes from the registry.
+func Publish(ctx context.Context, p *platform.Platform) (*platform.GitRepo, error) {
 	landscape := samples.Landscape()
 	if err := pushArtifacts(ctx, p.Registry, landscape); err != nil {
 		return nil, err
 	}
-	repository, err := p.Git.CreateRepository(ctx, namespace)
+	repository, err := p.Git.CreateRepository(ctx, Namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -44,11 +47,11 @@ func publish(ctx context.Context, p *platform.Platform) (*platform.GitRepo, erro
 }
 
 func pushArtifacts(ctx context.Context, registry *platform.Registry, landscape fs.FS) error {
-	blueprint, err := fs.Sub(landscape, blueprintPath)
+	blueprint, err := fs.Sub(landscape, BlueprintPath)
 	if err != nil {
 		return err
 	}
-	if _, err := registry.PushFluxArtifact(ctx, blueprintPath, firstVersion, blueprint); err != nil {
+	if _, err := registry.PushFluxArtifact(ctx, BlueprintPath, firstVersion, blueprint); err != nil {
 		return err
 	}
 	chart, err := fs.Sub(landscape, chartPath)
@@ -75,9 +78,9 @@ func readAll(files fs.FS) (map[string][]byte, error) {
 	return all, err
 }
 
-// syncGit makes Flux apply the landscape: the only thing that is applied by hand, beside the Secret that is not for Git.
-func syncGit(ctx context.Context, p *platform.Platform, repository *platform.GitRepo) error {
-	kubeconfig, err := kubeconfigOf(p.Cluster, "landscape-"+namespace)
+// Sync makes Flux apply the landscape: the only thing that is applied by hand, beside the Secret that is not for Git.
+func Sync(ctx context.Context, p *platform.Platform, repository *platform.GitRepo) error {
+	kubeconfig, err := Kubeconfig(p.Cluster, "landscape-"+Namespace)
 	if err != nil {
 		return err
 	}
@@ -91,11 +94,20 @@ func syncGit(ctx context.Context, p *platform.Platform, repository *platform.Git
 		return fmt.Errorf("cannot make the namespace: %w", err)
 	}
 	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: "cluster", Namespace: namespace},
+		ObjectMeta: metav1.ObjectMeta{Name: "cluster", Namespace: Namespace},
 		Data:       map[string][]byte{"kubeconfig": kubeconfig},
 	}
 	if err := p.Apply(ctx, secret); err != nil {
 		return fmt.Errorf("cannot make the Secret of the Target: %w", err)
 	}
 	return p.ApplyYAML(ctx, rest)
+}
+
+// Kubeconfig returns a kubeconfig of an administrator with the name user.
+func Kubeconfig(cluster *platform.Cluster, user string) ([]byte, error) {
+	access, err := cluster.NewUser(user, "system:masters")
+	if err != nil {
+		return nil, fmt.Errorf("cannot make user %s: %w", user, err)
+	}
+	return platform.KubeconfigFor(access)
 }

@@ -1,11 +1,12 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package images
+package image
 
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"debug/elf"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -25,7 +27,9 @@ import (
 
 // Contents say what an image holds and how it starts. Paths in the image are absolute.
 type Contents struct {
-	// Programs are static programs of this machine by their path in the image.
+	// Platform of the programs; zero is Linux on this machine's architecture.
+	Platform v1.Platform
+	// Programs are static programs by their path in the image.
 	Programs map[string]string
 	// Files are texts by their path in the image.
 	Files map[string][]byte
@@ -37,10 +41,14 @@ type Contents struct {
 	User string
 	// Env has entries KEY=value.
 	Env []string
+	// Labels of the image, e.g. those of the OCI image specification.
+	Labels map[string]string
+	// Created is when the contents were made; zero says nothing.
+	Created time.Time
 }
 
-// Build returns the image of the contents for this machine's platform. A program that is linked dynamically is an error: there are no
-// libraries in the image.
+// Build returns the image of the contents. A program that is linked dynamically, or for another architecture than the platform's, is an error:
+// there are no libraries in the image.
 func Build(contents Contents) (v1.Image, error) {
 	layer, err := contents.layer()
 	if err != nil {
@@ -59,10 +67,15 @@ func Build(contents Contents) (v1.Image, error) {
 		return nil, fmt.Errorf("cannot build an image: %w", err)
 	}
 	config = config.DeepCopy()
-	config.OS, config.Architecture = "linux", runtime.GOARCH
-	config.Config = v1.Config{Entrypoint: contents.Entrypoint, Cmd: contents.Command, User: contents.User, Env: contents.Env, WorkingDir: "/"}
+	config.OS, config.Architecture, config.Created = "linux", contents.architecture(), v1.Time{Time: contents.Created.UTC()}
+	config.History = []v1.History{{CreatedBy: "flux-landscaper", Created: config.Created}}
+	config.Config = v1.Config{
+		Entrypoint: contents.Entrypoint, Cmd: contents.Command, User: contents.User, Env: contents.Env, Labels: contents.Labels, WorkingDir: "/",
+	}
 	return mutate.ConfigFile(image, config)
 }
+
+func (c Contents) architecture() string { return cmp.Or(c.Platform.Architecture, runtime.GOARCH) }
 
 // layer packs the contents, with a world-writable /tmp as images of distributions have it.
 func (c Contents) layer() ([]byte, error) {
@@ -78,7 +91,7 @@ func (c Contents) layer() ([]byte, error) {
 		}
 	}
 	for _, to := range slices.Sorted(maps.Keys(c.Programs)) {
-		program, err := readStatic(c.Programs[to])
+		program, err := readStatic(c.Programs[to], c.architecture())
 		if err != nil {
 			return nil, err
 		}
@@ -125,8 +138,11 @@ func add(writer *tar.Writer, to string, mode int64, content []byte) error {
 	return err
 }
 
-// readStatic reads a program and checks that it needs no other file to run.
-func readStatic(file string) ([]byte, error) {
+// machines are how the headers of programs call the architectures.
+var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
+
+// readStatic reads a program and checks that it runs on the architecture, and needs no other file to do so.
+func readStatic(file, architecture string) ([]byte, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
@@ -134,6 +150,9 @@ func readStatic(file string) ([]byte, error) {
 	program, err := elf.NewFile(bytes.NewReader(content))
 	if err != nil {
 		return nil, fmt.Errorf("%s is no program of Linux: %w", file, err)
+	}
+	if machine, known := machines[architecture]; known && program.Machine != machine {
+		return nil, fmt.Errorf("%s is a program for %s: build it with GOARCH=%s", file, program.Machine, architecture)
 	}
 	interpreted := slices.ContainsFunc(program.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP })
 	if interpreted {

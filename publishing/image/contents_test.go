@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package images
+package image
 
 import (
 	"archive/tar"
@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"testing"
 
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -67,9 +68,10 @@ func TestAnImageHoldsItsContents(t *testing.T) {
 
 func TestTheSameContentsGiveTheSameImage(t *testing.T) {
 	binary := compile(t)
-	first, err := Program(binary)
+	contents := Contents{Programs: map[string]string{"/program": binary}}
+	first, err := Build(contents)
 	require.NoError(t, err)
-	second, err := Program(binary)
+	second, err := Build(contents)
 	require.NoError(t, err)
 
 	one, err := first.Digest()
@@ -84,7 +86,7 @@ func TestATextIsNoProgram(t *testing.T) {
 	text := filepath.Join(t.TempDir(), "text")
 	require.NoError(t, os.WriteFile(text, []byte("#!/bin/sh\n"), 0o700))
 
-	_, err := Program(text)
+	_, err := Build(Contents{Programs: map[string]string{"/text": text}})
 
 	assert.ErrorContains(t, err, "is no program of Linux")
 }
@@ -96,7 +98,18 @@ func TestAProgramThatNeedsLibrariesIsRefused(t *testing.T) {
 	shell, err := filepath.EvalSymlinks("/bin/sh")
 	require.NoError(t, err)
 
-	_, err = Program(shell)
+	_, err = Build(Contents{Programs: map[string]string{"/bin/sh": shell}})
 
 	assert.ErrorContains(t, err, "linked dynamically")
+}
+
+func TestAProgramOfAnotherArchitectureIsRefused(t *testing.T) {
+	other := "arm64"
+	if runtime.GOARCH == other {
+		other = "amd64"
+	}
+
+	_, err := Build(Contents{Programs: map[string]string{"/program": compile(t)}, Platform: v1.Platform{OS: "linux", Architecture: other}})
+
+	assert.ErrorContains(t, err, "build it with GOARCH="+other)
 }

@@ -1,0 +1,129 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Command release makes images and releases out of a checkout and the programs that make has built from it; see make images and make release.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/spf13/cobra"
+
+	"github.com/flux-landscaper/flux-landscaper/publishing/image"
+	"github.com/flux-landscaper/flux-landscaper/publishing/release"
+)
+
+// settings are what the flags say.
+type settings struct {
+	options                     release.Options
+	dist, created, key, to, tag string
+	plainHTTP                   bool
+}
+
+func main() {
+	if err := root().ExecuteContext(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
+	}
+}
+
+func root() *cobra.Command {
+	s := &settings{}
+	command := &cobra.Command{Use: "release", SilenceUsage: true, SilenceErrors: true, PersistentPreRunE: func(*cobra.Command, []string) error {
+		return s.complete()
+	}}
+	flags := command.PersistentFlags()
+	flags.StringVar(&s.options.Source, "source", ".", "The checkout.")
+	flags.StringVar(&s.dist, "dist", "dist", "The folder to write to.")
+	flags.StringVar(&s.options.Programs, "programs", filepath.Join("dist", "bin"), "The folder of the programs, <command>_<os>_<architecture>.")
+	flags.StringVar(&s.options.Release.Version, "version", "", "The version, e.g. v1.2.3.")
+	flags.StringVar(&s.options.Release.Revision, "revision", "", "The commit.")
+	flags.StringVar(&s.created, "created", "0", "The time of the commit in seconds since 1970.")
+	flags.StringVar(&s.options.Repository, "repository", "ghcr.io/flux-landscaper/landscaper", "Where clusters find the images.")
+	flags.StringVar(&s.to, "push", "", "A registry with a path to push to, as <push>/landscaper and <push>/manifests; nothing is pushed when empty.")
+	flags.BoolVar(&s.plainHTTP, "plain-http", false, "The registry to push to has no TLS.")
+	flags.StringVar(&s.key, "key", "", "A file with the private key, in PEM, that signs the checksums.")
+	command.AddCommand(
+		&cobra.Command{Use: "images", Short: "Only the images", RunE: func(c *cobra.Command, _ []string) error { return s.images(c.Context()) }},
+		&cobra.Command{Use: "all", Short: "Everything", RunE: func(c *cobra.Command, _ []string) error { return s.all(c.Context()) }},
+	)
+	return command
+}
+
+// complete reads what flags name.
+func (s *settings) complete() error {
+	seconds, err := strconv.ParseInt(s.created, 10, 64)
+	if err != nil {
+		return fmt.Errorf("--created %q is no number of seconds", s.created)
+	}
+	if s.options.Release.Version == "" {
+		return fmt.Errorf("--version is empty; give a version, e.g. v1.2.3")
+	}
+	s.options.Release.Created = time.Unix(seconds, 0)
+	if s.to != "" {
+		s.options.Repository = s.to + "/landscaper"
+	}
+	if s.key == "" {
+		return nil
+	}
+	s.options.Key, err = os.ReadFile(s.key)
+	return err
+}
+
+// images makes the images, and pushes them where that is wanted.
+func (s *settings) images(ctx context.Context) error {
+	set, err := release.Images(s.options.Programs, s.options.Release)
+	if err != nil {
+		return err
+	}
+	if err := set.WriteLayout(filepath.Join(s.dist, release.ImagesFolder), s.options.Release.Version); err != nil {
+		return err
+	}
+	return s.pushImages(ctx, set)
+}
+
+func (s *settings) pushImages(ctx context.Context, set *image.Set) error {
+	digest, err := set.Digest()
+	if err != nil {
+		return err
+	}
+	if s.to != "" {
+		if err := set.Push(ctx, s.options.Repository, s.options.Release.Version, s.plainHTTP); err != nil {
+			return err
+		}
+	}
+	_, err = fmt.Printf("%s:%s@%s\n", s.options.Repository, s.options.Release.Version, digest)
+	return err
+}
+
+// all makes the whole release, and pushes images and manifests where that is wanted.
+func (s *settings) all(ctx context.Context) error {
+	set, err := release.Make(s.dist, s.options)
+	if err != nil {
+		return err
+	}
+	if err := s.pushImages(ctx, set); err != nil || s.to == "" {
+		return err
+	}
+	artifact, err := release.Artifact(filepath.Join(s.dist, release.ManifestsFolder), s.options.Release)
+	if err != nil {
+		return err
+	}
+	repository, err := image.Repository(s.to+"/manifests", s.plainHTTP)
+	if err != nil {
+		return err
+	}
+	to := repository.Tag(s.options.Release.Version)
+	if err := remote.Write(to, artifact, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)); err != nil {
+		return fmt.Errorf("cannot push the manifests to %s: %w", to, err)
+	}
+	_, err = fmt.Println("oci://" + to.String())
+	return err
+}

@@ -1,0 +1,81 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// writeChecksums writes the sums of all files of a release, folders included, and signs them where there is a key. The sums are in the form of
+// sha256sum, the signature in that of `cosign sign-blob`: base64 over ASN.1 for ECDSA, which signs the SHA-256 sum, over the bare signature for others.
+func writeChecksums(dist string, key []byte) error {
+	var sums bytes.Buffer
+	err := filepath.WalkDir(dist, func(file string, found fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(dist, file)
+		if found.IsDir() && name == "bin" {
+			return fs.SkipDir
+		}
+		if err != nil || found.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(file)
+		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(content), filepath.ToSlash(name))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("cannot sum up the files of the release: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(dist, ChecksumsFile), sums.Bytes(), 0o644); err != nil || len(key) == 0 {
+		return err
+	}
+	signature, err := sign(sums.Bytes(), key)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dist, SignatureFile), []byte(base64.StdEncoding.EncodeToString(signature)+"\n"), 0o644)
+}
+
+// sign signs a message with a private key in PEM.
+func sign(message, key []byte) ([]byte, error) {
+	signer, err := signerOf(key)
+	if err != nil {
+		return nil, err
+	}
+	if _, isEd25519 := signer.Public().(ed25519.PublicKey); isEd25519 {
+		return signer.Sign(nil, message, crypto.Hash(0))
+	}
+	sum := sha256.Sum256(message)
+	return signer.Sign(rand.Reader, sum[:], crypto.SHA256)
+}
+
+func signerOf(key []byte) (crypto.Signer, error) {
+	block, _ := pem.Decode(key)
+	if block == nil {
+		return nil, errors.New("the key that signs the release is not in PEM")
+	}
+	if parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes); err == nil {
+		if signer, canSign := parsed.(crypto.Signer); canSign {
+			return signer, nil
+		}
+	}
+	if parsed, err := x509.ParseECPrivateKey(block.Bytes); err == nil {
+		return parsed, nil
+	}
+	return nil, fmt.Errorf("the key that signs the release is a %q that cannot be read: give an unencrypted key as PKCS #8 or SEC 1", block.Type)
+}

@@ -1,0 +1,53 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package installed_test
+
+import (
+	"testing"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/tests/sample"
+)
+
+// A release is installed by Flux from its artifact, delivers the sample landscape, is upgraded and rolled back beneath it without a job, and goes
+// without a trace but the CRDs.
+func TestAReleaseIsInstalledByFlux(t *testing.T) {
+	c := newCluster(t)
+	c.release("v0.1.0")
+	_, install := c.subscribe()
+	repository, err := sample.Publish(c.ctx, c.Platform)
+	require.NoError(t, err)
+	require.NoError(t, sample.Sync(c.ctx, c.Platform, repository))
+	shop := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Name: sample.Namespace, Namespace: sample.Namespace}}
+	require.NoError(t, c.AwaitReady(c.ctx, shop))
+	before, image := c.jobs(), c.deployment("landscaper-controller").Spec.Template.Spec.Containers[0].Image
+	require.NotEmpty(t, before)
+	assert.Contains(t, image, c.Registry.Host+"/landscaper:v0.1.0@sha256:")
+
+	c.release("v0.2.0")
+	c.upgrade(install, "v0.2.0")
+
+	assert.Contains(t, c.deployment("landscaper-controller").Spec.Template.Spec.Containers[0].Image, "/landscaper:v0.2.0@sha256:")
+	require.NoError(t, c.AwaitReady(c.ctx, shop))
+	assert.Equal(t, before, c.jobs(), "an upgrade runs no job")
+
+	require.NoError(t, c.Client().Delete(c.ctx, shop))
+	require.NoError(t, c.AwaitGone(c.ctx, shop))
+	left := &v1alpha1.DeployItemList{}
+	require.NoError(t, c.Client().List(c.ctx, left, client.InNamespace(sample.Namespace)))
+	assert.Empty(t, left.Items)
+	deployed := c.deployment("landscaper-controller")
+	require.NoError(t, c.Client().Delete(c.ctx, install))
+	require.NoError(t, c.AwaitGone(c.ctx, install))
+	require.NoError(t, c.AwaitGone(c.ctx, deployed))
+	crds := &apiextensionsv1.CustomResourceDefinition{}
+	assert.NoError(t, c.Client().Get(c.ctx, client.ObjectKey{Name: "installations.landscaper.gardener.cloud"}, crds))
+}
