@@ -51,7 +51,7 @@ define step
 endef
 
 # Suites that run Pods. They are skipped where no node can run, unless it is required.
-NODE_PKGS ?= ./tests/node/... ./tests/containers/...
+NODE_PKGS ?= ./tests/node/... ./tests/containers/... ./tests/installed/...
 
 .PHONY: help run test test-node generate lint bench fuzz build images release clean prepare prepare-node FORCE
 

@@ -23,6 +23,7 @@ func TestAReleaseIsInstalledByFlux(t *testing.T) {
 	c := newCluster(t)
 	c.release("v0.1.0")
 	_, install := c.subscribe()
+	c.mock()
 	repository, err := sample.Publish(c.ctx, c.Platform)
 	require.NoError(t, err)
 	require.NoError(t, sample.Sync(c.ctx, c.Platform, repository))
@@ -41,6 +42,10 @@ func TestAReleaseIsInstalledByFlux(t *testing.T) {
 
 	require.NoError(t, c.Client().Delete(c.ctx, shop))
 	require.NoError(t, c.AwaitGone(c.ctx, shop))
+	for name := range before {
+		gone := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: sample.Namespace}}
+		require.NoError(t, c.AwaitGone(c.ctx, gone), "Flux deletes and does not wait")
+	}
 	left := &v1alpha1.DeployItemList{}
 	require.NoError(t, c.Client().List(c.ctx, left, client.InNamespace(sample.Namespace)))
 	assert.Empty(t, left.Items)

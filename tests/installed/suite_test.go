@@ -5,6 +5,7 @@ package installed_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -22,6 +23,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -50,11 +52,38 @@ type cluster struct {
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	p := platform.Shared(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	c := &cluster{T: t, Platform: p, ctx: ctx}
 	require.NoError(t, p.Apply(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fleet}}))
+	t.Cleanup(c.explain)
 	return c
+}
+
+// explain logs what the Installations and the Pods say when a test has failed.
+func (c *cluster) explain() {
+	if !c.Failed() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	installations, pods := &v1alpha1.InstallationList{}, &corev1.PodList{}
+	if err := errors.Join(c.Client().List(ctx, installations), c.Client().List(ctx, pods, client.InNamespace("ls-system"))); err != nil {
+		c.Log(err)
+	}
+	for _, one := range installations.Items {
+		c.Logf("Installation %s: phase %q, error %+v, conditions %+v", one.Name, one.Status.Phase, one.Status.LastError, one.Status.Conditions)
+	}
+	clients, err := kubernetes.NewForConfig(c.RestConfig)
+	if err != nil {
+		c.Log(err)
+		return
+	}
+	lines := int64(30)
+	for _, pod := range pods.Items {
+		said, err := clients.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{TailLines: &lines}).DoRaw(ctx)
+		c.Logf("Pod %s: %s, %v\n%s", pod.Name, pod.Status.Phase, err, said)
+	}
 }
 
 // release makes a release of this checkout and pushes it, as make release does.
@@ -125,6 +154,17 @@ func (c *cluster) deployment(name string) *appsv1.Deployment {
 	found := &appsv1.Deployment{}
 	require.NoError(c, c.Client().Get(c.ctx, client.ObjectKey{Namespace: "ls-system", Name: name}, found))
 	return found
+}
+
+// mock runs the mock deployer, which the sample landscape uses and no installation has, as the manifest deployer runs.
+func (c *cluster) mock() {
+	c.Helper()
+	like := c.deployment("landscaper-manifest-deployer")
+	mock := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "mock-deployer", Namespace: like.Namespace}, Spec: like.Spec}
+	labels := map[string]string{"app.kubernetes.io/name": mock.Name}
+	mock.Spec.Selector, mock.Spec.Template.Labels = &metav1.LabelSelector{MatchLabels: labels}, labels
+	mock.Spec.Template.Spec.Containers[0].Args = []string{"deployer", "mock"}
+	require.NoError(c, c.Apply(c.ctx, mock))
 }
 
 // jobs returns the last job of each Installation of the sample landscape.
