@@ -12,6 +12,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/publishing/image"
 )
 
@@ -45,7 +46,7 @@ func writePlugin(dist string, o Options) error {
 		Bin         string          `json:"bin"`
 		Versions    []pluginVersion `json:"versions"`
 	}
-	if err := yaml.UnmarshalStrict(content, &manifest); err != nil {
+	if err := foreign.Unmarshal(content, &manifest); err != nil {
 		return fmt.Errorf("cannot read flux/plugin/landscaper.yaml: %w", err)
 	}
 	added := pluginVersion{Version: strings.TrimPrefix(o.Release.Version, "v")}

@@ -12,7 +12,8 @@ import (
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"sigs.k8s.io/yaml"
+
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 )
 
 // writeSchemas writes the JSON schemas of the kinds, one for each served version, packed as crd-schemas.tar.gz. They are named as kubeconform looks for
@@ -30,7 +31,7 @@ func writeSchemas(dist, crds string) error {
 			return err
 		}
 		crd := &apiextensionsv1.CustomResourceDefinition{}
-		if err := yaml.Unmarshal(content, crd); err != nil {
+		if err := foreign.Unmarshal(content, crd); err != nil {
 			return fmt.Errorf("cannot read %s: %w", file, err)
 		}
 		for _, version := range crd.Spec.Versions {
