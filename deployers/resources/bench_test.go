@@ -36,6 +36,8 @@ type bench struct {
 	namespace string
 	mu        sync.Mutex
 	requests  []string
+	// before is called with each request before it is sent, if set.
+	before func(*http.Request)
 }
 
 func newBench(t *testing.T) *bench {
@@ -76,11 +78,15 @@ type counter struct {
 	base  http.RoundTripper
 }
 
-// RoundTrip notes the request.
+// RoundTrip notes the request and sends it.
 func (c *counter) RoundTrip(request *http.Request) (*http.Response, error) {
 	c.bench.mu.Lock()
 	c.bench.requests = append(c.bench.requests, request.Method)
+	before := c.bench.before
 	c.bench.mu.Unlock()
+	if before != nil {
+		before(request)
+	}
 	return c.base.RoundTrip(request)
 }
 

@@ -25,13 +25,13 @@ import (
 type staged struct {
 	// live is the object that was read, nil for none.
 	live *unstructured.Unstructured
-	// tried says that a dry run of what is to be written has passed.
-	tried bool
+	// answer is that of a dry run of what is to be written; nil where none has passed.
+	answer *unstructured.Unstructured
 }
 
-// serverSide brings an object to its manifest by server-side apply; live is nil for an object that is not there. Nothing is written when a dry
-// run, or what is remembered of an earlier write, says that nothing would change.
-func (s *Session) serverSide(ctx context.Context, t task, live *unstructured.Unstructured, isTried bool) result {
+// serverSide brings an object to its manifest by server-side apply; live is nil for an object that is not there, answer that of a dry run, nil
+// where there was none. Nothing is written when a dry run, or what is remembered of an earlier write, says that nothing would change.
+func (s *Session) serverSide(ctx context.Context, t task, live, answer *unstructured.Unstructured) result {
 	config := s.configuration(t, live)
 	moves, err := s.movesOf(t, live)
 	if err != nil {
@@ -40,9 +40,8 @@ func (s *Session) serverSide(ctx context.Context, t task, live *unstructured.Uns
 	if live != nil && moves.none() && isApplied(live) && s.Memory.unchanged(config, live) {
 		return result{live: live}
 	}
-	if !isTried {
-		answer, err := s.try(ctx, t, config, live, moves)
-		if err != nil {
+	if answer == nil {
+		if answer, err = s.try(ctx, t, config, live, moves); err != nil {
 			return s.refusedApply(ctx, t, live, err)
 		}
 		if live != nil && moves.none() && changesNothing(config, answer, live) {
@@ -51,9 +50,39 @@ func (s *Session) serverSide(ctx context.Context, t task, live *unstructured.Uns
 		}
 	}
 	if t.rehearsing {
-		return result{pending: &staged{live: live, tried: true}}
+		return result{pending: &staged{live: live, answer: answer}}
+	}
+	if live == nil {
+		return s.createApplied(ctx, t, config, answer)
 	}
 	return s.carryOut(ctx, t, config, live, moves)
+}
+
+// createApplied creates an object and makes its fields those of the apply, as the answer to the dry run has them. An apply would do both at once,
+// but also where somebody else has created the object in between, who would not notice that it is not theirs any more. Of several that create an
+// object, one succeeds: to the others it says errLostRace. What dies between the two writes is a takeover from an earlier manager.
+func (s *Session) createApplied(ctx context.Context, t task, config, answer *unstructured.Unstructured) result {
+	resource := client(s.Cluster, t.kind, t.ref.Namespace)
+	created, err := resource.Create(ctx, config, metav1.CreateOptions{FieldManager: FieldManager})
+	if apierrors.IsAlreadyExists(err) {
+		return result{err: errors.Join(errLostRace, err)}
+	}
+	if err != nil {
+		return result{err: objectError("create", t.ref, err)}
+	}
+	patch, err := takeover(answer.GetManagedFields()).patch(created)
+	if err != nil {
+		return result{live: created, err: objectError("apply", t.ref, err)}
+	}
+	written, err := resource.Patch(ctx, t.ref.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: FieldManager})
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return result{err: errors.Join(errLostRace, err)}
+	}
+	if err != nil {
+		return result{live: created, err: objectError("apply", t.ref, err)}
+	}
+	s.Memory.remember(s.configuration(t, written), written)
+	return result{live: written}
 }
 
 // carryOut writes what was tried.
@@ -62,10 +91,8 @@ func (s *Session) carryOut(ctx context.Context, t task, config, live *unstructur
 	if live, err = s.move(ctx, t, live, moves); err != nil {
 		return s.refusedApply(ctx, t, live, err)
 	}
-	if live != nil {
-		config.SetResourceVersion(live.GetResourceVersion())
-	}
-	written, err := s.sendApply(ctx, t, config, metav1.ApplyOptions{Force: live != nil && t.forces()})
+	config.SetResourceVersion(live.GetResourceVersion())
+	written, err := s.sendApply(ctx, t, config, metav1.ApplyOptions{Force: t.forces()})
 	if err != nil {
 		return s.refusedApply(ctx, t, live, err)
 	}
@@ -80,7 +107,7 @@ func (s *Session) refusedApply(ctx context.Context, t task, live *unstructured.U
 	case strings.Contains(err.Error(), untyped):
 		return result{err: untypedError(t.ref, err)}
 	case live == nil && len(conflicts) > 0:
-		// Somebody else has created the object in between; with a read it is known whose it is.
+		// Somebody else has created the object before the dry run; with a read it is known whose it is.
 		return result{err: errors.Join(errLostRace, err)}
 	case live == nil:
 		return result{err: objectError("create", t.ref, err)}

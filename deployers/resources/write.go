@@ -117,7 +117,7 @@ func (s *Session) absent(ctx context.Context, t task, strategy managedresource.U
 	case t.asks.aside:
 		return result{aside: true}
 	case strategy == managedresource.UpdateStrategyApply:
-		return s.serverSide(ctx, t, nil, false)
+		return s.serverSide(ctx, t, nil, nil)
 	}
 	return result{err: errors.Join(errLostRace, notFound)}
 }
@@ -127,9 +127,9 @@ func (s *Session) afterRehearsal(ctx context.Context, t task, strategy managedre
 	switch {
 	case first.settled != nil:
 		return *first.settled
-	case first.staged.tried:
+	case first.staged.answer != nil:
 		t.asks = wishesOf(strategy, t.Object, first.staged.live)
-		return s.serverSide(ctx, t, first.staged.live, true)
+		return s.serverSide(ctx, t, first.staged.live, first.staged.answer)
 	}
 	return s.update(ctx, t, strategy)
 }
@@ -155,7 +155,7 @@ func (s *Session) standBack(ctx context.Context, t task, strategy managedresourc
 
 func (s *Session) write(ctx context.Context, t task, strategy managedresource.UpdateStrategy, live *unstructured.Unstructured) result {
 	if strategy == managedresource.UpdateStrategyApply {
-		return s.serverSide(ctx, t, live, false)
+		return s.serverSide(ctx, t, live, nil)
 	}
 	if t.rehearsing {
 		return result{pending: &staged{live: live}}

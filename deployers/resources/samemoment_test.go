@@ -1,0 +1,90 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package resources
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// rival is a bench of another DeployItem on the same target and namespace.
+func (b *bench) rival() *bench {
+	b.t.Helper()
+	other := newBench(b.t)
+	other.namespace, other.Owner = b.namespace, Owner{Item: "rival-" + b.namespace, UID: "uid-of-rival"}
+	return other
+}
+
+// at lets act happen once, before the request that matches is sent.
+func (b *bench) at(match func(*http.Request) bool, act func()) {
+	done := false
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.before = func(request *http.Request) {
+		if !done && match(request) {
+			done = true
+			act()
+		}
+	}
+}
+
+func isDryRun(request *http.Request) bool {
+	return request.Method == http.MethodPatch && request.URL.Query().Get("dryRun") != ""
+}
+
+// isWrite reports whether a request creates the object, in whatever way.
+func isWrite(request *http.Request) bool {
+	return (request.Method == http.MethodPost || request.Method == http.MethodPatch) && !isDryRun(request)
+}
+
+func TestOfTwoItemsThatApplyAtTheSameMomentOneFails(t *testing.T) {
+	for name, moment := range map[string]func(*http.Request) bool{"before the dry run": isDryRun, "after the dry run": isWrite} {
+		for _, conflicts := range []string{"Force", "Fail"} {
+			t.Run(name+" "+conflicts, func(t *testing.T) {
+				b := newBench(t)
+				rival := b.rival()
+				options := ApplyOptions{Strategy: serverSideApply}
+				if conflicts == "Fail" {
+					options.OnConflict = "Fail"
+				}
+				b.at(moment, func() { rival.apply(serverSideApply, nil, manage(b.configMap("one", "a", "theirs"))) })
+
+				applied, err := b.Apply(t.Context(), []Desired{manage(b.configMap("one", "a", "ours"))}, options)
+
+				require.ErrorContains(t, err, "ConfigMap "+b.namespace+"/one")
+				assert.ErrorContains(t, err, rival.Owner.Item)
+				assert.Empty(t, applied.Managed)
+				live := b.live(b.configMap("one", "a", ""))
+				assert.Equal(t, map[string]string{"a": "theirs"}, data(live))
+				assert.True(t, rival.Owner.labelled(live))
+				_, err = b.Apply(t.Context(), []Desired{manage(b.configMap("one", "a", "ours"))}, options)
+				assert.Error(t, err, "also the next time")
+			})
+		}
+	}
+}
+
+func TestObjectOfAProcessThatDiedAfterItsCreationIsAppliedNextTime(t *testing.T) {
+	b := newBench(t)
+	object := b.configMap("one", "a", "1")
+	ctx, die := context.WithCancel(t.Context())
+	b.at(func(request *http.Request) bool {
+		return strings.Contains(request.Header.Get("Content-Type"), "json-patch")
+	}, die)
+	_, err := b.Apply(ctx, []Desired{manage(object)}, ApplyOptions{Strategy: serverSideApply})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, metav1.ManagedFieldsOperationUpdate, b.live(object).GetManagedFields()[0].Operation)
+
+	b.apply(serverSideApply, nil, manage(object))
+
+	live := b.live(object)
+	require.Len(t, live.GetManagedFields(), 1)
+	assert.Equal(t, metav1.ManagedFieldsOperationApply, live.GetManagedFields()[0].Operation)
+}
