@@ -241,7 +241,7 @@ func (d *driftDesk) targetChanged(namespace, name string) {
 	defer d.mu.Unlock()
 	for key, site := range d.sites {
 		if key.namespace == namespace && key.name == name {
-			site.stale = true
+			site.stale, site.changed = true, true
 			site.kick()
 		}
 	}

@@ -32,6 +32,8 @@ const (
 	unreachableAfter = 5
 	// reopenPause is the least time between two looks at the content of a Target whose watches break.
 	reopenPause = 30 * time.Second
+	// minOpeningPause is the least time between two attempts to open a Target that cannot be opened, however often it changes.
+	minOpeningPause = time.Second
 )
 
 // siteKey names a Target, and who acts on it.
@@ -48,16 +50,20 @@ type driftSite struct {
 	ended  context.Context
 	end    context.CancelFunc
 
-	// users, queued and stale belong to the lock of the desk. Stale says that the Target may lead elsewhere.
-	users  int
-	queued map[types.NamespacedName]struct{}
-	stale  bool
+	// users, queued, stale and changed belong to the lock of the desk. Stale says that the Target may lead elsewhere, changed that somebody has
+	// written it.
+	users          int
+	queued         map[types.NamespacedName]struct{}
+	stale, changed bool
 
 	// The rest belongs to run.
 	cluster *target.Cluster
 	at      managedresource.ClusterReference
 	opened  time.Time
 	attempt int
+	// retryAt is when a Target that could not be opened is tried again.
+	retryAt time.Time
+	alarm   *time.Timer
 }
 
 func (s *driftSite) enqueue(key types.NamespacedName) {
@@ -92,14 +98,43 @@ func (s *driftSite) run(ctx context.Context) {
 			return
 		case <-s.kicked:
 		}
+		if wait := s.untilOpening(time.Now()); wait > 0 {
+			s.kickIn(wait)
+			continue
+		}
 		if pause := s.open(ctx); pause > 0 {
-			time.AfterFunc(pause, s.kick)
+			s.retryAt = time.Now().Add(pause)
+			s.kickIn(pause)
 			continue
 		}
 		for _, key := range s.take() {
 			s.handle(ctx, key)
 		}
 	}
+}
+
+// untilOpening returns how long a Target that could not be opened is left alone: whatever happens to its items, until the pause is over. One that
+// somebody has changed is tried sooner.
+func (s *driftSite) untilOpening(now time.Time) time.Duration {
+	s.desk.mu.Lock()
+	defer s.desk.mu.Unlock()
+	due := s.retryAt
+	if soon := s.opened.Add(minOpeningPause); s.changed && soon.Before(due) {
+		due = soon
+	}
+	if wait := due.Sub(now); wait > 0 {
+		return wait
+	}
+	s.changed = false
+	return 0
+}
+
+// kickIn makes the site look again after a pause, in place of an earlier appointment.
+func (s *driftSite) kickIn(pause time.Duration) {
+	if s.alarm != nil {
+		s.alarm.Stop()
+	}
+	s.alarm = time.AfterFunc(pause, s.kick)
 }
 
 func (s *driftSite) take() []types.NamespacedName {
@@ -136,7 +171,7 @@ func (s *driftSite) open(ctx context.Context) time.Duration {
 		}
 	}
 	if err == nil {
-		s.attempt = 0
+		s.attempt, s.retryAt = 0, time.Time{}
 		return 0
 	}
 	s.attempt++
