@@ -98,6 +98,10 @@ type DeployItemStatus struct {
 	// ExportReference names the Secret with the exports under the key "config".
 	// +optional
 	ExportReference *ObjectReference `json:"exportRef,omitempty"`
+	// TargetGoneSince is since when a deletion with spec.onDelete.targetGone has found the clusters gone; absent while one is not. An addition to
+	// the existing API.
+	// +optional
+	TargetGoneSince *metav1.Time `json:"targetGoneSince,omitempty"`
 	// DeployItemPhase is accepted for old deployers and ignored.
 	// +optional
 	DeployItemPhase string `json:"deployItemPhase,omitempty"`

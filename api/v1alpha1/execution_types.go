@@ -59,6 +59,22 @@ type OnDeleteConfig struct {
 	// namespace, and that Shoot is gone or in deletion.
 	// +optional
 	SkipUninstallIfClusterRemoved bool `json:"skipUninstallIfClusterRemoved,omitempty"`
+	// TargetGone deletes the DeployItem without uninstall when the clusters that it was deployed to have been gone for a while. An addition to
+	// the existing API.
+	// +optional
+	TargetGone *TargetGone `json:"targetGone,omitempty"`
+}
+
+// TargetGone says when a cluster that is gone is not waited for any more. A cluster is gone while its Target leads to a cluster with another UID of
+// the namespace kube-system than recorded, or to a name that does not exist in DNS. One that does not answer, or refuses, is not gone.
+//
+// +kubebuilder:validation:XValidation:fieldPath=".after",rule="duration(self.after) >= duration('1m') && duration(self.after) <= duration('168h')",message="has to be from 1m to 168h"
+type TargetGone struct {
+	// After is for how long, from 1m to 168h. The deletion waits as long, also beyond its timeout.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}(\.[0-9]{1,5})?(ms|s|m|h)){1,4}$`
+	After metav1.Duration `json:"after"`
 }
 
 // ExecutionStatus is what the controller observed.

@@ -28,7 +28,11 @@ func (s *scope) deadline() time.Time {
 	if timeout <= 0 {
 		return time.Time{}
 	}
-	return s.job.began.Add(timeout)
+	deadline := s.job.began.Add(timeout)
+	if longer := s.goneDeadline(); longer.After(deadline) {
+		return longer
+	}
+	return deadline
 }
 
 func (s *scope) isLate(now time.Time) bool {

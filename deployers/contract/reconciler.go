@@ -104,6 +104,7 @@ func newReconciler(c client.Client, live client.Reader, deployer Deployer, optio
 		r.expire,            // deadline.go        time is up → failed with the root cause
 		r.idleUntilDue,      // deadline.go        nothing has changed for a waiting job → wait on
 		r.call,              // call.go            target, context → Ensure or Delete
+		r.leaveGone,         // targetgone.go      cluster gone → wait for it, or finalizer off
 		r.report,            // report.go          outcome → exports, one status write, next wake-up
 	}
 	return r

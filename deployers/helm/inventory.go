@@ -18,7 +18,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 )
 
-var _ contract.Planner = &deployer{}
+var _ contract.SiteKeeper = &deployer{}
 
 // Plan returns the provider status with the release that the job sets out to make. It returns nil where the status says that already, where
 // the configuration or the status is broken, and in template mode: what that makes is known only when the chart is rendered, see recordObjects.
@@ -42,6 +42,21 @@ func (d *deployer) Plan(item *v1alpha1.DeployItem, to managedresource.ClusterRef
 func (d *deployer) IsAt(item *v1alpha1.DeployItem, to managedresource.ClusterReference) bool {
 	status, err := config.DecodeStatus(providerStatus(item))
 	return err == nil && resources.IsAt(status.Inventory, to)
+}
+
+// Sites returns what the inventory says.
+func (d *deployer) Sites(item *v1alpha1.DeployItem) ([]managedresource.Site, bool) {
+	decoded, err := configuration(item)
+	if err != nil {
+		decoded = &helmv1alpha1.ProviderConfiguration{}
+	}
+	status, err := statusOf(item, decoded)
+	if err != nil {
+		return nil, false
+	}
+	j := &job{status: status}
+	isKnown := resources.Scatter(status.Inventory, j.recordedObjects())
+	return status.Inventory.Sites, isKnown
 }
 
 // planned adds the plan to a status and reports whether that changes it.

@@ -14,7 +14,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 )
 
-var _ contract.Planner = &Deployer{}
+var _ contract.SiteKeeper = &Deployer{}
 
 // Plan returns the provider status with the objects of the manifests as attempted. It returns nil where nothing new is attempted, where the
 // configuration is broken, and where a job without a plan may have left objects that only a search on the target finds.
@@ -40,6 +40,17 @@ func (d *Deployer) Plan(item *v1alpha1.DeployItem, to managedresource.ClusterRef
 func (d *Deployer) IsAt(item *v1alpha1.DeployItem, to managedresource.ClusterReference) bool {
 	recorded, err := status(item)
 	return err == nil && resources.IsAt(recorded.Inventory, to)
+}
+
+// Sites returns what the inventory says.
+func (d *Deployer) Sites(item *v1alpha1.DeployItem) ([]managedresource.Site, bool) {
+	recorded, err := status(item)
+	if err != nil || mayHaveLeftovers(recorded, item.Generation-1) {
+		return nil, false
+	}
+	inventory := inventoryOf(recorded)
+	isKnown := resources.Scatter(inventory, recorded.ManagedResources)
+	return inventory.Sites, isKnown
 }
 
 // Close leaves out what the API server refused.

@@ -11,7 +11,9 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/url"
 	"regexp"
+	"strings"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -148,9 +150,22 @@ func diagnosis(err error) (reason, cure string) {
 	return ReasonUnreachable, "look at the cluster, and at the network between"
 }
 
-// IsHostGone reports whether a request failed because the name of the server does not exist in DNS. A resolver that does not answer, or answers
-// with an error of its own, says nothing about the name.
-func IsHostGone(err error) bool {
+// IsHostGone reports whether a request failed because the name of a host does not exist in DNS. A resolver that does not answer, or answers with an
+// error of its own, says nothing about the name.
+func IsHostGone(err error) bool { return missingHost(err) != "" }
+
+// HasNoHost reports whether a request to the cluster failed because the name of its server does not exist in DNS. The name of a proxy says nothing
+// about the cluster.
+func (c *Cluster) HasNoHost(err error) bool {
+	server, parseErr := url.Parse(c.Config.Host)
+	return parseErr == nil && c.Config.Proxy == nil && missingHost(err) != "" && missingHost(err) == server.Hostname()
+}
+
+// missingHost returns the name that does not exist; empty where the error is another one.
+func missingHost(err error) string {
 	var problem *net.DNSError
-	return errors.As(err, &problem) && problem.IsNotFound && !problem.IsTimeout && !problem.IsTemporary
+	if errors.As(err, &problem) && problem.IsNotFound && !problem.IsTimeout && !problem.IsTemporary {
+		return strings.TrimSuffix(problem.Name, ".")
+	}
+	return ""
 }

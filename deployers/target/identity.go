@@ -52,6 +52,17 @@ func (c *Cluster) Identity(ctx context.Context) (Identity, error) {
 	return read, nil
 }
 
+// IdentityNow is Identity for a cluster that may be another one by now: it always asks. Identity returns the same from then on.
+func (c *Cluster) IdentityNow(ctx context.Context) (Identity, error) {
+	read, err := c.readIdentity(ctx)
+	if err == nil && c.identity != nil && read.UID != "" {
+		c.identity.mu.Lock()
+		defer c.identity.mu.Unlock()
+		c.identity.known = &read
+	}
+	return read, err
+}
+
 func (c *Cluster) readIdentity(ctx context.Context) (Identity, error) {
 	found := Identity{Address: c.Address()}
 	namespaces := c.Dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
