@@ -27,6 +27,12 @@ const (
 	// TargetTokensAnnotation on a ServiceAccount allows Targets of its namespace to act as it: "selfConfig" on the landscaper cluster,
 	// "oidcConfig" on servers that such a Target names, or both, separated by a comma. Whoever may write Targets there gets its rights.
 	TargetTokensAnnotation = "landscaper.gardener.cloud/tokens-for-targets"
+	// TargetNamespacesAnnotation, on a Secret in the cluster of an Environment, lists the namespaces of the landscaper cluster, by comma or * for
+	// all, whose Targets may refer to it by config.kubeconfig.secretRef. An addition to the existing API.
+	TargetNamespacesAnnotation = "landscaper.gardener.cloud/target-namespaces"
+	// ReleaseAgentAnnotation, set to "true" on an Environment in deletion, lets the agent remove its own finalizer once it has cleaned up. An
+	// addition to the existing API.
+	ReleaseAgentAnnotation = "landscaper.gardener.cloud/release-agent"
 	// CacheHelmChartsAnnotation is passed on from an Installation to everything that it makes, for deployers of others; the helm deployer
 	// caches charts with and without it.
 	CacheHelmChartsAnnotation = "landscaper.gardener.cloud/cache-helm-charts"

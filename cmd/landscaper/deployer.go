@@ -37,6 +37,7 @@ type deployerFlags struct {
 	// insecureTLS accepts Targets that skip the verification of the server's certificate.
 	insecureTLS bool
 	targets     targetFlags
+	environment environmentFlags
 	// legacyTokens requests tokens for Targets by the rules of Gardener Landscaper.
 	legacyTokens bool
 	// maxTimeout is the longest timeout of a DeployItem.
@@ -46,6 +47,9 @@ type deployerFlags struct {
 	// minContinuous is the least time between a job of a DeployItem and the next one by the clock.
 	minContinuous time.Duration
 }
+
+// maxItemTimeout is the longest timeout of a DeployItem, unless a flag says otherwise.
+const maxItemTimeout = 24 * time.Hour
 
 // builder makes a deployer for a manager. The function that it returns is called when the process ends.
 type builder func(mgr ctrl.Manager, flags *deployerFlags) (contract.Deployer, func(), error)
@@ -159,9 +163,10 @@ func deployerOf(name, itemType, short string, build builder) (*cobra.Command, *p
 		"Accept Targets that skip the verification of the server's certificate.")
 	flags.targets.bindFlags(command.Flags())
 	flags.targets.bindSelfFlag(command.Flags())
+	flags.environment.bindFlags(command.Flags())
 	command.Flags().BoolVar(&flags.legacyTokens, "legacy-target-tokens", false,
 		"Request tokens for Targets with oidcConfig or selfConfig by the rules of Gardener Landscaper: of every ServiceAccount, for every audience, for any time.")
-	command.Flags().DurationVar(&flags.maxTimeout, "max-deploy-item-timeout", 24*time.Hour,
+	command.Flags().DurationVar(&flags.maxTimeout, "max-deploy-item-timeout", maxItemTimeout,
 		"The longest timeout of a DeployItem, also of those with none; 0 is no limit.")
 	command.Flags().DurationVar(&flags.minContinuous, "min-continuous-interval", contract.DefaultMinContinuousInterval,
 		"The least time between the end of a job of a DeployItem and the next one that its continuousReconcile starts.")
@@ -197,11 +202,7 @@ func (f *deployerFlags) run(ctx context.Context, flags *pflag.FlagSet, build bui
 	if options.Recorder, err = f.recorder(mgr); err != nil {
 		return fmt.Errorf("create the event recorder: %w", err)
 	}
-	options.Clients, err = target.New(target.Options{
-		Landscaper: mgr.GetConfig(), AllowInsecureTLS: f.insecureTLS, PublicOnly: f.targets.publicOnly, LegacyTokens: f.legacyTokens,
-		Accounts: f.targets.accounts,
-	})
-	if err != nil {
+	if options.Clients, err = f.clients(mgr); err != nil {
 		return err
 	}
 	options.Metrics = measure(mgr)
@@ -209,6 +210,18 @@ func (f *deployerFlags) run(ctx context.Context, flags *pflag.FlagSet, build bui
 		return fmt.Errorf("set the deployer up: %w", err)
 	}
 	return mgr.Start(ctx)
+}
+
+// clients opens Targets.
+func (f *deployerFlags) clients(mgr ctrl.Manager) (*target.Clients, error) {
+	host, err := f.environment.host(&f.process)
+	if err != nil {
+		return nil, err
+	}
+	return target.New(target.Options{
+		Landscaper: mgr.GetConfig(), AllowInsecureTLS: f.insecureTLS, PublicOnly: f.targets.publicOnly, LegacyTokens: f.legacyTokens,
+		Accounts: f.targets.accounts, Host: host,
+	})
 }
 
 // restrict makes the cache hold the DeployItems of the deployer's type and shard.
@@ -224,6 +237,9 @@ func (f *deployerFlags) restrict(options *ctrl.Options, shard labels.Selector) {
 // contractOptions is what the flags say about the work on DeployItems.
 func (f *deployerFlags) contractOptions() (contract.Options, error) {
 	selectors, err := parseSelectors(f.selectors)
+	if f.environment.name != "" && len(selectors) == 0 {
+		selectors = f.environment.selectors()
+	}
 	return contract.Options{
 		Identity: f.ownIdentity(), Version: version, TargetSelectors: selectors,
 		Concurrency: f.concurrent, MinRetryDelay: f.rate.MinRetryDelay, MaxRetryDelay: f.rate.MaxRetryDelay,
@@ -232,6 +248,7 @@ func (f *deployerFlags) contractOptions() (contract.Options, error) {
 		SkipPullSecrets: f.itemType != v1alpha1.HelmDeployItemType && f.itemType != v1alpha1.ContainerDeployItemType,
 		AnyTargetType:   f.itemType == v1alpha1.MockDeployItemType,
 		UnopenedTargets: f.itemType == v1alpha1.ContainerDeployItemType,
+		TargetsOnly:     f.environment.name != "",
 	}, err
 }
 

@@ -171,15 +171,19 @@ var effects = map[string]effect{
 		return p.controller.components.localRoot
 	}, "/l"},
 
-	"config":                  {"/c", func(p *parsed) any { return p.deployer.file }, "/c"},
-	"identity":                {"a", func(p *parsed) any { return p.contract().Identity }, "a"},
-	"target-selector":         {"{targets: [{name: a}]}", func(p *parsed) any { return len(p.contract().TargetSelectors) }, 1},
-	"insecure-kubeconfig-tls": {"true", func(p *parsed) any { return p.deployer.insecureTLS }, true},
-	"legacy-target-tokens":    {"true", func(p *parsed) any { return p.deployer.legacyTokens }, true},
-	"min-continuous-interval": {"1s", func(p *parsed) any { return p.contract().MinContinuousInterval }, second},
-	"max-deploy-item-timeout": {"1s", func(p *parsed) any { return p.contract().MaxTimeout }, second},
-	"helm-driver":             {"memory", func(p *parsed) any { return p.helm.driver }, "memory"},
-	"no-private-networks":     {"true", func(p *parsed) any { return p.helm.noPrivateNetworks }, true},
+	"config":          {"/c", func(p *parsed) any { return p.deployer.file }, "/c"},
+	"identity":        {"a", func(p *parsed) any { return p.contract().Identity }, "a"},
+	"target-selector": {"{targets: [{name: a}]}", func(p *parsed) any { return len(p.contract().TargetSelectors) }, 1},
+	"environment": {"a", func(p *parsed) any {
+		return len(p.contract().TargetSelectors) == 1 && p.contract().TargetsOnly && p.deployer.environment.name == "a"
+	}, true},
+	"environment-secrets-namespace": {"a", func(p *parsed) any { return p.deployer.environment.namespace }, "a"},
+	"insecure-kubeconfig-tls":       {"true", func(p *parsed) any { return p.deployer.insecureTLS }, true},
+	"legacy-target-tokens":          {"true", func(p *parsed) any { return p.deployer.legacyTokens }, true},
+	"min-continuous-interval":       {"1s", func(p *parsed) any { return p.contract().MinContinuousInterval }, second},
+	"max-deploy-item-timeout":       {"1s", func(p *parsed) any { return p.contract().MaxTimeout }, second},
+	"helm-driver":                   {"memory", func(p *parsed) any { return p.helm.driver }, "memory"},
+	"no-private-networks":           {"true", func(p *parsed) any { return p.helm.noPrivateNetworks }, true},
 
 	"pickup-timeout":         {"1s", func(p *parsed) any { return p.controller.pickupTimeout }, second},
 	"allow-private-networks": {"true", func(p *parsed) any { return p.controller.components.privateNetworks }, true},

@@ -1,8 +1,8 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command landscaper is everything that runs in a cluster, one sub-command each: the controller, the deployers and the
-// webhooks.
+// Command landscaper is everything that runs in a cluster, one sub-command each: the controller, the deployers, the
+// webhooks and the agent.
 package main
 
 import (
@@ -39,7 +39,7 @@ func main() {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(controllerCommand(), deployerCommand(), webhooksCommand(), containerInit(), containerWait())
+	root.AddCommand(controllerCommand(), deployerCommand(), agentCommand(), webhooksCommand(), containerInit(), containerWait())
 	if err := root.ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
 		fmt.Fprintln(os.Stderr, "landscaper:", err)
 		os.Exit(1)

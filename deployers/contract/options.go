@@ -28,8 +28,10 @@ type Options struct {
 	// Version of this process, for status.deployer.version.
 	Version string
 	// TargetSelectors restrict the deployer to DeployItems whose Target one of them selects. Without selectors it is responsible for
-	// every item of its type. Items without target are always its own.
+	// every item of its type. Items without target are always its own, unless TargetsOnly is set.
 	TargetSelectors []v1alpha1.TargetSelector
+	// TargetsOnly leaves items without target to other deployers.
+	TargetsOnly bool
 	// Concurrency is the number of DeployItems worked on at the same time; 0 means 30.
 	Concurrency int
 	// MinRetryDelay and MaxRetryDelay bound the delay before the next attempt of a job that failed; 0 means 250 ms and 30 s.

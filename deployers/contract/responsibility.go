@@ -33,7 +33,10 @@ func (r *reconciler) checkResponsible(ctx context.Context, s *scope) error {
 // selects reports whether the target selectors select the Target of an item.
 func (r *reconciler) selects(ctx context.Context, item *v1alpha1.DeployItem) (bool, error) {
 	name := targetName(item)
-	if name == "" || len(r.options.TargetSelectors) == 0 {
+	if name == "" {
+		return !r.options.TargetsOnly, nil
+	}
+	if len(r.options.TargetSelectors) == 0 {
 		return true, nil
 	}
 	found, err := target.Get(ctx, r.client, r.live, item.Namespace, name)

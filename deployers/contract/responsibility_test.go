@@ -90,6 +90,17 @@ func TestDeployerWithSelectorsServesItsTargetsOnly(t *testing.T) {
 	}
 }
 
+func TestDeployerOfTargetsOnlyLeavesItemsWithoutTarget(t *testing.T) {
+	s := newStage(t, &scripted{}, Options{TargetsOnly: true})
+	s.createTarget("cluster", nil)
+	own, free := s.create("own", named("cluster")), s.create("free")
+	s.trigger(free)
+	s.trigger(own)
+	s.finished(own)
+	require.NoError(t, s.client().Get(t.Context(), keyOfItem(free), free))
+	assert.Empty(t, free.Status.Phase)
+}
+
 func TestTargetThatBecomesSelectedBringsItsItemsOn(t *testing.T) {
 	s := newStage(t, &scripted{}, inside)
 	item := s.create("item", named("late"))

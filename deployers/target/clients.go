@@ -37,6 +37,8 @@ type Options struct {
 	LegacyTokens bool
 	// Accounts are acted as where nobody names a ServiceAccount.
 	Accounts Accounts
+	// Host is the cluster of the environment whose deployer this is. Nil refuses Targets that refer to it.
+	Host *Host
 	// UserAgent of the requests to targets; empty means flux-landscaper.
 	UserAgent string
 }
@@ -135,6 +137,9 @@ func (c *Clients) connectionOf(ctx context.Context, live client.Reader, target *
 
 func (c *Clients) connectAs(ctx context.Context, live client.Reader, target *v1alpha1.Target, actor Actor) (*connection, error) {
 	raw, err := clusterContent(ctx, live, target)
+	if err == nil && c.options.Host != nil {
+		raw, err = c.options.Host.resolve(ctx, target, raw)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -101,7 +101,7 @@ func compileOwn(ctx context.Context, program ownProgram) (string, error) {
 }
 
 // ownRooms are the folders that our binaries are made of.
-var ownRooms = []string{"api", "blueprints", "cmd", "controllers", "deployers", "publishing", "sources", "go.mod", "go.sum"}
+var ownRooms = []string{"agent", "api", "blueprints", "cmd", "controllers", "deployers", "publishing", "sources", "go.mod", "go.sum"}
 
 // noteSources looks at every file that our binaries are made of, and at those of one program. The go command takes the result of a test from its cache unless a file
 // changed that the test itself has looked at: without this, a suite that runs a binary would count as passed when the binary is another.

@@ -1,0 +1,235 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+// Options of an Agent. All are required but Registry.
+type Options struct {
+	// Configuration says which Environment the agent keeps.
+	Configuration *Configuration
+	// Link leads to the landscaper cluster.
+	Link *Link
+	// Host is the connection to the own cluster, as its deployers reach it, too.
+	Host *rest.Config
+	// Instance tells agents of one Environment apart, and stays the same when the process restarts.
+	Instance string
+	// Version of the agent, for its Lease.
+	Version string
+	// Scheme knows the kinds of both clusters.
+	Scheme *runtime.Scheme
+	// Cache says what the deployer needs in the cache of the manager that Deploy gets.
+	Cache map[client.Object]cache.ByObject
+	// Deploy adds the helm deployer to a manager of the landscaper cluster. What it returns is called when that has stopped.
+	Deploy func(mgr ctrl.Manager) (func(), error)
+	// GracefulTimeout is the time that the deployer has to end what it does.
+	GracefulTimeout time.Duration
+	// Recorder of events in the own cluster, and the object that they are about.
+	Recorder record.EventRecorder
+	Subject  client.Object
+	// Registry gets the metrics; nil leaves them out.
+	Registry prometheus.Registerer
+}
+
+// Agent keeps one Environment. Make it with New.
+type Agent struct {
+	options     Options
+	host        *host
+	environment *environment
+	pulse       *pulse
+	// registered says that the Environment was as it should be once.
+	registered atomic.Bool
+}
+
+// CacheOptions says what the cache of the manager of the own cluster holds: the objects of the agent only.
+func CacheOptions(config *Configuration) map[client.Object]cache.ByObject { return hostCache(config) }
+
+// Delays after failures.
+const (
+	minRetry = 500 * time.Millisecond
+	maxRetry = time.Minute
+)
+
+// New adds an Agent to a manager of the own cluster. The error says what of the connections is unusable.
+func New(mgr ctrl.Manager, options Options) (*Agent, error) {
+	server := rest.CopyConfig(options.Host)
+	if err := rest.LoadTLSFiles(server); err != nil {
+		return nil, fmt.Errorf("read the certificates of the own cluster: %w", err)
+	}
+	a := &Agent{options: options}
+	a.host = &host{
+		config: options.Configuration, server: server, client: mgr.GetClient(), live: mgr.GetAPIReader(), now: time.Now,
+		ready: make(chan struct{}), retry: kit.NewBackoff(minRetry, maxRetry),
+	}
+	leases, err := coordinationclient.NewForConfig(options.Link.probeConfig())
+	if err != nil {
+		return nil, fmt.Errorf("connect to the landscaper cluster: %w", err)
+	}
+	a.pulse = &pulse{
+		link: options.Link, say: a.say, connected: newConnectedMetric(options), changed: a.linkChanged,
+		holder: &holder{
+			leases: leases.Leases(options.Configuration.LandscaperNamespace), name: options.Configuration.leaseName(),
+			instance: options.Instance, version: options.Version, now: time.Now,
+		},
+	}
+	return a, errors.Join(a.host.setup(mgr), mgr.Add(a))
+}
+
+// newConnectedMetric says whether the landscaper cluster answers.
+func newConnectedMetric(options Options) prometheus.Gauge {
+	connected := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "landscaper_agent_connected", Help: "Whether the agent reaches the landscaper cluster and holds its Environment: 1, else 0.",
+		ConstLabels: prometheus.Labels{"environment": options.Configuration.Name},
+	})
+	if options.Registry != nil {
+		options.Registry.MustRegister(connected)
+	}
+	return connected
+}
+
+func (a *Agent) say(eventType, reason, message string) {
+	a.options.Recorder.Event(a.options.Subject, eventType, reason, message)
+	ctrl.Log.WithName("agent").Info(message, "reason", reason, "environment", a.options.Configuration.Name)
+}
+
+// Ready is nil from the first registration of the Environment on, also while the landscaper cluster is not reached later.
+func (a *Agent) Ready(*http.Request) error {
+	if !a.registered.Load() {
+		return fmt.Errorf("environment %q is not registered yet", a.options.Configuration.Name)
+	}
+	return nil
+}
+
+// NeedLeaderElection returns false: the Lease of the Environment decides which agent works.
+func (a *Agent) NeedLeaderElection() bool { return false }
+
+// Start works until ctx ends. An error says that another agent has taken the Environment over, or that a part has failed.
+func (a *Agent) Start(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-a.host.ready:
+	}
+	// The Lease is renewed until nothing works any more.
+	beating, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	held, ended := make(chan struct{}), make(chan struct{})
+	var lost error
+	go func() {
+		defer close(ended)
+		lost = a.pulse.run(beating, held)
+	}()
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-ended:
+		return lost
+	case <-held:
+	}
+	working, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		<-ended
+		cancel()
+	}()
+	err := a.work(working)
+	stop()
+	<-ended
+	if lost != nil {
+		return lost
+	}
+	a.release(ctx)
+	return err
+}
+
+// releaseTime is the time to give the Lease back.
+const releaseTime = 3 * time.Second
+
+// release gives the Lease back; a landscaper cluster that does not answer learns it by the clock.
+func (a *Agent) release(ctx context.Context) {
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
+	defer cancel()
+	if err := a.pulse.holder.release(last); err != nil {
+		ctrl.Log.WithName("agent").Info("the Lease of the Environment is not given back", "reason", err.Error())
+	}
+}
+
+// work keeps the Environment and deploys until ctx ends.
+func (a *Agent) work(ctx context.Context) error {
+	mgr, err := ctrl.NewManager(a.options.Link.Config(), a.managerOptions())
+	if err != nil {
+		return fmt.Errorf("connect to the landscaper cluster: %w", err)
+	}
+	environment := &environment{
+		config: a.options.Configuration, link: a.options.Link, host: a.host, client: mgr.GetClient(), live: mgr.GetAPIReader(),
+		retry: kit.NewBackoff(minRetry, maxRetry), say: a.say, registered: a.noteRegistered,
+	}
+	if err := environment.setup(mgr); err != nil {
+		return fmt.Errorf("keep the Environment: %w", err)
+	}
+	a.pulse.setNudge(environment.again.again)
+	cleanUp, err := a.options.Deploy(mgr)
+	if err != nil {
+		return err
+	}
+	defer cleanUp()
+	return mgr.Start(ctx)
+}
+
+func (a *Agent) noteRegistered() {
+	a.registered.Store(true)
+	a.say(corev1.EventTypeNormal, "EnvironmentRegistered", fmt.Sprintf("Environment %q is registered", a.options.Configuration.Name))
+}
+
+// linkChanged is called when the files of the link have changed.
+func (a *Agent) linkChanged() {
+	ctrl.Log.WithName("agent").Info("the kubeconfig of the landscaper cluster has changed and is used from now on")
+}
+
+// patience is how long caches may take to fill: a landscaper cluster that goes away meanwhile comes back at some time.
+const patience = 10 * 365 * 24 * time.Hour
+
+func (a *Agent) managerOptions() ctrl.Options {
+	own, namespace := a.options.Configuration, a.options.Configuration.LandscaperNamespace
+	objects := map[client.Object]cache.ByObject{
+		&v1alpha1.Environment{}: {Field: fields.OneTermEqualSelector("metadata.name", own.Name), Transform: kit.StripManagedFields},
+	}
+	for object, of := range a.options.Cache {
+		objects[object] = of
+	}
+	isTrue := true
+	return ctrl.Options{
+		Scheme: a.options.Scheme, Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
+		GracefulShutdownTimeout: &a.options.GracefulTimeout,
+		Client:                  client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}}},
+		Cache: cache.Options{
+			DefaultTransform: kit.StripManagedFields, DefaultNamespaces: map[string]cache.Config{namespace: {}}, ByObject: objects,
+		},
+		Controller: config.Controller{RecoverPanic: &isTrue, CacheSyncTimeout: patience},
+	}
+}

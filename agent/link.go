@@ -1,0 +1,261 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/connrotation"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+// Times of connections to the landscaper cluster.
+const (
+	dialTimeout = 10 * time.Second
+	idleTimeout = 90 * time.Second
+	// maxRepeats is how often a read is sent again that the connection broke.
+	maxRepeats = 5
+)
+
+// Link is the way to the landscaper cluster that a kubeconfig file describes. The file, and those that it names, may change at any time. While the
+// landscaper cluster is not reached requests wait, so that no client gives up or slows down: the first heartbeat that gets through lets them
+// all go on. It is safe for concurrent use.
+type Link struct {
+	path string
+	gate gate
+	// suspect gets a value when a request has failed on its way.
+	suspect chan struct{}
+
+	mu      sync.Mutex
+	current *line
+}
+
+// line is the link as one state of the files describes it.
+type line struct {
+	digest [sha256.Size]byte
+	server v1alpha1.ClusterRestConfig
+	base   *url.URL
+	send   http.RoundTripper
+	opened *connrotation.ConnectionTracker
+}
+
+// OpenLink reads a kubeconfig file. Nothing is sent yet. The error names what is wrong with the file.
+func OpenLink(path string) (*Link, error) {
+	l := &Link{path: path, suspect: make(chan struct{}, 1)}
+	l.gate.shut()
+	_, err := l.Reload()
+	return l, err
+}
+
+// Reload reads the files again and reports whether they have changed. Connections of old credentials are closed then. With an error the link stays
+// as it was.
+func (l *Link) Reload() (bool, error) {
+	next, err := readLine(l.path)
+	if err != nil {
+		return false, err
+	}
+	l.mu.Lock()
+	previous := l.current
+	if previous != nil && previous.digest == next.digest {
+		l.mu.Unlock()
+		return false, nil
+	}
+	l.current = next
+	l.mu.Unlock()
+	if previous != nil {
+		previous.opened.CloseAll()
+	}
+	return previous != nil, nil
+}
+
+func (l *Link) line() *line {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.current
+}
+
+// Server says how the landscaper cluster is reached, without credentials.
+func (l *Link) Server() v1alpha1.ClusterRestConfig { return l.line().server }
+
+// Config is the configuration of clients whose requests wait while the landscaper cluster is not reached.
+func (l *Link) Config() *rest.Config { return l.config(gated{l}) }
+
+// probeConfig is the configuration of clients whose requests do not wait.
+func (l *Link) probeConfig() *rest.Config { return l.config(direct{l}) }
+
+func (l *Link) config(transport http.RoundTripper) *rest.Config {
+	return &rest.Config{Host: l.line().server.Host, Transport: transport, QPS: -1}
+}
+
+// up lets the requests go.
+func (l *Link) up() { l.gate.lift() }
+
+// down has requests wait, and ends those that are under way: their connections may never answer.
+func (l *Link) down() {
+	l.gate.shut()
+	l.line().opened.CloseAll()
+}
+
+// direct sends at once.
+type direct struct{ *Link }
+
+// RoundTrip sends a request.
+func (d direct) RoundTrip(request *http.Request) (*http.Response, error) {
+	return d.line().roundTrip(request)
+}
+
+// gated waits until the landscaper cluster is reached.
+type gated struct{ *Link }
+
+// RoundTrip sends a request once the landscaper cluster is reached, and again where its connection breaks and it only reads.
+func (g gated) RoundTrip(request *http.Request) (*http.Response, error) {
+	for repeats := 0; ; repeats++ {
+		if err := g.gate.wait(request.Context()); err != nil {
+			return nil, err
+		}
+		response, err := g.line().roundTrip(request)
+		if err == nil || request.Context().Err() != nil {
+			return response, err
+		}
+		g.gate.shut()
+		select {
+		case g.suspect <- struct{}{}:
+		default:
+		}
+		if request.Method != http.MethodGet || repeats == maxRepeats {
+			return nil, err
+		}
+	}
+}
+
+// roundTrip sends a request to where the line leads now: clients are older than it.
+func (l *line) roundTrip(request *http.Request) (*http.Response, error) {
+	if request.URL.Host != l.base.Host || request.URL.Scheme != l.base.Scheme {
+		request = request.Clone(request.Context())
+		request.URL.Scheme, request.URL.Host, request.Host = l.base.Scheme, l.base.Host, ""
+	}
+	return l.send.RoundTrip(request)
+}
+
+// readLine reads the files of a kubeconfig.
+func readLine(path string) (*line, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	if err != nil {
+		return nil, fmt.Errorf("the kubeconfig of the landscaper cluster cannot be read; mount or correct it: %w", err)
+	}
+	if config.ExecProvider != nil || config.AuthProvider != nil {
+		return nil, errors.New("the kubeconfig of the landscaper cluster runs a command for its credentials; use a token, tokenFile or a client certificate")
+	}
+	if err := rest.LoadTLSFiles(config); err != nil {
+		return nil, fmt.Errorf("the kubeconfig of the landscaper cluster names a file that cannot be read: %w", err)
+	}
+	if config.BearerTokenFile != "" {
+		token, err := os.ReadFile(config.BearerTokenFile)
+		if err != nil {
+			return nil, fmt.Errorf("the kubeconfig of the landscaper cluster names a token file that cannot be read: %w", err)
+		}
+		config.BearerToken, config.BearerTokenFile = string(bytes.TrimSpace(token)), ""
+	}
+	return lineOf(config)
+}
+
+func lineOf(config *rest.Config) (*line, error) {
+	base, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("the kubeconfig of the landscaper cluster has no usable server: %w", err)
+	}
+	trust, err := rest.TLSConfigFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("the kubeconfig of the landscaper cluster has unusable certificates or keys: %w", err)
+	}
+	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second}
+	l := &line{digest: digestOf(config), base: base, server: serverOf(config), opened: connrotation.NewConnectionTracker()}
+	pool := utilnet.SetTransportDefaults(&http.Transport{
+		Proxy: config.Proxy, TLSClientConfig: trust, TLSHandshakeTimeout: dialTimeout, IdleConnTimeout: idleTimeout,
+		DialContext: connrotation.NewDialerWithTracker(dialer.DialContext, l.opened).DialContext,
+	})
+	bare := rest.CopyConfig(config)
+	bare.Transport = pool
+	l.send, err = rest.HTTPWrappersForConfig(bare, pool)
+	return l, err
+}
+
+func digestOf(config *rest.Config) [sha256.Size]byte {
+	hash := sha256.New()
+	proxy := ""
+	if config.Proxy != nil {
+		if address, err := config.Proxy(nil); err == nil && address != nil {
+			proxy = address.String()
+		}
+	}
+	for _, part := range []string{
+		config.Host, config.APIPath, config.ServerName, fmt.Sprint(config.Insecure), string(config.CAData), string(config.CertData), string(config.KeyData),
+		config.BearerToken, config.Username, config.Password, config.Impersonate.UserName, proxy, strings.Join(config.NextProtos, ","),
+	} {
+		fmt.Fprintf(hash, "%q ", part)
+	}
+	return [sha256.Size]byte(hash.Sum(nil))
+}
+
+// serverOf is what an Environment says about the way to the landscaper cluster.
+func serverOf(config *rest.Config) v1alpha1.ClusterRestConfig {
+	return v1alpha1.ClusterRestConfig{
+		Host: config.Host, APIPath: config.APIPath, Insecure: config.Insecure, ServerName: config.ServerName, CAData: config.CAData, NextProtos: config.NextProtos,
+	}
+}
+
+// gate holds requests back while it is shut. The zero value is open.
+type gate struct {
+	mu sync.Mutex
+	// closed is closed when the gate opens; nil while it is open.
+	closed chan struct{}
+}
+
+func (g *gate) shut() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed == nil {
+		g.closed = make(chan struct{})
+	}
+}
+
+func (g *gate) lift() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed != nil {
+		close(g.closed)
+		g.closed = nil
+	}
+}
+
+// wait returns when the gate is open, or the error of ctx.
+func (g *gate) wait(ctx context.Context) error {
+	g.mu.Lock()
+	closed := g.closed
+	g.mu.Unlock()
+	if closed == nil {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-closed:
+		return nil
+	}
+}

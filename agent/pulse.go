@@ -1,0 +1,184 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// Times of the heartbeat.
+const (
+	beatInterval = 15 * time.Second
+	// beatTimeout is how long one heartbeat may take before the landscaper cluster counts as not reached.
+	beatTimeout = 3 * time.Second
+	// probeInterval is the time between two heartbeats while the landscaper cluster is not reached.
+	probeInterval = 2 * time.Second
+	// doubtInterval is the least time between two heartbeats that failed requests ask for.
+	doubtInterval = time.Second
+)
+
+// pulse renews the Lease of the Environment, and tells by that whether the landscaper cluster is reached.
+type pulse struct {
+	link      *Link
+	holder    *holder
+	say       func(eventType, reason, message string)
+	connected prometheus.Gauge
+	// changed is called when the files of the link were read anew.
+	changed func()
+
+	mu    sync.Mutex
+	nudge func()
+
+	// told is the problem that was reported last; "" while all is well.
+	told string
+	// known says that a heartbeat has got through once.
+	known bool
+	// unreadable says that the files of the link could not be read when they were last looked at.
+	unreadable bool
+}
+
+// setNudge sets what is called when the way to the landscaper cluster has changed.
+func (p *pulse) setNudge(nudge func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.nudge = nudge
+}
+
+// run beats until ctx ends. It closes held when the Lease is its own, and returns a *heldBy when another agent has taken it after that.
+func (p *pulse) run(ctx context.Context, held chan<- struct{}) error {
+	for isHeld := false; ; {
+		p.reload()
+		began := time.Now()
+		err := p.beat(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		p.judge(err)
+		var other *heldBy
+		switch {
+		case errors.As(err, &other) && isHeld:
+			return other
+		case err == nil && !isHeld:
+			isHeld = true
+			close(held)
+		}
+		if !p.pause(ctx, began, err) {
+			return nil
+		}
+	}
+}
+
+func (p *pulse) beat(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, beatTimeout)
+	defer cancel()
+	return p.holder.beat(ctx)
+}
+
+// reload looks for new credentials. A file that cannot be read now leaves the ones that were.
+func (p *pulse) reload() {
+	changed, err := p.link.Reload()
+	if err != nil && !p.unreadable {
+		p.say(corev1.EventTypeWarning, "KubeconfigUnreadable", err.Error())
+	}
+	p.unreadable = err != nil
+	if !changed {
+		return
+	}
+	p.changed()
+	p.mu.Lock()
+	nudge := p.nudge
+	p.mu.Unlock()
+	if nudge != nil {
+		nudge()
+	}
+}
+
+// judge opens or shuts the way for all other requests.
+func (p *pulse) judge(err error) {
+	var other *heldBy
+	switch {
+	case err == nil:
+		p.connected.Set(1)
+		p.link.up()
+		if p.told != "" || !p.known {
+			p.say(corev1.EventTypeNormal, "AgentConnected", "the landscaper cluster is reached")
+		}
+		p.told, p.known = "", true
+	case errors.As(err, &other):
+		p.connected.Set(0)
+		p.link.gate.shut()
+		p.tell("AgentStandsBy", other.Error())
+	default:
+		p.connected.Set(0)
+		p.link.down()
+		p.tell("AgentDisconnected", explained(err))
+	}
+}
+
+// tell reports a problem once, not each time that it is met. What a message says of addresses and times may differ.
+func (p *pulse) tell(reason, message string) {
+	if p.told == reason {
+		return
+	}
+	p.told = reason
+	p.say(corev1.EventTypeWarning, reason, message)
+}
+
+func explained(err error) string {
+	switch {
+	case apierrors.IsUnauthorized(err):
+		return "the landscaper cluster does not accept the credentials of the agent; renew its kubeconfig"
+	case apierrors.IsForbidden(err):
+		return fmt.Sprintf("the credentials of the agent lack a right on the landscaper cluster: %v", err)
+	case apierrors.IsNotFound(err):
+		return fmt.Sprintf("the namespace of the deployer management is missing on the landscaper cluster: %v", err)
+	}
+	return fmt.Sprintf("the landscaper cluster is not reached; deployments wait until it is: %v", err)
+}
+
+// pause waits for the next heartbeat, and returns false when ctx has ended.
+func (p *pulse) pause(ctx context.Context, began time.Time, err error) bool {
+	timer := time.NewTimer(intervalAfter(err) - time.Since(began))
+	defer timer.Stop()
+	doubts := p.link.suspect
+	if err != nil {
+		doubts = nil
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	case <-doubts:
+	}
+	soon := time.NewTimer(doubtInterval - time.Since(began))
+	defer soon.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-soon.C:
+		return true
+	}
+}
+
+// intervalAfter is short while nobody answers, so that the work goes on soon after somebody does. Refusals are not asked about more often.
+func intervalAfter(err error) time.Duration {
+	var refused apierrors.APIStatus
+	var other *heldBy
+	switch {
+	case err == nil, errors.As(err, &other):
+		return beatInterval
+	case errors.As(err, &refused) && refused.Status().Code >= 400 && refused.Status().Code < 429:
+		return beatInterval
+	}
+	return probeInterval
+}
