@@ -20,10 +20,11 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
-// Annotations of the Secret with the access, as RFC 3339.
+// Annotations of the Secret with the access: times as RFC 3339, and the UID of the ServiceAccount, with which its tokens end.
 const (
 	renewAnnotation   = "landscaper.gardener.cloud/token-renew-at"
 	expiresAnnotation = "landscaper.gardener.cloud/token-expires-at"
+	accountAnnotation = "landscaper.gardener.cloud/token-account-uid"
 )
 
 const (
@@ -33,7 +34,7 @@ const (
 )
 
 // ensureAccess keeps the Secret with the kubeconfig of the deployers, and returns how long its token need not be renewed.
-func (h *host) ensureAccess(ctx context.Context) (time.Duration, error) {
+func (h *host) ensureAccess(ctx context.Context, account string) (time.Duration, error) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: h.config.Namespace, Name: h.config.accessName()}}
 	key := client.ObjectKeyFromObject(secret)
 	err := h.live.Get(ctx, key, secret)
@@ -42,7 +43,7 @@ func (h *host) ensureAccess(ctx context.Context) (time.Duration, error) {
 		return 0, fmt.Errorf("read Secret %s: %w", key, err)
 	}
 	namespaces := strings.Join(h.config.TargetNamespaces, ",")
-	token, left := h.keptToken(secret)
+	token, left := h.keptToken(secret, account)
 	if left > 0 && secret.Annotations[v1alpha1.TargetNamespacesAnnotation] == namespaces {
 		return left, nil
 	}
@@ -54,6 +55,7 @@ func (h *host) ensureAccess(ctx context.Context) (time.Duration, error) {
 		renew := h.now().Add(issued.ExpirationTimestamp.Sub(h.now()) * 2 / 3).Truncate(time.Second)
 		metav1.SetMetaDataAnnotation(&secret.ObjectMeta, renewAnnotation, renew.UTC().Format(time.RFC3339))
 		metav1.SetMetaDataAnnotation(&secret.ObjectMeta, expiresAnnotation, issued.ExpirationTimestamp.UTC().Format(time.RFC3339))
+		metav1.SetMetaDataAnnotation(&secret.ObjectMeta, accountAnnotation, account)
 		token, left = issued.Token, renew.Sub(h.now())
 	}
 	metav1.SetMetaDataAnnotation(&secret.ObjectMeta, v1alpha1.TargetNamespacesAnnotation, namespaces)
@@ -73,9 +75,9 @@ func (h *host) ensureAccess(ctx context.Context) (time.Duration, error) {
 }
 
 // keptToken returns the token of a Secret and how long it need not be renewed; 0 where the Secret is not what the agent would write.
-func (h *host) keptToken(secret *corev1.Secret) (string, time.Duration) {
+func (h *host) keptToken(secret *corev1.Secret, account string) (string, time.Duration) {
 	renew, err := time.Parse(time.RFC3339, secret.Annotations[renewAnnotation])
-	if err != nil {
+	if err != nil || secret.Annotations[accountAnnotation] != account {
 		return "", 0
 	}
 	config, err := clientcmd.Load(secret.Data[accessKey])

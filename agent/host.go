@@ -129,7 +129,7 @@ func (h *host) ensure(ctx context.Context) (time.Duration, error) {
 	if err := h.ensureBinding(ctx); err != nil {
 		return 0, err
 	}
-	return h.ensureAccess(ctx)
+	return h.ensureAccess(ctx, string(account.UID))
 }
 
 func (h *host) ensureRole(ctx context.Context) error {

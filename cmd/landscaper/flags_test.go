@@ -32,6 +32,7 @@ type parsed struct {
 	deployer   *deployerFlags
 	helm       *helmFlags
 	webhooks   *webhooksFlags
+	agent      *agentFlags
 }
 
 // parse parses arguments for a sub-command, and returns its flags, too.
@@ -45,6 +46,9 @@ func parse(t *testing.T, name string, args ...string) (*parsed, *pflag.FlagSet) 
 	case "webhooks":
 		command, p.webhooks = webhooksOf()
 		p.process = &p.webhooks.process
+	case "agent":
+		command, p.agent = agentOf()
+		p.process, p.helm = &p.agent.process, &p.agent.helm
 	case "helm":
 		command, p.deployer, p.helm = helmCommand()
 		p.process = &p.deployer.process
@@ -259,7 +263,7 @@ func (p *parsed) connection() struct {
 
 func TestD21EveryFlagHasAnEffect(t *testing.T) {
 	seen := map[string]bool{}
-	for _, command := range []string{"controller", "webhooks", "manifest", "mock", "helm"} {
+	for _, command := range []string{"controller", "webhooks", "manifest", "mock", "helm", "agent"} {
 		_, flags := parse(t, command)
 		flags.VisitAll(func(flag *pflag.Flag) {
 			if flag.Name == "help" {

@@ -1,0 +1,215 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+)
+
+// deployerChart is a manifest deployer for a fence: a Deployment, its access to the landscaper cluster and its rights to read the access to its own.
+var deployerChart = map[string]string{
+	"templates/all.yaml": `
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: {{ .Release.Name }}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: {{ .Release.Name }}}
+rules:
+- {apiGroups: [""], resources: [secrets], verbs: [get]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: {{ .Release.Name }}}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: {{ .Release.Name }}}
+subjects:
+- {kind: ServiceAccount, name: {{ .Release.Name }}, namespace: {{ .Release.Namespace }}}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: {{ .Release.Name }}}
+stringData: {kubeconfig: {{ .Values.kubeconfig | quote }}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: {{ .Release.Name }}}
+spec:
+  selector: {matchLabels: {app: {{ .Release.Name }}}}
+  template:
+    metadata: {labels: {app: {{ .Release.Name }}}}
+    spec:
+      serviceAccountName: {{ .Release.Name }}
+      containers:
+      - name: landscaper
+        image: landscaper
+        args: [deployer, manifest, "--environment={{ .Values.environment }}", "--identity={{ .Release.Name }}"]
+`,
+}
+
+// registration makes what the landscaper cluster makes for a deployer of the environment: its access, and the Installation.
+func (s *scene) registration(name string) {
+	s.t.Helper()
+	account := &corev1.ServiceAccount{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"}, ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: name},
+	}
+	role := &rbacv1.ClusterRole{
+		TypeMeta: metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole"}, ObjectMeta: metav1.ObjectMeta{Name: name},
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{v1alpha1.GroupName}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch", "update", "patch"}},
+			{APIGroups: []string{""}, Resources: []string{"secrets", "events"}, Verbs: []string{"get", "create", "update", "patch", "delete"}},
+		},
+	}
+	binding := &rbacv1.ClusterRoleBinding{
+		TypeMeta: metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRoleBinding"}, ObjectMeta: metav1.ObjectMeta{Name: name},
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: system, Name: name}},
+	}
+	require.NoError(s.t, s.Apply(s.ctx, account, role, binding))
+	landscaper := s.registered().Spec.LandscaperClusterRestConfig
+	kubeconfig, err := platform.KubeconfigFor(&rest.Config{
+		Host: landscaper.Host, BearerToken: s.tokenOf(s.Cluster, name), TLSClientConfig: rest.TLSClientConfig{CAData: landscaper.CAData},
+	})
+	require.NoError(s.t, err)
+	content, err := json.Marshal(map[string]string{"kubeconfig": string(kubeconfig)})
+	require.NoError(s.t, err)
+	raw := v1alpha1.NewAnyJSON(content)
+	require.NoError(s.t, s.Apply(s.ctx, &v1alpha1.Target{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Target"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: name},
+		Spec:       v1alpha1.TargetSpec{Type: v1alpha1.KubernetesClusterTargetType, Configuration: &raw},
+	}))
+	s.install(system, name, v1alpha1.HelmDeployItemType, chartItem(s.t, name,
+		"environment: "+s.environment+"\nkubeconfig: {{ .imports.landscaperCluster.spec.config.kubeconfig | toJson }}\n", deployerChart),
+		map[string]string{"cluster": s.environment, "landscaperCluster": name})
+}
+
+// runDeployment does what a kubelet does: it runs what a Deployment behind the fence says, and says that it runs.
+func (s *scene) runDeployment(name string) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.ctx, patience)
+	defer cancel()
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: name}}
+	require.NoError(s.t, s.fence.Await(ctx, deployment, func() bool { return deployment.Generation > 0 }))
+	secret := &corev1.Secret{}
+	require.NoError(s.t, s.fence.Client().Get(s.ctx, client.ObjectKeyFromObject(deployment), secret))
+	path := filepath.Join(s.dir, name+"-landscaper.kubeconfig")
+	require.NoError(s.t, os.WriteFile(path, secret.Data["kubeconfig"], 0o600))
+	pod := deployment.Spec.Template.Spec
+	s.start(name, pod.ServiceAccountName, append(pod.Containers[0].Args, "--landscaper-kubeconfig="+path)...)
+	deployment.Status = appsv1.DeploymentStatus{
+		ObservedGeneration: deployment.Generation, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1,
+		Conditions: []appsv1.DeploymentCondition{
+			{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now(), LastUpdateTime: metav1.Now()},
+			{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "NewReplicaSetAvailable", LastTransitionTime: metav1.Now(), LastUpdateTime: metav1.Now()},
+		},
+	}
+	require.NoError(s.t, s.fence.Client().Status().Update(s.ctx, deployment))
+}
+
+// stored reports whether anything that the etcd of the landscaper cluster holds or has held contains a text.
+func (s *scene) stored(text string) bool {
+	s.t.Helper()
+	root, found := filepath.Join(filepath.Dir(filepath.Dir(s.KubeconfigPath)), "etcd", "data"), false
+	require.NoError(s.t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		found = found || bytes.Contains(content, []byte(text))
+		return err
+	}))
+	return found
+}
+
+// secretsOfTheFence are credentials of the fenced cluster, each in all forms in which it may be stored.
+func (s *scene) secretsOfTheFence() map[string]string {
+	s.t.Helper()
+	access := &corev1.Secret{}
+	require.NoError(s.t, s.fence.Client().Get(s.ctx, client.ObjectKey{Namespace: system, Name: s.environment + "-target-access"}, access))
+	config, err := clientcmd.Load(access.Data["kubeconfig"])
+	require.NoError(s.t, err)
+	secrets := map[string]string{"token of the deployers": config.AuthInfos["deployer"].Token}
+	dir := filepath.Dir(s.fence.KubeconfigPath)
+	for _, name := range []string{"sa.key", "tls.key"} {
+		key, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(s.t, err)
+		secrets[name] = strings.Split(string(key), "\n")[1]
+	}
+	admin, err := clientcmd.Load(s.fence.Kubeconfig)
+	require.NoError(s.t, err)
+	for _, user := range admin.AuthInfos {
+		secrets["key of the administrator"] = strings.Split(string(user.ClientKeyData), "\n")[1]
+	}
+	forms := map[string]string{}
+	for name, secret := range secrets {
+		require.Greater(s.t, len(secret), 40, name)
+		forms[name] = secret
+		for shift := range 3 {
+			encoded := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("-", shift) + secret))
+			forms[name+", base64 "+string(rune('0'+shift))] = encoded[4 : len(encoded)-4]
+		}
+	}
+	return forms
+}
+
+func TestAgentBringsDeployersBehindTheFence(t *testing.T) {
+	s := newScene(t, "fence")
+	started := time.Now()
+	s.startController()
+	s.startAgent()
+	s.hostTarget()
+	s.registration("manifest-fence")
+	s.runDeployment("manifest-fence")
+	s.succeeded(system, "manifest-fence")
+
+	require.NoError(t, s.Client().Create(s.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}))
+	s.target("shop", "behind")
+	s.install("shop", "greeting", v1alpha1.ManifestDeployItemType, manifestItem("greeting", "hello"), map[string]string{"cluster": "behind"})
+	s.succeeded("shop", "greeting")
+	assert.Equal(t, map[string]string{"text": "hello"}, s.configMap("greeting"))
+
+	t.Run("no credential of the fence is outside of it", func(t *testing.T) {
+		require.True(t, s.stored(s.environment+"-target-access"), "the search finds what is there")
+		for name, secret := range s.secretsOfTheFence() {
+			assert.False(t, s.stored(secret), name)
+		}
+	})
+	t.Run("the rights in flux/ suffice for the agent", func(t *testing.T) {
+		for name, cluster := range map[string]*platform.Cluster{"landscaper": s.Cluster, "fence": s.fence.Cluster} {
+			requests, err := cluster.Requests(s.ctx, started)
+			require.NoError(t, err)
+			for _, request := range requests {
+				if !strings.HasPrefix(request.User, "system:serviceaccount:"+system+":landscaper-agent") {
+					continue // with the access of the deployers namespaces are tried after the cluster
+				}
+				assert.NotEqual(t, http.StatusForbidden, request.Code, "%s: %s may not %s %s%s %s/%s",
+					name, request.User, request.Verb, request.Resource, request.Subresource, request.Namespace, request.Name)
+			}
+		}
+	})
+}

@@ -1,0 +1,147 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+// hasEvent reports whether the agents have said something behind the fence.
+func (s *scene) hasEvent(reason, part string) bool {
+	s.t.Helper()
+	events := &corev1.EventList{}
+	require.NoError(s.t, s.fence.Client().List(s.ctx, events, client.InNamespace(system)))
+	for _, event := range events.Items {
+		if event.Reason == reason && strings.Contains(event.Message, part) && strings.HasPrefix(event.InvolvedObject.Name, s.environment) {
+			return true
+		}
+	}
+	return false
+}
+
+// hostObjects are what the agent makes behind the fence.
+func (s *scene) hostObjects() []client.Object {
+	at := metav1.ObjectMeta{Namespace: system, Name: "landscaper:agent:deployer:" + s.environment}
+	return []client.Object{
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "deployer-" + s.environment}},
+		&rbacv1.Role{ObjectMeta: at}, &rbacv1.RoleBinding{ObjectMeta: at},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: s.environment + "-target-access"}},
+	}
+}
+
+// awaitHost waits until all of them are there, or none.
+func (s *scene) awaitHost(there bool) {
+	s.t.Helper()
+	for _, object := range s.hostObjects() {
+		require.Eventually(s.t, func() bool {
+			err := s.fence.Client().Get(s.ctx, client.ObjectKeyFromObject(object), object)
+			return there == (err == nil)
+		}, patience, 50*time.Millisecond, "%T", object)
+	}
+}
+
+func (s *scene) awaitEnvironment(done func(*v1alpha1.Environment) bool) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.ctx, patience)
+	defer cancel()
+	env := &v1alpha1.Environment{ObjectMeta: metav1.ObjectMeta{Name: s.environment}}
+	require.NoError(s.t, s.Await(ctx, env, func() bool { return done(env) }))
+}
+
+func (s *scene) patch(object client.Object, patch string) {
+	s.t.Helper()
+	require.NoError(s.t, s.Client().Patch(s.ctx, object, client.RawPatch(types.MergePatchType, []byte(patch))))
+}
+
+func TestEnvironmentIsKept(t *testing.T) {
+	s := newScene(t, "kept")
+	s.startAgent()
+	env := s.registered()
+	assert.Equal(t, []string{v1alpha1.AgentFinalizer}, env.Finalizers)
+	assert.Equal(t, system, env.Spec.Namespace)
+	assert.Equal(t, "https://"+s.centre.address, env.Spec.LandscaperClusterRestConfig.Host)
+	assert.Equal(t, s.RestConfig.CAData, env.Spec.LandscaperClusterRestConfig.CAData)
+	assert.Equal(t, map[string]string{v1alpha1.EnvironmentAnnotation: "kept", v1alpha1.DeployerOnlyAnnotation: "true"}, env.Spec.HostTarget.Annotations)
+	assert.JSONEq(t, `{"kubeconfig": {"secretRef": {"name": "kept-target-access", "namespace": "ls-system", "key": "kubeconfig"}}}`,
+		string(env.Spec.HostTarget.Configuration.RawMessage))
+
+	t.Run("what others change of it is written anew, and what they add stays", func(t *testing.T) {
+		s.patch(s.registered(), `{"spec": {"namespace": "other", "namespaces": ["shop"]}, "metadata": {"labels": {"a": "b"}}}`)
+		s.awaitEnvironment(func(env *v1alpha1.Environment) bool { return env.Spec.Namespace == system })
+		env := s.registered()
+		assert.Equal(t, "b", env.Labels["a"])
+		assert.Equal(t, []string{"shop"}, env.Spec.Namespaces)
+	})
+	t.Run("the Lease tells holder and version", func(t *testing.T) {
+		lease := &coordinationv1.Lease{}
+		require.NoError(t, s.Client().Get(s.ctx, client.ObjectKey{Namespace: system, Name: "landscaper-agent-kept"}, lease))
+		assert.Equal(t, "kept-agent", *lease.Spec.HolderIdentity)
+		assert.Equal(t, int32(45), *lease.Spec.LeaseDurationSeconds)
+		assert.NotEmpty(t, lease.Annotations[v1alpha1.AgentVersionAnnotation])
+	})
+	t.Run("what the deployers need comes back", func(t *testing.T) {
+		for _, object := range s.hostObjects() {
+			require.NoError(t, s.fence.Client().Delete(s.ctx, object))
+		}
+		s.awaitHost(true)
+	})
+	t.Run("a token whose time has come is renewed", func(t *testing.T) {
+		secret := s.hostObjects()[3].(*corev1.Secret)
+		key := client.ObjectKeyFromObject(secret)
+		require.NoError(t, s.fence.Client().Get(s.ctx, key, secret))
+		before := string(secret.Data["kubeconfig"])
+		secret.Annotations["landscaper.gardener.cloud/token-renew-at"] = time.Now().Add(-time.Second).Format(time.RFC3339)
+		require.NoError(t, s.fence.Client().Update(s.ctx, secret))
+		require.Eventually(t, func() bool {
+			require.NoError(t, s.fence.Client().Get(s.ctx, key, secret))
+			return string(secret.Data["kubeconfig"]) != before
+		}, patience, 50*time.Millisecond)
+	})
+	t.Run("a second agent stands by", func(t *testing.T) {
+		second := s.start("kept-second", "landscaper-agent", s.agentArgs()...)
+		require.Eventually(t, func() bool { return s.hasEvent("AgentStandsBy", `"kept-agent"`) }, patience, 50*time.Millisecond)
+		assert.False(t, second.isReady())
+	})
+}
+
+func TestDeletedEnvironmentEndsTheAgentInOrder(t *testing.T) {
+	s := newScene(t, "ended")
+	agent := s.startAgent()
+	env := s.registered()
+	s.patch(env, `{"metadata": {"finalizers": ["`+v1alpha1.AgentFinalizer+`", "`+v1alpha1.DeployerManagementFinalizer+`"]}}`)
+	require.NoError(t, s.Client().Delete(s.ctx, env))
+	t.Run("while deployers are left it is kept", func(t *testing.T) {
+		s.patch(s.registered(), `{"spec": {"namespace": "other"}}`)
+		s.awaitEnvironment(func(env *v1alpha1.Environment) bool { return env.Spec.Namespace == system })
+		s.awaitHost(true)
+	})
+	t.Run("then the access is deleted, and the finalizer stays", func(t *testing.T) {
+		s.patch(s.registered(), `{"metadata": {"finalizers": ["`+v1alpha1.AgentFinalizer+`"]}}`)
+		s.awaitHost(false)
+		require.Eventually(t, func() bool { return s.hasEvent("EnvironmentEnded", v1alpha1.ReleaseAgentAnnotation) }, patience, 50*time.Millisecond)
+		assert.Equal(t, []string{v1alpha1.AgentFinalizer}, s.registered().Finalizers)
+	})
+	t.Run("until an administrator lets the agent remove it", func(t *testing.T) {
+		s.patch(s.registered(), `{"metadata": {"annotations": {"`+v1alpha1.ReleaseAgentAnnotation+`": "true"}}}`)
+		ctx, cancel := context.WithTimeout(s.ctx, patience)
+		defer cancel()
+		require.NoError(t, s.AwaitGone(ctx, &v1alpha1.Environment{ObjectMeta: metav1.ObjectMeta{Name: "ended"}}))
+		require.Eventually(t, func() bool { return s.hasEvent("EnvironmentDeleted", "restart it") }, patience, 50*time.Millisecond)
+		assert.True(t, agent.isReady())
+	})
+}
