@@ -1,0 +1,102 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// kubeconfigOf writes a kubeconfig whose token is in a file beside it.
+func kubeconfigOf(t *testing.T, server, user string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	content := fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}],
+clusters: [{name: c, cluster: {server: %q}}], users: [{name: u, user: %s}]}`, server, user)
+	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(path), "token"), []byte("first\n"), 0o600))
+	return path
+}
+
+// echo answers with the credentials of the request.
+func echo(t *testing.T) *httptest.Server {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		_, _ = w.Write([]byte(request.Header.Get("Authorization")))
+	}))
+	t.Cleanup(server.Close)
+	return server
+}
+
+func get(t *testing.T, link *Link) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, link.Config().Host, nil)
+	require.NoError(t, err)
+	answer, err := link.Config().Transport.RoundTrip(request)
+	require.NoError(t, err)
+	defer answer.Body.Close()
+	raw, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	return string(raw)
+}
+
+func TestRequestsWaitUntilTheLandscaperClusterIsReached(t *testing.T) {
+	link, err := OpenLink(kubeconfigOf(t, echo(t).URL, "{token: a}"))
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, link.Config().Host, nil)
+	require.NoError(t, err)
+	waiting := make(chan error, 1)
+	go func() {
+		_, err := link.Config().Transport.RoundTrip(request)
+		waiting <- err
+	}()
+	cancel()
+	require.ErrorIs(t, <-waiting, context.Canceled, "the caller may give up")
+	go link.up()
+	assert.Equal(t, "Bearer a", get(t, link))
+}
+
+func TestNewFilesAreUsed(t *testing.T) {
+	path := kubeconfigOf(t, echo(t).URL, "{tokenFile: token}")
+	link, err := OpenLink(path)
+	require.NoError(t, err)
+	link.up()
+	assert.Equal(t, "Bearer first", get(t, link))
+	client := link.Config() // clients live longer than credentials
+	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(path), "token"), []byte("second\n"), 0o600))
+	changed, err := link.Reload()
+	require.NoError(t, err)
+	assert.True(t, changed)
+	assert.Equal(t, "Bearer second", get(t, link))
+	changed, err = link.Reload()
+	require.NoError(t, err)
+	assert.False(t, changed)
+	require.NoError(t, os.WriteFile(path, []byte("{"), 0o600))
+	_, err = link.Reload()
+	require.Error(t, err)
+	assert.Equal(t, "Bearer second", get(t, link), "what cannot be read changes nothing")
+	assert.Equal(t, link.Config().Host, client.Host)
+}
+
+func TestKubeconfigsThatRunCommandsAreRefused(t *testing.T) {
+	_, err := OpenLink(kubeconfigOf(t, "https://a", "{exec: {apiVersion: client.authentication.k8s.io/v1, command: a, interactiveMode: Never}}"))
+	assert.ErrorContains(t, err, "runs a command")
+}
+
+func TestServerOfTheEnvironmentHasNoCredentials(t *testing.T) {
+	link, err := OpenLink(kubeconfigOf(t, "https://a:1", "{token: secret}"))
+	require.NoError(t, err)
+	assert.Equal(t, "https://a:1", link.Server().Host)
+	assert.NotContains(t, fmt.Sprintf("%+v", link.Server()), "secret")
+}
