@@ -39,7 +39,7 @@ targetSelectors:
 other: 1
 `))
 	require.NoError(t, err)
-	assert.Equal(t, []string{"other"}, unknown[:1])
+	assert.Equal(t, []string{`unknown field "other"`}, unknown)
 	assert.Equal(t, []string{"/a", "/b"}, config.OCI.ConfigFiles)
 	assert.Equal(t, []string{"centre"}, config.TargetNamespaces)
 	assert.Equal(t, "my-env", config.TargetSelectors[0].Targets[0].Name)

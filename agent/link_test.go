@@ -5,6 +5,8 @@ package agent
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"net/http"
@@ -18,24 +20,25 @@ import (
 )
 
 // kubeconfigOf writes a kubeconfig whose token is in a file beside it.
-func kubeconfigOf(t *testing.T, server, user string) string {
+func kubeconfigOf(t *testing.T, server, user string, authority ...byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	content := fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}],
-clusters: [{name: c, cluster: {server: %q}}], users: [{name: u, user: %s}]}`, server, user)
+clusters: [{name: c, cluster: {server: %q, certificate-authority-data: %q}}], users: [{name: u, user: %s}]}`,
+		server, base64.StdEncoding.EncodeToString(authority), user)
 	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(path), "token"), []byte("first\n"), 0o600))
 	return path
 }
 
 // echo answers with the credentials of the request.
-func echo(t *testing.T) *httptest.Server {
+func echo(t *testing.T) (address string, authority []byte) {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		_, _ = w.Write([]byte(request.Header.Get("Authorization")))
 	}))
 	t.Cleanup(server.Close)
-	return server
+	return server.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 }
 
 func get(t *testing.T, link *Link) string {
@@ -51,7 +54,8 @@ func get(t *testing.T, link *Link) string {
 }
 
 func TestRequestsWaitUntilTheLandscaperClusterIsReached(t *testing.T) {
-	link, err := OpenLink(kubeconfigOf(t, echo(t).URL, "{token: a}"))
+	address, authority := echo(t)
+	link, err := OpenLink(kubeconfigOf(t, address, "{token: a}", authority...))
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, link.Config().Host, nil)
@@ -68,7 +72,8 @@ func TestRequestsWaitUntilTheLandscaperClusterIsReached(t *testing.T) {
 }
 
 func TestNewFilesAreUsed(t *testing.T) {
-	path := kubeconfigOf(t, echo(t).URL, "{tokenFile: token}")
+	address, authority := echo(t)
+	path := kubeconfigOf(t, address, "{tokenFile: token}", authority...)
 	link, err := OpenLink(path)
 	require.NoError(t, err)
 	link.up()

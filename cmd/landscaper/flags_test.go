@@ -175,7 +175,13 @@ var effects = map[string]effect{
 		return p.controller.components.localRoot
 	}, "/l"},
 
-	"config":          {"/c", func(p *parsed) any { return p.deployer.file }, "/c"},
+	"config": {"/c", func(p *parsed) any {
+		if p.agent != nil {
+			return p.agent.file
+		}
+		return p.deployer.file
+	}, "/c"},
+	"instance":        {"a", func(p *parsed) any { return p.agent.instance }, "a"},
 	"identity":        {"a", func(p *parsed) any { return p.contract().Identity }, "a"},
 	"target-selector": {"{targets: [{name: a}]}", func(p *parsed) any { return len(p.contract().TargetSelectors) }, 1},
 	"environment": {"a", func(p *parsed) any {

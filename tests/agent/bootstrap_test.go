@@ -104,7 +104,7 @@ func (s *scene) registration(name string) {
 		Spec:       v1alpha1.TargetSpec{Type: v1alpha1.KubernetesClusterTargetType, Configuration: &raw},
 	}))
 	s.install(system, name, v1alpha1.HelmDeployItemType, chartItem(s.t, name,
-		"environment: "+s.environment+"\nkubeconfig: {{ .imports.landscaperCluster.spec.config.kubeconfig | toJson }}\n", deployerChart),
+		"environment: {{ .imports.cluster.metadata.name }}\nkubeconfig: {{ .imports.landscaperCluster.spec.config.kubeconfig | toJson }}\n", deployerChart),
 		map[string]string{"cluster": s.environment, "landscaperCluster": name})
 }
 
