@@ -110,6 +110,9 @@ func (r *Reconciler) updateExecution(ctx context.Context, s *scope, spec v1alpha
 		}
 		return nil
 	}
+	if err := awaitInterrupted(s.execution, "Execution"); err != nil {
+		return err
+	}
 	if s.execution.DeletionTimestamp.IsZero() && !same {
 		err = r.respecifyExecution(ctx, s, spec)
 	} else {

@@ -4,8 +4,11 @@
 package installation
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -35,6 +38,48 @@ func TestAnInterruptionEndsOneJobOnly(t *testing.T) {
 			s.ended("root", "", v1alpha1.PhaseFailed)
 
 			edit(s, &v1alpha1.Installation{ObjectMeta: s.named("root")}, change)
+			next := s.execution("root", first)
+			assert.NotContains(t, next.Annotations, v1alpha1.OperationAnnotation, "the interruption was for the former job")
+		})
+	}
+}
+
+// TestAnInterruptedChildEndsBeforeTheNextJob plays an Installation that was interrupted before all children had its job: it has ended, and its Execution
+// has not.
+func TestAnInterruptedChildEndsBeforeTheNextJob(t *testing.T) {
+	for name, change := range map[string]func(*v1alpha1.Installation){
+		"the Execution stays as it is": func(inst *v1alpha1.Installation) {
+			metav1.SetMetaDataAnnotation(&inst.ObjectMeta, v1alpha1.OperationAnnotation, v1alpha1.OperationReconcile)
+		},
+		"the Execution gets a new spec": func(inst *v1alpha1.Installation) {
+			inst.Spec.Blueprint = inlineBlueprint(object{"deployExecutions": deploying("newer")})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			s.create(following(s.leaf("root", "former")))
+			execution := s.execution("root", "")
+			root := s.installation("root", func(inst *v1alpha1.Installation) bool { return inst.Status.Phase == v1alpha1.PhaseProgressing })
+			editStatus(s, execution, func(execution *v1alpha1.Execution) {
+				execution.Status.JobID, execution.Status.Phase = root.Status.JobID, v1alpha1.PhaseProgressing
+				execution.Status.ObservedGeneration = execution.Generation
+			})
+			edit(s, execution, func(execution *v1alpha1.Execution) {
+				metav1.SetMetaDataAnnotation(&execution.ObjectMeta, v1alpha1.OperationAnnotation, v1alpha1.OperationInterrupt)
+			})
+			editStatus(s, root, func(inst *v1alpha1.Installation) {
+				inst.Status.JobIDFinished, inst.Status.Phase = inst.Status.JobID, v1alpha1.PhaseFailed
+			})
+			first := root.Status.JobID
+
+			edit(s, &v1alpha1.Installation{ObjectMeta: s.named("root")}, change)
+			s.installation("root", func(inst *v1alpha1.Installation) bool {
+				return inst.Status.JobID != first && strings.Contains(conditions.GetMessage(inst, meta.ReadyCondition), "to end its interrupted job")
+			})
+			s.quiet()
+			until(s, execution, func(execution *v1alpha1.Execution) bool { return givenJob(execution) == first })
+
+			s.finish(execution, v1alpha1.PhaseFailed)
 			next := s.execution("root", first)
 			assert.NotContains(t, next.Annotations, v1alpha1.OperationAnnotation, "the interruption was for the former job")
 		})

@@ -176,6 +176,9 @@ func (r *Reconciler) updateChild(ctx context.Context, s *scope, existing, wanted
 		s.children[existing.Name] = existing
 		return s.compare(existing.Spec, wanted.Spec)
 	}
+	if err := awaitInterrupted(existing, "sub-installation"); err != nil {
+		return err
+	}
 	before, job := existing.DeepCopy(), existing.Annotations[v1alpha1.JobAnnotation]
 	existing.Spec, existing.Labels = wanted.Spec, wanted.Labels
 	for key, value := range wanted.Annotations {
@@ -220,6 +223,15 @@ func (r *Reconciler) writeChild(ctx context.Context, before, child *v1alpha1.Ins
 // its own after the end, and until then it would end the next job, too: whoever gives the child a job takes it away first.
 func isInterruptedIdle(child kit.JobObject) bool {
 	return child.Job().IsIdle() && child.GetAnnotations()[v1alpha1.OperationAnnotation] == v1alpha1.OperationInterrupt
+}
+
+// awaitInterrupted waits while a child has not ended the job that it is to end by an interruption. A parent that is interrupted before all children
+// have its job ends without them, and the interruption would end the next job in place of that one.
+func awaitInterrupted(child kit.JobObject, kind string) error {
+	if child.Job().IsIdle() || child.GetAnnotations()[v1alpha1.OperationAnnotation] != v1alpha1.OperationInterrupt {
+		return nil
+	}
+	return kit.Wait(operation, "ChildInterrupted", "waiting for %s %s to end its interrupted job", kind, child.GetName())
 }
 
 // handOver gives a child that keeps its spec the running job by its status: an annotation would change no generation, so that until the child
