@@ -58,10 +58,9 @@ type Options struct {
 
 // Agent keeps one Environment. Make it with New.
 type Agent struct {
-	options     Options
-	host        *host
-	environment *environment
-	pulse       *pulse
+	options Options
+	host    *host
+	pulse   *pulse
 	// registered says that the Environment was as it should be once.
 	registered atomic.Bool
 }

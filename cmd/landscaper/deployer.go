@@ -186,6 +186,9 @@ func (f *deployerFlags) run(ctx context.Context, flags *pflag.FlagSet, build bui
 	if err != nil {
 		return err
 	}
+	if err := f.environment.join(ctx, &f.process); err != nil {
+		return err
+	}
 	mgr, err := f.start(f.restrict)
 	if err != nil {
 		return err
@@ -218,8 +221,14 @@ func (f *deployerFlags) clients(mgr ctrl.Manager) (*target.Clients, error) {
 	if err != nil {
 		return nil, err
 	}
+	landscaper := mgr.GetConfig()
+	if f.link != nil { // whose certificates are not in the configuration
+		if landscaper, err = f.plainConfig(); err != nil {
+			return nil, err
+		}
+	}
 	return target.New(target.Options{
-		Landscaper: mgr.GetConfig(), AllowInsecureTLS: f.insecureTLS, PublicOnly: f.targets.publicOnly, LegacyTokens: f.legacyTokens,
+		Landscaper: landscaper, AllowInsecureTLS: f.insecureTLS, PublicOnly: f.targets.publicOnly, LegacyTokens: f.legacyTokens,
 		Accounts: f.targets.accounts, Host: host,
 	})
 }

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -13,6 +14,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/agent"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
@@ -56,6 +58,25 @@ func (e *environmentFlags) host(p *process) (*target.Host, error) {
 		return nil, fmt.Errorf("--environment: connect to the own cluster: %w", err)
 	}
 	return &target.Host{Environment: e.name, Namespace: e.namespace, Secrets: direct}, nil
+}
+
+// join makes the way to the landscaper cluster one that survives partitions and new credentials, where it leads out of the cluster of an
+// environment. It ends with ctx.
+func (e *environmentFlags) join(ctx context.Context, p *process) error {
+	if e.name == "" || p.kubeconfig == "" {
+		return nil
+	}
+	link, err := agent.OpenLink(p.kubeconfig)
+	if err != nil {
+		return fmt.Errorf("--landscaper-kubeconfig: %w", err)
+	}
+	p.link = link
+	go func() {
+		if err := link.Keep(ctx); err != nil {
+			ctrl.Log.Error(err, "unable to keep the way to the landscaper cluster")
+		}
+	}()
+	return nil
 }
 
 // ownCluster is the connection to the cluster that the process runs in, which may be another one than that with the landscaper objects.

@@ -33,6 +33,7 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/flux-landscaper/flux-landscaper/agent"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
@@ -54,6 +55,8 @@ type process struct {
 	watch           runtimectrl.WatchOptions
 	rate            runtimectrl.RateLimiterOptions
 	jitter          jitter.IntervalOptions
+	// link is the way to the landscaper cluster where it survives partitions; nil for a plain one.
+	link *agent.Link
 	// cacheSync is how long the caches may take to fill.
 	cacheSync time.Duration
 }
@@ -166,6 +169,16 @@ func (p *process) home() (*rest.Config, error) {
 }
 
 func (p *process) restConfig() (*rest.Config, error) {
+	if p.link != nil {
+		config := p.link.Config()
+		config.QPS, config.Burst = p.client.QPS, p.client.Burst
+		return config, nil
+	}
+	return p.plainConfig()
+}
+
+// plainConfig leads to the landscaper cluster as the flags say.
+func (p *process) plainConfig() (*rest.Config, error) {
 	if p.kubeconfig == "" {
 		return runtimeclient.GetConfigOrDie(p.client), nil
 	}

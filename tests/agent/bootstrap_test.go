@@ -181,7 +181,7 @@ func TestAgentBringsDeployersBehindTheFence(t *testing.T) {
 	s := newScene(t, "fence")
 	started := time.Now()
 	s.startController()
-	s.startAgent()
+	agent := s.startAgent()
 	s.hostTarget()
 	s.registration("manifest-fence")
 	s.runDeployment("manifest-fence")
@@ -193,6 +193,20 @@ func TestAgentBringsDeployersBehindTheFence(t *testing.T) {
 	s.succeeded("shop", "greeting")
 	assert.Equal(t, map[string]string{"text": "hello"}, s.configMap("greeting"))
 
+	for name, way := range map[string]mode{"reset": reset, "blackhole": blackhole} {
+		t.Run("a partition by "+name+" delays the deployer only", func(t *testing.T) {
+			s.centre.become(way)
+			agent.awaitConnected(false)
+			s.install("shop", "greeting", v1alpha1.ManifestDeployItemType, manifestItem("greeting", name), map[string]string{"cluster": "behind"})
+			s.centre.become(whole)
+			began := time.Now()
+			s.succeeded("shop", "greeting")
+			took := time.Since(began)
+			t.Logf("the job of a partition by %s has succeeded %s after it healed", name, took)
+			assert.Less(t, took, healed)
+			assert.Equal(t, map[string]string{"text": name}, s.configMap("greeting"))
+		})
+	}
 	t.Run("no credential of the fence is outside of it", func(t *testing.T) {
 		require.True(t, s.stored(s.environment+"-target-access"), "the search finds what is there")
 		for name, secret := range s.secretsOfTheFence() {

@@ -1,0 +1,89 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+// Keep lets the requests of a link go while the landscaper cluster answers, until ctx ends. It is for processes without a heartbeat: they ask only
+// when they start, when a request has failed on its way, and when the files have changed. The error says that the link cannot be used.
+func (l *Link) Keep(ctx context.Context) error {
+	asker, err := rest.HTTPClientFor(l.probeConfig())
+	if err != nil {
+		return fmt.Errorf("connect to the landscaper cluster: %w", err)
+	}
+	for ctx.Err() == nil {
+		began := time.Now()
+		if !l.answers(ctx, asker) {
+			l.down()
+			sleep(ctx, probeInterval-time.Since(began))
+			l.refresh()
+			continue
+		}
+		l.up()
+		l.untilDoubt(ctx)
+		sleep(ctx, doubtInterval-time.Since(began))
+	}
+	return nil
+}
+
+// answers reports whether the landscaper cluster answers, whatever it says.
+func (l *Link) answers(ctx context.Context, asker *http.Client) bool {
+	ctx, cancel := context.WithTimeout(ctx, beatTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, l.line().base.JoinPath("version").String(), nil)
+	if err != nil {
+		return false
+	}
+	answer, err := asker.Do(request)
+	if err != nil {
+		return false
+	}
+	_ = answer.Body.Close() // that there is an answer says enough
+	return true
+}
+
+// untilDoubt returns when a request has failed on its way, or the files have changed.
+func (l *Link) untilDoubt(ctx context.Context) {
+	ticks := time.NewTicker(beatInterval)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.suspect:
+			return
+		case <-ticks.C:
+			if l.refresh() {
+				return
+			}
+		}
+	}
+}
+
+// refresh reads the files again; what cannot be read leaves the link as it was.
+func (l *Link) refresh() bool {
+	changed, err := l.Reload()
+	if err != nil {
+		ctrl.Log.WithName("link").Info("the kubeconfig is unusable, the last one is used on", "reason", err.Error())
+	}
+	return changed
+}
+
+// sleep waits for a time or the end of ctx.
+func sleep(ctx context.Context, length time.Duration) {
+	timer := time.NewTimer(length)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}

@@ -1,0 +1,75 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	authorizationv1 "k8s.io/api/authorization/v1"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+)
+
+// mayIn asks a cluster what a ServiceAccount may do there.
+func (s *scene) mayIn(cluster *platform.Cluster, account string, what authorizationv1.ResourceAttributes) bool {
+	s.t.Helper()
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: "system:serviceaccount:" + system + ":" + account, Groups: []string{"system:authenticated", "system:serviceaccounts"}, ResourceAttributes: &what,
+	}}
+	require.NoError(s.t, cluster.Client().Create(s.ctx, review))
+	return review.Status.Allowed
+}
+
+func TestAgentMayDoNothingElseOnTheLandscaperCluster(t *testing.T) {
+	s := newScene(t, "bounded")
+	own, other := v1alpha1.GroupName, "coordination.k8s.io"
+	may := func(what authorizationv1.ResourceAttributes) bool {
+		return s.mayIn(s.Cluster, "landscaper-agent-bounded", what)
+	}
+	require.Eventually(t, func() bool {
+		return may(authorizationv1.ResourceAttributes{Verb: "patch", Group: own, Resource: "environments", Name: "bounded"})
+	}, patience, 50*time.Millisecond)
+	for name, what := range map[string]authorizationv1.ResourceAttributes{
+		"Secrets":                       {Verb: "get", Resource: "secrets", Namespace: system},
+		"Secrets of tenants":            {Verb: "list", Resource: "secrets", Namespace: "shop"},
+		"tokens":                        {Verb: "create", Resource: "serviceaccounts", Subresource: "token", Namespace: system},
+		"other Environments":            {Verb: "get", Group: own, Resource: "environments", Name: "other"},
+		"a new Environment":             {Verb: "create", Group: own, Resource: "environments", Name: "other"},
+		"deletion of its Environment":   {Verb: "delete", Group: own, Resource: "environments", Name: "bounded"},
+		"status of its Environment":     {Verb: "patch", Group: own, Resource: "environments", Subresource: "status", Name: "bounded"},
+		"other Leases":                  {Verb: "update", Group: other, Resource: "leases", Namespace: system, Name: "landscaper-agent-other"},
+		"DeployItems of tenants":        {Verb: "list", Group: own, Resource: "deployitems", Namespace: "shop"},
+		"writing Targets":               {Verb: "update", Group: own, Resource: "targets", Namespace: system},
+		"writing Installations":         {Verb: "update", Group: own, Resource: "installations", Namespace: system},
+		"roles":                         {Verb: "create", Group: "rbac.authorization.k8s.io", Resource: "rolebindings", Namespace: system},
+		"DeployerRegistrations":         {Verb: "get", Group: own, Resource: "deployerregistrations"},
+		"impersonation":                 {Verb: "impersonate", Resource: "serviceaccounts", Namespace: system},
+		"Pods of the landscaper itself": {Verb: "get", Resource: "pods", Namespace: system},
+	} {
+		t.Run(name, func(t *testing.T) { assert.False(t, may(what)) })
+	}
+}
+
+func TestAccessOfTheDeployersEndsAtTheirNamespace(t *testing.T) {
+	s := newScene(t, "narrow")
+	s.startAgent()
+	may := func(what authorizationv1.ResourceAttributes) bool {
+		return s.mayIn(s.fence.Cluster, "deployer-narrow", what)
+	}
+	assert.True(t, may(authorizationv1.ResourceAttributes{Verb: "create", Group: "apps", Resource: "deployments", Namespace: system}))
+	for name, what := range map[string]authorizationv1.ResourceAttributes{
+		"other namespaces":  {Verb: "get", Resource: "secrets", Namespace: "kube-system"},
+		"the whole cluster": {Verb: "list", Resource: "configmaps"},
+		"cluster roles":     {Verb: "create", Group: "rbac.authorization.k8s.io", Resource: "clusterrolebindings"},
+		"more than it has":  {Verb: "escalate", Group: "rbac.authorization.k8s.io", Resource: "roles", Namespace: system},
+		"tokens":            {Verb: "create", Resource: "serviceaccounts", Subresource: "token", Namespace: system},
+		"nodes":             {Verb: "get", Resource: "nodes"},
+	} {
+		t.Run(name, func(t *testing.T) { assert.False(t, may(what)) })
+	}
+}
