@@ -4,6 +4,7 @@
 package helm_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,9 +12,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -157,4 +160,73 @@ func TestTheNextRevisionIsWatched(t *testing.T) {
 			assert.Error(t, f.get("s", &corev1.Secret{}), "what left the chart is not missed")
 		})
 	}
+}
+
+// writers returns in whose name the deployer wrote objects of the namespace of the test on its target since a time.
+func (f *fixture) writers(since time.Time, resources ...string) map[string]bool {
+	f.Helper()
+	requests, err := f.platform.Requests(f.ctx, since)
+	require.NoError(f, err)
+	names := map[string]bool{}
+	for _, request := range requests {
+		if request.Namespace == f.namespace && request.Writes() && slices.Contains(resources, request.Resource) &&
+			request.Code < 300 && !strings.HasPrefix(request.User, "system:serviceaccount:kube-system") && request.UserAgent == "flux-landscaper" {
+			names[request.Impersonated] = true
+		}
+	}
+	return names
+}
+
+// TestAReleaseIsKeptRolledBackAndCorrectedAsTheServiceAccount breaks an upgrade, so that it is rolled back.
+func TestAReleaseIsKeptRolledBackAndCorrectedAsTheServiceAccount(t *testing.T) {
+	f := newFixture(t)
+	f.serve()
+	account := "system:serviceaccount:" + f.namespace + ":strong"
+	require.NoError(t, f.platform.Client().Create(f.ctx, &rbacv1.RoleBinding{
+		ObjectMeta: f.meta("strong"), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: f.namespace, Name: "strong"}},
+	}))
+	content := func(value, more string) config {
+		return config{
+			"chart":  raw(archive(t, "1.0.0", map[string]string{"templates/all.yaml": driftTemplates + more})),
+			"values": config{"v": value}, "driftDetection": config{"mode": "enabled"},
+			"helmDeploymentConfig": config{"upgrade": config{"atomic": true, "timeout": "10s"}},
+		}
+	}
+	since := time.Now()
+	f.createItem(content("one", ""), 30*time.Second)
+	f.edit(func() { f.item.Spec.ServiceAccountName = "strong" })
+	f.request()
+	require.Equal(t, v1alpha1.PhaseSucceeded, f.finish().Phase)
+
+	f.meddle(f.deployed(&corev1.ConfigMap{}, "a"), `{"data":{"v":"meddled"}}`)
+	f.awaitDrifted(metav1.ConditionFalse, "Corrected")
+
+	f.configure(content("two", "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: Not-A-Name}\n"))
+	broken := f.item.Spec.Configuration
+	f.edit(func() { f.item.Spec.Configuration = broken })
+	f.request()
+	require.Equal(t, v1alpha1.PhaseFailed, f.finish().Phase)
+	assert.Equal(t, "one", f.configMap("a")["v"], "it is rolled back")
+
+	assert.Equal(t, map[string]bool{account: true}, f.writers(since, "secrets", "configmaps"))
+	var owned []string
+	secrets := &corev1.SecretList{}
+	require.NoError(t, f.platform.Client().List(f.ctx, secrets, client.InNamespace(f.namespace), client.MatchingLabels{"owner": "helm"}))
+	for i := range secrets.Items {
+		owned = append(owned, secrets.Items[i].Labels["status"])
+	}
+	assert.Contains(t, owned, "deployed")
+}
+
+// edit changes the spec of the item.
+func (f *fixture) edit(change func()) {
+	f.Helper()
+	require.NoError(f, retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		if err := f.platform.Client().Get(f.ctx, client.ObjectKeyFromObject(f.item), f.item); err != nil {
+			return err
+		}
+		change()
+		return f.platform.Client().Update(f.ctx, f.item)
+	}))
 }

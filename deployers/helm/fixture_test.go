@@ -36,7 +36,7 @@ import (
 
 func TestMain(m *testing.M) {
 	os.Exit(platform.Main(m, platform.Options{
-		Registry: true, Flux: true, Git: true, LandscaperCRDs: true, AddToScheme: []func(*runtime.Scheme) error{v1alpha1.AddToScheme},
+		Registry: true, Flux: true, Git: true, LandscaperCRDs: true, Audit: true, AddToScheme: []func(*runtime.Scheme) error{v1alpha1.AddToScheme},
 	}))
 }
 

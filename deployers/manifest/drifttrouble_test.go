@@ -1,0 +1,172 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manifest
+
+import (
+	"context"
+	"net"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+)
+
+// refusals counts the connections to an address, which it ends at once.
+func refusals(t *testing.T, host string) (count *atomic.Int32, stop func()) {
+	t.Helper()
+	listener, err := net.Listen("tcp", strings.TrimPrefix(host, "https://"))
+	require.NoError(t, err)
+	count = &atomic.Int32{}
+	go func() {
+		for {
+			connection, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			count.Add(1)
+			_ = connection.Close()
+		}
+	}()
+	return count, func() { _ = listener.Close() }
+}
+
+func TestDriftOfADeadTargetIsPacedAndRecovers(t *testing.T) {
+	var door *platform.Door
+	var host string
+	s := serveAs(t, 0, func(user *rest.Config) *rest.Config {
+		var err error
+		door, err = platform.NewDoor(user)
+		require.NoError(t, err)
+		t.Cleanup(door.Close)
+		through := door.Through(user)
+		host = through.Host
+		return through
+	})
+	item := s.create(drifting("{mode: enabled}"))
+	s.finish(item)
+	s.standsStill(item, s.namespace)
+
+	door.Close()
+	attempts, stop := refusals(t, host)
+	changed := s.configMap("a")
+	s.meddle(changed, `{"data":{"v":"meddled"}}`)
+	require.Never(t, func() bool { return attempts.Load() > 30 }, 5*time.Second, 100*time.Millisecond, "two watches are tried again, ever more rarely")
+	require.Positive(t, attempts.Load())
+	stop()
+	require.NoError(t, door.Open())
+
+	s.await(changed, func() bool { return changed.Data["v"] == "one" })
+	s.awaitDrifted(item, metav1.ConditionFalse)
+}
+
+// gadget is a CustomResourceDefinition of the namespace of a test.
+func (s *served) gadget() *apiextensionsv1.CustomResourceDefinition {
+	keep := true
+	group := s.namespace + ".example.com"
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: "gadgets." + group},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: group, Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "gadgets", Singular: "gadget", Kind: "Gadget", ListKind: "GadgetList"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: "v1", Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &keep}},
+			}},
+		},
+	}
+}
+
+// serveGadgets makes the cluster have the kind.
+func (s *served) serveGadgets() *apiextensionsv1.CustomResourceDefinition {
+	s.t.Helper()
+	crd := s.gadget()
+	require.NoError(s.t, s.p.Client().Create(s.t.Context(), crd))
+	s.t.Cleanup(func() { _ = s.p.Client().Delete(context.Background(), s.gadget()) })
+	s.await(crd, func() bool {
+		return slices.ContainsFunc(crd.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
+			return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
+		})
+	})
+	return crd
+}
+
+func TestDriftOfAKindThatVanishesAndComesBack(t *testing.T) {
+	s := serve(t)
+	crd := s.serveGadgets()
+	item := s.create(header + `manifests:
+- {manifest: {apiVersion: NS.example.com/v1, kind: Gadget, metadata: {name: g, namespace: NS}, spec: {v: one}}}
+- {manifest: {apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: NS}, data: {v: one}}}
+driftDetection: {mode: enabled}
+`)
+	s.finish(item)
+	require.NoError(t, s.p.Client().Delete(t.Context(), crd))
+	require.NoError(t, s.p.AwaitGone(t.Context(), crd))
+	s.await(item, func() bool {
+		return drifted(item) != nil && strings.Contains(drifted(item).Message, "cannot create Gadget") && !strings.Contains(drifted(item).Message, "terminating")
+	})
+	s.standsStill(item, s.namespace)
+
+	changed := s.configMap("a")
+	s.meddle(changed, `{"data":{"v":"meddled"}}`)
+	s.await(changed, func() bool { return changed.Data["v"] == "one" }) // the other kind goes on
+
+	s.serveGadgets()
+	gadget := &unstructured.Unstructured{}
+	gadget.SetGroupVersionKind(schema.GroupVersionKind{Group: crd.Spec.Group, Version: "v1", Kind: "Gadget"})
+	require.Eventually(t, func() bool {
+		return s.p.Client().Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "g"}, gadget) == nil
+	}, time.Minute, 100*time.Millisecond, "what went with its kind is made again")
+}
+
+func TestDriftThatNeedsTooManyWatchesIsLeftAlone(t *testing.T) {
+	s := serveAs(t, 1, func(user *rest.Config) *rest.Config { return user })
+	item := s.create(drifting("{mode: enabled}"))
+	s.finish(item)
+	shown := s.awaitDrifted(item, metav1.ConditionUnknown)
+	assert.Contains(t, shown.Message, "The objects are not watched")
+	changed := s.configMap("a")
+	s.meddle(changed, `{"data":{"v":"meddled"}}`)
+	since := time.Now()
+	s.standsStill(item, s.namespace)
+	assert.Empty(t, s.targetRequests(since))
+
+	other := &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "other"}}
+	other.Spec = *item.Spec.DeepCopy()
+	other.Spec.Configuration = s.config(manifests("one", "b") + "driftDetection: {mode: enabled}\n")
+	require.NoError(t, s.p.Client().Create(t.Context(), other))
+	s.begin(other)
+	s.finish(other)
+	beside := s.configMap("b")
+	s.meddle(beside, `{"data":{"v":"meddled"}}`)
+	s.await(beside, func() bool { return beside.Data["v"] == "one" })
+}
+
+func TestDriftIsCorrectedAsTheServiceAccount(t *testing.T) {
+	s := serve(t)
+	s.allow("strong")
+	item := s.create(drifting("{mode: enabled}"))
+	s.finish(item)
+	s.actAs(item, "strong")
+	s.begin(item)
+	s.finish(item)
+	s.standsStill(item, s.namespace)
+	since := time.Now()
+	changed := s.configMap("a")
+	s.meddle(changed, `{"data":{"v":"meddled"}}`)
+	s.await(changed, func() bool { return changed.Data["v"] == "one" })
+	assert.Equal(t, map[string]bool{"system:serviceaccount:" + s.namespace + ":strong": true}, s.actors(since))
+}
