@@ -58,6 +58,9 @@ type EnvironmentDeployer struct {
 	Version string `json:"version,omitempty"`
 	// Ready says whether the last job of its Installation succeeded.
 	Ready bool `json:"ready"`
+	// Message says why there can be no Installation, or why it can never succeed; empty otherwise.
+	// +optional
+	Message string `json:"message,omitempty"`
 }
 
 // TargetTemplate is the template of a Target.

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -34,6 +35,7 @@ type controllerFlags struct {
 	targets       targetFlags
 	components    componentFlags
 	contexts      contextFlags
+	management    managementFlags
 	shard         kit.Shard
 }
 
@@ -58,6 +60,7 @@ func controllerOf() (*cobra.Command, *controllerFlags) {
 	flags.components.bindFlags(command.Flags())
 	flags.contexts.bindFlags(command.Flags())
 	flags.targets.bindFlags(command.Flags())
+	flags.management.bindFlags(command.Flags())
 	command.Flags().DurationVar(&flags.pickupTimeout, "pickup-timeout", 5*time.Minute,
 		"The time a deployer has to begin the job of a DeployItem; 0 is no limit.")
 	return command, flags
@@ -70,12 +73,14 @@ func (f *controllerFlags) run(ctx context.Context) error {
 	if err := f.findUnwatched(ctx); err != nil {
 		return err
 	}
+	refused := error(nil)
 	mgr, err := f.start(func(options *ctrl.Options, shard labels.Selector) {
+		refused = f.management.restrict(options, f.watch.AllNamespaces)
 		f.shard = kit.Shard{Selector: shard}
 		options.Client.Cache.DisableFor = append(options.Client.Cache.DisableFor, f.unwatched...)
 		f.contexts.restrict(options, f.watch.AllNamespaces)
 	})
-	if err != nil {
+	if err = cmp.Or(refused, err); err != nil {
 		return err
 	}
 	store, cleanUp, err := f.artifacts.open()
@@ -145,8 +150,9 @@ func (f *controllerFlags) setup(ctx context.Context, mgr ctrl.Manager, store *fe
 	}
 	items := &deployitem.Reconciler{
 		Client: mgr.GetClient(), Shard: f.shard, Recorder: recorder, PickupTimeout: f.pickupTimeout, Now: time.Now,
+		Environments: f.management.enabled,
 	}
-	if err := items.SetupWithManager(mgr, f.concurrent); err != nil {
+	if err := items.SetupWithManager(ctx, mgr, f.concurrent); err != nil {
 		return fmt.Errorf("set the pickup controller up: %w", err)
 	}
 	targets := &target.Reconciler{Client: mgr.GetClient(), Shard: f.shard, Backoff: f.backoff()}
@@ -165,6 +171,9 @@ func (f *controllerFlags) setup(ctx context.Context, mgr ctrl.Manager, store *fe
 	}
 	if err := syncs.SetupWithManager(ctx, mgr, f.concurrent); err != nil {
 		return fmt.Errorf("set the controller of TargetSyncs up: %w", err)
+	}
+	if err := f.setupManagement(mgr, recorder); err != nil {
+		return err
 	}
 	return f.contexts.setup(mgr, &f.process)
 }

@@ -195,8 +195,10 @@ var effects = map[string]effect{
 	"helm-driver":                   {"memory", func(p *parsed) any { return p.helm.driver }, "memory"},
 	"no-private-networks":           {"true", func(p *parsed) any { return p.helm.noPrivateNetworks }, true},
 
-	"pickup-timeout":         {"1s", func(p *parsed) any { return p.controller.pickupTimeout }, second},
-	"allow-private-networks": {"true", func(p *parsed) any { return p.controller.components.privateNetworks }, true},
+	"deployer-management":           {"true", func(p *parsed) any { return p.controller.management.enabled }, true},
+	"deployer-management-namespace": {"n", func(p *parsed) any { return p.controller.management.namespace }, "n"},
+	"pickup-timeout":                {"1s", func(p *parsed) any { return p.controller.pickupTimeout }, second},
+	"allow-private-networks":        {"true", func(p *parsed) any { return p.controller.components.privateNetworks }, true},
 	"no-private-targets": {"true", func(p *parsed) any {
 		if p.deployer != nil {
 			return p.deployer.targets.publicOnly

@@ -13,8 +13,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
@@ -32,20 +34,28 @@ type Reconciler struct {
 	Now func() time.Time
 	// Shard holds the DeployItems that the process watches over.
 	Shard kit.Shard
+	// Environments says that DeployItems wait while the agent of their Environment is not connected: no time counts then.
+	Environments bool
 
 	items kit.Consistency
 }
 
-// SetupWithManager registers the controller, unless there is no limit.
-func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
-	if r.PickupTimeout <= 0 {
+// SetupWithManager registers the controller, unless there is neither a limit nor an Environment to wait for.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, concurrency int) error {
+	if r.PickupTimeout <= 0 && !r.Environments {
 		return nil
 	}
-	return ctrl.NewControllerManagedBy(mgr).
+	blder := ctrl.NewControllerManagedBy(mgr).
 		Named("deployitem-pickup").
 		For(&v1alpha1.DeployItem{}).
-		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
-		Complete(r)
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency})
+	if r.Environments {
+		if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.DeployItem{}, targetIndex, targetOf); err != nil {
+			return fmt.Errorf("index deploy items by target: %w", err)
+		}
+		blder = blder.Watches(&v1alpha1.Environment{}, handler.EnqueueRequestsFromMapFunc(r.itemsOf), builder.WithPredicates(connectionChanged))
+	}
+	return blder.Complete(r)
 }
 
 // Reconcile fails the job of one DeployItem when its time for pick-up is over, and otherwise looks again at that instant.
@@ -55,17 +65,27 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.items.Forget(req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
+	if !r.Shard.Has(item) || item.Status.IsIdle() || r.items.Stale(item) {
+		return ctrl.Result{}, nil
+	}
+	env, err := r.environmentOf(ctx, item)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if waits, err := r.awaitAgent(ctx, item, env); waits || err != nil {
+		return ctrl.Result{}, err
+	}
 	requested := item.Status.JobIDGenerationTime
-	if !r.Shard.Has(item) || item.Status.IsIdle() || requested == nil || item.IsPickedUp() || r.items.Stale(item) {
+	if r.PickupTimeout <= 0 || requested == nil || item.IsPickedUp() {
 		return ctrl.Result{}, nil
 	}
 	now := r.Now()
-	if left := requested.Add(r.PickupTimeout).Sub(now); left > 0 {
+	if left := later(requested.Time, connectedSince(env)).Add(r.PickupTimeout).Sub(now); left > 0 {
 		return ctrl.Result{RequeueAfter: left}, nil
 	}
 	failure := r.failure(ctx, item)
 	kit.Fail(item, failure, now)
-	err := kit.WriteItemStatus(ctx, r.Client, item, now, &r.items)
+	err = kit.WriteItemStatus(ctx, r.Client, item, now, &r.items)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return ctrl.Result{}, nil
 	}

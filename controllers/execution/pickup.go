@@ -10,6 +10,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 )
@@ -81,6 +84,9 @@ func (s *scope) late(items []*v1alpha1.DeployItem, after time.Duration) (late, r
 }
 
 func unpicked(item *v1alpha1.DeployItem) string {
+	if conditions.GetReason(item, meta.ReconcilingCondition) == kit.ReasonAgentUnreachable {
+		return fmt.Sprintf("deploy item %s (%s): %s", templateOf(item), item.Name, conditions.GetMessage(item, meta.ReconcilingCondition))
+	}
 	return fmt.Sprintf("deploy item %s (%s): no deployer has picked up its job; run a deployer for type %s and its Target",
 		templateOf(item), item.Name, item.Spec.Type)
 }

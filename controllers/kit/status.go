@@ -26,6 +26,8 @@ const (
 	ReasonChildLost = "ChildLost"
 	// ReasonExportLost says that somebody has deleted an export since the job that published it.
 	ReasonExportLost = "ExportLost"
+	// ReasonAgentUnreachable says that a deploy item waits until the agent of the environment of its Target gives signs of life.
+	ReasonAgentUnreachable = "AgentUnreachable"
 	// ReasonDeleting says that the object is being deleted.
 	ReasonDeleting = "Deleting"
 )

@@ -30,6 +30,7 @@ var rooms = []room{
 	{"controllers/kit", 30},
 	{"deployers/drift", 26},
 	{"deployers/contract", 31},
+	{"controllers/pair", 31},
 	{"deployers/components", 32},
 	{"deployers/resources", 32},
 	{"controllers/*", 40},

@@ -1,0 +1,79 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/client-go/tools/record"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/environment"
+	"github.com/flux-landscaper/flux-landscaper/controllers/registration"
+)
+
+// managementFlags say whether the process installs deployers into Environments.
+type managementFlags struct {
+	enabled   bool
+	namespace string
+}
+
+func (m *managementFlags) bindFlags(flags *pflag.FlagSet) {
+	flags.BoolVar(&m.enabled, "deployer-management", false,
+		"Install the deployers of DeployerRegistrations into Environments; needs the rights of landscaper:deployer-management.")
+	flags.StringVar(&m.namespace, "deployer-management-namespace", "ls-system",
+		"The namespace of the Installations, Targets and ServiceAccounts of these deployers, and of the Leases of agents.")
+}
+
+// restrict keeps what others made out of the cache.
+func (m *managementFlags) restrict(options *ctrl.Options, allNamespaces bool) error {
+	if !m.enabled {
+		return nil
+	}
+	if !allNamespaces {
+		return errors.New("--deployer-management works across namespaces; remove --watch-all-namespaces=false, or --deployer-management")
+	}
+	made, err := labels.NewRequirement(v1alpha1.DeployerRegistrationLabel, selection.Exists, nil)
+	if err != nil {
+		return err
+	}
+	selector, home := labels.NewSelector().Add(*made), map[string]cache.Config{m.namespace: {}}
+	options.Cache.ByObject[&corev1.ServiceAccount{}] = cache.ByObject{Label: selector, Namespaces: home}
+	options.Cache.ByObject[&rbacv1.ClusterRoleBinding{}] = cache.ByObject{Label: selector}
+	options.Cache.ByObject[&rbacv1.RoleBinding{}] = cache.ByObject{Label: selector}
+	options.Cache.ByObject[&coordinationv1.Lease{}] = cache.ByObject{Namespaces: home}
+	return nil
+}
+
+// setupManagement registers the controllers of both kinds.
+func (f *controllerFlags) setupManagement(mgr ctrl.Manager, recorder record.EventRecorder) error {
+	if !f.management.enabled {
+		return nil
+	}
+	environments := &environment.Reconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Namespace: f.management.namespace, Shard: f.shard,
+		Backoff: f.backoff(), Now: time.Now,
+	}
+	if err := environments.SetupWithManager(mgr, f.concurrent); err != nil {
+		return fmt.Errorf("set the controller of Environments up: %w", err)
+	}
+	registrations := &registration.Reconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Namespace: f.management.namespace, Shard: f.shard,
+		Backoff: f.backoff(), Now: time.Now,
+	}
+	if err := registrations.SetupWithManager(mgr, f.concurrent); err != nil {
+		return fmt.Errorf("set the controller of DeployerRegistrations up: %w", err)
+	}
+	return nil
+}

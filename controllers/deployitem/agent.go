@@ -1,0 +1,126 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package deployitem
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+// targetIndex finds the DeployItems of a Target.
+const targetIndex = "pickup/target"
+
+func targetOf(object client.Object) []string {
+	if item, ok := object.(*v1alpha1.DeployItem); ok && item.Spec.Target != nil {
+		return []string{item.Spec.Target.Name}
+	}
+	return nil
+}
+
+// environmentOf returns the Environment that the Target of an item belongs to, nil when there is none.
+func (r *Reconciler) environmentOf(ctx context.Context, item *v1alpha1.DeployItem) (*v1alpha1.Environment, error) {
+	if !r.Environments || item.Spec.Target == nil {
+		return nil, nil
+	}
+	target, env := &v1alpha1.Target{}, &v1alpha1.Environment{}
+	err := r.Get(ctx, client.ObjectKey{Namespace: item.Namespace, Name: item.Spec.Target.Name}, target)
+	name := target.Annotations[v1alpha1.EnvironmentAnnotation]
+	if err != nil || name == "" {
+		return nil, client.IgnoreNotFound(err)
+	}
+	err = r.Get(ctx, client.ObjectKey{Name: name}, env)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return env, err
+}
+
+// awaitAgent reports whether an item waits for the agent of its Environment, and shows that; when the agent is back it takes that back.
+func (r *Reconciler) awaitAgent(ctx context.Context, item *v1alpha1.DeployItem, env *v1alpha1.Environment) (bool, error) {
+	shown := conditions.GetReason(item, meta.ReconcilingCondition) == kit.ReasonAgentUnreachable
+	waits := env != nil && !conditions.IsTrue(env, v1alpha1.AgentConnectedCondition)
+	switch {
+	case waits == shown, waits && !conditions.IsFalse(env, v1alpha1.AgentConnectedCondition):
+		return waits, nil
+	case waits:
+		kit.Progress(item, kit.ReasonAgentUnreachable, fmt.Sprintf("the agent of Environment %s is not connected; it goes on when the agent is back", env.Name))
+	default:
+		kit.Progress(item, meta.ProgressingReason, "the agent of the environment is back")
+	}
+	err := kit.WriteItemStatus(ctx, r.Client, item, r.Now(), &r.items)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return true, nil // the event of what came in between follows
+	}
+	return waits, err
+}
+
+// connectedSince returns since when the agent of an Environment, which may be nil, is connected.
+func connectedSince(env *v1alpha1.Environment) time.Time {
+	if env == nil {
+		return time.Time{}
+	}
+	if connected := conditions.Get(env, v1alpha1.AgentConnectedCondition); connected != nil {
+		return connected.LastTransitionTime.Time
+	}
+	return time.Time{}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// connectionChanged passes the events after which items wait, or wait no longer.
+var connectionChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	return connectionOf(e.ObjectOld) != connectionOf(e.ObjectNew)
+}}
+
+func connectionOf(object client.Object) metav1.ConditionStatus {
+	if env, ok := object.(*v1alpha1.Environment); ok {
+		if connected := conditions.Get(env, v1alpha1.AgentConnectedCondition); connected != nil {
+			return connected.Status
+		}
+	}
+	return ""
+}
+
+// itemsOf returns the DeployItems of all Targets of an Environment.
+func (r *Reconciler) itemsOf(ctx context.Context, env client.Object) []reconcile.Request {
+	targets := &v1alpha1.TargetList{}
+	if err := r.List(ctx, targets, client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "cannot find the Targets of an Environment", "environment", env.GetName())
+	}
+	var requests []reconcile.Request
+	for i := range targets.Items {
+		target := &targets.Items[i]
+		if target.Annotations[v1alpha1.EnvironmentAnnotation] != env.GetName() {
+			continue
+		}
+		items := &v1alpha1.DeployItemList{}
+		err := r.List(ctx, items, client.InNamespace(target.Namespace), client.MatchingFields{targetIndex: target.Name}, client.UnsafeDisableDeepCopy)
+		if err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "cannot find the DeployItems of a Target", "target", target.Name)
+		}
+		for j := range items.Items {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&items.Items[j])})
+		}
+	}
+	return requests
+}

@@ -1,0 +1,115 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package deployitem
+
+import (
+	"testing"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+)
+
+// fenced puts the Target of the item into an Environment whose agent has a state since a moment.
+func (b *bench) fenced(t *testing.T, status metav1.ConditionStatus, since time.Time) {
+	t.Helper()
+	b.r.Environments = true
+	target := &v1alpha1.Target{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "cluster", Annotations: map[string]string{
+		v1alpha1.EnvironmentAnnotation: "east",
+	}}}
+	require.NoError(t, b.api.Create(t.Context(), target))
+	b.connect(t, status, since)
+}
+
+// connect changes the state of the agent.
+func (b *bench) connect(t *testing.T, status metav1.ConditionStatus, since time.Time) {
+	t.Helper()
+	env := &v1alpha1.Environment{ObjectMeta: metav1.ObjectMeta{Name: "east"}}
+	_ = b.api.Delete(t.Context(), env.DeepCopy())
+	apimeta.SetStatusCondition(&env.Status.Conditions, metav1.Condition{
+		Type: v1alpha1.AgentConnectedCondition, Status: status, Reason: "Any", LastTransitionTime: metav1.NewTime(since),
+	})
+	require.NoError(t, b.api.Create(t.Context(), env))
+}
+
+func onTarget(item *v1alpha1.DeployItem) {
+	item.Spec.Target = &v1alpha1.DeployItemTarget{Namespace: "n", Name: "cluster"}
+}
+
+func (b *bench) shown(t *testing.T) *v1alpha1.DeployItem {
+	t.Helper()
+	item := &v1alpha1.DeployItem{}
+	require.NoError(t, b.api.Get(t.Context(), client.ObjectKeyFromObject(b.item), item))
+	return item
+}
+
+func TestItemsWaitForTheAgentOfTheirEnvironment(t *testing.T) {
+	pickedUp := func(item *v1alpha1.DeployItem) {
+		item.Status.LastReconcileTime = &metav1.Time{Time: began.Add(time.Second)}
+	}
+	for name, change := range map[string]func(*v1alpha1.DeployItem){"not picked up": func(*v1alpha1.DeployItem) {}, "picked up": pickedUp} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, onTarget, change)
+			b.fenced(t, metav1.ConditionFalse, began)
+			b.r.Now = func() time.Time { return began.Add(time.Hour) }
+			require.Zero(t, b.pass(t))
+			item := b.shown(t)
+			assert.Equal(t, kit.ReasonAgentUnreachable, conditions.GetReason(item, meta.ReconcilingCondition))
+			assert.False(t, item.Status.IsIdle())
+			assert.Nil(t, item.Status.LastError)
+			b.pass(t)
+			assert.Equal(t, 1, b.writes, "nothing is written while it waits")
+		})
+	}
+}
+
+func TestTheTimeForPickUpBeginsAnewWhenTheAgentIsBack(t *testing.T) {
+	b := newBench(t, onTarget)
+	b.fenced(t, metav1.ConditionFalse, began)
+	back := began.Add(time.Hour)
+	b.r.Now = func() time.Time { return back }
+	b.pass(t)
+	b.connect(t, metav1.ConditionTrue, back)
+	assert.Equal(t, time.Minute, b.pass(t).RequeueAfter)
+	assert.Equal(t, meta.ProgressingReason, conditions.GetReason(b.shown(t), meta.ReconcilingCondition))
+	b.r.Now = func() time.Time { return back.Add(time.Minute) }
+	b.pass(t)
+	assert.Equal(t, "PickupTimeout", b.shown(t).Status.LastError.Reason)
+}
+
+func TestWhoWaitsForNoAgent(t *testing.T) {
+	for name, arrange := range map[string]func(*testing.T, *bench){
+		"no management":       func(t *testing.T, b *bench) { b.fenced(t, metav1.ConditionFalse, began); b.r.Environments = false },
+		"agent is connected":  func(t *testing.T, b *bench) { b.fenced(t, metav1.ConditionTrue, began) },
+		"no Target":           func(_ *testing.T, b *bench) { b.r.Environments = true },
+		"no such Environment": func(t *testing.T, b *bench) { b.fenced(t, metav1.ConditionFalse, began); b.leave(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, onTarget)
+			arrange(t, b)
+			b.pass(t)
+			assert.Equal(t, "PickupTimeout", b.shown(t).Status.LastError.Reason)
+		})
+	}
+}
+
+func TestAnAgentThatIsNotJudgedYetCostsNoWrite(t *testing.T) {
+	b := newBench(t, onTarget)
+	b.fenced(t, metav1.ConditionUnknown, began)
+	require.Zero(t, b.pass(t))
+	assert.Zero(t, b.writes)
+}
+
+func (b *bench) leave(t *testing.T) {
+	t.Helper()
+	require.NoError(t, b.api.Delete(t.Context(), &v1alpha1.Environment{ObjectMeta: metav1.ObjectMeta{Name: "east"}}))
+}

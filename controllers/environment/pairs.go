@@ -1,0 +1,264 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package environment
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
+)
+
+// work is one deployer of the Environment.
+type work struct {
+	*scope
+	key          pair.Key
+	registration *v1alpha1.DeployerRegistration
+	installation *v1alpha1.Installation
+	account      *corev1.ServiceAccount
+}
+
+// keepPairs brings every deployer on. What is wrong with one of them does not keep the others.
+func (r *Reconciler) keepPairs(ctx context.Context, s *scope) error {
+	for _, registration := range s.registrations {
+		w := &work{scope: s, registration: registration, key: pair.Key{Registration: registration.Name, Environment: s.env.Name}}
+		err := kit.Run(ctx, w, []kit.Phase[*work]{
+			r.checkPair, r.findInstallation, r.keepInstallation, r.keepAccount, r.keepRights, r.keepAccess, r.trigger,
+		})
+		if kit.IsTransient(err) {
+			return err
+		}
+		if err != nil {
+			s.problems = append(s.problems, err)
+		}
+		state := pair.StateOf(w.installation)
+		if err != nil {
+			state = pair.State{Message: kit.Message(err.Error())}
+			if state.Stalled = kit.AsOwnFailure(operation, err).Kind == kit.Stalled; state.Stalled {
+				s.prevented[registration.Name] = state.Message
+			}
+		}
+		s.states[registration.Name] = state
+	}
+	return nil
+}
+
+func (r *Reconciler) checkPair(_ context.Context, w *work) error {
+	if err := w.registration.Undecoded.Err(); err != nil {
+		return kit.Stall(operation, "InvalidSpec", "DeployerRegistration %s: %w", w.registration.Name, err)
+	}
+	return w.key.Check(operation)
+}
+
+// findInstallation finds the Installation of the pair by its labels.
+func (r *Reconciler) findInstallation(_ context.Context, w *work) error {
+	for _, installation := range w.installations {
+		if pair.Of(installation) != w.key {
+			continue
+		}
+		if w.installation != nil {
+			return kit.Stall(operation, "SeveralInstallations",
+				"Installations %s and %s in namespace %s both carry the labels of DeployerRegistration %q in Environment %q; delete one of them",
+				w.installation.Name, installation.Name, r.Namespace, w.key.Registration, w.key.Environment)
+		}
+		w.installation = installation.DeepCopy()
+	}
+	return nil
+}
+
+// keepInstallation creates the Installation, or brings the parts of its spec that the registration and the Environment say to what they say. It is
+// created without a trigger: its job begins when all that it imports is there.
+func (r *Reconciler) keepInstallation(ctx context.Context, w *work) error {
+	wanted, err := describe(w.env, w.registration)
+	if err != nil {
+		return err
+	}
+	if w.installation == nil {
+		return r.createInstallation(ctx, w, wanted)
+	}
+	if !w.installation.DeletionTimestamp.IsZero() {
+		return kit.Wait(operation, kit.ReasonDeleting, "Installation %s/%s is being deleted; it is made again when it is gone",
+			w.installation.Namespace, w.installation.Name)
+	}
+	next := w.installation.DeepCopy()
+	next.Spec.ComponentDescriptor, next.Spec.Blueprint = wanted.ComponentDescriptor, wanted.Blueprint
+	next.Spec.Imports, next.Spec.ImportDataMappings = wanted.Imports, wanted.ImportDataMappings
+	isNew := controllerutil.AddFinalizer(next, v1alpha1.DeployerManagementFinalizer)
+	same, err := kit.SameJSON(w.installation.Spec, next.Spec)
+	if err != nil || same && !isNew {
+		return err
+	}
+	if err := r.Update(ctx, next); err != nil {
+		return err
+	}
+	w.installation = next
+	return nil
+}
+
+func (r *Reconciler) createInstallation(ctx context.Context, w *work, spec *v1alpha1.InstallationSpec) error {
+	err := r.Live.Get(ctx, client.ObjectKeyFromObject(w.registration), w.registration)
+	if apierrors.IsNotFound(err) || err == nil && !w.registration.DeletionTimestamp.IsZero() {
+		return kit.ErrStop // the cache is about to say so
+	}
+	if err != nil {
+		return err
+	}
+	created := &v1alpha1.Installation{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: r.Namespace, Name: w.key.Name(), Labels: w.key.Labels(), Finalizers: []string{v1alpha1.DeployerManagementFinalizer},
+		},
+		Spec: *spec,
+	}
+	if shard, has := w.env.Labels[kit.ShardLabel]; has {
+		created.Labels[kit.ShardLabel] = shard
+	}
+	err = r.Create(ctx, created)
+	if apierrors.IsAlreadyExists(err) {
+		return r.explainExisting(ctx, w)
+	}
+	w.installation = created
+	return err
+}
+
+// explainExisting says why the Installation of the name of the pair is none of it.
+func (r *Reconciler) explainExisting(ctx context.Context, w *work) error {
+	present := &v1alpha1.Installation{}
+	if err := r.Live.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: w.key.Name()}, present); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if err := w.key.CheckMade(operation, "Installation", present); err != nil {
+		return err
+	}
+	return kit.ErrStop // the cache is about to show it
+}
+
+// describe returns the spec of the Installation of a pair: that of the registration, with what depends on the Environment.
+func describe(env *v1alpha1.Environment, registration *v1alpha1.DeployerRegistration) (*v1alpha1.InstallationSpec, error) {
+	key := pair.Key{Registration: registration.Name, Environment: env.Name}
+	template := registration.Spec.InstallationTemplate.DeepCopy()
+	spec := &v1alpha1.InstallationSpec{
+		ComponentDescriptor: template.ComponentDescriptor, Blueprint: template.Blueprint, Imports: template.Imports,
+		ImportDataMappings: map[string]v1alpha1.AnyJSON{},
+	}
+	spec.Imports.Targets = slices.DeleteFunc(spec.Imports.Targets, func(t v1alpha1.TargetImport) bool {
+		return t.Name == importCluster || t.Name == importLandscaper
+	})
+	spec.Imports.Targets = append(spec.Imports.Targets,
+		v1alpha1.TargetImport{Name: importCluster, Target: "#" + env.Name},
+		v1alpha1.TargetImport{Name: importLandscaper, Target: "#" + key.Name()})
+	maps.Copy(spec.ImportDataMappings, template.ImportDataMappings)
+	injected := map[string]any{
+		"releaseName": key.Name(), "releaseNamespace": env.Spec.Namespace, "identity": key.Name(), "targetSelectors": selectors(env, registration.Name),
+	}
+	if env.Spec.Namespaces != nil {
+		injected["watchNamespaces"] = env.Spec.Namespaces
+	}
+	for name, value := range injected {
+		raw, err := json.Marshal(value)
+		if err != nil {
+			return nil, err
+		}
+		spec.ImportDataMappings[name] = v1alpha1.NewAnyJSON(raw)
+	}
+	return spec, nil
+}
+
+// The imports of Targets that every deployer gets.
+const (
+	importCluster    = "cluster"
+	importLandscaper = "landscaperCluster"
+)
+
+// helmRegistration is the registration whose deployer leaves the Targets of host clusters to the agents.
+const helmRegistration = "helm"
+
+// selectors returns the Targets that a deployer is responsible for.
+func selectors(env *v1alpha1.Environment, registration string) []v1alpha1.TargetSelector {
+	all := slices.Clone(env.Spec.TargetSelectors)
+	if len(all) == 0 {
+		all = []v1alpha1.TargetSelector{{Annotations: []v1alpha1.Requirement{
+			{Key: v1alpha1.EnvironmentAnnotation, Operator: "=", Values: []string{env.Name}},
+		}}}
+	}
+	if registration != helmRegistration {
+		return all
+	}
+	for i := range all {
+		all[i].Annotations = append(slices.Clone(all[i].Annotations), v1alpha1.Requirement{Key: v1alpha1.DeployerOnlyAnnotation, Operator: "!"})
+	}
+	return all
+}
+
+// trigger lets the Installation follow its spec and its imports from now on: all of them are there.
+func (r *Reconciler) trigger(ctx context.Context, w *work) error {
+	yes := "true"
+	return kit.PatchMetadata(ctx, r.Client, w.installation, kit.MetadataChange{Annotations: map[string]*string{
+		v1alpha1.ReconcileIfChangedAnnotation: &yes, v1alpha1.ReconcileIfImportsChangedAnnotation: &yes,
+	}})
+}
+
+// deleteRetired deletes the Installations whose registration is gone; one in deletion deletes its own.
+func (r *Reconciler) deleteRetired(ctx context.Context, s *scope) error {
+	for _, installation := range s.installations {
+		if !installation.DeletionTimestamp.IsZero() {
+			continue
+		}
+		gone, err := r.isGone(ctx, pair.Of(installation).Registration, &v1alpha1.DeployerRegistration{})
+		if err != nil {
+			return err
+		}
+		if !gone {
+			continue
+		}
+		if err := kit.DeleteLive(ctx, r.Live, r.Client, installation.DeepCopy(), nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleteOrphans deletes the Installations of an Environment that is gone although they are not: somebody took its finalizer off.
+func (r *Reconciler) deleteOrphans(ctx context.Context, name string) error {
+	installations, err := pair.Installations(ctx, r.Client, r.Namespace, v1alpha1.DeployerEnvironmentLabel, name)
+	if err != nil || len(installations) == 0 {
+		return err
+	}
+	gone, err := r.isGone(ctx, name, &v1alpha1.Environment{})
+	if err != nil || !gone {
+		return err
+	}
+	for _, installation := range installations {
+		if !installation.DeletionTimestamp.IsZero() {
+			continue
+		}
+		if err := kit.DeleteLive(ctx, r.Live, r.Client, installation.DeepCopy(), nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isGone reports whether an object of a cluster-scoped kind does not exist, by a live read where the cache says so.
+func (r *Reconciler) isGone(ctx context.Context, name string, into client.Object) (bool, error) {
+	err := r.Get(ctx, client.ObjectKey{Name: name}, into)
+	if apierrors.IsNotFound(err) {
+		err = r.Live.Get(ctx, client.ObjectKey{Name: name}, into)
+	}
+	return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+}
+
+func sortByName(registrations []*v1alpha1.DeployerRegistration) {
+	slices.SortFunc(registrations, func(a, b *v1alpha1.DeployerRegistration) int { return cmp.Compare(a.Name, b.Name) })
+}

@@ -1,0 +1,139 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package environment installs deployers into Environments: one Installation for each DeployerRegistration, with a ServiceAccount, rights, a token
+// and the Targets that it needs. It judges whether the agent of an Environment gives signs of life.
+package environment
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/tools/record"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
+)
+
+const operation = "ReconcileEnvironment"
+
+// Reconciler keeps in the namespace of the deployer management what the deployers of each Environment need.
+type Reconciler struct {
+	// Client reads from caches and writes to the API server.
+	client.Client
+	// Live reads from the API server.
+	Live client.Reader
+	// Recorder writes events. Those about an Environment are on the Installations of its deployers: it has no namespace itself.
+	Recorder record.EventRecorder
+	// Namespace is that of the deployer management: of the Installations, ServiceAccounts, Targets, and of the Leases of the agents.
+	Namespace string
+	// Shard selects the Environments that this process brings on.
+	Shard kit.Shard
+	// Backoff says when to try again after a failure.
+	Backoff *kit.Backoff
+	// Now is the clock.
+	Now func() time.Time
+	// TokenLife is for how long tokens are asked for; 0 is 30 days. A token is replaced after half of the life that it has got.
+	TokenLife time.Duration
+
+	agents     agents
+	written    kit.Consistency
+	watch      sync.Once
+	watchErr   error
+	controller controller.Controller
+	manager    ctrl.Manager
+}
+
+// scope is one reconciliation of an Environment.
+type scope struct {
+	env       *v1alpha1.Environment
+	persisted *v1alpha1.EnvironmentStatus
+	now       time.Time
+	// registrations are those that are not in deletion, by name; installations are all of this Environment.
+	registrations []*v1alpha1.DeployerRegistration
+	installations []*v1alpha1.Installation
+	// states say how far each pair is, by registration.
+	states map[string]pair.State
+	// prevented says why a pair cannot be made, or never be installed, by registration.
+	prevented map[string]string
+	// problems are why single pairs could not be reconciled; the others are.
+	problems []error
+	// requeue is when something is due by the clock; zero is never.
+	requeue time.Duration
+}
+
+// wakeIn notes when to look again.
+func (s *scope) wakeIn(left time.Duration) {
+	if s.requeue == 0 || left < s.requeue {
+		s.requeue = max(left, time.Millisecond)
+	}
+}
+
+// Reconcile brings one Environment on.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	env := &v1alpha1.Environment{}
+	if err := r.Get(ctx, req.NamespacedName, env); err != nil {
+		r.agents.forget(req.Name)
+		r.written.Forget(req.NamespacedName)
+		r.Backoff.Forget(req.NamespacedName)
+		if client.IgnoreNotFound(err) != nil {
+			return ctrl.Result{}, err
+		}
+		return ctrl.Result{}, r.deleteOrphans(ctx, req.Name)
+	}
+	if !r.Shard.Has(env) || env.Annotations[v1alpha1.IgnoreAnnotation] == "true" || r.written.Stale(env) {
+		return ctrl.Result{}, nil
+	}
+	if err := r.watchMore(); err != nil {
+		return ctrl.Result{}, err
+	}
+	s := &scope{env: env, persisted: env.Status.DeepCopy(), now: r.Now(), states: map[string]pair.State{}, prevented: map[string]string{}}
+	err := kit.Run(ctx, s, []kit.Phase[*scope]{
+		r.judgeAgent, r.readInstallations, r.uninstall, r.checkSpec, r.protect, r.keepHostTarget, r.readRegistrations,
+		r.deleteRetired, r.keepPairs, r.findDeadlocks,
+	})
+	return r.settle(ctx, s, err)
+}
+
+// readInstallations reads the Installations of this Environment, retired ones included.
+func (r *Reconciler) readInstallations(ctx context.Context, s *scope) (err error) {
+	s.installations, err = pair.Installations(ctx, r.Client, r.Namespace, v1alpha1.DeployerEnvironmentLabel, s.env.Name)
+	return err
+}
+
+// protect puts the finalizer on.
+func (r *Reconciler) protect(ctx context.Context, s *scope) error {
+	return r.patch(ctx, s, kit.MetadataChange{AddFinalizer: v1alpha1.DeployerManagementFinalizer})
+}
+
+func (r *Reconciler) patch(ctx context.Context, s *scope, change kit.MetadataChange) error {
+	return kit.PatchMetadataOnly(ctx, r.Client, s.env, &s.env.Status, change, &r.written)
+}
+
+// checkSpec fails for a spec of which something could not be read.
+func (r *Reconciler) checkSpec(_ context.Context, s *scope) error {
+	if err := s.env.Undecoded.Err(); err != nil {
+		return kit.Stall(operation, "InvalidSpec", "%w", err)
+	}
+	return nil
+}
+
+// readRegistrations reads which deployers belong here.
+func (r *Reconciler) readRegistrations(ctx context.Context, s *scope) error {
+	list := &v1alpha1.DeployerRegistrationList{}
+	if err := r.List(ctx, list); err != nil {
+		return err
+	}
+	for i := range list.Items {
+		if list.Items[i].DeletionTimestamp.IsZero() && list.Items[i].Annotations[v1alpha1.IgnoreAnnotation] != "true" {
+			s.registrations = append(s.registrations, &list.Items[i])
+		}
+	}
+	sortByName(s.registrations)
+	return nil
+}

@@ -1,0 +1,194 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package environment
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
+)
+
+// roleOfAll is the ClusterRole of every deployer on the landscaper cluster; roleOf has those that some need beside it, by type.
+const roleOfAll = "landscaper:deployer"
+
+var roleOf = map[string]string{
+	v1alpha1.HelmDeployItemType: "landscaper:deployer-helm", v1alpha1.ContainerDeployItemType: "landscaper:deployer-container",
+}
+
+// roles returns the ClusterRoles of a deployer by the suffix of their bindings.
+func roles(registration *v1alpha1.DeployerRegistration) map[string]string {
+	wanted := map[string]string{"": roleOfAll}
+	for _, itemType := range pair.Serves(registration) {
+		if role := roleOf[itemType]; role != "" {
+			wanted[role[len(roleOfAll):]] = role
+		}
+	}
+	return wanted
+}
+
+// bindings returns the bindings of a deployer: for the whole cluster, or for the namespaces of the Environment alone.
+func bindings(key pair.Key, env *v1alpha1.Environment, registration *v1alpha1.DeployerRegistration, home string) []client.Object {
+	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: home, Name: key.Name()}}
+	var all []client.Object
+	for suffix, role := range roles(registration) {
+		ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}
+		meta := metav1.ObjectMeta{Name: key.Name() + suffix, Labels: key.Labels()}
+		if env.Spec.Namespaces == nil {
+			all = append(all, &rbacv1.ClusterRoleBinding{ObjectMeta: meta, RoleRef: ref, Subjects: subjects})
+			continue
+		}
+		for _, namespace := range env.Spec.Namespaces {
+			in := *meta.DeepCopy()
+			in.Namespace = namespace
+			all = append(all, &rbacv1.RoleBinding{ObjectMeta: in, RoleRef: ref, Subjects: subjects})
+		}
+	}
+	slices.SortFunc(all, func(a, b client.Object) int { return strings.Compare(place(a), place(b)) })
+	return all
+}
+
+// keepRights makes the bindings of a deployer, and deletes those that it no longer is to have. What it loses it loses before it gets anything.
+func (r *Reconciler) keepRights(ctx context.Context, w *work) error {
+	present, err := r.presentBindings(ctx, w.key)
+	if err != nil {
+		return err
+	}
+	wanted := bindings(w.key, w.env, w.registration, w.installation.Namespace)
+	for _, binding := range present {
+		if at := find(wanted, binding); at >= 0 && sameRole(wanted[at], binding) {
+			continue
+		}
+		if err := kit.DeleteLive(ctx, r.Live, r.Client, binding, nil); err != nil {
+			return err
+		}
+	}
+	var missing []string
+	for _, binding := range wanted {
+		if at := find(present, binding); at >= 0 && sameRole(binding, present[at]) {
+			if err := r.keepSubjects(ctx, present[at], binding); err != nil {
+				return err
+			}
+			continue
+		}
+		absent, err := r.bind(ctx, w, binding)
+		if err != nil {
+			return err
+		}
+		if absent {
+			missing = append(missing, binding.GetNamespace())
+		}
+	}
+	if missing = slices.Compact(missing); len(missing) > 0 {
+		w.problems = append(w.problems, kit.Wait(operation, "NamespaceMissing",
+			"namespace %s of spec.namespaces does not exist or is being deleted, %d of them in all; create it, or take it off the list", missing[0], len(missing)))
+	}
+	return nil
+}
+
+// bind creates a binding. It reports whether the namespace is not there for it.
+func (r *Reconciler) bind(ctx context.Context, w *work, binding client.Object) (bool, error) {
+	if namespace := binding.GetNamespace(); namespace != "" {
+		found := &metav1.PartialObjectMetadata{}
+		found.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+		err := r.Get(ctx, client.ObjectKey{Name: namespace}, found)
+		if apierrors.IsNotFound(err) || err == nil && !found.DeletionTimestamp.IsZero() {
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	err := r.Create(ctx, binding)
+	switch {
+	case apierrors.IsNotFound(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return true, nil
+	case !apierrors.IsAlreadyExists(err):
+		return false, err
+	}
+	existing := binding.DeepCopyObject().(client.Object)
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(binding), existing); err != nil {
+		return false, err
+	}
+	return false, w.key.CheckMade(operation, kindOf(binding), existing)
+}
+
+// keepSubjects brings the subjects of a binding back to the ServiceAccount alone.
+func (r *Reconciler) keepSubjects(ctx context.Context, present, wanted client.Object) error {
+	if !present.GetDeletionTimestamp().IsZero() {
+		return nil
+	}
+	switch p := present.(type) {
+	case *rbacv1.ClusterRoleBinding:
+		if subjects := wanted.(*rbacv1.ClusterRoleBinding).Subjects; !equality.Semantic.DeepEqual(p.Subjects, subjects) {
+			p.Subjects = subjects
+			return r.Update(ctx, p)
+		}
+	case *rbacv1.RoleBinding:
+		if subjects := wanted.(*rbacv1.RoleBinding).Subjects; !equality.Semantic.DeepEqual(p.Subjects, subjects) {
+			p.Subjects = subjects
+			return r.Update(ctx, p)
+		}
+	}
+	return nil
+}
+
+// presentBindings returns the bindings that carry the labels of a pair, in all namespaces.
+func (r *Reconciler) presentBindings(ctx context.Context, key pair.Key) ([]client.Object, error) {
+	labels := client.MatchingLabels(key.Labels())
+	wide, narrow := &rbacv1.ClusterRoleBindingList{}, &rbacv1.RoleBindingList{}
+	if err := r.List(ctx, wide, labels); err != nil {
+		return nil, err
+	}
+	if err := r.List(ctx, narrow, labels); err != nil {
+		return nil, err
+	}
+	var all []client.Object
+	for i := range wide.Items {
+		all = append(all, &wide.Items[i])
+	}
+	for i := range narrow.Items {
+		all = append(all, &narrow.Items[i])
+	}
+	return all, nil
+}
+
+func find(all []client.Object, binding client.Object) int {
+	return slices.IndexFunc(all, func(o client.Object) bool { return place(o) == place(binding) })
+}
+
+// place tells bindings apart: by kind, namespace and name.
+func place(binding client.Object) string {
+	return fmt.Sprintf("%s/%s/%s", kindOf(binding), binding.GetNamespace(), binding.GetName())
+}
+
+func kindOf(binding client.Object) string {
+	if _, isWide := binding.(*rbacv1.ClusterRoleBinding); isWide {
+		return "ClusterRoleBinding"
+	}
+	return "RoleBinding"
+}
+
+func sameRole(a, b client.Object) bool { return roleRef(a) == roleRef(b) }
+
+func roleRef(binding client.Object) rbacv1.RoleRef {
+	switch b := binding.(type) {
+	case *rbacv1.ClusterRoleBinding:
+		return b.RoleRef
+	case *rbacv1.RoleBinding:
+		return b.RoleRef
+	}
+	return rbacv1.RoleRef{}
+}

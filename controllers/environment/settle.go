@@ -1,0 +1,176 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package environment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
+)
+
+const reasonDeployers = "DeployersNotReady"
+
+// settle is the only place that turns the end of a reconciliation into status, events and requeue.
+func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Result, error) {
+	key := client.ObjectKeyFromObject(s.env)
+	if gone := err == nil || apierrors.IsNotFound(err); gone && !s.env.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, nil
+	}
+	if kit.IsTransient(err) {
+		return ctrl.Result{RequeueAfter: r.Backoff.After(key, err)}, nil
+	}
+	if err != nil {
+		s.problems = append(s.problems, err)
+	}
+	failure := s.failure()
+	s.observe(failure)
+	if err := r.record(ctx, s); err != nil {
+		return ctrl.Result{RequeueAfter: r.Backoff.After(key, err)}, nil
+	}
+	if failure == nil || failure.Kind != kit.Retry {
+		r.Backoff.Forget(key)
+		return ctrl.Result{RequeueAfter: s.requeue}, nil
+	}
+	s.wakeIn(r.Backoff.After(key, failure))
+	return ctrl.Result{RequeueAfter: s.requeue}, nil
+}
+
+// failure is the gravest problem: one that is tried again before one that stalls, so that the retry is not lost, and those before one that waits.
+func (s *scope) failure() *kit.Failure {
+	if len(s.problems) == 0 {
+		return nil
+	}
+	var gravest *kit.Failure
+	for _, kind := range []kit.FailureKind{kit.Retry, kit.Stalled, kit.Waiting} {
+		for _, problem := range s.problems {
+			if failure := kit.AsOwnFailure(operation, problem); gravest == nil && failure.Kind == kind {
+				gravest = failure
+			}
+		}
+	}
+	if more := len(s.problems) - 1; more > 0 {
+		gravest = &kit.Failure{
+			Kind: gravest.Kind, Operation: gravest.Operation, Reason: gravest.Reason, Codes: gravest.Codes,
+			Err: fmt.Errorf("%w (and %d more problems)", gravest.Err, more),
+		}
+	}
+	return gravest
+}
+
+// observe puts the end of the reconciliation into the status.
+func (s *scope) observe(failure *kit.Failure) {
+	env := s.env
+	env.Status.ObservedGeneration = env.Generation
+	if requested, ok := meta.ReconcileAnnotationValue(env.Annotations); ok {
+		env.Status.LastHandledReconcileAt = requested
+	}
+	env.Status.Deployers = s.deployers()
+	if failure == nil {
+		failure = s.unready()
+	}
+	if failure == nil {
+		conditions.Delete(env, meta.ReconcilingCondition)
+		conditions.Delete(env, meta.StalledCondition)
+		conditions.MarkTrue(env, meta.ReadyCondition, meta.SucceededReason, "%s", fmt.Sprintf("%d deployers are installed", len(s.states)))
+		return
+	}
+	reason, message := kit.Reason(failure.Reason), kit.Message(failure.Error())
+	if failure.Kind == kit.Stalled {
+		conditions.Delete(env, meta.ReconcilingCondition)
+		conditions.MarkStalled(env, reason, "%s", message)
+		conditions.MarkFalse(env, meta.ReadyCondition, reason, "%s", message)
+		return
+	}
+	conditions.Delete(env, meta.StalledCondition)
+	shown := reason
+	if failure.Kind == kit.Retry {
+		shown = meta.ProgressingWithRetryReason
+	}
+	conditions.MarkReconciling(env, shown, "%s", message)
+	conditions.MarkFalse(env, meta.ReadyCondition, reason, "%s", message)
+}
+
+// unready says which deployer is not installed yet. Without agent that is no surprise, and nothing to do but to bring the agent back.
+func (s *scope) unready() *kit.Failure {
+	for _, registration := range s.registrations {
+		state := s.states[registration.Name]
+		if state.Ready {
+			continue
+		}
+		message := fmt.Sprintf("deployer %s is not installed: %s", registration.Name, state.Message)
+		if !isConnected(s.env) {
+			return &kit.Failure{Kind: kit.Waiting, Operation: operation, Reason: reasonUnreachable, Err: fmt.Errorf(
+				"%s; %s", message, conditions.GetMessage(s.env, v1alpha1.AgentConnectedCondition))}
+		}
+		return &kit.Failure{Kind: kit.Waiting, Operation: operation, Reason: reasonDeployers, Err: errors.New(message)}
+	}
+	return nil
+}
+
+// deployers lists the deployers for the status: those that registrations want, and those that are still being uninstalled.
+func (s *scope) deployers() []v1alpha1.EnvironmentDeployer {
+	shown := map[string]v1alpha1.EnvironmentDeployer{}
+	for _, installation := range s.installations {
+		deployer := v1alpha1.EnvironmentDeployer{Name: pair.Of(installation).Registration, Ready: pair.StateOf(installation).Ready}
+		if component := installation.Spec.ComponentDescriptor; component != nil && component.Reference != nil {
+			deployer.Version = component.Reference.Version
+		}
+		shown[deployer.Name] = deployer
+	}
+	for name, message := range s.prevented {
+		deployer := shown[name]
+		deployer.Name, deployer.Message = name, message
+		shown[name] = deployer
+	}
+	names := slices.Sorted(maps.Keys(shown))
+	var all []v1alpha1.EnvironmentDeployer
+	for _, name := range names[:min(len(names), pair.MaxShown)] {
+		all = append(all, shown[name])
+	}
+	return all
+}
+
+// record writes the status, and tells the Installations of the deployers when the agent goes or comes back.
+func (r *Reconciler) record(ctx context.Context, s *scope) error {
+	before := connection(s.persisted.Conditions)
+	if _, err := kit.WriteStatus(ctx, r.Client, s.env, &s.env.Status, s.persisted, &r.written); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	now := connection(s.env.Status.Conditions)
+	if now == before || before == "" {
+		return nil
+	}
+	kind := corev1.EventTypeNormal
+	if now != metav1.ConditionTrue {
+		kind = corev1.EventTypeWarning
+	}
+	for _, installation := range s.installations {
+		r.Recorder.Eventf(installation, kind, conditions.GetReason(s.env, v1alpha1.AgentConnectedCondition), "Environment %s: %s",
+			s.env.Name, conditions.GetMessage(s.env, v1alpha1.AgentConnectedCondition))
+	}
+	return nil
+}
+
+func connection(all []metav1.Condition) metav1.ConditionStatus {
+	for _, condition := range all {
+		if condition.Type == v1alpha1.AgentConnectedCondition {
+			return condition.Status
+		}
+	}
+	return ""
+}

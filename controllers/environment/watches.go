@@ -1,0 +1,172 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package environment
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
+)
+
+// SetupWithManager registers the controllers. Until there is an Environment they watch nothing that the process does not watch anyway, but
+// Environments and DeployerRegistrations.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
+	r.manager = mgr
+	options := controller.Options{MaxConcurrentReconciles: concurrency}
+	meant := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{}, comesOrGoes)
+	built, err := ctrl.NewControllerManagedBy(mgr).
+		Named("environment").
+		For(&v1alpha1.Environment{}).
+		Watches(&v1alpha1.DeployerRegistration{}, handler.EnqueueRequestsFromMapFunc(r.all), builder.WithPredicates(meant)).
+		Watches(&v1alpha1.Installation{}, handler.EnqueueRequestsFromMapFunc(r.ofInstallation), builder.WithPredicates(r.inNamespace())).
+		Watches(&v1alpha1.Target{}, handler.EnqueueRequestsFromMapFunc(r.ofTarget), builder.WithPredicates(r.inNamespace())).
+		Watches(&v1alpha1.DeployItem{}, handler.EnqueueRequestsFromMapFunc(r.ofItem), builder.WithPredicates(r.inNamespace(), taken)).
+		WithOptions(options).
+		Build(r)
+	if err != nil {
+		return err
+	}
+	r.controller = built
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("environment-cleanup").
+		For(&v1alpha1.Installation{}, builder.WithPredicates(r.inNamespace(), predicate.NewPredicateFuncs(pair.IsMade))).
+		WithOptions(options).
+		Complete(&cleaner{r})
+}
+
+// comesOrGoes passes the updates that begin a deletion.
+var comesOrGoes = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	return e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
+}}
+
+// taken passes the updates of DeployItems by which a deployer takes one for the first time.
+var taken = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	before, isItem := e.ObjectOld.(*v1alpha1.DeployItem)
+	now, _ := e.ObjectNew.(*v1alpha1.DeployItem)
+	return isItem && (before.Status.Deployer == nil) != (now.Status.Deployer == nil)
+}}
+
+// watchMore begins to watch what only Environments need. It is called when there is one.
+func (r *Reconciler) watchMore() error {
+	r.watch.Do(func() {
+		leases := predicate.NewPredicateFuncs(func(o client.Object) bool {
+			return o.GetNamespace() == r.Namespace && strings.HasPrefix(o.GetName(), v1alpha1.AgentLeasePrefix)
+		})
+		namespaces := &metav1.PartialObjectMetadata{}
+		namespaces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+		for _, more := range []struct {
+			object  client.Object
+			handler handler.MapFunc
+			pass    predicate.Predicate
+		}{
+			{&coordinationv1.Lease{}, ofLease, leases},
+			{&corev1.ServiceAccount{}, ofMade, predicate.NewPredicateFuncs(pair.IsMade)},
+			{&rbacv1.ClusterRoleBinding{}, ofMade, predicate.NewPredicateFuncs(pair.IsMade)},
+			{&rbacv1.RoleBinding{}, ofMade, predicate.NewPredicateFuncs(pair.IsMade)},
+			{namespaces, r.ofNamespace, comesOrGoes},
+		} {
+			src := source.Kind(r.manager.GetCache(), more.object, handler.EnqueueRequestsFromMapFunc(more.handler), more.pass)
+			if r.watchErr = r.controller.Watch(src); r.watchErr != nil {
+				return
+			}
+		}
+	})
+	return r.watchErr
+}
+
+func (r *Reconciler) inNamespace() predicate.Predicate {
+	return predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetNamespace() == r.Namespace })
+}
+
+func named(names ...string) []reconcile.Request {
+	var requests []reconcile.Request
+	for _, name := range names {
+		requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
+	}
+	return requests
+}
+
+func ofLease(_ context.Context, lease client.Object) []reconcile.Request {
+	return named(strings.TrimPrefix(lease.GetName(), v1alpha1.AgentLeasePrefix))
+}
+
+func ofMade(_ context.Context, object client.Object) []reconcile.Request {
+	return named(pair.Of(object).Environment)
+}
+
+// all returns every Environment.
+func (r *Reconciler) all(ctx context.Context, _ client.Object) []reconcile.Request {
+	return r.those(ctx, func(*v1alpha1.Environment) bool { return true })
+}
+
+// ofInstallation returns the Environment of an Installation, and those that a pair of the same name may belong to.
+func (r *Reconciler) ofInstallation(ctx context.Context, installation client.Object) []reconcile.Request {
+	own := pair.Of(installation).Environment
+	requests := r.those(ctx, func(env *v1alpha1.Environment) bool {
+		return env.Name == own || strings.HasSuffix(installation.GetName(), "-"+env.Name)
+	})
+	if own != "" {
+		requests = append(requests, named(own)...) // also one that is gone
+	}
+	return requests
+}
+
+// ofItem returns the Environment whose deployer a DeployItem installs.
+func (r *Reconciler) ofItem(ctx context.Context, item client.Object) []reconcile.Request {
+	installation := &v1alpha1.Installation{}
+	key := client.ObjectKey{Namespace: item.GetNamespace(), Name: item.GetLabels()[v1alpha1.ExecutionManagedByLabel]}
+	if key.Name == "" || r.Get(ctx, key, installation) != nil || !pair.IsMade(installation) {
+		return nil
+	}
+	return named(pair.Of(installation).Environment)
+}
+
+// ofTarget returns the Environment whose host a Target leads to, or whose deployer it belongs to.
+func (r *Reconciler) ofTarget(_ context.Context, target client.Object) []reconcile.Request {
+	if owner := kit.ControllerOf(target, "Environment"); owner != nil {
+		return named(owner.Name)
+	}
+	if pair.IsMade(target) {
+		return named(pair.Of(target).Environment)
+	}
+	return nil
+}
+
+// ofNamespace returns the Environments that name a namespace.
+func (r *Reconciler) ofNamespace(ctx context.Context, namespace client.Object) []reconcile.Request {
+	return r.those(ctx, func(env *v1alpha1.Environment) bool { return slices.Contains(env.Spec.Namespaces, namespace.GetName()) })
+}
+
+func (r *Reconciler) those(ctx context.Context, concern func(*v1alpha1.Environment) bool) []reconcile.Request {
+	list := &v1alpha1.EnvironmentList{}
+	if err := r.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "cannot list the Environments")
+	}
+	var names []string
+	for i := range list.Items {
+		if concern(&list.Items[i]) {
+			names = append(names, list.Items[i].Name)
+		}
+	}
+	return named(names...)
+}

@@ -1,0 +1,109 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package registration
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
+)
+
+// judgement is how the deployer of a registration is installed in each Environment.
+type judgement struct {
+	environments []v1alpha1.RegistrationEnvironment
+	// failure is the gravest that is missing; nil when nothing is.
+	failure *kit.Failure
+	total   int
+}
+
+// judge says how the deployer is installed in each Environment. What an Environment says about a deadlock counts more than what the Installation
+// says, which only waits.
+func judge(registration *v1alpha1.DeployerRegistration, environments []*v1alpha1.Environment, installations []*v1alpha1.Installation) judgement {
+	found := judgement{total: len(environments)}
+	sorted := slices.Clone(environments)
+	slices.SortFunc(sorted, func(a, b *v1alpha1.Environment) int { return cmp.Compare(a.Name, b.Name) })
+	for _, env := range sorted {
+		key := pair.Key{Registration: registration.Name, Environment: env.Name}
+		shown := v1alpha1.RegistrationEnvironment{Name: env.Name}
+		failure := judgePair(key, env, installations, &shown)
+		found.environments = append(found.environments, shown)
+		if failure != nil && (found.failure == nil || found.failure.Kind != kit.Stalled && failure.Kind == kit.Stalled) {
+			found.failure = failure
+		}
+	}
+	found.environments = found.environments[:min(len(found.environments), pair.MaxShown)]
+	return found
+}
+
+func judgePair(key pair.Key, env *v1alpha1.Environment, installations []*v1alpha1.Installation, shown *v1alpha1.RegistrationEnvironment) *kit.Failure {
+	if err := key.Check(operation); err != nil {
+		shown.Message = err.Error()
+		return kit.AsFailure(operation, err)
+	}
+	var installation *v1alpha1.Installation
+	for _, one := range installations {
+		if pair.Of(one) == key {
+			installation, shown.Installation = one, one.Name
+		}
+	}
+	state := pair.StateOf(installation)
+	shown.Ready = state.Ready
+	if state.Ready {
+		return nil
+	}
+	failure := &kit.Failure{Kind: kit.Waiting, Operation: operation, Reason: "DeployerNotReady"}
+	if state.Stalled {
+		failure.Kind = kit.Stalled
+	}
+	message := state.Message
+	for _, deployer := range env.Status.Deployers {
+		if deployer.Name == key.Registration && deployer.Message != "" {
+			failure.Kind, failure.Reason, failure.Codes = kit.Stalled, "DeployerPrevented", []v1alpha1.ErrorCode{v1alpha1.ErrorConfigurationProblem}
+			message = deployer.Message
+		}
+	}
+	if failure.Kind != kit.Stalled && !conditions.IsTrue(env, v1alpha1.AgentConnectedCondition) {
+		failure.Kind, failure.Reason = kit.Waiting, kit.ReasonAgentUnreachable
+		message += "; " + cmp.Or(conditions.GetMessage(env, v1alpha1.AgentConnectedCondition), "its agent is awaited")
+	}
+	shown.Message = kit.Message(message)
+	failure.Err = fmt.Errorf("environment %s: %s", env.Name, shown.Message)
+	return failure
+}
+
+// observe puts the judgement into the status.
+func (s *scope) observe(found judgement) {
+	d := s.registration
+	d.Status.ObservedGeneration = d.Generation
+	if requested, ok := meta.ReconcileAnnotationValue(d.Annotations); ok {
+		d.Status.LastHandledReconcileAt = requested
+	}
+	d.Status.Environments = found.environments
+	failure := found.failure
+	if failure == nil {
+		d.Status.LastError = nil
+		conditions.Delete(d, meta.ReconcilingCondition)
+		conditions.Delete(d, meta.StalledCondition)
+		conditions.MarkTrue(d, meta.ReadyCondition, meta.SucceededReason, "%s", fmt.Sprintf("installed in %d environments", found.total))
+		return
+	}
+	reason, message := kit.Reason(failure.Reason), kit.Message(failure.Error())
+	if failure.Kind == kit.Stalled {
+		d.Status.LastError = kit.NewError(d.Status.LastError, failure, s.now)
+		conditions.Delete(d, meta.ReconcilingCondition)
+		conditions.MarkStalled(d, reason, "%s", message)
+	} else {
+		d.Status.LastError = nil
+		conditions.Delete(d, meta.StalledCondition)
+		conditions.MarkReconciling(d, reason, "%s", message)
+	}
+	conditions.MarkFalse(d, meta.ReadyCondition, reason, "%s", message)
+}

@@ -1,0 +1,120 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package registration
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
+)
+
+func environmentOf(name string, connected bool) *v1alpha1.Environment {
+	env := &v1alpha1.Environment{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if connected {
+		conditions.MarkTrue(env, v1alpha1.AgentConnectedCondition, "LeaseRenewed", "")
+	}
+	return env
+}
+
+func installationOf(registration, env string, change func(*v1alpha1.Installation)) *v1alpha1.Installation {
+	key := pair.Key{Registration: registration, Environment: env}
+	installation := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Name: key.Name(), Labels: key.Labels()}}
+	change(installation)
+	return installation
+}
+
+func succeeded(i *v1alpha1.Installation) {
+	i.Status.JobID, i.Status.JobIDFinished = "job", "job"
+	conditions.MarkTrue(i, meta.ReadyCondition, "Succeeded", "")
+}
+
+func failed(i *v1alpha1.Installation) {
+	conditions.MarkStalled(i, "Failed", "broken")
+	conditions.MarkFalse(i, meta.ReadyCondition, "Failed", "broken")
+}
+
+func TestJudge(t *testing.T) {
+	working := func(*v1alpha1.Installation) {}
+	prevented := environmentOf("e", false)
+	prevented.Status.Deployers = []v1alpha1.EnvironmentDeployer{{Name: "r", Message: "a circle"}}
+	tests := map[string]struct {
+		environments  []*v1alpha1.Environment
+		installations []*v1alpha1.Installation
+		name          string
+		kind          kit.FailureKind
+		reason        string
+		message       string
+	}{
+		"no environment": {},
+		"installed": {
+			environments:  []*v1alpha1.Environment{environmentOf("e", true)},
+			installations: []*v1alpha1.Installation{installationOf("r", "e", succeeded)},
+		},
+		"installed where the agent is away": {
+			environments:  []*v1alpha1.Environment{environmentOf("e", false)},
+			installations: []*v1alpha1.Installation{installationOf("r", "e", succeeded)},
+		},
+		"at work": {
+			environments:  []*v1alpha1.Environment{environmentOf("e", true)},
+			installations: []*v1alpha1.Installation{installationOf("r", "e", working)},
+			kind:          kit.Waiting, reason: "DeployerNotReady", message: "environment e: its job has not begun",
+		},
+		"waits for the agent": {
+			environments:  []*v1alpha1.Environment{environmentOf("e", false)},
+			installations: []*v1alpha1.Installation{installationOf("r", "e", working)},
+			kind:          kit.Waiting, reason: kit.ReasonAgentUnreachable, message: "its agent is awaited",
+		},
+		"not made yet": {
+			environments: []*v1alpha1.Environment{environmentOf("e", true)},
+			kind:         kit.Waiting, reason: "DeployerNotReady", message: "environment e: it is not made yet",
+		},
+		"failed in the second": {
+			environments:  []*v1alpha1.Environment{environmentOf("f", true), environmentOf("e", true)},
+			installations: []*v1alpha1.Installation{installationOf("r", "e", working), installationOf("r", "f", failed)},
+			kind:          kit.Stalled, reason: "DeployerNotReady", message: "environment f: broken",
+		},
+		"can never be installed": {
+			environments:  []*v1alpha1.Environment{prevented},
+			installations: []*v1alpha1.Installation{installationOf("r", "e", working)},
+			kind:          kit.Stalled, reason: "DeployerPrevented", message: "environment e: a circle",
+		},
+		"name too long": {
+			environments: []*v1alpha1.Environment{environmentOf("e", true)}, name: strings.Repeat("r", 57),
+			kind: kit.Stalled, reason: pair.ReasonName, message: "has 59 characters, 58 at most",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			registration := &v1alpha1.DeployerRegistration{ObjectMeta: metav1.ObjectMeta{Name: "r"}}
+			if test.name != "" {
+				registration.Name = test.name
+			}
+			found := judge(registration, test.environments, test.installations)
+			assert.Len(t, found.environments, len(test.environments))
+			s := &scope{registration: registration, now: time.Unix(1, 0)}
+			s.observe(found)
+			assert.Equal(t, test.reason == "", conditions.IsReady(registration))
+			if test.reason == "" {
+				require.Nil(t, found.failure)
+				return
+			}
+			require.NotNil(t, found.failure)
+			assert.Equal(t, test.kind, found.failure.Kind)
+			assert.Equal(t, test.reason, found.failure.Reason)
+			assert.ErrorContains(t, found.failure, test.message)
+			assert.Equal(t, test.kind == kit.Stalled, registration.Status.LastError != nil)
+			assert.Equal(t, test.kind == kit.Stalled, conditions.IsStalled(registration))
+		})
+	}
+}
