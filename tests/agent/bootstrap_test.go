@@ -205,6 +205,7 @@ func TestAgentBringsDeployersBehindTheFence(t *testing.T) {
 			t.Logf("the job of a partition by %s has succeeded %s after it healed", name, took)
 			assert.Less(t, took, healed)
 			assert.Equal(t, map[string]string{"text": name}, s.configMap("greeting"))
+			agent.awaitConnected(true)
 		})
 	}
 	t.Run("no credential of the fence is outside of it", func(t *testing.T) {
