@@ -1,0 +1,163 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package processes checks on the real platform what Environments and DeployerRegistrations do together with all other loops. The test plays the
+// agents.
+package processes
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+)
+
+// home is the namespace of the deployer management.
+const home = "deployers"
+
+// pickupTimeout is short: a test waits until it is over.
+const pickupTimeout = 3 * time.Second
+
+func TestMain(m *testing.M) {
+	os.Exit(landscape.Main(m, platform.Options{}, "--deployer-management", "--deployer-management-namespace="+home, "--pickup-timeout="+pickupTimeout.String()))
+}
+
+type object = map[string]any
+
+// newScene returns the scene of a test in the namespace of the deployer management.
+func newScene(t *testing.T) *landscape.Scene {
+	t.Helper()
+	l := landscape.Shared(t)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*landscape.Patience)
+	t.Cleanup(cancel)
+	require.NoError(t, l.Apply(ctx, &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: home}}))
+	return &landscape.Scene{Landscape: l, T: t, Ctx: ctx, Namespace: home}
+}
+
+// environment makes an Environment, as its agent does.
+func environment(s *landscape.Scene, name string) *v1alpha1.Environment {
+	s.T.Helper()
+	raw, err := json.Marshal(object{"kubeconfig": string(s.Kubeconfig)})
+	require.NoError(s.T, err)
+	content := v1alpha1.NewAnyJSON(raw)
+	env := &v1alpha1.Environment{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	env.Spec.HostTarget.Type, env.Spec.HostTarget.Configuration = v1alpha1.KubernetesClusterTargetType, &content
+	env.Spec.Namespace = "fence"
+	env.Spec.LandscaperClusterRestConfig = v1alpha1.ClusterRestConfig{Host: s.RestConfig.Host, CAData: s.RestConfig.CAData}
+	require.NoError(s.T, s.Client().Create(s.Ctx, env))
+	return env
+}
+
+// register makes a DeployerRegistration whose blueprint has one deploy item.
+func register(s *landscape.Scene, name, item string) *v1alpha1.DeployerRegistration {
+	s.T.Helper()
+	blueprint := landscape.Blueprint(object{
+		"imports": []any{
+			object{"name": "cluster", "type": "target", "targetType": v1alpha1.KubernetesClusterTargetType},
+			object{"name": "landscaperCluster", "type": "target", "targetType": v1alpha1.KubernetesClusterTargetType, "required": false},
+			object{"name": "identity", "type": "data", "schema": object{"type": "string"}},
+			object{"name": "targetSelectors", "type": "data", "schema": object{"type": "array"}},
+		},
+		"deployExecutions": landscape.GoTemplate("deployItems:\n" + item),
+	})
+	raw, err := json.Marshal(object{"blueprint.yaml": blueprint})
+	require.NoError(s.T, err)
+	files := v1alpha1.NewAnyJSON(raw)
+	registration := &v1alpha1.DeployerRegistration{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	registration.Spec.DeployItemTypes = []string{"example.com/" + name}
+	registration.Spec.InstallationTemplate.Blueprint.Inline = &v1alpha1.InlineBlueprint{Filesystem: files}
+	require.NoError(s.T, s.Client().Create(s.Ctx, registration))
+	return registration
+}
+
+// beat gives a sign of life of an agent.
+func beat(s *landscape.Scene, name string) {
+	s.T.Helper()
+	seconds := int32(600)
+	now := metav1.NewMicroTime(time.Now())
+	lease := &coordinationv1.Lease{ObjectMeta: s.Named(v1alpha1.AgentLeasePrefix + name)}
+	lease.Spec.LeaseDurationSeconds, lease.Spec.RenewTime = &seconds, &now
+	_ = s.Client().Delete(s.Ctx, lease.DeepCopy())
+	require.NoError(s.T, s.Client().Create(s.Ctx, lease))
+	env := &v1alpha1.Environment{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	require.NoError(s.T, s.Await(s.Ctx, env, func() bool { return conditions.IsTrue(env, v1alpha1.AgentConnectedCondition) }))
+}
+
+func TestDeployersAreInstalledIntoEveryEnvironmentAndUninstalled(t *testing.T) {
+	s := newScene(t)
+	var environments []*v1alpha1.Environment
+	for _, name := range []string{"east", "west"} {
+		environments = append(environments, environment(s, name))
+		require.NoError(t, s.Await(s.Ctx, environments[len(environments)-1], func() bool { return len(environments[len(environments)-1].Status.Conditions) > 0 }))
+		beat(s, name)
+	}
+	const item = "- name: deploy\n  type: landscaper.gardener.cloud/mock\n  target: {import: cluster}\n  config:\n" +
+		"    apiVersion: mock.deployer.landscaper.gardener.cloud/v1alpha1\n    kind: ProviderConfiguration\n" +
+		"    export: {identity: {{ .imports.identity }}, access: {{ .imports.landscaperCluster.metadata.name }}}\n"
+	one, two := register(s, "one", item), register(s, "two", item)
+	for _, name := range []string{"one-east", "one-west", "two-east", "two-west"} {
+		s.Succeeded(name)
+	}
+	for _, env := range environments {
+		require.NoError(t, s.Await(s.Ctx, env, func() bool { return conditions.IsReady(env) && len(env.Status.Deployers) == 2 }))
+	}
+	require.NoError(t, s.Await(s.Ctx, one, func() bool { return conditions.IsReady(one) && len(one.Status.Environments) == 2 }))
+	job := s.Succeeded("one-east").Status.JobID
+	assert.Equal(t, job, s.Succeeded("one-east").Status.JobID, "one job was enough")
+
+	s.Delete(one)
+	s.Gone(one, s.Installation("one-east"), s.Installation("one-west"))
+	s.Succeeded("two-east")
+	for _, env := range environments {
+		s.Delete(env)
+		s.Gone(env)
+	}
+	s.Gone(s.Installation("two-east"), s.Installation("two-west"))
+	s.Delete(two)
+	s.Gone(two)
+}
+
+func TestItemsOfAnEnvironmentWithoutAgentWait(t *testing.T) {
+	s := newScene(t)
+	seconds := int32(5)
+	lease := &coordinationv1.Lease{ObjectMeta: s.Named(v1alpha1.AgentLeasePrefix + "lonely")}
+	lease.Spec.LeaseDurationSeconds = &seconds // nobody renews it
+	require.NoError(t, s.Client().Create(s.Ctx, lease))
+	env := environment(s, "lonely")
+	registration := register(s, "three", "- name: deploy\n  type: example.com/nobody\n  target: {import: cluster}\n  config: {}\n")
+	shown := s.AwaitState("three-lonely", func(inst *v1alpha1.Installation) bool { return inst.Status.ExecutionReference != nil })
+	items := &v1alpha1.DeployItemList{}
+	waits := func() bool {
+		if s.Client().List(s.Ctx, items, client.MatchingLabels{v1alpha1.ExecutionManagedByLabel: "three-lonely"}) != nil || len(items.Items) != 1 {
+			return false
+		}
+		return conditions.GetReason(&items.Items[0], meta.ReconcilingCondition) == kit.ReasonAgentUnreachable
+	}
+	require.NoError(t, s.Await(s.Ctx, env, func() bool { return conditions.IsFalse(env, v1alpha1.AgentConnectedCondition) }))
+	require.Eventually(t, waits, landscape.Patience, 50*time.Millisecond)
+	require.Never(t, func() bool { return !waits() }, 2*pickupTimeout, 100*time.Millisecond)
+	require.NoError(t, s.Client().Get(s.Ctx, client.ObjectKeyFromObject(shown), shown))
+	assert.True(t, conditions.IsReconciling(shown))
+	assert.False(t, shown.Status.IsIdle())
+
+	beat(s, "lonely")
+	assert.Equal(t, "PickupTimeout", s.Failed("three-lonely").Reason, "from now on time counts")
+	s.Delete(registration)
+	s.Delete(env)
+	s.Gone(registration, env, s.Installation("three-lonely"))
+}
