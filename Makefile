@@ -53,7 +53,7 @@ endef
 # Suites that run Pods. They are skipped where no node can run, unless it is required.
 NODE_PKGS ?= ./tests/node/... ./tests/containers/... ./tests/installed/...
 
-.PHONY: help run test test-node generate lint bench fuzz build images release clean prepare prepare-node FORCE
+.PHONY: help run test test-node generate lint bench fuzz build images release components clean prepare prepare-node FORCE
 
 help: ## Show this text
 	@echo "make <target>, with these targets:"
@@ -104,6 +104,12 @@ images: $(IMAGE_PROGRAMS) ## The images as OCI layout in dist/images (IMAGE_PLAT
 
 release: $(IMAGE_PROGRAMS) $(CLI_PROGRAMS) ## Everything of a release, in dist/ (VERSION=v1.2.3, KEY=file.pem signs, REGISTRY=host/path also pushes)
 	@go run ./cmd/release all $(RELEASE_ARGS)
+
+components: release ## The deployers as component versions, pushed to REGISTRY with the release they come from
+	@[[ -n "$(REGISTRY)" ]] || { echo "give the registry to push to: make components REGISTRY=host/path VERSION=v1.2.3"; exit 1; }
+	@go run ./cmd/flux-landscaper component push --file charts/components/component-constructor.yaml \
+	  --repository "$(if $(PLAIN_HTTP),http://,oci://)$(REGISTRY)/components" \
+	  VERSION="$(VERSION:v%=%)" CHARTS="$(CURDIR)/dist" IMAGE="$(REGISTRY)/landscaper:$(VERSION)"
 
 # dist/bin/<command>_<os>_<architecture>; the go command knows what is to do.
 dist/bin/%: FORCE

@@ -156,6 +156,8 @@ func deployerOf(name, itemType, short string, build builder) (*cobra.Command, *p
 	command.Flags().StringVar(&flags.identity, "identity", "",
 		"The identity written to the status of DeployItems; of several deployers of one type each needs its own, and keeps it. "+
 			"By default the name of the deployer, with a hash of --watch-label-selector if that is set.")
+	command.Flags().StringSliceVar(&flags.namespaces, "watch-namespaces", nil,
+		"Watch only these namespaces with landscaper objects, whatever --watch-all-namespaces says; rights are needed in these alone.")
 	command.Flags().StringArrayVar(&flags.selectors, "target-selector", nil,
 		"Carry out only DeployItems whose Target it selects, as JSON or YAML with targets, annotations and labels, "+
 			"for example {labels: [{key: environment, operator: in, values: [dev]}]}. May be repeated; one of them has to match. DeployItems without Target always match.")

@@ -55,6 +55,8 @@ type process struct {
 	watch           runtimectrl.WatchOptions
 	rate            runtimectrl.RateLimiterOptions
 	jitter          jitter.IntervalOptions
+	// namespaces are the only ones that the process watches, where there are any; only deployers have the flag.
+	namespaces []string
 	// link is the way to the landscaper cluster where it survives partitions; nil for a plain one.
 	link *agent.Link
 	// cacheSync is how long the caches may take to fill.
@@ -149,8 +151,11 @@ func (p *process) managerOptions() ctrl.Options {
 		Cache:      cache.Options{DefaultTransform: kit.StripManagedFields, ByObject: map[client.Object]cache.ByObject{}},
 		Controller: config.Controller{RecoverPanic: ptr(true), MaxConcurrentReconciles: p.concurrent, CacheSyncTimeout: p.cacheSync},
 	}
-	if !p.watch.AllNamespaces {
-		options.Cache.DefaultNamespaces = map[string]cache.Config{os.Getenv("RUNTIME_NAMESPACE"): {}}
+	if watched := p.watchedNamespaces(); len(watched) > 0 {
+		options.Cache.DefaultNamespaces = map[string]cache.Config{}
+		for _, namespace := range watched {
+			options.Cache.DefaultNamespaces[namespace] = cache.Config{}
+		}
 	}
 	return options
 }
@@ -190,12 +195,23 @@ func (p *process) plainConfig() (*rest.Config, error) {
 	return restConfig, nil
 }
 
-// namespace is the only namespace that the process watches, empty for all.
-func (p *process) namespace() string {
-	if p.watch.AllNamespaces {
-		return ""
+// watchedNamespaces are the namespaces that the process watches, none for all.
+func (p *process) watchedNamespaces() []string {
+	switch {
+	case len(p.namespaces) > 0:
+		return p.namespaces
+	case p.watch.AllNamespaces:
+		return nil
 	}
-	return os.Getenv("RUNTIME_NAMESPACE")
+	return []string{os.Getenv("RUNTIME_NAMESPACE")}
+}
+
+// namespace is a namespace in which the process has all its rights, empty where it has them in all.
+func (p *process) namespace() string {
+	if watched := p.watchedNamespaces(); len(watched) > 0 {
+		return watched[0]
+	}
+	return ""
 }
 
 // direct sets the logger up and returns a client without cache, for use before there is a manager.

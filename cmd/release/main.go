@@ -22,9 +22,9 @@ import (
 
 // settings are what the flags say.
 type settings struct {
-	options                     release.Options
-	dist, created, key, to, tag string
-	plainHTTP                   bool
+	options                release.Options
+	dist, created, key, to string
+	plainHTTP              bool
 }
 
 func main() {

@@ -35,7 +35,8 @@ func (r *Reconciler) uninstall(ctx context.Context, s *scope) error {
 	}
 	if slices.Contains(s.env.Finalizers, v1alpha1.AgentFinalizer) {
 		return kit.Wait(operation, reasonAgentFinalizer,
-			"all deployers are uninstalled; uninstall the agent, and then take the finalizer %s off this Environment", v1alpha1.AgentFinalizer)
+			"all deployers are uninstalled; annotate this Environment %s: \"true\", or, where the agent does not run any more, take the finalizer %s off it",
+			v1alpha1.ReleaseAgentAnnotation, v1alpha1.AgentFinalizer)
 	}
 	return kit.ErrStop
 }

@@ -27,8 +27,8 @@ const (
 	noImage   = "repository: ghcr.io/flux-landscaper/landscaper"
 )
 
-// writeCharts writes the chart of each deployer, packed as <deployer>-deployer-<version>.tgz.
-func writeCharts(dist string, o Options) error {
+// Charts writes the chart of each deployer into a folder, packed as <deployer>-deployer-<version>.tgz.
+func Charts(dist string, o Options) error {
 	folder, err := os.MkdirTemp("", "charts-")
 	if err != nil {
 		return err

@@ -90,7 +90,7 @@ func Make(dist string, o Options) (*image.Set, error) {
 		func() error { return images.WriteLayout(filepath.Join(dist, ImagesFolder), o.Release.Version) },
 		func() error { return writeManifests(dist, o, digest.String()) },
 		func() error { return writeSchemas(dist, filepath.Join(o.Source, "config", "crd", "bases")) },
-		func() error { return writeCharts(dist, o) },
+		func() error { return Charts(dist, o) },
 		func() error { return writeArchives(dist, o) },
 		func() error { return writePlugin(dist, o) },
 		func() error { return writeMaterials(dist, o) },

@@ -147,7 +147,7 @@ func TestADeployerReachesAnotherCluster(t *testing.T) {
 func TestValuesBecomeTheConfiguration(t *testing.T) {
 	selector := []any{object{"annotations": []any{object{"key": "environment", "operator": "=", "values": []any{"edge"}}}}}
 	r := render(t, "container", object{"image": object{"tag": "sha256:00"}, "deployer": object{
-		"identity": "container-edge", "targetSelector": selector, "environment": "edge", "namespace": "pods", "verbosityLevel": "debug",
+		"identity": "container-edge", "targetSelector": selector, "environment": "edge", "watchNamespaces": []any{"a", "b"}, "namespace": "pods", "verbosityLevel": "debug",
 		"defaultImage": object{"repository": "alpine", "tag": "3"}, "oci": object{"secrets": object{"logins": object{"auths": object{}}}},
 	}})
 
@@ -160,7 +160,7 @@ func TestValuesBecomeTheConfiguration(t *testing.T) {
 	assert.Equal(t, object{"configFiles": []any{"/etc/landscaper/registries/logins"}}, config["oci"])
 	container := r.deployment().Spec.Template.Spec.Containers[0]
 	assert.Equal(t, "registry.example.com/landscaper@sha256:00", container.Image)
-	assert.Subset(t, container.Args, []string{"--environment=edge", "--log-level=debug"})
+	assert.Subset(t, container.Args, []string{"--environment=edge", "--log-level=debug", "--watch-namespaces=a,b"})
 	namespaces := map[string]bool{}
 	for _, role := range find[*rbacv1.Role](r) {
 		namespaces[role.Namespace] = true

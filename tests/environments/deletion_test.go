@@ -62,7 +62,7 @@ func TestADeletedEnvironmentWaitsForItsInstallationsAndItsAgent(t *testing.T) {
 		return conditions.GetReason(e, meta.ReadyCondition) == "AgentInstalled"
 	})
 	assert.Equal(t, []string{v1alpha1.AgentFinalizer}, left.Finalizers)
-	assert.Contains(t, conditions.GetMessage(left, meta.ReadyCondition), "uninstall the agent, and then take the finalizer "+v1alpha1.AgentFinalizer+" off")
+	assert.Contains(t, conditions.GetMessage(left, meta.ReadyCondition), "take the finalizer "+v1alpha1.AgentFinalizer+" off")
 	s.requireSteady()
 	edit(s, env, func(e *v1alpha1.Environment) { e.Finalizers = nil })
 	s.gone(env)

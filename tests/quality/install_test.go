@@ -52,16 +52,32 @@ func installed(t *testing.T) []*unstructured.Unstructured {
 // builtFrom returns the objects that a folder builds.
 func builtFrom(t *testing.T, folder string) []*unstructured.Unstructured {
 	t.Helper()
-	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), loaded(t).Path(folder))
+	return built(t, loaded(t).Path(folder))
+}
+
+func built(t *testing.T, folder string) []*unstructured.Unstructured {
+	t.Helper()
+	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
 	require.NoError(t, err)
 	var objects []*unstructured.Unstructured
-	for _, resource := range built.Resources() {
+	for _, resource := range resources.Resources() {
 		content, err := resource.Map()
 		require.NoError(t, err)
 		objects = append(objects, &unstructured.Unstructured{Object: content})
 	}
 	require.NotEmpty(t, objects)
 	return objects
+}
+
+// installedWith returns the objects that flux/install builds with one of its components.
+func installedWith(t *testing.T, component string) []*unstructured.Unstructured {
+	t.Helper()
+	folder := t.TempDir()
+	install, err := filepath.Rel(folder, loaded(t).Path("flux/install"))
+	require.NoError(t, err)
+	overlay := "resources: [" + install + "]\ncomponents: [" + install + "/" + component + "]\n"
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "kustomization.yaml"), []byte(overlay), 0o600))
+	return built(t, folder)
 }
 
 // deployments returns the Deployments among the objects.
@@ -122,6 +138,18 @@ func splitArgs(args []string) (command string, flags []string) {
 		}
 	}
 	return strings.Join(words, " "), flags
+}
+
+func TestWithEnvironmentsTheDeployersLeaveTheirTargetsAlone(t *testing.T) {
+	given := map[string]string{}
+	for _, deployment := range deployments(t, installedWith(t, "deployer-management")) {
+		given[deployment.Name] = strings.Join(deployment.Spec.Template.Spec.Containers[0].Args, " ")
+	}
+
+	assert.Contains(t, given["landscaper-controller"], "--deployer-management")
+	for _, deployer := range []string{"landscaper-helm-deployer", "landscaper-manifest-deployer"} {
+		assert.Contains(t, given[deployer], `--target-selector={annotations: [{key: landscaper.gardener.cloud/environment, operator: "!"}]}`)
+	}
 }
 
 func TestInstallDropsPrivileges(t *testing.T) {
