@@ -96,6 +96,9 @@ func (p *pruning) fields(t reflect.Type, object map[string]any, path string) {
 			p.fields(field.Type, object, path)
 		case has:
 			object[name] = p.value(field.Type, value, strings.TrimPrefix(path+"."+name, "."))
+			if object[name] == nil {
+				delete(object, name) // some types, metav1.Duration among them, do not take null
+			}
 		}
 	}
 }

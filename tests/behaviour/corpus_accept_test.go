@@ -192,7 +192,7 @@ var servedKinds = map[string]served{
 		"Phase": ".status.phase", "ExportRef": ".status.exportRef.name", "Age": age}},
 	"DeployItem": {"deployitems", "deployitem", []string{"di"}, "Namespaced", true, map[string]string{
 		"Type": ".spec.type", "Phase": ".status.phase", "ExportRef": ".status.exportRef.name", "Age": age}},
-	"Target": {"targets", "target", []string{"tgt", "tg"}, "Namespaced", false, map[string]string{
+	"Target": {"targets", "target", []string{"tgt", "tg"}, "Namespaced", true, map[string]string{
 		"Type": ".spec.type", "Context": contextLabel, "Key": keyLabel, "Idx": indexLabel, "TMKey": mapKeyLabel, "Age": age}},
 	"DataObject": {"dataobjects", "dataobject", []string{"dobj", "do"}, "Namespaced", false, map[string]string{
 		"Context": contextLabel, "Key": keyLabel, "Age": age}},
