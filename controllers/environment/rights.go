@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 // roleOfAll is the ClusterRole of every deployer on the landscaper cluster; roleOf has those that some need beside it, by type.

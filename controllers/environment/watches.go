@@ -24,8 +24,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 // SetupWithManager registers the controllers. Until there is an Environment they watch nothing that the process does not watch anyway, but

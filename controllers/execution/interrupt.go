@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 // interruptOperation is operation and reason of the error of interrupted jobs.

@@ -14,7 +14,7 @@ import (
 	"github.com/fluxcd/pkg/runtime/conditions"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 // unattended is how long a job waits for its deployer before that is shown. It is long, because deployers that are only busy must not cost

@@ -6,7 +6,7 @@ package execution
 import (
 	"context"
 
-	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 // moveShard brings the DeployItems into the shard of the Execution, also while no job runs.

@@ -9,7 +9,7 @@ import (
 	"fmt"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 // observeExecution waits until the Execution has ended the job, and passes on why it failed.

@@ -11,7 +11,7 @@ import (
 	"github.com/fluxcd/pkg/runtime/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 // ChangedDuringJobCondition is True while the children of an Installation are not made from one state of its spec, sources and imports: a

@@ -7,7 +7,7 @@ import (
 	"context"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 // prepare gives all children the specs of the running job, unless they have them. It ends a job that would give them specs of two generations.

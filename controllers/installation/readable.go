@@ -7,7 +7,7 @@ import (
 	"context"
 
 	"github.com/flux-landscaper/flux-landscaper/api/validation"
-	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 const (

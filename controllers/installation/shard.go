@@ -6,7 +6,7 @@ package installation
 import (
 	"context"
 
-	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 // moveShard brings the Execution and the sub-installations into the shard of the Installation, also while no job runs: the controllers of the

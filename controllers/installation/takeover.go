@@ -11,7 +11,7 @@ import (
 	"github.com/fluxcd/pkg/runtime/conditions"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 // takeOver completes in memory the status that the controllers of Gardener Landscaper left: nothing but their last job is known, and that

@@ -15,7 +15,7 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 // settle is the only place that turns the end of a reconciliation into status, events and requeue.

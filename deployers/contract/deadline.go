@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 // visibleAfter is how long a job may take before intermediate states are written.

@@ -16,8 +16,8 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/controllers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/drift"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 // Reasons of the condition Drifted and of events.

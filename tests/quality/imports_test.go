@@ -4,6 +4,7 @@
 package quality
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,11 +61,29 @@ func TestLibrariesStayInTheirRooms(t *testing.T) {
 	}
 }
 
+// TestAThirdPartyImportsTheContractWithoutTheRest keeps small what a deployer of others is built from: no loop of ours, no source, no Helm.
+func TestAThirdPartyImportsTheContractWithoutTheRest(t *testing.T) {
+	module := loaded(t)
+	below := []string{"api", "sources/address", "deployers/kit", "deployers/target", "deployers/drift", "deployers/contract"}
+	foreign := []string{"helm.sh/helm", "oras.land", "github.com/go-git", "github.com/aws", "github.com/Azure", "cloud.google.com", "github.com/fluxcd/pkg/ssa"}
+	for _, room := range []string{"deployers/contract", "deployers/target"} {
+		p := module.Packages[ModulePath+"/"+room]
+		require.NotNil(t, p, room)
+		require.NotEmpty(t, p.Deps, room)
+		for _, needed := range p.Deps {
+			if own, isOwn := strings.CutPrefix(needed, ModulePath+"/"); isOwn {
+				assert.True(t, slices.ContainsFunc(below, func(room string) bool { return within(own, room) }), "%s needs %s", room, own)
+			}
+			assert.False(t, matches(needed, foreign), "%s needs %s", room, needed)
+		}
+	}
+}
+
 func TestWrongArrow(t *testing.T) {
 	for name, c := range map[string]struct{ from, to, says string }{
-		"down":                   {"controllers/installation", "controllers/kit", ""},
+		"down":                   {"controllers/installation", "deployers/kit", ""},
 		"inside a room":          {"deployers/helm", "deployers/helm/engine", ""},
-		"up":                     {"api/v1alpha1", "controllers/kit", "above"},
+		"up":                     {"api/v1alpha1", "deployers/kit", "above"},
 		"loop to loop":           {"controllers/installation", "controllers/execution", "beside"},
 		"deployer to deployer":   {"deployers/helm", "deployers/manifest", "beside"},
 		"edge to edge":           {"sources/flux", "sources/oci", "beside"},

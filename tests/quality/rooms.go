@@ -27,7 +27,7 @@ var rooms = []room{
 	{"deployers/target", 21},
 	{"deployers/conformance", 21},
 	{"publishing", 30},
-	{"controllers/kit", 30},
+	{"deployers/kit", 25},
 	{"deployers/drift", 26},
 	{"deployers/contract", 31},
 	{"controllers/pair", 31},
