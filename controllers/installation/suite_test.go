@@ -6,7 +6,6 @@ package installation
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -27,12 +26,12 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/tests/mortal"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -59,7 +58,7 @@ type stage struct {
 	client    client.WithWatch
 	access    *rest.Config
 	namespace string
-	life      *life
+	life      mortal.Life
 	seen      *history
 	stop      func()
 }
@@ -70,94 +69,10 @@ func newStage(t *testing.T) *stage {
 	p := platform.Shared(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 3*patience)
 	t.Cleanup(cancel)
-	s := &stage{t: t, ctx: ctx, client: p.Client(), access: p.RestConfig, namespace: p.Namespace(t), life: &life{}}
+	s := &stage{t: t, ctx: ctx, client: p.Client(), access: p.RestConfig, namespace: p.Namespace(t)}
 	s.seen = s.watch()
 	s.start()
 	return s
-}
-
-var errDead = fmt.Errorf("the process is dead: %w", context.Canceled)
-
-// life lets a reconciler die at one of its writes: from then on every request fails as if the process did not exist.
-type life struct {
-	mu     sync.Mutex
-	writes int
-	// dieAt is the number of the write to die at, 0 for none; after says whether the write is carried out.
-	dieAt int
-	after bool
-	dead  chan struct{}
-	gone  bool
-}
-
-// arm lets the reconciler die at its n-th write from now on.
-func (l *life) arm(n int, after bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.writes, l.dieAt, l.after, l.gone, l.dead = 0, n, after, false, make(chan struct{})
-}
-
-// reborn ends a death.
-func (l *life) reborn() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.dieAt, l.gone = 0, false
-}
-
-func (l *life) alive() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.gone {
-		return errDead
-	}
-	return nil
-}
-
-// write carries a write out, unless the reconciler is dead or dies before it.
-func (l *life) write(send func() error) error {
-	l.mu.Lock()
-	if l.gone {
-		l.mu.Unlock()
-		return errDead
-	}
-	l.writes++
-	last := l.dieAt == l.writes
-	if last {
-		l.gone = true
-		defer close(l.dead)
-	}
-	after := l.after
-	l.mu.Unlock()
-	if last && !after {
-		return errDead
-	}
-	if err := send(); err != nil || !last {
-		return err
-	}
-	return errDead
-}
-
-// mortal sends requests as long as the life lasts.
-func (l *life) mortal(c client.WithWatch) client.Client {
-	return interceptor.NewClient(c, interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
-			return errors.Join(l.alive(), c.Get(ctx, key, o, opts...))
-		},
-		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
-			return l.write(func() error { return c.Create(ctx, o, opts...) })
-		},
-		Update: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.UpdateOption) error {
-			return l.write(func() error { return c.Update(ctx, o, opts...) })
-		},
-		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
-			return l.write(func() error { return c.Patch(ctx, o, patch, opts...) })
-		},
-		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
-			return l.write(func() error { return c.Delete(ctx, o, opts...) })
-		},
-		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {
-			return l.write(func() error { return c.SubResource(sub).Update(ctx, o, opts...) })
-		},
-	})
 }
 
 // start runs the controller until the test ends or stop is called.
@@ -173,7 +88,7 @@ func (s *stage) start() {
 		NewClient: func(access *rest.Config, options client.Options) (client.Client, error) {
 			options.Cache.DisableFor = []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}
 			direct, err := client.NewWithWatch(access, options)
-			return s.life.mortal(direct), err
+			return s.life.Client(direct), err
 		},
 	})
 	require.NoError(s.t, err)

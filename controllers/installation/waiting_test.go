@@ -184,23 +184,20 @@ func (s *stage) dieAnswering(inst *v1alpha1.Installation, way asking, n int, aft
 	s.t.Helper()
 	text := fmt.Sprintf("death at write %d carried out %v", n, after)
 	former := s.installation(inst.Name, always)
-	s.life.arm(n, after)
+	s.life.Arm(n, after)
 	edit(s, inst, func(inst *v1alpha1.Installation) { way.request(inst, text) })
 	request, died := inst.DeepCopy(), false
 	require.Eventually(s.t, func() bool {
-		select {
-		case <-s.life.dead:
-			died = true
+		if died = s.life.IsDead(); died {
 			return true
-		default:
-			err := s.client.Get(s.ctx, client.ObjectKeyFromObject(inst), inst)
-			return err == nil && looksFinished(inst) && inst.Status.JobID != former.Status.JobID && way.by(text)(inst)
 		}
+		err := s.client.Get(s.ctx, client.ObjectKeyFromObject(inst), inst)
+		return err == nil && looksFinished(inst) && inst.Status.JobID != former.Status.JobID && way.by(text)(inst)
 	}, patience, tick, text)
 	if died {
 		s.stop()
 	}
-	s.life.reborn()
+	s.life.Arm(0, false)
 	if died {
 		s.start()
 	}

@@ -4,14 +4,10 @@
 package container
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,68 +15,20 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+	"github.com/flux-landscaper/flux-landscaper/tests/mortal"
 )
 
-var errDead = errors.New("the process is dead")
-
-// mortal is the host cluster for a process that dies after some writes there: the last one is carried out, and then no request is any more.
-type mortal struct {
-	left atomic.Int64
-	once sync.Once
-	dead chan struct{}
-}
-
-func (m *mortal) host(t *testing.T, host *target.Cluster) *target.Cluster {
+// mortalHost is the host cluster for a process that dies when its life there ends.
+func mortalHost(t *testing.T, life *mortal.Life, host *target.Cluster) *target.Cluster {
 	t.Helper()
 	direct, err := client.NewWithWatch(host.Config, client.Options{Scheme: newScheme(t)})
 	require.NoError(t, err)
 	dying := *host
-	dying.Client = interceptor.NewClient(direct, interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-			if m.isDead() {
-				return errDead
-			}
-			return c.Get(ctx, key, object, options...)
-		},
-		List: func(ctx context.Context, c client.WithWatch, objects client.ObjectList, options ...client.ListOption) error {
-			if m.isDead() {
-				return errDead
-			}
-			return c.List(ctx, objects, options...)
-		},
-		Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
-			return m.write(func() error { return c.Create(ctx, object, options...) })
-		},
-		Update: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.UpdateOption) error {
-			return m.write(func() error { return c.Update(ctx, object, options...) })
-		},
-		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
-			return m.write(func() error { return c.Patch(ctx, object, patch, options...) })
-		},
-		Delete: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.DeleteOption) error {
-			return m.write(func() error { return c.Delete(ctx, object, options...) })
-		},
-	})
+	dying.Client = life.Client(direct)
 	return &dying
-}
-
-func (m *mortal) isDead() bool { return m.left.Load() <= 0 }
-
-func (m *mortal) write(do func() error) error {
-	left := m.left.Add(-1)
-	if left < 0 {
-		return errDead
-	}
-	err := do()
-	if left == 0 {
-		m.once.Do(func() { close(m.dead) })
-		return errDead // the answer reaches nobody
-	}
-	return err
 }
 
 // TestDeathAfterEachWrite ends the process after each write to the host cluster, from the first job to the deletion, and starts another one: the
@@ -90,9 +38,9 @@ func TestDeathAfterEachWrite(t *testing.T) {
 		t.Run(stage, func(t *testing.T) {
 			t.Parallel()
 			s := serve(t)
-			for writes := int64(1); ; writes++ {
+			for writes := 1; ; writes++ {
 				if !s.dieIn(stage, writes) {
-					require.Greater(t, writes, int64(3), "the stage has writes")
+					require.Greater(t, writes, 3, "the stage has writes")
 					return
 				}
 			}
@@ -101,7 +49,7 @@ func TestDeathAfterEachWrite(t *testing.T) {
 }
 
 // dieIn takes an item through its life and lets the process die in a stage. It returns false where the stage has fewer writes.
-func (s *served) dieIn(stage string, writes int64) bool {
+func (s *served) dieIn(stage string, writes int) bool {
 	t, host := s.t, s.options.Host
 	t.Helper()
 	log := filepath.Join(t.TempDir(), "log")
@@ -110,18 +58,18 @@ n=$(cat "$STATE_PATH/n" 2>/dev/null || echo 0); echo $((n+1)) > "$STATE_PATH/n";
 	require.NoError(t, s.p.Client().Create(t.Context(), item))
 	hasDied := false
 	for _, name := range []string{"first job", "second job", "deletion"} {
-		m := &mortal{dead: make(chan struct{})}
+		life := &mortal.Life{}
 		if name == stage {
-			m.left.Store(writes)
-			s.restart(m.host(t, host))
+			life.Arm(writes, true)
+			s.restart(mortalHost(t, life, host))
 		}
 		if name == "deletion" {
 			require.NoError(t, s.p.Client().Delete(t.Context(), item))
 		}
 		s.begin(item)
-		require.Eventually(t, func() bool { return m.hasDied() || s.isDone(item) }, 30*time.Second, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return life.IsDead() || s.isDone(item) }, 30*time.Second, 10*time.Millisecond)
 		if name == stage {
-			hasDied = m.hasDied()
+			hasDied = life.IsDead()
 			s.restart(host)
 		}
 		require.Eventually(t, func() bool { return s.isDone(item) }, 30*time.Second, 10*time.Millisecond, "death after write %d of the %s: %v", writes, stage, s.left())
@@ -131,15 +79,6 @@ n=$(cat "$STATE_PATH/n" 2>/dev/null || echo 0); echo $((n+1)) > "$STATE_PATH/n";
 	assert.Equal(t, "RECONCILE\nRECONCILE\nDELETE\n", string(runs), "death after write %d of the %s", writes, stage)
 	assert.Empty(t, s.left())
 	return hasDied
-}
-
-func (m *mortal) hasDied() bool {
-	select {
-	case <-m.dead:
-		return true
-	default:
-		return false
-	}
 }
 
 // restart starts the deployer anew with another way to the host cluster.

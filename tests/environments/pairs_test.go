@@ -229,20 +229,16 @@ func TestAProcessThatDiesAfterAnyWriteLeavesNoOtherEnd(t *testing.T) {
 	for n := 1; n <= 12; n++ {
 		t.Logf("death after write %d", n)
 		name := fmt.Sprintf("e%d", n)
-		s.life.arm(n)
+		s.life.Arm(n, true)
 		s.create(s.env(name), deployer("mock"))
 		pairName := "mock-" + name
 		require.Eventually(t, func() bool {
-			select {
-			case <-s.life.dead:
-				return true
-			default:
-				i := &v1alpha1.Installation{ObjectMeta: s.named(pairName)}
-				return s.client.Get(s.ctx, client.ObjectKeyFromObject(i), i) == nil && i.Annotations[v1alpha1.ReconcileIfChangedAnnotation] == "true"
-			}
+			i := &v1alpha1.Installation{ObjectMeta: s.named(pairName)}
+			return s.life.IsDead() ||
+				s.client.Get(s.ctx, client.ObjectKeyFromObject(i), i) == nil && i.Annotations[v1alpha1.ReconcileIfChangedAnnotation] == "true"
 		}, patience, tick)
 		s.stop()
-		s.life.arm(0)
+		s.life.Arm(0, false)
 		s.start()
 		s.succeed(pairName)
 		s.beat(name, 45)
@@ -253,7 +249,7 @@ func TestAProcessThatDiesAfterAnyWriteLeavesNoOtherEnd(t *testing.T) {
 		require.Len(t, installations.Items, 1)
 
 		s.stop()
-		s.life.arm(n)
+		s.life.Arm(n, true)
 		s.start()
 		require.NoError(t, s.client.Delete(s.ctx, deployer("mock")))
 		require.NoError(t, s.client.Delete(s.ctx, s.env(name)))
@@ -263,15 +259,10 @@ func TestAProcessThatDiesAfterAnyWriteLeavesNoOtherEnd(t *testing.T) {
 				uninstalled.Finalizers = []string{v1alpha1.DeployerManagementFinalizer}
 				_ = s.client.Update(s.ctx, uninstalled)
 			}
-			select {
-			case <-s.life.dead:
-				return true
-			default:
-				return apierrors.IsNotFound(s.client.Get(s.ctx, client.ObjectKeyFromObject(uninstalled), uninstalled))
-			}
+			return s.life.IsDead() || apierrors.IsNotFound(s.client.Get(s.ctx, client.ObjectKeyFromObject(uninstalled), uninstalled))
 		}, patience, tick)
 		s.stop()
-		s.life.arm(0)
+		s.life.Arm(0, false)
 		s.start()
 		require.Eventually(t, func() bool {
 			if s.client.Get(s.ctx, client.ObjectKeyFromObject(uninstalled), uninstalled) == nil && !uninstalled.DeletionTimestamp.IsZero() {

@@ -7,7 +7,6 @@ package environments
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,7 +31,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -42,6 +40,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/environment"
 	"github.com/flux-landscaper/flux-landscaper/controllers/registration"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/tests/mortal"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -68,7 +67,7 @@ type stage struct {
 	client    client.WithWatch
 	access    *rest.Config
 	namespace string
-	life      *life
+	life      mortal.Life
 	events    *record.FakeRecorder
 	tokenLife time.Duration
 	stop      func()
@@ -79,7 +78,7 @@ func newStage(t *testing.T, change ...func(*stage)) *stage {
 	p := platform.Shared(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 4*patience)
 	t.Cleanup(cancel)
-	s := &stage{t: t, p: p, ctx: ctx, client: p.Client(), namespace: p.Namespace(t), life: &life{}, events: record.NewFakeRecorder(1000)}
+	s := &stage{t: t, p: p, ctx: ctx, client: p.Client(), namespace: p.Namespace(t), events: record.NewFakeRecorder(1000)}
 	for _, c := range change {
 		c(s)
 	}
@@ -114,72 +113,6 @@ func (s *stage) grant() *rest.Config {
 	return access
 }
 
-var errDead = fmt.Errorf("the process is dead: %w", context.Canceled)
-
-// life lets the process die at one of its writes: from then on every request fails.
-type life struct {
-	mu     sync.Mutex
-	writes int
-	// dieAt is the number of the write to die after; 0 is never.
-	dieAt int
-	dead  chan struct{}
-	gone  bool
-}
-
-func (l *life) arm(n int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.writes, l.dieAt, l.gone, l.dead = 0, n, false, make(chan struct{})
-}
-
-func (l *life) count() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.writes
-}
-
-func (l *life) write(send func() error) error {
-	l.mu.Lock()
-	if l.gone {
-		l.mu.Unlock()
-		return errDead
-	}
-	l.writes++
-	last := l.dieAt == l.writes
-	if last {
-		l.gone = true
-		defer close(l.dead)
-	}
-	l.mu.Unlock()
-	if err := send(); err != nil || !last {
-		return err
-	}
-	return errDead
-}
-
-func (l *life) mortal(c client.WithWatch) client.Client {
-	return interceptor.NewClient(c, interceptor.Funcs{
-		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
-			return l.write(func() error { return c.Create(ctx, o, opts...) })
-		},
-		Update: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.UpdateOption) error {
-			return l.write(func() error { return c.Update(ctx, o, opts...) })
-		},
-		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
-			return l.write(func() error { return c.Patch(ctx, o, patch, opts...) })
-		},
-		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
-			return l.write(func() error { return c.Delete(ctx, o, opts...) })
-		},
-		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {
-			return l.write(func() error { return c.SubResource(sub).Update(ctx, o, opts...) })
-		},
-		SubResourceCreate: func(ctx context.Context, c client.Client, sub string, o, with client.Object, opts ...client.SubResourceCreateOption) error {
-			return l.write(func() error { return c.SubResource(sub).Create(ctx, o, with, opts...) })
-		},
-	})
-}
-
 // start runs both loops until the test ends or stop is called.
 func (s *stage) start() {
 	s.t.Helper()
@@ -201,7 +134,7 @@ func (s *stage) start() {
 		NewClient: func(access *rest.Config, options client.Options) (client.Client, error) {
 			options.Cache.DisableFor = []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}
 			direct, err := client.NewWithWatch(access, options)
-			return s.life.mortal(direct), err
+			return s.life.Client(direct), err
 		},
 	})
 	require.NoError(s.t, err)
@@ -411,9 +344,9 @@ func (s *stage) requireSteady() {
 	last := -1
 	require.Eventually(s.t, func() bool {
 		before := last
-		last = s.life.count()
+		last = s.life.Writes()
 		return last == before
 	}, patience, time.Second)
-	before := s.life.count()
-	require.Never(s.t, func() bool { return s.life.count() != before }, 2*time.Second, 100*time.Millisecond, "something is written without end")
+	before := s.life.Writes()
+	require.Never(s.t, func() bool { return s.life.Writes() != before }, 2*time.Second, 100*time.Millisecond, "something is written without end")
 }
