@@ -43,10 +43,11 @@ type Reconciler struct {
 
 	agents     agents
 	written    kit.Consistency
-	watch      sync.Once
-	watchErr   error
 	controller controller.Controller
 	manager    ctrl.Manager
+	watching   sync.Mutex
+	// watched is how many of extras are watched.
+	watched int
 }
 
 // scope is one reconciliation of an Environment.

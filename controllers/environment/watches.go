@@ -66,32 +66,41 @@ var taken = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	return isItem && (before.Status.Deployer == nil) != (now.Status.Deployer == nil)
 }}
 
-// watchMore begins to watch what only Environments need. It is called when there is one.
+// extra is a kind that only Environments need watched.
+type extra struct {
+	object client.Object
+	to     handler.MapFunc
+	pass   predicate.Predicate
+}
+
+// watchMore begins to watch what only Environments need. It is called when there is one, and goes on where it failed before.
 func (r *Reconciler) watchMore() error {
-	r.watch.Do(func() {
-		leases := predicate.NewPredicateFuncs(func(o client.Object) bool {
-			return o.GetNamespace() == r.Namespace && strings.HasPrefix(o.GetName(), v1alpha1.AgentLeasePrefix)
-		})
-		namespaces := &metav1.PartialObjectMetadata{}
-		namespaces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-		for _, more := range []struct {
-			object  client.Object
-			handler handler.MapFunc
-			pass    predicate.Predicate
-		}{
-			{&coordinationv1.Lease{}, ofLease, leases},
-			{&corev1.ServiceAccount{}, ofMade, predicate.NewPredicateFuncs(pair.IsMade)},
-			{&rbacv1.ClusterRoleBinding{}, ofMade, predicate.NewPredicateFuncs(pair.IsMade)},
-			{&rbacv1.RoleBinding{}, ofMade, predicate.NewPredicateFuncs(pair.IsMade)},
-			{namespaces, r.ofNamespace, comesOrGoes},
-		} {
-			src := source.Kind(r.manager.GetCache(), more.object, handler.EnqueueRequestsFromMapFunc(more.handler), more.pass)
-			if r.watchErr = r.controller.Watch(src); r.watchErr != nil {
-				return
-			}
+	r.watching.Lock()
+	defer r.watching.Unlock()
+	extras := r.extras()
+	for _, one := range extras[r.watched:] {
+		if err := r.controller.Watch(source.Kind(r.manager.GetCache(), one.object, handler.EnqueueRequestsFromMapFunc(one.to), one.pass)); err != nil {
+			return err
 		}
+		r.watched++
+	}
+	return nil
+}
+
+func (r *Reconciler) extras() []extra {
+	leases := predicate.NewPredicateFuncs(func(o client.Object) bool {
+		return o.GetNamespace() == r.Namespace && strings.HasPrefix(o.GetName(), v1alpha1.AgentLeasePrefix)
 	})
-	return r.watchErr
+	namespaces := &metav1.PartialObjectMetadata{}
+	namespaces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	isMade := predicate.NewPredicateFuncs(pair.IsMade)
+	return []extra{
+		{&coordinationv1.Lease{}, ofLease, leases},
+		{&corev1.ServiceAccount{}, ofMade, isMade},
+		{&rbacv1.ClusterRoleBinding{}, ofMade, isMade},
+		{&rbacv1.RoleBinding{}, ofMade, isMade},
+		{namespaces, r.ofNamespace, comesOrGoes},
+	}
 }
 
 func (r *Reconciler) inNamespace() predicate.Predicate {
