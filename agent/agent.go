@@ -83,7 +83,7 @@ func New(mgr ctrl.Manager, options Options) (*Agent, error) {
 	a := &Agent{options: options}
 	a.host = &host{
 		config: options.Configuration, server: server, client: mgr.GetClient(), live: mgr.GetAPIReader(), now: time.Now,
-		ready: make(chan struct{}), retry: kit.NewBackoff(minRetry, maxRetry),
+		ready: make(chan struct{}), retry: kit.NewBackoff(minRetry, maxRetry), say: a.say,
 	}
 	leases, err := coordinationclient.NewForConfig(options.Link.probeConfig())
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -125,6 +126,11 @@ func (c *Configuration) DeployerSelectors() []v1alpha1.TargetSelector {
 
 // accessName is the name of the Secret with the access of the deployers, in Configuration.Namespace.
 func (c *Configuration) accessName() string { return c.Name + "-target-access" }
+
+// Account is the ServiceAccount of the deployers' access, by its name only.
+func (c *Configuration) Account() *corev1.ServiceAccount {
+	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.accountName()}}
+}
 
 // accountName is the name of the ServiceAccount of the deployers' access, in Configuration.Namespace.
 func (c *Configuration) accountName() string { return "deployer-" + c.Name }

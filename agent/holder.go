@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
@@ -59,7 +60,7 @@ func (h *holder) beat(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if other := value(found.Spec.HolderIdentity); other != "" && other != h.instance && !h.isOver(&found.Spec) {
+	if other := ptr.Deref(found.Spec.HolderIdentity, ""); other != "" && other != h.instance && !h.isOver(&found.Spec) {
 		return &heldBy{other}
 	}
 	return h.write(ctx, found)
@@ -67,12 +68,12 @@ func (h *holder) beat(ctx context.Context) error {
 
 // isOver reports whether the agent that holds the Lease has not renewed it for as long as it said.
 func (h *holder) isOver(spec *coordinationv1.LeaseSpec) bool {
-	same := value(h.seen.HolderIdentity) == value(spec.HolderIdentity) && h.seen.RenewTime.Equal(spec.RenewTime)
+	same := ptr.Deref(h.seen.HolderIdentity, "") == ptr.Deref(spec.HolderIdentity, "") && h.seen.RenewTime.Equal(spec.RenewTime)
 	if !same {
 		h.seen, h.seenAt = *spec, h.now()
 		return false
 	}
-	length := time.Duration(cmp.Or(value(spec.LeaseDurationSeconds), int32(leaseDuration.Seconds()))) * time.Second
+	length := time.Duration(cmp.Or(ptr.Deref(spec.LeaseDurationSeconds, 0), int32(leaseDuration.Seconds()))) * time.Second
 	return h.now().Sub(h.seenAt) > length
 }
 
@@ -98,8 +99,8 @@ func (h *holder) write(ctx context.Context, lease *coordinationv1.Lease) error {
 
 func (h *holder) fill(lease *coordinationv1.Lease) {
 	now, seconds := metav1.NewMicroTime(h.now()), int32(leaseDuration.Seconds())
-	if value(lease.Spec.HolderIdentity) != h.instance {
-		transitions := value(lease.Spec.LeaseTransitions) + 1
+	if ptr.Deref(lease.Spec.HolderIdentity, "") != h.instance {
+		transitions := ptr.Deref(lease.Spec.LeaseTransitions, 0) + 1
 		lease.Spec.AcquireTime, lease.Spec.LeaseTransitions = &now, &transitions
 	}
 	lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds, lease.Spec.RenewTime = &h.instance, &seconds, &now
@@ -119,12 +120,4 @@ func (h *holder) release(ctx context.Context) error {
 	_, err := h.leases.Update(ctx, lease, metav1.UpdateOptions{})
 	h.lease = nil
 	return err
-}
-
-// value returns what a pointer leads to, the zero value for nil.
-func value[T any](pointer *T) (zero T) {
-	if pointer == nil {
-		return zero
-	}
-	return *pointer
 }

@@ -5,14 +5,15 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -21,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
@@ -37,6 +39,9 @@ type host struct {
 	// ready is closed when everything was there for the first time.
 	ready   chan struct{}
 	isReady atomic.Bool
+	// isRetired says that nothing of the other kind of rights is left.
+	isRetired bool
+	say       func(eventType, reason, message string)
 	// ended says that the Environment is being deleted, so that nothing is made any more.
 	ended atomic.Bool
 	retry *kit.Backoff
@@ -68,32 +73,20 @@ func hostCache(config *Configuration) map[client.Object]cache.ByObject {
 
 // setup watches the objects.
 func (h *host) setup(mgr ctrl.Manager) error {
+	rights := h.config.rights(h.config.HostRights)
 	one := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []ctrl.Request { return []ctrl.Request{h.request()} })
 	return ctrl.NewControllerManagedBy(mgr).Named("agent-host").
 		WatchesRawSource(h.again.source(h.request())).
 		Watches(&corev1.ServiceAccount{}, one).
 		Watches(&corev1.Secret{}, one).
-		Watches(bare(h.config.role(h.config.HostRights)), one).
-		Watches(bare(h.config.binding(h.config.HostRights)), one).
+		Watches(rights[0], one).
+		Watches(rights[1], one).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1, SkipNameValidation: new(true)}).
 		Complete(h)
 }
 
 func (h *host) request() ctrl.Request {
 	return ctrl.Request{NamespacedName: client.ObjectKey{Namespace: h.config.Namespace, Name: h.config.accountName()}}
-}
-
-// bare returns an object of the same kind.
-func bare(object client.Object) client.Object {
-	switch object.(type) {
-	case *rbacv1.ClusterRole:
-		return &rbacv1.ClusterRole{}
-	case *rbacv1.ClusterRoleBinding:
-		return &rbacv1.ClusterRoleBinding{}
-	case *rbacv1.RoleBinding:
-		return &rbacv1.RoleBinding{}
-	}
-	return &rbacv1.Role{}
 }
 
 // Reconcile makes what is missing, mends what differs and renews the token when its time has come. It returns when that will be.
@@ -115,7 +108,7 @@ func (h *host) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result
 }
 
 func (h *host) ensure(ctx context.Context) (time.Duration, error) {
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: h.config.Namespace, Name: h.config.accountName()}}
+	account := h.config.Account()
 	if err := h.client.Get(ctx, client.ObjectKeyFromObject(account), account); apierrors.IsNotFound(err) {
 		if err := ignoreExisting(h.client.Create(ctx, account)); err != nil {
 			return 0, fmt.Errorf("create ServiceAccount %s: %w", client.ObjectKeyFromObject(account), err)
@@ -123,82 +116,75 @@ func (h *host) ensure(ctx context.Context) (time.Duration, error) {
 	} else if err != nil {
 		return 0, err
 	}
-	if err := h.ensureRole(ctx); err != nil {
+	if err := h.ensureRights(ctx); err != nil {
 		return 0, err
 	}
-	if err := h.ensureBinding(ctx); err != nil {
-		return 0, err
-	}
-	return h.ensureAccess(ctx, string(account.UID))
+	left, err := h.ensureAccess(ctx, string(account.UID))
+	return left, errors.Join(err, h.retire(ctx))
 }
 
-func (h *host) ensureRole(ctx context.Context) error {
-	wanted := h.config.role(h.config.HostRights)
-	found := bare(wanted)
-	return h.put(ctx, wanted, found, func() bool {
-		switch have := found.(type) {
-		case *rbacv1.Role:
-			rules := wanted.(*rbacv1.Role).Rules
-			differs := !equality.Semantic.DeepEqual(have.Rules, rules)
-			have.Rules = rules
-			return differs
-		case *rbacv1.ClusterRole:
-			rules := wanted.(*rbacv1.ClusterRole).Rules
-			differs := !equality.Semantic.DeepEqual(have.Rules, rules)
-			have.Rules = rules
-			return differs
+// ensureRights keeps the role and its binding. Who changes the role of a binding has to delete it: API servers refuse to change it.
+func (h *host) ensureRights(ctx context.Context) error {
+	for _, object := range h.config.rights(h.config.HostRights) {
+		_, err := controllerutil.CreateOrUpdate(ctx, h.client, object, func() error {
+			h.config.grant(object)
+			return nil
+		})
+		if err := ignoreExisting(err); err != nil {
+			return fmt.Errorf("give the deployers their rights by %q: %w", object.GetName(), err)
 		}
-		return false
-	})
-}
-
-// ensureBinding mends subjects. Who changes the role of a binding has to delete it: API servers refuse to change it.
-func (h *host) ensureBinding(ctx context.Context) error {
-	wanted := h.config.binding(h.config.HostRights)
-	found := bare(wanted)
-	return h.put(ctx, wanted, found, func() bool {
-		switch have := found.(type) {
-		case *rbacv1.RoleBinding:
-			subjects := wanted.(*rbacv1.RoleBinding).Subjects
-			differs := !equality.Semantic.DeepEqual(have.Subjects, subjects)
-			have.Subjects = subjects
-			return differs
-		case *rbacv1.ClusterRoleBinding:
-			subjects := wanted.(*rbacv1.ClusterRoleBinding).Subjects
-			differs := !equality.Semantic.DeepEqual(have.Subjects, subjects)
-			have.Subjects = subjects
-			return differs
-		}
-		return false
-	})
-}
-
-// put creates an object that is missing, and updates the found one where mend says that it differed.
-func (h *host) put(ctx context.Context, wanted, found client.Object, mend func() bool) error {
-	err := h.client.Get(ctx, client.ObjectKeyFromObject(wanted), found)
-	switch {
-	case apierrors.IsNotFound(err):
-		err = ignoreExisting(h.client.Create(ctx, wanted))
-	case err == nil && mend():
-		err = h.client.Update(ctx, found)
-	}
-	if err != nil {
-		return fmt.Errorf("give the deployers their rights by %q: %w", wanted.GetName(), err)
 	}
 	return nil
+}
+
+// retire deletes, once for each process, the rights of the other kind, which an agent with another hostRights has left.
+func (h *host) retire(ctx context.Context) error {
+	if h.isRetired {
+		return nil
+	}
+	former := h.config.rights(h.config.HostRights.other())
+	for _, object := range slices.Backward(former) { // the binding first
+		err := h.live.Get(ctx, client.ObjectKeyFromObject(object), object)
+		if err == nil && !h.config.isGranted(object) {
+			break // the binding belongs to somebody else, so the role does, too
+		}
+		if err == nil {
+			uid := object.GetUID()
+			err = h.client.Delete(ctx, object, client.Preconditions{UID: &uid})
+		}
+		if apierrors.IsForbidden(err) {
+			h.say(corev1.EventTypeWarning, "RightsLeft", fmt.Sprintf("hostRights is %s, and the agent may not remove %s %q, by which "+
+				"the deployers keep other rights; delete it if there is one", h.config.HostRights, h.kind(object), object.GetName()))
+			continue
+		}
+		if err := client.IgnoreNotFound(err); err != nil {
+			return fmt.Errorf("delete %s %q, which hostRights: %s does not need: %w", h.kind(object), object.GetName(), h.config.HostRights, err)
+		}
+	}
+	h.isRetired = true
+	return nil
+}
+
+// kind returns the kind of a typed object.
+func (h *host) kind(object client.Object) string {
+	kind, err := h.client.GroupVersionKindFor(object)
+	if err != nil {
+		return fmt.Sprintf("%T", object)
+	}
+	return kind.Kind
 }
 
 // uninstall removes what the agent has made, rights first, and forgets nothing: it can be repeated.
 func (h *host) uninstall(ctx context.Context) error {
 	h.ended.Store(true)
-	objects := []client.Object{
+	rights := h.config.rights(h.config.HostRights)
+	slices.Reverse(rights)
+	objects := append([]client.Object{
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: h.config.Namespace, Name: h.config.accessName()}},
-		h.config.binding(h.config.HostRights), h.config.role(h.config.HostRights),
-		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: h.config.Namespace, Name: h.config.accountName()}},
-	}
+	}, append(rights, h.config.Account())...)
 	for _, object := range objects {
 		if err := client.IgnoreNotFound(h.client.Delete(ctx, object)); err != nil {
-			return fmt.Errorf("delete %s %q of the own cluster: %w", object.GetObjectKind().GroupVersionKind().Kind, object.GetName(), err)
+			return fmt.Errorf("delete %s %q of the own cluster: %w", h.kind(object), object.GetName(), err)
 		}
 	}
 	return nil
@@ -208,7 +194,7 @@ func (h *host) uninstall(ctx context.Context) error {
 func (h *host) token(ctx context.Context) (*authenticationv1.TokenRequestStatus, error) {
 	seconds := int64(tokenLifetime.Seconds())
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: h.config.Namespace, Name: h.config.accountName()}}
+	account := h.config.Account()
 	if err := h.client.SubResource("token").Create(ctx, account, request); err != nil {
 		return nil, fmt.Errorf("request a token of ServiceAccount %s: %w", client.ObjectKeyFromObject(account), err)
 	}

@@ -4,7 +4,10 @@
 package agent
 
 import (
+	"cmp"
+
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -36,25 +39,51 @@ func clusterRules() []rbacv1.PolicyRule {
 	}
 }
 
-// role returns the role of the deployers, without its rules where it is only to be found.
-func (c *Configuration) role(rights HostRights) client.Object {
+// rights returns the role and the binding by which the deployers have their rights, by their names only.
+func (c *Configuration) rights(rights HostRights) []client.Object {
+	name := metav1.ObjectMeta{Name: c.rightsName()}
 	if rights == ClusterRights {
-		return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: c.rightsName()}, Rules: clusterRules()}
+		return []client.Object{&rbacv1.ClusterRole{ObjectMeta: name}, &rbacv1.ClusterRoleBinding{ObjectMeta: name}}
 	}
-	return &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.rightsName()}, Rules: namespaceRules()}
+	name.Namespace = c.Namespace
+	return []client.Object{&rbacv1.Role{ObjectMeta: name}, &rbacv1.RoleBinding{ObjectMeta: name}}
 }
 
-// binding gives the role to the ServiceAccount of the deployers.
-func (c *Configuration) binding(rights HostRights) client.Object {
-	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: c.Namespace, Name: c.accountName()}}
-	if rights == ClusterRights {
-		return &rbacv1.ClusterRoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: c.rightsName()}, Subjects: subjects,
-			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: c.rightsName()},
-		}
+// grant sets what one of the rights has to say. The role of a binding is set where there is none.
+func (c *Configuration) grant(object client.Object) {
+	switch o := object.(type) {
+	case *rbacv1.Role:
+		o.Rules = namespaceRules()
+	case *rbacv1.ClusterRole:
+		o.Rules = clusterRules()
+	case *rbacv1.RoleBinding:
+		o.Subjects, o.RoleRef.APIGroup = c.subjects(), rbacv1.GroupName
+		o.RoleRef.Kind, o.RoleRef.Name = cmp.Or(o.RoleRef.Kind, "Role"), cmp.Or(o.RoleRef.Name, c.rightsName())
+	case *rbacv1.ClusterRoleBinding:
+		o.Subjects, o.RoleRef.APIGroup = c.subjects(), rbacv1.GroupName
+		o.RoleRef.Kind, o.RoleRef.Name = cmp.Or(o.RoleRef.Kind, "ClusterRole"), cmp.Or(o.RoleRef.Name, c.rightsName())
 	}
-	return &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.rightsName()}, Subjects: subjects,
-		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: c.rightsName()},
+}
+
+// isGranted reports whether a binding is one of this agent. Roles are told apart by their bindings.
+func (c *Configuration) isGranted(object client.Object) bool {
+	switch o := object.(type) {
+	case *rbacv1.RoleBinding:
+		return equality.Semantic.DeepEqual(o.Subjects, c.subjects())
+	case *rbacv1.ClusterRoleBinding:
+		return equality.Semantic.DeepEqual(o.Subjects, c.subjects())
 	}
+	return true
+}
+
+func (c *Configuration) subjects() []rbacv1.Subject {
+	return []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: c.Namespace, Name: c.accountName()}}
+}
+
+// other returns the other kind of rights.
+func (r HostRights) other() HostRights {
+	if r == ClusterRights {
+		return NamespaceRights
+	}
+	return ClusterRights
 }

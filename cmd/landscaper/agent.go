@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/fluxcd/pkg/runtime/logger"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -18,8 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
-
-	"github.com/fluxcd/pkg/runtime/logger"
 
 	"github.com/flux-landscaper/flux-landscaper/agent"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -148,7 +147,7 @@ func subject(config *agent.Configuration) client.Object {
 	if name := os.Getenv("POD_NAME"); name != "" {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: os.Getenv("RUNTIME_NAMESPACE"), Name: name}}
 	}
-	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: "deployer-" + config.Name}}
+	return config.Account()
 }
 
 // deploy adds the helm deployer to a manager of the landscaper cluster. Targets lead to Secrets of the own cluster only.

@@ -4,12 +4,20 @@
 package agent
 
 import (
+	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
@@ -72,4 +80,51 @@ func TestAccessOfTheDeployersEndsAtTheirNamespace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { assert.False(t, may(what)) })
 	}
+}
+
+// TestRightsOfTheFormerKindAreTakenAway plays an agent that had hostRights: Cluster before.
+func TestRightsOfTheFormerKindAreTakenAway(t *testing.T) {
+	for name, c := range map[string]struct {
+		subject string
+		stays   bool
+	}{
+		"retired":  {subject: "deployer-retired"},
+		"somebody": {subject: "somebody", stays: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, name)
+			meta := metav1.ObjectMeta{Name: "landscaper:agent:deployer:" + name}
+			role := &rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}}}
+			binding := &rbacv1.ClusterRoleBinding{
+				ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name},
+				Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: system, Name: c.subject}},
+			}
+			fence := s.fence.Client()
+			require.NoError(t, errors.Join(fence.Create(s.ctx, role), fence.Create(s.ctx, binding)))
+			s.startAgent()
+			for _, object := range []client.Object{binding, role} {
+				if c.stays {
+					require.NoError(t, fence.Get(s.ctx, client.ObjectKeyFromObject(object), object))
+					continue
+				}
+				require.Eventually(t, func() bool {
+					return apierrors.IsNotFound(fence.Get(s.ctx, client.ObjectKeyFromObject(object), object))
+				}, patience, 50*time.Millisecond)
+			}
+		})
+	}
+}
+
+func TestRightsThatTheAgentMayNotRemoveAreNamed(t *testing.T) {
+	s := newScene(t, "powerless")
+	fence := s.fence.Client()
+	require.NoError(t, fence.Delete(s.ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "landscaper-agent-powerless"}}))
+	s.startAgent()
+	require.Eventually(t, func() bool {
+		events := &corev1.EventList{}
+		require.NoError(t, fence.List(s.ctx, events, client.InNamespace(system)))
+		return slices.ContainsFunc(events.Items, func(e corev1.Event) bool {
+			return e.Reason == "RightsLeft" && strings.Contains(e.Message, `ClusterRoleBinding "landscaper:agent:deployer:powerless"`)
+		})
+	}, patience, 50*time.Millisecond)
 }
