@@ -6,7 +6,8 @@ SHELL := /usr/bin/env bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 
-VERSION      ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo v0.0.0-dev)
+# Always a semantic version, since charts have no other: by the tag, or v0.0.0-g<commit> where there is none.
+VERSION      ?= $(shell git describe --tags --match 'v*' --dirty 2>/dev/null || echo "v0.0.0-g$$(git describe --always --exclude '*' --dirty 2>/dev/null || echo none)")
 RACE         ?=
 TEST_FLAGS   ?=
 TEST_TIMEOUT ?= 30m
@@ -105,8 +106,9 @@ images: $(IMAGE_PROGRAMS) ## The images as OCI layout in dist/images (IMAGE_PLAT
 release: $(IMAGE_PROGRAMS) $(CLI_PROGRAMS) ## Everything of a release, in dist/ (VERSION=v1.2.3, KEY=file.pem signs, REGISTRY=host/path also pushes)
 	@go run ./cmd/release all $(RELEASE_ARGS)
 
-components: release ## The deployers as component versions, pushed to REGISTRY with the release they come from
+components: images ## The deployers as component versions, pushed to REGISTRY with their charts and image
 	@[[ -n "$(REGISTRY)" ]] || { echo "give the registry to push to: make components REGISTRY=host/path VERSION=v1.2.3"; exit 1; }
+	@go run ./cmd/release charts $(RELEASE_ARGS)
 	@go run ./cmd/flux-landscaper component push --file charts/components/component-constructor.yaml \
 	  --repository "$(if $(PLAIN_HTTP),http://,oci://)$(REGISTRY)/components" \
 	  VERSION="$(VERSION:v%=%)" CHARTS="$(CURDIR)/dist" IMAGE="$(REGISTRY)/landscaper:$(VERSION)"

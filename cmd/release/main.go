@@ -52,6 +52,7 @@ func root() *cobra.Command {
 	flags.StringVar(&s.key, "key", "", "A file with the private key, in PEM, that signs the checksums.")
 	command.AddCommand(
 		&cobra.Command{Use: "images", Short: "Only the images", RunE: func(c *cobra.Command, _ []string) error { return s.images(c.Context()) }},
+		&cobra.Command{Use: "charts", Short: "Only the charts", RunE: func(*cobra.Command, []string) error { return release.Charts(s.dist, s.options) }},
 		&cobra.Command{Use: "all", Short: "Everything", RunE: func(c *cobra.Command, _ []string) error { return s.all(c.Context()) }},
 	)
 	return command

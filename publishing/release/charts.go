@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/Masterminds/semver/v3"
 	"sigs.k8s.io/yaml"
 
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
@@ -27,8 +28,14 @@ const (
 	noImage   = "repository: ghcr.io/flux-landscaper/landscaper"
 )
 
-// Charts writes the chart of each deployer into a folder, packed as <deployer>-deployer-<version>.tgz.
+// Charts writes the chart of each deployer into a folder, packed as <deployer>-deployer-<version>.tgz. The version has to be a semantic one.
 func Charts(dist string, o Options) error {
+	if err := o.checkVersion(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dist, 0o755); err != nil {
+		return err
+	}
 	folder, err := os.MkdirTemp("", "charts-")
 	if err != nil {
 		return err
@@ -47,6 +54,14 @@ func Charts(dist string, o Options) error {
 		if err := os.WriteFile(file, packed.Bytes(), 0o644); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// checkVersion refuses what Helm does not take as the version of a chart.
+func (o Options) checkVersion() error {
+	if _, err := semver.StrictNewVersion(strings.TrimPrefix(o.Release.Version, "v")); err != nil {
+		return fmt.Errorf("the version %q is no semantic version, and Helm takes no other for a chart; give one like v1.2.3", o.Release.Version)
 	}
 	return nil
 }

@@ -75,6 +75,9 @@ func programsIn(folder string) ([]program, error) {
 
 // Make writes all files of a release into folder dist, which it makes, and returns the images. What an earlier release left there is removed.
 func Make(dist string, o Options) (*image.Set, error) {
+	if err := o.checkVersion(); err != nil {
+		return nil, err
+	}
 	images, err := Images(o.Programs, o.Release)
 	if err != nil {
 		return nil, err

@@ -160,7 +160,7 @@ func TestManifestsNameTheImageByDigest(t *testing.T) {
 	assert.NotContains(t, install, "image: landscaper\n")
 	assert.NotContains(t, install, "kind: CustomResourceDefinition")
 	assert.Contains(t, string(read(t, dist, "crds.yaml")), "kind: CustomResourceDefinition")
-	for _, folder := range []string{"install", "webhooks", "container-deployer"} {
+	for _, folder := range []string{"install", "webhooks", "container-deployer", "agent"} {
 		assert.Contains(t, string(read(t, dist, ManifestsFolder, "flux", folder, "kustomization.yaml")), "digest: "+digest.String(), folder)
 	}
 }
@@ -218,4 +218,11 @@ func TestWhatIsMissingIsNamed(t *testing.T) {
 	options.Key = []byte("no key")
 	_, err = Make(t.TempDir(), options)
 	assert.ErrorContains(t, err, "is not in PEM")
+
+	for _, version := range []string{"f2bfc84", "1.2", "v1", "01.2.3"} {
+		options := optionsOf(programs(t, "landscaper_linux_amd64"))
+		options.Release.Version = version
+		_, err = Make(t.TempDir(), options)
+		assert.ErrorContains(t, err, `the version "`+version+`" is no semantic version`)
+	}
 }
