@@ -121,17 +121,17 @@ func (r *HealthReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 	}
 	if target.Spec.HealthCheck == nil || target.Spec.Type != v1alpha1.KubernetesClusterTargetType {
 		r.visits.forget(req.NamespacedName)
-		return r.end(req, r.show(ctx, target, uncheckable(target)))
+		return ended(r.Backoff, req, r.show(ctx, target, uncheckable(target)))
 	}
 	state, err := r.stateOf(ctx, target)
 	if err != nil {
-		return r.end(req, err)
+		return ended(r.Backoff, req, err)
 	}
 	visit := r.visits.of(req.NamespacedName, func() *visit { return r.firstVisit(target, state) })
 	if found := visit.take(state); found != nil {
 		if err := r.show(ctx, target, found); err != nil {
 			visit.keep(found)
-			return r.end(req, err)
+			return ended(r.Backoff, req, err)
 		}
 		visit.schedule(r.Now(), found, r.pause(target))
 		r.Backoff.Forget(req.NamespacedName)
@@ -146,19 +146,6 @@ func (r *HealthReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 func (r *HealthReconciler) leave(req ctrl.Request) {
 	r.visits.forget(req.NamespacedName)
 	r.Backoff.Forget(req.NamespacedName)
-}
-
-// end tries again later what the API server refused.
-func (r *HealthReconciler) end(req ctrl.Request, err error) (ctrl.Result, error) {
-	if client.IgnoreNotFound(err) == nil {
-		r.Backoff.Forget(req.NamespacedName)
-		return ctrl.Result{}, nil
-	}
-	delay := r.Backoff.After(req.NamespacedName, err)
-	if kit.IsTransient(err) {
-		return ctrl.Result{RequeueAfter: delay}, nil
-	}
-	return ctrl.Result{}, err
 }
 
 // check asks the cluster and leaves what it answers to a worker.

@@ -31,16 +31,16 @@ func (p *protector) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 	if !p.Shard.Has(object) || !isProtected(object) && !kit.IsOwnedByFlux(object) {
 		return ctrl.Result{}, nil
 	}
-	return p.end(req, p.settle(ctx, object))
+	return ended(p.Backoff, req, p.settle(ctx, object))
 }
 
-// end turns the error of a reconciliation into back-off.
-func (r *Reconciler) end(req ctrl.Request, err error) (ctrl.Result, error) {
+// ended turns the error of a reconciliation into back-off.
+func ended(backoff *kit.Backoff, req ctrl.Request, err error) (ctrl.Result, error) {
 	if client.IgnoreNotFound(err) == nil {
-		r.Backoff.Forget(req.NamespacedName)
+		backoff.Forget(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
-	delay := r.Backoff.After(req.NamespacedName, err)
+	delay := backoff.After(req.NamespacedName, err)
 	if kit.IsTransient(err) {
 		return ctrl.Result{RequeueAfter: delay}, nil
 	}

@@ -11,13 +11,11 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
 // SourceWatch makes items follow the sources that they name: an item gets a job of its own when a source offers something else than the last
@@ -185,13 +183,4 @@ func (r *reconciler) releaseHeld(key types.NamespacedName) {
 	if known := r.held.take(key); known != nil {
 		r.watches.release(known)
 	}
-}
-
-// LandscaperCluster returns the connection of a manager as a cluster, for watches on single objects there.
-func LandscaperCluster(mgr ctrl.Manager) (*target.Cluster, error) {
-	watcher, err := dynamic.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
-	if err != nil {
-		return nil, fmt.Errorf("connect to the landscaper cluster: %w", err)
-	}
-	return &target.Cluster{Config: mgr.GetConfig(), Client: mgr.GetClient(), Dynamic: watcher, Mapper: mgr.GetRESTMapper()}, nil
 }
