@@ -6,10 +6,11 @@ package v1alpha1
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 )
 
 // ObjectReference names an object. An empty namespace means the namespace of the object that holds the reference.
@@ -142,19 +143,10 @@ func (d *Duration) UnmarshalJSON(data []byte) error {
 	}
 	parsed, err := time.ParseDuration(text)
 	if err != nil {
-		return fmt.Errorf("%q is no duration; write one like 10m, or none", beginning(text))
+		return fmt.Errorf("%q is no duration; write one like 10m, or none", beginning.Of(text, 60))
 	}
 	d.Duration = parsed
 	return nil
-}
-
-// beginning returns what a message shows of a text that somebody wrote.
-func beginning(text string) string {
-	const longest = 60
-	if len(text) <= longest {
-		return text
-	}
-	return strings.ToValidUTF8(text[:longest], "") + "…"
 }
 
 // AnyJSON is one JSON value of any type. JSON null counts as absent.

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 )
 
 // Error says why a template failed.
@@ -110,14 +112,7 @@ func excerpt(source string, line int) string {
 		if i == line {
 			marker = "> "
 		}
-		fmt.Fprintf(&out, "%s%4d: %s\n", marker, i, cut(lines[i-1], lineWidth))
+		fmt.Fprintf(&out, "%s%4d: %s\n", marker, i, beginning.Of(lines[i-1], lineWidth))
 	}
 	return strings.TrimSuffix(out.String(), "\n")
-}
-
-func cut(text string, size int) string {
-	if len(text) <= size {
-		return text
-	}
-	return strings.ToValidUTF8(text[:size], "") + "…"
 }

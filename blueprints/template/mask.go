@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"sort"
 	"strings"
+
+	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 )
 
 // Limits of what an error shows of the inputs.
@@ -24,7 +26,7 @@ func describeInputs(values map[string]any) string {
 			out.WriteString("  …\n")
 			break
 		}
-		fmt.Fprintf(&out, "  %s: %s\n", key, cut(describe(key, values[key]), entryBytes))
+		fmt.Fprintf(&out, "  %s: %s\n", key, beginning.Of(describe(key, values[key]), entryBytes))
 	}
 	return strings.TrimSuffix(out.String(), "\n")
 }

@@ -15,6 +15,8 @@ import (
 	spiffyaml "github.com/mandelsoft/spiff/yaml"
 
 	"github.com/flux-landscaper/flux-landscaper/blueprints/internal/bounded"
+
+	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 )
 
 // Spiff runs Spiff++ without its functions for commands, environment, network and writing. Its files are those of the blueprint.
@@ -79,7 +81,7 @@ func parseSpiff(in Input) (spiffyaml.Node, error) {
 // spiffError shortens the library's report, which repeats itself for each expression that depends on a failed one.
 func spiffError(err error) error {
 	message := strings.ReplaceAll(err.Error(), sourceName, "template")
-	return errors.New(cut(message, 4096))
+	return errors.New(beginning.Of(message, 4096))
 }
 
 func spiffOutput(m *meter, result spiffyaml.Node) (Output, error) {

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
@@ -113,7 +114,7 @@ func (r *Reconciler) judgeAgent(ctx context.Context, s *scope) error {
 		s.wakeIn(found.left)
 	}
 	if version := lease.Annotations[v1alpha1.AgentVersionAnnotation]; version != "" {
-		s.env.Status.AgentVersion = version[:min(len(version), maxVersion)]
+		s.env.Status.AgentVersion = beginning.Of(version, maxVersion)
 	}
 	if was != nil && was.Status == found.status && was.Reason == found.reason {
 		return nil

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
@@ -191,11 +192,7 @@ func (t *remains) list(describe func(leftover) string) string {
 	for _, name := range sortedKeys(t.leftovers) {
 		items = append(items, describe(t.leftovers[name]))
 	}
-	text := strings.Join(items, ", ")
-	if len(text) > maxSummary {
-		text = strings.ToValidUTF8(text[:maxSummary], "") + "…"
-	}
-	return text
+	return beginning.Of(strings.Join(items, ", "), maxSummary)
 }
 
 func (l leftover) title() string {

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/drift"
@@ -200,7 +201,7 @@ func (f *findings) fought(now time.Time) string {
 		if c.isFought(now) {
 			by := ""
 			if c.manager != "" {
-				by = fmt.Sprintf(" (by %q)", brief(c.manager))
+				by = fmt.Sprintf(" (by %q)", beginning.Of(c.manager, longestPointer))
 			}
 			names = append(names, ref.String()+by)
 		}
@@ -223,7 +224,7 @@ func describe(drifts []Drift) string {
 		}
 		fields := make([]string, 0, len(one.Fields))
 		for _, field := range one.Fields {
-			fields = append(fields, brief(field))
+			fields = append(fields, beginning.Of(field, longestPointer))
 		}
 		names = append(names, one.Resource.String()+" "+joined(fields))
 	}
@@ -235,11 +236,4 @@ func joined(names []string) string {
 		return strings.Join(names, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), len(names)-maxNamed)
-}
-
-func brief(text string) string {
-	if len(text) <= longestPointer {
-		return text
-	}
-	return strings.ToValidUTF8(text[:longestPointer], "") + "…"
 }

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
@@ -153,16 +154,9 @@ func (j *job) count(ctx context.Context, failed *failedAttempt) error {
 	counters.LastAttemptedReleaseAction, counters.LastAttemptedRevision = failed.action, failed.revision.ChartVersion
 	counters.LastFailure = ""
 	if j.attempt.failure != nil {
-		counters.LastFailure = shortened(j.attempt.failure.Error(), maxFailure)
+		counters.LastFailure = beginning.Of(j.attempt.failure.Error(), maxFailure)
 	}
 	return j.recordAhead(ctx)
-}
-
-func shortened(text string, longest int) string {
-	if len(text) <= longest {
-		return text
-	}
-	return strings.ToValidUTF8(text[:longest-len("…")], "") + "…"
 }
 
 // forgive takes the failures off the record when the job has reached what it wants.

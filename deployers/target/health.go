@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
@@ -84,10 +85,7 @@ func (c *connection) health(ctx context.Context) (Health, error) {
 	if err != nil && !isRefusal(err) {
 		return Health{}, err
 	}
-	health := Health{User: whoAmI.Status.UserInfo.Username}
-	if len(health.User) > maxUser {
-		health.User = health.User[:maxUser]
-	}
+	health := Health{User: beginning.Of(whoAmI.Status.UserInfo.Username, maxUser)}
 	if validVersion.MatchString(info.GitVersion) {
 		health.Version = info.GitVersion
 	}

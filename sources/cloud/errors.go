@@ -6,6 +6,8 @@ package cloud
 import (
 	"regexp"
 	"strings"
+
+	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 )
 
 // Error says which field asks for an identity, why there is none and what to do.
@@ -43,10 +45,6 @@ func (e *loginError) Unwrap() error { return e.cause }
 var secrets = regexp.MustCompile(`eyJ[\w-]+(\.[\w-]*)*|ya29\.[\w.-]+`)
 
 func shown(err error) error {
-	const most = 600
 	text := secrets.ReplaceAllString(strings.Join(strings.Fields(err.Error()), " "), "<token>")
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
-	}
-	return &loginError{text, err}
+	return &loginError{beginning.Of(text, 600), err}
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
+
+	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 )
 
 // Login is what the server is shown: a user with a password, or a token. The zero value is anonymous. It prints as a
@@ -118,8 +120,5 @@ func (at Location) hide(text string) string {
 			text = strings.ReplaceAll(text, secret, "<hidden>")
 		}
 	}
-	if len(text) > 300 {
-		text = strings.ToValidUTF8(text[:300], "") + "…"
-	}
-	return text
+	return beginning.Of(text, 300)
 }

@@ -20,6 +20,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
+	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci/store"
 )
 
@@ -215,11 +216,7 @@ func answered(a *errcode.ErrorResponse) string {
 	if len(a.Errors) > 0 {
 		text = a.Errors.Error()
 	}
-	const most = 300
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
-	}
-	return fmt.Sprintf("the registry answers %d (%s)", a.StatusCode, text)
+	return fmt.Sprintf("the registry answers %d (%s)", a.StatusCode, beginning.Of(text, 300))
 }
 
 var (

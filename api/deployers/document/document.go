@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 )
 
 // Read decodes a JSON document of the given apiVersion and kind. A missing apiVersion or kind counts as the right one, keys are
@@ -57,7 +59,7 @@ func Decode(raw []byte, into any) error {
 	if errors.As(err, &mismatch) {
 		return fmt.Errorf("%s: is a JSON %s, which the field cannot hold; correct the type of the value", field, mismatch.Value)
 	}
-	return fmt.Errorf("%s: %s", field, shortened(err.Error(), longestCause))
+	return fmt.Errorf("%s: %s", field, beginning.Of(err.Error(), longestCause))
 }
 
 // Unknown returns what a JSON document has and a type does not take in: keys that are not known or occur twice, each named by its path. Into points
@@ -69,7 +71,7 @@ func Unknown(raw []byte, into any) []string {
 	}
 	var unknown []string
 	for _, problem := range problems {
-		unknown = append(unknown, shortened(problem.Error(), longestCause))
+		unknown = append(unknown, beginning.Of(problem.Error(), longestCause))
 	}
 	return unknown
 }

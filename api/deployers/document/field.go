@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	kjson "sigs.k8s.io/json"
+
+	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 )
 
 const (
@@ -21,14 +23,7 @@ const (
 )
 
 // Brief returns the beginning of a value for messages.
-func Brief[T ~string](value T) string { return shortened(string(value), longestValue) }
-
-func shortened(text string, longest int) string {
-	if len(text) <= longest {
-		return text
-	}
-	return strings.ToValidUTF8(text[:longest], "") + "…"
-}
+func Brief[T ~string](value T) string { return beginning.Of(value, longestValue) }
 
 // fieldIn returns the path of the first field that cannot be decoded into a type: the one that fails alone. Empty means the whole.
 func fieldIn(tree, into any) string {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+
+	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 )
 
 const (
@@ -32,10 +34,7 @@ func (j *journal) log(format string, args ...any) {
 		return
 	}
 	// Before the line is cut: half a secret is not found.
-	line := withhold(strings.TrimSpace(fmt.Sprintf(format, args...)), j.secrets)
-	if len(line) > maxLogLine {
-		line = line[:maxLogLine] + "…"
-	}
+	line := beginning.Of(withhold(strings.TrimSpace(fmt.Sprintf(format, args...)), j.secrets), maxLogLine)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.lines = append(j.lines, line)

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
@@ -18,6 +17,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/kustomize/kyaml/resid"
 
+	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -97,11 +97,7 @@ func (r Request) PostRender(objects []map[string]any) ([]map[string]any, error) 
 
 // told is the text of an error of kustomize, which may quote whole objects.
 func told(err error) string {
-	text := target.ShownError(err)
-	if len(text) > maxTold {
-		text = strings.ToValidUTF8(text[:maxTold], "") + "…"
-	}
-	return text
+	return beginning.Of(target.ShownError(err), maxTold)
 }
 
 func (k Kustomization) apply(objects []map[string]any) ([]map[string]any, error) {

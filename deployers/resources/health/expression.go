@@ -19,6 +19,8 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 	"github.com/google/cel-go/ext"
 	"github.com/google/cel-go/interpreter"
+
+	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 )
 
 // Bounds of one expression.
@@ -110,11 +112,7 @@ func isCostly(err error) bool {
 
 // shown returns the text of a problem in one line.
 func shown(err error) string {
-	text := strings.Join(strings.Fields(err.Error()), " ")
-	if len(text) > maxShown {
-		return strings.ToValidUTF8(text[:maxShown], "") + "…"
-	}
-	return text
+	return beginning.Of(strings.Join(strings.Fields(err.Error()), " "), maxShown)
 }
 
 // inspect refuses functions.
