@@ -54,7 +54,7 @@ type death struct {
 	program string
 	// update says that the program dies while an Installation that has succeeded is changed; else it dies while one is created.
 	update bool
-	at     moment
+	at     rig.Moment
 	// edit is an index of edits.
 	edit int
 }
@@ -70,7 +70,7 @@ func (d death) String() string {
 func deaths(programs []string) (all []death) {
 	for _, program := range programs {
 		for _, update := range []bool{false, true} {
-			for _, at := range []moment{beforeWrite, afterWrite} {
+			for _, at := range []rig.Moment{rig.BeforeWrite, rig.AfterWrite} {
 				for edit := range edits {
 					all = append(all, death{program: program, update: update, at: at, edit: edit})
 				}
@@ -108,7 +108,7 @@ func TestAnEditBetweenDeathAndRestart(t *testing.T) {
 // editing is a stage with two clusters to deploy to.
 type editing struct {
 	*stage
-	gates map[string]*gate
+	gates map[string]*rig.Gate
 	sites map[string]client.Client
 	// fresh is what a fresh install leaves, by what it installs.
 	fresh map[wish]snapshot
@@ -122,14 +122,14 @@ func newEditing(ctx context.Context, t *testing.T, programs []string) *editing {
 	e.gates = gates
 	all := func(next http.Handler) http.Handler {
 		for _, g := range gates {
-			next = g.handler(next)
+			next = g.Handler(next)
 		}
 		return next
 	}
 	e.prepareSites(ctx, all)
 	e.start(ctx, programs, kubeconfigs)
 	for _, name := range programs {
-		gates[name].program = e.programs[name]
+		gates[name].Program = e.programs[name]
 	}
 	return e
 }
@@ -158,14 +158,14 @@ func (e *editing) live(ctx context.Context, d death, n int) bool {
 	}
 	last := w
 	edits[d.edit].make(&last)
-	g.armWith(n, d.at, func() error { return e.change(ctx, unit, last) })
+	g.ArmWith(n, d.at, func() error { return e.change(ctx, unit, last) })
 	e.succeed(ctx, d, unit, generation, func() error {
 		if d.update {
 			return e.change(ctx, unit, w)
 		}
 		return e.harness.Create(ctx, e.installation(unit, w))
 	})
-	fired, err := g.settle()
+	fired, err := g.Settle()
 	plan := fmt.Sprintf("%s (number %d, %q, unit %d)", d, n, fired, unit)
 	require.NoError(e.t, err, plan)
 	inst := e.installation(unit, last)

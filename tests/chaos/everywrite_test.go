@@ -19,7 +19,9 @@ const (
 	everyWriteTimeout = 10 * time.Minute
 	lifeTimeout       = 30 * time.Second
 	// mostWrites is far more than a program writes in the life of a unit; a plan beyond it means that the count is wrong.
-	mostWrites = 60
+	mostWrites = 100
+	// brokenVersion is one that unforgiving charts cannot be upgraded to.
+	brokenVersion = "broken"
 )
 
 var stride = flag.Int("chaos-stride", 1, "die at every so manieth write only")
@@ -37,6 +39,35 @@ func TestDeathOfHelmAtEveryWrite(t *testing.T) {
 	s.dieEverywhere([]string{rig.Controller, rig.ManifestDeployer, rig.HelmDeployer}, rig.HelmDeployer)
 }
 
+// TestDeathOfApplyAtEveryWrite lets the manifest deployer die that applies by the API server.
+func TestDeathOfApplyAtEveryWrite(t *testing.T) {
+	s := newStage(t, func(u *rig.Units) { u.Strategy = "apply" })
+	s.dieEverywhere([]string{rig.Controller, rig.ManifestDeployer}, rig.ManifestDeployer)
+}
+
+// TestDeathOfHelmTemplatesAtEveryWrite lets the helm deployer die that applies what charts render to, without releases.
+func TestDeathOfHelmTemplatesAtEveryWrite(t *testing.T) {
+	for _, strategy := range []string{"update", "apply"} {
+		t.Run(strategy, func(t *testing.T) {
+			s := newStage(t, func(u *rig.Units) {
+				u.HelmChart, u.HelmEvery, u.HelmSettings = chart(t), 1, []string{"helmDeployment: false", "updateStrategy: " + strategy}
+			})
+			s.dieEverywhere([]string{rig.Controller, rig.ManifestDeployer, rig.HelmDeployer}, rig.HelmDeployer)
+		})
+	}
+}
+
+// TestDeathOfRemediationAtEveryWrite lets the helm deployer die with releases that are tested, and rolled back after an upgrade that fails.
+func TestDeathOfRemediationAtEveryWrite(t *testing.T) {
+	s := newStage(t, func(u *rig.Units) {
+		u.HelmChart, u.HelmEvery, u.HelmSettings = unforgivingChart(t), 1, []string{
+			"helmDeploymentConfig: {test: {enable: true}, upgrade: {remediation: {retries: 0, remediateLastFailure: true}}}",
+		}
+	})
+	s.breaks = true
+	s.dieEverywhere([]string{rig.Controller, rig.ManifestDeployer, rig.HelmDeployer}, rig.HelmDeployer)
+}
+
 // dieEverywhere runs the programs and lets each of the mortal ones die at every write.
 func (s *stage) dieEverywhere(programs []string, mortal ...string) {
 	ctx, cancel := context.WithTimeout(s.t.Context(), everyWriteTimeout)
@@ -45,14 +76,14 @@ func (s *stage) dieEverywhere(programs []string, mortal ...string) {
 	config, err := s.NewUser(targetUser, rig.AllRights)
 	require.NoError(s.t, err)
 	// The last mortal program is the deployer under test: what goes to the target passes its gate, whoever sends it.
-	s.prepareWith(ctx, gates[mortal[len(mortal)-1]].open(s, config))
+	s.prepareWith(ctx, s.through(config, gates[mortal[len(mortal)-1]].Handler))
 	s.start(ctx, programs, kubeconfigs)
 	for _, name := range programs {
-		gates[name].program = s.programs[name]
+		gates[name].Program = s.programs[name]
 	}
 	unit := 0
 	for _, name := range mortal {
-		for _, at := range []moment{beforeWrite, afterWrite} {
+		for _, at := range []rig.Moment{rig.BeforeWrite, rig.AfterWrite} {
 			unit = s.dieAtEach(ctx, gates[name], at, unit)
 		}
 	}
@@ -61,28 +92,28 @@ func (s *stage) dieEverywhere(programs []string, mortal ...string) {
 }
 
 // dieAtEach lives lives until the program has died at every write, and returns the number of the next unit.
-func (s *stage) dieAtEach(ctx context.Context, g *gate, at moment, unit int) int {
+func (s *stage) dieAtEach(ctx context.Context, g *rig.Gate, at rig.Moment, unit int) int {
 	s.t.Helper()
 	begun, slowest := time.Now(), time.Duration(0)
 	for n := 1; n <= mostWrites; n += *stride {
-		g.arm(n, at)
+		g.Arm(n, at)
 		started := time.Now()
-		s.live(ctx, unit, fmt.Sprintf("%s dies %s write %d", g.program.Name, at, n), g)
+		s.live(ctx, unit, fmt.Sprintf("%s dies %s write %d", g.Program.Name, at, n), g)
 		slowest = max(slowest, time.Since(started))
 		unit++
-		fired, writes, err := g.result()
+		fired, writes, err := g.Result()
 		require.NoError(s.t, err)
 		if fired == "" {
-			s.t.Logf("%s died %s each of %d writes: %s, the slowest life took %s", g.program.Name, at, writes, time.Since(begun), slowest)
+			s.t.Logf("%s died %s each of %d writes: %s, the slowest life took %s", g.Program.Name, at, writes, time.Since(begun), slowest)
 			return unit
 		}
 	}
-	require.Fail(s.t, "too many writes", "%s sends more than %d writes for one unit", g.program.Name, mostWrites)
+	require.Fail(s.t, "too many writes", "%s sends more than %d writes for one unit", g.Program.Name, mostWrites)
 	return unit
 }
 
 // live takes one unit through its life and checks that nothing of the death shows.
-func (s *stage) live(ctx context.Context, unit int, plan string, g *gate) {
+func (s *stage) live(ctx context.Context, unit int, plan string, g *rig.Gate) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, lifeTimeout)
 	defer cancel()
@@ -91,15 +122,28 @@ func (s *stage) live(ctx context.Context, unit int, plan string, g *gate) {
 		goal := s.observer.Expect(1, condition)
 		require.NoError(s.t, act())
 		if _, err := goal.Wait(ctx); err != nil {
-			fired, _, _ := g.result()
+			fired, _, _ := g.Result()
 			require.NoError(s.t, err, "%s (%s): %s of %s", plan, fired, name, s.units.Name(unit))
 		}
 	}
+	jobs := 1
 	step("create", rig.Succeeded(1), func() error { return s.units.Create(ctx, s.harness, unit, "v1") })
-	s.requireUnit(ctx, unit, plan, "v1", 1)
-	step("update", rig.Succeeded(2), func() error { return s.units.Update(ctx, s.harness, unit, "v2") })
-	s.requireUnit(ctx, unit, plan, "v2", 2)
+	s.requireUnit(ctx, unit, plan, "v1", jobs)
+	if s.breaks {
+		jobs++
+		step("break", rig.Failed(int64(jobs)), func() error { return s.units.Update(ctx, s.harness, unit, brokenVersion) })
+		require.Len(s.t, s.observer.Jobs(s.units.Name(unit)), jobs, "%s: jobs after the failure", plan)
+		s.requireReleases(ctx, unit, unit+1, "")
+		require.Equal(s.t, "v1", s.versionOf(ctx, s.units.Name(unit)+"-chart"), "%s: the release is rolled back", plan)
+	}
+	jobs++
+	step("update", rig.Succeeded(int64(jobs)), func() error { return s.units.Update(ctx, s.harness, unit, "v2") })
+	s.requireUnit(ctx, unit, plan, "v2", jobs)
+	if s.units.HasHelm(unit) {
+		require.Equal(s.t, "v2", s.versionOf(ctx, s.units.Name(unit)+"-chart"), "%s: version of the chart", plan)
+	}
 	step("delete", rig.Gone(), func() error { return s.units.Delete(ctx, s.harness, unit) })
-	require.Len(s.t, s.observer.Jobs(s.units.Name(unit)), 3, "%s: jobs after the deletion", plan)
+	require.Len(s.t, s.observer.Jobs(s.units.Name(unit)), jobs+1, "%s: jobs after the deletion", plan)
 	require.Zero(s.t, s.deployedVersion(ctx, unit), "%s: the ConfigMap is left", plan)
+	require.Zero(s.t, s.versionOf(ctx, s.units.Name(unit)+"-chart"), "%s: the ConfigMap of the chart is left", plan)
 }

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -111,15 +112,38 @@ func (s *stage) prepareWith(ctx context.Context, config *rest.Config) {
 	s.ledger = s.keepLedger(ctx)
 }
 
+var chartFiles = map[string]string{
+	"Chart.yaml":         "apiVersion: v2\nname: settings\nversion: 1.0.0\n",
+	"values.yaml":        "version: none\n",
+	"templates/map.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"{{ .Release.Name }}-chart\"}\ndata: {version: \"{{ .Values.version }}\"}\n",
+}
+
 // chart is a packaged chart with one ConfigMap.
-func chart(t *testing.T) []byte {
-	packed, err := platform.PackageChart(platform.Files(map[string]string{
-		"Chart.yaml":         "apiVersion: v2\nname: settings\nversion: 1.0.0\n",
-		"values.yaml":        "version: none\n",
-		"templates/map.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"{{ .Release.Name }}-chart\"}\ndata: {version: \"{{ .Values.version }}\"}\n",
-	}))
+func chart(t *testing.T) []byte { return packChart(t, chartFiles) }
+
+// unforgivingChart is a packaged chart with a test, in whose brokenVersion the API server refuses an object.
+func unforgivingChart(t *testing.T) []byte {
+	files := maps.Clone(chartFiles)
+	files["templates/test.yaml"] = `apiVersion: v1
+kind: Secret
+metadata:
+  name: "{{ .Release.Name }}-test"
+  annotations: {helm.sh/hook: test, helm.sh/hook-delete-policy: "before-hook-creation,hook-succeeded"}
+`
+	files["templates/zzz.yaml"] = `{{ if eq .Values.version "` + brokenVersion + `" }}
+apiVersion: v1
+kind: Service
+metadata: {name: "{{ .Release.Name }}-broken"}
+spec: {ports: [{port: 99999}]}
+{{ end }}
+`
+	return packChart(t, files)
+}
+
+func packChart(t *testing.T, files map[string]string) []byte {
+	archive, err := platform.PackageChart(platform.Files(files))
 	require.NoError(t, err)
-	return packed
+	return archive
 }
 
 func newRandom(t *testing.T) *rand.Rand {

@@ -75,8 +75,14 @@ func (s *stage) requireVersion(ctx context.Context, units int, version string) {
 // deployedVersion returns what the ConfigMap of a unit holds, or nothing if there is none.
 func (s *stage) deployedVersion(ctx context.Context, unit int) string {
 	s.t.Helper()
+	return s.versionOf(ctx, s.units.Name(unit))
+}
+
+// versionOf returns what a deployed ConfigMap holds, or nothing if there is none.
+func (s *stage) versionOf(ctx context.Context, name string) string {
+	s.t.Helper()
 	object := &corev1.ConfigMap{}
-	err := s.Client().Get(ctx, client.ObjectKey{Namespace: s.units.Deployed, Name: s.units.Name(unit)}, object)
+	err := s.Client().Get(ctx, client.ObjectKey{Namespace: s.units.Deployed, Name: name}, object)
 	require.NoError(s.t, client.IgnoreNotFound(err))
 	return object.Data["version"]
 }
@@ -90,7 +96,9 @@ func (s *stage) requireUnit(ctx context.Context, unit int, plan, version string,
 	items := 1
 	if s.units.HasHelm(unit) {
 		items = 2
-		s.requireReleases(ctx, unit, unit+1, "")
+		if s.units.HasReleases() {
+			s.requireReleases(ctx, unit, unit+1, "")
+		}
 	}
 	for kind, each := range map[string]int{executionKind: 1, deployItemKind: items, configMapKind: items, dataObjectKind: 1, targetKind: 1} {
 		require.Len(s.t, s.ledger.births(kind), (unit+1)*each, "%s: objects of kind %s so far", plan, kind)

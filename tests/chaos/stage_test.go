@@ -57,6 +57,8 @@ type stage struct {
 	harness  client.WithWatch
 	observer *rig.Observer
 	ledger   *ledger
+	// breaks says that each unit gets a version that its release cannot be upgraded to, before the next good one.
+	breaks bool
 }
 
 // restartCollector makes the garbage collector look at the kinds again: it started before ours were there, and looks every 30 seconds.

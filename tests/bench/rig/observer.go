@@ -118,6 +118,18 @@ func Succeeded(generation int64) Condition {
 	}
 }
 
+// Failed waits for a job for a spec of the generation that fails. It ends with an error when one for it or a newer spec succeeds.
+func Failed(generation int64) Condition {
+	return func(_ watch.EventType, inst *v1alpha1.Installation) (bool, error) {
+		status := &inst.Status
+		ended := status.JobID != "" && status.JobID == status.JobIDFinished && status.ObservedGeneration >= generation
+		if ended && status.Phase == v1alpha1.PhaseSucceeded {
+			return false, fmt.Errorf("%s has not failed: %s", inst.Name, describe(inst))
+		}
+		return ended && status.ObservedGeneration == inst.Generation && status.Phase == v1alpha1.PhaseFailed, nil
+	}
+}
+
 // Gone waits until an Installation does not exist any more. It ends with an error when its deletion fails.
 func Gone() Condition {
 	return func(change watch.EventType, inst *v1alpha1.Installation) (bool, error) {

@@ -4,10 +4,12 @@
 package rig
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,6 +43,10 @@ type Units struct {
 	HelmChart []byte
 	// HelmEvery is used with HelmChart only.
 	HelmEvery int
+	// HelmSettings are more lines of the configuration of helm DeployItems.
+	HelmSettings []string
+	// Strategy is the updateStrategy of manifest DeployItems; "" is update.
+	Strategy string
 	// Timeout is how long the manifest DeployItem may take; 0 leaves the default.
 	Timeout time.Duration
 	// Flow connects the units by data.
@@ -129,7 +135,7 @@ const manifestItem = `deployExecutions:
 %[4]s      config:
         apiVersion: manifest.deployer.landscaper.gardener.cloud/v1alpha2
         kind: ProviderConfiguration
-        updateStrategy: update
+        updateStrategy: %[5]s
         manifests:
         - policy: manage
           manifest:
@@ -177,7 +183,7 @@ func (u Units) blueprint(i int, version string) string {
 	if u.Timeout > 0 {
 		timeout = fmt.Sprintf("      timeout: %s\n", u.Timeout)
 	}
-	fmt.Fprintf(&text, manifestItem, u.Name(i), u.Deployed, version, timeout)
+	fmt.Fprintf(&text, manifestItem, u.Name(i), u.Deployed, version, timeout, cmp.Or(u.Strategy, "update"))
 	if u.DataImport {
 		text.WriteString(manifestData)
 	}
@@ -187,10 +193,16 @@ func (u Units) blueprint(i int, version string) string {
 	}
 	if u.HasHelm(i) {
 		fmt.Fprintf(&text, helmItem, u.Name(i), u.Deployed, version, base64.StdEncoding.EncodeToString(u.HelmChart))
+		for _, line := range u.HelmSettings {
+			text.WriteString("        " + line + "\n")
+		}
 	}
 	text.WriteString(u.Flow.exports(i, version))
 	return text.String()
 }
+
+// HasReleases reports whether the helm DeployItems make releases.
+func (u Units) HasReleases() bool { return !slices.Contains(u.HelmSettings, "helmDeployment: false") }
 
 // HasHelm tells whether unit i has a helm DeployItem.
 func (u Units) HasHelm(i int) bool { return len(u.HelmChart) > 0 && i%u.HelmEvery == 0 }
