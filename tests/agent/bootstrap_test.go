@@ -4,11 +4,8 @@
 package agent
 
 import (
-	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
-	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -131,50 +128,20 @@ func (s *scene) runDeployment(name string) {
 	require.NoError(s.t, s.fence.Client().Status().Update(s.ctx, deployment))
 }
 
-// stored reports whether anything that the etcd of the landscaper cluster holds or has held contains a text.
-func (s *scene) stored(text string) bool {
-	s.t.Helper()
-	root, found := filepath.Join(filepath.Dir(filepath.Dir(s.KubeconfigPath)), "etcd", "data"), false
-	require.NoError(s.t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		content, err := os.ReadFile(path)
-		found = found || bytes.Contains(content, []byte(text))
-		return err
-	}))
-	return found
-}
-
-// secretsOfTheFence are credentials of the fenced cluster, each in all forms in which it may be stored.
+// secretsOfTheFence are credentials of the fenced cluster.
 func (s *scene) secretsOfTheFence() map[string]string {
 	s.t.Helper()
+	secrets, err := s.fence.PrivateKeys()
+	require.NoError(s.t, err)
 	access := &corev1.Secret{}
 	require.NoError(s.t, s.fence.Client().Get(s.ctx, client.ObjectKey{Namespace: system, Name: s.environment + "-target-access"}, access))
 	config, err := clientcmd.Load(access.Data["kubeconfig"])
 	require.NoError(s.t, err)
-	secrets := map[string]string{"token of the deployers": config.AuthInfos["deployer"].Token}
-	dir := filepath.Dir(s.fence.KubeconfigPath)
-	for _, name := range []string{"sa.key", "tls.key"} {
-		key, err := os.ReadFile(filepath.Join(dir, name))
-		require.NoError(s.t, err)
-		secrets[name] = strings.Split(string(key), "\n")[1]
-	}
-	admin, err := clientcmd.Load(s.fence.Kubeconfig)
-	require.NoError(s.t, err)
-	for _, user := range admin.AuthInfos {
-		secrets["key of the administrator"] = strings.Split(string(user.ClientKeyData), "\n")[1]
-	}
-	forms := map[string]string{}
+	secrets["token of the deployers"] = config.AuthInfos["deployer"].Token
 	for name, secret := range secrets {
 		require.Greater(s.t, len(secret), 40, name)
-		forms[name] = secret
-		for shift := range 3 {
-			encoded := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("-", shift) + secret))
-			forms[name+", base64 "+string(rune('0'+shift))] = encoded[4 : len(encoded)-4]
-		}
 	}
-	return forms
+	return secrets
 }
 
 func TestAgentBringsDeployersBehindTheFence(t *testing.T) {
@@ -193,12 +160,12 @@ func TestAgentBringsDeployersBehindTheFence(t *testing.T) {
 	s.succeeded("shop", "greeting")
 	assert.Equal(t, map[string]string{"text": "hello"}, s.configMap("greeting"))
 
-	for name, way := range map[string]mode{"reset": reset, "blackhole": blackhole} {
+	for name, way := range map[string]platform.WireMode{"reset": platform.Reset, "blackhole": platform.Blackhole} {
 		t.Run("a partition by "+name+" delays the deployer only", func(t *testing.T) {
-			s.centre.become(way)
+			s.centre.Become(way)
 			agent.awaitConnected(false)
 			s.install("shop", "greeting", v1alpha1.ManifestDeployItemType, manifestItem("greeting", name), map[string]string{"cluster": "behind"})
-			s.centre.become(whole)
+			s.centre.Become(platform.Whole)
 			began := time.Now()
 			s.succeeded("shop", "greeting")
 			took := time.Since(began)
@@ -209,10 +176,11 @@ func TestAgentBringsDeployersBehindTheFence(t *testing.T) {
 		})
 	}
 	t.Run("no credential of the fence is outside of it", func(t *testing.T) {
-		require.True(t, s.stored(s.environment+"-target-access"), "the search finds what is there")
-		for name, secret := range s.secretsOfTheFence() {
-			assert.False(t, s.stored(secret), name)
-		}
+		search := s.secretsOfTheFence()
+		search["what is there"] = s.environment + "-target-access"
+		found, err := s.Stores(search)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"what is there"}, found)
 	})
 	t.Run("the rights in flux/ suffice for the agent", func(t *testing.T) {
 		for name, cluster := range map[string]*platform.Cluster{"landscaper": s.Cluster, "fence": s.fence.Cluster} {

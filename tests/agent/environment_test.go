@@ -74,7 +74,7 @@ func TestEnvironmentIsKept(t *testing.T) {
 	env := s.registered()
 	assert.Equal(t, []string{v1alpha1.AgentFinalizer}, env.Finalizers)
 	assert.Equal(t, system, env.Spec.Namespace)
-	assert.Equal(t, "https://"+s.centre.address, env.Spec.LandscaperClusterRestConfig.Host)
+	assert.Equal(t, "https://"+s.centre.Address, env.Spec.LandscaperClusterRestConfig.Host)
 	assert.Equal(t, s.RestConfig.CAData, env.Spec.LandscaperClusterRestConfig.CAData)
 	assert.Equal(t, map[string]string{v1alpha1.EnvironmentAnnotation: "kept", v1alpha1.DeployerOnlyAnnotation: "true"}, env.Spec.HostTarget.Annotations)
 	assert.JSONEq(t, `{"kubeconfig": {"secretRef": {"name": "kept-target-access", "namespace": "ls-system", "key": "kubeconfig"}}}`,

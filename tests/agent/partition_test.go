@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
 // healed is within which time both sides have to agree after a partition.
@@ -31,16 +32,16 @@ func TestPartitionsOnlyDelay(t *testing.T) {
 	s.startController()
 	agent := s.startAgent()
 	s.hostTarget()
-	for name, way := range map[string]mode{"reset": reset, "blackhole": blackhole} {
+	for name, way := range map[string]platform.WireMode{"reset": platform.Reset, "blackhole": platform.Blackhole} {
 		t.Run(name, func(t *testing.T) {
 			s.install(system, name, v1alpha1.HelmDeployItemType, settings(t, name, "before"), map[string]string{"cluster": "parted"})
 			s.succeeded(system, name)
-			s.centre.become(way)
+			s.centre.Become(way)
 			agent.awaitConnected(false)
 			assert.True(t, agent.isReady(), "a partition does not restart the agent")
 			s.install(system, name, v1alpha1.HelmDeployItemType, settings(t, name, "after"), map[string]string{"cluster": "parted"})
 			assert.Equal(t, "before", s.configMap(name)["text"])
-			s.centre.become(whole)
+			s.centre.Become(platform.Whole)
 			began := time.Now()
 			s.succeeded(system, name)
 			took := time.Since(began)
@@ -55,12 +56,12 @@ func TestPartitionsOnlyDelay(t *testing.T) {
 
 func TestAgentStartsWithoutTheLandscaperCluster(t *testing.T) {
 	s := newScene(t, "early")
-	s.centre.become(reset)
+	s.centre.Become(platform.Reset)
 	agent := s.start("early-agent", "landscaper-agent", s.agentArgs()...)
 	agent.awaitConnected(false)
 	s.awaitHost(true)
 	assert.False(t, agent.isReady(), "nothing is registered")
-	s.centre.become(whole)
+	s.centre.Become(platform.Whole)
 	agent.awaitReady()
 }
 
@@ -75,7 +76,7 @@ func TestNewCredentialsAreUsedWithoutARestart(t *testing.T) {
 	path := filepath.Join(s.dir, "landscaper.kubeconfig")
 	before, err := os.ReadFile(path)
 	require.NoError(t, err)
-	s.kubeconfig("landscaper", "https://"+s.centre.address, s.RestConfig.CAData, good)
+	s.kubeconfig("landscaper", "https://"+s.centre.Address, s.RestConfig.CAData, good)
 	after, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.NotEqual(t, before, after)

@@ -7,6 +7,7 @@ package agent
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -75,7 +76,7 @@ type scene struct {
 	ctx context.Context
 	// fence is the fenced cluster, and centre the way of the agent to the landscaper cluster.
 	fence  *platform.Platform
-	centre *fault
+	centre *platform.Wire
 	// environment is also the name of what the agent makes.
 	environment string
 	binary, dir string
@@ -95,7 +96,9 @@ func newScene(t *testing.T, environment string) *scene {
 	})
 	require.NoError(t, fenced.err)
 	s.fence = fenced.platform
-	s.centre = newFault(t, s.RestConfig.Host)
+	s.centre, err = platform.NewWire(strings.TrimPrefix(s.RestConfig.Host, "https://"))
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, s.centre.Close()) })
 	s.apply(s.Cluster, "flux/agent-access")
 	s.apply(s.fence.Cluster, "flux/agent")
 	s.token = s.tokenOf(s.Cluster, "landscaper-agent-"+environment)
@@ -166,7 +169,7 @@ func (s *scene) agentArgs(more ...string) []string {
 	config := fmt.Sprintf("apiVersion: config.landscaper.gardener.cloud/v1alpha1\nkind: AgentConfiguration\nname: %s\ntargetNamespaces: [%s, shop]\n", s.environment, system)
 	path := filepath.Join(s.dir, "config.yaml")
 	require.NoError(s.t, os.WriteFile(path, []byte(config), 0o600))
-	landscaper := s.kubeconfig("landscaper", "https://"+s.centre.address, s.RestConfig.CAData, s.token)
+	landscaper := s.kubeconfig("landscaper", "https://"+s.centre.Address, s.RestConfig.CAData, s.token)
 	return append([]string{"agent", "--config=" + path, "--landscaper-kubeconfig=" + landscaper}, more...)
 }
 
@@ -342,5 +345,5 @@ name: %s
 namespace: %s
 chart: {archive: {raw: %s}}
 values:
-%s`, name, system, encode(archive), indent(values, 2))
+%s`, name, system, base64.StdEncoding.EncodeToString(archive), indent(values, 2))
 }

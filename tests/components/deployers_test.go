@@ -4,7 +4,6 @@
 package components
 
 import (
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -14,23 +13,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flux-landscaper/flux-landscaper/publishing/image"
-	"github.com/flux-landscaper/flux-landscaper/publishing/release"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/releases"
 )
-
-// pushDeployers pushes the component versions of the deployers, as make components does.
-func (s *scene) pushDeployers(version, image string, made release.Options) {
-	s.T.Helper()
-	charts := s.T.TempDir()
-	require.NoError(s.T, release.Charts(charts, made))
-	binary, err := platform.BuildCLI(s.Ctx)
-	require.NoError(s.T, err)
-	push := exec.CommandContext(s.Ctx, binary, "component", "push", "--file", filepath.Join("..", "..", "charts", "components", "component-constructor.yaml"),
-		"--repository", "oci://"+s.Registry.Host+"/"+s.base(), "VERSION="+version, "CHARTS="+charts, "IMAGE="+image)
-	said, err := push.CombinedOutput()
-	require.NoError(s.T, err, string(said))
-}
 
 // A deployer is installed by its component version with the imports that a DeployerRegistration's Installation gets.
 func TestDeployersAreComponents(t *testing.T) {
@@ -39,9 +24,7 @@ func TestDeployersAreComponents(t *testing.T) {
 	require.NoError(t, err)
 	reference, err := s.Registry.PushImage(s.Ctx, s.base()+"/landscaper", "v1.2.3", program)
 	require.NoError(t, err)
-	s.pushDeployers("1.2.3", reference, release.Options{
-		Source: filepath.Join("..", ".."), Repository: s.Registry.Host + "/landscaper", Release: image.Release{Version: "v1.2.3"},
-	})
+	require.NoError(t, releases.PushDeployers(s.Ctx, s.Registry, filepath.Join("..", ".."), t.TempDir(), "v1.2.3", reference, s.base()))
 	s.useRegistry(nil)
 	s.Target("cluster")
 

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +15,6 @@ import (
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -27,9 +25,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/publishing/image"
-	"github.com/flux-landscaper/flux-landscaper/publishing/release"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/releases"
 	"github.com/flux-landscaper/flux-landscaper/tests/sample"
 )
 
@@ -91,20 +88,7 @@ func (c *cluster) release(version string) {
 	c.Helper()
 	program, err := platform.BuildStatic(c.ctx, "./cmd/landscaper")
 	require.NoError(c, err)
-	programs, dist := c.TempDir(), c.TempDir()
-	require.NoError(c, os.Symlink(program, filepath.Join(programs, "landscaper_linux_"+runtime.GOARCH)))
-	options := release.Options{
-		Source: filepath.Join("..", ".."), Programs: programs, Repository: c.Registry.Host + "/landscaper",
-		Release: image.Release{Version: version, Revision: "0123456789abcdef0123456789abcdef01234567", Created: time.Unix(1_700_000_000, 0)},
-	}
-	set, err := release.Make(dist, options)
-	require.NoError(c, err)
-	require.NoError(c, set.Push(c.ctx, options.Repository, version, true))
-	artifact, err := release.Artifact(filepath.Join(dist, release.ManifestsFolder), options.Release)
-	require.NoError(c, err)
-	repository, err := image.Repository(c.Registry.Host+"/manifests", true)
-	require.NoError(c, err)
-	require.NoError(c, remote.Write(repository.Tag(version), artifact, remote.WithContext(c.ctx)))
+	require.NoError(c, releases.Push(c.ctx, c.Registry, program, filepath.Join("..", ".."), c.TempDir(), version))
 }
 
 // subscribe makes Flux install every release from 0.1.0 on, as the quick start says.
@@ -113,7 +97,7 @@ func (c *cluster) subscribe() (crds, install *kustomizev1.Kustomization) {
 	source := &sourcev1.OCIRepository{
 		ObjectMeta: metav1.ObjectMeta{Name: "landscaper", Namespace: fleet},
 		Spec: sourcev1.OCIRepositorySpec{
-			URL: c.Registry.URL("manifests"), Insecure: true, Interval: metav1.Duration{Duration: time.Hour},
+			URL: c.Registry.URL(releases.Manifests), Insecure: true, Interval: metav1.Duration{Duration: time.Hour},
 			Reference: &sourcev1.OCIRepositoryRef{SemVer: ">=0.1.0"},
 		},
 	}

@@ -101,6 +101,7 @@ func (c *Cluster) NewUser(name string, groups ...string) (*rest.Config, error) {
 		Host:      "https://" + c.address,
 		UserAgent: name,
 		QPS:       -1,
+		Dial:      c.options.Network.dial(),
 		TLSClientConfig: rest.TLSClientConfig{
 			CAData:   c.authority.pem,
 			CertData: issued.certificate,
@@ -173,6 +174,7 @@ func (c *Cluster) run(component Component, env []string, args ...string) (*Proce
 }
 
 func (c *Cluster) runCommand(command Command) (*Process, error) {
+	command.Network = c.options.Network
 	p, err := StartProcess(command)
 	if err != nil {
 		return nil, err

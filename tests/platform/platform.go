@@ -44,6 +44,10 @@ type Options struct {
 	// AddToScheme teaches Client, Apply and Await more typed kinds; built-in kinds, CRDs and Flux's are known already.
 	AddToScheme []func(*runtime.Scheme) error
 
+	// Network is where the API server and all that the platform runs beside it listen; nil is the network of this process. Without a Node only.
+	// Git and Registry stay outside of it.
+	Network *Network
+
 	// Issuer of the tokens of ServiceAccounts; default DefaultIssuer. An API server that trusts those of another one needs its own.
 	Issuer string
 

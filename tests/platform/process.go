@@ -26,6 +26,8 @@ type Command struct {
 	// Isolated makes the program the first process of namespaces of its own (processes, mounts, network, IPC, host name): what is started
 	// in them ends with it. Linux as root only.
 	Isolated bool
+	// Network is where the program runs; nil is the network of this process.
+	Network *Network
 }
 
 // Process is one running program. It ends with this process, also when this process is killed (on Linux).
@@ -63,7 +65,7 @@ func (p *Process) start() error {
 	if p.command.Isolated {
 		attributes = isolatedAttributes()
 	}
-	if err := spawnWith(cmd, attributes); err != nil {
+	if err := p.command.Network.spawn(cmd, attributes); err != nil {
 		return fmt.Errorf("cannot start %s: %w", p.command.Name, err)
 	}
 	exited := make(chan struct{})

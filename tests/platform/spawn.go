@@ -33,9 +33,14 @@ var starter = sync.OnceValue(func() chan<- func() {
 func spawn(cmd *exec.Cmd) error { return spawnWith(cmd, processAttributes()) }
 
 func spawnWith(cmd *exec.Cmd, attributes *syscall.SysProcAttr) error {
+	return spawnBy(starter(), cmd, attributes)
+}
+
+// spawnBy starts a program on the thread that takes starts.
+func spawnBy(starts chan<- func(), cmd *exec.Cmd, attributes *syscall.SysProcAttr) error {
 	cmd.SysProcAttr = attributes
 	started := make(chan error, 1)
-	starter() <- func() { started <- cmd.Start() }
+	starts <- func() { started <- cmd.Start() }
 	return <-started
 }
 
