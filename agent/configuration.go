@@ -25,7 +25,8 @@ type Configuration struct {
 	Name string `json:"name"`
 	// Namespace of the own cluster for the deployers and their access; default ls-system.
 	Namespace string `json:"namespace,omitempty"`
-	// LandscaperNamespace is the namespace of the deployer management on the landscaper cluster; default ls-system.
+	// LandscaperNamespace is the namespace of the Environment on the landscaper cluster, ls-env- and its name; default is ls-system, which Environments
+	// without their own share.
 	LandscaperNamespace string `json:"landscaperNamespace,omitempty"`
 	// OCI holds settings of the access to registries.
 	OCI *core.OCIConfiguration `json:"oci,omitempty"`

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -104,6 +105,7 @@ func (h *holder) fill(lease *coordinationv1.Lease) {
 		lease.Spec.AcquireTime, lease.Spec.LeaseTransitions = &now, &transitions
 	}
 	lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds, lease.Spec.RenewTime = &h.instance, &seconds, &now
+	metav1.SetMetaDataLabel(&lease.ObjectMeta, v1alpha1.DeployerEnvironmentLabel, strings.TrimPrefix(h.name, v1alpha1.AgentLeasePrefix))
 	if lease.Annotations == nil {
 		lease.Annotations = map[string]string{}
 	}

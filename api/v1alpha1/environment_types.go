@@ -19,8 +19,8 @@ type EnvironmentSpec struct {
 	// TargetSelectors are handed to the deployers of this environment.
 	// +optional
 	TargetSelectors []TargetSelector `json:"targetSelectors,omitempty"`
-	// Namespaces of the landscaper cluster in which the deployers of this environment may work. Absent is all, as in the existing API; an
-	// empty list is none. An addition to the existing API.
+	// Namespaces of the landscaper cluster in which the deployers of this environment may work. Absent is all, as in the existing API, or all that
+	// the namespace of the Environment allows; an empty list is none. An addition to the existing API.
 	// +kubebuilder:validation:MaxItems=1000
 	// +listType=set
 	// +optional
@@ -37,6 +37,10 @@ type EnvironmentStatus struct {
 	// Conditions are Ready and, while true, Reconciling or Stalled, as kstatus reads them, and AgentConnected.
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// Namespace of the landscaper cluster that holds what is made for the deployers of this environment, and the Lease of the agent. An
+	// addition to the existing API.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
 	// AgentVersion is the version of the agent, as it wrote it into its Lease.
 	// +optional
 	AgentVersion string `json:"agentVersion,omitempty"`

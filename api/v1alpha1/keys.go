@@ -112,7 +112,8 @@ const (
 	// LeftBehindLabel, on a ConfigMap, names the Installation whose deletion by force left behind what the ConfigMap lists; as annotation it
 	// holds the UID.
 	LeftBehindLabel = "landscaper.gardener.cloud/left-behind"
-	// DeployerEnvironmentLabel, on the objects of a deployer that a DeployerRegistration installs, names its Environment.
+	// DeployerEnvironmentLabel, on the objects of a deployer that a DeployerRegistration installs, names its Environment. On a namespace it says
+	// that the namespace is for that Environment.
 	DeployerEnvironmentLabel = "deployers.landscaper.gardener.cloud/environment"
 	// DeployerRegistrationLabel, beside DeployerEnvironmentLabel, names the DeployerRegistration.
 	DeployerRegistrationLabel = "deployers.landscaper.gardener.cloud/deployer-registration"
@@ -147,9 +148,17 @@ const DeployerManagementFinalizer = "finalizer.deployermanagement.landscaper.gar
 // AgentFinalizer keeps an Environment until an administrator has uninstalled its agent, and removes it.
 const AgentFinalizer = "finalizer.agent.landscaper.gardener.cloud"
 
-// AgentLeasePrefix begins the name of the Lease that the agent of an environment renews, in the namespace of the deployer management. The
-// name of the Environment follows.
+// AgentLeasePrefix begins the name of the Lease that the agent of an environment renews, in the namespace of that Environment. The name of
+// the Environment follows.
 const AgentLeasePrefix = "landscaper-agent-"
+
+// EnvironmentNamespacePrefix begins the name of the namespace of the landscaper cluster that belongs to an Environment. The name of the Environment
+// follows. An addition to the existing API.
+const EnvironmentNamespacePrefix = "ls-env-"
+
+// AllowedNamespacesAnnotation, on the namespace of an Environment, lists the namespaces in which its deployers may work, by comma or * for all. An
+// addition to the existing API.
+const AllowedNamespacesAnnotation = "deployers.landscaper.gardener.cloud/allowed-namespaces"
 
 // AgentConnectedCondition is the condition of Environments that says whether the agent gives signs of life.
 const AgentConnectedCondition = "AgentConnected"

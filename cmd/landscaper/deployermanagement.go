@@ -20,6 +20,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/environment"
+	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
 	"github.com/flux-landscaper/flux-landscaper/controllers/registration"
 )
 
@@ -27,13 +28,16 @@ import (
 type managementFlags struct {
 	enabled   bool
 	namespace string
+	share     bool
 }
 
 func (m *managementFlags) bindFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&m.enabled, "deployer-management", false,
 		"Install the deployers of DeployerRegistrations into Environments; needs the rights of landscaper:deployer-management.")
 	flags.StringVar(&m.namespace, "deployer-management-namespace", "ls-system",
-		"The namespace of the Installations, Targets and ServiceAccounts of these deployers, and of the Leases of agents.")
+		"The namespace of what is made for these deployers, and of the Leases of agents, where an Environment has no namespace of its own; see --shared-environments.")
+	flags.BoolVar(&m.share, "shared-environments", false,
+		"Let Environments without a namespace of their own share that of --deployer-management-namespace, where they are not kept from each other.")
 }
 
 // restrict keeps what others made out of the cache.
@@ -48,11 +52,19 @@ func (m *managementFlags) restrict(options *ctrl.Options, allNamespaces bool) er
 	if err != nil {
 		return err
 	}
-	selector, home := labels.NewSelector().Add(*made), map[string]cache.Config{m.namespace: {}}
-	options.Cache.ByObject[&corev1.ServiceAccount{}] = cache.ByObject{Label: selector, Namespaces: home}
+	agents, err := labels.NewRequirement(v1alpha1.DeployerEnvironmentLabel, selection.Exists, nil)
+	if err != nil {
+		return err
+	}
+	selector := labels.NewSelector().Add(*made)
+	options.Cache.ByObject[&corev1.ServiceAccount{}] = cache.ByObject{Label: selector}
 	options.Cache.ByObject[&rbacv1.ClusterRoleBinding{}] = cache.ByObject{Label: selector}
 	options.Cache.ByObject[&rbacv1.RoleBinding{}] = cache.ByObject{Label: selector}
-	options.Cache.ByObject[&coordinationv1.Lease{}] = cache.ByObject{Namespaces: home}
+	leases := map[string]cache.Config{cache.AllNamespaces: {LabelSelector: labels.NewSelector().Add(*agents)}}
+	if m.share {
+		leases[m.namespace] = cache.Config{} // also those of agents that do not label theirs
+	}
+	options.Cache.ByObject[&coordinationv1.Lease{}] = cache.ByObject{Namespaces: leases}
 	return nil
 }
 
@@ -61,15 +73,16 @@ func (f *controllerFlags) setupManagement(mgr ctrl.Manager, recorder record.Even
 	if !f.management.enabled {
 		return nil
 	}
+	homes := pair.Homes{Shared: f.management.namespace}
 	environments := &environment.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Namespace: f.management.namespace, Shard: f.shard,
-		Backoff: f.backoff(), Now: time.Now,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Homes: homes, Shard: f.shard,
+		Backoff: f.backoff(), Now: time.Now, Share: f.management.share,
 	}
 	if err := environments.SetupWithManager(mgr, f.concurrent); err != nil {
 		return fmt.Errorf("set the controller of Environments up: %w", err)
 	}
 	registrations := &registration.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Namespace: f.management.namespace, Shard: f.shard,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Homes: homes, Shard: f.shard,
 		Backoff: f.backoff(), Now: time.Now,
 	}
 	if err := registrations.SetupWithManager(mgr, f.concurrent); err != nil {

@@ -200,6 +200,7 @@ var effects = map[string]effect{
 
 	"deployer-management":           {"true", func(p *parsed) any { return p.controller.management.enabled }, true},
 	"deployer-management-namespace": {"n", func(p *parsed) any { return p.controller.management.namespace }, "n"},
+	"shared-environments":           {"true", func(p *parsed) any { return p.controller.management.share }, true},
 	"pickup-timeout":                {"1s", func(p *parsed) any { return p.controller.pickupTimeout }, second},
 	"allow-private-networks":        {"true", func(p *parsed) any { return p.controller.components.privateNetworks }, true},
 	"no-private-targets": {"true", func(p *parsed) any {

@@ -25,7 +25,7 @@ func (c *cleaner) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 	if err := c.Get(ctx, req.NamespacedName, installation); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if !isUninstalled(installation) || !c.Shard.Has(installation) {
+	if !c.Homes.Holds(installation) || !isUninstalled(installation) || !c.Shard.Has(installation) {
 		return ctrl.Result{}, nil
 	}
 	err := c.clean(ctx, installation.DeepCopy())
@@ -42,7 +42,7 @@ func (c *cleaner) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 
 // isUninstalled reports whether nothing of an Installation is left but the rights of its deployer.
 func isUninstalled(installation *v1alpha1.Installation) bool {
-	return pair.IsMade(installation) && !installation.DeletionTimestamp.IsZero() &&
+	return !installation.DeletionTimestamp.IsZero() &&
 		controllerutil.ContainsFinalizer(installation, v1alpha1.DeployerManagementFinalizer) &&
 		!controllerutil.ContainsFinalizer(installation, v1alpha1.Finalizer)
 }

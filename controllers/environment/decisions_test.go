@@ -102,14 +102,44 @@ func TestBindings(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			env, registration := &v1alpha1.Environment{}, &v1alpha1.DeployerRegistration{ObjectMeta: metav1.ObjectMeta{Name: test.name}}
-			env.Spec.Namespaces, registration.Spec.DeployItemTypes = test.namespaces, test.types
+			registration := &v1alpha1.DeployerRegistration{ObjectMeta: metav1.ObjectMeta{Name: test.name}}
+			registration.Spec.DeployItemTypes = test.types
 			var got []string
-			for _, binding := range bindings(key, env, registration, "home") {
+			for _, binding := range bindings(key, registration, "home", test.namespaces) {
 				got = append(got, place(binding)+" "+roleRef(binding).Name)
 				assert.Equal(t, key.Labels(), binding.GetLabels())
 			}
 			assert.Equal(t, test.wants, got)
+		})
+	}
+}
+
+func TestLimit(t *testing.T) {
+	const key = v1alpha1.AllowedNamespacesAnnotation
+	tests := map[string]struct {
+		wanted      []string
+		annotations map[string]string
+		wants       []string
+		refused     bool
+	}{
+		"nobody says anything":     {nil, nil, nil, false},
+		"the Environment says":     {[]string{"a"}, nil, []string{"a"}, false},
+		"everything is allowed":    {nil, map[string]string{key: "*"}, nil, false},
+		"of everything one":        {[]string{"a"}, map[string]string{key: "b,*"}, []string{"a"}, false},
+		"all that is allowed":      {nil, map[string]string{key: "a, b,,a "}, []string{"a", "b"}, false},
+		"nothing is allowed":       {nil, map[string]string{key: ""}, []string{}, false},
+		"nothing is wanted":        {[]string{}, map[string]string{key: "a"}, []string{}, false},
+		"one of two is allowed":    {[]string{"a", "c"}, map[string]string{key: "a,b"}, []string{"a"}, true},
+		"its own namespace always": {[]string{"home"}, map[string]string{key: ""}, []string{"home"}, false},
+		"a star of the agent":      {[]string{"*"}, map[string]string{key: "a"}, []string{}, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			env := &v1alpha1.Environment{Spec: v1alpha1.EnvironmentSpec{Namespaces: test.wanted}}
+			s := &scope{env: env}
+			s.limit(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "home", Annotations: test.annotations}})
+			assert.Equal(t, test.wants, s.namespaces)
+			assert.Equal(t, test.refused, len(s.problems) > 0)
 		})
 	}
 }

@@ -102,8 +102,11 @@ func judge(seen sighting, holds time.Duration, was *metav1.Condition, now time.T
 
 // judgeAgent puts into the status whether the agent gives signs of life.
 func (r *Reconciler) judgeAgent(ctx context.Context, s *scope) error {
+	if s.home == "" {
+		return nil
+	}
 	lease := &coordinationv1.Lease{}
-	err := r.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: v1alpha1.AgentLeasePrefix + s.env.Name}, lease)
+	err := r.Get(ctx, client.ObjectKey{Namespace: s.home, Name: v1alpha1.AgentLeasePrefix + s.env.Name}, lease)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
@@ -122,7 +125,7 @@ func (r *Reconciler) judgeAgent(ctx context.Context, s *scope) error {
 	if seen.renewed {
 		s.env.Status.AgentLastSeen = &metav1.Time{Time: seen.at}
 	}
-	show(s.env, found)
+	show(s.env, s.home, found)
 	return nil
 }
 
@@ -134,8 +137,8 @@ func holds(lease *coordinationv1.Lease) time.Duration {
 	return min(max(time.Duration(*lease.Spec.LeaseDurationSeconds)*time.Second, minLease), maxLease)
 }
 
-func show(env *v1alpha1.Environment, found verdict) {
-	lease := v1alpha1.AgentLeasePrefix + env.Name
+func show(env *v1alpha1.Environment, namespace string, found verdict) {
+	lease := namespace + "/" + v1alpha1.AgentLeasePrefix + env.Name
 	switch found.status {
 	case metav1.ConditionTrue:
 		conditions.MarkTrue(env, v1alpha1.AgentConnectedCondition, found.reason, "the agent renews its Lease %s", lease)

@@ -19,7 +19,7 @@ import (
 // keepHostTarget brings the Target of the host cluster to what the Environment says. A reference in it to a Secret of the host cluster stays one:
 // nothing here follows it.
 func (r *Reconciler) keepHostTarget(ctx context.Context, s *scope) error {
-	wanted := hostTarget(s.env, r.Namespace)
+	wanted := hostTarget(s.env, s.home)
 	return r.keepTarget(ctx, wanted, func(present *v1alpha1.Target) error {
 		if metav1.IsControlledBy(present, s.env) {
 			return nil

@@ -45,7 +45,7 @@ func (r *Reconciler) needs(ctx context.Context, s *scope, registration string) (
 	}
 	items := &v1alpha1.DeployItemList{}
 	ofExecution := client.MatchingLabels{v1alpha1.ExecutionManagedByLabel: s.installations[at].Status.ExecutionReference.Name}
-	if err := r.List(ctx, items, client.InNamespace(r.Namespace), ofExecution); err != nil {
+	if err := r.List(ctx, items, client.InNamespace(s.installations[at].Namespace), ofExecution); err != nil {
 		return nil, err
 	}
 	var types []string

@@ -70,8 +70,8 @@ func (r *Reconciler) findInstallation(_ context.Context, w *work) error {
 		}
 		if w.installation != nil {
 			return kit.Stall(operation, "SeveralInstallations",
-				"Installations %s and %s in namespace %s both carry the labels of DeployerRegistration %q in Environment %q; delete one of them",
-				w.installation.Name, installation.Name, r.Namespace, w.key.Registration, w.key.Environment)
+				"Installations %s/%s and %s/%s both carry the labels of DeployerRegistration %q in Environment %q; delete one of them",
+				w.installation.Namespace, w.installation.Name, installation.Namespace, installation.Name, w.key.Registration, w.key.Environment)
 		}
 		w.installation = installation.DeepCopy()
 	}
@@ -81,7 +81,7 @@ func (r *Reconciler) findInstallation(_ context.Context, w *work) error {
 // keepInstallation creates the Installation, or brings the parts of its spec that the registration and the Environment say to what they say. It is
 // created without a trigger: its job begins when all that it imports is there.
 func (r *Reconciler) keepInstallation(ctx context.Context, w *work) error {
-	wanted, err := describe(w.env, w.registration)
+	wanted, err := describe(w.env, w.registration, w.namespaces)
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (r *Reconciler) createInstallation(ctx context.Context, w *work, spec *v1al
 	}
 	created := &v1alpha1.Installation{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: r.Namespace, Name: w.key.Name(), Labels: w.key.Labels(), Finalizers: []string{v1alpha1.DeployerManagementFinalizer},
+			Namespace: w.home, Name: w.key.Name(), Labels: w.key.Labels(), Finalizers: []string{v1alpha1.DeployerManagementFinalizer},
 		},
 		Spec: *spec,
 	}
@@ -135,7 +135,7 @@ func (r *Reconciler) createInstallation(ctx context.Context, w *work, spec *v1al
 // explainExisting says why the Installation of the name of the pair is none of it.
 func (r *Reconciler) explainExisting(ctx context.Context, w *work) error {
 	present := &v1alpha1.Installation{}
-	if err := r.Live.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: w.key.Name()}, present); err != nil {
+	if err := r.Live.Get(ctx, client.ObjectKey{Namespace: w.home, Name: w.key.Name()}, present); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	if err := w.key.CheckMade(operation, "Installation", present); err != nil {
@@ -145,7 +145,7 @@ func (r *Reconciler) explainExisting(ctx context.Context, w *work) error {
 }
 
 // describe returns the spec of the Installation of a pair: that of the registration, with what depends on the Environment.
-func describe(env *v1alpha1.Environment, registration *v1alpha1.DeployerRegistration) (*v1alpha1.InstallationSpec, error) {
+func describe(env *v1alpha1.Environment, registration *v1alpha1.DeployerRegistration, namespaces []string) (*v1alpha1.InstallationSpec, error) {
 	key := pair.Key{Registration: registration.Name, Environment: env.Name}
 	template := registration.Spec.InstallationTemplate.DeepCopy()
 	spec := &v1alpha1.InstallationSpec{
@@ -162,8 +162,8 @@ func describe(env *v1alpha1.Environment, registration *v1alpha1.DeployerRegistra
 	injected := map[string]any{
 		"releaseName": key.Name(), "releaseNamespace": env.Spec.Namespace, "identity": key.Name(), "targetSelectors": selectors(env, registration.Name),
 	}
-	if env.Spec.Namespaces != nil {
-		injected["watchNamespaces"] = env.Spec.Namespaces
+	if namespaces != nil {
+		injected["watchNamespaces"] = namespaces
 	}
 	for name, value := range injected {
 		raw, err := json.Marshal(value)
@@ -231,7 +231,7 @@ func (r *Reconciler) deleteRetired(ctx context.Context, s *scope) error {
 
 // deleteOrphans deletes the Installations of an Environment that is gone although they are not: somebody took its finalizer off.
 func (r *Reconciler) deleteOrphans(ctx context.Context, name string) error {
-	installations, err := pair.Installations(ctx, r.Client, r.Namespace, v1alpha1.DeployerEnvironmentLabel, name)
+	installations, err := r.Homes.OfEnvironment(ctx, r.Client, name)
 	if err != nil || len(installations) == 0 {
 		return err
 	}

@@ -22,7 +22,7 @@ import (
 
 const operation = "ReconcileEnvironment"
 
-// Reconciler keeps in the namespace of the deployer management what the deployers of each Environment need.
+// Reconciler keeps in the namespace of each Environment what the deployers of each Environment need.
 type Reconciler struct {
 	// Client reads from caches and writes to the API server.
 	client.Client
@@ -30,8 +30,10 @@ type Reconciler struct {
 	Live client.Reader
 	// Recorder writes events. Those about an Environment are on the Installations of its deployers: it has no namespace itself.
 	Recorder record.EventRecorder
-	// Namespace is that of the deployer management: of the Installations, ServiceAccounts, Targets, and of the Leases of the agents.
-	Namespace string
+	// Homes are the namespaces of the Installations, ServiceAccounts and Targets, and of the Leases of the agents.
+	Homes pair.Homes
+	// Share lets Environments without a namespace of their own share one.
+	Share bool
 	// Shard selects the Environments that this process brings on.
 	Shard kit.Shard
 	// Backoff says when to try again after a failure.
@@ -55,6 +57,11 @@ type scope struct {
 	env       *v1alpha1.Environment
 	persisted *v1alpha1.EnvironmentStatus
 	now       time.Time
+	// home is the namespace for all that is made, empty while there is none; homeless says why.
+	home     string
+	homeless error
+	// namespaces are those in which the deployers may work; nil is all.
+	namespaces []string
 	// registrations are those that are not in deletion, by name; installations are all of this Environment.
 	registrations []*v1alpha1.DeployerRegistration
 	installations []*v1alpha1.Installation
@@ -95,7 +102,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	s := &scope{env: env, persisted: env.Status.DeepCopy(), now: r.Now(), states: map[string]pair.State{}, prevented: map[string]string{}}
 	err := kit.Run(ctx, s, []kit.Phase[*scope]{
-		r.judgeAgent, r.readInstallations, r.uninstall, r.checkSpec, r.protect, r.keepHostTarget, r.readRegistrations,
+		r.readInstallations, r.findHome, r.judgeAgent, r.uninstall, r.checkSpec, r.protect, r.checkHome, r.keepHostTarget, r.readRegistrations,
 		r.deleteRetired, r.keepPairs, r.findDeadlocks,
 	})
 	return r.settle(ctx, s, err)
@@ -103,7 +110,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 
 // readInstallations reads the Installations of this Environment, retired ones included.
 func (r *Reconciler) readInstallations(ctx context.Context, s *scope) (err error) {
-	s.installations, err = pair.Installations(ctx, r.Client, r.Namespace, v1alpha1.DeployerEnvironmentLabel, s.env.Name)
+	s.installations, err = r.Homes.OfEnvironment(ctx, r.Client, s.env.Name)
 	return err
 }
 

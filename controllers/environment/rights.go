@@ -39,18 +39,18 @@ func roles(registration *v1alpha1.DeployerRegistration) map[string]string {
 	return wanted
 }
 
-// bindings returns the bindings of a deployer: for the whole cluster, or for the namespaces of the Environment alone.
-func bindings(key pair.Key, env *v1alpha1.Environment, registration *v1alpha1.DeployerRegistration, home string) []client.Object {
+// bindings returns the bindings of a deployer whose ServiceAccount is in home: for the whole cluster where namespaces is nil, else for these alone.
+func bindings(key pair.Key, registration *v1alpha1.DeployerRegistration, home string, namespaces []string) []client.Object {
 	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: home, Name: key.Name()}}
 	var all []client.Object
 	for suffix, role := range roles(registration) {
 		ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}
 		meta := metav1.ObjectMeta{Name: key.Name() + suffix, Labels: key.Labels()}
-		if env.Spec.Namespaces == nil {
+		if namespaces == nil {
 			all = append(all, &rbacv1.ClusterRoleBinding{ObjectMeta: meta, RoleRef: ref, Subjects: subjects})
 			continue
 		}
-		for _, namespace := range env.Spec.Namespaces {
+		for _, namespace := range namespaces {
 			in := *meta.DeepCopy()
 			in.Namespace = namespace
 			all = append(all, &rbacv1.RoleBinding{ObjectMeta: in, RoleRef: ref, Subjects: subjects})
@@ -66,7 +66,7 @@ func (r *Reconciler) keepRights(ctx context.Context, w *work) error {
 	if err != nil {
 		return err
 	}
-	wanted := bindings(w.key, w.env, w.registration, w.installation.Namespace)
+	wanted := bindings(w.key, w.registration, w.installation.Namespace, w.namespaces)
 	for _, binding := range present {
 		if at := find(wanted, binding); at >= 0 && sameRole(wanted[at], binding) {
 			continue
@@ -92,8 +92,8 @@ func (r *Reconciler) keepRights(ctx context.Context, w *work) error {
 		}
 	}
 	if missing = slices.Compact(missing); len(missing) > 0 {
-		w.problems = append(w.problems, kit.Wait(operation, "NamespaceMissing",
-			"namespace %s of spec.namespaces does not exist or is being deleted, %d of them in all; create it, or take it off the list", missing[0], len(missing)))
+		w.problems = append(w.problems, kit.Wait(operation, reasonNamespaceMissing,
+			"namespace %s does not exist or is being deleted, and so %d in all; create it, or take it off spec.namespaces or what is allowed", missing[0], len(missing)))
 	}
 	return nil
 }
@@ -101,14 +101,9 @@ func (r *Reconciler) keepRights(ctx context.Context, w *work) error {
 // bind creates a binding. It reports whether the namespace is not there for it.
 func (r *Reconciler) bind(ctx context.Context, w *work, binding client.Object) (bool, error) {
 	if namespace := binding.GetNamespace(); namespace != "" {
-		found := &metav1.PartialObjectMetadata{}
-		found.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-		err := r.Get(ctx, client.ObjectKey{Name: namespace}, found)
-		if apierrors.IsNotFound(err) || err == nil && !found.DeletionTimestamp.IsZero() {
-			return true, nil
-		}
-		if err != nil {
-			return false, err
+		found, err := r.namespace(ctx, namespace)
+		if err != nil || found == nil {
+			return true, err
 		}
 	}
 	err := r.Create(ctx, binding)

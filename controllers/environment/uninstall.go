@@ -43,7 +43,7 @@ func (r *Reconciler) uninstall(ctx context.Context, s *scope) error {
 
 // checkNoneLeft asks the API server whether an Installation is left that the cache does not show.
 func (r *Reconciler) checkNoneLeft(ctx context.Context, s *scope) error {
-	left, err := pair.Installations(ctx, r.Live, r.Namespace, v1alpha1.DeployerEnvironmentLabel, s.env.Name)
+	left, err := r.Homes.OfEnvironment(ctx, r.Live, s.env.Name)
 	if err != nil {
 		return err
 	}

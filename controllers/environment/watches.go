@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -38,9 +40,9 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 		Named("environment").
 		For(&v1alpha1.Environment{}).
 		Watches(&v1alpha1.DeployerRegistration{}, handler.EnqueueRequestsFromMapFunc(r.all), builder.WithPredicates(meant)).
-		Watches(&v1alpha1.Installation{}, handler.EnqueueRequestsFromMapFunc(r.ofInstallation), builder.WithPredicates(r.inNamespace())).
-		Watches(&v1alpha1.Target{}, handler.EnqueueRequestsFromMapFunc(r.ofTarget), builder.WithPredicates(r.inNamespace())).
-		Watches(&v1alpha1.DeployItem{}, handler.EnqueueRequestsFromMapFunc(r.ofItem), builder.WithPredicates(r.inNamespace(), taken)).
+		Watches(&v1alpha1.Installation{}, handler.EnqueueRequestsFromMapFunc(r.ofInstallation), builder.WithPredicates(r.atHome())).
+		Watches(&v1alpha1.Target{}, handler.EnqueueRequestsFromMapFunc(r.ofTarget), builder.WithPredicates(r.atHome())).
+		Watches(&v1alpha1.DeployItem{}, handler.EnqueueRequestsFromMapFunc(r.ofItem), builder.WithPredicates(r.atHome(), taken)).
 		WithOptions(options).
 		Build(r)
 	if err != nil {
@@ -49,7 +51,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 	r.controller = built
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("environment-cleanup").
-		For(&v1alpha1.Installation{}, builder.WithPredicates(r.inNamespace(), predicate.NewPredicateFuncs(pair.IsMade))).
+		For(&v1alpha1.Installation{}, builder.WithPredicates(predicate.NewPredicateFuncs(r.Homes.Holds))).
 		WithOptions(options).
 		Complete(&cleaner{r})
 }
@@ -89,22 +91,27 @@ func (r *Reconciler) watchMore() error {
 
 func (r *Reconciler) extras() []extra {
 	leases := predicate.NewPredicateFuncs(func(o client.Object) bool {
-		return o.GetNamespace() == r.Namespace && strings.HasPrefix(o.GetName(), v1alpha1.AgentLeasePrefix)
+		name, isAgent := strings.CutPrefix(o.GetName(), v1alpha1.AgentLeasePrefix)
+		return isAgent && r.Homes.Has(o.GetNamespace(), name)
 	})
+	allowed := predicate.Or(comesOrGoes, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{})
 	namespaces := &metav1.PartialObjectMetadata{}
 	namespaces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	isMade := predicate.NewPredicateFuncs(pair.IsMade)
 	return []extra{
 		{&coordinationv1.Lease{}, ofLease, leases},
-		{&corev1.ServiceAccount{}, ofMade, isMade},
+		{&corev1.ServiceAccount{}, ofMade, predicate.NewPredicateFuncs(r.Homes.Holds)},
 		{&rbacv1.ClusterRoleBinding{}, ofMade, isMade},
 		{&rbacv1.RoleBinding{}, ofMade, isMade},
-		{namespaces, r.ofNamespace, comesOrGoes},
+		{namespaces, r.ofNamespace, allowed},
 	}
 }
 
-func (r *Reconciler) inNamespace() predicate.Predicate {
-	return predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetNamespace() == r.Namespace })
+// atHome passes what is in a namespace that may be one of an Environment.
+func (r *Reconciler) atHome() predicate.Predicate {
+	return predicate.NewPredicateFuncs(func(o client.Object) bool {
+		return o.GetNamespace() == r.Homes.Shared || strings.HasPrefix(o.GetNamespace(), v1alpha1.EnvironmentNamespacePrefix)
+	})
 }
 
 func named(names ...string) []reconcile.Request {
@@ -161,9 +168,12 @@ func (r *Reconciler) ofTarget(_ context.Context, target client.Object) []reconci
 	return nil
 }
 
-// ofNamespace returns the Environments that name a namespace.
+// ofNamespace returns the Environment that a namespace belongs to, those that name it, and those that wait for one.
 func (r *Reconciler) ofNamespace(ctx context.Context, namespace client.Object) []reconcile.Request {
-	return r.those(ctx, func(env *v1alpha1.Environment) bool { return slices.Contains(env.Spec.Namespaces, namespace.GetName()) })
+	return r.those(ctx, func(env *v1alpha1.Environment) bool {
+		return namespace.GetName() == r.Homes.Own(env.Name) || slices.Contains(env.Spec.Namespaces, namespace.GetName()) ||
+			conditions.GetReason(env, meta.ReadyCondition) == reasonNamespaceMissing
+	})
 }
 
 func (r *Reconciler) those(ctx context.Context, concern func(*v1alpha1.Environment) bool) []reconcile.Request {

@@ -17,20 +17,10 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
-// Installations returns the Installations of the pairs with a label in a namespace, by name.
-func Installations(ctx context.Context, c client.Reader, namespace, label, value string) ([]*v1alpha1.Installation, error) {
-	list := &v1alpha1.InstallationList{}
-	if err := c.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{label: value}); err != nil {
-		return nil, err
-	}
-	var made []*v1alpha1.Installation
-	for i := range list.Items {
-		if IsMade(&list.Items[i]) {
-			made = append(made, &list.Items[i])
-		}
-	}
-	slices.SortFunc(made, func(a, b *v1alpha1.Installation) int { return cmp.Compare(a.Name, b.Name) })
-	return made, nil
+func sortByName(installations []*v1alpha1.Installation) {
+	slices.SortFunc(installations, func(a, b *v1alpha1.Installation) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Namespace, b.Namespace))
+	})
 }
 
 // State is how far an Installation is.

@@ -28,8 +28,8 @@ type Reconciler struct {
 	Live client.Reader
 	// Recorder writes events. They are on the Installations: a registration has no namespace itself.
 	Recorder record.EventRecorder
-	// Namespace is that of the deployer management.
-	Namespace string
+	// Homes are the namespaces of the Installations.
+	Homes pair.Homes
 	// Shard selects the registrations that this process brings on.
 	Shard kit.Shard
 	// Backoff says when to try again after a failure.
@@ -67,7 +67,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 }
 
 func (r *Reconciler) readInstallations(ctx context.Context, s *scope) (err error) {
-	s.installations, err = pair.Installations(ctx, r.Client, r.Namespace, v1alpha1.DeployerRegistrationLabel, s.registration.Name)
+	s.installations, err = r.Homes.OfRegistration(ctx, r.Client, s.registration.Name)
 	return err
 }
 
@@ -79,7 +79,7 @@ func (r *Reconciler) uninstall(ctx context.Context, s *scope) error {
 	if err := pair.Delete(ctx, r.Live, r.Client, operation, s.installations); err != nil {
 		return err
 	}
-	left, err := pair.Installations(ctx, r.Live, r.Namespace, v1alpha1.DeployerRegistrationLabel, s.registration.Name)
+	left, err := r.Homes.OfRegistration(ctx, r.Live, s.registration.Name)
 	if err != nil {
 		return err
 	}

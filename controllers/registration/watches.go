@@ -23,7 +23,7 @@ import (
 
 // SetupWithManager registers the controller.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
-	made := predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetNamespace() == r.Namespace && pair.IsMade(o) })
+	made := predicate.NewPredicateFuncs(r.Homes.Holds)
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("deployerregistration").
 		For(&v1alpha1.DeployerRegistration{}).

@@ -72,7 +72,7 @@ spec:
 func (s *scene) registration(name string) {
 	s.t.Helper()
 	account := &corev1.ServiceAccount{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"}, ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: name},
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"}, ObjectMeta: metav1.ObjectMeta{Namespace: s.home(), Name: name},
 	}
 	role := &rbacv1.ClusterRole{
 		TypeMeta: metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole"}, ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -84,12 +84,12 @@ func (s *scene) registration(name string) {
 	binding := &rbacv1.ClusterRoleBinding{
 		TypeMeta: metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRoleBinding"}, ObjectMeta: metav1.ObjectMeta{Name: name},
 		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
-		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: system, Name: name}},
+		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: s.home(), Name: name}},
 	}
 	require.NoError(s.t, s.Apply(s.ctx, account, role, binding))
 	landscaper := s.registered().Spec.LandscaperClusterRestConfig
 	kubeconfig, err := platform.KubeconfigFor(&rest.Config{
-		Host: landscaper.Host, BearerToken: s.tokenOf(s.Cluster, name), TLSClientConfig: rest.TLSClientConfig{CAData: landscaper.CAData},
+		Host: landscaper.Host, BearerToken: s.tokenOf(s.Cluster, s.home(), name), TLSClientConfig: rest.TLSClientConfig{CAData: landscaper.CAData},
 	})
 	require.NoError(s.t, err)
 	content, err := json.Marshal(map[string]string{"kubeconfig": string(kubeconfig)})
@@ -97,10 +97,10 @@ func (s *scene) registration(name string) {
 	raw := v1alpha1.NewAnyJSON(content)
 	require.NoError(s.t, s.Apply(s.ctx, &v1alpha1.Target{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Target"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.home(), Name: name},
 		Spec:       v1alpha1.TargetSpec{Type: v1alpha1.KubernetesClusterTargetType, Configuration: &raw},
 	}))
-	s.install(system, name, v1alpha1.HelmDeployItemType, chartItem(s.t, name,
+	s.install(s.home(), name, v1alpha1.HelmDeployItemType, chartItem(s.t, name,
 		"environment: {{ .imports.cluster.metadata.name }}\nkubeconfig: {{ .imports.landscaperCluster.spec.config.kubeconfig | toJson }}\n", deployerChart),
 		map[string]string{"cluster": s.environment, "landscaperCluster": name})
 }
@@ -152,7 +152,7 @@ func TestAgentBringsDeployersBehindTheFence(t *testing.T) {
 	s.hostTarget()
 	s.registration("manifest-fence")
 	s.runDeployment("manifest-fence")
-	s.succeeded(system, "manifest-fence")
+	s.succeeded(s.home(), "manifest-fence")
 
 	require.NoError(t, s.Client().Create(s.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}))
 	s.target("shop", "behind")
@@ -187,7 +187,7 @@ func TestAgentBringsDeployersBehindTheFence(t *testing.T) {
 			requests, err := cluster.Requests(s.ctx, started)
 			require.NoError(t, err)
 			for _, request := range requests {
-				if !strings.HasPrefix(request.User, "system:serviceaccount:"+system+":landscaper-agent") {
+				if account, isOne := strings.CutPrefix(request.User, "system:serviceaccount:"); !isOne || !strings.Contains(account, ":landscaper-agent") {
 					continue // with the access of the deployers namespaces are tried after the cluster
 				}
 				assert.NotEqual(t, http.StatusForbidden, request.Code, "%s: %s may not %s %s%s %s/%s",

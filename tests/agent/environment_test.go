@@ -89,7 +89,7 @@ func TestEnvironmentIsKept(t *testing.T) {
 	})
 	t.Run("the Lease tells holder and version", func(t *testing.T) {
 		lease := &coordinationv1.Lease{}
-		require.NoError(t, s.Client().Get(s.ctx, client.ObjectKey{Namespace: system, Name: "landscaper-agent-kept"}, lease))
+		require.NoError(t, s.Client().Get(s.ctx, client.ObjectKey{Namespace: s.home(), Name: "landscaper-agent-kept"}, lease))
 		assert.Equal(t, "kept-agent", *lease.Spec.HolderIdentity)
 		assert.Equal(t, int32(45), *lease.Spec.LeaseDurationSeconds)
 		assert.NotEmpty(t, lease.Annotations[v1alpha1.AgentVersionAnnotation])

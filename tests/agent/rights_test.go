@@ -24,10 +24,10 @@ import (
 )
 
 // mayIn asks a cluster what a ServiceAccount may do there.
-func (s *scene) mayIn(cluster *platform.Cluster, account string, what authorizationv1.ResourceAttributes) bool {
+func (s *scene) mayIn(cluster *platform.Cluster, namespace, account string, what authorizationv1.ResourceAttributes) bool {
 	s.t.Helper()
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User: "system:serviceaccount:" + system + ":" + account, Groups: []string{"system:authenticated", "system:serviceaccounts"}, ResourceAttributes: &what,
+		User: "system:serviceaccount:" + namespace + ":" + account, Groups: []string{"system:authenticated", "system:serviceaccounts"}, ResourceAttributes: &what,
 	}}
 	require.NoError(s.t, cluster.Client().Create(s.ctx, review))
 	return review.Status.Allowed
@@ -37,27 +37,28 @@ func TestAgentMayDoNothingElseOnTheLandscaperCluster(t *testing.T) {
 	s := newScene(t, "bounded")
 	own, other := v1alpha1.GroupName, "coordination.k8s.io"
 	may := func(what authorizationv1.ResourceAttributes) bool {
-		return s.mayIn(s.Cluster, "landscaper-agent-bounded", what)
+		return s.mayIn(s.Cluster, s.home(), "landscaper-agent-bounded", what)
 	}
 	require.Eventually(t, func() bool {
 		return may(authorizationv1.ResourceAttributes{Verb: "patch", Group: own, Resource: "environments", Name: "bounded"})
 	}, patience, 50*time.Millisecond)
 	for name, what := range map[string]authorizationv1.ResourceAttributes{
-		"Secrets":                       {Verb: "get", Resource: "secrets", Namespace: system},
+		"Secrets":                       {Verb: "get", Resource: "secrets", Namespace: s.home()},
 		"Secrets of tenants":            {Verb: "list", Resource: "secrets", Namespace: "shop"},
-		"tokens":                        {Verb: "create", Resource: "serviceaccounts", Subresource: "token", Namespace: system},
+		"tokens":                        {Verb: "create", Resource: "serviceaccounts", Subresource: "token", Namespace: s.home()},
 		"other Environments":            {Verb: "get", Group: own, Resource: "environments", Name: "other"},
 		"a new Environment":             {Verb: "create", Group: own, Resource: "environments", Name: "other"},
 		"deletion of its Environment":   {Verb: "delete", Group: own, Resource: "environments", Name: "bounded"},
 		"status of its Environment":     {Verb: "patch", Group: own, Resource: "environments", Subresource: "status", Name: "bounded"},
-		"other Leases":                  {Verb: "update", Group: other, Resource: "leases", Namespace: system, Name: "landscaper-agent-other"},
+		"other Leases":                  {Verb: "update", Group: other, Resource: "leases", Namespace: s.home(), Name: "landscaper-agent-other"},
+		"Leases of ls-system":           {Verb: "create", Group: other, Resource: "leases", Namespace: system},
 		"DeployItems of tenants":        {Verb: "list", Group: own, Resource: "deployitems", Namespace: "shop"},
-		"writing Targets":               {Verb: "update", Group: own, Resource: "targets", Namespace: system},
-		"writing Installations":         {Verb: "update", Group: own, Resource: "installations", Namespace: system},
-		"roles":                         {Verb: "create", Group: "rbac.authorization.k8s.io", Resource: "rolebindings", Namespace: system},
+		"writing Targets":               {Verb: "update", Group: own, Resource: "targets", Namespace: s.home()},
+		"writing Installations":         {Verb: "update", Group: own, Resource: "installations", Namespace: s.home()},
+		"roles":                         {Verb: "create", Group: "rbac.authorization.k8s.io", Resource: "rolebindings", Namespace: s.home()},
 		"DeployerRegistrations":         {Verb: "get", Group: own, Resource: "deployerregistrations"},
-		"impersonation":                 {Verb: "impersonate", Resource: "serviceaccounts", Namespace: system},
-		"Pods of the landscaper itself": {Verb: "get", Resource: "pods", Namespace: system},
+		"impersonation":                 {Verb: "impersonate", Resource: "serviceaccounts", Namespace: s.home()},
+		"Pods of the landscaper itself": {Verb: "get", Resource: "pods", Namespace: s.home()},
 	} {
 		t.Run(name, func(t *testing.T) { assert.False(t, may(what)) })
 	}
@@ -67,7 +68,7 @@ func TestAccessOfTheDeployersEndsAtTheirNamespace(t *testing.T) {
 	s := newScene(t, "narrow")
 	s.startAgent()
 	may := func(what authorizationv1.ResourceAttributes) bool {
-		return s.mayIn(s.fence.Cluster, "deployer-narrow", what)
+		return s.mayIn(s.fence.Cluster, system, "deployer-narrow", what)
 	}
 	assert.True(t, may(authorizationv1.ResourceAttributes{Verb: "create", Group: "apps", Resource: "deployments", Namespace: system}))
 	for name, what := range map[string]authorizationv1.ResourceAttributes{

@@ -101,7 +101,7 @@ func newScene(t *testing.T, environment string) *scene {
 	t.Cleanup(func() { assert.NoError(t, s.centre.Close()) })
 	s.apply(s.Cluster, "flux/agent-access")
 	s.apply(s.fence.Cluster, "flux/agent")
-	s.token = s.tokenOf(s.Cluster, "landscaper-agent-"+environment)
+	s.token = s.tokenOf(s.Cluster, s.home(), "landscaper-agent-"+environment)
 	return s
 }
 
@@ -112,12 +112,16 @@ func (s *scene) apply(cluster *platform.Cluster, folder string) {
 	require.NoError(s.t, err)
 	text, err := built.AsYaml()
 	require.NoError(s.t, err)
-	require.NoError(s.t, cluster.ApplyYAML(s.ctx, strings.ReplaceAll(string(text), "${environment}", s.environment)))
+	substituted := strings.NewReplacer("${environment}", s.environment, "${namespaces:=*}", "*").Replace(string(text))
+	require.NoError(s.t, cluster.ApplyYAML(s.ctx, substituted))
 }
 
-func (s *scene) tokenOf(cluster *platform.Cluster, name string) string {
+// home is the namespace of the Environment on the landscaper cluster.
+func (s *scene) home() string { return v1alpha1.EnvironmentNamespacePrefix + s.environment }
+
+func (s *scene) tokenOf(cluster *platform.Cluster, namespace, name string) string {
 	s.t.Helper()
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: name}}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	request := &authenticationv1.TokenRequest{}
 	require.NoError(s.t, cluster.Client().SubResource("token").Create(s.ctx, account, request))
 	return request.Status.Token
@@ -147,7 +151,7 @@ func (s *scene) start(name, account string, args ...string) *member {
 	dir := filepath.Join(s.dir, name)
 	require.NoError(s.t, os.MkdirAll(dir, 0o700))
 	m := &member{t: s.t, health: freeAddress(s.t), meter: freeAddress(s.t)}
-	own := s.kubeconfig(name+"-own", s.fence.RestConfig.Host, s.fence.RestConfig.CAData, s.tokenOf(s.fence.Cluster, account))
+	own := s.kubeconfig(name+"-own", s.fence.RestConfig.Host, s.fence.RestConfig.CAData, s.tokenOf(s.fence.Cluster, system, account))
 	process, err := platform.StartProcess(platform.Command{
 		Name: name, Path: s.binary, Dir: dir, Args: append(args, "--metrics-addr="+m.meter, "--health-addr="+m.health),
 		Env: []string{"KUBECONFIG=" + own, "RUNTIME_NAMESPACE=" + system, "POD_NAME=" + name},
@@ -166,7 +170,7 @@ func (s *scene) start(name, account string, args ...string) *member {
 // agentArgs writes the files of an agent and returns its arguments.
 func (s *scene) agentArgs(more ...string) []string {
 	s.t.Helper()
-	config := fmt.Sprintf("apiVersion: config.landscaper.gardener.cloud/v1alpha1\nkind: AgentConfiguration\nname: %s\ntargetNamespaces: [%s, shop]\n", s.environment, system)
+	config := fmt.Sprintf("apiVersion: config.landscaper.gardener.cloud/v1alpha1\nkind: AgentConfiguration\nname: %s\nlandscaperNamespace: %s\ntargetNamespaces: [%s, shop]\n", s.environment, s.home(), s.home())
 	path := filepath.Join(s.dir, "config.yaml")
 	require.NoError(s.t, os.WriteFile(path, []byte(config), 0o600))
 	landscaper := s.kubeconfig("landscaper", "https://"+s.centre.Address, s.RestConfig.CAData, s.token)
@@ -258,7 +262,7 @@ func (s *scene) hostTarget() {
 	template := s.registered().Spec.HostTarget
 	target := &v1alpha1.Target{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Target"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: s.environment, Annotations: template.Annotations, Labels: template.Labels},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.home(), Name: s.environment, Annotations: template.Annotations, Labels: template.Labels},
 		Spec:       template.TargetSpec,
 	}
 	require.NoError(s.t, s.Apply(s.ctx, target))

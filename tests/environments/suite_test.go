@@ -38,6 +38,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/environment"
+	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
 	"github.com/flux-landscaper/flux-landscaper/controllers/registration"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/tests/mortal"
@@ -70,7 +71,9 @@ type stage struct {
 	life      mortal.Life
 	events    *record.FakeRecorder
 	tokenLife time.Duration
-	stop      func()
+	// isolated says that Environments do not share a namespace.
+	isolated bool
+	stop     func()
 }
 
 func newStage(t *testing.T, change ...func(*stage)) *stage {
@@ -90,7 +93,7 @@ func newStage(t *testing.T, change ...func(*stage)) *stage {
 
 // grant returns the connection of a user with the rights of config/rbac.
 func (s *stage) grant() *rest.Config {
-	user := "controller-of-" + s.namespace
+	user := s.user()
 	access, err := s.p.NewUser(user)
 	require.NoError(s.t, err)
 	for _, file := range []string{"controller", "deployer-management", "deployer", "deployer-helm", "deployer-container"} {
@@ -106,11 +109,24 @@ func (s *stage) grant() *rest.Config {
 		binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{GenerateName: user}, RoleRef: role(name), Subjects: subjects}
 		require.NoError(s.t, s.client.Create(s.ctx, binding))
 	}
-	require.NoError(s.t, s.client.Create(s.ctx, &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "home", Namespace: s.namespace}, RoleRef: role("landscaper:deployer-management-home"), Subjects: subjects,
-	}))
+	if !s.isolated {
+		s.grantHome(s.namespace)
+	}
 	access.QPS = -1
 	return access
+}
+
+// user is who the loops are at the API server.
+func (s *stage) user() string { return "controller-of-" + s.namespace }
+
+// grantHome lets the loops make ServiceAccounts of deployers in a namespace.
+func (s *stage) grantHome(namespace string) {
+	s.t.Helper()
+	s.create(&rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "home", Namespace: namespace},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "landscaper:deployer-management-home"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: s.user()}},
+	})
 }
 
 // start runs both loops until the test ends or stop is called.
@@ -122,14 +138,15 @@ func (s *stage) start() {
 	yes := true
 	made, err := labels.Parse(v1alpha1.DeployerRegistrationLabel)
 	require.NoError(s.t, err)
-	home := map[string]cache.Config{s.namespace: {}}
+	agents, err := labels.Parse(v1alpha1.DeployerEnvironmentLabel)
+	require.NoError(s.t, err)
 	mgr, err := ctrl.NewManager(s.access, ctrl.Options{
 		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: &yes},
 		Cache: cache.Options{DefaultTransform: kit.StripManagedFields, ByObject: map[client.Object]cache.ByObject{
-			&corev1.ServiceAccount{}:     {Label: made, Namespaces: home},
+			&corev1.ServiceAccount{}:     {Label: made},
 			&rbacv1.ClusterRoleBinding{}: {Label: made},
 			&rbacv1.RoleBinding{}:        {Label: made},
-			&coordinationv1.Lease{}:      {Namespaces: home},
+			&coordinationv1.Lease{}:      {Namespaces: map[string]cache.Config{s.namespace: {}, cache.AllNamespaces: {LabelSelector: agents}}},
 		}},
 		NewClient: func(access *rest.Config, options client.Options) (client.Client, error) {
 			options.Cache.DisableFor = []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}
@@ -139,12 +156,12 @@ func (s *stage) start() {
 	})
 	require.NoError(s.t, err)
 	environments := &environment.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: s.events, Namespace: s.namespace, Now: time.Now,
-		Backoff: kit.NewBackoff(10*time.Millisecond, time.Second), TokenLife: s.tokenLife,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: s.events, Homes: pair.Homes{Shared: s.namespace}, Now: time.Now,
+		Backoff: kit.NewBackoff(10*time.Millisecond, time.Second), TokenLife: s.tokenLife, Share: !s.isolated,
 	}
 	require.NoError(s.t, environments.SetupWithManager(mgr, 2))
 	registrations := &registration.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: s.events, Namespace: s.namespace, Now: time.Now,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: s.events, Homes: pair.Homes{Shared: s.namespace}, Now: time.Now,
 		Backoff: kit.NewBackoff(10*time.Millisecond, time.Second),
 	}
 	require.NoError(s.t, registrations.SetupWithManager(mgr, 2))

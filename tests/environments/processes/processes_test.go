@@ -34,7 +34,7 @@ const home = "deployers"
 const pickupTimeout = 3 * time.Second
 
 func TestMain(m *testing.M) {
-	os.Exit(landscape.Main(m, platform.Options{}, "--deployer-management", "--deployer-management-namespace="+home, "--pickup-timeout="+pickupTimeout.String()))
+	os.Exit(landscape.Main(m, platform.Options{}, "--deployer-management", "--shared-environments", "--deployer-management-namespace="+home, "--pickup-timeout="+pickupTimeout.String()))
 }
 
 type object = map[string]any

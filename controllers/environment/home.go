@@ -1,0 +1,124 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package environment
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+)
+
+const (
+	reasonNamespaceMissing    = "NamespaceMissing"
+	reasonNamespaceForeign    = "NamespaceForeign"
+	reasonNamespaceNotAllowed = "NamespaceNotAllowed"
+)
+
+// findHome decides which namespace is for what is made. Once it is known it stays: deployers do not move. A namespace of an Environment is made by
+// an operator, who says by that who may have an Environment, and what its deployers may reach.
+func (r *Reconciler) findHome(ctx context.Context, s *scope) error {
+	own := r.Homes.Own(s.env.Name)
+	known := s.env.Status.Namespace
+	if known != own && known != r.Homes.Shared {
+		known = r.homeOfInstallations(s)
+	}
+	if known == r.Homes.Shared {
+		s.settleAt(known, s.env.Spec.Namespaces)
+		return nil
+	}
+	namespace, err := r.namespace(ctx, own)
+	switch {
+	case err != nil:
+		return err
+	case namespace == nil && known == "" && r.Share:
+		s.settleAt(r.Homes.Shared, s.env.Spec.Namespaces)
+		return nil
+	case namespace == nil:
+		s.homeless = missing(s.env.Name, own)
+	case namespace.Labels[v1alpha1.DeployerEnvironmentLabel] != s.env.Name:
+		s.homeless = kit.Stall(operation, reasonNamespaceForeign, "namespace %s is not for this Environment; give it the label %s: %s, or rename the Environment",
+			own, v1alpha1.DeployerEnvironmentLabel, s.env.Name)
+	default:
+		known = own
+		s.limit(namespace)
+	}
+	s.home = known
+	s.env.Status.Namespace = known
+	return nil
+}
+
+func (s *scope) settleAt(home string, namespaces []string) {
+	s.home, s.env.Status.Namespace, s.namespaces = home, home, namespaces
+}
+
+// homeOfInstallations is where the Installations of an Environment are whose status says nothing; empty where there are none.
+func (r *Reconciler) homeOfInstallations(s *scope) string {
+	if len(s.installations) == 0 {
+		return ""
+	}
+	return s.installations[0].Namespace
+}
+
+// namespace returns a namespace, nil where it does not exist or is being deleted.
+func (r *Reconciler) namespace(ctx context.Context, name string) (*metav1.PartialObjectMetadata, error) {
+	found := &metav1.PartialObjectMetadata{}
+	found.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	err := r.Get(ctx, client.ObjectKey{Name: name}, found)
+	if apierrors.IsNotFound(err) || err == nil && !found.DeletionTimestamp.IsZero() {
+		return nil, nil
+	}
+	return found, err
+}
+
+func missing(name, own string) error {
+	if problems := validation.IsDNS1123Label(own); len(problems) > 0 {
+		return kit.Stall(operation, reasonNamespaceForeign, "no namespace %q can be made for this Environment: %s; rename it", own, strings.Join(problems, ", "))
+	}
+	return kit.Wait(operation, reasonNamespaceMissing,
+		"namespace %s does not exist or is being deleted; apply flux/agent-access for Environment %s, or start the controller with --shared-environments", own, name)
+}
+
+// checkHome fails while there is no namespace.
+func (r *Reconciler) checkHome(_ context.Context, s *scope) error { return s.homeless }
+
+// limit lets the deployers work where the Environment wants it and the namespace of the Environment allows it.
+func (s *scope) limit(namespace *metav1.PartialObjectMetadata) {
+	s.namespaces = s.env.Spec.Namespaces
+	text, isLimited := namespace.Annotations[v1alpha1.AllowedNamespacesAnnotation]
+	allowed := names(text)
+	if !isLimited || slices.Contains(allowed, "*") {
+		return
+	}
+	if s.namespaces == nil {
+		s.namespaces = allowed
+		return
+	}
+	refused := func(name string) bool { return name != namespace.Name && !slices.Contains(allowed, name) }
+	if at := slices.IndexFunc(s.namespaces, refused); at >= 0 {
+		s.problems = append(s.problems, kit.Stall(operation, reasonNamespaceNotAllowed,
+			"the deployers may not work in namespace %s of spec.namespaces; take it off the list, or add it to the annotation %s of namespace %s",
+			s.namespaces[at], v1alpha1.AllowedNamespacesAnnotation, namespace.Name))
+	}
+	s.namespaces = slices.DeleteFunc(slices.Clone(s.namespaces), refused)
+}
+
+// names reads a list that is written by comma; it is not nil.
+func names(text string) []string {
+	found := []string{}
+	for name := range strings.SplitSeq(text, ",") {
+		if name = strings.TrimSpace(name); name != "" && !slices.Contains(found, name) {
+			found = append(found, name)
+		}
+	}
+	return found
+}
