@@ -335,7 +335,7 @@ func TestDeploymentFitsTheProgram(t *testing.T) {
 		name, _, _ := strings.Cut(arg, "=")
 		assert.Contains(t, string(help), name+" ")
 	}
-	assert.Contains(t, container.Args, "--webhook-service=ls-system/landscaper-webhooks")
+	assert.Contains(t, container.Args, "--webhook-service=$(RUNTIME_NAMESPACE)/landscaper-webhooks")
 	assert.Contains(t, container.Ports, corev1.ContainerPort{Name: "webhooks", ContainerPort: 9443})
 	assert.True(t, *pod.SecurityContext.RunAsNonRoot)
 	assert.True(t, *container.SecurityContext.ReadOnlyRootFilesystem)

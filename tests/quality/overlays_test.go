@@ -1,0 +1,261 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package quality
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	klabels "k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+)
+
+// overlaid returns what a user's kustomization over folders of flux/ builds. {} stands for the folder flux.
+func overlaid(t *testing.T, kustomization string) []*unstructured.Unstructured {
+	t.Helper()
+	folder := t.TempDir()
+	flux, err := filepath.Rel(folder, loaded(t).Path("flux"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "kustomization.yaml"), []byte(strings.ReplaceAll(kustomization, "{}", flux)), 0o600))
+	return built(t, folder)
+}
+
+// typed returns the objects of the kind of T.
+func typed[T any](t *testing.T, objects []*unstructured.Unstructured, kind string) []*T {
+	t.Helper()
+	var found []*T
+	for _, object := range objects {
+		if object.GetKind() != kind {
+			continue
+		}
+		one := new(T)
+		require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, one, true), object.GetName())
+		found = append(found, one)
+	}
+	return found
+}
+
+func TestAnotherNamespaceReachesEverything(t *testing.T) {
+	objects := overlaid(t, `
+namespace: elsewhere
+resources: ["{}/install", "{}/webhooks"]
+components: ["{}/install/deployer-management", "{}/install/registry-identities", "{}/install/two-replicas", "{}/install/pull-secret"]
+`)
+	for _, object := range objects {
+		raw, err := json.Marshal(object)
+		require.NoError(t, err)
+		assert.NotContains(t, string(raw), "ls-system", "%s %s", object.GetKind(), object.GetName())
+	}
+}
+
+func TestTwoReplicasHaveAMinimumOfOne(t *testing.T) {
+	objects := overlaid(t, `{resources: ["{}/install"], components: ["{}/install/two-replicas"]}`)
+	budgets := map[string]bool{}
+	for _, budget := range typed[policyv1.PodDisruptionBudget](t, objects, "PodDisruptionBudget") {
+		assert.Equal(t, 1, budget.Spec.MaxUnavailable.IntValue())
+		budgets[budget.Spec.Selector.MatchLabels["app.kubernetes.io/name"]] = true
+	}
+	for _, deployment := range deployments(t, objects) {
+		assert.EqualValues(t, 2, *deployment.Spec.Replicas, deployment.Name)
+		assert.Equal(t, appsv1.RollingUpdateDeploymentStrategyType, deployment.Spec.Strategy.Type, deployment.Name)
+		assert.Contains(t, deployment.Spec.Template.Spec.Containers[0].Args, "--enable-leader-election", "only one of the two works")
+		assert.Len(t, deployment.Spec.Template.Spec.TopologySpreadConstraints, 1)
+		assert.True(t, budgets[deployment.Spec.Template.Labels["app.kubernetes.io/name"]], deployment.Name)
+	}
+}
+
+func TestPullSecretIsForEachProcess(t *testing.T) {
+	accounts := typed[corev1.ServiceAccount](t, overlaid(t, `{resources: ["{}/install"], components: ["{}/install/pull-secret"]}`), "ServiceAccount")
+	assert.NotEmpty(t, accounts)
+	for _, account := range accounts {
+		assert.Equal(t, []corev1.LocalObjectReference{{Name: "landscaper-pull"}}, account.ImagePullSecrets, account.Name)
+	}
+}
+
+// peer is a Pod, or what connects from outside of the cluster where it has no namespace.
+type peer struct {
+	namespace string
+	labels    map[string]string
+}
+
+// admits evaluates the ingress rules of network policies, as the API describes them: a Pod that no policy selects takes everything.
+func admits(t *testing.T, policies []*networkingv1.NetworkPolicy, from, to peer, port int) bool {
+	t.Helper()
+	matches := func(selector *metav1.LabelSelector, set map[string]string) bool {
+		parsed, err := metav1.LabelSelectorAsSelector(selector)
+		require.NoError(t, err)
+		return parsed.Matches(klabels.Set(set))
+	}
+	allows := func(policy *networkingv1.NetworkPolicy, rule networkingv1.NetworkPolicyIngressRule) bool {
+		isPort, isPeer := len(rule.Ports) == 0, len(rule.From) == 0
+		for _, p := range rule.Ports {
+			isPort = isPort || p.Port.IntValue() == port
+		}
+		for _, p := range rule.From {
+			inNamespace := p.NamespaceSelector == nil && from.namespace == policy.Namespace ||
+				p.NamespaceSelector != nil && from.namespace != "" && matches(p.NamespaceSelector, map[string]string{corev1.LabelMetadataName: from.namespace})
+			isPeer = isPeer || inNamespace && (p.PodSelector == nil || matches(p.PodSelector, from.labels))
+		}
+		return isPort && isPeer
+	}
+	selected := false
+	for _, policy := range policies {
+		if policy.Namespace != to.namespace || !matches(&policy.Spec.PodSelector, to.labels) {
+			continue
+		}
+		selected = true
+		for _, rule := range policy.Spec.Ingress {
+			if allows(policy, rule) {
+				return true
+			}
+		}
+	}
+	return !selected
+}
+
+// fluxPolicies are those that Flux installs in its namespace.
+const fluxPolicies = `
+- metadata: {name: allow-egress, namespace: flux-system}
+  spec: {podSelector: {}, policyTypes: [Ingress, Egress], egress: [{}], ingress: [{from: [{podSelector: {}}]}]}
+- metadata: {name: allow-scraping, namespace: flux-system}
+  spec: {podSelector: {}, policyTypes: [Ingress], ingress: [{from: [{namespaceSelector: {}}], ports: [{port: 8080, protocol: TCP}]}]}
+- metadata: {name: allow-webhooks, namespace: flux-system}
+  spec: {podSelector: {matchLabels: {app: notification-controller}}, policyTypes: [Ingress], ingress: [{from: [{namespaceSelector: {}}]}]}
+`
+
+func TestPoliciesLetLandscaperReachFlux(t *testing.T) {
+	var policies []*networkingv1.NetworkPolicy
+	require.NoError(t, yaml.Unmarshal([]byte(fluxPolicies), &policies))
+	source := peer{"flux-system", map[string]string{"app": "source-controller"}}
+	processes := append(deployments(t, installed(t)), typed[appsv1.Deployment](t, builtFrom(t, "flux/container-deployer"), "Deployment")...)
+	of := func(deployment *appsv1.Deployment) peer {
+		return peer{deployment.Namespace, deployment.Spec.Template.Labels}
+	}
+	assert.False(t, admits(t, policies, of(processes[0]), source, 9090), "the policies of Flux keep landscaper away")
+
+	policies = append(policies, typed[networkingv1.NetworkPolicy](t, builtFrom(t, "flux/policies"), "NetworkPolicy")...)
+
+	notification := peer{"flux-system", map[string]string{"app": "notification-controller"}}
+	for _, process := range processes {
+		assert.True(t, admits(t, policies, of(process), source, 9090), "%s downloads artifacts", process.Name)
+		assert.True(t, admits(t, policies, of(process), notification, 9090), "%s posts events", process.Name)
+	}
+	for name, stranger := range map[string]peer{
+		"a Pod beside the processes": {"ls-system", map[string]string{"app": "something"}},
+		"a Pod of a DeployItem":      {"ls-containers", nil},
+		"a Pod of a tenant":          {"shop", map[string]string{"app.kubernetes.io/name": "landscaper-controller"}},
+	} {
+		assert.False(t, admits(t, policies, stranger, source, 9090), "%s reads artifacts", name)
+	}
+}
+
+func TestPoliciesKeepOthersFromLandscaper(t *testing.T) {
+	policies := typed[networkingv1.NetworkPolicy](t, builtFrom(t, "flux/policies"), "NetworkPolicy")
+	controller := peer{"ls-system", map[string]string{"app.kubernetes.io/name": "landscaper-controller"}}
+	webhooks := peer{"ls-system", map[string]string{"app.kubernetes.io/name": "landscaper-webhooks"}}
+	scraper, outside, tenant := peer{"monitoring", nil}, peer{}, peer{"shop", nil}
+	for name, c := range map[string]struct {
+		from, to peer
+		port     int
+		want     bool
+	}{
+		"metrics":                       {scraper, controller, 8080, true},
+		"the API server asks":           {outside, webhooks, 9443, true},
+		"a tenant asks the webhooks":    {tenant, webhooks, 9443, true}, // it cannot be told from API servers, and learns nothing
+		"a tenant at another port":      {tenant, controller, 9440, false},
+		"from outside to the processes": {outside, controller, 8080, false},
+	} {
+		assert.Equal(t, c.want, admits(t, policies, c.from, c.to, c.port), name)
+	}
+}
+
+var metricName = regexp.MustCompile(`\b(?:landscaper|gotk|controller_runtime|workqueue|rest_client|process)_[a-z_]+`)
+
+func TestMonitoringUsesMetricsThatAreDocumented(t *testing.T) {
+	documented := string(content(t, "docs/operations.md"))
+	known := map[string]bool{"gotk_resource_info": true, "process_resident_memory_bytes": true, "workqueue_longest_running_processor_seconds": true}
+	for _, file := range []string{"alerts.yaml", "dashboard.json"} {
+		used := metricName.FindAllString(string(content(t, "flux/monitoring/"+file)), -1)
+		assert.NotEmpty(t, used, file)
+		for _, name := range used {
+			name = strings.TrimSuffix(name, "_bucket")
+			short := strings.TrimPrefix(name, "controller_runtime_reconcile_")
+			assert.True(t, known[name] || strings.Contains(documented, name) || strings.Contains(documented, "..._"+short), "%s of %s", name, file)
+		}
+	}
+}
+
+func TestMonitoringReadsStatusThatExists(t *testing.T) {
+	var config struct {
+		Spec struct {
+			Resources []struct{ GroupVersionKind metav1.GroupVersionKind }
+		}
+	}
+	require.NoError(t, yaml.Unmarshal(content(t, "flux/monitoring/kube-state-metrics.yaml"), &config))
+	hasConditions := map[string]bool{}
+	for _, definition := range typed[apiextensionsv1.CustomResourceDefinition](t, builtFrom(t, "flux/crds"), "CustomResourceDefinition") {
+		for _, version := range definition.Spec.Versions {
+			status := version.Schema.OpenAPIV3Schema.Properties["status"]
+			_, has := status.Properties["conditions"]
+			hasConditions[definition.Spec.Group+"/"+version.Name+"/"+definition.Spec.Names.Kind] = has
+		}
+	}
+	assert.NotEmpty(t, config.Spec.Resources)
+	for _, resource := range config.Spec.Resources {
+		kind := resource.GroupVersionKind
+		assert.True(t, hasConditions[kind.Group+"/"+kind.Version+"/"+kind.Kind], kind.String())
+	}
+}
+
+func TestMonitoringScrapesEachProcess(t *testing.T) {
+	monitors := builtFrom(t, "flux/monitoring")
+	for _, monitor := range monitors {
+		if monitor.GetKind() != "PodMonitor" {
+			continue
+		}
+		raw, found, err := unstructured.NestedMap(monitor.Object, "spec", "selector")
+		require.NoError(t, err)
+		require.True(t, found)
+		selector := &metav1.LabelSelector{}
+		require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(raw, selector))
+		chosen, err := metav1.LabelSelectorAsSelector(selector)
+		require.NoError(t, err)
+		for _, folder := range []string{"flux/install", "flux/webhooks", "flux/container-deployer"} {
+			for _, deployment := range typed[appsv1.Deployment](t, builtFrom(t, folder), "Deployment") {
+				assert.True(t, chosen.Matches(klabels.Set(deployment.Spec.Template.Labels)), deployment.Name)
+				assert.Equal(t, "http-prom", deployment.Spec.Template.Spec.Containers[0].Ports[portOf(deployment, 8080)].Name, deployment.Name)
+			}
+		}
+	}
+}
+
+func portOf(deployment *appsv1.Deployment, number int32) int {
+	for i, port := range deployment.Spec.Template.Spec.Containers[0].Ports {
+		if port.ContainerPort == number {
+			return i
+		}
+	}
+	return 0
+}
+
+func content(t *testing.T, path string) []byte {
+	t.Helper()
+	raw, err := os.ReadFile(loaded(t).Path(path))
+	require.NoError(t, err)
+	return raw
+}
