@@ -20,10 +20,11 @@ import (
 
 // Names of our programs; each is the user that its requests are counted under.
 const (
-	Controller       = "controller"
-	ManifestDeployer = "manifest-deployer"
-	MockDeployer     = "mock-deployer"
-	HelmDeployer     = "helm-deployer"
+	Controller        = "controller"
+	ManifestDeployer  = "manifest-deployer"
+	MockDeployer      = "mock-deployer"
+	HelmDeployer      = "helm-deployer"
+	ContainerDeployer = "container-deployer"
 )
 
 // AllRights is the group whose members may do everything.
@@ -36,10 +37,11 @@ const (
 
 // commands are the sub-commands of the landscaper binary by program.
 var commands = map[string][]string{
-	Controller:       {"controller"},
-	ManifestDeployer: {"deployer", "manifest"},
-	MockDeployer:     {"deployer", "mock"},
-	HelmDeployer:     {"deployer", "helm"},
+	Controller:        {"controller"},
+	ManifestDeployer:  {"deployer", "manifest"},
+	MockDeployer:      {"deployer", "mock"},
+	HelmDeployer:      {"deployer", "helm"},
+	ContainerDeployer: {"deployer", "container"},
 }
 
 // Program is one of our programs, running as a process.
