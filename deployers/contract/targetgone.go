@@ -131,14 +131,15 @@ func (r *reconciler) presenceOf(ctx context.Context, item *v1alpha1.DeployItem, 
 	return state
 }
 
-// presenceAt looks after one cluster by the Target that led there, and by others of the namespace that lead to its address.
+// presenceAt looks after one cluster by the Target that led there, and by others of the namespace that lead to its address. Others count only
+// where something answers: the copies that Installations make of the Targets that they import still lead to what is gone.
 func (r *reconciler) presenceAt(ctx context.Context, item *v1alpha1.DeployItem, there managedresource.ClusterReference) presence {
 	clients, actor := r.options.Clients, target.ActorOf(item)
 	own, err := clients.Open(ctx, r.client, r.live, item.Namespace, there.Target, actor)
 	if err != nil {
 		return presenceUnknown
 	}
-	state := presenceBy(ctx, own, there)
+	state, _ := presenceBy(ctx, own, there)
 	if state != presenceGone || there.Address == "" {
 		return state
 	}
@@ -147,26 +148,31 @@ func (r *reconciler) presenceAt(ctx context.Context, item *v1alpha1.DeployItem, 
 		return presenceUnknown
 	}
 	for _, other := range others {
-		if other.Config != own.Config {
-			state = min(state, presenceBy(ctx, other, there))
+		if other.Config == own.Config {
+			continue
+		}
+		if seen, answered := presenceBy(ctx, other, there); answered {
+			state = min(state, seen)
 		}
 	}
 	return state
 }
 
-// presenceBy asks a cluster whether it is the one that is looked for.
-func presenceBy(ctx context.Context, cluster *target.Cluster, there managedresource.ClusterReference) presence {
+// presenceBy asks a cluster whether it is the one that is looked for, and reports whether it answered.
+func presenceBy(ctx context.Context, cluster *target.Cluster, there managedresource.ClusterReference) (seen presence, answered bool) {
 	found, err := cluster.IdentityNow(ctx)
 	var answer apierrors.APIStatus
 	switch {
 	case err == nil && there.UID != "" && found.UID != "" && found.UID != there.UID:
-		return presenceGone
-	case err == nil || errors.As(err, &answer) || utilnet.IsConnectionRefused(err):
-		return presenceSeen
+		return presenceGone, true
+	case err == nil || errors.As(err, &answer):
+		return presenceSeen, true
+	case utilnet.IsConnectionRefused(err):
+		return presenceSeen, false
 	case cluster.HasNoHost(err) && (there.Address == "" || there.Address == cluster.Address()):
-		return presenceGone
+		return presenceGone, false
 	}
-	return presenceUnknown
+	return presenceUnknown, false
 }
 
 // leftBehind tells what a deletion leaves on clusters that are gone. It names some and counts all.

@@ -100,7 +100,10 @@ func newLeaving(t *testing.T, there func(uid types.UID) managedresource.ClusterR
 }
 
 // leadTo makes the Target "cluster" lead to a host; empty means the platform's own cluster.
-func (l *leaving) leadTo(host string) {
+func (l *leaving) leadTo(host string) { l.lead("cluster", host) }
+
+// lead makes a Target lead to a host.
+func (l *leaving) lead(name, host string) {
 	l.t.Helper()
 	config := rest.CopyConfig(l.p.RestConfig)
 	if host != "" {
@@ -110,7 +113,7 @@ func (l *leaving) leadTo(host string) {
 	require.NoError(l.t, err)
 	raw, err := json.Marshal(map[string]string{"kubeconfig": string(kubeconfig)})
 	require.NoError(l.t, err)
-	object := &v1alpha1.Target{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "cluster"}}
+	object := &v1alpha1.Target{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: name}}
 	present := l.client().Get(l.t.Context(), client.ObjectKeyFromObject(object), object) == nil
 	object.Spec = v1alpha1.TargetSpec{Type: v1alpha1.KubernetesClusterTargetType, Configuration: &v1alpha1.AnyJSON{RawMessage: raw}}
 	if present {
@@ -179,6 +182,36 @@ func TestADeletionGivesUpAClusterThatIsGone(t *testing.T) {
 			assert.Contains(t, told[0], "1 objects were there: ConfigMap shop/prices")
 		})
 	}
+}
+
+// TestATargetThatStillLeadsToADeadClusterSavesNoItem has what the import of an Installation leaves: a copy of the Target as it was.
+func TestATargetThatStillLeadsToADeadClusterSavesNoItem(t *testing.T) {
+	refusing, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, refusing.Close())
+	dead := refusing.Addr().String()
+	l := newLeaving(t, func(types.UID) managedresource.ClusterReference {
+		return managedresource.ClusterReference{Target: "cluster", UID: "of-before", Address: addressOf(t, dead)}
+	})
+	l.lead("copy", dead)
+	l.leadTo("")
+	item := l.delete(time.Hour, time.Now().Add(-2*time.Hour))
+	require.NoError(t, l.p.AwaitGone(l.context(), item))
+	assert.Len(t, l.told(reasonTargetGone), 1)
+}
+
+// addressOf returns the address of a cluster at a host.
+func addressOf(t *testing.T, host string) string {
+	t.Helper()
+	config := rest.CopyConfig(platform.Shared(t).RestConfig)
+	config.Host = "https://" + host
+	kubeconfig, err := platform.KubeconfigFor(config)
+	require.NoError(t, err)
+	clients, err := target.New(target.Options{})
+	require.NoError(t, err)
+	cluster, err := clients.OpenKubeconfig("ns", kubeconfig)
+	require.NoError(t, err)
+	return cluster.Address()
 }
 
 func TestADeletionWaitsForAClusterThatIsGone(t *testing.T) {
@@ -299,7 +332,8 @@ func TestWhichClustersAreGone(t *testing.T) {
 				ctx, cancel = context.WithTimeout(t.Context(), time.Second)
 			}
 			defer cancel()
-			assert.Equal(t, tc.want, presenceBy(ctx, cluster, tc.there(known, cluster.Address())))
+			found, _ := presenceBy(ctx, cluster, tc.there(known, cluster.Address()))
+			assert.Equal(t, tc.want, found)
 		})
 	}
 }
