@@ -7,7 +7,9 @@ package conformance
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -68,6 +70,26 @@ slow:
       resourceSelector: [{apiVersion: v1, kind: ConfigMap, name: "$(name)", namespace: "$(namespace)"}]
       requirements: [{jsonPath: data.ready, operator: exists}]
 `
+
+// helmConfigs are configurations of charts without and with a release.
+func helmConfigs(t *testing.T, isRelease bool) string {
+	t.Helper()
+	packed, err := platform.PackageChart(platform.Files(map[string]string{
+		"Chart.yaml":        "apiVersion: v2\nname: settings\nversion: 1.0.0\n",
+		"templates/cm.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"{{ .Release.Name }}\"}\ndata: {color: \"{{ .Values.color }}\"}\n",
+	}))
+	require.NoError(t, err)
+	config := func(more string) string {
+		return fmt.Sprintf(`{apiVersion: helm.deployer.landscaper.gardener.cloud/v1alpha1, kind: ProviderConfiguration, name: "$(name)", namespace: "$(namespace)",
+  helmDeployment: %t, chart: {archive: {raw: %q}}, %s}
+`, isRelease, base64.StdEncoding.EncodeToString(packed), more)
+	}
+	const color = `{apiVersion: v1, kind: ConfigMap, name: "$(name)", namespace: "$(namespace)"}`
+	return "good: " + config("values: {color: blue}, exports: {exports: [{key: color, jsonPath: data.color, fromResource: "+color+"}]}") +
+		"changed: " + config("values: {color: red}") + "bad: " + config("updateStrategy: nonsense") +
+		"slow: " + config("values: {color: blue}, readinessChecks: {custom: [{name: never, resourceSelector: ["+color+
+		"], requirements: [{jsonPath: data.ready, operator: exists}]}]}")
+}
 
 // command runs the command line and returns the report and the exit status.
 func command(t *testing.T, args ...string) (*conformance.Report, string, int) {
@@ -136,8 +158,9 @@ func TestMockDeployerConforms(t *testing.T) {
 	requireNothingLeft(t, namespace)
 }
 
-func TestManifestDeployerConforms(t *testing.T) {
-	t.Parallel()
+// namespaceWithTarget makes a namespace with the Target "cluster".
+func namespaceWithTarget(t *testing.T) string {
+	t.Helper()
 	p := platform.Shared(t)
 	namespace := p.Namespace(t)
 	raw, err := json.Marshal(map[string]any{"kubeconfig": string(p.Kubeconfig)})
@@ -146,7 +169,31 @@ func TestManifestDeployerConforms(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cluster"},
 		Spec:       v1alpha1.TargetSpec{Type: v1alpha1.KubernetesClusterTargetType, Configuration: &v1alpha1.AnyJSON{RawMessage: raw}},
 	}))
-	landscape.Run(t.Context(), t, p.Cluster, landscape.ManifestDeployer, landscape.AllRights, "deployer manifest")
+	return namespace
+}
+
+func TestHelmDeployerConforms(t *testing.T) {
+	t.Parallel()
+	landscape.Run(t.Context(), t, platform.Shared(t).Cluster, landscape.HelmDeployer, landscape.AllRights, "deployer helm")
+	for name, isRelease := range map[string]bool{"release": true, "template": false} {
+		t.Run(name, func(t *testing.T) {
+			namespace := namespaceWithTarget(t)
+			report, errs, status := command(t, "--type", v1alpha1.HelmDeployItemType, "--namespace", namespace, "--target", "cluster",
+				"--config", file(t, helmConfigs(t, isRelease)))
+			found := verdicts(t, report)
+			delete(found, "stale-news") // skipped where the deployer is faster each time
+			require.Empty(t, found, errs)
+			require.Zero(t, status, errs)
+			require.Empty(t, report.Left)
+			requireNothingLeft(t, namespace, &corev1.ConfigMapList{})
+		})
+	}
+}
+
+func TestManifestDeployerConforms(t *testing.T) {
+	t.Parallel()
+	namespace := namespaceWithTarget(t)
+	landscape.Run(t.Context(), t, platform.Shared(t).Cluster, landscape.ManifestDeployer, landscape.AllRights, "deployer manifest")
 	report, errs, status := command(t, "--type", v1alpha1.ManifestDeployItemType, "--namespace", namespace, "--target", "cluster",
 		"--config", file(t, manifestConfigs))
 	found := verdicts(t, report)
