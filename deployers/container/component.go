@@ -24,34 +24,42 @@ import (
 // supplyLimits bound the archive with component descriptors and content: it has to fit into a few Secrets.
 var supplyLimits = archive.Limits{Bytes: 128 << 20, Packed: 16 << 20, Entries: 20_000}
 
-// supply returns the archive with component descriptors and the files of the blueprint; nil where the item names neither.
-func (r *run) supply(ctx context.Context) ([]byte, error) {
+// supply returns the archive with component descriptors and the files of the blueprint, nil where the item names neither, and the Flux sources
+// that they come from.
+func (r *run) supply(ctx context.Context) ([]byte, []v1alpha1.SourceStatus, error) {
 	if r.config.ComponentDescriptor == nil && r.config.Blueprint == nil {
-		return nil, nil
+		return nil, nil, nil
 	}
 	ctx = components.WithVerification(ctx, r.item.Context)
 	packer := archive.NewPacker(supplyLimits)
 	session, root, err := r.openComponent(ctx, packer)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	var sources []v1alpha1.SourceStatus
 	if session != nil {
 		defer session.Close()
 	}
 	if r.config.Blueprint != nil {
-		files, err := r.blueprint(ctx, session, root)
+		files, source, err := r.blueprint(ctx, session, root)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
+		}
+		if source != nil {
+			sources = append(sources, *source)
 		}
 		if err := packer.AddDirectory(layout.ContentDirectory, files); err != nil {
-			return nil, kit.Stall(operationReconcile, "ContentTooLarge", "spec.config.blueprint: %w", err)
+			return nil, nil, kit.Stall(operationReconcile, "ContentTooLarge", "spec.config.blueprint: %w", err)
 		}
 	}
 	packed, err := packer.Close()
 	if err != nil {
-		return nil, kit.Stall(operationReconcile, "ContentTooLarge", "spec.config.componentDescriptor: %w", err)
+		return nil, nil, kit.Stall(operationReconcile, "ContentTooLarge", "spec.config.componentDescriptor: %w", err)
 	}
-	return packed, nil
+	if session != nil {
+		sources = append(sources, session.SourcesUsed()...)
+	}
+	return packed, sources, nil
 }
 
 // openComponent adds the component and all that it refers to. The session has to be closed; it is nil without component.
@@ -116,60 +124,61 @@ func (r *run) scope(ctx context.Context) (repository.Scope, error) {
 	return scope, err
 }
 
-// blueprint returns the files of the blueprint.
-func (r *run) blueprint(ctx context.Context, session *repository.Session, root *repository.Root) (fs.FS, error) {
+// blueprint returns the files of the blueprint, and the Flux source that holds them, if any.
+func (r *run) blueprint(ctx context.Context, session *repository.Session, root *repository.Root) (fs.FS, *v1alpha1.SourceStatus, error) {
 	const field = "spec.config.blueprint"
 	definition := r.config.Blueprint
 	switch {
 	case definition.Inline != nil:
 		files, err := model.Inline(definition.Inline.Filesystem.RawMessage)
 		if err != nil {
-			return nil, kit.Stall(operationReconcile, "InvalidBlueprint", "%s.inline: %w", field, err)
+			return nil, nil, kit.Stall(operationReconcile, "InvalidBlueprint", "%s.inline: %w", field, err)
 		}
-		return files, nil
+		return files, nil, nil
 	case definition.SourceReference != nil:
 		return r.fromSource(ctx, definition)
 	}
 	resource, err := root.Descriptor.FindResource(map[string]string{"name": definition.Reference.ResourceName})
 	if err != nil {
-		return nil, kit.Stall(operationReconcile, "BlueprintNotFound", "%s.ref.resourceName: %w; correct the name", field, err)
+		return nil, nil, kit.Stall(operationReconcile, "BlueprintNotFound", "%s.ref.resourceName: %w; correct the name", field, err)
 	}
 	files, _, err := session.Blueprint(ctx, root.Descriptor, resource)
 	if err != nil {
-		return nil, componentProblem(field, err)
+		return nil, nil, componentProblem(field, err)
 	}
-	return files, nil
+	return files, nil, nil
 }
 
-// fromSource returns a directory of the artifact of a Flux source.
-func (r *run) fromSource(ctx context.Context, definition *v1alpha1.BlueprintDefinition) (fs.FS, error) {
+// fromSource returns a directory of the artifact of a Flux source, and the source.
+func (r *run) fromSource(ctx context.Context, definition *v1alpha1.BlueprintDefinition) (fs.FS, *v1alpha1.SourceStatus, error) {
 	const field = "spec.config.blueprint"
 	options := &r.deployer.options
 	if options.Sources == nil || options.Artifacts == nil {
-		return nil, kit.Stall(operationReconcile, "NotSupported", "%s.sourceRef: this deployer runs without Flux sources; use ref or inline", field)
+		return nil, nil, kit.Stall(operationReconcile, "NotSupported", "%s.sourceRef: this deployer runs without Flux sources; use ref or inline", field)
 	}
 	source, err := options.Lookup(ctx, r.item.DeployItem.Namespace, *definition.SourceReference)
 	if err != nil {
-		return nil, componentProblem(field, err)
+		return nil, nil, componentProblem(field, err)
 	}
 	tree, err := options.Artifacts.Open(ctx, fetch.Artifact{
 		URL: source.URL, Digest: source.Digest, Revision: source.Revision, Source: source.String(),
 	})
 	if err != nil {
-		return nil, componentProblem(field+".sourceRef", err)
+		return nil, nil, componentProblem(field+".sourceRef", err)
 	}
 	defer tree.Close()
 	files := tree.FS()
 	if definition.Path != "" {
 		if files, err = tree.Sub(definition.Path); err != nil {
-			return nil, kit.Stall(operationReconcile, "BlueprintNotFound", "%s.path: %w", field, err)
+			return nil, nil, kit.Stall(operationReconcile, "BlueprintNotFound", "%s.path: %w", field, err)
 		}
 	}
 	kept, _, err := model.Snapshot(files)
 	if err != nil {
-		return nil, kit.Stall(operationReconcile, "InvalidBlueprint", "%s: %w", field, err)
+		return nil, nil, kit.Stall(operationReconcile, "InvalidBlueprint", "%s: %w", field, err)
 	}
-	return kept, nil
+	used := components.StatusOf(source)
+	return kept, &used, nil
 }
 
 // componentProblem says who can end a problem with a component or a source. What is not there may still be published.

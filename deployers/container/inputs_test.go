@@ -5,9 +5,11 @@ package container
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +18,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
 
@@ -147,6 +150,42 @@ componentDescriptor: {ref: {componentName: example.com/root, version: 1.0.0}}
 		s.remove(item)
 		assert.Empty(t, s.left())
 	})
+}
+
+func TestTheStatusSaysWhichSourcesWereUsed(t *testing.T) {
+	s := serve(t, func(o *Options) { o.Sources = platform.Shared(t).Client() })
+	for name, files := range map[string]map[string]string{
+		"component": {"component-descriptor.yaml": `meta: {schemaVersion: v2}
+component: {name: example.com/root, version: 1.0.0, provider: example.com, repositoryContexts: [], sources: [], componentReferences: [], resources: []}
+`},
+		"content": {"text": "hello"},
+	} {
+		_, err := s.p.Registry.PushFluxArtifact(t.Context(), s.namespace+"/"+name, "1.0.0", platform.Files(files))
+		require.NoError(t, err)
+		require.NoError(t, s.p.ApplyYAML(t.Context(), fmt.Sprintf(`
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: OCIRepository
+metadata: {name: %s, namespace: %s}
+spec: {interval: 1h, insecure: true, url: %q, ref: {tag: 1.0.0}}
+`, name, s.namespace, s.p.Registry.URL(s.namespace+"/"+name))))
+		require.NoError(t, s.p.AwaitReady(t.Context(), &sourcev1.OCIRepository{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}))
+	}
+	item := s.create(script(`grep -q hello "$CONTENT_PATH/text"; grep -q example.com/root "$COMPONENT_DESCRIPTOR_PATH"`) + `
+blueprint: {sourceRef: {kind: OCIRepository, name: content}}
+componentDescriptor: {ref: {componentName: example.com/root, version: 1.0.0, repositoryContext: {type: fluxSource, sourceRef: {kind: OCIRepository, name: component}}}}
+`)
+	s.succeed(item)
+	var names []string
+	for _, used := range item.Status.Sources {
+		names = append(names, used.Kind+" "+used.Namespace+"/"+used.Name)
+		assert.Contains(t, used.Revision, "1.0.0@sha256:")
+		assert.NotEmpty(t, used.Digest)
+	}
+	assert.ElementsMatch(t, []string{"OCIRepository " + s.namespace + "/content", "OCIRepository " + s.namespace + "/component"}, names)
+
+	s.configure(item, script("true"))
+	s.succeed(item)
+	assert.Empty(t, item.Status.Sources, "this run has used none")
 }
 
 // context makes the default Context look for components in two repositories of a registry.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
 )
 
@@ -55,9 +56,12 @@ type blueprintOfPod struct {
 	run *run
 	// hasTarget and hasLogins say which Secrets exist, content and state name those with the pieces.
 	hasTarget, hasLogins bool
-	content              []string
-	last                 state
-	now                  time.Time
+	// keptContent says that the content is that of an earlier job, whose sources are those of the item.
+	keptContent bool
+	content     []string
+	sources     []v1alpha1.SourceStatus
+	last        state
+	now         time.Time
 }
 
 // pod returns the Pod of the job. It passes the Pod Security level "restricted".
@@ -83,6 +87,9 @@ func (b blueprintOfPod) pod() *corev1.Pod {
 	}
 	pod.Labels[layout.ItemGeneration] = strconv.FormatInt(r.item.DeployItem.Generation, 10)
 	pod.Finalizers = []string{layout.Finalizer}
+	if raw, err := json.Marshal(append([]v1alpha1.SourceStatus{}, b.sources...)); err == nil && !b.keptContent {
+		pod.Annotations[layout.Sources] = string(raw)
+	}
 	if b.hasLogins {
 		pod.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: r.names.pull()}}
 	}

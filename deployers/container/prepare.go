@@ -30,6 +30,8 @@ type supplies struct {
 	content []byte
 	// keepContent says that the content could not be found again, so that what an earlier job stored counts.
 	keepContent bool
+	// sources are the Flux sources that the content comes from.
+	sources []v1alpha1.SourceStatus
 	// logins is a Docker configuration for pulling the image; nil without.
 	logins []byte
 }
@@ -47,7 +49,7 @@ func (r *run) prepare(ctx context.Context) (*supplies, error) {
 	if s.logins, err = r.logins(ctx); err != nil {
 		return nil, err
 	}
-	s.content, err = r.supply(ctx)
+	s.content, s.sources, err = r.supply(ctx)
 	if err != nil && r.operation == containerv1alpha1.OperationDelete && ctx.Err() == nil {
 		s.keepContent = true
 		return s, nil

@@ -113,7 +113,8 @@ func (r *run) start(ctx context.Context) (contract.Outcome, error) {
 		return contract.Outcome{}, err
 	}
 	pod := blueprintOfPod{
-		run: r, hasTarget: supplied.target != nil, hasLogins: supplied.logins != nil, content: content, last: last, now: time.Now(),
+		run: r, hasTarget: supplied.target != nil, hasLogins: supplied.logins != nil, content: content,
+		keptContent: supplied.keepContent, sources: supplied.sources, last: last, now: time.Now(),
 	}.pod()
 	err = r.deployer.options.Host.Client.Create(ctx, pod)
 	switch {
@@ -143,7 +144,7 @@ func (r *run) follow(ctx context.Context, pod *corev1.Pod) (contract.Outcome, er
 		outcome = r.waiting(found.message)
 	}
 	recorded := statusOf(pod, r.operation, r.recorded)
-	outcome.Conditions = conditionsOf(pod)
+	outcome.Conditions, outcome.Sources = conditionsOf(pod), sourcesOf(pod)
 	var err error
 	switch {
 	case found.over && found.failed:

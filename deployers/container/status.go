@@ -5,11 +5,13 @@ package container
 
 import (
 	"cmp"
+	"encoding/json"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
@@ -56,6 +58,15 @@ func containerStatus(statuses []corev1.ContainerStatus, name string) containerv1
 		return shown
 	}
 	return containerv1alpha1.ContainerStatus{}
+}
+
+// sourcesOf returns the Flux sources that a Pod was made from: an empty list where there were none, nil where it does not say.
+func sourcesOf(pod *corev1.Pod) []v1alpha1.SourceStatus {
+	var found []v1alpha1.SourceStatus
+	if json.Unmarshal([]byte(pod.Annotations[layout.Sources]), &found) != nil {
+		return nil
+	}
+	return found
 }
 
 // conditionsOf says how far init and wait are.

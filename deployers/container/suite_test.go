@@ -40,7 +40,7 @@ import (
 
 func TestMain(m *testing.M) {
 	os.Exit(platform.Main(m, platform.Options{
-		ControllerManager: true, Audit: true, Registry: true, LandscaperCRDs: true,
+		ControllerManager: true, Audit: true, Registry: true, LandscaperCRDs: true, Flux: true,
 		AddToScheme: []func(*runtime.Scheme) error{v1alpha1.AddToScheme},
 	}))
 }
@@ -97,6 +97,15 @@ var sidecarImage = containerv1alpha1.ContainerSpec{Image: "registry.invalid/land
 // serve starts a deployer and a kubelet.
 func serve(t *testing.T, adjust ...func(*Options)) *served {
 	t.Helper()
+	s := prepare(t, adjust...)
+	s.start()
+	t.Cleanup(func() { s.stop() })
+	return s
+}
+
+// prepare starts a kubelet.
+func prepare(t *testing.T, adjust ...func(*Options)) *served {
+	t.Helper()
 	p := platform.Shared(t)
 	s := &served{t: t, p: p, namespace: p.Namespace(t), host: hostNamespace(t, p)}
 	s.kubelet = runPods(t, p, s.host)
@@ -113,8 +122,6 @@ func serve(t *testing.T, adjust ...func(*Options)) *served {
 	for _, change := range adjust {
 		change(&s.options)
 	}
-	s.start()
-	t.Cleanup(func() { s.stop() })
 	return s
 }
 

@@ -93,8 +93,8 @@ type Outcome struct {
 	// Warning is something that a person has to know about although the job succeeds. It becomes a Warning event and part of the Ready
 	// condition.
 	Warning string
-	// Sources are what the job has used of sources; they become status.sources. An empty list says that the job waits for its source, so that
-	// another one follows when this one ends before the source offers something. Nil leaves the status as it is.
+	// Sources are what the job has used of sources; they become status.sources. An empty list says that it uses none, or waits for its source, so
+	// that another job follows when this one ends before the source offers something. Nil leaves the status as it is.
 	Sources []v1alpha1.SourceStatus
 	// Event is posted when the job ends well. Nil posts none.
 	Event *Event

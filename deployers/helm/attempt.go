@@ -21,7 +21,8 @@ type attempt struct {
 	// reached is the status to record once the target is as the job wants it, nil before; unready are the objects to check then.
 	reached *helmv1alpha1.ProviderStatus
 	unready []resources.Subject
-	// sources are what the job has used of Flux sources, empty while it waits for one; nil where the chart comes from elsewhere.
+	// sources are what the job has used of Flux sources, empty while it waits for one and where the chart comes from elsewhere; nil until the job
+	// has looked for it.
 	sources []v1alpha1.SourceStatus
 	// made is the event about what the job has made, nil when that was nothing.
 	made *contract.Event

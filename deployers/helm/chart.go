@@ -26,8 +26,8 @@ const (
 	helmSource = "HelmChart"
 )
 
-// chartOf returns the chart of an item, and the Flux source that it came from, if any.
-func (d *deployer) chartOf(ctx context.Context, item *contract.Item, chart *helmv1alpha1.Chart) (*engine.Chart, *v1alpha1.SourceStatus, error) {
+// chartOf returns the chart of an item, and the Flux sources that were used for it: the one that it lies in, or those of its component.
+func (d *deployer) chartOf(ctx context.Context, item *contract.Item, chart *helmv1alpha1.Chart) (*engine.Chart, []v1alpha1.SourceStatus, error) {
 	switch {
 	case chart.Archive != nil:
 		loaded, err := d.fromArchive(ctx, chart.Archive)
@@ -41,11 +41,9 @@ func (d *deployer) chartOf(ctx context.Context, item *contract.Item, chart *helm
 	case chart.SourceRef != nil:
 		return d.fromSource(ctx, item, chart)
 	case chart.FromResource != nil:
-		loaded, err := d.fromOldResource(ctx, item, chart.FromResource)
-		return loaded, nil, err
+		return d.fromOldResource(ctx, item, chart.FromResource)
 	}
-	loaded, err := d.fromKey(ctx, item, chart.ResourceRef)
-	return loaded, nil, err
+	return d.fromKey(ctx, item, chart.ResourceRef)
 }
 
 // load parses an archive; field is where it comes from.
@@ -78,7 +76,7 @@ func (d *deployer) fromArchive(ctx context.Context, archive *helmv1alpha1.Archiv
 }
 
 // fromSource returns the chart in the artifact of a Flux source.
-func (d *deployer) fromSource(ctx context.Context, item *contract.Item, chart *helmv1alpha1.Chart) (*engine.Chart, *v1alpha1.SourceStatus, error) {
+func (d *deployer) fromSource(ctx context.Context, item *contract.Item, chart *helmv1alpha1.Chart) (*engine.Chart, []v1alpha1.SourceStatus, error) {
 	if d.options.Sources == nil || d.options.Artifacts == nil {
 		return nil, nil, kit.Stall("GetChart", "NotSupported", "chart.sourceRef: this deployer runs without Flux sources; use chart.ref")
 	}
@@ -87,7 +85,7 @@ func (d *deployer) fromSource(ctx context.Context, item *contract.Item, chart *h
 		return nil, nil, sourceProblem("chart.", err)
 	}
 	loaded, err := d.fromArtifact(ctx, source, chart.Path)
-	return loaded, new(components.StatusOf(source)), err
+	return loaded, []v1alpha1.SourceStatus{components.StatusOf(source)}, err
 }
 
 func (d *deployer) fromArtifact(ctx context.Context, source flux.Source, dir string) (*engine.Chart, error) {

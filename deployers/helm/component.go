@@ -36,23 +36,23 @@ type wantedResource struct {
 }
 
 // fromKey returns the chart of chart.resourceRef.
-func (d *deployer) fromKey(ctx context.Context, item *contract.Item, encoded string) (*engine.Chart, error) {
+func (d *deployer) fromKey(ctx context.Context, item *contract.Item, encoded string) (*engine.Chart, []v1alpha1.SourceStatus, error) {
 	const field = "chart.resourceRef"
 	key, err := parseResourceKey(encoded)
 	if err != nil {
-		return nil, kit.Stall("GetChart", "InvalidResourceKey", "%s: %w", field, err)
+		return nil, nil, kit.Stall("GetChart", "InvalidResourceKey", "%s: %w", field, err)
 	}
 	return d.fromResource(ctx, item, wantedResource{field: field, definition: key.definition(), find: key.find})
 }
 
 // fromOldResource returns the chart of chart.fromResource: the resource of a name among those that are charts.
-func (d *deployer) fromOldResource(ctx context.Context, item *contract.Item, from *helmv1alpha1.RemoteChartReference) (*engine.Chart, error) {
+func (d *deployer) fromOldResource(ctx context.Context, item *contract.Item, from *helmv1alpha1.RemoteChartReference) (*engine.Chart, []v1alpha1.SourceStatus, error) {
 	wanted := wantedResource{field: "chart.fromResource", overwritten: true}
 	wanted.definition.Inline = from.Inline
 	if from.Ref != nil {
 		wanted.definition.Reference = &v1alpha1.ComponentDescriptorReference{}
 		if err := decodeReference(from.Ref, wanted.definition.Reference); err != nil {
-			return nil, kit.Stall("GetChart", "InvalidResource", "%s.ref: %w", wanted.field, err)
+			return nil, nil, kit.Stall("GetChart", "InvalidResource", "%s.ref: %w", wanted.field, err)
 		}
 	}
 	wanted.find = func(descriptor *component.Descriptor) (*component.Resource, error) {
@@ -61,23 +61,25 @@ func (d *deployer) fromOldResource(ctx context.Context, item *contract.Item, fro
 	return d.fromResource(ctx, item, wanted)
 }
 
-// fromResource finds component and resource with the rights of the item's Context, at every job.
-func (d *deployer) fromResource(ctx context.Context, item *contract.Item, wanted wantedResource) (*engine.Chart, error) {
+// fromResource finds component and resource with the rights of the item's Context, at every job. It returns what it has used of Flux sources, too.
+func (d *deployer) fromResource(ctx context.Context, item *contract.Item, wanted wantedResource) (*engine.Chart, []v1alpha1.SourceStatus, error) {
 	if d.components == nil {
-		return nil, kit.Stall("GetChart", "NotSupported", "%s: this deployer runs without component repositories; use chart.ref", wanted.field)
+		return nil, nil, kit.Stall("GetChart", "NotSupported", "%s: this deployer runs without component repositories; use chart.ref", wanted.field)
 	}
 	scope, err := d.scopeOf(ctx, item, wanted.overwritten)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	ctx = components.WithVerification(ctx, item.Context)
-	chart, err := d.fromComponent(ctx, item, d.components.Open(scope), wanted)
+	session := d.components.Open(scope)
+	chart, err := d.fromComponent(ctx, item, session, wanted)
 	var replaced *replacedError
 	if errors.As(err, &replaced) {
 		// What is remembered here may be older than what the key was made from.
-		chart, err = d.fromComponent(ctx, item, d.forgetful.Open(scope), wanted)
+		session = d.forgetful.Open(scope)
+		chart, err = d.fromComponent(ctx, item, session, wanted)
 	}
-	return chart, err
+	return chart, session.SourcesUsed(), err
 }
 
 // fromComponent finds component and resource in a session, which it closes.

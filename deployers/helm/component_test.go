@@ -25,6 +25,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
 
@@ -124,7 +125,7 @@ func (f *fixture) requireChart(who string) {
 	assert.Equal(f, who, f.configMap("hello-world")["testData"])
 }
 
-func TestChartOfAComponent(t *testing.T) {
+func TestC26ChartOfAComponent(t *testing.T) {
 	r := registry.Start(t, registry.Options{})
 	packed, other := chartOf(t, "right"), chartOf(t, "wrong")
 	_, artifact := r.Push(t, shopCharts, "1.0.0", registry.Layer{MediaType: chartMedia, Content: string(packed)})
@@ -554,6 +555,42 @@ func TestItemWaitsForTheSourceOfItsComponent(t *testing.T) {
 	}}), testTimeout)
 	f.request()
 	f.waitsForSource()
+
+	ref := f.push("hello-world", "1.0.0", map[string]string{"templates/cm.yaml": configMapTemplate})
+	_, err := f.platform.Registry.PushFluxArtifact(f.ctx, f.namespace+"/component", "1.0.0", platform.Files(map[string]string{
+		"component-descriptor.yaml": `meta: {schemaVersion: v2}
+component:
+  name: ` + shop + `
+  version: 1.0.0
+  provider: example.com
+  repositoryContexts: []
+  sources: []
+  componentReferences: []
+  resources:
+  - {name: chart, version: 1.0.0, type: helmChart, relation: external, access: {type: ociArtifact, imageReference: "http://` + ref + `"}}
+`,
+	}))
+	require.NoError(t, err)
+	require.NoError(t, f.platform.ApplyYAML(f.ctx, fmt.Sprintf(`
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: OCIRepository
+metadata: {name: hello, namespace: %s}
+spec: {interval: 1h, insecure: true, url: %q, ref: {tag: 1.0.0}}
+`, f.namespace, f.platform.Registry.URL(f.namespace+"/component"))))
+	status := f.finish()
+	require.Equal(t, v1alpha1.PhaseSucceeded, status.Phase, status.LastError)
+	require.Len(t, status.Sources, 1)
+	assert.Equal(t, []string{"OCIRepository", f.namespace, "hello"}, []string{status.Sources[0].Kind, status.Sources[0].Namespace, status.Sources[0].Name})
+	assert.Contains(t, status.Sources[0].Revision, "1.0.0@sha256:")
+	assert.NotEmpty(t, status.Sources[0].Digest)
+
+	f.configure(config{"chart": config{"ref": ref}})
+	direct := f.item.Spec.Configuration
+	f.edit(func() { f.item.Spec.Configuration = direct })
+	f.request()
+	status = f.finish()
+	require.Equal(t, v1alpha1.PhaseSucceeded, status.Phase, status.LastError)
+	assert.Empty(t, status.Sources, "this chart comes from no source")
 }
 
 func TestItemWaitsForItsSourceByWatch(t *testing.T) {

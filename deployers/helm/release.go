@@ -35,11 +35,14 @@ var releaseSteps = []step{
 
 // resolveChart gets the chart.
 func (j *job) resolveChart(ctx context.Context) (resources.Progress, error) {
-	var err error
-	j.chart, j.source, err = j.chartOf(ctx, j.item, &j.config.Chart)
-	if j.source != nil {
-		j.attempt.sources = []v1alpha1.SourceStatus{*j.source}
+	chart, used, err := j.chartOf(ctx, j.item, &j.config.Chart)
+	if err == nil || len(used) > 0 {
+		j.attempt.sources = append([]v1alpha1.SourceStatus{}, used...)
 	}
+	if len(used) > 0 && j.config.Chart.SourceRef != nil {
+		j.source = &used[0]
+	}
+	j.chart = chart
 	return j.awaitSource(err)
 }
 

@@ -74,7 +74,7 @@ func (f *fixture) authorize(auths ...any) {
 	f.context.Configuration.Configurations = map[string]v1alpha1.AnyJSON{v1alpha1.HelmChartRepoCredentialsKey: v1alpha1.NewAnyJSON(encoded)}
 }
 
-func TestChartOfARepository(t *testing.T) {
+func TestC26ChartOfARepository(t *testing.T) {
 	f := newFixture(t)
 	r := newRepository(t, archive(t, "1.0.0", map[string]string{"templates/cm.yaml": configMapTemplate}))
 	f.configure(config{"chart": r.chart("hello-world", "1.0.0")})
@@ -180,7 +180,7 @@ func TestD10IndexThatNamesARegistry(t *testing.T) {
 	}
 }
 
-func TestMissingChartOfARepository(t *testing.T) {
+func TestC26MissingChartOfARepository(t *testing.T) {
 	r := newRepository(t, nil)
 	for name, tc := range map[string]struct {
 		chart config
@@ -203,7 +203,7 @@ func TestMissingChartOfARepository(t *testing.T) {
 
 const basic = "Basic dXNlcjpwYXNzd29yZA=="
 
-func TestPrivateRepository(t *testing.T) {
+func TestC26PrivateRepository(t *testing.T) {
 	r := newRepository(t, archive(t, "1.0.0", map[string]string{"templates/cm.yaml": configMapTemplate}))
 	r.header = basic
 	t.Run("denied", func(t *testing.T) {
@@ -240,7 +240,7 @@ func TestPrivateRepository(t *testing.T) {
 	})
 }
 
-func TestRemoteArchive(t *testing.T) {
+func TestC26RemoteArchive(t *testing.T) {
 	packed := archive(t, "1.0.0", map[string]string{"templates/cm.yaml": configMapTemplate})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -288,7 +288,7 @@ func TestPrivateNetworksCanBeRefused(t *testing.T) {
 	require.ErrorContains(t, err, "the address is not public")
 }
 
-func TestPrivateRegistryIsDeniedWithoutCredentials(t *testing.T) {
+func TestC26PrivateRegistryIsDeniedWithoutCredentials(t *testing.T) {
 	f := newFixture(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("WWW-Authenticate", `Basic realm="private"`)

@@ -124,6 +124,8 @@ const (
 	Num      = prefix + "num"
 	Count    = prefix + "count"
 	Sequence = prefix + "sequence"
+	// Sources is the annotation of a Pod with the Flux sources that it was made from, as JSON.
+	Sources = prefix + "sources"
 	// Finalizer keeps a Pod until its result is read.
 	Finalizer = prefix + "finalizer"
 	// ForceCleanup is the annotation of a DeployItem that is deleted without running its container.
