@@ -19,8 +19,13 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/publishing/pack"
 )
 
-// Deployers are the deployers that have a chart.
+// Deployers are the deployers that have a chart, <deployer>-deployer.
 var Deployers = []string{"helm", "manifest", "container", "mock"}
+
+// AgentChart is the name of the chart of the agent.
+const AgentChart = "landscaper-agent"
+
+const deployerSuffix = "-deployer"
 
 // What the charts of a checkout say in place of version and image.
 const (
@@ -28,7 +33,7 @@ const (
 	noImage   = "repository: ghcr.io/flux-landscaper/landscaper"
 )
 
-// Charts writes the chart of each deployer into a folder, packed as <deployer>-deployer-<version>.tgz. The version has to be a semantic one.
+// Charts writes the charts of the deployers and of the agent into a folder, packed as <name>-<version>.tgz. The version has to be a semantic one.
 func Charts(dist string, o Options) error {
 	if err := o.checkVersion(); err != nil {
 		return err
@@ -41,10 +46,13 @@ func Charts(dist string, o Options) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
+	names := []string{AgentChart}
 	for _, deployer := range Deployers {
-		name := deployer + "-deployer"
-		if err := Chart(filepath.Join(folder, name), deployer, o); err != nil {
-			return fmt.Errorf("cannot make the chart of the %s deployer: %w", deployer, err)
+		names = append(names, deployer+deployerSuffix)
+	}
+	for _, name := range names {
+		if err := Chart(filepath.Join(folder, name), name, o); err != nil {
+			return fmt.Errorf("cannot make the chart %s: %w", name, err)
 		}
 		var packed bytes.Buffer
 		if _, err := pack.Directory(&packed, filepath.Join(folder, name), pack.Options{Prefix: name}); err != nil {
@@ -66,44 +74,54 @@ func (o Options) checkVersion() error {
 	return nil
 }
 
-// Chart makes the chart of a deployer in a folder: its own values, the templates that all deployers share, the rights of flux/install, version and
-// image of the release.
-func Chart(folder, deployer string, o Options) error {
+// Chart makes the chart of that name in a folder: its own values and templates, those that processes and deployers share, the rights of config/rbac or
+// flux/agent, version and image of the release.
+func Chart(folder, name string, o Options) error {
 	charts := filepath.Join(o.Source, "charts")
 	version := strings.TrimPrefix(o.Release.Version, "v")
 	replaced := strings.NewReplacer("v"+noVersion, o.Release.Version, noVersion, version, noImage, "repository: "+o.Repository)
-	err := errors.Join(
-		copyTree(folder, filepath.Join(charts, deployer+"-deployer"), replaced),
-		copyTree(filepath.Join(folder, "templates"), filepath.Join(charts, "deployer", "templates"), strings.NewReplacer()),
-	)
+	shared, kind, roles := []string{"process"}, "Role", []string{filepath.Join("flux", "agent", "rights.yaml")}
+	if deployer, isDeployer := strings.CutSuffix(name, deployerSuffix); isDeployer {
+		shared, kind = append(shared, "deployer"), "ClusterRole"
+		roles = []string{filepath.Join("config", "rbac", "deployer.yaml"), filepath.Join("config", "rbac", "deployer-"+deployer+".yaml")}
+	}
+	err := copyTree(folder, filepath.Join(charts, name), replaced)
+	for _, from := range shared {
+		err = errors.Join(err, copyTree(filepath.Join(folder, "templates"), filepath.Join(charts, from, "templates"), strings.NewReplacer()))
+	}
 	if err != nil {
 		return err
 	}
-	rights, err := rightsOf(filepath.Join(o.Source, "config", "rbac"), deployer)
+	rules, err := rulesOf(kind, o.Source, roles)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(folder, "rights.yaml"), rights, 0o644)
+	return os.WriteFile(filepath.Join(folder, "rights.yaml"), rules, 0o644)
 }
 
-// rightsOf returns the rules of a deployer in the cluster with the DeployItems.
-func rightsOf(folder, deployer string) ([]byte, error) {
+// rulesOf returns the rules of the roles of a kind in files of a checkout. Only the first file has to exist.
+func rulesOf(kind, source string, files []string) ([]byte, error) {
 	var rules []any
-	for _, name := range []string{"deployer.yaml", "deployer-" + deployer + ".yaml"} {
-		content, err := os.ReadFile(filepath.Join(folder, name))
-		if errors.Is(err, fs.ErrNotExist) && name != "deployer.yaml" {
+	for i, name := range files {
+		content, err := os.ReadFile(filepath.Join(source, name))
+		if errors.Is(err, fs.ErrNotExist) && i > 0 {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		var role struct {
-			Rules []any `json:"rules"`
+		for _, document := range strings.Split(string(content), "\n---\n") {
+			var role struct {
+				Kind  string `json:"kind"`
+				Rules []any  `json:"rules"`
+			}
+			if err := foreign.Unmarshal([]byte(document), &role); err != nil {
+				return nil, fmt.Errorf("cannot read %s: %w", name, err)
+			}
+			if role.Kind == kind {
+				rules = append(rules, role.Rules...)
+			}
 		}
-		if err := foreign.Unmarshal(content, &role); err != nil {
-			return nil, fmt.Errorf("cannot read %s: %w", name, err)
-		}
-		rules = append(rules, role.Rules...)
 	}
 	return yaml.Marshal(rules)
 }

@@ -5,6 +5,7 @@ package charts_test
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,6 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 
+	"github.com/flux-landscaper/flux-landscaper/agent"
 	"github.com/flux-landscaper/flux-landscaper/publishing/image"
 	"github.com/flux-landscaper/flux-landscaper/publishing/release"
 )
@@ -32,19 +34,10 @@ type rendered struct {
 	objects []runtime.Object
 }
 
-// render renders the chart of a deployer as release "edge" in namespace "fence", and decodes every object strictly.
-func render(t *testing.T, deployer string, values object) rendered {
+// render renders the chart of that name as release "edge" in namespace "fence", and decodes every object strictly.
+func render(t *testing.T, name string, values object) rendered {
 	t.Helper()
-	folder := filepath.Join(t.TempDir(), "chart")
-	require.NoError(t, release.Chart(folder, deployer, release.Options{
-		Source: "../..", Repository: "registry.example.com/landscaper", Release: image.Release{Version: "v1.2.3"},
-	}))
-	chart, err := loader.LoadDir(folder)
-	require.NoError(t, err)
-	require.NoError(t, chart.Validate())
-	all, err := chartutil.ToRenderValues(chart, values, chartutil.ReleaseOptions{Name: "edge", Namespace: "fence"}, nil)
-	require.NoError(t, err)
-	files, err := engine.Render(chart, all)
+	files, err := tryRender(t, name, values)
 	require.NoError(t, err)
 	r := rendered{T: t}
 	for name, text := range files {
@@ -58,6 +51,21 @@ func render(t *testing.T, deployer string, values object) rendered {
 		}
 	}
 	return r
+}
+
+// tryRender returns the texts of the templates by their names.
+func tryRender(t *testing.T, name string, values object) (map[string]string, error) {
+	t.Helper()
+	folder := filepath.Join(t.TempDir(), "chart")
+	require.NoError(t, release.Chart(folder, name, release.Options{
+		Source: "../..", Repository: "registry.example.com/landscaper", Release: image.Release{Version: "v1.2.3"},
+	}))
+	chart, err := loader.LoadDir(folder)
+	require.NoError(t, err)
+	require.NoError(t, chart.Validate())
+	all, err := chartutil.ToRenderValues(chart, values, chartutil.ReleaseOptions{Name: "edge", Namespace: "fence"}, nil)
+	require.NoError(t, err)
+	return engine.Render(chart, all)
 }
 
 // find returns the objects of a type.
@@ -96,7 +104,7 @@ func TestEachDeployerHasAChart(t *testing.T) {
 	versions := map[string]string{"manifest": "v1alpha2"}
 	for _, deployer := range release.Deployers {
 		t.Run(deployer, func(t *testing.T) {
-			r := render(t, deployer, nil)
+			r := render(t, deployer+"-deployer", nil)
 
 			container := r.deployment().Spec.Template.Spec.Containers[0]
 			assert.Equal(t, "registry.example.com/landscaper:v1.2.3", container.Image)
@@ -123,7 +131,7 @@ func TestADeployerReachesAnotherCluster(t *testing.T) {
 		"by a Secret":                 {object{"secretRef": "access"}, "access", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := render(t, "helm", object{"deployer": object{"landscaperClusterKubeconfig": c.access}})
+			r := render(t, "helm-deployer", object{"deployer": object{"landscaperClusterKubeconfig": c.access}})
 
 			pod := r.deployment().Spec.Template.Spec
 			assert.Contains(t, pod.Containers[0].Args, "--landscaper-kubeconfig=/etc/landscaper/cluster/kubeconfig")
@@ -146,7 +154,7 @@ func TestADeployerReachesAnotherCluster(t *testing.T) {
 
 func TestValuesBecomeTheConfiguration(t *testing.T) {
 	selector := []any{object{"annotations": []any{object{"key": "environment", "operator": "=", "values": []any{"edge"}}}}}
-	r := render(t, "container", object{"image": object{"tag": "sha256:00"}, "deployer": object{
+	r := render(t, "container-deployer", object{"image": object{"tag": "sha256:00"}, "deployer": object{
 		"identity": "container-edge", "targetSelector": selector, "environment": "edge", "watchNamespaces": []any{"a", "b"}, "namespace": "pods", "verbosityLevel": "debug",
 		"defaultImage": object{"repository": "alpine", "tag": "3"}, "oci": object{"secrets": object{"logins": object{"auths": object{}}}},
 	}})
@@ -166,4 +174,54 @@ func TestValuesBecomeTheConfiguration(t *testing.T) {
 		namespaces[role.Namespace] = true
 	}
 	assert.Equal(t, map[string]bool{"": true, "pods": true}, namespaces)
+}
+
+func TestTheAgentHasAChart(t *testing.T) {
+	r := render(t, "landscaper-agent", object{"agent": object{
+		"landscaperClusterKubeconfig": object{"secretRef": object{"name": "access"}}, "verbosity": "debug", "eventsAddr": "http://events", "extraArgs": []any{"--instance=a"},
+		"landscaperNamespace": "ls-env-edge", "targetNamespaces": []any{"shop"}, "registryConfig": object{"secrets": object{"logins": object{"auths": object{}}}},
+	}})
+
+	assert.Equal(t, object{
+		"apiVersion": "config.landscaper.gardener.cloud/v1alpha1", "kind": "AgentConfiguration", "name": "edge", "namespace": "fence",
+		"landscaperNamespace": "ls-env-edge", "hostRights": "Namespace", "targetNamespaces": []any{"shop"},
+		"oci": object{"configFiles": []any{"/etc/landscaper/registries/logins"}},
+	}, r.configuration())
+	container := r.deployment().Spec.Template.Spec.Containers[0]
+	assert.Equal(t, []string{
+		"agent", "--events-addr=http://events", "--instance=a", "--config=/etc/landscaper/configuration/config.yaml", "--log-level=debug",
+		"--landscaper-kubeconfig=/etc/landscaper/cluster/kubeconfig",
+	}, container.Args)
+	text, err := yaml.Marshal(r.configuration())
+	require.NoError(t, err)
+	_, unknown, err := agent.ReadConfiguration(text)
+	require.NoError(t, err)
+	assert.Empty(t, unknown)
+}
+
+func TestTheAgentHasTheRightsOfFluxAgent(t *testing.T) {
+	access := object{"kubeconfig": "apiVersion: v1\n"}
+	r := render(t, "landscaper-agent", object{"agent": object{"name": "north", "namespace": "deployers", "landscaperClusterKubeconfig": access}})
+	roles := find[*rbacv1.Role](r)
+	require.Len(t, roles, 1)
+	assert.Equal(t, "deployers", roles[0].Namespace)
+	var tokens []string
+	for _, rule := range roles[0].Rules {
+		if slices.Contains(rule.Resources, "serviceaccounts/token") {
+			tokens = rule.ResourceNames
+		}
+	}
+	assert.Equal(t, []string{"deployer-north"}, tokens)
+	clusterRoles := find[*rbacv1.ClusterRole](r)
+	require.Len(t, clusterRoles, 1)
+	assert.Equal(t, []string{"landscaper:agent:deployer:north"}, clusterRoles[0].Rules[0].ResourceNames)
+	assert.Len(t, find[*rbacv1.ClusterRoleBinding](r), 1)
+
+	r = render(t, "landscaper-agent", object{"agent": object{"hostRights": "Cluster", "landscaperClusterKubeconfig": access}})
+	assert.Len(t, find[*rbacv1.ClusterRoleBinding](r), 2, "it gives all rights, so it needs them")
+}
+
+func TestTheAgentNeedsAnAccess(t *testing.T) {
+	_, err := tryRender(t, "landscaper-agent", nil)
+	assert.ErrorContains(t, err, "agent.landscaperClusterKubeconfig: give secretRef")
 }
