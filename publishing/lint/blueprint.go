@@ -94,7 +94,7 @@ func (c *checker) load() bool {
 		return false
 	}
 	c.blueprint = blueprint
-	c.unknownKeys(model.FileName, c.document, &model.Blueprint{})
+	c.unknownKeys(model.FileName, c.document, &model.Blueprint{}, "jsonSchema")
 	return true
 }
 

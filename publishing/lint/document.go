@@ -84,8 +84,9 @@ func splitLine(message string) (string, int) {
 	return strings.TrimPrefix(before+": "+after, ": "), line
 }
 
-// unknownKeys warns about keys that nobody reads, and about keys that appear twice. Into is a value of the type of the document.
-func (c *checker) unknownKeys(file string, d *document, into any) {
+// unknownKeys warns about keys that nobody reads, and about keys that appear twice. Into is a value of the type of the document; usual are keys that
+// nobody reads, and that most documents have.
+func (c *checker) unknownKeys(file string, d *document, into any, usual ...string) {
 	if _, err := yaml.YAMLToJSONStrict(d.text); err != nil {
 		message, line := splitLine(err.Error())
 		c.add(Error, file, line, "", "%s", message)
@@ -97,7 +98,7 @@ func (c *checker) unknownKeys(file string, d *document, into any) {
 	}
 	strict, _ := json.UnmarshalStrict(document, into, json.DisallowUnknownFields)
 	for _, problem := range strict {
-		if found := unknownField.FindStringSubmatch(problem.Error()); found != nil {
+		if found := unknownField.FindStringSubmatch(problem.Error()); found != nil && !slices.Contains(usual, found[1]) {
 			c.add(Warning, file, d.line(found[1]), found[1], "the key is unknown and has no effect; check its spelling or remove it")
 		}
 	}

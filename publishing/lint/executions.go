@@ -29,17 +29,21 @@ func (s source) line(inside int) int {
 }
 
 func (c *checker) executors(list string, executors []model.TemplateExecutor) {
+	unnamed := 0
 	for i := range executors {
+		if executors[i].Name == "" {
+			unnamed++
+		}
 		c.executor(fmt.Sprintf("%s[%d]", list, i), &executors[i])
+	}
+	if unnamed > 1 {
+		c.inDocument(Warning, list, "%d executors have no name, so they share one state; give each a name", unnamed)
 	}
 }
 
 func (c *checker) executor(at string, e *model.TemplateExecutor) {
 	if e.Type == "" || e.File == "" && len(e.Template.RawMessage) == 0 {
 		return // a broken rule, reported already
-	}
-	if e.Name == "" {
-		c.inDocument(Warning, at+".name", "the executor has no name; give it one, state and messages refer to it")
 	}
 	check := map[string]func(source){template.KindGoTemplate: c.goTemplate, template.KindSpiff: c.spiff}[e.Type]
 	if check == nil {

@@ -46,25 +46,26 @@ func TestFindings(t *testing.T) {
 		severity Severity
 		want     string // file:line: field: part of the message
 	}{
-		"no document":            {fstest.MapFS{"other.yaml": {}}, nil, Error, "blueprint.yaml: the blueprint has no blueprint.yaml"},
-		"no YAML":                {tree(head + "imports: [\n"), nil, Error, "blueprint.yaml:3: blueprint.yaml is not YAML"},
-		"wrong type":             {tree(head + "imports: 7\n"), nil, Error, "blueprint.yaml:3: field imports is a value of type number"},
-		"wrong kind":             {tree("apiVersion: v1\nkind: Pod\n"), nil, Error, "a blueprint needs apiVersion"},
-		"broken rule":            {tree(head + "imports:\n- name: a\n"), nil, Error, "blueprint.yaml:4: imports[0]: the kind of the import is not clear"},
-		"unknown key":            {tree(head + "imports: []\nexport: []\n"), nil, Warning, "blueprint.yaml:4: export: the key is unknown"},
-		"unknown key inside":     {tree(head + "imports:\n- name: a\n  targetType: x\n  typo: 1\n"), nil, Warning, "blueprint.yaml:6: imports[0].typo"},
-		"key twice":              {tree(head + "imports: []\nimports: []\n"), nil, Error, "already"},
-		"schema":                 {tree(imports + "  schema: {type: nothing}\n"), nil, Error, "blueprint.yaml:7: imports[0].schema: the schema cannot be used"},
-		"schema of local type":   {tree(head + "localTypes:\n  x: {minimum: a}\n"), nil, Error, "blueprint.yaml:4: localTypes.x: the schema cannot be used"},
-		"missing local type":     {tree(imports + "  schema: {$ref: \"local://x\"}\n"), nil, Error, "imports[0].schema: the schema cannot be used"},
-		"schema of a component":  {tree(imports + "  schema: {$ref: \"cd://resources/x\"}\n"), nil, Warning, "refers to a component"},
-		"default":                {tree(imports + "  schema: {type: integer}\n  default: {value: a}\n"), nil, Error, "blueprint.yaml:8: imports[0].default.value: the default does not match"},
-		"useless default":        {tree(head + "imports:\n- name: num\n  type: data\n  schema: {}\n  default: {value: a}\n"), nil, Warning, "blueprint.yaml:7: imports[0].default: the default is never used"},
-		"value":                  {tree(imports + "  schema: {type: integer}\n"), map[string]any{"num": "x"}, Error, "imports[0]: the value set for \"num\" does not match"},
-		"value without import":   {tree(imports + "  schema: {}\n"), map[string]any{"m": 1}, Error, "there is no data import \"m\""},
-		"missing template":       {tree(deploy), nil, Error, "blueprint.yaml:6: deployExecutions[0].file: file"},
-		"unknown language":       {tree(strings.Replace(deploy, "GoTemplate", "Jinja", 1)), nil, Error, "blueprint.yaml:5: deployExecutions[0].type: the template language"},
-		"no name of executor":    {tree(head + "deployExecutions:\n- type: Spiff\n  template: {}\n"), nil, Warning, "deployExecutions[0].name"},
+		"no document":           {fstest.MapFS{"other.yaml": {}}, nil, Error, "blueprint.yaml: the blueprint has no blueprint.yaml"},
+		"no YAML":               {tree(head + "imports: [\n"), nil, Error, "blueprint.yaml:3: blueprint.yaml is not YAML"},
+		"wrong type":            {tree(head + "imports: 7\n"), nil, Error, "blueprint.yaml:3: field imports is a value of type number"},
+		"wrong kind":            {tree("apiVersion: v1\nkind: Pod\n"), nil, Error, "a blueprint needs apiVersion"},
+		"broken rule":           {tree(head + "imports:\n- name: a\n"), nil, Error, "blueprint.yaml:4: imports[0]: the kind of the import is not clear"},
+		"unknown key":           {tree(head + "imports: []\nexport: []\n"), nil, Warning, "blueprint.yaml:4: export: the key is unknown"},
+		"unknown key inside":    {tree(head + "imports:\n- name: a\n  targetType: x\n  typo: 1\n"), nil, Warning, "blueprint.yaml:6: imports[0].typo"},
+		"key twice":             {tree(head + "imports: []\nimports: []\n"), nil, Error, "already"},
+		"schema":                {tree(imports + "  schema: {type: nothing}\n"), nil, Error, "blueprint.yaml:7: imports[0].schema: the schema cannot be used"},
+		"schema of local type":  {tree(head + "localTypes:\n  x: {minimum: a}\n"), nil, Error, "blueprint.yaml:4: localTypes.x: the schema cannot be used"},
+		"missing local type":    {tree(imports + "  schema: {$ref: \"local://x\"}\n"), nil, Error, "imports[0].schema: the schema cannot be used"},
+		"schema of a component": {tree(imports + "  schema: {$ref: \"cd://resources/x\"}\n"), nil, Warning, "refers to a component"},
+		"default":               {tree(imports + "  schema: {type: integer}\n  default: {value: a}\n"), nil, Error, "blueprint.yaml:8: imports[0].default.value: the default does not match"},
+		"useless default":       {tree(head + "imports:\n- name: num\n  type: data\n  schema: {}\n  default: {value: a}\n"), nil, Warning, "blueprint.yaml:7: imports[0].default: the default is never used"},
+		"value":                 {tree(imports + "  schema: {type: integer}\n"), map[string]any{"num": "x"}, Error, "imports[0]: the value set for \"num\" does not match"},
+		"value without import":  {tree(imports + "  schema: {}\n"), map[string]any{"m": 1}, Error, "there is no data import \"m\""},
+		"missing template":      {tree(deploy), nil, Error, "blueprint.yaml:6: deployExecutions[0].file: file"},
+		"unknown language":      {tree(strings.Replace(deploy, "GoTemplate", "Jinja", 1)), nil, Error, "blueprint.yaml:5: deployExecutions[0].type: the template language"},
+		"executors of one state": {tree(head + "deployExecutions:\n- {type: Spiff, template: {}}\n- {type: Spiff, template: {}}\n"), nil, Warning,
+			"deployExecutions: 2 executors have no name"},
 		"file and template":      {tree(deploy + "  template: \"{}\"\n"), nil, Warning, "the template in place wins"},
 		"template is no text":    {tree(head + "deployExecutions:\n- {name: a, type: GoTemplate, template: {a: b}}\n"), nil, Error, "a GoTemplate is a text"},
 		"syntax of GoTemplate":   {tree(deploy, "deploy.yaml", "a: b\n{{ if }}\n"), nil, Error, "deploy.yaml:2: the template cannot be parsed: missing value for if"},
@@ -129,6 +130,12 @@ exportExecutions:
 	assert.Empty(t, report.Findings)
 	assert.True(t, report.Valid())
 	assert.Equal(t, []int{2, 1, 2, 1}, []int{report.Imports, report.Exports, report.Executions, report.Subinstallations})
+}
+
+// TestWhatMostBlueprintsHave has the key for an editor's schema, and an executor without a name, as most published blueprints.
+func TestWhatMostBlueprintsHave(t *testing.T) {
+	report := run(t, tree(head+"jsonSchema: \"https://json-schema.org/draft/2019-09/schema\"\ndeployExecutions:\n- {type: Spiff, template: {}}\n"), nil)
+	assert.Empty(t, report.Findings)
 }
 
 func TestIncludesThatIncludeEachOther(t *testing.T) {
