@@ -4,6 +4,7 @@
 package helm_test
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -16,10 +17,12 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
 // soon is how long a correction may take.
@@ -45,14 +48,20 @@ func drifting(t *testing.T, isRelease bool, detection config) *fixture {
 	t.Helper()
 	f := newFixture(t)
 	f.serve()
-	content := config{"chart": raw(archive(t, "1.0.0", map[string]string{"templates/all.yaml": driftTemplates})), "values": config{"v": "one"}, "helmDeployment": isRelease}
+	f.deployDrifting(isRelease, detection)
+	return f
+}
+
+// deployDrifting creates an item in one of the two modes and waits for its first job.
+func (f *fixture) deployDrifting(isRelease bool, detection config) {
+	f.Helper()
+	content := config{"chart": raw(archive(f, "1.0.0", map[string]string{"templates/all.yaml": driftTemplates})), "values": config{"v": "one"}, "helmDeployment": isRelease}
 	if detection != nil {
 		content["driftDetection"] = detection
 	}
 	f.createItem(content, testTimeout)
 	f.request()
-	require.Equal(t, v1alpha1.PhaseSucceeded, f.finish().Phase)
-	return f
+	require.Equal(f, v1alpha1.PhaseSucceeded, f.finish().Phase)
 }
 
 func (f *fixture) meddle(object client.Object, patch string) {
@@ -160,6 +169,73 @@ func TestTheNextRevisionIsWatched(t *testing.T) {
 			assert.Error(t, f.get("s", &corev1.Secret{}), "what left the chart is not missed")
 		})
 	}
+}
+
+// TestDriftOfADeadTargetIsPacedAndRecovers closes the API of the target while somebody changes what charts have deployed there.
+func TestDriftOfADeadTargetIsPacedAndRecovers(t *testing.T) {
+	for name, isRelease := range modes {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.serve()
+			door, err := platform.NewDoor(f.platform.RestConfig)
+			require.NoError(t, err)
+			t.Cleanup(door.Close)
+			f.leadTo(door.Through(f.platform.RestConfig))
+			f.deployDrifting(isRelease, config{"mode": "enabled"})
+			changed := &corev1.ConfigMap{}
+			meddle := func() { f.meddle(f.deployed(&corev1.ConfigMap{}, "a"), `{"data":{"v":"meddled"}}`) }
+			corrected := func() {
+				require.NoError(t, f.platform.Await(f.ctx, f.deployed(changed, "a"), func() bool { return changed.Data["v"] == "one" }))
+				f.awaitDrifted(metav1.ConditionFalse, "Corrected")
+			}
+			meddle()
+			corrected() // both kinds are watched
+			f.settles()
+
+			door.Close()
+			attempts, stop, err := door.CountKnocks()
+			require.NoError(t, err)
+			meddle()
+			since, version := time.Now(), f.item.ResourceVersion
+			require.Never(t, func() bool { return attempts.Load() > 30 }, 5*time.Second, 100*time.Millisecond, "two watches are tried again, ever more rarely")
+			require.Positive(t, attempts.Load())
+			require.NoError(t, f.platform.Client().Get(f.ctx, client.ObjectKeyFromObject(f.item), f.item))
+			assert.Equal(t, version, f.item.ResourceVersion, "nothing is written while nothing is known")
+			assert.Empty(t, f.writers(since, "secrets", "configmaps"))
+			stop()
+			require.NoError(t, door.Open())
+
+			corrected()
+		})
+	}
+}
+
+// leadTo gives the Target another kubeconfig.
+func (f *fixture) leadTo(access *rest.Config) {
+	f.Helper()
+	kubeconfig, err := platform.KubeconfigFor(access)
+	require.NoError(f, err)
+	content, err := json.Marshal(config{"kubeconfig": string(kubeconfig)})
+	require.NoError(f, err)
+	encoded := v1alpha1.NewAnyJSON(content)
+	object := &v1alpha1.Target{ObjectMeta: f.meta("cluster")}
+	require.NoError(f, f.platform.Client().Get(f.ctx, client.ObjectKeyFromObject(object), object))
+	object.Spec.Configuration = &encoded
+	require.NoError(f, f.platform.Client().Update(f.ctx, object))
+}
+
+// settles waits until the status of the item stays as it is.
+func (f *fixture) settles() {
+	f.Helper()
+	version := ""
+	require.Eventually(f, func() bool {
+		before := version
+		version = ""
+		if f.platform.Client().Get(f.ctx, client.ObjectKeyFromObject(f.item), f.item) == nil {
+			version = f.item.ResourceVersion
+		}
+		return version != "" && version == before
+	}, 10*time.Second, time.Second)
 }
 
 // writers returns in whose name the deployer wrote objects of the namespace of the test on its target since a time.

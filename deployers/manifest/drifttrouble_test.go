@@ -5,10 +5,8 @@ package manifest
 
 import (
 	"context"
-	"net"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,43 +23,22 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
-// refusals counts the connections to an address, which it ends at once.
-func refusals(t *testing.T, host string) (count *atomic.Int32, stop func()) {
-	t.Helper()
-	listener, err := net.Listen("tcp", strings.TrimPrefix(host, "https://"))
-	require.NoError(t, err)
-	count = &atomic.Int32{}
-	go func() {
-		for {
-			connection, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			count.Add(1)
-			_ = connection.Close()
-		}
-	}()
-	return count, func() { _ = listener.Close() }
-}
-
 func TestDriftOfADeadTargetIsPacedAndRecovers(t *testing.T) {
 	var door *platform.Door
-	var host string
 	s := serveAs(t, 0, func(user *rest.Config) *rest.Config {
 		var err error
 		door, err = platform.NewDoor(user)
 		require.NoError(t, err)
 		t.Cleanup(door.Close)
-		through := door.Through(user)
-		host = through.Host
-		return through
+		return door.Through(user)
 	})
 	item := s.create(drifting("{mode: enabled}"))
 	s.finish(item)
 	s.standsStill(item, s.namespace)
 
 	door.Close()
-	attempts, stop := refusals(t, host)
+	attempts, stop, err := door.CountKnocks()
+	require.NoError(t, err)
 	changed := s.configMap("a")
 	s.meddle(changed, `{"data":{"v":"meddled"}}`)
 	require.Never(t, func() bool { return attempts.Load() > 30 }, 5*time.Second, 100*time.Millisecond, "two watches are tried again, ever more rarely")

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/url"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/client-go/rest"
 )
@@ -58,4 +59,24 @@ func (d *Door) Close() {
 	defer d.mu.Unlock()
 	_ = d.listener.Close()
 	d.conns.breakAll()
+}
+
+// CountKnocks counts the connections to the closed door, which it ends at once, until stop.
+func (d *Door) CountKnocks() (knocks *atomic.Int32, stop func(), err error) {
+	listener, err := net.Listen("tcp", d.address)
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot listen behind the door: %w", err)
+	}
+	knocks = &atomic.Int32{}
+	go func() {
+		for {
+			connection, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			knocks.Add(1)
+			_ = connection.Close()
+		}
+	}()
+	return knocks, func() { _ = listener.Close() }, nil
 }
