@@ -7,6 +7,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -184,4 +185,20 @@ func FuzzBlueprint(f *testing.F) {
 			assert.NotEmpty(t, finding.File)
 		}
 	})
+}
+
+var fencedYAML = regexp.MustCompile("(?s)```yaml\n(.*?)```")
+
+// TestDocumentedBlueprints checks each whole blueprint of docs/writing-blueprints.md.
+func TestDocumentedBlueprints(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "writing-blueprints.md"))
+	require.NoError(t, err)
+	count := 0
+	for _, block := range fencedYAML.FindAllStringSubmatch(string(page), -1) {
+		if strings.Contains(block[1], "kind: Blueprint") {
+			count++
+			assert.Empty(t, run(t, tree(block[1]), nil).Findings, block[1])
+		}
+	}
+	assert.GreaterOrEqual(t, count, 3)
 }
