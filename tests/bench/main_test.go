@@ -19,7 +19,7 @@ import (
 
 var options struct {
 	report, profiles, sizes, programArgs, binary string
-	workers, deadUnits                           int
+	workers, deadUnits, rivalUnits               int
 	rest, profileTime, deadTime                  time.Duration
 }
 
@@ -32,6 +32,7 @@ func init() {
 	flag.IntVar(&options.workers, "workers", 16, "parallel writers of the harness and of the floor")
 	flag.DurationVar(&options.rest, "rest", 30*time.Second, "how long the programs are watched at rest")
 	flag.IntVar(&options.deadUnits, "dead-units", 1000, "number of Installations whose target does not answer")
+	flag.IntVar(&options.rivalUnits, "rival-units", 200, "number of charts or sets of manifests that ours and Flux's deploy")
 	flag.DurationVar(&options.deadTime, "dead-time", 10*time.Minute, "how long the target does not answer, in whole minutes")
 	flag.DurationVar(&options.profileTime, "profile-time", 5*time.Second, "how long CPU profiles are, in whole seconds")
 }
@@ -40,7 +41,7 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	ctrl.SetLogger(logr.Discard())
 	code := m.Run()
-	if len(results.Runs)+len(results.Idle)+len(results.Stages) > 0 {
+	if len(results.Runs)+len(results.Idle)+len(results.Stages)+len(results.Rivals) > 0 {
 		fmt.Println(results.text())
 	}
 	if err := results.save(options.report); err != nil {

@@ -28,6 +28,7 @@ type resultSet struct {
 	Idle     []*idleResult     `json:"idle,omitempty"`
 	Stages   []*stagesResult   `json:"stages,omitempty"`
 	Dead     []*deadResult     `json:"dead,omitempty"`
+	Rivals   []*rivalResult    `json:"rivals,omitempty"`
 }
 
 // runResult is what one set of units took.
@@ -134,6 +135,9 @@ func (s *resultSet) text() string {
 	}
 	for _, stages := range s.Stages {
 		stages.write(p)
+	}
+	for _, rivals := range s.Rivals {
+		rivals.write(p)
 	}
 	return p.String()
 }

@@ -3,7 +3,10 @@
 
 package platform
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Component names one program of the platform; its value is the file name of the binary.
 type Component string
@@ -18,10 +21,14 @@ const (
 	Containerd          Component = "containerd" // the distribution's: InstallNode
 	SourceController    Component = "source-controller"
 	KustomizeController Component = "kustomize-controller"
+	HelmController      Component = "helm-controller" // for benchmarks only; no platform starts it
 )
 
 // NodeComponents are what a platform with a node needs beside the others.
 var NodeComponents = []Component{Scheduler, Kubelet}
+
+// byName are components that are built only for who names them.
+var byName = slices.Concat(NodeComponents, []Component{HelmController})
 
 // Kubernetes calls itself this version; without it a server built from modules reports a version that clients refuse.
 const (
@@ -56,4 +63,6 @@ var recipes = []recipe{
 		crds: "github.com/fluxcd/kustomize-controller", ldflags: "-s -w", cold: 150 * time.Second},
 	{component: SourceController, module: "source-controller", pkg: "github.com/fluxcd/source-controller",
 		crds: "github.com/fluxcd/source-controller", ldflags: "-s -w", cold: 4 * time.Minute},
+	{component: HelmController, module: "helm-controller", pkg: "github.com/fluxcd/helm-controller",
+		crds: "github.com/fluxcd/helm-controller", ldflags: "-s -w", cold: 3 * time.Minute},
 }

@@ -25,5 +25,8 @@ func EventFlags(command string) []string {
 	if command != "controller" && !strings.HasPrefix(command, "controller ") && !strings.HasPrefix(command, "deployer ") {
 		return nil
 	}
-	return []string{"--events-addr=" + eventSink().URL}
+	return []string{EventFlag()}
 }
+
+// EventFlag returns the flag with which every program made for Flux, ours or not, posts events to that receiver.
+func EventFlag() string { return "--events-addr=" + eventSink().URL }

@@ -24,7 +24,7 @@ func (b *Binaries) Path(component Component) string { return b.paths[component] 
 // CRDDir returns the folder with the CRD manifests of a Flux controller, or "" if the component brings none.
 func (b *Binaries) CRDDir(component Component) string { return b.crds[component] }
 
-// Tools finds or makes the named components, or all but those of a node if none is named, and reports progress to log.
+// Tools finds or makes the named components, or if none is named all but those of a node and of benchmarks, and reports progress to log.
 // Sources in order: the cache folder, KUBEBUILDER_ASSETS, setup-envtest (off with FLUX_LANDSCAPER_NO_DOWNLOAD=1), a build
 // from the modules below tools. Parallel callers, also in other processes, wait for one builder.
 func Tools(ctx context.Context, log io.Writer, components ...Component) (*Binaries, error) {
@@ -47,7 +47,7 @@ func Tools(ctx context.Context, log io.Writer, components ...Component) (*Binari
 // wanted tells whether the component is one of those that were asked for.
 func (r recipe) wanted(components []Component) bool {
 	if len(components) == 0 {
-		return !slices.Contains(NodeComponents, r.component)
+		return !slices.Contains(byName, r.component)
 	}
 	return slices.Contains(components, r.component)
 }

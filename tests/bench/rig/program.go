@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,7 +45,7 @@ var commands = map[string][]string{
 	ContainerDeployer: {"deployer", "container"},
 }
 
-// Program is one of our programs, running as a process.
+// Program is one of our programs, or one that they are compared with, running as a process.
 type Program struct {
 	*platform.Process
 	// Name of the program and of its user.
@@ -62,6 +63,22 @@ func Start(cluster *platform.Cluster, binary, name string, kubeconfig []byte, ar
 			return nil, err
 		}
 	}
+	own := append(slices.Clone(commands[name]), platform.EventFlags(strings.Join(commands[name], " "))...)
+	return launch(cluster, binary, name, "ls-system", kubeconfig, append(own, args...))
+}
+
+// StartFlux starts a Flux controller like Start. The platform's own, if it runs one, has to be stopped before.
+func StartFlux(cluster *platform.Cluster, binary string, component platform.Component, args ...string) (*Program, error) {
+	name := string(component)
+	kubeconfig, err := kubeconfigOf(cluster, name)
+	if err != nil {
+		return nil, err
+	}
+	own := []string{platform.EventFlag(), "--enable-leader-election=false"}
+	return launch(cluster, binary, name, platform.FluxNamespace, kubeconfig, append(own, args...))
+}
+
+func launch(cluster *platform.Cluster, binary, name, namespace string, kubeconfig []byte, args []string) (*Program, error) {
 	dir := filepath.Join(filepath.Dir(cluster.KubeconfigPath), "our-"+name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("cannot make a folder for %s: %w", name, err)
@@ -75,10 +92,9 @@ func Start(cluster *platform.Cluster, binary, name string, kubeconfig []byte, ar
 		return nil, err
 	}
 	p := &Program{Name: name, metrics: addresses[0], health: addresses[1]}
-	own := append(platform.EventFlags(strings.Join(commands[name], " ")), "--metrics-addr="+p.metrics, "--health-addr="+p.health)
 	p.Process, err = platform.StartProcess(platform.Command{
-		Name: name, Path: binary, Dir: dir, Args: append(append(append([]string{}, commands[name]...), own...), args...),
-		Env: []string{"KUBECONFIG=" + path, "RUNTIME_NAMESPACE=ls-system"},
+		Name: name, Path: binary, Dir: dir, Args: append(args, "--metrics-addr="+p.metrics, "--health-addr="+p.health),
+		Env: []string{"KUBECONFIG=" + path, "RUNTIME_NAMESPACE=" + namespace},
 	})
 	return p, err
 }
