@@ -93,27 +93,36 @@ func (r *rivalry) fluxController(component platform.Component, kind schema.Group
 			}))
 		},
 		handled: func(obj *unstructured.Unstructured, token string) (bool, error) {
-			var seen struct {
-				Status struct {
-					meta.ReconcileRequestStatus `json:",inline"`
-					ObservedGeneration          int64
-					Conditions                  []metav1.Condition
-				}
-			}
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &seen); err != nil {
+			status, err := fluxStatusOf(obj)
+			if err != nil {
 				return false, err
 			}
-			conditions := seen.Status.Conditions
+			conditions := status.Conditions
 			if stalled := apimeta.FindStatusCondition(conditions, meta.StalledCondition); stalled != nil && stalled.Status == metav1.ConditionTrue {
 				return false, fmt.Errorf("%s is stalled: %s", obj.GetName(), stalled.Message)
 			}
 			ready := apimeta.FindStatusCondition(conditions, meta.ReadyCondition)
 			return ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == obj.GetGeneration() &&
-				seen.Status.ObservedGeneration == obj.GetGeneration() &&
-				(token == "" || seen.Status.LastHandledReconcileAt == token) &&
+				status.ObservedGeneration == obj.GetGeneration() &&
+				(token == "" || status.LastHandledReconcileAt == token) &&
 				!apimeta.IsStatusConditionTrue(conditions, meta.ReconcilingCondition), nil
 		},
 	}
+}
+
+// fluxStatus is what all kinds of Flux say of their state.
+type fluxStatus struct {
+	ObservedGeneration     int64              `json:"observedGeneration"`
+	LastHandledReconcileAt string             `json:"lastHandledReconcileAt"`
+	Conditions             []metav1.Condition `json:"conditions"`
+}
+
+func fluxStatusOf(obj *unstructured.Unstructured) (status fluxStatus, err error) {
+	fields, _, err := unstructured.NestedMap(obj.Object, "status")
+	if err != nil {
+		return status, err
+	}
+	return status, runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &status)
 }
 
 func concurrencyFlag(concurrency string) []string {

@@ -210,9 +210,14 @@ func (s rivalStep) token(side contender) string {
 	return ""
 }
 
+// warmUpTimeout is how long one step of one unit may take.
+const warmUpTimeout = 90 * time.Second
+
 // warmSideUp lets one unit go through all steps, so that every client, cache and connection is there before anything is measured.
 func (r *rivalry) warmSideUp(ctx context.Context, side contender) error {
 	for _, step := range rivalSteps {
+		ctx, cancel := context.WithTimeout(ctx, warmUpTimeout)
+		defer cancel()
 		reached, err := r.arrivals(ctx, side, step, 1)
 		if err != nil {
 			return err
@@ -283,25 +288,34 @@ func (r *rivalry) arrivals(ctx context.Context, side contender, step rivalStep, 
 		defer events.Stop()
 		there := map[string]bool{}
 		var last *unstructured.Unstructured
-		for event := range events.ResultChan() {
-			obj, ok := event.Object.(*unstructured.Unstructured)
-			if !ok {
-				return time.Time{}, fmt.Errorf("the watch has ended: %v", event.Object)
-			}
-			met, err := event.Type == watch.Deleted, error(nil)
-			if step.version != "" {
-				met, err = side.handled(obj, step.token(side))
-			}
-			if err != nil {
-				return time.Time{}, err
-			}
-			if last = obj; met {
-				there[obj.GetName()] = true
-			}
-			if len(there) == units {
-				return time.Now(), nil
+		for {
+			select {
+			case <-ctx.Done():
+				return time.Time{}, fmt.Errorf("%d of %d units got there: %w; last was seen %v", len(there), units, ctx.Err(), last)
+			case event, open := <-events.ResultChan():
+				obj, ok := event.Object.(*unstructured.Unstructured)
+				if !open || !ok {
+					return time.Time{}, fmt.Errorf("%d of %d units got there before the watch ended: %v", len(there), units, event.Object)
+				}
+				met, err := step.isReached(side, event.Type, obj)
+				if err != nil {
+					return time.Time{}, err
+				}
+				if last = obj; met {
+					there[obj.GetName()] = true
+				}
+				if len(there) == units {
+					return time.Now(), nil
+				}
 			}
 		}
-		return time.Time{}, fmt.Errorf("%d of %d units got there, last was seen %v", len(there), units, last)
 	}, nil
+}
+
+// isReached reports whether a change of an object says that its unit is where the step leads to.
+func (s rivalStep) isReached(side contender, change watch.EventType, obj *unstructured.Unstructured) (bool, error) {
+	if s.version == "" {
+		return change == watch.Deleted, nil
+	}
+	return side.handled(obj, s.token(side))
 }
