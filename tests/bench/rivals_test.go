@@ -71,8 +71,12 @@ func newRivalry(b *testing.B, name string, component platform.Component) *rivalr
 	built, err := buildinfo.ReadFile(r.flux.Path(component))
 	r.must("read the version of "+string(component), err)
 	foundVersions[string(component)] = built.Main.Version
+	var crds []string
+	if component == platform.HelmController {
+		crds = append(crds, r.flux.CRDDir(component)) // the platform installs those of its own controllers
+	}
 	r.Platform = platform.New(b, platform.Options{
-		ControllerManager: true, Audit: true, LandscaperCRDs: true, Flux: true, Registry: true, CRDDirs: []string{r.flux.CRDDir(component)},
+		ControllerManager: true, Audit: true, LandscaperCRDs: true, Flux: true, Registry: true, CRDDirs: crds,
 		AddToScheme: []func(*runtime.Scheme) error{v1alpha1.AddToScheme},
 	})
 	b.Cleanup(r.stopPrograms)
