@@ -231,24 +231,33 @@ func (e *Engine) Upgrade(ctx context.Context, request Request) (*Release, error)
 func (e *Engine) Uninstall(ctx context.Context, cluster *target.Cluster, namespace, name string, flags Flags) error {
 	request := Request{Cluster: cluster, Namespace: namespace, Name: name, Flags: flags}
 	_, err := e.run(ctx, request, "uninstall", func(op *operation) (*release.Release, error) {
-		last, err := op.Releases.Last(name)
-		if errors.Is(err, driver.ErrReleaseNotFound) || isKeptHistory(last, flags) {
-			return nil, nil
+		if flags.KeepHistory {
+			if isDone, err := op.isUninstalled(name, flags); isDone || err != nil {
+				return nil, err
+			}
 		}
-		uninstall := action.NewUninstall(op.Configuration)
-		uninstall.IgnoreNotFound = true
+		uninstall := action.NewUninstall(op.Configuration) // IgnoreNotFound would take every failure to read the release for its absence
 		uninstall.Wait, uninstall.DisableHooks, uninstall.KeepHistory = flags.Wait, flags.DisableHooks, flags.KeepHistory
 		uninstall.DeletionPropagation = cmp.Or(flags.DeletionPropagation, "background")
 		uninstall.Timeout = flags.budget(ctx)
-		_, err = uninstall.Run(name)
+		_, err := uninstall.Run(name)
+		if errors.Is(err, driver.ErrReleaseNotFound) {
+			if isDone, unread := op.isUninstalled(name, flags); isDone || unread != nil {
+				return nil, unread
+			}
+		}
 		return nil, err
 	})
 	return err
 }
 
-// isKeptHistory reports whether a release is as an uninstall that keeps the history leaves it; for Helm, a second one is an error.
-func isKeptHistory(last *release.Release, flags Flags) bool {
-	return flags.KeepHistory && last != nil && last.Info != nil && last.Info.Status == release.StatusUninstalled
+// isUninstalled reports whether there is no release, or it is as an uninstall that keeps the history leaves it; for Helm, a second one is an error.
+func (o *operation) isUninstalled(name string, flags Flags) (bool, error) {
+	last, err := o.Releases.Last(name)
+	if errors.Is(err, driver.ErrReleaseNotFound) {
+		return true, nil
+	}
+	return flags.KeepHistory && err == nil && last.Info != nil && last.Info.Status == release.StatusUninstalled, err
 }
 
 // run carries out one operation on a release; two on the same release never overlap.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"os"
 	"strings"
@@ -143,6 +144,56 @@ func TestInstallUpgradeUninstall(t *testing.T) {
 
 func TestUninstallOfNothing(t *testing.T) {
 	require.NoError(t, newEngine(t).Uninstall(testContext(t), openTarget(t), platform.Shared(t).Namespace(t), "hello", engine.Flags{}))
+}
+
+// listsRefused is a transport of a cluster that does not list Secrets.
+type listsRefused struct{ http.RoundTripper }
+
+var errLists = errors.New("no Secrets are listed now")
+
+func (l listsRefused) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/secrets") {
+		return nil, errLists
+	}
+	return l.RoundTripper.RoundTrip(r)
+}
+
+func TestUninstallOfWhatCannotBeReadFails(t *testing.T) {
+	ctx, cluster, e := testContext(t), openTarget(t), newEngine(t)
+	namespace := platform.Shared(t).Namespace(t)
+	_, err := e.Install(ctx, engine.Request{
+		Cluster: cluster, Namespace: namespace, Name: "hello",
+		Chart: chartOf(t, e, "1.0.0", map[string]string{"templates/cm.yaml": configMapTemplate}),
+	})
+	require.NoError(t, err)
+	refusing := *cluster
+	refusing.Config = rest.CopyConfig(cluster.Config)
+	refusing.Config.Wrap(func(next http.RoundTripper) http.RoundTripper { return listsRefused{next} })
+	for _, flags := range []engine.Flags{{}, {KeepHistory: true}} {
+		require.ErrorContains(t, e.Uninstall(ctx, &refusing, namespace, "hello", flags), errLists.Error())
+	}
+	key := client.ObjectKey{Namespace: namespace, Name: "hello"}
+	require.NoError(t, cluster.Client.Get(ctx, key, &corev1.ConfigMap{}))
+	require.NoError(t, e.Uninstall(ctx, cluster, namespace, "hello", engine.Flags{}))
+	assert.True(t, apierrors.IsNotFound(cluster.Client.Get(ctx, key, &corev1.ConfigMap{})))
+}
+
+func TestUninstallAsksForTheRevisionsOnce(t *testing.T) {
+	ctx, cluster, e := testContext(t), openTarget(t), newEngine(t)
+	namespace := platform.Shared(t).Namespace(t)
+	_, err := e.Install(ctx, engine.Request{
+		Cluster: cluster, Namespace: namespace, Name: "hello",
+		Chart: chartOf(t, e, "1.0.0", map[string]string{"templates/cm.yaml": configMapTemplate}),
+	})
+	require.NoError(t, err)
+	var lists atomic.Int32
+	counting := gated(cluster, func(r *http.Request) {
+		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/secrets") {
+			lists.Add(1)
+		}
+	})
+	require.NoError(t, e.Uninstall(ctx, counting, namespace, "hello", engine.Flags{}))
+	assert.EqualValues(t, 1, lists.Load())
 }
 
 func TestInstallCreatesNamespace(t *testing.T) {
