@@ -3,7 +3,7 @@
 
 // Package v1alpha1 holds the kinds of the API group landscaper.gardener.cloud as users write them in YAML.
 //
-// The wire format is that of the existing Landscaper: every manifest written for it is accepted unmodified. Fields that
+// The wire format is that of Gardener Landscaper: every manifest written for it is accepted unmodified. Fields that
 // this project adds are optional and say so.
 //
 // +kubebuilder:object:generate=true
