@@ -61,6 +61,8 @@ type Agent struct {
 	options Options
 	host    *host
 	pulse   *pulse
+	// enrol gets the credential for the landscaper cluster; nil where the kubeconfig has it.
+	enrol *enrol
 	// registered says that the Environment was as it should be once.
 	registered atomic.Bool
 }
@@ -84,6 +86,12 @@ func New(mgr ctrl.Manager, options Options) (*Agent, error) {
 	a.host = &host{
 		config: options.Configuration, server: server, client: mgr.GetClient(), live: mgr.GetAPIReader(), now: time.Now,
 		ready: make(chan struct{}), retry: kit.NewBackoff(minRetry, maxRetry), say: a.say,
+	}
+	if options.Link.credential != nil {
+		a.enrol = &enrol{
+			config: options.Configuration, link: options.Link, client: mgr.GetClient(), live: mgr.GetAPIReader(), say: a.say, now: time.Now,
+			retry: kit.NewBackoff(enrolRetry, maxEnrolRetry), enrolled: make(chan struct{}),
+		}
 	}
 	leases, err := coordinationclient.NewForConfig(options.Link.probeConfig())
 	if err != nil {
@@ -118,6 +126,9 @@ func (a *Agent) say(eventType, reason, message string) {
 
 // Ready is nil from the first registration of the Environment on, also while the landscaper cluster is not reached later.
 func (a *Agent) Ready(*http.Request) error {
+	if problem := a.enrol.problem(); problem != "" && !a.registered.Load() {
+		return errors.New(problem)
+	}
 	if !a.registered.Load() {
 		return fmt.Errorf("environment %q is not registered yet", a.options.Configuration.Name)
 	}
@@ -133,6 +144,14 @@ func (a *Agent) Start(ctx context.Context) error {
 	case <-ctx.Done():
 		return nil
 	case <-a.host.ready:
+	}
+	if a.enrol != nil {
+		go a.enrol.run(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-a.enrol.enrolled:
+		}
 	}
 	// The Lease is renewed until nothing works any more.
 	beating, stop := context.WithCancel(context.WithoutCancel(ctx))

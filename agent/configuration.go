@@ -133,6 +133,9 @@ func (c *Configuration) Account() *corev1.ServiceAccount {
 	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.accountName()}}
 }
 
+// credentialName is the name of the Secret with the credential of the agent for the landscaper cluster, in Configuration.Namespace.
+func (c *Configuration) credentialName() string { return c.Name + "-agent-credential" }
+
 // accountName is the name of the ServiceAccount of the deployers' access, in Configuration.Namespace.
 func (c *Configuration) accountName() string { return "deployer-" + c.Name }
 

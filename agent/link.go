@@ -38,7 +38,9 @@ const (
 // all go on. It is safe for concurrent use.
 type Link struct {
 	path string
-	gate gate
+	// credential is the token to use in place of those of the file; nil is none.
+	credential *credential
+	gate       gate
 	// suspect gets a value when a request has failed on its way.
 	suspect chan struct{}
 
@@ -57,7 +59,11 @@ type line struct {
 
 // OpenLink reads a kubeconfig file. Nothing is sent yet. The error names what is wrong with the file.
 func OpenLink(path string) (*Link, error) {
-	l := &Link{path: path, suspect: make(chan struct{}, 1)}
+	return openLink(path, nil)
+}
+
+func openLink(path string, credential *credential) (*Link, error) {
+	l := &Link{path: path, credential: credential, suspect: make(chan struct{}, 1)}
 	l.gate.shut()
 	_, err := l.Reload()
 	return l, err
@@ -66,7 +72,7 @@ func OpenLink(path string) (*Link, error) {
 // Reload reads the files again and reports whether they have changed. Connections of old credentials are closed then. With an error the link stays
 // as it was.
 func (l *Link) Reload() (bool, error) {
-	next, err := readLine(l.path)
+	next, err := readLine(l.path, l.credential)
 	if err != nil {
 		return false, err
 	}
@@ -154,7 +160,20 @@ func (l *line) roundTrip(request *http.Request) (*http.Response, error) {
 }
 
 // readLine reads the files of a kubeconfig.
-func readLine(path string) (*line, error) {
+func readLine(path string, credential *credential) (*line, error) {
+	config, err := readConfig(path)
+	if err != nil {
+		return nil, err
+	}
+	if credential != nil {
+		config = rest.AnonymousClientConfig(config)
+		config.BearerToken = credential.get()
+	}
+	return lineOf(config)
+}
+
+// readConfig reads a kubeconfig with the files that it names.
+func readConfig(path string) (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", path)
 	if err != nil {
 		return nil, fmt.Errorf("the kubeconfig of the landscaper cluster cannot be read; mount or correct it: %w", err)
@@ -172,7 +191,7 @@ func readLine(path string) (*line, error) {
 		}
 		config.BearerToken, config.BearerTokenFile = string(bytes.TrimSpace(token)), ""
 	}
-	return lineOf(config)
+	return config, nil
 }
 
 func lineOf(config *rest.Config) (*line, error) {

@@ -35,7 +35,9 @@ type agentFlags struct {
 	// file is the configuration file.
 	file     string
 	instance string
-	helm     helmFlags
+	// bootstrap is a kubeconfig with a bootstrap token.
+	bootstrap string
+	helm      helmFlags
 }
 
 func agentCommand() *cobra.Command {
@@ -57,6 +59,8 @@ func agentOf() (*cobra.Command, *agentFlags) {
 	command.Flags().StringVar(&flags.file, "config", "", "The configuration file, as YAML or JSON of kind AgentConfiguration. Required.")
 	command.Flags().StringVar(&flags.instance, "instance", os.Getenv("POD_NAME"),
 		"What tells agents of one Environment apart, and stays the same when the process restarts; by default POD_NAME.")
+	command.Flags().StringVar(&flags.bootstrap, "bootstrap-kubeconfig", "",
+		"A kubeconfig of the landscaper cluster with a bootstrap token, which the agent exchanges for a credential of its own; used while the file of --landscaper-kubeconfig does not exist.")
 	flags.helm.artifacts.bindFlags(command.Flags())
 	flags.helm.registries.bindFlags(command.Flags())
 	command.Flags().BoolVar(&flags.helm.noPrivateNetworks, "no-private-networks", false,
@@ -70,12 +74,9 @@ func (f *agentFlags) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if f.kubeconfig == "" {
-		return errors.New("--landscaper-kubeconfig: is empty; give the kubeconfig of the landscaper cluster")
-	}
-	link, err := agent.OpenLink(f.kubeconfig)
+	link, err := f.openLink()
 	if err != nil {
-		return fmt.Errorf("--landscaper-kubeconfig: %w", err)
+		return err
 	}
 	mgr, err := f.hostManager(config)
 	if err != nil {
@@ -96,6 +97,26 @@ func (f *agentFlags) run(ctx context.Context) error {
 		return err
 	}
 	return mgr.Start(ctx)
+}
+
+// openLink opens the way to the landscaper cluster.
+func (f *agentFlags) openLink() (*agent.Link, error) {
+	if f.kubeconfig == "" && f.bootstrap == "" {
+		return nil, errors.New("--landscaper-kubeconfig: is empty; give the kubeconfig of the landscaper cluster, or --bootstrap-kubeconfig")
+	}
+	_, err := os.Stat(f.kubeconfig)
+	if f.bootstrap != "" && errors.Is(err, os.ErrNotExist) {
+		link, err := agent.OpenBootstrapLink(f.bootstrap)
+		if err != nil {
+			return nil, fmt.Errorf("--bootstrap-kubeconfig: %w", err)
+		}
+		return link, nil
+	}
+	link, err := agent.OpenLink(f.kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("--landscaper-kubeconfig: %w", err)
+	}
+	return link, nil
 }
 
 // configuration reads the configuration file.

@@ -183,10 +183,11 @@ var effects = map[string]effect{
 		}
 		return p.deployer.file
 	}, "/c"},
-	"instance":         {"a", func(p *parsed) any { return p.agent.instance }, "a"},
-	"identity":         {"a", func(p *parsed) any { return p.contract().Identity }, "a"},
-	"watch-namespaces": {"a,b", func(p *parsed) any { return slices.Sorted(maps.Keys(p.manager().Cache.DefaultNamespaces)) }, []string{"a", "b"}},
-	"target-selector":  {"{targets: [{name: a}]}", func(p *parsed) any { return len(p.contract().TargetSelectors) }, 1},
+	"instance":             {"a", func(p *parsed) any { return p.agent.instance }, "a"},
+	"bootstrap-kubeconfig": {"/b", func(p *parsed) any { return p.agent.bootstrap }, "/b"},
+	"identity":             {"a", func(p *parsed) any { return p.contract().Identity }, "a"},
+	"watch-namespaces":     {"a,b", func(p *parsed) any { return slices.Sorted(maps.Keys(p.manager().Cache.DefaultNamespaces)) }, []string{"a", "b"}},
+	"target-selector":      {"{targets: [{name: a}]}", func(p *parsed) any { return len(p.contract().TargetSelectors) }, 1},
 	"environment": {"a", func(p *parsed) any {
 		return len(p.contract().TargetSelectors) == 1 && p.contract().TargetsOnly && p.deployer.environment.name == "a"
 	}, true},

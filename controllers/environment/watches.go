@@ -49,6 +49,14 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 		return err
 	}
 	r.controller = built
+	err = ctrl.NewControllerManagedBy(mgr).
+		Named("environment-enrol").
+		For(&corev1.Secret{}, builder.OnlyMetadata, builder.WithPredicates(predicate.NewPredicateFuncs(r.isClaim))).
+		WithOptions(options).
+		Complete(&enroller{r})
+	if err != nil {
+		return err
+	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("environment-cleanup").
 		For(&v1alpha1.Installation{}, builder.WithPredicates(predicate.NewPredicateFuncs(r.Homes.Holds))).

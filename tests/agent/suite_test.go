@@ -231,12 +231,12 @@ func freeAddress(t *testing.T) string {
 }
 
 // startController starts the controller of the landscaper cluster, which knows nothing of the fence.
-func (s *scene) startController() {
+func (s *scene) startController(more ...string) {
 	s.t.Helper()
 	dir := filepath.Join(s.dir, "controller")
 	require.NoError(s.t, os.MkdirAll(dir, 0o700))
 	process, err := platform.StartProcess(platform.Command{
-		Name: "controller", Path: s.binary, Dir: dir, Args: []string{"controller", "--metrics-addr=0", "--health-addr=" + freeAddress(s.t)},
+		Name: "controller", Path: s.binary, Dir: dir, Args: append([]string{"controller", "--metrics-addr=0", "--health-addr=" + freeAddress(s.t)}, more...),
 		Env: []string{"KUBECONFIG=" + s.KubeconfigPath, "RUNTIME_NAMESPACE=" + system},
 	})
 	require.NoError(s.t, err)

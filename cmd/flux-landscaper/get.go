@@ -1,0 +1,208 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/spf13/cobra"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+func showCommand() *cobra.Command {
+	return group("get", "Show what is in the landscaper cluster", nil,
+		shown("environments", []string{"environment", "env"}, "Show the Environments and whether their agents give signs of life", environmentRows),
+		shown("deployers", []string{"deployer", "dreg"}, "Show the deployers of all Environments, and how far they are", deployerRows))
+}
+
+// rows returns the heading of a table and its lines.
+type rows func(cmd *cobra.Command, c client.Client) ([][]string, error)
+
+// shown is a command that prints a table.
+func shown(name string, aliases []string, short string, read rows) *cobra.Command {
+	from := &landscape{}
+	cmd := &cobra.Command{
+		Use: name, Aliases: aliases, Short: short, Args: cobra.NoArgs,
+		Example: "  flux-landscaper get " + name,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, c, err := from.open()
+			if err != nil {
+				return err
+			}
+			table, err := read(cmd, c)
+			if err != nil {
+				return err
+			}
+			return printTable(cmd.OutOrStdout(), table)
+		},
+	}
+	from.bindFlags(cmd.Flags())
+	return cmd
+}
+
+func printTable(w io.Writer, table [][]string) error {
+	aligned := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	for _, line := range table {
+		for i, cell := range line {
+			line[i] = strings.Join(strings.Fields(cell), " ")
+		}
+		if _, err := fmt.Fprintln(aligned, strings.Join(line, "\t")); err != nil {
+			return err
+		}
+	}
+	return aligned.Flush()
+}
+
+// Stages of Environments and deployers.
+const (
+	stageRegistering = "registering"
+	stageInstalling  = "installing"
+	stageUpgrading   = "upgrading"
+	stageRemoving    = "removing"
+	stageReady       = "ready"
+	stageFailed      = "failed"
+	stageUnreachable = "unreachable"
+)
+
+func environmentRows(cmd *cobra.Command, c client.Client) ([][]string, error) {
+	list := &v1alpha1.EnvironmentList{}
+	if err := c.List(cmd.Context(), list); err != nil {
+		return nil, err
+	}
+	table := [][]string{{"NAME", "STAGE", "AGENT", "VERSION", "DEPLOYERS", "NAMESPACE", "MESSAGE"}}
+	for i := range list.Items {
+		env := &list.Items[i]
+		ready := 0
+		for _, deployer := range env.Status.Deployers {
+			if deployer.Ready {
+				ready++
+			}
+		}
+		connected := apimeta.IsStatusConditionTrue(env.Status.Conditions, v1alpha1.AgentConnectedCondition)
+		table = append(table, []string{
+			env.Name, stageOfEnvironment(env, ready), strconv.FormatBool(connected), cmp.Or(env.Status.AgentVersion, "-"),
+			fmt.Sprintf("%d/%d", ready, len(env.Status.Deployers)), cmp.Or(env.Status.Namespace, "-"), message(env.Status.Conditions),
+		})
+	}
+	return table, nil
+}
+
+// stageOfEnvironment says how far an Environment is. One that was never ready registers; one whose deployers change upgrades.
+func stageOfEnvironment(env *v1alpha1.Environment, ready int) string {
+	conditions := env.Status.Conditions
+	agent := apimeta.FindStatusCondition(conditions, v1alpha1.AgentConnectedCondition)
+	switch {
+	case !env.DeletionTimestamp.IsZero():
+		return stageRemoving
+	case apimeta.IsStatusConditionTrue(conditions, meta.StalledCondition):
+		return stageFailed
+	case agent == nil || agent.Status != metav1.ConditionTrue && env.Status.AgentLastSeen == nil:
+		return stageRegistering
+	case agent.Status == metav1.ConditionFalse:
+		return stageUnreachable
+	case apimeta.IsStatusConditionTrue(conditions, meta.ReadyCondition) && env.Status.ObservedGeneration == env.Generation:
+		return stageReady
+	case ready > 0:
+		return stageUpgrading
+	}
+	return stageInstalling
+}
+
+func message(conditions []metav1.Condition) string {
+	if ready := apimeta.FindStatusCondition(conditions, meta.ReadyCondition); ready != nil {
+		return ready.Message
+	}
+	return "-"
+}
+
+func deployerRows(cmd *cobra.Command, c client.Client) ([][]string, error) {
+	list := &v1alpha1.InstallationList{}
+	if err := c.List(cmd.Context(), list, client.HasLabels{v1alpha1.DeployerRegistrationLabel, v1alpha1.DeployerEnvironmentLabel}); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(list.Items, func(a, b v1alpha1.Installation) int {
+		return cmp.Or(cmp.Compare(a.Labels[v1alpha1.DeployerEnvironmentLabel], b.Labels[v1alpha1.DeployerEnvironmentLabel]), cmp.Compare(a.Name, b.Name))
+	})
+	homes, err := homesOf(cmd, c)
+	if err != nil {
+		return nil, err
+	}
+	table := [][]string{{"ENVIRONMENT", "DEPLOYER", "STAGE", "VERSION", "INSTALLATION", "MESSAGE"}}
+	seen := map[string]bool{}
+	for i := range list.Items {
+		installation := &list.Items[i]
+		version := "-"
+		if component := installation.Spec.ComponentDescriptor; component != nil && component.Reference != nil {
+			version = component.Reference.Version
+		}
+		env, registration := installation.Labels[v1alpha1.DeployerEnvironmentLabel], installation.Labels[v1alpha1.DeployerRegistrationLabel]
+		if home := homes[env]; home != "" && home != installation.Namespace {
+			continue // anybody may write labels in a namespace of his own
+		}
+		seen[env+"/"+registration] = true
+		table = append(table, []string{
+			env, registration, stageOfDeployer(installation), version, installation.Namespace + "/" + installation.Name, message(installation.Status.Conditions),
+		})
+	}
+	return appendMissing(cmd, c, table, seen)
+}
+
+// homesOf returns the namespaces of Environments by their names.
+func homesOf(cmd *cobra.Command, c client.Client) (map[string]string, error) {
+	list := &v1alpha1.EnvironmentList{}
+	if err := c.List(cmd.Context(), list); err != nil {
+		return nil, err
+	}
+	homes := map[string]string{}
+	for _, env := range list.Items {
+		homes[env.Name] = env.Status.Namespace
+	}
+	return homes, nil
+}
+
+// appendMissing adds the deployers that have no Installation yet.
+func appendMissing(cmd *cobra.Command, c client.Client, table [][]string, seen map[string]bool) ([][]string, error) {
+	list := &v1alpha1.DeployerRegistrationList{}
+	if err := c.List(cmd.Context(), list); err != nil {
+		return nil, err
+	}
+	for i := range list.Items {
+		for _, env := range list.Items[i].Status.Environments {
+			if !seen[env.Name+"/"+list.Items[i].Name] {
+				table = append(table, []string{env.Name, list.Items[i].Name, stageRegistering, "-", "-", cmp.Or(env.Message, "-")})
+			}
+		}
+	}
+	return table, nil
+}
+
+// stageOfDeployer says how far the Installation of a deployer is. Before the first job has succeeded it installs, afterwards it upgrades.
+func stageOfDeployer(installation *v1alpha1.Installation) string {
+	status := &installation.Status
+	current := status.IsIdle() && status.ObservedGeneration == installation.Generation
+	switch {
+	case !installation.DeletionTimestamp.IsZero():
+		return stageRemoving
+	case status.JobID == "":
+		return stageRegistering
+	case current && apimeta.IsStatusConditionTrue(status.Conditions, meta.ReadyCondition):
+		return stageReady
+	case current && apimeta.IsStatusConditionTrue(status.Conditions, meta.StalledCondition):
+		return stageFailed
+	case status.JobIDFinished != "":
+		return stageUpgrading
+	}
+	return stageInstalling
+}

@@ -1,0 +1,79 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/stretchr/testify/assert"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+func condition(kind string, status metav1.ConditionStatus) metav1.Condition {
+	return metav1.Condition{Type: kind, Status: status}
+}
+
+func TestStagesOfEnvironments(t *testing.T) {
+	now := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	connected := condition(v1alpha1.AgentConnectedCondition, metav1.ConditionTrue)
+	lost := condition(v1alpha1.AgentConnectedCondition, metav1.ConditionFalse)
+	ready := condition(meta.ReadyCondition, metav1.ConditionTrue)
+	tests := map[string]struct {
+		conditions []metav1.Condition
+		seen       *metav1.Time
+		deleted    *metav1.Time
+		generation int64
+		deployers  int
+		wants      string
+	}{
+		"nothing is known":         {nil, nil, nil, 1, 0, stageRegistering},
+		"an agent never came":      {[]metav1.Condition{lost}, nil, nil, 1, 0, stageRegistering},
+		"the agent went":           {[]metav1.Condition{lost, ready}, &now, nil, 1, 1, stageUnreachable},
+		"its first deployers come": {[]metav1.Condition{connected}, &now, nil, 1, 0, stageInstalling},
+		"some of them are there":   {[]metav1.Condition{connected}, &now, nil, 1, 1, stageUpgrading},
+		"all are there":            {[]metav1.Condition{connected, ready}, &now, nil, 1, 2, stageReady},
+		"its spec has changed":     {[]metav1.Condition{connected, ready}, &now, nil, 2, 2, stageUpgrading},
+		"somebody has to act":      {[]metav1.Condition{connected, condition(meta.StalledCondition, metav1.ConditionTrue)}, &now, nil, 1, 1, stageFailed},
+		"it is being deleted":      {[]metav1.Condition{connected, ready}, &now, &now, 1, 2, stageRemoving},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			env := &v1alpha1.Environment{ObjectMeta: metav1.ObjectMeta{Generation: test.generation, DeletionTimestamp: test.deleted}}
+			env.Status.Conditions, env.Status.AgentLastSeen, env.Status.ObservedGeneration = test.conditions, test.seen, 1
+			assert.Equal(t, test.wants, stageOfEnvironment(env, test.deployers))
+		})
+	}
+}
+
+func TestStagesOfDeployers(t *testing.T) {
+	deleted := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	ready, stalled := condition(meta.ReadyCondition, metav1.ConditionTrue), condition(meta.StalledCondition, metav1.ConditionTrue)
+	tests := map[string]struct {
+		job, finished string
+		condition     metav1.Condition
+		generation    int64
+		deleted       *metav1.Time
+		wants         string
+	}{
+		"no job yet":             {"", "", metav1.Condition{}, 1, nil, stageRegistering},
+		"the first job":          {"a", "", metav1.Condition{}, 1, nil, stageInstalling},
+		"the first job is over":  {"a", "a", ready, 1, nil, stageReady},
+		"a second job":           {"b", "a", metav1.Condition{}, 1, nil, stageUpgrading},
+		"a new spec without job": {"a", "a", ready, 2, nil, stageUpgrading},
+		"the last job failed":    {"a", "a", stalled, 1, nil, stageFailed},
+		"uninstalled":            {"b", "a", metav1.Condition{}, 1, &deleted, stageRemoving},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			i := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Generation: test.generation, DeletionTimestamp: test.deleted}}
+			i.Status.JobID, i.Status.JobIDFinished, i.Status.ObservedGeneration = test.job, test.finished, 1
+			i.Status.Conditions = []metav1.Condition{test.condition}
+			assert.Equal(t, test.wants, stageOfDeployer(i))
+		})
+	}
+}
