@@ -204,8 +204,10 @@ func TestDriftOfADeadTargetIsPacedAndRecovers(t *testing.T) {
 			assert.Empty(t, f.writers(since, "secrets", "configmaps"))
 			stop()
 			require.NoError(t, door.Open())
+			opened := time.Now()
 
 			corrected()
+			t.Logf("corrected %s after the API server was back", time.Since(opened))
 		})
 	}
 }
