@@ -189,7 +189,7 @@ func TestTheAgentHasAChart(t *testing.T) {
 	}, r.configuration())
 	container := r.deployment().Spec.Template.Spec.Containers[0]
 	assert.Equal(t, []string{
-		"agent", "--events-addr=http://events", "--instance=a", "--config=/etc/landscaper/configuration/config.yaml", "--log-level=debug",
+		"agent", "--bootstrap-kubeconfig=/etc/landscaper/cluster/bootstrap-kubeconfig", "--events-addr=http://events", "--instance=a", "--config=/etc/landscaper/configuration/config.yaml", "--log-level=debug",
 		"--landscaper-kubeconfig=/etc/landscaper/cluster/kubeconfig",
 	}, container.Args)
 	text, err := yaml.Marshal(r.configuration())

@@ -14,7 +14,7 @@ SPDX-License-Identifier: Apache-2.0
 {{- define "process.settings" -}}
 {{- $access := .Values.agent.landscaperClusterKubeconfig | default dict -}}
 {{- if not (or $access.secretRef $access.kubeconfig) -}}
-{{- fail "agent.landscaperClusterKubeconfig: give secretRef, the name of a Secret with the key kubeconfig, or kubeconfig" -}}
+{{- fail "agent.landscaperClusterKubeconfig: give secretRef, the name of a Secret with the key bootstrap-kubeconfig or kubeconfig, or kubeconfig" -}}
 {{- end -}}
 {{- $config := dict "apiVersion" "config.landscaper.gardener.cloud/v1alpha1" "kind" "AgentConfiguration" -}}
 {{- $_ := set $config "name" (include "agent.name" .) -}}
@@ -22,7 +22,7 @@ SPDX-License-Identifier: Apache-2.0
 {{- range $key := list "landscaperNamespace" "hostRights" "targetNamespaces" "targetSelectors" -}}
 {{- with index $.Values.agent $key }}{{ $_ := set $config $key . }}{{ end -}}
 {{- end -}}
-{{- $args := list "agent" -}}
+{{- $args := list "agent" "--bootstrap-kubeconfig=/etc/landscaper/cluster/bootstrap-kubeconfig" -}}
 {{- with .Values.agent.eventsAddr }}{{ $args = append $args (print "--events-addr=" .) }}{{ end -}}
 {{- $settings := dict "configuration" $config "args" (concat $args .Values.agent.extraArgs) "verbosity" .Values.agent.verbosity -}}
 {{- $_ := set $settings "access" $access -}}
