@@ -18,7 +18,10 @@ func namespaceRules() []rbacv1.PolicyRule {
 	write := []string{"get", "list", "watch", "create", "update", "patch", "delete"}
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Verbs: write, Resources: []string{"configmaps", "secrets", "services", "serviceaccounts", "persistentvolumeclaims"}},
-		{APIGroups: []string{""}, Verbs: []string{"get", "list", "watch"}, Resources: []string{"pods"}},
+		// Theirs alone: charts that would make it look for it.
+		{APIGroups: []string{""}, Verbs: []string{"get"}, Resources: []string{"namespaces"}},
+		// The container deployer makes Pods as it goes.
+		{APIGroups: []string{""}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"}, Resources: []string{"pods"}},
 		{APIGroups: []string{"", "events.k8s.io"}, Verbs: []string{"create", "patch"}, Resources: []string{"events"}},
 		{APIGroups: []string{"apps"}, Verbs: write, Resources: []string{"deployments", "statefulsets"}},
 		{APIGroups: []string{"apps"}, Verbs: []string{"get", "list", "watch"}, Resources: []string{"replicasets", "controllerrevisions"}},

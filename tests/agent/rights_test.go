@@ -71,7 +71,9 @@ func TestAccessOfTheDeployersEndsAtTheirNamespace(t *testing.T) {
 		return s.mayIn(s.fence.Cluster, system, "deployer-narrow", what)
 	}
 	assert.True(t, may(authorizationv1.ResourceAttributes{Verb: "create", Group: "apps", Resource: "deployments", Namespace: system}))
+	assert.True(t, may(authorizationv1.ResourceAttributes{Verb: "get", Resource: "namespaces", Namespace: system, Name: system}))
 	for name, what := range map[string]authorizationv1.ResourceAttributes{
+		"other Namespaces":  {Verb: "get", Resource: "namespaces", Namespace: "kube-system", Name: "kube-system"},
 		"other namespaces":  {Verb: "get", Resource: "secrets", Namespace: "kube-system"},
 		"the whole cluster": {Verb: "list", Resource: "configmaps"},
 		"cluster roles":     {Verb: "create", Group: "rbac.authorization.k8s.io", Resource: "clusterrolebindings"},

@@ -17,6 +17,9 @@ import (
 // DefaultIssuer is the issuer of the tokens of ServiceAccounts.
 const DefaultIssuer = "https://kubernetes.default.svc"
 
+// nowhere is an address for documentation: no Pod connects to the API server of a network apart.
+const nowhere = "192.0.2.1"
+
 // apiServerGC lets the heap of kube-apiserver grow to three times what is live: a short-lived server on a small machine has more memory to
 // spare than processor time.
 const apiServerGC = "GOGC=200"
@@ -82,6 +85,9 @@ func (c *Cluster) apiServerArgs(addresses []string) ([]string, error) {
 	if !c.options.ControllerManager {
 		// Nobody makes the service accounts that this plugin insists on.
 		args = append(args, "--disable-admission-plugins=ServiceAccount")
+	}
+	if c.options.Network != nil {
+		args = append(args, "--advertise-address="+nowhere) // it finds none by itself where there is only loopback
 	}
 	if c.options.Audit {
 		args = append(args, c.auditArgs()...)

@@ -160,7 +160,7 @@ func (p *Process) Restart() error {
 // It works on Linux while the program runs, and everywhere after it has ended.
 func (p *Process) PeakMemory() int64 {
 	if p.Running() {
-		return residentPeak(p.PID())
+		return statusSize(p.PID(), "VmHWM:")
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -171,11 +171,17 @@ func (p *Process) PeakMemory() int64 {
 	return int64(usage.Maxrss) * maxrssUnit
 }
 
-func residentPeak(pid int) int64 {
+// Memory returns the resident set in bytes of a program that runs, and how much of it is its own and not its file's. It works on Linux.
+func (p *Process) Memory() (resident, own int64) {
+	return statusSize(p.PID(), "VmRSS:"), statusSize(p.PID(), "RssAnon:")
+}
+
+// statusSize returns a size that Linux shows of a process, in bytes.
+func statusSize(pid int, field string) int64 {
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	var kib int64
 	for line := range strings.Lines(string(status)) {
-		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+		if rest, ok := strings.CutPrefix(line, field); ok {
 			_, _ = fmt.Sscan(rest, &kib)
 		}
 	}

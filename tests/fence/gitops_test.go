@@ -1,0 +1,334 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package fence
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fluxcd/pkg/runtime/conditions"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+)
+
+// deployers are those that the registrations bring behind the fence.
+var deployers = []string{"manifest", "container", "mock"}
+
+// registrationOf is a DeployerRegistration for the central repository.
+func (w *world) registrationOf(deployer string) string {
+	return fmt.Sprintf(`apiVersion: landscaper.gardener.cloud/v1alpha1
+kind: DeployerRegistration
+metadata: {name: %[1]s}
+spec:
+  installationTemplate:
+    componentDescriptor:
+      ref:
+        repositoryContext: {type: ociRegistry, baseUrl: "%[2]s/%[3]s"}
+        componentName: github.com/gardener/landscaper/%[1]s-deployer
+        version: %[4]s
+    blueprint: {ref: {resourceName: %[1]s-deployer-blueprint}}
+`, deployer, w.Registry.Host, components, strings.TrimPrefix(version, "v"))
+}
+
+// installCentre installs the product on the landscaper cluster by a commit.
+func (w *world) installCentre() {
+	w.t.Helper()
+	access := w.documented("On the landscaper cluster, once for each Environment")
+	w.commit(w.central, w.Cluster, map[string]string{
+		"tenants.yaml": namespaceOf(tenant) + "---\n" + namespaceOf("team-a"), // those that the access names
+		"landscaper.yaml": strings.Join([]string{
+			w.landscaperSource(),
+			kustomization("landscaper-crds", "crds", ""),
+			kustomization("landscaper", "install", "  components: [deployer-management]\n  dependsOn: [{name: landscaper-crds}]\n"),
+		}, "---\n"),
+		"agents.yaml": strings.Replace(access, "  interval: 1h\n", "  interval: 1h\n  retryInterval: 1s\n  dependsOn: [{name: landscaper}]\n", 1),
+	})
+	w.awaitApplied(w.Cluster, "landscaper")
+	w.awaitApplied(w.Cluster, "landscaper-agent-"+environment)
+}
+
+// installAgent commits what docs/agent.md says to the repository of the fenced cluster.
+func (w *world) installAgent() {
+	w.t.Helper()
+	accounts := &corev1.ServiceAccountList{}
+	require.NoError(w.t, w.Client().List(w.ctx, accounts, client.MatchingFields{"metadata.name": "landscaper-agent-" + environment}))
+	require.Len(w.t, accounts.Items, 1)
+	kubeconfig := w.kubeconfigOf(w.Cluster, "https://"+w.wire.Address, accounts.Items[0].Namespace, accounts.Items[0].Name)
+	files := map[string]string{}
+	for i, document := range strings.Split(w.documented("In the repository of the host cluster"), "---\n") {
+		files[fmt.Sprintf("agent/%d.yaml", i)] = document
+	}
+	for name, document := range files {
+		switch {
+		case strings.Contains(document, "\nkind: Secret"):
+			secret := &corev1.Secret{}
+			require.NoError(w.t, yaml.Unmarshal([]byte(document), secret))
+			secret.StringData = map[string]string{"kubeconfig": kubeconfig}
+			files[name] = text(w, secret)
+		case strings.Contains(document, "\nkind: OCIRepository"):
+			files[name] = w.landscaperSource()
+		case strings.Contains(document, "\nkind: Kustomization"):
+			files[name] = strings.Replace(document, "  interval: 1h\n", "  interval: 1h\n  retryInterval: 1s\n", 1)
+		}
+	}
+	w.commit(w.fenced, w.fence.Cluster, files)
+	w.awaitApplied(w.fence.Cluster, "landscaper-agent")
+}
+
+// registered returns the Environment as it is.
+func (w *world) registered() *v1alpha1.Environment {
+	return &v1alpha1.Environment{ObjectMeta: metav1.ObjectMeta{Name: environment}}
+}
+
+// pairs returns the Installations of the deployers of the environment, by the name of their registration.
+func (w *world) pairs() map[string]*v1alpha1.Installation {
+	w.t.Helper()
+	list := &v1alpha1.InstallationList{}
+	require.NoError(w.t, w.Client().List(w.ctx, list, client.MatchingLabels{v1alpha1.DeployerEnvironmentLabel: environment}))
+	pairs := map[string]*v1alpha1.Installation{}
+	for i := range list.Items {
+		pairs[list.Items[i].Labels[v1alpha1.DeployerRegistrationLabel]] = &list.Items[i]
+	}
+	return pairs
+}
+
+// openTenant makes the tenant on both sides: a namespace each, and an access behind the fence that is for him.
+func (w *world) openTenant() {
+	w.t.Helper()
+	require.NoError(w.t, w.fence.ApplyYAML(w.ctx, namespaceOf(tenant)+fmt.Sprintf(`---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: deployer, namespace: %[1]s}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: deployer, namespace: %[1]s}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: edit}
+subjects: [{kind: ServiceAccount, name: deployer, namespace: %[1]s}]
+`, tenant)))
+	access := &corev1.Secret{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "shop-access", Annotations: map[string]string{v1alpha1.TargetNamespacesAnnotation: tenant}},
+		StringData: map[string]string{"kubeconfig": w.kubeconfigOf(w.fence.Cluster, w.fence.RestConfig.Host, tenant, "deployer")},
+	}
+	require.NoError(w.t, w.fence.Apply(w.ctx, access))
+	target := strings.Replace(w.documented("A Target of a tenant on the landscaper cluster"), "environment: my-env", "environment: "+environment, 1)
+	w.commit(w.central, w.Cluster, map[string]string{"target.yaml": target})
+}
+
+func namespaceOf(name string) string {
+	return fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: %s}\n", name)
+}
+
+// greeting is an Installation of the tenant that makes a ConfigMap behind the fence.
+func greeting(word string) string {
+	return fmt.Sprintf(`apiVersion: landscaper.gardener.cloud/v1alpha1
+kind: Installation
+metadata:
+  name: greeting
+  namespace: %[1]s
+  annotations: {landscaper.gardener.cloud/reconcile-if-changed: "true"}
+spec:
+  imports: {targets: [{name: cluster, target: factory}]}
+  blueprint:
+    inline:
+      filesystem:
+        blueprint.yaml: |
+          apiVersion: landscaper.gardener.cloud/v1alpha1
+          kind: Blueprint
+          imports: [{name: cluster, type: target, targetType: landscaper.gardener.cloud/kubernetes-cluster}]
+          deployExecutions:
+          - name: greeting
+            type: GoTemplate
+            template: |
+              deployItems:
+              - name: greeting
+                type: landscaper.gardener.cloud/kubernetes-manifest
+                target: {import: cluster}
+                config:
+                  apiVersion: manifest.deployer.landscaper.gardener.cloud/v1alpha2
+                  kind: ProviderConfiguration
+                  updateStrategy: update
+                  manifests:
+                  - policy: manage
+                    manifest: {apiVersion: v1, kind: ConfigMap, metadata: {name: greeting, namespace: %[1]s}, data: {word: %[2]s}}
+`, tenant, word)
+}
+
+var greetingKey = client.ObjectKey{Namespace: tenant, Name: "greeting"}
+
+// says returns what the ConfigMap of the tenant behind the fence says.
+func (w *world) says() string {
+	w.t.Helper()
+	config := &corev1.ConfigMap{}
+	require.NoError(w.t, w.fence.Client().Get(w.ctx, greetingKey, config))
+	return config.Data["word"]
+}
+
+// secretsOfTheFence are the credentials of the fenced cluster that there are now.
+func (w *world) secretsOfTheFence() map[string]string {
+	w.t.Helper()
+	secrets, err := w.fence.PrivateKeys()
+	require.NoError(w.t, err)
+	tokens, err := w.fenceNode.Tokens()
+	require.NoError(w.t, err)
+	for name, token := range tokens {
+		secrets["token of Pod "+name] = token
+	}
+	list := &corev1.SecretList{}
+	require.NoError(w.t, w.fence.Client().List(w.ctx, list))
+	for _, secret := range list.Items {
+		access := string(secret.Data["kubeconfig"])
+		if !strings.Contains(access, w.fence.RestConfig.Host) {
+			continue // an access to the landscaper cluster
+		}
+		_, after, found := strings.Cut(access, "token: ")
+		require.True(w.t, found, secret.Name)
+		secrets["token in Secret "+secret.Name], _, _ = strings.Cut(after, "\n")
+	}
+	require.Contains(w.t, secrets, "token in Secret "+environment+"-target-access")
+	require.Contains(w.t, secrets, "token in Secret shop-access")
+	for name, secret := range secrets {
+		require.Greater(w.t, len(secret), 40, name)
+	}
+	return secrets
+}
+
+// requireKept checks that none of these secrets is or was in the etcd of the landscaper cluster.
+func (w *world) requireKept(secrets map[string]string) {
+	w.t.Helper()
+	search := map[string]string{"what is there": environment + "-target-access"}
+	for name, secret := range secrets {
+		search[name] = secret
+	}
+	found, err := w.Stores(search)
+	require.NoError(w.t, err)
+	require.Equal(w.t, []string{"what is there"}, found)
+}
+
+// A commit installs the agent; commits on the other side bring deployers and workloads behind the fence, and take all of it away again.
+func TestFromCommitsToObjectsBehindTheFence(t *testing.T) {
+	w := newWorld(t)
+	began := time.Now()
+	phase := func(what string) { t.Logf("%6.1f s: %s", time.Since(began).Seconds(), what) }
+	w.installCentre()
+	phase("the landscaper cluster is installed")
+	w.requireFenced()
+	w.installAgent()
+	phase("the agent is ready")
+	env := await(w, w.registered(), func(e *v1alpha1.Environment) bool { return conditions.IsTrue(e, v1alpha1.AgentConnectedCondition) })
+	assert.NotEmpty(t, env.Status.AgentVersion)
+
+	registrations := map[string]string{}
+	for _, deployer := range deployers {
+		registrations["deployers/"+deployer+".yaml"] = w.registrationOf(deployer)
+	}
+	w.commit(w.central, w.Cluster, registrations)
+	for _, deployer := range deployers {
+		registration := &v1alpha1.DeployerRegistration{ObjectMeta: metav1.ObjectMeta{Name: deployer}}
+		await(w, registration, func(d *v1alpha1.DeployerRegistration) bool {
+			return conditions.IsReady(d) && len(d.Status.Environments) == 1
+		})
+	}
+	phase("the deployers are installed")
+	pairs := w.pairs()
+	for _, deployer := range deployers {
+		require.Contains(t, pairs, deployer)
+		w.succeeded(client.ObjectKeyFromObject(pairs[deployer]))
+		installed := &appsv1.Deployment{}
+		key := client.ObjectKey{Namespace: env.Spec.Namespace, Name: pairs[deployer].Name + "-" + deployer + "-deployer"}
+		require.NoError(t, w.fence.Client().Get(w.ctx, key, installed))
+		assert.Equal(t, w.Registry.Host+"/landscaper:"+version, installed.Spec.Template.Spec.Containers[0].Image)
+	}
+
+	w.openTenant()
+	w.commit(w.central, w.Cluster, map[string]string{"greeting.yaml": greeting("hello")})
+	job := w.succeeded(greetingKey).Status.JobID
+	phase("a ConfigMap is behind the fence")
+	assert.Equal(t, "hello", w.says())
+	secrets := w.secretsOfTheFence()
+	w.requireKept(secrets)
+	phase("no secret of the fence is outside")
+	assert.Equal(t, job, w.succeeded(greetingKey).Status.JobID, "one job was enough")
+
+	w.commit(w.central, w.Cluster, map[string]string{"greeting.yaml": ""})
+	w.gone(w.Cluster, &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: "greeting"}})
+	w.gone(w.fence.Cluster, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: "greeting"}})
+	phase("the ConfigMap is gone")
+	w.removeAll()
+	phase("all is gone")
+	w.requireKept(secrets)
+}
+
+// requireFenced checks that the processes of the landscaper cluster have no way to the fenced one.
+func (w *world) requireFenced() {
+	w.t.Helper()
+	address := strings.TrimPrefix(w.fence.RestConfig.Host, "https://")
+	inside, err := w.apart.Dial(w.ctx, "tcp", address)
+	require.NoError(w.t, err, "behind the fence it is reached")
+	require.NoError(w.t, inside.Close())
+	controller := w.centreNode.Process("landscaper-controller")
+	require.NotNil(w.t, controller)
+	own := w.networkOf("thread-self")
+	assert.Equal(w.t, own, w.networkOf(strconv.Itoa(controller.PID())), "what is tried here holds for the controller")
+	assert.NotEqual(w.t, own, w.networkOf(strconv.Itoa(w.fence.Process(platform.APIServer).PID())))
+	_, err = net.DialTimeout("tcp", address, time.Second)
+	require.Error(w.t, err, "the fenced API server is reached from outside")
+}
+
+// networkOf names the network of a process or thread.
+func (w *world) networkOf(process string) string {
+	w.t.Helper()
+	name, err := os.Readlink("/proc/" + process + "/ns/net")
+	require.NoError(w.t, err)
+	return name
+}
+
+func (w *world) gone(cluster *platform.Cluster, object client.Object) {
+	w.t.Helper()
+	require.NoError(w.t, cluster.AwaitGone(w.ctx, object))
+}
+
+// removeAll takes away one registration, the Environment, and the agent.
+func (w *world) removeAll() {
+	w.t.Helper()
+	first := w.pairs()["mock"]
+	require.NotNil(w.t, first)
+	w.commit(w.central, w.Cluster, map[string]string{"deployers/mock.yaml": ""})
+	w.gone(w.Cluster, &v1alpha1.DeployerRegistration{ObjectMeta: metav1.ObjectMeta{Name: "mock"}})
+	w.gone(w.Cluster, first)
+	w.gone(w.fence.Cluster, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: first.Name + "-mock-deployer"}})
+
+	env := w.registered()
+	require.NoError(w.t, w.Client().Patch(w.ctx, env, client.RawPatch("application/merge-patch+json",
+		[]byte(`{"metadata":{"annotations":{"`+v1alpha1.ReleaseAgentAnnotation+`":"true"}}}`))))
+	require.NoError(w.t, w.Client().Delete(w.ctx, env))
+	w.gone(w.Cluster, env)
+	assert.Empty(w.t, w.pairs())
+	w.gone(w.fence.Cluster, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: environment + "-target-access"}})
+	deployments := &appsv1.DeploymentList{}
+	require.NoError(w.t, w.fence.Client().List(w.ctx, deployments, client.InNamespace(system)))
+	require.Len(w.t, deployments.Items, 1, "the agent only")
+
+	w.commit(w.fenced, w.fence.Cluster, map[string]string{"agent/3.yaml": ""})
+	w.gone(w.fence.Cluster, &deployments.Items[0])
+	left := map[string]string{"deployers/manifest.yaml": "", "deployers/container.yaml": ""}
+	w.commit(w.central, w.Cluster, left)
+	for _, deployer := range deployers {
+		w.gone(w.Cluster, &v1alpha1.DeployerRegistration{ObjectMeta: metav1.ObjectMeta{Name: deployer}})
+	}
+}
