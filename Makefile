@@ -14,6 +14,8 @@ TEST_TIMEOUT ?= 30m
 PKGS         ?= ./...
 BENCH        ?= .
 BENCH_FLAGS  ?= -benchtime 1x -timeout 120m
+# Flags of tests/bench itself, which its doc.go lists; the other packages do not know them.
+BENCH_ARGS   ?=
 RUN_FLAGS    ?=
 FUZZ         ?= .
 # What is released, for which platforms, and how: see make images and make release.
@@ -84,11 +86,11 @@ generate: ## Deepcopy functions, CRDs and the generated parts of docs/
 	$(call step,CRDs,$(GO_TOOL) controller-gen crd paths=./api/... output:crd:dir=config/crd/bases)
 	$(call step,docs,go run ./tests/quality/cmd/docs)
 
-bench: ## The benchmarks (BENCH=regexp, BENCH_FLAGS=...)
+bench: ## The benchmarks (BENCH=regexp, BENCH_FLAGS=..., BENCH_ARGS="-sizes 200")
 	@go run ./tests/platform/cmd/prepare
 	@go test ./tests/behaviour -run '^TestBadInputFailsAtOnce$$' -count=1 -args -prompt 1s
 	@go test ./sources/component ./sources/repository -run '^$$' -bench '$(BENCH)' $(BENCH_FLAGS)
-	@go test ./tests/bench -run '^$$' -bench '$(BENCH)' $(BENCH_FLAGS)
+	@go test ./tests/bench -run '^$$' -bench '$(BENCH)' $(BENCH_FLAGS) $(if $(BENCH_ARGS),-args $(BENCH_ARGS))
 
 fuzz: ## Fuzz targets, one after the other under a memory cap (FUZZ=template.FuzzSpiff FUZZ_FLAGS="-time 10m")
 	@go run ./tests/fuzz -run '$(FUZZ)' $(FUZZ_FLAGS)
