@@ -1,0 +1,48 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+)
+
+// What an agent that has nothing to do may need. What it has mapped of its program's file is the kernel's to take away.
+const (
+	idleMemory = 40 << 20
+	idleWindow = 20 * time.Second
+	idlePace   = 10 * time.Second
+)
+
+func TestIdleAgentIsSmallAndQuiet(t *testing.T) {
+	s := newScene(t, "idle")
+	agent := s.startAgent()
+	ours := func(since time.Time) int {
+		count := 0
+		for cluster, user := range map[*platform.Cluster]string{s.Cluster: "landscaper-agent-idle", s.fence.Cluster: "landscaper-agent"} {
+			requests, err := cluster.Requests(s.ctx, since)
+			require.NoError(t, err)
+			for _, request := range requests {
+				if strings.HasPrefix(request.User, "system:serviceaccount:") && strings.HasSuffix(request.User, ":"+user) {
+					count++
+				}
+			}
+		}
+		return count
+	}
+	require.Eventually(t, func() bool { return ours(time.Now().Add(-2*time.Second)) == 0 }, patience, time.Second)
+	began := time.Now()
+	require.Never(t, func() bool { return !agent.Running() }, idleWindow, time.Second)
+	sent := ours(began)
+	resident, own := agent.Memory()
+	t.Logf("an idle agent has sent %d requests in %s and has %d MiB beside %d MiB of its program's file", sent, idleWindow, own>>20, (resident-own)>>20)
+	assert.LessOrEqual(t, sent, int(idleWindow/idlePace))
+	assert.LessOrEqual(t, own, platform.Sanitized(idleMemory))
+}
