@@ -179,7 +179,7 @@ func TestValuesBecomeTheConfiguration(t *testing.T) {
 func TestTheAgentHasAChart(t *testing.T) {
 	r := render(t, "landscaper-agent", object{"agent": object{
 		"landscaperClusterKubeconfig": object{"secretRef": object{"name": "access"}}, "verbosity": "debug", "eventsAddr": "http://events", "extraArgs": []any{"--instance=a"},
-		"landscaperNamespace": "ls-env-edge", "targetNamespaces": []any{"shop"}, "registryConfig": object{"secrets": object{"logins": object{"auths": object{}}}},
+		"targetNamespaces": []any{"shop"}, "registryConfig": object{"secrets": object{"logins": object{"auths": object{}}}},
 	}})
 
 	assert.Equal(t, object{

@@ -19,7 +19,8 @@ SPDX-License-Identifier: Apache-2.0
 {{- $config := dict "apiVersion" "config.landscaper.gardener.cloud/v1alpha1" "kind" "AgentConfiguration" -}}
 {{- $_ := set $config "name" (include "agent.name" .) -}}
 {{- $_ := set $config "namespace" (include "agent.namespace" .) -}}
-{{- range $key := list "landscaperNamespace" "hostRights" "targetNamespaces" "targetSelectors" -}}
+{{- $_ := set $config "landscaperNamespace" (default (print "ls-env-" (include "agent.name" .)) .Values.agent.landscaperNamespace) -}}
+{{- range $key := list "hostRights" "targetNamespaces" "targetSelectors" -}}
 {{- with index $.Values.agent $key }}{{ $_ := set $config $key . }}{{ end -}}
 {{- end -}}
 {{- $args := list "agent" "--bootstrap-kubeconfig=/etc/landscaper/cluster/bootstrap-kubeconfig" -}}
