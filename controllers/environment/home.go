@@ -112,6 +112,35 @@ func (s *scope) limit(namespace *metav1.PartialObjectMetadata) {
 	s.namespaces = slices.DeleteFunc(slices.Clone(s.namespaces), refused)
 }
 
+// findNamespaces leaves out the namespaces that do not exist: a deployer that watches one of them is never ready, since nothing can be bound there. An
+// Environment that is left without any has its own, because a deployer that is told none watches all.
+func (r *Reconciler) findNamespaces(ctx context.Context, s *scope) error {
+	if s.namespaces == nil {
+		return nil
+	}
+	present, missing := []string{}, []string{}
+	for _, name := range s.namespaces {
+		found, err := r.namespace(ctx, name)
+		switch {
+		case err != nil:
+			return err
+		case found == nil:
+			missing = append(missing, name)
+		default:
+			present = append(present, name)
+		}
+	}
+	if len(missing) > 0 {
+		s.problems = append(s.problems, kit.Wait(operation, reasonNamespaceMissing,
+			"namespace %s does not exist or is being deleted, and so %d in all; create it, or take it off spec.namespaces or what is allowed", missing[0], len(missing)))
+	}
+	if own := r.Homes.Own(s.env.Name); len(present) == 0 && s.home == own {
+		present = append(present, own)
+	}
+	s.namespaces = present
+	return nil
+}
+
 // names reads a list that is written by comma; it is not nil.
 func names(text string) []string {
 	found := []string{}

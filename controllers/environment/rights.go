@@ -75,7 +75,6 @@ func (r *Reconciler) keepRights(ctx context.Context, w *work) error {
 			return err
 		}
 	}
-	var missing []string
 	for _, binding := range wanted {
 		if at := find(present, binding); at >= 0 && sameRole(binding, present[at]) {
 			if err := r.keepSubjects(ctx, present[at], binding); err != nil {
@@ -83,41 +82,28 @@ func (r *Reconciler) keepRights(ctx context.Context, w *work) error {
 			}
 			continue
 		}
-		absent, err := r.bind(ctx, w, binding)
-		if err != nil {
+		if err := r.bind(ctx, w, binding); err != nil {
 			return err
 		}
-		if absent {
-			missing = append(missing, binding.GetNamespace())
-		}
-	}
-	if missing = slices.Compact(missing); len(missing) > 0 {
-		w.problems = append(w.problems, kit.Wait(operation, reasonNamespaceMissing,
-			"namespace %s does not exist or is being deleted, and so %d in all; create it, or take it off spec.namespaces or what is allowed", missing[0], len(missing)))
 	}
 	return nil
 }
 
-// bind creates a binding. It reports whether the namespace is not there for it.
-func (r *Reconciler) bind(ctx context.Context, w *work, binding client.Object) (bool, error) {
-	if namespace := binding.GetNamespace(); namespace != "" {
-		found, err := r.namespace(ctx, namespace)
-		if err != nil || found == nil {
-			return true, err
-		}
-	}
+// bind creates a binding. A namespace that has gone in between ends the reconciliation: the event of that begins the next.
+func (r *Reconciler) bind(ctx context.Context, w *work, binding client.Object) error {
 	err := r.Create(ctx, binding)
 	switch {
 	case apierrors.IsNotFound(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return true, nil
+		return kit.Wait(operation, reasonNamespaceMissing, "namespace %s is being deleted; create it, or take it off spec.namespaces or what is allowed",
+			binding.GetNamespace())
 	case !apierrors.IsAlreadyExists(err):
-		return false, err
+		return err
 	}
 	existing := binding.DeepCopyObject().(client.Object)
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(binding), existing); err != nil {
-		return false, err
+		return err
 	}
-	return false, w.key.CheckMade(operation, kindOf(binding), existing)
+	return w.key.CheckMade(operation, kindOf(binding), existing)
 }
 
 // keepSubjects brings the subjects of a binding back to the ServiceAccount alone.

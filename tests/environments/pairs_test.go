@@ -138,15 +138,21 @@ func TestRightsEndAtTheNamespacesOfTheEnvironment(t *testing.T) {
 
 func TestANamespaceThatComesLaterIsBound(t *testing.T) {
 	s := newStage(t)
-	late := s.namespace + "-late"
-	env := s.env("east", in(late))
+	early, late := s.p.Namespace(t), s.namespace+"-late"
+	env := s.env("east", in(early, late))
 	s.create(env, deployer("mock"))
-	s.triggered("mock-east")
+	told := func(i *v1alpha1.Installation) string {
+		return string(i.Spec.ImportDataMappings["watchNamespaces"].RawMessage)
+	}
+	installation := s.triggered("mock-east")
+	assert.JSONEq(t, `["`+early+`"]`, told(installation), "a deployer that watches a namespace without rights is never ready")
 	until(s, env, func(e *v1alpha1.Environment) bool {
 		return conditions.GetReason(e, meta.ReadyCondition) == "NamespaceMissing"
 	})
+	s.requireSteady()
 	s.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: late}})
 	until(s, &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: late, Name: "mock-east"}}, func(*rbacv1.RoleBinding) bool { return true })
+	until(s, installation, func(i *v1alpha1.Installation) bool { return strings.Contains(told(i), late) })
 }
 
 func TestRightsThatSomebodyTookAreGivenBack(t *testing.T) {
