@@ -247,11 +247,14 @@ func (s *site) merge(object client.Object, patch string) {
 // TestT01NobodyIsAdoptedByForgery also by a change that leaves the spec, for which the API server asks only when an owner comes.
 func TestT01NobodyIsAdoptedByForgery(t *testing.T) {
 	s := shared(t)
-	created := installation(s.Namespace(t), "old", fields{"componentDescriptor": fields{"inline": fields{}}})
+	namespace := s.Namespace(t)
+	created := installation(namespace, "old", fields{"componentDescriptor": fields{"inline": fields{}}})
 	require.NoError(t, s.Client().Create(t.Context(), created))
+	owner := execution(namespace, "other", item("a"))
+	require.NoError(t, s.Client().Create(t.Context(), owner)) // the garbage collector deletes what has an owner that does not exist
 	owners := func(kind string) client.Patch {
 		return client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"ownerReferences":[{"apiVersion":"landscaper.gardener.cloud/v1alpha1",`+
-			`"kind":"`+kind+`","name":"other","uid":"11111111-1111-1111-1111-111111111111","controller":true}]}}`))
+			`"kind":"`+kind+`","name":"other","uid":"`+string(owner.GetUID())+`","controller":true}]}}`))
 	}
 	err := s.Client().Patch(t.Context(), created, owners("Installation"))
 	require.True(t, deniedBy(err, "installations"), "%v", err)
