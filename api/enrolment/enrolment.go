@@ -15,14 +15,17 @@ import (
 )
 
 const (
-	// ClaimPrefix begins the name of the Secret that a bootstrap token is bound to, and of the ServiceAccount whose token it is; AnswerPrefix that of
-	// the Secret with the answer; AccountPrefix that of the ServiceAccount of the agent. The name of the Environment follows.
-	ClaimPrefix   = "landscaper-agent-bootstrap-"
-	AnswerPrefix  = "landscaper-agent-answer-"
+	// ClaimPrefix begins the name of the Secret that a bootstrap token is bound to, and of the ServiceAccount whose token it is. The name of the
+	// Environment follows, as after the other prefixes.
+	ClaimPrefix = "landscaper-agent-bootstrap-"
+	// AnswerPrefix begins the name of the Secret with the answer.
+	AnswerPrefix = "landscaper-agent-answer-"
+	// AccountPrefix begins the name of the ServiceAccount of the agent.
 	AccountPrefix = "landscaper-agent-"
-	// PublicKey is the key of the claim that the agent writes; Answer is that of the answer.
+	// PublicKey is the key of the claim that the agent writes.
 	PublicKey = "key"
-	Answer    = "answer"
+	// Answer is the key of the answer.
+	Answer = "answer"
 	// ExpiresAnnotation, on the claim, is when the bootstrap token ends, as RFC 3339.
 	ExpiresAnnotation = "landscaper.gardener.cloud/bootstrap-expires-at"
 	// ClaimAnnotation, on the answer, is the UID of the claim.
