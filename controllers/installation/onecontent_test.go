@@ -200,3 +200,29 @@ func TestAJobStartsWithoutTheChangesOfTheFormer(t *testing.T) {
 	s.start("next", "test")
 	assert.False(t, conditions.Has(s.inst, ChangedDuringJobCondition))
 }
+
+// TestAnErrorOfItsOwnHoldsAJobUp is about what an interruption ends at once: nobody below can, when the children have ended the job.
+func TestAnErrorOfItsOwnHoldsAJobUp(t *testing.T) {
+	own := &v1alpha1.Error{Operation: "ConstructExports", Reason: "Forbidden"}
+	below := &v1alpha1.Error{Operation: unfinished.Operation, Reason: unfinished.Reason}
+	for name, c := range map[string]struct {
+		last *v1alpha1.Error
+		runs bool
+		want bool
+	}{
+		"its own error":                      {last: own, want: true},
+		"its own error beside running items": {last: own, runs: true},
+		"items at work":                      {last: below, runs: true},
+		"items have just ended":              {last: below},
+		"no error":                           {},
+	} {
+		execution := &v1alpha1.Execution{}
+		execution.Status.JobID, execution.Status.JobIDFinished = "a", "a"
+		if c.runs {
+			execution.Status.JobIDFinished = ""
+		}
+		inst := &v1alpha1.Installation{}
+		inst.Status.LastError = c.last
+		assert.Equal(t, c.want, (&scope{inst: inst, execution: execution}).isHeldUp(), name)
+	}
+}

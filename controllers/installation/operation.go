@@ -157,11 +157,18 @@ func (r *Reconciler) interrupt(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	if s.inst.DeletionTimestamp.IsZero() && !prepared(s.inst, s.execution) || s.execution == nil && len(s.children) == 0 {
+	if s.inst.DeletionTimestamp.IsZero() && (!prepared(s.inst, s.execution) || s.isHeldUp()) || s.execution == nil && len(s.children) == 0 {
 		s.fail(interrupted())
 		return kit.ErrStop
 	}
 	return r.patchMetadata(ctx, s, kit.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: nil}})
+}
+
+// isHeldUp reports whether the children have ended the running job and an error of the Installation itself keeps it from ending: nobody below can
+// be interrupted, and the operation would be passed down again and again by parents that wait for this one.
+func (s *scope) isHeldUp() bool {
+	last := s.inst.Status.LastError
+	return last != nil && !isUnfinished(last) && !s.childrenRun()
 }
 
 // takePending begins the job that the parent has asked for, so that an interruption can end it.
