@@ -156,12 +156,12 @@ func containerTrouble(container corev1.ContainerStatus) (why string, crashed, is
 	return words(waiting.Reason, waiting.Message), false, false
 }
 
-// words joins a reason and a message of the target.
-func words(reason, message string) string {
+// words joins a word of the target about a state and the message beside it.
+func words(state, message string) string {
 	if message = oneLine(message); message == "" {
-		return reason
+		return state
 	}
-	return reason + ": " + message
+	return state + ": " + message
 }
 
 // lastLine returns the last line that a container has logged, without the values of Secrets among the manifests. Nothing is read where those

@@ -1,8 +1,8 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command docs writes the generated parts of docs/: the tables of fields and of flags, and the list of public names. Prose around
-// them stays.
+// Command docs writes the generated parts of docs/: the tables of fields, flags and reasons, and the list of public names.
+// Prose around them stays.
 package main
 
 import (
@@ -27,7 +27,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(writeFields(module), writePublicNames(module),
+	return errors.Join(writeFields(module), writePublicNames(module), writeTroubleshooting(module),
 		writeFlags(ctx, module, quality.FlagsPage, quality.Flags),
 		writeFlags(ctx, module, quality.CLIFlagsPage, quality.CLIFlags))
 }
@@ -60,6 +60,26 @@ func writePublicNames(module *quality.Module) error {
 		return err
 	}
 	return write(module.Path(quality.PublicNamesPage), text)
+}
+
+func writeTroubleshooting(module *quality.Module) error {
+	files, err := quality.Sources()
+	if err != nil {
+		return err
+	}
+	reasons, err := quality.Reasons(module, files)
+	if err != nil {
+		return err
+	}
+	explanations, err := quality.Explanations(module)
+	if err != nil {
+		return err
+	}
+	text, err := quality.RenderTroubleshooting(module, reasons, explanations)
+	if err != nil {
+		return err
+	}
+	return write(module.Path(quality.TroubleshootingPage), text)
 }
 
 func writeFlags(ctx context.Context, module *quality.Module, page string, read func(context.Context) ([]quality.Flag, error)) error {
