@@ -20,6 +20,7 @@ var rooms = []room{
 	{"api", 0},
 	{"sources/component", 10},
 	{"blueprints", 11},
+	{"confined", 20},
 	{"sources/address", 20},
 	{"sources/fetch", 20},
 	{"sources/repository", 22},
@@ -80,7 +81,7 @@ var keptIn = map[string][]string{
 	"helm.sh/helm":           {"deployers/helm/engine"},
 	"oras.land/oras-go":      {"sources/oci"},
 	"github.com/go-git":      {"sources/git"},
-	"os/exec":                {},
+	"os/exec":                {"confined"},
 	"github.com/spf13/cobra": {"cmd"},
 }
 

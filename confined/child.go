@@ -1,0 +1,197 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package confined
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/rpc"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// maxAnswer is how much a child may send for one job.
+const maxAnswer = 64 << 20
+
+// startTime is how long a child may take to get ready.
+const startTime = time.Minute
+
+// child is the parent's side of a child process.
+type child[Q, R any] struct {
+	*process
+	results chan Result[R]
+	orders  chan Order[Q]
+	desk    *desk[Q, R]
+	// retire ends the child when it is not used.
+	retire *time.Timer
+}
+
+// process is a process with its two pipes.
+type process struct {
+	command *exec.Cmd
+	io.WriteCloser
+	output io.Reader
+	// broken is closed when the pipes are, ended when the process is gone.
+	broken, ended chan struct{}
+	once          sync.Once
+
+	mu sync.Mutex
+	// left is how many bytes may come.
+	left     int64
+	overfull bool
+	last     complaint
+}
+
+// startChild starts a child and waits until it is ready. The function is called when it has ended.
+func startChild[Q, R any](program string, memory int64, ended func(*child[Q, R])) (*child[Q, R], error) {
+	p, err := startProcess(program, memory)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotStarted, err)
+	}
+	c := &child[Q, R]{process: p, results: make(chan Result[R], 1), orders: make(chan Order[Q])}
+	c.desk = &desk[Q, R]{child: c, due: true}
+	ready := make(chan bool, 1)
+	go func() {
+		c.serve()
+		if <-ready {
+			ended(c)
+		}
+	}()
+	timer := time.NewTimer(startTime)
+	defer timer.Stop()
+	select {
+	case <-c.results:
+		ready <- true
+		return c, nil
+	case <-c.process.ended:
+		err = fmt.Errorf("%w: it ended at once: %s", ErrNotStarted, c.last.first())
+	case <-timer.C:
+		err = fmt.Errorf("%w: it is not ready after %s", ErrNotStarted, startTime)
+	}
+	ready <- false
+	c.kill()
+	return nil, err
+}
+
+func startProcess(program string, memory int64) (*process, error) {
+	path, err := executable()
+	if err != nil {
+		return nil, err
+	}
+	p := &process{command: exec.Command(path), broken: make(chan struct{}), ended: make(chan struct{}), left: maxAnswer}
+	p.command.Args = []string{os.Args[0], subcommand, program, strconv.FormatInt(memory, 10)}
+	p.command.Env = []string{}
+	p.command.Stderr = &p.last
+	if p.WriteCloser, err = p.command.StdinPipe(); err != nil {
+		return nil, err
+	}
+	if p.output, err = p.command.StdoutPipe(); err != nil {
+		return nil, err
+	}
+	return p, p.command.Start()
+}
+
+// serve answers the child until its pipes are closed, and waits for the end of the process.
+func (c *child[Q, R]) serve() {
+	server := rpc.NewServer()
+	if err := server.RegisterName("Desk", c.desk); err != nil {
+		panic(err) // the methods of a type of this package
+	}
+	server.ServeConn(c.process)
+	c.kill()
+	_ = c.command.Wait()
+	close(c.process.ended)
+}
+
+// Read reads what the child sends, as much as one job may.
+func (p *process) Read(b []byte) (int, error) {
+	n, err := p.output.Read(b)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.left -= int64(n)
+	if p.left < 0 {
+		p.overfull = true
+		err = errors.New("the child sends too much")
+	}
+	if err != nil {
+		p.once.Do(func() { close(p.broken) })
+		return 0, err
+	}
+	return n, nil
+}
+
+// kill ends the process now.
+func (p *process) kill() { _ = p.command.Process.Kill() }
+
+// allow gives the child another budget of bytes.
+func (p *process) allow() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.left = maxAnswer
+}
+
+// complaint keeps the beginning of what a process writes to its standard error: the runtime says there why it ends.
+type complaint struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+const maxComplaint = 4 << 10
+
+// Write keeps what fits.
+func (c *complaint) Write(b []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.text.Write(b[:min(len(b), maxComplaint-c.text.Len())])
+	return len(b), nil
+}
+
+func (c *complaint) contains(text string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return strings.Contains(c.text.String(), text)
+}
+
+// first is the first line.
+func (c *complaint) first() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	line, _, _ := strings.Cut(c.text.String(), "\n")
+	return line
+}
+
+// perform hands the job over and waits for its end. After an error the child is of no use.
+func (c *child[Q, R]) perform(ctx context.Context, job Job, limits Limits, request Q) (Result[R], error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c.allow()
+	w := &work{ctx: ctx, answers: job.Answers, limits: limits, clock: newClock(limits.Time), left: limits.Answers}
+	defer w.clock.stop()
+	c.desk.set(w)
+	defer c.desk.set(nil)
+	select {
+	case c.orders <- Order[Q]{Request: request}:
+	case <-c.process.ended:
+		return Result[R]{}, c.cause(w)
+	case <-ctx.Done():
+		return Result[R]{}, context.Cause(ctx)
+	}
+	select {
+	case result := <-c.results:
+		return result, nil
+	case <-c.process.ended:
+		return Result[R]{}, c.cause(w)
+	case <-w.clock.over():
+		return Result[R]{}, &Ended{Step: w.at(), Reason: OutOfTime, Limit: limits.Time.String()}
+	case <-ctx.Done():
+		return Result[R]{}, context.Cause(ctx)
+	}
+}

@@ -1,0 +1,63 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package confined
+
+import (
+	"os"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+)
+
+// Statuses that a child ends with.
+const (
+	// exitUnusable: it could not confine itself.
+	exitUnusable = 70
+	// exitMemory: the job used too much memory.
+	exitMemory = 71
+)
+
+// maxStack is how much stack one goroutine of a child may use. What calls itself without end is over at once.
+const maxStack = 64 << 20
+
+// confine limits this process before it reads anything. Where the system can limit its memory a single large allocation ends it; what
+// grows slowly is noticed after each garbage collection, everywhere.
+func confine(memory int64) error {
+	runtime.GOMAXPROCS(1)
+	debug.SetMaxStack(maxStack)
+	debug.SetMemoryLimit(taken() + memory/2)
+	if err := limitSystem(memory); err != nil {
+		return err
+	}
+	afterEachCollection(func() {
+		if inUse() > memory {
+			os.Exit(exitMemory)
+		}
+	})
+	return nil
+}
+
+// sentinel is collected in each garbage collection.
+type sentinel struct{ _ [16]byte }
+
+func afterEachCollection(do func()) {
+	runtime.SetFinalizer(&sentinel{}, func(*sentinel) {
+		do()
+		afterEachCollection(do)
+	})
+}
+
+// taken is the memory that this process has from the system.
+func taken() int64 {
+	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(samples)
+	return int64(samples[0].Value.Uint64()) - int64(samples[1].Value.Uint64()) //nolint:gosec // far below 2^63
+}
+
+// inUse is the memory of stacks, and of the objects that the last garbage collection found in use.
+func inUse() int64 {
+	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
+	metrics.Read(samples)
+	return int64(samples[0].Value.Uint64() + samples[1].Value.Uint64()) //nolint:gosec // far below 2^63
+}

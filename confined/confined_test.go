@@ -1,0 +1,373 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package confined_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/flux-landscaper/flux-landscaper/confined"
+)
+
+// request is what the program of these tests does.
+type request struct {
+	Do   string
+	Text string
+}
+
+var program = confined.NewProgram("test", perform)
+
+func perform(_ context.Context, parent *confined.Parent, r request) (string, error) {
+	if r.Text != "" {
+		parent.Begin(r.Text)
+	}
+	act, ok := acts()[r.Do]
+	if !ok {
+		return r.Text, nil
+	}
+	return act(parent)
+}
+
+func acts() map[string]func(*confined.Parent) (string, error) {
+	return map[string]func(*confined.Parent) (string, error){
+		"fail":  func(*confined.Parent) (string, error) { return "", errors.New("no") },
+		"panic": func(*confined.Parent) (string, error) { panic("the secret") },
+		"pid":   func(*confined.Parent) (string, error) { return strconv.Itoa(os.Getpid()), nil },
+		"loop": func(*confined.Parent) (string, error) {
+			for i := 0; ; i++ {
+				_ = i
+			}
+		},
+		"recurse": func(*confined.Parent) (string, error) { return strconv.Itoa(deeper(0)), nil },
+		"once":    func(*confined.Parent) (string, error) { return strconv.Itoa(len(make([]byte, 4<<30))), nil },
+		"grow": func(*confined.Parent) (string, error) {
+			var all [][]byte
+			for {
+				all = append(all, []byte(strings.Repeat("x", 1<<20)))
+			}
+		},
+		"print":   func(*confined.Parent) (string, error) { return strings.Repeat("x", 80<<20), nil },
+		"environ": func(*confined.Parent) (string, error) { return strings.Join(os.Environ(), ","), nil },
+		"ask":     func(p *confined.Parent) (string, error) { return confined.Ask[string, string](p, "greet", "you") },
+		"write": func(*confined.Parent) (string, error) {
+			return "", os.WriteFile(os.TempDir()+"/written-by-a-child", []byte("x"), 0o600)
+		},
+		"descriptors": descriptors,
+		"visit":       visit,
+		"asks":        askForEver,
+	}
+}
+
+func deeper(n int) int { return deeper(n+1) + 1 }
+
+func askForEver(p *confined.Parent) (string, error) {
+	for {
+		if _, err := confined.Ask[string, string](p, "greet", "you"); err != nil {
+			return "", err
+		}
+	}
+}
+
+// descriptors lists what is open, without what the runtime has for itself.
+func descriptors(*confined.Parent) (string, error) {
+	entries, err := os.ReadDir("/proc/self/fd")
+	var out []string
+	for _, entry := range entries {
+		leads, err := os.Readlink("/proc/self/fd/" + entry.Name())
+		if err == nil && !strings.Contains(leads, "event") {
+			out = append(out, entry.Name())
+		}
+	}
+	return strings.Join(out, " "), err
+}
+
+// visit tells the parent where it is, and when it leaves.
+func visit(p *confined.Parent) (string, error) {
+	_, err := confined.Ask[string, string](p, "greet", strconv.Itoa(os.Getpid()))
+	if err == nil {
+		_, err = confined.Ask[string, string](p, "bye", "")
+	}
+	return "", err
+}
+
+func newPool(t testing.TB, limits confined.Limits) *confined.Pool[request, string] {
+	pool := confined.NewPool(program, limits)
+	t.Cleanup(pool.Close)
+	return pool
+}
+
+func run(t testing.TB, pool *confined.Pool[request, string], owner, act string) (string, error) {
+	return pool.Run(t.Context(), confined.Job{Owner: owner}, request{Do: act, Text: "step of " + owner})
+}
+
+func TestResultsAndErrorsComeBack(t *testing.T) {
+	pool := newPool(t, confined.Limits{})
+	out, err := pool.Run(t.Context(), confined.Job{}, request{Text: "hello"})
+	require.NoError(t, err)
+	assert.Equal(t, "hello", out)
+	_, err = run(t, pool, "a", "fail")
+	require.EqualError(t, err, "no")
+}
+
+func TestPanicShowsItsPlaceOnly(t *testing.T) {
+	_, err := run(t, newPool(t, confined.Limits{}), "a", "panic")
+	require.ErrorContains(t, err, "the engine panicked (string)")
+	assert.NotContains(t, err.Error(), "secret")
+}
+
+func TestBombsEndTheirOwnJobOnly(t *testing.T) {
+	cases := map[string]struct {
+		reason confined.Reason
+		words  string
+	}{
+		"loop":    {confined.OutOfTime, "within 2s"},
+		"recurse": {confined.TooDeep, "calls itself"},
+		"once":    {confined.OutOfMemory, "64 MiB"},
+		"grow":    {confined.OutOfMemory, "64 MiB"},
+		"print":   {confined.OutOfMemory, "64 MiB"},
+	}
+	pool := newPool(t, confined.Limits{Time: 2 * time.Second, Memory: 64 << 20})
+	for act, want := range cases {
+		t.Run(act, func(t *testing.T) {
+			before := time.Now()
+			_, err := run(t, pool, "hostile", act)
+			var ended *confined.Ended
+			require.ErrorAs(t, err, &ended)
+			assert.Equal(t, want.reason, ended.Reason, err)
+			assert.ErrorContains(t, err, want.words)
+			assert.ErrorContains(t, err, "step of hostile")
+			assert.Less(t, time.Since(before), 10*time.Second)
+			out, err := pool.Run(t.Context(), confined.Job{Owner: "other"}, request{Text: "fine"})
+			require.NoError(t, err)
+			assert.Equal(t, "fine", out)
+		})
+	}
+}
+
+func TestLargeResultIsRefused(t *testing.T) {
+	_, err := run(t, newPool(t, confined.Limits{Memory: 1 << 30}), "a", "print")
+	var ended *confined.Ended
+	require.ErrorAs(t, err, &ended)
+	assert.Equal(t, confined.TooMuchOutput, ended.Reason)
+}
+
+func TestChildHasNoEnvironment(t *testing.T) {
+	t.Setenv("LANDSCAPER_TEST_SECRET", "secret")
+	out, err := run(t, newPool(t, confined.Limits{}), "a", "environ")
+	require.NoError(t, err)
+	assert.Empty(t, out)
+}
+
+func TestChildInheritsNoDescriptors(t *testing.T) {
+	read, write, err := os.Pipe()
+	require.NoError(t, err)
+	defer func() { _, _ = read.Close(), write.Close() }()
+	leaking, err := syscall.Dup(int(write.Fd())) // without close-on-exec, as a careless library opens it
+	require.NoError(t, err)
+	defer func() { _ = syscall.Close(leaking) }()
+	out, err := run(t, newPool(t, confined.Limits{}), "a", "descriptors")
+	require.NoError(t, err)
+	assert.Equal(t, "0 1 2", strings.Join(strings.Fields(out)[:3], " "))
+	assert.LessOrEqual(t, len(strings.Fields(out)), 4, "the three, and the folder that is being listed: %s", out)
+}
+
+func TestChildCannotWriteFiles(t *testing.T) {
+	defer func() { _ = os.Remove(os.TempDir() + "/written-by-a-child") }()
+	_, err := run(t, newPool(t, confined.Limits{}), "a", "write")
+	require.Error(t, err)
+}
+
+func TestQuestionsAreAnswered(t *testing.T) {
+	greet := confined.AnswerWith(func(_ context.Context, name string) (string, error) { return "hello " + name, nil })
+	pool := newPool(t, confined.Limits{})
+	out, err := pool.Run(t.Context(), confined.Job{Answers: map[string]confined.Answer{"greet": greet}}, request{Do: "ask"})
+	require.NoError(t, err)
+	assert.Equal(t, "hello you", out)
+	_, err = run(t, pool, "a", "ask")
+	require.EqualError(t, err, "it is not available here")
+}
+
+func TestTimeOfAnswersDoesNotCount(t *testing.T) {
+	slow := confined.AnswerWith(func(context.Context, string) (string, error) {
+		time.Sleep(700 * time.Millisecond)
+		return "late", nil
+	})
+	pool := newPool(t, confined.Limits{Time: 500 * time.Millisecond})
+	out, err := pool.Run(t.Context(), confined.Job{Answers: map[string]confined.Answer{"greet": slow}}, request{Do: "ask"})
+	require.NoError(t, err)
+	assert.Equal(t, "late", out)
+}
+
+func TestAnswersHaveADeadlineTogether(t *testing.T) {
+	hanging := func(ctx context.Context, _ []byte) ([]byte, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	pool := newPool(t, confined.Limits{Answers: 200 * time.Millisecond})
+	_, err := pool.Run(t.Context(), confined.Job{Answers: map[string]confined.Answer{"greet": hanging}}, request{Do: "ask"})
+	require.ErrorContains(t, err, "deadline exceeded")
+	fast := confined.AnswerWith(func(context.Context, string) (string, error) { return "", nil })
+	_, err = newPool(t, confined.Limits{Answers: 50 * time.Millisecond}).Run(t.Context(),
+		confined.Job{Answers: map[string]confined.Answer{"greet": fast}}, request{Do: "asks"})
+	require.ErrorContains(t, err, "takes longer than 50ms")
+}
+
+func TestKilledChildFailsItsOwnJob(t *testing.T) {
+	pool := newPool(t, confined.Limits{})
+	kill := confined.AnswerWith(func(_ context.Context, _ string) (string, error) {
+		return "", errors.Join(killChildren(t)...)
+	})
+	_, err := pool.Run(t.Context(), confined.Job{Answers: map[string]confined.Answer{"greet": kill}}, request{Do: "ask"})
+	var ended *confined.Ended
+	require.ErrorAs(t, err, &ended)
+	assert.Equal(t, confined.Died, ended.Reason)
+	_, err = pool.Run(t.Context(), confined.Job{}, request{Text: "again"})
+	require.NoError(t, err)
+}
+
+// killChildren kills every child of this process, as the kernel does when memory runs out.
+func killChildren(t testing.TB) []error {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/children", os.Getpid()))
+	problems := []error{err}
+	tasks, err := os.ReadDir("/proc/self/task")
+	require.NoError(t, err)
+	for _, task := range tasks {
+		more, _ := os.ReadFile("/proc/self/task/" + task.Name() + "/children")
+		text = append(append(text, ' '), more...)
+	}
+	for _, id := range strings.Fields(string(text)) {
+		pid, err := strconv.Atoi(id)
+		require.NoError(t, err)
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	return problems
+}
+
+func TestOwnersNeverShareAChild(t *testing.T) {
+	pool := newPool(t, confined.Limits{Children: 3})
+	var mu sync.Mutex
+	owners := map[string]string{}
+	var all sync.WaitGroup
+	for i := range 60 {
+		owner := fmt.Sprintf("owner-%d", i%4)
+		all.Go(func() {
+			noted := ""
+			enter := confined.AnswerWith(func(_ context.Context, pid string) (string, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				assert.Empty(t, owners[pid], "child %s", pid)
+				owners[pid], noted = owner, pid
+				return pid, nil
+			})
+			leave := confined.AnswerWith(func(context.Context, string) (string, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				delete(owners, noted)
+				return "", nil
+			})
+			_, err := pool.Run(t.Context(), confined.Job{Owner: owner, Answers: map[string]confined.Answer{"greet": enter, "bye": leave}}, request{Do: "visit"})
+			assert.NoError(t, err)
+		})
+	}
+	all.Wait()
+}
+
+func TestHostileOwnerLeavesAChildForOthers(t *testing.T) {
+	pool := newPool(t, confined.Limits{Children: 3, Time: 3 * time.Second})
+	var hostile sync.WaitGroup
+	for range 6 {
+		hostile.Go(func() { _, _ = run(t, pool, "hostile", "loop") })
+	}
+	time.Sleep(time.Second) // all that it can have are busy
+	for i := range 5 {
+		before := time.Now()
+		_, err := run(t, pool, fmt.Sprintf("other-%d", i), "pid")
+		require.NoError(t, err)
+		assert.Less(t, time.Since(before), 2*time.Second)
+	}
+	hostile.Wait()
+}
+
+func TestBusyIsAWaitThatTheContextBounds(t *testing.T) {
+	pool := newPool(t, confined.Limits{Children: 1, Time: 2 * time.Second})
+	var done atomic.Int32
+	var all sync.WaitGroup
+	all.Go(func() { _, _ = run(t, pool, "a", "loop"); done.Add(1) })
+	time.Sleep(500 * time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err := pool.Run(ctx, confined.Job{Owner: "b"}, request{})
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	_, err = pool.Run(t.Context(), confined.Job{Owner: "b"}, request{})
+	require.NoError(t, err)
+	all.Wait()
+	assert.Equal(t, int32(1), done.Load())
+}
+
+func TestIdleChildrenEnd(t *testing.T) {
+	pool := newPool(t, confined.Limits{Idle: 100 * time.Millisecond})
+	pid, err := run(t, pool, "a", "pid")
+	require.NoError(t, err)
+	assert.Eventually(t, func() bool {
+		_, err := os.Stat("/proc/" + pid)
+		return errors.Is(err, os.ErrNotExist)
+	}, 5*time.Second, 10*time.Millisecond)
+	_, err = run(t, pool, "a", "pid")
+	require.NoError(t, err)
+}
+
+// parentVariable makes this test binary a parent that is killed.
+const parentVariable = "CONFINED_TEST_PARENT"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(parentVariable) == "" {
+		os.Exit(m.Run())
+	}
+	pool := confined.NewPool(program, confined.Limits{})
+	pid, err := pool.Run(context.Background(), confined.Job{}, request{Do: "pid"})
+	fmt.Println(pid, err)
+	_, _ = pool.Run(context.Background(), confined.Job{}, request{Do: "loop"})
+}
+
+func TestChildrenEndWithTheirParent(t *testing.T) {
+	parent := exec.Command(os.Args[0])
+	parent.Env = []string{parentVariable + "=1"}
+	out, err := parent.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, parent.Start())
+	line := make([]byte, 64)
+	n, err := out.Read(line)
+	require.NoError(t, err)
+	pid, _, _ := strings.Cut(string(line[:n]), " ")
+	require.NoError(t, parent.Process.Kill())
+	_, _ = io.ReadAll(out)
+	_ = parent.Wait()
+	assert.Eventually(t, func() bool {
+		state, err := os.ReadFile("/proc/" + pid + "/stat")
+		return errors.Is(err, os.ErrNotExist) || strings.Contains(string(state), ") Z ")
+	}, 5*time.Second, 10*time.Millisecond)
+}
+
+func BenchmarkJob(b *testing.B) {
+	pool := newPool(b, confined.Limits{})
+	_, err := pool.Run(b.Context(), confined.Job{}, request{Text: "warm"})
+	require.NoError(b, err)
+	for b.Loop() {
+		_, _ = pool.Run(b.Context(), confined.Job{}, request{Text: "x"})
+	}
+}

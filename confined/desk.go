@@ -1,0 +1,228 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package confined
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// desk is what a child can call. Everything that comes from there is foreign.
+type desk[Q, R any] struct {
+	child *child[Q, R]
+	mu    sync.Mutex
+	work  *work
+	// due is true while a result is expected.
+	due bool
+}
+
+// work is the job that a child has.
+type work struct {
+	ctx     context.Context
+	answers map[string]Answer
+	limits  Limits
+	clock   *clock
+
+	mu   sync.Mutex
+	left time.Duration
+	step string
+}
+
+var (
+	errGone      = errors.New("the child is gone")
+	errNoJob     = errors.New("there is no job")
+	errImpatient = errors.New("two results of one job")
+)
+
+func (d *desk[Q, R]) set(w *work) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.work, d.due = w, w != nil
+}
+
+func (d *desk[Q, R]) current() *work {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.work
+}
+
+// Take takes the result of one job and gives the next, when there is one.
+func (d *desk[Q, R]) Take(done *Result[R], next *Order[Q]) error {
+	d.mu.Lock()
+	due := d.due
+	d.due = false
+	d.mu.Unlock()
+	if !due {
+		return errImpatient
+	}
+	d.child.results <- *done
+	select {
+	case *next = <-d.child.orders:
+		return nil
+	case <-d.child.broken:
+		return errGone
+	}
+}
+
+// maxStep is how long the name of a step may be.
+const maxStep = 512
+
+// Begin notes what the job does.
+func (d *desk[Q, R]) Begin(step *string, _ *struct{}) error {
+	if w := d.current(); w != nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.step = (*step)[:min(len(*step), maxStep)]
+	}
+	return nil
+}
+
+// Ask answers a question of the job. While that takes, the time of the job stands still.
+func (d *desk[Q, R]) Ask(question *Question, reply *Reply) error {
+	w := d.current()
+	if w == nil {
+		return errNoJob
+	}
+	answer := w.answers[question.Name]
+	if answer == nil {
+		reply.Problem = "it is not available here"
+		return nil
+	}
+	w.clock.pause()
+	defer w.clock.resume()
+	content, err := w.answer(answer, question.Argument)
+	reply.Content = content
+	if err != nil {
+		reply.Problem = err.Error()
+	}
+	return nil
+}
+
+func (w *work) answer(answer Answer, argument []byte) ([]byte, error) {
+	w.mu.Lock()
+	left := w.left
+	w.mu.Unlock()
+	if left <= 0 {
+		return nil, fmt.Errorf("what the job reads takes longer than %s", w.limits.Answers)
+	}
+	began := time.Now()
+	defer func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.left -= time.Since(began)
+	}()
+	ctx, cancel := context.WithTimeout(w.ctx, left)
+	defer cancel()
+	return answer(ctx, argument)
+}
+
+// at is what the job did last.
+func (w *work) at() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.step
+}
+
+// Reason is why a child ended before its job.
+type Reason string
+
+// Reasons of Ended.
+const (
+	// OutOfTime says that the job did not end within its time.
+	OutOfTime Reason = "Time"
+	// OutOfMemory says that the job used more than its memory.
+	OutOfMemory Reason = "Memory"
+	// TooDeep says that functions called each other without end.
+	TooDeep Reason = "Depth"
+	// TooMuchOutput says that the result was too large.
+	TooMuchOutput Reason = "Output"
+	// Died says that the process ended, and nothing of the others is known.
+	Died Reason = "Died"
+)
+
+// Ended says why a child ended before its job. Only Died is not to be blamed on the job.
+type Ended struct {
+	Reason Reason
+	// Limit that was exceeded, as text.
+	Limit string
+	// Step is what the job did last; empty when it did not say.
+	Step string
+}
+
+// Error says what happened and what helps.
+func (e *Ended) Error() string {
+	at := ""
+	if e.Step != "" {
+		at = e.Step + ": "
+	}
+	switch e.Reason {
+	case OutOfTime:
+		return fmt.Sprintf("%sit did not end within %s; do less in it, and look for a loop without end", at, e.Limit)
+	case OutOfMemory:
+		return fmt.Sprintf("%sit used more than %s of memory; make smaller values, and look for a loop without end", at, e.Limit)
+	case TooDeep:
+		return at + "its calls are nested without end; look for something that calls itself"
+	case TooMuchOutput:
+		return fmt.Sprintf("%sits result is larger than %s; make less in one", at, e.Limit)
+	}
+	return at + "its process was ended from outside"
+}
+
+// cause finds out why the process has ended.
+func (c *child[Q, R]) cause(w *work) error {
+	e := &Ended{Step: w.at(), Reason: Died}
+	c.mu.Lock()
+	overfull := c.overfull
+	c.mu.Unlock()
+	code := c.command.ProcessState.ExitCode()
+	switch {
+	case overfull:
+		e.Reason, e.Limit = TooMuchOutput, mebibytes(maxAnswer)
+	case c.last.contains("stack exceeds"):
+		e.Reason = TooDeep
+	case code == exitMemory || c.last.contains("out of memory") || c.last.contains("cannot allocate memory"):
+		e.Reason, e.Limit = OutOfMemory, mebibytes(w.limits.Memory)
+	}
+	return e
+}
+
+func mebibytes(n int64) string { return fmt.Sprintf("%d MiB", n>>20) }
+
+// clock is the time of a job, which stands still while the job waits for answers.
+type clock struct {
+	mu      sync.Mutex
+	timer   *time.Timer
+	left    time.Duration
+	since   time.Time
+	pausing int
+}
+
+func newClock(limit time.Duration) *clock {
+	return &clock{timer: time.NewTimer(limit), left: limit, since: time.Now()}
+}
+
+func (c *clock) over() <-chan time.Time { return c.timer.C }
+
+func (c *clock) stop() { c.timer.Stop() }
+
+func (c *clock) pause() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pausing++; c.pausing == 1 {
+		c.timer.Stop()
+		c.left -= time.Since(c.since)
+	}
+}
+
+func (c *clock) resume() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pausing--; c.pausing == 0 {
+		c.since = time.Now()
+		c.timer.Reset(max(c.left, 0))
+	}
+}

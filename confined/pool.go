@@ -1,0 +1,249 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package confined
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Pool runs jobs in children. The first one starts with the first job; from then on one is ready before it is asked for, as long as there
+// is room. It is safe for concurrent use.
+type Pool[Q, R any] struct {
+	program *Program[Q, R]
+	limits  Limits
+
+	mu sync.Mutex
+	// idle children are ready; the last one was used last.
+	idle []*child[Q, R]
+	// children counts those that have not ended, starting those of them that are not ready yet.
+	children, starting int
+	// running counts the jobs of each owner.
+	running map[string]int
+	waiting []*waiter[Q, R]
+	closed  bool
+}
+
+// waiter is a job without a child. Its channel has room for the one value that it gets.
+type waiter[Q, R any] struct {
+	owner string
+	given chan seat[Q, R]
+}
+
+// seat is a child for one job, or why there is none.
+type seat[Q, R any] struct {
+	child *child[Q, R]
+	err   error
+}
+
+// NewPool returns a Pool. No child is started.
+func NewPool[Q, R any](program *Program[Q, R], limits Limits) *Pool[Q, R] {
+	return &Pool[Q, R]{program: program, limits: limits.orElse(DefaultLimits()), running: map[string]int{}}
+}
+
+// Job says for whom a request is run.
+type Job struct {
+	// Owner is the tenant. Jobs of two owners never share a child at the same time, and the one that has fewer running comes first.
+	Owner string
+	// Answers are what the job may ask the parent, by name.
+	Answers map[string]Answer
+	// Limits of this job where they are other than those of the Pool; only Time and Answers count.
+	Limits Limits
+}
+
+// ErrNotStarted is in the chain of errors of children that could not be started. Trying again may help.
+var ErrNotStarted = errors.New("the child process for it could not be started")
+
+// errClosed says that the pool is closed.
+var errClosed = errors.New("the pool of child processes is closed")
+
+// Run runs a request in a child. It waits for one as long as the context lives. Errors are those of the context, *Ended when the child did not
+// survive the job, and what the program returned.
+func (p *Pool[Q, R]) Run(ctx context.Context, job Job, request Q) (R, error) {
+	var none R
+	taken, err := p.acquire(ctx, job.Owner)
+	if err != nil {
+		return none, err
+	}
+	result, err := taken.perform(ctx, job, job.Limits.orElse(p.limits), request)
+	p.release(taken, job.Owner, err == nil && !result.Spent)
+	if err == nil && result.Problem != "" {
+		err = problem(result.Problem)
+	}
+	return result.Response, err
+}
+
+// Close ends all children that have no job, and refuses further jobs.
+func (p *Pool[Q, R]) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	for _, c := range p.idle {
+		c.kill()
+	}
+	p.idle = nil
+	p.fail(errClosed)
+}
+
+func (p *Pool[Q, R]) acquire(ctx context.Context, owner string) (*child[Q, R], error) {
+	w := &waiter[Q, R]{owner: owner, given: make(chan seat[Q, R], 1)}
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return nil, errClosed
+	}
+	p.waiting = append(p.waiting, w)
+	p.dispatch()
+	p.mu.Unlock()
+	select {
+	case s := <-w.given:
+		return s.child, s.err
+	case <-ctx.Done():
+		p.leave(w)
+		return nil, context.Cause(ctx)
+	}
+}
+
+// leave gives up waiting, and gives back a child that came at the same moment.
+func (p *Pool[Q, R]) leave(w *waiter[Q, R]) {
+	p.mu.Lock()
+	p.waiting = slices.DeleteFunc(p.waiting, func(other *waiter[Q, R]) bool { return other == w })
+	p.mu.Unlock()
+	select {
+	case s := <-w.given:
+		if s.child != nil {
+			p.release(s.child, w.owner, true)
+		}
+	default:
+	}
+}
+
+// release gives a child back; one that is not usable ends.
+func (p *Pool[Q, R]) release(c *child[Q, R], owner string, usable bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.running[owner]--; p.running[owner] == 0 {
+		delete(p.running, owner)
+	}
+	if usable && !p.closed {
+		p.rest(c)
+	} else {
+		c.kill()
+	}
+	p.dispatch()
+}
+
+// rest keeps a child for the next job, and ends it when none comes.
+func (p *Pool[Q, R]) rest(c *child[Q, R]) {
+	p.idle = append(p.idle, c)
+	c.retire = time.AfterFunc(p.limits.Idle, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.remove(c) {
+			c.kill()
+		}
+	})
+}
+
+// remove takes a child from those that are idle and reports whether it was there.
+func (p *Pool[Q, R]) remove(c *child[Q, R]) bool {
+	at := slices.Index(p.idle, c)
+	if at < 0 {
+		return false
+	}
+	p.idle = slices.Delete(p.idle, at, at+1)
+	return true
+}
+
+// dispatch hands idle children to those that wait, and starts as many as are needed and one more.
+func (p *Pool[Q, R]) dispatch() {
+	for len(p.idle) > 0 {
+		next := p.next()
+		if next < 0 {
+			break
+		}
+		w := p.waiting[next]
+		p.waiting = slices.Delete(p.waiting, next, next+1)
+		c := p.idle[len(p.idle)-1]
+		p.idle = p.idle[:len(p.idle)-1]
+		c.retire.Stop()
+		p.running[w.owner]++
+		w.given <- seat[Q, R]{child: c}
+	}
+	busy := p.children - p.starting - len(p.idle)
+	wanted := busy + len(p.waiting)
+	if wanted > 0 {
+		wanted++
+	}
+	for p.children < min(wanted, p.limits.Children) && !p.closed {
+		p.children++
+		p.starting++
+		go p.start()
+	}
+}
+
+// next returns the first that waits among those whose owner has the fewest jobs running, -1 when nobody may have a child now.
+func (p *Pool[Q, R]) next() int {
+	found := -1
+	jobs := 0
+	for _, n := range p.running {
+		jobs += n
+	}
+	isLast := jobs+1 >= p.limits.Children && p.limits.Children > 1
+	for i, w := range p.waiting {
+		own := p.running[w.owner]
+		if own > 0 && isLast {
+			continue
+		}
+		if found < 0 || own < p.running[p.waiting[found].owner] {
+			found = i
+		}
+	}
+	return found
+}
+
+// start makes one child ready.
+func (p *Pool[Q, R]) start() {
+	c, err := startChild(p.program.name, p.limits.Memory, p.ended)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.starting--
+	switch {
+	case err != nil:
+		p.children--
+		p.fail(err)
+	case p.closed:
+		c.kill()
+	default:
+		p.rest(c)
+	}
+	p.dispatchUnless(err)
+}
+
+// dispatchUnless goes on where nothing failed: a start that failed is tried again for the next job.
+func (p *Pool[Q, R]) dispatchUnless(err error) {
+	if err == nil {
+		p.dispatch()
+	}
+}
+
+// ended is called when the process of a child is gone.
+func (p *Pool[Q, R]) ended(c *child[Q, R]) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.children--
+	p.remove(c)
+	p.dispatch()
+}
+
+// fail ends the waiting of all.
+func (p *Pool[Q, R]) fail(err error) {
+	for _, w := range p.waiting {
+		w.given <- seat[Q, R]{err: err}
+	}
+	p.waiting = nil
+}

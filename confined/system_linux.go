@@ -1,0 +1,79 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package confined
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// executable is the own binary, also when its file has been replaced.
+func executable() (string, error) { return "/proc/self/exe", nil }
+
+// maxDescriptors is enough for the pipes, the runtime and a file with time zones.
+const maxDescriptors = 16
+
+// limitSystem has the kernel end a process that takes too much, and end this one first when the container is out of memory.
+func limitSystem(memory int64) error {
+	if err := closeInherited(); err != nil {
+		return err
+	}
+	limits := map[int]uint64{unix.RLIMIT_CORE: 0, unix.RLIMIT_FSIZE: 0, unix.RLIMIT_NOFILE: maxDescriptors}
+	if !underRaceDetector {
+		used, err := dataSize()
+		if err != nil {
+			return err
+		}
+		limits[unix.RLIMIT_DATA] = used + uint64(memory) + headroom
+	}
+	for resource, limit := range limits {
+		if err := unix.Setrlimit(resource, &unix.Rlimit{Cur: limit, Max: limit}); err != nil {
+			return fmt.Errorf("limit resource %d: %w", resource, err)
+		}
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("give up new privileges: %w", err)
+	}
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) // not everywhere writable; the limits hold without it
+	return nil
+}
+
+// headroom is for the granularity in which the runtime takes memory, and for what its garbage collector needs.
+const headroom = 128 << 20
+
+// dataSize is how much memory counts for the limit already.
+func dataSize() (uint64, error) {
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0, fmt.Errorf("read the size of this process: %w", err)
+	}
+	fields := strings.Fields(string(text))
+	if len(fields) < 6 {
+		return 0, errors.New("the size of this process cannot be read")
+	}
+	pages, err := strconv.ParseUint(fields[5], 10, 64)
+	return pages * uint64(os.Getpagesize()), err
+}
+
+// closeInherited closes what the parent had open beside the pipes and did not close by itself. The runtime's own descriptors stay.
+func closeInherited() error {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return fmt.Errorf("list descriptors: %w", err)
+	}
+	for _, entry := range entries {
+		descriptor, err := strconv.Atoi(entry.Name())
+		leads, problem := os.Readlink("/proc/self/fd/" + entry.Name())
+		if err != nil || problem != nil || descriptor <= 2 || strings.HasPrefix(leads, "anon_inode:[event") {
+			continue
+		}
+		_ = unix.Close(descriptor)
+	}
+	return nil
+}
