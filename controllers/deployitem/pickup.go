@@ -15,11 +15,11 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fair"
 )
 
 // Reconciler ends jobs of DeployItems that no deployer has picked up in time.
@@ -48,7 +48,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 	blder := ctrl.NewControllerManagedBy(mgr).
 		Named("deployitem-pickup").
 		For(&v1alpha1.DeployItem{}).
-		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency})
+		WithOptions(fair.Options(concurrency, nil))
 	if r.Environments {
 		if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.DeployItem{}, targetIndex, targetOf); err != nil {
 			return fmt.Errorf("index deploy items by target: %w", err)

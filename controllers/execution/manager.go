@@ -8,12 +8,12 @@ import (
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fair"
 )
 
 // SetupWithManager registers indexes, watches and the controller.
@@ -25,7 +25,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 		For(&v1alpha1.Execution{}).
 		Owns(&v1alpha1.DeployItem{}).
 		Watches(&v1alpha1.Installation{}, handler.EnqueueRequestsFromMapFunc(deletedParent)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
+		WithOptions(fair.Options(concurrency, nil)).
 		Complete(r)
 }
 

@@ -11,12 +11,12 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fair"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 )
 
@@ -65,7 +65,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 		Watches(&v1alpha1.Target{}, r.exporters("Target"), builder.WithPredicates(onlyDeletions)).
 		Watches(&v1alpha1.Context{}, handler.EnqueueRequestsFromMapFunc(r.usersOfContext)).
 		Watches(&v1alpha1.ComponentVersionOverwrites{}, r.usersThroughContext("ComponentVersionOverwrites")).
-		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency})
+		WithOptions(fair.Options(concurrency, nil))
 	kinds, err := r.watchedSources(mgr)
 	if err != nil {
 		return err

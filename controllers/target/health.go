@@ -16,7 +16,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -25,6 +24,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fair"
 	deploytarget "github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -83,7 +83,7 @@ func (r *HealthReconciler) SetupWithManager(mgr ctrl.Manager) error {
 		For(&v1alpha1.Target{}, builder.WithPredicates(changed)).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.checkedBy), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		WatchesRawSource(source.Func(r.keepQueue)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: 2}).
+		WithOptions(fair.Options(2, nil)).
 		Complete(r)
 }
 

@@ -14,11 +14,11 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fair"
 )
 
 // Reconciler protects what DeployItems use. It only touches objects that Flux applies: whoever deletes by hand means it.
@@ -40,7 +40,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 		return err
 	}
 	r.metadata = mgr.GetCache()
-	options := controller.Options{MaxConcurrentReconciles: concurrency}
+	options := fair.Options(concurrency, nil)
 	for _, kind := range users {
 		blder := ctrl.NewControllerManagedBy(mgr).
 			Named(kind.controller).

@@ -21,7 +21,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -31,6 +30,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fair"
 )
 
 // cleanup ends Pods of jobs that are over and removes what belongs to nothing any more. Events of DeployItems start it for the items whose
@@ -96,10 +96,12 @@ func (d *Deployer) Clean(mgr ctrl.Manager) error {
 		return isItem && c.times(keyOf(item)) > 0 && (isOver(item) || isForced(item))
 	})
 	gone := predicate.Funcs{DeleteFunc: func(e event.DeleteEvent) bool { return c.times(client.ObjectKeyFromObject(e.Object)) > 0 }}
+	options := fair.Options(c.options.Garbage.Worker, nil)
+	options.SkipNameValidation = new(true)
 	err := ctrl.NewControllerManagedBy(mgr).Named(Name+"-cleanup").
 		Watches(&v1alpha1.DeployItem{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(predicate.Or(concerned, gone))).
 		WatchesRawSource(source.TypedChannel(c.queue, toRequest)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: c.options.Garbage.Worker, SkipNameValidation: new(true)}).
+		WithOptions(options).
 		Complete(reconcile.Func(func(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 			return ctrl.Result{}, c.reconcile(ctx, items, request.NamespacedName)
 		}))

@@ -109,6 +109,7 @@ func (r *reconciler) open(ctx context.Context, s *scope, name string) (*target.C
 	if err != nil {
 		return nil, s.targetFailure(err)
 	}
+	r.sites.opened(s.key(), name, cluster)
 	return cluster, nil
 }
 

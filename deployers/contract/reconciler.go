@@ -38,6 +38,7 @@ type reconciler struct {
 	jobs    jobs
 	watches watches
 	written kit.Consistency
+	sites   sites
 	hooks   Hooks
 	// isHooked says that hooks of others may give items jobs.
 	isHooked bool
@@ -120,6 +121,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		r.turns.forget(request.NamespacedName)
 		r.releaseHeld(request.NamespacedName)
 		r.written.Forget(request.NamespacedName)
+		r.sites.forget(request.NamespacedName)
 		r.drift.forget(request.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}

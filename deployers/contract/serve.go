@@ -20,6 +20,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fair"
 )
 
 // Serve makes a manager carry out DeployItems with a deployer. The cache of the manager should hold what CacheOptions says; its
@@ -53,17 +54,21 @@ func Serve(mgr ctrl.Manager, deployer Deployer, options Options) error {
 		Watches(&v1alpha1.Target{}, handler.EnqueueRequestsFromMapFunc(r.usersOf(r.itemsByTarget)), present, builder.WithPredicates(kit.BeyondStatus)).
 		Watches(&v1alpha1.Context{}, handler.EnqueueRequestsFromMapFunc(r.usersOf(r.itemsByContext)), present).
 		WatchesRawSource(source.Func(r.keepQueue)).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: options.Concurrency,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](options.MinRetryDelay, options.MaxRetryDelay),
-			SkipNameValidation:      new(true),
-		})
+		WithOptions(r.controllerOptions())
 	if sources := options.Sources; sources != nil {
 		for _, kind := range sources.Kinds {
 			made = made.Watches(kind, handler.EnqueueRequestsFromMapFunc(r.followersOf), builder.WithPredicates(sources.News))
 		}
 	}
 	return made.Complete(r)
+}
+
+// controllerOptions shares the workers among namespaces and clusters.
+func (r *reconciler) controllerOptions() controller.Options {
+	made := fair.Options(r.options.Concurrency, r.sites.of)
+	made.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](r.options.MinRetryDelay, r.options.MaxRetryDelay)
+	made.SkipNameValidation = new(true)
+	return made
 }
 
 // connect makes what the reconciler needs of a manager.
@@ -147,6 +152,7 @@ func (h *itemHandler) Delete(_ context.Context, deleted event.DeleteEvent, _ wor
 	h.reconciler.drift.forget(key)
 	h.reconciler.releaseHeld(key)
 	h.reconciler.written.Forget(key)
+	h.reconciler.sites.forget(key)
 }
 
 // seen takes note of an item and tells whether it has to be queued.
@@ -156,5 +162,10 @@ func (r *reconciler) seen(obj client.Object) bool {
 	r.written.Stale(item)
 	r.drift.observe(item)
 	key := client.ObjectKeyFromObject(item)
-	return r.concerns(item) || r.jobs.of(key) != nil || r.jobs.isInterrupted(key)
+	if r.concerns(item) {
+		r.sites.note(item)
+		return true
+	}
+	r.sites.forget(key)
+	return r.jobs.of(key) != nil || r.jobs.isInterrupted(key)
 }

@@ -28,7 +28,6 @@ const (
 type queue struct {
 	Controller string  `json:"controller"`
 	Depth      float64 `json:"highestDepthSeen"`
-	Retries    float64 `json:"retries"`
 	Waited     spread  `json:"waitedMilliseconds"`
 	Worked     spread  `json:"reconciledMilliseconds"`
 }
@@ -44,11 +43,10 @@ type spread struct {
 
 // queues returns the controllers that worked between two scrapes of a program, by name.
 func queues(before, after samples, depths map[string]float64) []queue {
-	retries := minus(after.by("workqueue_retries_total", "name"), before.by("workqueue_retries_total", "name"))
 	var list []queue
 	for _, name := range slices.Sorted(maps.Keys(after.by("workqueue_adds_total", "name"))) {
 		one := queue{
-			Controller: name, Depth: depths[name], Retries: retries[name],
+			Controller: name, Depth: depths[name],
 			Waited: spreadOf(before, after, "workqueue_queue_duration_seconds", "name", name),
 			Worked: spreadOf(before, after, "controller_runtime_reconcile_time_seconds", "controller", name),
 		}
@@ -148,11 +146,11 @@ func watchDepth(ctx context.Context, program *rig.Program, highest map[string]fl
 func (one *phase) writeQueues(p page) {
 	fmt.Fprintf(p, "   %s: work queues, milliseconds; percentiles are estimates from buckets\n", one.Name)
 	p.table(func(row func(...any)) {
-		row("process", "controller", "depth seen", "items", "waited mean", "p50", "p99", "reconciled mean", "p50", "p99", "retries")
+		row("process", "controller", "depth seen", "items", "waited mean", "p50", "p99", "reconciled mean", "p50", "p99")
 		for _, process := range one.Processes {
 			for _, q := range process.Queues {
 				row(process.Name, q.Controller, q.Depth, q.Waited.Count, q.Waited.Mean, q.Waited.P50, q.Waited.P99,
-					q.Worked.Mean, q.Worked.P50, q.Worked.P99, q.Retries)
+					q.Worked.Mean, q.Worked.P50, q.Worked.P99)
 			}
 		}
 	})

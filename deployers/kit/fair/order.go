@@ -1,0 +1,279 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package fair
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+	"sync"
+)
+
+// place says who an item belongs to.
+type place struct {
+	// tenant is the namespace of the item.
+	tenant string
+	// site is what the item has its worker wait for, as a cluster; "" is nothing that others share.
+	site string
+}
+
+// share is what waits at one place.
+type share[T comparable] struct {
+	place
+	waiting entries[T]
+	// at is the position in order.shares.
+	at int
+}
+
+// entry is an item that waits.
+type entry[T comparable] struct {
+	item     T
+	priority int
+	// number is the order in which items came.
+	number uint64
+	share  *share[T]
+	// at is the position in share.waiting.
+	at int
+}
+
+// order decides which item is next. It is the storage of a work queue, which calls Push, Touch, Pop and Len one at a time.
+type order[T comparable] struct {
+	workers int
+	placeOf func(T) place
+
+	mu      sync.Mutex
+	closed  bool
+	number  uint64
+	waiting map[T]*entry[T]
+	shares  []*share[T]
+	byPlace map[place]*share[T]
+	running map[T]hold
+	tenants map[string]int
+	sites   map[string]int
+	// priority has what waits, and what is to come back to a worker after the one that has it.
+	priority map[T]int
+}
+
+// hold is what is known of an item that has a worker.
+type hold struct {
+	place
+	priority int
+}
+
+func newOrder[T comparable](workers int, placeOf func(T) place) *order[T] {
+	return &order[T]{
+		workers: workers, placeOf: placeOf, waiting: map[T]*entry[T]{}, byPlace: map[place]*share[T]{}, running: map[T]hold{},
+		tenants: map[string]int{}, sites: map[string]int{}, priority: map[T]int{},
+	}
+}
+
+// quarter is how many workers a namespace or a site may have while others wait.
+func quarter(workers int) int { return max(workers/4, 1) }
+
+// spare is how many workers there are beyond those that everybody may have.
+func spare(workers int) int { return workers / 4 }
+
+// prefer raises the priority that an item gets, or has.
+func (o *order[T]) prefer(item T, priority int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if known, has := o.priority[item]; !has || priority > known {
+		o.priority[item] = priority
+	}
+}
+
+// Push adds an item.
+func (o *order[T]) Push(item T) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	where := o.placeOf(item)
+	s := o.byPlace[where]
+	if s == nil {
+		s = &share[T]{place: where, at: len(o.shares)}
+		o.byPlace[where], o.shares = s, append(o.shares, s)
+	}
+	o.number++
+	e := &entry[T]{item: item, priority: o.priority[item], number: o.number, share: s}
+	o.waiting[item] = e
+	heap.Push(&s.waiting, e)
+}
+
+// Touch takes note of a higher priority of an item that waits. It goes behind those that had it before.
+func (o *order[T]) Touch(item T) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	e := o.waiting[item]
+	if e == nil || o.priority[item] <= e.priority {
+		return
+	}
+	o.number++
+	e.priority, e.number = o.priority[item], o.number
+	heap.Fix(&e.share.waiting, e.at)
+}
+
+// Len returns how many items wait, 0 when nobody gets a worker any more.
+func (o *order[T]) Len() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return 0
+	}
+	return len(o.waiting)
+}
+
+// Pop returns the next item, which has a worker from then on.
+func (o *order[T]) Pop() T {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	s := o.best()
+	e := heap.Pop(&s.waiting).(*entry[T])
+	if len(s.waiting) == 0 {
+		o.drop(s)
+	}
+	delete(o.waiting, e.item)
+	if o.priority[e.item] <= e.priority {
+		delete(o.priority, e.item)
+	}
+	o.running[e.item] = hold{place: s.place, priority: e.priority}
+	o.tenants[s.tenant]++
+	o.sites[s.site]++
+	return e.item
+}
+
+// held returns the priority of an item that has a worker.
+func (o *order[T]) held(item T) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.running[item].priority
+}
+
+// release takes the worker from an item.
+func (o *order[T]) release(item T) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	where, has := o.running[item]
+	if !has {
+		return
+	}
+	delete(o.running, item)
+	lower(o.tenants, where.tenant)
+	lower(o.sites, where.site)
+}
+
+// has reports whether an item waits, or comes back to a worker after the one that has it.
+func (o *order[T]) has(item T) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	_, has := o.priority[item]
+	return has
+}
+
+// isDue reports whether there is an item that may have a worker now.
+func (o *order[T]) isDue() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return !o.closed && slices.ContainsFunc(o.shares, func(s *share[T]) bool { return o.rank(s).mayWork })
+}
+
+// close lets no item have a worker any more.
+func (o *order[T]) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed = true
+}
+
+func (o *order[T]) drop(s *share[T]) {
+	last := o.shares[len(o.shares)-1]
+	o.shares[s.at], last.at = last, s.at
+	o.shares[len(o.shares)-1] = nil
+	o.shares = o.shares[:len(o.shares)-1]
+	delete(o.byPlace, s.place)
+}
+
+// best returns the share whose first item is next, nil when none may have a worker.
+func (o *order[T]) best() *share[T] {
+	var best *share[T]
+	var lead rank
+	for _, s := range o.shares {
+		if its := o.rank(s); its.mayWork && (best == nil || its.before(lead)) {
+			best, lead = s, its
+		}
+	}
+	return best
+}
+
+// rank is what decides when it is the turn of a share.
+type rank struct {
+	// mayWork says that it may have one more worker. The spare ones are for those that have none.
+	mayWork bool
+	// over is 0 below a quarter of the workers, 1 where the namespace has that, and more where the site has.
+	over     int
+	priority int
+	// has is how many workers the namespace has.
+	has    int
+	number uint64
+}
+
+func (o *order[T]) rank(s *share[T]) rank {
+	first, site := s.waiting[0], 0
+	r := rank{has: o.tenants[s.tenant], priority: first.priority, number: first.number}
+	if r.has >= quarter(o.workers) {
+		r.over++
+	}
+	if s.site != "" {
+		if site = o.sites[s.site]; site >= quarter(o.workers) {
+			r.over += 2
+		}
+	}
+	r.mayWork = len(o.running) < o.workers || r.has == 0 || s.site != "" && site == 0
+	return r
+}
+
+// before reports whether the turn of r comes before that of another: below a quarter of the workers before above it, then the higher priority,
+// then who has fewer workers, then who came first.
+func (r rank) before(other rank) bool {
+	return cmp.Or(cmp.Compare(r.over, other.over), cmp.Compare(other.priority, r.priority), cmp.Compare(r.has, other.has),
+		cmp.Compare(r.number, other.number)) < 0
+}
+
+func lower(counts map[string]int, key string) {
+	if counts[key]--; counts[key] <= 0 {
+		delete(counts, key)
+	}
+}
+
+// entries is a heap: the highest priority first, then who came first.
+type entries[T comparable] []*entry[T]
+
+// Len returns how many there are.
+func (e entries[T]) Len() int { return len(e) }
+
+// Less reports whether i goes before j.
+func (e entries[T]) Less(i, j int) bool {
+	if e[i].priority != e[j].priority {
+		return e[i].priority > e[j].priority
+	}
+	return e[i].number < e[j].number
+}
+
+// Swap exchanges two.
+func (e entries[T]) Swap(i, j int) {
+	e[i], e[j] = e[j], e[i]
+	e[i].at, e[j].at = i, j
+}
+
+// Push adds one at the end.
+func (e *entries[T]) Push(x any) {
+	added := x.(*entry[T])
+	added.at = len(*e)
+	*e = append(*e, added)
+}
+
+// Pop takes the last one.
+func (e *entries[T]) Pop() any {
+	last := (*e)[len(*e)-1]
+	(*e)[len(*e)-1] = nil
+	*e = (*e)[:len(*e)-1]
+	return last
+}

@@ -1,0 +1,169 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package fair shares the workers of a controller among namespaces, and among what the workers wait for: nobody gets more than a quarter of them
+// while others wait, and no worker idles while somebody waits.
+package fair
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+)
+
+// Options returns the options of a controller with this many workers, whose queue is fair. One namespace alone gets all of them; a quarter as many are
+// spare, for namespaces that have none while all others are taken. Site names what the work on an object waits for, as the address of a cluster,
+// "" for nothing in particular; it is called under a lock, has to return at once, and may be nil.
+func Options(workers int, site func(ctrl.Request) string) controller.Options {
+	workers = max(workers, 1)
+	return controller.Options{
+		MaxConcurrentReconciles: workers + spare(workers),
+		NewQueue: func(name string, limiter workqueue.TypedRateLimiter[ctrl.Request]) workqueue.TypedRateLimitingInterface[ctrl.Request] {
+			return newQueue(name, limiter, newOrder(workers, func(request ctrl.Request) place { return placeOf(request, site) }))
+		},
+	}
+}
+
+// placeOf returns the place of a request. Objects without namespace are each a place of their own.
+func placeOf(request ctrl.Request, site func(ctrl.Request) string) place {
+	where := place{tenant: request.Namespace}
+	if request.Namespace == "" {
+		where.tenant = "/" + request.Name
+	}
+	if site != nil {
+		where.site = site(request)
+	}
+	return where
+}
+
+// queue is a work queue of controllers. What has to wait for an instant is in one of controller-runtime, which keeps the earliest instant and the
+// highest priority of an item; what is ready is in one of client-go, which never gives an item to two workers. Only the order is its own.
+type queue[T comparable] struct {
+	ready   *workqueue.Typed[T]
+	order   *order[T]
+	later   priorityqueue.PriorityQueue[T]
+	limiter workqueue.TypedRateLimiter[T]
+
+	// mu is held by the worker that takes an item; due wakes one when there may be another.
+	mu    sync.Mutex
+	due   *sync.Cond
+	ended sync.Once
+}
+
+func newQueue[T comparable](name string, limiter workqueue.TypedRateLimiter[T], by *order[T]) *queue[T] {
+	q := &queue[T]{
+		ready: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[T]{Name: name, Queue: by}),
+		order: by, limiter: limiter,
+		later: priorityqueue.New("", func(o *priorityqueue.Opts[T]) { o.RateLimiter = limiter }),
+	}
+	q.due = sync.NewCond(&q.mu)
+	go q.pass()
+	return q
+}
+
+// pass hands over what is due.
+func (q *queue[T]) pass() {
+	for {
+		item, priority, shutdown := q.later.GetWithPriority()
+		if shutdown {
+			return
+		}
+		q.put(item, priority)
+		q.later.Done(item)
+	}
+}
+
+func (q *queue[T]) put(item T, priority int) {
+	q.order.prefer(item, priority)
+	q.ready.Add(item)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.due.Signal()
+}
+
+// AddWithOpts queues items. One that is ready already stays so, whatever the time is that it is to wait.
+func (q *queue[T]) AddWithOpts(options priorityqueue.AddOpts, items ...T) {
+	for _, item := range items {
+		if !q.order.has(item) {
+			q.later.AddWithOpts(options, item)
+			continue
+		}
+		if options.RateLimited {
+			q.limiter.When(item)
+		}
+		priority := 0
+		if options.Priority != nil {
+			priority = *options.Priority
+		}
+		q.put(item, priority)
+	}
+}
+
+// Add queues an item.
+func (q *queue[T]) Add(item T) { q.AddWithOpts(priorityqueue.AddOpts{}, item) }
+
+// AddAfter queues an item when a time is over.
+func (q *queue[T]) AddAfter(item T, after time.Duration) {
+	q.AddWithOpts(priorityqueue.AddOpts{After: after}, item)
+}
+
+// AddRateLimited queues an item when the time is over that the limiter says.
+func (q *queue[T]) AddRateLimited(item T) {
+	q.AddWithOpts(priorityqueue.AddOpts{RateLimited: true}, item)
+}
+
+// GetWithPriority waits for the next item. Done has to be called for it.
+func (q *queue[T]) GetWithPriority() (T, int, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for !q.order.isDue() && !q.ready.ShuttingDown() {
+		q.due.Wait()
+	}
+	item, shutdown := q.ready.Get()
+	if shutdown {
+		return item, 0, true
+	}
+	q.due.Signal() // there may be one more that got its right by the same event
+	return item, q.order.held(item), false
+}
+
+// Get waits for the next item. Done has to be called for it.
+func (q *queue[T]) Get() (T, bool) {
+	item, _, shutdown := q.GetWithPriority()
+	return item, shutdown
+}
+
+// Done says that a worker is through with an item.
+func (q *queue[T]) Done(item T) {
+	q.order.release(item)
+	q.ready.Done(item)
+}
+
+// Len returns how many items are ready.
+func (q *queue[T]) Len() int { return q.order.Len() }
+
+// Forget says that an item needs no more retries.
+func (q *queue[T]) Forget(item T) { q.limiter.Forget(item) }
+
+// NumRequeues returns how often an item was retried.
+func (q *queue[T]) NumRequeues(item T) int { return q.limiter.NumRequeues(item) }
+
+// ShutDown ends all workers when they are through with their items.
+func (q *queue[T]) ShutDown() {
+	q.order.close()
+	q.ended.Do(q.later.ShutDown) // a second time it panics
+	q.ready.ShutDown()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.due.Broadcast()
+}
+
+// ShutDownWithDrain does the same: what is still queued is found again by the next process.
+func (q *queue[T]) ShutDownWithDrain() { q.ShutDown() }
+
+// ShuttingDown reports whether the queue was shut down.
+func (q *queue[T]) ShuttingDown() bool { return q.ready.ShuttingDown() }
