@@ -279,7 +279,7 @@ func TestCheckpointEndsTheCall(t *testing.T) {
 	}
 }
 
-func TestB90ManifestsOfBothVersions(t *testing.T) {
+func TestB901ToB902ManifestsOfBothVersions(t *testing.T) {
 	const secrets = `[{apiVersion: v1, kind: Secret, metadata: {name: one, namespace: NS}, stringData: {a: b}},
 {apiVersion: v1, kind: Namespace, metadata: {name: other-NS}},
 {apiVersion: v1, kind: Secret, metadata: {name: two, namespace: other-NS}, stringData: {a: b}}]`

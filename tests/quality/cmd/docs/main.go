@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command docs writes the generated parts of docs/: the tables of fields, flags and reasons, and the list of public names.
+// Command docs writes the generated parts of docs/: the tables of fields, flags, reasons and tests, and the list of public names.
 // Prose around them stays.
 package main
 
@@ -27,7 +27,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(writeFields(module), writePublicNames(module), writeTroubleshooting(module),
+	return errors.Join(writeFields(module), writePublicNames(module), writeTroubleshooting(module), writeAcceptance(module),
 		writeFlags(ctx, module, quality.FlagsPage, quality.Flags),
 		writeFlags(ctx, module, quality.CLIFlagsPage, quality.CLIFlags))
 }
@@ -80,6 +80,22 @@ func writeTroubleshooting(module *quality.Module) error {
 		return err
 	}
 	return write(module.Path(quality.TroubleshootingPage), text)
+}
+
+func writeAcceptance(module *quality.Module) error {
+	files, err := quality.Sources()
+	if err != nil {
+		return err
+	}
+	chapters, err := quality.Acceptance(module)
+	if err != nil {
+		return err
+	}
+	text, err := quality.RenderAcceptance(module, chapters, files)
+	if err != nil {
+		return err
+	}
+	return write(module.Path(quality.AcceptancePage), text)
 }
 
 func writeFlags(ctx context.Context, module *quality.Module, page string, read func(context.Context) ([]quality.Flag, error)) error {

@@ -1,0 +1,88 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package behaviour
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+	"github.com/stretchr/testify/require"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+// shownManifests are the manifests of a page, in order.
+func shownManifests(t *testing.T, page string) []string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join("..", "..", "docs", page))
+	require.NoError(t, err)
+	var manifests []string
+	for _, block := range regexp.MustCompile("(?s)\n```yaml\n(.*?)```\n").FindAllStringSubmatch(string(content), -1) {
+		manifests = append(manifests, block[1])
+	}
+	return manifests
+}
+
+// documented is a landscape in Git that the manifests of docs/flux.md apply: a Kustomization, an Installation, a Kustomization with health checks.
+func documented(t *testing.T) (s *synced, kustomization, installation, impatient string) {
+	t.Helper()
+	shown := shownManifests(t, "flux.md")
+	require.Len(t, shown, 3)
+	s = &synced{scene: newScene(t)}
+	var err error
+	s.repo, err = s.Git.CreateRepository(s.Ctx, s.Namespace)
+	require.NoError(t, err)
+	s.Target("cluster")
+	s.apply(fmt.Sprintf("apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: landscape}\n"+
+		"spec: {interval: 2s, url: %q, ref: {branch: main}}\n", s.repo.CloneURL))
+	here := strings.NewReplacer("namespace: shop", "namespace: "+s.Namespace, "namespace: flux-system", "namespace: "+s.Namespace,
+		"retryInterval: 1m", "retryInterval: 2s")
+	return s, here.Replace(shown[0]), here.Replace(shown[1]), here.Replace(shown[2])
+}
+
+func TestDocumentedKustomizations(t *testing.T) {
+	t.Parallel()
+	t.Run("substitution and order", func(t *testing.T) {
+		t.Parallel()
+		s, kustomization, installation, _ := documented(t)
+		_, err := s.repo.Commit(s.Ctx, "Add the page", map[string][]byte{
+			"landscape/notes.yaml": []byte(installation),
+			"product/name.yaml":    []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: product}\n"),
+		})
+		require.NoError(t, err)
+		s.apply(kustomization, "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: landscaper}\n"+
+			"spec: {interval: 10m, path: ./product, prune: true, targetNamespace: "+s.Namespace+", sourceRef: {kind: GitRepository, name: landscape}}\n")
+		require.NoError(t, s.AwaitReady(s.Ctx, &kustomizev1.Kustomization{ObjectMeta: s.Named("shop")}))
+		require.Equal(t, map[string]string{"region": "north", "script": "echo ${HOME}"}, s.Config("notes"))
+		s.RequireJobs(1, "notes")
+	})
+	t.Run("health checks", func(t *testing.T) {
+		t.Parallel()
+		s, _, _, impatient := documented(t)
+		_, err := s.repo.Commit(s.Ctx, "Add an Installation that waits", map[string][]byte{
+			"landscape/late.yaml": []byte(strings.Replace(leaf{name: "late", value: "1", target: "later", annotations: follows()}.String(),
+				"  name: late\n", "  name: late\n  namespace: "+s.Namespace+"\n", 1)),
+		})
+		require.NoError(t, err)
+		s.apply(impatient)
+		found := &kustomizev1.Kustomization{ObjectMeta: s.Named("impatient")}
+		require.NoError(t, s.Await(s.Ctx, found, func() bool {
+			return conditions.IsFalse(found, meta.ReadyCondition) &&
+				strings.Contains(conditions.GetMessage(found, meta.ReadyCondition), "Installation/"+s.Namespace+"/late status: 'Failed'")
+		}))
+		failed := s.Ended("late", v1alpha1.PhaseFailed)
+		require.True(t, conditions.IsReconciling(failed), "it may heal: without the health check Flux would wait")
+
+		s.Target("later")
+		require.NoError(t, s.AwaitReady(s.Ctx, found))
+		s.requireValue("late", "1")
+	})
+}
