@@ -46,7 +46,12 @@ type deployerFlags struct {
 	sources *contract.SourceWatch
 	// minContinuous is the least time between a job of a DeployItem and the next one by the clock.
 	minContinuous time.Duration
+	// waiting is how many calls may wait beside those that --concurrent allows.
+	waiting int
 }
+
+// maxWaiting is how many calls may wait beside those that --concurrent allows, unless a flag says otherwise.
+const maxWaiting = 64
 
 // maxItemTimeout is the longest timeout of a DeployItem, unless a flag says otherwise.
 const maxItemTimeout = 24 * time.Hour
@@ -101,6 +106,8 @@ func helmCommand() (*cobra.Command, *deployerFlags, *helmFlags) {
 	own.identities.bindFlags(flags)
 	flags.StringVar(&own.driver, "helm-driver", os.Getenv("HELM_DRIVER"),
 		"Where Helm keeps releases: secret, configmap or memory; by default HELM_DRIVER, else secret.")
+	flags.IntVar(&shared.waiting, "helm-operations", maxWaiting,
+		"The number of DeployItems that may wait for hooks, objects or slow targets beside those of --concurrent; 0 is none.")
 	flags.StringVar(&own.localRoot, "local-repository-dir", "",
 		"The directory below which component repositories of types local, CommonTransportFormat and ComponentArchive lie; empty refuses them.")
 	flags.BoolVar(&own.noPrivateNetworks, "no-private-networks", false,
@@ -142,7 +149,7 @@ func (h *helmFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract.Depl
 
 // deployerOf returns the sub-command of one deployer with the flags that all deployers have, and what they set.
 func deployerOf(name, itemType, short string, build builder) (*cobra.Command, *pflag.FlagSet, *deployerFlags) {
-	flags := &deployerFlags{process: process{name: name + "-deployer"}, itemType: itemType}
+	flags := &deployerFlags{process: process{name: name + "-deployer"}, itemType: itemType, waiting: maxWaiting}
 	command := &cobra.Command{
 		Use:   name,
 		Short: short,
@@ -254,7 +261,7 @@ func (f *deployerFlags) contractOptions() (contract.Options, error) {
 	return contract.Options{
 		Identity: f.ownIdentity(), Version: version, TargetSelectors: selectors,
 		Concurrency: f.concurrent, MinRetryDelay: f.rate.MinRetryDelay, MaxRetryDelay: f.rate.MaxRetryDelay,
-		MaxTimeout:       f.maxTimeout,
+		MaxTimeout: f.maxTimeout, MaxWaiting: f.waiting,
 		JitterPercentage: f.jitter.Percentage, MinContinuousInterval: f.minContinuous,
 		SkipPullSecrets: f.itemType != v1alpha1.HelmDeployItemType && f.itemType != v1alpha1.ContainerDeployItemType,
 		AnyTargetType:   f.itemType == v1alpha1.MockDeployItemType,

@@ -197,6 +197,7 @@ var effects = map[string]effect{
 	"min-continuous-interval":       {"1s", func(p *parsed) any { return p.contract().MinContinuousInterval }, second},
 	"max-deploy-item-timeout":       {"1s", func(p *parsed) any { return p.contract().MaxTimeout }, second},
 	"helm-driver":                   {"memory", func(p *parsed) any { return p.helm.driver }, "memory"},
+	"helm-operations":               {"3", func(p *parsed) any { return p.contract().MaxWaiting }, 3},
 	"no-private-networks":           {"true", func(p *parsed) any { return p.helm.noPrivateNetworks }, true},
 
 	"deployer-management":           {"true", func(p *parsed) any { return p.controller.management.enabled }, true},

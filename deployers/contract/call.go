@@ -15,19 +15,31 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
-// call lets the deployer work. The context it gets ends with the deadline, with the job and with the process.
-func (r *reconciler) call(ctx context.Context, s *scope) error {
-	s.called = time.Now()
-	r.drift.stop(s.key())
-	working, cancel := s.job.run(ctx)
-	defer cancel(nil)
-	if deadline := s.deadline(); !deadline.IsZero() {
-		var stop context.CancelFunc
-		working, stop = context.WithDeadline(working, deadline)
-		defer stop()
+// takeAnswer takes the answer of a call that has gone on without a worker.
+func (r *reconciler) takeAnswer(_ context.Context, s *scope) error {
+	if answered := r.asides.take(s.job); answered != nil {
+		s.answer(answered)
+		s.isAnswered = true
 	}
-	s.outcome, s.err = r.perform(working, s)
-	r.options.Metrics.RecordDuration(ctx, s.item, s.called)
+	return nil
+}
+
+// answer takes over what a call has found out.
+func (s *scope) answer(answered *scope) {
+	s.called, s.opened, s.news, s.outcome, s.err = answered.called, answered.opened, answered.news, answered.outcome, answered.err
+	s.hookRequeue = sooner(s.hookRequeue, answered.hookRequeue)
+}
+
+// call lets the deployer work. A call that takes long goes on without the worker.
+func (r *reconciler) call(ctx context.Context, s *scope) error {
+	if !s.isAnswered {
+		r.drift.stop(s.key())
+		answered := r.asides.run(s, func(own *scope, c *call) { r.work(ctx, own, c) })
+		if answered == nil {
+			return kit.ErrStop
+		}
+		s.answer(answered)
+	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -37,7 +49,21 @@ func (r *reconciler) call(ctx context.Context, s *scope) error {
 	return nil
 }
 
-func (r *reconciler) perform(ctx context.Context, s *scope) (Outcome, error) {
+// work makes one call. The context that the deployer gets ends with the deadline, with the job and with the process.
+func (r *reconciler) work(ctx context.Context, s *scope, c *call) {
+	s.called = time.Now()
+	working, cancel := s.job.run(ctx)
+	defer cancel(nil)
+	if deadline := s.deadline(); !deadline.IsZero() {
+		var stop context.CancelFunc
+		working, stop = context.WithDeadline(working, deadline)
+		defer stop()
+	}
+	s.outcome, s.err = r.perform(working, s, c)
+	r.options.Metrics.RecordDuration(ctx, s.item, s.called)
+}
+
+func (r *reconciler) perform(ctx context.Context, s *scope, c *call) (Outcome, error) {
 	item := &Item{
 		DeployItem: s.item, Deadline: s.deadline(), Checkpoint: s.checkpointOf(ctx), Memory: s.job.memory, DeployItems: r.live, Siblings: r.client,
 		Targets: func(ctx context.Context, name string) (*target.Cluster, error) { return r.open(ctx, s, name) },
@@ -46,6 +72,7 @@ func (r *reconciler) perform(ctx context.Context, s *scope) (Outcome, error) {
 		},
 		Changed: func(watched Watched) bool { return r.mayHaveChanged(s, watched) },
 		Record:  func(ctx context.Context, status *runtime.RawExtension) error { return r.record(ctx, s, status) },
+		Waits:   c.leave,
 	}
 	if err := s.item.Undecoded.Err(); err != nil && !s.deleting() {
 		return Outcome{}, kit.Stall(operationReconcile, "Unreadable", "%w", err)
@@ -60,6 +87,7 @@ func (r *reconciler) perform(ctx context.Context, s *scope) (Outcome, error) {
 		}
 		item.TargetProblem = err
 	}
+	c.reaches(item.Target)
 	if item.Context, err = r.readContext(ctx, s); err != nil {
 		return Outcome{}, err
 	}

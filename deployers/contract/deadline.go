@@ -42,7 +42,7 @@ func (s *scope) isLate(now time.Time) bool {
 
 // expire fails a job whose time was up while nothing was running.
 func (r *reconciler) expire(ctx context.Context, s *scope) error {
-	if !s.isLate(time.Now()) {
+	if s.isAnswered || !s.isLate(time.Now()) {
 		return nil
 	}
 	return r.fail(ctx, s, s.timeout(nil))
@@ -112,6 +112,9 @@ func (s *scope) checkpointOf(ctx context.Context) func(string) error {
 
 // idleUntilDue ends the pass when the deployer has nothing to do: then only the state of a job that takes long is shown.
 func (r *reconciler) idleUntilDue(ctx context.Context, s *scope) error {
+	if s.isAnswered {
+		return nil
+	}
 	var due bool
 	if s.hookErr != nil {
 		s.job.hold() // its error is that of the job

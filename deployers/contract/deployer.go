@@ -60,6 +60,9 @@ type Item struct {
 	Deadline time.Time
 	// Checkpoint names the current step in timeout messages; it returns an error with code ERR_TIMEOUT when the time is up.
 	Checkpoint func(name string) error
+	// Waits says that the call is about to wait, so that its worker may turn to other items meanwhile. It returns at once, and may be called at any
+	// time and by any goroutine of the call. A call that takes longer than a second waits anyhow. Nil keeps the worker.
+	Waits func()
 	// Memory is kept between the calls of one job as long as the process lives, so that a call need not repeat what an earlier one
 	// has done. It is empty after a restart.
 	Memory map[string]any

@@ -34,6 +34,9 @@ type Options struct {
 	TargetsOnly bool
 	// Concurrency is the number of DeployItems worked on at the same time; 0 means 30.
 	Concurrency int
+	// MaxWaiting is how many calls of the deployer may go on beside those that Concurrency allows, because they wait: see Item.Waits. While half of
+	// them are left, everybody may take them; then each namespace and each cluster gets a quarter of all at most. 0 means none.
+	MaxWaiting int
 	// MinRetryDelay and MaxRetryDelay bound the delay before the next attempt of a job that failed; 0 means 250 ms and 30 s.
 	MinRetryDelay, MaxRetryDelay time.Duration
 	// MaxTimeout is the longest time for a job, also of an item whose timeout is none; 0 is no limit.

@@ -37,6 +37,7 @@ type reconciler struct {
 
 	jobs    jobs
 	watches watches
+	asides  asides
 	written kit.Consistency
 	sites   sites
 	hooks   Hooks
@@ -66,6 +67,8 @@ type scope struct {
 	err     error
 	// called is when the deployer was called.
 	called time.Time
+	// isAnswered says that a call which went on without a worker has answered.
+	isAnswered bool
 	// requeue is when to look at the item again without an event; 0 is never.
 	requeue time.Duration
 	// isIdle says that the item has no job.
@@ -87,6 +90,7 @@ func newReconciler(c client.Client, live client.Reader, deployer Deployer, optio
 	}
 	r.jobs.released = r.watches.release
 	r.watches.wake = r.wake
+	r.asides = asides{limit: options.MaxWaiting, ended: r.enqueue, detached: map[types.NamespacedName]*call{}, held: map[string]int{}}
 	r.drift = newDriftDesk(r)
 	r.hooks = hooksOf(deployer).add(options.Hooks)
 	r.jobs.notesInterrupted = len(r.hooks[HookBeforeAbort]) > 0
@@ -102,6 +106,7 @@ func newReconciler(c client.Client, live client.Reader, deployer Deployer, optio
 		r.skipUninstall,     // claim.go           delete-without-uninstall → finalizer off
 		r.pickUp,            // claim.go           new job → one status write
 		r.forgetTestRequest, // claim.go           job that it asked for → test annotation off
+		r.takeAnswer,        // call.go            call that has gone on without a worker → its answer
 		r.expire,            // deadline.go        time is up → failed with the root cause
 		r.idleUntilDue,      // deadline.go        nothing has changed for a waiting job → wait on
 		r.call,              // call.go            target, context → Ensure or Delete
@@ -116,6 +121,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	item := &v1alpha1.DeployItem{}
 	if err := r.client.Get(ctx, request.NamespacedName, item); err != nil {
 		r.jobs.forget(request.NamespacedName)
+		r.asides.forget(request.NamespacedName)
 		r.jobs.drop(request.NamespacedName)
 		r.jobs.takeInterrupted(request.NamespacedName)
 		r.turns.forget(request.NamespacedName)
@@ -128,9 +134,16 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if r.written.Stale(item) {
 		return ctrl.Result{}, nil
 	}
+	if r.asides.isBusy(request.NamespacedName) {
+		if !r.concerns(item) {
+			r.jobs.forget(request.NamespacedName)
+		}
+		return ctrl.Result{}, nil // the end of the call brings the item back
+	}
 	if !r.concerns(item) {
 		r.beforeAbort(ctx, &scope{item: item})
 		r.jobs.forget(request.NamespacedName)
+		r.asides.forget(request.NamespacedName)
 		return ctrl.Result{}, nil
 	}
 	s := &scope{item: item, maxTimeout: r.options.MaxTimeout}
@@ -201,7 +214,12 @@ func (r *reconciler) concerns(item *v1alpha1.DeployItem) bool {
 // wake brings the job back to a worker because something it waits for has changed.
 func (r *reconciler) wake(j *job, changed ...watchKey) {
 	j.wake(changed...)
+	r.enqueue(j.key)
+}
+
+// enqueue brings an item to a worker.
+func (r *reconciler) enqueue(key types.NamespacedName) {
 	if r.queue != nil {
-		r.queue.Add(ctrl.Request{NamespacedName: j.key})
+		r.queue.Add(ctrl.Request{NamespacedName: key})
 	}
 }

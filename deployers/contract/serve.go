@@ -43,6 +43,9 @@ func Serve(mgr ctrl.Manager, deployer Deployer, options Options) error {
 	if err := mgr.Add(manager.RunnableFunc(r.watches.run)); err != nil {
 		return fmt.Errorf("serve %s: %w", deployer.Name(), err)
 	}
+	if err := mgr.Add(manager.RunnableFunc(r.asides.wait)); err != nil {
+		return fmt.Errorf("serve %s: %w", deployer.Name(), err)
+	}
 	if r.drift != nil {
 		if err := mgr.Add(manager.RunnableFunc(r.drift.run)); err != nil {
 			return fmt.Errorf("serve %s: %w", deployer.Name(), err)

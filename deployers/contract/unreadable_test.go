@@ -23,13 +23,13 @@ func TestT03AnUnreadableItemIsNotCarriedOut(t *testing.T) {
 	require.NoError(t, v1alpha1.AddToScheme(scheme))
 	r := &reconciler{deployer: deployer, client: fake.NewClientBuilder().WithScheme(scheme).Build(), options: Options{SkipPullSecrets: true}}
 	item := &v1alpha1.DeployItem{Undecoded: v1alpha1.Undecoded{"spec.timeout cannot be read"}}
-	_, err := r.perform(t.Context(), &scope{item: item, job: &job{}})
+	_, err := r.perform(t.Context(), &scope{item: item, job: &job{}}, nil)
 	var failure *kit.Failure
 	require.ErrorAs(t, err, &failure)
 	assert.Equal(t, kit.Stalled, failure.Kind)
 	assert.ErrorContains(t, err, "spec.timeout cannot be read")
 	item.DeletionTimestamp = &metav1.Time{Time: time.Now()}
-	_, err = r.perform(t.Context(), &scope{item: item, job: &job{}})
+	_, err = r.perform(t.Context(), &scope{item: item, job: &job{}}, nil)
 	require.NoError(t, err)
 	_, erased := deployer.calls()
 	assert.Equal(t, 1, erased)

@@ -37,6 +37,7 @@ func (d *deployer) Delete(ctx context.Context, item *contract.Item) (contract.Ou
 	if err != nil || j == nil {
 		return contract.Outcome{Done: err == nil}, err
 	}
+	ctx = engine.OnWait(ctx, item.Waits)
 	steps := deleteSteps
 	if j.item.Target == nil {
 		steps = scatteredSteps

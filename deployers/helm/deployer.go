@@ -144,6 +144,7 @@ func (d *deployer) Ensure(ctx context.Context, item *contract.Item) (contract.Ou
 	if err != nil {
 		return contract.Outcome{Untouched: true}, err
 	}
+	ctx = engine.OnWait(ctx, item.Waits)
 	if j.attempt.reached == nil {
 		steps := releaseSteps
 		if !j.config.IsHelmDeployment() {

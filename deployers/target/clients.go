@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"sync"
 
@@ -166,6 +167,7 @@ func (c *Clients) connection(namespace, account string, parsed *content, raw []b
 	if err != nil {
 		return nil, err
 	}
+	opened.cluster.connection = hex.EncodeToString(key[:])
 	c.opened.Add(key, opened)
 	return opened, nil
 }

@@ -28,6 +28,8 @@ type Cluster struct {
 	// Mapper knows the kinds of the cluster; it learns new kinds when asked for them. MapperFor binds it to a context.
 	Mapper meta.RESTMapper
 
+	// connection identifies what the cluster is reached with; empty for a cluster that no Clients has opened.
+	connection string
 	// metadata reads metadata only; nil makes a client of its own for each watch.
 	metadata metadata.Interface
 	// identity is shared by all copies of the cluster; nil reads it anew each time.

@@ -76,6 +76,15 @@ func (c *Cluster) readIdentity(ctx context.Context) (Identity, error) {
 	return found, nil
 }
 
+// Connection tells apart what clusters are reached with: server, trust, credentials, proxy and server name, and who acts. It is a digest. Clusters
+// that no Clients has opened have a connection of their own each.
+func (c *Cluster) Connection() string {
+	if c.connection == "" {
+		return fmt.Sprintf("%p", c.Config)
+	}
+	return c.connection
+}
+
 // Address returns the address of Identity without asking the cluster. It is a digest, because a server URL may hold a user name.
 func (c *Cluster) Address() string {
 	hash := sha256.New()

@@ -150,3 +150,24 @@ func FuzzSanitise(f *testing.F) {
 		require.Len(t, loaded.Clusters, 1)
 	})
 }
+
+func TestL2ConnectionsDifferInAllThatReachesTheServer(t *testing.T) {
+	connection := func(kubeconfig string) string {
+		clients, err := New(Options{})
+		require.NoError(t, err)
+		cluster, err := clients.OpenKubeconfig("n", []byte(kubeconfig))
+		require.NoError(t, err)
+		return cluster.Connection()
+	}
+	own := connection(goodKubeconfig)
+	assert.Equal(t, own, connection(goodKubeconfig), "whoever has the same kubeconfig has the same connection")
+	assert.NotContains(t, own, secretMarker)
+	for name, other := range map[string]string{
+		"server":      strings.Replace(goodKubeconfig, "api.example.com", "other.example.com", 1),
+		"credentials": strings.Replace(goodKubeconfig, secretMarker, "of somebody else", 1),
+		"server name": strings.Replace(goodKubeconfig, "tls-server-name: api", "tls-server-name: other", 1),
+		"proxy":       strings.Replace(goodKubeconfig, "tls-server-name: api", "proxy-url: http://proxy.example.com:3128, tls-server-name: api", 1),
+	} {
+		assert.NotEqual(t, own, connection(other), name)
+	}
+}

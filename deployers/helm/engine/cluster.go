@@ -5,7 +5,6 @@ package engine
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"net/http"
 	"sync"
@@ -26,12 +25,7 @@ import (
 // capabilitiesAge is how long the version of a cluster is remembered for charts that do not ask for API versions.
 const capabilitiesAge = 10 * time.Minute
 
-// identity tells clusters apart, whatever credentials they are reached with.
-func identity(cluster *target.Cluster) string {
-	return fmt.Sprintf("%s %x", cluster.Config.Host, sha256.Sum256(cluster.Config.CAData))
-}
-
-// clusterState is what operations on one cluster share.
+// clusterState is what operations over one connection share: whoever acts sees what its own requests have shown.
 type clusterState struct {
 	mu           sync.Mutex
 	capabilities *chartutil.Capabilities
@@ -131,6 +125,5 @@ func (o *operation) useCapabilities(chart *Chart) {
 }
 
 func (e *Engine) stateOf(cluster *target.Cluster) *clusterState {
-	key := identity(cluster) + "\n" + cluster.Config.Impersonate.UserName // whoever acts sees what its own requests have shown
-	return e.clusters.getOrAdd(key, func() *clusterState { return &clusterState{} })
+	return e.clusters.getOrAdd(cluster.Connection(), func() *clusterState { return &clusterState{} })
 }

@@ -264,7 +264,7 @@ func (o *operation) isUninstalled(name string, flags Flags) (bool, error) {
 func (e *Engine) run(ctx context.Context, request Request, verb string,
 	work func(*operation) (*release.Release, error),
 ) (*Release, error) {
-	unlock, err := e.locks.lock(ctx, lockKey{identity(request.Cluster), request.Namespace, request.Name})
+	unlock, err := e.locks.lock(ctx, lockKey{request.Cluster.Connection(), request.Namespace, request.Name})
 	if err != nil {
 		return nil, fmt.Errorf("helm %s of release %s/%s: another operation on it is running: %w", verb, request.Namespace, request.Name, err)
 	}

@@ -8,9 +8,10 @@ import (
 	"sync"
 )
 
-// lockKey identifies a release.
+// lockKey identifies a release as it is reached over one connection: nobody can hold up others by naming their cluster. Of two connections to one
+// cluster the second one finds the release pending.
 type lockKey struct {
-	cluster, namespace, name string
+	connection, namespace, name string
 }
 
 // locks lets one operation at a time work on a release.

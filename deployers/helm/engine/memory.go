@@ -12,7 +12,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
-// memoryStorage keeps releases for DriverMemory, apart for each cluster.
+// memoryStorage keeps releases for DriverMemory, apart for each connection: no cluster says who may see them.
 type memoryStorage struct {
 	mu      sync.Mutex
 	drivers map[string]*driver.Memory
@@ -24,7 +24,7 @@ func newMemoryStorage() *memoryStorage {
 
 // of returns the storage of a namespace.
 func (m *memoryStorage) of(cluster *target.Cluster, namespace string) *storage.Storage {
-	key := identity(cluster) + "\n" + namespace
+	key := cluster.Connection() + "\n" + namespace
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.drivers[key] == nil {

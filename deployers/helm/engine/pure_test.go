@@ -337,7 +337,7 @@ func TestD14RecordsAreNotChangedDuringAnOperation(t *testing.T) {
 	e, err := New(Options{Driver: DriverMemory})
 	require.NoError(t, err)
 	cluster := &target.Cluster{Config: &rest.Config{Host: "https://cluster.example"}}
-	unlock, err := e.locks.lock(t.Context(), lockKey{identity(cluster), "b", "a"})
+	unlock, err := e.locks.lock(t.Context(), lockKey{cluster.Connection(), "b", "a"})
 	require.NoError(t, err)
 	defer unlock()
 	ended, cancel := context.WithCancel(t.Context())

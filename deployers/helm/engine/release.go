@@ -116,7 +116,7 @@ func (e *Engine) GiveUp(ctx context.Context, cluster *target.Cluster, rel *Relea
 
 // amend changes the record of one revision while no operation on the release runs, unless it is not as it was read any more.
 func (e *Engine) amend(ctx context.Context, cluster *target.Cluster, rel *Release, change func(*operation, *release.Release) error) error {
-	unlock, err := e.locks.lock(ctx, lockKey{identity(cluster), rel.Namespace, rel.Name})
+	unlock, err := e.locks.lock(ctx, lockKey{cluster.Connection(), rel.Namespace, rel.Name})
 	if err != nil {
 		return fmt.Errorf("helm release %s/%s: another operation on it is running: %w", rel.Namespace, rel.Name, err)
 	}

@@ -165,6 +165,7 @@ func (s *sparing) WaitForDelete(objects kube.ResourceList, timeout time.Duration
 	s.mu.Lock()
 	waited := objects.Difference(s.spared)
 	s.mu.Unlock()
+	waits(s.ctx)
 	return s.Client.WaitForDelete(waited, timeout)
 }
 

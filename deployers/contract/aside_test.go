@@ -1,0 +1,247 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package contract
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+// lengthy is a deployer whose calls for items called slow… last until they are released or their context ends.
+type lengthy struct {
+	*scripted
+	// says makes the calls say that they wait.
+	says    bool
+	began   chan string
+	release chan struct{}
+	ended   chan error
+	overlap atomic.Int32
+	most    atomic.Int32
+}
+
+func newLengthy(says bool) *lengthy {
+	l := &lengthy{says: says, began: make(chan string, 100), release: make(chan struct{}), ended: make(chan error, 100)}
+	l.scripted = &scripted{ensure: l.wait}
+	return l
+}
+
+func (l *lengthy) wait(ctx context.Context, item *Item) (Outcome, error) {
+	if !strings.HasPrefix(item.DeployItem.Name, "slow") {
+		return Outcome{Done: true}, nil
+	}
+	l.most.Store(max(l.most.Load(), l.overlap.Add(1)))
+	defer l.overlap.Add(-1)
+	l.began <- item.DeployItem.Name
+	if l.says {
+		item.Waits()
+	}
+	select {
+	case <-ctx.Done():
+		l.ended <- context.Cause(ctx)
+		return Outcome{}, ctx.Err()
+	case <-l.release:
+		return Outcome{Done: true}, nil
+	}
+}
+
+// slow starts a job whose call waits.
+func (s *stage) slow(l *lengthy, name string) *v1alpha1.DeployItem {
+	s.t.Helper()
+	item := s.create(name)
+	s.trigger(item)
+	assert.Equal(s.t, name, <-l.began)
+	return item
+}
+
+func TestCallsThatWaitLeaveTheirWorkers(t *testing.T) {
+	for name, says := range map[string]bool{"those that say so": true, "those that take long": false} {
+		t.Run(name, func(t *testing.T) {
+			l := newLengthy(says)
+			s := newStage(t, l.scripted, Options{Concurrency: 1, MaxWaiting: 8})
+			var waiting []*v1alpha1.DeployItem
+			for _, name := range []string{"slow-a", "slow-b", "slow-c"} {
+				waiting = append(waiting, s.slow(l, name))
+			}
+			other := s.create("other")
+			s.trigger(other)
+			s.finished(other)
+			close(l.release)
+			for _, item := range waiting {
+				s.finished(item)
+				assert.Equal(t, v1alpha1.PhaseSucceeded, item.Status.Phase)
+			}
+			ensured, _ := s.deployer.calls()
+			assert.Equal(t, 4, ensured, "each answer is used")
+		})
+	}
+}
+
+func TestTheWorkerStaysWhereTooManyWait(t *testing.T) {
+	l := newLengthy(true)
+	s := newStage(t, l.scripted, Options{Concurrency: 1, MaxWaiting: 1})
+	one, two := s.slow(l, "slow-a"), s.slow(l, "slow-b")
+	other := s.create("other")
+	s.trigger(other)
+	assert.Never(t, func() bool {
+		require.NoError(t, s.client().Get(t.Context(), keyOfItem(other), other))
+		return other.Job().IsIdle()
+	}, time.Second, 100*time.Millisecond)
+	l.release <- struct{}{}
+	s.finished(other)
+	l.release <- struct{}{}
+	s.finished(one)
+	s.finished(two)
+}
+
+func TestACallWithoutAWorkerWritesNothing(t *testing.T) {
+	l := newLengthy(true)
+	s := newStage(t, l.scripted, Options{Concurrency: 1, MaxWaiting: 8})
+	item := s.create("slow")
+	since := s.trigger(item)
+	<-l.began
+	require.NoError(t, s.client().Get(t.Context(), keyOfItem(item), item))
+	item.Labels = map[string]string{"touched": "yes"}
+	require.NoError(t, s.client().Update(t.Context(), item))
+	other := s.create("other")
+	s.trigger(other)
+	s.finished(other)
+	close(l.release)
+	s.finished(item)
+	assert.Len(t, s.requests(since), 4, "each item is picked up and finished once")
+}
+
+func TestAnInterruptEndsACallWithoutAWorker(t *testing.T) {
+	l := newLengthy(true)
+	s := newStage(t, l.scripted, Options{Concurrency: 1, MaxWaiting: 8})
+	item := s.slow(l, "slow")
+	began := time.Now()
+	s.change(item, func() { item.Status.Phase, item.Status.JobIDFinished = v1alpha1.PhaseFailed, item.Status.JobID })
+	version := item.ResourceVersion
+	require.ErrorIs(t, <-l.ended, errInterrupted)
+	assert.Less(t, time.Since(began), 2*time.Second)
+	other := s.create("other")
+	s.trigger(other)
+	s.finished(other)
+	require.NoError(t, s.client().Get(t.Context(), keyOfItem(item), item))
+	assert.Equal(t, version, item.ResourceVersion, "the answer is dropped")
+}
+
+func TestANewJobAwaitsTheEndOfTheOldCall(t *testing.T) {
+	l := newLengthy(true)
+	s := newStage(t, l.scripted, Options{MaxWaiting: 8})
+	item := s.slow(l, "slow")
+	s.trigger(item)
+	require.ErrorIs(t, <-l.ended, errInterrupted)
+	<-l.began
+	close(l.release)
+	s.finished(item)
+	assert.Equal(t, v1alpha1.PhaseSucceeded, item.Status.Phase)
+	assert.EqualValues(t, 1, l.most.Load(), "calls for one item never overlap")
+}
+
+func TestTheTimeOfACallWithoutAWorkerIsLimited(t *testing.T) {
+	l := newLengthy(true)
+	s := newStage(t, l.scripted, Options{MaxWaiting: 8})
+	item := s.create("slow", timeout(time.Second))
+	s.trigger(item)
+	s.finished(item)
+	assert.Equal(t, v1alpha1.PhaseFailed, item.Status.Phase)
+	require.NotNil(t, item.Status.LastError)
+	assert.Equal(t, []v1alpha1.ErrorCode{v1alpha1.ErrorTimeout}, item.Status.LastError.Codes)
+}
+
+func TestCallsWithoutAWorkerEndWithTheProcess(t *testing.T) {
+	l := newLengthy(true)
+	s := newStage(t, l.scripted, Options{MaxWaiting: 8})
+	item := s.slow(l, "slow")
+	s.stop()
+	require.ErrorIs(t, <-l.ended, context.Canceled)
+	close(l.release)
+	s.start(Options{MaxWaiting: 8})
+	s.finished(item)
+	assert.Equal(t, v1alpha1.PhaseSucceeded, item.Status.Phase)
+}
+
+func TestAPanicWithoutAWorkerIsTriedAgain(t *testing.T) {
+	calls := 0
+	s := newStage(t, &scripted{ensure: func(ctx context.Context, item *Item) (Outcome, error) {
+		if calls++; calls == 1 {
+			<-time.After(longCall + 100*time.Millisecond)
+			panic("broken")
+		}
+		return Outcome{Done: true}, nil
+	}}, Options{MaxWaiting: 8})
+	item := s.create("item")
+	s.trigger(item)
+	s.finished(item)
+	assert.Equal(t, v1alpha1.PhaseSucceeded, item.Status.Phase)
+}
+
+func TestDeletionIgnoresTheAnswerForAnItemThatIsGone(t *testing.T) {
+	l := newLengthy(true)
+	s := newStage(t, l.scripted, Options{MaxWaiting: 8})
+	item := s.slow(l, "slow")
+	require.NoError(t, s.client().Get(t.Context(), keyOfItem(item), item))
+	item.Finalizers = nil
+	require.NoError(t, s.client().Update(t.Context(), item))
+	require.NoError(t, s.client().Delete(t.Context(), item))
+	require.ErrorIs(t, <-l.ended, errInterrupted)
+	again := s.create("slow")
+	s.trigger(again)
+	<-l.began
+	close(l.release)
+	s.finished(again)
+	assert.Equal(t, v1alpha1.PhaseSucceeded, again.Status.Phase)
+}
+
+// TestRoomOfAsides fills the room of eight by the owners given and tells who had to stay with the worker.
+func TestRoomOfAsides(t *testing.T) {
+	for name, tc := range map[string]struct{ asking, granted string }{
+		"everybody gets the first half":         {"aaaa", "aaaa"},
+		"one owner gets no more than that":      {"aaaaa", "aaaa"},
+		"the rest is for others":                {"aaaaabb", "aaaabb"},
+		"an owner gets a quarter of the rest":   {"aaaabbb", "aaaabb"},
+		"the last goes to whoever has less":     {"aaaabbbccc", "aaaabbcc"},
+		"nobody gets what is not there":         {"aaaabbccd", "aaaabbcc"},
+		"those who have little overtake others": {"aaaaaaaab", "aaaab"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := &asides{limit: 8, held: map[string]int{}, detached: map[types.NamespacedName]*call{}}
+			granted := ""
+			for _, owner := range tc.asking {
+				c := &call{asides: a, owners: []string{string(owner)}, room: make(chan struct{})}
+				c.leave()
+				if c.hasRoom {
+					granted += string(owner)
+				}
+			}
+			assert.Equal(t, tc.granted, granted)
+		})
+	}
+}
+
+func TestRoomIsHandedOnInOrder(t *testing.T) {
+	a := &asides{limit: 1, held: map[string]int{}, detached: map[types.NamespacedName]*call{}}
+	calls := make([]*call, 3)
+	for i := range calls {
+		calls[i] = &call{asides: a, owners: []string{"a"}, room: make(chan struct{}), done: make(chan struct{})}
+		calls[i].leave()
+	}
+	a.finish(calls[1]) // it did not get to wait
+	a.finish(calls[0])
+	assert.True(t, calls[2].hasRoom)
+	a.finish(calls[2])
+	assert.Empty(t, a.held)
+	assert.Zero(t, a.total)
+	assert.Empty(t, a.waiting)
+}

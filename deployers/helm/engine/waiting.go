@@ -1,0 +1,48 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"time"
+
+	"helm.sh/helm/v3/pkg/kube"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// waitingKey is the key of contexts for OnWait.
+type waitingKey struct{}
+
+// OnWait returns a context whose operations call waits each time they begin to wait for objects or hooks. The function has to return at once.
+func OnWait(ctx context.Context, waits func()) context.Context {
+	if waits == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, waitingKey{}, waits)
+}
+
+// waits says that an operation begins to wait.
+func waits(ctx context.Context) {
+	if tell, ok := ctx.Value(waitingKey{}).(func()); ok {
+		tell()
+	}
+}
+
+// Wait waits until objects are ready.
+func (s *sparing) Wait(resources kube.ResourceList, timeout time.Duration) error {
+	waits(s.ctx)
+	return s.Client.Wait(resources, timeout)
+}
+
+// WaitWithJobs waits until objects are ready and Jobs are complete.
+func (s *sparing) WaitWithJobs(resources kube.ResourceList, timeout time.Duration) error {
+	waits(s.ctx)
+	return s.Client.WaitWithJobs(resources, timeout)
+}
+
+// WaitAndGetCompletedPodPhase waits until a Pod has ended.
+func (s *sparing) WaitAndGetCompletedPodPhase(name string, timeout time.Duration) (corev1.PodPhase, error) {
+	waits(s.ctx)
+	return s.Client.WaitAndGetCompletedPodPhase(name, timeout)
+}
