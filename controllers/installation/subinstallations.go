@@ -32,7 +32,7 @@ func (r *Reconciler) findChildren(ctx context.Context, s *scope) error {
 	s.children = map[string]*v1alpha1.Installation{}
 	for i := range list.Items {
 		child := &list.Items[i]
-		if !metav1.IsControlledBy(child, s.inst) {
+		if !metav1.IsControlledBy(child, s.inst) || s.isForeign(child) {
 			continue
 		}
 		if r.installations.Stale(child) {
@@ -41,6 +41,12 @@ func (r *Reconciler) findChildren(ctx context.Context, s *scope) error {
 		s.children[child.Name] = child
 	}
 	return r.awaitCreatedChildren(s)
+}
+
+// isForeign reports whether a deletion has nothing to do with an Installation that names this one as its owner: this one has never made it, and
+// it may well own this one. The garbage collector deletes it afterwards.
+func (s *scope) isForeign(child *v1alpha1.Installation) bool {
+	return !s.inst.DeletionTimestamp.IsZero() && !s.inst.Status.Lists(child.Name)
 }
 
 // awaitCreatedChildren stops while the cache does not show a sub-installation that this job has created.

@@ -88,24 +88,43 @@ func TestT01AForgedChildRunsNothing(t *testing.T) {
 	s.RequireJobs(2, "parent")
 }
 
+func TestT01DeletionOfCircles(t *testing.T) {
+	s := newScene(t)
+	s.circles()
+	for name := range circles {
+		s.Delete(s.Installation(name))
+	}
+	for name := range circles {
+		s.Gone(s.Installation(name))
+	}
+}
+
 func TestT01ForceDeleteOfCircles(t *testing.T) {
 	s := newScene(t)
-	owners := map[string]string{"self": "self", "a": "c", "b": "a", "c": "b"}
-	for name := range owners {
-		s.install(name, object{"blueprint": inline(object{})})
-		s.succeeded(name)
-	}
-	for name, owner := range owners {
-		s.forge(name, owner)
-	}
-	for name := range owners {
-		s.awaitForeign(name)
-	}
+	s.circles()
 	for _, name := range []string{"self", "a"} {
 		s.Annotate(s.Installation(name), v1alpha1.ForceDeleteAnnotation, "true")
 		s.Delete(s.Installation(name))
 	}
-	for name := range owners {
+	for name := range circles {
 		s.Gone(s.Installation(name))
+	}
+}
+
+// circles are names of Installations with the names of their owners.
+var circles = map[string]string{"self": "self", "a": "c", "b": "a", "c": "b"}
+
+// circles makes Installations that own each other. Each has deployed something.
+func (s *scene) circles() {
+	s.T.Helper()
+	for name := range circles {
+		s.install(name, mocked("Succeeded", object{}))
+		s.succeeded(name)
+	}
+	for name, owner := range circles {
+		s.forge(name, owner)
+	}
+	for name := range circles {
+		s.awaitForeign(name)
 	}
 }
