@@ -359,8 +359,12 @@ func (r *Reconciler) awaitDeletedChildren(_ context.Context, s *scope) error {
 }
 
 // markApplied records that all children have their specs. Without sub-installations the Execution itself shows it, unless a failure on the
-// way has to be taken back.
+// way has to be taken back. Without any children it records nothing: nothing is waited for, so this reconciliation says how the job goes on, and
+// whatever is written here as well would begin the next one.
 func (r *Reconciler) markApplied(ctx context.Context, s *scope) error {
+	if s.inst.Status.ExecutionReference == nil && s.inst.Status.SubInstCache == nil {
+		return nil
+	}
 	if s.inst.Status.Phase == v1alpha1.PhaseProgressing && isUnfinished(s.inst.Status.LastError) {
 		return nil
 	}

@@ -61,6 +61,27 @@ func TestFailedInstallStandsStill(t *testing.T) {
 	}
 }
 
+// TestARefusedExportWithoutChildrenStandsStill has an Installation with nothing but an export, on whose state no child tells.
+func TestARefusedExportWithoutChildrenStandsStill(t *testing.T) {
+	s := newScene(t)
+	mend := landscape.Fault{Resource: landscape.DataObjects, Broken: landscape.Policy}.Begin(s.Scene)
+	s.Put("Installation", "root", object{
+		"metadata": object{"annotations": object{v1alpha1.ReconcileIfChangedAnnotation: "true"}},
+		"spec": object{
+			"blueprint": object{"inline": object{"filesystem": object{"blueprint.yaml": landscape.Blueprint(object{
+				"exports":          []any{object{"name": "answer", "type": "data", "schema": object{}}},
+				"exportExecutions": landscape.GoTemplate("exports: {answer: 42}\n"),
+			})}}},
+			"exports": object{"data": []any{object{"name": "answer", "dataRef": "result"}}},
+		},
+	})
+	s.awaitTrouble()
+	s.RequireStandstill()
+	mend()
+	s.Succeeded("root")
+	require.Equal(t, "42", s.Value("result"))
+}
+
 func TestFailedDeletionStandsStill(t *testing.T) {
 	for name, f := range deleteFaults {
 		t.Run(name, func(t *testing.T) {
