@@ -59,7 +59,23 @@ type ContextConfiguration struct {
 	// SourceVerified. An addition to the existing API.
 	// +optional
 	RequireVerifiedSources bool `json:"requireVerifiedSources,omitempty"`
+	// BlueprintAccess says what blueprints of Installations with this Context may use: imports or namespace. Without it the operator decides by
+	// --default-blueprint-access. An addition to the existing API.
+	// +optional
+	BlueprintAccess BlueprintAccess `json:"blueprintAccess,omitempty"`
 }
+
+// BlueprintAccess says what a blueprint may use of the namespace of its Installation.
+//
+// +kubebuilder:validation:Enum=imports;namespace
+type BlueprintAccess string
+
+const (
+	// BlueprintAccessImports gives a blueprint what the root Installation imports, and nothing else.
+	BlueprintAccessImports BlueprintAccess = "imports"
+	// BlueprintAccessNamespace gives a blueprint everything in the namespace that a user of it may name in a field.
+	BlueprintAccessNamespace BlueprintAccess = "namespace"
+)
 
 // RegistryIdentity is a party that a cloud knows.
 type RegistryIdentity struct {

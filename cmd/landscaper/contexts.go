@@ -19,16 +19,31 @@ import (
 	contexts "github.com/flux-landscaper/flux-landscaper/controllers/context"
 )
 
-// contextFlags say whether every namespace gets a default Context.
+// contextFlags say whether every namespace gets a default Context, and what holds where a Context does not say it.
 type contextFlags struct {
 	repository string
 	excluded   []string
+	access     string
 }
 
 func (c *contextFlags) bindFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.repository, "default-repository-context", "",
 		"Keep a Context named default with this repositoryContext, as JSON or YAML, in every namespace; empty leaves Contexts alone.")
 	flags.StringSliceVar(&c.excluded, "default-context-excluded-namespaces", nil, "Namespaces whose Context named default is left alone.")
+	flags.StringVar(&c.access, blueprintAccessFlag, string(v1alpha1.BlueprintAccessNamespace),
+		"What blueprints may use where their Context has no blueprintAccess: imports, which is what the root Installation imports, or namespace, "+
+			"which is everything that a field can name there.")
+}
+
+const blueprintAccessFlag = "default-blueprint-access"
+
+// blueprintAccess is what blueprints may use by default.
+func (c *contextFlags) blueprintAccess() (v1alpha1.BlueprintAccess, error) {
+	switch access := v1alpha1.BlueprintAccess(c.access); access {
+	case v1alpha1.BlueprintAccessImports, v1alpha1.BlueprintAccessNamespace:
+		return access, nil
+	}
+	return "", fmt.Errorf("--%s: %q is unknown; set imports or namespace", blueprintAccessFlag, c.access)
 }
 
 // parse reads the repository context. It is nil when none is configured.

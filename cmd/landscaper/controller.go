@@ -70,6 +70,9 @@ func (f *controllerFlags) run(ctx context.Context) error {
 	if err := f.targets.check(); err != nil {
 		return err
 	}
+	if _, err := f.contexts.blueprintAccess(); err != nil {
+		return err
+	}
 	if err := f.findUnwatched(ctx); err != nil {
 		return err
 	}
@@ -131,7 +134,12 @@ func (f *controllerFlags) setup(ctx context.Context, mgr ctrl.Manager, store *fe
 	if err != nil {
 		return err
 	}
+	access, err := f.contexts.blueprintAccess()
+	if err != nil {
+		return err
+	}
 	installations := &installation.Reconciler{
+		BlueprintAccess:  access,
 		Clusters:         clusters,
 		UnwatchedSources: f.unwatched,
 		Client:           mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Metrics: metrics, Now: time.Now,

@@ -221,6 +221,11 @@ var effects = map[string]effect{
 		require.NoError(p.t, err)
 		return repository != nil
 	}, true},
+	"default-blueprint-access": {"imports", func(p *parsed) any {
+		access, err := p.controller.contexts.blueprintAccess()
+		require.NoError(p.t, err)
+		return string(access)
+	}, "imports"},
 	"default-context-excluded-namespaces": {"a,b", func(p *parsed) any { return len(p.controller.contexts.excluded) }, 2},
 
 	"kubeconfig":           {"/k", func(p *parsed) any { return p.process.kubeconfig }, "/k"},

@@ -55,6 +55,9 @@ func (r *Reconciler) changedContextOf(ctx context.Context, inst *v1alpha1.Instal
 	switch {
 	case inst.Status.Phase != v1alpha1.PhaseFailed || last == nil:
 		return "", nil
+	case last.Reason == reasonBeyondImports:
+		access, err := r.accessOf(ctx, inst)
+		return reasonIf(access == v1alpha1.BlueprintAccessNamespace, "blueprints may use the namespace now"), err
 	case last.Operation == contextOperation && last.Reason == reasonContextIncomplete:
 		arrived, err := r.contextArrived(ctx, inst)
 		return reasonIf(arrived, "what the Context was missing is there"), err

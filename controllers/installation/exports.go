@@ -71,7 +71,7 @@ func (r *Reconciler) computeExports(ctx context.Context, s *scope) (*render.Expo
 	if err := exports.Check(s.inst.Spec.Exports); err != nil {
 		return nil, renderFailure(exportOperation, err)
 	}
-	return exports, nil
+	return exports, s.reach.checkExports(exports)
 }
 
 // recollect finds inputs and values again when this reconciliation has not needed them so far: in memory, or after a restart by reading them.

@@ -37,7 +37,7 @@ func (r *Reconciler) collectImports(ctx context.Context, in *reading) error {
 		return r.importFailure(ctx, in, err)
 	}
 	r.graces.forget(client.ObjectKeyFromObject(in.inst), importOperation)
-	in.imports = imports
+	in.imports, in.reach.targets = imports, imports.targets
 	in.inst.Status.ImportsHash = hashOf(imports.hashes)
 	return nil
 }

@@ -23,6 +23,8 @@ type inputs struct {
 	borrowed  []*lease
 	blueprint *loadedBlueprint
 	imports   *collectedImports
+	// reach is what the blueprint may use.
+	reach reach
 }
 
 // reading is one reading of the inputs.
@@ -52,6 +54,7 @@ func (r *Reconciler) inputs(ctx context.Context, inst *v1alpha1.Installation, no
 func (r *Reconciler) reads() []kit.Phase[*reading] {
 	return []kit.Phase[*reading]{
 		r.checkReadable,    // readable.go   spec as it was decoded → nothing of it was left out
+		r.readReach,        // reach.go      Context                → what the blueprint may use
 		r.readContext,      // context.go    Context                → overwrites, what is allowed
 		r.resolveSources,   // source.go     sourceRefs             → artifacts (revision, digest)
 		r.resolveComponent, // component.go  componentDescriptor    → component and all behind it

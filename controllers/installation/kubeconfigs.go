@@ -31,8 +31,12 @@ type issuer struct {
 	clusters *target.Clients
 	live     client.Reader
 	issued   *issuedCache
+	// reach is what the templates may use; nil is everything.
+	reach *reach
 	// unanswered is why a cluster did not answer, so that the job is tried again.
 	unanswered error
+	// refused is why a Target was not accepted, so that the failure says so also where a template has made a text of it.
+	refused error
 }
 
 // issuedCache keeps what was issued to running jobs.
@@ -154,6 +158,10 @@ func (i *issuer) open(ctx context.Context, given any) (*target.Cluster, error) {
 		return nil, fmt.Errorf("the argument target is no Target; pass one of .imports")
 	}
 	object.Namespace = i.inst.Namespace
+	if field := i.reach.beyond(&object.Spec); field != "" {
+		i.refused = i.reach.refused("the argument target", field, passImported)
+		return nil, i.refused
+	}
 	return i.clusters.Open(ctx, givenTarget{Reader: i.live, target: object}, i.live, object.Namespace, object.Name, target.Actor{})
 }
 

@@ -45,6 +45,8 @@ type Reconciler struct {
 	UnwatchedSources []client.Object
 	// Clusters opens the Targets that templates pass to functions for kubeconfigs; nil makes these functions fail.
 	Clusters *target.Clients
+	// BlueprintAccess is what blueprints may use where their Context does not say it; empty is the namespace.
+	BlueprintAccess v1alpha1.BlueprintAccess
 	// NoCrossNamespaceRefs refuses sources of other namespaces.
 	NoCrossNamespaceRefs bool
 	// Backoff says when to try again after a failure.

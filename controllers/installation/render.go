@@ -67,8 +67,14 @@ func (r *Reconciler) renderChildren(ctx context.Context, s *scope, env *render.E
 	if err := r.keepState(ctx, s.inst, previous, stored, view.failure(renderOperation, problem)); err != nil {
 		return err
 	}
+	if err := r.checkItems(ctx, s); err != nil {
+		return err
+	}
 	s.plan.subinstallations, stored, problem = render.Subinstallations(ctx, env, s.plan.values, previous)
-	return r.keepState(ctx, s.inst, previous, stored, view.failure(renderOperation, problem))
+	if err := r.keepState(ctx, s.inst, previous, stored, view.failure(renderOperation, problem)); err != nil {
+		return err
+	}
+	return s.reach.checkTemplates(s.plan.subinstallations)
 }
 
 // keepState stores what templates left and passes on why they failed.
@@ -84,12 +90,13 @@ type remembered struct {
 	blueprint *loadedBlueprint
 	component *resolvedComponent
 	plan      *plan
+	reach     reach
 }
 
 // remember keeps the plan of the running job when it will be needed for exports.
 func (r *Reconciler) remember(s *scope) {
 	if len(s.inst.Spec.Exports.Data)+len(s.inst.Spec.Exports.Targets) > 0 {
-		r.plans.keep(s.inst, remembered{blueprint: s.blueprint, component: s.component, plan: s.plan}, s.component)
+		r.plans.keep(s.inst, remembered{blueprint: s.blueprint, component: s.component, plan: s.plan, reach: s.reach}, s.component)
 	}
 }
 
@@ -97,7 +104,7 @@ func (r *Reconciler) remember(s *scope) {
 func (r *Reconciler) recall(s *scope) bool {
 	kept, ok := r.plans.recall(&s.inputs, s.inst)
 	if ok {
-		s.plan, s.blueprint, s.component = kept.plan, kept.blueprint, kept.component
+		s.plan, s.blueprint, s.component, s.reach = kept.plan, kept.blueprint, kept.component, kept.reach
 	}
 	return ok
 }
@@ -115,6 +122,7 @@ func environment(
 		Namespace: inst.Namespace, BlueprintDefinition: definition,
 	}
 	if clusters != nil {
+		clusters.reach = &in.reach
 		env.Clusters = clusters
 	}
 	view, err := showComponent(ctx, env, in.component)

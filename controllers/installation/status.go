@@ -120,6 +120,9 @@ func (r *Reconciler) absorb(s *scope, err error) (ctrl.Result, bool) {
 	if failure.Kind == kit.Stalled && s.clusters != nil && s.clusters.unanswered != nil {
 		failure = &kit.Failure{Kind: kit.Retry, Operation: failure.Operation, Reason: "ClusterUnreachable", Err: failure.Err}
 	}
+	if failure.Kind == kit.Stalled && s.clusters != nil && s.clusters.refused != nil {
+		failure.Reason = reasonBeyondImports
+	}
 	if failure.Kind == kit.Stalled && forced(s.inst) {
 		failure = &kit.Failure{Kind: kit.Retry, Operation: forceOperation, Reason: failure.Reason, Err: failure.Err} // nothing else begins it again
 	}

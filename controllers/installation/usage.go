@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	// contextIndex finds the Installations that need a Context.
+	// contextIndex finds the Installations with a Context.
 	contextIndex = "context"
 	// usedByContextIndex finds the Contexts that name an object.
 	usedByContextIndex = "used-by-context"
 )
 
-// contextsOf indexes Installations by their Context, where the controller needs it.
+// contextsOf indexes Installations by their Context: each needs to know what its blueprint may use.
 func contextsOf(obj client.Object) []string {
 	inst, ok := obj.(*v1alpha1.Installation)
-	if !ok || !usesContext(inst) {
+	if !ok {
 		return nil
 	}
 	return []string{inst.ContextName()}

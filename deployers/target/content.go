@@ -6,6 +6,7 @@ package target
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 )
@@ -101,4 +102,41 @@ func (s serviceAccount) check(parent string) error {
 		return refuse(parent+".serviceAccount.name", "is missing", "name a ServiceAccount in the namespace of the Target")
 	}
 	return nil
+}
+
+// CredentialsElsewhere returns the field by which a content takes credentials from outside of itself, in whatever case deployers would read it;
+// empty for a kubeconfig.
+func CredentialsElsewhere(raw []byte) string {
+	var fields map[string]json.RawMessage
+	if err := foreign.Unmarshal(raw, &fields); err != nil {
+		return ""
+	}
+	for name, value := range fields {
+		switch {
+		case strings.EqualFold(name, "selfConfig"), strings.EqualFold(name, "oidcConfig"):
+			return "config." + name
+		case strings.EqualFold(name, "kubeconfig") && refersToSecret(value):
+			return "config.kubeconfig.secretRef"
+		}
+	}
+	return ""
+}
+
+func refersToSecret(raw json.RawMessage) bool {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return false
+	}
+	for name := range fields {
+		if strings.EqualFold(name, "secretRef") {
+			return true
+		}
+	}
+	return false
+}
+
+// LeavesAccountOpen reports whether a content is that of the landscaper cluster without a ServiceAccount, so that whoever acts chooses one.
+func LeavesAccountOpen(raw []byte) bool {
+	parsed, err := parseContent(raw)
+	return err == nil && parsed.self != nil && parsed.self.ServiceAccount.Name == ""
 }

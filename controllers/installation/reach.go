@@ -1,0 +1,244 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+)
+
+// reasonBeyondImports says that a blueprint uses something that its Installation does not import.
+const reasonBeyondImports = "BeyondImports"
+
+// What a person can do instead.
+const (
+	nameImport     = "import it in the Installation and the blueprint, and name that import"
+	nameExport     = "choose a name without #"
+	passImported   = "pass a Target of .imports"
+	exportImported = "import a Target with this content, or export one with a kubeconfig of its own"
+	importContent  = "import the content by spec.imports.data of the Installation, and put it into the config"
+	leaveAccount   = "remove it, or name the ServiceAccount in the Target"
+)
+
+// reach is what the blueprint of one Installation may use of the namespace. Sub-installations get their imports from their parent, so what holds
+// for each of them holds for the tree.
+type reach struct {
+	// onlyImports limits it to what the Installation imports.
+	onlyImports bool
+	// installation and context are for messages.
+	installation, context client.ObjectKey
+	// targets are those that are imported, by object name.
+	targets map[string]*v1alpha1.Target
+}
+
+// readReach reads what the blueprint may use.
+func (r *Reconciler) readReach(ctx context.Context, in *reading) error {
+	access, err := r.accessOf(ctx, in.inst)
+	in.reach = reach{
+		onlyImports:  access != v1alpha1.BlueprintAccessNamespace,
+		installation: client.ObjectKeyFromObject(in.inst), context: contextKey(in.inst),
+	}
+	return err
+}
+
+// accessOf returns what the Context of an Installation lets blueprints use. A Context that is missing says nothing.
+func (r *Reconciler) accessOf(ctx context.Context, inst *v1alpha1.Installation) (v1alpha1.BlueprintAccess, error) {
+	found := &v1alpha1.Context{}
+	if err := client.IgnoreNotFound(r.Get(ctx, contextKey(inst), found)); err != nil {
+		return "", fmt.Errorf("read Context %s: %w", contextKey(inst), err)
+	}
+	return cmp.Or(found.BlueprintAccess, r.BlueprintAccess, v1alpha1.BlueprintAccessNamespace), nil
+}
+
+func contextKey(inst *v1alpha1.Installation) client.ObjectKey {
+	return client.ObjectKey{Namespace: inst.Namespace, Name: inst.ContextName()}
+}
+
+// refused says which field names what the blueprint may not use, and what to do instead.
+func (s *reach) refused(where, field, cure string) error {
+	return fmt.Errorf("Installation %s: %s: %s is not among its imports, and its blueprint may use nothing else; %s, or set blueprintAccess: %s in Context %s",
+		s.installation, where, field, cure, v1alpha1.BlueprintAccessNamespace, s.context)
+}
+
+// stall makes a refusal the end of the job.
+func (s *reach) stall(operation, where, field, cure string) error {
+	return &kit.Failure{
+		Kind: kit.Stalled, Operation: operation, Reason: reasonBeyondImports, Codes: []v1alpha1.ErrorCode{v1alpha1.ErrorConfigurationProblem},
+		Err: s.refused(where, field, cure),
+	}
+}
+
+// checkItems refuses deploy items that use Targets, Secrets or ServiceAccounts that are not imported.
+func (r *Reconciler) checkItems(ctx context.Context, s *scope) error {
+	if !s.reach.onlyImports {
+		return nil
+	}
+	for i := range s.plan.deployItems {
+		item := &s.plan.deployItems[i]
+		field, cure := namedByConfig(item.Configuration), importContent
+		if field == "" {
+			var err error
+			if field, cure, err = r.targetBeyond(ctx, s, item); err != nil {
+				return err
+			}
+		}
+		if field != "" {
+			return s.reach.stall(renderOperation, fmt.Sprintf("deploy item %q", item.Name), field, cure)
+		}
+	}
+	return nil
+}
+
+// targetBeyond returns the field of a deploy item that names a Target, or an account of one, that is not imported.
+func (r *Reconciler) targetBeyond(ctx context.Context, s *scope, item *v1alpha1.DeployItemTemplate) (field, cure string, err error) {
+	if item.Target == nil {
+		return "", "", nil
+	}
+	imported := s.reach.targets[item.Target.Name]
+	switch {
+	case imported == nil:
+		return fmt.Sprintf("target.name %q", item.Target.Name), nameImport, nil
+	case item.ServiceAccountName == "" || item.ServiceAccountName == imported.Spec.ServiceAccountName:
+		return "", "", nil
+	}
+	content, err := target.Content(ctx, r.Live, imported)
+	if kit.IsTransient(err) {
+		return "", "", err
+	}
+	if err == nil && target.LeavesAccountOpen(content) {
+		return fmt.Sprintf("serviceAccountName %q", item.ServiceAccountName), leaveAccount, nil
+	}
+	return "", "", nil // what else is wrong with the content, the deployer says
+}
+
+// namingFields are those of configurations of deployers that name Secrets and ConfigMaps of the namespace.
+var namingFields = []string{"valuesFrom", "registryPullSecrets"}
+
+// namedByConfig returns the field of a configuration that names Secrets or ConfigMaps of the namespace.
+func namedByConfig(config *runtime.RawExtension) string {
+	var fields map[string]json.RawMessage
+	if config == nil || json.Unmarshal(config.Raw, &fields) != nil {
+		return ""
+	}
+	for _, name := range sortedKeys(fields) {
+		for _, naming := range namingFields {
+			if value := string(bytes.TrimSpace(fields[name])); strings.EqualFold(name, naming) && value != "null" && value != "[]" {
+				return "what config." + naming + " names"
+			}
+		}
+	}
+	return ""
+}
+
+// checkTemplates refuses sub-installations that name objects of the namespace.
+func (s *reach) checkTemplates(templates []model.InstallationTemplate) error {
+	if !s.onlyImports {
+		return nil
+	}
+	for i := range templates {
+		where := fmt.Sprintf("sub-installation %q", templates[i].Name)
+		if field := importedBeyond(&templates[i].Imports); field != "" {
+			return s.stall(renderOperation, where, field, nameImport)
+		}
+		if field := exportedBeyond(&templates[i].Exports); field != "" {
+			return s.stall(renderOperation, where, field, nameExport)
+		}
+	}
+	return nil
+}
+
+// isOfNamespace reports whether a name leads out of the scope of an Installation.
+func isOfNamespace(name string) bool { return strings.HasPrefix(name, "#") }
+
+// importedBeyond returns the first import that names an object of the namespace, as a field with its value.
+func importedBeyond(imports *v1alpha1.InstallationImports) string {
+	for i := range imports.Data {
+		if name := imports.Data[i].DataRef; isOfNamespace(name) {
+			return fmt.Sprintf("imports.data[%d].dataRef %q", i, name)
+		}
+	}
+	for i := range imports.Targets {
+		for _, name := range targetNames(&imports.Targets[i]) {
+			if isOfNamespace(name) {
+				return fmt.Sprintf("imports.targets[%d] (import %q) %q", i, imports.Targets[i].Name, name)
+			}
+		}
+	}
+	return ""
+}
+
+// exportedBeyond returns the first export that would be written into the namespace instead of the scope of the parent.
+func exportedBeyond(exports *v1alpha1.InstallationExports) string {
+	for i := range exports.Data {
+		if name := exports.Data[i].DataRef; isOfNamespace(name) {
+			return fmt.Sprintf("exports.data[%d].dataRef %q", i, name)
+		}
+	}
+	for i := range exports.Targets {
+		if name := exports.Targets[i].Target; isOfNamespace(name) {
+			return fmt.Sprintf("exports.targets[%d].target %q", i, name)
+		}
+	}
+	return ""
+}
+
+// checkExports refuses Targets that take their credentials from where only an imported Target may.
+func (s *reach) checkExports(exports *render.ExportValues) error {
+	for _, name := range sortedKeys(exports.Targets) {
+		made := exports.Targets[name]
+		spec := &v1alpha1.TargetSpec{Configuration: made.Configuration, SecretRef: made.SecretRef, ServiceAccountName: made.ServiceAccountName}
+		if field := s.beyond(spec); field != "" {
+			return s.stall(exportOperation, fmt.Sprintf("target export %q", name), field, exportImported)
+		}
+	}
+	return nil
+}
+
+// beyond returns the field of a Target that a template has made which takes its credentials from somewhere else than the Target, unless an
+// imported Target has the same there.
+func (s *reach) beyond(made *v1alpha1.TargetSpec) string {
+	if s == nil || !s.onlyImports {
+		return ""
+	}
+	field := ""
+	switch {
+	case made.SecretRef != nil:
+		field = "spec.secretRef"
+	case made.Configuration != nil:
+		field = target.CredentialsElsewhere(made.Configuration.RawMessage)
+	}
+	if field == "" {
+		return ""
+	}
+	for _, imported := range s.targets {
+		if sameContentOf(&imported.Spec, made) {
+			return ""
+		}
+	}
+	return field
+}
+
+// sameContentOf reports whether two Targets lead to the same credentials.
+func sameContentOf(a, b *v1alpha1.TargetSpec) bool {
+	type content struct {
+		Configuration *v1alpha1.AnyJSON
+		SecretRef     *v1alpha1.LocalSecretReference
+		Account       string
+	}
+	same, err := kit.SameJSON(content{a.Configuration, a.SecretRef, a.ServiceAccountName}, content{b.Configuration, b.SecretRef, b.ServiceAccountName})
+	return err == nil && same
+}
