@@ -99,6 +99,7 @@ func New(mgr ctrl.Manager, options Options) (*Agent, error) {
 	}
 	a.pulse = &pulse{
 		link: options.Link, say: a.say, connected: newConnectedMetric(options), changed: a.linkChanged,
+		due: make(chan struct{}, 1),
 		holder: &holder{
 			leases: leases.Leases(options.Configuration.LandscaperNamespace), name: options.Configuration.leaseName(),
 			instance: options.Instance, version: options.Version, now: time.Now,
@@ -185,14 +186,9 @@ func (a *Agent) Start(ctx context.Context) error {
 	return err
 }
 
-// releaseTime is the time to give the Lease back.
-const releaseTime = 3 * time.Second
-
 // release gives the Lease back; a landscaper cluster that does not answer learns it by the clock.
 func (a *Agent) release(ctx context.Context) {
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
-	defer cancel()
-	if err := a.pulse.holder.release(last); err != nil {
+	if err := a.pulse.holder.release(context.WithoutCancel(ctx)); err != nil {
 		ctrl.Log.WithName("agent").Info("the Lease of the Environment is not given back", "reason", err.Error())
 	}
 }
@@ -219,8 +215,10 @@ func (a *Agent) work(ctx context.Context) error {
 	return mgr.Start(ctx)
 }
 
+// noteRegistered lets the landscaper cluster see a sign of life at once: what it has seen of the agent before there was an Environment may be old.
 func (a *Agent) noteRegistered() {
 	a.registered.Store(true)
+	a.pulse.soon()
 	a.say(corev1.EventTypeNormal, "EnvironmentRegistered", fmt.Sprintf("Environment %q is registered", a.options.Configuration.Name))
 }
 

@@ -29,7 +29,7 @@ const (
 	// agentTokenLifetime is asked for; a token is replaced when a third of what the API server made of it has passed.
 	agentTokenLifetime = 7 * 24 * time.Hour
 	// enrolTimeout is how long one step may take, and enrolInterval how often the bootstrap token is looked at while there is a credential.
-	enrolTimeout  = 10 * time.Second
+	enrolTimeout  = 30 * time.Second
 	enrolInterval = time.Minute
 	enrolRetry    = time.Second
 	maxEnrolRetry = time.Minute
@@ -85,6 +85,8 @@ type enrol struct {
 	once     sync.Once
 	// refused is the digest of the bootstrap token that was refused last.
 	refused string
+	// way leads to the landscaper cluster with the bootstrap token; nil until it is needed.
+	way *line
 
 	mu sync.Mutex
 	// told is the problem that was told last, and why its reason.
@@ -267,7 +269,7 @@ func (e *enrol) exchange(ctx context.Context, secret *corev1.Secret, bootstrap *
 	if bootstrap.BearerToken == "" {
 		return &refusal{"BootstrapTokenMissing", "the bootstrap kubeconfig has no token" + newToken}
 	}
-	centre, err := kubernetes.NewForConfig(bootstrap)
+	centre, err := e.centre(bootstrap)
 	if err != nil {
 		return err
 	}
@@ -314,6 +316,18 @@ func (e *enrol) exchange(ctx context.Context, secret *corev1.Secret, bootstrap *
 	return e.use(ctx, secret, bootstrap, digest)
 }
 
+// centre is the landscaper cluster as somebody with the bootstrap token sees it.
+func (e *enrol) centre(bootstrap *rest.Config) (kubernetes.Interface, error) {
+	if e.way == nil || e.way.digest != digestOf(bootstrap) {
+		way, err := lineOf(bootstrap)
+		if err != nil {
+			return nil, err
+		}
+		e.way = way
+	}
+	return kubernetes.NewForConfig(&rest.Config{Host: e.way.server.Host, Transport: e.way.send, QPS: -1})
+}
+
 // pending returns the key for a bootstrap token, which it makes and stores where there is none.
 func (e *enrol) pending(ctx context.Context, secret *corev1.Secret, digest string) (private, public []byte, err error) {
 	if string(secret.Data[pendingFor]) == digest {
@@ -342,7 +356,7 @@ func (e *enrol) pending(ctx context.Context, secret *corev1.Secret, digest strin
 
 // deleteClaim ends the bootstrap token. One that has ended already says so by being refused.
 func (e *enrol) deleteClaim(ctx context.Context, bootstrap *rest.Config) error {
-	centre, err := kubernetes.NewForConfig(bootstrap)
+	centre, err := e.centre(bootstrap)
 	if err != nil {
 		return err
 	}

@@ -29,6 +29,8 @@ type holder struct {
 	// instance is what this agent writes as holder.
 	instance, version string
 	now               func() time.Time
+	// tempo is how long each answer may take.
+	tempo tempo
 
 	// lease is what this agent wrote last; nil while it holds none.
 	lease *coordinationv1.Lease
@@ -54,7 +56,7 @@ func (h *holder) beat(ctx context.Context) error {
 		}
 		h.lease = nil
 	}
-	found, err := h.leases.Get(ctx, h.name, metav1.GetOptions{})
+	found, err := h.read(ctx)
 	if apierrors.IsNotFound(err) {
 		return h.create(ctx)
 	}
@@ -65,6 +67,14 @@ func (h *holder) beat(ctx context.Context) error {
 		return &heldBy{other}
 	}
 	return h.write(ctx, found)
+}
+
+func (h *holder) read(ctx context.Context) (lease *coordinationv1.Lease, err error) {
+	err = h.tempo.within(ctx, func(ctx context.Context) (err error) {
+		lease, err = h.leases.Get(ctx, h.name, metav1.GetOptions{})
+		return err
+	})
+	return lease, err
 }
 
 // isOver reports whether the agent that holds the Lease has not renewed it for as long as it said.
@@ -81,21 +91,25 @@ func (h *holder) isOver(spec *coordinationv1.LeaseSpec) bool {
 func (h *holder) create(ctx context.Context) error {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: h.name}}
 	h.fill(lease)
-	made, err := h.leases.Create(ctx, lease, metav1.CreateOptions{})
-	if err == nil {
-		h.lease = made
-	}
-	return err
+	return h.tempo.within(ctx, func(ctx context.Context) error {
+		made, err := h.leases.Create(ctx, lease, metav1.CreateOptions{})
+		if err == nil {
+			h.lease = made
+		}
+		return err
+	})
 }
 
 func (h *holder) write(ctx context.Context, lease *coordinationv1.Lease) error {
 	lease = lease.DeepCopy()
 	h.fill(lease)
-	written, err := h.leases.Update(ctx, lease, metav1.UpdateOptions{})
-	if err == nil {
-		h.lease = written
-	}
-	return err
+	return h.tempo.within(ctx, func(ctx context.Context) error {
+		written, err := h.leases.Update(ctx, lease, metav1.UpdateOptions{})
+		if err == nil {
+			h.lease = written
+		}
+		return err
+	})
 }
 
 func (h *holder) fill(lease *coordinationv1.Lease) {
@@ -117,6 +131,8 @@ func (h *holder) release(ctx context.Context) error {
 	if h.lease == nil {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, h.tempo.usual())
+	defer cancel()
 	lease, nobody := h.lease.DeepCopy(), ""
 	lease.Spec.HolderIdentity = &nobody
 	_, err := h.leases.Update(ctx, lease, metav1.UpdateOptions{})

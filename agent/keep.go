@@ -20,9 +20,9 @@ func (l *Link) Keep(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("connect to the landscaper cluster: %w", err)
 	}
-	for ctx.Err() == nil {
+	for pace := (&tempo{}); ctx.Err() == nil; {
 		began := time.Now()
-		if !l.answers(ctx, asker) {
+		if pace.within(ctx, func(ctx context.Context) error { return l.ask(ctx, asker) }) != nil {
 			l.down()
 			sleep(ctx, probeInterval-time.Since(began))
 			l.refresh()
@@ -35,20 +35,17 @@ func (l *Link) Keep(ctx context.Context) error {
 	return nil
 }
 
-// answers reports whether the landscaper cluster answers, whatever it says.
-func (l *Link) answers(ctx context.Context, asker *http.Client) bool {
-	ctx, cancel := context.WithTimeout(ctx, beatTimeout)
-	defer cancel()
+// ask fails where the landscaper cluster does not answer. What it says does not matter.
+func (l *Link) ask(ctx context.Context, asker *http.Client) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, l.line().base.JoinPath("version").String(), nil)
 	if err != nil {
-		return false
+		return err
 	}
 	answer, err := asker.Do(request)
 	if err != nil {
-		return false
+		return err
 	}
-	_ = answer.Body.Close() // that there is an answer says enough
-	return true
+	return answer.Body.Close()
 }
 
 // untilDoubt returns when a request has failed on its way, or the files have changed.

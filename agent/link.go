@@ -29,6 +29,11 @@ import (
 const (
 	dialTimeout = 10 * time.Second
 	idleTimeout = 90 * time.Second
+	// A connection over which nothing came for quietTime is asked whether it still leads anywhere, and closed without an answer in echoTime: where
+	// a way was interrupted nobody may have been told. Both together leave time to go on within ten seconds, and ways of two seconds in each
+	// direction are no interruption.
+	quietTime = 2500 * time.Millisecond
+	echoTime  = 5500 * time.Millisecond
 	// maxRepeats is how often a read is sent again that the connection broke.
 	maxRepeats = 5
 )
@@ -208,6 +213,7 @@ func lineOf(config *rest.Config) (*line, error) {
 	pool := utilnet.SetTransportDefaults(&http.Transport{
 		Proxy: config.Proxy, TLSClientConfig: trust, TLSHandshakeTimeout: dialTimeout, IdleConnTimeout: idleTimeout,
 		DialContext: connrotation.NewDialerWithTracker(dialer.DialContext, l.opened).DialContext,
+		HTTP2:       &http.HTTP2Config{SendPingTimeout: quietTime, PingTimeout: echoTime},
 	})
 	bare := rest.CopyConfig(config)
 	bare.Transport = pool

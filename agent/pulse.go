@@ -5,6 +5,7 @@ package agent
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"sync"
@@ -18,8 +19,6 @@ import (
 // Times of the heartbeat.
 const (
 	beatInterval = 15 * time.Second
-	// beatTimeout is how long one heartbeat may take before the landscaper cluster counts as not reached.
-	beatTimeout = 3 * time.Second
 	// probeInterval is the time between two heartbeats while the landscaper cluster is not reached.
 	probeInterval = 2 * time.Second
 	// doubtInterval is the least time between two heartbeats that failed requests ask for.
@@ -34,6 +33,9 @@ type pulse struct {
 	connected prometheus.Gauge
 	// changed is called when the files of the link were read anew.
 	changed func()
+
+	// due gets a value when a heartbeat is wanted before its time.
+	due chan struct{}
 
 	mu    sync.Mutex
 	nudge func()
@@ -53,12 +55,20 @@ func (p *pulse) setNudge(nudge func()) {
 	p.nudge = nudge
 }
 
+// soon asks for a heartbeat before its time.
+func (p *pulse) soon() {
+	select {
+	case p.due <- struct{}{}:
+	default:
+	}
+}
+
 // run beats until ctx ends. It closes held when the Lease is its own, and returns a *heldBy when another agent has taken it after that.
 func (p *pulse) run(ctx context.Context, held chan<- struct{}) error {
 	for isHeld := false; ; {
 		p.reload()
 		began := time.Now()
-		err := p.beat(ctx)
+		err := p.holder.beat(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -75,12 +85,6 @@ func (p *pulse) run(ctx context.Context, held chan<- struct{}) error {
 			return nil
 		}
 	}
-}
-
-func (p *pulse) beat(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, beatTimeout)
-	defer cancel()
-	return p.holder.beat(ctx)
 }
 
 // reload looks for new credentials. A file that cannot be read now leaves the ones that were.
@@ -133,8 +137,17 @@ func (p *pulse) tell(reason, message string) {
 	p.say(corev1.EventTypeWarning, reason, message)
 }
 
+// isOfAnotherAuthority reports whether the certificate of the server was signed by nobody that is trusted.
+func isOfAnotherAuthority(err error) bool {
+	var unknown x509.UnknownAuthorityError
+	return errors.As(err, &unknown)
+}
+
 func explained(err error) string {
 	switch {
+	case isOfAnotherAuthority(err):
+		return fmt.Sprintf("the certificate of the landscaper cluster is not of an authority in the kubeconfig of the agent; "+
+			"put the authority that is valid now into its certificate-authority-data: %v", err)
 	case apierrors.IsUnauthorized(err):
 		return "the landscaper cluster does not accept the credentials of the agent; renew its kubeconfig"
 	case apierrors.IsForbidden(err):
@@ -149,14 +162,16 @@ func explained(err error) string {
 func (p *pulse) pause(ctx context.Context, began time.Time, err error) bool {
 	timer := time.NewTimer(intervalAfter(err) - time.Since(began))
 	defer timer.Stop()
-	doubts := p.link.suspect
+	doubts, due := p.link.suspect, p.due
 	if err != nil {
-		doubts = nil
+		doubts, due = nil, nil
 	}
 	select {
 	case <-ctx.Done():
 		return false
 	case <-timer.C:
+		return true
+	case <-due:
 		return true
 	case <-doubts:
 	}

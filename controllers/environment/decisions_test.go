@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -48,14 +49,39 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-func TestOnlyAChangeOfTheLeaseIsASignOfLife(t *testing.T) {
+// lease is the Lease of an agent that was created an hour ago.
+func lease(version string) *coordinationv1.Lease {
+	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{ResourceVersion: version, CreationTimestamp: metav1.NewTime(now.Add(-time.Hour))}}
+}
+
+func TestOnlyAChangeOfAnOldLeaseIsASignOfLife(t *testing.T) {
 	a := &agents{}
-	assert.False(t, a.see("e", "1", now).renewed, "it may be old")
-	assert.False(t, a.see("e", "1", now.Add(time.Second)).renewed)
-	assert.Equal(t, sighting{"2", now.Add(2 * time.Second), true}, a.see("e", "2", now.Add(2*time.Second)))
-	assert.Equal(t, sighting{"2", now.Add(2 * time.Second), true}, a.see("e", "2", now.Add(3*time.Second)))
-	assert.False(t, a.see("e", "", now.Add(4*time.Second)).renewed, "its deletion is none")
-	assert.True(t, a.see("e", "5", now.Add(5*time.Second)).renewed, "a new one is")
+	assert.False(t, a.see("e", lease("1"), now).renewed, "it may be old")
+	assert.False(t, a.see("e", lease("1"), now.Add(time.Second)).renewed)
+	assert.Equal(t, sighting{"2", now.Add(2 * time.Second), true}, a.see("e", lease("2"), now.Add(2*time.Second)))
+	assert.Equal(t, sighting{"2", now.Add(2 * time.Second), true}, a.see("e", lease("2"), now.Add(3*time.Second)))
+	assert.False(t, a.see("e", &coordinationv1.Lease{}, now.Add(4*time.Second)).renewed, "its deletion is none")
+	assert.True(t, a.see("e", lease("5"), now.Add(5*time.Second)).renewed, "a new one is")
+}
+
+func TestALeaseThatWasCreatedJustNowIsASignOfLife(t *testing.T) {
+	for name, c := range map[string]struct {
+		age   time.Duration
+		wants sighting
+	}{
+		"just now":                    {0, sighting{"1", now, true}},
+		"by a clock that is ahead":    {-time.Hour, sighting{"1", now, true}},
+		"within its duration":         {44 * time.Second, sighting{"1", now.Add(-44 * time.Second), true}},
+		"as long ago as its duration": {45 * time.Second, sighting{"1", now, false}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			created := lease("1")
+			created.CreationTimestamp = metav1.NewTime(now.Add(-c.age))
+			a := &agents{}
+			assert.Equal(t, c.wants, a.see("e", created, now))
+			assert.Equal(t, c.wants, a.see("e", created, now.Add(time.Minute)), "it is not new for ever")
+		})
+	}
 }
 
 func TestSelectors(t *testing.T) {

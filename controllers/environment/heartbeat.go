@@ -43,7 +43,8 @@ type sighting struct {
 	version string
 	// at is when it was first seen so, by the own clock.
 	at time.Time
-	// renewed says that the Lease has changed under the eyes of this process; what was there before says nothing about now.
+	// renewed says that the Lease has changed under the eyes of this process, or was created less than its duration ago. What else was there
+	// before says nothing about now.
 	renewed bool
 }
 
@@ -53,18 +54,25 @@ type agents struct {
 	seen map[string]sighting
 }
 
-// see notes the version of a Lease, and returns what is known about it.
-func (a *agents) see(name, version string, now time.Time) sighting {
+// see notes the state of the Lease of an agent, and returns what is known about it. When a Lease was created says the API server, by the clock of
+// the landscaper cluster.
+func (a *agents) see(name string, lease *coordinationv1.Lease, now time.Time) sighting {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	last, known := a.seen[name]
-	if known && last.version == version {
+	if known && last.version == lease.ResourceVersion {
 		return last
 	}
 	if a.seen == nil {
 		a.seen = map[string]sighting{}
 	}
-	next := sighting{version: version, at: now, renewed: known && version != ""}
+	next := sighting{version: lease.ResourceVersion, at: now, renewed: known && lease.ResourceVersion != ""}
+	if created := lease.CreationTimestamp.Time; !known && now.Sub(created) < holds(lease) {
+		next.renewed = true
+		if created.Before(now) {
+			next.at = created
+		}
+	}
 	a.seen[name] = next
 	return next
 }
@@ -110,7 +118,7 @@ func (r *Reconciler) judgeAgent(ctx context.Context, s *scope) error {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
-	seen := r.agents.see(s.env.Name, lease.ResourceVersion, s.now)
+	seen := r.agents.see(s.env.Name, lease, s.now)
 	was := conditions.Get(s.env, v1alpha1.AgentConnectedCondition)
 	found := judge(seen, holds(lease), was, s.now)
 	if found.left > 0 {

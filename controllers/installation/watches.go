@@ -22,7 +22,11 @@ import (
 // or with "" in all, and logs what is missing. A forbidden watch would keep every other kind from being served: clients have to read
 // these kinds live, and the Reconciler must not watch them. It fails when the API server does not answer.
 func UnwatchableSources(ctx context.Context, c client.Client, namespace string) ([]client.Object, error) {
-	found, err := flux.FindUnwatchable(ctx, c, namespace)
+	kinds, err := flux.Available(c.RESTMapper())
+	if err != nil {
+		return nil, fmt.Errorf("find the kinds of Flux sources: %w", err)
+	}
+	found, err := flux.FindUnwatchable(ctx, c, kinds, namespace)
 	var refused []client.Object
 	for _, one := range found {
 		refused = append(refused, one.Kind)

@@ -58,7 +58,7 @@ func watchable(ctx context.Context, c client.Client, namespace string) ([]client
 	if err != nil {
 		return nil, err
 	}
-	refused, err := flux.FindUnwatchable(ctx, c, namespace)
+	refused, err := flux.FindUnwatchable(ctx, c, kinds, namespace)
 	if err != nil {
 		return nil, err
 	}

@@ -21,13 +21,9 @@ type Unwatchable struct {
 	Missing string
 }
 
-// FindUnwatchable returns the kinds of sources that the user of a client may not list or watch, in a namespace or with "" in all. A forbidden
+// FindUnwatchable returns those of some kinds of sources that the user of a client may not list or watch, in a namespace or with "" in all. A forbidden
 // watch keeps a whole manager from working: whoever watches sources leaves these out. It fails when the API server does not answer.
-func FindUnwatchable(ctx context.Context, c client.Client, namespace string) ([]Unwatchable, error) {
-	kinds, err := Available(c.RESTMapper())
-	if err != nil {
-		return nil, fmt.Errorf("find the kinds of Flux sources: %w", err)
-	}
+func FindUnwatchable(ctx context.Context, c client.Client, kinds []client.Object, namespace string) ([]Unwatchable, error) {
 	var refused []Unwatchable
 	for _, kind := range kinds {
 		missing, err := missingRight(ctx, c, kind, namespace)

@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/flux-landscaper/flux-landscaper/api/enrolment"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -146,6 +147,17 @@ func TestABootstrapTokenIsExchangedOnce(t *testing.T) {
 		require.NoError(t, err)
 		assert.Greater(t, time.Until(renew), time.Minute)
 	})
+	t.Run("a credential that has expired is named, and replaced by a new token", func(t *testing.T) {
+		require.NoError(t, m.Stop(20*time.Second))
+		old := s.credential()
+		old.Annotations["landscaper.gardener.cloud/token-expires-at"] = time.Now().Add(-time.Second).UTC().Format(time.RFC3339)
+		require.NoError(t, s.fence.Client().Update(s.ctx, old))
+		require.NoError(t, m.Restart())
+		s.refused(m, "AgentCredentialExpired")
+		s.bootstrap()
+		m.awaitReady()
+		assert.NotEqual(t, old.Data["token"], s.credential().Data["token"])
+	})
 	t.Run("a used token is refused elsewhere", func(t *testing.T) {
 		require.NoError(t, m.Stop(20*time.Second))
 		require.NoError(t, s.fence.Client().Delete(s.ctx, s.credential()))
@@ -209,4 +221,99 @@ func TestOfTwoThatHaveATokenOneGetsACredential(t *testing.T) {
 	past := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, enrolment.ExpiresAnnotation, time.Now().Add(-time.Second).UTC().Format(time.RFC3339))
 	require.NoError(t, s.Client().Patch(s.ctx, claim, client.RawPatch("application/merge-patch+json", []byte(past))))
 	require.NoError(t, s.AwaitGone(s.ctx, s.claim()), "a claim that is over is deleted, and its token ends with it")
+}
+
+// throughFront makes a bootstrap kubeconfig lead through a front.
+func throughFront(t *testing.T, path string, f *front) {
+	t.Helper()
+	config, err := clientcmd.LoadFromFile(path)
+	require.NoError(t, err)
+	for _, cluster := range config.Clusters {
+		cluster.Server, cluster.CertificateAuthorityData = f.server.URL, f.authority()
+	}
+	require.NoError(t, clientcmd.WriteToFile(*config, path))
+}
+
+// isEnrolled reports whether the agent has nothing left to do for its credential.
+func (s *scene) isEnrolled() bool {
+	secret := &corev1.Secret{}
+	err := s.fence.Client().Get(s.ctx, client.ObjectKey{Namespace: system, Name: s.environment + "-agent-credential"}, secret)
+	return err == nil && len(secret.Data["token"]) > 0 && secret.Annotations["landscaper.gardener.cloud/bootstrap-left"] == ""
+}
+
+func TestAnAgentThatDiesAtAnyWriteOfItsEnrolmentIsEnrolledOnce(t *testing.T) {
+	s := newScene(t, "mortal")
+	s.startController("--deployer-management")
+	reaper := &scythe{deaths: map[string]int{}, counts: func(r *http.Request) bool {
+		return strings.Contains(r.URL.Path, "/secrets") && !strings.HasSuffix(r.URL.Path, "-target-access")
+	}}
+	s.hostFront = newFront(t, s.fence.Cluster, reaper.meet)
+	path, token := s.bootstrap()
+	throughFront(t, path, newFront(t, s.Cluster, reaper.meet))
+	began := time.Now()
+	m := s.start("mortal-agent", "landscaper-agent", s.enrolArgs(path)...)
+	for life := 1; ; life++ {
+		require.Less(t, life, 40, "%v", reaper.deaths)
+		require.NoError(t, m.Kill9())
+		reaper.arm(func() { assert.NoError(t, m.Kill9()) })
+		require.NoError(t, m.Restart())
+		require.Eventually(t, func() bool { return !m.Running() || m.isReady() && s.isEnrolled() }, patience, 20*time.Millisecond)
+		if m.Running() {
+			break
+		}
+	}
+	t.Logf("the agent has died: %v", reaper.deaths)
+	for _, write := range []string{
+		"before POST secrets", "after POST secrets", "before PUT mortal-agent-credential", "after PUT mortal-agent-credential",
+		"before PUT landscaper-agent-bootstrap-mortal", "after PUT landscaper-agent-bootstrap-mortal",
+		"before DELETE landscaper-agent-bootstrap-mortal", "after DELETE landscaper-agent-bootstrap-mortal",
+	} {
+		assert.Contains(t, reaper.deaths, write)
+	}
+	assert.NotContains(t, s.credential().Data, "pending-key")
+	require.NoError(t, s.AwaitGone(s.ctx, s.claim()))
+	require.Eventually(t, func() bool {
+		return apierrors.IsUnauthorized(s.bearer(token).Get(s.ctx, client.ObjectKeyFromObject(s.claim()), &corev1.Secret{}))
+	}, patience, 100*time.Millisecond, "the bootstrap token has ended with its claim")
+	requests, err := s.Requests(s.ctx, began)
+	require.NoError(t, err)
+	tokens := 0
+	for _, request := range requests {
+		if request.Writes() && request.Subresource == "token" && request.Name == enrolment.AccountPrefix+"mortal" && request.Code < http.StatusBadRequest {
+			tokens++
+		}
+	}
+	assert.Equal(t, 1, tokens, "one bootstrap token is good for one credential")
+}
+
+func TestANewAuthorityOfTheLandscaperClusterIsNamedAndTaken(t *testing.T) {
+	for name, bootstraps := range map[string]bool{"with a kubeconfig": false, "with a bootstrap token": true} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, map[bool]string{false: "turned", true: "turned-token"}[bootstraps])
+			way := newFront(t, s.Cluster, asIs)
+			var path string
+			var args []string
+			if bootstraps {
+				s.startController("--deployer-management")
+				path, _ = s.bootstrap()
+				args = s.enrolArgs(path)
+			} else {
+				args = s.agentArgs()
+				path = filepath.Join(s.dir, "landscaper.kubeconfig")
+			}
+			throughFront(t, path, way)
+			m := s.start(s.environment+"-agent", "landscaper-agent", args...)
+			m.awaitReady()
+			assert.Equal(t, way.authority(), s.registered().Spec.LandscaperClusterRestConfig.CAData)
+			way.rotate()
+			m.awaitConnected(false)
+			require.Eventually(t, func() bool { return s.hasEvent("AgentDisconnected", "certificate-authority-data") }, patience, 50*time.Millisecond)
+			throughFront(t, path, way)
+			m.awaitConnected(true)
+			s.awaitEnvironment(func(env *v1alpha1.Environment) bool {
+				return bytes.Equal(way.authority(), env.Spec.LandscaperClusterRestConfig.CAData)
+			})
+			assert.True(t, m.Running())
+		})
+	}
 }

@@ -6,11 +6,18 @@ package agent
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
@@ -27,31 +34,210 @@ func settings(t *testing.T, name, text string) string {
 	})
 }
 
+// lease is for how long a sign of life of an agent counts.
+const lease = 45 * time.Second
+
+// managed waits until the landscaper cluster has made the Target of the fenced one.
+func (s *scene) managed() {
+	s.t.Helper()
+	require.NoError(s.t, s.Await(s.ctx, &v1alpha1.Target{ObjectMeta: metav1.ObjectMeta{Namespace: s.home(), Name: s.environment}}, func() bool { return true }))
+}
+
+// deploy applies an Installation that makes a ConfigMap of its name behind the fence.
+func (s *scene) deploy(name, text string) {
+	s.t.Helper()
+	s.install(s.home(), name, v1alpha1.HelmDeployItemType, settings(s.t, name, text), map[string]string{"cluster": s.environment})
+}
+
+// remove deletes an Installation.
+func (s *scene) remove(name string) *v1alpha1.Installation {
+	s.t.Helper()
+	installation := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Namespace: s.home(), Name: name}}
+	require.NoError(s.t, s.Client().Delete(s.ctx, installation))
+	return installation
+}
+
+// revisions are those of a Helm release behind the fence.
+func (s *scene) revisions(name string) []string {
+	s.t.Helper()
+	list := &corev1.SecretList{}
+	require.NoError(s.t, s.fence.Client().List(s.ctx, list, client.InNamespace(system), client.MatchingLabels{"owner": "helm", "name": name}))
+	var found []string
+	for _, secret := range list.Items {
+		found = append(found, secret.Labels["version"])
+	}
+	slices.Sort(found)
+	return found
+}
+
+// uid tells whether a ConfigMap behind the fence is the same one as before; it is empty where there is none.
+func (s *scene) uid(name string) types.UID {
+	s.t.Helper()
+	found := &corev1.ConfigMap{}
+	err := s.fence.Client().Get(s.ctx, client.ObjectKey{Namespace: system, Name: name}, found)
+	if !apierrors.IsNotFound(err) {
+		require.NoError(s.t, err)
+	}
+	return found.UID
+}
+
+// through lets the way to the landscaper cluster be cut while something is under way, and checks how soon that is done once the way is whole.
+func (s *scene) through(agent *member, way platform.WireMode, begin, await func()) {
+	s.t.Helper()
+	s.centre.Become(way)
+	agent.awaitConnected(false)
+	begin()
+	assert.True(s.t, agent.isReady(), "a partition does not restart the agent")
+	s.centre.Become(platform.Whole)
+	began := time.Now()
+	await()
+	took := time.Since(began)
+	s.t.Logf("done %s after the partition has healed", took)
+	assert.Less(s.t, took, healed)
+	agent.awaitConnected(true)
+	assert.True(s.t, agent.Running())
+}
+
+// partitionStages has an Installation come, change and go, each through a partition.
+func (s *scene) partitionStages(agent *member, way platform.WireMode) {
+	name := "settings-" + s.environment
+	s.t.Log("install")
+	s.through(agent, way, func() { s.deploy(name, "first") }, func() { s.succeeded(s.home(), name) })
+	assert.Equal(s.t, []string{"1"}, s.revisions(name), "it was installed once")
+	installed := s.uid(name)
+	require.NotEmpty(s.t, installed)
+	s.t.Log("upgrade")
+	s.through(agent, way, func() {
+		s.deploy(name, "second")
+		assert.Equal(s.t, "first", s.configMap(name)["text"])
+	}, func() { s.succeeded(s.home(), name) })
+	assert.Equal(s.t, "second", s.configMap(name)["text"])
+	assert.Equal(s.t, []string{"1", "2"}, s.revisions(name), "it was upgraded once")
+	assert.Equal(s.t, installed, s.uid(name), "nothing was deleted")
+	s.t.Log("delete")
+	var removed *v1alpha1.Installation
+	s.through(agent, way, func() {
+		removed = s.remove(name)
+		assert.Equal(s.t, installed, s.uid(name))
+	}, func() { require.NoError(s.t, s.AwaitGone(s.ctx, removed)) })
+	assert.Empty(s.t, s.uid(name))
+	assert.Empty(s.t, s.revisions(name))
+}
+
+// underWay cuts the way while a job is at work, for a time that is too short for anybody to be told.
+func (s *scene) underWay(agent *member, way platform.WireMode) {
+	name := "brief-" + s.environment
+	s.deploy(name, "first")
+	require.Eventually(s.t, func() bool { return len(s.revisions(name)) > 0 }, patience, time.Millisecond)
+	s.centre.Become(way)
+	time.Sleep(time.Second)
+	s.centre.Become(platform.Whole)
+	began := time.Now()
+	s.succeeded(s.home(), name)
+	took := time.Since(began)
+	s.t.Logf("done %s after a partition of a second has healed", took)
+	assert.Less(s.t, took, healed)
+	assert.Equal(s.t, []string{"1"}, s.revisions(name), "nothing was done twice")
+	assert.Equal(s.t, "first", s.configMap(name)["text"])
+	agent.awaitConnected(true)
+}
+
+func TestOfTwoAgentsOnlyTheOneThatHoldsTheEnvironmentWorks(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, "twin")
+	first := s.startAgent()
+	account := s.hostObjects()[0]
+	require.NoError(t, s.fence.Client().Get(s.ctx, client.ObjectKeyFromObject(account), account))
+	kept := account.GetUID()
+	args := s.agentArgs()
+	args[2] = "--landscaper-kubeconfig=" + s.kubeconfig("other-way", s.RestConfig.Host, s.RestConfig.CAData, s.token)
+	second := s.start("twin-second", "landscaper-agent", args...)
+	require.Eventually(t, func() bool { return s.hasEvent("AgentStandsBy", `"twin-agent"`) }, patience, 50*time.Millisecond)
+	assert.False(t, second.isReady())
+
+	s.centre.Become(platform.Blackhole)
+	began := time.Now()
+	second.awaitReady()
+	took := time.Since(began)
+	t.Logf("the second agent has taken the Environment over after %s", took)
+	assert.Greater(t, took, lease-20*time.Second, "the first one may still work until its Lease ends")
+	assert.Less(t, took, 2*lease)
+	s.centre.Become(platform.Whole)
+	require.Eventually(t, func() bool { return !first.Running() }, healed, 50*time.Millisecond, "the first one finds another one at work")
+	require.Error(t, first.Err())
+	assert.Contains(t, first.LogTail(20), `another agent, \"twin-second\", holds the Environment`)
+	require.NoError(t, first.Restart())
+	require.Eventually(t, func() bool { return s.hasEvent("AgentStandsBy", `"twin-second"`) }, patience, 50*time.Millisecond)
+	assert.False(t, first.isReady())
+	assert.True(t, second.isReady())
+	require.NoError(t, s.fence.Client().Get(s.ctx, client.ObjectKeyFromObject(account), account))
+	assert.Equal(t, kept, account.GetUID(), "nothing was deleted")
+}
+
 func TestPartitionsOnlyDelay(t *testing.T) {
-	s := newScene(t, "parted")
-	s.startController()
-	agent := s.startAgent()
-	s.hostTarget()
-	for name, way := range map[string]platform.WireMode{"reset": platform.Reset, "blackhole": platform.Blackhole} {
+	t.Parallel()
+	centre := newScene(t, "parted")
+	centre.startController("--deployer-management")
+	for name, way := range map[string]platform.WireMode{"reset": platform.Reset, "blackhole": platform.Blackhole, "half-open": platform.HalfOpen} {
 		t.Run(name, func(t *testing.T) {
-			s.install(s.home(), name, v1alpha1.HelmDeployItemType, settings(t, name, "before"), map[string]string{"cluster": "parted"})
-			s.succeeded(s.home(), name)
-			s.centre.Become(way)
-			agent.awaitConnected(false)
-			assert.True(t, agent.isReady(), "a partition does not restart the agent")
-			s.install(s.home(), name, v1alpha1.HelmDeployItemType, settings(t, name, "after"), map[string]string{"cluster": "parted"})
-			assert.Equal(t, "before", s.configMap(name)["text"])
-			s.centre.Become(platform.Whole)
-			began := time.Now()
-			s.succeeded(s.home(), name)
-			took := time.Since(began)
-			t.Logf("the job of a partition by %s has succeeded %s after it healed", name, took)
-			assert.Less(t, took, healed)
-			assert.Equal(t, "after", s.configMap(name)["text"])
-			agent.awaitConnected(true)
-			assert.True(t, agent.Running())
+			t.Parallel()
+			s := newScene(t, "parted-"+name)
+			agent := s.startAgent()
+			s.managed()
+			s.partitionStages(agent, way)
+			s.underWay(agent, way)
 		})
 	}
+	t.Run("slow", func(t *testing.T) {
+		t.Parallel()
+		s := newScene(t, "parted-slow")
+		agent := s.startAgent()
+		s.managed()
+		s.centre.Become(platform.Slow)
+		const name = "settings-parted-slow"
+		s.deploy(name, "first")
+		s.succeeded(s.home(), name)
+		assert.Equal(t, []string{"1"}, s.revisions(name))
+		installed := s.uid(name)
+		s.deploy(name, "second")
+		s.succeeded(s.home(), name)
+		assert.Equal(t, "second", s.configMap(name)["text"])
+		assert.Equal(t, []string{"1", "2"}, s.revisions(name))
+		assert.Equal(t, installed, s.uid(name))
+		require.NoError(t, s.AwaitGone(s.ctx, s.remove(name)))
+		assert.Empty(t, s.uid(name))
+		agent.awaitConnected(true)
+		assert.False(t, s.hasEvent("AgentDisconnected", ""), "a slow way is no partition")
+	})
+	t.Run("a new agent over a slow way", func(t *testing.T) {
+		t.Parallel()
+		s := newScene(t, "parted-far")
+		s.centre.Become(platform.Slow)
+		s.startAgent().awaitConnected(true)
+	})
+	t.Run("shown", func(t *testing.T) {
+		t.Parallel()
+		s := newScene(t, "parted-shown")
+		agent := s.startAgent()
+		s.awaitEnvironment(isConnected)
+		s.centre.Become(platform.HalfOpen)
+		began := time.Now()
+		s.awaitEnvironment(func(env *v1alpha1.Environment) bool {
+			return conditions.GetReason(env, v1alpha1.AgentConnectedCondition) == "AgentUnreachable"
+		})
+		took := time.Since(began)
+		t.Logf("the landscaper cluster has shown the partition after %s", took)
+		assert.Less(t, took, 2*lease)
+		s.centre.Become(platform.Whole)
+		began = time.Now()
+		s.awaitEnvironment(isConnected)
+		assert.Less(t, time.Since(began), healed)
+		agent.awaitConnected(true)
+	})
+}
+
+func isConnected(env *v1alpha1.Environment) bool {
+	return conditions.IsTrue(env, v1alpha1.AgentConnectedCondition)
 }
 
 func TestAgentStartsWithoutTheLandscaperCluster(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -77,6 +78,8 @@ type scene struct {
 	// fence is the fenced cluster, and centre the way of the agent to the landscaper cluster.
 	fence  *platform.Platform
 	centre *platform.Wire
+	// hostFront is before the fenced cluster for processes; nil is none.
+	hostFront *front
 	// environment is also the name of what the agent makes.
 	environment string
 	binary, dir string
@@ -151,7 +154,11 @@ func (s *scene) start(name, account string, args ...string) *member {
 	dir := filepath.Join(s.dir, name)
 	require.NoError(s.t, os.MkdirAll(dir, 0o700))
 	m := &member{t: s.t, health: freeAddress(s.t), meter: freeAddress(s.t)}
-	own := s.kubeconfig(name+"-own", s.fence.RestConfig.Host, s.fence.RestConfig.CAData, s.tokenOf(s.fence.Cluster, system, account))
+	host, authority := s.fence.RestConfig.Host, s.fence.RestConfig.CAData
+	if s.hostFront != nil {
+		host, authority = s.hostFront.server.URL, s.hostFront.authority()
+	}
+	own := s.kubeconfig(name+"-own", host, authority, s.tokenOf(s.fence.Cluster, system, account))
 	process, err := platform.StartProcess(platform.Command{
 		Name: name, Path: s.binary, Dir: dir, Args: append(args, "--metrics-addr="+m.meter, "--health-addr="+m.health),
 		Env: []string{"KUBECONFIG=" + own, "RUNTIME_NAMESPACE=" + system, "POD_NAME=" + name},
@@ -160,11 +167,17 @@ func (s *scene) start(name, account string, args ...string) *member {
 	m.Process = process
 	s.t.Cleanup(func() {
 		if s.t.Failed() {
-			s.t.Logf("log of %s:\n%s", name, process.LogTail(40))
+			s.t.Logf("log of %s:\n%s", name, telling(process.LogTail(10000)))
 		}
 		assert.NoError(s.t, process.Stop(20*time.Second))
 	})
 	return m
+}
+
+// telling are the last lines of a log that say more than that a process is not ready yet.
+func telling(log string) string {
+	lines := slices.DeleteFunc(strings.Split(log, "\n"), func(line string) bool { return strings.Contains(line, "healthz check failed") })
+	return strings.Join(lines[max(0, len(lines)-40):], "\n")
 }
 
 // agentArgs writes the files of an agent and returns its arguments.

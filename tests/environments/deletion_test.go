@@ -107,6 +107,16 @@ func TestAnAgentThatGoesIsNoticedAndOneThatComesBackToo(t *testing.T) {
 	assert.Contains(t, all, "Normal LeaseRenewed Environment east: the agent renews its Lease")
 }
 
+func TestAnAgentThatComesWithItsEnvironmentIsShownByItsFirstSignOfLife(t *testing.T) {
+	s := newStage(t)
+	s.beat("east", 45) // the only one
+	s.create(s.env("east"))
+	shown := s.connected("east", metav1.ConditionTrue)
+	assert.Equal(t, "v1.2.3", shown.Status.AgentVersion)
+	require.NotNil(t, shown.Status.AgentLastSeen)
+	s.requireSteady()
+}
+
 func TestADeadlockIsNamedOnBothKinds(t *testing.T) {
 	s := newStage(t)
 	env, registration := s.env("east"), deployer("a", "example.com/a")
