@@ -144,14 +144,14 @@ func (s *scene) underWay(agent *member, way platform.WireMode) {
 
 func TestOfTwoAgentsOnlyTheOneThatHoldsTheEnvironmentWorks(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, "twin")
+	s := newSceneBeside(t, "twin")
 	first := s.startAgent()
 	account := s.hostObjects()[0]
 	require.NoError(t, s.fence.Client().Get(s.ctx, client.ObjectKeyFromObject(account), account))
 	kept := account.GetUID()
 	args := s.agentArgs()
 	args[2] = "--landscaper-kubeconfig=" + s.kubeconfig("other-way", s.RestConfig.Host, s.RestConfig.CAData, s.token)
-	second := s.start("twin-second", "landscaper-agent", args...)
+	second := s.start("twin-second", s.account, args...)
 	require.Eventually(t, func() bool { return s.hasEvent("AgentStandsBy", `"twin-agent"`) }, patience, 50*time.Millisecond)
 	assert.False(t, second.isReady())
 
@@ -165,7 +165,7 @@ func TestOfTwoAgentsOnlyTheOneThatHoldsTheEnvironmentWorks(t *testing.T) {
 	s.centre.Become(platform.Whole)
 	require.Eventually(t, func() bool { return !first.Running() }, healed, 50*time.Millisecond, "the first one finds another one at work")
 	require.Error(t, first.Err())
-	assert.Contains(t, first.LogTail(20), `another agent, \"twin-second\", holds the Environment`)
+	assert.Contains(t, first.LogTail(20), `another agent, "twin-second", holds the Environment`)
 	require.NoError(t, first.Restart())
 	require.Eventually(t, func() bool { return s.hasEvent("AgentStandsBy", `"twin-second"`) }, patience, 50*time.Millisecond)
 	assert.False(t, first.isReady())
@@ -176,12 +176,12 @@ func TestOfTwoAgentsOnlyTheOneThatHoldsTheEnvironmentWorks(t *testing.T) {
 
 func TestPartitionsOnlyDelay(t *testing.T) {
 	t.Parallel()
-	centre := newScene(t, "parted")
+	centre := newSceneBeside(t, "parted")
 	centre.startController("--deployer-management")
 	for name, way := range map[string]platform.WireMode{"reset": platform.Reset, "blackhole": platform.Blackhole, "half-open": platform.HalfOpen} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newScene(t, "parted-"+name)
+			s := newSceneBeside(t, "parted-"+name)
 			agent := s.startAgent()
 			s.managed()
 			s.partitionStages(agent, way)
@@ -190,7 +190,7 @@ func TestPartitionsOnlyDelay(t *testing.T) {
 	}
 	t.Run("slow", func(t *testing.T) {
 		t.Parallel()
-		s := newScene(t, "parted-slow")
+		s := newSceneBeside(t, "parted-slow")
 		agent := s.startAgent()
 		s.managed()
 		s.centre.Become(platform.Slow)
@@ -211,13 +211,13 @@ func TestPartitionsOnlyDelay(t *testing.T) {
 	})
 	t.Run("a new agent over a slow way", func(t *testing.T) {
 		t.Parallel()
-		s := newScene(t, "parted-far")
+		s := newSceneBeside(t, "parted-far")
 		s.centre.Become(platform.Slow)
 		s.startAgent().awaitConnected(true)
 	})
 	t.Run("shown", func(t *testing.T) {
 		t.Parallel()
-		s := newScene(t, "parted-shown")
+		s := newSceneBeside(t, "parted-shown")
 		agent := s.startAgent()
 		s.awaitEnvironment(isConnected)
 		s.centre.Become(platform.HalfOpen)

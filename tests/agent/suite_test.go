@@ -82,6 +82,8 @@ type scene struct {
 	hostFront *front
 	// environment is also the name of what the agent makes.
 	environment string
+	// account is that of the agent behind the fence.
+	account     string
 	binary, dir string
 	// token is that of the agent at the landscaper cluster.
 	token string
@@ -89,11 +91,23 @@ type scene struct {
 
 func newScene(t *testing.T, environment string) *scene {
 	t.Helper()
+	return sceneWith(t, environment, "landscaper-agent")
+}
+
+// newSceneBeside is for tests that run beside each other. The rights of an agent are for one Environment, so each has an account of its own behind
+// the fence.
+func newSceneBeside(t *testing.T, environment string) *scene {
+	t.Helper()
+	return sceneWith(t, environment, "landscaper-agent-of-"+environment)
+}
+
+func sceneWith(t *testing.T, environment, account string) *scene {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
 	t.Cleanup(cancel)
 	binary, err := platform.BuildLandscaper(ctx)
 	require.NoError(t, err)
-	s := &scene{Platform: platform.Shared(t), t: t, ctx: ctx, environment: environment, binary: binary, dir: t.TempDir()}
+	s := &scene{Platform: platform.Shared(t), t: t, ctx: ctx, environment: environment, account: account, binary: binary, dir: t.TempDir()}
 	fenced.Do(func() {
 		fenced.platform, fenced.err = platform.Start(context.Background(), platform.Options{Audit: true, Objects: []client.Object{namespace()}})
 	})
@@ -115,7 +129,9 @@ func (s *scene) apply(cluster *platform.Cluster, folder string) {
 	require.NoError(s.t, err)
 	text, err := built.AsYaml()
 	require.NoError(s.t, err)
-	substituted := strings.NewReplacer("${environment}", s.environment, "${namespaces:=*}", "*").Replace(string(text))
+	substituted := strings.NewReplacer(
+		"${environment}", s.environment, "${namespaces:=*}", "*", "name: landscaper-agent\n", "name: "+s.account+"\n",
+	).Replace(string(text))
 	require.NoError(s.t, cluster.ApplyYAML(s.ctx, substituted))
 }
 
@@ -193,7 +209,7 @@ func (s *scene) agentArgs(more ...string) []string {
 // startAgent starts the agent and waits until it is ready.
 func (s *scene) startAgent() *member {
 	s.t.Helper()
-	m := s.start(s.environment+"-agent", "landscaper-agent", s.agentArgs()...)
+	m := s.start(s.environment+"-agent", s.account, s.agentArgs()...)
 	m.awaitReady()
 	return m
 }
