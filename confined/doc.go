@@ -8,5 +8,5 @@
 // A package that has something to run declares a Program in a variable of its own; every executable that imports the package, a test
 // binary too, can then be a child: it notices that while its packages are initialised, serves, and never reaches main. The parent makes a
 // Pool of children and runs jobs in it. Both talk net/rpc over the child's standard input and output: the child asks for its next
-// job, and for what only the parent can give.
+// job, and for what only the parent can give. It promises nothing to others.
 package confined

@@ -70,7 +70,7 @@ func (l Limits) afford(text []byte, documents int) (Limits, error) {
 	return sum, nil
 }
 
-// hasName tells whether the sign is followed by what may be the name of an anchor.
+// hasName reports whether the sign is followed by what may be the name of an anchor.
 func hasName(text []byte, sign byte) bool {
 	for {
 		i := bytes.IndexByte(text, sign)
@@ -100,7 +100,7 @@ func separators(text []byte) int {
 	return count
 }
 
-// breaks tells whether a byte is white space, or may begin one of the breaks that Unicode has beside those of ASCII.
+// breaks reports whether a byte is white space, or may begin one of the breaks that Unicode has beside those of ASCII.
 func breaks(c byte) bool { return c <= ' ' || c == 0xC2 || c == 0xE2 }
 
 // weight measures documents with their aliases written out. A node that aliases stand for is measured once.

@@ -9,23 +9,23 @@ import (
 
 // ComponentVersionOverwrite replaces one component reference by another.
 type ComponentVersionOverwrite struct {
-	// Source is matched against component references; absent fields match everything.
+	// source is matched against component references; absent fields match everything.
 	Source ComponentVersionOverwriteReference `json:"source"`
-	// Substitution holds the fields to replace.
+	// substitution holds the fields to replace.
 	Substitution ComponentVersionOverwriteReference `json:"substitution"`
 }
 
 // ComponentVersionOverwriteReference is a component reference, every part of it optional.
 type ComponentVersionOverwriteReference struct {
-	// RepositoryContext is the typed repository.
+	// repositoryContext is the typed repository.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	RepositoryContext *AnyJSON `json:"repositoryContext,omitempty"`
-	// ComponentName of the component.
+	// componentName of the component.
 	// +optional
 	ComponentName string `json:"componentName,omitempty"`
-	// Version of the component.
+	// version of the component.
 	// +optional
 	Version string `json:"version,omitempty"`
 }
@@ -42,8 +42,9 @@ type ComponentVersionOverwrites struct {
 	// Undecoded is what could not be read.
 	Undecoded Undecoded `json:"-"`
 
-	// Overwrites are tried in order.
+	// overwrites are tried in order.
 	// +optional
+	// +listType=atomic
 	Overwrites []ComponentVersionOverwrite `json:"overwrites,omitempty"`
 }
 

@@ -29,37 +29,38 @@ type Context struct {
 
 // ContextConfiguration is the content of a Context.
 type ContextConfiguration struct {
-	// RepositoryContext is the typed default repository of component descriptors.
+	// repositoryContext is the typed default repository of component descriptors.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	RepositoryContext *AnyJSON `json:"repositoryContext,omitempty"`
-	// OCMConfig names a ConfigMap whose key .ocmconfig holds an OCM configuration.
+	// ocmConfig names a ConfigMap whose key .ocmconfig holds an OCM configuration.
 	// +optional
 	OCMConfig *LocalObjectReference `json:"ocmConfig,omitempty"`
-	// RegistryPullSecrets name Secrets with registry credentials.
+	// registryPullSecrets name Secrets with registry credentials.
 	// +optional
+	// +listType=atomic
 	RegistryPullSecrets []LocalObjectReference `json:"registryPullSecrets,omitempty"`
-	// RegistryIdentity logs in at the registries of a cloud where no pull secret does. An addition to the existing API.
+	// registryIdentity logs in at the registries of a cloud where no pull secret does. An addition to the existing API.
 	// +optional
 	RegistryIdentity *RegistryIdentity `json:"registryIdentity,omitempty"`
-	// Configurations is a free map, read by deployers.
+	// configurations is a free map, read by deployers.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	Configurations map[string]AnyJSON `json:"configurations,omitempty"`
-	// ComponentVersionOverwritesReference names a ComponentVersionOverwrites object.
+	// componentVersionOverwrites names a ComponentVersionOverwrites object.
 	// +optional
 	ComponentVersionOverwritesReference string `json:"componentVersionOverwrites,omitempty"`
-	// VerificationSignatures maps signature names to their keys.
+	// verificationSignatures maps signature names to their keys.
 	// +optional
 	VerificationSignatures map[string]VerificationSignature `json:"verificationSignatures,omitempty"`
-	// RequireVerifiedSources refuses Flux sources whose signature Flux itself has not verified: they need spec.verify and the condition
+	// requireVerifiedSources refuses Flux sources whose signature Flux itself has not verified: they need spec.verify and the condition
 	// SourceVerified. An addition to the existing API.
 	// +optional
 	RequireVerifiedSources bool `json:"requireVerifiedSources,omitempty"`
-	// BlueprintAccess says what blueprints of Installations with this Context may use: imports or namespace. Without it the operator decides by
+	// blueprintAccess says what blueprints of Installations with this Context may use: imports or namespace. Without it the operator decides by
 	// --default-blueprint-access. An addition to the existing API.
 	// +optional
 	BlueprintAccess BlueprintAccess `json:"blueprintAccess,omitempty"`
@@ -79,10 +80,10 @@ const (
 
 // RegistryIdentity is a party that a cloud knows.
 type RegistryIdentity struct {
-	// Provider is the cloud: aws, azure or gcp.
+	// provider is the cloud: aws, azure or gcp.
 	// +kubebuilder:validation:Enum=aws;azure;gcp
 	Provider string `json:"provider"`
-	// ServiceAccountName names a ServiceAccount of the namespace that logs in with a token of its own, as its annotations for the cloud say. Empty
+	// serviceAccountName names a ServiceAccount of the namespace that logs in with a token of its own, as its annotations for the cloud say. Empty
 	// means the identity of the controller, where the operator allows that.
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
@@ -91,10 +92,10 @@ type RegistryIdentity struct {
 
 // VerificationSignature names the keys of one signature.
 type VerificationSignature struct {
-	// PublicKeySecretReference names the public key.
+	// publicKeySecretReference names the public key.
 	// +optional
 	PublicKeySecretReference *SecretReference `json:"publicKeySecretReference,omitempty"`
-	// CaCertificateSecretReference names the CA certificates.
+	// caCertificateSecretReference names the CA certificates.
 	// +optional
 	CaCertificateSecretReference *SecretReference `json:"caCertificateSecretReference,omitempty"`
 }

@@ -22,7 +22,7 @@ type DataObject struct {
 	// Undecoded is what could not be read.
 	Undecoded Undecoded `json:"-"`
 
-	// Data is the value: any JSON.
+	// data is the value: any JSON.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Data AnyJSON `json:"data"`

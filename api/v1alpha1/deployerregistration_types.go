@@ -10,24 +10,25 @@ import (
 
 // DeployerRegistrationSpec describes how to install one deployer.
 type DeployerRegistrationSpec struct {
-	// DeployItemTypes are the types that the deployer carries out.
+	// types are the types that the deployer carries out.
 	// +optional
+	// +listType=atomic
 	DeployItemTypes []string `json:"types,omitempty"`
-	// InstallationTemplate is the template of the Installation in each environment.
+	// installationTemplate is the template of the Installation in each environment.
 	InstallationTemplate DeployerInstallationTemplate `json:"installationTemplate"`
 }
 
 // DeployerInstallationTemplate is the part of an Installation that a registration sets.
 type DeployerInstallationTemplate struct {
-	// ComponentDescriptor says where the component comes from.
+	// componentDescriptor says where the component comes from.
 	// +optional
 	ComponentDescriptor *ComponentDescriptorDefinition `json:"componentDescriptor,omitempty"`
-	// Blueprint says where the blueprint comes from.
+	// blueprint says where the blueprint comes from.
 	Blueprint BlueprintDefinition `json:"blueprint"`
-	// Imports connect data and targets to the blueprint's imports.
+	// imports connect data and targets to the blueprint's imports.
 	// +optional
 	Imports InstallationImports `json:"imports,omitempty"`
-	// ImportDataMappings computes blueprint imports.
+	// importDataMappings computes blueprint imports.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
@@ -39,30 +40,33 @@ type DeployerInstallationTemplate struct {
 type DeployerRegistrationStatus struct {
 	meta.ReconcileRequestStatus `json:",inline"`
 
-	// LastError is what went wrong last.
+	// lastError is what went wrong last.
 	// +optional
 	LastError *Error `json:"lastError,omitempty"`
-	// ObservedGeneration is the generation last reconciled. An addition to the existing API.
+	// observedGeneration is the generation last reconciled. An addition to the existing API.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Conditions are Ready and, while true, Reconciling or Stalled, as kstatus reads them. An addition to the existing API.
+	// conditions are Ready and, while true, Reconciling or Stalled, as kstatus reads them. An addition to the existing API.
 	// +optional
+	// +listType=map
+	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// Environments are those that the deployer is installed into, by name, 200 at most. An addition to the existing API.
+	// environments are those that the deployer is installed into, by name, 200 at most. An addition to the existing API.
 	// +optional
+	// +listType=atomic
 	Environments []RegistrationEnvironment `json:"environments,omitempty"`
 }
 
 // RegistrationEnvironment is an environment that a deployer is installed into.
 type RegistrationEnvironment struct {
-	// Name of the Environment.
+	// name of the Environment.
 	Name string `json:"name"`
-	// Installation is its name in the namespace of the deployer management, empty where there is none.
+	// installation is its name in the namespace of the deployer management, empty where there is none.
 	// +optional
 	Installation string `json:"installation,omitempty"`
-	// Ready says whether the last job of the Installation succeeded.
+	// ready says whether the last job of the Installation succeeded.
 	Ready bool `json:"ready"`
-	// Message says what is missing where it is not.
+	// message says what is missing where it is not.
 	// +optional
 	Message string `json:"message,omitempty"`
 }

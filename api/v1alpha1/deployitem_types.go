@@ -15,28 +15,28 @@ const DefaultDeployItemTimeout = 10 * time.Minute
 
 // DeployItemSpec is one piece of work for a deployer.
 type DeployItemSpec struct {
-	// Type selects the deployer.
+	// type selects the deployer.
 	Type string `json:"type"`
-	// Context names the Context in the same namespace; empty means "default".
+	// context names the Context in the same namespace; empty means "default".
 	// +optional
 	Context string `json:"context,omitempty"`
-	// Target to deploy to, always in the DeployItem's namespace.
+	// target to deploy to, always in the DeployItem's namespace.
 	// +optional
 	Target *DeployItemTarget `json:"target,omitempty"`
-	// Configuration for the deployer.
+	// config for the deployer.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	Configuration *runtime.RawExtension `json:"config,omitempty"`
-	// Timeout of the work; 10m when unset, none for no limit.
+	// timeout of the work; 10m when unset, none for no limit.
 	// +optional
 	Timeout *Duration `json:"timeout,omitempty"`
-	// UpdateOnChangeOnly skips the work when nothing changed since the last success.
+	// updateOnChangeOnly skips the work when nothing changed since the last success.
 	// +optional
 	UpdateOnChangeOnly bool `json:"updateOnChangeOnly,omitempty"`
-	// OnDelete says how to delete.
+	// onDelete says how to delete.
 	// +optional
 	OnDelete *OnDeleteConfig `json:"onDelete,omitempty"`
-	// ServiceAccountName names a ServiceAccount of the DeployItem's namespace that the deployer acts as on the Targets of the item; it goes before
+	// serviceAccountName names a ServiceAccount of the DeployItem's namespace that the deployer acts as on the Targets of the item; it goes before
 	// the one that a Target names. The name has no namespace.
 	// +optional
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
@@ -44,20 +44,20 @@ type DeployItemSpec struct {
 
 // DeployItemTarget names the Target of a DeployItem.
 type DeployItemTarget struct {
-	// Name of the Target.
+	// name of the Target.
 	Name string `json:"name"`
-	// Namespace is accepted; the Target is always read from the DeployItem's namespace.
+	// namespace is accepted; the Target is always read from the DeployItem's namespace.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 }
 
 // DeployerInformation says who handled a DeployItem.
 type DeployerInformation struct {
-	// Identity of the deployer's process.
+	// identity of the deployer's process.
 	Identity string `json:"identity"`
-	// Name of the deployer.
+	// name of the deployer.
 	Name string `json:"name"`
-	// Version of the deployer.
+	// version of the deployer.
 	Version string `json:"version"`
 }
 
@@ -67,42 +67,44 @@ const DriftedCondition = "Drifted"
 
 // DeployItemStatus is written by the Execution controller (jobID) and by the deployer (everything else).
 type DeployItemStatus struct {
-	// ObservedGeneration is the generation of the spec that the deployer last began with.
+	// observedGeneration is the generation of the spec that the deployer last began with.
 	ObservedGeneration int64 `json:"observedGeneration"`
 
 	JobStatus `json:",inline"`
 
-	// JobIDGenerationTime is when JobID was set; the pickup timeout counts from here.
+	// jobIDGenerationTime is when JobID was set; the pickup timeout counts from here.
 	// +optional
 	JobIDGenerationTime *metav1.Time `json:"jobIDGenerationTime,omitempty"`
-	// LastReconcileTime is when the deployer began the job.
+	// lastReconcileTime is when the deployer began the job.
 	// +optional
 	LastReconcileTime *metav1.Time `json:"lastReconcileTime,omitempty"`
-	// Deployer says who handled the item.
+	// deployer says who handled the item.
 	// +optional
 	Deployer *DeployerInformation `json:"deployer,omitempty"`
-	// FirstError is the first error of the job.
+	// firstError is the first error of the job.
 	// +optional
 	FirstError *Error `json:"firstError,omitempty"`
-	// LastErrors are up to five errors of the job, the newest last.
+	// lastErrors are up to five errors of the job, the newest last.
 	// +optional
+	// +listType=atomic
 	LastErrors []*Error `json:"lastErrors,omitempty"`
-	// ProviderStatus belongs to the deployer.
+	// providerStatus belongs to the deployer.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	ProviderStatus *runtime.RawExtension `json:"providerStatus,omitempty"`
-	// Sources are the states of the Flux sources that the last job used; of one that ended before it came to them, those that it found. An
+	// sources are the states of the Flux sources that the last job used; of one that ended before it came to them, those that it found. An
 	// addition to the existing API.
 	// +optional
+	// +listType=atomic
 	Sources []SourceStatus `json:"sources,omitempty"`
-	// ExportReference names the Secret with the exports under the key "config".
+	// exportRef names the Secret with the exports under the key "config".
 	// +optional
 	ExportReference *ObjectReference `json:"exportRef,omitempty"`
-	// TargetGoneSince is since when a deletion with spec.onDelete.targetGone has found the clusters gone; absent while one is not. An addition to
+	// targetGoneSince is since when a deletion with spec.onDelete.targetGone has found the clusters gone; absent while one is not. An addition to
 	// the existing API.
 	// +optional
 	TargetGoneSince *metav1.Time `json:"targetGoneSince,omitempty"`
-	// DeployItemPhase is accepted for old deployers and ignored.
+	// deployItemPhase is accepted for old deployers and ignored.
 	// +optional
 	DeployItemPhase string `json:"deployItemPhase,omitempty"`
 }
@@ -116,9 +118,13 @@ type DeployItemStatus struct {
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/substitute=disabled"
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/prune=disabled"
 // +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.spec.type`
-// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
-// +kubebuilder:printcolumn:name="ExportRef",type=string,JSONPath=`.status.exportRef.name`
+// +kubebuilder:printcolumn:name="Target",type=string,JSONPath=`.spec.target.name`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+// +kubebuilder:printcolumn:name="Phase",type=string,priority=1,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Deployer",type=string,priority=1,JSONPath=`.status.deployer.identity`
+// +kubebuilder:printcolumn:name="ExportRef",type=string,priority=1,JSONPath=`.status.exportRef.name`
 type DeployItem struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -171,7 +177,7 @@ func (d *DeployItem) ContextName() string {
 	return d.Spec.Context
 }
 
-// IsPickedUp tells whether a deployer has begun the current job.
+// IsPickedUp reports whether a deployer has begun the current job.
 func (d *DeployItem) IsPickedUp() bool {
 	began, requested := d.Status.LastReconcileTime, d.Status.JobIDGenerationTime
 	return began != nil && (requested == nil || !began.Before(requested))

@@ -10,16 +10,17 @@ import (
 
 // EnvironmentSpec describes a cluster that deployers are installed into.
 type EnvironmentSpec struct {
-	// HostTarget is the template of the Target of that cluster.
+	// hostTarget is the template of the Target of that cluster.
 	HostTarget TargetTemplate `json:"hostTarget"`
-	// Namespace of the host cluster for the deployers.
+	// namespace of the host cluster for the deployers.
 	Namespace string `json:"namespace"`
-	// LandscaperClusterRestConfig says how the environment reaches the landscaper cluster.
+	// landscaperClusterConfig says how the environment reaches the landscaper cluster.
 	LandscaperClusterRestConfig ClusterRestConfig `json:"landscaperClusterConfig"`
-	// TargetSelectors are handed to the deployers of this environment.
+	// targetSelectors are handed to the deployers of this environment.
 	// +optional
+	// +listType=atomic
 	TargetSelectors []TargetSelector `json:"targetSelectors,omitempty"`
-	// Namespaces of the landscaper cluster in which the deployers of this environment may work. Absent is all, as in the existing API, or all that
+	// namespaces of the landscaper cluster in which the deployers of this environment may work. Absent is all, as in the existing API, or all that
 	// the namespace of the Environment allows; an empty list is none. An addition to the existing API.
 	// +kubebuilder:validation:MaxItems=1000
 	// +listType=set
@@ -31,38 +32,41 @@ type EnvironmentSpec struct {
 type EnvironmentStatus struct {
 	meta.ReconcileRequestStatus `json:",inline"`
 
-	// ObservedGeneration is the generation last reconciled.
+	// observedGeneration is the generation last reconciled.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Conditions are Ready and, while true, Reconciling or Stalled, as kstatus reads them, and AgentConnected.
+	// conditions are Ready and, while true, Reconciling or Stalled, as kstatus reads them, and AgentConnected.
 	// +optional
+	// +listType=map
+	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// Namespace of the landscaper cluster that holds what is made for the deployers of this environment, and the Lease of the agent. An
+	// namespace of the landscaper cluster that holds what is made for the deployers of this environment, and the Lease of the agent. An
 	// addition to the existing API.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
-	// AgentVersion is the version of the agent, as it wrote it into its Lease.
+	// agentVersion is the version of the agent, as it wrote it into its Lease.
 	// +optional
 	AgentVersion string `json:"agentVersion,omitempty"`
-	// AgentLastSeen is when the agent last gave a sign of life, by the clock of the controller. It is written only together with a change of
+	// agentLastSeen is when the agent last gave a sign of life, by the clock of the controller. It is written only together with a change of
 	// the condition AgentConnected.
 	// +optional
 	AgentLastSeen *metav1.Time `json:"agentLastSeen,omitempty"`
-	// Deployers are those that registrations install here, by name, 200 at most.
+	// deployers are those that registrations install here, by name, 200 at most.
 	// +optional
+	// +listType=atomic
 	Deployers []EnvironmentDeployer `json:"deployers,omitempty"`
 }
 
 // EnvironmentDeployer is a deployer of an environment.
 type EnvironmentDeployer struct {
-	// Name of its DeployerRegistration.
+	// name of its DeployerRegistration.
 	Name string `json:"name"`
-	// Version of its component, where a repository has it.
+	// version of its component, where a repository has it.
 	// +optional
 	Version string `json:"version,omitempty"`
-	// Ready says whether the last job of its Installation succeeded.
+	// ready says whether the last job of its Installation succeeded.
 	Ready bool `json:"ready"`
-	// Message says why there can be no Installation, or why it can never succeed; empty otherwise.
+	// message says why there can be no Installation, or why it can never succeed; empty otherwise.
 	// +optional
 	Message string `json:"message,omitempty"`
 }
@@ -70,35 +74,36 @@ type EnvironmentDeployer struct {
 // TargetTemplate is the template of a Target.
 type TargetTemplate struct {
 	TargetSpec `json:",inline"`
-	// Labels of the Target.
+	// labels of the Target.
 	// +optional
 	Labels map[string]string `json:"labels,omitempty"`
-	// Annotations of the Target.
+	// annotations of the Target.
 	// +optional
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
 // ClusterRestConfig says how to reach an API server.
 type ClusterRestConfig struct {
-	// Host is the URL of the API server.
+	// host is the URL of the API server.
 	Host string `json:"host"`
-	// APIPath is a prefix of all paths.
+	// apiPath is a prefix of all paths.
 	// +optional
 	APIPath string `json:"apiPath,omitempty"`
-	// Insecure skips the verification of the server's certificate.
+	// insecure skips the verification of the server's certificate.
 	// +optional
 	Insecure bool `json:"insecure,omitempty"`
-	// ServerName is the name to expect in the server's certificate.
+	// serverName is the name to expect in the server's certificate.
 	// +optional
 	ServerName string `json:"serverName,omitempty"`
-	// CAData is the PEM of the CA, base64 in YAML; it may be an empty text.
+	// caData is the PEM of the CA, base64 in YAML; it may be an empty text.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9+/=\r\n]*$`
 	// +optional
 	CAData []byte `json:"caData,omitempty"`
-	// NextProtos lists the application protocols to offer.
+	// nextProtos lists the application protocols to offer.
 	// +optional
+	// +listType=atomic
 	NextProtos []string `json:"nextProtos,omitempty"`
 }
 

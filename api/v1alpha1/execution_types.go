@@ -10,56 +10,58 @@ import (
 
 // ExecutionSpec lists the DeployItems to make.
 type ExecutionSpec struct {
-	// Context names the Context in the same namespace; empty means "default".
+	// context names the Context in the same namespace; empty means "default".
 	// +optional
 	Context string `json:"context,omitempty"`
-	// DeployItems are the templates.
+	// deployItems are the templates.
 	// +optional
+	// +listType=atomic
 	DeployItems []DeployItemTemplate `json:"deployItems,omitempty"`
-	// DeployItemsCompressed is the gzipped JSON of the templates; when given it wins over DeployItems.
+	// deployItemsCompressed is the gzipped JSON of the templates; when given it wins over DeployItems.
 	// +optional
 	DeployItemsCompressed []byte `json:"deployItemsCompressed,omitempty"`
 }
 
 // DeployItemTemplate is the template of one DeployItem.
 type DeployItemTemplate struct {
-	// Name of the item, unique in the Execution.
+	// name of the item, unique in the Execution.
 	Name string `json:"name"`
-	// Type selects the deployer.
+	// type selects the deployer.
 	Type string `json:"type"`
-	// Target to deploy to.
+	// target to deploy to.
 	// +optional
 	Target *ObjectReference `json:"target,omitempty"`
-	// Labels of the DeployItem.
+	// labels of the DeployItem.
 	// +optional
 	Labels map[string]string `json:"labels,omitempty"`
-	// Configuration for the deployer.
+	// config for the deployer.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Configuration *runtime.RawExtension `json:"config"`
-	// DependsOn names items that have to succeed before.
+	// dependsOn names items that have to succeed before.
 	// +optional
+	// +listType=atomic
 	DependsOn []string `json:"dependsOn,omitempty"`
-	// Timeout of the item; 10m when unset, none for no limit.
+	// timeout of the item; 10m when unset, none for no limit.
 	// +optional
 	Timeout *Duration `json:"timeout,omitempty"`
-	// UpdateOnChangeOnly skips the work when nothing changed since the last success.
+	// updateOnChangeOnly skips the work when nothing changed since the last success.
 	// +optional
 	UpdateOnChangeOnly bool `json:"updateOnChangeOnly,omitempty"`
-	// OnDelete says how to delete.
+	// onDelete says how to delete.
 	// +optional
 	OnDelete *OnDeleteConfig `json:"onDelete,omitempty"`
-	// ServiceAccountName names a ServiceAccount of the namespace that the deployer acts as on the Targets of the item.
+	// serviceAccountName names a ServiceAccount of the namespace that the deployer acts as on the Targets of the item.
 	// +optional
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 }
 
 // OnDeleteConfig says how a DeployItem is deleted.
 type OnDeleteConfig struct {
-	// SkipUninstallIfClusterRemoved deletes the DeployItem without uninstall when its Target came from a Shoot, by the TargetSync of the
+	// skipUninstallIfClusterRemoved deletes the DeployItem without uninstall when its Target came from a Shoot, by the TargetSync of the
 	// namespace, and that Shoot is gone or in deletion.
 	// +optional
 	SkipUninstallIfClusterRemoved bool `json:"skipUninstallIfClusterRemoved,omitempty"`
-	// TargetGone deletes the DeployItem without uninstall when the clusters that it was deployed to have been gone for a while. An addition to
+	// targetGone deletes the DeployItem without uninstall when the clusters that it was deployed to have been gone for a while. An addition to
 	// the existing API.
 	// +optional
 	TargetGone *TargetGone `json:"targetGone,omitempty"`
@@ -70,7 +72,7 @@ type OnDeleteConfig struct {
 //
 // +kubebuilder:validation:XValidation:fieldPath=".after",rule="duration(self.after) >= duration('1m') && duration(self.after) <= duration('168h')",message="has to be from 1m to 168h"
 type TargetGone struct {
-	// After is for how long, from 1m to 168h. The deletion waits as long, also beyond its timeout.
+	// after is for how long, from 1m to 168h. The deletion waits as long, also beyond its timeout.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}(\.[0-9]{1,5})?(ms|s|m|h)){1,4}$`
@@ -79,16 +81,16 @@ type TargetGone struct {
 
 // ExecutionStatus is what the controller observed.
 type ExecutionStatus struct {
-	// ObservedGeneration is the generation of the spec that the last job ran for.
+	// observedGeneration is the generation of the spec that the last job ran for.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	JobStatus `json:",inline"`
 
-	// ExportReference names the DataObject with the exports of all items.
+	// exportRef names the DataObject with the exports of all items.
 	// +optional
 	ExportReference *ObjectReference `json:"exportRef,omitempty"`
-	// DeployItemCache lists the known DeployItems. It is accepted and without effect: the owner of a DeployItem and its label say to which
+	// deployItemCache lists the known DeployItems. It is accepted and without effect: the owner of a DeployItem and its label say to which
 	// template it belongs.
 	// +optional
 	DeployItemCache *DeployItemCache `json:"deployItemCache,omitempty"`
@@ -96,19 +98,21 @@ type ExecutionStatus struct {
 
 // DeployItemCache lists the known DeployItems.
 type DeployItemCache struct {
-	// ActiveDIs are those of the current templates.
+	// activeDIs are those of the current templates.
 	// +optional
+	// +listType=atomic
 	ActiveDIs []DiNamePair `json:"activeDIs,omitempty"`
-	// OrphanedDIs are object names of those that have no template any more.
+	// orphanedDIs are object names of those that have no template any more.
 	// +optional
+	// +listType=atomic
 	OrphanedDIs []string `json:"orphanedDIs,omitempty"`
 }
 
 // DiNamePair connects the name of a template with the name of the DeployItem made from it.
 type DiNamePair struct {
-	// SpecName is the name of the template.
+	// specName is the name of the template.
 	SpecName string `json:"specName"`
-	// ObjectName is the name of the DeployItem.
+	// objectName is the name of the DeployItem.
 	ObjectName string `json:"objectName"`
 }
 
@@ -119,9 +123,11 @@ type DiNamePair struct {
 // +kubebuilder:resource:path=executions,shortName=exec,singular=execution
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/substitute=disabled"
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/prune=disabled"
-// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
-// +kubebuilder:printcolumn:name="ExportRef",type=string,JSONPath=`.status.exportRef.name`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+// +kubebuilder:printcolumn:name="Phase",type=string,priority=1,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="ExportRef",type=string,priority=1,JSONPath=`.status.exportRef.name`
 type Execution struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

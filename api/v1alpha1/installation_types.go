@@ -25,119 +25,120 @@ const (
 
 // InstallationSpec is what a user wants installed.
 //
-// The rules hold for new objects only; docs/operations.md says why.
+// The rules hold for new objects only. An update that contradicts itself fails in the next job, because Flux would delete an object whose update
+// the API server calls invalid.
 //
 // +kubebuilder:validation:XValidation:optionalOldSelf=true,fieldPath=".blueprint",rule="oldSelf.hasValue() || !has(self.blueprint.sourceRef) || !(has(self.blueprint.inline) || has(self.blueprint.ref))",message="give exactly one of inline, ref and sourceRef"
 // +kubebuilder:validation:XValidation:optionalOldSelf=true,fieldPath=".componentDescriptor",rule="oldSelf.hasValue() || !has(self.componentDescriptor) || !(has(self.componentDescriptor.ref) && has(self.componentDescriptor.sourceRef))",message="give exactly one of inline, ref and sourceRef"
 // +kubebuilder:validation:XValidation:optionalOldSelf=true,fieldPath=".imports.data",rule="oldSelf.hasValue() || !has(self.imports) || !has(self.imports.data) || self.imports.data.all(d, (has(d.dataRef) && size(d.dataRef) > 0 ? 1 : 0) + (has(d.secretRef) ? 1 : 0) + (has(d.configMapRef) ? 1 : 0) == 1)",message="give exactly one of dataRef, secretRef and configMapRef for each import"
 // +kubebuilder:validation:XValidation:optionalOldSelf=true,fieldPath=".imports.targets",rule="oldSelf.hasValue() || !has(self.imports) || !has(self.imports.targets) || self.imports.targets.all(t, (has(t.target) && size(t.target) > 0 ? 1 : 0) + (has(t.targets) && dyn(t.targets) != null ? 1 : 0) + (has(t.targetListRef) && size(t.targetListRef) > 0 ? 1 : 0) + (has(t.targetMap) ? 1 : 0) + (has(t.targetMapRef) && size(t.targetMapRef) > 0 ? 1 : 0) == 1)",message="give exactly one of target, targets, targetListRef, targetMap and targetMapRef for each import"
 type InstallationSpec struct {
-	// Context names the Context in the same namespace; empty means "default".
+	// context names the Context in the same namespace; empty means "default".
 	// +optional
 	Context string `json:"context,omitempty"`
-	// Suspend starts nothing new while true; a running job goes on. On deletion nothing is uninstalled.
+	// suspend starts nothing new while true; a running job goes on. On deletion nothing is uninstalled.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
-	// DeletionPolicy says whether deletion uninstalls (the default) or orphans.
+	// deletionPolicy says whether deletion uninstalls (the default) or orphans.
 	// +optional
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
-	// Verification asks for the component's signature to be verified.
+	// verification asks for the component's signature to be verified.
 	// +optional
 	Verification *Verification `json:"verification,omitempty"`
-	// ComponentDescriptor says where the component comes from.
+	// componentDescriptor says where the component comes from.
 	// +optional
 	ComponentDescriptor *ComponentDescriptorDefinition `json:"componentDescriptor,omitempty"`
-	// Blueprint says where the blueprint comes from.
+	// blueprint says where the blueprint comes from.
 	Blueprint BlueprintDefinition `json:"blueprint"`
-	// Imports connect data and targets to the blueprint's imports.
+	// imports connect data and targets to the blueprint's imports.
 	// +optional
 	Imports InstallationImports `json:"imports,omitempty"`
-	// ImportDataMappings computes blueprint imports from installation imports with Spiff expressions.
+	// importDataMappings computes blueprint imports from installation imports with Spiff expressions.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	ImportDataMappings map[string]AnyJSON `json:"importDataMappings,omitempty"`
-	// Exports names where the blueprint's exports go.
+	// exports names where the blueprint's exports go.
 	// +optional
 	Exports InstallationExports `json:"exports,omitempty"`
-	// ExportDataMappings computes installation exports from blueprint exports with Spiff expressions.
+	// exportDataMappings computes installation exports from blueprint exports with Spiff expressions.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	ExportDataMappings map[string]AnyJSON `json:"exportDataMappings,omitempty"`
-	// AutomaticReconcile starts jobs by the clock.
+	// automaticReconcile starts jobs by the clock.
 	// +optional
 	AutomaticReconcile *AutomaticReconcile `json:"automaticReconcile,omitempty"`
-	// Optimization is accepted; siblings are always found by index.
+	// optimization is accepted; siblings are always found by index.
 	// +optional
 	Optimization *Optimization `json:"optimization,omitempty"`
 }
 
 // Verification names the signature to verify.
 type Verification struct {
-	// SignatureName is the name of the signature in the component descriptor; its keys come from the Context.
+	// signatureName is the name of the signature in the component descriptor; its keys come from the Context.
 	SignatureName string `json:"signatureName"`
 }
 
 // ComponentDescriptorDefinition says where a component descriptor comes from: exactly one of ref, inline and sourceRef.
 type ComponentDescriptorDefinition struct {
-	// Reference to a component version in a repository.
+	// ref to a component version in a repository.
 	// +optional
 	Reference *ComponentDescriptorReference `json:"ref,omitempty"`
-	// Inline is a component descriptor document.
+	// inline is a component descriptor document.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	Inline *AnyJSON `json:"inline,omitempty"`
-	// SourceReference names a Flux source whose artifact holds a component descriptor, component archive or CTF.
+	// sourceRef names a Flux source whose artifact holds a component descriptor, component archive or CTF.
 	// +optional
 	SourceReference *SourceReference `json:"sourceRef,omitempty"`
-	// Path inside the artifact of SourceReference.
+	// path inside the artifact of SourceReference.
 	// +optional
 	Path string `json:"path,omitempty"`
 }
 
 // ComponentDescriptorReference names a component version.
 type ComponentDescriptorReference struct {
-	// RepositoryContext is the typed repository; empty means that of the Context.
+	// repositoryContext is the typed repository; empty means that of the Context.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	RepositoryContext *AnyJSON `json:"repositoryContext,omitempty"`
-	// ComponentName of the component.
+	// componentName of the component.
 	ComponentName string `json:"componentName"`
-	// Version of the component.
+	// version of the component.
 	Version string `json:"version"`
 }
 
 // BlueprintDefinition says where a blueprint comes from: exactly one of ref, inline and sourceRef.
 type BlueprintDefinition struct {
-	// Reference to a resource of the component. Keys of early releases beside resourceName are accepted and ignored.
+	// ref to a resource of the component. Keys of early releases beside resourceName are accepted and ignored.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	Reference *BlueprintReference `json:"ref,omitempty"`
-	// Inline is a file system written in YAML.
+	// inline is a file system written in YAML.
 	// +optional
 	Inline *InlineBlueprint `json:"inline,omitempty"`
-	// SourceReference names the Flux source whose artifact holds the blueprint.
+	// sourceRef names the Flux source whose artifact holds the blueprint.
 	// +optional
 	SourceReference *SourceReference `json:"sourceRef,omitempty"`
-	// Path of the blueprint's directory inside the artifact of SourceReference; empty means its root.
+	// path of the blueprint's directory inside the artifact of SourceReference; empty means its root.
 	// +optional
 	Path string `json:"path,omitempty"`
 }
 
 // BlueprintReference names a resource of a component version.
 type BlueprintReference struct {
-	// ResourceName of the blueprint in the component descriptor.
+	// resourceName of the blueprint in the component descriptor.
 	ResourceName string `json:"resourceName"`
 }
 
 // InlineBlueprint is a blueprint written inside the Installation.
 type InlineBlueprint struct {
-	// Filesystem is a directory: maps are directories, other values are files.
+	// filesystem is a directory: maps are directories, other values are files.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Filesystem AnyJSON `json:"filesystem"`
@@ -145,13 +146,15 @@ type InlineBlueprint struct {
 
 // InstallationImports lists the imports of an Installation.
 type InstallationImports struct {
-	// Data imports.
+	// data imports.
 	// +optional
+	// +listType=atomic
 	Data []DataImport `json:"data,omitempty"`
-	// Targets are target imports.
+	// targets are target imports.
 	// +optional
+	// +listType=atomic
 	Targets []TargetImport `json:"targets,omitempty"`
-	// ComponentDescriptors is accepted for old manifests and ignored.
+	// componentDescriptors is accepted for old manifests and ignored.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
@@ -160,179 +163,198 @@ type InstallationImports struct {
 
 // DataImport reads one value: exactly one of dataRef, secretRef and configMapRef.
 type DataImport struct {
-	// Name of the import, unique over data and targets.
+	// name of the import, unique over data and targets.
 	Name string `json:"name"`
-	// DataRef names a DataObject in the scope of the parent; #name is the object of that name.
+	// dataRef names a DataObject in the scope of the parent; #name is the object of that name.
 	// +optional
 	DataRef string `json:"dataRef,omitempty"`
-	// Version is accepted and ignored.
+	// version is accepted and ignored.
 	// +optional
 	Version string `json:"version,omitempty"`
-	// SecretRef names a Secret, or one key of it, read as YAML.
+	// secretRef names a Secret, or one key of it, read as YAML.
 	// +optional
 	SecretRef *LocalSecretReference `json:"secretRef,omitempty"`
-	// ConfigMapRef names a ConfigMap, or one key of it, read as YAML.
+	// configMapRef names a ConfigMap, or one key of it, read as YAML.
 	// +optional
 	ConfigMapRef *LocalConfigMapReference `json:"configMapRef,omitempty"`
 }
 
 // TargetImport reads one or several Targets: exactly one of its fields besides the name.
 type TargetImport struct {
-	// Name of the import, unique over data and targets.
+	// name of the import, unique over data and targets.
 	Name string `json:"name"`
-	// Target names one Target.
+	// target names one Target.
 	// +optional
 	Target string `json:"target,omitempty"`
-	// Targets names a list of Targets; an empty list is a value.
+	// targets names a list of Targets; an empty list is a value.
 	// +optional
 	// +nullable
+	// +listType=atomic
 	Targets []string `json:"targets,omitzero"`
-	// TargetListReference names a target list import of the parent.
+	// targetListRef names a target list import of the parent.
 	// +optional
 	TargetListReference string `json:"targetListRef,omitempty"`
-	// TargetMap names Targets by key; an empty map is a value.
+	// targetMap names Targets by key; an empty map is a value.
 	// +optional
 	TargetMap map[string]string `json:"targetMap,omitzero"`
-	// TargetMapReference names a target map import of the parent.
+	// targetMapRef names a target map import of the parent.
 	// +optional
 	TargetMapReference string `json:"targetMapRef,omitempty"`
 }
 
 // InstallationExports lists the exports of an Installation.
 type InstallationExports struct {
-	// Data exports.
+	// data exports.
 	// +optional
+	// +listType=atomic
 	Data []DataExport `json:"data,omitempty"`
-	// Targets are target exports.
+	// targets are target exports.
 	// +optional
+	// +listType=atomic
 	Targets []TargetExport `json:"targets,omitempty"`
 }
 
 // DataExport writes one value to a DataObject.
 type DataExport struct {
-	// Name of the export.
+	// name of the export.
 	Name string `json:"name"`
-	// DataRef names the DataObject in the scope of the parent.
+	// dataRef names the DataObject in the scope of the parent.
 	DataRef string `json:"dataRef"`
 }
 
 // TargetExport writes one Target.
 type TargetExport struct {
-	// Name of the export.
+	// name of the export.
 	Name string `json:"name"`
-	// Target names the Target in the scope of the parent.
+	// target names the Target in the scope of the parent.
 	// +optional
 	Target string `json:"target,omitempty"`
 }
 
 // AutomaticReconcile starts jobs by the clock.
 type AutomaticReconcile struct {
-	// SucceededReconcile repeats succeeded jobs.
+	// succeededReconcile repeats succeeded jobs.
 	// +optional
 	SucceededReconcile *SucceededReconcile `json:"succeededReconcile,omitempty"`
-	// FailedReconcile retries failed jobs.
+	// failedReconcile retries failed jobs.
 	// +optional
 	FailedReconcile *FailedReconcile `json:"failedReconcile,omitempty"`
 }
 
 // SucceededReconcile repeats succeeded jobs.
 type SucceededReconcile struct {
-	// Interval since the last end; 24h when unset. Ignored with CronSpec.
+	// interval since the last end; 24h when unset. Ignored with CronSpec.
 	// +optional
 	Interval *Duration `json:"interval,omitempty"`
-	// CronSpec in the standard five fields, or a descriptor like @daily.
+	// cronSpec in the standard five fields, or a descriptor like @daily.
 	// +optional
 	CronSpec string `json:"cronSpec,omitempty"`
 }
 
 // FailedReconcile retries failed jobs.
 type FailedReconcile struct {
-	// NumberOfReconciles is how often to retry; unlimited when unset, off at 0 and below.
+	// numberOfReconciles is how often to retry; unlimited when unset, off at 0 and below.
 	// +kubebuilder:validation:Minimum=-2147483648
 	// +kubebuilder:validation:Maximum=2147483647
 	// +optional
 	NumberOfReconciles *int32 `json:"numberOfReconciles,omitempty"`
-	// Interval since the last end; 5m when unset. Ignored with CronSpec.
+	// interval since the last end; 5m when unset. Ignored with CronSpec.
 	// +optional
 	Interval *Duration `json:"interval,omitempty"`
-	// CronSpec in the standard five fields, or a descriptor like @daily.
+	// cronSpec in the standard five fields, or a descriptor like @daily.
 	// +optional
 	CronSpec string `json:"cronSpec,omitempty"`
 }
 
 // Optimization holds hints about siblings.
 type Optimization struct {
-	// HasNoSiblingImports promises that nothing is imported from siblings.
+	// hasNoSiblingImports promises that nothing is imported from siblings.
 	// +optional
 	HasNoSiblingImports bool `json:"hasNoSiblingImports,omitempty"`
-	// HasNoSiblingExports promises that siblings import nothing from here.
+	// hasNoSiblingExports promises that siblings import nothing from here.
 	// +optional
 	HasNoSiblingExports bool `json:"hasNoSiblingExports,omitempty"`
 }
 
 // Conditions of Installations beside those that kstatus reads.
 const (
-	// ComponentReferenceOverwriteCondition tells whether ComponentVersionOverwrites changed the component reference, and how.
+	// ComponentReferenceOverwriteCondition reports whether ComponentVersionOverwrites changed the component reference, and how.
 	ComponentReferenceOverwriteCondition = "ComponentReferenceOverwrite"
-	// ComponentVerifiedCondition tells whether the signature of the component was verified by the last job. It is absent where none was
+	// ComponentVerifiedCondition reports whether the signature of the component was verified by the last job. It is absent where none was
 	// asked for.
 	ComponentVerifiedCondition = "ComponentVerified"
 )
 
 // InstallationStatus is what the controller observed.
 type InstallationStatus struct {
-	// ObservedGeneration is the generation of the spec that the last job ran for; -1 before the first job.
+	// observedGeneration is the generation of the spec that the last job ran for; -1 before the first job.
 	ObservedGeneration int64 `json:"observedGeneration"`
 
 	JobStatus `json:",inline"`
 
 	meta.ReconcileRequestStatus `json:",inline"`
 
-	// OperationJobID is the running job of a root when the operation annotation started it. The annotation goes after the status says so, in
+	// operationJobID is the running job of a root when the operation annotation started it. The annotation goes after the status says so, in
 	// the write that puts this job into the annotation landscaper.gardener.cloud/job. An addition to the existing API.
 	// +optional
 	OperationJobID string `json:"operationJobID,omitempty"`
-	// Sources are the states of the Flux sources that the last job used.
+	// lastAttemptedRevision is the revision that the last job used: of the first of sources, or the version of the component. An addition to
+	// the existing API.
 	// +optional
+	LastAttemptedRevision string `json:"lastAttemptedRevision,omitempty"`
+	// lastAppliedRevision is that of the last job that succeeded. An addition to the existing API.
+	// +optional
+	LastAppliedRevision string `json:"lastAppliedRevision,omitempty"`
+	// history lists the contents that the last jobs deployed, five at most and the newest first, in the form of Flux: digest is that of
+	// spec, sources and imports, lastReconciledStatus the phase. An addition to the existing API.
+	// +optional
+	// +listType=atomic
+	History []meta.Snapshot `json:"history,omitempty"`
+	// sources are the states of the Flux sources that the last job used.
+	// +optional
+	// +listType=atomic
 	Sources []SourceStatus `json:"sources,omitempty"`
-	// ImportsHash is a hash over the imports of the last job.
+	// importsHash is a hash over the imports of the last job.
 	// +optional
 	ImportsHash string `json:"importsHash,omitempty"`
-	// ConsumedHash is a hash over those imports of the last job that siblings exported. An addition to the existing API.
+	// consumedHash is a hash over those imports of the last job that siblings exported. An addition to the existing API.
 	// +optional
 	ConsumedHash string `json:"consumedHash,omitempty"`
-	// ExecutionReference names the Execution.
+	// executionRef names the Execution.
 	// +optional
 	ExecutionReference *ObjectReference `json:"executionRef,omitempty"`
-	// SubInstCache lists the known sub-installations.
+	// subInstCache lists the known sub-installations.
 	// +optional
 	SubInstCache *SubInstCache `json:"subInstCache,omitempty"`
-	// AutomaticReconcileStatus counts automatic jobs.
+	// automaticReconcileStatus counts automatic jobs.
 	// +optional
 	AutomaticReconcileStatus *AutomaticReconcileStatus `json:"automaticReconcileStatus,omitempty"`
-	// DependentsToTrigger lists siblings to start next. It is accepted from Gardener Landscaper, whose controllers started them at their next
+	// dependentsToTrigger lists siblings to start next. It is accepted from Gardener Landscaper, whose controllers started them at their next
 	// event: a sibling that is taken over and listed runs once. It is not written, because siblings start by the events of their producers.
 	// +optional
+	// +listType=atomic
 	DependentsToTrigger []DependentToTrigger `json:"dependentsToTrigger,omitempty"`
 }
 
 // SubInstCache lists the known sub-installations.
 type SubInstCache struct {
-	// ActiveSubs are those of the current blueprint.
+	// activeSubs are those of the current blueprint.
 	// +optional
+	// +listType=atomic
 	ActiveSubs []SubNamePair `json:"activeSubs,omitempty"`
-	// OrphanedSubs are object names of those that the blueprint no longer has.
+	// orphanedSubs are object names of those that the blueprint no longer has.
 	// +optional
+	// +listType=atomic
 	OrphanedSubs []string `json:"orphanedSubs,omitempty"`
 }
 
 // SubNamePair connects the name of a template with the name of the object made from it.
 type SubNamePair struct {
-	// SpecName is the name of the template.
+	// specName is the name of the template.
 	SpecName string `json:"specName"`
-	// ObjectName is the name of the object.
+	// objectName is the name of the object.
 	ObjectName string `json:"objectName"`
-	// BlueprintDigest is the digest of the blueprint that the verified blueprint of the parent holds for this sub-installation, as
+	// blueprintDigest is the digest of the blueprint that the verified blueprint of the parent holds for this sub-installation, as
 	// algorithm:hex. It is set where the policy for signatures is Enforce. An addition to the existing API.
 	// +optional
 	BlueprintDigest string `json:"blueprintDigest,omitempty"`
@@ -359,23 +381,23 @@ func (s *InstallationStatus) Lists(objectName string) bool {
 
 // AutomaticReconcileStatus counts automatic jobs.
 type AutomaticReconcileStatus struct {
-	// Generation that is counted for.
+	// generation that is counted for.
 	// +optional
 	Generation int64 `json:"generation,omitempty"`
-	// NumberOfReconciles so far.
+	// numberOfReconciles so far.
 	// +optional
 	NumberOfReconciles int32 `json:"numberOfReconciles,omitempty"`
-	// LastReconcileTime is when the last automatic job was started.
+	// lastReconcileTime is when the last automatic job was started.
 	// +optional
 	LastReconcileTime metav1.Time `json:"lastReconcileTime,omitempty"`
-	// OnFailed says whether failures (true) or successes are counted.
+	// onFailed says whether failures (true) or successes are counted.
 	// +optional
 	OnFailed bool `json:"onFailed,omitempty"`
 }
 
 // DependentToTrigger names a sibling.
 type DependentToTrigger struct {
-	// Name of the Installation.
+	// name of the Installation.
 	// +optional
 	Name string `json:"name,omitempty"`
 }
@@ -387,11 +409,13 @@ type DependentToTrigger struct {
 // +kubebuilder:resource:path=installations,shortName=inst,singular=installation,categories=all;fluxcd;fluxcd-appliers
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/substitute=disabled"
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/prune=disabled"
-// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
-// +kubebuilder:printcolumn:name="Execution",type=string,JSONPath=`.status.executionRef.name`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+// +kubebuilder:printcolumn:name="Phase",type=string,priority=1,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Revision",type=string,priority=1,JSONPath=`.status.lastAppliedRevision`
+// +kubebuilder:printcolumn:name="Suspended",type=boolean,priority=1,JSONPath=`.spec.suspend`
+// +kubebuilder:printcolumn:name="Execution",type=string,priority=1,JSONPath=`.status.executionRef.name`
 type Installation struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -399,7 +423,7 @@ type Installation struct {
 	Undecoded Undecoded `json:"-"`
 
 	Spec InstallationSpec `json:"spec"`
-	// Status is written by the controller. Keys of early releases are accepted in applied manifests and ignored.
+	// status is written by the controller. Keys of early releases are accepted in applied manifests and ignored.
 	// +kubebuilder:default:={"observedGeneration":-1}
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional

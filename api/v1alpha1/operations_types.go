@@ -10,15 +10,15 @@ import (
 // SyncObjectSpec is a lock on another object. This implementation needs no locks; the kind is served for manifests and
 // tools that name it.
 type SyncObjectSpec struct {
-	// PodName of the holder; empty means free.
+	// podName of the holder; empty means free.
 	PodName string `json:"podName"`
-	// Kind of the locked object.
+	// kind of the locked object.
 	Kind string `json:"kind"`
-	// Name of the locked object.
+	// name of the locked object.
 	Name string `json:"name"`
-	// LastUpdateTime is when the lock last changed.
+	// lastUpdateTime is when the lock last changed.
 	LastUpdateTime metav1.Time `json:"lastUpdateTime"`
-	// Prefix tells the lockers apart.
+	// prefix tells the lockers apart.
 	Prefix string `json:"prefix"`
 }
 
@@ -82,11 +82,11 @@ type LsHealthCheck struct {
 	// Undecoded is what could not be read.
 	Undecoded Undecoded `json:"-"`
 
-	// Status is the outcome.
+	// status is the outcome.
 	Status LsHealthCheckStatus `json:"status"`
-	// LastUpdateTime is when the check last ran.
+	// lastUpdateTime is when the check last ran.
 	LastUpdateTime metav1.Time `json:"lastUpdateTime"`
-	// Description of the first problem.
+	// description of the first problem.
 	Description string `json:"description"`
 }
 
@@ -101,20 +101,21 @@ type LsHealthCheckList struct {
 
 // CriticalProblemsSpec lists problems.
 type CriticalProblemsSpec struct {
-	// CriticalProblems are the newest problems.
+	// criticalProblem lists the newest problems.
 	// +optional
+	// +listType=atomic
 	CriticalProblems []CriticalProblem `json:"criticalProblem,omitempty"`
 }
 
 // CriticalProblem is one problem.
 type CriticalProblem struct {
-	// PodName of the process.
+	// podName of the process.
 	// +optional
 	PodName string `json:"podName,omitempty"`
-	// CreationTime is when it happened.
+	// creationTime is when it happened.
 	// +optional
 	CreationTime metav1.Time `json:"creationTime,omitempty"`
-	// Description of the problem.
+	// description of the problem.
 	// +optional
 	Description string `json:"description,omitempty"`
 }

@@ -15,20 +15,20 @@ import (
 
 // ObjectReference names an object. An empty namespace means the namespace of the object that holds the reference.
 type ObjectReference struct {
-	// Name of the object.
+	// name of the object.
 	// +optional
 	Name string `json:"name,omitempty"`
-	// Namespace of the object.
+	// namespace of the object.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 }
 
 // TypedObjectReference names an object of any kind.
 type TypedObjectReference struct {
-	// APIVersion is group and version of the object.
+	// apiVersion is group and version of the object.
 	// +optional
 	APIVersion string `json:"apiVersion,omitempty"`
-	// Kind of the object.
+	// kind of the object.
 	// +optional
 	Kind string `json:"kind,omitempty"`
 	// ObjectReference is name and namespace of the object.
@@ -37,31 +37,31 @@ type TypedObjectReference struct {
 
 // LocalObjectReference names an object in the same namespace.
 type LocalObjectReference struct {
-	// Name of the object.
+	// name of the object.
 	// +optional
 	Name string `json:"name,omitempty"`
 }
 
 // LocalSecretReference names a Secret in the same namespace and, optionally, one of its keys.
 type LocalSecretReference struct {
-	// Name of the Secret.
+	// name of the Secret.
 	Name string `json:"name"`
-	// Key inside the Secret. Empty means the whole Secret as one object.
+	// key inside the Secret. Empty means the whole Secret as one object.
 	// +optional
 	Key string `json:"key,omitempty"`
-	// Namespace is accepted for old manifests and ignored: only Secrets of the own namespace are read.
+	// namespace is accepted for old manifests and ignored: only Secrets of the own namespace are read.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 }
 
 // LocalConfigMapReference names a ConfigMap in the same namespace and, optionally, one of its keys.
 type LocalConfigMapReference struct {
-	// Name of the ConfigMap.
+	// name of the ConfigMap.
 	Name string `json:"name"`
-	// Key inside the ConfigMap. Empty means the whole ConfigMap as one object.
+	// key inside the ConfigMap. Empty means the whole ConfigMap as one object.
 	// +optional
 	Key string `json:"key,omitempty"`
-	// Namespace is accepted for old manifests and ignored: only ConfigMaps of the own namespace are read.
+	// namespace is accepted for old manifests and ignored: only ConfigMaps of the own namespace are read.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 }
@@ -69,23 +69,23 @@ type LocalConfigMapReference struct {
 // SecretReference names one key of a Secret in any namespace.
 type SecretReference struct {
 	ObjectReference `json:",inline"`
-	// Key inside the Secret.
+	// key inside the Secret.
 	// +optional
 	Key string `json:"key,omitempty"`
 }
 
 // SourceReference names a Flux source object.
 type SourceReference struct {
-	// APIVersion of the source; empty means the version this release was built with.
+	// apiVersion of the source; empty means the version this release was built with.
 	// +optional
 	APIVersion string `json:"apiVersion,omitempty"`
-	// Kind of the source: GitRepository, OCIRepository, Bucket, ExternalArtifact or, for charts, HelmChart.
+	// kind of the source: GitRepository, OCIRepository, Bucket, ExternalArtifact or, for charts, HelmChart.
 	// +kubebuilder:validation:Enum=GitRepository;OCIRepository;Bucket;ExternalArtifact;HelmChart
 	Kind string `json:"kind"`
-	// Name of the source.
+	// name of the source.
 	// +kubebuilder:validation:MinLength=1
 	Name string `json:"name"`
-	// Namespace of the source; empty means the namespace of the referencing object. Another namespace is refused
+	// namespace of the source; empty means the namespace of the referencing object. Another namespace is refused
 	// while the controller runs with --no-cross-namespace-refs (the default).
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
@@ -93,23 +93,23 @@ type SourceReference struct {
 
 // SourceStatus records which state of a Flux source a job used.
 type SourceStatus struct {
-	// Kind of the source.
+	// kind of the source.
 	Kind string `json:"kind"`
-	// Namespace of the source.
+	// namespace of the source.
 	Namespace string `json:"namespace"`
-	// Name of the source.
+	// name of the source.
 	Name string `json:"name"`
-	// Revision of the artifact, in Flux's form (main@sha1:…, 1.2.0@sha256:…).
+	// revision of the artifact, in Flux's form (main@sha1:…, 1.2.0@sha256:…).
 	// +optional
 	Revision string `json:"revision,omitempty"`
-	// ContentDigest is the digest of the files below the used path, sha256:hex. A new revision of a GitRepository or Bucket with the same
+	// contentDigest is the digest of the files below the used path, sha256:hex. A new revision of a GitRepository or Bucket with the same
 	// content starts no job.
 	// +optional
 	ContentDigest string `json:"contentDigest,omitempty"`
-	// Digest of the artifact, algorithm:hex.
+	// digest of the artifact, algorithm:hex.
 	// +optional
 	Digest string `json:"digest,omitempty"`
-	// Verified says that Flux has verified the signature of the artifact.
+	// verified says that Flux has verified the signature of the artifact.
 	// +optional
 	Verified bool `json:"verified,omitempty"`
 }
@@ -180,58 +180,63 @@ func (a *AnyJSON) UnmarshalJSON(data []byte) error {
 
 // Requirement is one condition on a map of annotations or labels.
 type Requirement struct {
-	// Key the condition is about.
+	// key the condition is about.
 	Key string `json:"key"`
-	// Operator as in Kubernetes label selection: =, ==, !=, in, notin, exists, !, gt, lt.
+	// operator as in Kubernetes label selection: =, ==, !=, in, notin, exists, !, gt, lt.
 	Operator string `json:"operator"`
-	// Values to compare with.
+	// values to compare with.
 	// +optional
+	// +listType=atomic
 	Values []string `json:"values,omitempty"`
 }
 
 // TargetSelector selects Targets. All given parts have to match.
 type TargetSelector struct {
-	// Targets lists names; one has to match.
+	// targets lists names; one has to match.
 	// +optional
+	// +listType=atomic
 	Targets []ObjectReference `json:"targets,omitempty"`
-	// Annotations lists conditions on the annotations.
+	// annotations lists conditions on the annotations.
 	// +optional
+	// +listType=atomic
 	Annotations []Requirement `json:"annotations,omitempty"`
-	// Labels lists conditions on the labels.
+	// labels lists conditions on the labels.
 	// +optional
+	// +listType=atomic
 	Labels []Requirement `json:"labels,omitempty"`
 }
 
 // TransitionTimes records when a job reached its stages.
 type TransitionTimes struct {
-	// TriggerTime is when the job was requested.
+	// triggerTime is when the job was requested.
 	// +optional
 	TriggerTime *metav1.Time `json:"triggerTime,omitempty"`
-	// InitTime is when work began; the progress timeout of a DeployItem counts from here.
+	// initTime is when work began; the progress timeout of a DeployItem counts from here.
 	// +optional
 	InitTime *metav1.Time `json:"initTime,omitempty"`
-	// WaitTime is when the object began to wait for its children. It is accepted and not written.
+	// waitTime is when the object began to wait for its children. It is accepted and not written.
 	// +optional
 	WaitTime *metav1.Time `json:"waitTime,omitempty"`
-	// FinishedTime is when the job ended.
+	// finishedTime is when the job ended.
 	// +optional
 	FinishedTime *metav1.Time `json:"finishedTime,omitempty"`
 }
 
 // Error describes what went wrong.
 type Error struct {
-	// Operation that failed.
+	// operation that failed.
 	Operation string `json:"operation"`
-	// LastTransitionTime is when Operation last changed.
+	// lastTransitionTime is when Operation last changed.
 	LastTransitionTime metav1.Time `json:"lastTransitionTime"`
-	// LastUpdateTime is when anything in this error last changed.
+	// lastUpdateTime is when anything in this error last changed.
 	LastUpdateTime metav1.Time `json:"lastUpdateTime"`
-	// Reason in one CamelCase word.
+	// reason in one CamelCase word.
 	Reason string `json:"reason"`
-	// Message for a person.
+	// message for a person.
 	Message string `json:"message"`
-	// Codes classify the error.
+	// codes classify the error.
 	// +optional
+	// +listType=atomic
 	Codes []ErrorCode `json:"codes,omitempty"`
 }
 
@@ -296,47 +301,49 @@ const (
 	PhaseDeleteFailed Phase = "DeleteFailed"
 )
 
-// IsFinal tells whether a job has ended in this phase.
+// IsFinal reports whether a job has ended in this phase.
 func (p Phase) IsFinal() bool {
 	return p == PhaseSucceeded || p == PhaseFailed || p == PhaseDeleteFailed
 }
 
-// IsFailed tells whether a job has ended badly in this phase.
+// IsFailed reports whether a job has ended badly in this phase.
 func (p Phase) IsFailed() bool {
 	return p == PhaseFailed || p == PhaseDeleteFailed
 }
 
-// IsDeletion tells whether the phase belongs to a deletion.
+// IsDeletion reports whether the phase belongs to a deletion.
 func (p Phase) IsDeletion() bool {
 	return p == PhaseInitDelete || p == PhaseTriggerDelete || p == PhaseDeleting || p == PhaseDeleteFailed
 }
 
 // JobStatus is the part of a status that carries the job protocol. An object is idle when both IDs are equal.
 type JobStatus struct {
-	// Phase is the stage of the job.
+	// phase is the stage of the job.
 	// +optional
 	Phase Phase `json:"phase,omitempty"`
-	// PhaseTransitionTime is when Phase last changed.
+	// phaseTransitionTime is when Phase last changed.
 	// +optional
 	PhaseTransitionTime *metav1.Time `json:"phaseTransitionTime,omitempty"`
-	// JobID identifies the requested job.
+	// jobID identifies the requested job.
 	// +optional
 	JobID string `json:"jobID,omitempty"`
-	// JobIDFinished identifies the last job that ended.
+	// jobIDFinished identifies the last job that ended.
 	// +optional
 	JobIDFinished string `json:"jobIDFinished,omitempty"`
-	// LastError is what went wrong last, and while a job runs at least that it is unfinished (ERR_UNFINISHED); absent after a success.
+	// lastError is what went wrong last, and while a job runs at least that it is unfinished (ERR_UNFINISHED); absent after a success.
 	// +optional
 	LastError *Error `json:"lastError,omitempty"`
-	// TransitionTimes records when the job reached its stages.
+	// transitionTimes records when the job reached its stages.
 	// +optional
 	TransitionTimes *TransitionTimes `json:"transitionTimes,omitempty"`
-	// Conditions are Ready and, while true, Reconciling or Stalled, as kstatus reads them.
+	// conditions are Ready and, while true, Reconciling or Stalled, as kstatus reads them.
 	// +optional
+	// +listType=map
+	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// IsIdle tells whether no job is running.
+// IsIdle reports whether no job is running.
 func (s *JobStatus) IsIdle() bool {
 	return s.JobID == s.JobIDFinished
 }

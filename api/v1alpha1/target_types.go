@@ -10,21 +10,21 @@ import (
 
 // TargetSpec describes something to deploy to: its content is in Configuration or in a Secret, not in both.
 type TargetSpec struct {
-	// Type of the target; landscaper.gardener.cloud/kubernetes-cluster is built in, any other string is allowed.
+	// type of the target; landscaper.gardener.cloud/kubernetes-cluster is built in, any other string is allowed.
 	Type string `json:"type"`
-	// Configuration is the content itself.
+	// config is the content itself.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	Configuration *AnyJSON `json:"config,omitempty"`
-	// SecretRef names the Secret with the content, in the Target's namespace.
+	// secretRef names the Secret with the content, in the Target's namespace.
 	// +optional
 	SecretRef *LocalSecretReference `json:"secretRef,omitempty"`
-	// ServiceAccountName names a ServiceAccount of the Target's namespace that deployers act as on the cluster. The credentials of the content
+	// serviceAccountName names a ServiceAccount of the Target's namespace that deployers act as on the cluster. The credentials of the content
 	// impersonate it and need the right to; a selfConfig that names no ServiceAccount means it. The name has no namespace.
 	// +optional
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
-	// HealthCheck makes the controller ask the cluster from time to time whether it answers, and show that in the status. Without it nothing is
+	// healthCheck makes the controller ask the cluster from time to time whether it answers, and show that in the status. Without it nothing is
 	// sent and the status stays empty. Copies of the Target that Installations make have none. An addition to the existing API.
 	// +optional
 	HealthCheck *TargetHealthCheck `json:"healthCheck,omitempty"`
@@ -34,7 +34,7 @@ type TargetSpec struct {
 //
 // +kubebuilder:validation:XValidation:fieldPath=".interval",rule="duration(self.interval) >= duration('1m') && duration(self.interval) <= duration('24h')",message="has to be from 1m to 24h"
 type TargetHealthCheck struct {
-	// Interval between two checks, from 1m to 24h. Checks that fail one after the other come more rarely: up to eight times the interval.
+	// interval between two checks, from 1m to 24h. Checks that fail one after the other come more rarely: up to eight times the interval.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}(\.[0-9]{1,5})?(ms|s|m|h)){1,4}$`
@@ -45,20 +45,22 @@ type TargetHealthCheck struct {
 type TargetStatus struct {
 	meta.ReconcileRequestStatus `json:",inline"`
 
-	// ObservedGeneration is the generation last checked.
+	// observedGeneration is the generation last checked.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Identity is the user as whom the cluster knows whoever acts by this Target. Empty while the Target is not Ready.
+	// identity is the user as whom the cluster knows whoever acts by this Target. Empty while the Target is not Ready.
 	// +optional
 	Identity string `json:"identity,omitempty"`
-	// Version of the API server. Empty while the Target is not Ready, and where the server does not tell.
+	// version of the API server. Empty while the Target is not Ready, and where the server does not tell.
 	// +optional
 	Version string `json:"version,omitempty"`
-	// LastChecked is when a check last found something else than the one before. One that finds the same writes nothing.
+	// lastChecked is when a check last found something else than the one before. One that finds the same writes nothing.
 	// +optional
 	LastChecked *metav1.Time `json:"lastChecked,omitempty"`
-	// Conditions are Ready and, while true, Reconciling or Stalled, as kstatus reads them.
+	// conditions are Ready and, while true, Reconciling or Stalled, as kstatus reads them.
 	// +optional
+	// +listType=map
+	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
@@ -70,10 +72,10 @@ type TargetStatus struct {
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/substitute=disabled"
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/prune=disabled"
 // +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.spec.type`
-// +kubebuilder:printcolumn:name="Context",type=string,JSONPath=`.metadata.labels['data\.landscaper\.gardener\.cloud\/context']`
-// +kubebuilder:printcolumn:name="Key",type=string,JSONPath=`.metadata.labels['data\.landscaper\.gardener\.cloud\/key']`
-// +kubebuilder:printcolumn:name="Idx",type=string,JSONPath=`.metadata.labels['data\.landscaper\.gardener\.cloud\/index']`
-// +kubebuilder:printcolumn:name="TMKey",type=string,JSONPath=`.metadata.labels['data\.landscaper\.gardener\.cloud\/targetmapkey']`
+// +kubebuilder:printcolumn:name="Context",type=string,priority=1,JSONPath=`.metadata.labels['data\.landscaper\.gardener\.cloud\/context']`
+// +kubebuilder:printcolumn:name="Key",type=string,priority=1,JSONPath=`.metadata.labels['data\.landscaper\.gardener\.cloud\/key']`
+// +kubebuilder:printcolumn:name="Idx",type=string,priority=1,JSONPath=`.metadata.labels['data\.landscaper\.gardener\.cloud\/index']`
+// +kubebuilder:printcolumn:name="TMKey",type=string,priority=1,JSONPath=`.metadata.labels['data\.landscaper\.gardener\.cloud\/targetmapkey']`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`

@@ -10,33 +10,33 @@ import (
 
 // TargetSyncSpec says which clusters that another cluster knows become Targets here.
 type TargetSyncSpec struct {
-	// SourceNamespace is the namespace on the source cluster.
+	// sourceNamespace is the namespace on the source cluster.
 	SourceNamespace string `json:"sourceNamespace"`
-	// SecretRef names the Secret with the kubeconfig of the source cluster. An empty key means kubeconfig.
+	// secretRef names the Secret with the kubeconfig of the source cluster. An empty key means kubeconfig.
 	SecretRef LocalSecretReference `json:"secretRef"`
-	// CreateTargetToSource makes a Target for the source cluster itself.
+	// createTargetToSource makes a Target for the source cluster itself.
 	// +optional
 	CreateTargetToSource bool `json:"createTargetToSource,omitempty"`
-	// TargetToSourceName is the name of that Target; SourceNamespace when empty.
+	// targetToSourceName is the name of that Target; SourceNamespace when empty.
 	// +optional
 	TargetToSourceName string `json:"targetToSourceName,omitempty"`
-	// SecretNameExpression selects Secrets by name: a regular expression (RE2) that matches anywhere in the name. * is all, empty none.
+	// secretNameExpression selects Secrets by name: a regular expression (RE2) that matches anywhere in the name. * is all, empty none.
 	// +optional
 	SecretNameExpression string `json:"secretNameExpression,omitempty"`
-	// ShootNameExpression selects Gardener Shoots by name in the same way; excludes SecretNameExpression.
+	// shootNameExpression selects Gardener Shoots by name in the same way; excludes SecretNameExpression.
 	// +optional
 	ShootNameExpression string `json:"shootNameExpression,omitempty"`
-	// TokenRotation rotates the token inside SecretRef.
+	// tokenRotation rotates the token inside SecretRef.
 	// +optional
 	TokenRotation *TokenRotation `json:"tokenRotation,omitempty"`
-	// Suspend stops the sync, as in every Flux object; what it has made stays. An addition to the existing API.
+	// suspend stops the sync, as in every Flux object; what it has made stays. An addition to the existing API.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 }
 
 // TokenRotation rotates a token.
 type TokenRotation struct {
-	// Enabled renews the token every 60 days; a new one is valid for 90 days.
+	// enabled renews the token every 60 days; a new one is valid for 90 days.
 	// +optional
 	Enabled bool `json:"enabled,omitempty"`
 }
@@ -45,24 +45,27 @@ type TokenRotation struct {
 type TargetSyncStatus struct {
 	meta.ReconcileRequestStatus `json:",inline"`
 
-	// ObservedGeneration is the generation last synced.
+	// observedGeneration is the generation last synced.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// LastUpdateTime is when the status was last written.
+	// lastUpdateTime is when the status was last written.
 	// +optional
 	LastUpdateTime metav1.Time `json:"lastUpdateTime,omitempty"`
-	// LastErrors are the errors of the last sync.
+	// lastErrors are the errors of the last sync.
 	// +optional
+	// +listType=atomic
 	LastErrors []string `json:"lastErrors,omitempty"`
-	// LastTokenRotationTime is when the token was last rotated.
+	// lastTokenRotationTime is when the token was last rotated.
 	// +optional
 	LastTokenRotationTime *metav1.Time `json:"lastTokenRotationTime,omitempty"`
-	// LastHandledTokenRotation is the value of the annotation landscaper.gardener.cloud/rotate-token that was last answered. An addition to
+	// lastHandledTokenRotation is the value of the annotation landscaper.gardener.cloud/rotate-token that was last answered. An addition to
 	// the existing API.
 	// +optional
 	LastHandledTokenRotation string `json:"lastHandledTokenRotation,omitempty"`
-	// Conditions are Ready and, while true, Reconciling or Stalled, as kstatus reads them. An addition to the existing API.
+	// conditions are Ready and, while true, Reconciling or Stalled, as kstatus reads them. An addition to the existing API.
 	// +optional
+	// +listType=map
+	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 

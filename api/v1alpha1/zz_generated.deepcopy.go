@@ -9,6 +9,7 @@ package v1alpha1
 
 import (
 	"encoding/json"
+	"github.com/fluxcd/pkg/apis/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -1589,6 +1590,13 @@ func (in *InstallationStatus) DeepCopyInto(out *InstallationStatus) {
 	*out = *in
 	in.JobStatus.DeepCopyInto(&out.JobStatus)
 	out.ReconcileRequestStatus = in.ReconcileRequestStatus
+	if in.History != nil {
+		in, out := &in.History, &out.History
+		*out = make([]meta.Snapshot, len(*in))
+		for i := range *in {
+			(*in)[i].DeepCopyInto(&(*out)[i])
+		}
+	}
 	if in.Sources != nil {
 		in, out := &in.Sources, &out.Sources
 		*out = make([]SourceStatus, len(*in))

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package graph answers questions about dependencies between named things: is there a cycle, and what can start now.
+// It promises nothing to others.
 package graph
 
 import "sort"

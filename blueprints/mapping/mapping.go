@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package mapping evaluates importDataMappings and exportDataMappings: for each name a document with Spiff expressions. Mappings have
-// no files and no functions beyond those of Spiff that compute.
+// no files and no functions beyond those of Spiff that compute. It promises nothing to others.
 package mapping
 
 import (

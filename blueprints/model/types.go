@@ -84,7 +84,7 @@ type ImportDefinition struct {
 	ConditionalImports []ImportDefinition `json:"imports,omitempty"`
 }
 
-// IsRequired tells whether the import must have a value.
+// IsRequired reports whether the import must have a value.
 func (d *ImportDefinition) IsRequired() bool { return d.Required == nil || *d.Required }
 
 // Default is the value of an import that nobody gave.

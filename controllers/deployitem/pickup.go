@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package deployitem watches over DeployItems that no deployer picks up.
+// Package deployitem watches over DeployItems that no deployer picks up. It promises nothing to others.
 package deployitem
 
 import (

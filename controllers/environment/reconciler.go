@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package environment installs deployers into Environments: one Installation for each DeployerRegistration, with a ServiceAccount, rights, a token
-// and the Targets that it needs. It judges whether the agent of an Environment gives signs of life.
+// and the Targets that it needs. It judges whether the agent of an Environment gives signs of life. It promises nothing to others.
 package environment
 
 import (

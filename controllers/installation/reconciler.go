@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package installation reconciles Installations: it decides when a job starts, turns blueprint and imports into an Execution and
-// reports what became of it.
+// reports what became of it. It promises nothing to others.
 package installation
 
 import (

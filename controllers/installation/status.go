@@ -225,6 +225,7 @@ type outcome struct {
 func (s *scope) fail(failure *kit.Failure) {
 	failure.Heals = failure.Heals || heals(s.inst, failure.Operation, failure.Reason)
 	kit.Fail(s.inst, failure, s.now)
+	recordRevision(s.inst, s.now)
 	s.announceRetry(failure)
 	s.outcome = &outcome{failure: failure}
 }
@@ -237,6 +238,7 @@ func (r *Reconciler) complete(_ context.Context, s *scope) error {
 		s.inst.Status.SubInstCache.OrphanedSubs = nil
 	}
 	kit.Succeed(s.inst, succeededMessage, s.now)
+	recordRevision(s.inst, s.now)
 	s.forgetCounter(false)
 	s.outcome = &outcome{}
 	return nil

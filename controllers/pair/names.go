@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package pair is what Environments and DeployerRegistrations have in common: the pair of one of each is a deployer in an environment, with an
-// Installation that bears its name.
+// Installation that bears its name. It promises nothing to others.
 package pair
 
 import (

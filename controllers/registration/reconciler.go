@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package registration shows on a DeployerRegistration how its deployer is installed in each Environment, and uninstalls it when the registration
-// is deleted. The Installations themselves are made by the loop of the Environments.
+// is deleted. The Installations themselves are made by the loop of the Environments. It promises nothing to others.
 package registration
 
 import (

@@ -15,7 +15,7 @@ import (
 // judge answers the requests about one kind. It looks at nothing but the request, so a dry run gets the same answer.
 type judge struct{ kind Kind }
 
-// Handle admits or refuses. It refuses with code 403.
+// Handle admits or refuses. It refuses with code 403, and warns of fields that have no effect in what it admits.
 func (j judge) Handle(_ context.Context, request admission.Request) admission.Response {
 	object, old := request.Object.Raw, request.OldObject.Raw
 	judged := j.kind.ruleFor(object, old)
@@ -29,7 +29,10 @@ func (j judge) Handle(_ context.Context, request admission.Request) admission.Re
 	if len(problems) > 0 {
 		return admission.Denied(problems.ToAggregate().Error())
 	}
-	return admission.Allowed("")
+	if j.kind.ignored == nil {
+		return admission.Allowed("")
+	}
+	return admission.Allowed("").WithWarnings(j.kind.ignored(object)...)
 }
 
 // outline is what decides whether a change has to be judged.

@@ -244,3 +244,23 @@ func FuzzHandle(f *testing.F) {
 		}
 	})
 }
+
+func TestFieldsWithoutEffectAreWarnedOf(t *testing.T) {
+	const hinted = `{"metadata":{"name":"i"},"spec":{"blueprint":{"ref":{"resourceName":"b"}},"componentDescriptor":{"ref":{"componentName":"example.com/a","version":"1.0.0"}},"optimization":{}}}`
+	annotated := strings.Replace(hinted, `"name":"i"`, `"name":"i","annotations":{"a":"b"}`, 1)
+	for name, c := range map[string]struct {
+		plural, object, old string
+		warnings            int
+	}{
+		"a new Installation":                 {"installations", hinted, "", 1},
+		"without such a field":               {"installations", strings.Replace(hinted, `,"optimization":{}`, "", 1), "", 0},
+		"a change beside the spec":           {"installations", annotated, hinted, 0},
+		"another kind with the same content": {"targets", goodTarget, "", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			response := handle(t, c.plural, c.object, c.old)
+			require.True(t, response.Allowed, response.Result)
+			assert.Len(t, response.Warnings, c.warnings)
+		})
+	}
+}

@@ -6,6 +6,7 @@
 //
 // A webhook refuses only what can never work: whatever may become right (a missing source, a blueprint with a mistake) is accepted, and
 // the status says what is wrong. A refusal is Forbidden, never Invalid: told to force, Flux deletes and recreates what is Invalid.
+// It promises nothing to others.
 package webhooks
 
 import (
@@ -20,14 +21,16 @@ type Kind struct {
 	rule             rule
 	// owned says that only the controller may give an object of the kind an Installation as its owner.
 	owned bool
+	// ignored returns what a person gives that has no effect; nil for nothing.
+	ignored func(object []byte) []string
 }
 
 // kinds are those that are validated.
 var kinds = []Kind{
-	{"installations", "installation", on(installation), true},
-	{"deployitems", "deployitem", on(deployItem), false},
-	{"executions", "execution", on(execution), false},
-	{"targets", "target", on(target), false},
+	{"installations", "installation", on(installation), true, ignoredByInstallations},
+	{"deployitems", "deployitem", on(deployItem), false, nil},
+	{"executions", "execution", on(execution), false, nil},
+	{"targets", "target", on(target), false, nil},
 }
 
 // AllKinds disables every webhook.

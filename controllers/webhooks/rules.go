@@ -58,6 +58,15 @@ func installation(inst, old *v1alpha1.Installation) field.ErrorList {
 	return problems
 }
 
+// ignoredByInstallations returns the fields of an Installation that are accepted and have no effect.
+func ignoredByInstallations(raw []byte) []string {
+	inst := &v1alpha1.Installation{}
+	if json.Unmarshal(raw, inst) != nil {
+		return nil
+	}
+	return validation.InstallationWarnings(inst)
+}
+
 // isAdopted reports whether an Installation gets another Installation as its owner. One that has it keeps it: Gardener Landscaper gave
 // sub-installations other names.
 func isAdopted(now, before metav1.ObjectMeta) bool {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package components is how deployers reach component repositories and Flux sources on behalf of a DeployItem.
+// It promises nothing to others.
 package components
 
 import (

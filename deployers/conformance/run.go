@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package conformance puts a deployer through the contract of DeployItems from outside: it plays the Execution, and judges every version of
-// the items that the API server has seen. It knows nothing of the deployer but the type of its items.
+// the items that the API server has seen. It knows nothing of the deployer but the type of its items. It promises nothing to others.
 package conformance
 
 import (

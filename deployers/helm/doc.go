@@ -7,4 +7,5 @@
 // One job reads as a straight line: configuration, chart, values, exports from the values, what is where, release or objects, what has to go,
 // readiness, exports from objects. Every step may run again at any time; the release itself records which job made it, and its history what
 // attempts set out to apply. The inventory in the provider status records the releases, and what outlives the history.
+// It promises nothing to others.
 package helm

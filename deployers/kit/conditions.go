@@ -23,12 +23,20 @@ const (
 	maxConditionMessage = 32768
 )
 
-// KeepValidConditions removes the conditions of an object that the API server would refuse, with the whole status that they are in. Objects
-// that Gardener Landscaper wrote have such conditions.
+// KeepValidConditions removes the conditions of an object that the API server would refuse, with the whole status that they are in: those
+// with invalid values, and all but the first of a type. Objects that Gardener Landscaper wrote have such conditions.
 func KeepValidConditions(obj conditions.Setter) {
 	all := obj.GetConditions()
-	if slices.ContainsFunc(all, isInvalidCondition) {
-		obj.SetConditions(slices.DeleteFunc(slices.Clone(all), isInvalidCondition))
+	seen := map[string]bool{}
+	valid := slices.DeleteFunc(slices.Clone(all), func(c metav1.Condition) bool {
+		if isInvalidCondition(c) || seen[c.Type] {
+			return true
+		}
+		seen[c.Type] = true
+		return false
+	})
+	if len(valid) < len(all) {
+		obj.SetConditions(valid)
 	}
 }
 

@@ -33,18 +33,20 @@ func TestConditionsThatTheAPIServerRefuses(t *testing.T) {
 		"long message":          {func(c *metav1.Condition) { c.Message = strings.Repeat("ä", 32769) }, false},
 		"message just fits":     {func(c *metav1.Condition) { c.Message = strings.Repeat("ä", 32768) }, true},
 		"generation before all": {func(c *metav1.Condition) { c.ObservedGeneration = -1 }, false},
+		"second of its type":    {func(c *metav1.Condition) { c.Type = "Kept" }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			condition := metav1.Condition{Type: "Done", Status: "True", Reason: "Done", Message: "done", LastTransitionTime: metav1.Unix(1, 0)}
 			kept := condition
+			kept.Type = "Kept"
 			tc.change(&condition)
 			inst := &v1alpha1.Installation{}
-			inst.Status.Conditions = []metav1.Condition{condition, kept}
+			inst.Status.Conditions = []metav1.Condition{kept, condition}
 			kit.KeepValidConditions(inst)
 			want := []metav1.Condition{kept}
 			if tc.valid {
-				want = []metav1.Condition{condition, kept}
+				want = []metav1.Condition{kept, condition}
 			}
 			assert.Equal(t, want, inst.Status.Conditions)
 		})

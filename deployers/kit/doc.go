@@ -3,5 +3,5 @@
 
 // Package kit holds what every reconciler shares, those of controllers and of deployers: phases, the three kinds of failures and their
 // translation into status, the guard against stale caches, writes with preconditions, and the names of objects that flow between
-// Installations.
+// Installations. It promises nothing to others.
 package kit

@@ -14,5 +14,5 @@
 //     been deployed, all kinds of the target are searched.
 //   - An object on another cluster, because the DeployItem names another Target or the Target leads elsewhere, stands in the inventory too.
 //     It is uninstalled by the Target that led there; what cannot be reached is reported and stays recorded.
-//   - An object that was deleted but is still recorded is not found, which is what the deletion wants.
+//   - An object that was deleted but is still recorded is not found, which is what the deletion wants. It promises nothing to others.
 package manifest

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package mock is the deployer of items that deploy nothing and end as their configuration says. It serves examples and tests.
+// It promises nothing to others.
 package mock
 
 import (

@@ -6,5 +6,5 @@
 // helm deployer share it.
 //
 // Nothing in this package waits or polls. What is not there yet comes back as a Progress that names it for a person and lists
-// the objects to watch.
+// the objects to watch. It promises nothing to others.
 package resources

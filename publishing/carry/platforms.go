@@ -59,7 +59,7 @@ func indexed(index any, mediaType string, parts []string) (*Artifact, error) {
 	return &Artifact{Parts: parts, Index: raw, MediaType: mediaType, Digest: digest.FromBytes(raw)}, nil
 }
 
-// wanted tells whether a platform is among os/architecture or os/architecture/variant, in which what is empty stands for any.
+// wanted reports whether a platform is among os/architecture or os/architecture/variant, in which what is empty stands for any.
 func wanted(p *ocispec.Platform, platforms []string) bool {
 	if p == nil {
 		return false

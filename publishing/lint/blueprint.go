@@ -165,7 +165,7 @@ func (c *checker) dataImport(v *schema.Validator, at string, d *model.ImportDefi
 	}
 }
 
-// compile tells whether the schema can be used.
+// compile reports whether the schema can be used.
 func (c *checker) compile(v *schema.Validator, at string, raw []byte, value any) bool {
 	err := v.Validate(raw, value)
 	var mismatch *schema.Error

@@ -14,7 +14,7 @@ import (
 // source is the text of a template and where it is.
 type source struct {
 	text, file, field string
-	// offset is added to the lines of the text; exact tells whether they are lines of the file then.
+	// offset is added to the lines of the text; exact reports whether they are lines of the file then.
 	offset int
 	exact  bool
 	// outer is the line to report when lines inside the text are not known in the file.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package lint checks a blueprint without running it: the document with its rules, templates, schemas and sub-installations. What it
-// finds names file, line, field and cure.
+// finds names file, line, field and cure. It promises nothing to others.
 package lint
 
 import (
@@ -59,7 +59,7 @@ type Report struct {
 	Executions       int `json:"executions"`
 }
 
-// Valid tells whether there is no error.
+// Valid reports whether there is no error.
 func (r *Report) Valid() bool {
 	return !slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Severity == Error })
 }

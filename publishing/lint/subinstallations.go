@@ -32,7 +32,7 @@ func (c *checker) subinstallations() {
 	}
 }
 
-// templateFile tells whether the file holds a usable template.
+// templateFile reports whether the file holds a usable template.
 func (c *checker) templateFile(at, name string) bool {
 	text, err := template.ReadFile(c.files, name, 0)
 	if err != nil {

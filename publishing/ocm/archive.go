@@ -58,7 +58,7 @@ func write(dir string, overwrite bool, fill func(component.Sink) error) error {
 	return os.Rename(temporary, dir)
 }
 
-// replaceable tells whether a directory is an archive, so that --overwrite cannot remove anything else.
+// replaceable reports whether a directory is an archive, so that --overwrite cannot remove anything else.
 func replaceable(entries []fs.DirEntry) bool {
 	known := map[string]bool{component.DescriptorFile: true, "artifact-index.json": true, "blobs": true}
 	for _, entry := range entries {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package address keeps connections on the public internet, where an operator wants that: what tenants name may not lead to the
-// machine, its network, or the metadata services of cloud providers.
+// machine, its network, or the metadata services of cloud providers. It promises nothing to others.
 package address
 
 import (

@@ -5,5 +5,5 @@
 //
 // A ServiceAccount logs in by a token that Kubernetes issues for it and that the cloud accepts, as its annotations say: what Flux calls
 // object-level workload identity. It works in a process that has called auth.EnableObjectLevelWorkloadIdentity. The identity of the process
-// itself serves nobody unless Options say so, since everybody who writes objects could use it.
+// itself serves nobody unless Options say so, since everybody who writes objects could use it. It promises nothing to others.
 package cloud

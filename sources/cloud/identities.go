@@ -32,7 +32,7 @@ var providers = map[string]provider{
 	gcp.ProviderName:   {gcp.Provider{}, []string{"iam.gke.io/gcp-service-account", "gcp.auth.fluxcd.io/workload-identity-provider"}},
 }
 
-// Known tells whether a name is that of a cloud: aws, azure or gcp.
+// Known reports whether a name is that of a cloud: aws, azure or gcp.
 func Known(name string) bool {
 	_, ok := providers[name]
 	return ok

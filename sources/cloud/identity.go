@@ -28,7 +28,7 @@ type Identity struct {
 	timeout time.Duration
 }
 
-// Fits tells whether a host, given with its port, if any, is a registry of the cloud.
+// Fits reports whether a host, given with its port, if any, is a registry of the cloud.
 func (i *Identity) Fits(host string) bool {
 	_, err := i.provider.ParseArtifactRepository(host)
 	return err == nil

@@ -41,7 +41,7 @@ func hashOf(algorithm string) (crypto.Hash, error) {
 	return 0, fmt.Errorf("hash algorithm %q is not supported; use %s or %s", algorithm, HashSHA256, HashSHA512)
 }
 
-// Covered tells whether there is a digest to compare with: d is not nil and does not stand for excluded content.
+// Covered reports whether there is a digest to compare with: d is not nil and does not stand for excluded content.
 func (d *DigestSpec) Covered() bool { return d != nil && d.HashAlgorithm != NoDigest }
 
 // NewDigest returns the digest of content with SHA-256, under a normalisation algorithm: GenericBlobDigest for a blob, OCIArtifactDigest
@@ -101,7 +101,7 @@ func (v *Verifier) Write(content []byte) (int, error) {
 	return v.hash.Write(content)
 }
 
-// Check tells whether what was written has the digest.
+// Check reports whether what was written has the digest.
 func (v *Verifier) Check() error {
 	if v.hash == nil {
 		return nil

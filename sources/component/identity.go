@@ -24,7 +24,7 @@ func (e *Element) Identity() map[string]string {
 	return out
 }
 
-// Matches tells whether the identity contains all wanted pairs. A wanted version is compared with the version of the element, unless the
+// Matches reports whether the identity contains all wanted pairs. A wanted version is compared with the version of the element, unless the
 // extra identity has one: the version joins the identity where that is needed to be unique.
 func (e *Element) Matches(wanted map[string]string) bool {
 	for key, value := range wanted {

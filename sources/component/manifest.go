@@ -178,8 +178,8 @@ func digestOf(localReference string) digest.Digest {
 	return digest.Digest(localReference)
 }
 
-// IsDescriptorLayer tells whether a layer of this media type holds a component descriptor.
+// IsDescriptorLayer reports whether a layer of this media type holds a component descriptor.
 func IsDescriptorLayer(mediaType string) bool { return descriptorTypes.MatchString(mediaType) }
 
-// IsComponentConfig tells whether a config blob of this media type belongs to a component version.
+// IsComponentConfig reports whether a config blob of this media type belongs to a component version.
 func IsComponentConfig(mediaType string) bool { return slices.Contains(configTypes, mediaType) }

@@ -49,10 +49,10 @@ func NewTyped(fields map[string]any) (Typed, error) {
 	return Typed{Type: name, Raw: raw}, nil
 }
 
-// IsZero tells whether there is no object.
+// IsZero reports whether there is no object.
 func (t Typed) IsZero() bool { return t.Type == "" && len(t.Raw) == 0 }
 
-// Equal tells whether both are the same object; aliases and versions of a type count as the same.
+// Equal reports whether both are the same object; aliases and versions of a type count as the same.
 func (t Typed) Equal(other Typed) bool {
 	if t.IsZero() || other.IsZero() {
 		return t.IsZero() && other.IsZero()

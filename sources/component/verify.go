@@ -120,7 +120,7 @@ func checkContent(ctx context.Context, d *Descriptor, r *Resource, digester Blob
 	return nil
 }
 
-// check tells whether the signature was made for the digest with a key that is trusted.
+// check reports whether the signature was made for the digest with a key that is trusted.
 func (k Keys) check(s Signature, digest []byte) error {
 	value, chain, err := s.Signature.decode()
 	if err != nil {

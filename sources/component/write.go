@@ -49,7 +49,7 @@ type Version struct {
 	Blobs []Content
 }
 
-// check tells whether the blobs that the descriptor names are there.
+// check reports whether the blobs that the descriptor names are there.
 func (v Version) check() error {
 	there := map[digest.Digest]bool{}
 	for _, blob := range v.Blobs {

@@ -150,7 +150,7 @@ func (c *cache) adopt(l leftover) {
 	c.used += l.disk
 }
 
-// hold returns the entry of key, ready or not, and keeps it until release. ready tells whether its content is there.
+// hold returns the entry of key, ready or not, and keeps it until release. ready reports whether its content is there.
 func (c *cache) hold(key string) (e *entry, ready bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -7,5 +7,5 @@
 // that any number of consumers of one revision cause one download, before and after a restart. Nothing becomes visible
 // before it is verified and complete, and a reader cannot leave the tree that it opened.
 //
-// A Store owns its directory: two processes must not share one.
+// A Store owns its directory: two processes must not share one. It promises nothing to others.
 package fetch

@@ -5,5 +5,5 @@
 // and tells controllers which changes of a source concern whoever refers to it.
 //
 // The sources are those of the source.toolkit.fluxcd.io/v1 API. Scheme and watches belong to the caller; the scheme of the
-// reader must know that API (AddToScheme).
+// reader must know that API (AddToScheme). It promises nothing to others.
 package flux

@@ -29,7 +29,7 @@ type kind struct {
 	blank func() Object
 	// observed returns the generation that the status speaks of; nil where the kind does not record it.
 	observed func(Object) int64
-	// suspended tells whether the source produces no new artifact.
+	// suspended reports whether the source produces no new artifact.
 	suspended func(Object) bool
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/fluxcd/pkg/runtime/conditions"
 )
 
-// Verified tells whether Flux has verified the signature of the artifact: the source asks for it in spec.verify, and its condition
+// Verified reports whether Flux has verified the signature of the artifact: the source asks for it in spec.verify, and its condition
 // SourceVerified is True for its present spec.
 func (s Source) Verified() bool {
 	o, ok := s.Object.(Object)

@@ -85,7 +85,7 @@ func (w *walk) entry(ctx context.Context, t *object.Tree, entry *object.TreeEntr
 	}
 }
 
-// unsafe tells whether a name is none that a file in a directory can have.
+// unsafe reports whether a name is none that a file in a directory can have.
 func unsafe(name string) bool {
 	return name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\\\x00")
 }

@@ -176,7 +176,7 @@ func (c *Client) download(ctx context.Context, at Location, session transport.Up
 	return nil
 }
 
-// refusedWant tells whether the server may have refused the wanted hash: it then answers with an error line, or nothing.
+// refusedWant reports whether the server may have refused the wanted hash: it then answers with an error line, or nothing.
 func refusedWant(err error) bool {
 	return !errors.Is(err, errTooLarge) && ended(err) == nil
 }

@@ -6,4 +6,5 @@
 // A tag is resolved at every pull with the caller's own credentials; only then may a cached copy be served, and only one
 // of the same repository. So a thousand pulls of one artifact cause one download, and nobody receives what the registry
 // would refuse. Content is verified against its digest and held to size limits. Credentials appear in no error and no log.
+// It promises nothing to others.
 package oci

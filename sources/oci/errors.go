@@ -131,10 +131,10 @@ func unauthorized(err error) bool {
 	return code == http.StatusUnauthorized || code == http.StatusForbidden || errors.Is(err, auth.ErrBasicCredentialNotFound)
 }
 
-// notLoggedIn tells whether an identity could not obtain a login.
+// notLoggedIn reports whether an identity could not obtain a login.
 func notLoggedIn(err error) bool { return errors.As(err, new(*identityError)) }
 
-// refused tells whether the registry has decided that the caller cannot have it.
+// refused reports whether the registry has decided that the caller cannot have it.
 func refused(err error) bool {
 	return unauthorized(err) || errors.Is(err, errdef.ErrNotFound) || status(err) == http.StatusNotFound
 }
@@ -151,7 +151,7 @@ func wrongContent(err error) bool {
 	return status(err) == 0 && mismatch.MatchString(err.Error())
 }
 
-// down tells whether the registry, or the way to it, is out of order: no connection, no answer in time, or a status of 5xx.
+// down reports whether the registry, or the way to it, is out of order: no connection, no answer in time, or a status of 5xx.
 // Certificates that cannot be verified are something else.
 func down(err error) bool {
 	var unreachable *net.OpError

@@ -18,7 +18,7 @@ import (
 // Identity logs in at some registries with a login that it obtains when one is needed and that changes with time, as the
 // identities of clouds do. Its methods are called concurrently.
 type Identity interface {
-	// Fits tells whether the identity can log in at a host, given with its port, if any.
+	// Fits reports whether the identity can log in at a host, given with its port, if any.
 	Fits(host string) bool
 	// Login returns a user and a password for a host. Its error names the identity and repeats no secret.
 	Login(ctx context.Context, host string) (user, password string, err error)
@@ -80,7 +80,7 @@ func (l login) credential(host string) auth.CredentialFunc {
 	}
 }
 
-// anonymous tells whether there is nothing to log in with.
+// anonymous reports whether there is nothing to log in with.
 func (l login) anonymous() bool { return l.identity == nil && l.auth == auth.EmptyCredential }
 
 // withoutLogin keeps the certificate authorities alone.

@@ -181,7 +181,7 @@ func (c *Client) Tag(ctx context.Context, ref string, d digest.Digest, credentia
 	return t.explain(ctx, "tag it", err)
 }
 
-// Exists tells whether the tag or digest of ref is a manifest of the repository. A registry that cannot be asked, or
+// Exists reports whether the tag or digest of ref is a manifest of the repository. A registry that cannot be asked, or
 // refuses the credentials, is an *Error.
 func (c *Client) Exists(ctx context.Context, ref string, credentials Credentials) (bool, error) {
 	t, err := c.locate(ref, credentials, true)

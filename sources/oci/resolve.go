@@ -115,7 +115,7 @@ func (t target) grant() []string {
 
 func (t target) ownership(d digest.Digest) []string { return []string{ownFact, t.home(), string(d)} }
 
-// owns tells whether the repository has given d away before: content in the cache that came from elsewhere is none of its
+// owns reports whether the repository has given d away before: content in the cache that came from elsewhere is none of its
 // readers' business, even if a manifest of it names the digest.
 func (c *Client) owns(t target, d digest.Digest) bool {
 	_, ok := c.grants.Get(t.ownership(d)...)

@@ -34,7 +34,7 @@ func (c *Client) readUnknown(ctx context.Context, t target) (ocispec.Descriptor,
 	return c.head(ctx, t, manifestPart)
 }
 
-// knows tells whether the manifest that t stood for is in the cache.
+// knows reports whether the manifest that t stood for is in the cache.
 func (c *Client) knows(t target) bool {
 	d, err := t.at.Digest()
 	if err != nil {

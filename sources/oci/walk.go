@@ -49,7 +49,7 @@ type Top struct {
 	Raw []byte
 	// Manifests are the entries of an index.
 	Manifests []ocispec.Descriptor
-	// Index tells whether it is one.
+	// Index reports whether it is one.
 	Index bool
 }
 
@@ -144,7 +144,7 @@ func (w *walking) blobs(d *document) error {
 	return nil
 }
 
-// elsewhere tells whether a layer is not for registries to hand out, as base layers of Windows are not.
+// elsewhere reports whether a layer is not for registries to hand out, as base layers of Windows are not.
 func elsewhere(d ocispec.Descriptor) bool {
 	return len(d.URLs) > 0 && (strings.Contains(d.MediaType, "nondistributable") || strings.Contains(d.MediaType, "foreign"))
 }

@@ -115,7 +115,7 @@ var permanentErrors = []error{
 	fetch.ErrDigest, fetch.ErrTooLarge, fetch.ErrUnsafe,
 }
 
-// missing tells whether the repository has no such component version, or hides it.
+// missing reports whether the repository has no such component version, or hides it.
 func missing(err error) bool {
 	for _, absent := range []error{component.ErrNotFound, oci.ErrNotFound, oci.ErrUnauthorized, git.ErrNotFound} {
 		if errors.Is(err, absent) {

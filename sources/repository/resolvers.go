@@ -150,7 +150,7 @@ func (e ocmEntry) repository(raw json.RawMessage) (component.Typed, error) {
 	return component.ParseTyped(raw)
 }
 
-// fits tells whether the resolver is for a component.
+// fits reports whether the resolver is for a component.
 func (r resolver) fits(name string) bool {
 	below := r.prefix == "" || name == r.prefix || strings.HasPrefix(name, r.prefix+"/")
 	if !below || r.pattern == "" {

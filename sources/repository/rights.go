@@ -70,7 +70,7 @@ func (r Rights) and(more Rights) Rights {
 	return r
 }
 
-// Resolves tells whether the OCM configuration names repositories, so that no repositoryContext is needed.
+// Resolves reports whether the OCM configuration names repositories, so that no repositoryContext is needed.
 func (r Rights) Resolves() bool { return len(r.resolvers) > 0 }
 
 // String hides the content.

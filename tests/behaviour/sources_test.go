@@ -68,6 +68,8 @@ spec: {interval: 1h, insecure: true, url: "`+s.Registry.URL(s.Namespace+"/shop")
 	for _, name := range []string{"one", "two"} {
 		done := s.Ran(name, s.Witness.Jobs(s.Namespace, name)[0], v1alpha1.PhaseSucceeded)
 		require.True(t, strings.HasPrefix(done.Status.Sources[0].Revision, "1.1.0@sha256:"), done.Status.Sources)
+		require.Equal(t, done.Status.Sources[0].Revision, done.Status.LastAppliedRevision)
+		require.Len(t, done.Status.History, 2, "one entry for each content")
 		s.requireValue(name, "new")
 		s.AwaitEvents(2, meta.ReconciliationSucceededReason, name)
 	}

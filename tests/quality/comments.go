@@ -25,7 +25,7 @@ func Undocumented(file *File) []string {
 	return missing
 }
 
-// onExported tells whether a function is none of an unexported type's methods.
+// onExported reports whether a function is none of an unexported type's methods.
 func onExported(f *ast.FuncDecl) bool {
 	if f.Recv == nil {
 		return true

@@ -4,9 +4,12 @@
 package quality
 
 import (
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"os"
+	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -86,4 +89,31 @@ func TestUndocumented(t *testing.T) {
 func TestUnexplainedSkips(t *testing.T) {
 	found := UnexplainedSkips(parsed(t, "package x\nfunc f() {\nt.Skip()\nt.Skip(\"\")\nt.SkipNow()\nt.Skip(\"needs root\")\n}"))
 	assert.Equal(t, []string{"x.go:3", "x.go:4", "x.go:5"}, found)
+}
+
+// TestFieldTextsUseSerialisedNames keeps Go names out of what kubectl explain shows.
+func TestFieldTextsUseSerialisedNames(t *testing.T) {
+	checked := 0
+	for _, file := range files(t) {
+		people := within(file.Path, "api/v1alpha1") || within(file.Path, "api/deployers")
+		if !people || file.IsTest() || file.IsGenerated() {
+			continue
+		}
+		ast.Inspect(file.Syntax, func(node ast.Node) bool {
+			field, ok := node.(*ast.Field)
+			if !ok || field.Tag == nil || field.Doc == nil || len(field.Names) != 1 {
+				return true
+			}
+			tag, err := strconv.Unquote(field.Tag.Value)
+			require.NoError(t, err)
+			serialised, _, _ := strings.Cut(reflect.StructTag(tag).Get("json"), ",")
+			first, _, _ := strings.Cut(field.Doc.Text(), " ")
+			if name := field.Names[0].Name; serialised != "" && serialised != "-" && serialised != name {
+				checked++
+				assert.NotEqual(t, name, first, "%s: begin the comment with %s, which people write", file.At(field), serialised)
+			}
+			return true
+		})
+	}
+	assert.Greater(t, checked, 300)
 }

@@ -39,7 +39,7 @@ var excusedDecoders = map[string]string{
 	"deployers/helm/resourcekey.go":      "it looks for aliases, to refuse them",
 }
 
-// mayDecode tells whether the file, or a folder around it, is excused.
+// mayDecode reports whether the file, or a folder around it, is excused.
 func mayDecode(file string) bool { return longestExcuse(file) != "" }
 
 // longestExcuse returns the key of excusedDecoders that the file belongs to, "" if there is none.

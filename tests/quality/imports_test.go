@@ -79,6 +79,23 @@ func TestAThirdPartyImportsTheContractWithoutTheRest(t *testing.T) {
 	}
 }
 
+// TestTheAPIDependsOnNoHelmAndNoCloud keeps small what an importer of api gets, also through others.
+func TestTheAPIDependsOnNoHelmAndNoCloud(t *testing.T) {
+	heavy := []string{"helm.sh/helm", "oras.land", "github.com/go-git", "github.com/aws", "github.com/Azure", "cloud.google.com", "google.golang.org/api",
+		"github.com/google/go-containerregistry", "github.com/mandelsoft/spiff", "k8s.io/client-go", "sigs.k8s.io/controller-runtime"}
+	packages := 0
+	for _, p := range loaded(t).Own() {
+		if !within(p.Room(), "api") {
+			continue
+		}
+		packages++
+		for _, needed := range p.Deps {
+			assert.False(t, matches(needed, heavy), "%s needs %s", p.Room(), needed)
+		}
+	}
+	assert.Greater(t, packages, 10)
+}
+
 func TestWrongArrow(t *testing.T) {
 	for name, c := range map[string]struct{ from, to, says string }{
 		"down":                   {"controllers/installation", "deployers/kit", ""},

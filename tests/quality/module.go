@@ -24,7 +24,7 @@ type Package struct {
 	ImportPath string
 	// Dir is the absolute folder of the sources.
 	Dir string
-	// Standard tells whether the package is part of Go.
+	// Standard reports whether the package is part of Go.
 	Standard bool
 	// Imports are the paths imported by files that are no tests.
 	Imports []string

@@ -32,7 +32,7 @@ func phases(file *File) []string {
 	return names
 }
 
-// isPhaseList tells whether a type is []kit.Phase[...].
+// isPhaseList reports whether a type is []kit.Phase[...].
 func isPhaseList(expression ast.Expr) bool {
 	list, ok := expression.(*ast.ArrayType)
 	if !ok {

@@ -164,7 +164,7 @@ func matches(path string, prefixes []string) bool {
 	})
 }
 
-// within tells whether path is the folder or lies below it; a version suffix as in helm.sh/helm/v3 counts as below.
+// within reports whether path is the folder or lies below it; a version suffix as in helm.sh/helm/v3 counts as below.
 func within(path, folder string) bool {
 	return path == folder || strings.HasPrefix(path, folder+"/")
 }

@@ -17,7 +17,7 @@ type Function struct {
 	At string
 	// Lines from the word func to the closing brace.
 	Lines int
-	// Flags tells whether it binds flags or builds a command: long by nature, and exempt from the limit for one function.
+	// Flags reports whether it binds flags or builds a command: long by nature, and exempt from the limit for one function.
 	Flags bool
 }
 
@@ -43,7 +43,7 @@ func measure(file *File, f *ast.FuncDecl) Function {
 	return Function{Name: f.Name.Name, At: file.At(f), Lines: lines, Flags: bindsFlags(f)}
 }
 
-// bindsFlags tells whether a function takes a *pflag.FlagSet or returns a *cobra.Command.
+// bindsFlags reports whether a function takes a *pflag.FlagSet or returns a *cobra.Command.
 func bindsFlags(f *ast.FuncDecl) bool {
 	lists := []*ast.FieldList{f.Type.Params, f.Type.Results}
 	return slices.ContainsFunc(lists, func(list *ast.FieldList) bool {

@@ -28,10 +28,10 @@ type File struct {
 	Positions *token.FileSet
 }
 
-// IsTest tells whether the file belongs to tests only.
+// IsTest reports whether the file belongs to tests only.
 func (f *File) IsTest() bool { return strings.HasSuffix(f.Path, "_test.go") }
 
-// IsGenerated tells whether a tool has written the file.
+// IsGenerated reports whether a tool has written the file.
 func (f *File) IsGenerated() bool { return ast.IsGenerated(f.Syntax) }
 
 // At returns where a node begins, as path:line.

@@ -21,40 +21,40 @@ const (
 // DeletionGroupDefinition is one step of a deletion; exactly one of its fields is set. A resource belongs to the first group
 // that it matches; a resource that matches no group stays.
 type DeletionGroupDefinition struct {
-	// PredefinedResourceGroup is a built-in group.
+	// predefinedResourceGroup is a built-in group.
 	PredefinedResourceGroup *PredefinedResourceGroup `json:"predefinedResourceGroup,omitempty"`
-	// CustomResourceGroup selects resources by kind, name and namespace.
+	// customResourceGroup selects resources by kind, name and namespace.
 	CustomResourceGroup *CustomResourceGroup `json:"customResourceGroup,omitempty"`
 }
 
 // PredefinedResourceGroup is a built-in deletion group.
 type PredefinedResourceGroup struct {
-	// Type of the group.
+	// type of the group.
 	Type PredefinedResourceGroupType `json:"type"`
-	// ForceDelete removes the finalizers after the delete request.
+	// forceDelete removes the finalizers after the delete request.
 	ForceDelete bool `json:"forceDelete,omitempty"`
 }
 
 // CustomResourceGroup is a deletion group that selects resources.
 type CustomResourceGroup struct {
-	// Resources lists what belongs to the group; one entry has to match.
+	// resources lists what belongs to the group; one entry has to match.
 	Resources []ResourceType `json:"resources"`
-	// ForceDelete removes the finalizers after the delete request.
+	// forceDelete removes the finalizers after the delete request.
 	ForceDelete bool `json:"forceDelete,omitempty"`
-	// DeleteAllResources deletes every matching object of the cluster, not only the managed ones.
+	// deleteAllResources deletes every matching object of the cluster, not only the managed ones.
 	DeleteAllResources bool `json:"deleteAllResources,omitempty"`
-	// TargetName names another Target to delete on; it requires DeleteAllResources.
+	// targetName names another Target to delete on; it requires DeleteAllResources.
 	TargetName *string `json:"targetName,omitempty"`
 }
 
 // ResourceType selects objects of one kind.
 type ResourceType struct {
-	// APIVersion is group and version of the objects.
+	// apiVersion is group and version of the objects.
 	APIVersion string `json:"apiVersion"`
-	// Kind of the objects; the plural resource name is accepted too.
+	// kind of the objects; the plural resource name is accepted too.
 	Kind string `json:"kind"`
-	// Names of the objects; empty means any.
+	// names of the objects; empty means any.
 	Names []string `json:"names,omitempty"`
-	// Namespaces of the objects; empty means any.
+	// namespaces of the objects; empty means any.
 	Namespaces []string `json:"namespaces,omitempty"`
 }

@@ -19,35 +19,35 @@ const (
 // DriftDetection says what happens when somebody changes or deletes deployed objects. It is spec.driftDetection of a HelmRelease
 // (https://fluxcd.io/flux/components/helm/helmreleases/#drift-detection); unlike there, drift is seen at once, and the default is warn.
 type DriftDetection struct {
-	// Mode is enabled, which corrects drift, warn, which shows it in the condition Drifted, or disabled. Empty means warn.
+	// mode is enabled, which corrects drift, warn, which shows it in the condition Drifted, or disabled. Empty means warn.
 	Mode DriftMode `json:"mode,omitempty"`
-	// Ignore lists fields that do not count as drift and that a correction leaves alone, at most 100 entries.
+	// ignore lists fields that do not count as drift and that a correction leaves alone, at most 100 entries.
 	Ignore []IgnoreRule `json:"ignore,omitempty"`
 }
 
 // IgnoreRule names fields of objects.
 type IgnoreRule struct {
-	// Paths are the fields, as JSON pointers (RFC 6901), at most 100.
+	// paths are the fields, as JSON pointers (RFC 6901), at most 100.
 	Paths []string `json:"paths"`
-	// Target selects the objects. Unset means all.
+	// target selects the objects. Unset means all.
 	Target *ObjectSelector `json:"target,omitempty"`
 }
 
 // ObjectSelector selects objects. What is empty selects every object. Group, version, kind, namespace and name are regular expressions
 // (RE2) that have to match as a whole.
 type ObjectSelector struct {
-	// Group of the objects.
+	// group of the objects.
 	Group string `json:"group,omitempty"`
-	// Version of the group.
+	// version of the group.
 	Version string `json:"version,omitempty"`
-	// Kind of the objects.
+	// kind of the objects.
 	Kind string `json:"kind,omitempty"`
-	// Namespace of the objects.
+	// namespace of the objects.
 	Namespace string `json:"namespace,omitempty"`
-	// Name of the objects.
+	// name of the objects.
 	Name string `json:"name,omitempty"`
-	// AnnotationSelector selects by annotations, in the syntax of label selectors.
+	// annotationSelector selects by annotations, in the syntax of label selectors.
 	AnnotationSelector string `json:"annotationSelector,omitempty"`
-	// LabelSelector selects by labels, for example app in (web, worker).
+	// labelSelector selects by labels, for example app in (web, worker).
 	LabelSelector string `json:"labelSelector,omitempty"`
 }

@@ -9,45 +9,45 @@ import "k8s.io/apimachinery/pkg/types"
 // should be. Deployers uninstall by it what an earlier Target, name, namespace or mode of the DeployItem left behind. It is an
 // addition to the existing API; statuses of other implementations have none.
 type Inventory struct {
-	// Cluster is where the managed resources of the provider status and Releases are. It is absent until a job has reached a target.
+	// cluster is where the managed resources of the provider status and Releases are. It is absent until a job has reached a target.
 	Cluster *ClusterReference `json:"cluster,omitempty"`
-	// Releases are the Helm releases that jobs made on Cluster.
+	// releases are the Helm releases that jobs made on Cluster.
 	Releases []ReleaseReference `json:"releases,omitempty"`
-	// DeletionGroups are those of the last valid configuration. A deletion uses them when those of the configuration are broken.
+	// deletionGroups are those of the last valid configuration. A deletion uses them when those of the configuration are broken.
 	DeletionGroups []DeletionGroupDefinition `json:"deletionGroups,omitempty"`
-	// Sites are what jobs set out to put somewhere without having confirmed it, and what they left on other clusters.
+	// sites are what jobs set out to put somewhere without having confirmed it, and what they left on other clusters.
 	Sites []Site `json:"sites,omitempty"`
 }
 
 // Site is one cluster together with what jobs of a DeployItem put there or set out to put there.
 type Site struct {
-	// Cluster says where.
+	// cluster says where.
 	Cluster ClusterReference `json:"cluster"`
-	// Job is the ID of the job that set out to put the resources there and has not confirmed them: it runs, it was refused, or somebody else
+	// job is the ID of the job that set out to put the resources there and has not confirmed them: it runs, it was refused, or somebody else
 	// ended it. Else empty.
 	Job string `json:"job,omitempty"`
-	// Resources are objects. One without UID was attempted and not confirmed: it is deleted only when it proves to be the DeployItem's.
+	// resources are objects. One without UID was attempted and not confirmed: it is deleted only when it proves to be the DeployItem's.
 	Resources []ManagedResourceStatus `json:"resources,omitempty"`
-	// Releases are Helm releases.
+	// releases are Helm releases.
 	Releases []ReleaseReference `json:"releases,omitempty"`
 }
 
 // ClusterReference identifies a cluster across changes of the Target that leads to it.
 type ClusterReference struct {
-	// Target is the name of the Target, in the namespace of the DeployItem.
+	// target is the name of the Target, in the namespace of the DeployItem.
 	Target string `json:"target"`
-	// UID of the namespace kube-system of the cluster. It is empty where no job has reached the cluster yet, and where the
+	// uid of the namespace kube-system of the cluster. It is empty where no job has reached the cluster yet, and where the
 	// credentials may not read that namespace.
 	UID types.UID `json:"uid,omitempty"`
-	// Address is a digest of server and certificate authority; empty where no job has reached the cluster yet.
+	// address is a digest of server and certificate authority; empty where no job has reached the cluster yet.
 	Address string `json:"address,omitempty"`
 }
 
 // ReleaseReference names one Helm release.
 type ReleaseReference struct {
-	// Name of the release.
+	// name of the release.
 	Name string `json:"name"`
-	// Namespace of the release.
+	// namespace of the release.
 	Namespace string `json:"namespace"`
 }
 

@@ -67,43 +67,43 @@ const (
 
 // Manifest is one object, or one List of objects, to deploy.
 type Manifest struct {
-	// Policy says what the deployer may do with the object; empty means manage.
+	// policy says what the deployer may do with the object; empty means manage.
 	Policy ManifestPolicy `json:"policy,omitempty"`
-	// Manifest is the object. An object with an items list, such as kind List, stands for its items.
+	// manifest is the object. An object with an items list, such as kind List, stands for its items.
 	Manifest *runtime.RawExtension `json:"manifest,omitempty"`
-	// AnnotateBeforeCreate are annotations that the object gets when it is created.
+	// annotateBeforeCreate are annotations that the object gets when it is created.
 	AnnotateBeforeCreate map[string]string `json:"annotateBeforeCreate,omitempty"`
-	// AnnotateBeforeDelete are annotations that the object gets right before it is deleted.
+	// annotateBeforeDelete are annotations that the object gets right before it is deleted.
 	AnnotateBeforeDelete map[string]string `json:"annotateBeforeDelete,omitempty"`
-	// PatchAfterDeployment is merged into the object after readiness checks and exports succeeded.
+	// patchAfterDeployment is merged into the object after readiness checks and exports succeeded.
 	PatchAfterDeployment *runtime.RawExtension `json:"patchAfterDeployment,omitempty"`
-	// PatchBeforeDelete is merged into the object right before it is deleted.
+	// patchBeforeDelete is merged into the object right before it is deleted.
 	PatchBeforeDelete *runtime.RawExtension `json:"patchBeforeDelete,omitempty"`
 }
 
 // ResourceReference names one object on a target.
 type ResourceReference struct {
-	// APIVersion is group and version of the object.
+	// apiVersion is group and version of the object.
 	APIVersion string `json:"apiVersion,omitempty"`
-	// Kind of the object.
+	// kind of the object.
 	Kind string `json:"kind,omitempty"`
-	// Name of the object.
+	// name of the object.
 	Name string `json:"name,omitempty"`
-	// Namespace of the object; empty for cluster-scoped objects.
+	// namespace of the object; empty for cluster-scoped objects.
 	Namespace string `json:"namespace,omitempty"`
-	// UID of the object; empty in records of very old versions.
+	// uid of the object; empty in records of very old versions.
 	UID types.UID `json:"uid,omitempty"`
 }
 
 // ManagedResourceStatus records one object that a DeployItem manages.
 type ManagedResourceStatus struct {
-	// Policy of the manifest; empty means manage.
+	// policy of the manifest; empty means manage.
 	Policy ManifestPolicy `json:"policy,omitempty"`
-	// Resource names the object.
+	// resource names the object.
 	Resource ResourceReference `json:"resource"`
-	// AnnotateBeforeDelete as in Manifest.
+	// annotateBeforeDelete as in Manifest.
 	AnnotateBeforeDelete map[string]string `json:"annotateBeforeDelete,omitempty"`
-	// PatchBeforeDelete as in Manifest.
+	// patchBeforeDelete as in Manifest.
 	PatchBeforeDelete *runtime.RawExtension `json:"patchBeforeDelete,omitempty"`
 }
 

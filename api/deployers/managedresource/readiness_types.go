@@ -7,18 +7,18 @@ import "github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 
 // ReadinessCheckConfiguration says when deployed objects count as ready.
 type ReadinessCheckConfiguration struct {
-	// DisableDefault switches the built-in checks per kind off.
+	// disableDefault switches the built-in checks per kind off.
 	DisableDefault bool `json:"disableDefault,omitempty"`
-	// Timeout is accepted for old manifests and ignored: the timeout of the DeployItem governs.
+	// timeout is accepted for old manifests and ignored: the timeout of the DeployItem governs.
 	Timeout *v1alpha1.Duration `json:"timeout,omitempty"`
-	// KStatus makes the objects of all kinds without a built-in check wait for what kstatus makes of their status: conditions and
+	// kstatus makes the objects of all kinds without a built-in check wait for what kstatus makes of their status: conditions and
 	// observedGeneration, Jobs for their end. An object that has failed ends the job of the DeployItem at once. Unset means true for updateStrategy
 	// apply, else false: such objects are ready when they exist. It is an addition to the existing API.
 	KStatus *bool `json:"kstatus,omitempty"`
-	// HealthChecks say for whole kinds, by CEL expressions, when their objects are ready. They replace the built-in check of the kind, also with
+	// healthChecks say for whole kinds, by CEL expressions, when their objects are ready. They replace the built-in check of the kind, also with
 	// disableDefault. At most 32. They are an addition to the existing API, as healthCheckExprs in a Flux Kustomization.
 	HealthChecks []HealthCheck `json:"healthChecks,omitempty"`
-	// CustomReadinessChecks are evaluated after the built-in ones.
+	// custom checks are evaluated after the built-in ones.
 	CustomReadinessChecks []CustomReadinessCheckConfiguration `json:"custom,omitempty"`
 }
 
@@ -26,100 +26,100 @@ type ReadinessCheckConfiguration struct {
 // variables, gives true or false, and has at most 2048 characters. While status.observedGeneration is there and is not metadata.generation, the
 // object is not ready. Then inProgress, failed and current are asked in this order; an object for which none is true is not ready.
 type HealthCheck struct {
-	// APIVersion is group and version of the objects; the version does not count.
+	// apiVersion is group and version of the objects; the version does not count.
 	APIVersion string `json:"apiVersion"`
-	// Kind of the objects.
+	// kind of the objects.
 	Kind string `json:"kind"`
-	// Current is true when an object is ready.
+	// current is true when an object is ready.
 	Current string `json:"current"`
-	// InProgress is true while an object is not ready.
+	// inProgress is true while an object is not ready.
 	InProgress string `json:"inProgress,omitempty"`
-	// Failed is true when an object will not become ready. It ends the job of the DeployItem at once.
+	// failed is true when an object will not become ready. It ends the job of the DeployItem at once.
 	Failed string `json:"failed,omitempty"`
 }
 
 // CustomReadinessCheckConfiguration selects objects and says what their fields have to be.
 type CustomReadinessCheckConfiguration struct {
-	// Name of the check, for messages.
+	// name of the check, for messages.
 	Name string `json:"name"`
-	// Timeout is accepted for old manifests and ignored.
+	// timeout is accepted for old manifests and ignored.
 	Timeout *v1alpha1.Duration `json:"timeout,omitempty"`
-	// Disabled skips the check.
+	// disabled skips the check.
 	Disabled bool `json:"disabled,omitempty"`
-	// Resources are the objects to check, by name.
+	// resourceSelector are the objects to check, by name.
 	Resources []v1alpha1.TypedObjectReference `json:"resourceSelector,omitempty"`
-	// LabelSelector adds the objects of one kind with given labels, in all namespaces.
+	// labelSelector adds the objects of one kind with given labels, in all namespaces.
 	LabelSelector *LabelSelectorSpec `json:"labelSelector,omitempty"`
-	// Requirements have to hold for every object.
+	// requirements have to hold for every object.
 	Requirements []RequirementSpec `json:"requirements"`
-	// TargetName names another Target to read from; empty means the target of the DeployItem.
+	// targetName names another Target to read from; empty means the target of the DeployItem.
 	TargetName *string `json:"targetName,omitempty"`
 }
 
 // LabelSelectorSpec selects objects of one kind by labels.
 type LabelSelectorSpec struct {
-	// APIVersion is group and version of the objects.
+	// apiVersion is group and version of the objects.
 	APIVersion string `json:"apiVersion"`
-	// Kind of the objects.
+	// kind of the objects.
 	Kind string `json:"kind"`
-	// Labels that the objects carry.
+	// matchLabels that the objects carry.
 	Labels map[string]string `json:"matchLabels"`
 }
 
 // RequirementSpec is one condition on the fields that a path selects.
 type RequirementSpec struct {
-	// JsonPath selects the fields, written without braces.
+	// jsonPath selects the fields, written without braces.
 	JsonPath string `json:"jsonPath"`
-	// Operator is one of exists, !, =, ==, !=, in, notin.
+	// operator is one of exists, !, =, ==, !=, in, notin.
 	Operator string `json:"operator"`
-	// Value lists what to compare with: exactly one for =, == and !=, any number for in and notin, none otherwise.
+	// values lists what to compare with: exactly one for =, == and !=, any number for in and notin, none otherwise.
 	Value []RequirementValue `json:"values,omitempty"`
 }
 
 // RequirementValue is one value to compare with.
 type RequirementValue struct {
-	// Value of any JSON type.
+	// value of any JSON type.
 	Value v1alpha1.AnyJSON `json:"value"`
 }
 
 // Exports says which fields of which objects a DeployItem exports.
 type Exports struct {
-	// DefaultTimeout is accepted for old manifests and ignored.
+	// defaultTimeout is accepted for old manifests and ignored.
 	DefaultTimeout *v1alpha1.Duration `json:"defaultTimeout,omitempty"`
-	// Exports lists the fields.
+	// exports lists the fields.
 	Exports []Export `json:"exports,omitempty"`
 }
 
 // Export is one exported field.
 type Export struct {
-	// Timeout is accepted for old manifests and ignored.
+	// timeout is accepted for old manifests and ignored.
 	Timeout *v1alpha1.Duration `json:"timeout,omitempty"`
-	// Key of the value in the exports; dots nest: a.b becomes {a: {b: value}}.
+	// key of the value in the exports; dots nest: a.b becomes {a: {b: value}}.
 	Key string `json:"key"`
-	// JSONPath selects the field, written without braces; the first match counts.
+	// jsonPath selects the field, written without braces; the first match counts.
 	JSONPath string `json:"jsonPath"`
-	// FromResource names the object to read.
+	// fromResource names the object to read.
 	FromResource *v1alpha1.TypedObjectReference `json:"fromResource,omitempty"`
-	// FromObjectReference follows the value found, which is then a name and an optional namespace, to another object.
+	// fromObjectRef follows the value found, which is then a name and an optional namespace, to another object.
 	FromObjectReference *FromObjectReference `json:"fromObjectRef,omitempty"`
-	// TargetName names another Target to read from; empty means the target of the DeployItem.
+	// targetName names another Target to read from; empty means the target of the DeployItem.
 	TargetName *string `json:"targetName,omitempty"`
 }
 
 // FromObjectReference reads a field of the object that an exported reference names.
 type FromObjectReference struct {
-	// APIVersion is group and version of the object.
+	// apiVersion is group and version of the object.
 	APIVersion string `json:"apiVersion"`
-	// Kind of the object.
+	// kind of the object.
 	Kind string `json:"kind"`
-	// JSONPath selects the field, written without braces; the first match counts.
+	// jsonPath selects the field, written without braces; the first match counts.
 	JSONPath string `json:"jsonPath"`
 }
 
 // ContinuousReconcileSpec says when a DeployItem is carried out again without a job of its Execution; exactly one of its fields is set.
 type ContinuousReconcileSpec struct {
-	// Cron is a cron expression of five fields or a descriptor like @daily, in UTC unless it begins with CRON_TZ=<zone>.
+	// cron is a cron expression of five fields or a descriptor like @daily, in UTC unless it begins with CRON_TZ=<zone>.
 	Cron string `json:"cron,omitempty"`
-	// Every is the time after the begin of the last job, greater than zero.
+	// every is the time after the begin of the last job, greater than zero.
 	Every *v1alpha1.Duration `json:"every,omitempty"`
 }

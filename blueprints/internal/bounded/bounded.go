@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bounded runs library calls that cannot be stopped from outside.
+// Package bounded runs library calls that cannot be stopped from outside. It promises nothing to others.
 package bounded
 
 import (

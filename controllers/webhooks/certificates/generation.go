@@ -7,6 +7,7 @@
 // A renewal makes a new generation: a certificate authority, and one server certificate signed by it. Nobody keeps the key of the
 // authority, so there is nothing to steal with which other certificates could be made. Clients trust the authorities of all
 // generations in a Ring; the servers change to a new generation when every client has had the time to learn of its authority.
+// It promises nothing to others.
 package certificates
 
 import (

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package archive turns directories into gzipped tar archives and back, within limits. It knows directories and files only: no
-// links, devices, pipes or sockets.
+// links, devices, pipes or sockets. It promises nothing to others.
 package archive
 
 import (

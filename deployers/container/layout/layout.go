@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package layout names what the container deployer and the containers that it starts agree on: environment variables, paths in the
-// containers, and what marks objects on the host cluster.
+// containers, and what marks objects on the host cluster. It promises nothing to others.
 package layout
 
 // Environment variables of every container of a Pod.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package fair shares the workers of a controller among namespaces, and among what the workers wait for: nobody gets more than a quarter of them
-// while others wait, and no worker idles while somebody waits.
+// while others wait, and no worker idles while somebody waits. It promises nothing to others.
 package fair
 
 import (

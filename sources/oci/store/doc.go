@@ -10,5 +10,5 @@
 // Ledger holds small values under keys that are hashed with a salt of the directory: whoever sees the disk learns neither
 // hosts nor names nor credentials.
 //
-// A directory belongs to one process: two must not share it.
+// A directory belongs to one process: two must not share it. It promises nothing to others.
 package store

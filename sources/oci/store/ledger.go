@@ -41,7 +41,7 @@ type Ledger struct {
 	recent *list.List // of *fact, the most recently used first
 }
 
-// fact is one value; loaded tells whether it was read from disk yet.
+// fact is one value; loaded reports whether it was read from disk yet.
 type fact struct {
 	name   string
 	value  string

@@ -52,62 +52,62 @@ const (
 // ProviderConfiguration is spec.config of a container DeployItem.
 type ProviderConfiguration struct {
 	metav1.TypeMeta `json:",inline"`
-	// Image of the container; empty means the default of the deployer.
+	// image of the container; empty means the default of the deployer.
 	Image string `json:"image,omitempty"`
-	// Command of the container.
+	// command of the container.
 	Command []string `json:"command,omitempty"`
-	// Args of the container.
+	// args of the container.
 	Args []string `json:"args,omitempty"`
-	// ImportValues is what the container finds at IMPORTS_PATH.
+	// importValues is what the container finds at IMPORTS_PATH.
 	ImportValues *landscaper.AnyJSON `json:"importValues,omitempty"`
-	// Blueprint whose files the container finds at CONTENT_PATH.
+	// blueprint whose files the container finds at CONTENT_PATH.
 	Blueprint *landscaper.BlueprintDefinition `json:"blueprint,omitempty"`
-	// ComponentDescriptor that the container finds at COMPONENT_DESCRIPTOR_PATH.
+	// componentDescriptor that the container finds at COMPONENT_DESCRIPTOR_PATH.
 	ComponentDescriptor *landscaper.ComponentDescriptorDefinition `json:"componentDescriptor,omitempty"`
-	// RegistryPullSecrets name Secrets with registry credentials, beside those of the Context.
+	// registryPullSecrets name Secrets with registry credentials, beside those of the Context.
 	RegistryPullSecrets []landscaper.ObjectReference `json:"registryPullSecrets,omitempty"`
-	// ContinuousReconcile carries the DeployItem out again by the clock.
+	// continuousReconcile carries the DeployItem out again by the clock.
 	ContinuousReconcile *managedresource.ContinuousReconcileSpec `json:"continuousReconcile,omitempty"`
 }
 
 // ProviderStatus is status.providerStatus of a container DeployItem.
 type ProviderStatus struct {
 	metav1.TypeMeta `json:",inline"`
-	// LastOperation is what the container was last started for.
+	// lastOperation is what the container was last started for.
 	LastOperation OperationType `json:"lastOperation"`
-	// PodStatus is the state of the last Pod.
+	// podStatus is the state of the last Pod.
 	PodStatus *PodStatus `json:"podStatus,omitempty"`
 }
 
 // PodStatus is the state of a Pod.
 type PodStatus struct {
-	// PodName is its name on the host cluster.
+	// podName is its name on the host cluster.
 	PodName string `json:"podName"`
-	// LastRun is when it was started.
+	// lastRun is when it was started.
 	LastRun *metav1.Time `json:"lastRun,omitempty"`
-	// LastSuccessfulJobID is the last job whose container ended well.
+	// lastSuccessfulJobID is the last job whose container ended well.
 	LastSuccessfulJobID *string `json:"lastSuccessfulJobID,omitempty"`
-	// ContainerStatus is the state of the user's container.
+	// containerStatus is the state of the user's container.
 	ContainerStatus ContainerStatus `json:"containerStatus"`
-	// InitContainerStatus is the state of the container that prepares the files.
+	// initContainerStatus is the state of the container that prepares the files.
 	InitContainerStatus ContainerStatus `json:"initContainerStatus"`
-	// WaitContainerStatus is the state of the container that stores state and exports.
+	// waitContainerStatus is the state of the container that stores state and exports.
 	WaitContainerStatus ContainerStatus `json:"waitContainerStatus"`
 }
 
 // ContainerStatus is the state of a container.
 type ContainerStatus struct {
-	// Message for a person.
+	// message for a person.
 	Message string `json:"message,omitempty"`
-	// Reason in one word.
+	// reason in one word.
 	Reason string `json:"reason,omitempty"`
-	// State is waiting, running or terminated.
+	// state is waiting, running or terminated.
 	State corev1.ContainerState `json:"state,omitempty"`
-	// Image as configured.
+	// image as configured.
 	Image string `json:"image"`
-	// ImageID is the image with its digest.
+	// imageID is the image with its digest.
 	ImageID string `json:"imageID"`
-	// ExitCode of an ended container.
+	// exitCode of an ended container.
 	ExitCode *int32 `json:"exitCode,omitempty"`
 }
 
@@ -115,46 +115,46 @@ type ContainerStatus struct {
 type Configuration struct {
 	metav1.TypeMeta          `json:",inline"`
 	core.CommonConfiguration `json:",inline"`
-	// Namespace of the Pods on the host cluster; empty means DefaultNamespace.
+	// namespace of the Pods on the host cluster; empty means DefaultNamespace.
 	Namespace string `json:"namespace,omitempty"`
-	// OCI holds settings of the access to OCI registries.
+	// oci holds settings of the access to OCI registries.
 	OCI *core.OCIConfiguration `json:"oci,omitempty"`
-	// InitContainer is the container that prepares the files.
+	// initContainer is the container that prepares the files.
 	InitContainer ContainerSpec `json:"initContainer,omitempty"`
-	// WaitContainer is the container that stores state and exports.
+	// waitContainer is the container that stores state and exports.
 	WaitContainer ContainerSpec `json:"waitContainer,omitempty"`
-	// DefaultImage is used where a DeployItem names no image.
+	// defaultImage is used where a DeployItem names no image.
 	DefaultImage ContainerSpec `json:"defaultImage,omitempty"`
-	// GarbageCollection of what DeployItems that are gone left on the host cluster.
+	// garbageCollection of what DeployItems that are gone left on the host cluster.
 	GarbageCollection GarbageCollection `json:"garbageCollection,omitempty"`
-	// DebugOptions are for developers.
+	// debug holds settings for developers.
 	DebugOptions *DebugOptions `json:"debug,omitempty"`
 }
 
 // ContainerSpec is an image and how to run it.
 type ContainerSpec struct {
-	// Image of the container.
+	// image of the container.
 	Image string `json:"image,omitempty"`
-	// Command of the container.
+	// command of the container.
 	Command []string `json:"command,omitempty"`
-	// Args of the container.
+	// args of the container.
 	Args []string `json:"args,omitempty"`
-	// ImagePullPolicy as Kubernetes knows it.
+	// imagePullPolicy as Kubernetes knows it.
 	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
 }
 
 // GarbageCollection says how to remove what is left over on the host cluster.
 type GarbageCollection struct {
-	// Disable switches it off.
+	// disable switches it off.
 	Disable bool `json:"disable,omitempty"`
-	// Worker is how many objects are handled at a time; 0 means DefaultGarbageCollectionWorkers.
+	// worker is how many objects are handled at a time; 0 means DefaultGarbageCollectionWorkers.
 	Worker int `json:"worker,omitempty"`
-	// RequeueTimeSeconds is the time between two passes; 0 means DefaultGarbageCollectionSeconds.
+	// requeueTimeSeconds is the time between two passes; 0 means DefaultGarbageCollectionSeconds.
 	RequeueTimeSeconds int `json:"requeueTimeSeconds,omitempty"`
 }
 
 // DebugOptions are for developers.
 type DebugOptions struct {
-	// KeepPod leaves Pods that have ended in place.
+	// keepPod leaves Pods that have ended in place.
 	KeepPod bool `json:"keepPod,omitempty"`
 }

@@ -10,38 +10,38 @@ import (
 
 // CommonConfiguration is part of the configuration file of every deployer.
 type CommonConfiguration struct {
-	// Identity of the deployer's process.
+	// identity of the deployer's process.
 	Identity string `json:"identity,omitempty"`
-	// TargetSelector restricts the Targets that the deployer serves; one has to match.
+	// targetSelector restricts the Targets that the deployer serves; one has to match.
 	TargetSelector []landscaper.TargetSelector `json:"targetSelector,omitempty"`
-	// HPA is accepted; replicas elect a leader.
+	// hpa is accepted; replicas elect a leader.
 	HPA *HPAConfiguration `json:"hpa,omitempty"`
-	// Controller holds settings of the controller.
+	// controller holds settings of the controller.
 	Controller ControllerConfiguration `json:"controller,omitempty"`
 }
 
 // HPAConfiguration holds settings of replicas.
 type HPAConfiguration struct {
-	// MaxReplicas is the largest number of replicas.
+	// maxReplicas is the largest number of replicas.
 	MaxReplicas int32 `json:"maxReplicas,omitempty"`
 }
 
 // ControllerConfiguration holds settings of the controller.
 type ControllerConfiguration struct {
-	// Workers is how many DeployItems are worked on at a time; 0 means the default of the deployer.
+	// workers is how many DeployItems are worked on at a time; 0 means the default of the deployer.
 	Workers int `json:"workers,omitempty"`
-	// CacheSyncTimeout is how long the caches may take to fill.
+	// cacheSyncTimeout is how long the caches may take to fill.
 	CacheSyncTimeout *landscaper.Duration `json:"cacheSyncTimeout,omitempty"`
 }
 
 // OCIConfiguration holds settings of the access to OCI registries.
 type OCIConfiguration struct {
-	// ConfigFiles are paths of dockerconfigjson files. Everybody whose own logins do not fit pulls with theirs.
+	// configFiles are paths of dockerconfigjson files. Everybody whose own logins do not fit pulls with theirs.
 	ConfigFiles []string `json:"configFiles,omitempty"`
-	// Cache is accepted; artifacts are always cached.
+	// cache is accepted; artifacts are always cached.
 	Cache *landscaper.AnyJSON `json:"cache,omitempty"`
-	// AllowPlainHTTP is accepted and has no effect: the flag --oci-plain-http names the registries without TLS.
+	// allowPlainHttp is accepted and has no effect: the flag --oci-plain-http names the registries without TLS.
 	AllowPlainHTTP bool `json:"allowPlainHttp,omitempty"`
-	// InsecureSkipVerify is accepted and has no effect: certificates are always verified.
+	// insecureSkipVerify is accepted and has no effect: certificates are always verified.
 	InsecureSkipVerify bool `json:"insecureSkipVerify,omitempty"`
 }

@@ -13,52 +13,52 @@ const (
 
 // PostRenderer changes the objects of a chart after the chart was rendered.
 type PostRenderer struct {
-	// Kustomize changes them as a kustomization does.
+	// kustomize changes them as a kustomization does.
 	Kustomize *Kustomize `json:"kustomize,omitempty"`
 }
 
 // Kustomize is a kustomization that reads no files and reaches no network.
 type Kustomize struct {
-	// Patches are applied in this order, at most 100.
+	// patches are applied in this order, at most 100.
 	Patches []Patch `json:"patches,omitempty"`
-	// Images replaces names, tags and digests of images, at most 100.
+	// images replaces names, tags and digests of images, at most 100.
 	Images []Image `json:"images,omitempty"`
 }
 
 // Patch is a strategic merge patch or a JSON patch (RFC 6902), see https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/patches.
 type Patch struct {
-	// Patch is its text, in YAML or JSON.
+	// patch is its text, in YAML or JSON.
 	Patch string `json:"patch"`
-	// Target selects the objects; for a strategic merge patch empty means the one that the patch names.
+	// target selects the objects; for a strategic merge patch empty means the one that the patch names.
 	Target *PatchTarget `json:"target,omitempty"`
 }
 
 // PatchTarget selects objects. Each field is a regular expression that has to match as a whole; empty ones match everything.
 type PatchTarget struct {
-	// Group of the API.
+	// group of the API.
 	Group string `json:"group,omitempty"`
-	// Version of the API.
+	// version of the API.
 	Version string `json:"version,omitempty"`
-	// Kind of the objects.
+	// kind of the objects.
 	Kind string `json:"kind,omitempty"`
-	// Name of the objects.
+	// name of the objects.
 	Name string `json:"name,omitempty"`
-	// Namespace of the objects.
+	// namespace of the objects.
 	Namespace string `json:"namespace,omitempty"`
-	// AnnotationSelector is a label selector for annotations.
+	// annotationSelector is a label selector for annotations.
 	AnnotationSelector string `json:"annotationSelector,omitempty"`
-	// LabelSelector is a label selector.
+	// labelSelector is a label selector.
 	LabelSelector string `json:"labelSelector,omitempty"`
 }
 
 // Image says what becomes of images of a name.
 type Image struct {
-	// Name of the image, without tag.
+	// name of the image, without tag.
 	Name string `json:"name"`
-	// NewName replaces the name.
+	// newName replaces the name.
 	NewName string `json:"newName,omitempty"`
-	// NewTag replaces the tag.
+	// newTag replaces the tag.
 	NewTag string `json:"newTag,omitempty"`
-	// Digest replaces the tag; it wins over NewTag.
+	// digest replaces the tag; it wins over NewTag.
 	Digest string `json:"digest,omitempty"`
 }

@@ -25,15 +25,15 @@ const (
 // Remediation says what follows a failed install or upgrade, as in a HelmRelease. What fails before Helm has recorded a revision, for example
 // because the chart does not render, has nothing to undo: it does not count and is tried again until the time of the DeployItem is up.
 type Remediation struct {
-	// Retries is how often a job tries again after a failure was undone: 0, the default, fails the job with the first failure, and -1 goes on
+	// retries is how often a job tries again after a failure was undone: 0, the default, fails the job with the first failure, and -1 goes on
 	// until the time of the DeployItem is up.
 	Retries int `json:"retries,omitempty"`
-	// RemediateLastFailure also undoes the failure after which the job gives up. Unset means false for installs, and for upgrades true
+	// remediateLastFailure also undoes the failure after which the job gives up. Unset means false for installs, and for upgrades true
 	// unless Retries is 0.
 	RemediateLastFailure *bool `json:"remediateLastFailure,omitempty"`
-	// IgnoreTestFailures neither counts nor undoes failures of tests. Unset means the value of Test.IgnoreFailures.
+	// ignoreTestFailures neither counts nor undoes failures of tests. Unset means the value of Test.IgnoreFailures.
 	IgnoreTestFailures *bool `json:"ignoreTestFailures,omitempty"`
-	// Strategy for failed upgrades; empty means rollback. A failed install is always uninstalled.
+	// strategy for failed upgrades; empty means rollback. A failed install is always uninstalled.
 	Strategy RemediationStrategy `json:"strategy,omitempty"`
 }
 
@@ -42,17 +42,17 @@ func (r *Remediation) IsExhausted(failures int) bool { return r.Retries >= 0 && 
 
 // Attempts says what a job has tried. The names are those of the status of a HelmRelease. A new job counts from zero, and so does a success.
 type Attempts struct {
-	// LastAttemptedJobID is the job that the counters belong to.
+	// lastAttemptedJobID is the job that the counters belong to.
 	LastAttemptedJobID string `json:"lastAttemptedJobID,omitempty"`
-	// LastAttemptedReleaseAction is what failed last: install or upgrade.
+	// lastAttemptedReleaseAction is what failed last: install or upgrade.
 	LastAttemptedReleaseAction string `json:"lastAttemptedReleaseAction,omitempty"`
-	// LastAttemptedRevision is the version of the chart that failed last.
+	// lastAttemptedRevision is the version of the chart that failed last.
 	LastAttemptedRevision string `json:"lastAttemptedRevision,omitempty"`
-	// LastFailure is the message of the last failure, at most 1 KiB.
+	// lastFailure is the message of the last failure, at most 1 KiB.
 	LastFailure string `json:"lastFailure,omitempty"`
-	// InstallFailures counts the failed installs of the job.
+	// installFailures counts the failed installs of the job.
 	InstallFailures int `json:"installFailures,omitempty"`
-	// UpgradeFailures counts the failed upgrades of the job.
+	// upgradeFailures counts the failed upgrades of the job.
 	UpgradeFailures int `json:"upgradeFailures,omitempty"`
 }
 

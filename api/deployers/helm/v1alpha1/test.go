@@ -11,42 +11,42 @@ import (
 
 // Test says whether and how the tests of a chart run, see https://helm.sh/docs/topics/chart_tests.
 type Test struct {
-	// Enable runs the tests. A revision whose tests have passed is not tested again.
+	// enable runs the tests. A revision whose tests have passed is not tested again.
 	Enable bool `json:"enable,omitempty"`
-	// Timeout limits each test, within the time that the DeployItem has left. Unset means that time.
+	// timeout limits each test, within the time that the DeployItem has left. Unset means that time.
 	Timeout *v1alpha1.Duration `json:"timeout,omitempty"`
-	// IgnoreFailures lets the job succeed also when tests fail.
+	// ignoreFailures lets the job succeed also when tests fail.
 	IgnoreFailures bool `json:"ignoreFailures,omitempty"`
-	// Filters select tests; empty means all.
+	// filters select tests; empty means all.
 	Filters []TestFilter `json:"filters,omitempty"`
 }
 
 // TestFilter selects the test of a name, or all others.
 type TestFilter struct {
-	// Name of the test: that of its object.
+	// name of the test: that of its object.
 	Name string `json:"name"`
-	// Exclude leaves the test out, instead of running only those that are named.
+	// exclude leaves the test out, instead of running only those that are named.
 	Exclude bool `json:"exclude,omitempty"`
 }
 
 // TestStatus is the result of a run of tests.
 type TestStatus struct {
-	// Revision of the release that was tested.
+	// revision of the release that was tested.
 	Revision int `json:"revision"`
-	// Hooks are the tests, at most 20.
+	// hooks are the tests, at most 20.
 	Hooks []TestHookStatus `json:"hooks,omitempty"`
 }
 
 // TestHookStatus is the result of one test.
 type TestHookStatus struct {
-	// Name of the test.
+	// name of the test.
 	Name string `json:"name"`
-	// LastStarted is when it began.
+	// lastStarted is when it began.
 	LastStarted *metav1.Time `json:"lastStarted,omitempty"`
-	// LastCompleted is when it ended.
+	// lastCompleted is when it ended.
 	LastCompleted *metav1.Time `json:"lastCompleted,omitempty"`
-	// Phase is Succeeded, Failed, Running or Unknown; empty for a test that was not reached.
+	// phase is Succeeded, Failed, Running or Unknown; empty for a test that was not reached.
 	Phase string `json:"phase,omitempty"`
-	// Log is what its Pod wrote last if it failed: at most 10 lines and 1 KiB. What the values hold as secrets is not shown.
+	// log is what its Pod wrote last if it failed: at most 10 lines and 1 KiB. What the values hold as secrets is not shown.
 	Log string `json:"log,omitempty"`
 }

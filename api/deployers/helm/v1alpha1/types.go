@@ -29,61 +29,61 @@ const (
 // ProviderConfiguration is spec.config of a DeployItem.
 type ProviderConfiguration struct {
 	metav1.TypeMeta `json:",inline"`
-	// Name of the release.
+	// name of the release.
 	Name string `json:"name"`
-	// Namespace of the release.
+	// namespace of the release.
 	Namespace string `json:"namespace"`
-	// CreateNamespace creates the namespace when the release is installed and the namespace is missing. It is never deleted.
+	// createNamespace creates the namespace when the release is installed and the namespace is missing. It is never deleted.
 	CreateNamespace bool `json:"createNamespace,omitempty"`
-	// Chart says where the chart comes from.
+	// chart says where the chart comes from.
 	Chart Chart `json:"chart"`
-	// Values of the chart: a JSON object.
+	// values of the chart: a JSON object.
 	Values v1alpha1.AnyJSON `json:"values,omitempty"`
-	// ValuesFrom are values in Secrets and ConfigMaps of the namespace of the DeployItem, at most 100. They are merged in this order, and
+	// valuesFrom are values in Secrets and ConfigMaps of the namespace of the DeployItem, at most 100. They are merged in this order, and
 	// Values win. Each job reads them anew. It is an addition to the existing API, as in a HelmRelease.
 	ValuesFrom []ValuesReference `json:"valuesFrom,omitempty"`
-	// HelmDeployment false renders the chart and applies its objects one by one, without a Helm release. Unset means true.
+	// helmDeployment false renders the chart and applies its objects one by one, without a Helm release. Unset means true.
 	HelmDeployment *bool `json:"helmDeployment,omitempty"`
-	// HelmDeploymentConfig holds settings of the Helm operations.
+	// helmDeploymentConfig holds settings of the Helm operations.
 	HelmDeploymentConfig *HelmDeploymentConfiguration `json:"helmDeploymentConfig,omitempty"`
-	// MaxHistory is how many revisions of the release stay recorded on the target; 0 means all. Unset means 10. It is an addition to the
+	// maxHistory is how many revisions of the release stay recorded on the target; 0 means all. Unset means 10. It is an addition to the
 	// existing API, as in a HelmRelease.
 	MaxHistory *int `json:"maxHistory,omitempty"`
-	// CommonMetadata is set on all objects of the chart except hooks and the definitions in its crds directory. It is an addition to the
+	// commonMetadata is set on all objects of the chart except hooks and the definitions in its crds directory. It is an addition to the
 	// existing API, as in a HelmRelease.
 	CommonMetadata *CommonMetadata `json:"commonMetadata,omitempty"`
-	// PostRenderers change the objects of the chart except hooks and the definitions in its crds directory, one after the other, before
+	// postRenderers change the objects of the chart except hooks and the definitions in its crds directory, one after the other, before
 	// CommonMetadata is set. It is an addition to the existing API, as in a HelmRelease.
 	PostRenderers []PostRenderer `json:"postRenderers,omitempty"`
-	// Test runs the tests of the chart after each install and upgrade, once the objects are ready; only with a Helm release. It is an addition to
+	// test runs the tests of the chart after each install and upgrade, once the objects are ready; only with a Helm release. It is an addition to
 	// the existing API, as in a HelmRelease.
 	Test *Test `json:"test,omitempty"`
-	// UpdateStrategy for objects that exist already, update, patch or apply; only without a Helm release. Empty means update.
+	// updateStrategy for objects that exist already, update, patch or apply; only without a Helm release. Empty means update.
 	UpdateStrategy managedresource.UpdateStrategy `json:"updateStrategy,omitempty"`
-	// OnConflict says what strategy apply does about fields that another field manager has set, Force or Fail; empty means Force. It is an
+	// onConflict says what strategy apply does about fields that another field manager has set, Force or Fail; empty means Force. It is an
 	// addition to the existing API.
 	OnConflict managedresource.OnConflict `json:"onConflict,omitempty"`
-	// OnImmutable says what becomes of an object when a field is changed that cannot be changed, Fail or Recreate; only without a
+	// onImmutable says what becomes of an object when a field is changed that cannot be changed, Fail or Recreate; only without a
 	// Helm release. Empty means Fail. It is an addition to the existing API.
 	OnImmutable managedresource.OnImmutable `json:"onImmutable,omitempty"`
-	// ReadinessChecks say when the objects are ready.
+	// readinessChecks say when the objects are ready.
 	ReadinessChecks managedresource.ReadinessCheckConfiguration `json:"readinessChecks,omitempty"`
-	// Exports are read from the values of the chart or from objects.
+	// exports are read from the values of the chart or from objects.
 	Exports *managedresource.Exports `json:"exports,omitempty"`
-	// ExportsFromManifests is the older form of Exports; both are read.
+	// exportsFromManifests is the older form of Exports; both are read.
 	ExportsFromManifests []managedresource.Export `json:"exportsFromManifests,omitempty"`
-	// ContinuousReconcile carries the DeployItem out again by the clock.
+	// continuousReconcile carries the DeployItem out again by the clock.
 	ContinuousReconcile *managedresource.ContinuousReconcileSpec `json:"continuousReconcile,omitempty"`
-	// DriftDetection says what happens when somebody changes or deletes deployed objects. It is an addition to the existing API, as in a
+	// driftDetection says what happens when somebody changes or deletes deployed objects. It is an addition to the existing API, as in a
 	// HelmRelease.
 	DriftDetection *managedresource.DriftDetection `json:"driftDetection,omitempty"`
-	// DeletionGroups are the steps of the deletion of the DeployItem; only without a Helm release.
+	// deletionGroups are the steps of the deletion of the DeployItem; only without a Helm release.
 	DeletionGroups []managedresource.DeletionGroupDefinition `json:"deletionGroups,omitempty"`
-	// DeletionGroupsDuringUpdate are the steps of the deletion of objects that left the chart; only without a Helm release.
+	// deletionGroupsDuringUpdate are the steps of the deletion of objects that left the chart; only without a Helm release.
 	DeletionGroupsDuringUpdate []managedresource.DeletionGroupDefinition `json:"deletionGroupsDuringUpdate,omitempty"`
 }
 
-// IsHelmDeployment tells whether a Helm release is made.
+// IsHelmDeployment reports whether a Helm release is made.
 func (c *ProviderConfiguration) IsHelmDeployment() bool {
 	return c.HelmDeployment == nil || *c.HelmDeployment
 }
@@ -100,68 +100,68 @@ func (c *ProviderConfiguration) AllExports() []managedresource.Export {
 // Chart says where a chart comes from. The first field that is set counts, in the order archive, ref, helmChartRepo, sourceRef,
 // fromResource, resourceRef.
 type Chart struct {
-	// Archive is a packed chart.
+	// archive is a packed chart.
 	Archive *ArchiveAccess `json:"archive,omitempty"`
-	// Ref is an OCI reference with tag: registry/path:tag, optionally followed by @digest.
+	// ref is an OCI reference with tag: registry/path:tag, optionally followed by @digest.
 	Ref string `json:"ref,omitempty"`
-	// HelmChartRepo is a chart of a Helm repository.
+	// helmChartRepo is a chart of a Helm repository.
 	HelmChartRepo *HelmChartRepo `json:"helmChartRepo,omitempty"`
-	// SourceRef names a Flux source: HelmChart, OCIRepository, GitRepository, Bucket or ExternalArtifact. It is an addition to the existing API.
+	// sourceRef names a Flux source: HelmChart, OCIRepository, GitRepository, Bucket or ExternalArtifact. It is an addition to the existing API.
 	SourceRef *v1alpha1.SourceReference `json:"sourceRef,omitempty"`
-	// Path is the directory of the chart inside the artifact of SourceRef; empty means its root.
+	// path is the directory of the chart inside the artifact of SourceRef; empty means its root.
 	Path string `json:"path,omitempty"`
-	// FromResource is the oldest form of ResourceRef.
+	// fromResource is the oldest form of ResourceRef.
 	FromResource *RemoteChartReference `json:"fromResource,omitempty"`
-	// ResourceRef is a resource of a component, as the template function getResourceKey returns it. A digest in it has to be that of the chart.
+	// resourceRef is a resource of a component, as the template function getResourceKey returns it. A digest in it has to be that of the chart.
 	ResourceRef string `json:"resourceRef,omitempty"`
 }
 
 // ArchiveAccess is a packed chart.
 type ArchiveAccess struct {
-	// Raw is the base64 form of a gzipped tar archive.
+	// raw is the base64 form of a gzipped tar archive.
 	Raw string `json:"raw,omitempty"`
-	// Remote is an archive to download.
+	// remote is an archive to download.
 	Remote *RemoteArchiveAccess `json:"remote,omitempty"`
 }
 
 // RemoteArchiveAccess is an archive to download without credentials.
 type RemoteArchiveAccess struct {
-	// URL of the archive, http or https.
+	// url of the archive, http or https.
 	URL string `json:"url,omitempty"`
 }
 
 // HelmChartRepo is a chart of a Helm repository.
 type HelmChartRepo struct {
-	// HelmChartRepoUrl is the URL of the repository; https:// is assumed when it has no scheme. With oci:// the chart is the repository of its
+	// helmChartRepoUrl is the URL of the repository; https:// is assumed when it has no scheme. With oci:// the chart is the repository of its
 	// name below that path of a registry.
 	HelmChartRepoUrl string `json:"helmChartRepoUrl,omitempty"`
-	// HelmChartName is the name of the chart.
+	// helmChartName is the name of the chart.
 	HelmChartName string `json:"helmChartName,omitempty"`
-	// HelmChartVersion is the exact version of the chart, or a semver range such as 1.x, which means the highest version in it at the time of
+	// helmChartVersion is the exact version of the chart, or a semver range such as 1.x, which means the highest version in it at the time of
 	// the job. Ranges and oci:// are additions to the existing API.
 	HelmChartVersion string `json:"helmChartVersion,omitempty"`
 }
 
 // RemoteChartReference names a resource of a component.
 type RemoteChartReference struct {
-	// Ref names the component version.
+	// ref names the component version.
 	Ref *v1alpha1.AnyJSON `json:"ref,omitempty"`
-	// Inline is a component descriptor.
+	// inline is a component descriptor.
 	Inline *v1alpha1.AnyJSON `json:"inline,omitempty"`
-	// ResourceName is the name of the resource.
+	// resourceName is the name of the resource.
 	ResourceName string `json:"resourceName,omitempty"`
 }
 
 // HelmDeploymentConfiguration holds settings of the Helm operations. The keys of each map are those of ReleaseSettings; others are refused.
 type HelmDeploymentConfiguration struct {
-	// Install holds atomic, crds, disableHooks, disableOpenAPIValidation, disableWaitForJobs, force, remediation, retries,
+	// install holds atomic, crds, disableHooks, disableOpenAPIValidation, disableWaitForJobs, force, remediation, retries,
 	// skipSchemaValidation, takeOwnership, timeout, wait and waitForJobs.
 	Install map[string]v1alpha1.AnyJSON `json:"install,omitempty"`
-	// Upgrade holds the same keys as Install, and cleanupOnFail.
+	// upgrade holds the same keys as Install, and cleanupOnFail.
 	Upgrade map[string]v1alpha1.AnyJSON `json:"upgrade,omitempty"`
-	// Uninstall holds deletionPropagation, disableHooks, keepHistory, timeout and wait.
+	// uninstall holds deletionPropagation, disableHooks, keepHistory, timeout and wait.
 	Uninstall map[string]v1alpha1.AnyJSON `json:"uninstall,omitempty"`
-	// Rollback holds cleanupOnFail, disableHooks, disableWaitForJobs, force, recreate, timeout, wait and waitForJobs. It counts for rollbacks
+	// rollback holds cleanupOnFail, disableHooks, disableWaitForJobs, force, recreate, timeout, wait and waitForJobs. It counts for rollbacks
 	// that remediate a failed upgrade. It is an addition to the existing API, as in a HelmRelease.
 	Rollback map[string]v1alpha1.AnyJSON `json:"rollback,omitempty"`
 }
@@ -180,24 +180,24 @@ const (
 
 // ValuesReference names values in an object of the namespace of the DeployItem on the landscaper cluster.
 type ValuesReference struct {
-	// Kind is Secret or ConfigMap.
+	// kind is Secret or ConfigMap.
 	Kind string `json:"kind"`
-	// Name of the object.
+	// name of the object.
 	Name string `json:"name"`
-	// ValuesKey is the key in the object. Empty means values.yaml.
+	// valuesKey is the key in the object. Empty means values.yaml.
 	ValuesKey string `json:"valuesKey,omitempty"`
-	// TargetPath is where the content goes, in the syntax of helm --set, which the content has, too. Content in single or double quotes is a
+	// targetPath is where the content goes, in the syntax of helm --set, which the content has, too. Content in single or double quotes is a
 	// string whatever it looks like. Empty means that the content is a YAML file with values.
 	TargetPath string `json:"targetPath,omitempty"`
-	// Optional goes on without when the object or the key is missing.
+	// optional goes on without when the object or the key is missing.
 	Optional bool `json:"optional,omitempty"`
 }
 
 // CommonMetadata is what many objects have in common.
 type CommonMetadata struct {
-	// Labels to set; they win over those of the chart.
+	// labels to set; they win over those of the chart.
 	Labels map[string]string `json:"labels,omitempty"`
-	// Annotations to set; they win over those of the chart.
+	// annotations to set; they win over those of the chart.
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
@@ -216,98 +216,98 @@ const (
 
 // ReleaseSettings are the settings of one Helm operation.
 type ReleaseSettings struct {
-	// Atomic undoes a failed operation.
+	// atomic undoes a failed operation.
 	Atomic bool `json:"atomic,omitempty"`
-	// Force replaces objects that cannot be patched.
+	// force replaces objects that cannot be patched.
 	Force bool `json:"force,omitempty"`
-	// SkipSchemaValidation ignores the chart's values.schema.json.
+	// skipSchemaValidation ignores the chart's values.schema.json.
 	SkipSchemaValidation bool `json:"skipSchemaValidation,omitempty"`
-	// TakeOwnership adopts objects that exist already. In the settings of upgrades it also takes over a release that another DeployItem made.
+	// takeOwnership adopts objects that exist already. In the settings of upgrades it also takes over a release that another DeployItem made.
 	TakeOwnership bool `json:"takeOwnership,omitempty"`
-	// Retries is how often a job tries the operation again after it failed; then the job fails. Unset means 2 for atomic upgrades, 10 for
+	// retries is how often a job tries the operation again after it failed; then the job fails. Unset means 2 for atomic upgrades, 10 for
 	// atomic installs, and for others until the time of the DeployItem is up. It is an addition to the existing API.
 	Retries *int `json:"retries,omitempty"`
-	// Wait makes the operation last until the objects are ready, or gone.
+	// wait makes the operation last until the objects are ready, or gone.
 	Wait bool `json:"wait,omitempty"`
-	// Timeout limits hooks and waiting, within the time that the DeployItem has left.
+	// timeout limits hooks and waiting, within the time that the DeployItem has left.
 	Timeout *v1alpha1.Duration `json:"timeout,omitempty"`
 
 	// The following are additions to the existing API with the names that they have in a HelmRelease.
 
-	// DisableHooks runs no hooks.
+	// disableHooks runs no hooks.
 	DisableHooks bool `json:"disableHooks,omitempty"`
-	// WaitForJobs makes what waits wait for Jobs to complete, too.
+	// waitForJobs makes what waits wait for Jobs to complete, too.
 	WaitForJobs bool `json:"waitForJobs,omitempty"`
-	// DisableWaitForJobs is the opposite of WaitForJobs; false means the same as WaitForJobs true.
+	// disableWaitForJobs is the opposite of WaitForJobs; false means the same as WaitForJobs true.
 	DisableWaitForJobs *bool `json:"disableWaitForJobs,omitempty"`
-	// CleanupOnFail deletes the objects that a failed upgrade has created.
+	// cleanupOnFail deletes the objects that a failed upgrade has created.
 	CleanupOnFail bool `json:"cleanupOnFail,omitempty"`
-	// KeepHistory leaves the revisions of an uninstalled release recorded.
+	// keepHistory leaves the revisions of an uninstalled release recorded.
 	KeepHistory bool `json:"keepHistory,omitempty"`
-	// DeletionPropagation of the objects of an uninstalled release: background, foreground or orphan. Empty means background.
+	// deletionPropagation of the objects of an uninstalled release: background, foreground or orphan. Empty means background.
 	DeletionPropagation string `json:"deletionPropagation,omitempty"`
-	// CRDs says what happens to the definitions in the crds directories of the chart. Unset means Create for installs and Skip for upgrades.
+	// crds says what happens to the definitions in the crds directories of the chart. Unset means Create for installs and Skip for upgrades.
 	CRDs CRDPolicy `json:"crds,omitempty"`
-	// DisableOpenAPIValidation false lets Helm check the objects against the schemas of the cluster. Helm leaves that to clusters that check
+	// disableOpenAPIValidation false lets Helm check the objects against the schemas of the cluster. Helm leaves that to clusters that check
 	// fields themselves, as all current ones do. Unset means true.
 	DisableOpenAPIValidation *bool `json:"disableOpenAPIValidation,omitempty"`
-	// Remediation says what follows a failed install or upgrade. Unset means that nothing is undone. It excludes Atomic and Retries.
+	// remediation says what follows a failed install or upgrade. Unset means that nothing is undone. It excludes Atomic and Retries.
 	Remediation *Remediation `json:"remediation,omitempty"`
-	// Recreate restarts the Pods that a rollback has changed.
+	// recreate restarts the Pods that a rollback has changed.
 	Recreate bool `json:"recreate,omitempty"`
 }
 
 // ProviderStatus is status.providerStatus of a DeployItem.
 type ProviderStatus struct {
 	metav1.TypeMeta `json:",inline"`
-	// ManagedResources are the objects on the target that belong to the DeployItem: with a Helm release only its workloads, for
+	// managedResources are the objects on the target that belong to the DeployItem: with a Helm release only its workloads, for
 	// readiness; without one all.
 	ManagedResources []managedresource.ManagedResourceStatus `json:"managedResources,omitempty"`
-	// Release is the release that the last job made. It is an addition to the existing API and absent without a Helm release.
+	// release is the release that the last job made. It is an addition to the existing API and absent without a Helm release.
 	Release *ReleaseStatus `json:"release,omitempty"`
-	// ObjectsDigest identifies the objects that the last job applied without a Helm release; what Secrets hold is not part of it. It is an
+	// objectsDigest identifies the objects that the last job applied without a Helm release; what Secrets hold is not part of it. It is an
 	// addition to the existing API.
 	ObjectsDigest string `json:"objectsDigest,omitempty"`
-	// RecordedGeneration is the generation of the DeployItem whose objects ManagedResources records. It is an addition to the
+	// recordedGeneration is the generation of the DeployItem whose objects ManagedResources records. It is an addition to the
 	// existing API and absent in statuses of other implementations.
 	RecordedGeneration int64 `json:"recordedGeneration,omitempty"`
-	// Inventory says where release and objects are, and what is left elsewhere. It is an addition to the existing API and absent in
+	// inventory says where release and objects are, and what is left elsewhere. It is an addition to the existing API and absent in
 	// statuses of other implementations.
 	Inventory *managedresource.Inventory `json:"inventory,omitempty"`
 	// Attempts counts failed attempts; recorded with Remediation only.
 	Attempts `json:",inline"`
-	// Tests are the results of the last run of the chart's tests; recorded with Test only.
+	// tests are the results of the last run of the chart's tests; recorded with Test only.
 	Tests *TestStatus `json:"tests,omitempty"`
 }
 
 // ReleaseStatus is what is known of a release.
 type ReleaseStatus struct {
-	// Name and Namespace of the release.
+	// name and Namespace of the release.
 	Name      string `json:"name"`
 	Namespace string `json:"namespace"`
-	// Revision of the release.
+	// revision of the release.
 	Revision int `json:"revision"`
-	// ChartName, ChartVersion and ChartDigest identify the chart.
+	// chartName, ChartVersion and ChartDigest identify the chart.
 	ChartName    string `json:"chartName,omitempty"`
 	ChartVersion string `json:"chartVersion,omitempty"`
 	ChartDigest  string `json:"chartDigest,omitempty"`
-	// Source is the Flux source that the chart came from, if any.
+	// source is the Flux source that the chart came from, if any.
 	Source *v1alpha1.SourceStatus `json:"source,omitempty"`
-	// Inventory lists the objects of the revision without its hooks, as in a HelmRelease. It is absent where they are more than 5000.
+	// inventory lists the objects of the revision without its hooks, as in a HelmRelease. It is absent where they are more than 5000.
 	Inventory *ReleaseInventory `json:"inventory,omitempty"`
 }
 
 // ReleaseInventory lists objects, in the form of status.inventory of Flux.
 type ReleaseInventory struct {
-	// Entries are the objects.
+	// entries are the objects.
 	Entries []InventoryEntry `json:"entries"`
 }
 
 // InventoryEntry names an object.
 type InventoryEntry struct {
-	// ID is namespace, name, group and kind, joined by underscores; what is empty stays empty.
+	// id is namespace, name, group and kind, joined by underscores; what is empty stays empty.
 	ID string `json:"id"`
-	// Version of the group.
+	// v of the group.
 	Version string `json:"v"`
 }
 
@@ -315,8 +315,8 @@ type InventoryEntry struct {
 type Configuration struct {
 	metav1.TypeMeta          `json:",inline"`
 	core.CommonConfiguration `json:",inline"`
-	// OCI holds settings of the access to OCI registries.
+	// oci holds settings of the access to OCI registries.
 	OCI *core.OCIConfiguration `json:"oci,omitempty"`
-	// Export is accepted and ignored: the timeout of the DeployItem governs.
+	// export is accepted and ignored: the timeout of the DeployItem governs.
 	Export *v1alpha1.AnyJSON `json:"export,omitempty"`
 }

@@ -18,34 +18,34 @@ const APIVersion = "manifest.deployer.landscaper.gardener.cloud/v1alpha1"
 // ProviderConfiguration is spec.config of a DeployItem. Its other fields are those of v1alpha2.
 type ProviderConfiguration struct {
 	metav1.TypeMeta `json:",inline"`
-	// UpdateStrategy for objects that exist already: update, patch, merge, mergeOverwrite or apply. Empty means update.
+	// updateStrategy for objects that exist already: update, patch, merge, mergeOverwrite or apply. Empty means update.
 	UpdateStrategy managedresource.UpdateStrategy `json:"updateStrategy,omitempty"`
-	// OnConflict says what strategy apply does about fields that another field manager has set, Force or Fail; empty means Force. It is an
+	// onConflict says what strategy apply does about fields that another field manager has set, Force or Fail; empty means Force. It is an
 	// addition to the existing API.
 	OnConflict managedresource.OnConflict `json:"onConflict,omitempty"`
-	// OnImmutable says what becomes of an object when a field is changed that cannot be changed, Fail or Recreate; empty means Fail. It is an
+	// onImmutable says what becomes of an object when a field is changed that cannot be changed, Fail or Recreate; empty means Fail. It is an
 	// addition to the existing API.
 	OnImmutable managedresource.OnImmutable `json:"onImmutable,omitempty"`
-	// ReadinessChecks say when the objects are ready.
+	// readinessChecks say when the objects are ready.
 	ReadinessChecks managedresource.ReadinessCheckConfiguration `json:"readinessChecks,omitempty"`
-	// Manifests are the objects to deploy.
+	// manifests are the objects to deploy.
 	Manifests []*runtime.RawExtension `json:"manifests,omitempty"`
-	// Exports are read from objects after they are ready.
+	// exports are read from objects after they are ready.
 	Exports *managedresource.Exports `json:"exports,omitempty"`
-	// ContinuousReconcile carries the DeployItem out again by the clock.
+	// continuousReconcile carries the DeployItem out again by the clock.
 	ContinuousReconcile *managedresource.ContinuousReconcileSpec `json:"continuousReconcile,omitempty"`
-	// DriftDetection says what happens when somebody changes or deletes deployed objects. It is an addition to the existing API, as in a
+	// driftDetection says what happens when somebody changes or deletes deployed objects. It is an addition to the existing API, as in a
 	// HelmRelease.
 	DriftDetection *managedresource.DriftDetection `json:"driftDetection,omitempty"`
-	// DeletionGroups are the steps of the deletion of the DeployItem.
+	// deletionGroups are the steps of the deletion of the DeployItem.
 	DeletionGroups []managedresource.DeletionGroupDefinition `json:"deletionGroups,omitempty"`
-	// DeletionGroupsDuringUpdate are the steps of the deletion of objects that left the manifests.
+	// deletionGroupsDuringUpdate are the steps of the deletion of objects that left the manifests.
 	DeletionGroupsDuringUpdate []managedresource.DeletionGroupDefinition `json:"deletionGroupsDuringUpdate,omitempty"`
 }
 
 // ProviderStatus is status.providerStatus of a DeployItem.
 type ProviderStatus struct {
 	metav1.TypeMeta `json:",inline"`
-	// ManagedResources are the objects on the target that belong to the DeployItem.
+	// managedResources are the objects on the target that belong to the DeployItem.
 	ManagedResources []managedresource.ResourceReference `json:"managedResources,omitempty"`
 }

@@ -26,15 +26,15 @@ const (
 // ProviderConfiguration is spec.config of a mock DeployItem: it says how the job ends.
 type ProviderConfiguration struct {
 	metav1.TypeMeta `json:",inline"`
-	// Phase in which the job stays or ends; empty means Succeeded.
+	// phase in which the job stays or ends; empty means Succeeded.
 	Phase *landscaper.Phase `json:"phase,omitempty"`
-	// InitialPhase is the phase of a job that begins, where Phase says nothing else.
+	// initialPhase is the phase of a job that begins, where Phase says nothing else.
 	InitialPhase *landscaper.Phase `json:"initialPhase,omitempty"`
-	// ProviderStatus becomes the provider status.
+	// providerStatus becomes the provider status.
 	ProviderStatus *landscaper.AnyJSON `json:"providerStatus,omitempty"`
-	// Export is a map that becomes the export.
+	// export is a map that becomes the export.
 	Export *landscaper.AnyJSON `json:"export,omitempty"`
-	// ContinuousReconcile carries the DeployItem out again by the clock.
+	// continuousReconcile carries the DeployItem out again by the clock.
 	ContinuousReconcile *managedresource.ContinuousReconcileSpec `json:"continuousReconcile,omitempty"`
 }
 
