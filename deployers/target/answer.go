@@ -43,7 +43,10 @@ func isJSON(contentType string) bool {
 
 // guarded returns the body of an answer within its limits.
 func (g *guard) guarded(ctx context.Context, cancel context.CancelCauseFunc, kind answerKind, response *http.Response) io.ReadCloser {
-	guarded := &body{ReadCloser: response.Body, ctx: ctx, cancel: cancel, left: g.limits.answer}
+	guarded := &body{
+		ReadCloser: response.Body, ctx: ctx, cancel: cancel, left: g.limits.answer, together: g.limits.together, site: g.site,
+		isJSON: isJSON(response.Header.Get("Content-Type")),
+	}
 	switch kind {
 	case watchAnswer:
 		guarded.left, guarded.perLine = g.limits.event, g.limits.event
@@ -68,6 +71,16 @@ type body struct {
 	left, perLine int64
 	// scan looks for the kind in JSON documents; nil for other answers.
 	scan *kindScan
+
+	// together is what the cost of all answers is counted by. site is the server that sends this one, and isJSON whether it sends JSON.
+	together *allowance
+	site     string
+	isJSON   bool
+	// spent is what was read so far, or of the current line. A small answer does not count.
+	spent int64
+	// cost is what together has counted, and lost whether it took the answer away. Both belong to it.
+	cost int64
+	lost bool
 }
 
 // Read reads from the answer.
@@ -92,11 +105,15 @@ func (b *body) Read(into []byte) (int, error) {
 
 func (b *body) count(read []byte) {
 	b.left -= int64(len(read))
-	if b.perLine == 0 {
-		return
+	if end := bytes.LastIndexByte(read, '\n'); b.perLine > 0 && end >= 0 {
+		read = read[end+1:]
+		b.left = b.perLine - int64(len(read))
+		b.spent = 0
+		b.together.giveBack(b)
 	}
-	if end := bytes.LastIndexByte(read, '\n'); end >= 0 {
-		b.left = b.perLine - int64(len(read)-end-1)
+	b.spent += costOf(read, b.isJSON)
+	if b.spent > smallAnswer {
+		b.together.spend(b, b.spent)
 	}
 }
 
@@ -107,6 +124,7 @@ func (b *body) Close() error {
 	}
 	err := b.ReadCloser.Close()
 	b.cancel(nil)
+	b.together.giveBack(b)
 	return err
 }
 

@@ -67,7 +67,7 @@ func New(options Options) (*Clients, error) {
 	if options.UserAgent == "" {
 		options.UserAgent = "flux-landscaper"
 	}
-	c := &Clients{options: options, limits: defaultLimits, opened: lru.NewWithEvictionFunc(options.MaxClusters, closeIdle)}
+	c := &Clients{options: options, limits: defaultLimits(), opened: lru.NewWithEvictionFunc(options.MaxClusters, closeIdle)}
 	if options.Landscaper == nil {
 		return c, nil
 	}

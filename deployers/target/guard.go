@@ -23,9 +23,15 @@ type limits struct {
 	body time.Duration
 	// answer, discovery and event are the largest answer, answer of the discovery, and event of a watch in bytes.
 	answer, discovery, event int64
+	// together is what all answers may cost that are read at a time.
+	together *allowance
 }
 
-var defaultLimits = limits{header: 30 * time.Second, body: 60 * time.Second, answer: 64 << 20, discovery: 8 << 20, event: 16 << 20}
+func defaultLimits() limits {
+	return limits{
+		header: 30 * time.Second, body: 60 * time.Second, answer: 64 << 20, discovery: 8 << 20, event: 16 << 20, together: newAllowance(maxTogether),
+	}
+}
 
 const (
 	// maxStatus is the largest answer that reports an error, in bytes.
@@ -39,8 +45,8 @@ const (
 type guard struct {
 	next   http.RoundTripper
 	limits limits
-	// prefix is the path of the server's URL.
-	prefix string
+	// site is the server's host and port, prefix the path of its URL.
+	site, prefix string
 	// actingAs is the user that the credentials impersonate; empty for none.
 	actingAs string
 

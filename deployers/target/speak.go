@@ -19,6 +19,7 @@ var (
 	errSilent   = errors.New("the server did not answer in time; check the address of the Target and the server behind it")
 	errSlow     = errors.New("the server did not send the whole answer in time")
 	errLarge    = errors.New("the answer of the server is too large")
+	errCrowded  = errors.New("the answers that are read at the same time are too large together, and this server has the largest of them")
 	errRedirect = errors.New("the server redirects, which is not followed; put the address of the API server itself into the Target")
 	errForeign  = errors.New("the answer of the server is no Kubernetes object; check the address of the Target")
 	errPrivate  = errors.New("the address of the server is not public, and the operator allows public ones only")
@@ -46,7 +47,7 @@ func (c *concealed) Unwrap() error { return c.cause }
 func speakable(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	switch {
-	case errors.Is(cause, errSilent) || errors.Is(cause, errSlow):
+	case errors.Is(cause, errSilent) || errors.Is(cause, errSlow) || errors.Is(cause, errCrowded):
 		return cause
 	case errors.Is(err, address.ErrPrivate):
 		return &concealed{shown: errPrivate.Error(), cause: err}

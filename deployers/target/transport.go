@@ -44,7 +44,9 @@ func harden(config *rest.Config, allowed reach, limits limits, source *tokens) e
 	if err != nil {
 		return err
 	}
-	var sender http.RoundTripper = &guard{next: pool, limits: limits, prefix: pathOf(config.Host), actingAs: config.Impersonate.UserName}
+	var sender http.RoundTripper = &guard{
+		next: pool, limits: limits, site: siteOf(config.Host), prefix: pathOf(config.Host), actingAs: config.Impersonate.UserName,
+	}
 	if source != nil {
 		sender = &tokenTransport{tokens: source, base: sender}
 	}
@@ -68,6 +70,15 @@ func newPool(config *rest.Config, allowed reach) (*http.Transport, error) {
 		TLSHandshakeTimeout: dialTimeout, IdleConnTimeout: idleTimeout, MaxIdleConnsPerHost: idlePerCluster,
 		MaxResponseHeaderBytes: maxHeaderBytes,
 	}), nil
+}
+
+// siteOf returns host and port of the URL of a server.
+func siteOf(host string) string {
+	parsed, err := url.Parse(host)
+	if err != nil {
+		return host
+	}
+	return parsed.Host
 }
 
 func pathOf(host string) string {
