@@ -38,6 +38,8 @@ type agentFlags struct {
 	// bootstrap is a kubeconfig with a bootstrap token.
 	bootstrap string
 	helm      helmFlags
+	// publicOnly leaves the own cluster out.
+	publicOnly bool
 }
 
 func agentCommand() *cobra.Command {
@@ -63,8 +65,7 @@ func agentOf() (*cobra.Command, *agentFlags) {
 		"A kubeconfig of the landscaper cluster with a bootstrap token, which the agent exchanges for a credential of its own; used while the file of --landscaper-kubeconfig does not exist.")
 	flags.helm.artifacts.bindFlags(command.Flags())
 	flags.helm.registries.bindFlags(command.Flags())
-	command.Flags().BoolVar(&flags.helm.noPrivateNetworks, "no-private-networks", false,
-		"Refuse to download charts over HTTP from addresses that are not public.")
+	bindPublicOnly(command.Flags(), &flags.publicOnly)
 	return command, flags
 }
 
@@ -175,6 +176,7 @@ func subject(config *agent.Configuration) client.Object {
 func (f *agentFlags) deploy(centre, own ctrl.Manager, config *agent.Configuration) (func(), error) {
 	flags := &deployerFlags{process: f.process, itemType: v1alpha1.HelmDeployItemType}
 	flags.name, flags.acl.NoCrossNamespaceRefs = "agent-helm-deployer", true
+	flags.targets.publicOnly = f.publicOnly
 	deployer, cleanUp, err := f.helm.build(centre, flags)
 	if err != nil {
 		return nil, err

@@ -21,11 +21,10 @@ import (
 
 // componentFlags say where components may come from and how they are verified.
 type componentFlags struct {
-	registries      registryFlags
-	identities      identityFlags
-	signatures      string
-	localRoot       string
-	privateNetworks bool
+	registries registryFlags
+	identities identityFlags
+	signatures string
+	localRoot  string
 }
 
 func (c *componentFlags) bindFlags(flags *pflag.FlagSet) {
@@ -37,8 +36,6 @@ func (c *componentFlags) bindFlags(flags *pflag.FlagSet) {
 			". DoNotEnforce verifies those of Installations with spec.verification.")
 	flags.StringVar(&c.localRoot, "local-repository-dir", "",
 		"The directory below which component repositories of types local, CommonTransportFormat and ComponentArchive lie; empty refuses them.")
-	flags.BoolVar(&c.privateNetworks, "allow-private-networks", false,
-		"Let Git, Helm and web servers that component descriptors name have addresses that are not public.")
 }
 
 // policy returns the policy for signatures.
@@ -51,9 +48,9 @@ func (c *componentFlags) policy() (installation.SignaturePolicy, error) {
 }
 
 // open returns the repositories of components.
-func (c *componentFlags) open(mgr ctrl.Manager, client *oci.Client, store *fetch.Store, identities *cloud.Identities, policy flux.Policy) (*repository.Repositories, error) {
+func (c *componentFlags) open(mgr ctrl.Manager, client *oci.Client, store *fetch.Store, identities *cloud.Identities, policy flux.Policy, publicOnly bool) (*repository.Repositories, error) {
 	repositories, err := repository.New(repository.Options{
-		OCI: client, Store: store, LocalRoot: c.localRoot, AllowPrivate: c.privateNetworks,
+		OCI: client, Store: store, LocalRoot: c.localRoot, PublicOnly: publicOnly,
 		Source: installation.SourceLookup(mgr.GetClient(), policy), Secret: repository.SecretReader(mgr.GetAPIReader()),
 		PullSecrets: repository.AccountReader(mgr.GetAPIReader()), Identity: identities.Find,
 	})

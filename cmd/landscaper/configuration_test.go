@@ -163,7 +163,7 @@ func TestLoginsOfConfigurationFiles(t *testing.T) {
 
 	p, _, err = configured(t, "helm", "oci: {configFiles: [/does/not/exist]}")
 	require.NoError(t, err)
-	_, err = p.registries().open()
+	_, err = p.registries().open(false)
 	assert.ErrorContains(t, err, "--oci-config-file: open /does/not/exist: no such file or directory")
 }
 

@@ -37,7 +37,6 @@ type containerFlags struct {
 	registries        registryFlags
 	identities        identityFlags
 	localRoot         string
-	noPrivateNetworks bool
 	hostKubeconfig    string
 	namespace         string
 	sidecarImage      string
@@ -64,8 +63,6 @@ func containerDeployer() *cobra.Command {
 func (c *containerFlags) bindFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.localRoot, "local-repository-dir", "",
 		"The directory below which component repositories of types local, CommonTransportFormat and ComponentArchive lie; empty refuses them.")
-	flags.BoolVar(&c.noPrivateNetworks, "no-private-networks", false,
-		"Refuse components from Git and web servers at addresses that are not public.")
 	flags.StringVar(&c.hostKubeconfig, "host-kubeconfig", "", "Kubeconfig of the cluster that runs the Pods; by default the own cluster.")
 	flags.StringVar(&c.namespace, "host-namespace", os.Getenv("RUNTIME_NAMESPACE"),
 		"The namespace of the Pods; by default RUNTIME_NAMESPACE. Everybody who may write there can change what containers get.")
@@ -98,7 +95,7 @@ func (c *containerFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract
 	if err != nil {
 		return nil, nil, err
 	}
-	registries, err := c.registries.open()
+	registries, err := c.registries.open(flags.targets.publicOnly)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -119,7 +116,7 @@ func (c *containerFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract
 		Access: components.Access{
 			Registries: registries, Artifacts: store, Sources: mgr.GetAPIReader(), Live: mgr.GetAPIReader(), Identities: identities.Find,
 			Landscaper: landscaper, SourcePolicy: flux.Policy{NoCrossNamespaceRefs: flags.acl.NoCrossNamespaceRefs},
-			LocalRoot: c.localRoot, NoPrivateNetworks: c.noPrivateNetworks,
+			LocalRoot: c.localRoot, PublicOnly: flags.targets.publicOnly,
 		},
 	})
 	if err == nil {

@@ -91,7 +91,7 @@ func (f *controllerFlags) run(ctx context.Context) error {
 		return err
 	}
 	defer cleanUp()
-	registries, err := f.components.registries.open()
+	registries, err := f.components.registries.open(f.targets.publicOnly)
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,8 @@ func (f *controllerFlags) setup(ctx context.Context, mgr ctrl.Manager, store *fe
 	if err != nil {
 		return err
 	}
-	repositories, err := f.components.open(mgr, registries, store, identities, flux.Policy{NoCrossNamespaceRefs: f.acl.NoCrossNamespaceRefs})
+	repositories, err := f.components.open(mgr, registries, store, identities, flux.Policy{NoCrossNamespaceRefs: f.acl.NoCrossNamespaceRefs},
+		f.targets.publicOnly)
 	if err != nil {
 		return err
 	}

@@ -83,12 +83,11 @@ func mockDeployer() *cobra.Command {
 
 // helmFlags are the flags of the helm deployer alone.
 type helmFlags struct {
-	artifacts         artifactFlags
-	registries        registryFlags
-	identities        identityFlags
-	driver            string
-	localRoot         string
-	noPrivateNetworks bool
+	artifacts  artifactFlags
+	registries registryFlags
+	identities identityFlags
+	driver     string
+	localRoot  string
 }
 
 func helmDeployer() *cobra.Command {
@@ -110,8 +109,6 @@ func helmCommand() (*cobra.Command, *deployerFlags, *helmFlags) {
 		"The number of DeployItems that may wait for hooks, objects or slow targets beside those of --concurrent; 0 is none.")
 	flags.StringVar(&own.localRoot, "local-repository-dir", "",
 		"The directory below which component repositories of types local, CommonTransportFormat and ComponentArchive lie; empty refuses them.")
-	flags.BoolVar(&own.noPrivateNetworks, "no-private-networks", false,
-		"Refuse to download charts over HTTP from addresses that are not public.")
 	return command, shared, own
 }
 
@@ -124,7 +121,7 @@ func (h *helmFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract.Depl
 	if err != nil {
 		return nil, nil, err
 	}
-	registries, err := h.registries.open()
+	registries, err := h.registries.open(flags.targets.publicOnly)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -137,7 +134,7 @@ func (h *helmFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract.Depl
 	access := components.Access{
 		Registries: registries, Artifacts: store, Sources: mgr.GetAPIReader(), Live: mgr.GetAPIReader(), Identities: identities.Find,
 		Landscaper: landscaper, SourcePolicy: flux.Policy{NoCrossNamespaceRefs: flags.acl.NoCrossNamespaceRefs},
-		LocalRoot: h.localRoot, NoPrivateNetworks: h.noPrivateNetworks,
+		LocalRoot: h.localRoot, PublicOnly: flags.targets.publicOnly,
 	}
 	if flags.sources, err = access.Follow(context.Background(), mgr, flags.namespace(), helm.SourcesOf); err != nil {
 		closeAll()

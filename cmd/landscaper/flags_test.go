@@ -198,14 +198,15 @@ var effects = map[string]effect{
 	"max-deploy-item-timeout":       {"1s", func(p *parsed) any { return p.contract().MaxTimeout }, second},
 	"helm-driver":                   {"memory", func(p *parsed) any { return p.helm.driver }, "memory"},
 	"helm-operations":               {"3", func(p *parsed) any { return p.contract().MaxWaiting }, 3},
-	"no-private-networks":           {"true", func(p *parsed) any { return p.helm.noPrivateNetworks }, true},
 
 	"deployer-management":           {"true", func(p *parsed) any { return p.controller.management.enabled }, true},
 	"deployer-management-namespace": {"n", func(p *parsed) any { return p.controller.management.namespace }, "n"},
 	"shared-environments":           {"true", func(p *parsed) any { return p.controller.management.share }, true},
 	"pickup-timeout":                {"1s", func(p *parsed) any { return p.controller.pickupTimeout }, second},
-	"allow-private-networks":        {"true", func(p *parsed) any { return p.controller.components.privateNetworks }, true},
-	"no-private-targets": {"true", func(p *parsed) any {
+	"no-private-networks": {"true", func(p *parsed) any {
+		if p.agent != nil {
+			return p.agent.publicOnly
+		}
 		if p.deployer != nil {
 			return p.deployer.targets.publicOnly
 		}
@@ -371,6 +372,18 @@ func TestTargetSelectorsOnTheCommandLine(t *testing.T) {
 				return
 			}
 			assert.ErrorContains(t, err, c.problem)
+		})
+	}
+}
+
+func TestM05OneFlagForPrivateNetworks(t *testing.T) {
+	for _, command := range []string{"controller", "manifest", "mock", "helm", "agent"} {
+		_, flags := parse(t, command)
+		flag := flags.Lookup("no-private-networks")
+		require.NotNil(t, flag, command)
+		assert.Equal(t, "false", flag.DefValue, command)
+		flags.VisitAll(func(other *pflag.Flag) {
+			assert.False(t, other.Name != flag.Name && strings.Contains(other.Name, "private"), "--%s of %s", other.Name, command)
 		})
 	}
 }

@@ -32,12 +32,12 @@ func (r *registryFlags) bindFlags(flags *pflag.FlagSet) {
 	flags.Int64Var(&r.bytes, "oci-cache-size", 1024*mebibyte, "The bytes on disk that unused content of OCI registries may take.")
 }
 
-func (r *registryFlags) open() (*oci.Client, error) {
+func (r *registryFlags) open(publicOnly bool) (*oci.Client, error) {
 	logins, err := r.logins()
 	if err != nil {
 		return nil, err
 	}
-	registries, err := oci.New(oci.Options{Dir: r.dir, CacheBytes: r.bytes, Mirrors: r.mirrors, PlainHTTP: r.plainHTTP, Logins: logins})
+	registries, err := oci.New(oci.Options{Dir: r.dir, CacheBytes: r.bytes, Mirrors: r.mirrors, PlainHTTP: r.plainHTTP, Logins: logins, PublicOnly: publicOnly})
 	if err != nil {
 		return nil, fmt.Errorf("--oci-mirror or --oci-cache-dir: %w", err)
 	}

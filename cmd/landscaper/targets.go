@@ -13,18 +13,25 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
-// targetFlags say how clusters are reached that Targets name. Names are those of Flux controllers where these have the flag.
+// targetFlags say how servers are reached that tenants name. Names are those of Flux controllers where these have the flag.
 type targetFlags struct {
+	// publicOnly holds for clusters and for everything that is downloaded.
 	publicOnly bool
 	// accounts are acted as where neither DeployItem nor Target names a ServiceAccount.
 	accounts target.Accounts
 }
 
 func (t *targetFlags) bindFlags(flags *pflag.FlagSet) {
-	flags.BoolVar(&t.publicOnly, "no-private-targets", false,
-		"Reach only clusters at public addresses, except the landscaper cluster itself by selfConfig. Names count as what they resolve to.")
+	bindPublicOnly(flags, &t.publicOnly)
 	flags.StringVar(&t.accounts.Kubeconfig, kubeconfigAccountFlag, "",
 		"The ServiceAccount, in the namespace of the Target, that is impersonated on clusters reached by kubeconfig or oidcConfig where neither DeployItem nor Target names one.")
+}
+
+// bindPublicOnly binds the one flag for private addresses. It has the same default and the same meaning in every process.
+func bindPublicOnly(flags *pflag.FlagSet, publicOnly *bool) {
+	flags.BoolVar(publicOnly, "no-private-networks", false,
+		"Reach what tenants name only at public addresses: clusters of Targets, except the own one, and OCI, Git, Helm and web servers. Names and redirects count "+
+			"as what they resolve to. Metadata services of clouds are refused in any case.")
 }
 
 // bindSelfFlag binds the flag for Targets that lead to the landscaper cluster.

@@ -40,8 +40,8 @@ type Access struct {
 	Identities func(context.Context, cloud.Request) (*cloud.Identity, error)
 	// LocalRoot is the directory below which component repositories in files lie; empty refuses them.
 	LocalRoot string
-	// NoPrivateNetworks refuses downloads over HTTP, and components from Git, from addresses that are not public.
-	NoPrivateNetworks bool
+	// PublicOnly refuses downloads over HTTP, and components from Git, from addresses that are not public.
+	PublicOnly bool
 }
 
 // Repositories opens component repositories with the caches of registries and artifacts; nil without these. They remember descriptors up to
@@ -51,7 +51,7 @@ func (a *Access) Repositories(memory int64) (*repository.Repositories, error) {
 		return nil, nil
 	}
 	options := repository.Options{
-		OCI: a.Registries, Store: a.Artifacts, LocalRoot: a.LocalRoot, AllowPrivate: !a.NoPrivateNetworks, Memory: memory, Identity: a.Identities,
+		OCI: a.Registries, Store: a.Artifacts, LocalRoot: a.LocalRoot, PublicOnly: a.PublicOnly, Memory: memory, Identity: a.Identities,
 	}
 	if a.Sources != nil {
 		options.Source = a.Lookup

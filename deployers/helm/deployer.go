@@ -68,7 +68,7 @@ func New(options Options) (contract.Deployer, error) {
 		return nil, err
 	}
 	return &deployer{
-		options: options, engine: e, components: known, forgetful: forgetful, downloader: newDownloader(options.NoPrivateNetworks),
+		options: options, engine: e, components: known, forgetful: forgetful, downloader: newDownloader(options.PublicOnly),
 		memory: resources.NewMemory(0), seen: lru.New(rememberedDownloads), indexes: lru.New(rememberedDownloads),
 		rendered: lru.New(rememberedObjects),
 	}, nil

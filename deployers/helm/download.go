@@ -62,13 +62,10 @@ type downloader struct {
 	transport *http.Transport
 }
 
-// newDownloader returns a downloader. With noPrivateNetworks it connects to public addresses only.
-func newDownloader(noPrivateNetworks bool) *downloader {
+// newDownloader returns a downloader, which connects to public addresses only where the operator wants that, and to no metadata service.
+func newDownloader(publicOnly bool) *downloader {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	dialer := &net.Dialer{Timeout: dialTimeout}
-	if noPrivateNetworks {
-		dialer.Control = address.RequirePublic
-	}
+	dialer := &net.Dialer{Timeout: dialTimeout, Control: address.Control(publicOnly)}
 	transport.DialContext = dialer.DialContext
 	transport.ResponseHeaderTimeout = downloadTimeout
 	return &downloader{transport: transport}

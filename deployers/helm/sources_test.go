@@ -279,10 +279,10 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
-func TestPrivateNetworksCanBeRefused(t *testing.T) {
+func TestM05PrivateChartsAreRefusedWhereTheOperatorWants(t *testing.T) {
 	r := newRepository(t, nil)
 	f := newFixture(t)
-	f.options.NoPrivateNetworks = true
+	f.options.PublicOnly = true
 	f.configure(config{"chart": config{"archive": config{"remote": config{"url": r.URL + "/chart.tgz"}}}})
 	_, err := f.ensure(f.deployer())
 	require.ErrorContains(t, err, "the address is not public")

@@ -28,10 +28,7 @@ type reach func(network, address string, _ syscall.RawConn) error
 
 // tenantReach is the reach of connections whose address a tenant chose.
 func (c *Clients) tenantReach() reach {
-	if c.options.PublicOnly {
-		return address.RequirePublic
-	}
-	return address.RefuseMetadata
+	return address.Control(c.options.PublicOnly)
 }
 
 // anyAddress is the reach of connections to the landscaper cluster, whose address the operator chose.

@@ -36,7 +36,7 @@ func Download(ctx context.Context, r publishing.Registry, workspace *pack.Worksp
 	if err != nil {
 		return err
 	}
-	repositories, err := repository.New(repository.Options{OCI: r.Client, Store: store, AllowPrivate: true, AllowRequests: true})
+	repositories, err := repository.New(repository.Options{OCI: r.Client, Store: store, AllowRequests: true})
 	if err != nil {
 		return err
 	}

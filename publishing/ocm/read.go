@@ -47,7 +47,7 @@ func openSession(r publishing.Registry, place *Place, workspace *pack.Workspace)
 	if err != nil {
 		return nil, err
 	}
-	repositories, err := repository.New(repository.Options{OCI: r.Client, Store: store, LocalRoot: place.Root, AllowPrivate: true})
+	repositories, err := repository.New(repository.Options{OCI: r.Client, Store: store, LocalRoot: place.Root})
 	if err != nil {
 		return nil, err
 	}

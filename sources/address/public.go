@@ -16,6 +16,14 @@ import (
 // ErrPrivate is inside the error of a connection that RequirePublic refused.
 var ErrPrivate = errors.New("the address is not public")
 
+// Control returns the net.Dialer.Control for addresses that tenants choose: RequirePublic where the operator wants that, else RefuseMetadata.
+func Control(publicOnly bool) func(network, address string, _ syscall.RawConn) error {
+	if publicOnly {
+		return RequirePublic
+	}
+	return RefuseMetadata
+}
+
 // RequirePublic is a net.Dialer.Control: it is asked with the resolved address of every connection, so that no name and no redirect
 // leads around it. The error for an address that is not public is an ErrPrivate.
 func RequirePublic(_, address string, _ syscall.RawConn) error {

@@ -26,3 +26,16 @@ func TestRequirePublic(t *testing.T) {
 		})
 	}
 }
+
+func TestM05MetadataServicesAreRefusedInAnyCase(t *testing.T) {
+	for _, publicOnly := range []bool{false, true} {
+		for _, address := range []string{
+			"169.254.169.254:80", "168.63.129.16:80", "168.63.129.16:32526", "[::ffff:168.63.129.16]:80", "169.254.170.23:80",
+			"100.100.100.200:80", "192.0.0.192:80", "[fd00:ec2::254]:80",
+		} {
+			assert.ErrorIs(t, Control(publicOnly)("tcp", address, nil), ErrPrivate, address)
+		}
+		assert.NoError(t, Control(publicOnly)("tcp", "93.184.216.34:443", nil))
+		assert.Equal(t, publicOnly, Control(publicOnly)("tcp", "10.0.0.1:443", nil) != nil)
+	}
+}

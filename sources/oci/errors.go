@@ -21,6 +21,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
 	"github.com/flux-landscaper/flux-landscaper/api/beginning"
+	"github.com/flux-landscaper/flux-landscaper/sources/address"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci/store"
 )
 
@@ -89,6 +90,8 @@ func (t target) classify(err error) (cure string, kind error) {
 	switch {
 	case notLoggedIn(err):
 		return "check what it may do in its cloud and at this registry; it is tried again", nil
+	case errors.Is(err, address.ErrPrivate):
+		return "use a registry at a public address, or have the operator allow private ones", ErrInvalid
 	case unauthorized(err):
 		return t.loginCure(), ErrUnauthorized
 	case refused(err):

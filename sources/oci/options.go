@@ -49,6 +49,8 @@ type Options struct {
 	CacheBytes int64
 	// LoginHint is where messages tell people to put a missing login; empty means registryPullSecrets of the Context.
 	LoginHint string
+	// PublicOnly refuses registries, and what they redirect to, at addresses that are not public. Metadata services of clouds are refused always.
+	PublicOnly bool
 	// Transport carries the requests; nil means one of the client's own. Certificate authorities, of Options and of
 	// credentials, and the limits on headers apply to the client's own or an *http.Transport only.
 	Transport http.RoundTripper

@@ -15,6 +15,8 @@ import (
 
 	"k8s.io/utils/lru"
 	"oras.land/oras-go/v2/registry/remote/retry"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/address"
 )
 
 const (
@@ -48,16 +50,16 @@ func newTransports(o Options) (*transports, error) {
 		return nil, errors.New("registry client: Options.CA holds no certificate; give PEM blocks of type CERTIFICATE")
 	}
 	if t.base == nil {
-		t.base = ownTransport(min(mostHeaderWait, o.Timeout/4))
+		t.base = ownTransport(min(mostHeaderWait, o.Timeout/4), o.PublicOnly)
 	}
 	t.plain = t.with(t.pool)
 	return t, nil
 }
 
 // ownTransport asks for no compression: a digest is one of the bytes on the wire, and an answer that grows is a bomb.
-func ownTransport(headerWait time.Duration) *http.Transport {
+func ownTransport(headerWait time.Duration, publicOnly bool) *http.Transport {
 	own := http.DefaultTransport.(*http.Transport).Clone()
-	own.DialContext = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
+	own.DialContext = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second, Control: address.Control(publicOnly)}).DialContext
 	own.ResponseHeaderTimeout = headerWait
 	own.MaxResponseHeaderBytes = maxHeaderBytes
 	own.MaxIdleConnsPerHost = 16

@@ -163,7 +163,7 @@ func repositories(t testing.TB, change func(*Options)) *Repositories {
 	t.Cleanup(func() { _ = client.Close() })
 	store, err := fetch.New(fetch.Options{Dir: t.TempDir()})
 	require.NoError(t, err)
-	o := Options{OCI: client, Store: store, AllowPrivate: true, AllowHTTP: true}
+	o := Options{OCI: client, Store: store, AllowHTTP: true}
 	if change != nil {
 		change(&o)
 	}

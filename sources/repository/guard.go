@@ -13,12 +13,9 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/address"
 )
 
-// guardedTransport connects to public addresses only, unless private ones are allowed.
-func guardedTransport(allowPrivate bool) http.RoundTripper {
-	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
-	if !allowPrivate {
-		dialer.Control = address.RequirePublic
-	}
+// guardedTransport connects to no metadata services of clouds, and to public addresses alone where publicOnly says so.
+func guardedTransport(publicOnly bool) http.RoundTripper {
+	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second, Control: address.Control(publicOnly)}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.Proxy = nil
 	transport.DialContext = dialer.DialContext

@@ -48,14 +48,14 @@ type Options struct {
 	// LocalRoot is the directory below which repositories of types local, CommonTransportFormat and ComponentArchive lie;
 	// empty refuses these types, and no path leads out of it.
 	LocalRoot string
-	// AllowPrivate lets resources and repositories lie at loopback, link-local and private addresses (web, helm, git); the
-	// default protects the neighbours of the controller from those who write Installations. Registries are not affected.
-	AllowPrivate bool
+	// PublicOnly refuses resources and repositories at loopback, link-local and private addresses (web, helm, git), which protects the
+	// neighbours of the process from those who write Installations. Registries have an option of their own.
+	PublicOnly bool
 	// AllowRequests lets accesses of type wget choose method, header and body of the request.
 	AllowRequests bool
 	// AllowHTTP lets Git repositories be reached without TLS.
 	AllowHTTP bool
-	// Transport carries the requests to web, Helm and Git servers, and takes over what AllowPrivate decides; nil means one of
+	// Transport carries the requests to web, Helm and Git servers, and takes over what PublicOnly decides; nil means one of
 	// the package's own, which uses no proxy.
 	Transport http.RoundTripper
 	// Remember is for how long a component version that was found is known to a Scope with the same logins.
@@ -93,7 +93,7 @@ func New(o Options) (*Repositories, error) {
 		o.Clock = time.Now
 	}
 	if o.Transport == nil {
-		o.Transport = guardedTransport(o.AllowPrivate)
+		o.Transport = guardedTransport(o.PublicOnly)
 	}
 	if o.Git == nil {
 		o.Git = git.New(git.Options{AllowHTTP: o.AllowHTTP, Transport: o.Transport, Timeout: o.Timeout, MaxPack: o.MaxDownload})

@@ -71,7 +71,7 @@ func TestWebContent(t *testing.T) {
 	assert.EqualValues(t, 1, requests.Load(), "content without one may have changed")
 }
 
-func TestPrivateAddressesAreRefused(t *testing.T) {
+func TestM05PrivateServersAreRefusedWhereTheOperatorWants(t *testing.T) {
 	var requests atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { requests.Add(1) }))
 	defer server.Close()
@@ -79,7 +79,7 @@ func TestPrivateAddressesAreRefused(t *testing.T) {
 		line("web", "x", "{type: wget, url: '"+server.URL+"'}", "")+
 			line("helm", "helmChart", "{type: helm, helmRepository: '"+server.URL+"', helmChart: web, version: '1'}", "")+
 			line("git", "x", "{type: git, repository: '"+server.URL+"', ref: main}", ""),
-		func(o *Options) { o.AllowPrivate = false })
+		func(o *Options) { o.PublicOnly = true })
 	for _, name := range []string{"web", "helm", "git"} {
 		t.Run(name, func(t *testing.T) {
 			_, err := s.content(t, name)
