@@ -28,7 +28,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/container"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
-	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 )
 
 // containerFlags are the flags of the container deployer alone.
@@ -115,7 +114,7 @@ func (c *containerFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract
 		},
 		Access: components.Access{
 			Registries: registries, Artifacts: store, Sources: mgr.GetAPIReader(), Live: mgr.GetAPIReader(), Identities: identities.Find,
-			Landscaper: landscaper, SourcePolicy: flux.Policy{NoCrossNamespaceRefs: flags.acl.NoCrossNamespaceRefs},
+			Landscaper: landscaper, SourcePolicy: flags.sourcePolicy(),
 			LocalRoot: c.localRoot, PublicOnly: flags.targets.publicOnly,
 		},
 	})

@@ -22,7 +22,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	deploytarget "github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
-	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 )
 
@@ -125,7 +124,7 @@ func (f *controllerFlags) setup(ctx context.Context, mgr ctrl.Manager, store *fe
 	if err != nil {
 		return err
 	}
-	repositories, err := f.components.open(mgr, registries, store, identities, flux.Policy{NoCrossNamespaceRefs: f.acl.NoCrossNamespaceRefs},
+	repositories, err := f.components.open(mgr, registries, store, identities, f.sourcePolicy(),
 		f.targets.publicOnly)
 	if err != nil {
 		return err
@@ -146,6 +145,7 @@ func (f *controllerFlags) setup(ctx context.Context, mgr ctrl.Manager, store *fe
 		Client:           mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Metrics: metrics, Now: time.Now,
 		Backoff: f.backoff(), Jitter: kit.Jitter(f.jitter.Percentage), Artifacts: store, NoCrossNamespaceRefs: f.acl.NoCrossNamespaceRefs,
 		Repositories: repositories, Shard: f.shard, SignaturePolicy: policy, Identity: identities.Find,
+		RequireVerifiedSources: f.verifiedSources,
 	}
 	if err := installations.SetupWithManager(ctx, mgr, f.concurrent); err != nil {
 		return fmt.Errorf("set the installation controller up: %w", err)

@@ -22,7 +22,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/manifest"
 	"github.com/flux-landscaper/flux-landscaper/deployers/mock"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
-	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 )
 
 // deployerFlags are the flags of one deployer.
@@ -133,7 +132,7 @@ func (h *helmFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract.Depl
 	closeAll := func() { cleanUp(); _ = registries.Close() }
 	access := components.Access{
 		Registries: registries, Artifacts: store, Sources: mgr.GetAPIReader(), Live: mgr.GetAPIReader(), Identities: identities.Find,
-		Landscaper: landscaper, SourcePolicy: flux.Policy{NoCrossNamespaceRefs: flags.acl.NoCrossNamespaceRefs},
+		Landscaper: landscaper, SourcePolicy: flags.sourcePolicy(),
 		LocalRoot: h.localRoot, PublicOnly: flags.targets.publicOnly,
 	}
 	if flags.sources, err = access.Follow(context.Background(), mgr, flags.namespace(), helm.SourcesOf); err != nil {

@@ -203,6 +203,7 @@ var effects = map[string]effect{
 	"deployer-management-namespace": {"n", func(p *parsed) any { return p.controller.management.namespace }, "n"},
 	"shared-environments":           {"true", func(p *parsed) any { return p.controller.management.share }, true},
 	"pickup-timeout":                {"1s", func(p *parsed) any { return p.controller.pickupTimeout }, second},
+	"require-verified-sources":      {"true", func(p *parsed) any { return p.process.sourcePolicy().RequireVerified }, true},
 	"no-private-networks": {"true", func(p *parsed) any {
 		if p.agent != nil {
 			return p.agent.publicOnly

@@ -52,6 +52,7 @@ type process struct {
 	logging         logger.Options
 	leader          leaderelection.Options
 	acl             acl.Options
+	verifiedSources bool
 	watch           runtimectrl.WatchOptions
 	rate            runtimectrl.RateLimiterOptions
 	jitter          jitter.IntervalOptions
@@ -94,6 +95,13 @@ func (p *process) bindFlags(flags *pflag.FlagSet, concurrent int) {
 func (p *process) bindReferenceFlags(flags *pflag.FlagSet) {
 	p.acl.BindFlags(flags)
 	setDefault(flags, "no-cross-namespace-refs", "true")
+	flags.BoolVar(&p.verifiedSources, "require-verified-sources", false,
+		"Use only Flux sources that Flux has verified, whatever requireVerifiedSources of a Context says.")
+}
+
+// sourcePolicy says which Flux sources may be used.
+func (p *process) sourcePolicy() flux.Policy {
+	return flux.Policy{NoCrossNamespaceRefs: p.acl.NoCrossNamespaceRefs, RequireVerified: p.verifiedSources}
 }
 
 // setDefault replaces the default of a flag that a library has bound.

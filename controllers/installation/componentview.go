@@ -64,6 +64,9 @@ func showComponent(ctx context.Context, env *render.Environment, found *resolved
 		return nil, fmt.Errorf("spec.componentDescriptor: %w", err)
 	}
 	env.ComponentDescriptor, env.Components = found.root.Descriptor.View(shape), found.closed.ViewAll(shape)
+	if found.verified != "" {
+		component.PinImages(env.ComponentDescriptor, env.Components)
+	}
 	env.ComponentDescriptorDefinition, env.Resources, env.Closure = definition, view, view
 	env.Schemas = env.Schemas.With(view.schema)
 	return view, nil

@@ -49,6 +49,8 @@ type Reconciler struct {
 	BlueprintAccess v1alpha1.BlueprintAccess
 	// NoCrossNamespaceRefs refuses sources of other namespaces.
 	NoCrossNamespaceRefs bool
+	// RequireVerifiedSources refuses sources that Flux has not verified, whatever a Context says.
+	RequireVerifiedSources bool
 	// Backoff says when to try again after a failure.
 	Backoff *kit.Backoff
 	// Jitter spreads the intervals of spec.automaticReconcile.

@@ -77,7 +77,9 @@ func (c *installationContext) requiresVerified() bool {
 // lookupSource returns the artifact of a source and the digest of what is used of it. When the artifact cannot be read it returns both the
 // state of the source and an error.
 func (r *Reconciler) lookupSource(ctx context.Context, inst *v1alpha1.Installation, use sourceUse, verified bool) (*resolvedSource, error) {
-	found, err := flux.Lookup(ctx, r.Client, inst.Namespace, *use.ref, flux.Policy{NoCrossNamespaceRefs: r.NoCrossNamespaceRefs})
+	found, err := flux.Lookup(ctx, r.Client, inst.Namespace, *use.ref, flux.Policy{
+		NoCrossNamespaceRefs: r.NoCrossNamespaceRefs, RequireVerified: r.RequireVerifiedSources,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -256,11 +256,11 @@ type issuer struct {
 	key         *rsa.PrivateKey
 }
 
-func certify(t testing.TB, name string, key *rsa.PrivateKey, by issuer, authority bool) *x509.Certificate {
+func certify(t testing.TB, name string, key *rsa.PrivateKey, by issuer, authority bool, uses ...x509.ExtKeyUsage) *x509.Certificate {
 	t.Helper()
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1<<33, 0),
-		IsCA: authority, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		IsCA: authority, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: uses,
 	}
 	parent := by.certificate
 	if parent == nil {
@@ -319,6 +319,35 @@ func TestVerifyDistrustsCertificates(t *testing.T) {
 			assert.ErrorContains(t, err, want)
 		})
 	}
+}
+
+func TestL05CertificatesHaveToBeForSigning(t *testing.T) {
+	root, authority := certificates(t)
+	for name, c := range map[string]struct {
+		signer *x509.Certificate
+		root   *x509.Certificate
+		want   string
+	}{
+		"for signing":                {certify(t, "signer", ownKey(), authority, false, x509.ExtKeyUsageCodeSigning), root, ""},
+		"for no use in particular":   {certify(t, "signer", ownKey(), authority, false), root, ""},
+		"of a web server":            {certify(t, "shop.example.com", ownKey(), authority, false, x509.ExtKeyUsageServerAuth), root, "incompatible key usage"},
+		"of a client":                {certify(t, "somebody", ownKey(), authority, false, x509.ExtKeyUsageClientAuth), root, "incompatible key usage"},
+		"of an authority in between": {certify(t, "middle", ownKey(), authority, true), root, "is that of an authority"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			signed := signedBy(t, landscape(t), component.SignOptions{Name: "release", Key: ownKey(), Certificates: certPEM(c.signer)})
+			_, err := component.Verify(t.Context(), signed, "release", component.Keys{Certificates: certPEM(c.root)}, nil)
+			if c.want == "" {
+				assert.NoError(t, err)
+				return
+			}
+			assert.ErrorContains(t, err, c.want)
+		})
+	}
+	self := certify(t, "self", ownKey(), issuer{key: ownKey()}, true)
+	signed := signedBy(t, landscape(t), component.SignOptions{Name: "release", Key: ownKey(), Certificates: certPEM(self)})
+	_, err := component.Verify(t.Context(), signed, "release", component.Keys{Certificates: certPEM(self)}, nil)
+	assert.NoError(t, err, "one that is trusted by itself")
 }
 
 func TestVerifyComparesContents(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -208,10 +209,13 @@ func (k Keys) vouched(chain []*x509.Certificate, issuer string) (*rsa.PublicKey,
 	}
 	signer := chain[0]
 	options := x509.VerifyOptions{
-		Roots: roots, Intermediates: intermediates, CurrentTime: k.Time, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny},
+		Roots: roots, Intermediates: intermediates, CurrentTime: k.Time, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning},
 	}
 	if _, err := signer.Verify(options); err != nil {
 		return nil, fmt.Errorf("the certificate of its signer is not trusted: %w", err)
+	}
+	if signer.IsCA && !slices.ContainsFunc(authorities, signer.Equal) {
+		return nil, fmt.Errorf("the certificate of its signer, %q, is that of an authority that nobody trusts by itself; sign with one that an authority has issued for signing", signer.Subject)
 	}
 	if issuer != "" && issuer != signer.Subject.String() {
 		return nil, fmt.Errorf("it names the issuer %.300q, but its certificate is of %q", issuer, signer.Subject)

@@ -24,6 +24,8 @@ import (
 type Policy struct {
 	// NoCrossNamespaceRefs forbids a reference to a source in another namespace than that of the referring object.
 	NoCrossNamespaceRefs bool
+	// RequireVerified refuses sources that Flux has not verified.
+	RequireVerified bool
 }
 
 // Source is a source whose artifact may be used.
@@ -59,10 +61,14 @@ func Lookup(ctx context.Context, r client.Reader, owner string, ref v1alpha1.Sou
 		return Source{}, err
 	}
 	a := o.GetArtifact()
-	return Source{
+	found := Source{
 		Kind: k.name, Namespace: namespace, Name: ref.Name,
 		Revision: a.Revision, Digest: a.Digest, URL: a.URL, Object: o,
-	}, nil
+	}
+	if p.RequireVerified {
+		return found, found.RequireVerified()
+	}
+	return found, nil
 }
 
 func namespaceOf(owner string, ref v1alpha1.SourceReference) string {

@@ -28,7 +28,7 @@ func (s Source) RequireVerified() error {
 	case s.Verified():
 		return nil
 	case !ok || !asksForVerification(o):
-		return &Error{NotVerified, false, s.Kind, s.Namespace, s.Name, "the Context requires sources that Flux has verified, and it has no " +
+		return &Error{NotVerified, false, s.Kind, s.Namespace, s.Name, "Context or operator require sources that Flux has verified, and it has no " +
 			"spec.verify", "set spec.verify, or use a GitRepository or OCIRepository, which have it"}
 	}
 	problem := "Flux has not verified it: " + ownMessage(o, sourcev1.SourceVerifiedCondition)

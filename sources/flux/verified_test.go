@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
 func TestVerified(t *testing.T) {
@@ -55,4 +57,16 @@ func TestVerified(t *testing.T) {
 			assert.ErrorContains(t, err, tc.message)
 		})
 	}
+}
+
+func TestL06OperatorRequiresVerifiedSources(t *testing.T) {
+	source := ready()["GitRepository"]
+	reader := reader(t, source)
+	ref := v1alpha1.SourceReference{Kind: "GitRepository", Name: source.GetName()}
+	_, err := Lookup(t.Context(), reader, source.GetNamespace(), ref, Policy{})
+	require.NoError(t, err)
+	_, err = Lookup(t.Context(), reader, source.GetNamespace(), ref, Policy{RequireVerified: true})
+	var problem *Error
+	require.ErrorAs(t, err, &problem)
+	assert.Equal(t, NotVerified, problem.Reason)
 }

@@ -164,6 +164,18 @@ func TestInstallDropsPrivileges(t *testing.T) {
 	}
 }
 
+func TestL09TemporaryFilesAreLimited(t *testing.T) {
+	all := append(installed(t), overlaid(t, `{resources: ["{}/container-deployer", "{}/agent", "{}/webhooks"]}`)...)
+	for _, deployment := range deployments(t, all) {
+		for _, volume := range deployment.Spec.Template.Spec.Volumes {
+			if volume.EmptyDir != nil {
+				require.NotNil(t, volume.EmptyDir.SizeLimit, "volume %s of %s has no sizeLimit", volume.Name, deployment.Name)
+				assert.Positive(t, volume.EmptyDir.SizeLimit.Value())
+			}
+		}
+	}
+}
+
 // TestInstalledRightsSuffice installs the manifests, runs the processes under the names of their service accounts and deploys, exports
 // and deletes an Installation: no request may be forbidden.
 func TestInstalledRightsSuffice(t *testing.T) {
