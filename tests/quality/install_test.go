@@ -165,8 +165,11 @@ func TestInstallDropsPrivileges(t *testing.T) {
 }
 
 func TestL09TemporaryFilesAreLimited(t *testing.T) {
-	all := append(installed(t), overlaid(t, `{resources: ["{}/container-deployer", "{}/agent", "{}/webhooks"]}`)...)
-	for _, deployment := range deployments(t, all) {
+	var all []*unstructured.Unstructured
+	for _, folder := range []string{"install", "container-deployer", "agent", "webhooks"} {
+		all = append(all, builtFrom(t, "flux/"+folder)...)
+	}
+	for _, deployment := range typed[appsv1.Deployment](t, all, "Deployment") {
 		for _, volume := range deployment.Spec.Template.Spec.Volumes {
 			if volume.EmptyDir != nil {
 				require.NotNil(t, volume.EmptyDir.SizeLimit, "volume %s of %s has no sizeLimit", volume.Name, deployment.Name)

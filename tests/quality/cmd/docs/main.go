@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command docs writes the generated parts of docs/: the tables of fields, flags, reasons and tests, and the list of public names.
+// Command docs writes the generated parts of docs/: the tables of fields, flags, reasons, tests and rights, and the list of public names.
 // Prose around them stays.
 package main
 
@@ -28,6 +28,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	return errors.Join(writeFields(module), writePublicNames(module), writeTroubleshooting(module), writeAcceptance(module),
+		writeSecurity(module),
 		writeFlags(ctx, module, quality.FlagsPage, quality.Flags),
 		writeFlags(ctx, module, quality.CLIFlagsPage, quality.CLIFlags))
 }
@@ -80,6 +81,18 @@ func writeTroubleshooting(module *quality.Module) error {
 		return err
 	}
 	return write(module.Path(quality.TroubleshootingPage), text)
+}
+
+func writeSecurity(module *quality.Module) error {
+	holders, err := quality.Holders(module)
+	if err != nil {
+		return err
+	}
+	text, err := quality.RenderSecurity(module, holders)
+	if err != nil {
+		return err
+	}
+	return write(module.Path(quality.SecurityPage), text)
 }
 
 func writeAcceptance(module *quality.Module) error {
