@@ -29,7 +29,7 @@ type work struct {
 
 	mu   sync.Mutex
 	left time.Duration
-	step string
+	step Step
 }
 
 var (
@@ -72,11 +72,13 @@ func (d *desk[Q, R]) Take(done *Result[R], next *Order[Q]) error {
 const maxStep = 512
 
 // Begin notes what the job does.
-func (d *desk[Q, R]) Begin(step *string, _ *struct{}) error {
+func (d *desk[Q, R]) Begin(step *Step, _ *struct{}) error {
 	if w := d.current(); w != nil {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.step = (*step)[:min(len(*step), maxStep)]
+		if step.Number > w.step.Number {
+			w.step = Step{Number: step.Number, Name: step.Name[:min(len(step.Name), maxStep)]}
+		}
 	}
 	return nil
 }
@@ -124,7 +126,7 @@ func (w *work) answer(answer Answer, argument []byte) ([]byte, error) {
 func (w *work) at() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.step
+	return w.step.Name
 }
 
 // Reason is why a child ended before its job.

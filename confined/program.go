@@ -15,6 +15,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -135,11 +136,22 @@ func panicked(r any) string {
 }
 
 // Parent is the parent as a child sees it.
-type Parent struct{ client *rpc.Client }
+type Parent struct {
+	client *rpc.Client
+	// steps counts them: what the parent gets at once it may take up in any order.
+	steps atomic.Uint64
+}
+
+// Step is what a job does.
+type Step struct {
+	// Number grows with each step of a child.
+	Number uint64
+	Name   string
+}
 
 // Begin tells the parent what the job does now, so that it can say where a job was that it had to end.
 func (p *Parent) Begin(step string) {
-	p.client.Go("Desk.Begin", &step, &struct{}{}, make(chan *rpc.Call, 1))
+	p.client.Go("Desk.Begin", &Step{Number: p.steps.Add(1), Name: step}, &struct{}{}, make(chan *rpc.Call, 1))
 }
 
 // Ask calls the parent and waits for its answer. A []byte is sent as it is, everything else as JSON.

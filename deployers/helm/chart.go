@@ -30,7 +30,7 @@ const (
 func (d *deployer) chartOf(ctx context.Context, item *contract.Item, chart *helmv1alpha1.Chart) (*engine.Chart, []v1alpha1.SourceStatus, error) {
 	switch {
 	case chart.Archive != nil:
-		loaded, err := d.fromArchive(ctx, chart.Archive)
+		loaded, err := d.fromArchive(ctx, item, chart.Archive)
 		return loaded, nil, err
 	case chart.Ref != "":
 		loaded, err := d.fromRegistry(ctx, item, chart.Ref)
@@ -47,8 +47,8 @@ func (d *deployer) chartOf(ctx context.Context, item *contract.Item, chart *helm
 }
 
 // load parses an archive; field is where it comes from.
-func (d *deployer) load(field string, archive []byte) (*engine.Chart, error) {
-	chart, err := d.engine.Load(archive)
+func (d *deployer) load(ctx context.Context, item *contract.Item, field string, archive []byte) (*engine.Chart, error) {
+	chart, err := d.engine.Load(ctx, item.DeployItem.Namespace, archive)
 	return chart, badChart(field, err)
 }
 
@@ -59,20 +59,20 @@ func badChart(field string, err error) error {
 	return err
 }
 
-func (d *deployer) fromArchive(ctx context.Context, archive *helmv1alpha1.ArchiveAccess) (*engine.Chart, error) {
+func (d *deployer) fromArchive(ctx context.Context, item *contract.Item, archive *helmv1alpha1.ArchiveAccess) (*engine.Chart, error) {
 	if archive.Raw != "" {
 		content, err := base64.StdEncoding.DecodeString(archive.Raw)
 		if err != nil {
 			return nil, kit.Stall("GetChart", "InvalidChart", "chart.archive.raw: is not base64; encode the .tgz file of the chart")
 		}
-		return d.load("chart.archive.raw", content)
+		return d.load(ctx, item, "chart.archive.raw", content)
 	}
 	const field = "chart.archive.remote.url"
 	content, err := d.downloader.get(ctx, download{field: field, url: archive.Remote.URL, limit: maxArchive})
 	if err != nil {
 		return nil, err
 	}
-	return d.load(field, content)
+	return d.load(ctx, item, field, content)
 }
 
 // fromSource returns the chart in the artifact of a Flux source.
@@ -84,18 +84,18 @@ func (d *deployer) fromSource(ctx context.Context, item *contract.Item, chart *h
 	if err != nil {
 		return nil, nil, sourceProblem("chart.", err)
 	}
-	loaded, err := d.fromArtifact(ctx, source, chart.Path)
+	loaded, err := d.fromArtifact(ctx, item, source, chart.Path)
 	return loaded, []v1alpha1.SourceStatus{components.StatusOf(source)}, err
 }
 
-func (d *deployer) fromArtifact(ctx context.Context, source flux.Source, dir string) (*engine.Chart, error) {
+func (d *deployer) fromArtifact(ctx context.Context, item *contract.Item, source flux.Source, dir string) (*engine.Chart, error) {
 	artifact := fetch.Artifact{URL: source.URL, Digest: source.Digest, Revision: source.Revision, Source: source.String()}
 	if source.Kind == helmSource {
 		content, err := d.options.Artifacts.OpenFile(ctx, artifact)
 		if err != nil {
 			return nil, artifactProblem(err)
 		}
-		return d.load("chart.sourceRef "+source.String(), content)
+		return d.load(ctx, item, "chart.sourceRef "+source.String(), content)
 	}
 	tree, err := d.options.Artifacts.Open(ctx, artifact)
 	if err != nil {
@@ -107,7 +107,7 @@ func (d *deployer) fromArtifact(ctx context.Context, source flux.Source, dir str
 			return nil, kit.Stall("GetChart", "ChartNotFound", "chart.sourceRef %s: %w", source, err)
 		}
 	}
-	return d.fromTree(tree, dir, source)
+	return d.fromTree(ctx, item, tree, dir, source)
 }
 
 // artifactProblem says who can end an error of a download. What a source offers may be replaced at any time, but not what is wrong with the
@@ -119,12 +119,12 @@ func artifactProblem(err error) error {
 	return kit.Again("GetChart", "DownloadFailed", "chart.sourceRef: %w", err)
 }
 
-func (d *deployer) fromTree(tree *fetch.Tree, dir string, source flux.Source) (*engine.Chart, error) {
+func (d *deployer) fromTree(ctx context.Context, item *contract.Item, tree *fetch.Tree, dir string, source flux.Source) (*engine.Chart, error) {
 	files, err := tree.Sub(dir)
 	if err != nil {
 		return nil, kit.Stall("GetChart", "ChartNotFound", "chart.path: %w", err)
 	}
-	chart, err := d.engine.LoadDirectory(files, tree.Digest.String()+"//"+path.Clean(dir))
+	chart, err := d.engine.LoadDirectory(ctx, item.DeployItem.Namespace, files, tree.Digest.String()+"//"+path.Clean(dir))
 	return chart, badChart("chart.sourceRef "+source.String()+", path "+dir, err)
 }
 

@@ -149,7 +149,7 @@ func (d *deployer) fromAccess(ctx context.Context, item *contract.Item, field st
 	if err != nil {
 		return nil, componentProblem(field, err)
 	}
-	return d.load(field, archive)
+	return d.load(ctx, item, field, archive)
 }
 
 // chartTypes are the types of resources that are charts.

@@ -14,11 +14,12 @@ import (
 )
 
 // exportValues evaluates the exports that name no object: their paths select from what the chart's templates see.
-func (j *job) exportValues(context.Context) (resources.Progress, error) {
+func (j *job) exportValues(ctx context.Context) (resources.Progress, error) {
 	if !hasValueExport(j.config.AllExports()) {
 		return resources.Progress{}, nil
 	}
-	document, err := j.engine.Values(engine.Request{
+	document, err := j.engine.Values(ctx, engine.Request{
+		Owner:     j.item.DeployItem.Namespace,
 		Namespace: j.config.Namespace, Name: j.config.Name, Chart: j.chart, Values: j.values, Secrets: j.secrets,
 	})
 	if err != nil {

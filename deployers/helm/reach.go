@@ -176,7 +176,7 @@ func (j *job) act(ctx context.Context, chosen action, last *engine.Release, labe
 	case actionStandBack:
 		return nil, busy(last)
 	case actionUpgrade:
-		return j.upgrade(ctx, labels)
+		return j.upgrade(ctx, last, labels)
 	default:
 		return j.install(ctx, chosen == actionReplace, labels)
 	}
@@ -234,7 +234,7 @@ func (j *job) install(ctx context.Context, replace bool, labels map[string]strin
 	return release, j.judge(ctx, err, settings, installRetries)
 }
 
-func (j *job) upgrade(ctx context.Context, labels map[string]string) (*engine.Release, error) {
+func (j *job) upgrade(ctx context.Context, last *engine.Release, labels map[string]string) (*engine.Release, error) {
 	if err := j.item.Checkpoint("helm deployer: before upgrading release"); err != nil {
 		return nil, err
 	}
@@ -246,6 +246,7 @@ func (j *job) upgrade(ctx context.Context, labels map[string]string) (*engine.Re
 	if err != nil {
 		return nil, err
 	}
+	request.From = last.Revision
 	release, err := j.engine.Upgrade(ctx, request)
 	return release, j.judge(ctx, err, settings, upgradeRetries)
 }
@@ -319,6 +320,7 @@ func flagsOf(settings helmv1alpha1.ReleaseSettings) engine.Flags {
 func (j *job) request(of settingsOf, labels map[string]string) (engine.Request, helmv1alpha1.ReleaseSettings, error) {
 	settings, err := j.settings(of)
 	return engine.Request{
+		Owner:   j.item.DeployItem.Namespace,
 		Cluster: j.item.Target, Namespace: j.config.Namespace, Name: j.config.Name,
 		Chart: j.chart, Values: j.values, Secrets: j.secrets, Labels: labels, Flags: flagsOf(settings),
 		MaxHistory: j.config.MaxHistory, Metadata: j.commonMetadata(), Kustomizations: j.kustomizations(),

@@ -48,7 +48,7 @@ func (d *deployer) pull(ctx context.Context, item *contract.Item, field, ref str
 	if cached, ok := d.engine.Cached(blob.Digest.String()); ok {
 		return cached, nil
 	}
-	return d.load(field+" "+ref, blob.Bytes)
+	return d.load(ctx, item, field+" "+ref, blob.Bytes)
 }
 
 func noRegistries(field string) error {

@@ -124,7 +124,7 @@ func flatten(objects []map[string]any) []*unstructured.Unstructured {
 // credentials that the target refuses.
 func helmProblem(err error) error {
 	switch {
-	case errors.Is(err, engine.ErrSchema), errors.Is(err, engine.ErrChart), errors.Is(err, engine.ErrPostRender):
+	case errors.Is(err, engine.ErrSchema), errors.Is(err, engine.ErrChart), errors.Is(err, engine.ErrPostRender), errors.Is(err, engine.ErrUnaffordable):
 		return kit.Coded(err, v1alpha1.ErrorConfigurationProblem)
 	case isDenied(err):
 		return kit.Coded(err, v1alpha1.ErrorUnauthorized)

@@ -131,7 +131,7 @@ func (d *deployer) fromEntry(ctx context.Context, item *contract.Item, auths []r
 	if err != nil {
 		return nil, err
 	}
-	chart, err := d.load(repositoryField, archive)
+	chart, err := d.load(ctx, item, repositoryField, archive)
 	if err != nil {
 		return nil, err
 	}

@@ -30,6 +30,12 @@ import (
 // serve runs the deployer in a manager until the test ends, with Target and Context in place. The landscaper cluster is the target itself.
 func (f *fixture) serve() {
 	f.Helper()
+	f.serveWith(contract.Options{})
+}
+
+// serveWith is serve with some options of its own.
+func (f *fixture) serveWith(options contract.Options) {
+	f.Helper()
 	scheme := runtime.NewScheme()
 	require.NoError(f, clientgoscheme.AddToScheme(scheme))
 	require.NoError(f, v1alpha1.AddToScheme(scheme))
@@ -41,9 +47,10 @@ func (f *fixture) serve() {
 	})
 	require.NoError(f, err)
 	f.options.Landscaper = f.cluster
-	clients, err := target.New(target.Options{Landscaper: f.platform.RestConfig})
+	options.Identity = "test"
+	options.Clients, err = target.New(target.Options{Landscaper: f.platform.RestConfig})
 	require.NoError(f, err)
-	require.NoError(f, contract.Serve(mgr, f.deployer(), contract.Options{Identity: "test", Clients: clients}))
+	require.NoError(f, contract.Serve(mgr, f.deployer(), options))
 	ctx, cancel := context.WithCancel(f.ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()

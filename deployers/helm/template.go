@@ -32,7 +32,9 @@ var templateSteps = []step{
 // helm.sh/resource-policy are never deleted; all other objects have policy manage.
 func (j *job) renderObjects(ctx context.Context) (resources.Progress, error) {
 	rendering, err := j.engine.Render(ctx, engine.Request{
+		Owner:   j.item.DeployItem.Namespace,
 		Cluster: j.item.Target, Namespace: j.config.Namespace, Name: j.config.Name, Chart: j.chart, Values: j.values, Secrets: j.secrets,
+		Metadata: j.commonMetadata(), Kustomizations: j.kustomizations(),
 		// Without a release Helm never validated the values; charts in use may depend on that.
 		Flags: engine.Flags{SkipSchemaValidation: true},
 	})
@@ -43,12 +45,7 @@ func (j *job) renderObjects(ctx context.Context) (resources.Progress, error) {
 	if err != nil {
 		return resources.Progress{}, err
 	}
-	request := engine.Request{Metadata: j.commonMetadata(), Kustomizations: j.kustomizations()}
-	rendered, err := request.PostRender(rendering.Objects)
-	if err != nil {
-		return resources.Progress{}, helmProblem(err)
-	}
-	objects, err := expand(rendered, managedresource.ManagePolicy)
+	objects, err := expand(rendering.Objects, managedresource.ManagePolicy)
 	j.desired = append(definitions, objects...)
 	return resources.Progress{}, err
 }

@@ -110,6 +110,7 @@ func (j *job) test(ctx context.Context) (*engine.Release, error) {
 		}
 	}
 	request := engine.Request{
+		Owner:   j.item.DeployItem.Namespace,
 		Cluster: j.item.Target, Namespace: j.config.Namespace, Name: j.config.Name, Values: j.values, Secrets: j.secrets,
 		Flags: engine.Flags{Reserve: true},
 	}

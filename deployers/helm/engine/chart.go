@@ -5,6 +5,7 @@ package engine
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -13,9 +14,6 @@ import (
 	"slices"
 	"strings"
 
-	"helm.sh/helm/v3/pkg/action"
-	helmchart "helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/ignore"
 )
 
@@ -29,31 +27,29 @@ const (
 // ErrChart says that a chart cannot be used as it is; errors.Is finds it in the errors of Load, LoadDirectory and the operations.
 var ErrChart = errors.New("the chart cannot be used")
 
-// Chart is a loaded chart. It is immutable and may be used by several operations at a time.
+// Chart is a chart as a child has found it. It is immutable and may be used by several operations at a time.
 type Chart struct {
 	// Name and Version are those of Chart.yaml.
 	Name, Version string
 	// Digest identifies the content, as "sha256:<hex>".
 	Digest string
 
-	pristine *helmchart.Chart
-	size     int
-	// dynamic says that what the chart renders may depend on the kinds the cluster knows at this very moment.
-	dynamic bool
+	packed packedChart
+	size   int
+	// dynamic says that what the chart renders may depend on the kinds the cluster knows at this very moment, hasDefinitions that it brings
+	// some.
+	dynamic, hasDefinitions bool
 }
 
-// Load returns the chart in a gzipped tar archive, from the cache where its content is known. The error wraps ErrChart.
-func (e *Engine) Load(archive []byte) (*Chart, error) {
+// Load returns the chart in a gzipped tar archive, from the cache where its content is known, for a tenant. The error wraps ErrChart where the chart
+// is at fault.
+func (e *Engine) Load(ctx context.Context, owner string, archive []byte) (*Chart, error) {
 	sum := sha256.Sum256(archive)
 	digest := "sha256:" + hex.EncodeToString(sum[:])
 	if cached, ok := e.charts.get(digest); ok {
 		return cached, nil
 	}
-	loaded, err := loadArchive(archive)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrChart, err)
-	}
-	return e.keep(loaded, digest, digest)
+	return e.keep(ctx, owner, packedChart{Archive: archive}, digest, digest)
 }
 
 // Cached returns the chart whose archive has the digest "sha256:<hex>", if it was loaded before. Whoever asks must have shown that it may
@@ -61,28 +57,22 @@ func (e *Engine) Load(archive []byte) (*Chart, error) {
 func (e *Engine) Cached(digest string) (*Chart, bool) { return e.charts.get(digest) }
 
 // LoadDirectory returns the chart that a directory holds; a .helmignore file is respected. The key identifies the content: what is cached under
-// it is not read again. The digest of the chart is that of its own files, whatever lies beside them. The error wraps ErrChart.
-func (e *Engine) LoadDirectory(files fs.FS, key string) (*Chart, error) {
+// it is not read again. The digest of the chart is that of its own files, whatever lies beside them. The error wraps ErrChart where the chart is at
+// fault.
+func (e *Engine) LoadDirectory(ctx context.Context, owner string, files fs.FS, key string) (*Chart, error) {
 	if cached, ok := e.charts.get(key); ok {
 		return cached, nil
 	}
-	buffered, err := readDirectory(files)
+	found, err := readDirectory(files)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrChart, err)
 	}
-	loaded, err := loadFiles(buffered)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrChart, err)
-	}
-	if err := action.CheckDependencies(loaded, loaded.Metadata.Dependencies); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrChart, err)
-	}
-	return e.keep(loaded, key, digestOf(buffered))
+	return e.keep(ctx, owner, packedChart{Files: found}, key, digestOf(found))
 }
 
 // digestOf returns the digest of files by name and content.
-func digestOf(files []*loader.BufferedFile) string {
-	sorted := slices.SortedFunc(slices.Values(files), func(a, b *loader.BufferedFile) int { return strings.Compare(a.Name, b.Name) })
+func digestOf(files []packedFile) string {
+	sorted := slices.SortedFunc(slices.Values(files), func(a, b packedFile) int { return strings.Compare(a.Name, b.Name) })
 	sum := sha256.New()
 	for _, file := range sorted {
 		fmt.Fprintf(sum, "%d %s\n%d\n", len(file.Name), file.Name, len(file.Data))
@@ -91,81 +81,20 @@ func digestOf(files []*loader.BufferedFile) string {
 	return "sha256:" + hex.EncodeToString(sum.Sum(nil))
 }
 
-func (e *Engine) keep(loaded *helmchart.Chart, key, digest string) (*Chart, error) {
-	if err := loaded.Validate(); err != nil {
+func (e *Engine) keep(ctx context.Context, owner string, packed packedChart, key, digest string) (*Chart, error) {
+	found, err := do(ctx, owner, task{Verb: taskLoad, Chart: packed}, nil)
+	if errors.Is(err, ErrUnaffordable) {
 		return nil, fmt.Errorf("%w: %w", ErrChart, err)
 	}
-	if loaded.Metadata.Type == "library" {
-		return nil, fmt.Errorf("%w: %s is a library chart; name a chart of type application", ErrChart, loaded.Name())
+	if err != nil {
+		return nil, err
 	}
 	chart := &Chart{
-		Name: loaded.Name(), Version: loaded.Metadata.Version, Digest: digest,
-		pristine: loaded, size: sizeOf(loaded), dynamic: isDynamic(loaded),
+		Name: found.Name, Version: found.Version, Digest: digest, packed: packed, size: packed.size(),
+		dynamic: found.IsDynamic, hasDefinitions: found.HasDefinitions,
 	}
-	forgetRaw(loaded)
 	e.charts.add(key, chart)
 	return chart, nil
-}
-
-// forgetRaw drops the archive's own form of the files, which only Helm's command line needs.
-func forgetRaw(chart *helmchart.Chart) {
-	chart.Raw = nil
-	for _, dependency := range chart.Dependencies() {
-		forgetRaw(dependency)
-	}
-}
-
-// isDynamic tells whether the chart asks for API versions, or brings kinds that its own templates may then use.
-func isDynamic(chart *helmchart.Chart) bool {
-	if len(chart.CRDObjects()) > 0 {
-		return true
-	}
-	for _, template := range chart.Templates {
-		if bytes.Contains(template.Data, []byte("APIVersions")) {
-			return true
-		}
-	}
-	for _, dependency := range chart.Dependencies() {
-		if isDynamic(dependency) {
-			return true
-		}
-	}
-	return false
-}
-
-func sizeOf(chart *helmchart.Chart) int {
-	size := 0
-	for _, file := range chart.Raw {
-		size += len(file.Data)
-	}
-	for _, dependency := range chart.Dependencies() {
-		size += sizeOf(dependency)
-	}
-	return size
-}
-
-// fresh returns a copy for one operation: Helm writes into dependencies, metadata and values of the charts that it works with.
-func (c *Chart) fresh() *helmchart.Chart {
-	return copyChart(c.pristine)
-}
-
-func copyChart(source *helmchart.Chart) *helmchart.Chart {
-	metadata := *source.Metadata
-	metadata.Dependencies = make([]*helmchart.Dependency, 0, len(source.Metadata.Dependencies))
-	for _, dependency := range source.Metadata.Dependencies {
-		if dependency != nil {
-			copied := *dependency
-			metadata.Dependencies = append(metadata.Dependencies, &copied)
-		}
-	}
-	result := &helmchart.Chart{
-		Metadata: &metadata, Lock: source.Lock, Templates: source.Templates, Schema: source.Schema, Files: source.Files,
-		Values: copyTree(source.Values),
-	}
-	for _, dependency := range source.Dependencies() {
-		result.AddDependency(copyChart(dependency))
-	}
-	return result
 }
 
 // copyTree copies a map of decoded JSON or YAML.
@@ -196,7 +125,7 @@ func copyValue(value any) any {
 }
 
 // readDirectory reads what belongs to the chart.
-func readDirectory(root fs.FS) ([]*loader.BufferedFile, error) {
+func readDirectory(root fs.FS) ([]packedFile, error) {
 	if _, err := fs.Stat(root, "Chart.yaml"); err != nil {
 		return nil, errors.New("the directory has no Chart.yaml; let chart.path name the directory of a chart")
 	}
@@ -212,7 +141,7 @@ func readDirectory(root fs.FS) ([]*loader.BufferedFile, error) {
 type directoryReader struct {
 	root  fs.FS
 	rules *ignore.Rules
-	files []*loader.BufferedFile
+	files []packedFile
 	size  int64
 }
 
@@ -262,6 +191,6 @@ func (r *directoryReader) read(name string, size int64) error {
 	if err != nil {
 		return err
 	}
-	r.files = append(r.files, &loader.BufferedFile{Name: name, Data: bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))})
+	r.files = append(r.files, packedFile{Name: name, Data: bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))})
 	return nil
 }

@@ -117,6 +117,12 @@ func (e *Engine) begin(ctx context.Context, cluster *target.Cluster, namespace s
 	return op, nil
 }
 
+// withhold notes texts that nothing about the operation may show. Helm must not be at work yet.
+func (o *operation) withhold(secrets []string) {
+	o.journal.secrets = append(o.journal.secrets, secrets...)
+	o.journal.hide, o.pods.secrets = hider(o.journal.secrets), o.journal.secrets
+}
+
 // useCapabilities saves the discovery of all kinds of the cluster where the chart cannot tell the difference.
 func (o *operation) useCapabilities(chart *Chart) {
 	if !chart.dynamic {

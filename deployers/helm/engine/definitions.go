@@ -11,12 +11,12 @@ import (
 	"maps"
 	"time"
 
-	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/kube"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	kjson "sigs.k8s.io/json"
 )
 
 // CRDPolicy says what an operation does with the definitions in the crds directories of a chart.
@@ -41,29 +41,27 @@ const (
 // applyDefinitions creates, and with CRDsCreateReplace replaces, the definitions of a chart, as Helm creates them in an install only. It
 // returns when the cluster serves the kinds.
 func (o *operation) applyDefinitions(ctx context.Context, request Request, policy CRDPolicy) error {
-	if policy == CRDsSkip {
+	if policy == CRDsSkip || !request.Chart.hasDefinitions {
 		return nil
 	}
-	chart := request.Chart.fresh()
-	// A dependency that the values switch off has no part in the release.
-	if err := chartutil.ProcessDependenciesWithMerge(chart, copyTree(request.Values)); err != nil {
+	made, err := do(ctx, request.Owner, task{
+		Verb: taskDefinitions, Chart: request.Chart.packed, Values: request.Values, Secrets: secretsOf(request),
+	}, nil)
+	if err != nil {
 		return err
 	}
-	var applied []map[string]any
-	for _, crd := range chart.CRDObjects() {
-		objects, err := appendObjects(nil, crd.Filename, string(crd.File.Data))
+	var wanted, applied []map[string]any
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(made.Definitions, &wanted); err != nil {
+		return err
+	}
+	for _, object := range wanted {
+		definition := &unstructured.Unstructured{Object: object}
+		isChanged, err := applyDefinition(ctx, request.Cluster.Client, definition, policy)
 		if err != nil {
-			return err
+			return fmt.Errorf("%s %s of the chart cannot be applied: %w", definition.GetKind(), definition.GetName(), err)
 		}
-		for _, object := range objects {
-			wanted := &unstructured.Unstructured{Object: object}
-			isChanged, err := applyDefinition(ctx, request.Cluster.Client, wanted, policy)
-			if err != nil {
-				return fmt.Errorf("%s %s of the chart's file %s cannot be applied: %w", wanted.GetKind(), wanted.GetName(), crd.Filename, err)
-			}
-			if isChanged {
-				applied = append(applied, object)
-			}
+		if isChanged {
+			applied = append(applied, object)
 		}
 	}
 	return o.awaitDefinitions(applied)

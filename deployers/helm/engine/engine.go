@@ -8,10 +8,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/kube"
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage/driver"
@@ -96,6 +96,8 @@ type Request struct {
 	// Cluster, Namespace and Name identify the release.
 	Cluster         *target.Cluster
 	Namespace, Name string
+	// Owner is the tenant.
+	Owner string
 	// Chart and Values make up the release. Values are not changed.
 	Chart  *Chart
 	Values map[string]any
@@ -109,6 +111,8 @@ type Request struct {
 	Metadata Metadata
 	// Kustomizations change the objects before that, one after the other.
 	Kustomizations []Kustomization
+	// From is the revision that Upgrade follows; it fails when there is a newer one. 0 means the newest.
+	From int
 	// CreateNamespace makes Install create the namespace when it is missing.
 	CreateNamespace bool
 	// Replace lets Install take the name of a release that was uninstalled but whose history was kept.
@@ -178,25 +182,23 @@ func (e *Engine) Install(ctx context.Context, request Request) (*Release, error)
 				return nil, err
 			}
 		}
-		policy := cmp.Or(request.CRDs, CRDsCreate)
-		if policy == CRDsCreateReplace {
-			if err := op.applyDefinitions(ctx, request, policy); err != nil {
-				return nil, err
-			}
+		rendered, err := op.prepare(ctx, request, firstInstall(request), cmp.Or(request.CRDs, CRDsCreate))
+		if err != nil {
+			return nil, err
 		}
 		install := action.NewInstall(op.Configuration)
-		install.SkipCRDs = policy != CRDsCreate
+		install.SkipCRDs = true // they exist by now
 		install.DisableHooks, install.WaitForJobs = request.DisableHooks, request.WaitForJobs
-		install.PostRenderer = request.renderer()
+		install.PostRenderer = rendered
 		install.ReleaseName, install.Namespace = request.Name, request.Namespace
 		install.Labels = request.Labels
 		install.Replace = request.Replace
 		install.Atomic, install.Wait, install.Force = request.Atomic, request.Wait, request.Force
-		install.TakeOwnership, install.SkipSchemaValidation = request.TakeOwnership, request.SkipSchemaValidation
+		install.TakeOwnership = request.TakeOwnership
 		install.Timeout = request.budget(ctx)
 		// Helm's own check downloads the OpenAPI document only to learn that the server checks fields by itself.
 		install.DisableOpenAPIValidation = !request.CheckFields
-		return install.RunWithContext(context.WithoutCancel(ctx), request.Chart.fresh(), copyTree(request.Values))
+		return install.RunWithContext(context.WithoutCancel(ctx), rendered.stub(), map[string]any{})
 	})
 }
 
@@ -204,7 +206,13 @@ func (e *Engine) Install(ctx context.Context, request Request) (*Release, error)
 // on in the background.
 func (e *Engine) Upgrade(ctx context.Context, request Request) (*Release, error) {
 	return e.run(ctx, request, "upgrade", func(op *operation) (*release.Release, error) {
-		if err := op.applyDefinitions(ctx, request, cmp.Or(request.CRDs, CRDsSkip)); err != nil {
+		from, err := op.lastRevision(request)
+		if err != nil {
+			return nil, err
+		}
+		options := chartutil.ReleaseOptions{Name: request.Name, Namespace: request.Namespace, Revision: from + 1, IsUpgrade: true}
+		rendered, err := op.prepare(ctx, request, options, cmp.Or(request.CRDs, CRDsSkip))
+		if err != nil {
 			return nil, err
 		}
 		upgrade := action.NewUpgrade(op.Configuration)
@@ -217,13 +225,25 @@ func (e *Engine) Upgrade(ctx context.Context, request Request) (*Release, error)
 		// The values of the item are all there is: without this, empty values would mean those of the last revision.
 		upgrade.ResetValues = true
 		upgrade.Atomic, upgrade.Wait, upgrade.Force = request.Atomic, request.Wait, request.Force
-		upgrade.TakeOwnership, upgrade.SkipSchemaValidation = request.TakeOwnership, request.SkipSchemaValidation
+		upgrade.TakeOwnership = request.TakeOwnership
 		upgrade.Timeout = request.budget(ctx)
 		upgrade.DisableOpenAPIValidation = !request.CheckFields
 		upgrade.DisableHooks, upgrade.WaitForJobs, upgrade.CleanupOnFail = request.DisableHooks, request.WaitForJobs, request.CleanupOnFail
-		upgrade.PostRenderer = request.renderer()
-		return upgrade.RunWithContext(context.WithoutCancel(ctx), request.Name, request.Chart.fresh(), copyTree(request.Values))
+		upgrade.PostRenderer = rendered
+		return upgrade.RunWithContext(context.WithoutCancel(ctx), request.Name, rendered.stub(), map[string]any{})
 	})
+}
+
+// lastRevision returns the revision that an upgrade follows.
+func (o *operation) lastRevision(request Request) (int, error) {
+	if request.From > 0 {
+		return request.From, nil
+	}
+	last, err := o.Releases.Last(request.Name)
+	if err != nil {
+		return 0, err
+	}
+	return last.Version, nil
 }
 
 // Uninstall removes the objects of a release and, unless flags say otherwise, its history. A release that does not exist any more is no error.
@@ -274,8 +294,7 @@ func (e *Engine) run(ctx context.Context, request Request, verb string,
 		return nil, err
 	}
 	op.spareOthers(ctx, request.Namespace, request.Name)
-	op.journal.secrets = secretsOf(request)
-	op.pods.secrets = op.journal.secrets
+	op.withhold(secretsOf(request))
 	if request.Chart != nil {
 		op.useCapabilities(request.Chart)
 	}
@@ -312,17 +331,12 @@ func untilEnd(ctx context.Context, work func() (*release.Release, error)) (*rele
 
 // explain words an error of Helm for a person.
 func explain(verb string, request Request, op *operation, err error) error {
-	kind := error(nil)
-	if strings.Contains(err.Error(), "values don't meet the specifications of the schema") {
-		kind = ErrSchema
-	}
-	secrets := secretsOf(request)
+	secrets := append(secretsOf(request), op.journal.secrets...)
 	told := withhold(op.journal.String(), secrets)
 	if target.AboutSecret(err) {
 		told = "" // Helm logs the answer of the API server, too
 	}
 	return &Error{
-		Verb: verb, Release: request.Namespace + "/" + request.Name, Kind: kind,
-		Cause: withheld{err: err, secrets: secrets}, Log: told, Pods: op.pods.logs(),
+		Verb: verb, Release: request.Namespace + "/" + request.Name, Cause: withheld{err: err, secrets: secrets}, Log: told, Pods: op.pods.logs(),
 	}
 }

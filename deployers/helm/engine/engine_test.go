@@ -84,7 +84,7 @@ func chartOf(t *testing.T, e *engine.Engine, version string, templates map[strin
 	}
 	archive, err := platform.PackageChart(platform.Files(files))
 	require.NoError(t, err)
-	chart, err := e.Load(archive)
+	chart, err := e.Load(t.Context(), "n", archive)
 	require.NoError(t, err)
 	return chart
 }

@@ -5,11 +5,16 @@ package engine
 
 import (
 	"cmp"
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+
+	"helm.sh/helm/v3/pkg/chartutil"
 
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
@@ -20,8 +25,6 @@ type Error struct {
 	Verb string
 	// Release is namespace/name.
 	Release string
-	// Kind is ErrSchema or nil.
-	Kind error
 	// Cause is Helm's error.
 	Cause error
 	// Log holds the last lines that Helm logged.
@@ -44,13 +47,8 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Unwrap returns kind and cause.
-func (e *Error) Unwrap() []error {
-	if e.Kind == nil {
-		return []error{e.Cause}
-	}
-	return []error{e.Kind, e.Cause}
-}
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Cause }
 
 // minimumSecret is the length from which a value under a sensitive key is withheld; shorter ones would blacken ordinary words.
 const minimumSecret = 4
@@ -72,26 +70,38 @@ func (w withheld) Unwrap() error { return w.err }
 // maxSecrets is how many secrets are looked for in a text.
 const maxSecrets = 10_000
 
-// secretsOf returns the texts that no error about a request may show, longer ones first: a secret may be part of another one.
+// secretsOf returns the texts that no error about a request may show.
 func secretsOf(request Request) []string {
-	secrets := append(sensitive(request.Values), request.Secrets...)
-	slices.SortFunc(secrets, func(a, b string) int {
-		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
-	})
-	return slices.Compact(secrets)
+	return append(sensitive(request.Values), request.Secrets...)
 }
 
-func withhold(text string, secrets []string) string {
+// logins finds passwords in URLs and in what else says how to log in.
+var logins = regexp.MustCompile(`(?i)(://[^\s/:@"']*:)[^\s/@"']+(@)|((?:password|passwd|pwd|secret|token)=)[^\s;&"']+`)
+
+// withhold returns a text without secrets.
+func withhold(text string, secrets []string) string { return hider(secrets)(text) }
+
+// hider returns a function that takes secrets out of a text, whether it shows them as they are, quoted or in base64.
+func hider(secrets []string) func(string) string {
 	if len(secrets) > maxSecrets {
-		return "*** (the values hold too many secrets to look for them in the message)"
+		return func(string) string { return "*** (the values hold too many secrets to look for them in the message)" }
 	}
+	var shapes []string
 	for _, secret := range secrets {
-		text = strings.ReplaceAll(text, secret, "***")
+		quoted := strconv.Quote(secret)
+		shapes = append(shapes, secret, quoted[1:len(quoted)-1], base64.StdEncoding.EncodeToString([]byte(secret)))
 	}
-	return text
+	// A secret may be part of another one.
+	slices.SortFunc(shapes, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b)) })
+	var pairs []string
+	for _, shape := range slices.Compact(shapes) {
+		pairs = append(pairs, shape, "***")
+	}
+	replacer := strings.NewReplacer(pairs...)
+	return func(text string) string { return logins.ReplaceAllString(replacer.Replace(text), "$1$3***$2") }
 }
 
-// sensitive returns the strings below keys that sound like secrets.
+// sensitive returns the texts and numbers below keys that sound like secrets.
 func sensitive(values map[string]any) []string {
 	var found []string
 	for key, value := range values {
@@ -110,10 +120,20 @@ func collect(found []string, value any, isSecret bool) []string {
 		for _, inner := range typed {
 			found = collect(found, inner, isSecret)
 		}
-	case string:
-		if isSecret && len(typed) >= minimumSecret {
-			found = append(found, typed)
+	case chartutil.Values:
+		return collect(found, map[string]any(typed), isSecret)
+	case string, float64, int64, json.Number:
+		if text := plain(typed); isSecret && len(text) >= minimumSecret {
+			found = append(found, text)
 		}
 	}
 	return found
+}
+
+// plain is a text or a number as it is written.
+func plain(value any) string {
+	if number, isFloat := value.(float64); isFloat {
+		return strconv.FormatFloat(number, 'f', -1, 64)
+	}
+	return fmt.Sprint(value)
 }

@@ -20,8 +20,9 @@ const (
 // journal keeps the last lines that Helm logged during one operation; they explain errors that Helm itself words as "failed to delete
 // release".
 type journal struct {
-	// secrets are not shown.
+	// secrets are not shown: hide takes them out of a text. Nil hides nothing.
 	secrets []string
+	hide    func(string) string
 
 	mu    sync.Mutex
 	lines []string
@@ -34,7 +35,11 @@ func (j *journal) log(format string, args ...any) {
 		return
 	}
 	// Before the line is cut: half a secret is not found.
-	line := beginning.Of(withhold(strings.TrimSpace(fmt.Sprintf(format, args...)), j.secrets), maxLogLine)
+	text := strings.TrimSpace(fmt.Sprintf(format, args...))
+	if j.hide != nil {
+		text = j.hide(text)
+	}
+	line := beginning.Of(text, maxLogLine)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.lines = append(j.lines, line)

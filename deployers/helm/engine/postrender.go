@@ -4,14 +4,11 @@
 package engine
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
-	"helm.sh/helm/v3/pkg/postrender"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
@@ -27,17 +24,14 @@ const (
 	maxCopied = 4 << 20
 )
 
-// ErrPostRender says that a Kustomization cannot be applied; errors.Is finds it in the errors of PostRender, Install and Upgrade.
+// ErrPostRender says that a Kustomization cannot be applied; errors.Is finds it in the errors of Render, Install and Upgrade.
 var ErrPostRender = errors.New("a post renderer cannot be applied")
 
 // maxTold is how much an error shows of what kustomize says.
 const maxTold = 500
 
-// The library of kustomize for JSON patches has this limit for the whole process only.
-func init() { jsonpatch.AccumulatedCopySizeLimit = maxCopied }
-
-// kustomizing lets one kustomization be built at a time: kustomize has state that all of them share.
-var kustomizing sync.Mutex
+// limitPatches sets the limit of the library of kustomize for JSON patches, which holds for the whole process.
+func limitPatches() { jsonpatch.AccumulatedCopySizeLimit = maxCopied }
 
 // Kustomization changes objects by patches and by new names of images. It names no files and reaches no network.
 type Kustomization struct {
@@ -60,38 +54,15 @@ type PatchTarget struct {
 // Image says what becomes of images of a name.
 type Image struct{ Name, NewName, NewTag, Digest string }
 
-// renderer returns what Helm lets change the manifest of a release, nil for nothing.
-func (r Request) renderer() postrender.PostRenderer {
-	if len(r.Kustomizations) == 0 && len(r.Metadata.Labels)+len(r.Metadata.Annotations) == 0 {
-		return nil
-	}
-	return requestRenderer{r}
-}
-
-type requestRenderer struct{ request Request }
-
-// Run returns the manifest as the request wants its objects.
-func (r requestRenderer) Run(rendered *bytes.Buffer) (*bytes.Buffer, error) {
-	objects, err := ParseManifest(rendered.String())
-	if err != nil {
-		return nil, err
-	}
-	if objects, err = r.request.PostRender(objects); err != nil {
-		return nil, err
-	}
-	return writeManifest(objects)
-}
-
-// PostRender returns rendered objects as the request wants them: kustomized, and then with its metadata. The objects may be changed. The errors
-// do not show objects.
-func (r Request) PostRender(objects []map[string]any) ([]map[string]any, error) {
-	for i, kustomization := range r.Kustomizations {
+// postRender returns objects as kustomizations and metadata make them. The objects may be changed. The errors do not show objects.
+func postRender(objects []map[string]any, kustomizations []Kustomization, metadata Metadata) ([]map[string]any, error) {
+	for i, kustomization := range kustomizations {
 		var err error
 		if objects, err = kustomization.apply(objects); err != nil {
 			return nil, fmt.Errorf("%w: postRenderers[%d].kustomize: %s; correct it, or the chart", ErrPostRender, i, told(err))
 		}
 	}
-	r.Metadata.SetOn(objects)
+	metadata.SetOn(objects)
 	return objects, nil
 }
 
@@ -127,8 +98,6 @@ func (k Kustomization) build(manifest []byte) (built []byte, err error) {
 			return nil, err
 		}
 	}
-	kustomizing.Lock()
-	defer kustomizing.Unlock()
 	defer func() {
 		if recover() != nil { // with patches that it does not expect
 			err = errors.New("kustomize broke off")

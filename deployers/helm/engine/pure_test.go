@@ -148,7 +148,7 @@ func TestLoadDirectory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e, err := New(Options{})
 			require.NoError(t, err)
-			_, err = e.LoadDirectory(tc.files, name)
+			_, err = e.LoadDirectory(t.Context(), "n", tc.files, name)
 			if tc.want == "" {
 				require.NoError(t, err)
 				return
@@ -177,64 +177,11 @@ func packed(t *testing.T, files map[string]string) []byte {
 
 const plainChart = "apiVersion: v2\nname: a\nversion: 1.0.0\n"
 
-func TestWhatHelmCannotAffordToParse(t *testing.T) {
-	bomb := "a: &a [" + strings.Repeat("x, ", 200) + "x]\nb: &b [" + strings.Repeat("*a, ", 200) + "x]\nc: [" + strings.Repeat("*b, ", 200) + "x]\n"
-	nested := func(file string) string {
-		return string(packed(t, map[string]string{"Chart.yaml": plainChart, file: bomb}))
-	}
-	inMany := packed(t, map[string]string{"Chart.yaml": plainChart})
-	for range maxPacked + 1 {
-		inMany = packed(t, map[string]string{"Chart.yaml": plainChart, "charts/a.tgz": string(inMany)})
-	}
-	for name, tc := range map[string]struct{ file, content, want string }{
-		"Chart.yaml":           {"Chart.yaml", plainChart + bomb, "file Chart.yaml has more than 250000 values"},
-		"Chart.lock":           {"Chart.lock", bomb, "file Chart.lock has more"},
-		"values":               {"values.yaml", bomb, "file values.yaml has more than 250000 values"},
-		"schema":               {"values.schema.json", bomb, "file values.schema.json has more"},
-		"old requirements":     {"requirements.yaml", bomb, "file requirements.yaml has more"},
-		"definitions":          {"crds/deep/a.yaml", bomb, "file crds/deep/a.yaml has more"},
-		"dependency":           {"charts/b/charts/c/values.yaml", bomb, "file charts/b/charts/c/values.yaml has more"},
-		"packed dependency":    {"charts/b.tgz", nested("values.yaml"), "file charts/b.tgz contains a chart whose file values.yaml has more"},
-		"archives in archives": {"charts/b.tgz", string(inMany), "lies in more than 8 archives"},
-		"no archive":           {"charts/b.tgz", "a", "file charts/b.tgz is no chart"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			e, err := New(Options{})
-			require.NoError(t, err)
-			files := map[string]string{"Chart.yaml": plainChart}
-			files[tc.file] = tc.content
-			_, err = e.Load(packed(t, files))
-			require.ErrorIs(t, err, ErrChart)
-			assert.ErrorContains(t, err, tc.want)
-			directory := fstest.MapFS{}
-			for name, content := range files {
-				directory[name] = &fstest.MapFile{Data: []byte(content)}
-			}
-			_, err = e.LoadDirectory(directory, name)
-			assert.ErrorContains(t, err, tc.want)
-		})
-	}
-}
-
-func TestArchivesInsideAChartAreLimitedTogether(t *testing.T) {
-	large := string(packed(t, map[string]string{
-		"Chart.yaml": plainChart, "a": strings.Repeat("x", maxChartFile), "b": strings.Repeat("x", maxChartFile),
-	}))
-	files := map[string]string{"Chart.yaml": plainChart}
-	for i := range maxChartBytes/(2*maxChartFile) + 1 {
-		files[fmt.Sprintf("charts/%d.tgz", i)] = large
-	}
-	e, err := New(Options{})
-	require.NoError(t, err)
-	_, err = e.Load(packed(t, files))
-	assert.ErrorContains(t, err, "brings the archives inside the chart above 100 MiB")
-}
-
 func TestWhatHelmDoesNotParseIsNotLimited(t *testing.T) {
 	many := "[" + strings.Repeat("1,", 300_000) + "1]"
 	e, err := New(Options{})
 	require.NoError(t, err)
-	chart, err := e.Load(packed(t, map[string]string{
+	chart, err := e.Load(t.Context(), "n", packed(t, map[string]string{
 		"Chart.yaml": plainChart, "dashboards/values.json": many, "templates/values.yaml": "{{ x *a & &b }}", "charts/_b.tgz": "a",
 		"values.schema.json": "{\n\t\"description\": \"&a or *a\"}", "charts/b/Chart.yaml": plainChart,
 	}))
@@ -259,32 +206,13 @@ func TestD21PluralsOfDriversMeanTheSame(t *testing.T) {
 	}
 }
 
-func TestFreshChartsShareNothingThatHelmChanges(t *testing.T) {
-	e, err := New(Options{})
-	require.NoError(t, err)
-	chart, err := e.LoadDirectory(fstest.MapFS{
-		"Chart.yaml":          {Data: []byte("apiVersion: v2\nname: a\nversion: 1.0.0\ndependencies: [{name: b, version: 1.0.0}]\n")},
-		"values.yaml":         {Data: []byte("list: [{x: 1}]\n")},
-		"charts/b/Chart.yaml": {Data: []byte("apiVersion: v2\nname: b\nversion: 1.0.0\n")},
-	}, "digest")
-	require.NoError(t, err)
-	changed := chart.fresh()
-	changed.Metadata.Dependencies[0].Enabled = true
-	changed.Values["list"].([]any)[0].(map[string]any)["x"] = 2
-	changed.SetDependencies()
-	again := chart.fresh()
-	assert.False(t, again.Metadata.Dependencies[0].Enabled)
-	assert.EqualValues(t, 1, again.Values["list"].([]any)[0].(map[string]any)["x"])
-	assert.Len(t, again.Dependencies(), 1)
-}
-
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte("no archive"))
 	f.Add([]byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff})
 	e, err := New(Options{})
 	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, archive []byte) {
-		if _, err := e.Load(archive); err != nil {
+		if _, err := e.Load(t.Context(), "n", archive); err != nil {
 			assert.ErrorIs(t, err, ErrChart)
 		}
 	})
@@ -350,7 +278,7 @@ func TestTheDigestOfADirectoryIsThatOfItsChart(t *testing.T) {
 	e, err := New(Options{})
 	require.NoError(t, err)
 	load := func(key, template string) string {
-		chart, err := e.LoadDirectory(fstest.MapFS{
+		chart, err := e.LoadDirectory(t.Context(), "n", fstest.MapFS{
 			"Chart.yaml":        {Data: []byte("apiVersion: v2\nname: a\nversion: 1.0.0\n")},
 			"templates/cm.yaml": {Data: []byte(template)},
 		}, key)

@@ -8,14 +8,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/action"
-	helmchart "helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
-	helmengine "helm.sh/helm/v3/pkg/engine"
 	"helm.sh/helm/v3/pkg/kube"
 	"helm.sh/helm/v3/pkg/releaseutil"
 	"k8s.io/client-go/discovery"
@@ -24,13 +21,11 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 )
 
-const notesSuffix = "NOTES.txt"
-
 // Rendering is what a chart renders to.
 type Rendering struct {
 	// CRDs are the objects of the chart's crds directories.
 	CRDs []map[string]any
-	// Objects are all others, hooks included, in a stable order.
+	// Objects are all others, hooks included, in a stable order, with the kustomizations and the metadata of the request.
 	Objects []map[string]any
 }
 
@@ -40,56 +35,60 @@ func (e *Engine) Render(ctx context.Context, request Request) (*Rendering, error
 	if err != nil {
 		return nil, err
 	}
-	rendering, err := op.render(request)
+	made, err := op.make(ctx, taskObjects, request, firstInstall(request))
 	if err != nil {
 		return nil, explain("render", request, op, err)
 	}
-	return rendering, nil
+	rendering := &Rendering{}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(made.Definitions, &rendering.CRDs); err != nil {
+		return nil, err
+	}
+	return rendering, kjson.UnmarshalCaseSensitivePreserveInts(made.Objects, &rendering.Objects)
 }
 
-func (o *operation) render(request Request) (*Rendering, error) {
-	chart := request.Chart.fresh()
-	values, err := o.renderValues(chart, request, request.SkipSchemaValidation)
+// firstInstall is what templates see of a release that does not exist yet.
+func firstInstall(request Request) chartutil.ReleaseOptions {
+	return chartutil.ReleaseOptions{Name: request.Name, Namespace: request.Namespace, Revision: 1, IsInstall: true}
+}
+
+// make renders the chart of a request in a child.
+func (o *operation) make(ctx context.Context, verb taskVerb, request Request, options chartutil.ReleaseOptions) (product, error) {
+	if err := o.learnCapabilities(request.Chart); err != nil {
+		return product{}, err
+	}
+	asked := &lookups{cluster: request.Cluster}
+	made, err := do(ctx, request.Owner, task{
+		Verb: verb, Chart: request.Chart.packed, Options: options, Values: request.Values, Secrets: secretsOf(request),
+		Capabilities: o.Capabilities, SkipSchema: request.SkipSchemaValidation,
+		Kustomizations: request.Kustomizations, Metadata: request.Metadata,
+	}, asked.answers())
+	return made, asked.explain(err)
+}
+
+// prepare renders the chart of a request for a revision of its release, after its definitions are applied as policy says.
+func (o *operation) prepare(ctx context.Context, request Request, options chartutil.ReleaseOptions, policy CRDPolicy) (*rendered, error) {
+	if err := o.applyDefinitions(ctx, request, policy); err != nil {
+		return nil, err
+	}
+	made, err := o.make(ctx, taskRelease, request, options)
 	if err != nil {
 		return nil, err
 	}
-	config, err := o.RESTClientGetter.ToRESTConfig()
-	if err != nil {
+	result := &rendered{manifest: made.Manifest, notes: made.Notes, values: copyTree(request.Values), revision: options.Revision}
+	if err := json.Unmarshal(made.Hooks, &result.hooks); err != nil {
 		return nil, err
 	}
-	files, err := helmengine.New(config).Render(chart, values)
-	if err != nil {
+	if result.chart, err = recordedChart(made.Record); err != nil {
 		return nil, err
 	}
-	rendering := &Rendering{}
-	for _, crd := range chart.CRDObjects() {
-		if rendering.CRDs, err = appendObjects(rendering.CRDs, crd.Filename, string(crd.File.Data)); err != nil {
-			return nil, err
-		}
-	}
-	for _, name := range manifestFiles(files) {
-		if rendering.Objects, err = appendObjects(rendering.Objects, name, files[name]); err != nil {
-			return nil, err
-		}
-	}
-	return rendering, nil
+	o.withhold(made.Secrets)
+	o.Releases.Driver = &recording{Driver: o.Releases.Driver, rendered: result}
+	return result, nil
 }
 
 // IsKept reports whether an object with these annotations says that Helm never deletes it.
 func IsKept(annotations map[string]string) bool {
 	return strings.ToLower(strings.TrimSpace(annotations[kube.ResourcePolicyAnno])) == kube.KeepPolicy
-}
-
-// manifestFiles returns the sorted names of the files that hold manifests.
-func manifestFiles(files map[string]string) []string {
-	var names []string
-	for name := range files {
-		if !strings.HasSuffix(name, notesSuffix) && !strings.HasPrefix(path.Base(name), "_") {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
 }
 
 // ParseManifest returns the objects of a manifest of several YAML documents.
@@ -137,58 +136,30 @@ func compareManifestKeys(a, b string) int {
 }
 
 // Values returns what templates of the chart see, as plain JSON: .Values, .Release and .Chart (with both name and Name).
-func (e *Engine) Values(request Request) (map[string]any, error) {
-	values, err := valuesFor(request.Chart.fresh(), request, chartutil.DefaultCapabilities, true)
+func (e *Engine) Values(ctx context.Context, request Request) (map[string]any, error) {
+	made, err := do(ctx, request.Owner, task{
+		Verb: taskValues, Chart: request.Chart.packed, Options: firstInstall(request), Values: request.Values, Secrets: secretsOf(request), SkipSchema: true,
+	}, nil)
 	if err != nil {
 		return nil, explain("render", request, &operation{journal: &journal{}, pods: &podLog{}}, err)
 	}
-	plain := map[string]any{}
-	for _, key := range []string{"Values", "Release", "Chart"} {
-		raw, err := json.Marshal(values[key])
-		if err != nil {
-			return nil, fmt.Errorf("chart %s: the %s cannot be written as JSON: %w", request.Chart.Name, key, err)
-		}
-		var value any
-		if err := json.Unmarshal(raw, &value); err != nil {
-			return nil, fmt.Errorf("chart %s: the %s cannot be read as JSON: %w", request.Chart.Name, key, err)
-		}
-		plain[key] = value
-	}
-	addTemplateNames(plain["Chart"])
-	return plain, nil
+	var seen map[string]any
+	return seen, json.Unmarshal(made.Seen, &seen)
 }
 
-// addTemplateNames adds the upper-case names by which templates know the fields of Chart.yaml.
-func addTemplateNames(chart any) {
-	fields, ok := chart.(map[string]any)
-	if !ok {
-		return
+// learnCapabilities finds out what the cluster can do, unless that is known and the chart cannot tell the difference.
+func (o *operation) learnCapabilities(chart *Chart) error {
+	o.useCapabilities(chart)
+	if o.Capabilities != nil {
+		return nil
 	}
-	for key, value := range fields {
-		fields[strings.ToUpper(key[:1])+key[1:]] = value
+	capabilities, err := o.discover()
+	if err != nil {
+		return err
 	}
-}
-
-func (o *operation) renderValues(chart *helmchart.Chart, request Request, skipSchema bool) (chartutil.Values, error) {
-	o.useCapabilities(request.Chart)
-	if o.Capabilities == nil {
-		capabilities, err := o.discover()
-		if err != nil {
-			return nil, err
-		}
-		o.Capabilities = capabilities
-		o.state.learn(capabilities)
-	}
-	return valuesFor(chart, request, o.Capabilities, skipSchema)
-}
-
-func valuesFor(chart *helmchart.Chart, request Request, capabilities *chartutil.Capabilities, skipSchema bool) (chartutil.Values, error) {
-	values := copyTree(request.Values)
-	if err := chartutil.ProcessDependenciesWithMerge(chart, values); err != nil {
-		return nil, err
-	}
-	options := chartutil.ReleaseOptions{Name: request.Name, Namespace: request.Namespace, Revision: 1, IsInstall: true}
-	return chartutil.ToRenderValuesWithSchemaValidation(chart, values, options, capabilities, skipSchema)
+	o.Capabilities = capabilities
+	o.state.learn(capabilities)
+	return nil
 }
 
 // discover asks the cluster for its version and kinds.

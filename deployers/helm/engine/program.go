@@ -1,0 +1,189 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"helm.sh/helm/v3/pkg/chartutil"
+
+	"github.com/flux-landscaper/flux-landscaper/api/beginning"
+	"github.com/flux-landscaper/flux-landscaper/confined"
+)
+
+// Limits of the children that work on charts.
+const (
+	taskTime   = 8 * time.Second
+	taskMemory = 384 << 20
+)
+
+// maxProduct is how large a manifest, or any other part of a product that the parent has to parse, may be.
+const maxProduct = 16 << 20
+
+// affordable returns a part of a product unless it is too large.
+func affordable[T ~string | ~[]byte](what string, part T) (T, error) {
+	if len(part) > maxProduct {
+		var none T
+		return none, fmt.Errorf("%w: %s of the chart is larger than %d MiB; make less of it", ErrUnaffordable, what, maxProduct>>20)
+	}
+	return part, nil
+}
+
+// maxErrorText is how much a child tells of the beginning of an error, and of its end.
+const maxErrorText = 2 << 10
+
+// withoutMiddle returns a text without what a chain of a thousand calls says in the middle.
+func withoutMiddle(text string) string {
+	if len(text) <= 2*maxErrorText {
+		return text
+	}
+	return beginning.Of(text, maxErrorText) + " … " + strings.ToValidUTF8(text[len(text)-maxErrorText:], "")
+}
+
+// program is everything that depends on the content of charts: it runs in child processes.
+var program = confined.NewProgram("helm", perform)
+
+// children do the tasks of all engines of this process.
+var children = confined.NewPool(program, confined.Limits{Time: taskTime, Memory: taskMemory})
+
+// taskVerb says what a task is.
+type taskVerb string
+
+const (
+	// taskLoad reads a chart.
+	taskLoad taskVerb = "load"
+	// taskDefinitions returns the objects of the crds directories that have a part in a release.
+	taskDefinitions taskVerb = "definitions"
+	// taskValues returns what templates see.
+	taskValues taskVerb = "values"
+	// taskRelease renders what makes up a revision of a release.
+	taskRelease taskVerb = "release"
+	// taskObjects renders the objects alone.
+	taskObjects taskVerb = "objects"
+)
+
+// task is one job of a child.
+type task struct {
+	Verb  taskVerb
+	Chart packedChart
+	// Options and Values are those of the release, Secrets what no error shows.
+	Options chartutil.ReleaseOptions
+	Values  tree
+	Secrets []string
+	// Capabilities of the cluster; nil means Helm's default.
+	Capabilities *chartutil.Capabilities
+	// SkipSchema leaves the values unchecked.
+	SkipSchema     bool
+	Kustomizations []Kustomization
+	Metadata       Metadata
+}
+
+// product is the result of a task; each verb fills its own part.
+type product struct {
+	// Problem is what kind of error the task ended with, if any.
+	Problem problemKind
+	// Name, Version, IsDynamic and HasDefinitions are those of Chart.
+	Name, Version             string
+	IsDynamic, HasDefinitions bool
+	// Manifest and Notes are those of the revision, Hooks and Record as JSON: the latter is the chart as Helm records it.
+	Manifest, Notes string
+	Hooks, Record   []byte
+	// Secrets are the texts below keys of all values, those of the chart included, that sound like secrets.
+	Secrets []string
+	// Definitions and Objects are JSON lists of objects, Seen is a JSON object.
+	Definitions, Objects, Seen []byte
+}
+
+// problemKind says which of the errors of this package a child means.
+type problemKind string
+
+const (
+	problemChart      problemKind = "chart"
+	problemSchema     problemKind = "schema"
+	problemPostRender problemKind = "postRender"
+	problemSize       problemKind = "size"
+)
+
+// kinds are the errors that a child can mean.
+var kinds = map[problemKind]error{problemChart: ErrChart, problemSchema: ErrSchema, problemPostRender: ErrPostRender, problemSize: ErrUnaffordable}
+
+// perform does a task, in a child.
+func perform(_ context.Context, parent *confined.Parent, t task) (product, error) {
+	limitPatches()
+	made := product{}
+	err := (&worker{task: t, parent: parent, product: &made}).work()
+	if err == nil {
+		return made, nil
+	}
+	text := withoutMiddle(withheld{err: err, secrets: append(t.Secrets, made.Secrets...)}.Error())
+	for kind, known := range kinds {
+		if errors.Is(err, known) {
+			return product{Problem: kind}, errors.New(text)
+		}
+	}
+	return product{}, errors.New(text)
+}
+
+// do has a task done in a child, for the tenant who owns the release. An error says which of ErrChart, ErrSchema and ErrPostRender it is, and does
+// not show the secrets of the task.
+func do(ctx context.Context, owner string, t task, answers map[string]confined.Answer) (product, error) {
+	made, err := children.Run(ctx, confined.Job{Owner: owner, Answers: answers}, t)
+	if err == nil {
+		return made, nil
+	}
+	var ended *confined.Ended
+	switch kind := kinds[made.Problem]; {
+	case kind != nil:
+		return product{}, &foreignError{text: err.Error(), kind: kind}
+	case errors.As(err, &ended) && ended.Reason != confined.Died:
+		return product{}, &foreignError{text: ended.Error(), kind: ErrUnaffordable}
+	}
+	return product{}, err
+}
+
+// ErrUnaffordable says that a chart needs more time or memory than it may have; errors.Is finds it.
+var ErrUnaffordable = errors.New("the chart needs more than it may have")
+
+// foreignError is an error of a child.
+type foreignError struct {
+	text string
+	kind error
+}
+
+// Error returns what the child said.
+func (f *foreignError) Error() string { return f.text }
+
+// Unwrap returns what kind of error it is.
+func (f *foreignError) Unwrap() error { return f.kind }
+
+// worker does one task.
+type worker struct {
+	task    task
+	parent  *confined.Parent
+	product *product
+}
+
+func (w *worker) work() error {
+	w.parent.Begin("files of the chart")
+	chart, err := w.task.Chart.load()
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrChart, err)
+	}
+	switch w.task.Verb {
+	case taskLoad:
+		w.describe(chart)
+		return nil
+	case taskDefinitions:
+		return w.definitions(chart)
+	case taskValues:
+		return w.seen(chart)
+	case taskRelease:
+		return w.release(chart)
+	}
+	return w.objects(chart)
+}

@@ -1,0 +1,261 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	helmchart "helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chartutil"
+	helmengine "helm.sh/helm/v3/pkg/engine"
+	"helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/releaseutil"
+
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
+)
+
+const notesFile = "NOTES.txt"
+
+// definitions returns the objects of the crds directories. A dependency that the values switch off has no part in the release.
+func (w *worker) definitions(chart *helmchart.Chart) error {
+	w.parent.Begin("dependencies of the chart")
+	if err := chartutil.ProcessDependenciesWithMerge(chart, map[string]any(w.task.Values)); err != nil {
+		return err
+	}
+	return w.crds(chart)
+}
+
+func (w *worker) crds(chart *helmchart.Chart) (err error) {
+	var found []map[string]any
+	for _, crd := range chart.CRDObjects() {
+		if found, err = appendObjects(found, crd.Filename, string(crd.File.Data)); err != nil {
+			return err
+		}
+	}
+	w.product.Definitions, err = json.Marshal(found)
+	return err
+}
+
+// seen returns what templates see, as plain JSON: .Values, .Release and .Chart (with both name and Name).
+func (w *worker) seen(chart *helmchart.Chart) error {
+	values, err := w.values(chart)
+	if err != nil {
+		return err
+	}
+	plain := map[string]any{}
+	for _, key := range []string{"Values", "Release", "Chart"} {
+		raw, err := json.Marshal(values[key])
+		if err != nil {
+			return fmt.Errorf("chart %s: the %s cannot be written as JSON: %w", chart.Name(), key, err)
+		}
+		var value any
+		if err := json.Unmarshal(raw, &value); err != nil {
+			return fmt.Errorf("chart %s: the %s cannot be read as JSON: %w", chart.Name(), key, err)
+		}
+		plain[key] = value
+	}
+	addTemplateNames(plain["Chart"])
+	raw, err := json.Marshal(plain)
+	if err != nil {
+		return err
+	}
+	w.product.Seen, err = affordable("what the templates see", raw)
+	return err
+}
+
+// addTemplateNames adds the upper-case names by which templates know the fields of Chart.yaml.
+func addTemplateNames(chart any) {
+	fields, ok := chart.(map[string]any)
+	if !ok {
+		return
+	}
+	for key, value := range fields {
+		fields[strings.ToUpper(key[:1])+key[1:]] = value
+	}
+}
+
+// values returns what templates see. The chart is left without the dependencies that have no part in the release.
+func (w *worker) values(chart *helmchart.Chart) (chartutil.Values, error) {
+	w.parent.Begin("dependencies of the chart")
+	if err := chartutil.ProcessDependenciesWithMerge(chart, map[string]any(w.task.Values)); err != nil {
+		return nil, err
+	}
+	w.parent.Begin("values of the chart and their schema")
+	capabilities := w.task.Capabilities
+	if capabilities == nil {
+		capabilities = chartutil.DefaultCapabilities
+	}
+	values, err := chartutil.ToRenderValuesWithSchemaValidation(chart, map[string]any(w.task.Values), w.task.Options, capabilities, w.task.SkipSchema)
+	if err != nil && strings.Contains(err.Error(), "values don't meet the specifications of the schema") {
+		return nil, fmt.Errorf("%w: %w", ErrSchema, err)
+	}
+	if all, ok := values["Values"].(chartutil.Values); ok {
+		w.product.Secrets = sensitive(all)
+	}
+	return values, err
+}
+
+// render returns what the templates render to, by the names of their files.
+func (w *worker) render(chart *helmchart.Chart) (map[string]string, error) {
+	values, err := w.values(chart)
+	if err != nil {
+		return nil, err
+	}
+	w.parent.Begin("templates of the chart")
+	eachTemplate(chart, addMark)
+	defer eachTemplate(chart, removeMark)
+	files, err := helmengine.RenderWithClientProvider(chart, values, asking{w.parent})
+	if err != nil {
+		return nil, errors.New(unmarked(err.Error()))
+	}
+	return files, nil
+}
+
+// eachTemplate changes the templates of a chart and of its dependencies, but for those that only others include.
+func eachTemplate(chart *helmchart.Chart, change func(*helmchart.File)) {
+	for _, template := range chart.Templates {
+		if template != nil && !strings.HasPrefix(path.Base(template.Name), "_") {
+			change(template)
+		}
+	}
+	for _, dependency := range chart.Dependencies() {
+		eachTemplate(dependency, change)
+	}
+}
+
+// addMark makes a template say when it begins. Dependencies with several names share their templates.
+func addMark(template *helmchart.File) {
+	if !bytes.HasPrefix(template.Data, []byte(mark)) {
+		template.Data = append([]byte(mark), template.Data...)
+	}
+}
+
+func removeMark(template *helmchart.File) {
+	template.Data = bytes.TrimPrefix(template.Data, []byte(mark))
+}
+
+// firstLine finds places in the first lines of templates, where the mark shifts what follows.
+var firstLine = regexp.MustCompile(`(:1:)(\d+)\b`)
+
+// unmarked makes an error tell the places where the text of a chart has them.
+func unmarked(text string) string {
+	return firstLine.ReplaceAllStringFunc(text, func(place string) string {
+		column, err := strconv.Atoi(place[len(":1:"):])
+		if err != nil || column < len(mark) {
+			return place
+		}
+		return ":1:" + strconv.Itoa(column-len(mark))
+	})
+}
+
+// objects renders all objects.
+func (w *worker) objects(chart *helmchart.Chart) error {
+	files, err := w.render(chart)
+	if err != nil {
+		return err
+	}
+	if err := w.crds(chart); err != nil {
+		return err
+	}
+	var rendered []map[string]any
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if strings.HasSuffix(name, notesFile) || strings.HasPrefix(path.Base(name), "_") {
+			continue
+		}
+		if rendered, err = appendObjects(rendered, name, files[name]); err != nil {
+			return err
+		}
+	}
+	if rendered, err = w.postRender(rendered); err != nil {
+		return err
+	}
+	w.product.Objects, err = json.Marshal(rendered)
+	return err
+}
+
+// release renders what Helm records of a revision, as Helm does.
+func (w *worker) release(chart *helmchart.Chart) error {
+	if err := w.checkVersion(chart); err != nil {
+		return err
+	}
+	files, err := w.render(chart)
+	if err != nil {
+		return err
+	}
+	w.product.Notes = files[path.Join(chart.Name(), "templates", notesFile)]
+	maps.DeleteFunc(files, func(name string, _ string) bool { return strings.HasSuffix(name, notesFile) })
+	hooks, manifests, err := releaseutil.SortManifests(files, nil, releaseutil.InstallOrder)
+	if err != nil {
+		return err
+	}
+	var all bytes.Buffer
+	for _, manifest := range manifests {
+		fmt.Fprintf(&all, "---\n# Source: %s\n%s\n", manifest.Name, manifest.Content)
+	}
+	manifest, err := w.postRendered(all.String())
+	if err != nil {
+		return fmt.Errorf("error while running post render on files: %w", err)
+	}
+	return w.keepRevision(chart, hooks, manifest)
+}
+
+// keepRevision makes a revision the product of the task, if the parent can afford to parse it.
+func (w *worker) keepRevision(chart *helmchart.Chart, hooks []*release.Hook, manifest string) (err error) {
+	w.parent.Begin("manifest of the chart")
+	for _, document := range releaseutil.SplitManifests(manifest) {
+		if err := foreign.Afford([]byte(document)); errors.Is(err, foreign.ErrTooMuch) {
+			return fmt.Errorf("%w: an object of the chart %w; resolve its aliases", ErrUnaffordable, err)
+		}
+	}
+	if w.product.Manifest, err = affordable("the manifest", manifest); err != nil {
+		return err
+	}
+	if w.product.Hooks, err = json.Marshal(hooks); err != nil {
+		return err
+	}
+	w.product.Record, err = json.Marshal(chart)
+	return err
+}
+
+func (w *worker) checkVersion(chart *helmchart.Chart) error {
+	wanted, has := chart.Metadata.KubeVersion, w.task.Capabilities.KubeVersion.String()
+	if wanted != "" && !chartutil.IsCompatibleRange(wanted, has) {
+		return fmt.Errorf("chart requires kubeVersion: %s which is incompatible with Kubernetes %s", wanted, has)
+	}
+	return nil
+}
+
+// postRendered returns a manifest as the request wants its objects.
+func (w *worker) postRendered(manifest string) (string, error) {
+	if len(w.task.Kustomizations) == 0 && len(w.task.Metadata.Labels)+len(w.task.Metadata.Annotations) == 0 {
+		return manifest, nil
+	}
+	objects, err := ParseManifest(manifest)
+	if err != nil {
+		return "", err
+	}
+	if objects, err = w.postRender(objects); err != nil {
+		return "", err
+	}
+	written, err := writeManifest(objects)
+	if err != nil {
+		return "", err
+	}
+	return written.String(), nil
+}
+
+// postRender returns rendered objects as the request wants them: kustomized, and then with its metadata.
+func (w *worker) postRender(objects []map[string]any) ([]map[string]any, error) {
+	w.parent.Begin("post renderers")
+	return postRender(objects, w.task.Kustomizations, w.task.Metadata)
+}
