@@ -5,6 +5,7 @@ package release
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -92,11 +93,54 @@ func Chart(folder, name string, o Options) error {
 	if err != nil {
 		return err
 	}
+	schema, err := valuesSchema(charts, append(shared, name))
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(folder, schemaFile), schema, 0o644); err != nil {
+		return err
+	}
 	rules, err := rulesOf(kind, o.Source, roles)
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(folder, "rights.yaml"), rules, 0o644)
+}
+
+// schemaFile is where Helm looks for the JSON schema of the values.
+const schemaFile = "values.schema.json"
+
+// valuesSchema joins the schemas in some folders of the charts. Not every folder has one.
+func valuesSchema(charts string, folders []string) ([]byte, error) {
+	joined := map[string]any{}
+	for _, folder := range folders {
+		content, err := os.ReadFile(filepath.Join(charts, folder, schemaFile))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		var schema map[string]any
+		if err := json.Unmarshal(content, &schema); err != nil {
+			return nil, fmt.Errorf("cannot read the schema of charts/%s: %w", folder, err)
+		}
+		join(joined, schema)
+	}
+	return json.MarshalIndent(joined, "", "  ")
+}
+
+// join puts the fields of a JSON object into another one, objects field by field.
+func join(into, from map[string]any) {
+	for key, value := range from {
+		inner, isObject := value.(map[string]any)
+		present, isThere := into[key].(map[string]any)
+		if isObject && isThere {
+			join(present, inner)
+			continue
+		}
+		into[key] = value
+	}
 }
 
 // rulesOf returns the rules of the roles of a kind in files of a checkout. Only the first file has to exist.

@@ -4,6 +4,7 @@
 package charts_test
 
 import (
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -64,7 +65,9 @@ func tryRender(t *testing.T, name string, values object) (map[string]string, err
 	require.NoError(t, err)
 	require.NoError(t, chart.Validate())
 	all, err := chartutil.ToRenderValues(chart, values, chartutil.ReleaseOptions{Name: "edge", Namespace: "fence"}, nil)
-	require.NoError(t, err)
+	if err != nil {
+		return nil, err
+	}
 	return engine.Render(chart, all)
 }
 
@@ -224,4 +227,103 @@ func TestTheAgentHasTheRightsOfFluxAgent(t *testing.T) {
 func TestTheAgentNeedsAnAccess(t *testing.T) {
 	_, err := tryRender(t, "landscaper-agent", nil)
 	assert.ErrorContains(t, err, "agent.landscaperClusterKubeconfig: give secretRef")
+}
+
+// reached adds to values what the chart of the agent cannot do without: how the landscaper cluster is reached.
+func reached(name string, values object) object {
+	if name != release.AgentChart {
+		return values
+	}
+	agent, isSet := values["agent"].(object)
+	if !isSet {
+		agent = object{}
+	}
+	if agent["landscaperClusterKubeconfig"] == nil {
+		agent["landscaperClusterKubeconfig"] = object{"secretRef": "access"}
+	}
+	values["agent"] = agent
+	return values
+}
+
+func TestValuesThatNobodyReadsAreRefused(t *testing.T) {
+	charts := append([]string{release.AgentChart}, names()...)
+	for _, chart := range charts {
+		part := map[bool]string{true: "agent", false: "deployer"}[chart == release.AgentChart]
+		for name, c := range map[string]struct {
+			values object
+			says   string
+		}{
+			"at the top":         {object{"replicas": 2}, "replicas"},
+			"of the process":     {object{part: object{"identiy": "a"}}, "identiy"},
+			"of the image":       {object{"image": object{"name": "a"}}, "name"},
+			"of the access":      {object{part: object{"landscaperClusterKubeconfig": object{"secret": "a"}}}, "secret"},
+			"of another type":    {object{"replicaCount": "two"}, "replicaCount"},
+			"no pull policy":     {object{"image": object{"pullPolicy": "Sometimes"}}, "pullPolicy"},
+			"no account setting": {object{"serviceAccount": object{"created": true}}, "created"},
+		} {
+			t.Run(chart+"/"+name, func(t *testing.T) {
+				_, err := tryRender(t, chart, reached(chart, c.values))
+				require.Error(t, err)
+				assert.Contains(t, err.Error(), c.says)
+			})
+		}
+	}
+	for chart, values := range map[string]object{
+		"helm-deployer":      {"deployer": object{"defaultImage": object{"repository": "a"}}},
+		"landscaper-agent":   reached("landscaper-agent", object{"agent": object{"hostRights": "All"}}),
+		"container-deployer": {"deployer": object{"defaultImage": object{"name": "a"}}},
+	} {
+		_, err := tryRender(t, chart, values)
+		assert.Error(t, err, chart)
+	}
+}
+
+// names are those of the charts of deployers.
+func names() []string {
+	var all []string
+	for _, deployer := range release.Deployers {
+		all = append(all, deployer+"-deployer")
+	}
+	return all
+}
+
+func TestEachValueIsTaken(t *testing.T) {
+	shared := object{
+		"global": object{"a": "b"}, "enabled": true, "replicaCount": 2, "image": object{"repository": "r", "tag": "t", "pullPolicy": "Always"},
+		"imagePullSecrets": []any{object{"name": "s"}}, "nameOverride": "n", "fullnameOverride": "full",
+		"serviceAccount": object{"create": false, "annotations": object{"a": "b"}, "name": "n"}, "podAnnotations": object{"a": "b"},
+		"podSecurityContext": object{"fsGroup": 1}, "securityContext": object{"privileged": false}, "resources": object{"limits": object{"cpu": 1}},
+		"nodeSelector": object{"a": "b"}, "tolerations": []any{object{"key": "a"}}, "affinity": object{"nodeAffinity": object{}},
+	}
+	selectors := []any{object{"targets": []any{object{"name": "a"}}, "annotations": []any{object{"key": "a"}}, "labels": []any{object{"key": "a"}}}}
+	logins := object{"logins": object{"auths": object{}}}
+	process := object{
+		"landscaperClusterKubeconfig": object{"kubeconfig": "apiVersion: v1"}, "identity": "i", "namespace": "n", "verbosityLevel": "error",
+		"targetSelector": selectors, "environment": "e", "watchNamespaces": []any{"a"}, "extraArgs": []any{"--a"}, "k8sClientSettings": object{"hostClient": object{"qps": 1}},
+		"controller": object{"workers": 3, "cacheSyncTimeout": "2m"}, "oci": object{"secrets": logins, "allowPlainHttp": true, "insecureSkipVerify": false},
+	}
+	for _, chart := range append(names(), release.AgentChart) {
+		t.Run(chart, func(t *testing.T) {
+			values := object{}
+			maps.Copy(values, shared)
+			switch chart {
+			case release.AgentChart:
+				values["agent"] = object{
+					"name": "a", "namespace": "n", "landscaperClusterKubeconfig": object{"secretRef": object{"name": "s"}}, "landscaperNamespace": "l",
+					"hostRights": "Cluster", "targetNamespaces": []any{"a"}, "targetSelectors": selectors, "verbosity": "info", "eventsAddr": "http://e",
+					"registryConfig": object{"secrets": logins, "cache": object{}, "allowPlainHttpRegistries": false, "insecureSkipVerify": false}, "extraArgs": []any{"--a"},
+				}
+			default:
+				own := object{}
+				maps.Copy(own, process)
+				if chart == "container-deployer" {
+					own["defaultImage"], own["initContainer"], own["waitContainer"] = object{"repository": "r", "tag": "t"}, object{"repository": "r"}, object{"tag": "t"}
+				}
+				values["deployer"], values["hpa"] = own, object{"maxReplicas": 1, "averageCpuUtilization": 80, "averageMemoryUtilization": 80}
+			}
+			made := render(t, chart, values).deployment()
+			assert.Equal(t, "full", made.Name)
+			assert.Equal(t, "n", made.Labels["app.kubernetes.io/name"], "no name is taken for another type of YAML")
+		})
+	}
 }

@@ -26,8 +26,8 @@ app.kubernetes.io/part-of: landscaper
 {{- end -}}
 
 {{- define "process.selectorLabels" -}}
-app.kubernetes.io/name: {{ include "process.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ include "process.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
 {{- define "process.serviceAccountName" -}}
