@@ -33,45 +33,45 @@ const (
 // +kubebuilder:validation:XValidation:optionalOldSelf=true,fieldPath=".imports.data",rule="oldSelf.hasValue() || !has(self.imports) || !has(self.imports.data) || self.imports.data.all(d, (has(d.dataRef) && size(d.dataRef) > 0 ? 1 : 0) + (has(d.secretRef) ? 1 : 0) + (has(d.configMapRef) ? 1 : 0) == 1)",message="give exactly one of dataRef, secretRef and configMapRef for each import"
 // +kubebuilder:validation:XValidation:optionalOldSelf=true,fieldPath=".imports.targets",rule="oldSelf.hasValue() || !has(self.imports) || !has(self.imports.targets) || self.imports.targets.all(t, (has(t.target) && size(t.target) > 0 ? 1 : 0) + (has(t.targets) && dyn(t.targets) != null ? 1 : 0) + (has(t.targetListRef) && size(t.targetListRef) > 0 ? 1 : 0) + (has(t.targetMap) ? 1 : 0) + (has(t.targetMapRef) && size(t.targetMapRef) > 0 ? 1 : 0) == 1)",message="give exactly one of target, targets, targetListRef, targetMap and targetMapRef for each import"
 type InstallationSpec struct {
-	// context names the Context in the same namespace; empty means "default".
+	// context names the Context in the same namespace, for example shop. Default: default.
 	// +optional
 	Context string `json:"context,omitempty"`
-	// suspend starts nothing new while true; a running job goes on. On deletion nothing is uninstalled.
+	// suspend starts no job while it is true; a running job goes on. A deletion then uninstalls nothing. Default: false.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
-	// deletionPolicy says whether deletion uninstalls (the default) or orphans.
+	// deletionPolicy says whether a deletion uninstalls what was deployed (Uninstall) or leaves it in place (Orphan). Default: Uninstall.
 	// +optional
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
-	// verification asks for the component's signature to be verified.
+	// verification asks for the signature of the component to be verified.
 	// +optional
 	Verification *Verification `json:"verification,omitempty"`
-	// componentDescriptor says where the component comes from.
+	// componentDescriptor says where the component comes from, for example {ref: {componentName: example.com/shop, version: 1.2.0}}.
 	// +optional
 	ComponentDescriptor *ComponentDescriptorDefinition `json:"componentDescriptor,omitempty"`
-	// blueprint says where the blueprint comes from.
+	// blueprint says where the blueprint comes from, for example {sourceRef: {kind: GitRepository, name: shop}, path: ./blueprints/web}.
 	Blueprint BlueprintDefinition `json:"blueprint"`
-	// imports connect data and targets to the blueprint's imports.
+	// imports connect data and Targets to the imports of the blueprint, for example {targets: [{name: cluster, target: cluster}]}.
 	// +optional
 	Imports InstallationImports `json:"imports,omitempty"`
-	// importDataMappings computes blueprint imports from installation imports with Spiff expressions.
+	// importDataMappings computes imports of the blueprint from those of the Installation with Spiff expressions, for example {name: (( shop.name ))}.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	ImportDataMappings map[string]AnyJSON `json:"importDataMappings,omitempty"`
-	// exports names where the blueprint's exports go.
+	// exports names where the exports of the blueprint go, for example {data: [{name: url, dataRef: shop-url}]}.
 	// +optional
 	Exports InstallationExports `json:"exports,omitempty"`
-	// exportDataMappings computes installation exports from blueprint exports with Spiff expressions.
+	// exportDataMappings computes exports of the Installation from those of the blueprint with Spiff expressions, for example {url: (( "https://" host ))}.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	ExportDataMappings map[string]AnyJSON `json:"exportDataMappings,omitempty"`
-	// automaticReconcile starts jobs by the clock.
+	// automaticReconcile starts jobs by the clock, for example {succeededReconcile: {interval: 12h}}. Without it only changes and requests do.
 	// +optional
 	AutomaticReconcile *AutomaticReconcile `json:"automaticReconcile,omitempty"`
-	// optimization is accepted; siblings are always found by index.
+	// optimization is accepted for old manifests and has no effect.
 	// +optional
 	Optimization *Optimization `json:"optimization,omitempty"`
 }
@@ -95,7 +95,7 @@ type ComponentDescriptorDefinition struct {
 	// sourceRef names a Flux source whose artifact holds a component descriptor, component archive or CTF.
 	// +optional
 	SourceReference *SourceReference `json:"sourceRef,omitempty"`
-	// path inside the artifact of SourceReference.
+	// path of the descriptor, archive or CTF inside the artifact of sourceRef, for example ./component-descriptor.yaml.
 	// +optional
 	Path string `json:"path,omitempty"`
 }
@@ -125,7 +125,7 @@ type BlueprintDefinition struct {
 	// sourceRef names the Flux source whose artifact holds the blueprint.
 	// +optional
 	SourceReference *SourceReference `json:"sourceRef,omitempty"`
-	// path of the blueprint's directory inside the artifact of SourceReference; empty means its root.
+	// path of the directory of the blueprint inside the artifact of sourceRef, for example ./blueprints/web. Default: its root.
 	// +optional
 	Path string `json:"path,omitempty"`
 }
@@ -165,10 +165,10 @@ type InstallationImports struct {
 type DataImport struct {
 	// name of the import, unique over data and targets.
 	Name string `json:"name"`
-	// dataRef names a DataObject in the scope of the parent; #name is the object of that name.
+	// dataRef names a DataObject in the scope of the parent, for example shop-url; #name is the object of that name.
 	// +optional
 	DataRef string `json:"dataRef,omitempty"`
-	// version is accepted and ignored.
+	// version is accepted for old manifests and has no effect.
 	// +optional
 	Version string `json:"version,omitempty"`
 	// secretRef names a Secret, or one key of it, read as YAML.
@@ -243,25 +243,25 @@ type AutomaticReconcile struct {
 
 // SucceededReconcile repeats succeeded jobs.
 type SucceededReconcile struct {
-	// interval since the last end; 24h when unset. Ignored with CronSpec.
+	// interval since the end of the last job, for example 12h. It has no effect beside cronSpec. Default: 24h.
 	// +optional
 	Interval *Duration `json:"interval,omitempty"`
-	// cronSpec in the standard five fields, or a descriptor like @daily.
+	// cronSpec in the standard five fields, for example "0 3 * * *", or a descriptor like @daily.
 	// +optional
 	CronSpec string `json:"cronSpec,omitempty"`
 }
 
 // FailedReconcile retries failed jobs.
 type FailedReconcile struct {
-	// numberOfReconciles is how often to retry; unlimited when unset, off at 0 and below.
+	// numberOfReconciles is how often to retry, for example 3; 0 and less switch it off. Default: no limit.
 	// +kubebuilder:validation:Minimum=-2147483648
 	// +kubebuilder:validation:Maximum=2147483647
 	// +optional
 	NumberOfReconciles *int32 `json:"numberOfReconciles,omitempty"`
-	// interval since the last end; 5m when unset. Ignored with CronSpec.
+	// interval since the end of the last job, for example 10m. It has no effect beside cronSpec. Default: 5m.
 	// +optional
 	Interval *Duration `json:"interval,omitempty"`
-	// cronSpec in the standard five fields, or a descriptor like @daily.
+	// cronSpec in the standard five fields, for example "0 3 * * *", or a descriptor like @daily.
 	// +optional
 	CronSpec string `json:"cronSpec,omitempty"`
 }

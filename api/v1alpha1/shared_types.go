@@ -135,7 +135,7 @@ func (d Duration) MarshalJSON() ([]byte, error) {
 func (d *Duration) UnmarshalJSON(data []byte) error {
 	var text string
 	if err := json.Unmarshal(data, &text); err != nil {
-		return fmt.Errorf("is no duration; write one like 10m, or none: %w", err)
+		return fmt.Errorf("is not a duration; write one like 10m, or none: %w", err)
 	}
 	if text == "none" || text == "" {
 		d.Duration = 0
@@ -143,7 +143,7 @@ func (d *Duration) UnmarshalJSON(data []byte) error {
 	}
 	parsed, err := time.ParseDuration(text)
 	if err != nil {
-		return fmt.Errorf("%q is no duration; write one like 10m, or none", beginning.Of(text, 60))
+		return fmt.Errorf("%q is not a duration; write one like 10m, or none", beginning.Of(text, 60))
 	}
 	d.Duration = parsed
 	return nil

@@ -109,7 +109,7 @@ func TestBadConfigurationFileNamesTheField(t *testing.T) {
 	for file, want := range map[string]string{
 		"controller: {workers: many}":                   "controller.workers: is a JSON string, which the field cannot hold; correct the type of the value",
 		"controller: {workers: -1}":                     "controller.workers: is -1; write a number from 1 on",
-		"controller: {cacheSyncTimeout: soon}":          `controller.cacheSyncTimeout: "soon" is no duration`,
+		"controller: {cacheSyncTimeout: soon}":          `controller.cacheSyncTimeout: "soon" is not a duration`,
 		"controller: {cacheSyncTimeout: 0s}":            "controller.cacheSyncTimeout: is not greater than zero",
 		"targetSelector: {labels: []}":                  "targetSelector: is a JSON object, which the field cannot hold",
 		"targetSelector: [{}]":                          "targetSelector[0]: selects every Target",

@@ -90,7 +90,7 @@ func TestContinuousReconcileIn(t *testing.T) {
 		`{"continuousReconcile":{"every":"1h","cron":"@daily"}}`:     "continuousReconcile: set exactly one of cron and every",
 		`{"continuousReconcile":{"every":"-1h"}}`:                    "continuousReconcile.every: must be greater than zero",
 		`{"continuousReconcile":{"every":"none"}}`:                   "continuousReconcile.every: must be greater than zero",
-		`{"continuousReconcile":{"every":"soon"}}`:                   `continuousReconcile.every: "soon" is no duration`,
+		`{"continuousReconcile":{"every":"soon"}}`:                   `continuousReconcile.every: "soon" is not a duration`,
 		`{"continuousReconcile":{"every":5}}`:                        "continuousReconcile.every: is a JSON number",
 		`{"continuousReconcile":"1h"}`:                               "continuousReconcile: is a JSON string",
 		`{"continuousReconcile":{"cron":"whenever"}}`:                "continuousReconcile.cron: not a cron expression of five fields",

@@ -25,11 +25,11 @@ type sample struct {
 func TestErrorsNameTheFieldAndLittleOfTheValue(t *testing.T) {
 	huge := strings.Repeat("x", 1<<20)
 	for name, test := range map[string]struct{ raw, want string }{
-		"text that is no duration": {`{"timeout": "soon"}`, `timeout: "soon" is no duration; write one like 10m, or none`},
-		"long text":                {`{"timeout": "` + huge + `"}`, `timeout: "` + huge[:57] + `…" is no duration; write one like 10m, or none`},
-		"number for a duration":    {`{"timeout": 5}`, "timeout: is a JSON number, which the field cannot hold; correct the type of the value"},
+		"text that is not a duration": {`{"timeout": "soon"}`, `timeout: "soon" is no duration; write one like 10m, or none`},
+		"long text":                   {`{"timeout": "` + huge + `"}`, `timeout: "` + huge[:57] + `…" is not a duration; write one like 10m, or none`},
+		"number for a duration":       {`{"timeout": 5}`, "timeout: is a JSON number, which the field cannot hold; correct the type of the value"},
 		"element of a list": {
-			`{"timeout": "1m", "checks": [{"every": "1m"}, {"every": "soon"}]}`, `checks[1].every: "soon" is no duration; write one like 10m, or none`,
+			`{"timeout": "1m", "checks": [{"every": "1m"}, {"every": "soon"}]}`, `checks[1].every: "soon" is not a duration; write one like 10m, or none`,
 		},
 		"number in a list": {`{"checks": [{"count": 1}, {"count": "x"}]}`, "checks[1].count: is a JSON string, which the field cannot hold; correct the type of the value"},
 		"no object":        {`5`, "the document: is a JSON number, which the field cannot hold; correct the type of the value"},
