@@ -20,26 +20,30 @@ import (
 const resultKey = "result"
 
 // Import evaluates importDataMappings. Values holds every import of the Installation under its name: data, Target objects, lists and
-// maps of them. The result has one value for each mapping. An error names the mapping.
-func Import(ctx context.Context, mappings map[string]v1alpha1.AnyJSON, values map[string]any, budget template.Budget) (map[string]any, error) {
-	return evaluate(ctx, "importDataMappings", mappings, values, budget)
+// maps of them. The result has one value for each mapping. An error names the mapping. Begin is told
+// what is evaluated next; it may be nil.
+func Import(ctx context.Context, mappings map[string]v1alpha1.AnyJSON, values map[string]any, begin func(step string)) (map[string]any, error) {
+	return evaluate(ctx, "importDataMappings", mappings, values, begin)
 }
 
 // Export evaluates exportDataMappings. Exports holds the values of the blueprint's exports, which mappings see at the top and once
 // more under the name exports. The result has one value for each mapping.
-func Export(ctx context.Context, mappings map[string]v1alpha1.AnyJSON, exports map[string]any, budget template.Budget) (map[string]any, error) {
+func Export(ctx context.Context, mappings map[string]v1alpha1.AnyJSON, exports map[string]any, begin func(step string)) (map[string]any, error) {
 	values := maps.Clone(exports)
 	if values == nil {
 		values = map[string]any{}
 	}
 	values["exports"] = exports
-	return evaluate(ctx, "exportDataMappings", mappings, values, budget)
+	return evaluate(ctx, "exportDataMappings", mappings, values, begin)
 }
 
-func evaluate(ctx context.Context, field string, mappings map[string]v1alpha1.AnyJSON, values map[string]any, budget template.Budget) (map[string]any, error) {
+func evaluate(ctx context.Context, field string, mappings map[string]v1alpha1.AnyJSON, values map[string]any, begin func(step string)) (map[string]any, error) {
 	out := make(map[string]any, len(mappings))
 	for _, name := range slices.Sorted(maps.Keys(mappings)) {
-		value, err := one(ctx, field+"."+name, mappings[name], values, budget)
+		if begin != nil {
+			begin(field + "." + name)
+		}
+		value, err := one(ctx, field+"."+name, mappings[name], values)
 		if err != nil {
 			return nil, fmt.Errorf("%s.%s: %w", field, name, err)
 		}
@@ -50,7 +54,7 @@ func evaluate(ctx context.Context, field string, mappings map[string]v1alpha1.An
 
 // one evaluates a single mapping. Values named like resultKey stay reachable: the document is inside an object whose key is not
 // looked at by expressions, because bindings are found in the innermost scope first, so the key gets a name that no value has.
-func one(ctx context.Context, name string, mapping v1alpha1.AnyJSON, values map[string]any, budget template.Budget) (any, error) {
+func one(ctx context.Context, name string, mapping v1alpha1.AnyJSON, values map[string]any) (any, error) {
 	key := resultKey
 	for _, taken := values[key]; taken; _, taken = values[key] {
 		key += "_"
@@ -59,7 +63,7 @@ func one(ctx context.Context, name string, mapping v1alpha1.AnyJSON, values map[
 	if err != nil {
 		return nil, fmt.Errorf("the mapping is not JSON: %w", err)
 	}
-	out, err := template.Spiff{}.Execute(ctx, template.Input{Name: name, Source: string(document), Values: values, Budget: budget})
+	out, err := template.Spiff{}.Execute(ctx, template.Input{Name: name, Source: string(document), Values: values})
 	if err != nil {
 		return nil, err
 	}

@@ -35,8 +35,14 @@ type Environment struct {
 	Closure template.Closure
 	// Clusters issues kubeconfigs.
 	Clusters template.Clusters
-	// Budget of each template; zero fields mean the defaults.
-	Budget template.Budget
+	// Begin is told what is run next; nil where nobody needs to know.
+	Begin func(step string)
+}
+
+func (e *Environment) begin(step string) {
+	if e.Begin != nil {
+		e.Begin(step)
+	}
 }
 
 // bindings are the values that templates of all kinds see.

@@ -38,6 +38,7 @@ func (x *execution) run(ctx context.Context, executors []model.TemplateExecutor,
 	for i := range executors {
 		e := &executors[i]
 		at := fmt.Sprintf("%s[%d] (%s)", x.field, i, cmp.Or(e.Name, "unnamed"))
+		x.env.begin(at)
 		out, err := x.one(ctx, e, bindings())
 		if err != nil {
 			return stored, fmt.Errorf("%s: %w", at, err)
@@ -66,7 +67,7 @@ func (x *execution) one(ctx context.Context, e *model.TemplateExecutor, bindings
 		return template.Output{}, err
 	}
 	return engine.Execute(ctx, template.Input{Name: e.Name, File: e.File, Source: source, Files: x.env.Files, Values: bindings, State: state,
-		Resources: x.env.Resources, Closure: x.env.Closure, Clusters: x.env.Clusters, Budget: x.env.Budget, RejectNoValue: x.rejectNoValue})
+		Resources: x.env.Resources, Closure: x.env.Closure, Clusters: x.env.Clusters, RejectNoValue: x.rejectNoValue})
 }
 
 // source is the template in place, or else that of the file. A template in place that is structured is JSON, which is YAML.
@@ -76,7 +77,7 @@ func (x *execution) source(e *model.TemplateExecutor) (string, error) {
 		return "", errors.New("no template found; set file or template")
 	}
 	if len(inPlace) == 0 {
-		text, err := template.ReadFile(x.env.Files, e.File, x.env.Budget.FileBytes)
+		text, err := template.ReadFile(x.env.Files, e.File)
 		return string(text), err
 	}
 	var text string

@@ -76,7 +76,7 @@ func Exports(ctx context.Context, env *Environment, values *Values, inputs Expor
 	if err != nil {
 		return nil, stored, err
 	}
-	mapped, err := mapping.Export(ctx, inputs.Mappings, declared(env.Blueprint, merged), env.Budget)
+	mapped, err := mapping.Export(ctx, inputs.Mappings, declared(env.Blueprint, merged), env.begin)
 	maps.Copy(exports.Data, mapped)
 	return exports, stored, err
 }
@@ -151,7 +151,7 @@ func (v *ExportValues) add(env *Environment, e *model.ExportDefinition, value an
 		return err
 	}
 	v.Data[e.Name] = value
-	if err := checkSchema(env, e.Schema, value); err != nil {
+	if err := checkSchema(env, "export", e.Name, e.Schema, value); err != nil {
 		return schemaError("export", e.Name, err)
 	}
 	return nil

@@ -16,7 +16,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/schema"
-	"github.com/flux-landscaper/flux-landscaper/blueprints/template"
 )
 
 const cluster = "landscaper.gardener.cloud/kubernetes-cluster"
@@ -476,11 +475,4 @@ deployExecutions:
 	items, _, err := DeployItems(context.Background(), env, values(t), nil)
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"def":"bp","same":"bp","cd":"c","len":1,"cdDef":false,"values":false}`, string(items[0].Configuration.Raw))
-}
-
-func TestBudgetReachesTemplates(t *testing.T) {
-	env := environment(t, `deployExecutions: [{name: x, type: GoTemplate, template: "{{ range until 100 }}{{ end }}"}]`)
-	env.Budget = template.Budget{Steps: 50}
-	_, _, err := DeployItems(context.Background(), env, values(t), nil)
-	assert.ErrorIs(t, err, template.ErrBudget)
 }

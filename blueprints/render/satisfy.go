@@ -18,7 +18,7 @@ import (
 // that the blueprint does not declare are legal. Data is checked against its schema, targets against their type. Errors about an
 // import are of type *Error.
 func Satisfy(ctx context.Context, env *Environment, given *Imports, mappings map[string]v1alpha1.AnyJSON) (*Values, error) {
-	mapped, err := mapping.Import(ctx, mappings, given.Template(), env.Budget)
+	mapped, err := mapping.Import(ctx, mappings, given.Template(), env.begin)
 	if err != nil {
 		return nil, &Error{Reason: ReasonImportNotSatisfied, Err: err}
 	}
@@ -99,16 +99,17 @@ func (s *satisfier) data(d *model.ImportDefinition) (bool, error) {
 		return false, nil
 	}
 	s.values.Data[d.Name] = value
-	if err := checkSchema(s.env, d.Schema, value); err != nil {
+	if err := checkSchema(s.env, "import", d.Name, d.Schema, value); err != nil {
 		return false, schemaError("import", d.Name, err)
 	}
 	return true, nil
 }
 
-func checkSchema(env *Environment, schema *v1alpha1.AnyJSON, value any) error {
+func checkSchema(env *Environment, what, name string, schema *v1alpha1.AnyJSON, value any) error {
 	if schema == nil || env.Schemas == nil {
 		return nil
 	}
+	env.begin(fmt.Sprintf("schema of %s %q", what, name))
 	return env.Schemas.Validate(schema.RawMessage, value)
 }
 

@@ -63,7 +63,7 @@ func listedTemplates(env *Environment) ([]model.InstallationTemplate, error) {
 }
 
 func loadTemplate(env *Environment, file string, documents *foreign.Several) (*model.InstallationTemplate, error) {
-	text, err := template.ReadFile(env.Files, file, env.Budget.FileBytes)
+	text, err := template.ReadFile(env.Files, file)
 	if err != nil {
 		return nil, err
 	}

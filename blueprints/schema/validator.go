@@ -4,29 +4,20 @@
 package schema
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"sync"
-	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/blueprints/internal/bounded"
 )
 
 // ReasonFailed is the reason of conditions and errors when data does not match its schema.
 const ReasonFailed = "SchemaValidationFailed"
-
-// checkTime is how long one check may take by the clock on the wall, also in a process that hardly gets a processor. Nested alternatives,
-// which can multiply, are ended by maxEffort long before.
-const checkTime = 20 * time.Second
-
-var running = bounded.NewPool(32)
 
 // Options say where references lead.
 type Options struct {
@@ -60,6 +51,9 @@ func (v *Validator) With(resource func(uri string) ([]byte, error)) *Validator {
 	return own
 }
 
+// Resource returns Options.Resource.
+func (v *Validator) Resource() func(uri string) ([]byte, error) { return v.options.Resource }
+
 // Validate checks a value, JSON-like data, against a schema in JSON. An empty schema allows everything. When the data does not match,
 // the error is a *Error that lists field paths and expectations and never values; other errors say that the schema itself cannot be
 // used.
@@ -67,21 +61,8 @@ func (v *Validator) Validate(schema []byte, value any) error {
 	if len(schema) == 0 {
 		return nil
 	}
-	_, err := bounded.Run(context.Background(), running, checkTime, nil, func(context.Context) (struct{}, error) {
-		return struct{}{}, v.check(schema, value)
-	})
-	if errors.Is(err, bounded.ErrTime) {
-		return fmt.Errorf("the schema takes longer than %s to check; use fewer nested alternatives", checkTime)
-	}
-	return err
-}
-
-func (v *Validator) check(schema []byte, value any) error {
 	compiled, err := v.compile(schema)
 	if err != nil {
-		return err
-	}
-	if err := checkEffort(compiled, value); err != nil {
 		return err
 	}
 	err = compiled.Validate(value)

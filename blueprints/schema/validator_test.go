@@ -6,11 +6,8 @@ package schema
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
-	"strings"
 	"testing"
 	"testing/fstest"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -148,46 +145,6 @@ func TestLongErrorsAreCut(t *testing.T) {
 	err := validator(nil).Validate([]byte(`{"items":{"type":"string"}}`), items)
 	require.ErrorContains(t, err, "and 980 more")
 	assert.Less(t, len(err.Error()), 4000)
-}
-
-func TestSchemasThatMultiplyAreRefused(t *testing.T) {
-	definitions := map[string]any{"d0": map[string]any{"type": "integer"}}
-	for i := 1; i < 40; i++ {
-		ref := map[string]any{"$ref": fmt.Sprintf("#/definitions/d%d", i-1)}
-		definitions[fmt.Sprintf("d%d", i)] = map[string]any{"anyOf": []any{ref, map[string]any{"allOf": []any{ref}}}}
-	}
-	flat, err := json.Marshal(map[string]any{"definitions": definitions, "$ref": "#/definitions/d39"})
-	require.NoError(t, err)
-	tests := map[string][2]string{
-		"in place":   {string(flat), `"x"`},
-		"downwards":  {`{"anyOf":[{"properties":{"a":{"$ref":"#"}}},{"properties":{"a":{"$ref":"#"}}}]}`, strings.Repeat(`{"a":`, 40) + "1" + strings.Repeat("}", 40)},
-		"into lists": {`{"allOf":[{"items":{"$ref":"#"}},{"items":{"$ref":"#"}}]}`, strings.Repeat("[", 40) + strings.Repeat("]", 40)},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			started := time.Now()
-			require.ErrorIs(t, validator(nil).Validate([]byte(tt[0]), value(t, tt[1])), errEffort)
-			assert.Less(t, time.Since(started), time.Second)
-		})
-	}
-}
-
-func FuzzSchema(f *testing.F) {
-	f.Add([]byte(`{"type":"string"}`), []byte(`"x"`))
-	f.Add([]byte(`{"$ref":"local://pair#/definitions/word"}`), []byte(`1`))
-	f.Add([]byte(`{"$ref":"cd://componentReferences/a/resources/s"}`), []byte(`true`))
-	f.Add([]byte(`{"$ref":"blueprint://schemas/host.json"}`), []byte(`{"port":1}`))
-	f.Add([]byte(`{"properties":{"a":{"$ref":"#"}}}`), []byte(`{"a":{"a":1}}`))
-	f.Fuzz(func(t *testing.T, schema, data []byte) {
-		var parsed any
-		if json.Unmarshal(data, &parsed) != nil {
-			return
-		}
-		err := validator(resources).Validate(schema, parsed)
-		if err != nil && strings.Contains(err.Error(), "panicked") {
-			t.Fatal(err)
-		}
-	})
 }
 
 func TestWithSharesOnlySchemasWithoutComponents(t *testing.T) {

@@ -4,6 +4,7 @@
 package template
 
 import (
+	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -16,12 +17,12 @@ var errNoClusters = errors.New("kubeconfigs cannot be issued here: this function
 
 // clusterCalls are the functions that issue kubeconfigs, with both template languages' arguments already taken apart.
 type clusterCalls struct {
-	meter    *meter
+	ctx      context.Context
 	clusters Clusters
 }
 
 func (r *goRun) clusterFunctions() gotemplate.FuncMap {
-	c := clusterCalls{meter: r.meter, clusters: r.in.Clusters}
+	c := clusterCalls{ctx: r.ctx, clusters: r.in.Clusters}
 	return gotemplate.FuncMap{
 		"getShootAdminKubeconfig":                            plain(c.shoot),
 		"getShootAdminKubeconfigWithExpirationTimestamp":     expiring(c.shoot),
@@ -62,7 +63,7 @@ func (c clusterCalls) shoot(name, namespace string, seconds, target any) (Kubeco
 	if err != nil || c.clusters == nil {
 		return Kubeconfig{}, errors.Join(err, c.available())
 	}
-	return c.clusters.ShootAdminKubeconfig(c.meter.ctx, name, namespace, expiration, target)
+	return c.clusters.ShootAdminKubeconfig(c.ctx, name, namespace, expiration, target)
 }
 
 func (c clusterCalls) serviceAccount(name, namespace string, seconds, target any) (Kubeconfig, error) {
@@ -70,14 +71,14 @@ func (c clusterCalls) serviceAccount(name, namespace string, seconds, target any
 	if err != nil || c.clusters == nil {
 		return Kubeconfig{}, errors.Join(err, c.available())
 	}
-	return c.clusters.ServiceAccountKubeconfig(c.meter.ctx, name, namespace, expiration, target)
+	return c.clusters.ServiceAccountKubeconfig(c.ctx, name, namespace, expiration, target)
 }
 
 func (c clusterCalls) oidc(issuerURL, clientID string, target any) (string, error) {
 	if c.clusters == nil {
 		return "", c.available()
 	}
-	kubeconfig, err := c.clusters.OIDCKubeconfig(c.meter.ctx, issuerURL, clientID, target)
+	kubeconfig, err := c.clusters.OIDCKubeconfig(c.ctx, issuerURL, clientID, target)
 	return base64.StdEncoding.EncodeToString(kubeconfig.Content), err
 }
 

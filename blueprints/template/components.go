@@ -29,7 +29,7 @@ func componentsOf(ctx context.Context, in Input) components {
 }
 
 func (r *goRun) componentFunctions() gotemplate.FuncMap {
-	c := componentsOf(r.meter.ctx, r.in)
+	c := componentsOf(r.ctx, r.in)
 	return gotemplate.FuncMap{
 		"getResource":          c.resource,
 		"getResources":         c.resources,

@@ -39,10 +39,10 @@ func toObject(text string) (json.RawMessage, error) {
 	return document, nil
 }
 
-// unreadable names the YAML that package foreign refused. What is too much for it exceeds the budget.
+// unreadable names the YAML that package foreign refused.
 func unreadable(what string, err error) error {
 	if errors.Is(err, foreign.ErrTooMuch) {
-		return overBudget("%s %s", what, foreign.Problem(err))
+		return fmt.Errorf("%s %s", what, foreign.Problem(err))
 	}
 	return fmt.Errorf("%s %w", what, err)
 }

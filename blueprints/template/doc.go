@@ -3,6 +3,7 @@
 
 // Package template runs the two template languages of blueprints, GoTemplate and Spiff, on bindings and the files of one
 // blueprint. A template reaches nothing else: no environment, no file outside the blueprint, no network. What needs a registry or
-// a cluster is a capability that the caller hands in with the Input. Every execution has a Budget of time, output, depth, file
-// size and steps, so that a runaway template ends with an error instead of taking the process with it. It promises nothing to others.
+// a cluster is a capability that the caller hands in with the Input. Nothing here ends a template that does not
+// end by itself: run those of others in a process that can be killed, as package confined/rendering does. It promises nothing
+// to others.
 package template

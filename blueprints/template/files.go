@@ -28,17 +28,19 @@ type FileInfo struct {
 func (r *goRun) fileFunctions() gotemplate.FuncMap {
 	return gotemplate.FuncMap{
 		"include":  r.include,
-		"readFile": func(name string) ([]byte, error) { return readFile(r.in.Files, name, r.in.Budget.FileBytes) },
+		"readFile": func(name string) ([]byte, error) { return ReadFile(r.in.Files, name) },
 		"readDir":  func(name string) ([]FileInfo, error) { return readDir(r.in.Files, name) },
 	}
 }
 
 // include renders another file of the blueprint.
 func (r *goRun) include(name string, binding any) (string, error) {
-	if r.meter.depth >= r.meter.budget.Depth {
-		return "", fmt.Errorf("rendering template has a nested reference name: %s: %w", name, r.meter.enter())
+	if r.includes >= maxIncludes {
+		return "", fmt.Errorf("rendering template has a nested reference name: %s: %w", name, errIncludes)
 	}
-	source, err := readFile(r.in.Files, name, r.in.Budget.FileBytes)
+	r.includes++
+	defer func() { r.includes-- }()
+	source, err := ReadFile(r.in.Files, name)
 	if err != nil {
 		return "", err
 	}
@@ -56,12 +58,8 @@ func cleanPath(name string) string {
 }
 
 // ReadFile reads a file of a blueprint. The path may begin with a slash. It fails when there is no such file, naming what is in its
-// directory, or when the file has more than limit bytes; limit 0 means the default of Budget.
-func ReadFile(files fs.FS, name string, limit int) ([]byte, error) {
-	return readFile(files, name, positive(limit, DefaultBudget().FileBytes))
-}
-
-func readFile(files fs.FS, name string, limit int) ([]byte, error) {
+// directory, or when the file is too large.
+func ReadFile(files fs.FS, name string) ([]byte, error) {
 	if files == nil {
 		return nil, fmt.Errorf("file %q cannot be read, because there are no files here", name)
 	}
@@ -70,12 +68,12 @@ func readFile(files fs.FS, name string, limit int) ([]byte, error) {
 		return nil, missingFile(files, name, err)
 	}
 	defer func() { _ = file.Close() }()
-	data, err := io.ReadAll(io.LimitReader(file, int64(limit)+1))
+	data, err := io.ReadAll(io.LimitReader(file, maxFile+1))
 	if err != nil {
 		return nil, fmt.Errorf("file %q of the blueprint cannot be read: %w", name, pathless(err))
 	}
-	if len(data) > limit {
-		return nil, overBudget("file %q of the blueprint is larger than %d bytes", name, limit)
+	if len(data) > maxFile {
+		return nil, fmt.Errorf("file %q of the blueprint is larger than %d bytes; split it", name, maxFile)
 	}
 	return data, nil
 }

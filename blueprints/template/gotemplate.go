@@ -20,9 +20,8 @@ const rootName = "execution"
 
 // Execute renders the template and reads the output as a YAML object.
 func (GoTemplate) Execute(ctx context.Context, in Input) (Output, error) {
-	in.Budget = in.Budget.orDefault()
-	return withMeter(ctx, in.Budget, func(m *meter) (Output, error) {
-		run := &goRun{meter: m, in: in, values: bindings(in)}
+	run := &goRun{ctx: ctx, in: in, values: bindings(in)}
+	return guarded(func() (Output, error) {
 		output, err := run.render()
 		if err != nil {
 			return Output{}, run.explain(err)
@@ -67,17 +66,19 @@ func copyMap(in map[string]any) map[string]any {
 
 // goRun is one execution of a GoTemplate.
 type goRun struct {
-	meter     *meter
+	ctx       context.Context
 	in        Input
 	values    map[string]any
 	functions gotemplate.FuncMap
 	places    []place
 	missing   []place
+	// includes counts those that have not ended.
+	includes int
 }
 
 func (r *goRun) render() (string, error) {
-	if len(r.in.Source) > r.in.Budget.FileBytes {
-		return "", overBudget("the template is larger than %d bytes", r.in.Budget.FileBytes)
+	if err := checkSource(r.in.Source); err != nil {
+		return "", err
 	}
 	r.functions = r.allFunctions()
 	output, err := r.run(rootName, r.in.Source, r.values)
@@ -95,7 +96,7 @@ func (r *goRun) allFunctions() gotemplate.FuncMap {
 	return all
 }
 
-// functionsOf wraps the functions that a text can call; wrapping all of them would take longer than most templates run.
+// functionsOf returns the functions that a text can call; giving all of them to each text would take longer than most templates run.
 func (r *goRun) functionsOf(source string) gotemplate.FuncMap {
 	named := gotemplate.FuncMap{}
 	for name, f := range r.functions {
@@ -103,39 +104,34 @@ func (r *goRun) functionsOf(source string) gotemplate.FuncMap {
 			named[name] = f
 		}
 	}
-	named = r.meter.metered(named)
-	maps.Copy(named, r.instruments())
+	named[printName] = r.print
 	return named
 }
 
 // run parses and executes one text; include uses it as well.
 func (r *goRun) run(name, source string, data any) (string, error) {
-	if err := checkNesting(source); err != nil {
-		return "", err
-	}
 	parsed, err := gotemplate.New(name).Option("missingkey=zero").Funcs(r.functionsOf(source)).Parse(source)
 	if err != nil {
 		return "", &located{name: name, source: source, err: err}
 	}
 	r.instrument(parsed, source)
-	out := &limitedWriter{meter: r.meter}
+	out := &limitedWriter{}
 	if err := parsed.Execute(out, data); err != nil {
 		return "", &located{name: name, source: source, err: err}
 	}
 	return out.text.String(), nil
 }
 
-// limitedWriter collects the output up to the budget.
+// limitedWriter collects the output up to its limit.
 type limitedWriter struct {
-	meter *meter
-	text  strings.Builder
+	text strings.Builder
 }
 
 var _ io.Writer = (*limitedWriter)(nil)
 
 func (w *limitedWriter) Write(p []byte) (int, error) {
-	if w.text.Len()+len(p) > w.meter.budget.OutputBytes {
-		return 0, overBudget("its output is larger than %d bytes", w.meter.budget.OutputBytes)
+	if w.text.Len()+len(p) > maxOutput {
+		return 0, errOutput
 	}
 	return w.text.Write(p)
 }

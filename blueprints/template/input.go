@@ -57,8 +57,6 @@ type Input struct {
 	Closure Closure
 	// Clusters issues kubeconfigs; nil makes functions that need it fail.
 	Clusters Clusters
-	// Budget limits the execution; zero fields mean the defaults.
-	Budget Budget
 	// RejectNoValue fails when a GoTemplate printed a missing value.
 	RejectNoValue bool
 }

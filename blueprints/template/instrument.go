@@ -6,21 +6,12 @@ package template
 import (
 	"fmt"
 	"math"
-	"strings"
 	gotemplate "text/template"
 	"text/template/parse"
 )
 
-// Names of the functions that instrument calls in parsed templates.
-const (
-	tickName  = "budgetTick"
-	enterName = "budgetEnter"
-	leaveName = "budgetLeave"
-	printName = "budgetPrint"
-)
-
-// maxNesting is how deep blocks may be nested in each other; the parser recurses for each level.
-const maxNesting = 2000
+// printName is the function that is called with each value that is about to be printed.
+const printName = "printedValue"
 
 // place is where something stands in a template.
 type place struct {
@@ -28,41 +19,16 @@ type place struct {
 	offset       int
 }
 
-// checkNesting refuses templates with so many blocks open at once that the parser would use up its stack.
-func checkNesting(source string) error {
-	opened := 0
-	for _, word := range []string{"if", "range", "with", "define", "block"} {
-		opened += strings.Count(source, word)
-	}
-	if opened > 10*maxNesting && opened-strings.Count(source, "end") > maxNesting {
-		return overBudget("more than %d blocks are open at once", maxNesting)
-	}
-	return nil
-}
-
-// instruments are the functions that instrumented templates call. They return an empty text, or the value to print.
-func (r *goRun) instruments() gotemplate.FuncMap {
-	return gotemplate.FuncMap{
-		tickName:  func() (string, error) { return "", r.meter.tick() },
-		enterName: func() (string, error) { return "", r.meter.enter() },
-		leaveName: func() string { r.meter.leave(); return "" },
-		printName: r.print,
-	}
-}
-
-// print checks a value that is about to be printed, notes missing ones and returns what to print.
-func (r *goRun) print(place int, value any) (any, error) {
+// print notes missing values and returns what to print.
+func (r *goRun) print(place int, value any) any {
 	switch t := value.(type) {
 	case nil:
 		r.missing = append(r.missing, r.places[place])
-		return nil, nil
-	case string, bool, int, int64:
-		return value, nil
+		return nil
 	case float64:
-		return printable(t), nil
+		return printable(t)
 	}
-	_, err := r.meter.measure(value)
-	return value, err
+	return value
 }
 
 // printable turns whole numbers, which JSON reads as floats, into integers, so that a million is not printed as 1e+06.
@@ -73,8 +39,7 @@ func printable(f float64) any {
 	return f
 }
 
-// instrument inserts calls into all templates of one text: a tick at the start of each loop body, enter and leave around each
-// template, and a check of each value before it is printed.
+// instrument inserts a call before each value that all templates of one text print.
 func (r *goRun) instrument(t *gotemplate.Template, source string) {
 	for _, one := range t.Templates() {
 		if one.Tree == nil || one.Root == nil {
@@ -82,8 +47,6 @@ func (r *goRun) instrument(t *gotemplate.Template, source string) {
 		}
 		i := &instrumenter{run: r, name: t.Name(), source: source}
 		i.list(one.Root)
-		one.Root.Nodes = append([]parse.Node{i.call(enterName)}, one.Root.Nodes...)
-		one.Root.Nodes = append(one.Root.Nodes, i.call(leaveName))
 	}
 }
 
@@ -114,7 +77,6 @@ func (i *instrumenter) node(node parse.Node) {
 	case *parse.RangeNode:
 		i.list(n.List)
 		i.list(n.ElseList)
-		n.List.Nodes = append([]parse.Node{i.call(tickName)}, n.List.Nodes...)
 	}
 }
 
@@ -128,13 +90,13 @@ func (i *instrumenter) action(n *parse.ActionNode) {
 	n.Pipe.Cmds = append(n.Pipe.Cmds, check.Pipe.Cmds[1])
 }
 
-func (i *instrumenter) call(name string) parse.Node { return i.parse("{{" + name + "}}") }
-
 // parse makes a node; the text is a constant of this file.
 func (i *instrumenter) parse(text string) *parse.ActionNode {
 	tree := parse.New(i.name)
 	tree.Mode = parse.SkipFuncCheck
 	parsed, err := tree.Parse(text, "", "", map[string]*parse.Tree{})
-	i.run.meter.must(err)
+	if err != nil {
+		panic(err)
+	}
 	return parsed.Root.Nodes[0].(*parse.ActionNode)
 }

@@ -188,7 +188,7 @@ func goNames(t *testing.T) map[string]bool {
 		})
 	}
 	require.True(t, names["and"] && names["call"], "the functions of text/template are found")
-	run := goRun{in: Input{}, meter: &meter{}}
+	run := goRun{ctx: t.Context()}
 	for name := range run.allFunctions() {
 		names[name] = true
 	}

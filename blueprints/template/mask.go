@@ -4,9 +4,14 @@
 package template
 
 import (
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"sort"
+	"strconv"
 	"strings"
 
 	"github.com/flux-landscaper/flux-landscaper/api/beginning"
@@ -68,53 +73,116 @@ func typeName(value any) string {
 	return "number"
 }
 
-// secretLength is the length from which on a text of the inputs is masked in messages; shorter ones are part of ordinary words.
-const secretLength = 6
+// secretLength is the length from which on a text of the inputs is masked wherever it stands in a message; shorter ones are part of ordinary
+// words, and are masked between quotes only.
+const (
+	secretLength = 6
+	shortLength  = 3
+)
+
+// maxMessage is how much of a message is shown.
+const maxMessage = 8 << 10
 
 // openBindings are about components and blueprints and never secret.
 var openBindings = set("cd components blueprint blueprintDef componentDescriptorDef")
 
-// mask replaces texts of the inputs in the message of an error. The error keeps its chain.
+// mask replaces what the inputs hold in the message of an error, also quoted, escaped and encoded. An error that shows nothing of them keeps its
+// chain.
 func mask(err error, in Input) error {
-	texts := map[string]bool{}
+	m := newMasker(beginning.Of(err.Error(), maxMessage), in.Source)
 	for key, value := range in.Values {
 		if !openBindings[key] {
-			collectTexts(value, texts)
+			m.look(value)
 		}
 	}
-	collectTexts(in.State, texts)
-	message := err.Error()
-	masked := message
-	for _, secret := range longestFirst(texts) {
-		if !strings.Contains(in.Source, secret) {
-			masked = strings.ReplaceAll(masked, secret, "[masked]")
-		}
-	}
-	if masked == message {
+	m.look(in.State)
+	if len(m.found) == 0 && len(err.Error()) <= maxMessage {
 		return err
 	}
-	if errors.Is(err, ErrBudget) {
-		return overBudget("%s", masked)
+	for _, form := range longestFirst(m.found) {
+		m.message = strings.ReplaceAll(m.message, form, "[masked]")
 	}
-	return errors.New(masked)
+	return errors.New(m.message)
 }
 
-func collectTexts(value any, texts map[string]bool) {
+// masker collects the forms in which values of the inputs are in a message.
+type masker struct {
+	source, message string
+	// starts are the pieces of the message, so that most forms are ruled out by one look.
+	starts map[string]bool
+	found  map[string]bool
+}
+
+// startLength is the length of the pieces: that of the shortest form.
+const startLength = shortLength + 2
+
+func newMasker(message, source string) *masker {
+	m := &masker{source: source, message: message, starts: map[string]bool{}, found: map[string]bool{}}
+	for i := range max(0, len(message)-startLength+1) {
+		m.starts[message[i:i+startLength]] = true
+	}
+	return m
+}
+
+func (m *masker) look(value any) {
 	switch t := value.(type) {
 	case string:
-		for _, line := range strings.Split(t, "\n") {
-			if len(line) >= secretLength {
-				texts[line] = true
-			}
-		}
+		m.text(t)
+	case float64:
+		m.form(strconv.FormatFloat(t, 'f', -1, 64), secretLength)
+		m.form(fmt.Sprint(t), secretLength)
+	case int64:
+		m.form(strconv.FormatInt(t, 10), secretLength)
 	case []any:
 		for _, item := range t {
-			collectTexts(item, texts)
+			m.look(item)
 		}
 	case map[string]any:
 		for _, item := range t {
-			collectTexts(item, texts)
+			m.look(item)
 		}
+	}
+}
+
+// text looks for a text as a whole and for each of its lines.
+func (m *masker) text(text string) {
+	lines := strings.Split(text, "\n")
+	if len(lines) > 1 {
+		m.encoded(text)
+	}
+	for _, line := range lines {
+		line = strings.TrimSuffix(line, "\r")
+		m.form(line, secretLength)
+		m.form(inside(strconv.Quote(line)), secretLength)
+		if len(line) >= secretLength {
+			m.encoded(line)
+			continue
+		}
+		m.form(`"`+line+`"`, shortLength+2)
+		m.form("`"+line+"`", shortLength+2)
+		m.form("'"+line+"'", shortLength+2)
+	}
+}
+
+// encoded looks for what encodings make of a text.
+func (m *masker) encoded(text string) {
+	inJSON, _ := json.Marshal(text)
+	m.form(inside(string(inJSON)), secretLength)
+	m.form(inside(strconv.QuoteToASCII(text)), secretLength)
+	m.form(url.QueryEscape(text), secretLength)
+	m.form(url.PathEscape(text), secretLength)
+	m.form(base64.RawStdEncoding.EncodeToString([]byte(text)), secretLength)
+	m.form(base64.RawURLEncoding.EncodeToString([]byte(text)), secretLength)
+	m.form(strings.ReplaceAll(text, "'", "''"), secretLength)
+	m.form(hex.EncodeToString([]byte(text)), secretLength)
+}
+
+func inside(quoted string) string { return quoted[1 : len(quoted)-1] }
+
+// form notes a form that the message has and the template itself has not.
+func (m *masker) form(form string, least int) {
+	if len(form) >= least && m.starts[form[:startLength]] && strings.Contains(m.message, form) && !strings.Contains(m.source, form) {
+		m.found[form] = true
 	}
 }
 

@@ -14,25 +14,17 @@ import (
 	"github.com/mandelsoft/spiff/flow"
 	spiffyaml "github.com/mandelsoft/spiff/yaml"
 
-	"github.com/flux-landscaper/flux-landscaper/blueprints/internal/bounded"
-
 	"github.com/flux-landscaper/flux-landscaper/api/beginning"
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 )
 
 // Spiff runs Spiff++ without its functions for commands, environment, network and writing. Its files are those of the blueprint.
 // Bindings are data: a text in them that looks like an expression is not evaluated.
-//
-// The library cannot be stopped from outside. A meter is called back whenever an expression looks something up and ends the execution
-// by a panic when its time, steps, stack or memory are used up. A single call that never looks something up runs to its own end; the
-// caller does not wait for it, and no more than eight such calls can be left behind.
 type Spiff struct{}
-
-var spiffRunning = bounded.NewPool(8)
 
 // Execute processes the template, which is YAML.
 func (Spiff) Execute(ctx context.Context, in Input) (Output, error) {
-	in.Budget = in.Budget.orDefault()
-	out, err := withMeterIn(ctx, spiffRunning, in.Budget, func(m *meter) (Output, error) { return runSpiff(m, in) })
+	out, err := guarded(func() (Output, error) { return runSpiff(ctx, in) })
 	if err != nil {
 		return Output{}, &Error{Executor: in.Name, File: in.File, Inputs: describeInputs(in.Values), Err: mask(err, in)}
 	}
@@ -43,12 +35,12 @@ func (Spiff) Execute(ctx context.Context, in Input) (Output, error) {
 // no file has.
 const sourceName = "template\x00"
 
-func runSpiff(m *meter, in Input) (Output, error) {
+func runSpiff(ctx context.Context, in Input) (Output, error) {
 	template, err := parseSpiff(in)
 	if err != nil {
 		return Output{}, err
 	}
-	box, err := newSandbox(m, in)
+	box, err := newSandbox(ctx, in)
 	if err != nil {
 		return Output{}, err
 	}
@@ -64,12 +56,15 @@ func runSpiff(m *meter, in Input) (Output, error) {
 	if err != nil {
 		return Output{}, spiffError(err)
 	}
-	return spiffOutput(m, result)
+	return spiffOutput(result)
 }
 
 func parseSpiff(in Input) (spiffyaml.Node, error) {
-	if err := checkSpiff([]byte(in.Source), in.Budget.FileBytes); err != nil {
+	if err := checkSource(in.Source); err != nil {
 		return nil, err
+	}
+	if err := foreign.Afford([]byte(in.Source)); err != nil {
+		return nil, unreadable("the template", err)
 	}
 	template, err := spiffyaml.Unmarshal(sourceName, []byte(in.Source))
 	if err != nil {
@@ -84,8 +79,8 @@ func spiffError(err error) error {
 	return errors.New(beginning.Of(message, 4096))
 }
 
-func spiffOutput(m *meter, result spiffyaml.Node) (Output, error) {
-	document, err := toJSON(m, result)
+func spiffOutput(result spiffyaml.Node) (Output, error) {
+	document, err := toJSON(result)
 	if err != nil {
 		return Output{}, err
 	}
@@ -95,24 +90,21 @@ func spiffOutput(m *meter, result spiffyaml.Node) (Output, error) {
 	if document[0] != '{' {
 		return Output{}, errors.New("the output is not an object with keys like deployItems or exports")
 	}
-	state, err := toJSON(m, flow.DetermineState(result))
+	state, err := toJSON(flow.DetermineState(result))
 	if string(state) == "null" || string(state) == "{}" {
 		state = nil
 	}
 	return Output{Document: document, State: state}, err
 }
 
-func toJSON(m *meter, node spiffyaml.Node) (json.RawMessage, error) {
+func toJSON(node spiffyaml.Node) (json.RawMessage, error) {
 	plain, err := fromNode(node)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := m.measure(plain); err != nil {
-		return nil, err
-	}
 	out, err := json.Marshal(plain)
-	if len(out) > m.budget.OutputBytes {
-		return nil, overBudget("its output is larger than %d bytes", m.budget.OutputBytes)
+	if len(out) > maxOutput {
+		return nil, errOutput
 	}
 	return out, err
 }

@@ -4,6 +4,7 @@
 package template
 
 import (
+	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -17,16 +18,12 @@ import (
 // spiffFunctions are the functions beside those that the library has built in.
 type spiffFunctions struct {
 	dynaml.Functions
-	meter *meter
 }
 
-// maxKeyBits is how large a generated RSA key may be.
-const maxKeyBits = 4096
-
-func newSpiffFunctions(m *meter, in Input) *spiffFunctions {
-	c := componentsOf(m.ctx, in)
-	k := clusterCalls{meter: m, clusters: in.Clusters}
-	f := &spiffFunctions{Functions: dynaml.NewFunctions(), meter: m}
+func newSpiffFunctions(ctx context.Context, in Input) *spiffFunctions {
+	c := componentsOf(ctx, in)
+	k := clusterCalls{ctx: ctx, clusters: in.Clusters}
+	f := &spiffFunctions{Functions: dynaml.NewFunctions()}
 	f.add("getResource", func(args []any) (any, error) { return c.resource(args...) })
 	f.add("getComponent", func(args []any) (any, error) { return componentOf(c, args) })
 	f.add("getResourceKey", unary(func(ref any) (any, error) { return c.resourceKey(ref) }))
@@ -47,31 +44,9 @@ func newSpiffFunctions(m *meter, in Input) *spiffFunctions {
 	return f
 }
 
-// LookupFunction finds a function that is not built into the library's calls.
-func (f *spiffFunctions) LookupFunction(name string) dynaml.Function {
-	found := f.Functions.LookupFunction(name)
-	if name == "x509genkey" && found != nil {
-		return limitedKey(found)
-	}
-	return found
-}
-
-func limitedKey(generate dynaml.Function) dynaml.Function {
-	return func(args []any, binding dynaml.Binding) (any, dynaml.EvaluationInfo, bool) {
-		for _, arg := range args {
-			if bits, ok := arg.(int64); ok && (bits > maxKeyBits || bits < 0) {
-				info := dynaml.DefaultInfo()
-				return info.Error("x509genkey: keys have at most %d bits", maxKeyBits)
-			}
-		}
-		return generate(args, binding)
-	}
-}
-
 // add registers a function on JSON-like data.
 func (f *spiffFunctions) add(name string, call func(args []any) (any, error)) {
 	f.RegisterFunction(name, func(args []any, _ dynaml.Binding) (any, dynaml.EvaluationInfo, bool) {
-		f.meter.must(f.meter.tick())
 		info := dynaml.DefaultInfo()
 		result, err := f.invoke(args, call)
 		if err != nil {

@@ -4,12 +4,11 @@
 package template
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"path"
-	"runtime"
-	"runtime/metrics"
 	"strconv"
 	"strings"
 
@@ -49,15 +48,15 @@ func (s *sandbox) GetFileContent(file string, cached bool) ([]byte, error) {
 	return s.state.GetFileContent(file, cached)
 }
 
-func newSandbox(m *meter, in Input) (*sandbox, error) {
+func newSandbox(ctx context.Context, in Input) (*sandbox, error) {
 	values, err := toNode(in.Values, false)
 	if err != nil {
 		return nil, errors.New("the bindings contain a value that is no JSON data")
 	}
 	state := flow.NewState("", 0, memoryfs.New())
 	state.SetFeatures(features.FeatureFlags{})
-	state.SetRegistry(dynaml.DefaultRegistry().WithFunctions(newSpiffFunctions(m, in)))
-	box := &sandbox{state: &sandboxState{State: state, meter: m, files: in.Files, startHeap: heapBytes()}}
+	state.SetRegistry(dynaml.DefaultRegistry().WithFunctions(newSpiffFunctions(ctx, in)))
+	box := &sandbox{state: &sandboxState{State: state, files: in.Files}}
 	box.Binding = flow.NewEnvironment(nil, sourceName, state)
 	if entries := asNodes(values); len(entries) > 0 {
 		box.Binding = box.Binding.WithLocalScope(entries)
@@ -65,14 +64,11 @@ func newSandbox(m *meter, in Input) (*sandbox, error) {
 	return box, nil
 }
 
-// sandboxState replaces the parts of the library's state that reach outside. Each call of GetFeatures and InterpolationEnabled,
-// which happens for every lookup and every text, counts as a step.
+// sandboxState replaces the parts of the library's state that reach outside.
 type sandboxState struct {
 	*flow.State
-	meter     *meter
-	files     fs.FS
-	tree      vfs.VFS
-	startHeap uint64
+	files fs.FS
+	tree  vfs.VFS
 }
 
 var _ dynaml.State = (*sandboxState)(nil)
@@ -83,28 +79,15 @@ func (s *sandboxState) OSAccessAllowed() bool              { return false }
 func (s *sandboxState) FileAccessAllowed() bool            { return s.files != nil }
 func (s *sandboxState) GetTempName([]byte) (string, error) { return "", errNoFiles }
 func (s *sandboxState) GetEncryptionKey() string           { return "" }
-
-func (s *sandboxState) GetFeatures() features.FeatureFlags {
-	s.check()
-	return s.State.GetFeatures()
-}
-
-func (s *sandboxState) InterpolationEnabled() bool {
-	s.check()
-	return false
-}
+func (s *sandboxState) InterpolationEnabled() bool         { return false }
 
 // GetFileContent reads a file of the blueprint; the library would also get URLs.
 func (s *sandboxState) GetFileContent(file string, _ bool) ([]byte, error) {
-	s.check()
 	if strings.Contains(file, "://") {
 		return nil, errors.New("the network is not available here; read files of the blueprint")
 	}
-	data, err := readFile(s.files, file, s.meter.budget.FileBytes)
+	data, err := ReadFile(s.files, file)
 	if err != nil {
-		return nil, err
-	}
-	if err := checkDepth(data); err != nil {
 		return nil, err
 	}
 	// The library may read the file as YAML, but it need not be any.
@@ -127,7 +110,6 @@ func (s *sandboxState) names() vfs.FileSystem {
 	out := memoryfs.New()
 	entries := 0
 	_ = fs.WalkDir(s.files, ".", func(at string, entry fs.DirEntry, err error) error {
-		s.check()
 		if entries++; err != nil || entries > 10000 {
 			return fs.SkipAll
 		}
@@ -137,32 +119,4 @@ func (s *sandboxState) names() vfs.FileSystem {
 		return vfs.WriteFile(out, path.Join("/", at), nil, 0o444)
 	})
 	return out
-}
-
-// Limits of one execution of Spiff.
-const (
-	maxFrames = 20000
-	maxHeap   = 512 << 20
-)
-
-// check ends the execution when it has used up something.
-func (s *sandboxState) check() {
-	s.meter.must(s.meter.tick())
-	if s.meter.steps%ticksPerClock != 0 {
-		return
-	}
-	var frame [1]uintptr
-	if runtime.Callers(maxFrames, frame[:]) > 0 {
-		s.meter.must(overBudget("its expressions call each other too deep; look for a function that calls itself"))
-	}
-	if now := heapBytes(); now > s.startHeap && now-s.startHeap > maxHeap {
-		s.meter.must(overBudget("it takes more than %d bytes of memory", maxHeap))
-	}
-}
-
-// heapBytes is the size of the heap of the process.
-func heapBytes() uint64 {
-	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
-	metrics.Read(sample)
-	return sample[0].Value.Uint64()
 }

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -152,55 +151,6 @@ func TestSpiffReachesNothingOutside(t *testing.T) {
 	assert.NotEmpty(t, os.Getenv("PATH"))
 }
 
-func TestRunawaySpiffEnds(t *testing.T) {
-	doubling := "a0: xxxxxxxxxxxxxxxx\n"
-	for i := 1; i < 60; i++ {
-		doubling += fmt.Sprintf("a%d: (( a%d a%d ))\n", i, i-1, i-1)
-	}
-	lists := "a0: [x, x]\n"
-	for i := 1; i < 60; i++ {
-		lists += fmt.Sprintf("a%d: (( [a%d, a%d] ))\n", i, i-1, i-1)
-	}
-	aliases := "a0: &a0 [x, x]\n"
-	for i := 1; i < 40; i++ {
-		aliases += fmt.Sprintf("a%d: &a%d [*a%d, *a%d]\n", i, i, i-1, i-1)
-	}
-	tests := map[string]string{
-		"recursion":       "f: (( |x|->.f(x + 1) ))\na: (( .f(1) ))",
-		"wide recursion":  "f: (( |x|->x > 0 ? .f(x - 1) .f(x - 1) :\"a\" ))\na: (( .f(40) ))",
-		"self recursion":  "a: (( (|x|->_(x))(1) ))",
-		"range":           "a: (( [1..10000000000] ))",
-		"nested maps":     "a: (( sum[[1..900000]|0|s,x|->s + sum[[1..900000]|0|t,y|->t + y]] ))",
-		"doubling":        doubling,
-		"doubling lists":  lists,
-		"aliases":         aliases,
-		"aliased text":    "a: &a " + strings.Repeat("x", 500<<10) + "\nb: [" + strings.Repeat("*a, ", 50_000) + "x]",
-		"other document":  "a: 1\n---\n" + aliases,
-		"brackets":        "a: (( " + strings.Repeat("(", 50) + "1" + strings.Repeat(")", 50) + " ))",
-		"long expression": "a: (( 1" + strings.Repeat(" + 1", 10000) + " ))",
-		"open lists":      "a: " + strings.Repeat("[", 100000),
-		"open maps":       "a: " + strings.Repeat("{a: ", 100000),
-		"deep":            strings.Repeat("- ", 1000) + "x",
-		"random":          `a: (( rand("[:alnum:]", 2000000000) ))`,
-		"bcrypt":          `a: (( bcrypt("x", 31) ))`,
-		"endless sync":    `a: (( sync(1, false, 1) ))`,
-		"large template":  strings.Repeat("#", 1<<20+1),
-		"large output":    "l: (( &temporary([1..900000]) ))\na: (( l ))\nb: (( l ))\nc: (( l ))",
-	}
-	for name, source := range tests {
-		t.Run(name, func(t *testing.T) {
-			started := time.Now()
-			_, err := spiff(Input{Source: source, Budget: Budget{Time: 700 * time.Millisecond}})
-			require.Error(t, err)
-			assert.Less(t, time.Since(started), 4*time.Second)
-			assert.Less(t, len(err.Error()), 10000)
-			if name != "open lists" && name != "open maps" {
-				assert.ErrorIs(t, err, ErrBudget)
-			}
-		})
-	}
-}
-
 func TestSpiffReadsNoBombs(t *testing.T) {
 	bomb := "a: &a [" + strings.Repeat("x, ", 200) + "x]\nb: &b [" + strings.Repeat("*a, ", 200) + "x]\nc: [" + strings.Repeat("*b, ", 200) + "x]\n"
 	for _, kind := range []string{"yaml", "multiyaml", "template", "import"} {
@@ -211,32 +161,6 @@ func TestSpiffReadsNoBombs(t *testing.T) {
 	got, err := spiff(Input{Source: `a: (( read("script", "text") ))`, Files: files("script", "a && b &c *d: [")})
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"a":"a && b &c *d: ["}`, got)
-}
-
-func TestExpressionsAreChecked(t *testing.T) {
-	tests := []struct{ name, expression, want string }{
-		{"range", `[1..1000000]`, ""},
-		{"range of computed length", `[0..length(x) - 1]`, ""},
-		{"long range", `[1..10000000000]`, "a range goes beyond"},
-		{"long range below zero", `[-10000000000..1]`, "a range goes beyond"},
-		{"random", `rand("[:alnum:]", 64)`, ""},
-		{"long random", `rand("[:alnum:]", 20000000)`, "rand makes more than"},
-		{"bcrypt", `bcrypt("x", 10)`, ""},
-		{"expensive bcrypt", `bcrypt("x", 31)`, "cost of bcrypt"},
-		{"brackets in text", `"((((((((((((((" x`, ""},
-		{"brackets", `((((((((((((1))))))))))))`, "brackets in each other"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			err := checkExpression("(( " + tt.expression + " ))")
-			if tt.want == "" {
-				require.NoError(t, err)
-				return
-			}
-			require.ErrorIs(t, err, ErrBudget)
-			assert.ErrorContains(t, err, tt.want)
-		})
-	}
 }
 
 func TestEnginesRunSideBySide(t *testing.T) {
@@ -254,11 +178,6 @@ func TestEnginesRunSideBySide(t *testing.T) {
 		})
 	}
 	wait.Wait()
-}
-
-func TestLargeKeysAreRefused(t *testing.T) {
-	_, err := spiff(Input{Source: `a: (( x509genkey(100000) ))`})
-	assert.ErrorContains(t, err, "at most 4096 bits")
 }
 
 func TestSpiffErrorsHideValues(t *testing.T) {
@@ -284,22 +203,4 @@ func TestSpiffRefuses(t *testing.T) {
 			require.ErrorContains(t, err, tt[1])
 		})
 	}
-}
-
-func FuzzSpiff(f *testing.F) {
-	for _, seed := range []string{`a: (( imports.name ))`, `a: (( [1..3] ))`, "f: (( |x|->x ))\na: (( .f(1) ))", `a: (( read("x") ))`,
-		"t:\n  <<: (( &template ))\n  x: 1\na: (( *t ))", `a: (( &state(rand()) ))`, `a: (( env("HOME") ))`, `a: ((! x ))`} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, source string) {
-		in := Input{Source: source, Values: valuesV2(), Files: files("x", "y"), Budget: Budget{Time: time.Second, OutputBytes: 1 << 16, Steps: 10000, FileBytes: 4096}}
-		started := time.Now()
-		out, err := Spiff{}.Execute(context.Background(), in)
-		if time.Since(started) > 30*time.Second {
-			t.Fatalf("took %s", time.Since(started))
-		}
-		if err == nil && len(out.Document) == 0 {
-			t.Fatal("neither document nor error")
-		}
-	})
 }

@@ -71,7 +71,7 @@ func TestOnlyInstallationsThatFollowNothingAreToldToAsk(t *testing.T) {
 func TestUnauthorizedContentFailsTheRenderingAsSuch(t *testing.T) {
 	v := &componentView{problem: fmt.Errorf("x: %w", oci.ErrUnauthorized)}
 	var failure *kit.Failure
-	require.ErrorAs(t, v.failure(renderOperation, errors.New("template: x")), &failure)
+	require.ErrorAs(t, v.failure(t.Context(), renderOperation, errors.New("template: x")), &failure)
 	assert.Equal(t, reasonUnauthorized, failure.Reason)
 	assert.Equal(t, kit.Stalled, failure.Kind)
 	assert.Contains(t, failure.Codes, v1alpha1.ErrorUnauthorized)

@@ -196,9 +196,12 @@ func unzipped(content []byte) ([]byte, error) {
 }
 
 // failure says who can end a failure of rendering: what was wrong with the content that was read decides, if there was anything.
-func (v *componentView) failure(operation string, err error) error {
+func (v *componentView) failure(ctx context.Context, operation string, err error) error {
 	if err == nil {
 		return nil
+	}
+	if again := notRendered(ctx, operation, err); again != nil {
+		return again
 	}
 	failure := renderFailure(operation, err)
 	if v == nil {

@@ -61,12 +61,12 @@ func (r *Reconciler) computeExports(ctx context.Context, s *scope) (*render.Expo
 	if err != nil {
 		return nil, err
 	}
-	exports, stored, renderErr := render.Exports(ctx, env, s.plan.values, *inputs, previous)
+	exports, stored, renderErr := r.renderer().Exports(ctx, env, s.plan.values, *inputs, previous)
 	if err := r.writeState(ctx, s.inst, exportState, previous, stored); err != nil {
 		return nil, err
 	}
 	if renderErr != nil {
-		return nil, view.failure(exportOperation, renderErr)
+		return nil, view.failure(ctx, exportOperation, renderErr)
 	}
 	if err := exports.Check(s.inst.Spec.Exports); err != nil {
 		return nil, renderFailure(exportOperation, err)

@@ -7,6 +7,7 @@ package installation
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"k8s.io/client-go/tools/record"
@@ -16,6 +17,7 @@ import (
 	"github.com/fluxcd/pkg/runtime/controller"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/confined/rendering"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
@@ -47,6 +49,8 @@ type Reconciler struct {
 	Clusters *target.Clients
 	// BlueprintAccess is what blueprints may use where their Context does not say it; empty is the namespace.
 	BlueprintAccess v1alpha1.BlueprintAccess
+	// Renderer runs templates; nil means one with the default limits.
+	Renderer *rendering.Renderer
 	// NoCrossNamespaceRefs refuses sources of other namespaces.
 	NoCrossNamespaceRefs bool
 	// RequireVerifiedSources refuses sources that Flux has not verified, whatever a Context says.
@@ -72,6 +76,7 @@ type Reconciler struct {
 	echo          kit.Echo
 	blueprints    blueprintCache
 	issued        issuedCache
+	rendering     sync.Once
 	// plans and components are those of running jobs.
 	plans      jobMemory[remembered]
 	components jobMemory[*resolvedComponent]

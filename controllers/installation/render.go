@@ -12,6 +12,8 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
+	"github.com/flux-landscaper/flux-landscaper/confined"
+	"github.com/flux-landscaper/flux-landscaper/confined/rendering"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
@@ -35,12 +37,9 @@ func (r *Reconciler) satisfyImports(ctx context.Context, in *reading) error {
 	if err != nil {
 		return err
 	}
-	values, err := render.Satisfy(ctx, env, &in.imports.values, in.inst.Spec.ImportDataMappings)
+	values, err := r.renderer().Satisfy(ctx, env, &in.imports.values, in.inst.Spec.ImportDataMappings)
 	if err != nil {
-		return view.failure(satisfyOperation, err)
-	}
-	if err := render.ImportExecutions(ctx, env, values); err != nil {
-		return view.failure(satisfyOperation, err)
+		return view.failure(ctx, satisfyOperation, err)
 	}
 	in.values, in.env, in.view = values, env, view
 	return nil
@@ -61,28 +60,28 @@ func (r *Reconciler) renderChildren(ctx context.Context, s *scope, env *render.E
 	if err != nil {
 		return err
 	}
-	var stored render.State
-	var problem error
-	s.plan.deployItems, stored, problem = render.DeployItems(ctx, env, s.plan.values, previous)
-	if err := r.keepState(ctx, s.inst, previous, stored, view.failure(renderOperation, problem)); err != nil {
+	rendered, problem := r.renderer().Plan(ctx, env, s.plan.values, previous)
+	if err := r.writeState(ctx, s.inst, deployState, previous, rendered.Stored); err != nil {
 		return err
+	}
+	s.plan.deployItems, s.plan.subinstallations = rendered.DeployItems, rendered.Subinstallations
+	if problem != nil {
+		return view.failure(ctx, renderOperation, problem)
 	}
 	if err := r.checkItems(ctx, s); err != nil {
-		return err
-	}
-	s.plan.subinstallations, stored, problem = render.Subinstallations(ctx, env, s.plan.values, previous)
-	if err := r.keepState(ctx, s.inst, previous, stored, view.failure(renderOperation, problem)); err != nil {
 		return err
 	}
 	return s.reach.checkTemplates(s.plan.subinstallations)
 }
 
-// keepState stores what templates left and passes on why they failed.
-func (r *Reconciler) keepState(ctx context.Context, inst *v1alpha1.Installation, previous, stored render.State, problem error) error {
-	if err := r.writeState(ctx, inst, deployState, previous, stored); err != nil {
-		return err
-	}
-	return problem
+// renderer runs templates in child processes.
+func (r *Reconciler) renderer() *rendering.Renderer {
+	r.rendering.Do(func() {
+		if r.Renderer == nil {
+			r.Renderer = rendering.New(confined.Limits{})
+		}
+	})
+	return r.Renderer
 }
 
 // remembered is the plan of a job with what it comes from, so that exports are computed with the values that the children were made from.
@@ -127,6 +126,18 @@ func environment(
 	}
 	view, err := showComponent(ctx, env, in.component)
 	return env, view, err
+}
+
+// notRendered says why rendering has to be tried again, nil when the templates themselves are to blame.
+func notRendered(ctx context.Context, operation string, err error) error {
+	var ended *confined.Ended
+	switch {
+	case ctx.Err() != nil:
+		return err
+	case errors.As(err, &ended) && ended.Reason == confined.Died, errors.Is(err, confined.ErrNotStarted):
+		return kit.Again(operation, "RenderProcessEnded", "%w", err)
+	}
+	return nil
 }
 
 // renderFailure says that a person has to change blueprint or imports.

@@ -19,7 +19,7 @@ func documentConfig(dir string) ([]byte, error) {
 		return nil, fmt.Errorf("directory %s cannot be opened: %w", dir, err)
 	}
 	defer func() { _ = root.Close() }()
-	text, err := template.ReadFile(root.FS(), model.FileName, 0)
+	text, err := template.ReadFile(root.FS(), model.FileName)
 	if err != nil {
 		return nil, err
 	}

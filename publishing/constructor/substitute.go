@@ -9,11 +9,14 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/fluxcd/pkg/envsubst"
 
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/template"
+	"github.com/flux-landscaper/flux-landscaper/confined"
+	"github.com/flux-landscaper/flux-landscaper/confined/rendering"
 )
 
 // Templaters that a constructor may go through.
@@ -47,6 +50,9 @@ func Values(settings []byte, arguments []string) (map[string]any, error) {
 	return values, nil
 }
 
+// renderer runs templates in child processes.
+var renderer = sync.OnceValue(func() *rendering.Renderer { return rendering.New(confined.Limits{}) })
+
 // Substitute lets a constructor go through a templater. A value that is missing is an error, which names it.
 func Substitute(ctx context.Context, text []byte, templater string, values map[string]any) ([]byte, error) {
 	switch templater {
@@ -55,10 +61,10 @@ func Substitute(ctx context.Context, text []byte, templater string, values map[s
 	case Subst, "":
 		return substitute(text, values)
 	case Go:
-		out, err := template.GoTemplate{}.Execute(ctx, template.Input{Name: "constructor", Source: string(text), Values: values, RejectNoValue: true})
+		out, err := renderer().Execute(ctx, template.KindGoTemplate, template.Input{Name: "constructor", Source: string(text), Values: values, RejectNoValue: true})
 		return out.Document, err
 	case Spiff:
-		out, err := template.Spiff{}.Execute(ctx, template.Input{Name: "constructor", Source: string(text), Values: map[string]any{"values": values}})
+		out, err := renderer().Execute(ctx, template.KindSpiff, template.Input{Name: "constructor", Source: string(text), Values: map[string]any{"values": values}})
 		return out.Document, err
 	}
 	return nil, fmt.Errorf("templater %q is unknown; use %s, %s, %s or %s", templater, Subst, Go, Spiff, None)

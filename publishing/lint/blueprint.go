@@ -11,10 +11,13 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/schema"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/template"
+	"github.com/flux-landscaper/flux-landscaper/confined"
+	"github.com/flux-landscaper/flux-landscaper/confined/rendering"
 )
 
 // Options choose what is checked beside the blueprint.
@@ -76,7 +79,7 @@ func (c *checker) run(options Options) {
 // load reads the document; false means that there is nothing further to check.
 func (c *checker) load() bool {
 	blueprint, err := model.Load(c.files)
-	text, readErr := template.ReadFile(c.files, model.FileName, 0)
+	text, readErr := template.ReadFile(c.files, model.FileName)
 	if readErr != nil {
 		c.add(Error, model.FileName, 0, "", "%s", firstError(err, readErr))
 		return false
@@ -114,10 +117,10 @@ var errComponent = errors.New("a component is needed")
 
 // schemas compiles all schemas and checks defaults and given values against them.
 func (c *checker) schemas(values map[string]any) {
-	validator := schema.New(schema.Options{
+	validator := validator{ctx: c.ctx, options: schema.Options{
 		LocalTypes: c.blueprint.LocalTypes, Blueprint: c.files,
 		Resource: func(string) ([]byte, error) { return nil, errComponent },
-	})
+	}}
 	for _, name := range sortedKeys(c.blueprint.LocalTypes) {
 		c.compile(validator, "localTypes."+name, c.blueprint.LocalTypes[name].RawMessage, nil)
 	}
@@ -135,7 +138,7 @@ func (c *checker) schemas(values map[string]any) {
 	}
 }
 
-func (c *checker) imports(v *schema.Validator, path string, imports []model.ImportDefinition, values map[string]any, known map[string]bool) {
+func (c *checker) imports(v validator, path string, imports []model.ImportDefinition, values map[string]any, known map[string]bool) {
 	for i := range imports {
 		d := &imports[i]
 		at := fmt.Sprintf("%s[%d]", path, i)
@@ -147,7 +150,7 @@ func (c *checker) imports(v *schema.Validator, path string, imports []model.Impo
 	}
 }
 
-func (c *checker) dataImport(v *schema.Validator, at string, d *model.ImportDefinition, values map[string]any) {
+func (c *checker) dataImport(v validator, at string, d *model.ImportDefinition, values map[string]any) {
 	if !c.compile(v, at+".schema", d.Schema.RawMessage, nil) {
 		return
 	}
@@ -165,14 +168,28 @@ func (c *checker) dataImport(v *schema.Validator, at string, d *model.ImportDefi
 	}
 }
 
+// renderer runs what may not end in child processes.
+var renderer = sync.OnceValue(func() *rendering.Renderer { return rendering.New(confined.Limits{}) })
+
+// validator checks data against schemas.
+type validator struct {
+	ctx     context.Context
+	options schema.Options
+}
+
+// Validate is schema.Validator.Validate.
+func (v validator) Validate(raw []byte, value any) error {
+	return renderer().Validate(v.ctx, v.options, raw, value)
+}
+
 // compile reports whether the schema can be used.
-func (c *checker) compile(v *schema.Validator, at string, raw []byte, value any) bool {
+func (c *checker) compile(v validator, at string, raw []byte, value any) bool {
 	err := v.Validate(raw, value)
 	var mismatch *schema.Error
 	switch {
 	case err == nil || errors.As(err, &mismatch):
 		return true
-	case errors.Is(err, errComponent):
+	case strings.Contains(err.Error(), errComponent.Error()):
 		c.inDocument(Warning, at, "the schema refers to a component (cd://), which cannot be checked here")
 	default:
 		c.inDocument(Error, at, "the schema cannot be used: %v", err)
@@ -180,7 +197,7 @@ func (c *checker) compile(v *schema.Validator, at string, raw []byte, value any)
 	return false
 }
 
-func (c *checker) matches(v *schema.Validator, at, what string, raw []byte, value any) {
+func (c *checker) matches(v validator, at, what string, raw []byte, value any) {
 	var mismatch *schema.Error
 	if err := v.Validate(raw, value); errors.As(err, &mismatch) {
 		for _, p := range mismatch.Problems {

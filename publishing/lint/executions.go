@@ -58,7 +58,7 @@ func (c *checker) executor(at string, e *model.TemplateExecutor) {
 // template finds the text of an executor.
 func (c *checker) template(at string, e *model.TemplateExecutor) (source, bool) {
 	if len(e.Template.RawMessage) == 0 {
-		text, err := template.ReadFile(c.files, e.File, 0)
+		text, err := template.ReadFile(c.files, e.File)
 		if err != nil {
 			c.inDocument(Error, at+".file", "%v", err)
 			return source{}, false

@@ -125,14 +125,14 @@ func (w *goWalk) file(command *parse.CommandNode) {
 	case "include":
 		w.include(command, name.Text)
 	case "readFile":
-		if _, err := template.ReadFile(w.files, name.Text, 0); err != nil {
+		if _, err := template.ReadFile(w.files, name.Text); err != nil {
 			w.report(command, "%v", err)
 		}
 	}
 }
 
 func (w *goWalk) include(command parse.Node, name string) {
-	text, err := template.ReadFile(w.files, name, 0)
+	text, err := template.ReadFile(w.files, name)
 	if err != nil {
 		w.report(command, "%v", err)
 		return

@@ -34,7 +34,7 @@ func (c *checker) subinstallations() {
 
 // templateFile reports whether the file holds a usable template.
 func (c *checker) templateFile(at, name string) bool {
-	text, err := template.ReadFile(c.files, name, 0)
+	text, err := template.ReadFile(c.files, name)
 	if err != nil {
 		c.inDocument(Error, at+".file", "%v", err)
 		return false

@@ -1,0 +1,98 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rendering
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/schema"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/template"
+	"github.com/flux-landscaper/flux-landscaper/confined"
+)
+
+// Renderer renders blueprints in children. It is safe for concurrent use. Beside the errors of package render its methods return those of
+// confined.Pool.
+type Renderer struct {
+	pool *confined.Pool[Request, Response]
+}
+
+// New returns a Renderer, which starts its first child with the first job.
+func New(limits confined.Limits) *Renderer {
+	return &Renderer{pool: confined.NewPool(program, limits)}
+}
+
+// Close ends the children.
+func (r *Renderer) Close() { r.pool.Close() }
+
+// Plan is what a blueprint deploys.
+type Plan struct {
+	// DeployItems and Subinstallations are the children to make.
+	DeployItems      []v1alpha1.DeployItemTemplate
+	Subinstallations []model.InstallationTemplate
+	// Stored is the state that templates left, also when they failed.
+	Stored render.State
+}
+
+// Satisfy is render.Satisfy followed by render.ImportExecutions.
+func (r *Renderer) Satisfy(ctx context.Context, env *render.Environment, given *render.Imports, mappings map[string]v1alpha1.AnyJSON) (*render.Values, error) {
+	var out render.Values
+	err := r.run(ctx, env, &work{Operation: satisfy, Given: given, Mappings: mappings}, &out)
+	return &out, err
+}
+
+// Plan is render.DeployItems followed by render.Subinstallations.
+func (r *Renderer) Plan(ctx context.Context, env *render.Environment, values *render.Values, previous render.State) (*Plan, error) {
+	var out Plan
+	err := r.run(ctx, env, &work{Operation: plan, Values: values, Previous: bytesOf(previous)}, &out)
+	return &out, err
+}
+
+// Exports is render.Exports.
+func (r *Renderer) Exports(ctx context.Context, env *render.Environment, values *render.Values, inputs render.ExportInputs, previous render.State) (*render.ExportValues, render.State, error) {
+	var out exported
+	err := r.run(ctx, env, &work{Operation: exports, Values: values, Inputs: &inputs, Previous: bytesOf(previous)}, &out)
+	return out.Values, out.Stored, err
+}
+
+// Validate is schema.Validator.Validate.
+func (r *Renderer) Validate(ctx context.Context, options schema.Options, raw []byte, value any) error {
+	blueprint := &model.Blueprint{LocalTypes: options.LocalTypes}
+	env := &render.Environment{Blueprint: blueprint, Files: options.Blueprint, Schemas: schema.New(options)}
+	return r.run(ctx, env, &work{Operation: validate, Schema: raw, Value: value}, nil)
+}
+
+// Execute runs one template without files and capabilities.
+func (r *Renderer) Execute(ctx context.Context, language string, in template.Input) (template.Output, error) {
+	var out template.Output
+	single := &single{Language: language, Name: in.Name, Source: in.Source, Values: in.Values, RejectNoValue: in.RejectNoValue}
+	err := r.run(ctx, &render.Environment{Blueprint: &model.Blueprint{}}, &work{Operation: execute, Single: single}, &out)
+	return out, err
+}
+
+func (r *Renderer) run(ctx context.Context, env *render.Environment, w *work, out any) error {
+	w.describe(env)
+	body, err := marshal(w)
+	if err != nil {
+		return err
+	}
+	response, err := r.pool.Run(ctx, confined.Job{Owner: env.Namespace, Answers: answers(env)}, Request{Body: body})
+	var ended *confined.Ended
+	if errors.As(err, &ended) && ended.Step == "" {
+		ended.Step = "reading what the templates see"
+	}
+	if err != nil {
+		return err
+	}
+	if len(response.Body) > 0 && out != nil {
+		if err := json.Unmarshal(response.Body, out); err != nil {
+			return err
+		}
+	}
+	return response.Failure.restore()
+}
