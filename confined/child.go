@@ -30,6 +30,8 @@ type child[Q, R any] struct {
 	results chan Result[R]
 	orders  chan Order[Q]
 	desk    *desk[Q, R]
+	// used is the processor time that the child had taken when its last job ended.
+	used time.Duration
 	// retire ends the child when it is not used.
 	retire *time.Timer
 }
@@ -184,14 +186,32 @@ func (c *child[Q, R]) perform(ctx context.Context, job Job, limits Limits, reque
 	case <-ctx.Done():
 		return Result[R]{}, context.Cause(ctx)
 	}
-	select {
-	case result := <-c.results:
-		return result, nil
-	case <-c.process.ended:
-		return Result[R]{}, c.cause(w)
-	case <-w.clock.over():
-		return Result[R]{}, &Ended{Step: w.at(), Reason: OutOfTime, Limit: limits.Time.String()}
-	case <-ctx.Done():
-		return Result[R]{}, context.Cause(ctx)
+	for began := time.Now(); ; {
+		select {
+		case result := <-c.results:
+			c.used = result.Used
+			return result, nil
+		case <-c.process.ended:
+			return Result[R]{}, c.cause(w)
+		case <-w.clock.over():
+			if !c.starved(limits.Time, time.Since(began)) {
+				return Result[R]{}, &Ended{Step: w.at(), Reason: OutOfTime, Limit: limits.Time.String()}
+			}
+			w.clock.extend(limits.Time / 10)
+		case <-ctx.Done():
+			return Result[R]{}, context.Cause(ctx)
+		}
 	}
+}
+
+// Where a machine is so busy that a job has had less than a share of its time on a processor, it gets more, up to a multiple of its time.
+const (
+	fairShare   = 4
+	maxMultiple = 6
+)
+
+// starved reports whether the job has hardly been run so far.
+func (c *child[Q, R]) starved(limit, passed time.Duration) bool {
+	used, err := processorTime(c.command.Process.Pid)
+	return err == nil && used-c.used < limit/fairShare && passed < maxMultiple*limit
 }

@@ -26,6 +26,7 @@ const maxStack = 64 << 20
 func confine(memory int64) error {
 	runtime.GOMAXPROCS(1)
 	debug.SetMaxStack(maxStack)
+	debug.SetTraceback("none")
 	debug.SetMemoryLimit(taken() + memory/2)
 	if err := limitSystem(memory); err != nil {
 		return err

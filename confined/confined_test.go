@@ -135,13 +135,13 @@ func TestBombsEndTheirOwnJobOnly(t *testing.T) {
 		reason confined.Reason
 		words  string
 	}{
-		"loop":    {confined.OutOfTime, "within 2s"},
+		"loop":    {confined.OutOfTime, "within 4s"},
 		"recurse": {confined.TooDeep, "calls itself"},
 		"once":    {confined.OutOfMemory, "64 MiB"},
 		"grow":    {confined.OutOfMemory, "64 MiB"},
 		"print":   {confined.OutOfMemory, "64 MiB"},
 	}
-	pool := newPool(t, confined.Limits{Time: 2 * time.Second, Memory: 64 << 20})
+	pool := newPool(t, confined.Limits{Time: 4 * time.Second, Memory: 64 << 20})
 	for act, want := range cases {
 		t.Run(act, func(t *testing.T) {
 			before := time.Now()

@@ -211,6 +211,16 @@ func (c *clock) over() <-chan time.Time { return c.timer.C }
 
 func (c *clock) stop() { c.timer.Stop() }
 
+// extend gives more time after it was over.
+func (c *clock) extend(by time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.left, c.since = by, time.Now()
+	if c.pausing == 0 {
+		c.timer.Reset(by)
+	}
+}
+
 func (c *clock) pause() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -50,6 +50,8 @@ type Result[R any] struct {
 	Problem string
 	// Began is false in the first message of a child, which has no job behind it.
 	Began bool
+	// Used is the processor time of the child so far.
+	Used time.Duration
 	// Spent asks for another child, because this one has grown.
 	Spent bool
 }
@@ -98,6 +100,7 @@ func (p *Program[Q, R]) perform(parent *Parent, order Order[Q]) (out Result[R]) 
 			out.Problem = panicked(r)
 		}
 		out.Spent = taken() > grown
+		out.Used, _ = processorTime(os.Getpid())
 	}()
 	response, err := p.run(context.Background(), parent, order.Request)
 	if err != nil {
@@ -215,7 +218,8 @@ type Limits struct {
 	Children int
 	// Memory is how many bytes a child may take beside those that it starts with.
 	Memory int64
-	// Time is how long one job may take by the clock on the wall, without the time of its questions.
+	// Time is how long one job may take by the clock on the wall, without the time of its questions. A job that has hardly been on a
+	// processor in that time gets more.
 	Time time.Duration
 	// Answers is how long all questions of one job may take together.
 	Answers time.Duration

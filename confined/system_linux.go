@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -59,6 +60,25 @@ func dataSize() (uint64, error) {
 	}
 	pages, err := strconv.ParseUint(fields[5], 10, 64)
 	return pages * uint64(os.Getpagesize()), err
+}
+
+// clockTicks is how many units of processor time the kernel shows for a second.
+const clockTicks = 100
+
+// processorTime is what a process has used so far.
+func processorTime(pid int) (time.Duration, error) {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return 0, err
+	}
+	_, rest, _ := strings.Cut(string(text), ") ")
+	fields := strings.Fields(rest)
+	if len(fields) < 13 {
+		return 0, errors.New("the processor time cannot be read")
+	}
+	user, problem := strconv.ParseInt(fields[11], 10, 64)
+	system, err := strconv.ParseInt(fields[12], 10, 64)
+	return time.Duration(user+system) * time.Second / clockTicks, errors.Join(problem, err)
 }
 
 // closeInherited closes what the parent had open beside the pipes and did not close by itself. The runtime's own descriptors stay.

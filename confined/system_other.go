@@ -5,10 +5,19 @@
 
 package confined
 
-import "os"
+import (
+	"errors"
+	"os"
+	"time"
+)
 
 // executable is the own binary.
 func executable() (string, error) { return os.Executable() }
+
+// processorTime is not known here.
+func processorTime(int) (time.Duration, error) {
+	return 0, errors.New("the processor time is not known on this system")
+}
 
 // limitSystem does nothing: memory is limited by what is noticed after each garbage collection.
 func limitSystem(int64) error { return nil }

@@ -108,18 +108,18 @@ func mask(err error, in Input) error {
 // masker collects the forms in which values of the inputs are in a message.
 type masker struct {
 	source, message string
-	// starts are the pieces of the message, so that most forms are ruled out by one look.
-	starts map[string]bool
+	// pieces of the message, so that most forms are ruled out by a look at both ends.
+	pieces map[string]bool
 	found  map[string]bool
 }
 
-// startLength is the length of the pieces: that of the shortest form.
-const startLength = shortLength + 2
+// pieceLength is the length of the pieces: that of the shortest form.
+const pieceLength = shortLength + 2
 
 func newMasker(message, source string) *masker {
-	m := &masker{source: source, message: message, starts: map[string]bool{}, found: map[string]bool{}}
-	for i := range max(0, len(message)-startLength+1) {
-		m.starts[message[i:i+startLength]] = true
+	m := &masker{source: source, message: message, pieces: map[string]bool{}, found: map[string]bool{}}
+	for i := range max(0, len(message)-pieceLength+1) {
+		m.pieces[message[i:i+pieceLength]] = true
 	}
 	return m
 }
@@ -181,7 +181,10 @@ func inside(quoted string) string { return quoted[1 : len(quoted)-1] }
 
 // form notes a form that the message has and the template itself has not.
 func (m *masker) form(form string, least int) {
-	if len(form) >= least && m.starts[form[:startLength]] && strings.Contains(m.message, form) && !strings.Contains(m.source, form) {
+	if len(form) < least || !m.pieces[form[:pieceLength]] || !m.pieces[form[len(form)-pieceLength:]] {
+		return
+	}
+	if strings.Contains(m.message, form) && !strings.Contains(m.source, form) {
 		m.found[form] = true
 	}
 }
