@@ -130,6 +130,9 @@ func TestPanicShowsItsPlaceOnly(t *testing.T) {
 	assert.NotContains(t, err.Error(), "secret")
 }
 
+// busyMachine is how many times its limit a job may take where the machine hardly runs it.
+const busyMachine = 7
+
 func TestBombsEndTheirOwnJobOnly(t *testing.T) {
 	cases := map[string]struct {
 		reason confined.Reason
@@ -151,7 +154,7 @@ func TestBombsEndTheirOwnJobOnly(t *testing.T) {
 			assert.Equal(t, want.reason, ended.Reason, err)
 			assert.ErrorContains(t, err, want.words)
 			assert.ErrorContains(t, err, "step of hostile")
-			assert.Less(t, time.Since(before), 10*time.Second)
+			assert.Less(t, time.Since(before), busyMachine*4*time.Second)
 			out, err := pool.Run(t.Context(), confined.Job{Owner: "other"}, request{Text: "fine"})
 			require.NoError(t, err)
 			assert.Equal(t, "fine", out)

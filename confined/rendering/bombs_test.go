@@ -175,7 +175,7 @@ func survives(t *testing.T, words string, run func() error) {
 	before := time.Now()
 	err := run()
 	require.Error(t, err)
-	assert.Less(t, time.Since(before), 10*time.Second)
+	assert.Less(t, time.Since(before), 7*bombLimits.Time, "also on a machine that hardly runs it")
 	assert.Less(t, len(err.Error()), 20000)
 	assert.ErrorContains(t, err, words)
 	var ended *confined.Ended
