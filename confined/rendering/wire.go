@@ -15,14 +15,14 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/blueprints/schema"
 )
 
-// Request is a job on its way to a child, and Response what comes back. Both hold JSON, as everything that they are about.
-type (
-	Request  struct{ Body []byte }
-	Response struct {
-		Body    []byte
-		Failure *Failure
-	}
-)
+// Request is a job on its way to a child, in JSON, as everything that it is about.
+type Request struct{ Body []byte }
+
+// Response is what comes back: a result in JSON, also where the job failed.
+type Response struct {
+	Body    []byte
+	Failure *Failure
+}
 
 // operation is what a child can do.
 type operation string
