@@ -3,5 +3,5 @@
 
 // Package rendering runs package blueprints/render in child processes: templates, mappings, and schemas with the patterns of users. What a
 // template may call is carried out by the parent, with the capabilities of the Environment. Callers use it as they would use
-// package render: results and errors are the same.
+// package render: results and errors are the same. It promises nothing to others.
 package rendering
