@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -37,6 +38,9 @@ func (f *registryFlags) bindFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&f.caFile, "ca-file", "", "A file with further certificate authorities in PEM; the registry is reached over TLS then, also at a loopback address.")
 }
 
+// transferTimeout is for uploads of people, whose networks may be slow.
+const transferTimeout = 30 * time.Minute
+
 // open returns the registry that refs belong to, and a function to call at the end.
 func (f *registryFlags) open(refs ...string) (publishing.Registry, func(), error) {
 	none := func() {}
@@ -49,7 +53,7 @@ func (f *registryFlags) open(refs ...string) (publishing.Registry, func(), error
 	if err != nil {
 		return publishing.Registry{}, none, err
 	}
-	options := oci.Options{MaxContent: maxLayer}
+	options := oci.Options{MaxContent: maxLayer, TransferTimeout: transferTimeout}
 	if f.insecure && f.caFile != "" {
 		return publishing.Registry{}, none, errors.New("--insecure-registry and --ca-file contradict each other; keep one of them")
 	}

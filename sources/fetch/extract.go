@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"os"
 	"path"
@@ -34,7 +35,7 @@ const headerAllowance = 4096
 type usage struct {
 	// Bytes is the sum of the file sizes.
 	Bytes int64 `json:"bytes"`
-	// Entries counts files and directories as they were listed.
+	// Entries counts files and directories as they were listed, and the directories that only paths of others name.
 	Entries int `json:"entries"`
 }
 
@@ -44,12 +45,15 @@ type extraction struct {
 	dest     *os.Root
 	limits   limits
 	used     usage
+	// made has the hashes of the directories that are there.
+	made map[uint64]struct{}
+	seed maphash.Seed
 }
 
 // extract writes the tar or gzipped tar from r below dest and returns what it took. Files get mode 0600 and directories
 // 0700, whatever the archive says. On an error dest holds a part of the archive and must be thrown away.
 func extract(ctx context.Context, a Artifact, r io.Reader, dest *os.Root, l limits) (usage, error) {
-	x := &extraction{artifact: a, dest: dest, limits: l}
+	x := &extraction{artifact: a, dest: dest, limits: l, made: map[uint64]struct{}{}, seed: maphash.MakeSeed()}
 	stream, err := x.uncompressed(r)
 	if err != nil {
 		return usage{}, err
@@ -91,9 +95,8 @@ func (x *extraction) uncompressed(r io.Reader) (io.Reader, error) {
 
 // entry judges one entry and writes it.
 func (x *extraction) entry(header *tar.Header, content io.Reader) error {
-	x.used.Entries++
-	if x.used.Entries > x.limits.entries {
-		return x.tooLarge(fmt.Sprintf("it has more than %d entries", x.limits.entries))
+	if err := x.count(1); err != nil {
+		return err
 	}
 	if header.Typeflag == tar.TypeXGlobalHeader {
 		return nil // git archive begins with one; it carries no file
@@ -154,7 +157,34 @@ func kindOf(flag byte) string {
 	}
 }
 
+// count takes note of further files and directories.
+func (x *extraction) count(more int) error {
+	if x.used.Entries += more; x.used.Entries > x.limits.entries {
+		return x.tooLarge(fmt.Sprintf("it has more than %d entries, counting the directories in their paths", x.limits.entries))
+	}
+	return nil
+}
+
+// parents counts the directories above a name that are not there yet.
+func (x *extraction) parents(name string) error {
+	more := 0
+	for at := path.Dir(name); at != "." && !x.isMade(at); at = path.Dir(at) {
+		x.made[maphash.String(x.seed, at)] = struct{}{}
+		more++
+	}
+	return x.count(more)
+}
+
+func (x *extraction) isMade(name string) bool {
+	_, is := x.made[maphash.String(x.seed, name)]
+	return is
+}
+
 func (x *extraction) directory(raw, name string) error {
+	if err := x.parents(name); err != nil {
+		return err
+	}
+	x.made[maphash.String(x.seed, name)] = struct{}{}
 	if err := x.dest.MkdirAll(name, 0o700); err != nil {
 		return x.writeError(raw, err)
 	}
@@ -168,6 +198,9 @@ func (x *extraction) file(header *tar.Header, name string, content io.Reader) er
 	x.used.Bytes += header.Size
 	if x.used.Bytes > x.limits.total {
 		return x.tooLarge(fmt.Sprintf("with entry %q it has more than %d bytes extracted", header.Name, x.limits.total))
+	}
+	if err := x.parents(name); err != nil {
+		return err
 	}
 	if err := x.dest.MkdirAll(path.Dir(name), 0o700); err != nil {
 		return x.writeError(header.Name, err)

@@ -40,6 +40,13 @@ func TestOpenReadsWhatTheArchiveHolds(t *testing.T) {
 	}
 }
 
+func TestDirectoriesCountOnce(t *testing.T) {
+	s := newStore(t, func(o *Options) { o.MaxEntries = 5 })
+	archive := tgz(t, e(tar.Header{Name: "a/", Typeflag: tar.TypeDir}, ""), e(file("a/b/1", "")), e(file("a/b/2", "")), e(file("a/b/3", "")))
+	_, err := s.Open(context.Background(), newServer(t).offer(archive))
+	require.NoError(t, err)
+}
+
 func TestOpenIgnoresModesOfTheArchive(t *testing.T) {
 	h, content := file("run.sh", "#!/bin/sh")
 	h.Mode = 0o6777
@@ -77,6 +84,8 @@ func TestOpenRefusesUnsafeArchives(t *testing.T) {
 		"big file":          {tgz(t, e(file("f", strings.Repeat("x", 1001)))), ErrTooLarge, `entry "f" has 1001 bytes, more than the 1000`},
 		"big sum":           {tgz(t, e(file("f", strings.Repeat("x", 900))), e(file("g", strings.Repeat("x", 900))), e(file("h", strings.Repeat("x", 900)))), ErrTooLarge, `with entry "h" it has more than 2000 bytes`},
 		"many entries":      {tgz(t, e(file("1", "")), e(file("2", "")), e(file("3", "")), e(file("4", "")), e(file("5", ""))), ErrTooLarge, "more than 4 entries"},
+		"many directories":  {tgz(t, e(file("1/2/3/4/5", ""))), ErrTooLarge, "more than 4 entries, counting the directories in their paths"},
+		"deep directories":  {tgz(t, e(tar.Header{Name: "1/2/3", Typeflag: tar.TypeDir}, ""), e(tar.Header{Name: "1/2/4/5", Typeflag: tar.TypeDir}, "")), ErrTooLarge, "more than 4 entries"},
 		"endless headers":   {gzipped(t, longNames(t, 200)), ErrTooLarge, "unpack to more than 2000 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {

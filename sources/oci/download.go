@@ -113,13 +113,19 @@ func (c *Client) transfer(ctx context.Context, t target, d ocispec.Descriptor, w
 	return c.receive(ctx, cancel, body, w)
 }
 
-// receive writes the answer to a request with ctx to w; cancel ends the request when nothing arrives.
+// receive writes the answer to a request with ctx to w; cancel ends the request when too little arrives.
 func (c *Client) receive(ctx context.Context, cancel context.CancelCauseFunc, body io.Reader, w io.Writer) error {
-	guarded := guardStall(body, c.options.Timeout/2, cancel)
+	guarded := guardPace(body, c.options.Timeout/2, cancel)
 	defer guarded.stop()
 	_, err := io.Copy(w, guarded)
-	if err != nil && errors.Is(context.Cause(ctx), errStalled) {
+	slow := (*slowError)(nil)
+	switch cause := context.Cause(ctx); {
+	case err == nil:
+		return nil
+	case errors.Is(cause, errStalled):
 		return errStalled
+	case errors.As(cause, &slow):
+		return permanent{slow}
 	}
 	return err
 }

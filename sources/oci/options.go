@@ -11,7 +11,7 @@ import (
 // Defaults of Options.
 const (
 	DefaultTimeout         = time.Minute
-	DefaultTransferTimeout = 30 * time.Minute
+	DefaultTransferTimeout = 5 * time.Minute
 	DefaultMaxManifest     = 4 << 20
 	DefaultMaxBlob         = 64 << 20
 	DefaultMaxContent      = 2 << 30
@@ -37,8 +37,8 @@ type Options struct {
 	CA []byte
 	// Timeout limits one call with all its requests and retries, except that of streamed content and uploads.
 	Timeout time.Duration
-	// TransferTimeout limits the download or upload of one blob. A transfer in which nothing arrives for half of Timeout ends
-	// earlier.
+	// TransferTimeout limits the download or upload of one blob. A download of which less than 4 KiB a second arrive in half of Timeout
+	// ends earlier.
 	TransferTimeout time.Duration
 	// MaxManifest and MaxBlob limit the bytes of a manifest and of a blob that is returned in memory; neither exceeds what it
 	// says, whatever a caller asks for.

@@ -6,11 +6,14 @@ package oci
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -104,22 +107,59 @@ func again(ctx context.Context, work func() error) error {
 // errStalled ends a transfer in which nothing moves.
 var errStalled = errors.New("nothing arrived for too long")
 
-// stallGuard ends a transfer by its cancel function when no read returned for the given time.
-type stallGuard struct {
-	r     io.Reader
-	after time.Duration
+// minThroughput is how many bytes have to arrive in a second, on average over half of Options.Timeout. Less would hold what waits for the
+// content for as long as the registry likes.
+const minThroughput = 4 << 10
+
+// slowError ends a transfer that is slower than that.
+type slowError struct {
+	arrived int64
+	in      time.Duration
+}
+
+// Error returns the message.
+func (e *slowError) Error() string {
+	return fmt.Sprintf("the registry is too slow: %d bytes arrived in %s; at least %d in a second have to", e.arrived, e.in, minThroughput)
+}
+
+// paceGuard ends a transfer by its cancel function when too little arrives for the given time.
+type paceGuard struct {
+	r       io.Reader
+	after   time.Duration
+	cancel  context.CancelCauseFunc
+	arrived atomic.Int64
+	// last is when something arrived last, in nanoseconds.
+	last  atomic.Int64
 	timer *time.Timer
 }
 
-func guardStall(r io.Reader, after time.Duration, cancel context.CancelCauseFunc) *stallGuard {
-	return &stallGuard{r, after, time.AfterFunc(after, func() { cancel(errStalled) })}
+func guardPace(r io.Reader, after time.Duration, cancel context.CancelCauseFunc) *paceGuard {
+	g := &paceGuard{r: r, after: after, cancel: cancel}
+	g.last.Store(time.Now().UnixNano())
+	g.timer = time.AfterFunc(math.MaxInt64, g.judge)
+	g.timer.Reset(after)
+	return g
+}
+
+// judge looks at what arrived since it did so last.
+func (g *paceGuard) judge() {
+	arrived, silent := g.arrived.Swap(0), time.Since(time.Unix(0, g.last.Load()))
+	switch {
+	case silent >= g.after/2:
+		g.cancel(errStalled)
+	case float64(arrived) < minThroughput*g.after.Seconds():
+		g.cancel(&slowError{arrived, g.after})
+	default:
+		g.timer.Reset(g.after)
+	}
 }
 
 // Read implements io.Reader.
-func (s *stallGuard) Read(p []byte) (int, error) {
-	n, err := s.r.Read(p)
-	s.timer.Reset(s.after)
+func (g *paceGuard) Read(p []byte) (int, error) {
+	n, err := g.r.Read(p)
+	g.arrived.Add(int64(n))
+	g.last.Store(time.Now().UnixNano())
 	return n, err
 }
 
-func (s *stallGuard) stop() { s.timer.Stop() }
+func (g *paceGuard) stop() { g.timer.Stop() }

@@ -4,6 +4,8 @@
 package oci
 
 import (
+	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -109,6 +111,52 @@ func TestARegistryThatHangsWhenAskedIsNamed(t *testing.T) {
 	_, err := newClient(t, func(o *Options) { o.Timeout = time.Second }).Resolve(ctx, ref, Credentials{})
 	require.ErrorContains(t, err, "could not resolve it")
 	require.ErrorContains(t, err, "timeout")
+}
+
+func TestADrippingDownloadEnds(t *testing.T) {
+	content := strings.Repeat("c", 8<<10)
+	for name, tc := range map[string]struct {
+		dose int
+		says string
+	}{
+		"too slow":    {1, "the registry is too slow: "},
+		"fast enough": {1 << 10, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := registry.Start(t, registry.Options{})
+			ref, _ := r.Push(t, "shop", "1.0.0", layer(HelmChartLayer, content))
+			r.Break(registry.On("GET", "blobs", func(_ *registry.Registry, w http.ResponseWriter, request *http.Request) bool {
+				w.Header().Set("Content-Length", fmt.Sprint(len(content)))
+				drip(request.Context(), w, content, tc.dose)
+				return true
+			}))
+			c := newClient(t, func(o *Options) { o.Timeout = time.Second })
+			began := time.Now()
+			_, err := c.PullContent(ctx, ref, PullOptions{})
+			if tc.says == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, tc.says)
+			require.Equal(t, 1, r.Count("GET", "blobs"), "it is not begun anew")
+			require.Less(t, time.Since(began), 20*time.Second)
+		})
+	}
+}
+
+// drip writes a dose of the content every 50 milliseconds.
+func drip(ctx context.Context, w http.ResponseWriter, content string, dose int) {
+	beat := time.NewTicker(50 * time.Millisecond)
+	defer beat.Stop()
+	for ; content != ""; content = content[dose:] {
+		_, _ = io.WriteString(w, content[:dose])
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-ctx.Done():
+			return
+		case <-beat.C:
+		}
+	}
 }
 
 func TestAStalledDownloadEnds(t *testing.T) {
