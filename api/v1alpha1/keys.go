@@ -152,6 +152,16 @@ const AgentFinalizer = "finalizer.agent.landscaper.gardener.cloud"
 // the Environment follows.
 const AgentLeasePrefix = "landscaper-agent-"
 
+// DeployerLeasePrefix begins the name of the Lease that a deployer renews while it works. An addition to the existing API.
+const DeployerLeasePrefix = "landscaper-deployer-"
+
+// DeployerLeaseLabel marks the Leases of deployers. An addition to the existing API.
+const DeployerLeaseLabel = "landscaper.gardener.cloud/deployer-lease"
+
+// DeployerServesAnnotation, on the Lease of a deployer, is JSON that says which DeployItems it carries out: types, and where it does not take all of
+// them, targetSelectors, targetsOnly, namespaces and labelSelector. An addition to the existing API.
+const DeployerServesAnnotation = "landscaper.gardener.cloud/deployer-serves"
+
 // EnvironmentNamespacePrefix begins the name of the namespace of the landscaper cluster that belongs to an Environment. The name of the Environment
 // follows. An addition to the existing API.
 const EnvironmentNamespacePrefix = "ls-env-"

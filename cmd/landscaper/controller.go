@@ -7,13 +7,17 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/deployitem"
 	"github.com/flux-landscaper/flux-landscaper/controllers/execution"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation"
@@ -36,6 +40,8 @@ type controllerFlags struct {
 	contexts      contextFlags
 	management    managementFlags
 	shard         kit.Shard
+	// leases is the namespace of the Leases of deployers, empty where the process may not watch them.
+	leases string
 }
 
 func controllerCommand() *cobra.Command {
@@ -61,7 +67,7 @@ func controllerOf() (*cobra.Command, *controllerFlags) {
 	flags.targets.bindFlags(command.Flags())
 	flags.management.bindFlags(command.Flags())
 	command.Flags().DurationVar(&flags.pickupTimeout, "pickup-timeout", 5*time.Minute,
-		"The time a deployer has to begin the job of a DeployItem; 0 is no limit.")
+		"The time a deployer has to begin the job of a DeployItem, unless one that serves it is alive and busy; 0 is no limit.")
 	return command, flags
 }
 
@@ -78,6 +84,7 @@ func (f *controllerFlags) run(ctx context.Context) error {
 	refused := error(nil)
 	mgr, err := f.start(func(options *ctrl.Options, shard labels.Selector) {
 		refused = f.management.restrict(options, f.watch.AllNamespaces)
+		f.restrictLeases(options)
 		f.shard = kit.Shard{Selector: shard}
 		options.Client.Cache.DisableFor = append(options.Client.Cache.DisableFor, f.unwatched...)
 		f.contexts.restrict(options, f.watch.AllNamespaces)
@@ -107,8 +114,38 @@ func (f *controllerFlags) findUnwatched(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f.unwatched, err = installation.UnwatchableSources(ctx, direct, f.namespace())
+	if f.unwatched, err = installation.UnwatchableSources(ctx, direct, f.namespace()); err != nil {
+		return err
+	}
+	return f.findLeases(ctx, direct)
+}
+
+// findLeases finds out whether this process sees which deployers are alive.
+func (f *controllerFlags) findLeases(ctx context.Context, direct client.Client) error {
+	own := os.Getenv("RUNTIME_NAMESPACE")
+	if own == "" || f.pickupTimeout <= 0 {
+		return nil
+	}
+	may, err := deployitem.MayWatchLeases(ctx, direct, own)
+	if may {
+		f.leases = own
+	}
 	return err
+}
+
+// restrictLeases keeps the Leases of others out of the cache.
+func (f *controllerFlags) restrictLeases(options *ctrl.Options) {
+	if f.leases == "" {
+		return
+	}
+	for object, of := range options.Cache.ByObject {
+		if _, isLease := object.(*coordinationv1.Lease); isLease { // that of agents may be in the same namespace
+			of.Namespaces[f.leases] = cache.Config{}
+			return
+		}
+	}
+	deployers := labels.SelectorFromSet(labels.Set{v1alpha1.DeployerLeaseLabel: "true"})
+	options.Cache.ByObject[&coordinationv1.Lease{}] = cache.ByObject{Namespaces: map[string]cache.Config{f.leases: {LabelSelector: deployers}}}
 }
 
 func (f *controllerFlags) setup(ctx context.Context, mgr ctrl.Manager, store *fetch.Store, registries *oci.Client) error {
@@ -159,7 +196,7 @@ func (f *controllerFlags) setup(ctx context.Context, mgr ctrl.Manager, store *fe
 	}
 	items := &deployitem.Reconciler{
 		Client: mgr.GetClient(), Shard: f.shard, Recorder: recorder, PickupTimeout: f.pickupTimeout, Now: time.Now,
-		Environments: f.management.enabled,
+		Environments: f.management.enabled, Leases: f.leases,
 	}
 	if err := items.SetupWithManager(ctx, mgr, f.concurrent); err != nil {
 		return fmt.Errorf("set the pickup controller up: %w", err)

@@ -18,6 +18,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/components"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/liveness"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm"
 	"github.com/flux-landscaper/flux-landscaper/deployers/manifest"
 	"github.com/flux-landscaper/flux-landscaper/deployers/mock"
@@ -263,7 +264,17 @@ func (f *deployerFlags) contractOptions() (contract.Options, error) {
 		AnyTargetType:   f.itemType == v1alpha1.MockDeployItemType,
 		UnopenedTargets: f.itemType == v1alpha1.ContainerDeployItemType,
 		TargetsOnly:     f.environment.name != "",
+		Liveness:        f.liveness(),
 	}, err
+}
+
+// liveness says where the deployer shows that it is alive: beside the controller. From another cluster it has no rights there; the agent speaks for it.
+func (f *deployerFlags) liveness() *liveness.Options {
+	own := os.Getenv("RUNTIME_NAMESPACE")
+	if own == "" || f.kubeconfig != "" || f.environment.name != "" {
+		return nil
+	}
+	return &liveness.Options{Namespace: own, Namespaces: f.watchedNamespaces(), LabelSelector: f.watch.LabelSelector}
 }
 
 // ownIdentity tells deployers of one type apart that carry out different shards.

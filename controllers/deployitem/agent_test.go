@@ -102,6 +102,33 @@ func TestWhoWaitsForNoAgent(t *testing.T) {
 	}
 }
 
+func TestABusyDeployerOfAnEnvironmentIsWaitedFor(t *testing.T) {
+	for name, tc := range map[string]struct {
+		deployer v1alpha1.EnvironmentDeployer
+		types    []string
+		waits    bool
+	}{
+		"installed":         {v1alpha1.EnvironmentDeployer{Name: "one", Ready: true}, []string{"other", "example.com/none"}, true},
+		"of another type":   {v1alpha1.EnvironmentDeployer{Name: "one", Ready: true}, []string{"other"}, false},
+		"not installed":     {v1alpha1.EnvironmentDeployer{Name: "one"}, []string{"example.com/none"}, false},
+		"of nobody we know": {v1alpha1.EnvironmentDeployer{Name: "gone", Ready: true}, []string{"example.com/none"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, onTarget)
+			b.fenced(t, metav1.ConditionTrue, began)
+			env := &v1alpha1.Environment{}
+			require.NoError(t, b.api.Get(t.Context(), client.ObjectKey{Name: "east"}, env))
+			env.Status.Deployers = []v1alpha1.EnvironmentDeployer{tc.deployer}
+			require.NoError(t, b.api.Update(t.Context(), env))
+			registration := &v1alpha1.DeployerRegistration{ObjectMeta: metav1.ObjectMeta{Name: "one"}}
+			registration.Spec.DeployItemTypes = tc.types
+			require.NoError(t, b.api.Create(t.Context(), registration))
+			require.Zero(t, b.pass(t))
+			assert.Equal(t, tc.waits, b.shown(t).Status.LastError == nil)
+		})
+	}
+}
+
 func TestAnAgentThatIsNotJudgedYetCostsNoWrite(t *testing.T) {
 	b := newBench(t, onTarget)
 	b.fenced(t, metav1.ConditionUnknown, began)

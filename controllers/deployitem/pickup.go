@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
@@ -36,8 +37,12 @@ type Reconciler struct {
 	Shard kit.Shard
 	// Environments says that DeployItems wait while the agent of their Environment is not connected: no time counts then.
 	Environments bool
+	// Leases is the namespace of the Leases by which deployers say that they are alive; empty where the process sees none. An item whose deployer is
+	// alive waits for it without limit.
+	Leases string
 
-	items kit.Consistency
+	items     kit.Consistency
+	deployers deployers
 }
 
 // SetupWithManager registers the controller, unless there is neither a limit nor an Environment to wait for.
@@ -49,6 +54,12 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 		Named("deployitem-pickup").
 		For(&v1alpha1.DeployItem{}).
 		WithOptions(fair.Options(concurrency, nil))
+	if r.Leases != "" {
+		blder = blder.WatchesRawSource(source.Func(r.deployers.keepQueue))
+		if err := r.watchLeases(mgr); err != nil {
+			return fmt.Errorf("watch the Leases of deployers: %w", err)
+		}
+	}
 	if r.Environments {
 		if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.DeployItem{}, targetIndex, targetOf); err != nil {
 			return fmt.Errorf("index deploy items by target: %w", err)
@@ -60,6 +71,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 
 // Reconcile fails the job of one DeployItem when its time for pick-up is over, and otherwise looks again at that instant.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	r.deployers.unpark(req.NamespacedName)
 	item := &v1alpha1.DeployItem{}
 	if err := r.Get(ctx, req.NamespacedName, item); err != nil {
 		r.items.Forget(req.NamespacedName)
@@ -82,6 +94,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	now := r.Now()
 	if left := later(requested.Time, connectedSince(env)).Add(r.PickupTimeout).Sub(now); left > 0 {
 		return ctrl.Result{RequeueAfter: left}, nil
+	}
+	if served, err := r.isServed(ctx, item, env); served || err != nil {
+		return ctrl.Result{}, err
 	}
 	failure := r.failure(ctx, item)
 	kit.Fail(item, failure, now)

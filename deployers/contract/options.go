@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/liveness"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -61,6 +62,9 @@ type Options struct {
 	MaxDriftWatches int
 	// Sources makes items follow the sources that they name. Optional: without it no source gives an item a job.
 	Sources *SourceWatch
+	// Liveness is how the deployer says that it is alive, so that items which wait for it do not fail. Optional: without it an item that it
+	// does not begin in time fails.
+	Liveness *liveness.Options
 	// Recorder of events; nil means that of the manager.
 	Recorder record.EventRecorder
 	// Metrics records the duration of calls of the deployer; the zero value records nothing.
@@ -82,7 +86,7 @@ func (o *Options) complete() error {
 	}
 	for i, selector := range o.TargetSelectors {
 		for _, requirement := range slices.Concat(selector.Annotations, selector.Labels) {
-			if !knownOperator(requirement.Operator) {
+			if !liveness.IsOperator(requirement.Operator) {
 				return fmt.Errorf("targetSelectors[%d]: key %q has the unknown operator %q; use one of =, ==, !=, in, notin, exists, !, gt, lt",
 					i, requirement.Key, requirement.Operator)
 			}

@@ -8,6 +8,7 @@ import (
 	"errors"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/liveness"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
@@ -43,7 +44,7 @@ func (r *reconciler) selects(ctx context.Context, item *v1alpha1.DeployItem) (bo
 	if isNotFound(err) {
 		return r.handledBefore(item), nil
 	}
-	return err == nil && selected(r.options.TargetSelectors, found), err
+	return err == nil && liveness.Selected(r.options.TargetSelectors, found), err
 }
 
 // handledBefore tells whether this deployer did the last job of the item: then it also has to report that the target is gone.

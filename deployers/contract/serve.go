@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/liveness"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fair"
 )
@@ -51,6 +52,9 @@ func Serve(mgr ctrl.Manager, deployer Deployer, options Options) error {
 			return fmt.Errorf("serve %s: %w", deployer.Name(), err)
 		}
 	}
+	if err := r.showLiveness(mgr); err != nil {
+		return fmt.Errorf("serve %s: %w", deployer.Name(), err)
+	}
 	present := builder.WithPredicates(predicate.Funcs{DeleteFunc: func(event.DeleteEvent) bool { return false }})
 	made := ctrl.NewControllerManagedBy(mgr).Named(deployer.Name()).
 		Watches(&v1alpha1.DeployItem{}, &itemHandler{reconciler: r}).
@@ -72,6 +76,21 @@ func (r *reconciler) controllerOptions() controller.Options {
 	made.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](r.options.MinRetryDelay, r.options.MaxRetryDelay)
 	made.SkipNameValidation = new(true)
 	return made
+}
+
+// showLiveness makes the deployer say that it is alive while it works.
+func (r *reconciler) showLiveness(mgr ctrl.Manager) error {
+	if r.options.Liveness == nil {
+		return nil
+	}
+	holder, err := liveness.New(mgr.GetConfig(), *r.options.Liveness, liveness.Claim{
+		Deployer: r.deployer.Name(), Identity: r.options.Identity, Types: []string{r.deployer.Type()},
+		TargetSelectors: r.options.TargetSelectors, TargetsOnly: r.options.TargetsOnly,
+	})
+	if err != nil {
+		return err
+	}
+	return mgr.Add(manager.RunnableFunc(holder.Run))
 }
 
 // connect makes what the reconciler needs of a manager.

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package contract
+package liveness
 
 import (
 	"slices"
@@ -10,8 +10,8 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
-// selected tells whether any of the selectors selects the target.
-func selected(selectors []v1alpha1.TargetSelector, target *v1alpha1.Target) bool {
+// Selected reports whether any of the selectors selects the target.
+func Selected(selectors []v1alpha1.TargetSelector, target *v1alpha1.Target) bool {
 	return slices.ContainsFunc(selectors, func(selector v1alpha1.TargetSelector) bool {
 		return names(selector.Targets, target) &&
 			satisfies(target.GetAnnotations(), selector.Annotations) && satisfies(target.GetLabels(), selector.Labels)
@@ -29,11 +29,13 @@ func names(references []v1alpha1.ObjectReference, target *v1alpha1.Target) bool 
 func satisfies(have map[string]string, requirements []v1alpha1.Requirement) bool {
 	return !slices.ContainsFunc(requirements, func(requirement v1alpha1.Requirement) bool {
 		value, has := have[requirement.Key]
-		return !operators[requirement.Operator](value, has, requirement.Values)
+		holds := operators[requirement.Operator]
+		return holds == nil || !holds(value, has, requirement.Values)
 	})
 }
 
-func knownOperator(name string) bool { return operators[name] != nil }
+// IsOperator reports whether a requirement may have this operator.
+func IsOperator(name string) bool { return operators[name] != nil }
 
 // operators follow the label selectors of Kubernetes: != and notin also hold where the key is missing.
 var operators = map[string]func(value string, has bool, wanted []string) bool{

@@ -1,0 +1,241 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package deployitem
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/liveness"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fair"
+)
+
+const (
+	// leaseDuration is for how long a Lease holds that does not say it; minLease and maxLease bound what it says.
+	leaseDuration      = time.Minute
+	minLease, maxLease = 5 * time.Second, 10 * time.Minute
+)
+
+// MayWatchLeases reports whether the process may watch the Leases of deployers in a namespace. It logs what follows if it may not.
+func MayWatchLeases(ctx context.Context, c client.Client, namespace string) (bool, error) {
+	for _, verb := range []string{"list", "watch"} {
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+			ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Namespace: namespace, Verb: verb, Group: coordinationv1.GroupName, Resource: "leases",
+			},
+		}}
+		if err := c.Create(ctx, review); err != nil {
+			return false, fmt.Errorf("ask whether this process may %s Leases in namespace %s: %w", verb, namespace, err)
+		}
+		if !review.Status.Allowed {
+			ctrl.Log.WithName("pickup").Info("the controller may not see the Leases of deployers: DeployItems that a busy deployer does not begin "+
+				"within --pickup-timeout fail. Grant get, list and watch and restart the controller", "namespace", namespace)
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// deployers knows which deployers are alive, and which items wait for one of them. It is safe for concurrent use.
+type deployers struct {
+	mu   sync.Mutex
+	seen map[types.NamespacedName]sighting
+	// claims is what Leases said when they were looked at last.
+	claims map[types.NamespacedName]string
+	// parked are items whose time for pick-up is over and that a deployer serves which is alive.
+	parked map[types.NamespacedName]struct{}
+	queue  workqueue.TypedRateLimitingInterface[ctrl.Request]
+}
+
+// sighting is a version of a Lease, and when it was first seen by the own clock: that of the deployer may be wrong.
+type sighting struct {
+	version string
+	at      time.Time
+}
+
+// left returns how long a Lease still holds; 0 or less is no longer. One that is seen for the first time holds as if it were just renewed.
+func (d *deployers) left(lease *coordinationv1.Lease, now time.Time) time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	key := client.ObjectKeyFromObject(lease)
+	if d.seen == nil {
+		d.seen = map[types.NamespacedName]sighting{}
+	}
+	if d.seen[key].version != lease.ResourceVersion {
+		d.seen[key] = sighting{version: lease.ResourceVersion, at: now}
+	}
+	return d.seen[key].at.Add(holds(lease)).Sub(now)
+}
+
+// holds returns for how long a Lease holds.
+func holds(lease *coordinationv1.Lease) time.Duration {
+	if lease.Spec.LeaseDurationSeconds == nil {
+		return leaseDuration
+	}
+	return min(max(time.Duration(*lease.Spec.LeaseDurationSeconds)*time.Second, minLease), maxLease)
+}
+
+// park keeps an item until a deployer dies.
+func (d *deployers) park(key types.NamespacedName) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.parked == nil {
+		d.parked = map[types.NamespacedName]struct{}{}
+	}
+	d.parked[key] = struct{}{}
+}
+
+// unpark lets an item go.
+func (d *deployers) unpark(key types.NamespacedName) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.parked, key)
+}
+
+// died brings every item back that waits for some deployer, because one is gone or serves other items now.
+func (d *deployers) died() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for key := range d.parked {
+		d.queue.Add(ctrl.Request{NamespacedName: key})
+	}
+}
+
+// claimed notes what a Lease says, and reports whether it said something else before.
+func (d *deployers) claimed(lease *coordinationv1.Lease) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	key, says := client.ObjectKeyFromObject(lease), lease.Annotations[v1alpha1.DeployerServesAnnotation]
+	was, known := d.claims[key]
+	if d.claims == nil {
+		d.claims = map[types.NamespacedName]string{}
+	}
+	d.claims[key] = says
+	return known && was != says
+}
+
+func (d *deployers) forget(key types.NamespacedName) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.seen, key)
+	delete(d.claims, key)
+}
+
+// keepQueue takes the queue of the controller, for what follows from the Leases of deployers.
+func (d *deployers) keepQueue(_ context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
+	d.queue = queue
+	return nil
+}
+
+// isServed reports whether a deployer that serves the item is alive. Then it is parked before that may change. For the deployers of an Environment,
+// which may be nil, its agent speaks, which is connected.
+func (r *Reconciler) isServed(ctx context.Context, item *v1alpha1.DeployItem, env *v1alpha1.Environment) (bool, error) {
+	if env != nil {
+		return r.servesInside(ctx, item, env)
+	}
+	if r.Leases == "" {
+		return false, nil
+	}
+	key := client.ObjectKeyFromObject(item)
+	r.deployers.park(key)
+	served, err := r.serves(ctx, item)
+	if err != nil || !served {
+		r.deployers.unpark(key)
+	}
+	return served, err
+}
+
+func (r *Reconciler) serves(ctx context.Context, item *v1alpha1.DeployItem) (bool, error) {
+	target, err := r.targetObject(ctx, item)
+	if err != nil {
+		return false, err
+	}
+	leases := &coordinationv1.LeaseList{}
+	if err := r.List(ctx, leases, client.InNamespace(r.Leases), client.HasLabels{v1alpha1.DeployerLeaseLabel}); err != nil {
+		return false, err
+	}
+	for i := range leases.Items {
+		lease := &leases.Items[i]
+		claim, err := liveness.ClaimOf(lease)
+		if err == nil && claim.Serves(item, target) && r.deployers.left(lease, r.Now()) > 0 {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// servesInside reports whether an Environment has a deployer of the type of an item that is installed.
+func (r *Reconciler) servesInside(ctx context.Context, item *v1alpha1.DeployItem, env *v1alpha1.Environment) (bool, error) {
+	for i := range env.Status.Deployers {
+		if !env.Status.Deployers[i].Ready {
+			continue
+		}
+		registration := &v1alpha1.DeployerRegistration{}
+		err := r.Get(ctx, client.ObjectKey{Name: env.Status.Deployers[i].Name}, registration)
+		if client.IgnoreNotFound(err) != nil {
+			return false, err
+		}
+		if err == nil && slices.Contains(pair.Serves(registration), item.Spec.Type) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// targetObject returns the Target of an item, nil without one.
+func (r *Reconciler) targetObject(ctx context.Context, item *v1alpha1.DeployItem) (*v1alpha1.Target, error) {
+	if item.Spec.Target == nil {
+		return nil, nil
+	}
+	target := &v1alpha1.Target{}
+	if err := r.Get(ctx, client.ObjectKey{Namespace: item.Namespace, Name: item.Spec.Target.Name}, target); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return target, nil
+}
+
+// watchLeases registers the controller of the Leases of deployers.
+func (r *Reconciler) watchLeases(mgr ctrl.Manager) error {
+	ofDeployers := predicate.NewPredicateFuncs(func(o client.Object) bool {
+		return o.GetNamespace() == r.Leases && metav1.HasLabel(metav1.ObjectMeta{Labels: o.GetLabels()}, v1alpha1.DeployerLeaseLabel)
+	})
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("deployer-lease").
+		For(&coordinationv1.Lease{}, builder.WithPredicates(ofDeployers)).
+		WithOptions(fair.Options(1, nil)).
+		Complete(reconcile.Func(r.reconcileLease))
+}
+
+// reconcileLease looks at a Lease when it changes, and at the instant at which it ends.
+func (r *Reconciler) reconcileLease(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	lease := &coordinationv1.Lease{}
+	if err := r.Get(ctx, req.NamespacedName, lease); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			r.deployers.forget(req.NamespacedName)
+			r.deployers.died()
+		}
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	left := r.deployers.left(lease, r.Now())
+	if r.deployers.claimed(lease) || left <= 0 {
+		r.deployers.died()
+	}
+	return ctrl.Result{RequeueAfter: max(left, 0)}, nil
+}

@@ -1,0 +1,157 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package deployitem
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+const servesIt = `{"deployer":"d","identity":"i","types":["example.com/none"]}`
+
+// deployer adds the Lease of a deployer, and makes the process look at Leases in namespace ls.
+func (b *bench) deployer(t *testing.T, change ...func(*coordinationv1.Lease)) *coordinationv1.Lease {
+	t.Helper()
+	b.r.Leases = "ls"
+	if b.r.deployers.queue == nil {
+		b.r.deployers.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
+		t.Cleanup(b.r.deployers.queue.ShutDown)
+	}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "ls", Name: "one", Labels: map[string]string{v1alpha1.DeployerLeaseLabel: "true"},
+		Annotations: map[string]string{v1alpha1.DeployerServesAnnotation: servesIt},
+	}, Spec: coordinationv1.LeaseSpec{LeaseDurationSeconds: new(int32(60))}}
+	for _, c := range change {
+		c(lease)
+	}
+	require.NoError(t, b.api.Create(t.Context(), lease))
+	return lease
+}
+
+// at sets the clock to a time after the job began.
+func (b *bench) at(after time.Duration) { b.r.Now = func() time.Time { return began.Add(after) } }
+
+// look has the controller of Leases look at one.
+func (b *bench) look(t *testing.T, lease *coordinationv1.Lease) ctrl.Result {
+	t.Helper()
+	result, err := b.r.reconcileLease(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(lease)})
+	require.NoError(t, err)
+	return result
+}
+
+// renew changes a Lease as its deployer does.
+func (b *bench) renew(t *testing.T, lease *coordinationv1.Lease) {
+	t.Helper()
+	now := metav1.NewMicroTime(b.r.Now())
+	lease.Spec.RenewTime = &now
+	require.NoError(t, b.api.Update(t.Context(), lease))
+}
+
+func TestABusyDeployerIsWaitedFor(t *testing.T) {
+	b := newBench(t)
+	lease := b.deployer(t)
+	b.look(t, lease)
+	for after := time.Minute; after < time.Hour; after += 30 * time.Second {
+		b.at(after)
+		b.renew(t, lease)
+		assert.Equal(t, ctrl.Result{RequeueAfter: time.Minute}, b.look(t, lease))
+		require.Zero(t, b.pass(t), "no clock brings it back")
+	}
+	assert.Zero(t, b.writes)
+	assert.Zero(t, b.r.deployers.queue.Len())
+	assert.Nil(t, b.shown(t).Status.LastError)
+}
+
+func TestADeployerThatDiesIsWaitedForNoLonger(t *testing.T) {
+	b := newBench(t)
+	lease := b.deployer(t)
+	b.look(t, lease)
+	require.Zero(t, b.pass(t))
+	b.at(3 * time.Minute)
+	assert.Zero(t, b.look(t, lease))
+	require.Equal(t, 1, b.r.deployers.queue.Len(), "the item comes back")
+	b.pass(t)
+	assert.Equal(t, "PickupTimeout", b.shown(t).Status.LastError.Reason)
+	assert.Empty(t, b.r.deployers.parked)
+}
+
+func TestWhatBringsAWaitingItemBack(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*testing.T, *bench, *coordinationv1.Lease)
+		back   int
+	}{
+		"a renewal does not": {func(t *testing.T, b *bench, lease *coordinationv1.Lease) { b.renew(t, lease) }, 0},
+		"the Lease is gone": {func(t *testing.T, b *bench, lease *coordinationv1.Lease) {
+			require.NoError(t, b.api.Delete(t.Context(), lease))
+		}, 1},
+		"the deployer serves other types": {func(t *testing.T, b *bench, lease *coordinationv1.Lease) {
+			lease.Annotations[v1alpha1.DeployerServesAnnotation] = `{"types":["other"]}`
+			b.renew(t, lease)
+		}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			lease := b.deployer(t)
+			b.look(t, lease)
+			b.pass(t)
+			tc.change(t, b, lease)
+			b.look(t, lease)
+			assert.Equal(t, tc.back, b.r.deployers.queue.Len())
+		})
+	}
+}
+
+func TestLeasesThatKeepNoItemWaiting(t *testing.T) {
+	for name, change := range map[string]func(*coordinationv1.Lease){
+		"of another type": func(l *coordinationv1.Lease) {
+			l.Annotations[v1alpha1.DeployerServesAnnotation] = `{"types":["other"]}`
+		},
+		"in another namespace": func(l *coordinationv1.Lease) { l.Namespace = "n" },
+		"without the label":    func(l *coordinationv1.Lease) { l.Labels = nil },
+		"that is unreadable":   func(l *coordinationv1.Lease) { l.Annotations = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.deployer(t, change)
+			b.pass(t)
+			assert.Equal(t, "PickupTimeout", b.shown(t).Status.LastError.Reason)
+		})
+	}
+}
+
+func TestWhereNoLeasesAreSeenTheTimeCounts(t *testing.T) {
+	b := newBench(t)
+	b.deployer(t)
+	b.r.Leases = ""
+	b.pass(t)
+	assert.Equal(t, "PickupTimeout", b.shown(t).Status.LastError.Reason)
+}
+
+func TestAnItemThatIsPickedUpIsForgotten(t *testing.T) {
+	b := newBench(t)
+	b.deployer(t)
+	b.pass(t)
+	require.Len(t, b.r.deployers.parked, 1)
+	item := b.shown(t)
+	item.Status.LastReconcileTime = &metav1.Time{Time: began.Add(time.Second)}
+	require.NoError(t, b.api.Status().Update(t.Context(), item))
+	b.pass(t)
+	assert.Empty(t, b.r.deployers.parked)
+}
+
+func TestForHowLongALeaseHolds(t *testing.T) {
+	for want, says := range map[time.Duration]*int32{leaseDuration: nil, minLease: new(int32(-1)), maxLease: new(int32(1 << 30)), 7 * time.Second: new(int32(7))} {
+		assert.Equal(t, want, holds(&coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{LeaseDurationSeconds: says}}))
+	}
+}

@@ -1,0 +1,154 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package liveness
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+// Times of the Lease of a deployer.
+const (
+	// DefaultInterval is the time between two renewals.
+	DefaultInterval = 20 * time.Second
+	// renewals is how many of them a Lease outlives.
+	renewals = 3
+)
+
+// Options of a Holder.
+type Options struct {
+	// Namespace of the Lease in the landscaper cluster: that of the controller, or it does not count. Required.
+	Namespace string
+	// Namespaces are those that the deployer watches; none means all.
+	Namespaces []string
+	// LabelSelector selects the DeployItems that the deployer watches; empty selects all.
+	LabelSelector string
+	// Interval is the time between two renewals; 0 means 20 s.
+	Interval time.Duration
+}
+
+// Holder renews the Lease of one deployer.
+type Holder struct {
+	leases   coordinationclient.LeaseInterface
+	name     string
+	identity string
+	serves   string
+	interval time.Duration
+	// lease is as it was written last; nil before that.
+	lease *coordinationv1.Lease
+	// told says that a failure was logged.
+	told bool
+}
+
+// New returns the Holder of a deployer. Config leads to the landscaper cluster.
+func New(config *rest.Config, options Options, claim Claim) (*Holder, error) {
+	if options.Namespace == "" {
+		return nil, errors.New("the Lease of the deployer has no namespace; set Options.Liveness.Namespace")
+	}
+	claim.Namespaces, claim.LabelSelector = options.Namespaces, options.LabelSelector
+	serves, err := json.Marshal(claim)
+	if err != nil {
+		return nil, fmt.Errorf("write what the deployer carries out: %w", err)
+	}
+	client, err := coordinationclient.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the landscaper cluster: %w", err)
+	}
+	return &Holder{
+		leases: client.Leases(options.Namespace), name: nameOf(claim), identity: claim.Identity, serves: string(serves),
+		interval: cmp.Or(options.Interval, DefaultInterval),
+	}, nil
+}
+
+// nameOf returns the name of the Lease: one for each deployer and identity.
+func nameOf(claim Claim) string {
+	sum := sha256.Sum256([]byte(claim.Deployer + "\x00" + claim.Identity + "\x00" + strings.Join(claim.Types, "\x00")))
+	return v1alpha1.DeployerLeasePrefix + hex.EncodeToString(sum[:8])
+}
+
+// Run renews the Lease until ctx ends. It always returns nil: a deployer works without its Lease, too.
+func (h *Holder) Run(ctx context.Context) error {
+	beat := time.NewTicker(h.interval)
+	defer beat.Stop()
+	for {
+		h.note(h.renew(ctx))
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-beat.C:
+		}
+	}
+}
+
+// note logs the first of several failures.
+func (h *Holder) note(err error) {
+	if err != nil && !h.told {
+		ctrl.Log.WithName("liveness").Info("the deployer cannot renew its Lease: DeployItems that wait for it fail after the pickup timeout; "+
+			"let it get, create and update Leases in this namespace", "lease", h.name, "problem", err.Error())
+	}
+	h.told = err != nil
+}
+
+func (h *Holder) renew(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, h.interval)
+	defer cancel()
+	if h.lease != nil {
+		err := h.write(ctx, h.lease)
+		if err == nil || !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+			return err
+		}
+		h.lease = nil
+	}
+	found, err := h.leases.Get(ctx, h.name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return h.create(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return h.write(ctx, found)
+}
+
+func (h *Holder) create(ctx context.Context) error {
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: h.name}}
+	h.fill(lease)
+	made, err := h.leases.Create(ctx, lease, metav1.CreateOptions{})
+	if err == nil {
+		h.lease = made
+	}
+	return err
+}
+
+func (h *Holder) write(ctx context.Context, lease *coordinationv1.Lease) error {
+	lease = lease.DeepCopy()
+	h.fill(lease)
+	written, err := h.leases.Update(ctx, lease, metav1.UpdateOptions{})
+	if err == nil {
+		h.lease = written
+	}
+	return err
+}
+
+func (h *Holder) fill(lease *coordinationv1.Lease) {
+	now, seconds := metav1.NowMicro(), int32((renewals * h.interval).Seconds())
+	lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds, lease.Spec.RenewTime = &h.identity, new(max(seconds, 1)), &now
+	metav1.SetMetaDataLabel(&lease.ObjectMeta, v1alpha1.DeployerLeaseLabel, "true")
+	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, v1alpha1.DeployerServesAnnotation, h.serves)
+}

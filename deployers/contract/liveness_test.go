@@ -1,0 +1,69 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package contract
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/liveness"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+)
+
+// leaseOf waits for the Lease of the deployer in a namespace.
+func (s *stage) leaseOf(namespace string) *coordinationv1.Lease {
+	s.t.Helper()
+	leases := &coordinationv1.LeaseList{}
+	require.Eventually(s.t, func() bool {
+		err := s.client().List(s.t.Context(), leases, client.InNamespace(namespace), client.HasLabels{v1alpha1.DeployerLeaseLabel})
+		return err == nil && len(leases.Items) == 1
+	}, patience, 10*time.Millisecond)
+	return &leases.Items[0]
+}
+
+func TestADeployerRenewsItsLease(t *testing.T) {
+	home := platform.Shared(t).Namespace(t)
+	options := Options{TargetsOnly: true, Liveness: &liveness.Options{Namespace: home, Namespaces: []string{"a"}, Interval: time.Second}}
+	s := newStage(t, &scripted{}, options)
+	lease := s.leaseOf(home)
+	claim, err := liveness.ClaimOf(lease)
+	require.NoError(t, err)
+	assert.Equal(t, liveness.Claim{
+		Deployer: s.deployer.Name(), Identity: "test", Types: []string{s.deployer.Type()}, TargetsOnly: true, Namespaces: []string{"a"},
+	}, claim)
+	assert.EqualValues(t, 3, *lease.Spec.LeaseDurationSeconds)
+	renewed := func(since *metav1.MicroTime) func() bool {
+		return func() bool { return lease.Spec.RenewTime.After(since.Time) }
+	}
+	require.NoError(t, s.p.Await(s.context(), lease, renewed(lease.Spec.RenewTime)))
+	lease.Spec.HolderIdentity = new("somebody else")
+	require.NoError(t, s.client().Update(t.Context(), lease))
+	require.NoError(t, s.p.Await(s.context(), lease, func() bool { return *lease.Spec.HolderIdentity == "test" }), "it takes it back")
+	version := lease.UID
+	require.NoError(t, s.client().Delete(t.Context(), lease))
+	require.Eventually(t, func() bool { return s.leaseOf(home).UID != version }, patience, 10*time.Millisecond, "it makes it anew")
+	s.stop()
+	s.start(options)
+	last := s.leaseOf(home)
+	require.NoError(t, s.p.Await(s.context(), last, func() bool { return last.Spec.RenewTime.After(time.Now().Add(-time.Second)) }), "the next process goes on")
+}
+
+func TestADeployerWorksWithoutItsLease(t *testing.T) {
+	s := newStage(t, &scripted{}, Options{Liveness: &liveness.Options{Namespace: "no-such-namespace", Interval: 50 * time.Millisecond}})
+	item := s.create("item")
+	s.trigger(item)
+	s.finished(item)
+}
+
+func TestALeaseNeedsANamespace(t *testing.T) {
+	_, err := liveness.New(platform.Shared(t).RestConfig, liveness.Options{}, liveness.Claim{})
+	assert.ErrorContains(t, err, "set Options.Liveness.Namespace")
+}
