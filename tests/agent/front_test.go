@@ -37,10 +37,9 @@ type front struct {
 	server *httptest.Server
 	// certificate is shown to new connections.
 	certificate atomic.Pointer[tls.Certificate]
-	// meet is called with each request; pass sends it on.
-	meet func(w http.ResponseWriter, r *http.Request, pass http.HandlerFunc)
 }
 
+// newFront makes a front that hands each request to meet, with what passes it on.
 func newFront(t *testing.T, cluster *platform.Cluster, meet func(http.ResponseWriter, *http.Request, http.HandlerFunc)) *front {
 	t.Helper()
 	backend, err := url.Parse(cluster.RestConfig.Host)
