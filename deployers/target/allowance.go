@@ -10,11 +10,11 @@ import (
 
 const (
 	// maxTogether is what all large answers that a process reads at a time may cost together, in bytes.
-	maxTogether = 160 << 20
+	maxTogether = 64 << 20
 	// smallAnswer is the cost up to which an answer does not count, in bytes.
 	smallAnswer = 1 << 20
 	// valueCost is what a value in JSON costs beyond its text, in bytes: decoded it takes much more than the one or two bytes that it may have there.
-	valueCost = 32
+	valueCost = 8
 )
 
 // allowance bounds what the large answers cost together that a process reads at a time. Nobody waits for it, since whoever sends slowly would have
@@ -46,9 +46,13 @@ func (a *allowance) spend(b *body, cost int64) {
 	a.sites[b.site][b] = struct{}{}
 	for a.total > a.limit {
 		victim := a.largest()
+		reason := errCrowded
+		if victim.cost == a.total { // it is too much alone, so another attempt is no use
+			reason = errLarge
+		}
 		victim.lost = true
 		a.drop(victim)
-		victim.cancel(errCrowded)
+		victim.cancel(reason)
 	}
 }
 

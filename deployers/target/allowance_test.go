@@ -48,6 +48,14 @@ func TestT04TheSiteThatCostsMostLoses(t *testing.T) {
 	assert.Empty(t, a.sites)
 }
 
+func TestT04AnAnswerThatIsTooLargeAloneIsNotTriedAgain(t *testing.T) {
+	a := newAllowance(100)
+	b, told := answerFrom(a, "hostile")
+	a.spend(b, 101)
+	require.ErrorIs(t, told(), errLarge)
+	assert.Zero(t, a.total)
+}
+
 func TestT04ValuesCostMoreThanTheirText(t *testing.T) {
 	assert.Equal(t, int64(5), costOf([]byte("{},[]"), false))
 	assert.Equal(t, int64(5+3*valueCost), costOf([]byte("{},[]"), true))

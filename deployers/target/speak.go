@@ -47,7 +47,7 @@ func (c *concealed) Unwrap() error { return c.cause }
 func speakable(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	switch {
-	case errors.Is(cause, errSilent) || errors.Is(cause, errSlow) || errors.Is(cause, errCrowded):
+	case errors.Is(cause, errSilent), errors.Is(cause, errSlow), errors.Is(cause, errCrowded), errors.Is(cause, errLarge):
 		return cause
 	case errors.Is(err, address.ErrPrivate):
 		return &concealed{shown: errPrivate.Error(), cause: err}
