@@ -1,0 +1,128 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tenants
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
+)
+
+const (
+	// mostMemory is what a process may have resident at any time, in bytes.
+	mostMemory = 400 << 20
+	// spareSockets is how many open files more than before a process may keep: connections of the neighbours to their cluster stay for a while.
+	spareSockets = 40
+	// patience is how long the lives of the neighbours may take on a busy machine. Alone they take seconds.
+	patience = 60 * time.Second
+)
+
+// TestNobodyStopsSlowsOrSwells lets the neighbours live while the tenth tenant does each of its acts.
+func TestNobodyStopsSlowsOrSwells(t *testing.T) {
+	alone := newNeighbours(t).live(t)
+	t.Logf("alone: %s", alone.Round(time.Millisecond))
+	for _, a := range acts {
+		t.Run(a.name, func(t *testing.T) {
+			before := opened(t)
+			forgetPeaks(t)
+			h := newHostile(t)
+			all := newNeighbours(t)
+			a.begin(h)
+			took := all.live(t)
+			t.Logf("beside it: %s, %.2f times the time alone", took.Round(time.Millisecond), took.Seconds()/alone.Seconds())
+			assert.Less(t, took, patience)
+			h.leave()
+			requireAlive(t)
+			requireSmall(t)
+			requireReleased(t, before)
+		})
+	}
+}
+
+// TestAllAtOnce does everything at the same time.
+func TestAllAtOnce(t *testing.T) {
+	before := opened(t)
+	forgetPeaks(t)
+	var all []*hostile
+	for _, a := range acts {
+		h := newHostile(t)
+		all = append(all, h)
+		a.begin(h)
+	}
+	took := newNeighbours(t).live(t)
+	t.Logf("beside all acts: %s", took.Round(time.Millisecond))
+	for _, h := range all {
+		h.leave()
+	}
+	requireAlive(t)
+	requireSmall(t)
+	requireReleased(t, before)
+}
+
+// requireAlive checks that no process has ended.
+func requireAlive(t *testing.T) {
+	t.Helper()
+	for name, process := range landscape.Shared(t).Processes {
+		require.True(t, process.Running(), "%s has ended: %v", name, process.Err())
+	}
+}
+
+// requireSmall checks how much memory processes and their children have had at most.
+func requireSmall(t *testing.T) {
+	t.Helper()
+	for name, process := range landscape.Shared(t).Processes {
+		t.Logf("%s: at most %d MiB", name, process.PeakMemory()>>20)
+		assert.LessOrEqual(t, process.PeakMemory()>>20, int64(mostMemory>>20), "MiB of %s", name)
+	}
+}
+
+// forgetPeaks lets the system measure the most memory of each process anew.
+func forgetPeaks(t *testing.T) {
+	t.Helper()
+	for _, process := range landscape.Shared(t).Processes {
+		_ = os.WriteFile(filepath.Join("/proc", strconv.Itoa(process.PID()), "clear_refs"), []byte("5"), 0) // else the peaks of earlier acts stay
+	}
+}
+
+// opened returns how many files and connections each process has open.
+func opened(t *testing.T) map[string]int {
+	t.Helper()
+	all := map[string]int{}
+	for name, process := range landscape.Shared(t).Processes {
+		require.True(t, process.Running(), "%s has ended: %v", name, process.Err())
+		files, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(process.PID()), "fd"))
+		if err != nil {
+			t.Skipf("this system does not show the files of a process: %v", err)
+		}
+		all[name] = len(files)
+	}
+	return all
+}
+
+// requireReleased checks that processes do not keep what they opened for the hostile tenant.
+func requireReleased(t *testing.T, before map[string]int) {
+	t.Helper()
+	var kept []string
+	released := func() bool {
+		kept = nil
+		for name, count := range opened(t) {
+			if count > before[name]+spareSockets {
+				kept = append(kept, fmt.Sprintf("%s has %d open files, %d before", name, count, before[name]))
+			}
+		}
+		return len(kept) == 0
+	}
+	if !assertEventually(released, landscape.Patience) {
+		assert.Fail(t, "something is held", strings.Join(kept, "\n"))
+	}
+}
