@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -59,6 +60,7 @@ func acts() map[string]func(*confined.Parent) (string, error) {
 			var all [][]byte
 			for {
 				all = append(all, []byte(strings.Repeat("x", 1<<20)))
+				runtime.KeepAlive(all)
 			}
 		},
 		"print":   func(*confined.Parent) (string, error) { return strings.Repeat("x", 80<<20), nil },
@@ -73,7 +75,12 @@ func acts() map[string]func(*confined.Parent) (string, error) {
 	}
 }
 
-func deeper(n int) int { return deeper(n+1) + 1 }
+func deeper(n int) int {
+	if n < 0 {
+		return 0
+	}
+	return deeper(n+1) + 1
+}
 
 func askForEver(p *confined.Parent) (string, error) {
 	for {

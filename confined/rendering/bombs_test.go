@@ -146,15 +146,6 @@ func schemaBombs() map[string][2]string {
 	return out
 }
 
-// several are different objects.
-func several(count int) string {
-	var out strings.Builder
-	for i := range count {
-		fmt.Fprintf(&out, `{"a":[1,2,%d]},`, i)
-	}
-	return out.String()
-}
-
 // environment is that of a blueprint with one template.
 func environment(owner, language, source string) *render.Environment {
 	text, _ := json.Marshal(source)

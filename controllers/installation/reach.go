@@ -70,7 +70,7 @@ func contextKey(inst *v1alpha1.Installation) client.ObjectKey {
 
 // refused says which field names what the blueprint may not use, and what to do instead.
 func (s *reach) refused(where, field, cure string) error {
-	return fmt.Errorf("Installation %s: %s: %s is not among its imports, and its blueprint may use nothing else; %s, or set blueprintAccess: %s in Context %s",
+	return fmt.Errorf("installation %s: %s: %s is not among its imports, and its blueprint may use nothing else; %s, or set blueprintAccess: %s in Context %s",
 		s.installation, where, field, cure, v1alpha1.BlueprintAccessNamespace, s.context)
 }
 

@@ -10,7 +10,7 @@ import (
 
 const (
 	// maxTogether is what all large answers that a process reads at a time may cost together, in bytes.
-	maxTogether = 48 << 20
+	maxTogether = 32 << 20
 	// smallAnswer is the cost up to which an answer does not count, in bytes.
 	smallAnswer = 1 << 20
 	// valueCost is what a value in JSON costs beyond its text, in bytes: decoded it takes much more than the one or two bytes that it may have there.

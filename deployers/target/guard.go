@@ -29,7 +29,7 @@ type limits struct {
 
 func defaultLimits() limits {
 	return limits{
-		header: 30 * time.Second, body: 60 * time.Second, answer: 64 << 20, discovery: 8 << 20, event: 16 << 20, together: newAllowance(maxTogether),
+		header: 30 * time.Second, body: 60 * time.Second, answer: maxTogether, discovery: 8 << 20, event: 16 << 20, together: newAllowance(maxTogether),
 	}
 }
 
