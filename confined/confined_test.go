@@ -72,6 +72,8 @@ func acts() map[string]func(*confined.Parent) (string, error) {
 		"descriptors": descriptors,
 		"visit":       visit,
 		"asks":        askForEver,
+		"die":         killed,
+		"obey":        obey,
 	}
 }
 
@@ -239,10 +241,7 @@ func TestAnswersHaveADeadlineTogether(t *testing.T) {
 
 func TestKilledChildFailsItsOwnJob(t *testing.T) {
 	pool := newPool(t, confined.Limits{})
-	kill := confined.AnswerWith(func(_ context.Context, _ string) (string, error) {
-		return "", errors.Join(killChildren(t)...)
-	})
-	_, err := pool.Run(t.Context(), confined.Job{Answers: map[string]confined.Answer{"greet": kill}}, request{Do: "ask"})
+	_, err := pool.Run(t.Context(), confined.Job{}, request{Do: "die"})
 	var ended *confined.Ended
 	require.ErrorAs(t, err, &ended)
 	assert.Equal(t, confined.Died, ended.Reason)
@@ -250,22 +249,36 @@ func TestKilledChildFailsItsOwnJob(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// killChildren kills every child of this process, as the kernel does when memory runs out.
-func killChildren(t testing.TB) []error {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/children", os.Getpid()))
-	problems := []error{err}
-	tasks, err := os.ReadDir("/proc/self/task")
+func TestAJobIsBegunOnceMoreWhenItsChildIsKilled(t *testing.T) {
+	pool := newPool(t, confined.Limits{})
+	asked := 0
+	once := confined.AnswerWith(func(context.Context, string) (string, error) {
+		asked++
+		if asked == 1 {
+			return "die", nil
+		}
+		return "live", nil
+	})
+	out, err := pool.Run(t.Context(), confined.Job{Answers: map[string]confined.Answer{"greet": once}}, request{Do: "obey"})
 	require.NoError(t, err)
-	for _, task := range tasks {
-		more, _ := os.ReadFile("/proc/self/task/" + task.Name() + "/children")
-		text = append(append(text, ' '), more...)
+	assert.Equal(t, "live", out)
+}
+
+// killed ends this process as the kernel does when memory runs out.
+func killed(*confined.Parent) (string, error) {
+	if err := syscall.Kill(os.Getpid(), syscall.SIGKILL); err != nil {
+		return "", err
 	}
-	for _, id := range strings.Fields(string(text)) {
-		pid, err := strconv.Atoi(id)
-		require.NoError(t, err)
-		_ = syscall.Kill(pid, syscall.SIGKILL)
+	select {}
+}
+
+// obey dies when the parent says so.
+func obey(p *confined.Parent) (string, error) {
+	told, err := confined.Ask[string, string](p, "greet", "you")
+	if err == nil && told == "die" {
+		return killed(p)
 	}
-	return problems
+	return told, err
 }
 
 func TestOwnersNeverShareAChild(t *testing.T) {

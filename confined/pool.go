@@ -61,9 +61,20 @@ var ErrNotStarted = errors.New("the child process for it could not be started")
 // errClosed says that the pool is closed.
 var errClosed = errors.New("the pool of child processes is closed")
 
-// Run runs a request in a child. It waits for one as long as the context lives. Errors are those of the context, *Ended when the child did not
+// Run runs a request in a child. It waits for one as long as the context lives. What a child does that was ended from outside before it said
+// anything is begun once more, so answers must bear being asked twice. Errors are those of the context, *Ended when the child did not
 // survive the job, and what the program returned.
 func (p *Pool[Q, R]) Run(ctx context.Context, job Job, request Q) (R, error) {
+	response, err := p.attempt(ctx, job, request)
+	var ended *Ended
+	if errors.As(err, &ended) && ended.Reason == Died && ended.Step == "" && ctx.Err() == nil {
+		// The child may have been gone before the job reached it, which shows no earlier than this.
+		return p.attempt(ctx, job, request)
+	}
+	return response, err
+}
+
+func (p *Pool[Q, R]) attempt(ctx context.Context, job Job, request Q) (R, error) {
 	var none R
 	taken, err := p.acquire(ctx, job.Owner)
 	if err != nil {

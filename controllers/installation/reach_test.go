@@ -138,7 +138,7 @@ func TestT07BlueprintUsesNothingBeyondImports(t *testing.T) {
 			require.NotNil(t, failed.Status.LastError)
 			assert.Equal(t, reasonBeyondImports, failed.Status.LastError.Reason)
 			message := failed.Status.LastError.Message
-			assert.Contains(t, message, "Installation "+s.namespace+"/root")
+			assert.Contains(t, message, "installation "+s.namespace+"/root")
 			assert.Contains(t, message, c.field)
 			assert.Contains(t, message, "set blueprintAccess: namespace in Context "+s.namespace+"/default")
 			s.quiet()

@@ -25,7 +25,7 @@ type sample struct {
 func TestErrorsNameTheFieldAndLittleOfTheValue(t *testing.T) {
 	huge := strings.Repeat("x", 1<<20)
 	for name, test := range map[string]struct{ raw, want string }{
-		"text that is not a duration": {`{"timeout": "soon"}`, `timeout: "soon" is no duration; write one like 10m, or none`},
+		"text that is not a duration": {`{"timeout": "soon"}`, `timeout: "soon" is not a duration; write one like 10m, or none`},
 		"long text":                   {`{"timeout": "` + huge + `"}`, `timeout: "` + huge[:57] + `…" is not a duration; write one like 10m, or none`},
 		"number for a duration":       {`{"timeout": 5}`, "timeout: is a JSON number, which the field cannot hold; correct the type of the value"},
 		"element of a list": {
