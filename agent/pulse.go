@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -40,8 +41,8 @@ type pulse struct {
 	mu    sync.Mutex
 	nudge func()
 
-	// told is the problem that was reported last; "" while all is well.
-	told string
+	// told are the problems that were reported since all was well.
+	told []string
 	// known says that a heartbeat has got through once.
 	known bool
 	// unreadable says that the files of the link could not be read when they were last looked at.
@@ -113,27 +114,30 @@ func (p *pulse) judge(err error) {
 	case err == nil:
 		p.connected.Set(1)
 		p.link.up()
-		if p.told != "" || !p.known {
+		if len(p.told) > 0 || !p.known {
 			p.say(corev1.EventTypeNormal, "AgentConnected", "the landscaper cluster is reached")
 		}
-		p.told, p.known = "", true
+		p.told, p.known = nil, true
 	case errors.As(err, &other):
 		p.connected.Set(0)
 		p.link.gate.shut()
-		p.tell("AgentStandsBy", other.Error())
+		p.tell("AgentStandsBy", "", other.Error())
 	default:
 		p.connected.Set(0)
 		p.link.down()
-		p.tell("AgentDisconnected", explained(err))
+		cause, message := explained(err)
+		p.tell("AgentDisconnected", cause, message)
 	}
 }
 
-// tell reports a problem once, not each time that it is met. What a message says of addresses and times may differ.
-func (p *pulse) tell(reason, message string) {
-	if p.told == reason {
+// tell reports each cause of a problem once until all is well again, not each time that it is met: the first failure may only be that of a connection
+// that was cut, and not say why the next ones are refused. What a message says of addresses and times may differ.
+func (p *pulse) tell(reason, cause, message string) {
+	problem := reason + "/" + cause
+	if slices.Contains(p.told, problem) {
 		return
 	}
-	p.told = reason
+	p.told = append(p.told, problem)
 	p.say(corev1.EventTypeWarning, reason, message)
 }
 
@@ -143,19 +147,20 @@ func isOfAnotherAuthority(err error) bool {
 	return errors.As(err, &unknown)
 }
 
-func explained(err error) string {
+// explained returns which cause a problem has, and what to say of it.
+func explained(err error) (cause, message string) {
 	switch {
 	case isOfAnotherAuthority(err):
-		return fmt.Sprintf("the certificate of the landscaper cluster is not of an authority in the kubeconfig of the agent; "+
+		return "authority", fmt.Sprintf("the certificate of the landscaper cluster is not of an authority in the kubeconfig of the agent; "+
 			"put the authority that is valid now into its certificate-authority-data: %v", err)
 	case apierrors.IsUnauthorized(err):
-		return "the landscaper cluster does not accept the credentials of the agent; renew its kubeconfig"
+		return "credentials", "the landscaper cluster does not accept the credentials of the agent; renew its kubeconfig"
 	case apierrors.IsForbidden(err):
-		return fmt.Sprintf("the credentials of the agent lack a right on the landscaper cluster: %v", err)
+		return "rights", fmt.Sprintf("the credentials of the agent lack a right on the landscaper cluster: %v", err)
 	case apierrors.IsNotFound(err):
-		return fmt.Sprintf("the namespace of the deployer management is missing on the landscaper cluster: %v", err)
+		return "namespace", fmt.Sprintf("the namespace of the deployer management is missing on the landscaper cluster: %v", err)
 	}
-	return fmt.Sprintf("the landscaper cluster is not reached; deployments wait until it is: %v", err)
+	return "way", fmt.Sprintf("the landscaper cluster is not reached; deployments wait until it is: %v", err)
 }
 
 // pause waits for the next heartbeat, and returns false when ctx has ended.
