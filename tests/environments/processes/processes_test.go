@@ -139,6 +139,7 @@ func TestItemsOfAnEnvironmentWithoutAgentWait(t *testing.T) {
 	lease.Spec.LeaseDurationSeconds = &seconds // nobody renews it
 	require.NoError(t, s.Client().Create(s.Ctx, lease))
 	env := environment(s, "lonely")
+	require.NoError(t, s.Await(s.Ctx, env, func() bool { return conditions.IsFalse(env, v1alpha1.AgentConnectedCondition) }))
 	registration := register(s, "three", "- name: deploy\n  type: example.com/nobody\n  target: {import: cluster}\n  config: {}\n")
 	shown := s.AwaitState("three-lonely", func(inst *v1alpha1.Installation) bool { return inst.Status.ExecutionReference != nil })
 	items := &v1alpha1.DeployItemList{}
@@ -148,7 +149,6 @@ func TestItemsOfAnEnvironmentWithoutAgentWait(t *testing.T) {
 		}
 		return conditions.GetReason(&items.Items[0], meta.ReconcilingCondition) == kit.ReasonAgentUnreachable
 	}
-	require.NoError(t, s.Await(s.Ctx, env, func() bool { return conditions.IsFalse(env, v1alpha1.AgentConnectedCondition) }))
 	require.Eventually(t, waits, landscape.Patience, 50*time.Millisecond)
 	require.Never(t, func() bool { return !waits() }, 2*pickupTimeout, 100*time.Millisecond)
 	require.NoError(t, s.Client().Get(s.Ctx, client.ObjectKeyFromObject(shown), shown))
