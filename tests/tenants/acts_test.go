@@ -42,7 +42,7 @@ var acts = []act{
 	{"charts without end", charts},
 	{"registry that drips", drippingRegistry},
 	{"large inputs in messages", largeInputs},
-	{"a thousand jobs at once", flood},
+	{"hundreds of jobs at once", flood},
 	{"edits without pause", edits},
 	{"items without pause", continuous},
 	{"sub-installations of sub-installations", nested},
@@ -255,7 +255,7 @@ func largeInputs(h *hostile) {
 
 // flood asks for many jobs at once, each with an item, and again.
 func flood(h *hostile) {
-	h.install(50*many, func(_ int, name string) object {
+	h.install(15*many, func(_ int, name string) object {
 		return object{"deployExecutions": landscape.GoTemplate("deployItems:\n" + landscape.MockItem("mock", "export: {answer: "+name+"}"))}
 	}, nil)
 }
@@ -285,7 +285,7 @@ func edits(h *hostile) {
 // continuous are items that are to be carried out again every second.
 func continuous(h *hostile) {
 	var items strings.Builder
-	for i := range many {
+	for i := range many / 2 {
 		items.WriteString(landscape.ConfigItem(fmt.Sprintf("item-%d", i), "{import: cluster}", h.Namespace, fmt.Sprintf("config-%d", i), "value: x"))
 		items.WriteString("    continuousReconcile: {every: 1s}\n")
 	}
@@ -295,12 +295,12 @@ func continuous(h *hostile) {
 	h.bites(h.started)
 }
 
-// nested is an Installation that asks for eight, which ask for eight each, and these again.
+// nested is an Installation that asks for five, which ask for five each, and these again.
 func nested(h *hostile) {
 	sub := object{}
 	for range 3 {
 		var templates []any
-		for i := range 8 {
+		for i := range 5 {
 			templates = append(templates, object{
 				"apiVersion": v1alpha1.GroupVersion.String(), "kind": "InstallationTemplate", "name": fmt.Sprintf("sub-%d", i),
 				"blueprint": object{"filesystem": object{"blueprint.yaml": landscape.Blueprint(sub)}},
