@@ -90,6 +90,7 @@ bench: ## The benchmarks (BENCH=regexp, BENCH_FLAGS=..., BENCH_ARGS="-sizes 200"
 	@go run ./tests/platform/cmd/prepare
 	@go test ./tests/behaviour -run '^TestBadInputFailsAtOnce$$' -count=1 -args -prompt 1s
 	@go test ./sources/component ./sources/repository -run '^$$' -bench '$(BENCH)' $(BENCH_FLAGS)
+	@go test ./tests/tenants -run '^$$' -bench '$(BENCH)' $(BENCH_FLAGS)
 	@go test ./tests/bench -run '^$$' -bench '$(BENCH)' $(BENCH_FLAGS) $(if $(BENCH_ARGS),-args $(BENCH_ARGS))
 
 fuzz: ## Fuzz targets, one after the other under a memory cap (FUZZ=template.FuzzSpiff FUZZ_FLAGS="-time 10m")

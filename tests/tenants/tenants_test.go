@@ -49,28 +49,8 @@ func TestNobodyStopsSlowsOrSwells(t *testing.T) {
 	}
 }
 
-// TestAllAtOnce does everything at the same time.
-func TestAllAtOnce(t *testing.T) {
-	before := opened(t)
-	forgetPeaks(t)
-	var all []*hostile
-	for _, a := range acts {
-		h := newHostile(t)
-		all = append(all, h)
-		a.begin(h)
-	}
-	took := newNeighbours(t).live(t)
-	t.Logf("beside all acts: %s", took.Round(time.Millisecond))
-	for _, h := range all {
-		h.leave()
-	}
-	requireAlive(t)
-	requireSmall(t)
-	requireReleased(t, before)
-}
-
 // requireAlive checks that no process has ended.
-func requireAlive(t *testing.T) {
+func requireAlive(t testing.TB) {
 	t.Helper()
 	for name, process := range landscape.Shared(t).Processes {
 		require.True(t, process.Running(), "%s has ended: %v", name, process.Err())
@@ -78,7 +58,7 @@ func requireAlive(t *testing.T) {
 }
 
 // requireSmall checks how much memory processes and their children have had at most.
-func requireSmall(t *testing.T) {
+func requireSmall(t testing.TB) {
 	t.Helper()
 	for name, process := range landscape.Shared(t).Processes {
 		t.Logf("%s: at most %d MiB", name, process.PeakMemory()>>20)
@@ -87,7 +67,7 @@ func requireSmall(t *testing.T) {
 }
 
 // forgetPeaks lets the system measure the most memory of each process anew.
-func forgetPeaks(t *testing.T) {
+func forgetPeaks(t testing.TB) {
 	t.Helper()
 	for _, process := range landscape.Shared(t).Processes {
 		_ = os.WriteFile(filepath.Join("/proc", strconv.Itoa(process.PID()), "clear_refs"), []byte("5"), 0) // else the peaks of earlier acts stay
@@ -95,7 +75,7 @@ func forgetPeaks(t *testing.T) {
 }
 
 // opened returns how many files and connections each process has open.
-func opened(t *testing.T) map[string]int {
+func opened(t testing.TB) map[string]int {
 	t.Helper()
 	all := map[string]int{}
 	for name, process := range landscape.Shared(t).Processes {
@@ -110,7 +90,7 @@ func opened(t *testing.T) map[string]int {
 }
 
 // requireReleased checks that processes do not keep what they opened for the hostile tenant.
-func requireReleased(t *testing.T, before map[string]int) {
+func requireReleased(t testing.TB, before map[string]int) {
 	t.Helper()
 	var kept []string
 	released := func() bool {
