@@ -162,6 +162,12 @@ func (c *complaint) contains(text string) bool {
 	return strings.Contains(c.text.String(), text)
 }
 
+func (c *complaint) begins(text string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return strings.HasPrefix(c.text.String(), text)
+}
+
 // first is the first line.
 func (c *complaint) first() string {
 	c.mu.Lock()

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -174,6 +175,12 @@ func (e *Ended) Error() string {
 	return at + "its process was ended from outside"
 }
 
+// outOfMemory is what the runtime of Go writes when the system refuses memory to it. Its garbage collector may also end by SIGSEGV then; in the code
+// of a program that is a panic, which is told in other words.
+var outOfMemory = []string{
+	"out of memory", "cannot allocate", "cannot map pages", "failed to create new OS thread", "failed to reserve", "failed to allocate", "errno=12",
+}
+
 // cause finds out why the process has ended.
 func (c *child[Q, R]) cause(w *work) error {
 	e := &Ended{Step: w.at(), Reason: Died}
@@ -186,7 +193,7 @@ func (c *child[Q, R]) cause(w *work) error {
 		e.Reason, e.Limit = TooMuchOutput, mebibytes(maxAnswer)
 	case c.last.contains("stack exceeds"):
 		e.Reason = TooDeep
-	case code == exitMemory || c.last.contains("out of memory") || c.last.contains("cannot allocate memory"):
+	case code == exitMemory || slices.ContainsFunc(outOfMemory, c.last.contains) || c.last.begins("SIGSEGV"):
 		e.Reason, e.Limit = OutOfMemory, mebibytes(w.limits.Memory)
 	}
 	return e
