@@ -298,7 +298,15 @@ func (e *Engine) run(ctx context.Context, request Request, verb string,
 	if request.Chart != nil {
 		op.useCapabilities(request.Chart)
 	}
-	done, err := untilEnd(ctx, func() (*release.Release, error) { return work(op) })
+	records := &recovering{Driver: op.Releases.Driver}
+	op.Releases.Driver = records
+	done, err := untilEnd(ctx, func() (*release.Release, error) {
+		done, err := work(op)
+		if err != nil {
+			return done, err
+		}
+		return done, records.recover()
+	})
 	if err != nil {
 		return nil, explain(verb, request, op, err)
 	}

@@ -258,6 +258,74 @@ func TestNothingIsWrittenAfterTheContextEnded(t *testing.T) {
 	assert.Zero(t, after.Load(), "requests after the end")
 }
 
+// cut returns a cluster that loses the connection at the first writes of release records, without carrying them out.
+func cut(cluster *target.Cluster, writes int32) *target.Cluster {
+	var seen atomic.Int32
+	copied := *cluster
+	copied.Config = rest.CopyConfig(cluster.Config)
+	copied.Config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/secrets/sh.helm.release.") && seen.Add(1) <= writes {
+				return nil, errors.New("connection reset by peer")
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	return &copied
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func TestALostRecordIsWrittenAnewOrAnError(t *testing.T) {
+	cluster, e := openTarget(t), newEngine(t)
+	first := chartOf(t, e, "1.0.0", map[string]string{"templates/cm.yaml": configMapTemplate})
+	second := chartOf(t, e, "1.0.1", map[string]string{"templates/cm.yaml": configMapTemplate})
+	type statuses []engine.Status
+	for name, tt := range map[string]struct {
+		cutAt   string
+		lost    int32
+		fails   bool
+		history statuses
+	}{
+		"install, one lost":  {cutAt: "install", lost: 1, history: statuses{engine.StatusDeployed}},
+		"install, all lost":  {cutAt: "install", lost: 99, fails: true, history: statuses{"pending-install"}},
+		"upgrade, one lost":  {cutAt: "upgrade", lost: 1, history: statuses{engine.StatusSuperseded, engine.StatusDeployed}},
+		"rollback, one lost": {cutAt: "rollback", lost: 1, history: statuses{engine.StatusSuperseded, engine.StatusSuperseded, engine.StatusDeployed}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, namespace := testContext(t), platform.Shared(t).Namespace(t)
+			over := func(step string) *target.Cluster {
+				if step == tt.cutAt {
+					return cut(cluster, tt.lost)
+				}
+				return cluster
+			}
+			_, err := e.Install(ctx, engine.Request{Cluster: over("install"), Namespace: namespace, Name: "hello", Chart: first})
+			if tt.cutAt != "install" && assert.NoError(t, err) {
+				_, err = e.Upgrade(ctx, engine.Request{Cluster: over("upgrade"), Namespace: namespace, Name: "hello", Chart: second})
+			}
+			if tt.cutAt == "rollback" && assert.NoError(t, err) {
+				_, err = e.Rollback(ctx, engine.Request{Cluster: over("rollback"), Namespace: namespace, Name: "hello"}, 1)
+			}
+			if tt.fails {
+				require.ErrorContains(t, err, "revision 1 cannot be recorded as deployed")
+			} else {
+				require.NoError(t, err)
+			}
+			history, err := e.History(ctx, cluster, namespace, "hello")
+			require.NoError(t, err)
+			var found statuses
+			for _, revision := range history {
+				found = append(found, revision.Status)
+			}
+			assert.Equal(t, tt.history, found)
+		})
+	}
+}
+
 func TestGiveUpLetsTheNextUpgradeRemoveWhatTheCrashLeft(t *testing.T) {
 	ctx, cluster, e, namespace := testContext(t), openTarget(t), newEngine(t), platform.Shared(t).Namespace(t)
 	crash, cancel := context.WithCancel(ctx)
