@@ -70,7 +70,8 @@ func (r *Reconciler) aboutToWork(ctx context.Context, inst *v1alpha1.Installatio
 	if inst.Spec.Suspend {
 		return false, nil
 	}
-	if reason, err := r.changedImports(ctx, inst.DeepCopy()); reason != "" || err != nil {
+	// What nobody can read keeps that Installation from working, but not those behind it.
+	if reason, err := r.changedImports(ctx, inst.DeepCopy()); reason != "" || kit.IsTransient(err) {
 		return reason != "", err
 	}
 	if len(producers) == 0 {

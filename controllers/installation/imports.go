@@ -78,9 +78,10 @@ func (r *Reconciler) readImports(ctx context.Context, inst *v1alpha1.Installatio
 // first.
 const importGrace = 700 * time.Millisecond
 
-// importFailure makes what is missing a problem that a person has to solve, after a moment of grace and unless only the cache misses it.
+// importFailure makes what is missing a problem that a person has to solve, after a moment of grace and unless only the cache misses it. What
+// could not be read is tried again.
 func (r *Reconciler) importFailure(ctx context.Context, in *reading, err error) error {
-	if kit.IsTransient(err) {
+	if isUnread(err) {
 		return err
 	}
 	if r.graces.over(in.inst, importOperation, in.now) {
@@ -344,5 +345,13 @@ func missing(err error, kind string, key client.ObjectKey, field string) error {
 	if apierrors.IsNotFound(err) {
 		return &absent{kind: kind, key: key, field: field}
 	}
-	return fmt.Errorf("read %s %s: %w", kind, key, err)
+	return unreadImport{fmt.Errorf("read %s %s: %w", kind, key, err)}
 }
+
+// unreadImport is why nobody knows what an import holds: the API server refuses it, or cannot give it. No event of the import ends that.
+type unreadImport struct{ error }
+
+// Unwrap returns the cause.
+func (u unreadImport) Unwrap() error { return u.error }
+
+func isUnread(err error) bool { return kit.IsTransient(err) || errors.As(err, new(unreadImport)) }

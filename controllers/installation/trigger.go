@@ -112,10 +112,19 @@ func causes(inst *v1alpha1.Installation) []cause {
 // trigger returns why a job has to start now, or nothing. When it returns nothing although the spec changed or a child is lost, the status
 // says so.
 func (r *Reconciler) trigger(ctx context.Context, s *scope) (string, error) {
+	var unknown error
 	for _, cause := range causes(s.inst) {
-		if reason, err := r.asks(ctx, s, cause); reason != "" || err != nil {
+		reason, err := r.asks(ctx, s, cause)
+		if errors.As(err, new(unreadSource)) {
+			unknown = err // something else may ask for a job, which says what cannot be read
+			continue
+		}
+		if reason != "" || err != nil {
 			return reason, err
 		}
+	}
+	if unknown != nil {
+		return "", unknown
 	}
 	if shown, err := r.showLoss(ctx, s); err != nil || shown {
 		return "", err
@@ -146,7 +155,8 @@ func (r *Reconciler) asks(ctx context.Context, s *scope, cause cause) (string, e
 	case newSpec:
 		return fmt.Sprintf("generation %d is new", inst.Generation), nil
 	case arrivedImports:
-		return reasonIf(r.importsArrived(ctx, inst), "the imports that were missing are there"), nil
+		arrived, err := r.importsArrived(ctx, inst)
+		return reasonIf(arrived, "the imports that were missing are there"), err
 	case otherContext:
 		return r.changedContext(ctx, inst)
 	}
@@ -188,25 +198,28 @@ func (s *scope) wayIsClear() bool {
 }
 
 // importsArrived reports whether the last job failed because of a missing import and now nothing is missing.
-func (r *Reconciler) importsArrived(ctx context.Context, inst *v1alpha1.Installation) bool {
+func (r *Reconciler) importsArrived(ctx context.Context, inst *v1alpha1.Installation) (bool, error) {
 	last := inst.Status.LastError
 	if inst.Status.Phase != v1alpha1.PhaseFailed || last == nil || last.Operation != importOperation || last.Reason != reasonImportNotFound {
-		return false
+		return false, nil
 	}
 	_, err := r.readImports(ctx, inst)
-	return err == nil
+	if isUnread(err) {
+		return false, unreadSource{err}
+	}
+	return err == nil, nil
 }
 
 // changedImports reports whether the content of an import is another than the last job used, where an annotation asks for it. Imports
-// that cannot be read now count as unchanged: their next event comes back here. The new content counts as used from now on, however the
-// job ends.
+// that are not there, or not as they have to be, count as unchanged: their next event comes back here. The new content counts as used from
+// now on, however the job ends.
 func (r *Reconciler) changedImports(ctx context.Context, inst *v1alpha1.Installation) (string, error) {
 	if inst.Annotations[v1alpha1.ReconcileIfImportsChangedAnnotation] != "true" || inst.Status.ImportsHash == "" {
 		return "", nil
 	}
 	imports, err := r.readImports(ctx, inst)
-	if kit.IsTransient(err) {
-		return "", err
+	if isUnread(err) {
+		return "", unreadSource{err}
 	}
 	if err != nil || hashOf(imports.hashes) == inst.Status.ImportsHash {
 		return "", nil
@@ -295,7 +308,7 @@ func (r *Reconciler) changedSource(ctx context.Context, inst *v1alpha1.Installat
 	return "", nil
 }
 
-// unreadSource is why nobody knows whether a source changed. It is tried again and not shown: the last job stands.
+// unreadSource is why nobody knows whether a source or an import changed. It is tried again and not shown: the last job stands.
 type unreadSource struct{ error }
 
 // Unwrap returns the cause.
