@@ -101,13 +101,17 @@ func startProcess(program string, memory int64) (*process, error) {
 	return p, p.command.Start()
 }
 
-// serve answers the child until its pipes are closed, and waits for the end of the process.
+// serve answers the child until its pipes are closed, and waits for the end of the process, not for answers that are still being looked for.
 func (c *child[Q, R]) serve() {
 	server := rpc.NewServer()
 	if err := server.RegisterName("Desk", c.desk); err != nil {
 		panic(err) // the methods of a type of this package
 	}
-	server.ServeConn(c.process)
+	go func() {
+		server.ServeConn(c.process)
+		c.hangUp()
+	}()
+	<-c.broken
 	c.kill()
 	_ = c.command.Wait()
 	close(c.process.ended)
@@ -124,20 +128,37 @@ func (p *process) Read(b []byte) (int, error) {
 		err = errors.New("the child sends too much")
 	}
 	if err != nil {
-		p.once.Do(func() { close(p.broken) })
+		p.hangUp()
 		return 0, err
 	}
 	return n, nil
 }
 
-// kill ends the process now.
-func (p *process) kill() { _ = p.command.Process.Kill() }
+// hangUp notes that nothing more is heard of the child.
+func (p *process) hangUp() { p.once.Do(func() { close(p.broken) }) }
 
-// allow gives the child another budget of bytes.
+// kill ends the process now.
+func (p *process) kill() {
+	_ = p.command.Process.Kill()
+	p.hangUp()
+}
+
+// isGone reports whether the process has ended.
+func (p *process) isGone() bool {
+	select {
+	case <-p.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// allow gives the child another budget of bytes, and forgets what it complained of in its last job.
 func (p *process) allow() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.left = maxAnswer
+	p.last.forget()
 }
 
 // complaint keeps the beginning of what a process writes to its standard error: the runtime says there why it ends.
@@ -154,6 +175,13 @@ func (c *complaint) Write(b []byte) (int, error) {
 	defer c.mu.Unlock()
 	c.text.Write(b[:min(len(b), maxComplaint-c.text.Len())])
 	return len(b), nil
+}
+
+// forget makes room for the complaints of another job.
+func (c *complaint) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.text.Reset()
 }
 
 func (c *complaint) contains(text string) bool {
@@ -176,15 +204,18 @@ func (c *complaint) first() string {
 	return line
 }
 
-// perform hands the job over and waits for its end. After an error the child is of no use.
+// perform hands the job over and waits for its end; from then on none of its questions is being answered. After an error the child is of no use.
 func (c *child[Q, R]) perform(ctx context.Context, job Job, limits Limits, request Q) (Result[R], error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	asking, stopAsking := context.WithCancel(ctx)
 	c.allow()
-	w := &work{ctx: ctx, answers: job.Answers, limits: limits, clock: newClock(limits.Time), left: limits.Answers}
-	defer w.clock.stop()
+	w := &work{ctx: asking, answers: job.Answers, limits: limits, clock: newClock(limits.Time), left: limits.Answers}
 	c.desk.set(w)
-	defer c.desk.set(nil)
+	defer func() {
+		stopAsking()
+		c.desk.set(nil)
+		w.asked.Wait()
+		w.clock.stop()
+	}()
 	select {
 	case c.orders <- Order[Q]{Request: request}:
 	case <-c.process.ended:
@@ -192,7 +223,7 @@ func (c *child[Q, R]) perform(ctx context.Context, job Job, limits Limits, reque
 	case <-ctx.Done():
 		return Result[R]{}, context.Cause(ctx)
 	}
-	for began := time.Now(); ; {
+	for passed := limits.Time; ; {
 		select {
 		case result := <-c.results:
 			c.used = result.Used
@@ -200,10 +231,11 @@ func (c *child[Q, R]) perform(ctx context.Context, job Job, limits Limits, reque
 		case <-c.process.ended:
 			return Result[R]{}, c.cause(w)
 		case <-w.clock.over():
-			if !c.starved(limits.Time, time.Since(began)) {
+			if !c.starved(limits.Time, passed) {
 				return Result[R]{}, &Ended{Step: w.at(), Reason: OutOfTime, Limit: limits.Time.String()}
 			}
 			w.clock.extend(limits.Time / 10)
+			passed += limits.Time / 10
 		case <-ctx.Done():
 			return Result[R]{}, context.Cause(ctx)
 		}
@@ -216,7 +248,7 @@ const (
 	maxMultiple = 6
 )
 
-// starved reports whether the job has hardly been run so far.
+// starved reports whether the job has hardly been run so far. What has passed is without the time of its questions.
 func (c *child[Q, R]) starved(limit, passed time.Duration) bool {
 	used, err := processorTime(c.command.Process.Pid)
 	return err == nil && used-c.used < limit/fairShare && passed < maxMultiple*limit

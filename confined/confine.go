@@ -4,6 +4,7 @@
 package confined
 
 import (
+	"math"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -51,14 +52,21 @@ func afterEachCollection(do func()) {
 
 // taken is the memory that this process has from the system.
 func taken() int64 {
-	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
-	metrics.Read(samples)
-	return int64(samples[0].Value.Uint64()) - int64(samples[1].Value.Uint64()) //nolint:gosec // far below 2^63
+	total, released := measure("/memory/classes/total:bytes", "/memory/classes/heap/released:bytes")
+	return total - released
 }
 
 // inUse is the memory of stacks, and of the objects that the last garbage collection found in use.
 func inUse() int64 {
-	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
-	metrics.Read(samples)
-	return int64(samples[0].Value.Uint64() + samples[1].Value.Uint64()) //nolint:gosec // far below 2^63
+	live, stacks := measure("/gc/heap/live:bytes", "/memory/classes/heap/stacks:bytes")
+	return live + stacks
 }
+
+// measure reads two metrics of the runtime at one time.
+func measure(one, other string) (int64, int64) {
+	samples := []metrics.Sample{{Name: one}, {Name: other}}
+	metrics.Read(samples)
+	return bytesOf(samples[0]), bytesOf(samples[1])
+}
+
+func bytesOf(sample metrics.Sample) int64 { return int64(min(sample.Value.Uint64(), math.MaxInt64)) }

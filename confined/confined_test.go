@@ -8,19 +8,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/exec"
 	"runtime"
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/flux-landscaper/flux-landscaper/confined"
 )
@@ -74,8 +75,26 @@ func acts() map[string]func(*confined.Parent) (string, error) {
 		"asks":        askForEver,
 		"die":         killed,
 		"obey":        obey,
+		"say": func(*confined.Parent) (string, error) {
+			fmt.Println("hello")
+			return "said", nil
+		},
+		"grumble": func(*confined.Parent) (string, error) {
+			log.Print(strings.Repeat("x", 1<<20))
+			return strconv.Itoa(deeper(0)), nil
+		},
+		"doze": func(p *confined.Parent) (string, error) {
+			if _, err := confined.Ask[string, string](p, "greet", "you"); err != nil {
+				return "", err
+			}
+			<-time.After(2 * patience) // uses no processor, as where a machine hardly runs the job
+			return "awake", nil
+		},
 	}
 }
+
+// patience is the time of jobs that doze.
+const patience = 300 * time.Millisecond
 
 func deeper(n int) int {
 	if n < 0 {
@@ -216,13 +235,41 @@ func TestQuestionsAreAnswered(t *testing.T) {
 
 func TestTimeOfAnswersDoesNotCount(t *testing.T) {
 	slow := confined.AnswerWith(func(context.Context, string) (string, error) {
-		time.Sleep(700 * time.Millisecond)
+		<-time.After(7 * patience)
 		return "late", nil
 	})
-	pool := newPool(t, confined.Limits{Time: 500 * time.Millisecond})
-	out, err := pool.Run(t.Context(), confined.Job{Answers: map[string]confined.Answer{"greet": slow}}, request{Do: "ask"})
+	pool := newPool(t, confined.Limits{Time: patience, Children: 1})
+	job := confined.Job{Answers: map[string]confined.Answer{"greet": slow}}
+	out, err := pool.Run(t.Context(), job, request{Do: "ask"})
 	require.NoError(t, err)
 	assert.Equal(t, "late", out)
+	out, err = pool.Run(t.Context(), job, request{Do: "doze"})
+	require.NoError(t, err, "nor does it for what a job gets that a busy machine hardly runs")
+	assert.Equal(t, "awake", out)
+}
+
+func TestAnswerThatPanicsEndsItsOwnJobOnly(t *testing.T) {
+	pool := newPool(t, confined.Limits{})
+	panicking := func(context.Context, []byte) ([]byte, error) { panic("the secret") }
+	_, err := pool.Run(t.Context(), confined.Job{Answers: map[string]confined.Answer{"greet": panicking}}, request{Do: "ask"})
+	require.ErrorContains(t, err, "panicked (string)")
+	assert.NotContains(t, err.Error(), "secret")
+	out, err := pool.Run(t.Context(), confined.Job{}, request{Text: "fine"})
+	require.NoError(t, err)
+	assert.Equal(t, "fine", out)
+}
+
+func TestWhatLibrariesPrintBreaksNothing(t *testing.T) {
+	out, err := run(t, newPool(t, confined.Limits{}), "a", "say")
+	require.NoError(t, err)
+	assert.Equal(t, "said", out)
+}
+
+func TestWhatLibrariesLogHidesNoCause(t *testing.T) {
+	_, err := run(t, newPool(t, confined.Limits{}), "a", "grumble")
+	var ended *confined.Ended
+	require.ErrorAs(t, err, &ended)
+	assert.Equal(t, confined.TooDeep, ended.Reason)
 }
 
 func TestAnswersHaveADeadlineTogether(t *testing.T) {
@@ -247,6 +294,28 @@ func TestKilledChildFailsItsOwnJob(t *testing.T) {
 	assert.Equal(t, confined.Died, ended.Reason)
 	_, err = pool.Run(t.Context(), confined.Job{}, request{Text: "again"})
 	require.NoError(t, err)
+}
+
+func TestChildThatIsKilledWhileItAsksEndsItsJobAtOnce(t *testing.T) {
+	var end error
+	killing := confined.AnswerWith(func(ctx context.Context, pid string) (string, error) {
+		number, err := strconv.Atoi(pid)
+		if err != nil {
+			return "", err
+		}
+		if err := syscall.Kill(number, syscall.SIGKILL); err != nil {
+			return "", err
+		}
+		<-ctx.Done()
+		end = ctx.Err()
+		return "", end
+	})
+	pool := newPool(t, confined.Limits{Answers: 5 * time.Second})
+	_, err := pool.Run(t.Context(), confined.Job{Answers: map[string]confined.Answer{"greet": killing}}, request{Do: "visit", Text: "step"})
+	var ended *confined.Ended
+	require.ErrorAs(t, err, &ended)
+	assert.Equal(t, confined.Died, ended.Reason)
+	assert.ErrorIs(t, end, context.Canceled, "the answer is not waited for")
 }
 
 func TestAJobIsBegunOnceMoreWhenItsChildIsKilled(t *testing.T) {
@@ -311,35 +380,91 @@ func TestOwnersNeverShareAChild(t *testing.T) {
 }
 
 func TestHostileOwnerLeavesAChildForOthers(t *testing.T) {
-	pool := newPool(t, confined.Limits{Children: 3, Time: 3 * time.Second})
+	pool := newPool(t, confined.Limits{Children: 3})
+	held := holding()
 	var hostile sync.WaitGroup
 	for range 6 {
-		hostile.Go(func() { _, _ = run(t, pool, "hostile", "loop") })
+		hostile.Go(func() { held.run(t, pool, "hostile") })
 	}
-	time.Sleep(time.Second) // all that it can have are busy
+	for range 2 {
+		<-held.entered
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
 	for i := range 5 {
-		before := time.Now()
-		_, err := run(t, pool, fmt.Sprintf("other-%d", i), "pid")
-		require.NoError(t, err)
-		assert.Less(t, time.Since(before), 2*time.Second)
+		_, err := pool.Run(ctx, confined.Job{Owner: fmt.Sprintf("other-%d", i)}, request{Do: "pid"})
+		assert.NoError(t, err)
 	}
+	assert.Empty(t, held.entered, "the last child is for others")
+	close(held.released)
 	hostile.Wait()
 }
 
+// hold keeps children busy until it is released.
+type hold struct{ entered, released chan struct{} }
+
+func holding() hold { return hold{entered: make(chan struct{}, 16), released: make(chan struct{})} }
+
+func (h hold) run(t *testing.T, pool *confined.Pool[request, string], owner string) {
+	wait := confined.AnswerWith(func(context.Context, string) (string, error) {
+		h.entered <- struct{}{}
+		<-h.released
+		return "", nil
+	})
+	_, err := pool.Run(t.Context(), confined.Job{Owner: owner, Answers: map[string]confined.Answer{"greet": wait}}, request{Do: "ask"})
+	assert.NoError(t, err)
+}
+
 func TestBusyIsAWaitThatTheContextBounds(t *testing.T) {
-	pool := newPool(t, confined.Limits{Children: 1, Time: 2 * time.Second})
-	var done atomic.Int32
+	pool := newPool(t, confined.Limits{Children: 1})
+	held := holding()
 	var all sync.WaitGroup
-	all.Go(func() { _, _ = run(t, pool, "a", "loop"); done.Add(1) })
-	time.Sleep(500 * time.Millisecond)
+	all.Go(func() { held.run(t, pool, "a") })
+	<-held.entered
+	assert.InDelta(t, 1, metric(t, "landscaper_child_jobs_running"), 0)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	_, err := pool.Run(ctx, confined.Job{Owner: "b"}, request{})
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	_, err = pool.Run(t.Context(), confined.Job{Owner: "b"}, request{})
-	require.NoError(t, err)
+	all.Go(func() {
+		_, err := pool.Run(t.Context(), confined.Job{Owner: "b"}, request{})
+		assert.NoError(t, err)
+	})
+	assert.Eventually(t, func() bool { return metric(t, "landscaper_child_jobs_waiting") == 1 }, 5*time.Second, time.Millisecond)
+	close(held.released)
 	all.Wait()
-	assert.Equal(t, int32(1), done.Load())
+	assert.Zero(t, metric(t, "landscaper_child_jobs_waiting")+metric(t, "landscaper_child_jobs_running"))
+}
+
+func TestKilledChildrenAreCountedByCause(t *testing.T) {
+	of := func(cause string) float64 { return metric(t, "landscaper_child_processes_killed_total", cause) }
+	deep, died, jobs := of("depth"), of("died"), metric(t, "landscaper_child_job_duration_seconds")
+	pool := newPool(t, confined.Limits{})
+	for _, act := range []string{"recurse", "die", "fail"} {
+		_, err := run(t, pool, "a", act)
+		require.Error(t, err)
+	}
+	assert.InDelta(t, 1, of("depth")-deep, 0)
+	assert.InDelta(t, 1, of("died")-died, 0)
+	assert.InDelta(t, 3, metric(t, "landscaper_child_job_duration_seconds")-jobs, 0)
+}
+
+// metric returns a metric of the program of these tests, of one cause where one is given; of a histogram how much it has counted.
+func metric(t *testing.T, name string, cause ...string) float64 {
+	families, err := ctrlmetrics.Registry.Gather()
+	require.NoError(t, err)
+	for _, family := range families {
+		for _, found := range family.GetMetric() {
+			values := map[string]string{}
+			for _, label := range found.GetLabel() {
+				values[label.GetName()] = label.GetValue()
+			}
+			if family.GetName() == name && values["program"] == "test" && (len(cause) == 0 || values["cause"] == cause[0]) {
+				return found.GetGauge().GetValue() + found.GetCounter().GetValue() + float64(found.GetHistogram().GetSampleCount())
+			}
+		}
+	}
+	return 0
 }
 
 func TestIdleChildrenEnd(t *testing.T) {

@@ -28,6 +28,9 @@ type work struct {
 	limits  Limits
 	clock   *clock
 
+	// asked are the questions that are being answered.
+	asked sync.WaitGroup
+
 	mu   sync.Mutex
 	left time.Duration
 	step Step
@@ -48,6 +51,16 @@ func (d *desk[Q, R]) set(w *work) {
 func (d *desk[Q, R]) current() *work {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	return d.work
+}
+
+// beginAnswer returns the job, nil where there is none, and has its end wait for an answer.
+func (d *desk[Q, R]) beginAnswer() *work {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.work != nil {
+		d.work.asked.Add(1)
+	}
 	return d.work
 }
 
@@ -86,10 +99,11 @@ func (d *desk[Q, R]) Begin(step *Step, _ *struct{}) error {
 
 // Ask answers a question of the job. While that takes, the time of the job stands still.
 func (d *desk[Q, R]) Ask(question *Question, reply *Reply) error {
-	w := d.current()
+	w := d.beginAnswer()
 	if w == nil {
 		return errNoJob
 	}
+	defer w.asked.Done()
 	answer := w.answers[question.Name]
 	if answer == nil {
 		reply.Problem = "it is not available here"
@@ -105,7 +119,8 @@ func (d *desk[Q, R]) Ask(question *Question, reply *Reply) error {
 	return nil
 }
 
-func (w *work) answer(answer Answer, argument []byte) ([]byte, error) {
+// answer asks an Answer. One that panics ends its own job, as a panic in the job itself does, not this process.
+func (w *work) answer(answer Answer, argument []byte) (content []byte, err error) {
 	w.mu.Lock()
 	left := w.left
 	w.mu.Unlock()
@@ -114,6 +129,9 @@ func (w *work) answer(answer Answer, argument []byte) ([]byte, error) {
 	}
 	began := time.Now()
 	defer func() {
+		if r := recover(); r != nil {
+			err = problem(panicked(r))
+		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.left -= time.Since(began)

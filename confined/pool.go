@@ -26,6 +26,7 @@ type Pool[Q, R any] struct {
 	running map[string]int
 	waiting []*waiter[Q, R]
 	closed  bool
+	shown   measured
 }
 
 // waiter is a job without a child. Its channel has room for the one value that it gets.
@@ -74,13 +75,30 @@ func (p *Pool[Q, R]) Run(ctx context.Context, job Job, request Q) (R, error) {
 	return response, err
 }
 
+// unlock shows what has changed.
+func (p *Pool[Q, R]) unlock() {
+	p.shown.show(p.program.name, measured{processes: p.children - p.starting, running: p.jobs(), waiting: len(p.waiting)})
+	p.mu.Unlock()
+}
+
+// jobs counts those that have a child.
+func (p *Pool[Q, R]) jobs() int {
+	sum := 0
+	for _, n := range p.running {
+		sum += n
+	}
+	return sum
+}
+
 func (p *Pool[Q, R]) attempt(ctx context.Context, job Job, request Q) (R, error) {
 	var none R
 	taken, err := p.acquire(ctx, job.Owner)
 	if err != nil {
 		return none, err
 	}
+	began := time.Now()
 	result, err := taken.perform(ctx, job, job.Limits.orElse(p.limits), request)
+	countJob(p.program.name, time.Since(began), err)
 	p.release(taken, job.Owner, err == nil && !result.Spent)
 	if err == nil && result.Problem != "" {
 		err = problem(result.Problem)
@@ -91,7 +109,7 @@ func (p *Pool[Q, R]) attempt(ctx context.Context, job Job, request Q) (R, error)
 // Close ends all children that have no job, and refuses further jobs.
 func (p *Pool[Q, R]) Close() {
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	defer p.unlock()
 	p.closed = true
 	for _, c := range p.idle {
 		c.kill()
@@ -104,12 +122,12 @@ func (p *Pool[Q, R]) acquire(ctx context.Context, owner string) (*child[Q, R], e
 	w := &waiter[Q, R]{owner: owner, given: make(chan seat[Q, R], 1)}
 	p.mu.Lock()
 	if p.closed {
-		p.mu.Unlock()
+		p.unlock()
 		return nil, errClosed
 	}
 	p.waiting = append(p.waiting, w)
 	p.dispatch()
-	p.mu.Unlock()
+	p.unlock()
 	select {
 	case s := <-w.given:
 		return s.child, s.err
@@ -123,7 +141,7 @@ func (p *Pool[Q, R]) acquire(ctx context.Context, owner string) (*child[Q, R], e
 func (p *Pool[Q, R]) leave(w *waiter[Q, R]) {
 	p.mu.Lock()
 	p.waiting = slices.DeleteFunc(p.waiting, func(other *waiter[Q, R]) bool { return other == w })
-	p.mu.Unlock()
+	p.unlock()
 	select {
 	case s := <-w.given:
 		if s.child != nil {
@@ -136,7 +154,7 @@ func (p *Pool[Q, R]) leave(w *waiter[Q, R]) {
 // release gives a child back; one that is not usable ends.
 func (p *Pool[Q, R]) release(c *child[Q, R], owner string, usable bool) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	defer p.unlock()
 	if p.running[owner]--; p.running[owner] == 0 {
 		delete(p.running, owner)
 	}
@@ -148,12 +166,15 @@ func (p *Pool[Q, R]) release(c *child[Q, R], owner string, usable bool) {
 	p.dispatch()
 }
 
-// rest keeps a child for the next job, and ends it when none comes.
+// rest keeps a child for the next job, and ends it when none comes. One that has ended meanwhile is of no use.
 func (p *Pool[Q, R]) rest(c *child[Q, R]) {
+	if c.isGone() {
+		return
+	}
 	p.idle = append(p.idle, c)
 	c.retire = time.AfterFunc(p.limits.Idle, func() {
 		p.mu.Lock()
-		defer p.mu.Unlock()
+		defer p.unlock()
 		if p.remove(c) {
 			c.kill()
 		}
@@ -200,11 +221,7 @@ func (p *Pool[Q, R]) dispatch() {
 // next returns the first that waits among those whose owner has the fewest jobs running, -1 when nobody may have a child now.
 func (p *Pool[Q, R]) next() int {
 	found := -1
-	jobs := 0
-	for _, n := range p.running {
-		jobs += n
-	}
-	isLast := jobs+1 >= p.limits.Children && p.limits.Children > 1
+	isLast := p.jobs()+1 >= p.limits.Children && p.limits.Children > 1
 	for i, w := range p.waiting {
 		own := p.running[w.owner]
 		if own > 0 && isLast {
@@ -221,31 +238,31 @@ func (p *Pool[Q, R]) next() int {
 func (p *Pool[Q, R]) start() {
 	c, err := startChild(p.program.name, p.limits.Memory, p.ended)
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	defer p.unlock()
 	p.starting--
 	switch {
 	case err != nil:
-		p.children--
-		p.fail(err)
+		p.failed(err)
 	case p.closed:
 		c.kill()
 	default:
 		p.rest(c)
+		p.dispatch()
 	}
-	p.dispatchUnless(err)
 }
 
-// dispatchUnless goes on where nothing failed: a start that failed is tried again for the next job.
-func (p *Pool[Q, R]) dispatchUnless(err error) {
-	if err == nil {
-		p.dispatch()
+// failed counts a child that could not be started. Those that wait go on while there are others, which will be free; the next job tries again.
+func (p *Pool[Q, R]) failed(err error) {
+	p.children--
+	if p.children == 0 {
+		p.fail(err)
 	}
 }
 
 // ended is called when the process of a child is gone.
 func (p *Pool[Q, R]) ended(c *child[Q, R]) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	defer p.unlock()
 	p.children--
 	p.remove(c)
 	p.dispatch()

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log"
 	"net/rpc"
 	"os"
 	"path"
@@ -82,7 +83,7 @@ func (p *Program[Q, R]) serve(memory string) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(exitUnusable)
 	}
-	parent := &Parent{client: rpc.NewClient(pipes{})}
+	parent := &Parent{client: rpc.NewClient(mute())}
 	done := Result[R]{}
 	for {
 		var next Order[Q]
@@ -111,13 +112,22 @@ func (p *Program[Q, R]) perform(parent *Parent, order Order[Q]) (out Result[R]) 
 }
 
 // pipes are the connection to the parent. When the parent is gone the child ends at once, whatever it does.
-type pipes struct{}
+type pipes struct{ in, out *os.File }
 
-func (pipes) Write(p []byte) (int, error) { return os.Stdout.Write(p) }
-func (pipes) Close() error                { return os.Stdin.Close() }
+// mute returns the pipes and keeps what libraries print out of them; what they log would leave no room for what the runtime says when it ends
+// the process.
+func mute() pipes {
+	connection := pipes{in: os.Stdin, out: os.Stdout}
+	os.Stdout = os.Stderr
+	log.SetOutput(io.Discard)
+	return connection
+}
 
-func (pipes) Read(p []byte) (int, error) {
-	n, err := os.Stdin.Read(p)
+func (c pipes) Write(p []byte) (int, error) { return c.out.Write(p) }
+func (c pipes) Close() error                { return c.in.Close() }
+
+func (c pipes) Read(p []byte) (int, error) {
+	n, err := c.in.Read(p)
 	if err != nil && n == 0 {
 		os.Exit(0)
 	}

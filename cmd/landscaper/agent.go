@@ -23,6 +23,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/agent"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -65,6 +66,7 @@ func agentOf() (*cobra.Command, *agentFlags) {
 		"A kubeconfig of the landscaper cluster with a bootstrap token, which the agent exchanges for a credential of its own; used while the file of --landscaper-kubeconfig does not exist.")
 	flags.helm.artifacts.bindFlags(command.Flags())
 	flags.helm.registries.bindFlags(command.Flags())
+	flags.helm.children.bindFlags(command.Flags(), helm.ChildMemory)
 	bindPublicOnly(command.Flags(), &flags.publicOnly)
 	return command, flags
 }

@@ -18,6 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/confined"
+	"github.com/flux-landscaper/flux-landscaper/confined/rendering"
 	"github.com/flux-landscaper/flux-landscaper/controllers/deployitem"
 	"github.com/flux-landscaper/flux-landscaper/controllers/execution"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation"
@@ -34,6 +36,7 @@ type controllerFlags struct {
 	process
 	pickupTimeout time.Duration
 	artifacts     artifactFlags
+	children      childFlags
 	unwatched     []client.Object
 	targets       targetFlags
 	components    componentFlags
@@ -62,6 +65,7 @@ func controllerOf() (*cobra.Command, *controllerFlags) {
 	flags.bindReferenceFlags(command.Flags())
 	flags.jitter.BindFlags(command.Flags())
 	flags.artifacts.bindFlags(command.Flags())
+	flags.children.bindFlags(command.Flags(), confined.DefaultLimits().Memory)
 	flags.components.bindFlags(command.Flags())
 	flags.contexts.bindFlags(command.Flags())
 	flags.targets.bindFlags(command.Flags())
@@ -76,6 +80,9 @@ func (f *controllerFlags) run(ctx context.Context) error {
 		return err
 	}
 	if _, err := f.contexts.blueprintAccess(); err != nil {
+		return err
+	}
+	if _, err := f.children.limits(); err != nil {
 		return err
 	}
 	if err := f.findUnwatched(ctx); err != nil {
@@ -175,8 +182,13 @@ func (f *controllerFlags) setup(ctx context.Context, mgr ctrl.Manager, store *fe
 	if err != nil {
 		return err
 	}
+	limits, err := f.children.limits()
+	if err != nil {
+		return err
+	}
 	installations := &installation.Reconciler{
 		BlueprintAccess:  access,
+		Renderer:         rendering.New(limits),
 		Clusters:         clusters,
 		UnwatchedSources: f.unwatched,
 		Client:           mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Metrics: metrics, Now: time.Now,

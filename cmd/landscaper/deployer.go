@@ -86,6 +86,7 @@ type helmFlags struct {
 	artifacts  artifactFlags
 	registries registryFlags
 	identities identityFlags
+	children   childFlags
 	driver     string
 	localRoot  string
 }
@@ -103,6 +104,7 @@ func helmCommand() (*cobra.Command, *deployerFlags, *helmFlags) {
 	own.artifacts.bindFlags(flags)
 	own.registries.bindFlags(flags)
 	own.identities.bindFlags(flags)
+	own.children.bindFlags(flags, helm.ChildMemory)
 	flags.StringVar(&own.driver, "helm-driver", os.Getenv("HELM_DRIVER"),
 		"Where Helm keeps releases: secret, configmap or memory; by default HELM_DRIVER, else secret.")
 	flags.IntVar(&shared.waiting, "helm-operations", maxWaiting,
@@ -113,6 +115,10 @@ func helmCommand() (*cobra.Command, *deployerFlags, *helmFlags) {
 }
 
 func (h *helmFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract.Deployer, func(), error) {
+	limits, err := h.children.limits()
+	if err != nil {
+		return nil, nil, err
+	}
 	landscaper, err := contract.LandscaperCluster(mgr)
 	if err != nil {
 		return nil, nil, err
@@ -140,7 +146,7 @@ func (h *helmFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract.Depl
 		closeAll()
 		return nil, nil, err
 	}
-	deployer, err := helm.New(helm.Options{Driver: h.driver, Access: access})
+	deployer, err := helm.New(helm.Options{Driver: h.driver, Access: access, Children: limits})
 	return deployer, closeAll, err
 }
 

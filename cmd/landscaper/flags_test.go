@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/confined"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 )
 
@@ -75,6 +76,19 @@ func (p *parsed) artifacts() *artifactFlags {
 		return &p.helm.artifacts
 	}
 	return &p.controller.artifacts
+}
+
+func (p *parsed) children() confined.Limits {
+	flags := &childFlags{}
+	switch {
+	case p.helm != nil:
+		flags = &p.helm.children
+	case p.controller != nil:
+		flags = &p.controller.children
+	}
+	limits, err := flags.limits()
+	require.NoError(p.t, err)
+	return limits
 }
 
 func (p *parsed) registries() *registryFlags {
@@ -147,6 +161,8 @@ var effects = map[string]effect{
 	"artifact-cache-size":    {"3", func(p *parsed) any { return p.artifacts().cacheBytes }, int64(3)},
 	"artifact-max-download":  {"3", func(p *parsed) any { return p.artifacts().maxDownload }, int64(3)},
 	"artifact-max-extracted": {"3", func(p *parsed) any { return p.artifacts().maxExtracted }, int64(3)},
+	"render-processes":       {"3", func(p *parsed) any { return p.children().Children }, 3},
+	"render-process-memory":  {"67108864", func(p *parsed) any { return p.children().Memory }, int64(64 << 20)},
 	"oci-mirror":             {"a=b", func(p *parsed) any { return p.registries().mirrors["a"] }, "b"},
 	"oci-plain-http":         {"a,b", func(p *parsed) any { return len(p.registries().plainHTTP) }, 2},
 	"oci-config-file":        {"a,b", func(p *parsed) any { return strings.Join(p.registries().configFiles, " ") }, "a,b"},
@@ -373,6 +389,18 @@ func TestTargetSelectorsOnTheCommandLine(t *testing.T) {
 				return
 			}
 			assert.ErrorContains(t, err, c.problem)
+		})
+	}
+}
+
+func TestLimitsOfChildrenThatCannotBeUsed(t *testing.T) {
+	for name, c := range map[string]struct{ argument, problem string }{
+		"no process":        {"--render-processes=0", "--render-processes is 0"},
+		"too little memory": {"--render-process-memory=1000", "--render-process-memory is 1000 bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, _ := parse(t, "controller", c.argument)
+			assert.ErrorContains(t, p.controller.run(t.Context()), c.problem)
 		})
 	}
 }

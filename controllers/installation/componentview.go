@@ -35,7 +35,7 @@ const jsonSchemaType = "landscaper.gardener.cloud/jsonschema"
 // componentView is what templates and schemas see of a component.
 type componentView struct {
 	*resolvedComponent
-	// job is the context in which content is read: what a template reads is kept even when its own time is over.
+	// job is the context in which schemas are read: who asks for one has none.
 	job context.Context
 	// reading counts what is being read.
 	reading atomic.Int32
@@ -124,7 +124,7 @@ func inlineRepository(d *component.Descriptor) map[string]any {
 }
 
 // ResourceContent implements template.ResourceReader.
-func (v *componentView) ResourceContent(_ context.Context, key template.ResourceKey) ([]byte, string, error) {
+func (v *componentView) ResourceContent(ctx context.Context, key template.ResourceKey) ([]byte, string, error) {
 	d := v.closed.Find(component.Key{Name: key.ComponentName, Version: key.ComponentVersion})
 	if d == nil {
 		return nil, "", fmt.Errorf("component %s:%s is not among the components of the installation", key.ComponentName, key.ComponentVersion)
@@ -133,14 +133,14 @@ func (v *componentView) ResourceContent(_ context.Context, key template.Resource
 	if err != nil {
 		return nil, "", err
 	}
-	return v.read(d, resource)
+	return v.read(ctx, d, resource)
 }
 
 // read returns the content of a resource and remembers why it could not: templates and schemas keep no more than the text of an error.
-func (v *componentView) read(d *component.Descriptor, resource *component.Resource) ([]byte, string, error) {
+func (v *componentView) read(ctx context.Context, d *component.Descriptor, resource *component.Resource) ([]byte, string, error) {
 	v.reading.Add(1)
 	defer v.reading.Add(-1)
-	blob, err := v.session.Content(v.job, d, resource)
+	blob, err := v.session.Content(ctx, d, resource)
 	if err != nil {
 		v.mu.Lock()
 		defer v.mu.Unlock()
@@ -165,7 +165,7 @@ func (v *componentView) schema(uri string) ([]byte, error) {
 	if resource.Type != jsonSchemaType && !strings.EqualFold(resource.Type, "jsonschema") {
 		return nil, fmt.Errorf("resource %q of component %s is of type %s; it must be of type %s", resource.Name, d.Key(), resource.Type, jsonSchemaType)
 	}
-	content, _, err := v.read(d, resource)
+	content, _, err := v.read(v.job, d, resource)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/confined"
 	"github.com/flux-landscaper/flux-landscaper/deployers/components"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
@@ -28,10 +29,15 @@ const Name = "helm.deployer.landscaper.gardener.cloud"
 
 const rememberedDownloads = 1024
 
+// ChildMemory is how much memory a child process may take to work on a chart, in bytes, unless Options say otherwise.
+const ChildMemory = engine.TaskMemory
+
 // Options of New. What is nil makes the items that need it fail with a message that says so.
 type Options struct {
 	// Driver is where Helm keeps releases: engine.DriverSecret (default), DriverConfigMap or DriverMemory.
 	Driver string
+	// Children limit the child processes that work on charts; zero fields mean the defaults.
+	Children confined.Limits
 	// Access is what charts and components may be got from.
 	components.Access
 }
@@ -55,7 +61,7 @@ type deployer struct {
 
 // New returns the helm deployer, or an error for options that cannot be used.
 func New(options Options) (contract.Deployer, error) {
-	e, err := engine.New(engine.Options{Driver: options.Driver})
+	e, err := engine.New(engine.Options{Driver: options.Driver, Children: options.Children})
 	if err != nil {
 		return nil, err
 	}

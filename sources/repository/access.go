@@ -109,11 +109,11 @@ func (s *Session) relative(ctx context.Context, v *version, resource *component.
 	if err != nil {
 		return nil, err
 	}
-	return s.artifact(ctx, v.registry, resource, reference)
+	return s.artifact(ctx, s.registryFor(v, repositoryOf(reference)), resource, reference)
 }
 
 // absolute resolves a relative reference against the base of the component's repository or, as some tools mean it, against its
-// host, where the base has no such artifact.
+// host, where the base has no such artifact. The logins for the base are for nothing beside it.
 func (s *Session) absolute(ctx context.Context, v *version, a component.RelativeOCIReference) (string, error) {
 	if v.registry.isZero() {
 		return "", stalled("access of type relativeOciReference", "the component version is in no OCI registry", "use ociArtifact with a full reference")
@@ -127,7 +127,7 @@ func (s *Session) absolute(ctx context.Context, v *version, a component.Relative
 		return below, err
 	}
 	atHost := host.join(a.Reference)
-	if there, err := s.r.options.OCI.Exists(ctx, atHost, v.registry.logins); there && err == nil {
+	if there, err := s.r.options.OCI.Exists(ctx, atHost, s.registryFor(v, repositoryOf(atHost)).logins); there && err == nil {
 		return atHost, nil
 	}
 	return below, nil

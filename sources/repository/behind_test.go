@@ -110,6 +110,59 @@ func behindSource(t *testing.T, reg *registry.Registry, from *sourcev1.OCIReposi
 	return sourced{session(t, r, Scope{Namespace: "ns"})}
 }
 
+func TestL04ContentBesideTheBaseIsNotReadWithItsLogins(t *testing.T) {
+	reg := registry.Start(t, registry.Options{Users: []registry.User{{Name: "flux", Password: "hunter2"}, {Name: "context", Password: "hunter3"}}})
+	reg.Push(t, "c/charts/web", "1.0.0", registry.Layer{MediaType: oci.HelmChartLayer, Content: "below"})
+	reg.Push(t, "charts/web", "2.0.0", registry.Layer{MediaType: oci.HelmChartLayer, Content: "beside"})
+	from := pulling("oci://"+reg.Host+"/c/component-descriptors/"+shopName, "generic", "")
+	from.Spec.SecretRef = &fluxmeta.LocalObjectReference{Name: "right"}
+	v := component.Version{Descriptor: describe(t, shopName, "1.0.0",
+		line("below", "helmChart", "{type: relativeOciReference, reference: 'charts/web:1.0.0'}", "")+
+			line("beside", "helmChart", "{type: relativeOciReference, reference: 'charts/web:2.0.0'}", ""), nil)}
+	publish(t, reg, component.OCIRegistry{BaseURL: reg.Host + "/c"}, v)
+	offered := artifacts{}
+	offered.offer(t, "shop", layer(t, v))
+	source := offered["shop"]
+	source.Kind, source.Object = "OCIRepository", from
+	offered["shop"] = source
+	for name, tc := range map[string]struct {
+		rights         Rights
+		resource, user string
+		fails          bool
+	}{
+		"below, with those of the source":     {resource: "below", user: "flux"},
+		"beside, without logins":              {resource: "beside", fails: true},
+		"beside, with those of the Context":   {rights: rights(t, reg.Host, "context", "hunter3"), resource: "beside", user: "context"},
+		"below, where the Context has others": {rights: rights(t, reg.Host, "context", "hunter3"), resource: "below", user: "flux"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := repositories(t, func(o *Options) {
+				o.Source, o.Secret = offered.source, secretsOf(map[string]map[string][]byte{"right": loginSecret(reg.Host, "hunter2")})
+			})
+			s := session(t, r, Scope{Namespace: "ns", Rights: tc.rights})
+			found, err := s.Root(t.Context(), fromSource("shop", ""))
+			require.NoError(t, err)
+			before := len(reg.Requests())
+			blob, err := s.Content(t.Context(), found.Descriptor, find(t, found.Descriptor, tc.resource))
+			if err == nil {
+				content, problem := blob.ReadAll(1 << 20)
+				require.NoError(t, problem)
+				blob.Close()
+				assert.Equal(t, tc.resource, string(content))
+			}
+			assert.Equal(t, tc.fails, err != nil, err)
+			for _, request := range reg.Requests()[before:] {
+				if request.Repository == "charts/web" {
+					assert.NotEqual(t, "flux", request.User, request)
+				}
+				if request.Kind == "blobs" {
+					assert.Equal(t, tc.user, request.User, request)
+				}
+			}
+		})
+	}
+}
+
 func (s sourced) closure(t *testing.T) error {
 	t.Helper()
 	found, err := s.Root(t.Context(), fromSource("shop", ""))

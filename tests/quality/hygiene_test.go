@@ -52,6 +52,13 @@ func TestNothingOfAMachineAndNoSecrets(t *testing.T) {
 	})
 }
 
+func TestNoConflictIsLeftOpen(t *testing.T) {
+	open := regexp.MustCompile(`(?m)^(<{7}|>{7}) `)
+	texts(t, func(path, content string) {
+		assert.Empty(t, open.FindString(content), "%s has the two sides of a merge", path)
+	})
+}
+
 func TestNoProxyOfAMachine(t *testing.T) {
 	answer, err := goCommand("", "env", "GOPROXY")
 	require.NoError(t, err)

@@ -82,7 +82,7 @@ func digestOf(files []packedFile) string {
 }
 
 func (e *Engine) keep(ctx context.Context, owner string, packed packedChart, key, digest string) (*Chart, error) {
-	found, err := do(ctx, owner, task{Verb: taskLoad, Chart: packed}, nil)
+	found, err := do(ctx, e.children, owner, task{Verb: taskLoad, Chart: packed}, nil)
 	if errors.Is(err, ErrUnaffordable) {
 		return nil, fmt.Errorf("%w: %w", ErrChart, err)
 	}

@@ -97,15 +97,16 @@ func (g *getter) ToRawKubeConfigLoader() clientcmd.ClientConfig {
 // operation is one use of Helm.
 type operation struct {
 	*action.Configuration
-	state   *clusterState
-	journal *journal
+	state    *clusterState
+	journal  *journal
+	children *pool
 	// pods is what the Pods of a hook that failed wrote last.
 	pods *podLog
 }
 
 // begin prepares Helm for a cluster and a namespace. Once ctx has ended, the operation cannot reach the cluster any more.
 func (e *Engine) begin(ctx context.Context, cluster *target.Cluster, namespace string) (*operation, error) {
-	op := &operation{Configuration: &action.Configuration{}, journal: &journal{}, state: e.stateOf(cluster), pods: &podLog{}}
+	op := &operation{Configuration: &action.Configuration{}, journal: &journal{}, state: e.stateOf(cluster), pods: &podLog{}, children: e.children}
 	g := newGetter(ctx, cluster, namespace)
 	if e.memory != nil {
 		op.Releases = e.memory.of(cluster, namespace)

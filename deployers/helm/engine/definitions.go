@@ -44,7 +44,7 @@ func (o *operation) applyDefinitions(ctx context.Context, request Request, polic
 	if policy == CRDsSkip || !request.Chart.hasDefinitions {
 		return nil
 	}
-	made, err := do(ctx, request.Owner, task{
+	made, err := do(ctx, o.children, request.Owner, task{
 		Verb: taskDefinitions, Chart: request.Chart.packed, Values: request.Values, Secrets: secretsOf(request),
 	}, nil)
 	if err != nil {

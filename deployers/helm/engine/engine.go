@@ -16,6 +16,7 @@ import (
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage/driver"
 
+	"github.com/flux-landscaper/flux-landscaper/confined"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -56,11 +57,14 @@ var ErrSchema = errors.New("the values do not fit the chart's schema")
 type Options struct {
 	// Driver is where releases are kept; empty means DriverSecret. The plurals secrets and configmaps mean the same as the singulars.
 	Driver string
+	// Children limit the child processes that work on charts; zero fields mean the defaults.
+	Children confined.Limits
 }
 
 // Engine runs Helm on clusters. It is safe for concurrent use.
 type Engine struct {
 	options  Options
+	children *pool
 	charts   *bounded[string, *Chart]
 	indexes  *bounded[string, *Index]
 	clusters *bounded[string, *clusterState]
@@ -72,6 +76,7 @@ type Engine struct {
 func New(options Options) (*Engine, error) {
 	e := &Engine{
 		options:  options,
+		children: poolOf(options.Children),
 		charts:   newBounded[string](maxCharts, maxChartsSize, func(c *Chart) int { return c.size }),
 		indexes:  newBounded[string](maxIndexes, maxIndexesSize, func(i *Index) int { return i.size }),
 		clusters: newBounded[string](maxClusters, maxClusters, func(*clusterState) int { return 1 }),

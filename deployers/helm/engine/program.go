@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,11 +17,11 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/confined"
 )
 
-// Limits of the children that work on charts.
-const (
-	taskTime   = 8 * time.Second
-	taskMemory = 384 << 20
-)
+// taskTime is how long a child may work on a chart.
+const taskTime = 8 * time.Second
+
+// TaskMemory is how much memory a child may take to work on a chart, in bytes, unless Options say otherwise.
+const TaskMemory = 384 << 20
 
 // maxProduct is how large a manifest, or any other part of a product that the parent has to parse, may be.
 const maxProduct = 16 << 20
@@ -48,8 +49,25 @@ func withoutMiddle(text string) string {
 // program is everything that depends on the content of charts: it runs in child processes.
 var program = confined.NewProgram("helm", perform)
 
-// children do the tasks of all engines of this process.
-var children = confined.NewPool(program, confined.Limits{Time: taskTime, Memory: taskMemory})
+// pool is the children of engines.
+type pool = confined.Pool[task, product]
+
+// shared are the children of all engines of this process that have no limits of their own.
+var shared = confined.NewPool(program, limitsOf(confined.Limits{}))
+
+// poolOf returns children with limits.
+func poolOf(own confined.Limits) *pool {
+	if own == (confined.Limits{}) {
+		return shared
+	}
+	return confined.NewPool(program, limitsOf(own))
+}
+
+// limitsOf completes limits.
+func limitsOf(own confined.Limits) confined.Limits {
+	own.Time, own.Memory = cmp.Or(own.Time, taskTime), cmp.Or(own.Memory, TaskMemory)
+	return own
+}
 
 // taskVerb says what a task is.
 type taskVerb string
@@ -131,7 +149,7 @@ func perform(_ context.Context, parent *confined.Parent, t task) (product, error
 
 // do has a task done in a child, for the tenant who owns the release. An error says which of ErrChart, ErrSchema and ErrPostRender it is, and does
 // not show the secrets of the task.
-func do(ctx context.Context, owner string, t task, answers map[string]confined.Answer) (product, error) {
+func do(ctx context.Context, children *pool, owner string, t task, answers map[string]confined.Answer) (product, error) {
 	made, err := children.Run(ctx, confined.Job{Owner: owner, Answers: answers}, t)
 	if err == nil {
 		return made, nil

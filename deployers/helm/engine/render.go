@@ -57,7 +57,7 @@ func (o *operation) make(ctx context.Context, verb taskVerb, request Request, op
 		return product{}, err
 	}
 	asked := &lookups{cluster: request.Cluster}
-	made, err := do(ctx, request.Owner, task{
+	made, err := do(ctx, o.children, request.Owner, task{
 		Verb: verb, Chart: request.Chart.packed, Options: options, Values: request.Values, Secrets: secretsOf(request),
 		Capabilities: o.Capabilities, SkipSchema: request.SkipSchemaValidation,
 		Kustomizations: request.Kustomizations, Metadata: request.Metadata,
@@ -137,7 +137,7 @@ func compareManifestKeys(a, b string) int {
 
 // Values returns what templates of the chart see, as plain JSON: .Values, .Release and .Chart (with both name and Name).
 func (e *Engine) Values(ctx context.Context, request Request) (map[string]any, error) {
-	made, err := do(ctx, request.Owner, task{
+	made, err := do(ctx, e.children, request.Owner, task{
 		Verb: taskValues, Chart: request.Chart.packed, Options: firstInstall(request), Values: request.Values, Secrets: secretsOf(request), SkipSchema: true,
 	}, nil)
 	if err != nil {

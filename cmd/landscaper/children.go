@@ -1,0 +1,38 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/pflag"
+
+	"github.com/flux-landscaper/flux-landscaper/confined"
+)
+
+// childFlags limit the child processes that render.
+type childFlags struct {
+	processes int
+	memory    int64
+}
+
+// minChildMemory is less than what a child needs for anything useful.
+const minChildMemory = 32 * mebibyte
+
+func (c *childFlags) bindFlags(flags *pflag.FlagSet, memory int64) {
+	flags.IntVar(&c.processes, "render-processes", confined.DefaultLimits().Children,
+		"The number of child processes that render; of several the last free one is kept for a namespace that has none.")
+	flags.Int64Var(&c.memory, "render-process-memory", memory, "The memory that a child process may take to render, in bytes.")
+}
+
+// limits returns an error that names the flag that cannot be used.
+func (c *childFlags) limits() (confined.Limits, error) {
+	if c.processes < 1 {
+		return confined.Limits{}, fmt.Errorf("--render-processes is %d; it has to be 1 at least", c.processes)
+	}
+	if c.memory < minChildMemory {
+		return confined.Limits{}, fmt.Errorf("--render-process-memory is %d bytes; it has to be %d at least", c.memory, minChildMemory)
+	}
+	return confined.Limits{Children: c.processes, Memory: c.memory}, nil
+}
