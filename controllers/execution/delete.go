@@ -40,7 +40,7 @@ func (r *Reconciler) decideDeletion(ctx context.Context, s *scope) error {
 	if job == status.JobIDFinished {
 		return r.dropOperation(ctx, s)
 	}
-	if isAnswered(s.execution) {
+	if isLeftBehind(s.execution) {
 		if err := r.patchMetadata(ctx, s, dropped()); err != nil {
 			return err
 		}

@@ -41,12 +41,14 @@ func dropped() kit.MetadataChange {
 	return kit.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: nil}}
 }
 
-// isAnswered reports whether the operation has ended the last job already and was not removed, because the process died in between. It must
-// not end the next job.
-func isAnswered(execution *v1alpha1.Execution) bool {
+// isLeftBehind reports whether the operation may have ended the last job already without being removed, because the process died in between. It
+// must not end the next job. An Installation removes such an operation before it gives its Execution a job to apply, so one that comes with that
+// job is for it.
+func isLeftBehind(execution *v1alpha1.Execution) bool {
 	last := execution.Status.LastError
 	return execution.Annotations[v1alpha1.OperationAnnotation] == v1alpha1.OperationInterrupt &&
-		execution.Status.Phase.IsFinal() && last != nil && last.Operation == interruptOperation
+		execution.Status.Phase.IsFinal() && last != nil && last.Operation == interruptOperation &&
+		(kit.ControllerOf(execution, "Installation") == nil || !execution.DeletionTimestamp.IsZero())
 }
 
 // interruptItem writes the end of the job into the status of an item in place of its deployer, as the protocol says.

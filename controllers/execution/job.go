@@ -93,7 +93,7 @@ func (r *Reconciler) isCurrent(ctx context.Context, execution *v1alpha1.Executio
 // take begins a job. An Execution that no Installation made gets its finalizer now, before it has DeployItems to clean up.
 func (r *Reconciler) take(ctx context.Context, s *scope, job string) error {
 	change := kit.MetadataChange{AddFinalizer: v1alpha1.Finalizer}
-	if isAnswered(s.execution) {
+	if isLeftBehind(s.execution) {
 		change.Annotations = dropped().Annotations
 	}
 	if err := r.patchMetadata(ctx, s, change); err != nil {

@@ -108,20 +108,23 @@ func TestAnEarlierJobIsNotTakenForASpecThatAPersonChanged(t *testing.T) {
 	assert.Nil(t, b.item("b"))
 }
 
-func TestIsAnswered(t *testing.T) {
+func TestIsLeftBehind(t *testing.T) {
 	interrupted := &v1alpha1.Error{Operation: interruptOperation}
 	for name, c := range map[string]struct {
 		operation, job, finished string
 		last                     *v1alpha1.Error
-		want                     bool
+		owned, deleted, want     bool
 	}{
-		"left behind":            {v1alpha1.OperationInterrupt, "1", "1", interrupted, true},
-		"removed":                {"", "1", "1", interrupted, false},
-		"job not ended":          {v1alpha1.OperationInterrupt, "1", "", interrupted, false},
-		"next job asked for":     {v1alpha1.OperationInterrupt, "2", "1", interrupted, true},
-		"for the job that comes": {v1alpha1.OperationInterrupt, "1", "1", nil, false},
-		"last job failed itself": {v1alpha1.OperationInterrupt, "1", "1", &v1alpha1.Error{Operation: operation}, false},
-		"another operation":      {v1alpha1.OperationReconcile, "1", "1", interrupted, false},
+		"left behind":                            {v1alpha1.OperationInterrupt, "1", "1", interrupted, false, false, true},
+		"removed":                                {"", "1", "1", interrupted, false, false, false},
+		"job not ended":                          {v1alpha1.OperationInterrupt, "1", "", interrupted, false, false, false},
+		"next job asked for":                     {v1alpha1.OperationInterrupt, "2", "1", interrupted, false, false, true},
+		"next job given by an Installation":      {v1alpha1.OperationInterrupt, "2", "1", interrupted, true, false, false},
+		"next job given with a spec":             {v1alpha1.OperationInterrupt, "1", "1", interrupted, true, false, false},
+		"an Installation deletes after the last": {v1alpha1.OperationInterrupt, "1", "1", interrupted, true, true, true},
+		"for the job that comes":                 {v1alpha1.OperationInterrupt, "1", "1", nil, false, false, false},
+		"last job failed itself":                 {v1alpha1.OperationInterrupt, "1", "1", &v1alpha1.Error{Operation: operation}, false, false, false},
+		"another operation":                      {v1alpha1.OperationReconcile, "1", "1", interrupted, false, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			execution := &v1alpha1.Execution{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.OperationAnnotation: c.operation}}}
@@ -130,7 +133,14 @@ func TestIsAnswered(t *testing.T) {
 			if c.finished != "" {
 				execution.Status.Phase = v1alpha1.PhaseFailed
 			}
-			assert.Equal(t, c.want, isAnswered(execution))
+			if c.owned {
+				ownedBy(execution, installation())
+			}
+			if c.deleted {
+				now := metav1.Now()
+				execution.DeletionTimestamp = &now
+			}
+			assert.Equal(t, c.want, isLeftBehind(execution))
 		})
 	}
 }
@@ -222,6 +232,35 @@ func TestE24InterruptLeftBehindDoesNotEndTheNextJob(t *testing.T) {
 	running := b.requirePhase(v1alpha1.PhaseProgressing)
 	require.Equal(t, "2", running.Status.JobID)
 	require.Empty(t, running.Annotations[v1alpha1.OperationAnnotation])
+}
+
+// TestAnInterruptOfTheNextJobIsNotTakenForThatOfTheLast has an Execution whose last job was interrupted, and whose next one is interrupted before it
+// has begun, given by status and given with a spec.
+func TestAnInterruptOfTheNextJobIsNotTakenForThatOfTheLast(t *testing.T) {
+	b := newBench(t, template("a", "t"))
+	parent := installation()
+	parent.Status.JobID = "1"
+	require.NoError(t, b.api.Create(t.Context(), parent))
+	require.NoError(t, b.api.Update(t.Context(), ownedBy(b.execution(), parent)))
+	b.start("1")
+	b.operate(v1alpha1.OperationInterrupt)
+	b.settle()
+	require.Empty(t, b.requirePhase(v1alpha1.PhaseFailed).Annotations[v1alpha1.OperationAnnotation])
+	for _, job := range []string{"2", "3"} {
+		parent.Status.JobID = job
+		require.NoError(t, b.api.Status().Update(t.Context(), parent))
+		if job == "3" {
+			b.specify(template("a", "t"), template("b", "t"))
+		}
+		b.ask(job)
+		b.operate(v1alpha1.OperationInterrupt)
+		b.settle()
+		failed := b.requirePhase(v1alpha1.PhaseFailed)
+		assert.Equal(t, job, failed.Status.JobIDFinished)
+		assert.Equal(t, interruptOperation, failed.Status.LastError.Operation)
+		assert.Empty(t, failed.Annotations[v1alpha1.OperationAnnotation])
+		b.requireSteady()
+	}
 }
 
 func TestOperationOfAnIdleExecutionIsForgotten(t *testing.T) {
