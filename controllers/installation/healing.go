@@ -28,7 +28,7 @@ func heals(inst *v1alpha1.Installation, operation, reason string) bool {
 		return true
 	case operation == importOperation && reason == reasonImportNotFound,
 		operation == contextOperation && reason == reasonContextIncomplete,
-		reason == string(flux.NotInstalled):
+		reason == string(flux.NotInstalled), reason == reasonBeyondImports:
 		return followsChanges(inst)
 	}
 	return false
@@ -36,22 +36,23 @@ func heals(inst *v1alpha1.Installation, operation, reason string) bool {
 
 // healsBelow reports whether an event of the cluster starts an Installation again whose sub-installations have failed.
 func (r *Reconciler) healsBelow(ctx context.Context, inst *v1alpha1.Installation) (bool, error) {
-	if !mayHeal(inst) || !followsChanges(inst) || !usesContext(inst) {
+	if !mayHeal(inst) || !followsChanges(inst) {
 		return false, nil
 	}
 	below, err := r.causesBelow(ctx, inst)
 	return err == nil && healTogether(below), err
 }
 
-// healTogether reports whether all that have failed among some sub-installations miss a part of their Context, or wait for one that does. Nothing
-// else that a sub-installation fails for starts its root again.
+// healTogether reports whether all that have failed among some sub-installations miss a part of their Context, or may not use the namespace by it, or
+// wait for one of those. Nothing else that a sub-installation fails for starts its root again.
 func healTogether(below []*v1alpha1.Installation) bool {
 	found := false
 	for _, child := range below {
 		last := child.Status.LastError
 		switch {
 		case child.Status.Phase != v1alpha1.PhaseFailed, last != nil && last.Reason == reasonPredecessorFailed:
-		case last != nil && last.Operation == contextOperation && last.Reason == reasonContextIncomplete:
+		case last != nil && last.Reason == reasonBeyondImports,
+			last != nil && last.Operation == contextOperation && last.Reason == reasonContextIncomplete:
 			found = true
 		default:
 			return false

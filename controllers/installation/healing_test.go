@@ -33,6 +33,8 @@ func TestF08WhatHealsByItselfIsNotStalled(t *testing.T) {
 		"missing import, nobody follows":          {root(), importOperation, reasonImportNotFound, false},
 		"incomplete Context":                      {following(root()), contextOperation, reasonContextIncomplete, true},
 		"incomplete Context, nobody follows":      {root(), contextOperation, reasonContextIncomplete, false},
+		"more than the Context allows":            {following(root()), renderOperation, reasonBeyondImports, true},
+		"the same, nobody follows":                {root(), exportOperation, reasonBeyondImports, false},
 		"kind of source that is not there":        {following(root()), operation, string(flux.NotInstalled), true},
 		"failed predecessor":                      {root(), orderOperation, reasonPredecessorFailed, true},
 		"failed predecessor of a nested one":      {nested("", "", ""), orderOperation, reasonPredecessorFailed, false},
@@ -66,6 +68,7 @@ func TestF08ARootHealsWhenAllThatFailedBelowDo(t *testing.T) {
 	good := failed("good", "", "")
 	good.Status.Phase, good.Status.LastError = v1alpha1.PhaseSucceeded, nil
 	incomplete, follower := failed("a", contextOperation, reasonContextIncomplete), failed("b", orderOperation, reasonPredecessorFailed)
+	refused := failed("e", renderOperation, reasonBeyondImports)
 	broken, lost := failed("c", renderOperation, "RenderFailed"), failed("d", "", "")
 	lost.Status.LastError = nil
 	for name, tc := range map[string]struct {
@@ -74,6 +77,7 @@ func TestF08ARootHealsWhenAllThatFailedBelowDo(t *testing.T) {
 	}{
 		"nothing below":                     {},
 		"one misses a part of its Context":  {[]*v1alpha1.Installation{good, incomplete}, true},
+		"one wants more than its Context":   {[]*v1alpha1.Installation{good, incomplete, refused}, true},
 		"another waits for it":              {[]*v1alpha1.Installation{incomplete, follower}, true},
 		"another has failed for itself":     {[]*v1alpha1.Installation{incomplete, broken}, false},
 		"another does not say why":          {[]*v1alpha1.Installation{incomplete, lost}, false},
@@ -92,7 +96,7 @@ func TestF08TheRootSaysWhetherWhatFailedBelowHeals(t *testing.T) {
 		"it follows changes":           {func(*v1alpha1.Installation, *v1alpha1.Execution) {}, true},
 		"it follows no changes":        {func(root *v1alpha1.Installation, _ *v1alpha1.Execution) { root.Annotations = nil }, false},
 		"it is suspended":              {func(root *v1alpha1.Installation, _ *v1alpha1.Execution) { root.Spec.Suspend = true }, false},
-		"no Context wakes it":          {func(root *v1alpha1.Installation, _ *v1alpha1.Execution) { root.Spec.ComponentDescriptor = nil }, false},
+		"it needs no component":        {func(root *v1alpha1.Installation, _ *v1alpha1.Execution) { root.Spec.ComponentDescriptor = nil }, true},
 		"its Execution failed as well": {func(_ *v1alpha1.Installation, e *v1alpha1.Execution) { e.Status.Phase = v1alpha1.PhaseFailed }, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -27,6 +27,7 @@ const reasonBeyondImports = "BeyondImports"
 // What a person can do instead.
 const (
 	nameImport     = "import it in the Installation and the blueprint, and name that import"
+	nameTarget     = "import that Target, and name it by metadata.name of the import"
 	nameExport     = "choose a name without #"
 	passImported   = "pass a Target of .imports"
 	exportImported = "import a Target with this content, or export one with a kubeconfig of its own"
@@ -89,7 +90,7 @@ func (r *Reconciler) checkItems(ctx context.Context, s *scope) error {
 	}
 	for i := range s.plan.deployItems {
 		item := &s.plan.deployItems[i]
-		field, cure := namedByConfig(item.Configuration), importContent
+		field, cure := s.reach.configBeyond(item.Configuration)
 		if field == "" {
 			var err error
 			if field, cure, err = r.targetBeyond(ctx, s, item); err != nil {
@@ -128,17 +129,63 @@ func (r *Reconciler) targetBeyond(ctx context.Context, s *scope, item *v1alpha1.
 // namingFields are those of configurations of deployers that name Secrets and ConfigMaps of the namespace.
 var namingFields = []string{"valuesFrom", "registryPullSecrets"}
 
-// namedByConfig returns the field of a configuration that names Secrets or ConfigMaps of the namespace.
-func namedByConfig(config *runtime.RawExtension) string {
+// targetFields are those of configurations of deployers below which targetName names another Target of the namespace.
+var targetFields = []string{"readinessChecks", "exports", "exportsFromManifests", "deletionGroups", "deletionGroupsDuringUpdate"}
+
+// freeFields are those below targetFields with keys that authors choose: a targetName there is no reference.
+var freeFields = []string{"requirements", "matchLabels"}
+
+// configBeyond returns the field of a configuration that names what is not imported: Secrets, ConfigMaps, or another Target.
+func (s *reach) configBeyond(config *runtime.RawExtension) (field, cure string) {
 	var fields map[string]json.RawMessage
 	if config == nil || json.Unmarshal(config.Raw, &fields) != nil {
-		return ""
+		return "", ""
 	}
-	for _, name := range sortedKeys(fields) {
-		for _, naming := range namingFields {
-			if value := string(bytes.TrimSpace(fields[name])); strings.EqualFold(name, naming) && value != "null" && value != "[]" {
-				return "what config." + naming + " names"
+	for _, key := range sortedKeys(fields) {
+		value := string(bytes.TrimSpace(fields[key]))
+		if naming := foldedIn(namingFields, key); naming != "" && value != "null" && value != "[]" {
+			return "what config." + naming + " names", importContent
+		}
+		var content any
+		if naming := foldedIn(targetFields, key); naming != "" && json.Unmarshal(fields[key], &content) == nil {
+			if name := s.targetNameBeyond(content); name != "" {
+				return fmt.Sprintf("targetName %q in config.%s", name, naming), nameTarget
 			}
+		}
+	}
+	return "", ""
+}
+
+// targetNameBeyond returns the first targetName anywhere in a part of a configuration that is not the name of an imported Target.
+func (s *reach) targetNameBeyond(part any) string {
+	switch part := part.(type) {
+	case []any:
+		for _, entry := range part {
+			if name := s.targetNameBeyond(entry); name != "" {
+				return name
+			}
+		}
+	case map[string]any:
+		for _, key := range sortedKeys(part) {
+			if name, ok := part[key].(string); ok && strings.EqualFold(key, "targetName") && name != "" && s.targets[name] == nil {
+				return name
+			}
+			if foldedIn(freeFields, key) != "" {
+				continue
+			}
+			if name := s.targetNameBeyond(part[key]); name != "" {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+// foldedIn returns the field of a list that a key of JSON may stand for: decoders take other cases, too.
+func foldedIn(fields []string, key string) string {
+	for _, field := range fields {
+		if strings.EqualFold(field, key) {
+			return field
 		}
 	}
 	return ""

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -52,6 +53,26 @@ func reachingOut() map[string]outreach {
 		"pull secrets": {
 			parts: object{"deployExecutions": deployingItem("config: {registryPullSecrets: [{name: foreign}]}")}, deploys: true,
 			field: "config.registryPullSecrets",
+		},
+		"target of an export": {
+			parts: object{"deployExecutions": deployingItem("config: {exports: {exports: [{key: a, jsonPath: .data, targetName: foreign}]}}")}, deploys: true,
+			field: `targetName "foreign" in config.exports`,
+		},
+		"target of an export, by its older place and in another spelling": {
+			parts: object{"deployExecutions": deployingItem("config: {exportsfrommanifests: [{key: a, TargetName: foreign}]}")}, deploys: true,
+			field: `targetName "foreign" in config.exportsFromManifests`,
+		},
+		"target of a readiness check": {
+			parts: object{"deployExecutions": deployingItem("config: {readinessChecks: {custom: [{name: a, targetName: foreign}]}}")}, deploys: true,
+			field: `targetName "foreign" in config.readinessChecks`,
+		},
+		"target of a deletion group": {
+			parts:   object{"deployExecutions": deployingItem("config: {deletionGroups: [{customResourceGroup: {deleteAllResources: true, targetName: foreign}}]}")},
+			deploys: true, field: `targetName "foreign" in config.deletionGroups`,
+		},
+		"target of a deletion group of an update": {
+			parts:   object{"deployExecutions": deployingItem("config: {deletionGroupsDuringUpdate: [{customResourceGroup: {targetName: foreign}}]}")},
+			deploys: true, field: `targetName "foreign" in config.deletionGroupsDuringUpdate`,
 		},
 		"account of a target": {
 			parts: object{
@@ -165,6 +186,24 @@ func TestT07BlueprintUsesNamespaceWhereContextAllows(t *testing.T) {
 				return
 			}
 			s.ended("root", "", v1alpha1.PhaseSucceeded)
+		})
+	}
+}
+
+func TestT07ConfigurationsNameImportedTargets(t *testing.T) {
+	limits := &reach{onlyImports: true, targets: map[string]*v1alpha1.Target{"imported": {}}}
+	for name, config := range map[string]string{
+		"none":                 ``,
+		"no object":            `[]`,
+		"an imported one":      `{"exports":{"exports":[{"targetName":"imported"}]}}`,
+		"the own one":          `{"exports":{"exports":[{"targetName":""},{"targetName":null}]}}`,
+		"a field of an object": `{"manifests":[{"manifest":{"spec":{"targetName":"foreign"}}}],"values":{"exports":{"targetName":"foreign"}}}`,
+		"a label":              `{"readinessChecks":{"custom":[{"labelSelector":{"matchLabels":{"targetName":"foreign"}}}]}}`,
+		"a value to expect":    `{"readinessChecks":{"custom":[{"requirements":[{"values":[{"value":{"targetName":"foreign"}}]}]}]}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			field, _ := limits.configBeyond(&runtime.RawExtension{Raw: []byte(config)})
+			assert.Empty(t, field)
 		})
 	}
 }
