@@ -16,24 +16,30 @@ import (
 )
 
 // recordRevision enters into the status of an Installation, whose job has just ended, which revision the job used, and what it deployed as
-// newest entry of the history.
-func recordRevision(inst *v1alpha1.Installation, now time.Time) {
-	status := &inst.Status
-	revision := revisionOf(inst)
-	status.LastAttemptedRevision = revision
+// newest entry of the history. A job whose spec was replaced after the children got it used what recordJob noted, and leaves no entry: nobody has
+// that spec any more.
+func (s *scope) recordRevision() {
+	status := &s.inst.Status
+	replaced := s.inst.Generation != status.ObservedGeneration && s.someHaveJob()
+	if !replaced {
+		status.LastAttemptedRevision = revisionOf(s.inst)
+	}
 	if status.Phase == v1alpha1.PhaseSucceeded {
-		status.LastAppliedRevision = revision
+		status.LastAppliedRevision = status.LastAttemptedRevision
+	}
+	if replaced {
+		return
 	}
 	took := time.Duration(0)
 	if times := status.TransitionTimes; times != nil && times.TriggerTime != nil {
-		took = max(now.Sub(times.TriggerTime.Time), 0).Round(time.Second)
+		took = max(s.now.Sub(times.TriggerTime.Time), 0).Round(time.Second)
 	}
 	var metadata map[string]string
-	if revision != "" {
+	if revision := status.LastAttemptedRevision; revision != "" {
 		metadata = map[string]string{"revision": revision}
 	}
 	history := meta.History(status.History)
-	history.Upsert(contentOf(inst), now, took, string(status.Phase), metadata)
+	history.Upsert(contentOf(s.inst), s.now, took, string(status.Phase), metadata)
 	status.History = history
 }
 

@@ -4,6 +4,7 @@
 package installation
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -11,6 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
@@ -24,13 +27,18 @@ func endedJob(revision string, phase v1alpha1.Phase, began time.Time) *v1alpha1.
 	return inst
 }
 
+// recordAt ends the job of an Installation at a time.
+func recordAt(inst *v1alpha1.Installation, now time.Time) {
+	(&scope{inst: inst, now: now}).recordRevision()
+}
+
 func TestTheRevisionOfAFailedJobIsAttemptedOnly(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	inst := endedJob("one", v1alpha1.PhaseSucceeded, now.Add(-3*time.Second))
-	recordRevision(inst, now)
+	recordAt(inst, now)
 	inst.Status.Phase = v1alpha1.PhaseFailed
 	inst.Status.Sources[0].Revision, inst.Status.Sources[0].ContentDigest = "two", "sha256:two"
-	recordRevision(inst, now)
+	recordAt(inst, now)
 
 	assert.Equal(t, "two", inst.Status.LastAttemptedRevision)
 	assert.Equal(t, "one", inst.Status.LastAppliedRevision)
@@ -43,17 +51,44 @@ func TestTheRevisionOfAFailedJobIsAttemptedOnly(t *testing.T) {
 func TestTheHistoryCountsJobsOfTheSameContent(t *testing.T) {
 	inst := endedJob("one", v1alpha1.PhaseSucceeded, time.Unix(0, 0))
 	for range 3 {
-		recordRevision(inst, time.Unix(10, 0))
+		recordAt(inst, time.Unix(10, 0))
 	}
 	require.Len(t, inst.Status.History, 1)
 	assert.EqualValues(t, 3, inst.Status.History[0].TotalReconciliations)
+}
+
+// TestAJobHasTheRevisionOfItsSpec ends a job whose spec a person has replaced after its Execution got it.
+func TestAJobHasTheRevisionOfItsSpec(t *testing.T) {
+	s := ending()
+	version := &v1alpha1.ComponentDescriptorReference{Version: "1.0.0"}
+	s.inst.Spec.ComponentDescriptor = &v1alpha1.ComponentDescriptorDefinition{Reference: version}
+	s.execution, s.children, s.plan = nil, nil, &plan{}
+	s.persisted = s.inst.Status.DeepCopy()
+	s.inst.Status.JobIDFinished = ""
+	r := with(t, s.inst)
+	r.Client = interceptor.NewClient(r.Client.(client.WithWatch), interceptor.Funcs{
+		SubResourceUpdate: func(context.Context, client.Client, string, client.Object, ...client.SubResourceUpdateOption) error {
+			return nil
+		},
+	})
+	require.NoError(t, r.recordJob(t.Context(), s))
+	assert.Equal(t, "1.0.0", s.inst.Status.LastAttemptedRevision)
+
+	s.execution = &v1alpha1.Execution{}
+	s.execution.Status.JobID = s.inst.Status.JobID
+	s.inst.Generation++
+	version.Version = "2.0.0"
+	require.NoError(t, (&Reconciler{}).complete(t.Context(), s))
+	assert.Equal(t, "1.0.0", s.inst.Status.LastAppliedRevision)
+	assert.Equal(t, "1.0.0", s.inst.Status.LastAttemptedRevision)
+	assert.Empty(t, s.inst.Status.History, "nobody has the spec of the job any more")
 }
 
 func TestTheHistoryHasFiveEntries(t *testing.T) {
 	inst := endedJob("", v1alpha1.PhaseSucceeded, time.Unix(0, 0))
 	for i := range 8 {
 		inst.Status.ImportsHash = fmt.Sprint(i)
-		recordRevision(inst, time.Unix(int64(i), 0))
+		recordAt(inst, time.Unix(int64(i), 0))
 	}
 	assert.Len(t, inst.Status.History, 5)
 }

@@ -44,6 +44,7 @@ func (r *Reconciler) recordJob(ctx context.Context, s *scope) error {
 	}
 	if !s.someHaveJob() {
 		s.inst.Status.ObservedGeneration = s.inst.Generation
+		s.inst.Status.LastAttemptedRevision = revisionOf(s.inst)
 	}
 	s.inst.Status.ExecutionReference = nil
 	if s.execution != nil || len(s.plan.deployItems) > 0 {
@@ -225,7 +226,7 @@ type outcome struct {
 func (s *scope) fail(failure *kit.Failure) {
 	failure.Heals = failure.Heals || heals(s.inst, failure.Operation, failure.Reason)
 	kit.Fail(s.inst, failure, s.now)
-	recordRevision(s.inst, s.now)
+	s.recordRevision()
 	s.announceRetry(failure)
 	s.outcome = &outcome{failure: failure}
 }
@@ -238,7 +239,7 @@ func (r *Reconciler) complete(_ context.Context, s *scope) error {
 		s.inst.Status.SubInstCache.OrphanedSubs = nil
 	}
 	kit.Succeed(s.inst, succeededMessage, s.now)
-	recordRevision(s.inst, s.now)
+	s.recordRevision()
 	s.forgetCounter(false)
 	s.outcome = &outcome{}
 	return nil
