@@ -76,10 +76,10 @@ test-node: export FLUX_LANDSCAPER_NODE := required
 test-node: prepare ## The suites that run Pods on a real kubelet, as root on Debian; nothing is skipped
 	$(call step,go test,go test -vet=off -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(NODE_PKGS))
 
-lint: ## gofmt, go vet and staticcheck
+lint: ## gofmt, go vet, the command line built for Windows, and staticcheck
 	$(call step,gofmt,files=$$("$$(go env GOROOT)/bin/gofmt" -l .); if [[ -n "$$files" ]]; then echo "run gofmt -w on:"; echo "$$files"; exit 1; fi)
 	$(call step,go vet,go vet $(PKGS))
-	$(call step,go vet of the command line elsewhere,for p in windows/amd64 darwin/arm64; do CGO_ENABLED=0 GOOS="$${p%/*}" GOARCH="$${p#*/}" go vet ./cmd/flux-landscaper || exit 1; done)
+	$(call step,command line for Windows,CGO_ENABLED=0 GOOS=windows GOARCH=amd64 go build -o /dev/null ./cmd/flux-landscaper)
 	$(call step,staticcheck,$(GO_TOOL) staticcheck $(PKGS))
 
 generate: ## Deepcopy functions, CRDs and the generated parts of docs/
