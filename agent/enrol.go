@@ -373,7 +373,8 @@ func (e *enrol) refusalOf(err error) error {
 	case apierrors.IsUnauthorized(err):
 		return &refusal{"BootstrapTokenRefused", "the landscaper cluster does not accept the bootstrap token: it was used already, has expired, or is of another cluster" + newToken}
 	case apierrors.IsForbidden(err):
-		return &refusal{"BootstrapTokenForeign", fmt.Sprintf("the bootstrap token is not for Environment %q in namespace %q", e.config.Name, e.config.LandscaperNamespace) + newToken}
+		return &refusal{"BootstrapTokenForeign", fmt.Sprintf("the bootstrap token is not for Environment %q in namespace %q; each of several agents has "+
+			"a Secret of its own", e.config.Name, e.config.LandscaperNamespace) + newToken}
 	case apierrors.IsNotFound(err):
 		return &refusal{"BootstrapTokenRefused", "the bootstrap token was withdrawn" + newToken}
 	}

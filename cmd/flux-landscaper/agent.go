@@ -39,8 +39,8 @@ const (
 // bootstrapFlags are the flags of agent bootstrap-token.
 type bootstrapFlags struct {
 	landscape
-	namespace, secretNamespace, server, file string
-	expiry                                   time.Duration
+	namespace, secretNamespace, secretName, server, file string
+	expiry                                               time.Duration
 }
 
 func bootstrapCommand() *cobra.Command {
@@ -59,6 +59,7 @@ func bootstrapCommand() *cobra.Command {
 	f.bindFlags(flags)
 	flags.StringVar(&f.namespace, "landscaper-namespace", "", "The namespace of the Environment on the landscaper cluster; by default ls-env- and its name.")
 	flags.StringVarP(&f.secretNamespace, "namespace", "n", "ls-system", "The namespace of the Secret in the fenced cluster.")
+	flags.StringVar(&f.secretName, "secret-name", "landscaper-agent-kubeconfig", "The name of the Secret in the fenced cluster: kubeconfig_secret of flux/agent.")
 	flags.StringVar(&f.server, "server", "", "The URL of the landscaper cluster as the fenced cluster reaches it; by default that of the kubeconfig.")
 	flags.DurationVar(&f.expiry, "expiry", time.Hour, "How long the token can be used, from 10m to 24h.")
 	flags.StringVarP(&f.file, "output", "o", "", "The file to write the Secret to, which must not exist; by default it is printed.")
@@ -146,7 +147,7 @@ func (f *bootstrapFlags) secret(config *rest.Config, token string) ([]byte, erro
 	}
 	return yaml.Marshal(map[string]any{
 		"apiVersion": "v1", "kind": "Secret",
-		"metadata":   map[string]any{"name": "landscaper-agent-kubeconfig", "namespace": f.secretNamespace},
+		"metadata":   map[string]any{"name": f.secretName, "namespace": f.secretNamespace},
 		"stringData": map[string]string{"bootstrap-kubeconfig": string(text)},
 	})
 }

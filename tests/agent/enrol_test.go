@@ -101,7 +101,7 @@ func TestABootstrapTokenIsExchangedOnce(t *testing.T) {
 	s.startController("--deployer-management")
 	path, token := s.bootstrap()
 	args := s.enrolArgs(path)
-	m := s.start("joined-agent", "landscaper-agent", args...)
+	m := s.start("joined-agent", s.account, args...)
 	m.awaitReady()
 	assert.True(t, s.hasEvent("AgentEnrolled", "joined"))
 	first := s.credential()
@@ -175,7 +175,7 @@ func TestATokenOfAnotherEnvironmentIsRefused(t *testing.T) {
 	other.startController("--deployer-management")
 	path, token := other.bootstrap()
 	s := newScene(t, "astray")
-	m := s.start("astray-agent", "landscaper-agent", s.enrolArgs(path)...)
+	m := s.start("astray-agent", s.account, s.enrolArgs(path)...)
 	s.refused(m, "BootstrapTokenForeign")
 
 	c := other.bearer(token)
@@ -207,7 +207,7 @@ func TestOfTwoThatHaveATokenOneGetsACredential(t *testing.T) {
 	require.NoError(t, s.Await(s.ctx, answer, func() bool { return len(answer.Data[enrolment.Answer]) > 0 }))
 	answered := answer.ResourceVersion
 
-	m := s.start("stolen-agent", "landscaper-agent", s.enrolArgs(path)...)
+	m := s.start("stolen-agent", s.account, s.enrolArgs(path)...)
 	s.refused(m, "BootstrapTokenUsed")
 	require.NoError(t, thief.Get(s.ctx, client.ObjectKeyFromObject(claim), claim))
 	_, second, err := enrolment.NewKey()
@@ -251,7 +251,7 @@ func TestAnAgentThatDiesAtAnyWriteOfItsEnrolmentIsEnrolledOnce(t *testing.T) {
 	path, token := s.bootstrap()
 	throughFront(t, path, newFront(t, s.Cluster, reaper.meet))
 	began := time.Now()
-	m := s.start("mortal-agent", "landscaper-agent", s.enrolArgs(path)...)
+	m := s.start("mortal-agent", s.account, s.enrolArgs(path)...)
 	for life := 1; ; life++ {
 		require.Less(t, life, 40, "%v", reaper.deaths)
 		require.NoError(t, m.Kill9())
@@ -302,7 +302,7 @@ func TestANewAuthorityOfTheLandscaperClusterIsNamedAndTaken(t *testing.T) {
 				path = filepath.Join(s.dir, "landscaper.kubeconfig")
 			}
 			throughFront(t, path, way)
-			m := s.start(s.environment+"-agent", "landscaper-agent", args...)
+			m := s.start(s.environment+"-agent", s.account, args...)
 			m.awaitReady()
 			assert.Equal(t, way.authority(), s.registered().Spec.LandscaperClusterRestConfig.CAData)
 			way.rotate()

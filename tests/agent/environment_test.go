@@ -113,7 +113,7 @@ func TestEnvironmentIsKept(t *testing.T) {
 		}, patience, 50*time.Millisecond)
 	})
 	t.Run("a second agent stands by", func(t *testing.T) {
-		second := s.start("kept-second", "landscaper-agent", s.agentArgs()...)
+		second := s.start("kept-second", s.account, s.agentArgs()...)
 		require.Eventually(t, func() bool { return s.hasEvent("AgentStandsBy", `"kept-agent"`) }, patience, 50*time.Millisecond)
 		assert.False(t, second.isReady())
 	})

@@ -26,11 +26,11 @@ func TestIdleAgentIsSmallAndQuiet(t *testing.T) {
 	agent := s.startAgent()
 	ours := func(since time.Time) int {
 		count := 0
-		for cluster, user := range map[*platform.Cluster]string{s.Cluster: "landscaper-agent-idle", s.fence.Cluster: "landscaper-agent"} {
+		for _, cluster := range []*platform.Cluster{s.Cluster, s.fence.Cluster} {
 			requests, err := cluster.Requests(s.ctx, since)
 			require.NoError(t, err)
 			for _, request := range requests {
-				if strings.HasPrefix(request.User, "system:serviceaccount:") && strings.HasSuffix(request.User, ":"+user) {
+				if strings.HasPrefix(request.User, "system:serviceaccount:") && strings.HasSuffix(request.User, ":"+s.account) {
 					count++
 				}
 			}

@@ -144,7 +144,7 @@ func (s *scene) underWay(agent *member, way platform.WireMode) {
 
 func TestOfTwoAgentsOnlyTheOneThatHoldsTheEnvironmentWorks(t *testing.T) {
 	t.Parallel()
-	s := newSceneBeside(t, "twin")
+	s := newScene(t, "twin")
 	first := s.startAgent()
 	account := s.hostObjects()[0]
 	require.NoError(t, s.fence.Client().Get(s.ctx, client.ObjectKeyFromObject(account), account))
@@ -176,12 +176,12 @@ func TestOfTwoAgentsOnlyTheOneThatHoldsTheEnvironmentWorks(t *testing.T) {
 
 func TestPartitionsOnlyDelay(t *testing.T) {
 	t.Parallel()
-	centre := newSceneBeside(t, "parted")
+	centre := newScene(t, "parted")
 	centre.startController("--deployer-management")
 	for name, way := range map[string]platform.WireMode{"reset": platform.Reset, "blackhole": platform.Blackhole, "half-open": platform.HalfOpen} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSceneBeside(t, "parted-"+name)
+			s := newScene(t, "parted-"+name)
 			agent := s.startAgent()
 			s.managed()
 			s.partitionStages(agent, way)
@@ -190,7 +190,7 @@ func TestPartitionsOnlyDelay(t *testing.T) {
 	}
 	t.Run("slow", func(t *testing.T) {
 		t.Parallel()
-		s := newSceneBeside(t, "parted-slow")
+		s := newScene(t, "parted-slow")
 		agent := s.startAgent()
 		s.managed()
 		s.centre.Become(platform.Slow)
@@ -211,13 +211,13 @@ func TestPartitionsOnlyDelay(t *testing.T) {
 	})
 	t.Run("a new agent over a slow way", func(t *testing.T) {
 		t.Parallel()
-		s := newSceneBeside(t, "parted-far")
+		s := newScene(t, "parted-far")
 		s.centre.Become(platform.Slow)
 		s.startAgent().awaitConnected(true)
 	})
 	t.Run("shown", func(t *testing.T) {
 		t.Parallel()
-		s := newSceneBeside(t, "parted-shown")
+		s := newScene(t, "parted-shown")
 		agent := s.startAgent()
 		s.awaitEnvironment(isConnected)
 		s.centre.Become(platform.HalfOpen)
@@ -243,7 +243,7 @@ func isConnected(env *v1alpha1.Environment) bool {
 func TestAgentStartsWithoutTheLandscaperCluster(t *testing.T) {
 	s := newScene(t, "early")
 	s.centre.Become(platform.Reset)
-	agent := s.start("early-agent", "landscaper-agent", s.agentArgs()...)
+	agent := s.start("early-agent", s.account, s.agentArgs()...)
 	agent.awaitConnected(false)
 	s.awaitHost(true)
 	assert.False(t, agent.isReady(), "nothing is registered")
@@ -255,7 +255,7 @@ func TestNewCredentialsAreUsedWithoutARestart(t *testing.T) {
 	s := newScene(t, "renewed")
 	good := s.token
 	s.token = "expired"
-	agent := s.start("renewed-agent", "landscaper-agent", s.agentArgs()...)
+	agent := s.start("renewed-agent", s.account, s.agentArgs()...)
 	agent.awaitConnected(false)
 	require.Eventually(t, func() bool { return s.hasEvent("AgentDisconnected", "renew its kubeconfig") }, patience, 50*time.Millisecond)
 	s.token = good

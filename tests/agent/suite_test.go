@@ -91,23 +91,11 @@ type scene struct {
 
 func newScene(t *testing.T, environment string) *scene {
 	t.Helper()
-	return sceneWith(t, environment, "landscaper-agent")
-}
-
-// newSceneBeside is for tests that run beside each other. The rights of an agent are for one Environment, so each has an account of its own behind
-// the fence.
-func newSceneBeside(t *testing.T, environment string) *scene {
-	t.Helper()
-	return sceneWith(t, environment, "landscaper-agent-of-"+environment)
-}
-
-func sceneWith(t *testing.T, environment, account string) *scene {
-	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
 	t.Cleanup(cancel)
 	binary, err := platform.BuildLandscaper(ctx)
 	require.NoError(t, err)
-	s := &scene{Platform: platform.Shared(t), t: t, ctx: ctx, environment: environment, account: account, binary: binary, dir: t.TempDir()}
+	s := &scene{Platform: platform.Shared(t), t: t, ctx: ctx, environment: environment, account: "landscaper-agent-" + environment, binary: binary, dir: t.TempDir()}
 	fenced.Do(func() {
 		fenced.platform, fenced.err = platform.Start(context.Background(), platform.Options{Audit: true, Objects: []client.Object{namespace()}})
 	})
@@ -130,7 +118,7 @@ func (s *scene) apply(cluster *platform.Cluster, folder string) {
 	text, err := built.AsYaml()
 	require.NoError(s.t, err)
 	substituted := strings.NewReplacer(
-		"${environment}", s.environment, "${namespaces:=*}", "*", "name: landscaper-agent\n", "name: "+s.account+"\n",
+		"${environment}", s.environment, "${namespaces:=*}", "*", "${kubeconfig_secret:=landscaper-agent-kubeconfig}", "landscaper-agent-kubeconfig",
 	).Replace(string(text))
 	require.NoError(s.t, cluster.ApplyYAML(s.ctx, substituted))
 }

@@ -4,6 +4,8 @@
 package charts_test
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -18,6 +20,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
@@ -38,7 +41,12 @@ type rendered struct {
 // render renders the chart of that name as release "edge" in namespace "fence", and decodes every object strictly.
 func render(t *testing.T, name string, values object) rendered {
 	t.Helper()
-	files, err := tryRender(t, name, values)
+	return renderAs(t, chartutil.ReleaseOptions{Name: "edge", Namespace: "fence"}, name, values)
+}
+
+func renderAs(t *testing.T, as chartutil.ReleaseOptions, name string, values object) rendered {
+	t.Helper()
+	files, err := tryRenderAs(t, as, name, values)
 	require.NoError(t, err)
 	r := rendered{T: t}
 	for name, text := range files {
@@ -57,6 +65,12 @@ func render(t *testing.T, name string, values object) rendered {
 // tryRender returns the texts of the templates by their names.
 func tryRender(t *testing.T, name string, values object) (map[string]string, error) {
 	t.Helper()
+	return tryRenderAs(t, chartutil.ReleaseOptions{Name: "edge", Namespace: "fence"}, name, values)
+}
+
+// tryRenderAs returns the texts of the templates of a release.
+func tryRenderAs(t *testing.T, as chartutil.ReleaseOptions, name string, values object) (map[string]string, error) {
+	t.Helper()
 	folder := filepath.Join(t.TempDir(), "chart")
 	require.NoError(t, release.Chart(folder, name, release.Options{
 		Source: "../..", Repository: "registry.example.com/landscaper", Release: image.Release{Version: "v1.2.3"},
@@ -64,7 +78,7 @@ func tryRender(t *testing.T, name string, values object) (map[string]string, err
 	chart, err := loader.LoadDir(folder)
 	require.NoError(t, err)
 	require.NoError(t, chart.Validate())
-	all, err := chartutil.ToRenderValues(chart, values, chartutil.ReleaseOptions{Name: "edge", Namespace: "fence"}, nil)
+	all, err := chartutil.ToRenderValues(chart, values, as, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -222,6 +236,30 @@ func TestTheAgentHasTheRightsOfFluxAgent(t *testing.T) {
 
 	r = render(t, "landscaper-agent", object{"agent": object{"hostRights": "Cluster", "landscaperClusterKubeconfig": access}})
 	assert.Len(t, find[*rbacv1.ClusterRoleBinding](r), 2, "it gives all rights, so it needs them")
+}
+
+func TestAgentsBesideEachOtherShareNothing(t *testing.T) {
+	keysOf := func(as chartutil.ReleaseOptions, environment string) map[string]bool {
+		keys := map[string]bool{}
+		for _, made := range renderAs(t, as, "landscaper-agent", object{"agent": object{
+			"name": environment, "namespace": "deployers", "hostRights": "Cluster", "landscaperClusterKubeconfig": object{"kubeconfig": "apiVersion: v1\n"},
+		}}).objects {
+			meta := made.(metav1.Object)
+			keys[fmt.Sprintf("%T %s/%s", made, cmp.Or(meta.GetNamespace(), as.Namespace), meta.GetName())] = true
+		}
+		return keys
+	}
+	first := keysOf(chartutil.ReleaseOptions{Name: "agent", Namespace: "fence"}, "north")
+	require.Contains(t, first, "*v1.Role deployers/fence:agent-landscaper-agent")
+	for name, as := range map[string]chartutil.ReleaseOptions{
+		"in one namespace": {Name: "other", Namespace: "fence"}, "in two namespaces": {Name: "agent", Namespace: "elsewhere"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for key := range keysOf(as, "south") {
+				assert.NotContains(t, first, key)
+			}
+		})
+	}
 }
 
 func TestTheAgentNeedsAnAccess(t *testing.T) {
