@@ -76,11 +76,12 @@ test-node: export FLUX_LANDSCAPER_NODE := required
 test-node: prepare ## The suites that run Pods on a real kubelet, as root on Debian; nothing is skipped
 	$(call step,go test,go test -vet=off -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(NODE_PKGS))
 
-lint: ## gofmt, go vet, the command line built for Windows, and staticcheck
+lint: ## gofmt, go vet, the command line built for Windows, staticcheck and deadcode
 	$(call step,gofmt,files=$$("$$(go env GOROOT)/bin/gofmt" -l .); if [[ -n "$$files" ]]; then echo "run gofmt -w on:"; echo "$$files"; exit 1; fi)
 	$(call step,go vet,go vet $(PKGS))
 	$(call step,command line for Windows,CGO_ENABLED=0 GOOS=windows GOARCH=amd64 go build -o /dev/null ./cmd/flux-landscaper)
 	$(call step,staticcheck,$(GO_TOOL) staticcheck $(PKGS))
+	$(call step,deadcode,dead=$$($(GO_TOOL) deadcode -test ./...) || exit 1; if [[ -n "$$dead" ]]; then echo "nothing calls:"; echo "$$dead"; exit 1; fi)
 
 generate: ## Deepcopy functions, CRDs and the generated parts of docs/
 	$(call step,deepcopy functions,$(GO_TOOL) controller-gen object:headerFile=$(HEADER) paths=./api/...)

@@ -19,27 +19,6 @@ func Cycle(nodes map[string][]string) []string {
 	return nil
 }
 
-// Ready returns in sorted order the names that are not done and whose dependencies are all done. A dependency that is no node is
-// never done unless done says so.
-func Ready(nodes map[string][]string, done func(name string) bool) []string {
-	var out []string
-	for _, name := range sortedNames(nodes) {
-		if !done(name) && all(nodes[name], done) {
-			out = append(out, name)
-		}
-	}
-	return out
-}
-
-func all(names []string, done func(string) bool) bool {
-	for _, name := range names {
-		if !done(name) {
-			return false
-		}
-	}
-	return true
-}
-
 func sortedNames(nodes map[string][]string) []string {
 	names := make([]string, 0, len(nodes))
 	for name := range nodes {

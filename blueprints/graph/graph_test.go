@@ -35,14 +35,3 @@ func TestCycleOfALongChain(t *testing.T) {
 	}
 	assert.Len(t, Cycle(nodes), 100001)
 }
-
-func TestReady(t *testing.T) {
-	nodes := map[string][]string{"a": nil, "b": {"a"}, "c": {"a", "b"}, "d": {"unknown"}}
-	done := map[string]bool{}
-	ready := func() []string { return Ready(nodes, func(name string) bool { return done[name] }) }
-	assert.Equal(t, []string{"a"}, ready())
-	done["a"] = true
-	assert.Equal(t, []string{"b"}, ready())
-	done["b"] = true
-	assert.Equal(t, []string{"c"}, ready())
-}

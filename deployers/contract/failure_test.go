@@ -28,6 +28,25 @@ func failing(err error) *scripted {
 	return &scripted{ensure: func(context.Context, *Item) (Outcome, error) { return Outcome{}, err }}
 }
 
+func TestWhatDeployersReturnTellsWhetherItIsTriedAgain(t *testing.T) {
+	for name, test := range map[string]struct {
+		err   error
+		codes []v1alpha1.ErrorCode
+	}{
+		"Stall ends the job":       {Stall("Login", "WrongPassword", "user %s", "jane"), []v1alpha1.ErrorCode{v1alpha1.ErrorConfigurationProblem}},
+		"Again is tried once more": {Again("Login", "WrongPassword", "user %s", "jane"), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, test.codes, kit.CodesOf(test.err))
+			assert.EqualError(t, test.err, "user jane")
+			var failure *kit.Failure
+			require.ErrorAs(t, test.err, &failure)
+			assert.Equal(t, "Login", failure.Operation)
+			assert.Equal(t, "WrongPassword", failure.Reason)
+		})
+	}
+}
+
 func TestUnrecoverableErrorFailsAtOnce(t *testing.T) {
 	s := newStage(t, failing(fmt.Errorf("log in: %w", kit.Coded(errors.New("wrong password"), v1alpha1.ErrorUnauthorized))), Options{})
 	item := s.create("item")

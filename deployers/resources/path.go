@@ -4,7 +4,6 @@
 package resources
 
 import (
-	"fmt"
 	"strings"
 
 	"k8s.io/client-go/util/jsonpath"
@@ -45,15 +44,6 @@ func values(object any, path string) (found []any, err error) {
 		}
 	}
 	return found, nil
-}
-
-// CheckPath says whether a path can be parsed. The error carries the code ERR_CONFIGURATION_PROBLEM.
-func CheckPath(path string) error {
-	_, err := values(map[string]any{}, path)
-	if err != nil {
-		return fmt.Errorf("cannot use a path: %w", err)
-	}
-	return nil
 }
 
 func braced(path string) string {

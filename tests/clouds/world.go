@@ -38,12 +38,11 @@ type World struct {
 
 	mu       sync.Mutex
 	handlers map[string]http.Handler
-	asked    map[string]int
 }
 
 // Start starts a world without servers. Its files lie in dir.
 func Start(dir string) (*World, error) {
-	w := &World{handlers: map[string]http.Handler{}, asked: map[string]int{}, file: filepath.Join(dir, "authority.pem")}
+	w := &World{handlers: map[string]http.Handler{}, file: filepath.Join(dir, "authority.pem")}
 	if err := w.certify(); err != nil {
 		return nil, err
 	}
@@ -82,13 +81,6 @@ func (w *World) Serve(host string, handler http.Handler) {
 		return
 	}
 	w.handlers[host] = handler
-}
-
-// Asked counts the requests to a name.
-func (w *World) Asked(host string) int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.asked[host]
 }
 
 // Environment is what a process needs to live in the world, as KEY=value.
@@ -138,7 +130,6 @@ func (w *World) handler(host string) http.Handler {
 
 func (w *World) answer(out http.ResponseWriter, request *http.Request) {
 	w.mu.Lock()
-	w.asked[request.Host]++
 	w.mu.Unlock()
 	if handler := w.handler(request.Host); handler != nil {
 		handler.ServeHTTP(out, request)

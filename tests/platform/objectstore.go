@@ -32,9 +32,6 @@ func StartObjectStore(t testing.TB) *ObjectStore {
 	return &ObjectStore{Endpoint: running.address, server: running}
 }
 
-// Unavailable makes the server answer 503 to everything, or serve again.
-func (o *ObjectStore) Unavailable(down bool) { o.server.down.Store(down) }
-
 // CreateBucket makes an empty bucket.
 func (o *ObjectStore) CreateBucket(t testing.TB, bucket string) {
 	t.Helper()
