@@ -15,6 +15,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
+	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
@@ -48,11 +49,11 @@ func (c *componentFlags) policy() (installation.SignaturePolicy, error) {
 }
 
 // open returns the repositories of components.
-func (c *componentFlags) open(mgr ctrl.Manager, client *oci.Client, store *fetch.Store, identities *cloud.Identities, policy flux.Policy, publicOnly bool) (*repository.Repositories, error) {
+func (c *componentFlags) open(mgr ctrl.Manager, client *oci.Client, store *fetch.Store, identities *cloud.Identities, kept *memory.Budget, policy flux.Policy, publicOnly bool) (*repository.Repositories, error) {
 	repositories, err := repository.New(repository.Options{
 		OCI: client, Store: store, LocalRoot: c.localRoot, PublicOnly: publicOnly,
 		Source: installation.SourceLookup(mgr.GetClient(), policy), Secret: repository.SecretReader(mgr.GetAPIReader()),
-		PullSecrets: repository.AccountReader(mgr.GetAPIReader()), Identity: identities.Find,
+		PullSecrets: repository.AccountReader(mgr.GetAPIReader()), Identity: identities.Find, Memory: kept,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("--local-repository-dir: %w", err)

@@ -28,6 +28,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	deploytarget "github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
+	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 )
 
@@ -168,7 +169,8 @@ func (f *controllerFlags) setup(ctx context.Context, mgr ctrl.Manager, store *fe
 	if err != nil {
 		return err
 	}
-	repositories, err := f.components.open(mgr, registries, store, identities, f.sourcePolicy(),
+	kept := memory.New(memory.DefaultLimit)
+	repositories, err := f.components.open(mgr, registries, store, identities, kept, f.sourcePolicy(),
 		f.targets.publicOnly)
 	if err != nil {
 		return err
@@ -189,6 +191,7 @@ func (f *controllerFlags) setup(ctx context.Context, mgr ctrl.Manager, store *fe
 	installations := &installation.Reconciler{
 		BlueprintAccess:  access,
 		Renderer:         rendering.New(limits),
+		Memory:           kept,
 		Clusters:         clusters,
 		UnwatchedSources: f.unwatched,
 		Client:           mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Metrics: metrics, Now: time.Now,

@@ -9,13 +9,11 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io/fs"
-	"sync"
-
-	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/schema"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 )
 
 // loadedBlueprint is a blueprint with its files, or the problem that it has. It is read-only and shared between jobs.
@@ -25,6 +23,8 @@ type loadedBlueprint struct {
 	document *model.Blueprint
 	schemas  *schema.Validator
 	problem  error
+	// bytes is what it takes in memory.
+	bytes int64
 }
 
 func load(files fs.FS, digest string) *loadedBlueprint {
@@ -33,7 +33,21 @@ func load(files fs.FS, digest string) *loadedBlueprint {
 	if err == nil {
 		blueprint.schemas = schema.New(schema.Options{LocalTypes: document.LocalTypes, Blueprint: files})
 	}
-	return blueprint
+	return blueprint.weighed()
+}
+
+// weighed measures the blueprint.
+func (b *loadedBlueprint) weighed() *loadedBlueprint {
+	b.bytes = memory.Size(b.files) + memory.Size(b.document)
+	if b.problem != nil {
+		b.bytes += int64(len(b.problem.Error()))
+	}
+	return b
+}
+
+// piece is the blueprint as a part of what is kept in memory.
+func (b *loadedBlueprint) piece() memory.Piece {
+	return memory.Piece{Of: b, Bytes: func() int64 { return b.bytes }}
 }
 
 // loadBlueprint finds the blueprint of the job.
@@ -43,7 +57,7 @@ func (r *Reconciler) loadBlueprint(ctx context.Context, in *reading) error {
 	case in.source != nil:
 		in.blueprint = in.source.blueprint
 	case definition.Inline != nil:
-		in.blueprint = r.blueprints.inline(definition.Inline.Filesystem.RawMessage)
+		in.blueprint = r.blueprints.inline(in.inst.Namespace, definition.Inline.Filesystem.RawMessage)
 	case definition.Reference != nil:
 		if err := r.loadResource(ctx, in, definition.Reference.ResourceName); err != nil {
 			return err
@@ -72,51 +86,50 @@ func (r *Reconciler) loadResource(ctx context.Context, in *reading, name string)
 	if err != nil {
 		return r.componentFailure(in, fmt.Errorf("%s: %w", field, err))
 	}
-	in.blueprint, err = r.blueprints.artifact(digest, "component", func() (*loadedBlueprint, error) { return load(files, digest), nil })
+	in.blueprint, err = r.blueprints.artifact(in.inst.Namespace, blueprintKey{"component", digest, ""}, func() (*loadedBlueprint, error) { return load(files, digest), nil })
 	return err
 }
 
-// blueprintCache keeps blueprints by the digest of what they were made from, so that any number of Installations of one blueprint
-// parse it once.
+// blueprintCache keeps blueprints by what they were made from, so that any number of Installations of one blueprint parse it once. Equal ones
+// of different revisions are kept once. The zero value is ready; it has a Budget of its own.
 type blueprintCache struct {
-	once sync.Once
-	byID *lru.Cache[string, *loadedBlueprint]
+	shared[blueprintKey, *loadedBlueprint]
 }
 
-// cachedBlueprints is how many blueprints are kept in memory.
-const cachedBlueprints = 512
-
-func (c *blueprintCache) entries() *lru.Cache[string, *loadedBlueprint] {
-	c.once.Do(func() { c.byID, _ = lru.New[string, *loadedBlueprint](cachedBlueprints) })
-	return c.byID
-}
+// blueprintKey says what a blueprint was made from: text in place, a path in an artifact, a resource of a component, or files with a digest.
+type blueprintKey struct{ from, digest, path string }
 
 // inline returns the blueprint of an inline file system.
-func (c *blueprintCache) inline(raw []byte) *loadedBlueprint {
+func (c *blueprintCache) inline(namespace string, raw []byte) *loadedBlueprint {
 	sum := sha256.Sum256(raw)
 	digest := "sha256:" + hex.EncodeToString(sum[:])
-	if cached, ok := c.entries().Get(digest); ok {
+	key := blueprintKey{"inline", digest, ""}
+	if cached, ok := c.entries().Get(namespace, key); ok {
 		return cached
 	}
 	files, err := model.Inline(raw)
-	blueprint := &loadedBlueprint{digest: digest, problem: err}
+	blueprint := (&loadedBlueprint{digest: digest, problem: err}).weighed()
 	if err == nil {
 		blueprint = load(files, digest)
 	}
-	c.entries().Add(digest, blueprint)
+	c.entries().Put(namespace, key, blueprint, 0, blueprint.piece())
 	return blueprint
 }
 
-// artifact returns the blueprint of a directory of an artifact, made by open when it is not known.
-func (c *blueprintCache) artifact(digest, path string, open func() (*loadedBlueprint, error)) (*loadedBlueprint, error) {
-	key := digest + "|" + path
-	if cached, ok := c.entries().Get(key); ok && digest != "" {
+// artifact returns the blueprint that key stands for, made by open when it is not known.
+func (c *blueprintCache) artifact(namespace string, key blueprintKey, open func() (*loadedBlueprint, error)) (*loadedBlueprint, error) {
+	if cached, ok := c.entries().Get(namespace, key); ok && key.digest != "" {
 		return cached, nil
 	}
 	blueprint, err := open()
 	if err != nil {
 		return nil, err
 	}
-	c.entries().Add(key, blueprint)
+	content := blueprintKey{"files", blueprint.digest, ""}
+	if same, ok := c.entries().Get(namespace, content); ok {
+		blueprint = same
+	}
+	c.entries().Put(namespace, content, blueprint, 0, blueprint.piece())
+	c.entries().Put(namespace, key, blueprint, 0, blueprint.piece())
 	return blueprint, nil
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 	"github.com/flux-landscaper/flux-landscaper/sources/git"
+	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
@@ -71,7 +72,7 @@ func (r *Reconciler) componentOf(ctx context.Context, in *inputs, inst *v1alpha1
 		return nil, err
 	}
 	in.borrow(found)
-	r.components.keep(inst, found, found)
+	r.components.keep(inst, found, found, 0)
 	return found, nil
 }
 
@@ -114,6 +115,21 @@ func (f *resolvedComponent) resolve(ctx context.Context, definition *v1alpha1.Co
 	}
 	f.closed, err = f.session.Closure(ctx, f.root.Descriptor)
 	return err
+}
+
+// pieces is what the component takes in memory: its descriptors are shared with other jobs.
+func (f *resolvedComponent) pieces() []memory.Piece {
+	f.verifying.Lock()
+	defer f.verifying.Unlock()
+	if f.session == nil {
+		return nil
+	}
+	own, all := f.session.Weight()
+	all = append(all, memory.Piece{Of: f, Bytes: func() int64 { return own }})
+	for _, d := range f.closed.Descriptors {
+		all = append(all, memory.Piece{Of: d, Bytes: func() int64 { return memory.Size(d) }})
+	}
+	return all
 }
 
 func defaultRepository(c *installationContext) (component.Typed, error) {

@@ -6,11 +6,11 @@ package installation
 import (
 	"sync"
 
-	lru "github.com/hashicorp/golang-lru/v2"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 )
 
 // lease counts who uses something that has to be closed. It is closed when the last one has given it back; from then on nobody can take it.
@@ -64,15 +64,13 @@ func (in *inputs) giveBack() {
 	in.borrowed = nil
 }
 
-// rememberedJobs is for how many running jobs something is kept in memory.
-const rememberedJobs = 512
-
 // jobMemory keeps something of running jobs by Installation, together with the component that it needs; nothing has to survive a restart. A
 // component is given back when its entry is dropped at the end of the job, replaced by that of another job, or pushed out by too many others.
+// The zero value is ready; it has a Budget of its own.
 type jobMemory[T any] struct {
-	once    sync.Once
-	keeping sync.Mutex
-	jobs    *lru.Cache[types.NamespacedName, jobEntry[T]]
+	budget *memory.Budget
+	once   sync.Once
+	jobs   *memory.Cache[types.NamespacedName, jobEntry[T]]
 }
 
 type jobEntry[T any] struct {
@@ -82,11 +80,11 @@ type jobEntry[T any] struct {
 	component *resolvedComponent
 }
 
-func (m *jobMemory[T]) entries() *lru.Cache[types.NamespacedName, jobEntry[T]] {
+func (m *jobMemory[T]) entries() *memory.Cache[types.NamespacedName, jobEntry[T]] {
 	m.once.Do(func() {
-		m.jobs, _ = lru.NewWithEvict(rememberedJobs, func(_ types.NamespacedName, pushed jobEntry[T]) {
-			if pushed.component != nil {
-				pushed.component.lease.give()
+		m.jobs = memory.Open[types.NamespacedName](m.budget, func(gone jobEntry[T]) {
+			if gone.component != nil {
+				gone.component.lease.give()
 			}
 		})
 	})
@@ -95,7 +93,7 @@ func (m *jobMemory[T]) entries() *lru.Cache[types.NamespacedName, jobEntry[T]] {
 
 // recall returns what is kept of the running job of an Installation and borrows its component for the reconciliation.
 func (m *jobMemory[T]) recall(in *inputs, inst *v1alpha1.Installation) (T, bool) {
-	kept, ok := m.entries().Get(client.ObjectKeyFromObject(inst))
+	kept, ok := m.entries().Get(inst.Namespace, client.ObjectKeyFromObject(inst))
 	if !ok || kept.uid != inst.UID || kept.job != inst.Status.JobID || kept.component != nil && !in.borrow(kept.component) {
 		var none T
 		return none, false
@@ -103,16 +101,16 @@ func (m *jobMemory[T]) recall(in *inputs, inst *v1alpha1.Installation) (T, bool)
 	return kept.value, true
 }
 
-// keep keeps something of the running job of an Installation. The component, nil where there is none, is one that the caller has borrowed.
-func (m *jobMemory[T]) keep(inst *v1alpha1.Installation, value T, needed *resolvedComponent) {
+// keep keeps something of the running job of an Installation, with the bytes that it has alone and what it shares with others. The component, nil
+// where there is none, is one that the caller has borrowed.
+func (m *jobMemory[T]) keep(inst *v1alpha1.Installation, value T, needed *resolvedComponent, own int64, shared ...memory.Piece) {
 	if inst.Status.IsIdle() || needed != nil && !needed.lease.take() {
 		return
 	}
-	m.keeping.Lock() // replacing an entry gives nothing back
-	defer m.keeping.Unlock()
-	key := client.ObjectKeyFromObject(inst)
-	m.entries().Remove(key)
-	m.entries().Add(key, jobEntry[T]{inst.UID, inst.Status.JobID, value, needed})
+	if needed != nil {
+		shared = append(shared, needed.pieces()...)
+	}
+	m.entries().Put(inst.Namespace, client.ObjectKeyFromObject(inst), jobEntry[T]{inst.UID, inst.Status.JobID, value, needed}, own, shared...)
 }
 
 // drop lets go what is kept of an Installation.

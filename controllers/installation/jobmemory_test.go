@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 )
 
 // jobOf is an Installation that runs a job.
@@ -32,7 +33,7 @@ func closing(closed *int) *resolvedComponent {
 func keptIn(m *jobMemory[*resolvedComponent], inst *v1alpha1.Installation, found *resolvedComponent) {
 	s := &inputs{}
 	s.borrow(found)
-	m.keep(inst, found, found)
+	m.keep(inst, found, found, 0)
 	s.giveBack()
 }
 
@@ -52,7 +53,7 @@ func TestComponentIsClosedWhenItsJobEnds(t *testing.T) {
 	closed, r := 0, &Reconciler{}
 	inst, found := jobOf("shop", "1"), closing(&closed)
 	keptIn(&r.components, inst, found)
-	r.plans.keep(inst, remembered{component: found}, found)
+	r.plans.keep(inst, remembered{component: found}, found, 0)
 	r.forgetJob(client.ObjectKeyFromObject(inst))
 	assert.Equal(t, 1, closed)
 	_, ok := r.components.recall(&inputs{}, inst)
@@ -68,13 +69,15 @@ func TestComponentStaysOpenUnderAReconciliation(t *testing.T) {
 			keptIn(m, jobOf(inst.Name, "2"), closing(new(int)))
 		},
 		"others push it out": func(m *jobMemory[*resolvedComponent], _ *v1alpha1.Installation) {
-			for i := range rememberedJobs {
-				keptIn(m, jobOf(fmt.Sprint("other-", i), "1"), closing(new(int)))
+			for i := range 20 {
+				other := closing(new(int))
+				require.True(t, other.lease.take())
+				m.keep(jobOf(fmt.Sprint("other-", i), "1"), other, other, 1<<19)
 			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			closed, m := 0, &jobMemory[*resolvedComponent]{}
+			closed, m := 0, &jobMemory[*resolvedComponent]{budget: memory.New(1 << 20)}
 			inst, child := jobOf("shop", "1"), &inputs{}
 			keptIn(m, inst, closing(&closed))
 			_, ok := m.recall(child, inst)
@@ -91,7 +94,7 @@ func TestPlanKeepsItsComponentOpen(t *testing.T) {
 	closed, r := 0, &Reconciler{}
 	inst, found := jobOf("shop", "1"), closing(&closed)
 	keptIn(&r.components, inst, found)
-	r.plans.keep(inst, remembered{component: found}, found)
+	r.plans.keep(inst, remembered{component: found}, found, 0)
 	r.components.drop(client.ObjectKeyFromObject(inst))
 	require.Zero(t, closed)
 	r.plans.drop(client.ObjectKeyFromObject(inst))
@@ -106,7 +109,7 @@ func TestClosedComponentIsNotUsedAgain(t *testing.T) {
 	require.Equal(t, 1, closed)
 	assert.False(t, s.borrow(found))
 	m := &jobMemory[*resolvedComponent]{}
-	m.keep(jobOf("shop", "1"), found, found)
+	m.keep(jobOf("shop", "1"), found, found, 0)
 	_, ok := m.recall(s, jobOf("shop", "1"))
 	assert.False(t, ok)
 }
@@ -121,7 +124,7 @@ func TestNothingIsKeptOfAnIdleInstallation(t *testing.T) {
 
 func TestAnotherObjectOfTheSameNameDoesNotRecall(t *testing.T) {
 	m := &jobMemory[string]{}
-	m.keep(jobOf("shop", "1"), "kept", nil)
+	m.keep(jobOf("shop", "1"), "kept", nil, 0)
 	anew := jobOf("shop", "1")
 	anew.UID = "anew"
 	for name, other := range map[string]*v1alpha1.Installation{"another job": jobOf("shop", "2"), "another object": anew} {

@@ -8,10 +8,8 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"sync"
 	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	clientcmdv1 "k8s.io/client-go/tools/clientcmd/api/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,6 +19,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/template"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 )
 
 // issuer issues kubeconfigs to the templates of one Installation, as template.Clusters. It has no rights of its own: it reaches a cluster
@@ -41,16 +40,7 @@ type issuer struct {
 
 // issuedCache keeps what was issued to running jobs.
 type issuedCache struct {
-	once sync.Once
-	byID *lru.Cache[[sha256.Size]byte, template.Kubeconfig]
-}
-
-// keptKubeconfigs is how many issued kubeconfigs are kept in memory.
-const keptKubeconfigs = 512
-
-func (c *issuedCache) entries() *lru.Cache[[sha256.Size]byte, template.Kubeconfig] {
-	c.once.Do(func() { c.byID, _ = lru.New[[sha256.Size]byte, template.Kubeconfig](keptKubeconfigs) })
-	return c.byID
+	shared[[sha256.Size]byte, template.Kubeconfig]
 }
 
 // clustersFor returns the capability for the templates of an Installation, nil when the process has none.
@@ -137,12 +127,12 @@ func (i *issuer) once(call string, arguments []any, issue func() (template.Kubec
 		return template.Kubeconfig{}, fmt.Errorf("the arguments are no JSON data: %w", err)
 	}
 	key := sha256.Sum256(raw)
-	if known, ok := i.issued.entries().Get(key); ok {
+	if known, ok := i.issued.entries().Get(i.inst.Namespace, key); ok {
 		return known, nil
 	}
 	issued, err := issue()
 	if err == nil {
-		i.issued.entries().Add(key, issued)
+		i.issued.entries().Put(i.inst.Namespace, key, issued, memory.Size(issued.Content))
 	}
 	return issued, err
 }

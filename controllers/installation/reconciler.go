@@ -22,6 +22,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
+	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
 
@@ -49,6 +50,8 @@ type Reconciler struct {
 	Clusters *target.Clients
 	// BlueprintAccess is what blueprints may use where their Context does not say it; empty is the namespace.
 	BlueprintAccess v1alpha1.BlueprintAccess
+	// Memory limits what is kept in memory, together with other caches of the process; nil means the default.
+	Memory *memory.Budget
 	// Renderer runs templates; nil means one with the default limits.
 	Renderer *rendering.Renderer
 	// NoCrossNamespaceRefs refuses sources of other namespaces.
@@ -77,6 +80,7 @@ type Reconciler struct {
 	blueprints    blueprintCache
 	issued        issuedCache
 	rendering     sync.Once
+	sharing       sync.Once
 	// plans and components are those of running jobs.
 	plans      jobMemory[remembered]
 	components jobMemory[*resolvedComponent]
@@ -87,6 +91,7 @@ type Reconciler struct {
 
 // Reconcile brings one Installation on.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	r.shareMemory()
 	inst := &v1alpha1.Installation{}
 	if err := r.Get(ctx, req.NamespacedName, inst); err != nil {
 		r.installations.Forget(req.NamespacedName)

@@ -15,6 +15,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/confined"
 	"github.com/flux-landscaper/flux-landscaper/confined/rendering"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 )
 
 // plan is what a job is going to make.
@@ -95,7 +96,8 @@ type remembered struct {
 // remember keeps the plan of the running job when it will be needed for exports.
 func (r *Reconciler) remember(s *scope) {
 	if len(s.inst.Spec.Exports.Data)+len(s.inst.Spec.Exports.Targets) > 0 {
-		r.plans.keep(s.inst, remembered{blueprint: s.blueprint, component: s.component, plan: s.plan, reach: s.reach}, s.component)
+		r.plans.keep(s.inst, remembered{blueprint: s.blueprint, component: s.component, plan: s.plan, reach: s.reach}, s.component,
+			memory.Size(s.plan)+memory.Size(s.reach.targets), s.blueprint.piece())
 	}
 }
 

@@ -93,10 +93,10 @@ func (r *Reconciler) lookupSource(ctx context.Context, inst *v1alpha1.Installati
 		Verified: found.Verified(),
 	}}
 	if use.component {
-		source.status.ContentDigest, err = r.componentDigest(ctx, found, use.path)
+		source.status.ContentDigest, err = r.componentDigest(ctx, inst.Namespace, found, use.path)
 		return source, err
 	}
-	blueprint, err := r.blueprints.artifact(found.Digest, use.path, func() (*loadedBlueprint, error) {
+	blueprint, err := r.blueprints.artifact(inst.Namespace, blueprintKey{"artifact", found.Digest, use.path}, func() (*loadedBlueprint, error) {
 		return r.fetchBlueprint(ctx, found, use.path)
 	})
 	if err != nil {

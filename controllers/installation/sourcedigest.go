@@ -13,9 +13,6 @@ import (
 	"io/fs"
 	"path"
 	"strings"
-	"sync"
-
-	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
@@ -24,26 +21,17 @@ import (
 
 // digestCache keeps digests of the used part of artifacts by the digest of the artifact and the path.
 type digestCache struct {
-	once  sync.Once
-	byKey *lru.Cache[string, string]
-}
-
-// cachedDigests is how many digests are kept in memory.
-const cachedDigests = 4096
-
-func (c *digestCache) entries() *lru.Cache[string, string] {
-	c.once.Do(func() { c.byKey, _ = lru.New[string, string](cachedDigests) })
-	return c.byKey
+	shared[string, string]
 }
 
 // componentDigest returns the digest of the file or directory that a component comes from, in sources that many things share. Of others the
 // revision counts, so that nothing is downloaded to find out whether something changed.
-func (r *Reconciler) componentDigest(ctx context.Context, source flux.Source, at string) (string, error) {
+func (r *Reconciler) componentDigest(ctx context.Context, namespace string, source flux.Source, at string) (string, error) {
 	if !sharedKind(source.Kind) {
 		return "", nil
 	}
 	key := source.Digest + "|" + at
-	if known, ok := r.digests.entries().Get(key); ok && source.Digest != "" {
+	if known, ok := r.digests.entries().Get(namespace, key); ok && source.Digest != "" {
 		return known, nil
 	}
 	tree, err := r.Artifacts.Open(ctx, artifactOf(source))
@@ -59,7 +47,7 @@ func (r *Reconciler) componentDigest(ctx context.Context, source flux.Source, at
 	if err != nil {
 		return "", fmt.Errorf("read %s: %w", source, err)
 	}
-	r.digests.entries().Add(key, digest)
+	r.digests.entries().Put(namespace, key, digest, int64(len(digest)))
 	return digest, nil
 }
 

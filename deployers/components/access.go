@@ -18,6 +18,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
+	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
@@ -45,13 +46,13 @@ type Access struct {
 }
 
 // Repositories opens component repositories with the caches of registries and artifacts; nil without these. They remember descriptors up to
-// a size in bytes, 0 being the default.
-func (a *Access) Repositories(memory int64) (*repository.Repositories, error) {
+// a limit in bytes, 0 being the default.
+func (a *Access) Repositories(limit int64) (*repository.Repositories, error) {
 	if a.Registries == nil || a.Artifacts == nil {
 		return nil, nil
 	}
 	options := repository.Options{
-		OCI: a.Registries, Store: a.Artifacts, LocalRoot: a.LocalRoot, PublicOnly: a.PublicOnly, Memory: memory, Identity: a.Identities,
+		OCI: a.Registries, Store: a.Artifacts, LocalRoot: a.LocalRoot, PublicOnly: a.PublicOnly, Memory: memory.New(limit), Identity: a.Identities,
 	}
 	if a.Sources != nil {
 		options.Source = a.Lookup

@@ -89,6 +89,14 @@ func OpenDirectory(descriptors, blobs fs.FS) (Collection, error) {
 	return out, nil
 }
 
+// Resident returns the descriptors that an opened collection has in memory; of other collections it reads one when it is asked for.
+func Resident(c Collection) []*Descriptor {
+	if opened, ok := c.(*folder); ok {
+		return slices.Collect(maps.Values(opened.versions))
+	}
+	return nil
+}
+
 // folder keeps descriptors in memory and blobs in a file system.
 type folder struct {
 	versions map[Key]*Descriptor

@@ -17,13 +17,13 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 	"github.com/flux-landscaper/flux-landscaper/sources/git"
+	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 )
 
 // Defaults of Options.
 const (
 	DefaultRemember      = 3 * time.Minute
-	DefaultMemory        = 64 << 20
 	DefaultTimeout       = time.Minute
 	DefaultMaxDescriptor = 4 << 20
 	DefaultMaxDownload   = 64 << 20
@@ -60,8 +60,8 @@ type Options struct {
 	Transport http.RoundTripper
 	// Remember is for how long a component version that was found is known to a Scope with the same logins.
 	Remember time.Duration
-	// Memory limits the bytes of descriptors kept in memory, as they were written.
-	Memory int64
+	// Memory limits what is kept in memory, together with other caches of the process; nil means a Budget of their own.
+	Memory *memory.Budget
 	// Timeout limits one request to a registry or server with all its retries.
 	Timeout time.Duration
 	// MaxDescriptor and MaxDownload limit the bytes of a descriptor and of a file from a web or Helm server.
@@ -74,8 +74,8 @@ type Options struct {
 type Repositories struct {
 	options  Options
 	http     *http.Client
-	versions *memory[grantKey, *version]
-	decoded  *memory[decodedKey, *component.Descriptor]
+	versions *memory.Cache[grantKey, *version]
+	decoded  *memory.Cache[decodedKey, *component.Descriptor]
 	flights  singleflight.Group
 }
 
@@ -85,10 +85,12 @@ func New(o Options) (*Repositories, error) {
 		return nil, errors.New("component repositories need Options.OCI and Options.Store")
 	}
 	orDefault(&o.Remember, DefaultRemember)
-	orDefault(&o.Memory, DefaultMemory)
 	orDefault(&o.Timeout, DefaultTimeout)
 	orDefault(&o.MaxDescriptor, DefaultMaxDescriptor)
 	orDefault(&o.MaxDownload, DefaultMaxDownload)
+	if o.Memory == nil {
+		o.Memory = memory.New(0)
+	}
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
@@ -101,8 +103,8 @@ func New(o Options) (*Repositories, error) {
 	return &Repositories{
 		options:  o,
 		http:     &http.Client{Transport: o.Transport, CheckRedirect: checkRedirect},
-		versions: newMemory[grantKey, *version](o.Memory),
-		decoded:  newMemory[decodedKey, *component.Descriptor](o.Memory),
+		versions: memory.Open[grantKey, *version](o.Memory, nil),
+		decoded:  memory.Open[decodedKey, *component.Descriptor](o.Memory, nil),
 	}, nil
 }
 

@@ -72,12 +72,12 @@ func (f *files) descriptor(ctx context.Context, key component.Key) (*component.D
 		return d, inFiles(err)
 	}
 	cached := decodedKey{f.scope, key.String()}
-	if d, ok := f.session.r.decoded.get(cached); ok {
+	if d, ok := f.session.r.decoded.Get(f.session.scope.Namespace, cached); ok {
 		return d, nil
 	}
 	d, err := f.repository.Component(ctx, key)
 	if err == nil {
-		f.session.r.decoded.put(cached, d, int64(weightOf(d)))
+		f.session.r.decoded.Put(f.session.scope.Namespace, cached, d, 0, pieceOf(d))
 	}
 	return d, inFiles(err)
 }
@@ -155,6 +155,7 @@ func (s *Session) local(ctx context.Context, t component.Typed, written string, 
 	if err != nil {
 		return nil, refused(name, err)
 	}
+	s.keep(0, component.Resident(repository)...)
 	return &files{session: s, spec: t, name: name, repository: repository}, nil
 }
 
@@ -215,6 +216,7 @@ func (s *Session) openInline(t component.Typed, spec component.Inline) (origin, 
 	if err != nil {
 		return nil, refused(name, err)
 	}
+	s.keep(int64(len(spec.FileSystem)+len(spec.BlobFileSystem)), component.Resident(repository)...)
 	return &files{session: s, spec: t, name: name, repository: repository, scope: fmt.Sprintf("inline %x", sha256.Sum256(t.Raw))}, nil
 }
 
@@ -251,6 +253,7 @@ func (s *Session) git(ctx context.Context, t component.Typed, spec component.Git
 	if err != nil {
 		return nil, refused(name, err)
 	}
+	s.keep(0, component.Resident(repository)...)
 	return &files{session: s, spec: t, name: name, repository: repository, scope: scope + " " + commit + " " + spec.Path}, nil
 }
 

@@ -16,12 +16,15 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 )
 
 // place is one in a registry with the logins for it. The zero value is none.
 type place struct {
 	r *Repositories
+	// owner is the namespace that what is found is kept for.
+	owner string
 	// base is host and path, with http:// for one without TLS.
 	base   string
 	logins oci.Credentials
@@ -52,7 +55,7 @@ func (s *Session) registryOrigin(t component.Typed, spec component.OCIRegistry) 
 }
 
 func (s *Session) registryAt(base string) place {
-	return place{r: s.r, base: base, logins: s.scope.Rights.logins, fingerprint: s.scope.Rights.fingerprint}
+	return place{r: s.r, owner: s.scope.Namespace, base: base, logins: s.scope.Rights.logins, fingerprint: s.scope.Rights.fingerprint}
 }
 
 // registryFor is registryAt for what a component version names. Below the registry of the version the logins of that come first.
@@ -95,7 +98,7 @@ func (o *registryOrigin) String() string { return "OCI registry " + o.base }
 func (o *registryOrigin) find(ctx context.Context, key component.Key) (*version, error) {
 	reference := o.spec.Reference(key.Name, key.Version)
 	grant := grantKey{o.fingerprint, reference}
-	if v := o.r.granted(grant); v != nil {
+	if v := o.r.granted(o.owner, grant); v != nil {
 		return v, nil
 	}
 	done := o.r.flights.DoChan(fmt.Sprintf("%x %s", grant.fingerprint, grant.reference), func() (any, error) {
@@ -115,15 +118,15 @@ func (o *registryOrigin) find(ctx context.Context, key component.Key) (*version,
 }
 
 // granted returns what the logins found within the time to remember.
-func (r *Repositories) granted(key grantKey) *version {
-	v, ok := r.versions.get(key)
+func (r *Repositories) granted(owner string, key grantKey) *version {
+	v, ok := r.versions.Get(owner, key)
 	if !ok || r.options.Clock().UnixNano()-v.found > int64(r.options.Remember) {
 		return nil
 	}
 	return v
 }
 
-// grantWeight is what a version counts beside its manifest; the descriptor is counted where it is decoded.
+// grantWeight is what a version counts beside its manifest and its descriptor.
 const grantWeight = 1 << 10
 
 // staleFor is for how long a registry that cannot be reached is not asked again for a version that is known from before.
@@ -131,7 +134,7 @@ const staleFor = 10 * time.Second
 
 // load asks the registry.
 func (o *registryOrigin) load(ctx context.Context, grant grantKey) (*version, error) {
-	if v := o.r.granted(grant); v != nil {
+	if v := o.r.granted(o.owner, grant); v != nil {
 		return v, nil
 	}
 	asked := o.r.options.Clock().UnixNano()
@@ -151,7 +154,7 @@ func (o *registryOrigin) load(ctx context.Context, grant grantKey) (*version, er
 	if m.Stale {
 		v.found -= int64(o.r.options.Remember - min(staleFor, o.r.options.Remember))
 	}
-	o.r.versions.put(grant, v, int64(len(m.Raw))+grantWeight)
+	o.r.versions.Put(o.owner, grant, v, int64(len(m.Raw))+memory.Size(blobs.layout)+grantWeight, pieceOf(d))
 	return v, nil
 }
 
@@ -168,7 +171,7 @@ func (o *registryOrigin) descriptor(ctx context.Context, b *manifestBlobs) (*com
 		}
 	}
 	key := decodedKey{b.scope, layer.Digest.String()}
-	if d, ok := o.r.decoded.get(key); ok {
+	if d, ok := o.r.decoded.Get(o.owner, key); ok {
 		return d, nil
 	}
 	raw, err := b.manifest.Blob(ctx, layer.Digest, o.r.options.MaxDescriptor)
@@ -179,7 +182,7 @@ func (o *registryOrigin) descriptor(ctx context.Context, b *manifestBlobs) (*com
 	if err != nil {
 		return nil, spoiled("its descriptor", err)
 	}
-	o.r.decoded.put(key, d, int64(len(raw.Bytes)))
+	o.r.decoded.Put(o.owner, key, d, 0, pieceOf(d))
 	return d, nil
 }
 
@@ -258,8 +261,7 @@ func digestIn(reference string) digest.Digest {
 	return d
 }
 
-// weightOf estimates the size of a descriptor whose text is not at hand.
-func weightOf(d *component.Descriptor) int {
-	const element = 1 << 10
-	return element * (4 + len(d.Resources) + len(d.Sources) + len(d.References))
+// pieceOf is a descriptor, which caches and jobs share.
+func pieceOf(d *component.Descriptor) memory.Piece {
+	return memory.Piece{Of: d, Bytes: func() int64 { return memory.Size(d) }}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
+	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 )
 
 // Scope is what one Installation may use. Everything in it was read with that Installation's rights.
@@ -43,6 +44,9 @@ type Session struct {
 	embedded   map[component.Key]*version
 	sources    []v1alpha1.SourceStatus
 	held       []io.Closer
+	// resident is what opened repositories have in memory, and bytes are those of the others that the session has.
+	resident []*component.Descriptor
+	bytes    int64
 }
 
 // version is a component version, and the way to what lies beside it.
@@ -110,6 +114,40 @@ func (s *Session) use(source flux.Source) {
 	slices.SortFunc(s.sources, func(a, b v1alpha1.SourceStatus) int {
 		return strings.Compare(flux.Key(a.Kind, a.Namespace, a.Name), flux.Key(b.Kind, b.Namespace, b.Name))
 	})
+}
+
+// keep counts what the session has in memory.
+func (s *Session) keep(bytes int64, resident ...*component.Descriptor) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bytes += bytes
+	s.resident = append(s.resident, resident...)
+}
+
+// sessionWeight is what a session counts beside the component versions that it knows: it keeps files open.
+const sessionWeight = 64 << 10
+
+// Weight returns what the session has in memory: the bytes that only it has, and the descriptors that it shares with others.
+func (s *Session) Weight() (own int64, shared []memory.Piece) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := map[*component.Descriptor]struct{}{}
+	share := func(d *component.Descriptor) {
+		if _, ok := known[d]; !ok {
+			known[d] = struct{}{}
+			shared = append(shared, pieceOf(d))
+		}
+	}
+	for _, d := range s.resident {
+		share(d)
+	}
+	for _, v := range s.found {
+		share(v.descriptor)
+	}
+	for _, v := range s.embedded {
+		share(v.descriptor)
+	}
+	return sessionWeight + s.bytes, shared
 }
 
 // hold keeps a tree or directory open until the session ends.

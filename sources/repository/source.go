@@ -77,6 +77,7 @@ func (o *fluxOrigin) readFile(ctx context.Context, artifact fetch.Artifact, notT
 	if err != nil {
 		return notTar
 	}
+	o.session.keep(0, d)
 	o.single = d
 	return nil
 }
@@ -104,6 +105,7 @@ func (o *fluxOrigin) readTree(tree fs.FS, at string) error {
 	if err != nil {
 		return refused(o.name, err)
 	}
+	o.session.keep(0, component.Resident(repository)...)
 	o.archive = &files{session: o.session, spec: o.typed, name: o.name, repository: repository, scope: o.scope}
 	return nil
 }
@@ -124,6 +126,7 @@ func (o *fluxOrigin) readDescriptor(tree fs.FS, name string) error {
 	if err != nil {
 		return refused(fmt.Sprintf("%s: %s", o.name, name), err)
 	}
+	o.session.keep(0, d)
 	o.single = d
 	return nil
 }

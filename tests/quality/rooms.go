@@ -19,6 +19,7 @@ type room struct {
 var rooms = []room{
 	{"api", 0},
 	{"sources/component", 10},
+	{"sources/memory", 10},
 	{"blueprints", 11},
 	{"confined", 20},
 	{"sources/address", 20},
@@ -99,7 +100,7 @@ var allowedIn = map[string][]string{
 var (
 	impure       = []string{"os", "os/exec", "os/user", "net", "net/http", "syscall", "plugin", "log", "k8s.io/client-go", "sigs.k8s.io/controller-runtime"}
 	clients      = []string{"k8s.io/client-go", "sigs.k8s.io/controller-runtime"}
-	pureRooms    = []string{"api", "blueprints", "sources/component"}
+	pureRooms    = []string{"api", "blueprints", "sources/component", "sources/memory"}
 	exactImpure  = []string{"os", "net", "log", "syscall", "plugin"}
 	freeOfLimits = "tests"
 )
