@@ -9,6 +9,7 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
@@ -224,5 +225,12 @@ func interrupted() *kit.Failure {
 
 // patchMetadata writes metadata and keeps the status that this reconciliation has prepared.
 func (r *Reconciler) patchMetadata(ctx context.Context, s *scope, change kit.MetadataChange) error {
-	return kit.PatchMetadataOnly(ctx, r.Client, s.inst, &s.inst.Status, change, &r.installations)
+	err := kit.PatchMetadataOnly(ctx, r.Client, s.inst, &s.inst.Status, change, &r.installations)
+	if apierrors.IsConflict(err) {
+		err = r.patchMetadataBeside(ctx, s, err, change)
+	}
+	if apierrors.IsNotFound(err) {
+		return kit.ErrStop
+	}
+	return err
 }

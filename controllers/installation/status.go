@@ -74,6 +74,9 @@ func (r *Reconciler) recordJob(ctx context.Context, s *scope) error {
 // writeStatus writes the status if it changed.
 func (r *Reconciler) writeStatus(ctx context.Context, s *scope) (err error) {
 	s.persisted, err = kit.WriteStatus(ctx, r.Client, s.inst, &s.inst.Status, s.persisted, &r.installations)
+	if apierrors.IsConflict(err) {
+		return r.writeStatusBeside(ctx, s, err)
+	}
 	return err
 }
 
@@ -89,18 +92,18 @@ func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Resu
 		r.forgetJob(key)
 	}
 	s.takeOverChange()
-	if nextErr := r.queueNext(ctx, s); nextErr != nil {
-		return r.later(ctx, key, nextErr), nil
-	}
 	if writeErr := r.record(ctx, s); writeErr != nil && !errors.Is(writeErr, kit.ErrStop) {
 		return r.later(ctx, key, writeErr), nil
 	}
 	return ctrl.Result{RequeueAfter: s.requeue}, nil
 }
 
-// record writes the status, and then what metadata has to say about the operation that started the job.
+// record writes the status, with the job that follows, and then what metadata has to say about the operation that started the job.
 func (r *Reconciler) record(ctx context.Context, s *scope) error {
 	if err := r.recordStart(ctx, s); err != nil {
+		return err
+	}
+	if err := r.queueNext(ctx, s); err != nil {
 		return err
 	}
 	closeOperation(s.inst)

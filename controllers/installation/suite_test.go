@@ -61,6 +61,8 @@ type stage struct {
 	life      mortal.Life
 	seen      *history
 	stop      func()
+	// meddle stands between the controller and its client; nil is nobody.
+	meddle func(client.WithWatch) client.WithWatch
 }
 
 func newStage(t *testing.T) *stage {
@@ -88,6 +90,9 @@ func (s *stage) start() {
 		NewClient: func(access *rest.Config, options client.Options) (client.Client, error) {
 			options.Cache.DisableFor = []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}
 			direct, err := client.NewWithWatch(access, options)
+			if err == nil && s.meddle != nil {
+				direct = s.meddle(direct)
+			}
 			return s.life.Client(direct), err
 		},
 	})

@@ -1,0 +1,156 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+)
+
+// besideTries is how often a write is tried beside edits.
+const besideTries = 3
+
+// current is an Installation as the API server has it now.
+type current struct {
+	*v1alpha1.Installation
+	fields map[string]any
+}
+
+// beside repeats a write that lost a race, as a JSON patch that fails only where something has changed that the reconciliation decided on. Without
+// that, whoever edits an Installation without pause would keep its jobs from beginning and ending. The Installation keeps its spec, which is the
+// one that was decided on. It returns the conflict of the write where something has changed.
+func (r *Reconciler) beside(
+	ctx context.Context, s *scope, conflict error, patch func(client.Object, client.Patch) error, steps func(*current) ([]kit.PatchStep, error),
+) error {
+	for range besideTries {
+		live, err := r.current(ctx, s.inst)
+		if err != nil {
+			return err
+		}
+		if !s.decidedOn(live.Installation) {
+			return conflict
+		}
+		changes, err := steps(live)
+		if err != nil {
+			return err
+		}
+		if len(changes) > 0 {
+			request, err := kit.JSONPatch(append(live.tests(), changes...))
+			if err != nil {
+				return err
+			}
+			if err := patch(live.Installation, request); kit.IsTestFailure(err) {
+				continue
+			} else if err != nil {
+				return err
+			}
+			r.installations.Wrote(live.Installation)
+		}
+		s.inst.ObjectMeta = live.ObjectMeta
+		return nil
+	}
+	return conflict
+}
+
+// current reads an Installation live.
+func (r *Reconciler) current(ctx context.Context, inst *v1alpha1.Installation) (*current, error) {
+	found := &unstructured.Unstructured{}
+	found.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Installation"))
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(inst), found); err != nil {
+		return nil, err
+	}
+	raw, err := json.Marshal(found.Object)
+	if err != nil {
+		return nil, fmt.Errorf("encode installation %s: %w", client.ObjectKeyFromObject(inst), err)
+	}
+	live := &current{Installation: &v1alpha1.Installation{}, fields: found.Object}
+	return live, json.Unmarshal(raw, live.Installation)
+}
+
+// decidedOn reports whether nothing has changed that the reconciliation decided on: anything but the spec, which counts with the next job, and what is
+// not ours in labels and annotations.
+func (s *scope) decidedOn(live *v1alpha1.Installation) bool {
+	same := equality.Semantic.DeepEqual
+	return live.UID == s.inst.UID && live.DeletionTimestamp.IsZero() == s.inst.DeletionTimestamp.IsZero() &&
+		live.Spec.Suspend == s.inst.Spec.Suspend && live.Spec.DeletionPolicy == s.inst.Spec.DeletionPolicy &&
+		same(live.Finalizers, s.inst.Finalizers) && same(live.OwnerReferences, s.inst.OwnerReferences) &&
+		same(decisive(live.Annotations), decisive(s.inst.Annotations)) && same(decisive(live.Labels), decisive(s.inst.Labels)) &&
+		same(&live.Status, s.persisted)
+}
+
+// decisive keeps of labels or annotations what is ours. An operation that asks for a job waits until the running one has ended.
+func decisive(all map[string]string) map[string]string {
+	kept := map[string]string{}
+	for key, value := range all {
+		ours := strings.HasPrefix(key, v1alpha1.GroupName+"/") || key == kit.ShardLabel
+		if ours && (key != v1alpha1.OperationAnnotation || value == v1alpha1.OperationInterrupt) {
+			kept[key] = value
+		}
+	}
+	return kept
+}
+
+// tests are the steps of a patch that fail when something changes that decidedOn compares.
+func (c *current) tests() []kit.PatchStep {
+	var tests []kit.PatchStep
+	test := func(path ...string) {
+		value, _, _ := unstructured.NestedFieldNoCopy(c.fields, path...)
+		tests = append(tests, kit.PatchStep{Op: "test", Path: kit.Pointer(path...), Value: value})
+	}
+	for _, field := range []string{"uid", "deletionTimestamp", "finalizers", "ownerReferences"} {
+		test("metadata", field)
+	}
+	test("spec", "suspend")
+	test("spec", "deletionPolicy")
+	test("status")
+	for _, key := range sortedKeys(decisive(c.Annotations)) {
+		test("metadata", "annotations", key)
+	}
+	for _, key := range sortedKeys(decisive(c.Labels)) {
+		test("metadata", "labels", key)
+	}
+	return tests
+}
+
+// writeStatusBeside writes the status beside edits. A job that ends is followed by another where the spec has changed meanwhile, as it is otherwise.
+func (r *Reconciler) writeStatusBeside(ctx context.Context, s *scope, conflict error) error {
+	var written *v1alpha1.Installation
+	patch := func(live client.Object, request client.Patch) error { return r.Status().Patch(ctx, live, request) }
+	err := r.beside(ctx, s, conflict, patch, func(live *current) ([]kit.PatchStep, error) {
+		written, s.inst.Generation = live.Installation, live.Generation
+		steps, err := r.endBeside(ctx, s)
+		return append(steps, kit.PatchStep{Op: "add", Path: kit.Pointer("status"), Value: s.inst.Status}), err
+	})
+	if err == nil {
+		s.inst.Status = written.Status
+		s.persisted = s.inst.Status.DeepCopy()
+	}
+	return err
+}
+
+// endBeside queues the job that follows one that ends, and returns what must not change where none does.
+func (r *Reconciler) endBeside(ctx context.Context, s *scope) ([]kit.PatchStep, error) {
+	if s.outcome == nil || !s.inst.Status.IsIdle() {
+		return nil, nil
+	}
+	if err := r.queueNext(ctx, s); err != nil || !s.inst.Status.IsIdle() {
+		return nil, err
+	}
+	return []kit.PatchStep{{Op: "test", Path: kit.Pointer("metadata", "generation"), Value: s.inst.Generation}}, nil
+}
+
+// patchMetadataBeside changes metadata beside edits.
+func (r *Reconciler) patchMetadataBeside(ctx context.Context, s *scope, conflict error, change kit.MetadataChange) error {
+	patch := func(live client.Object, request client.Patch) error { return r.Patch(ctx, live, request) }
+	return r.beside(ctx, s, conflict, patch, func(live *current) ([]kit.PatchStep, error) { return change.Steps(live), nil })
+}
