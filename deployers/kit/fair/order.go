@@ -205,7 +205,8 @@ func (o *order[T]) best() *share[T] {
 
 // rank is what decides when it is the turn of a share.
 type rank struct {
-	// mayWork says that it may have one more worker. The spare ones are for those that have none.
+	// mayWork says that it may have one more worker. The spare ones are for those that have none: all of them for namespaces, half of them for
+	// sites, because one namespace may have as many sites as it likes.
 	mayWork bool
 	// over is 0 below a quarter of the workers, 1 where the namespace has that, and more where the site has.
 	over     int
@@ -226,7 +227,8 @@ func (o *order[T]) rank(s *share[T]) rank {
 			r.over += 2
 		}
 	}
-	r.mayWork = len(o.running) < o.workers || r.has == 0 || s.site != "" && site == 0
+	forSites := o.workers + spare(o.workers)/2
+	r.mayWork = len(o.running) < o.workers || r.has == 0 || s.site != "" && site == 0 && len(o.running) < forSites
 	return r
 }
 

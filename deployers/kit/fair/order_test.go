@@ -38,6 +38,14 @@ func many(tenant string, n int, site string) (items []string) {
 	return items
 }
 
+// sited returns items of a tenant, each with a site of its own.
+func sited(tenant string, n int) (items []string) {
+	for i := range n {
+		items = append(items, fmt.Sprintf("%s/%d@%d", tenant, i, i))
+	}
+	return items
+}
+
 // start gives workers to items until nobody may have one, and returns how many each tenant got.
 func start(o *order[string]) map[string]int {
 	got := map[string]int{}
@@ -58,6 +66,7 @@ func TestWhoGetsTheWorkers(t *testing.T) {
 		"few items of one beside many of another":      {first: append(many("a", 100, ""), many("b", 2, "")...), got: map[string]int{"a": 14, "b": 2}},
 		"nobody idles while one cluster has all items": {first: many("a", 100, "@x"), got: map[string]int{"a": 16}},
 		"a late cluster of the same tenant gets one":   {first: many("a", 100, "@x"), then: many("a", 5, "@y"), got: map[string]int{"a": 17}},
+		"many clusters of one tenant leave spare ones": {first: sited("a", 100), then: many("b", 100, ""), got: map[string]int{"a": 18, "b": 1}},
 		"a cluster of four tenants leaves three quarters": {
 			first: append(append(append(many("a", 50, "@x"), many("b", 50, "@x")...), many("c", 50, "@x")...), many("d", 50, "")...),
 			got:   map[string]int{"a": 2, "b": 1, "c": 1, "d": 12},

@@ -16,7 +16,7 @@ import (
 )
 
 // Options returns the options of a controller with this many workers, whose queue is fair. One namespace alone gets all of them; a quarter as many are
-// spare, for namespaces that have none while all others are taken. Site names what the work on an object waits for, as the address of a cluster,
+// spare, for namespaces that have none while all others are taken, and half of those also for such sites. Site names what the work on an object waits for, as the address of a cluster,
 // "" for nothing in particular; it is called under a lock, has to return at once, and may be nil.
 func Options(workers int, site func(ctrl.Request) string) controller.Options {
 	workers = max(workers, 1)

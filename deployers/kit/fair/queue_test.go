@@ -81,6 +81,19 @@ func TestOneOfAnotherNamespaceIsDoneAtOnce(t *testing.T) {
 	})
 }
 
+func TestManyClustersOfOneNamespaceDelayNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := run(t, 16, always(time.Minute))
+		for _, item := range sited("busy", 1000) {
+			b.Add(item)
+		}
+		in(10 * time.Second)
+		b.Add("calm/1")
+		in(time.Second)
+		assert.Equal(t, "calm/1", b.began[len(b.began)-1])
+	})
+}
+
 func TestAllWorkersOfOneNamespaceWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := run(t, 16, always(time.Second))
