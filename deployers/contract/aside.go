@@ -36,6 +36,8 @@ type asides struct {
 	total int
 	// waiting are the calls whose worker may leave as soon as there is room; the oldest comes first.
 	waiting []*call
+	// isStopped says that the process ends, so that no worker leaves any more: it would not be waited for.
+	isStopped bool
 }
 
 // call is one call of the deployer. A nil one keeps its worker.
@@ -156,11 +158,11 @@ func (a *asides) hasRoomFor(c *call) bool {
 	return !slices.ContainsFunc(c.owners, func(owner string) bool { return a.held[owner] >= max(a.limit/4, 1) })
 }
 
-// detach reports whether the call goes on without its worker; else it has ended already.
+// detach reports whether the call goes on without its worker; else it has ended already, or is about to with the process.
 func (a *asides) detach(c *call) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if c.isOver {
+	if c.isOver || a.isStopped {
 		return false
 	}
 	c.isDetached = true
@@ -224,6 +226,7 @@ func (a *asides) forget(key types.NamespacedName) {
 func (a *asides) wait(ctx context.Context) error {
 	<-ctx.Done()
 	a.mu.Lock()
+	a.isStopped = true
 	running := slices.Collect(maps.Values(a.detached))
 	a.mu.Unlock()
 	for _, c := range running {

@@ -12,7 +12,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
@@ -202,6 +204,55 @@ func TestDeletionIgnoresTheAnswerForAnItemThatIsGone(t *testing.T) {
 	close(l.release)
 	s.finished(again)
 	assert.Equal(t, v1alpha1.PhaseSucceeded, again.Status.Phase)
+}
+
+func TestWhatACallRecordsIsNotReadAgain(t *testing.T) {
+	for name, waiting := range map[string]int{"with a worker alone": 0, "that may go on without a worker": 8} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, &scripted{}, Options{MaxWaiting: waiting})
+			s.deployer.ensure = func(ctx context.Context, item *Item) (Outcome, error) {
+				touched := item.DeployItem.DeepCopy()
+				touched.Labels = map[string]string{"touched": "yes"}
+				if err := s.client().Update(ctx, touched); err != nil {
+					return Outcome{}, err
+				}
+				return Outcome{Done: true}, item.Record(ctx, &runtime.RawExtension{Raw: []byte(`{"a":1}`)})
+			}
+			item := s.create("item")
+			since := s.trigger(item)
+			s.finished(item)
+			const write = "update deployitems/status"
+			assert.Equal(t, []string{write, write, "get deployitems", write, write}, s.requests(since), "one conflict, of the record")
+		})
+	}
+}
+
+func TestNoWorkerLeavesACallWhenTheProcessEnds(t *testing.T) {
+	a := &asides{limit: 1, held: map[string]int{}, detached: map[types.NamespacedName]*call{}}
+	c := &call{asides: a, scope: &scope{job: &job{}}, room: make(chan struct{}), done: make(chan struct{})}
+	c.leave()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.NoError(t, a.wait(ctx))
+	assert.False(t, a.detach(c), "nobody would wait for its end")
+}
+
+func TestNothingIsKeptOfAnItemThatIsGone(t *testing.T) {
+	r := newReconciler(nil, nil, &scripted{}, Options{MaxWaiting: 1})
+	item := &v1alpha1.DeployItem{}
+	item.Namespace, item.Name = "n", "item"
+	key := keyOfItem(item)
+	r.asides.detached[key] = &call{isOver: true}
+	r.turns.take(item)
+	r.jobs.notesInterrupted = true
+	r.jobs.interrupt(&job{key: key})
+	r.jobs.retain(&job{key: key, plan: plan{made: true}})
+	(&itemHandler{reconciler: r}).Delete(t.Context(), event.DeleteEvent{Object: item}, nil)
+	for what, left := range map[string]int{
+		"answers": len(r.asides.detached), "turns": len(r.turns.after), "interrupted jobs": len(r.jobs.interrupted), "plans": len(r.jobs.ended),
+	} {
+		assert.Zero(t, left, what)
+	}
 }
 
 // TestRoomOfAsides fills the room of eight by the owners given and tells who had to stay with the worker.

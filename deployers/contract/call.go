@@ -39,6 +39,7 @@ func (r *reconciler) call(ctx context.Context, s *scope) error {
 			return kit.ErrStop
 		}
 		s.answer(answered)
+		s.item = answered.item // what the call has recorded
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -120,15 +120,7 @@ func newReconciler(c client.Client, live client.Reader, deployer Deployer, optio
 func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	item := &v1alpha1.DeployItem{}
 	if err := r.client.Get(ctx, request.NamespacedName, item); err != nil {
-		r.jobs.forget(request.NamespacedName)
-		r.asides.forget(request.NamespacedName)
-		r.jobs.drop(request.NamespacedName)
-		r.jobs.takeInterrupted(request.NamespacedName)
-		r.turns.forget(request.NamespacedName)
-		r.releaseHeld(request.NamespacedName)
-		r.written.Forget(request.NamespacedName)
-		r.sites.forget(request.NamespacedName)
-		r.drift.forget(request.NamespacedName)
+		r.forget(request.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if r.written.Stale(item) {
@@ -151,6 +143,19 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{RequeueAfter: s.hookRequeue}, nil
 	}
 	return r.result(ctx, s, r.pass(ctx, s))
+}
+
+// forget stops whatever runs for an item that is gone, and drops what is known of it.
+func (r *reconciler) forget(key types.NamespacedName) {
+	r.jobs.forget(key)
+	r.asides.forget(key)
+	r.jobs.drop(key)
+	r.jobs.takeInterrupted(key)
+	r.turns.forget(key)
+	r.releaseHeld(key)
+	r.written.Forget(key)
+	r.sites.forget(key)
+	r.drift.forget(key)
 }
 
 // pass runs the phases. When they break off, by error or panic, the deployer is called again in the next pass.

@@ -169,12 +169,7 @@ func (h *itemHandler) Update(ctx context.Context, updated event.UpdateEvent, que
 
 // Delete interrupts whatever runs for an item that is gone.
 func (h *itemHandler) Delete(_ context.Context, deleted event.DeleteEvent, _ workqueue.TypedRateLimitingInterface[ctrl.Request]) {
-	key := client.ObjectKeyFromObject(deleted.Object)
-	h.reconciler.jobs.forget(key)
-	h.reconciler.drift.forget(key)
-	h.reconciler.releaseHeld(key)
-	h.reconciler.written.Forget(key)
-	h.reconciler.sites.forget(key)
+	h.reconciler.forget(client.ObjectKeyFromObject(deleted.Object))
 }
 
 // seen takes note of an item and tells whether it has to be queued.
