@@ -6,6 +6,7 @@ package deployitem
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -87,10 +88,20 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// connectionChanged passes the events after which items wait, or wait no longer.
+// connectionChanged passes the events after which items wait, or wait no longer: of the agent, and of the deployers that it speaks for.
 var connectionChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-	return connectionOf(e.ObjectOld) != connectionOf(e.ObjectNew)
+	return connectionOf(e.ObjectOld) != connectionOf(e.ObjectNew) || !slices.Equal(deployersOf(e.ObjectOld), deployersOf(e.ObjectNew))
 }}
+
+// deployersOf returns the names of the deployers of an Environment. One that is not ready may only be upgraded, so that items wait on.
+func deployersOf(object client.Object) (names []string) {
+	if env, ok := object.(*v1alpha1.Environment); ok {
+		for i := range env.Status.Deployers {
+			names = append(names, env.Status.Deployers[i].Name)
+		}
+	}
+	return names
+}
 
 func connectionOf(object client.Object) metav1.ConditionStatus {
 	if env, ok := object.(*v1alpha1.Environment); ok {

@@ -14,6 +14,7 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
@@ -125,6 +126,28 @@ func TestABusyDeployerOfAnEnvironmentIsWaitedFor(t *testing.T) {
 			require.NoError(t, b.api.Create(t.Context(), registration))
 			require.Zero(t, b.pass(t))
 			assert.Equal(t, tc.waits, b.shown(t).Status.LastError == nil)
+		})
+	}
+}
+
+func TestWhichEventsOfAnEnvironmentBringItemsBack(t *testing.T) {
+	environment := func(ready bool, names ...string) *v1alpha1.Environment {
+		env := &v1alpha1.Environment{}
+		for _, name := range names {
+			env.Status.Deployers = append(env.Status.Deployers, v1alpha1.EnvironmentDeployer{Name: name, Ready: ready})
+		}
+		return env
+	}
+	for name, tc := range map[string]struct {
+		after *v1alpha1.Environment
+		back  bool
+	}{
+		"a deployer is upgraded": {environment(false, "one"), false},
+		"a deployer is gone":     {environment(true), true},
+		"another one comes":      {environment(true, "one", "two"), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, tc.back, connectionChanged.Update(event.UpdateEvent{ObjectOld: environment(true, "one"), ObjectNew: tc.after}))
 		})
 	}
 }

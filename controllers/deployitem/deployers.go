@@ -10,8 +10,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -24,6 +27,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/liveness"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fair"
 )
 
@@ -59,8 +63,8 @@ type deployers struct {
 	seen map[types.NamespacedName]sighting
 	// claims is what Leases said when they were looked at last.
 	claims map[types.NamespacedName]string
-	// parked are items whose time for pick-up is over and that a deployer serves which is alive.
-	parked map[types.NamespacedName]struct{}
+	// parked are items whose time for pick-up is over and that a deployer serves which is alive, with the names of their Targets.
+	parked map[types.NamespacedName]string
 	queue  workqueue.TypedRateLimitingInterface[ctrl.Request]
 }
 
@@ -92,15 +96,35 @@ func holds(lease *coordinationv1.Lease) time.Duration {
 	return min(max(time.Duration(*lease.Spec.LeaseDurationSeconds)*time.Second, minLease), maxLease)
 }
 
-// park keeps an item until a deployer dies.
-func (d *deployers) park(key types.NamespacedName) {
+// park keeps an item until a deployer dies, or another one may have to carry it out.
+func (d *deployers) park(item *v1alpha1.DeployItem) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.parked == nil {
-		d.parked = map[types.NamespacedName]struct{}{}
+		d.parked = map[types.NamespacedName]string{}
 	}
-	d.parked[key] = struct{}{}
+	target := ""
+	if item.Spec.Target != nil {
+		target = item.Spec.Target.Name
+	}
+	d.parked[client.ObjectKeyFromObject(item)] = target
 }
+
+// parkedOf returns the parked items of a Target.
+func (d *deployers) parkedOf(_ context.Context, target client.Object) []reconcile.Request {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var requests []reconcile.Request
+	for key, name := range d.parked {
+		if name == target.GetName() && key.Namespace == target.GetNamespace() {
+			requests = append(requests, reconcile.Request{NamespacedName: key})
+		}
+	}
+	return requests
+}
+
+// selectionChanged passes the events after which other deployers may select a Target.
+var selectionChanged = predicate.Or(predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{})
 
 // unpark lets an item go.
 func (d *deployers) unpark(key types.NamespacedName) {
@@ -147,17 +171,18 @@ func (d *deployers) keepQueue(_ context.Context, queue workqueue.TypedRateLimiti
 // isServed reports whether a deployer that serves the item is alive. Then it is parked before that may change. For the deployers of an Environment,
 // which may be nil, its agent speaks, which is connected.
 func (r *Reconciler) isServed(ctx context.Context, item *v1alpha1.DeployItem, env *v1alpha1.Environment) (bool, error) {
-	if env != nil {
+	switch {
+	case item.Annotations[v1alpha1.IgnoreAnnotation] == "true":
+		return false, nil
+	case env != nil:
 		return r.servesInside(ctx, item, env)
-	}
-	if r.Leases == "" {
+	case r.Leases == "":
 		return false, nil
 	}
-	key := client.ObjectKeyFromObject(item)
-	r.deployers.park(key)
+	r.deployers.park(item)
 	served, err := r.serves(ctx, item)
 	if err != nil || !served {
-		r.deployers.unpark(key)
+		r.deployers.unpark(client.ObjectKeyFromObject(item))
 	}
 	return served, err
 }
@@ -197,6 +222,20 @@ func (r *Reconciler) servesInside(ctx context.Context, item *v1alpha1.DeployItem
 		}
 	}
 	return false, nil
+}
+
+// awaitDeployer shows once that an item waits for a deployer that is alive.
+func (r *Reconciler) awaitDeployer(ctx context.Context, item *v1alpha1.DeployItem) error {
+	if conditions.GetReason(item, meta.ReconcilingCondition) == kit.ReasonDeployerBusy {
+		return nil
+	}
+	kit.Progress(item, kit.ReasonDeployerBusy, fmt.Sprintf(
+		"a deployer for type %s is alive and has not begun this job within %s; it waits for its turn, see --concurrent of the deployer", item.Spec.Type, r.PickupTimeout))
+	err := kit.WriteItemStatus(ctx, r.Client, item, r.Now(), &r.items)
+	if apierrors.IsConflict(err) {
+		return nil // the event of what came in between follows
+	}
+	return client.IgnoreNotFound(err)
 }
 
 // targetObject returns the Target of an item, nil without one.

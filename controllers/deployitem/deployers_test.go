@@ -7,15 +7,21 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 const servesIt = `{"deployer":"d","identity":"i","types":["example.com/none"]}`
@@ -68,9 +74,59 @@ func TestABusyDeployerIsWaitedFor(t *testing.T) {
 		assert.Equal(t, ctrl.Result{RequeueAfter: time.Minute}, b.look(t, lease))
 		require.Zero(t, b.pass(t), "no clock brings it back")
 	}
-	assert.Zero(t, b.writes)
 	assert.Zero(t, b.r.deployers.queue.Len())
-	assert.Nil(t, b.shown(t).Status.LastError)
+	item := b.shown(t)
+	assert.Nil(t, item.Status.LastError)
+	assert.Equal(t, kit.ReasonDeployerBusy, conditions.GetReason(item, meta.ReconcilingCondition))
+	assert.Contains(t, conditions.GetMessage(item, meta.ReadyCondition), "a deployer for type example.com/none is alive and has not begun this job within 1m0s")
+	assert.Equal(t, 1, b.writes, "that it waits is written once")
+}
+
+func TestADeployerThatComesWhileThatIsShownWins(t *testing.T) {
+	b := newBench(t)
+	b.deployer(t)
+	b.refuse = apierrors.NewConflict(schema.GroupResource{}, "item", nil)
+	b.pass(t)
+	assert.Equal(t, 1, b.writes)
+}
+
+func TestADeployerThatDoesNotSelectTheTargetAnyMoreIsWaitedForNoLonger(t *testing.T) {
+	b := newBench(t, onTarget)
+	target := &v1alpha1.Target{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "cluster", Labels: map[string]string{"zone": "a"}}}
+	require.NoError(t, b.api.Create(t.Context(), target))
+	b.deployer(t, func(l *coordinationv1.Lease) {
+		l.Annotations[v1alpha1.DeployerServesAnnotation] =
+			`{"types":["example.com/none"],"targetSelectors":[{"labels":[{"key":"zone","operator":"=","values":["a"]}]}]}`
+	})
+	b.pass(t)
+	require.Nil(t, b.shown(t).Status.LastError)
+	before := target.DeepCopy()
+	target.Labels["zone"] = "b"
+	require.NoError(t, b.api.Update(t.Context(), target))
+	assert.True(t, selectionChanged.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: target}))
+	assert.Equal(t, []ctrl.Request{{NamespacedName: client.ObjectKeyFromObject(b.item)}}, b.r.deployers.parkedOf(t.Context(), target))
+	b.pass(t)
+	assert.Equal(t, "PickupTimeout", b.shown(t).Status.LastError.Reason)
+}
+
+func TestEventsOfOtherTargetsBringNoItemBack(t *testing.T) {
+	b := newBench(t, onTarget)
+	b.deployer(t)
+	b.pass(t)
+	for _, other := range []metav1.ObjectMeta{{Namespace: "n", Name: "other"}, {Namespace: "m", Name: "cluster"}} {
+		assert.Empty(t, b.r.deployers.parkedOf(t.Context(), &v1alpha1.Target{ObjectMeta: other}))
+	}
+	target := &v1alpha1.Target{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "cluster"}}
+	assert.False(t, selectionChanged.Update(event.UpdateEvent{ObjectOld: target, ObjectNew: target.DeepCopy()}), "its status says nothing")
+}
+
+func TestNobodyIsAwaitedForAnItemThatIsToBeIgnored(t *testing.T) {
+	b := newBench(t, func(item *v1alpha1.DeployItem) {
+		item.Annotations = map[string]string{v1alpha1.IgnoreAnnotation: "true"}
+	})
+	b.deployer(t)
+	b.pass(t)
+	assert.Equal(t, "PickupTimeout", b.shown(t).Status.LastError.Reason)
 }
 
 func TestADeployerThatDiesIsWaitedForNoLonger(t *testing.T) {

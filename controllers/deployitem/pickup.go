@@ -55,7 +55,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 		For(&v1alpha1.DeployItem{}).
 		WithOptions(fair.Options(concurrency, nil))
 	if r.Leases != "" {
-		blder = blder.WatchesRawSource(source.Func(r.deployers.keepQueue))
+		blder = blder.WatchesRawSource(source.Func(r.deployers.keepQueue)).
+			Watches(&v1alpha1.Target{}, handler.EnqueueRequestsFromMapFunc(r.deployers.parkedOf), builder.WithPredicates(selectionChanged))
 		if err := r.watchLeases(mgr); err != nil {
 			return fmt.Errorf("watch the Leases of deployers: %w", err)
 		}
@@ -95,8 +96,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if left := later(requested.Time, connectedSince(env)).Add(r.PickupTimeout).Sub(now); left > 0 {
 		return ctrl.Result{RequeueAfter: left}, nil
 	}
-	if served, err := r.isServed(ctx, item, env); served || err != nil {
+	switch served, err := r.isServed(ctx, item, env); {
+	case err != nil:
 		return ctrl.Result{}, err
+	case served:
+		return ctrl.Result{}, r.awaitDeployer(ctx, item)
 	}
 	failure := r.failure(ctx, item)
 	kit.Fail(item, failure, now)

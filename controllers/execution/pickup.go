@@ -84,7 +84,8 @@ func (s *scope) late(items []*v1alpha1.DeployItem, after time.Duration) (late, r
 }
 
 func unpicked(item *v1alpha1.DeployItem) string {
-	if conditions.GetReason(item, meta.ReconcilingCondition) == kit.ReasonAgentUnreachable {
+	switch conditions.GetReason(item, meta.ReconcilingCondition) {
+	case kit.ReasonAgentUnreachable, kit.ReasonDeployerBusy:
 		return fmt.Sprintf("deploy item %s (%s): %s", templateOf(item), item.Name, conditions.GetMessage(item, meta.ReconcilingCondition))
 	}
 	return fmt.Sprintf("deploy item %s (%s): no deployer has picked up its job; run a deployer for type %s and its Target",

@@ -28,6 +28,8 @@ const (
 	ReasonExportLost = "ExportLost"
 	// ReasonAgentUnreachable says that a deploy item waits until the agent of the environment of its Target gives signs of life.
 	ReasonAgentUnreachable = "AgentUnreachable"
+	// ReasonDeployerBusy says that a deploy item waits beyond the pick-up timeout for a deployer that is alive.
+	ReasonDeployerBusy = "DeployerBusy"
 	// ReasonDeleting says that the object is being deleted.
 	ReasonDeleting = "Deleting"
 )
