@@ -53,8 +53,11 @@ func (d *deployer) load(ctx context.Context, item *contract.Item, field string, 
 }
 
 func badChart(field string, err error) error {
-	if errors.Is(err, engine.ErrChart) {
+	switch {
+	case errors.Is(err, engine.ErrChart):
 		return kit.Stall("GetChart", "InvalidChart", "%s: %w; publish a valid chart", field, err)
+	case errors.Is(err, engine.ErrNotRun):
+		return kit.Again("GetChart", "RenderProcessEnded", "%s: %w", field, err)
 	}
 	return err
 }

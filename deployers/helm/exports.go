@@ -23,7 +23,7 @@ func (j *job) exportValues(ctx context.Context) (resources.Progress, error) {
 		Namespace: j.config.Namespace, Name: j.config.Name, Chart: j.chart, Values: j.values, Secrets: j.secrets,
 	})
 	if err != nil {
-		return resources.Progress{}, err
+		return resources.Progress{}, helmProblem(err)
 	}
 	found := map[string]any{}
 	for _, export := range j.config.AllExports() {

@@ -6,6 +6,7 @@ package helm
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -180,6 +181,20 @@ func TestD11RetriesAreLimited(t *testing.T) {
 			require.ErrorIs(t, err, cause)
 			assert.True(t, kit.IsUnrecoverable(err) || kit.AsFailure("", err).Kind == kit.Stalled)
 		})
+	}
+}
+
+func TestAProcessThatDidNotRunIsNoAttempt(t *testing.T) {
+	none := 0
+	j := &job{config: &helmv1alpha1.ProviderConfiguration{}, attempt: &attempt{}}
+	lost := fmt.Errorf("helm upgrade failed: %w", engine.ErrNotRun)
+	err := j.judge(t.Context(), lost, helmv1alpha1.ReleaseSettings{Atomic: true, Retries: &none}, upgradeRetries)
+	require.Equal(t, lost, err)
+	assert.Equal(t, attempt{}, *j.attempt)
+	for where, err := range map[string]error{"of a release": helmProblem(err), "of a chart": badChart("chart.ref", err)} {
+		failure := kit.AsFailure("", err)
+		assert.Equal(t, kit.Retry, failure.Kind, where)
+		assert.Equal(t, "RenderProcessEnded", failure.Reason, where)
 	}
 }
 

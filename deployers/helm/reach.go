@@ -69,7 +69,7 @@ func (j *job) afterFailure(ctx context.Context, labels map[string]string, cause 
 		return cause
 	}
 	j.noteAttempts(history)
-	if ctx.Err() != nil || kit.IsTransient(cause) {
+	if ctx.Err() != nil || kit.IsTransient(cause) || errors.Is(cause, engine.ErrNotRun) {
 		return cause
 	}
 	isRemedied, err := j.remedy(ctx, history, labels)
@@ -253,7 +253,7 @@ func (j *job) upgrade(ctx context.Context, last *engine.Release, labels map[stri
 
 // judge counts the failure of an operation, and makes the last one that is allowed the end of the job.
 func (j *job) judge(ctx context.Context, err error, settings helmv1alpha1.ReleaseSettings, atomicRetries int) error {
-	if err == nil || ctx.Err() != nil {
+	if err == nil || ctx.Err() != nil || errors.Is(err, engine.ErrNotRun) {
 		return err
 	}
 	j.attempt.failure = err

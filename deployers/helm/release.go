@@ -128,6 +128,8 @@ func helmProblem(err error) error {
 		return kit.Coded(err, v1alpha1.ErrorConfigurationProblem)
 	case isDenied(err):
 		return kit.Coded(err, v1alpha1.ErrorUnauthorized)
+	case errors.Is(err, engine.ErrNotRun):
+		return kit.Again("RenderChart", "RenderProcessEnded", "%w", err)
 	}
 	return err
 }

@@ -106,7 +106,8 @@ type operation struct {
 
 // begin prepares Helm for a cluster and a namespace. Once ctx has ended, the operation cannot reach the cluster any more.
 func (e *Engine) begin(ctx context.Context, cluster *target.Cluster, namespace string) (*operation, error) {
-	op := &operation{Configuration: &action.Configuration{}, journal: &journal{}, state: e.stateOf(cluster), pods: &podLog{}, children: e.children}
+	op := &operation{Configuration: &action.Configuration{}, journal: &journal{}, state: e.stateOf(cluster), children: e.children}
+	op.pods = &podLog{journal: op.journal}
 	g := newGetter(ctx, cluster, namespace)
 	if e.memory != nil {
 		op.Releases = e.memory.of(cluster, namespace)
@@ -116,12 +117,6 @@ func (e *Engine) begin(ctx context.Context, cluster *target.Cluster, namespace s
 	}
 	op.Releases.Driver = numbered{Driver: op.Releases.Driver}
 	return op, nil
-}
-
-// withhold notes texts that nothing about the operation may show. Helm must not be at work yet.
-func (o *operation) withhold(secrets []string) {
-	o.journal.secrets = append(o.journal.secrets, secrets...)
-	o.journal.hide, o.pods.secrets = hider(o.journal.secrets), o.journal.secrets
 }
 
 // useCapabilities saves the discovery of all kinds of the cluster where the chart cannot tell the difference.

@@ -299,7 +299,7 @@ func (e *Engine) run(ctx context.Context, request Request, verb string,
 		return nil, err
 	}
 	op.spareOthers(ctx, request.Namespace, request.Name)
-	op.withhold(secretsOf(request))
+	op.journal.withhold(secretsOf(request))
 	if request.Chart != nil {
 		op.useCapabilities(request.Chart)
 	}
@@ -344,7 +344,7 @@ func untilEnd(ctx context.Context, work func() (*release.Release, error)) (*rele
 
 // explain words an error of Helm for a person.
 func explain(verb string, request Request, op *operation, err error) error {
-	secrets := append(secretsOf(request), op.journal.secrets...)
+	secrets := append(secretsOf(request), op.journal.withheld()...)
 	told := withhold(op.journal.String(), secrets)
 	if target.AboutSecret(err) {
 		told = "" // Helm logs the answer of the API server, too

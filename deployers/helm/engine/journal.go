@@ -5,6 +5,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -20,12 +21,26 @@ const (
 // journal keeps the last lines that Helm logged during one operation; they explain errors that Helm itself words as "failed to delete
 // release".
 type journal struct {
+	mu sync.Mutex
 	// secrets are not shown: hide takes them out of a text. Nil hides nothing.
 	secrets []string
 	hide    func(string) string
+	lines   []string
+}
 
-	mu    sync.Mutex
-	lines []string
+// withhold notes texts that nothing about the operation may show. Its error may be worded at the same time, when its context ends.
+func (j *journal) withhold(secrets []string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.secrets = slices.Concat(j.secrets, secrets)
+	j.hide = hider(j.secrets)
+}
+
+// withheld returns the texts that are not to be shown.
+func (j *journal) withheld() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.secrets
 }
 
 // log is Helm's log function.
@@ -36,13 +51,12 @@ func (j *journal) log(format string, args ...any) {
 	}
 	// Before the line is cut: half a secret is not found.
 	text := strings.TrimSpace(fmt.Sprintf(format, args...))
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	if j.hide != nil {
 		text = j.hide(text)
 	}
-	line := beginning.Of(text, maxLogLine)
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.lines = append(j.lines, line)
+	j.lines = append(j.lines, beginning.Of(text, maxLogLine))
 	if surplus := len(j.lines) - keptLogLines; surplus > 0 {
 		j.lines = append(j.lines[:0], j.lines[surplus:]...)
 	}

@@ -6,6 +6,7 @@ package engine
 import (
 	"context"
 	"io"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -29,8 +30,8 @@ const (
 
 // podLog holds what the Pods of hooks that failed wrote last, by the name of the hook. It is safe for concurrent use.
 type podLog struct {
-	// secrets are not shown.
-	secrets []string
+	// journal has the secrets that are not shown.
+	journal *journal
 
 	mu    sync.Mutex
 	lines map[string]string
@@ -50,7 +51,7 @@ func (p *podLog) keep(hook, text string) {
 func (p *podLog) logs() map[string]string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.lines
+	return maps.Clone(p.lines) // an operation that its context has ended may still be at work
 }
 
 // WatchUntilReady waits until a hook has ended. Of one that fails it keeps the log before Helm deletes the Pod.
@@ -89,7 +90,7 @@ func (s *sparing) lastLines(hook *resource.Info) string {
 	if err != nil {
 		return ""
 	}
-	return lastOf(withhold(string(text), s.pods.secrets))
+	return lastOf(withhold(string(text), s.pods.journal.withheld()))
 }
 
 // podOf returns the Pod of a hook, of a Job the newest; nil when there is none.

@@ -147,22 +147,32 @@ func perform(_ context.Context, parent *confined.Parent, t task) (product, error
 	return product{}, errors.New(text)
 }
 
-// do has a task done in a child, for the tenant who owns the release. An error says which of ErrChart, ErrSchema and ErrPostRender it is, and does
+// do has a task done in a child, for the tenant who owns the release. An error says which of the errors of this package it is, and does
 // not show the secrets of the task.
 func do(ctx context.Context, children *pool, owner string, t task, answers map[string]confined.Answer) (product, error) {
 	made, err := children.Run(ctx, confined.Job{Owner: owner, Answers: answers}, t)
 	if err == nil {
 		return made, nil
 	}
-	var ended *confined.Ended
-	switch kind := kinds[made.Problem]; {
-	case kind != nil:
-		return product{}, &foreignError{text: err.Error(), kind: kind}
-	case errors.As(err, &ended) && ended.Reason != confined.Died:
-		return product{}, &foreignError{text: ended.Error(), kind: ErrUnaffordable}
-	}
-	return product{}, err
+	return product{}, toldBy(made.Problem, err)
 }
+
+// toldBy returns an error of a task as one of this package.
+func toldBy(problem problemKind, err error) error {
+	var ended *confined.Ended
+	switch kind := kinds[problem]; {
+	case kind != nil:
+		return &foreignError{text: err.Error(), kind: kind}
+	case errors.As(err, &ended) && ended.Reason != confined.Died:
+		return &foreignError{text: ended.Error(), kind: ErrUnaffordable}
+	case ended != nil, errors.Is(err, confined.ErrNotStarted):
+		return &foreignError{text: err.Error(), kind: ErrNotRun}
+	}
+	return err
+}
+
+// ErrNotRun says that the process for a chart could not be started, or was ended from outside; errors.Is finds it. The chart is not to blame.
+var ErrNotRun = errors.New("the chart was not worked on")
 
 // ErrUnaffordable says that a chart needs more time or memory than it may have; errors.Is finds it.
 var ErrUnaffordable = errors.New("the chart needs more than it may have")

@@ -5,6 +5,7 @@ package engine
 
 import (
 	"bytes"
+	"context"
 	"encoding/gob"
 	"encoding/json"
 	"fmt"
@@ -14,6 +15,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	helmchart "helm.sh/helm/v3/pkg/chart"
+
+	"github.com/flux-landscaper/flux-landscaper/confined"
 )
 
 func TestTreesComeOverAsTheyAre(t *testing.T) {
@@ -73,6 +76,21 @@ func TestLongErrorsKeepBeginningAndEnd(t *testing.T) {
 	assert.True(t, strings.HasPrefix(text, "begin ") && strings.HasSuffix(text, " end"))
 	assert.LessOrEqual(t, len(text), 2*maxErrorText+10)
 	assert.Equal(t, "short", withoutMiddle("short"))
+}
+
+func TestWhoIsToBlameForTheEndOfATask(t *testing.T) {
+	for name, tc := range map[string]struct{ err, kind error }{
+		"it took too long":       {&confined.Ended{Reason: confined.OutOfTime}, ErrUnaffordable},
+		"ended from outside":     {&confined.Ended{Reason: confined.Died}, ErrNotRun},
+		"not started":            {fmt.Errorf("%w: no memory", confined.ErrNotStarted), ErrNotRun},
+		"the caller has no time": {context.Canceled, context.Canceled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			told := toldBy("", tc.err)
+			require.ErrorIs(t, told, tc.kind)
+			assert.Equal(t, tc.err.Error(), told.Error())
+		})
+	}
 }
 
 func TestChartsBeyondTheirMemoryAreAtFault(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -39,6 +40,27 @@ func TestJournalDropsLinesThatHoldSecrets(t *testing.T) {
 	j := &journal{}
 	j.log("list: failed to decode release: %v: %s", "the whole Secret", "bad")
 	assert.Empty(t, j.String())
+}
+
+func TestSecretsMayBecomeKnownWhileAnErrorIsWorded(t *testing.T) {
+	op := &operation{journal: &journal{}}
+	op.pods = &podLog{journal: op.journal}
+	known := make(chan struct{})
+	go func() {
+		defer close(known)
+		op.journal.withhold([]string{"s3cr3t"})
+	}()
+	_ = explain("install", Request{}, op, errors.New("the context ended")).Error()
+	<-known
+	assert.NotContains(t, explain("install", Request{}, op, errors.New("bad s3cr3t")).Error(), "s3cr3t")
+}
+
+func TestLogsOfPodsStayAsTheyWereTaken(t *testing.T) {
+	p := &podLog{journal: &journal{}}
+	p.keep("a", "text")
+	taken := p.logs()
+	p.keep("b", "late")
+	assert.Equal(t, map[string]string{"a": "text"}, taken)
 }
 
 func TestSensitiveValues(t *testing.T) {

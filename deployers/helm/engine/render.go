@@ -81,7 +81,7 @@ func (o *operation) prepare(ctx context.Context, request Request, options chartu
 	if result.chart, err = recordedChart(made.Record); err != nil {
 		return nil, err
 	}
-	o.withhold(made.Secrets)
+	o.journal.withhold(made.Secrets)
 	o.Releases.Driver = &recording{Driver: o.Releases.Driver, rendered: result}
 	return result, nil
 }
