@@ -79,18 +79,19 @@ func TestSites(t *testing.T) {
 	item.Namespace, item.Name = key.Namespace, key.Name
 	named("cluster")(item)
 	s := &sites{}
-	assert.Empty(t, s.of(request), "nothing is known")
+	at := func() string { return s.Address(s.Of(request)) }
+	assert.Empty(t, at(), "nothing is known")
 	s.note(item)
-	assert.Equal(t, "n/cluster", s.of(request), "nobody has opened it")
+	assert.Equal(t, "n/cluster", at(), "nobody has opened it")
 	cluster := &target.Cluster{Config: &rest.Config{Host: "https://a"}}
 	s.opened(key, "other", cluster)
-	assert.Equal(t, "n/cluster", s.of(request), "another Target was opened")
+	assert.Equal(t, "n/cluster", at(), "another Target was opened")
 	s.opened(key, "cluster", cluster)
 	s.note(item)
-	assert.Equal(t, "https://a", s.of(request))
+	assert.Equal(t, "https://a", at())
 	named("other")(item)
 	s.note(item)
-	assert.Equal(t, "n/other", s.of(request), "it has another Target")
+	assert.Equal(t, "n/other", at(), "it has another Target")
 	s.forget(key)
 	s.forget(key)
 	assert.Empty(t, s.targets)

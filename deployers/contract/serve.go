@@ -72,7 +72,7 @@ func Serve(mgr ctrl.Manager, deployer Deployer, options Options) error {
 
 // controllerOptions shares the workers among namespaces and clusters.
 func (r *reconciler) controllerOptions() controller.Options {
-	made := fair.Options(r.options.Concurrency, r.sites.of)
+	made := fair.Options(r.options.Concurrency, &r.sites)
 	made.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](r.options.MinRetryDelay, r.options.MaxRetryDelay)
 	made.SkipNameValidation = new(true)
 	return made

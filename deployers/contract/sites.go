@@ -4,6 +4,7 @@
 package contract
 
 import (
+	"cmp"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -17,11 +18,13 @@ import (
 type sites struct {
 	mu sync.Mutex
 	// targets has the Targets of the items that have work.
-	targets map[types.NamespacedName]types.NamespacedName
+	targets map[types.NamespacedName]string
 	// hosts has the addresses of the clusters that Targets led to when they were opened, users how many items have a Target.
-	hosts map[types.NamespacedName]string
-	users map[types.NamespacedName]int
+	hosts map[string]string
+	users map[string]int
 }
+
+func siteOf(namespace, name string) string { return namespace + "/" + name }
 
 // note keeps the Target of an item.
 func (s *sites) note(item *v1alpha1.DeployItem) {
@@ -31,7 +34,7 @@ func (s *sites) note(item *v1alpha1.DeployItem) {
 		s.forget(key)
 		return
 	}
-	of := types.NamespacedName{Namespace: item.Namespace, Name: name}
+	of := siteOf(item.Namespace, name)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.targets[key] == of {
@@ -39,7 +42,7 @@ func (s *sites) note(item *v1alpha1.DeployItem) {
 	}
 	s.drop(key)
 	if s.targets == nil {
-		s.targets, s.users = map[types.NamespacedName]types.NamespacedName{}, map[types.NamespacedName]int{}
+		s.targets, s.users = map[types.NamespacedName]string{}, map[string]int{}
 	}
 	s.targets[key] = of
 	s.users[of]++
@@ -53,11 +56,11 @@ func (s *sites) opened(key types.NamespacedName, name string, cluster *target.Cl
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	of, has := s.targets[key]
-	if !has || of.Name != name {
+	if !has || of != siteOf(key.Namespace, name) {
 		return
 	}
 	if s.hosts == nil {
-		s.hosts = map[types.NamespacedName]string{}
+		s.hosts = map[string]string{}
 	}
 	s.hosts[of] = cluster.Config.Host
 }
@@ -82,16 +85,16 @@ func (s *sites) drop(key types.NamespacedName) {
 	}
 }
 
-// of returns the cluster that an item works on: its address, or its Target where no item has opened that yet; "" without Target.
-func (s *sites) of(request ctrl.Request) string {
+// Of returns the Target of an item, "" where it has none.
+func (s *sites) Of(request ctrl.Request) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	of, has := s.targets[request.NamespacedName]
-	if !has {
-		return ""
-	}
-	if host := s.hosts[of]; host != "" {
-		return host
-	}
-	return of.String()
+	return s.targets[request.NamespacedName]
+}
+
+// Address returns that of the cluster which a Target led to; the Target where no item has opened it yet.
+func (s *sites) Address(name string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return cmp.Or(s.hosts[name], name)
 }

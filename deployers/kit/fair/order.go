@@ -14,7 +14,7 @@ import (
 type place struct {
 	// tenant is the namespace of the item.
 	tenant string
-	// site is what the item has its worker wait for, as a cluster; "" is nothing that others share.
+	// site is the name under which the item knows what its worker waits for, as the Target of a cluster; "" is nothing that others share.
 	site string
 }
 
@@ -41,6 +41,8 @@ type entry[T comparable] struct {
 type order[T comparable] struct {
 	workers int
 	placeOf func(T) place
+	// addressOf tells what is known of a site now, which other names may lead to as well, as the address of a cluster.
+	addressOf func(site string) string
 
 	mu      sync.Mutex
 	closed  bool
@@ -50,7 +52,6 @@ type order[T comparable] struct {
 	byPlace map[place]*share[T]
 	running map[T]hold
 	tenants map[string]int
-	sites   map[string]int
 	// priority has what waits, and what is to come back to a worker after the one that has it.
 	priority map[T]int
 }
@@ -61,10 +62,10 @@ type hold struct {
 	priority int
 }
 
-func newOrder[T comparable](workers int, placeOf func(T) place) *order[T] {
+func newOrder[T comparable](workers int, placeOf func(T) place, addressOf func(site string) string) *order[T] {
 	return &order[T]{
-		workers: workers, placeOf: placeOf, waiting: map[T]*entry[T]{}, byPlace: map[place]*share[T]{}, running: map[T]hold{},
-		tenants: map[string]int{}, sites: map[string]int{}, priority: map[T]int{},
+		workers: workers, placeOf: placeOf, addressOf: addressOf, waiting: map[T]*entry[T]{}, byPlace: map[place]*share[T]{}, running: map[T]hold{},
+		tenants: map[string]int{}, priority: map[T]int{},
 	}
 }
 
@@ -137,7 +138,6 @@ func (o *order[T]) Pop() T {
 	}
 	o.running[e.item] = hold{place: s.place, priority: e.priority}
 	o.tenants[s.tenant]++
-	o.sites[s.site]++
 	return e.item
 }
 
@@ -158,7 +158,6 @@ func (o *order[T]) release(item T) {
 	}
 	delete(o.running, item)
 	lower(o.tenants, where.tenant)
-	lower(o.sites, where.site)
 }
 
 // has reports whether an item waits, or comes back to a worker after the one that has it.
@@ -173,7 +172,8 @@ func (o *order[T]) has(item T) bool {
 func (o *order[T]) isDue() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return !o.closed && slices.ContainsFunc(o.shares, func(s *share[T]) bool { return o.rank(s).mayWork })
+	crowds := o.crowds()
+	return !o.closed && slices.ContainsFunc(o.shares, func(s *share[T]) bool { return o.rank(s, crowds).mayWork })
 }
 
 // close lets no item have a worker any more.
@@ -195,8 +195,9 @@ func (o *order[T]) drop(s *share[T]) {
 func (o *order[T]) best() *share[T] {
 	var best *share[T]
 	var lead rank
+	crowds := o.crowds()
 	for _, s := range o.shares {
-		if its := o.rank(s); its.mayWork && (best == nil || its.before(lead)) {
+		if its := o.rank(s, crowds); its.mayWork && (best == nil || its.before(lead)) {
 			best, lead = s, its
 		}
 	}
@@ -216,14 +217,25 @@ type rank struct {
 	number uint64
 }
 
-func (o *order[T]) rank(s *share[T]) rank {
+// crowds returns how many workers each site has, by its address of now: the first items of a cluster get workers before its address is known.
+func (o *order[T]) crowds() map[string]int {
+	counts := map[string]int{}
+	for _, held := range o.running {
+		if held.site != "" {
+			counts[o.addressOf(held.site)]++
+		}
+	}
+	return counts
+}
+
+func (o *order[T]) rank(s *share[T], crowds map[string]int) rank {
 	first, site := s.waiting[0], 0
 	r := rank{has: o.tenants[s.tenant], priority: first.priority, number: first.number}
 	if r.has >= quarter(o.workers) {
 		r.over++
 	}
 	if s.site != "" {
-		if site = o.sites[s.site]; site >= quarter(o.workers) {
+		if site = crowds[o.addressOf(s.site)]; site >= quarter(o.workers) {
 			r.over += 2
 		}
 	}

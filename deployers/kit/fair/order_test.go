@@ -4,6 +4,7 @@
 package fair
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -17,6 +18,9 @@ func placed(item string) place {
 	tenant, _, _ := strings.Cut(item, "/")
 	return place{tenant: tenant, site: site}
 }
+
+// addressed leads names that end with "'" to the site without it.
+func addressed(site string) string { return strings.TrimRight(site, "'") }
 
 // push queues items; those that end with "-" have a low priority.
 func push(o *order[string], items ...string) {
@@ -55,6 +59,19 @@ func start(o *order[string]) map[string]int {
 	return got
 }
 
+func TestAClusterIsOneBeforeAndAfterItsAddressIsKnown(t *testing.T) {
+	known := map[string]string{}
+	o := newOrder(16, placed, func(site string) string { return cmp.Or(known[site], site) })
+	push(o, many("a", 10, "@target")...)
+	start(o)
+	known["target"] = "address"
+	push(o, many("b", 100, "@target")...)
+	assert.Equal(t, map[string]int{"b": 6}, start(o))
+	push(o, many("b", 1, "@other")...)
+	known["other"] = "address"
+	assert.False(t, o.isDue(), "one of the spare workers")
+}
+
 func TestWhoGetsTheWorkers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		first, then []string
@@ -66,6 +83,7 @@ func TestWhoGetsTheWorkers(t *testing.T) {
 		"few items of one beside many of another":      {first: append(many("a", 100, ""), many("b", 2, "")...), got: map[string]int{"a": 14, "b": 2}},
 		"nobody idles while one cluster has all items": {first: many("a", 100, "@x"), got: map[string]int{"a": 16}},
 		"a late cluster of the same tenant gets one":   {first: many("a", 100, "@x"), then: many("a", 5, "@y"), got: map[string]int{"a": 17}},
+		"another name of that cluster gets none":       {first: many("a", 100, "@x"), then: many("a", 5, "@x'"), got: map[string]int{"a": 16}},
 		"many clusters of one tenant leave spare ones": {first: sited("a", 100), then: many("b", 100, ""), got: map[string]int{"a": 18, "b": 1}},
 		"a cluster of four tenants leaves three quarters": {
 			first: append(append(append(many("a", 50, "@x"), many("b", 50, "@x")...), many("c", 50, "@x")...), many("d", 50, "")...),
@@ -73,7 +91,7 @@ func TestWhoGetsTheWorkers(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := newOrder(16, placed)
+			o := newOrder(16, placed, addressed)
 			push(o, tc.first...)
 			got := map[string]int{}
 			if tc.then != nil {
@@ -98,7 +116,7 @@ func TestWhatIsNext(t *testing.T) {
 		"not beyond a quarter, whatever the priority": {queued: []string{"a/1", "a/2", "b/1-"}, order: []string{"a/1", "b/1-", "a/2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := newOrder(4, placed)
+			o := newOrder(4, placed, addressed)
 			push(o, tc.queued...)
 			var order []string
 			for o.isDue() {
@@ -110,7 +128,7 @@ func TestWhatIsNext(t *testing.T) {
 }
 
 func TestAHigherPriorityCountsForWhatWaitsAlready(t *testing.T) {
-	o := newOrder(4, placed)
+	o := newOrder(4, placed, addressed)
 	push(o, "a/1-", "b/1-")
 	o.prefer("b/1-", 0)
 	o.Touch("b/1-")
@@ -121,7 +139,7 @@ func TestAHigherPriorityCountsForWhatWaitsAlready(t *testing.T) {
 }
 
 func TestNothingIsKeptOfWhatIsDone(t *testing.T) {
-	o := newOrder(4, placed)
+	o := newOrder(4, placed, addressed)
 	push(o, many("a", 10, "@x")...)
 	push(o, many("b", 10, "@y")...)
 	for o.isDue() {
@@ -132,14 +150,14 @@ func TestNothingIsKeptOfWhatIsDone(t *testing.T) {
 	assert.Zero(t, o.Len())
 	for what, left := range map[string]int{
 		"waiting": len(o.waiting), "shares": len(o.shares), "byPlace": len(o.byPlace), "running": len(o.running), "tenants": len(o.tenants),
-		"sites": len(o.sites), "priority": len(o.priority),
+		"priority": len(o.priority),
 	} {
 		assert.Zero(t, left, what)
 	}
 }
 
 func TestNobodyGetsAWorkerAfterTheEnd(t *testing.T) {
-	o := newOrder(4, placed)
+	o := newOrder(4, placed, addressed)
 	push(o, "a/1")
 	o.close()
 	assert.False(t, o.isDue())
@@ -149,7 +167,7 @@ func TestNobodyGetsAWorkerAfterTheEnd(t *testing.T) {
 func BenchmarkNext(b *testing.B) {
 	for _, tenants := range []int{1, 100, 5000} {
 		b.Run(fmt.Sprintf("%d namespaces", tenants), func(b *testing.B) {
-			o := newOrder(16, placed)
+			o := newOrder(16, placed, addressed)
 			for i := range tenants {
 				push(o, many(fmt.Sprint(i), 20000/tenants, "")...)
 			}

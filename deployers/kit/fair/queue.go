@@ -15,27 +15,38 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 )
 
-// Options returns the options of a controller with this many workers, whose queue is fair. One namespace alone gets all of them; a quarter as many are
-// spare, for namespaces that have none while all others are taken, and half of those also for such sites. Site names what the work on an object waits for, as the address of a cluster,
-// "" for nothing in particular; it is called under a lock, has to return at once, and may be nil.
-func Options(workers int, site func(ctrl.Request) string) controller.Options {
+// Sites tells what the work on objects waits for. Its methods are called under a lock and have to return at once.
+type Sites interface {
+	// Of returns the name under which an object knows its site, as its Target; "" for nothing in particular.
+	Of(ctrl.Request) string
+	// Address returns what is known of a site by now, so that several names of one cluster count as one; the name where nothing is.
+	Address(site string) string
+}
+
+// Options returns the options of a controller with this many workers, whose queue is fair. One namespace alone gets all of them; a quarter as many
+// are spare, for namespaces that have none while all others are taken, and half of those also for such sites. Sites may be nil.
+func Options(workers int, sites Sites) controller.Options {
 	workers = max(workers, 1)
+	address := func(string) string { return "" }
+	if sites != nil {
+		address = sites.Address
+	}
 	return controller.Options{
 		MaxConcurrentReconciles: workers + spare(workers),
 		NewQueue: func(name string, limiter workqueue.TypedRateLimiter[ctrl.Request]) workqueue.TypedRateLimitingInterface[ctrl.Request] {
-			return newQueue(name, limiter, newOrder(workers, func(request ctrl.Request) place { return placeOf(request, site) }))
+			return newQueue(name, limiter, newOrder(workers, func(request ctrl.Request) place { return placeOf(request, sites) }, address))
 		},
 	}
 }
 
 // placeOf returns the place of a request. Objects without namespace are each a place of their own.
-func placeOf(request ctrl.Request, site func(ctrl.Request) string) place {
+func placeOf(request ctrl.Request, sites Sites) place {
 	where := place{tenant: request.Namespace}
 	if request.Namespace == "" {
 		where.tenant = "/" + request.Name
 	}
-	if site != nil {
-		where.site = site(request)
+	if sites != nil {
+		where.site = sites.Of(request)
 	}
 	return where
 }

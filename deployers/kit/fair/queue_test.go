@@ -31,7 +31,7 @@ type bench struct {
 func run(t *testing.T, workers int, takes func(item string) time.Duration) *bench {
 	t.Helper()
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute)
-	b := &bench{queue: newQueue("", limiter, newOrder(workers, placed)), ended: map[string]time.Time{}, again: func(string) {}}
+	b := &bench{queue: newQueue("", limiter, newOrder(workers, placed, addressed)), ended: map[string]time.Time{}, again: func(string) {}}
 	for range workers + spare(workers) {
 		go b.work(takes)
 	}
@@ -179,7 +179,7 @@ func TestAnEventDuringTheWorkTakesThePlaceOfTheNextLook(t *testing.T) {
 func TestPrioritiesReachTheWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute)
-		q := newQueue("", limiter, newOrder(4, placed))
+		q := newQueue("", limiter, newOrder(4, placed, addressed))
 		defer func() { q.ShutDown(); synctest.Wait() }()
 		q.AddWithOpts(priorityqueue.AddOpts{Priority: new(-100)}, "a/1")
 		q.AddWithOpts(priorityqueue.AddOpts{Priority: new(7)}, "b/1")
@@ -194,7 +194,7 @@ func TestPrioritiesReachTheWorkers(t *testing.T) {
 func TestRetriesAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute)
-		q := newQueue("", limiter, newOrder(4, placed))
+		q := newQueue("", limiter, newOrder(4, placed, addressed))
 		defer func() { q.ShutDown(); synctest.Wait() }()
 		q.Add("a/1")
 		synctest.Wait()
@@ -224,9 +224,15 @@ func TestPlaces(t *testing.T) {
 	}
 	assert.Equal(t, place{tenant: "n"}, placeOf(request("n", "a"), nil))
 	assert.Equal(t, place{tenant: "/a"}, placeOf(request("", "a"), nil))
-	site := func(r ctrl.Request) string { return "of " + r.Name }
-	assert.Equal(t, place{tenant: "n", site: "of a"}, placeOf(request("n", "a"), site))
+	assert.Equal(t, place{tenant: "n", site: "of a"}, placeOf(request("n", "a"), named{}))
 }
+
+// named are sites that are named for their objects.
+type named struct{}
+
+func (named) Of(r ctrl.Request) string { return "of " + r.Name }
+
+func (named) Address(site string) string { return site }
 
 func TestOptions(t *testing.T) {
 	for workers, want := range map[int]int{0: 1, 1: 1, 2: 2, 4: 5, 16: 20, 30: 37} {
