@@ -101,7 +101,7 @@ func (k *processes) handle(ctx context.Context, kind watch.EventType, pod *corev
 		k.seen[pod.UID] = cancel
 		k.work.Go(func() {
 			defer cancel()
-			if err := k.run(running, pod.DeepCopy()); err != nil && ctx.Err() == nil {
+			if err := k.run(running, pod.DeepCopy()); err != nil && running.Err() == nil {
 				assert.NoError(k.t, err, "the test kubelet")
 			}
 			if running.Err() != nil && ctx.Err() == nil {
