@@ -267,6 +267,16 @@ func isAtRest(item *v1alpha1.DeployItem) bool {
 	return mayRepeat(item) && item.Status.Phase == v1alpha1.PhaseSucceeded && !isTestRequested(item)
 }
 
+// tell makes a worker show what was found, where the item does not show it already. The item is read after that is noted: the event of a newer one
+// is compared with it.
+func (d *driftDesk) tell(ctx context.Context, key types.NamespacedName) {
+	item := &v1alpha1.DeployItem{}
+	if err := d.r.client.Get(ctx, key, item); err == nil && !d.hasNews(item) {
+		return
+	}
+	d.wakeWorker(key)
+}
+
 // wakeWorker makes a worker show what was found.
 func (d *driftDesk) wakeWorker(key types.NamespacedName) {
 	if d.r.queue != nil {

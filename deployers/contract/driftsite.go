@@ -326,12 +326,12 @@ func (s *driftSite) search(ctx context.Context, item *v1alpha1.DeployItem, known
 			d.watches.Seen(known.key, objectOf(one.Resource), one.Live, one.Owned)
 		}
 	}
+	isSure := len(objects) > 0 && len(again) == 0 || !isShownDrifted(item) && trouble == drift.NoTrouble && d.watches.IsWatched(known.key)
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	if d.items[known.key] != known || ctx.Err() != nil && known.paused {
+		d.mu.Unlock()
 		return
 	}
-	isSure := len(objects) > 0 && len(again) == 0 || !isShownDrifted(item) && trouble == drift.NoTrouble && d.watches.IsWatched(known.key)
 	known.doubtful = known.doubtful && !isSure
 	known.findings.add(found, time.Now(), func(note driftNote) { known.notes = append(known.notes, note) })
 	known.findings.trouble, known.findings.kind = trouble, kind.Kind
@@ -339,7 +339,8 @@ func (s *driftSite) search(ctx context.Context, item *v1alpha1.DeployItem, known
 		known.findings.trouble = drift.TroubleTooMany
 	}
 	s.schedule(known, again)
-	d.wakeWorker(known.key)
+	d.mu.Unlock()
+	d.tell(ctx, known.key)
 }
 
 // waits reports whether an item has to wait for its next search, and makes it come back then.

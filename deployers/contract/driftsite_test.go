@@ -9,8 +9,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -39,6 +45,46 @@ func TestATargetThatCannotBeOpenedIsTriedAtItsTime(t *testing.T) {
 			tc.events()
 			t.Cleanup(func() { site.changed = false })
 			assert.Equal(t, tc.waits, site.untilOpening(site.opened.Add(tc.after)) > 0)
+		})
+	}
+}
+
+// detector looks at nothing; what it says about drift is the default.
+type detector struct{ DriftDetector }
+
+func (detector) DriftDetection(*v1alpha1.DeployItem) (*managedresource.DriftDetection, error) {
+	return nil, nil
+}
+
+func TestAWorkerIsWokenForNewsOnly(t *testing.T) {
+	key := types.NamespacedName{Namespace: "ns", Name: "item"}
+	drifted := Drift{Resource: managedresource.ResourceReference{APIVersion: "v1", Kind: "ConfigMap", Name: "settings"}, Missing: true}
+	wasFound := findings{drifted: map[managedresource.ResourceReference]Drift{drifted.Resource: drifted}}
+	shown := wasFound.condition(1, time.Now())
+	corrected := metav1.Condition{Type: v1alpha1.DriftedCondition, Status: metav1.ConditionFalse, Reason: reasonCorrected}
+	for name, tc := range map[string]struct {
+		shown []metav1.Condition
+		known driftItem
+		want  int
+	}{
+		"nothing found, nothing shown":    {nil, driftItem{followed: true}, 0},
+		"found":                           {nil, driftItem{followed: true, findings: wasFound}, 1},
+		"found and shown":                 {[]metav1.Condition{*shown}, driftItem{followed: true, findings: wasFound}, 0},
+		"shown, and gone":                 {[]metav1.Condition{*shown}, driftItem{followed: true}, 1},
+		"shown by an earlier process":     {[]metav1.Condition{*shown}, driftItem{followed: true, doubtful: true}, 0},
+		"corrected before, nothing found": {[]metav1.Condition{corrected}, driftItem{followed: true}, 0},
+		"an event to post":                {nil, driftItem{followed: true, notes: []driftNote{{corev1.EventTypeNormal, reasonCorrected, "x"}}}, 1},
+		"the target cannot be reached":    {nil, driftItem{unreachable: true, findings: findings{trouble: "cannot be reached"}}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t, &scripted{}, func(item *v1alpha1.DeployItem) { item.Status.Conditions = tc.shown })
+			queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
+			t.Cleanup(queue.ShutDown)
+			d.r.queue = queue
+			tc.known.uid = "uid"
+			desk := &driftDesk{r: d.r, detector: detector{}, items: map[types.NamespacedName]*driftItem{key: &tc.known}}
+			desk.tell(t.Context(), key)
+			assert.Equal(t, tc.want, queue.Len())
 		})
 	}
 }
