@@ -51,6 +51,7 @@ type Clients struct {
 	self       *rest.Config
 	isOwn      func(ctx context.Context, token string) (bool, error)
 	limits     limits
+	parsed     parsedContents
 
 	mu     sync.Mutex
 	opened *lru.Cache
@@ -67,7 +68,9 @@ func New(options Options) (*Clients, error) {
 	if options.UserAgent == "" {
 		options.UserAgent = "flux-landscaper"
 	}
-	c := &Clients{options: options, limits: defaultLimits(), opened: lru.NewWithEvictionFunc(options.MaxClusters, closeIdle)}
+	c := &Clients{
+		options: options, limits: defaultLimits(), parsed: newParsedContents(options.MaxClusters), opened: lru.NewWithEvictionFunc(options.MaxClusters, closeIdle),
+	}
 	if options.Landscaper == nil {
 		return c, nil
 	}
@@ -144,7 +147,7 @@ func (c *Clients) connectAs(ctx context.Context, live client.Reader, target *v1a
 	if err != nil {
 		return nil, err
 	}
-	parsed, err := parseContent(raw)
+	parsed, err := c.parsed.of(raw)
 	if err != nil {
 		return nil, err
 	}
