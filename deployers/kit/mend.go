@@ -19,7 +19,7 @@ import (
 func WriteItemStatus(ctx context.Context, c client.Client, item *v1alpha1.DeployItem, now time.Time, written *Consistency) error {
 	KeepValidConditions(item)
 	mend(&item.Status, now)
-	if err := c.Status().Update(ctx, item); err != nil {
+	if err := updateStatus(ctx, c, item); err != nil {
 		return err
 	}
 	written.Wrote(item)

@@ -102,13 +102,20 @@ type Status[S any] interface {
 	DeepCopy() *S
 }
 
+// updateStatus sends an object without the managed fields that an earlier write has returned, which are much of it: for a status the API server goes by
+// those that it has stored.
+func updateStatus(ctx context.Context, c client.Client, obj client.Object) error {
+	obj.SetManagedFields(nil)
+	return c.Status().Update(ctx, obj)
+}
+
 // WriteStatus writes the status of an object, which lies at status, unless it equals persisted, and returns what is persisted afterwards:
 // persisted itself when nothing was written. Written learns of the write. It fails with a conflict if the object changed since it was read.
 func WriteStatus[S any, P Status[S]](ctx context.Context, c client.Client, obj client.Object, status, persisted P, written *Consistency) (P, error) {
 	if equality.Semantic.DeepEqual(persisted, status) {
 		return persisted, nil
 	}
-	if err := c.Status().Update(ctx, obj); err != nil {
+	if err := updateStatus(ctx, c, obj); err != nil {
 		return persisted, err
 	}
 	written.Wrote(obj)

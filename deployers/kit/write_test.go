@@ -23,6 +23,8 @@ type answers struct {
 	client.Client
 	writes int
 	err    error
+	// managed are the managed fields that came with the last status.
+	managed []metav1.ManagedFieldsEntry
 }
 
 func (a *answers) Status() client.SubResourceWriter { return statusAnswers{answers: a} }
@@ -48,6 +50,8 @@ type statusAnswers struct {
 }
 
 func (s statusAnswers) Update(_ context.Context, obj client.Object, _ ...client.SubResourceUpdateOption) error {
+	s.answers.managed = obj.GetManagedFields()
+	obj.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "somebody"}})
 	return s.answers.stored(obj)
 }
 
@@ -73,6 +77,19 @@ func TestWriteStatusRemembersWhatItWrote(t *testing.T) {
 	assert.Equal(t, execution.Status, *persisted)
 	assert.NotSame(t, &execution.Status, persisted)
 	assert.True(t, written.Stale(older()))
+}
+
+func TestAStatusIsSentWithoutManagedFields(t *testing.T) {
+	api, written := &answers{}, &Consistency{}
+	execution, persisted := running()
+	for _, job := range []string{"first", "second"} {
+		execution.Status.JobID = job
+		var err error
+		persisted, err = WriteStatus(t.Context(), api, execution, &execution.Status, persisted, written)
+		require.NoError(t, err)
+		assert.Empty(t, api.managed)
+	}
+	assert.Equal(t, 2, api.writes)
 }
 
 func TestWriteStatusWritesChangesOnly(t *testing.T) {
