@@ -11,11 +11,13 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -77,14 +79,30 @@ func (r *HealthReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err != nil {
 		return fmt.Errorf("add the lanes of checks: %w", err)
 	}
-	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{})
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("target-health").
-		For(&v1alpha1.Target{}, builder.WithPredicates(changed)).
+		For(&v1alpha1.Target{}, builder.WithPredicates(checkChanged)).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.checkedBy), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		WatchesRawSource(source.Func(r.keepQueue)).
 		WithOptions(fair.Options(2, nil)).
 		Complete(r)
+}
+
+// checkChanged passes on the events of Targets that are checked, or show that they were, but not those of updates of the status.
+var checkChanged = predicate.And(
+	predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{}),
+	predicate.Funcs{
+		CreateFunc:  func(e event.CreateEvent) bool { return isChecked(e.Object) },
+		UpdateFunc:  func(e event.UpdateEvent) bool { return isChecked(e.ObjectOld) || isChecked(e.ObjectNew) },
+		DeleteFunc:  func(e event.DeleteEvent) bool { return isChecked(e.Object) },
+		GenericFunc: func(e event.GenericEvent) bool { return isChecked(e.Object) },
+	},
+)
+
+// isChecked reports whether a Target asks for checks, or shows what one has found.
+func isChecked(object client.Object) bool {
+	target, ok := object.(*v1alpha1.Target)
+	return ok && (target.Spec.HealthCheck != nil || !equality.Semantic.DeepEqual(target.Status, v1alpha1.TargetStatus{}))
 }
 
 func (r *HealthReconciler) keepQueue(_ context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -50,6 +51,9 @@ var onlyProtected = predicate.NewPredicateFuncs(isProtected)
 var onlyUnprotected = predicate.NewPredicateFuncs(func(obj client.Object) bool {
 	return kit.IsOwnedByFlux(obj) && !isProtected(obj) && obj.GetDeletionTimestamp().IsZero()
 })
+
+// notNew passes on all events but those of new objects: no Secret or ConfigMap can be let go because one more names it.
+var notNew = predicate.Funcs{CreateFunc: func(event.CreateEvent) bool { return false }}
 
 // releaser lets the objects of one kind go that no protected Target or Context names any more.
 type releaser struct {
