@@ -111,7 +111,7 @@ images: $(IMAGE_PROGRAMS) ## The images as OCI layout in dist/images (IMAGE_PLAT
 release: $(IMAGE_PROGRAMS) $(CLI_PROGRAMS) ## Everything of a release, in dist/ (VERSION=v1.2.3, KEY=file.pem signs, REGISTRY=host/path also pushes)
 	@go run ./cmd/release all $(RELEASE_ARGS)
 
-components: images ## The deployers as component versions, pushed to REGISTRY with their charts and image
+components: images ## Landscaper and its deployers as component versions, pushed to REGISTRY with their charts and image
 	@[[ -n "$(REGISTRY)" ]] || { echo "give the registry to push to: make components REGISTRY=host/path VERSION=v1.2.3"; exit 1; }
 	@go run ./cmd/release charts $(RELEASE_ARGS)
 	@go run ./cmd/flux-landscaper component push --file charts/components/component-constructor.yaml \

@@ -26,6 +26,16 @@ var Deployers = []string{"helm", "manifest", "container", "mock"}
 // AgentChart is the name of the chart of the agent.
 const AgentChart = "landscaper-agent"
 
+// LandscaperChart is the name of the chart of controller and webhooks, which is made of two others: ControllerChart runs them, RightsChart has their
+// accounts and rights.
+const (
+	LandscaperChart = "landscaper"
+	// ControllerChart is the name of the chart with the processes.
+	ControllerChart = "landscaper-controller-deployment"
+	// RightsChart is the name of the chart with accounts and rights.
+	RightsChart = "landscaper-controller-rbac"
+)
+
 const deployerSuffix = "-deployer"
 
 // What the charts of a checkout say in place of version and image.
@@ -34,7 +44,7 @@ const (
 	noImage   = "repository: ghcr.io/flux-landscaper/landscaper"
 )
 
-// Charts writes the charts of the deployers and of the agent into a folder, packed as <name>-<version>.tgz. The version has to be a semantic one.
+// Charts writes all charts into a folder, packed as <name>-<version>.tgz. The version has to be a semantic one.
 func Charts(dist string, o Options) error {
 	if err := o.checkVersion(); err != nil {
 		return err
@@ -47,7 +57,7 @@ func Charts(dist string, o Options) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
-	names := []string{AgentChart}
+	names := []string{AgentChart, LandscaperChart, ControllerChart, RightsChart}
 	for _, deployer := range Deployers {
 		names = append(names, deployer+deployerSuffix)
 	}
@@ -75,23 +85,65 @@ func (o Options) checkVersion() error {
 	return nil
 }
 
-// Chart makes the chart of that name in a folder: its own values and templates, those that processes and deployers share, the rights of config/rbac or
+// Chart makes the chart of that name in a folder: its own values and templates, those that it shares with others, the rights of config/rbac or
 // flux/agent, version and image of the release.
 func Chart(folder, name string, o Options) error {
-	charts := filepath.Join(o.Source, "charts")
 	version := strings.TrimPrefix(o.Release.Version, "v")
 	replaced := strings.NewReplacer("v"+noVersion, o.Release.Version, noVersion, version, noImage, "repository: "+o.Repository)
+	if err := copyTree(folder, filepath.Join(o.Source, "charts", name), replaced); err != nil {
+		return err
+	}
+	switch name {
+	case LandscaperChart:
+		return completeLandscaper(folder, o)
+	case ControllerChart:
+		return shareNames(folder, o)
+	case RightsChart:
+		return errors.Join(shareNames(folder, o), writeRoles(folder, o))
+	}
+	return completeProcess(folder, name, o)
+}
+
+// completeLandscaper adds the CRDs, and the charts that the chart landscaper is made of.
+func completeLandscaper(folder string, o Options) error {
+	return errors.Join(
+		copyTree(filepath.Join(folder, "crds"), filepath.Join(o.Source, "config", "crd", "bases"), strings.NewReplacer()),
+		Chart(filepath.Join(folder, "charts", ControllerChart), ControllerChart, o),
+		Chart(filepath.Join(folder, "charts", RightsChart), RightsChart, o),
+	)
+}
+
+// shareNames adds the names and labels that all charts have.
+func shareNames(folder string, o Options) error {
+	const names = "_names.tpl"
+	content, err := os.ReadFile(filepath.Join(o.Source, "charts", "process", "templates", names))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, "templates", names), content, 0o644)
+}
+
+// writeRoles adds the roles of config/rbac, one after the other.
+func writeRoles(folder string, o Options) error {
+	roles, err := build(filepath.Join(o.Source, "config", "rbac"))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, "roles.yaml"), roles, 0o644)
+}
+
+// completeProcess adds what the charts of deployers and of the agent share.
+func completeProcess(folder, name string, o Options) error {
+	charts := filepath.Join(o.Source, "charts")
 	shared, kind, roles := []string{"process"}, "Role", []string{filepath.Join("flux", "agent", "rights.yaml")}
 	if deployer, isDeployer := strings.CutSuffix(name, deployerSuffix); isDeployer {
 		shared, kind = append(shared, "deployer"), "ClusterRole"
 		roles = []string{filepath.Join("config", "rbac", "deployer.yaml"), filepath.Join("config", "rbac", "deployer-"+deployer+".yaml")}
 	}
-	err := copyTree(folder, filepath.Join(charts, name), replaced)
 	for _, from := range shared {
-		err = errors.Join(err, copyTree(filepath.Join(folder, "templates"), filepath.Join(charts, from, "templates"), strings.NewReplacer()))
-	}
-	if err != nil {
-		return err
+		if err := copyTree(filepath.Join(folder, "templates"), filepath.Join(charts, from, "templates"), strings.NewReplacer()); err != nil {
+			return err
+		}
 	}
 	schema, err := valuesSchema(charts, append(shared, name))
 	if err != nil {

@@ -106,7 +106,8 @@ func TestAReleaseIsMadeTwiceTheSame(t *testing.T) {
 	assert.Equal(t, sums, string(read(t, second, ChecksumsFile)))
 	for _, name := range []string{
 		"install.yaml", "crds.yaml", "crd-schemas.tar.gz", "plugin.yaml", "flux-landscaper_1.2.3_linux_amd64.tar.gz", "flux-landscaper_1.2.3_windows_amd64.zip",
-		"landscaper_linux_arm64.spdx.json", "images/index.json", "manifests-artifact/index.json", "manifests/flux/install/kustomization.yaml",
+		"landscaper_linux_arm64.spdx.json", "images/index.json", "manifests-artifact/index.json", "manifests/flux/install/kustomization.yaml", "landscaper-1.2.3.tgz", "landscaper-agent-1.2.3.tgz",
+		"landscaper-controller-rbac-1.2.3.tgz", "landscaper-controller-deployment-1.2.3.tgz", "helm-deployer-1.2.3.tgz",
 	} {
 		assert.Contains(t, sums, "  "+name+"\n")
 	}

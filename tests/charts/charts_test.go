@@ -51,11 +51,12 @@ func renderAs(t *testing.T, as chartutil.ReleaseOptions, name string, values obj
 	r := rendered{T: t}
 	for name, text := range files {
 		for _, document := range strings.Split(text, "\n---\n") {
-			if strings.HasSuffix(name, ".tpl") || strings.TrimSpace(document) == "" {
+			if strings.HasSuffix(name, ".tpl") || strings.HasSuffix(name, ".txt") || strings.TrimSpace(document) == "" {
 				continue
 			}
 			object, _, err := scheme.Codecs.UniversalDeserializer().Decode([]byte(document), nil, nil)
 			require.NoError(t, err, "%s\n%s", name, document)
+			require.NoError(t, yaml.UnmarshalStrict([]byte(document), object), "%s\n%s", name, document)
 			r.objects = append(r.objects, object)
 		}
 	}
@@ -78,6 +79,7 @@ func tryRenderAs(t *testing.T, as chartutil.ReleaseOptions, name string, values 
 	chart, err := loader.LoadDir(folder)
 	require.NoError(t, err)
 	require.NoError(t, chart.Validate())
+	require.NoError(t, chartutil.ProcessDependenciesWithMerge(chart, values))
 	all, err := chartutil.ToRenderValues(chart, values, as, nil)
 	if err != nil {
 		return nil, err

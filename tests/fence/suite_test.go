@@ -91,7 +91,7 @@ func newWorld(t *testing.T) *world {
 	require.NoError(t, err)
 	require.NoError(t, releases.Push(ctx, p.Registry, none, filepath.Join("..", ".."), t.TempDir(), version))
 	image := p.Registry.Host + "/landscaper:" + version
-	require.NoError(t, releases.PushDeployers(ctx, p.Registry, filepath.Join("..", ".."), t.TempDir(), version, image, components))
+	require.NoError(t, releases.PushComponents(ctx, p.Registry, filepath.Join("..", ".."), t.TempDir(), version, image, components))
 	return w
 }
 

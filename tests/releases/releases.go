@@ -56,8 +56,8 @@ func Push(ctx context.Context, registry *platform.Registry, program, source, dir
 	return remote.Write(repository.Tag(version), artifact, remote.WithContext(ctx))
 }
 
-// PushDeployers pushes the component versions of the deployers of a release, given as v1.2.3, into a component repository of the registry.
-func PushDeployers(ctx context.Context, registry *platform.Registry, source, dir, version, imageReference, repository string) error {
+// PushComponents pushes the component versions of a release, given as v1.2.3, into a component repository of the registry.
+func PushComponents(ctx context.Context, registry *platform.Registry, source, dir, version, imageReference, repository string) error {
 	err := release.Charts(dir, release.Options{Source: source, Repository: registry.Host + "/landscaper", Release: image.Release{Version: version}})
 	if err != nil {
 		return err
