@@ -115,7 +115,7 @@ components: images ## Landscaper and its deployers as component versions, pushed
 	@[[ -n "$(REGISTRY)" ]] || { echo "give the registry to push to: make components REGISTRY=host/path VERSION=v1.2.3"; exit 1; }
 	@go run ./cmd/release charts $(RELEASE_ARGS)
 	@go run ./cmd/flux-landscaper component push --file charts/components/component-constructor.yaml \
-	  --repository "$(if $(PLAIN_HTTP),http://,oci://)$(REGISTRY)/components" \
+	  --repository "$(if $(PLAIN_HTTP),http://,oci://)$(REGISTRY)/components" $(if $(KEY),--signature release --private-key "$(KEY)") \
 	  VERSION="$(VERSION:v%=%)" CHARTS="$(CURDIR)/dist" IMAGE="$(REGISTRY)/landscaper:$(VERSION)"
 
 # dist/bin/<command>_<os>_<architecture>; the go command knows what is to do.

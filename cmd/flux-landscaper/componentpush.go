@@ -17,6 +17,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/publishing/constructor"
 	"github.com/flux-landscaper/flux-landscaper/publishing/ocm"
 	"github.com/flux-landscaper/flux-landscaper/publishing/pack"
+	"github.com/flux-landscaper/flux-landscaper/publishing/privatekey"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 )
 
@@ -32,6 +33,14 @@ type componentFlags struct {
 	output      string
 	overwrite   bool
 	skipDigests bool
+	signing     signingFlags
+}
+
+// signingFlags say how to sign component versions.
+type signingFlags struct {
+	signature    string
+	privateKey   string
+	certificates string
 }
 
 func pushComponentCommand() *cobra.Command {
@@ -56,6 +65,10 @@ func pushComponentCommand() *cobra.Command {
 	flags.StringVarP(&f.output, "output", "o", "", "How to print the result: json, or by default one reference per line.")
 	flags.BoolVar(&f.overwrite, "overwrite", false, "Replace versions, and artifacts next to them, that exist with other content.")
 	flags.BoolVar(&f.skipDigests, "skip-digest-generation", false, "Do not look up the digests of artifacts in other registries.")
+	flags.StringVar(&f.signing.signature, "signature", "", "Sign the versions, under this name.")
+	flags.StringVar(&f.signing.privateKey, "private-key", "", "A file with the unencrypted RSA private key of the signer in PEM.")
+	flags.StringVar(&f.signing.certificates, "certificates", "", "A file with the certificates of the signer in PEM, its own first.")
+	cmd.MarkFlagsRequiredTogether("signature", "private-key")
 	_ = cmd.MarkFlagRequired("file")
 	cmd.MarkFlagsOneRequired("repository", "ctf", "archive")
 	cmd.MarkFlagsMutuallyExclusive("repository", "ctf", "archive")
@@ -64,6 +77,10 @@ func pushComponentCommand() *cobra.Command {
 
 func (f *componentFlags) push(cmd *cobra.Command, arguments []string) error {
 	if err := checkOutput(f.output, "json", ""); err != nil {
+		return err
+	}
+	signing, err := f.signing.options()
+	if err != nil {
 		return err
 	}
 	read, err := f.read(cmd, arguments)
@@ -95,10 +112,37 @@ func (f *componentFlags) push(cmd *cobra.Command, arguments []string) error {
 	if err != nil {
 		return explainLogin(err)
 	}
+	if signing != nil {
+		if err := ocm.Sign(cmd.Context(), registry, place, versions, *signing); err != nil {
+			return explainLogin(err)
+		}
+	}
 	if err := f.carry(cmd, registry, builder); err != nil {
 		return explainLogin(err)
 	}
 	return explainLogin(f.publish(cmd, registry, place, versions))
+}
+
+// options reads the files that the flags name; nil without signature.
+func (f *signingFlags) options() (*component.SignOptions, error) {
+	if f.signature == "" {
+		if f.certificates != "" {
+			return nil, errors.New("--certificates belongs to a signature: add --signature and --private-key")
+		}
+		return nil, nil
+	}
+	text, err := readFile("--private-key", f.privateKey)
+	if err != nil {
+		return nil, err
+	}
+	options := &component.SignOptions{Name: f.signature}
+	if options.Key, err = privatekey.Parse(text); err != nil {
+		return nil, fmt.Errorf("--private-key: %s: %w", f.privateKey, err)
+	}
+	if f.certificates != "" {
+		options.Certificates, err = readFile("--certificates", f.certificates)
+	}
+	return options, err
 }
 
 // read reads the constructor with its values.

@@ -6,8 +6,12 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"io/fs"
 	"os"
@@ -215,6 +219,28 @@ func TestComponents(t *testing.T) {
 	p.write("shop/more.yaml", "")
 	assert.Contains(t, p.fail(push...), "exists at")
 	p.must(append(push, "--overwrite")...)
+}
+
+func TestSignedComponents(t *testing.T) {
+	server, p := registry.Start(t, registry.Options{}), start(t)
+	repository := "oci://" + server.Host + "/components"
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	require.NoError(t, err)
+	public, err := x509.MarshalPKIXPublicKey(key.Public())
+	require.NoError(t, err)
+	p.write("shop/blueprint.yaml", document, "constructor.yaml", components,
+		"key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})),
+		"key.pub", string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public})))
+	push := []string{"component", "push", "-f", "constructor.yaml", "--repository", repository, "VERSION=1.2.0", "--signature", "release", "--private-key"}
+	p.must(append(push, "key.pem")...)
+	_, progress, _ := p.run(append(push, "key.pem")...)
+	assert.Contains(t, progress, "component example.com/shop:1.2.0 unchanged")
+	for _, name := range []string{"example.com/shop:1.2.0", "example.com/db:1.0.0"} {
+		p.must("component", "verify", name, "--repository", repository, "--signature", "release", "--public-key", "key.pub")
+	}
+	assert.Contains(t, p.fail(append(push, "key.pub")...), "--private-key: key.pub: the private key")
+	assert.Contains(t, p.fail(push[:len(push)-1]...), "private-key")
+	assert.Contains(t, p.fail(append(push[:7:7], "--certificates", "key.pub")...), "add --signature and --private-key")
 }
 
 func TestComponentsInADirectory(t *testing.T) {

@@ -9,14 +9,13 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/sha256"
-	"crypto/x509"
 	"encoding/base64"
-	"encoding/pem"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/flux-landscaper/flux-landscaper/publishing/privatekey"
 )
 
 // writeChecksums writes the sums of all files of a release, folders included, and signs them where there is a key. The sums are in the form of
@@ -53,7 +52,7 @@ func writeChecksums(dist string, key []byte) error {
 
 // sign signs a message with a private key in PEM.
 func sign(message, key []byte) ([]byte, error) {
-	signer, err := signerOf(key)
+	signer, err := privatekey.Parse(key)
 	if err != nil {
 		return nil, err
 	}
@@ -62,20 +61,4 @@ func sign(message, key []byte) ([]byte, error) {
 	}
 	sum := sha256.Sum256(message)
 	return signer.Sign(rand.Reader, sum[:], crypto.SHA256)
-}
-
-func signerOf(key []byte) (crypto.Signer, error) {
-	block, _ := pem.Decode(key)
-	if block == nil {
-		return nil, errors.New("the key that signs the release is not in PEM")
-	}
-	if parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes); err == nil {
-		if signer, canSign := parsed.(crypto.Signer); canSign {
-			return signer, nil
-		}
-	}
-	if parsed, err := x509.ParseECPrivateKey(block.Bytes); err == nil {
-		return parsed, nil
-	}
-	return nil, fmt.Errorf("the key that signs the release is a %q that cannot be read: give an unencrypted key as PKCS #8 or SEC 1", block.Type)
 }
