@@ -85,15 +85,19 @@ func Succeed(obj JobObject, message string, now time.Time) {
 	conditions.MarkTrue(obj, meta.ReadyCondition, meta.ReconciliationSucceededReason, "%s", message)
 }
 
-// Fail ends the running job badly. Reason, message and codes of the failure are bounded, because they may come from others.
+// Fail ends the running job badly. Reason, message and codes of the failure are bounded, because they may come from others. A job that has ended
+// for the same cause already stays as it is: what keeps an ended job from being settled may last, and each write would bring the object back.
 func Fail(obj JobObject, failure *Failure, now time.Time) {
 	job := obj.Job()
 	phase := v1alpha1.PhaseFailed
 	if !obj.GetDeletionTimestamp().IsZero() {
 		phase = v1alpha1.PhaseDeleteFailed
 	}
-	job.LastError = NewError(job.LastError, failure, now)
-	finish(job, phase, now)
+	last := job.LastError
+	job.LastError = NewError(last, failure, now)
+	if !job.IsIdle() || job.Phase != phase || last == nil || !saysSame(last, job.LastError) {
+		finish(job, phase, now)
+	}
 	ShowFailure(obj, failure)
 }
 
@@ -109,20 +113,35 @@ func ShowFailure(obj JobObject, failure *Failure) {
 	conditions.MarkFalse(obj, meta.ReadyCondition, reason, "%s", message)
 }
 
-// retryMessageAge is for how long the words of a failure that is tried again stand while its operation, reason and codes stay the same.
+// retryMessageAge is for how long a failure that is tried again stands at most before another one replaces it.
 const retryMessageAge = time.Minute
 
 // TryAgain shows a failure that is tried again. A message of which only the words change, as one with a counter does, replaces an earlier one
-// at most once a minute: every write wakes the object before its back-off is over.
+// at most once a minute: every write wakes the object before its back-off is over. Another failure is shown soon, but where failures take turns
+// each stands as long as all before it, up to a minute.
 func TryAgain(obj JobObject, failure *Failure, now time.Time) {
 	job := obj.Job()
-	next := NewError(job.LastError, failure, now)
-	if last := job.LastError; last != nil && last.Operation == next.Operation && last.Reason == next.Reason &&
-		slices.Equal(last.Codes, next.Codes) && now.Sub(last.LastUpdateTime.Time) < retryMessageAge {
-		next = last
+	last := job.LastError
+	if last != nil && slices.Contains(last.Codes, v1alpha1.ErrorForInfoOnly) {
+		last = nil
+	}
+	next := NewError(last, failure, now)
+	if last != nil {
+		next.LastTransitionTime = last.LastTransitionTime
+		if now.Sub(last.LastUpdateTime.Time) < standsFor(last, next) {
+			next = last
+		}
 	}
 	job.LastError = next
 	Progress(obj, meta.ProgressingWithRetryReason, next.Message)
+}
+
+// standsFor returns how long a failure that is tried again stays shown before next replaces it.
+func standsFor(last, next *v1alpha1.Error) time.Duration {
+	if isSameCause(last, next) {
+		return retryMessageAge
+	}
+	return min(last.LastUpdateTime.Sub(last.LastTransitionTime.Time), retryMessageAge)
 }
 
 func finish(job *v1alpha1.JobStatus, phase v1alpha1.Phase, now time.Time) {
@@ -147,9 +166,16 @@ func NewError(previous *v1alpha1.Error, failure *Failure, now time.Time) *v1alph
 	if previous.Operation == next.Operation {
 		next.LastTransitionTime = previous.LastTransitionTime
 	}
-	if previous.Operation == next.Operation && previous.Reason == next.Reason && previous.Message == next.Message &&
-		slices.Equal(previous.Codes, next.Codes) {
+	if saysSame(previous, next) {
 		next.LastUpdateTime = previous.LastUpdateTime
 	}
 	return next
 }
+
+// isSameCause reports whether two errors differ in their words at most.
+func isSameCause(a, b *v1alpha1.Error) bool {
+	return a.Operation == b.Operation && a.Reason == b.Reason && slices.Equal(a.Codes, b.Codes)
+}
+
+// saysSame reports whether two errors differ in their times at most.
+func saysSame(a, b *v1alpha1.Error) bool { return isSameCause(a, b) && a.Message == b.Message }

@@ -12,6 +12,8 @@ import (
 	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
@@ -44,6 +46,64 @@ func TestE01TryAgainWritesNothingNewWhileOnlyTheWordsChange(t *testing.T) {
 			if c.message == "used: 1" {
 				assert.Equal(t, before, &inst.Status)
 			}
+		})
+	}
+}
+
+func TestTryAgainOfAlternatingCausesWritesLessAndLess(t *testing.T) {
+	begun := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	elsewhere := retried("Forbidden", "quota")
+	elsewhere.Operation = "Other"
+	for name, causes := range map[string][]*Failure{
+		"reasons":    {retried("Forbidden", "quota"), retried("NotFound", "namespace")},
+		"operations": {retried("Forbidden", "quota"), elsewhere},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inst := &v1alpha1.Installation{}
+			changes := 0
+			for i := range 6000 {
+				before := inst.Status.DeepCopy()
+				TryAgain(inst, causes[i%2], begun.Add(time.Duration(i)*100*time.Millisecond))
+				if !equality.Semantic.DeepEqual(before, &inst.Status) {
+					changes++
+				}
+			}
+			assert.LessOrEqual(t, changes, 20, "in ten minutes")
+			assert.GreaterOrEqual(t, changes, 10, "a new cause is shown in the end")
+		})
+	}
+}
+
+func TestTryAgainShowsACauseAfterProgressAtOnce(t *testing.T) {
+	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	inst := &v1alpha1.Installation{}
+	TryAgain(inst, &Failure{Operation: "Reconcile", Reason: "Progressing", Codes: []v1alpha1.ErrorCode{v1alpha1.ErrorForInfoOnly}, Err: errors.New("unfinished")}, now)
+	inst.Status.LastError.LastUpdateTime = metav1.NewTime(now.Add(time.Minute))
+	TryAgain(inst, retried("NotFound", "namespace"), now.Add(time.Minute+time.Second))
+	assert.Equal(t, "namespace", inst.Status.LastError.Message)
+}
+
+func TestFailAgainForTheSameCauseWritesNothing(t *testing.T) {
+	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		change func(*v1alpha1.Installation)
+		cause  string
+		same   bool
+	}{
+		"the same":            {func(*v1alpha1.Installation) {}, "too long", true},
+		"another cause":       {func(*v1alpha1.Installation) {}, "too short", false},
+		"another job":         {func(i *v1alpha1.Installation) { i.Status.JobID = "2" }, "too long", false},
+		"a success meanwhile": {func(i *v1alpha1.Installation) { Succeed(i, "done", now) }, "too long", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inst := &v1alpha1.Installation{}
+			Begin(inst, "1", v1alpha1.PhaseProgressing, now)
+			Fail(inst, retried("Invalid", "too long"), now)
+			c.change(inst)
+			before := inst.Status.DeepCopy()
+			Fail(inst, retried("Invalid", c.cause), now.Add(time.Hour))
+			assert.Equal(t, c.same, equality.Semantic.DeepEqual(before, &inst.Status))
+			assert.True(t, inst.Status.IsIdle())
 		})
 	}
 }
