@@ -90,17 +90,18 @@ func (r *Reconciler) isCurrent(ctx context.Context, execution *v1alpha1.Executio
 	return false, nil
 }
 
-// take begins a job. An Execution that no Installation made gets its finalizer now, before it has DeployItems to clean up.
+// take begins a job. An Execution that no Installation made gets its finalizer now, before it has DeployItems to clean up. Where that is refused for
+// good it is the job that fails, so that nobody waits for it.
 func (r *Reconciler) take(ctx context.Context, s *scope, job string) error {
 	change := kit.MetadataChange{AddFinalizer: v1alpha1.Finalizer}
 	if isLeftBehind(s.execution) {
 		change.Annotations = dropped().Annotations
 	}
-	if err := r.patchMetadata(ctx, s, change); err != nil {
-		return err
+	err := r.patchMetadata(ctx, s, change)
+	if err == nil || kit.IsRefusedForGood(err) {
+		s.begin(job)
 	}
-	s.begin(job)
-	return nil
+	return err
 }
 
 // dropOperation removes an operation when nothing is running, and stops. An error of that says nothing about the last job, so it is not
@@ -155,10 +156,11 @@ func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Resu
 	default:
 		r.absorb(s, kit.AsOwnFailure(operation, err))
 	}
+	before := s.persisted
 	if err := r.writeStatus(ctx, s); err != nil {
 		return r.again(ctx, key, err), nil
 	}
-	if last := s.execution.Status.LastError; s.failed && last != nil {
+	if last := s.execution.Status.LastError; s.failed && last != nil && s.persisted != before {
 		r.Recorder.Eventf(s.execution, corev1.EventTypeWarning, last.Reason, "%s", last.Message)
 	}
 	return ctrl.Result{RequeueAfter: s.requeue}, nil

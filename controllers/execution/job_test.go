@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -340,4 +342,26 @@ func TestE17ResultAndErrorAreNeverReturnedTogether(t *testing.T) {
 			assert.Nil(t, b.item("a"), "nothing is created for a job that is not recorded")
 		})
 	}
+}
+
+// TestAMetadataPatchThatIsRefusedForGoodEndsTheJobOnce has an API server that finds the finalizer of an Execution invalid, as it finds annotations
+// that are too large together.
+func TestAMetadataPatchThatIsRefusedForGoodEndsTheJobOnce(t *testing.T) {
+	b := newBench(t, template("a", "t"))
+	execution := b.execution()
+	execution.Finalizers = nil
+	require.NoError(t, b.api.Update(t.Context(), execution))
+	b.before = func(verb string, obj client.Object) error {
+		b.now = b.now.Add(time.Second)
+		if verb != "patch" {
+			return nil
+		}
+		return apierrors.NewInvalid(schemaKind(obj), obj.GetName(), field.ErrorList{field.TooLong(field.NewPath("metadata", "annotations"), "", 1)})
+	}
+	b.start("1")
+	failed := b.requirePhase(v1alpha1.PhaseFailed)
+	assert.Equal(t, "1", failed.Status.JobIDFinished)
+	assert.Len(t, b.events.Events, 1)
+	b.requireSteady()
+	assert.Len(t, b.events.Events, 1)
 }

@@ -107,10 +107,13 @@ func (r *Reconciler) record(ctx context.Context, s *scope) error {
 		return err
 	}
 	closeOperation(s.inst)
+	before := s.persisted
 	if err := r.writeStatus(ctx, s); err != nil {
 		return err
 	}
-	r.announce(s)
+	if s.persisted != before {
+		r.announce(s)
+	}
 	return r.mendMetadata(ctx, s)
 }
 

@@ -294,3 +294,18 @@ func TestTheCauseOfWorkThatIsTriedAgainIsShownAtTheRoot(t *testing.T) {
 	fails("")
 	assert.Equal(t, first+2, requireShown(workingMessage))
 }
+
+// TestAnOperationThatCannotBeTakenAwayEndsTheJobOnce has annotations that are together as large as the API server takes: the one that would replace
+// the operation is longer.
+func TestAnOperationThatCannotBeTakenAwayEndsTheJobOnce(t *testing.T) {
+	const largest = 256 << 10
+	s := newStage(t)
+	inst := s.leaf("root", "a")
+	inst.Annotations = map[string]string{v1alpha1.OperationAnnotation: v1alpha1.OperationReconcile}
+	inst.Annotations["filler"] = strings.Repeat("x", largest-len("filler")-len(v1alpha1.OperationAnnotation)-len(v1alpha1.OperationReconcile))
+	s.create(inst)
+	failed := s.ended("root", "", v1alpha1.PhaseFailed)
+	assert.Contains(t, failed.Status.LastError.Message, "annotations")
+	s.quiet()
+	assert.Equal(t, failed.Status.JobID, s.ended("root", "", v1alpha1.PhaseFailed).Status.JobID)
+}
