@@ -33,14 +33,14 @@ func (r *Reconciler) decideDeletion(ctx context.Context, s *scope) error {
 	if held, err := r.isHeldBack(ctx, s.execution); err != nil || held {
 		return stopUnless(err)
 	}
-	job, err := r.deletionJob(ctx, s)
+	job, given, err := r.deletionJob(ctx, s)
 	if err != nil {
 		return err
 	}
 	if job == status.JobIDFinished {
 		return r.dropOperation(ctx, s)
 	}
-	if isLeftBehind(s.execution) {
+	if !given && isLeftBehind(s.execution) {
 		if err := r.patchMetadata(ctx, s, dropped()); err != nil {
 			return err
 		}
@@ -70,24 +70,24 @@ func stopUnless(err error) error {
 	return kit.ErrStop
 }
 
-// deletionJob returns the job under which to delete. After a failed deletion only a new job of the Installation starts
-// another.
-func (r *Reconciler) deletionJob(ctx context.Context, s *scope) (string, error) {
+// deletionJob returns the job under which to delete, and whether the Installation has given it: that removes an interruption that was left behind
+// before. After a failed deletion only a new job of the Installation starts another.
+func (r *Reconciler) deletionJob(ctx context.Context, s *scope) (job string, given bool, err error) {
 	status := &s.execution.Status
 	if !status.IsIdle() {
-		return status.JobID, nil
+		return status.JobID, false, nil
 	}
 	parent, err := parentOf(ctx, r.Client, s.execution)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	if parent != nil && parent.Status.Phase.IsDeletion() && !parent.Status.IsIdle() {
-		return parent.Status.JobID, nil
+		return parent.Status.JobID, true, nil
 	}
 	if status.Phase == v1alpha1.PhaseDeleteFailed {
-		return status.JobIDFinished, nil
+		return status.JobIDFinished, false, nil
 	}
-	return uuid.NewString(), nil
+	return uuid.NewString(), false, nil
 }
 
 // parentOf returns the Installation that owns an Execution, nil when there is none.

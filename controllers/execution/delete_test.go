@@ -114,6 +114,23 @@ func TestInterruptEndsADeletion(t *testing.T) {
 	b.requireSteady()
 }
 
+// TestAnInterruptOfARetriedDeletionIsNotTakenForThatOfTheLast has an Execution whose deletion was interrupted, and whose next one is interrupted before
+// it has begun.
+func TestAnInterruptOfARetriedDeletionIsNotTakenForThatOfTheLast(t *testing.T) {
+	b := deployed(t)
+	parent := b.deletedBelow(t, "parent")
+	for _, job := range []string{"2", "3"} {
+		parent.Status.JobID = job
+		require.NoError(t, b.api.Status().Update(t.Context(), parent))
+		b.operate(v1alpha1.OperationInterrupt)
+		b.settle()
+		failed := b.requirePhase(v1alpha1.PhaseDeleteFailed)
+		assert.Equal(t, job, failed.Status.JobIDFinished)
+		assert.Empty(t, failed.Annotations[v1alpha1.OperationAnnotation])
+		b.requireSteady()
+	}
+}
+
 func TestDeletable(t *testing.T) {
 	now := metav1.Now()
 	item := func(name, after string, deleted bool) *v1alpha1.DeployItem {

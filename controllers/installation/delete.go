@@ -101,6 +101,9 @@ func (r *Reconciler) beginDeletion(ctx context.Context, s *scope) error {
 	if kit.IsHeldBack(s.inst, parent) {
 		return kit.ErrStop
 	}
+	if err := r.forgetInterruption(ctx, s); err != nil {
+		return err
+	}
 	job := deletionJob(s.inst, parent)
 	r.forgetJob(client.ObjectKeyFromObject(s.inst))
 	s.start(job, "deletion")
@@ -109,6 +112,19 @@ func (r *Reconciler) beginDeletion(ctx context.Context, s *scope) error {
 		return err
 	}
 	return r.mendMetadata(ctx, s)
+}
+
+// forgetInterruption takes an interruption away that the Execution has left behind after the job it was for. One that the Execution has once it can
+// see the deletion job is for that.
+func (r *Reconciler) forgetInterruption(ctx context.Context, s *scope) error {
+	if s.execution == nil || !isInterruptedIdle(s.execution) {
+		return nil
+	}
+	if err := kit.PatchMetadata(ctx, r.Client, s.execution, kit.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: nil}}); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	r.executions.Wrote(s.execution)
+	return nil
 }
 
 // deletionJob returns the running job of the parent for a sub-installation that the parent deletes, and a new one otherwise: also when the

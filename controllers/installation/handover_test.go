@@ -10,7 +10,9 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
@@ -100,4 +102,27 @@ func TestInterruptionsOfRunningJobsStay(t *testing.T) {
 		child.Status.JobID, child.Status.JobIDFinished = c.job, c.finished
 		assert.Equal(t, c.want, isInterruptedIdle(child), name)
 	}
+}
+
+// TestAnInterruptionLeftBehindDoesNotEndTheNextDeletion plays an Execution that dies between the end of its interrupted deletion and the write that
+// takes the operation away.
+func TestAnInterruptionLeftBehindDoesNotEndTheNextDeletion(t *testing.T) {
+	s := newStage(t)
+	s.create(following(s.leaf("root", "a")))
+	root := s.succeed("root", "")
+	require.NoError(t, s.client.Delete(s.ctx, root))
+	execution := until(s, &v1alpha1.Execution{ObjectMeta: s.named("root")}, func(execution *v1alpha1.Execution) bool {
+		return !execution.DeletionTimestamp.IsZero()
+	})
+	edit(s, execution, func(execution *v1alpha1.Execution) {
+		metav1.SetMetaDataAnnotation(&execution.ObjectMeta, v1alpha1.OperationAnnotation, v1alpha1.OperationInterrupt)
+	})
+	deleting := s.installation("root", func(inst *v1alpha1.Installation) bool { return inst.Status.Phase == v1alpha1.PhaseDeleting })
+	s.failDeletion(execution, deleting.Status.JobID)
+	s.ended("root", root.Status.JobID, v1alpha1.PhaseDeleteFailed)
+
+	s.annotate("root", v1alpha1.OperationAnnotation, v1alpha1.OperationReconcile)
+	s.installation("root", func(inst *v1alpha1.Installation) bool { return inst.Status.Phase == v1alpha1.PhaseDeleting })
+	require.NoError(t, s.client.Get(s.ctx, client.ObjectKeyFromObject(execution), execution))
+	assert.NotContains(t, execution.Annotations, v1alpha1.OperationAnnotation)
 }
