@@ -56,11 +56,16 @@ func (r *Reconciler) readReach(ctx context.Context, in *reading) error {
 	return err
 }
 
-// accessOf returns what the Context of an Installation lets blueprints use. A Context that is missing says nothing.
+// accessOf returns what the Context of an Installation lets blueprints use. A Context "default" that is missing says nothing. Another one that is
+// missing may have said imports, so they are all that may be used.
 func (r *Reconciler) accessOf(ctx context.Context, inst *v1alpha1.Installation) (v1alpha1.BlueprintAccess, error) {
 	found := &v1alpha1.Context{}
-	if err := client.IgnoreNotFound(r.Get(ctx, contextKey(inst), found)); err != nil {
+	err := r.Get(ctx, contextKey(inst), found)
+	if client.IgnoreNotFound(err) != nil {
 		return "", fmt.Errorf("read Context %s: %w", contextKey(inst), err)
+	}
+	if err != nil && inst.ContextName() != v1alpha1.DefaultContextName {
+		return v1alpha1.BlueprintAccessImports, nil
 	}
 	return cmp.Or(found.BlueprintAccess, r.BlueprintAccess, v1alpha1.BlueprintAccessNamespace), nil
 }

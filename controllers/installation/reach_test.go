@@ -306,12 +306,15 @@ func TestT07FunctionsOpenImportedSecretsOnly(t *testing.T) {
 func TestT07OperatorDecidesWhereContextIsSilent(t *testing.T) {
 	for name, c := range map[string]struct {
 		operator, context, want v1alpha1.BlueprintAccess
+		named                   string
 	}{
-		"nobody says anything":       {"", "", v1alpha1.BlueprintAccessNamespace},
-		"the operator":               {v1alpha1.BlueprintAccessImports, "", v1alpha1.BlueprintAccessImports},
-		"the Context is wider":       {v1alpha1.BlueprintAccessImports, v1alpha1.BlueprintAccessNamespace, v1alpha1.BlueprintAccessNamespace},
-		"the Context is narrower":    {v1alpha1.BlueprintAccessNamespace, v1alpha1.BlueprintAccessImports, v1alpha1.BlueprintAccessImports},
-		"the operator and a missing": {v1alpha1.BlueprintAccessImports, "-", v1alpha1.BlueprintAccessImports},
+		"nobody says anything":             {"", "", v1alpha1.BlueprintAccessNamespace, ""},
+		"the operator":                     {v1alpha1.BlueprintAccessImports, "", v1alpha1.BlueprintAccessImports, ""},
+		"the Context is wider":             {v1alpha1.BlueprintAccessImports, v1alpha1.BlueprintAccessNamespace, v1alpha1.BlueprintAccessNamespace, ""},
+		"the Context is narrower":          {v1alpha1.BlueprintAccessNamespace, v1alpha1.BlueprintAccessImports, v1alpha1.BlueprintAccessImports, ""},
+		"the operator and a missing":       {v1alpha1.BlueprintAccessImports, "-", v1alpha1.BlueprintAccessImports, ""},
+		"the operator and a missing, wide": {v1alpha1.BlueprintAccessNamespace, "-", v1alpha1.BlueprintAccessNamespace, ""},
+		"one that is named is missing":     {v1alpha1.BlueprintAccessNamespace, "", v1alpha1.BlueprintAccessImports, "lost"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
@@ -319,7 +322,7 @@ func TestT07OperatorDecidesWhereContextIsSilent(t *testing.T) {
 				s.create(s.context(c.context))
 			}
 			r := &Reconciler{Client: s.client, BlueprintAccess: c.operator}
-			found, err := r.accessOf(s.ctx, &v1alpha1.Installation{ObjectMeta: s.named("root")})
+			found, err := r.accessOf(s.ctx, &v1alpha1.Installation{ObjectMeta: s.named("root"), Spec: v1alpha1.InstallationSpec{Context: c.named}})
 			require.NoError(t, err)
 			assert.Equal(t, c.want, found)
 		})
