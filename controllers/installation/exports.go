@@ -23,6 +23,10 @@ const (
 	exportOperation = "Exports"
 	// sourceIndexOfData finds the DataObjects and Targets that an Installation exported.
 	sourceIndexOfData = "exported-by"
+	// reasonExportNotFound says that what deploy items exported is gone.
+	reasonExportNotFound = "ExportNotFound"
+	// reasonInvalidExport says that what deploy items or sub-installations exported is not what it has to be.
+	reasonInvalidExport = "InvalidExport"
 )
 
 // publishExports computes the exports and writes them into the scope of the parent. Former exports stay until they are replaced,
@@ -110,8 +114,10 @@ func (r *Reconciler) readDataOfScope(ctx context.Context, s *scope, inputs *rend
 			continue
 		}
 		var value any
-		if err := json.Unmarshal(data.Items[i].Data.RawMessage, &value); err != nil {
-			return fmt.Errorf("DataObject %s: data is not JSON", data.Items[i].Name)
+		if raw := data.Items[i].Data.RawMessage; len(raw) > 0 {
+			if err := json.Unmarshal(raw, &value); err != nil {
+				return kit.Stall(exportOperation, reasonInvalidExport, "DataObject %s: data is not JSON", client.ObjectKeyFromObject(&data.Items[i]))
+			}
 		}
 		inputs.DataObjects[data.Items[i].Labels[v1alpha1.DataObjectKeyLabel]] = value
 	}
@@ -138,17 +144,22 @@ func (r *Reconciler) readTargetsOfScope(ctx context.Context, s *scope, inputs *r
 	return nil
 }
 
+// readDeployItemExports reads what the Execution collected. It writes that before it ends its job, so what is missing or broken now comes with the next
+// job only.
 func (r *Reconciler) readDeployItemExports(ctx context.Context, s *scope, inputs *render.ExportInputs) error {
 	if s.execution == nil || s.execution.Status.ExportReference == nil {
 		return nil
 	}
 	object := &v1alpha1.DataObject{}
 	key := client.ObjectKey{Namespace: s.inst.Namespace, Name: s.execution.Status.ExportReference.Name}
-	if err := r.Live.Get(ctx, key, object); err != nil {
+	if err := r.Live.Get(ctx, key, object); apierrors.IsNotFound(err) {
+		return kit.Stall(exportOperation, reasonExportNotFound, "DataObject %s with the exports of execution %s does not exist; run the job again",
+			key, s.execution.Name)
+	} else if err != nil {
 		return fmt.Errorf("read exports of execution %s from DataObject %s: %w", s.execution.Name, key, err)
 	}
 	if err := json.Unmarshal(object.Data.RawMessage, &inputs.DeployItems); err != nil {
-		return fmt.Errorf("DataObject %s: data is no map of deploy items", key)
+		return kit.Stall(exportOperation, reasonInvalidExport, "DataObject %s: data is no map of deploy items; run the job again", key)
 	}
 	return nil
 }

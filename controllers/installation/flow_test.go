@@ -152,3 +152,34 @@ func TestEverythingFlowsDownAndUpAndGoesWhenNobodyWantsIt(t *testing.T) {
 	assert.ElementsMatch(t, []string{"one", "two"}, stay, "only those that a person made")
 	s.quiet()
 }
+
+// TestExportsOfItemsThatAreGoneEndTheJob has somebody delete or overwrite what deploy items exported, before the job of their Installation has ended.
+func TestExportsOfItemsThatAreGoneEndTheJob(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*stage, *v1alpha1.DataObject)
+		reason string
+	}{
+		"deleted": {func(s *stage, data *v1alpha1.DataObject) { require.NoError(s.t, s.client.Delete(s.ctx, data)) }, "ExportNotFound"},
+		"overwritten": {func(s *stage, data *v1alpha1.DataObject) {
+			edit(s, data, func(data *v1alpha1.DataObject) { data.Data = v1alpha1.NewAnyJSON([]byte(`"text"`)) })
+		}, "InvalidExport"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			inst := s.leaf("root", "a")
+			inst.Spec.Blueprint = inlineBlueprint(object{
+				"deployExecutions": deploying("a"), "exports": imported(map[string]string{"said": "data"}),
+				"exportExecutions": []any{object{"name": "default", "type": "GoTemplate", "template": "exports: {said: {{ index .values.deployitems \"item\" \"said\" }}}\n"}},
+			})
+			inst.Spec.Exports.Data = []v1alpha1.DataExport{{Name: "said", DataRef: "said"}}
+			s.create(following(inst))
+			execution := s.execution("root", "")
+			s.said(execution, "hello")
+			c.change(s, &v1alpha1.DataObject{ObjectMeta: s.named(kit.DataName(kit.ExecutionScope("root"), ""))})
+			s.finish(execution, v1alpha1.PhaseSucceeded)
+			failed := s.ended("root", "", v1alpha1.PhaseFailed)
+			assert.Equal(t, c.reason, failed.Status.LastError.Reason)
+			s.quiet()
+		})
+	}
+}
