@@ -94,6 +94,7 @@ func (r *reconciler) pickUp(ctx context.Context, s *scope) error {
 		return err
 	}
 	now := time.Now()
+	r.jobs.void(s.item).takeBack(s.item)
 	r.begin(s, now)
 	made := r.plan(ctx, s)
 	if err := r.updateStatus(ctx, s.item); err != nil {

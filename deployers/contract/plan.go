@@ -7,6 +7,7 @@ import (
 	"context"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -47,10 +48,26 @@ type plan struct {
 	found *runtime.RawExtension
 	// touched says that the deployer may have changed something on the target.
 	touched bool
+	// recorded is when the plan was written, as the status of the item says.
+	recorded *metav1.Time
 }
 
 // isVoid reports whether the plan can be taken back, because nothing was done for it.
 func (p *plan) isVoid() bool { return p.made && !p.touched }
+
+// isLastOf reports whether no deployer has begun a job of the item since the plan was written. After that the provider status is that of the other.
+func (p *plan) isLastOf(item *v1alpha1.DeployItem) bool {
+	return p.recorded.Equal(wholeSeconds(item.Status.LastReconcileTime))
+}
+
+// wholeSeconds returns a time as the API server keeps it.
+func wholeSeconds(t *metav1.Time) *metav1.Time {
+	if t == nil {
+		return nil
+	}
+	kept := t.Rfc3339Copy()
+	return &kept
+}
 
 // takeBack returns the provider status of an item without a void plan.
 func (p *plan) takeBack(item *v1alpha1.DeployItem) {
@@ -67,10 +84,9 @@ func (r *reconciler) closed(item *v1alpha1.DeployItem, outcome Outcome) Outcome 
 	return outcome
 }
 
-// plan writes into the status of an item what its new job sets out to do. The plan of a job before that was void is taken back.
+// plan writes into the status of an item what its new job sets out to do.
 func (r *reconciler) plan(ctx context.Context, s *scope) plan {
 	item := s.item
-	r.jobs.void(item).takeBack(item)
 	planner, ok := r.deployer.(Planner)
 	if !ok || isDeleting(item) {
 		return plan{}
@@ -79,7 +95,7 @@ func (r *reconciler) plan(ctx context.Context, s *scope) plan {
 	if planned == nil {
 		return plan{}
 	}
-	made := plan{made: true, found: item.Status.ProviderStatus}
+	made := plan{made: true, found: item.Status.ProviderStatus, recorded: wholeSeconds(item.Status.LastReconcileTime)}
 	item.Status.ProviderStatus = planned
 	return made
 }
@@ -124,7 +140,8 @@ func (r *reconciler) record(ctx context.Context, s *scope, status *runtime.RawEx
 	})
 }
 
-// void returns the plan of the job of an item that is about to be replaced or was interrupted, else an empty one.
+// void returns the plan of the job of an item that is about to be replaced or was interrupted, unless a deployer has begun another job since; else an
+// empty one.
 func (js *jobs) void(item *v1alpha1.DeployItem) *plan {
 	js.mu.Lock()
 	defer js.mu.Unlock()
@@ -133,7 +150,7 @@ func (js *jobs) void(item *v1alpha1.DeployItem) *plan {
 	if last == nil {
 		last = js.ended[key]
 	}
-	if last == nil || last.uid != item.UID {
+	if last == nil || last.uid != item.UID || !last.plan.isLastOf(item) {
 		return &plan{}
 	}
 	return &last.plan
