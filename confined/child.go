@@ -49,7 +49,9 @@ type process struct {
 	// left is how many bytes may come.
 	left     int64
 	overfull bool
-	last     complaint
+	// resting says that the child waits for an order, and has nothing to say before it gets one.
+	resting bool
+	last    complaint
 }
 
 // startChild starts a child and waits until it is ready. The function is called when it has ended.
@@ -117,12 +119,23 @@ func (c *child[Q, R]) serve() {
 	close(c.process.ended)
 }
 
-// Read reads what the child sends, as much as one job may.
+// rest notes whether the child waits for an order.
+func (p *process) rest(resting bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.resting = resting
+}
+
+// Read reads what the child sends, as much as one job may. A child that speaks while it waits for an order is not what was started: it would hold up
+// the next job.
 func (p *process) Read(b []byte) (int, error) {
 	n, err := p.output.Read(b)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.left -= int64(n)
+	if n > 0 && p.resting {
+		err = errors.New("the child speaks without an order")
+	}
 	if p.left < 0 {
 		p.overfull = true
 		err = errors.New("the child sends too much")

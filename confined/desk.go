@@ -73,9 +73,11 @@ func (d *desk[Q, R]) Take(done *Result[R], next *Order[Q]) error {
 	if !due {
 		return errImpatient
 	}
+	d.child.rest(true)
 	d.child.results <- *done
 	select {
 	case *next = <-d.child.orders:
+		d.child.rest(false)
 		return nil
 	case <-d.child.broken:
 		return errGone

@@ -64,6 +64,28 @@ func TestResultBeforeAJobIsTheGreetingOnly(t *testing.T) {
 	assert.Len(t, c.results, 1)
 }
 
+// TestAChildThatSpeaksWithoutAnOrderIsEnded has a child that has given its result and then begins a message of 64 KiB. It would be waited for in vain,
+// and the result of the next job would be taken for the rest of it.
+func TestAChildThatSpeaksWithoutAnOrderIsEnded(t *testing.T) {
+	output, input := io.Pipe()
+	p := &process{WriteCloser: closing{io.Discard}, output: output, broken: make(chan struct{}), ended: make(chan struct{}), left: maxAnswer}
+	c := &child[string, string]{process: p, results: make(chan Result[string], 1), orders: make(chan Order[string])}
+	c.desk = &desk[string, string]{child: c, due: true}
+	server := rpc.NewServer()
+	require.NoError(t, server.RegisterName("Desk", c.desk))
+	go server.ServeConn(p)
+	_, err := input.Write(sent(t, call(1, "Take"), Result[string]{}))
+	require.NoError(t, err)
+	<-c.results
+	_, err = input.Write([]byte{0xfd, 1, 0, 0}) // how gob says that a message has 64 KiB
+	require.NoError(t, err)
+	select {
+	case <-p.broken:
+	case <-time.After(time.Minute):
+		assert.Fail(t, "it is still listened to")
+	}
+}
+
 func TestStepsAreBounded(t *testing.T) {
 	step := Step{Number: 1, Name: string(bytes.Repeat([]byte("x"), 10*maxStep))}
 	c := serveBytes(sent(t, call(1, "Begin"), step), true)
