@@ -210,7 +210,7 @@ func (f *controllerFlags) setup(ctx context.Context, mgr ctrl.Manager, store *fe
 		return fmt.Errorf("set the execution controller up: %w", err)
 	}
 	items := &deployitem.Reconciler{
-		Client: mgr.GetClient(), Shard: f.shard, Recorder: recorder, PickupTimeout: f.pickupTimeout, Now: time.Now,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Shard: f.shard, Recorder: recorder, PickupTimeout: f.pickupTimeout, Now: time.Now,
 		Environments: f.management.enabled, Leases: f.leases,
 	}
 	if err := items.SetupWithManager(ctx, mgr, f.concurrent); err != nil {

@@ -35,6 +35,8 @@ const (
 	// leaseDuration is for how long a Lease holds that does not say it; minLease and maxLease bound what it says.
 	leaseDuration      = time.Minute
 	minLease, maxLease = 5 * time.Second, 10 * time.Minute
+	// confirmTimeout is how long the API server may take to say what it has of a Lease.
+	confirmTimeout = 10 * time.Second
 )
 
 // MayWatchLeases reports whether the process may watch the Leases of deployers in a namespace. It logs what follows if it may not.
@@ -72,12 +74,29 @@ type deployers struct {
 type sighting struct {
 	version string
 	at      time.Time
+	// doubted is when the API server first had no other version although the time of this one was over; zero is not yet.
+	doubted time.Time
+	// dead says that it still had none when the deployer had had time to renew.
+	dead bool
 }
 
-// left returns how long a Lease still holds; 0 or less is no longer. One that is seen for the first time holds as if it were just renewed.
+// left returns how long a Lease still holds before it is doubted; 0 or less is no longer. One that is seen for the first time holds as if it were just
+// renewed.
 func (d *deployers) left(lease *coordinationv1.Lease, now time.Time) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	return d.sight(lease, now).at.Add(holds(lease)).Sub(now)
+}
+
+// isDead reports whether the deployer of a Lease counts as gone.
+func (d *deployers) isDead(lease *coordinationv1.Lease, now time.Time) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.sight(lease, now).dead
+}
+
+// sight returns what is known of a Lease, with the lock held.
+func (d *deployers) sight(lease *coordinationv1.Lease, now time.Time) sighting {
 	key := client.ObjectKeyFromObject(lease)
 	if d.seen == nil {
 		d.seen = map[types.NamespacedName]sighting{}
@@ -85,7 +104,31 @@ func (d *deployers) left(lease *coordinationv1.Lease, now time.Time) time.Durati
 	if d.seen[key].version != lease.ResourceVersion {
 		d.seen[key] = sighting{version: lease.ResourceVersion, at: now}
 	}
-	return d.seen[key].at.Add(holds(lease)).Sub(now)
+	return d.seen[key]
+}
+
+// renewed begins the time of a Lease anew.
+func (d *deployers) renewed(lease *coordinationv1.Lease, now time.Time) time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.seen[client.ObjectKeyFromObject(lease)] = sighting{version: lease.ResourceVersion, at: now}
+	return holds(lease)
+}
+
+// doubt notes that the API server has no other version of a Lease whose time is over, and returns for how long to wait for one. When that is over,
+// too, the deployer is dead.
+func (d *deployers) doubt(lease *coordinationv1.Lease, now time.Time) time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	key := client.ObjectKeyFromObject(lease)
+	seen := d.sight(lease, now)
+	if seen.doubted.IsZero() {
+		seen.doubted = now
+	}
+	left := seen.doubted.Add(holds(lease) / 2).Sub(now)
+	seen.dead = left <= 0
+	d.seen[key] = seen
+	return left
 }
 
 // holds returns for how long a Lease holds.
@@ -199,7 +242,7 @@ func (r *Reconciler) serves(ctx context.Context, item *v1alpha1.DeployItem) (boo
 	for i := range leases.Items {
 		lease := &leases.Items[i]
 		claim, err := liveness.ClaimOf(lease)
-		if err == nil && claim.Serves(item, target) && r.deployers.left(lease, r.Now()) > 0 {
+		if err == nil && claim.Serves(item, target) && !r.deployers.isDead(lease, r.Now()) {
 			return true, nil
 		}
 	}
@@ -273,8 +316,25 @@ func (r *Reconciler) reconcileLease(ctx context.Context, req ctrl.Request) (ctrl
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	left := r.deployers.left(lease, r.Now())
+	if left <= 0 {
+		left = r.confirm(ctx, lease)
+	}
 	if r.deployers.claimed(lease) || left <= 0 {
 		r.deployers.died()
 	}
 	return ctrl.Result{RequeueAfter: max(left, 0)}, nil
+}
+
+// confirm asks the API server twice for a Lease whose time is over, and returns when to look again; 0 or less is never, because its deployer is dead.
+// While the API server does not answer no deployer can renew, and after that each has the time to do so.
+func (r *Reconciler) confirm(ctx context.Context, lease *coordinationv1.Lease) time.Duration {
+	ctx, cancel := context.WithTimeout(ctx, confirmTimeout)
+	defer cancel()
+	current := &coordinationv1.Lease{}
+	err := r.Live.Get(ctx, client.ObjectKeyFromObject(lease), current)
+	isAnswered := err == nil || apierrors.IsNotFound(err) || apierrors.IsForbidden(err)
+	if !isAnswered || err == nil && current.ResourceVersion != lease.ResourceVersion {
+		return r.deployers.renewed(lease, r.Now())
+	}
+	return r.deployers.doubt(lease, r.Now())
 }

@@ -4,6 +4,7 @@
 package deployitem
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -135,6 +136,10 @@ func TestADeployerThatDiesIsWaitedForNoLonger(t *testing.T) {
 	b.look(t, lease)
 	require.Zero(t, b.pass(t))
 	b.at(3 * time.Minute)
+	assert.Equal(t, ctrl.Result{RequeueAfter: 30 * time.Second}, b.look(t, lease), "it may just be late")
+	require.Zero(t, b.pass(t))
+	require.Zero(t, b.r.deployers.queue.Len())
+	b.at(3*time.Minute + 30*time.Second)
 	assert.Zero(t, b.look(t, lease))
 	require.Equal(t, 1, b.r.deployers.queue.Len(), "the item comes back")
 	b.pass(t)
@@ -209,5 +214,48 @@ func TestAnItemThatIsPickedUpIsForgotten(t *testing.T) {
 func TestForHowLongALeaseHolds(t *testing.T) {
 	for want, says := range map[time.Duration]*int32{leaseDuration: nil, minLease: new(int32(-1)), maxLease: new(int32(1 << 30)), 7 * time.Second: new(int32(7))} {
 		assert.Equal(t, want, holds(&coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{LeaseDurationSeconds: says}}))
+	}
+}
+
+// TestNoDeployerDiesOfAnOutageOfTheAPIServer has an outage that is longer than a Lease: no deployer can renew, and the process goes on, as it does
+// without leader election.
+func TestNoDeployerDiesOfAnOutageOfTheAPIServer(t *testing.T) {
+	for name, answers := range map[string][]error{
+		"over before the first look": {nil},
+		"over after the first look":  {apierrors.NewServiceUnavailable("etcd"), nil},
+		"that lasts":                 {context.DeadlineExceeded, apierrors.NewServiceUnavailable("etcd"), context.DeadlineExceeded, nil},
+		"that ends and comes back":   {nil, apierrors.NewServiceUnavailable("etcd"), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			lease := b.deployer(t)
+			b.look(t, lease)
+			require.Zero(t, b.pass(t))
+			now := 3 * time.Minute
+			for _, answer := range answers {
+				b.at(now)
+				asked := false
+				b.unread = func(o client.Object) error {
+					if _, ok := o.(*coordinationv1.Lease); !ok {
+						return nil
+					}
+					if !asked { // the cache has it, whatever the API server says
+						asked = true
+						return nil
+					}
+					return answer
+				}
+				result := b.look(t, lease)
+				require.Positive(t, result.RequeueAfter)
+				require.Zero(t, b.r.deployers.queue.Len(), "the item waits on")
+				now += result.RequeueAfter
+			}
+			b.unread = nil
+			b.at(now - time.Second)
+			b.renew(t, lease)
+			assert.Equal(t, ctrl.Result{RequeueAfter: time.Minute}, b.look(t, lease))
+			require.Zero(t, b.pass(t))
+			assert.Nil(t, b.shown(t).Status.LastError)
+		})
 	}
 }

@@ -27,6 +27,8 @@ import (
 type Reconciler struct {
 	// Client reads from caches and writes to the API server.
 	client.Client
+	// Live reads from the API server: Leases whose time is over.
+	Live client.Reader
 	// Recorder writes events.
 	Recorder record.EventRecorder
 	// PickupTimeout is the time a deployer has to begin a job; 0 is no limit.

@@ -34,6 +34,8 @@ type bench struct {
 	events *record.FakeRecorder
 	writes int
 	refuse error
+	// unread returns why an object cannot be read.
+	unread func(client.Object) error
 }
 
 var began = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -52,6 +54,14 @@ func newBench(t *testing.T, change ...func(*v1alpha1.DeployItem)) *bench {
 	b := &bench{item: item, events: record.NewFakeRecorder(10)}
 	b.api = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(item).WithObjects(item).Build()
 	counted := interceptor.NewClient(b.api, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			if b.unread != nil {
+				if err := b.unread(o); err != nil {
+					return err
+				}
+			}
+			return c.Get(ctx, key, o, opts...)
+		},
 		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {
 			b.writes++
 			if b.refuse != nil {
@@ -60,7 +70,7 @@ func newBench(t *testing.T, change ...func(*v1alpha1.DeployItem)) *bench {
 			return c.SubResource(sub).Update(ctx, o, opts...)
 		},
 	})
-	b.r = &Reconciler{Client: counted, Recorder: b.events, PickupTimeout: time.Minute, Now: func() time.Time { return began.Add(time.Minute) }}
+	b.r = &Reconciler{Client: counted, Live: counted, Recorder: b.events, PickupTimeout: time.Minute, Now: func() time.Time { return began.Add(time.Minute) }}
 	return b
 }
 
