@@ -110,7 +110,11 @@ func (e *Engine) begin(ctx context.Context, cluster *target.Cluster, namespace s
 	op.pods = &podLog{journal: op.journal}
 	g := newGetter(ctx, cluster, namespace)
 	if e.memory != nil {
-		op.Releases = e.memory.of(cluster, namespace)
+		kept, err := e.memory.of(ctx, cluster, namespace)
+		if err != nil {
+			return nil, err
+		}
+		op.Releases = kept
 	}
 	if err := op.Init(g, namespace, e.options.Driver, op.journal.log); err != nil {
 		return nil, fmt.Errorf("helm storage driver %q: %w", e.options.Driver, err)

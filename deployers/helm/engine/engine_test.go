@@ -42,11 +42,17 @@ func testContext(t *testing.T) context.Context {
 // openTarget opens the platform's cluster as a deployer does it.
 func openTarget(t *testing.T) *target.Cluster {
 	t.Helper()
-	kubeconfig, err := json.Marshal(map[string]string{"kubeconfig": string(platform.Shared(t).Kubeconfig)})
+	return openTargetOf(t, "default", string(platform.Shared(t).Kubeconfig))
+}
+
+// openTargetOf opens a cluster as a deployer does it for a tenant.
+func openTargetOf(t *testing.T, tenant, kubeconfig string) *target.Cluster {
+	t.Helper()
+	content, err := json.Marshal(map[string]string{"kubeconfig": kubeconfig})
 	require.NoError(t, err)
-	object := &v1alpha1.Target{ObjectMeta: metav1.ObjectMeta{Name: "cluster", Namespace: "default"}}
+	object := &v1alpha1.Target{ObjectMeta: metav1.ObjectMeta{Name: "cluster", Namespace: tenant}}
 	object.Spec.Type = v1alpha1.KubernetesClusterTargetType
-	raw := v1alpha1.NewAnyJSON(kubeconfig)
+	raw := v1alpha1.NewAnyJSON(content)
 	object.Spec.Configuration = &raw
 	clients, err := target.New(target.Options{})
 	require.NoError(t, err)
@@ -445,6 +451,32 @@ func TestDrivers(t *testing.T) {
 			require.NoError(t, e.Uninstall(ctx, cluster, namespace, "hello", engine.Flags{Wait: true}))
 		})
 	}
+}
+
+// TestReleasesInMemoryOutlastTheirCredentials has a Target whose kubeconfig is replaced by another one for the same cluster.
+func TestReleasesInMemoryOutlastTheirCredentials(t *testing.T) {
+	ctx, kubeconfig, namespace := testContext(t), string(platform.Shared(t).Kubeconfig), platform.Shared(t).Namespace(t)
+	e, err := engine.New(engine.Options{Driver: engine.DriverMemory})
+	require.NoError(t, err)
+	cluster := openTargetOf(t, "one", kubeconfig)
+	_, err = e.Install(ctx, engine.Request{
+		Cluster: cluster, Namespace: namespace, Name: "hello",
+		Chart: chartOf(t, e, "1.0.0", map[string]string{"templates/cm.yaml": configMapTemplate}),
+	})
+	require.NoError(t, err)
+	for tenant, want := range map[string]int{"one": 1, "other": 0} {
+		renewed := openTargetOf(t, tenant, kubeconfig+"\n")
+		require.NotEqual(t, cluster.Connection(), renewed.Connection())
+		last, err := e.Last(ctx, renewed, namespace, "hello")
+		require.NoError(t, err)
+		if want == 0 {
+			assert.Nil(t, last, "the Targets of others show nothing")
+			continue
+		}
+		require.NotNil(t, last)
+		assert.Equal(t, want, last.Revision)
+	}
+	require.NoError(t, e.Uninstall(ctx, cluster, namespace, "hello", engine.Flags{Wait: true}))
 }
 
 func TestObjectsCarryHelmsFieldManager(t *testing.T) {

@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"context"
 	"sync"
 
 	"helm.sh/helm/v3/pkg/storage"
@@ -12,7 +13,8 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
-// memoryStorage keeps releases for DriverMemory, apart for each connection: no cluster says who may see them.
+// memoryStorage keeps releases for DriverMemory, apart for each tenant and cluster: no cluster says who may see them. What a tenant reaches a cluster
+// with may change.
 type memoryStorage struct {
 	mu      sync.Mutex
 	drivers map[string]*driver.Memory
@@ -23,12 +25,16 @@ func newMemoryStorage() *memoryStorage {
 }
 
 // of returns the storage of a namespace.
-func (m *memoryStorage) of(cluster *target.Cluster, namespace string) *storage.Storage {
-	key := cluster.Connection() + "\n" + namespace
+func (m *memoryStorage) of(ctx context.Context, cluster *target.Cluster, namespace string) (*storage.Storage, error) {
+	holding, err := cluster.Holding(ctx)
+	if err != nil {
+		return nil, err
+	}
+	key := holding + "\n" + namespace
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.drivers[key] == nil {
 		m.drivers[key] = driver.NewMemory()
 	}
-	return storage.Init(m.drivers[key])
+	return storage.Init(m.drivers[key]), nil
 }

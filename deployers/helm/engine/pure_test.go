@@ -271,12 +271,14 @@ func TestD14RecordsAreChangedOnlyAsTheyWereRead(t *testing.T) {
 				Name: "a", Namespace: "b", Version: 1, Labels: map[string]string{"job": "old"},
 				Info: &release.Info{Status: release.StatusPendingUpgrade, LastDeployed: at},
 			}
-			require.NoError(t, e.memory.of(cluster, "b").Create(stored))
+			kept, err := e.memory.of(ctx, cluster, "b")
+			require.NoError(t, err)
+			require.NoError(t, kept.Create(stored))
 			read, err := e.Last(ctx, cluster, "b", "a")
 			require.NoError(t, err)
 			tc.change(stored)
 			require.NoError(t, e.GiveUp(ctx, cluster, read, "interrupted"))
-			found, err := e.memory.of(cluster, "b").Last("a")
+			found, err := kept.Last("a")
 			require.NoError(t, err)
 			assert.Equal(t, tc.want, found.Info.Status)
 		})
