@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
@@ -44,7 +45,7 @@ func label(item *v1alpha1.DeployItem) { item.Labels = map[string]string{"a": "b"
 func TestDeleteLiveLeavesAnotherObjectOfThatNameAlone(t *testing.T) {
 	api, item := stored(t)
 	decidedFor := item.DeepCopy()
-	decidedFor.UID = "of one that is gone"
+	decidedFor.UID, decidedFor.ResourceVersion = "of one that is gone", "1"
 	require.NoError(t, DeleteLive(t.Context(), api, api, decidedFor, nil))
 	require.NoError(t, api.Get(t.Context(), client.ObjectKeyFromObject(item), item))
 	assert.True(t, item.DeletionTimestamp.IsZero())
@@ -52,14 +53,65 @@ func TestDeleteLiveLeavesAnotherObjectOfThatNameAlone(t *testing.T) {
 
 func TestDeleteLiveLeavesWhatWasTakenFromItsOwnerAlone(t *testing.T) {
 	api, item := stored(t)
-	decidedFor, controls := item.DeepCopy(), true
-	decidedFor.OwnerReferences = []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Execution", Name: "one", UID: "one", Controller: &controls}}
-	require.NoError(t, DeleteLive(t.Context(), api, api, decidedFor, nil))
+	controls := true
+	touched(t, api, item, func(item *v1alpha1.DeployItem) {
+		item.OwnerReferences = []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Execution", Name: "one", UID: "one", Controller: &controls}}
+	})
+	require.NoError(t, api.Get(t.Context(), client.ObjectKeyFromObject(item), item))
+	touched(t, api, item, func(item *v1alpha1.DeployItem) { item.OwnerReferences = nil })
+	require.NoError(t, DeleteLive(t.Context(), api, api, item.DeepCopy(), nil))
 	require.NoError(t, api.Get(t.Context(), client.ObjectKeyFromObject(item), item))
 	assert.True(t, item.DeletionTimestamp.IsZero())
 }
 
-// changing is a client that changes the object after the live read and before the deletion.
+func TestDeleteLiveReadsOnlyWhatTheCacheDoesNotShow(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change  func(t *testing.T, api client.Client, item *v1alpha1.DeployItem)
+		reads   int
+		deletes int
+	}{
+		"current":          {func(*testing.T, client.Client, *v1alpha1.DeployItem) {}, 0, 1},
+		"an older version": {func(t *testing.T, api client.Client, item *v1alpha1.DeployItem) { touched(t, api, item, label) }, 1, 2},
+		"in deletion": {func(_ *testing.T, _ client.Client, item *v1alpha1.DeployItem) {
+			item.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+		}, 0, 0},
+		"read by its name": {func(_ *testing.T, _ client.Client, item *v1alpha1.DeployItem) { item.ResourceVersion = "" }, 1, 1},
+		"gone":             {func(t *testing.T, api client.Client, item *v1alpha1.DeployItem) { vanish(t, api, item) }, 0, 1},
+		"gone, and a new one": {func(t *testing.T, api client.Client, item *v1alpha1.DeployItem) {
+			vanish(t, api, item)
+			next := item.DeepCopy()
+			next.UID, next.ResourceVersion = "another", ""
+			require.NoError(t, api.Create(t.Context(), next))
+		}, 1, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			api, item := stored(t)
+			tc.change(t, api, item)
+			var reads, deletes int
+			counted := interceptor.NewClient(api.(client.WithWatch), interceptor.Funcs{
+				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, options ...client.GetOption) error {
+					reads++
+					return c.Get(ctx, key, obj, options...)
+				},
+				Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, options ...client.DeleteOption) error {
+					deletes++
+					return c.Delete(ctx, obj, options...)
+				},
+			})
+			require.NoError(t, DeleteLive(t.Context(), counted, counted, item, nil))
+			assert.Equal(t, []int{tc.reads, tc.deletes}, []int{reads, deletes})
+		})
+	}
+}
+
+// vanish makes an item go that is held by a finalizer.
+func vanish(t *testing.T, api client.Client, item *v1alpha1.DeployItem) {
+	t.Helper()
+	touched(t, api, item, func(item *v1alpha1.DeployItem) { item.Finalizers = nil })
+	require.NoError(t, api.Delete(t.Context(), item.DeepCopy()))
+}
+
+// changing is a client that changes the object before each deletion, also after the live read.
 type changing struct {
 	client.Client
 	change func()
@@ -73,7 +125,12 @@ func (c changing) Delete(ctx context.Context, obj client.Object, options ...clie
 
 func TestDeleteLiveFailsWhenTheObjectChangesMeanwhile(t *testing.T) {
 	api, item := stored(t)
-	writer := changing{api, func() { touched(t, api, item, label) }}
+	writer := changing{api, func() {
+		current := &v1alpha1.DeployItem{}
+		require.NoError(t, api.Get(t.Context(), client.ObjectKeyFromObject(item), current))
+		current.Generation++
+		touched(t, api, current, label)
+	}}
 	err := DeleteLive(t.Context(), api, writer, item.DeepCopy(), nil)
 	assert.True(t, apierrors.IsConflict(err), "%v", err)
 }

@@ -74,10 +74,18 @@ func changed(wanted map[string]*string, present map[string]string) map[string]*s
 	return changes
 }
 
-// DeleteLive deletes an object after a live read: only if it still has the UID that the decision was made for, and with
-// UID and resourceVersion as preconditions. An object that is gone, already in deletion, or without the owner that it had is left alone. Written, which may
-// be nil, learns of the deletion.
+// DeleteLive deletes an object that is still the one that the decision was made for: with UID and resourceVersion as preconditions. Where a cache
+// has shown an older version, the object is read live first. One that is gone, already in deletion, or without the owner that it had is left alone.
+// Written, which may be nil, learns of the deletion.
 func DeleteLive(ctx context.Context, live client.Reader, c client.Client, obj client.Object, written *Consistency) error {
+	if !obj.GetDeletionTimestamp().IsZero() {
+		return nil
+	}
+	if obj.GetUID() != "" && obj.GetResourceVersion() != "" {
+		if err := deleteVersion(ctx, c, obj, written); !apierrors.IsConflict(err) {
+			return err
+		}
+	}
 	uid, owner := obj.GetUID(), metav1.GetControllerOf(obj)
 	err := live.Get(ctx, client.ObjectKeyFromObject(obj), obj)
 	isLeft := owner != nil && metav1.GetControllerOf(obj) == nil
@@ -87,8 +95,13 @@ func DeleteLive(ctx context.Context, live client.Reader, c client.Client, obj cl
 	if err != nil {
 		return err
 	}
-	version := obj.GetResourceVersion()
-	err = c.Delete(ctx, obj, client.Preconditions{UID: &uid, ResourceVersion: &version})
+	return deleteVersion(ctx, c, obj, written)
+}
+
+// deleteVersion deletes an object in the version that was read, and fails with a conflict on any other. One that is gone is none.
+func deleteVersion(ctx context.Context, c client.Client, obj client.Object, written *Consistency) error {
+	uid, version := obj.GetUID(), obj.GetResourceVersion()
+	err := c.Delete(ctx, obj, client.Preconditions{UID: &uid, ResourceVersion: &version})
 	if err == nil && written != nil {
 		written.Deleted(obj)
 	}
