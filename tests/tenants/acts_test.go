@@ -20,8 +20,11 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 )
 
-// many is how many objects most acts take: more than any process has workers.
-const many = 20
+// Sizes of a hostile tenant: how many objects most acts take, where an act is alone and where all are at once.
+const (
+	many = 20
+	some = 6
+)
 
 // act is something that a hostile tenant does. begin returns once it tells.
 type act struct {
@@ -50,8 +53,8 @@ var acts = []act{
 }
 
 func ownThemselves(h *hostile) {
-	h.install(many, empty, nil)
-	h.each(many, func(_ int, name string) error {
+	h.install(h.many, empty, nil)
+	h.each(h.many, func(_ int, name string) error {
 		inst := h.Installation(name)
 		if err := h.Client().Get(h.Ctx, client.ObjectKeyFromObject(inst), inst); err != nil {
 			return err
@@ -74,8 +77,8 @@ func empty(int, string) object { return object{} }
 
 func unreadable(h *hostile) {
 	const never = "9999999999999999h"
-	h.install(many, empty, object{"automaticReconcile": object{"succeededReconcile": object{"interval": never}}})
-	h.each(many, func(_ int, name string) error {
+	h.install(h.many, empty, object{"automaticReconcile": object{"succeededReconcile": object{"interval": never}}})
+	h.each(h.many, func(_ int, name string) error {
 		item := &v1alpha1.DeployItem{ObjectMeta: h.Named(name)}
 		content := fmt.Sprintf(`{"spec": {"type": "landscaper.gardener.cloud/kubernetes-manifest", "config": {}, "timeout": %q}}`, never)
 		return h.Client().Patch(h.Ctx, item, client.RawPatch("application/apply-patch+yaml", []byte(manifestOf("DeployItem", name, content))),
@@ -93,7 +96,7 @@ func (h *hostile) trapped(told func() bool) {
 	h.T.Helper()
 	items := landscape.ConfigItem("manifest", "{import: cluster}", h.Namespace, "hostile", "value: x") + "  timeout: none\n" +
 		chartItem("chart", h.Namespace, map[string]string{"templates/config.yaml": strings.ReplaceAll(configTemplate, "of-chart", "{{ .Release.Name }}")})
-	h.install(many, func(int, string) object {
+	h.install(h.many, func(int, string) object {
 		return object{"deployExecutions": landscape.GoTemplate("deployItems:\n" + items)}
 	},
 		object{"imports": object{"targets": []any{object{"name": "cluster", "target": "trap"}}}})
@@ -161,7 +164,7 @@ var spiffBombs = []string{
 // templates are jobs whose deploy items some templates make.
 func templates(language string, bombs []string) func(h *hostile) {
 	return func(h *hostile) {
-		h.install(many, func(i int, _ string) object {
+		h.install(h.many, func(i int, _ string) object {
 			return object{"deployExecutions": []any{object{"name": "default", "type": language, "template": bombs[i%len(bombs)]}}}
 		}, nil)
 		h.bites(h.started)
@@ -179,7 +182,7 @@ func schemas(h *hostile) {
 	parts := object{"imports": object{
 		"targets": []any{object{"name": "cluster", "target": "cluster"}}, "data": []any{object{"name": "word", "dataRef": "word"}},
 	}}
-	h.each(many, func(_ int, name string) error {
+	h.each(h.many, func(_ int, name string) error {
 		return h.createWith(name, object{"name": "word", "type": "data", "schema": object{"definitions": definitions, "$ref": "#/definitions/d29"}}, parts)
 	})
 	h.bites(h.started)
@@ -208,7 +211,7 @@ var chartBombs = []map[string]string{
 
 // charts are items of charts that never end or take all memory while they are rendered.
 func charts(h *hostile) {
-	h.install(many, func(i int, _ string) object {
+	h.install(h.many, func(i int, _ string) object {
 		return object{"deployExecutions": landscape.GoTemplate("deployItems:\n" + chartItem("chart", h.Namespace, chartBombs[i%len(chartBombs)],
 			fmt.Sprintf("helmDeployment: %t", i%2 == 0)))}
 	}, nil)
@@ -222,14 +225,22 @@ func drippingRegistry(h *hostile) {
 		requests.Add(1)
 		w.Header().Set("Content-Type", "application/vnd.oci.image.manifest.v1+json")
 		w.Header().Set("Content-Length", "1000000")
-		for h.until.Err() == nil && r.Context().Err() == nil {
+		drip := time.NewTicker(200 * time.Millisecond)
+		defer drip.Stop()
+		for {
 			_, _ = io.WriteString(w, " ")
 			w.(http.Flusher).Flush()
-			time.Sleep(200 * time.Millisecond)
+			select {
+			case <-h.until.Done():
+				return
+			case <-r.Context().Done():
+				return
+			case <-drip.C:
+			}
 		}
 	}))
 	h.T.Cleanup(func() { h.stop(); server.CloseClientConnections(); server.Close() })
-	h.each(many, func(_ int, name string) error {
+	h.each(h.many, func(_ int, name string) error {
 		return h.create(name, object{}, object{
 			"blueprint": object{"ref": object{"resourceName": "blueprint"}},
 			"componentDescriptor": object{"ref": object{
@@ -247,7 +258,7 @@ func largeInputs(h *hostile) {
 	parts := object{"imports": object{
 		"targets": []any{object{"name": "cluster", "target": "cluster"}}, "data": []any{object{"name": "word", "dataRef": "word"}},
 	}}
-	h.install(many, func(int, string) object {
+	h.install(h.many, func(int, string) object {
 		return object{"deployExecutions": landscape.GoTemplate(`{{ fail (toString .imports.word) }}`)}
 	}, parts)
 	h.bites(h.started)
@@ -255,7 +266,7 @@ func largeInputs(h *hostile) {
 
 // flood asks for many jobs at once, each with an item, and again.
 func flood(h *hostile) {
-	h.install(15*many, func(_ int, name string) object {
+	h.install(15*h.many, func(_ int, name string) object {
 		return object{"deployExecutions": landscape.GoTemplate("deployItems:\n" + landscape.MockItem("mock", "export: {answer: "+name+"}"))}
 	}, nil)
 }
@@ -268,9 +279,9 @@ func edits(h *hostile) {
 				landscape.ConfigItem("manifest", "{import: cluster}", h.Namespace, name, fmt.Sprintf("value: v%d", i)))}
 		}
 	}
-	h.install(many, work(0), nil)
+	h.install(h.many, work(0), nil)
 	h.meanwhile(func(i int) {
-		inst := h.Installation(fmt.Sprintf("hostile-%d", i%many))
+		inst := h.Installation(fmt.Sprintf("hostile-%d", i%h.many))
 		text := landscape.Blueprint(work(i)(i, inst.Name))
 		patch, err := json.Marshal(object{
 			"metadata": object{"annotations": object{v1alpha1.OperationAnnotation: v1alpha1.OperationReconcile}},
@@ -285,11 +296,11 @@ func edits(h *hostile) {
 // continuous are items that are to be carried out again every second.
 func continuous(h *hostile) {
 	var items strings.Builder
-	for i := range many / 2 {
+	for i := range h.many / 2 {
 		items.WriteString(landscape.ConfigItem(fmt.Sprintf("item-%d", i), "{import: cluster}", h.Namespace, fmt.Sprintf("config-%d", i), "value: x"))
 		items.WriteString("    continuousReconcile: {every: 1s}\n")
 	}
-	h.install(many, func(_ int, name string) object {
+	h.install(h.many, func(_ int, name string) object {
 		return object{"deployExecutions": landscape.GoTemplate("deployItems:\n" + strings.ReplaceAll(items.String(), "config-", name+"-"))}
 	}, nil)
 	h.bites(h.started)

@@ -12,7 +12,7 @@ func BenchmarkTenants(b *testing.B) {
 		b.Run(a.name, func(b *testing.B) {
 			for b.Loop() {
 				alone := newNeighbours(b).live(b)
-				h := newHostile(b)
+				h := newHostile(b, many)
 				all := newNeighbours(b)
 				a.begin(h)
 				b.ReportMetric(all.live(b).Seconds()/alone.Seconds(), "times-alone")

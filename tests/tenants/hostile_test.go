@@ -28,16 +28,18 @@ import (
 // hostile is the namespace of the tenant that does whatever it may.
 type hostile struct {
 	*landscape.Scene
+	// many is how many objects most acts take.
+	many int
 	// until ends when the act does.
 	until context.Context
 	acts  sync.WaitGroup
 	end   context.CancelFunc
 }
 
-func newHostile(t testing.TB) *hostile {
+func newHostile(t testing.TB, many int) *hostile {
 	s := landscape.NewScene(t)
 	s.NeverStands()
-	h := &hostile{Scene: s}
+	h := &hostile{Scene: s, many: many}
 	h.until, h.end = context.WithCancel(t.Context())
 	t.Cleanup(func() { h.stop() })
 	s.Target("cluster")
@@ -168,11 +170,23 @@ func (h *hostile) started() bool {
 // leave ends the act and deletes everything of the hostile tenant; all has to go by itself.
 func (h *hostile) leave() {
 	h.T.Helper()
-	h.stop()
 	begun := time.Now()
+	h.stop()
+	h.abandon()
+	h.awaitGone(begun)
+}
+
+// abandon deletes everything of the hostile tenant.
+func (h *hostile) abandon() {
+	h.T.Helper()
 	for _, kind := range []client.Object{&v1alpha1.Installation{}, &v1alpha1.Execution{}, &v1alpha1.DeployItem{}} {
 		require.NoError(h.T, h.Client().DeleteAllOf(h.Ctx, kind, client.InNamespace(h.Namespace)))
 	}
+}
+
+// awaitGone waits until nothing of the hostile tenant is left that began to leave at a time.
+func (h *hostile) awaitGone(begun time.Time) {
+	h.T.Helper()
 	var left []string
 	gone := func() bool {
 		left = h.left()
@@ -181,7 +195,7 @@ func (h *hostile) leave() {
 	if !assertEventually(gone, landscape.Patience) {
 		require.Fail(h.T, "the hostile tenant cannot be removed", "left: %v", left)
 	}
-	h.T.Logf("the hostile tenant was removed in %s", time.Since(begun).Round(10*time.Millisecond))
+	h.T.Logf("after %s nothing is left of the hostile tenant", time.Since(begun).Round(10*time.Millisecond))
 }
 
 func assertEventually(condition func() bool, within time.Duration) bool {

@@ -35,7 +35,7 @@ func TestNobodyStopsSlowsOrSwells(t *testing.T) {
 		t.Run(a.name, func(t *testing.T) {
 			before := opened(t)
 			forgetPeaks(t)
-			h := newHostile(t)
+			h := newHostile(t, many)
 			all := newNeighbours(t)
 			a.begin(h)
 			took := all.live(t)
@@ -47,6 +47,33 @@ func TestNobodyStopsSlowsOrSwells(t *testing.T) {
 			requireReleased(t, before)
 		})
 	}
+}
+
+// TestAllAtOnce does everything at the same time.
+func TestAllAtOnce(t *testing.T) {
+	before := opened(t)
+	forgetPeaks(t)
+	begun := time.Now()
+	var all []*hostile
+	for _, a := range acts {
+		h := newHostile(t, some)
+		all = append(all, h)
+		a.begin(h)
+	}
+	t.Logf("all acts have begun after %s", time.Since(begun).Round(time.Millisecond))
+	took := newNeighbours(t).live(t)
+	t.Logf("beside all acts: %s", took.Round(time.Millisecond))
+	leaving := time.Now()
+	for _, h := range all {
+		h.stop()
+		h.abandon()
+	}
+	for _, h := range all {
+		h.awaitGone(leaving)
+	}
+	requireAlive(t)
+	requireSmall(t)
+	requireReleased(t, before)
 }
 
 // requireAlive checks that no process has ended.
