@@ -4,6 +4,7 @@
 package schema
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -169,7 +170,7 @@ func (r *resolver) read(uri string) ([]byte, error) {
 	if r.options.Resource == nil {
 		return nil, errNoComponent
 	}
-	return r.options.Resource(uri)
+	return r.options.Resource(context.Background(), uri) // schemas are compiled in children: the parent bounds what they ask for
 }
 
 func (r *resolver) localType(name string) ([]byte, error) {

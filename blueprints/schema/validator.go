@@ -4,6 +4,7 @@
 package schema
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -26,7 +27,7 @@ type Options struct {
 	// Blueprint has the files for blueprint://<path>, JSON only; nil when there are none.
 	Blueprint fs.FS
 	// Resource returns the JSON schema of a component resource by its cd:// URI; nil when there is no component.
-	Resource func(uri string) ([]byte, error)
+	Resource func(ctx context.Context, uri string) ([]byte, error)
 }
 
 // Validator checks data against schemas. It is safe for concurrent use and keeps compiled schemas.
@@ -45,14 +46,16 @@ func New(options Options) *Validator {
 
 // With returns a Validator for the same schemas in an installation with a component: resource is Options.Resource. Compiled schemas are
 // shared with v unless they refer to a component, so that components never mix.
-func (v *Validator) With(resource func(uri string) ([]byte, error)) *Validator {
+func (v *Validator) With(resource func(ctx context.Context, uri string) ([]byte, error)) *Validator {
 	own := New(v.options)
 	own.options.Resource, own.shared = resource, v
 	return own
 }
 
 // Resource returns Options.Resource.
-func (v *Validator) Resource() func(uri string) ([]byte, error) { return v.options.Resource }
+func (v *Validator) Resource() func(ctx context.Context, uri string) ([]byte, error) {
+	return v.options.Resource
+}
 
 // Validate checks a value, JSON-like data, against a schema in JSON. An empty schema allows everything. When the data does not match,
 // the error is a *Error that lists field paths and expectations and never values; other errors say that the schema itself cannot be

@@ -4,6 +4,7 @@
 package schema
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"testing"
@@ -32,7 +33,7 @@ func validator(resources map[string]string) *Validator {
 			"schemas/host.json": {Data: []byte(`{"type":"object","required":["port"],"properties":{"port":{"$ref":"local://port"}}}`)},
 			"bad.json":          {Data: []byte(`type: string`)},
 		},
-		Resource: func(uri string) ([]byte, error) {
+		Resource: func(_ context.Context, uri string) ([]byte, error) {
 			text, ok := resources[uri]
 			if !ok {
 				return nil, errors.New("no such resource")
@@ -150,7 +151,7 @@ func TestLongErrorsAreCut(t *testing.T) {
 func TestWithSharesOnlySchemasWithoutComponents(t *testing.T) {
 	shared := New(Options{LocalTypes: map[string]v1alpha1.AnyJSON{"port": v1alpha1.NewAnyJSON([]byte(`{"type":"integer"}`))}})
 	component := func(kind string) *Validator {
-		return shared.With(func(string) ([]byte, error) { return []byte(`{"type":"` + kind + `"}`), nil })
+		return shared.With(func(context.Context, string) ([]byte, error) { return []byte(`{"type":"` + kind + `"}`), nil })
 	}
 	text, number := component("string"), component("number")
 	own := []byte(`{"$ref":"cd://resources/own"}`)

@@ -91,7 +91,7 @@ func (r remote) OIDCKubeconfig(_ context.Context, issuerURL, clientID string, ta
 }
 
 // schema returns the JSON schema of a component resource.
-func (r remote) schema(uri string) ([]byte, error) {
+func (r remote) schema(_ context.Context, uri string) ([]byte, error) {
 	out, err := confined.Ask[string, content](r.parent, askSchema, uri)
 	return out.Data, err
 }
@@ -118,8 +118,8 @@ func answers(env *render.Environment) map[string]confined.Answer {
 		})
 	}
 	if env.Schemas != nil && env.Schemas.Resource() != nil {
-		out[askSchema] = confined.AnswerWith(func(_ context.Context, uri string) (content, error) {
-			data, err := env.Schemas.Resource()(uri)
+		out[askSchema] = confined.AnswerWith(func(ctx context.Context, uri string) (content, error) {
+			data, err := env.Schemas.Resource()(ctx, uri)
 			return content{Data: data}, err
 		})
 	}

@@ -286,6 +286,21 @@ func FuzzMapping(f *testing.F) {
 	})
 }
 
+// TestReadsOfSchemasHaveTheDeadlineOfTheirJob has a registry that does not answer.
+func TestReadsOfSchemasHaveTheDeadlineOfTheirJob(t *testing.T) {
+	r := renderer(t, confined.Limits{Answers: 200 * time.Millisecond})
+	options := schema.Options{Resource: func(ctx context.Context, _ string) ([]byte, error) {
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(time.Minute):
+			return []byte(`{}`), nil
+		}
+	}}
+	err := r.Validate(t.Context(), options, []byte(`{"$ref":"cd://resources/a"}`), "x")
+	require.ErrorContains(t, err, "deadline exceeded")
+}
+
 func FuzzSchema(f *testing.F) {
 	f.Add([]byte(`{"type":"string"}`), []byte(`"x"`))
 	f.Add([]byte(`{"$ref":"local://pair#/definitions/word"}`), []byte(`1`))
@@ -293,7 +308,7 @@ func FuzzSchema(f *testing.F) {
 	f.Add([]byte(`{"properties":{"a":{"$ref":"#"}}}`), []byte(`{"a":{"a":1}}`))
 	r := renderer(f, fuzzLimits)
 	pair := v1alpha1.NewAnyJSON([]byte(`{"definitions":{"word":{"type":"string"}}}`))
-	options := schema.Options{LocalTypes: map[string]v1alpha1.AnyJSON{"pair": pair}, Resource: func(string) ([]byte, error) { return []byte(`{}`), nil }}
+	options := schema.Options{LocalTypes: map[string]v1alpha1.AnyJSON{"pair": pair}, Resource: func(context.Context, string) ([]byte, error) { return []byte(`{}`), nil }}
 	f.Fuzz(func(t *testing.T, raw, data []byte) {
 		var parsed any
 		if yaml.Unmarshal(data, &parsed) != nil {

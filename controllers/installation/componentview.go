@@ -35,8 +35,6 @@ const jsonSchemaType = "landscaper.gardener.cloud/jsonschema"
 // componentView is what templates and schemas see of a component.
 type componentView struct {
 	*resolvedComponent
-	// job is the context in which schemas are read: who asks for one has none.
-	job context.Context
 	// reading counts what is being read.
 	reading atomic.Int32
 
@@ -45,7 +43,7 @@ type componentView struct {
 }
 
 // showComponent adds the component to what templates and schemas see.
-func showComponent(ctx context.Context, env *render.Environment, found *resolvedComponent) (*componentView, error) {
+func showComponent(env *render.Environment, found *resolvedComponent) (*componentView, error) {
 	if found == nil {
 		return nil, nil
 	}
@@ -58,7 +56,7 @@ func showComponent(ctx context.Context, env *render.Environment, found *resolved
 		return nil, kit.Stall(renderOperation, "InvalidBlueprint", "blueprint: annotation %s: %q is no schema of component descriptors; use %s or %s",
 			model.SchemaVersionAnnotation, shape, component.SchemaV2, component.SchemaV3)
 	}
-	view := &componentView{resolvedComponent: found, job: ctx}
+	view := &componentView{resolvedComponent: found}
 	definition, err := jsonLike(found.root.Definition)
 	if err != nil {
 		return nil, fmt.Errorf("spec.componentDescriptor: %w", err)
@@ -153,7 +151,7 @@ func (v *componentView) read(ctx context.Context, d *component.Descriptor, resou
 }
 
 // schema returns the JSON schema that a cd:// URI leads to.
-func (v *componentView) schema(uri string) ([]byte, error) {
+func (v *componentView) schema(ctx context.Context, uri string) ([]byte, error) {
 	reference, err := component.ParseReference(uri)
 	if err != nil {
 		return nil, err
@@ -165,7 +163,7 @@ func (v *componentView) schema(uri string) ([]byte, error) {
 	if resource.Type != jsonSchemaType && !strings.EqualFold(resource.Type, "jsonschema") {
 		return nil, fmt.Errorf("resource %q of component %s is of type %s; it must be of type %s", resource.Name, d.Key(), resource.Type, jsonSchemaType)
 	}
-	content, _, err := v.read(v.job, d, resource)
+	content, _, err := v.read(ctx, d, resource)
 	if err != nil {
 		return nil, err
 	}

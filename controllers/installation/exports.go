@@ -57,7 +57,7 @@ func (r *Reconciler) computeExports(ctx context.Context, s *scope) (*render.Expo
 	if err != nil {
 		return nil, err
 	}
-	env, view, err := environment(ctx, s.inst, &s.inputs, s.clusters)
+	env, view, err := environment(s.inst, &s.inputs, s.clusters)
 	if err != nil {
 		return nil, err
 	}

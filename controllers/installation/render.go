@@ -34,7 +34,7 @@ const (
 
 // satisfyImports computes the values of the imports of the blueprint.
 func (r *Reconciler) satisfyImports(ctx context.Context, in *reading) error {
-	env, view, err := environment(ctx, in.inst, &in.inputs, in.clusters)
+	env, view, err := environment(in.inst, &in.inputs, in.clusters)
 	if err != nil {
 		return err
 	}
@@ -111,9 +111,7 @@ func (r *Reconciler) recall(s *scope) bool {
 }
 
 // environment is what the templates of an Installation see, and what they see of its component.
-func environment(
-	ctx context.Context, inst *v1alpha1.Installation, in *inputs, clusters *issuer,
-) (*render.Environment, *componentView, error) {
+func environment(inst *v1alpha1.Installation, in *inputs, clusters *issuer) (*render.Environment, *componentView, error) {
 	definition, err := jsonLike(inst.Spec.Blueprint)
 	if err != nil {
 		return nil, nil, fmt.Errorf("spec.blueprint: %w", err)
@@ -126,7 +124,7 @@ func environment(
 		clusters.reach = &in.reach
 		env.Clusters = clusters
 	}
-	view, err := showComponent(ctx, env, in.component)
+	view, err := showComponent(env, in.component)
 	return env, view, err
 }
 

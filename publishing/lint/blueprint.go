@@ -119,7 +119,7 @@ var errComponent = errors.New("a component is needed")
 func (c *checker) schemas(values map[string]any) {
 	validator := validator{ctx: c.ctx, options: schema.Options{
 		LocalTypes: c.blueprint.LocalTypes, Blueprint: c.files,
-		Resource: func(string) ([]byte, error) { return nil, errComponent },
+		Resource: func(context.Context, string) ([]byte, error) { return nil, errComponent },
 	}}
 	for _, name := range sortedKeys(c.blueprint.LocalTypes) {
 		c.compile(validator, "localTypes."+name, c.blueprint.LocalTypes[name].RawMessage, nil)
