@@ -17,32 +17,44 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
-// lostItem returns the name of the first template whose DeployItem is gone or in deletion; "" when there is none. Only what the last job of an
-// idle Execution applied, and applied well, can get lost.
-func lostItem(execution *v1alpha1.Execution, templates []v1alpha1.DeployItemTemplate, items []*v1alpha1.DeployItem) string {
+// What becomes of a DeployItem that gets lost.
+const (
+	wasDeleted = "was deleted, and what it had deployed may be gone or left behind"
+	wasWiped   = "has lost its status, which records what it has deployed: deleted now, it would leave that behind"
+)
+
+// lostItem returns the name of the first template whose DeployItem is gone, in deletion or without its status, and what became of it; "" when there
+// is none. Only what the last job of an idle Execution applied, and applied well, can get lost.
+func lostItem(execution *v1alpha1.Execution, templates []v1alpha1.DeployItemTemplate, items []*v1alpha1.DeployItem) (name, loss string) {
 	status := &execution.Status
 	if !status.IsIdle() || status.Phase != v1alpha1.PhaseSucceeded || execution.Generation != status.ObservedGeneration {
-		return ""
+		return "", ""
 	}
 	for i := range templates {
-		name := templates[i].Name
-		if !slices.ContainsFunc(items, func(item *v1alpha1.DeployItem) bool {
-			return templateOf(item) == name && item.DeletionTimestamp.IsZero()
-		}) {
-			return name
+		at := slices.IndexFunc(items, func(item *v1alpha1.DeployItem) bool {
+			return templateOf(item) == templates[i].Name && item.DeletionTimestamp.IsZero()
+		})
+		if at < 0 {
+			return templates[i].Name, wasDeleted
+		}
+		if isWiped(items[at]) {
+			return templates[i].Name, wasWiped
 		}
 	}
-	return ""
+	return "", ""
 }
 
-// showLoss shows that a DeployItem was deleted since the last job, or takes that back.
+// isWiped reports whether an item whose job has ended well lacks the status that says so, as after a restore or a replacement of its status.
+func isWiped(item *v1alpha1.DeployItem) bool { return item.Status.JobID == "" && isUntouched(item) }
+
+// showLoss shows that a DeployItem, or its status, was deleted since the last job, or takes that back.
 func (r *Reconciler) showLoss(ctx context.Context, s *scope) (lost bool, err error) {
 	ready := conditions.Get(s.execution, meta.ReadyCondition)
 	before := ready != nil && ready.Reason == kit.ReasonChildLost
 	if r.readTemplates(ctx, s) != nil {
 		return false, nil // the last job says so, or the next one will
 	}
-	name := lostItem(s.execution, s.templates, s.all)
+	name, loss := lostItem(s.execution, s.templates, s.all)
 	if name != "" && !before {
 		there, err := r.isThere(ctx, s.execution, name)
 		if err != nil || there {
@@ -52,8 +64,7 @@ func (r *Reconciler) showLoss(ctx context.Context, s *scope) (lost bool, err err
 	switch {
 	case name != "":
 		kit.ShowFailure(s.execution, &kit.Failure{Kind: kit.Stalled, Operation: operation, Reason: kit.ReasonChildLost, Err: fmt.Errorf(
-			"deploy item %s of execution %s was deleted, and what it had deployed may be gone or left behind: annotate the root %s=reconcile to "+
-				"deploy it again", name, s.execution.Name, v1alpha1.OperationAnnotation)})
+			"deploy item %s of execution %s %s: annotate the root %s=reconcile to deploy it again", name, s.execution.Name, loss, v1alpha1.OperationAnnotation)})
 	case before:
 		conditions.Delete(s.execution, meta.StalledCondition)
 		conditions.MarkTrue(s.execution, meta.ReadyCondition, meta.ReconciliationSucceededReason, "%s", succeededMessage)
@@ -61,13 +72,13 @@ func (r *Reconciler) showLoss(ctx context.Context, s *scope) (lost bool, err err
 	return name != "", nil
 }
 
-// isThere asks the API server whether a template has a DeployItem that nobody has deleted: the cache may be behind.
+// isThere asks the API server whether a template has a DeployItem that nobody has deleted, with a status: the cache may be behind.
 func (r *Reconciler) isThere(ctx context.Context, execution *v1alpha1.Execution, name string) (bool, error) {
 	list := &v1alpha1.DeployItemList{}
 	err := r.Live.List(ctx, list, client.InNamespace(execution.Namespace), client.MatchingLabels{
 		v1alpha1.ExecutionManagedByLabel: execution.Name, v1alpha1.ExecutionManagedNameLabel: name,
 	})
 	return slices.ContainsFunc(list.Items, func(item v1alpha1.DeployItem) bool {
-		return metav1.IsControlledBy(&item, execution) && item.DeletionTimestamp.IsZero()
+		return metav1.IsControlledBy(&item, execution) && item.DeletionTimestamp.IsZero() && !isWiped(&item)
 	}), err
 }

@@ -18,8 +18,12 @@ import (
 
 func TestLostItem(t *testing.T) {
 	of := func(name string) *v1alpha1.DeployItem {
-		return &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1alpha1.ExecutionManagedNameLabel: name}}}
+		item := &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1alpha1.ExecutionManagedNameLabel: name}}}
+		item.Status.JobID = "job"
+		return item
 	}
+	wiped := of("b")
+	wiped.Status = v1alpha1.DeployItemStatus{}
 	going, now := of("b"), metav1.Now()
 	going.DeletionTimestamp = &now
 	for name, tc := range map[string]struct {
@@ -30,6 +34,7 @@ func TestLostItem(t *testing.T) {
 		"all are there":           {items: []*v1alpha1.DeployItem{of("a"), of("b")}},
 		"one is gone":             {items: []*v1alpha1.DeployItem{of("a")}, want: "b"},
 		"one is going":            {items: []*v1alpha1.DeployItem{of("a"), going}, want: "b"},
+		"one has no status":       {items: []*v1alpha1.DeployItem{of("a"), wiped}, want: "b"},
 		"a job is running":        {change: func(e *v1alpha1.Execution) { e.Status.JobID = "next" }},
 		"the last job has failed": {change: func(e *v1alpha1.Execution) { e.Status.Phase = v1alpha1.PhaseFailed }},
 		"the spec is newer":       {change: func(e *v1alpha1.Execution) { e.Generation++ }},
@@ -42,7 +47,8 @@ func TestLostItem(t *testing.T) {
 			if tc.change != nil {
 				tc.change(execution)
 			}
-			assert.Equal(t, tc.want, lostItem(execution, []v1alpha1.DeployItemTemplate{{Name: "a"}, {Name: "b"}}, tc.items))
+			name, _ := lostItem(execution, []v1alpha1.DeployItemTemplate{{Name: "a"}, {Name: "b"}}, tc.items)
+			assert.Equal(t, tc.want, name)
 		})
 	}
 }
@@ -72,6 +78,31 @@ func TestALostItemIsShownOnceUntilAJobMakesItAnew(t *testing.T) {
 	b.start("2")
 	b.end("a", v1alpha1.PhaseSucceeded)
 	b.end("b", v1alpha1.PhaseSucceeded)
+	b.settle()
+	b.requirePhase(v1alpha1.PhaseSucceeded)
+	assert.True(t, conditions.IsTrue(b.execution(), meta.ReadyCondition))
+}
+
+// TestAnItemWithoutItsStatusIsShownUntilAJobRecordsItAnew has somebody replace the status of a DeployItem by nothing. Its deployer is started again by
+// the next job, and only then does the item know what it has deployed.
+func TestAnItemWithoutItsStatusIsShownUntilAJobRecordsItAnew(t *testing.T) {
+	b := newBench(t, template("a", "x"))
+	b.start("1")
+	b.end("a", v1alpha1.PhaseSucceeded)
+	b.settle()
+	b.requirePhase(v1alpha1.PhaseSucceeded)
+
+	b.deploy("a", func(item *v1alpha1.DeployItem) { item.Status = v1alpha1.DeployItemStatus{} })
+	b.settle()
+	ready := conditions.Get(b.execution(), meta.ReadyCondition)
+	assert.Equal(t, metav1.ConditionFalse, ready.Status)
+	assert.Equal(t, kit.ReasonChildLost, ready.Reason)
+	assert.Contains(t, ready.Message, "deploy item a of execution one has lost its status")
+	b.requireSteady()
+
+	b.start("2")
+	require.Equal(t, "2", b.item("a").Status.JobID)
+	b.end("a", v1alpha1.PhaseSucceeded)
 	b.settle()
 	b.requirePhase(v1alpha1.PhaseSucceeded)
 	assert.True(t, conditions.IsTrue(b.execution(), meta.ReadyCondition))
