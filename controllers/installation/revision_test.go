@@ -5,6 +5,7 @@ package installation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 // endedJob is an Installation whose job ended in a phase, with a revision of its source.
@@ -82,6 +84,18 @@ func TestAJobHasTheRevisionOfItsSpec(t *testing.T) {
 	assert.Equal(t, "1.0.0", s.inst.Status.LastAppliedRevision)
 	assert.Equal(t, "1.0.0", s.inst.Status.LastAttemptedRevision)
 	assert.Empty(t, s.inst.Status.History, "nobody has the spec of the job any more")
+}
+
+func TestAJobThatFailsAgainForTheSameCauseCountsOnce(t *testing.T) {
+	s := ending()
+	s.inst.Status.JobIDFinished = ""
+	refused := &kit.Failure{Kind: kit.Stalled, Operation: operation, Reason: "Invalid", Err: errors.New("metadata.annotations: too long")}
+	s.fail(refused)
+	before := s.inst.Status.DeepCopy()
+	s.now = s.now.Add(time.Minute)
+	s.fail(refused)
+	assert.Equal(t, before, &s.inst.Status)
+	require.Len(t, s.inst.Status.History, 1)
 }
 
 func TestTheHistoryHasFiveEntries(t *testing.T) {

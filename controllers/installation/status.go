@@ -231,8 +231,9 @@ type outcome struct {
 
 func (s *scope) fail(failure *kit.Failure) {
 	failure.Heals = failure.Heals || heals(s.inst, failure.Operation, failure.Reason)
-	kit.Fail(s.inst, failure, s.now)
-	s.recordRevision()
+	if kit.Fail(s.inst, failure, s.now) {
+		s.recordRevision()
+	}
 	s.announceRetry(failure)
 	s.outcome = &outcome{failure: failure}
 }

@@ -86,8 +86,9 @@ func Succeed(obj JobObject, message string, now time.Time) {
 }
 
 // Fail ends the running job badly. Reason, message and codes of the failure are bounded, because they may come from others. A job that has ended
-// for the same cause already stays as it is: what keeps an ended job from being settled may last, and each write would bring the object back.
-func Fail(obj JobObject, failure *Failure, now time.Time) {
+// for the same cause already stays as it is: what keeps an ended job from being settled may last, and each write would bring the object back. Fail
+// reports whether it has ended the job now.
+func Fail(obj JobObject, failure *Failure, now time.Time) (ended bool) {
 	job := obj.Job()
 	phase := v1alpha1.PhaseFailed
 	if !obj.GetDeletionTimestamp().IsZero() {
@@ -95,10 +96,11 @@ func Fail(obj JobObject, failure *Failure, now time.Time) {
 	}
 	last := job.LastError
 	job.LastError = NewError(last, failure, now)
-	if !job.IsIdle() || job.Phase != phase || last == nil || !saysSame(last, job.LastError) {
+	if ended = !job.IsIdle() || job.Phase != phase || last == nil || !saysSame(last, job.LastError); ended {
 		finish(job, phase, now)
 	}
 	ShowFailure(obj, failure)
+	return ended
 }
 
 // ShowFailure shows why the last job has failed: as work in progress where it heals, because whoever waits for the object gives up at once on

@@ -98,10 +98,10 @@ func TestFailAgainForTheSameCauseWritesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inst := &v1alpha1.Installation{}
 			Begin(inst, "1", v1alpha1.PhaseProgressing, now)
-			Fail(inst, retried("Invalid", "too long"), now)
+			assert.True(t, Fail(inst, retried("Invalid", "too long"), now))
 			c.change(inst)
 			before := inst.Status.DeepCopy()
-			Fail(inst, retried("Invalid", c.cause), now.Add(time.Hour))
+			assert.Equal(t, !c.same, Fail(inst, retried("Invalid", c.cause), now.Add(time.Hour)))
 			assert.Equal(t, c.same, equality.Semantic.DeepEqual(before, &inst.Status))
 			assert.True(t, inst.Status.IsIdle())
 		})
