@@ -23,7 +23,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.Execution{}).
-		Owns(&v1alpha1.DeployItem{}).
+		Watches(&v1alpha1.DeployItem{}, kit.WakeController("Execution")).
 		Watches(&v1alpha1.Installation{}, handler.EnqueueRequestsFromMapFunc(deletedParent)).
 		WithOptions(fair.Options(concurrency, nil)).
 		Complete(r)

@@ -53,8 +53,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 	}
 	blder := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.Installation{}).
-		Owns(&v1alpha1.Execution{}).
-		Owns(&v1alpha1.Installation{}).
+		Watches(&v1alpha1.Execution{}, kit.WakeController("Installation")).
+		Watches(&v1alpha1.Installation{}, kit.WakeController("Installation")).
 		Watches(&v1alpha1.Installation{}, r.siblingEvents()).
 		Watches(&v1alpha1.Execution{}, handler.EnqueueRequestsFromMapFunc(namesake), builder.WithPredicates(onlyDeletions)).
 		WatchesMetadata(&corev1.Secret{}, r.users("Secret")).

@@ -4,8 +4,14 @@
 package kit
 
 import (
+	"context"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
@@ -18,4 +24,16 @@ func ControllerOf(obj metav1.Object, kind string) *metav1.OwnerReference {
 		return nil
 	}
 	return owner
+}
+
+// WakeController returns the handler that wakes the object of our API group that controls another one, if it is of the given kind. That of
+// controller-runtime asks with each event whether the kind has namespaces, which allocates several KiB; ours all have.
+func WakeController(kind string) handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, obj client.Object) []reconcile.Request {
+		owner := ControllerOf(obj, kind)
+		if owner == nil {
+			return nil
+		}
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: obj.GetNamespace(), Name: owner.Name}}}
+	})
 }

@@ -1,0 +1,46 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+func TestTheControllerIsWoken(t *testing.T) {
+	item := func(kind string, isController bool) *v1alpha1.DeployItem {
+		return &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "item", OwnerReferences: []metav1.OwnerReference{
+			{APIVersion: v1alpha1.GroupVersion.String(), Kind: kind, Name: "owner", UID: "u", Controller: &isController},
+		}}}
+	}
+	for name, tc := range map[string]struct {
+		old, new *v1alpha1.DeployItem
+		want     int
+	}{
+		"its own":               {item("Execution", true), item("Execution", true), 1},
+		"taken over":            {item("Installation", true), item("Execution", true), 1},
+		"left":                  {item("Execution", true), &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{Namespace: "ns"}}, 1},
+		"another kind":          {item("Installation", true), item("Installation", true), 0},
+		"owned, not controlled": {item("Execution", false), item("Execution", false), 0},
+		"nobody's":              {&v1alpha1.DeployItem{}, &v1alpha1.DeployItem{}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
+			t.Cleanup(queue.ShutDown)
+			WakeController("Execution").Update(t.Context(), event.UpdateEvent{ObjectOld: tc.old, ObjectNew: tc.new}, queue)
+			assert.Equal(t, tc.want, queue.Len())
+			if tc.want > 0 {
+				woken, _ := queue.Get()
+				assert.Equal(t, "ns/owner", woken.String())
+			}
+		})
+	}
+}
