@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/fluxcd/pkg/runtime/logger"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -72,7 +71,7 @@ func agentOf() (*cobra.Command, *agentFlags) {
 }
 
 func (f *agentFlags) run(ctx context.Context) error {
-	logger.SetLogger(logger.NewLogger(f.logging))
+	setLogger(f.logging)
 	config, err := f.configuration()
 	if err != nil {
 		return err
