@@ -69,9 +69,8 @@ func TestOnlyInstallationsThatFollowNothingAreToldToAsk(t *testing.T) {
 }
 
 func TestUnauthorizedContentFailsTheRenderingAsSuch(t *testing.T) {
-	v := &componentView{problem: fmt.Errorf("x: %w", oci.ErrUnauthorized)}
 	var failure *kit.Failure
-	require.ErrorAs(t, v.failure(t.Context(), renderOperation, errors.New("template: x")), &failure)
+	require.ErrorAs(t, viewFailure(t.Context(), renderOperation, errors.New("template: x"), fmt.Errorf("x: %w", oci.ErrUnauthorized), false), &failure)
 	assert.Equal(t, reasonUnauthorized, failure.Reason)
 	assert.Equal(t, kit.Stalled, failure.Kind)
 	assert.Contains(t, failure.Codes, v1alpha1.ErrorUnauthorized)
@@ -85,4 +84,9 @@ func TestReasonOf(t *testing.T) {
 	} {
 		assert.Equal(t, want, reasonOf(err))
 	}
+}
+
+func anyOf(raw []byte) *v1alpha1.AnyJSON {
+	found := v1alpha1.NewAnyJSON(raw)
+	return &found
 }

@@ -57,7 +57,7 @@ func (r *Reconciler) computeExports(ctx context.Context, s *scope) (*render.Expo
 	if err != nil {
 		return nil, err
 	}
-	env, view, err := environment(s.inst, &s.inputs, s.clusters)
+	env, shown, err := environment(s.inst, &s.inputs, s.clusters)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (r *Reconciler) computeExports(ctx context.Context, s *scope) (*render.Expo
 		return nil, err
 	}
 	if renderErr != nil {
-		return nil, view.failure(ctx, exportOperation, renderErr)
+		return nil, renderingFailed(ctx, shown, exportOperation, renderErr)
 	}
 	if err := exports.Check(s.inst.Spec.Exports); err != nil {
 		return nil, renderFailure(exportOperation, err)

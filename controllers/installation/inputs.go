@@ -10,6 +10,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/sources/view"
 )
 
 // inputs are what a job works with, as it was read.
@@ -37,10 +38,10 @@ type reading struct {
 
 	alarm
 	inputs
-	// values are those of the imports of the blueprint, env and view what its templates see.
+	// values are those of the imports of the blueprint, env is what its templates see, shown what they see of the component.
 	values *render.Values
 	env    *render.Environment
-	view   *componentView
+	shown  *view.View
 }
 
 // inputs reads what the running job of an Installation works with, and computes the values of its imports. Nothing in the cluster changes. What
@@ -68,7 +69,7 @@ func (r *Reconciler) reads() []kit.Phase[*reading] {
 // adopt makes what was read that of the reconciliation, which gives its components back.
 func (s *scope) adopt(in *reading) {
 	in.borrowed = append(in.borrowed, s.borrowed...)
-	s.inputs, s.env, s.view = in.inputs, in.env, in.view
+	s.inputs, s.env, s.shown = in.inputs, in.env, in.shown
 	if in.values != nil {
 		s.plan = &plan{values: in.values}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/confined/rendering"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/memory"
+	"github.com/flux-landscaper/flux-landscaper/sources/view"
 )
 
 // plan is what a job is going to make.
@@ -34,21 +35,21 @@ const (
 
 // satisfyImports computes the values of the imports of the blueprint.
 func (r *Reconciler) satisfyImports(ctx context.Context, in *reading) error {
-	env, view, err := environment(in.inst, &in.inputs, in.clusters)
+	env, shown, err := environment(in.inst, &in.inputs, in.clusters)
 	if err != nil {
 		return err
 	}
 	values, err := r.renderer().Satisfy(ctx, env, &in.imports.values, in.inst.Spec.ImportDataMappings)
 	if err != nil {
-		return view.failure(ctx, satisfyOperation, err)
+		return renderingFailed(ctx, shown, satisfyOperation, err)
 	}
-	in.values, in.env, in.view = values, env, view
+	in.values, in.env, in.shown = values, env, shown
 	return nil
 }
 
 // renderPlan computes from these values what the job is going to make.
 func (r *Reconciler) renderPlan(ctx context.Context, s *scope) error {
-	if err := r.renderChildren(ctx, s, s.env, s.view); err != nil {
+	if err := r.renderChildren(ctx, s, s.env, s.shown); err != nil {
 		return err
 	}
 	r.remember(s)
@@ -56,7 +57,7 @@ func (r *Reconciler) renderPlan(ctx context.Context, s *scope) error {
 }
 
 // renderChildren renders deploy items and sub-installations. What the templates store is kept also when they fail.
-func (r *Reconciler) renderChildren(ctx context.Context, s *scope, env *render.Environment, view *componentView) error {
+func (r *Reconciler) renderChildren(ctx context.Context, s *scope, env *render.Environment, shown *view.View) error {
 	previous, err := r.readState(ctx, s.inst, deployState, env.Blueprint.DeployExecutions, env.Blueprint.SubinstallationExecutions)
 	if err != nil {
 		return err
@@ -67,7 +68,7 @@ func (r *Reconciler) renderChildren(ctx context.Context, s *scope, env *render.E
 	}
 	s.plan.deployItems, s.plan.subinstallations = rendered.DeployItems, rendered.Subinstallations
 	if problem != nil {
-		return view.failure(ctx, renderOperation, problem)
+		return renderingFailed(ctx, shown, renderOperation, problem)
 	}
 	if err := r.checkItems(ctx, s); err != nil {
 		return err
@@ -111,7 +112,7 @@ func (r *Reconciler) recall(s *scope) bool {
 }
 
 // environment is what the templates of an Installation see, and what they see of its component.
-func environment(inst *v1alpha1.Installation, in *inputs, clusters *issuer) (*render.Environment, *componentView, error) {
+func environment(inst *v1alpha1.Installation, in *inputs, clusters *issuer) (*render.Environment, *view.View, error) {
 	definition, err := jsonLike(inst.Spec.Blueprint)
 	if err != nil {
 		return nil, nil, fmt.Errorf("spec.blueprint: %w", err)
@@ -124,8 +125,8 @@ func environment(inst *v1alpha1.Installation, in *inputs, clusters *issuer) (*re
 		clusters.reach = &in.reach
 		env.Clusters = clusters
 	}
-	view, err := showComponent(env, in.component)
-	return env, view, err
+	shown, err := showComponent(env, in.component)
+	return env, shown, err
 }
 
 // notRendered says why rendering has to be tried again, nil when the templates themselves are to blame.

@@ -9,6 +9,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/sources/view"
 )
 
 // scope is everything that one reconciliation has read and decided so far.
@@ -40,9 +41,9 @@ type scope struct {
 
 	alarm
 	inputs
-	// env is what the templates see, view what they see of the component.
-	env  *render.Environment
-	view *componentView
+	// env is what the templates see, shown what they see of the component.
+	env   *render.Environment
+	shown *view.View
 	// plan is what the job makes; only its values are there when nothing is left to make.
 	plan *plan
 }

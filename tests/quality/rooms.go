@@ -25,6 +25,7 @@ var rooms = []room{
 	{"sources/address", 20},
 	{"sources/fetch", 20},
 	{"sources/repository", 22},
+	{"sources/view", 23},
 	{"sources/*", 21},
 	{"deployers/target", 21},
 	{"deployers/conformance", 21},

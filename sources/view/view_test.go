@@ -1,9 +1,10 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package installation
+package view
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -36,7 +37,7 @@ func anyOf(raw []byte) *v1alpha1.AnyJSON {
 }
 
 // viewOf looks a component up as a job does.
-func viewOf(t *testing.T, s repository.Scope, definition v1alpha1.ComponentDescriptorDefinition) *componentView {
+func viewOf(t *testing.T, s repository.Scope, definition v1alpha1.ComponentDescriptorDefinition) *View {
 	t.Helper()
 	client, err := oci.New(oci.Options{Dir: t.TempDir()})
 	require.NoError(t, err)
@@ -45,17 +46,17 @@ func viewOf(t *testing.T, s repository.Scope, definition v1alpha1.ComponentDescr
 	require.NoError(t, err)
 	repositories, err := repository.New(repository.Options{OCI: client, Store: store})
 	require.NoError(t, err)
-	found := &resolvedComponent{session: repositories.Open(s)}
-	t.Cleanup(found.session.Close)
-	found.root, err = found.session.Root(t.Context(), definition)
+	found := Component{Session: repositories.Open(s)}
+	t.Cleanup(found.Session.Close)
+	found.Root, err = found.Session.Root(t.Context(), definition)
 	require.NoError(t, err)
-	found.closed, err = found.session.Closure(t.Context(), found.root.Descriptor)
+	found.Closed, err = found.Session.Closure(t.Context(), found.Root.Descriptor)
 	require.NoError(t, err)
 	if s.Repository != nil {
-		found.standard, err = component.ParseTyped(s.Repository.RawMessage)
+		found.Standard, err = component.ParseTyped(s.Repository.RawMessage)
 		require.NoError(t, err)
 	}
-	return &componentView{resolvedComponent: found}
+	return &View{Component: found}
 }
 
 func TestRepositoryOfResourceKeys(t *testing.T) {
@@ -112,4 +113,12 @@ func inlineAs(t *testing.T, d *component.Descriptor) component.Typed {
 	typed, err := component.NewTyped(inlineRepository(d))
 	require.NoError(t, err)
 	return typed
+}
+
+func descriptor(t *testing.T, name, references string) *component.Descriptor {
+	t.Helper()
+	d, err := component.Decode(fmt.Appendf(nil, `{meta: {schemaVersion: v2}, component: {name: example.com/%s, version: 1.0.0, provider: x,
+		repositoryContexts: [], sources: [], componentReferences: [%s], resources: []}}`, name, references))
+	require.NoError(t, err)
+	return d
 }
