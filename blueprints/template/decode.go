@@ -19,7 +19,7 @@ func (r *goRun) decode(output string) (Output, error) {
 	document, err := toObject(output)
 	if err != nil {
 		return Output{}, &Error{Executor: r.in.Name, File: "output", Line: yamlLine(err),
-			Excerpt: excerpt(outline(output), yamlLine(err)), Inputs: describeInputs(r.in.Values), Err: mask(err, r.in)}
+			Excerpt: masked(excerpt(outline(output), yamlLine(err)), r.in), Inputs: describeInputs(r.in.Values), Err: mask(err, r.in)}
 	}
 	return Output{Document: document, State: stateOf(document)}, nil
 }

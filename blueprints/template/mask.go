@@ -89,20 +89,25 @@ var openBindings = set("cd components blueprint blueprintDef componentDescriptor
 // mask replaces what the inputs hold in the message of an error, also quoted, escaped and encoded. An error that shows nothing of them keeps its
 // chain.
 func mask(err error, in Input) error {
-	m := newMasker(beginning.Of(err.Error(), maxMessage), in.Source)
+	if shown := masked(err.Error(), in); shown != err.Error() {
+		return errors.New(shown)
+	}
+	return err
+}
+
+// masked does so in a text.
+func masked(text string, in Input) string {
+	m := newMasker(beginning.Of(text, maxMessage), in.Source)
 	for key, value := range in.Values {
 		if !openBindings[key] {
 			m.look(value)
 		}
 	}
 	m.look(in.State)
-	if len(m.found) == 0 && len(err.Error()) <= maxMessage {
-		return err
-	}
 	for _, form := range longestFirst(m.found) {
 		m.message = strings.ReplaceAll(m.message, form, "[masked]")
 	}
-	return errors.New(m.message)
+	return m.message
 }
 
 // masker collects the forms in which values of the inputs are in a message.

@@ -246,3 +246,30 @@ func TestOthersAreUnaffectedByBombs(t *testing.T) {
 	}
 	<-stopped
 }
+
+// TestExecutionsOfAJobShareOneDeadline gives a job many executions, each of which ends within the time by itself.
+func TestExecutionsOfAJobShareOneDeadline(t *testing.T) {
+	const count = 200
+	slow := v1alpha1.NewAnyJSON([]byte(`"{{ range until 4 }}{{ $_ := htpasswd \"user\" \"password\" }}{{ end }}"`)) // some tenths of a second
+	executions := make([]model.TemplateExecutor, count)
+	for i := range executions {
+		executions[i] = model.TemplateExecutor{Name: fmt.Sprint("slow-", i), Type: template.KindGoTemplate, Template: slow}
+	}
+	few := executions[:1]
+	r := renderer(t, confined.Limits{Time: 3 * time.Second})
+	for name, blueprint := range map[string]*model.Blueprint{
+		"deployExecutions":          {DeployExecutions: executions},
+		"subinstallationExecutions": {DeployExecutions: few, SubinstallationExecutions: executions},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := time.Now()
+			_, err := r.Plan(t.Context(), &render.Environment{Namespace: "hostile", Blueprint: blueprint}, values(), nil)
+			var ended *confined.Ended
+			require.ErrorAs(t, err, &ended)
+			assert.Equal(t, confined.OutOfTime, ended.Reason)
+			assert.Less(t, time.Since(before), 25*time.Second, "also on a machine that hardly runs it")
+			assert.Contains(t, ended.Step, name, "the message names the execution at which it ended")
+			assert.NotContains(t, ended.Step, name+"[0]", "others had their turn")
+		})
+	}
+}

@@ -51,6 +51,8 @@ type Landscape struct {
 	Standstill *Standstill
 	// Processes by name.
 	Processes map[string]*platform.Process
+	// Metrics are the addresses at which they serve metrics.
+	Metrics map[string]string
 }
 
 var (
@@ -95,7 +97,7 @@ func Shared(t testing.TB) *Landscape {
 func start(p *platform.Platform) (l *Landscape, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
-	l = &Landscape{Platform: p, Processes: map[string]*platform.Process{}}
+	l = &Landscape{Platform: p, Processes: map[string]*platform.Process{}, Metrics: map[string]string{}}
 	all := commands(p)
 	if p.Node() != nil && p.Registry != nil {
 		if all[ContainerDeployer], err = containerDeployer(ctx, p); err != nil {
@@ -103,7 +105,8 @@ func start(p *platform.Platform) (l *Landscape, err error) {
 		}
 	}
 	for name, command := range all {
-		flags := append(command[1:], "--log-level=info", "--concurrent=8")
+		l.Metrics[name] = FreeAddress()
+		flags := append(command[1:], "--log-level=info", "--concurrent=8", "--metrics-addr="+l.Metrics[name])
 		if l.Processes[name], err = Start(ctx, p.Cluster, name, AllRights, command[0], flags...); err != nil {
 			return nil, err
 		}

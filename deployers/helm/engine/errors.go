@@ -130,6 +130,14 @@ func collect(found []string, value any, isSecret bool) []string {
 	return found
 }
 
+// shortText is the length up to which a text is likely to be an ordinary word.
+const shortText = 5
+
+// textsOf returns the longer texts and numbers of values, whatever their keys sound like: templates may show any of them in an error.
+func textsOf(values map[string]any) []string {
+	return slices.DeleteFunc(collect(nil, values, true), func(text string) bool { return len(text) <= shortText })
+}
+
 // plain is a text or a number as it is written.
 func plain(value any) string {
 	if number, isFloat := value.(float64); isFloat {

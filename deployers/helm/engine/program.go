@@ -138,7 +138,7 @@ func perform(_ context.Context, parent *confined.Parent, t task) (product, error
 	if err == nil {
 		return made, nil
 	}
-	text := withoutMiddle(withheld{err: err, secrets: append(t.Secrets, made.Secrets...)}.Error())
+	text := withoutMiddle(withheld{err: err, secrets: append(textsOf(t.Values), append(t.Secrets, made.Secrets...)...)}.Error())
 	for kind, known := range kinds {
 		if errors.Is(err, known) {
 			return product{Problem: kind}, errors.New(text)
