@@ -67,3 +67,34 @@ func TestALeaseNeedsANamespace(t *testing.T) {
 	_, err := liveness.New(platform.Shared(t).RestConfig, liveness.Options{}, liveness.Claim{})
 	assert.ErrorContains(t, err, "set Options.Liveness.Namespace")
 }
+
+func TestDeployersOfOtherItemsHaveLeasesOfTheirOwn(t *testing.T) {
+	p := platform.Shared(t)
+	home := p.Namespace(t)
+	claim := liveness.Claim{Deployer: "helm", Identity: "same", Types: []string{"helm"}}
+	annotated := claim
+	annotated.TargetSelectors = []v1alpha1.TargetSelector{{Annotations: []v1alpha1.Requirement{{Key: "a", Operator: "exists"}}}}
+	run := func(options liveness.Options, claim liveness.Claim) {
+		options.Namespace, options.Interval = home, 50*time.Millisecond
+		holder, err := liveness.New(p.RestConfig, options, claim)
+		require.NoError(t, err)
+		go func() { _ = holder.Run(t.Context()) }()
+	}
+	run(liveness.Options{Namespaces: []string{"a"}}, claim)
+	run(liveness.Options{Namespaces: []string{"b"}}, claim)
+	run(liveness.Options{Namespaces: []string{"b"}}, claim) // another Pod of the same one
+	run(liveness.Options{LabelSelector: "shard=one"}, claim)
+	run(liveness.Options{}, annotated)
+	said := func() map[string]string {
+		leases := &coordinationv1.LeaseList{}
+		require.NoError(t, p.Client().List(t.Context(), leases, client.InNamespace(home)))
+		found := map[string]string{}
+		for _, lease := range leases.Items {
+			found[lease.Name] = lease.Annotations[v1alpha1.DeployerServesAnnotation]
+		}
+		return found
+	}
+	require.Eventually(t, func() bool { return len(said()) == 4 }, patience, 10*time.Millisecond)
+	first := said()
+	assert.Never(t, func() bool { return !assert.ObjectsAreEqual(first, said()) }, 500*time.Millisecond, 10*time.Millisecond, "nobody writes over another one")
+}

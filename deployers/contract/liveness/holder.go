@@ -11,7 +11,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -72,14 +71,15 @@ func New(config *rest.Config, options Options, claim Claim) (*Holder, error) {
 		return nil, fmt.Errorf("connect to the landscaper cluster: %w", err)
 	}
 	return &Holder{
-		leases: client.Leases(options.Namespace), name: nameOf(claim), identity: claim.Identity, serves: string(serves),
+		leases: client.Leases(options.Namespace), name: nameOf(serves), identity: claim.Identity, serves: string(serves),
 		interval: cmp.Or(options.Interval, DefaultInterval),
 	}, nil
 }
 
-// nameOf returns the name of the Lease: one for each deployer and identity.
-func nameOf(claim Claim) string {
-	sum := sha256.Sum256([]byte(claim.Deployer + "\x00" + claim.Identity + "\x00" + strings.Join(claim.Types, "\x00")))
+// nameOf returns the name of the Lease for what a deployer says in it. Deployers that carry out other DeployItems have Leases of their own, also with
+// one identity; Pods of the same deployer share theirs.
+func nameOf(serves []byte) string {
+	sum := sha256.Sum256(serves)
 	return v1alpha1.DeployerLeasePrefix + hex.EncodeToString(sum[:8])
 }
 
