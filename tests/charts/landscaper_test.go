@@ -216,7 +216,7 @@ func TestLandscaperReachesAnotherCluster(t *testing.T) {
 	assert.Equal(t, map[string]string{folder: "theirs"}, files(webhooks))
 	for _, deployment := range []*appsv1.Deployment{controller, webhooks} {
 		assert.Contains(t, deployment.Spec.Template.Spec.Containers[0].Args, "--landscaper-kubeconfig="+folder+"/kubeconfig")
-		assert.Empty(t, deployment.Spec.Template.Spec.ServiceAccountName, "its rights are those of the kubeconfig")
+		assert.NotEmpty(t, deployment.Spec.Template.Spec.ServiceAccountName, "the leader is elected in the own cluster")
 	}
 	assert.Subset(t, webhooks.Spec.Template.Spec.Containers[0].Args, []string{"--webhook-url=https://hooks.example.com", "--cert-ns=fence"})
 	ingress := named[*networkingv1.Ingress](r, "edge-landscaper-webhooks")

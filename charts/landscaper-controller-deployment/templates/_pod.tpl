@@ -40,11 +40,8 @@ spec:
         {{- toYaml . | nindent 8 }}
         {{- end }}
     spec:
-      {{- if .secret }}
-      automountServiceAccountToken: false
-      {{- else }}
+      # Also with a kubeconfig: the leader is elected in the own cluster.
       serviceAccountName: {{ .account.name | quote }}
-      {{- end }}
       terminationGracePeriodSeconds: {{ ternary 600 30 $isController }}
       topologySpreadConstraints:
       {{- range $key := list "topology.kubernetes.io/zone" "kubernetes.io/hostname" }}
