@@ -59,7 +59,7 @@ func (h *host) ensureAccess(ctx context.Context, account string) (time.Duration,
 		token, left = issued.Token, renew.Sub(h.now())
 	}
 	metav1.SetMetaDataAnnotation(&secret.ObjectMeta, v1alpha1.TargetNamespacesAnnotation, namespaces)
-	kubeconfig, err := accessKubeconfig(h.server, token)
+	kubeconfig, err := accessKubeconfig(h.server.get(), token)
 	if err != nil {
 		return 0, err
 	}
@@ -85,7 +85,7 @@ func (h *host) keptToken(secret *corev1.Secret, account string) (string, time.Du
 		return "", 0
 	}
 	token := config.AuthInfos[accessUser].Token
-	wanted, err := accessKubeconfig(h.server, token)
+	wanted, err := accessKubeconfig(h.server.get(), token)
 	if err != nil || token == "" || string(wanted) != string(secret.Data[accessKey]) {
 		return "", 0
 	}

@@ -78,9 +78,9 @@ const (
 
 // New adds an Agent to a manager of the own cluster. The error says what of the connections is unusable.
 func New(mgr ctrl.Manager, options Options) (*Agent, error) {
-	server := rest.CopyConfig(options.Host)
-	if err := rest.LoadTLSFiles(server); err != nil {
-		return nil, fmt.Errorf("read the certificates of the own cluster: %w", err)
+	server, err := newHostServer(options.Host)
+	if err != nil {
+		return nil, err
 	}
 	a := &Agent{options: options}
 	a.host = &host{
@@ -98,7 +98,7 @@ func New(mgr ctrl.Manager, options Options) (*Agent, error) {
 		return nil, fmt.Errorf("connect to the landscaper cluster: %w", err)
 	}
 	a.pulse = &pulse{
-		link: options.Link, say: a.say, connected: newConnectedMetric(options), changed: a.linkChanged,
+		link: options.Link, say: a.say, connected: newConnectedMetric(options), changed: a.linkChanged, look: a.host.look,
 		due: make(chan struct{}, 1),
 		holder: &holder{
 			leases: leases.Leases(options.Configuration.LandscaperNamespace), name: options.Configuration.leaseName(),

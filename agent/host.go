@@ -17,7 +17,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,7 +31,7 @@ import (
 // landscaper cluster.
 type host struct {
 	config *Configuration
-	server *rest.Config
+	server *hostServer
 	client client.Client
 	live   client.Reader
 	now    func() time.Time
@@ -83,6 +82,13 @@ func (h *host) setup(mgr ctrl.Manager) error {
 		Watches(rights[1], one).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1, SkipNameValidation: new(true)}).
 		Complete(h)
+}
+
+// look asks for another kubeconfig of the deployers where the own cluster has other authorities now.
+func (h *host) look() {
+	if h.server.reload() {
+		h.again.again()
+	}
 }
 
 func (h *host) request() ctrl.Request {

@@ -34,6 +34,8 @@ type pulse struct {
 	connected prometheus.Gauge
 	// changed is called when the files of the link were read anew.
 	changed func()
+	// look looks for changes of the own cluster.
+	look func()
 
 	// due gets a value when a heartbeat is wanted before its time.
 	due chan struct{}
@@ -68,6 +70,7 @@ func (p *pulse) soon() {
 func (p *pulse) run(ctx context.Context, held chan<- struct{}) error {
 	for isHeld := false; ; {
 		p.reload()
+		p.look()
 		began := time.Now()
 		err := p.holder.beat(ctx)
 		if ctx.Err() != nil {

@@ -38,6 +38,8 @@ type agentFlags struct {
 	// bootstrap is a kubeconfig with a bootstrap token.
 	bootstrap string
 	helm      helmFlags
+	// waiting is how many charts may wait beside those that the workers of the agent work on.
+	waiting int
 	// publicOnly leaves the own cluster out.
 	publicOnly bool
 }
@@ -66,6 +68,7 @@ func agentOf() (*cobra.Command, *agentFlags) {
 	flags.helm.artifacts.bindFlags(command.Flags())
 	flags.helm.registries.bindFlags(command.Flags())
 	flags.helm.children.bindFlags(command.Flags(), helm.ChildMemory)
+	bindOperations(command.Flags(), &flags.waiting)
 	bindPublicOnly(command.Flags(), &flags.publicOnly)
 	return command, flags
 }
@@ -173,6 +176,14 @@ func subject(config *agent.Configuration) client.Object {
 	return config.Account()
 }
 
+// contractOptions is what the flags and the configuration say about the work on DeployItems.
+func (f *agentFlags) contractOptions(config *agent.Configuration) contract.Options {
+	return contract.Options{
+		Identity: config.DeployerIdentity(), Version: version, TargetSelectors: config.DeployerSelectors(), TargetsOnly: true, Concurrency: agentWorkers,
+		MaxTimeout: maxItemTimeout, MaxWaiting: f.waiting,
+	}
+}
+
 // deploy adds the helm deployer to a manager of the landscaper cluster. Targets lead to Secrets of the own cluster only.
 func (f *agentFlags) deploy(centre, own ctrl.Manager, config *agent.Configuration) (func(), error) {
 	flags := &deployerFlags{process: f.process, itemType: v1alpha1.HelmDeployItemType}
@@ -182,10 +193,7 @@ func (f *agentFlags) deploy(centre, own ctrl.Manager, config *agent.Configuratio
 	if err != nil {
 		return nil, err
 	}
-	options := contract.Options{
-		Identity: config.DeployerIdentity(), Version: version, TargetSelectors: config.DeployerSelectors(), TargetsOnly: true, Concurrency: agentWorkers,
-		MaxTimeout: maxItemTimeout,
-	}
+	options := f.contractOptions(config)
 	options.Clients, err = target.New(target.Options{
 		Host: &target.Host{Environment: config.Name, Namespace: config.Namespace, Secrets: own.GetAPIReader()},
 	})

@@ -107,11 +107,16 @@ func helmCommand() (*cobra.Command, *deployerFlags, *helmFlags) {
 	own.children.bindFlags(flags, helm.ChildMemory)
 	flags.StringVar(&own.driver, "helm-driver", os.Getenv("HELM_DRIVER"),
 		"Where Helm keeps releases: secret, configmap or memory; by default HELM_DRIVER, else secret.")
-	flags.IntVar(&shared.waiting, "helm-operations", maxWaiting,
-		"The number of DeployItems that may wait for hooks, objects or slow targets beside those of --concurrent; 0 is none.")
+	bindOperations(flags, &shared.waiting)
 	flags.StringVar(&own.localRoot, "local-repository-dir", "",
 		"The directory below which component repositories of types local, CommonTransportFormat and ComponentArchive lie; empty refuses them.")
 	return command, shared, own
+}
+
+// bindOperations binds the flag for how many charts may wait.
+func bindOperations(flags *pflag.FlagSet, operations *int) {
+	flags.IntVar(operations, "helm-operations", maxWaiting,
+		"The number of DeployItems that may wait for hooks, objects or slow targets beside those that are worked on at a time; 0 is none.")
 }
 
 func (h *helmFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract.Deployer, func(), error) {

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/agent"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/confined"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
@@ -66,6 +67,9 @@ func parse(t *testing.T, name string, args ...string) (*parsed, *pflag.FlagSet) 
 func (p *parsed) manager() ctrl.Options { return p.process.managerOptions() }
 
 func (p *parsed) contract() contract.Options {
+	if p.agent != nil {
+		return p.agent.contractOptions(&agent.Configuration{Name: "a"})
+	}
 	options, err := p.deployer.contractOptions()
 	require.NoError(p.t, err)
 	return options

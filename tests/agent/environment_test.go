@@ -4,18 +4,26 @@
 package agent
 
 import (
+	"bytes"
 	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
+	certutil "k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -117,6 +125,55 @@ func TestEnvironmentIsKept(t *testing.T) {
 		require.Eventually(t, func() bool { return s.hasEvent("AgentStandsBy", `"kept-agent"`) }, patience, 50*time.Millisecond)
 		assert.False(t, second.isReady())
 	})
+}
+
+// Authorities are added before the first server shows a certificate of a new one.
+func TestNewAuthoritiesOfTheFenceReachTheDeployers(t *testing.T) {
+	s := newScene(t, "rotated")
+	s.hostAuthorities = filepath.Join(s.dir, "host-ca.crt")
+	s.startAgent()
+	other, _, err := certutil.GenerateSelfSignedCertKey("next", nil, nil)
+	require.NoError(t, err)
+	both := append(slices.Clone(s.fence.RestConfig.CAData), other...)
+	require.NoError(t, os.WriteFile(s.hostAuthorities, both, 0o600))
+	secret := s.hostObjects()[3].(*corev1.Secret)
+	given := func() []byte {
+		require.NoError(t, s.fence.Client().Get(s.ctx, client.ObjectKeyFromObject(secret), secret))
+		config, err := clientcmd.RESTConfigFromKubeConfig(secret.Data["kubeconfig"])
+		require.NoError(t, err)
+		return config.CAData
+	}
+	require.Eventually(t, func() bool { return bytes.Equal(both, given()) }, patience, 50*time.Millisecond)
+	written := secret.ResourceVersion
+	assert.Never(t, func() bool {
+		now := &corev1.Secret{}
+		return s.fence.Client().Get(s.ctx, client.ObjectKeyFromObject(secret), now) == nil && now.ResourceVersion != written
+	}, 20*time.Second, time.Second, "it is written once")
+}
+
+// Hooks that never end, more than the agent has workers, keep no other chart away.
+func TestChartsThatWaitLeaveTheAgentToOthers(t *testing.T) {
+	s := newScene(t, "patient")
+	s.startController("--deployer-management")
+	s.start("patient-agent", s.account, s.agentArgs("--graceful-shutdown-timeout=1s")...).awaitReady()
+	s.managed()
+	const waiting = 6
+	for i := range waiting {
+		name := fmt.Sprintf("waits-%d", i)
+		s.install(s.home(), name, v1alpha1.HelmDeployItemType, chartItem(t, name, "a: b\n", map[string]string{"templates/hook.yaml": `apiVersion: batch/v1
+kind: Job
+metadata: {name: {{ .Release.Name }}, annotations: {helm.sh/hook: pre-install}}
+spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}
+`}), map[string]string{"cluster": s.environment})
+	}
+	require.Eventually(t, func() bool {
+		jobs := &batchv1.JobList{}
+		require.NoError(t, s.fence.Client().List(s.ctx, jobs, client.InNamespace(system)))
+		return len(jobs.Items) == waiting
+	}, patience, 50*time.Millisecond, "all are begun")
+	s.deploy("quick", "done")
+	s.succeeded(s.home(), "quick")
+	assert.Equal(t, "done", s.configMap("quick")["text"])
 }
 
 func TestDeletedEnvironmentEndsTheAgentInOrder(t *testing.T) {

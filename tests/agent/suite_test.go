@@ -28,6 +28,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
@@ -80,6 +81,8 @@ type scene struct {
 	centre *platform.Wire
 	// hostFront is before the fenced cluster for processes; nil is none.
 	hostFront *front
+	// hostAuthorities is the file with the authorities of the fenced cluster; empty has them in the kubeconfig.
+	hostAuthorities string
 	// environment is also the name of what the agent makes.
 	environment string
 	// account is that of the agent behind the fence.
@@ -144,6 +147,18 @@ func (s *scene) kubeconfig(name, host string, ca []byte, token string) string {
 	return path
 }
 
+// nameAuthorities moves the authorities of a kubeconfig to a file.
+func (s *scene) nameAuthorities(path string, authorities []byte) {
+	s.t.Helper()
+	config, err := clientcmd.LoadFromFile(path)
+	require.NoError(s.t, err)
+	for _, cluster := range config.Clusters {
+		cluster.CertificateAuthority, cluster.CertificateAuthorityData = s.hostAuthorities, nil
+	}
+	require.NoError(s.t, clientcmd.WriteToFile(*config, path))
+	require.NoError(s.t, os.WriteFile(s.hostAuthorities, authorities, 0o600))
+}
+
 // member is a running process of the product.
 type member struct {
 	*platform.Process
@@ -163,6 +178,9 @@ func (s *scene) start(name, account string, args ...string) *member {
 		host, authority = s.hostFront.server.URL, s.hostFront.authority()
 	}
 	own := s.kubeconfig(name+"-own", host, authority, s.tokenOf(s.fence.Cluster, system, account))
+	if s.hostAuthorities != "" {
+		s.nameAuthorities(own, authority)
+	}
 	process, err := platform.StartProcess(platform.Command{
 		Name: name, Path: s.binary, Dir: dir, Args: append(args, "--metrics-addr="+m.meter, "--health-addr="+m.health),
 		Env: []string{"KUBECONFIG=" + own, "RUNTIME_NAMESPACE=" + system, "POD_NAME=" + name},
