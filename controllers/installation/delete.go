@@ -99,7 +99,7 @@ func (r *Reconciler) beginDeletion(ctx context.Context, s *scope) error {
 		return err
 	}
 	if kit.IsHeldBack(s.inst, parent) {
-		return kit.ErrStop
+		return s.giveWay()
 	}
 	if err := r.forgetInterruption(ctx, s); err != nil {
 		return err
@@ -112,6 +112,16 @@ func (r *Reconciler) beginDeletion(ctx context.Context, s *scope) error {
 		return err
 	}
 	return r.mendMetadata(ctx, s)
+}
+
+// giveWay ends the job that a sub-installation still has while its deletion has to wait for its parent: that waits for the job, to begin its own
+// deletion. It is not the deletion that failed.
+func (s *scope) giveWay() error {
+	if !s.inst.Status.IsIdle() {
+		s.fail(interrupted())
+		kit.SetPhase(s.inst.Job(), v1alpha1.PhaseFailed, s.now)
+	}
+	return kit.ErrStop
 }
 
 // forgetInterruption takes an interruption away that the Execution has left behind after the job it was for. One that the Execution has once it can

@@ -126,3 +126,30 @@ func TestAnInterruptionLeftBehindDoesNotEndTheNextDeletion(t *testing.T) {
 	require.NoError(t, s.client.Get(s.ctx, client.ObjectKeyFromObject(execution), execution))
 	assert.NotContains(t, execution.Annotations, v1alpha1.OperationAnnotation)
 }
+
+// TestADeletionInTheForegroundEndsTheJobThatRuns plays the garbage collector, which deletes a sub-installation at once although its parent waits for the
+// job that both still have.
+func TestADeletionInTheForegroundEndsTheJobThatRuns(t *testing.T) {
+	s := newStage(t)
+	s.create(following(s.parentOf("root", "a")))
+	child := s.child("root")
+	execution := s.execution(child.Name, "")
+	s.installation("root", func(inst *v1alpha1.Installation) bool { return inst.Status.Phase == v1alpha1.PhaseProgressing })
+	editStatus(s, execution, func(execution *v1alpha1.Execution) {
+		execution.Status.JobID, execution.Status.Phase = givenJob(execution), v1alpha1.PhaseProgressing
+		execution.Status.ObservedGeneration = execution.Generation
+	})
+	foreground := client.PropagationPolicy(metav1.DeletePropagationForeground)
+	for _, object := range []client.Object{&v1alpha1.Installation{ObjectMeta: s.named("root")}, child, execution} {
+		require.NoError(t, s.client.Delete(s.ctx, object, foreground))
+	}
+	s.quiet()
+	require.NoError(t, s.client.Get(s.ctx, client.ObjectKeyFromObject(child), child))
+	require.Equal(t, v1alpha1.PhaseProgressing, child.Status.Phase, "its Execution is still at work")
+
+	s.finish(execution, v1alpha1.PhaseFailed)
+	root := s.installation("root", func(inst *v1alpha1.Installation) bool { return inst.Status.Phase == v1alpha1.PhaseDeleting })
+	below := s.installation(child.Name, func(inst *v1alpha1.Installation) bool { return inst.Status.Phase == v1alpha1.PhaseDeleting })
+	assert.Equal(t, root.Status.JobID, below.Status.JobID)
+	s.quiet()
+}
