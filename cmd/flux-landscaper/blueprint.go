@@ -22,8 +22,8 @@ import (
 )
 
 func blueprintCommand() *cobra.Command {
-	return group("blueprint", "Check, publish and compare blueprints", []string{"blueprints", "bp"},
-		validateCommand(), pushBlueprintCommand(), pullCommand(), diffCommand())
+	return group("blueprint", "Check, render, publish and compare blueprints", []string{"blueprints", "bp"},
+		validateCommand(), renderCommand(), pushBlueprintCommand(), pullCommand(), diffCommand())
 }
 
 func validateCommand() *cobra.Command {

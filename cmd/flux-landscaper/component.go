@@ -37,7 +37,12 @@ func (f *lookupFlags) read(written string, use func(*ocm.Reader, component.Key) 
 	if err != nil {
 		return err
 	}
-	registry, done, err := f.registry.open(f.repository, written)
+	return f.open(place, key, use, written)
+}
+
+// open gives a component version of a place to use. References name the registries that may be asked.
+func (f *lookupFlags) open(place *ocm.Place, key component.Key, use func(*ocm.Reader, component.Key) error, references ...string) error {
+	registry, done, err := f.registry.open(append(references, f.repository)...)
 	if err != nil {
 		return err
 	}

@@ -81,6 +81,24 @@ func registryPlace(written string) (*Place, error) {
 	return &Place{Spec: spec, registry: &component.OCIRegistry{BaseURL: host, SubPath: path, Mapping: component.MappingURLPath}}, nil
 }
 
+// DescriptorPlace returns a repository of component descriptors as they stand in files, and the name of the first one.
+func DescriptorPlace(texts ...[]byte) (*Place, component.Key, error) {
+	var first component.Key
+	files := map[string]any{}
+	for i, text := range texts {
+		d, err := component.Decode(text)
+		if err != nil {
+			return nil, first, err
+		}
+		if i == 0 {
+			first = d.Key()
+		}
+		files[fmt.Sprintf("%d.yaml", i)] = string(text)
+	}
+	spec, err := component.NewTyped(map[string]any{"type": "inline", "fileSystem": files})
+	return &Place{Spec: spec}, first, err
+}
+
 // Reference returns the OCI reference of a component version; it fails for directories.
 func (p *Place) Reference(key component.Key) (string, error) {
 	if p.registry == nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/repository"
+	"github.com/flux-landscaper/flux-landscaper/sources/view"
 )
 
 // Reader looks component versions up in one place, with the same code as the controller. It has to be closed.
@@ -69,6 +70,27 @@ func (r *Reader) Close() error {
 
 // Get returns a component version; without a version, the highest one, pre-releases only if there is nothing else.
 func (r *Reader) Get(ctx context.Context, key component.Key) (*component.Descriptor, error) {
+	root, err := r.root(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return root.Descriptor, nil
+}
+
+// Component returns a component version, found as by Get, as an Installation has it. It can be read until the reader is closed.
+func (r *Reader) Component(ctx context.Context, key component.Key) (*view.Component, error) {
+	root, err := r.root(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	closed, err := r.Closure(ctx, root.Descriptor)
+	if err != nil {
+		return nil, err
+	}
+	return &view.Component{Root: root, Closed: closed, Session: r.session, Standard: r.place.Spec}, nil
+}
+
+func (r *Reader) root(ctx context.Context, key component.Key) (*repository.Root, error) {
 	if key.Version == "" {
 		version, err := r.latest(ctx, key.Name)
 		if err != nil {
@@ -76,13 +98,9 @@ func (r *Reader) Get(ctx context.Context, key component.Key) (*component.Descrip
 		}
 		key.Version = version
 	}
-	root, err := r.session.Root(ctx, v1alpha1.ComponentDescriptorDefinition{
+	return r.session.Root(ctx, v1alpha1.ComponentDescriptorDefinition{
 		Reference: &v1alpha1.ComponentDescriptorReference{ComponentName: key.Name, Version: key.Version},
 	})
-	if err != nil {
-		return nil, err
-	}
-	return root.Descriptor, nil
 }
 
 // Closure returns a component version with all that it refers to.

@@ -1,0 +1,129 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+const (
+	charted = `
+apiVersion: landscaper.gardener.cloud/v1alpha1
+kind: Blueprint
+imports:
+- {name: replicas, type: data, schema: {type: integer}}
+- {name: cluster, type: target, targetType: landscaper.gardener.cloud/kubernetes-cluster}
+deployExecutions:
+- {name: default, type: GoTemplate, file: /execution.yaml}
+subinstallations:
+- {name: below, blueprint: {ref: cd://resources/below}}
+`
+	execution = `
+deployItems:
+- name: web
+  type: landscaper.gardener.cloud/helm
+  target: {import: cluster}
+  config:
+    chart: {resourceRef: {{ getResourceKey "cd://componentReferences/base/resources/chart" }} }
+    values: {image: {{ (getResource .cd "name" "image").access.imageReference }}, replicas: {{ .imports.replicas }}}
+`
+	shopDescriptor = `
+meta: {schemaVersion: v2}
+component:
+  name: example.com/shop
+  version: 1.0.0
+  provider: me
+  repositoryContexts: []
+  sources: []
+  componentReferences: [{name: base, componentName: example.com/base, version: 2.0.0}]
+  resources:
+  - {name: image, version: 1.0.0, type: ociImage, relation: external, access: {type: ociArtifact, imageReference: "example.com/web:1"}}
+`
+	baseDescriptor = `
+meta: {schemaVersion: v2}
+component:
+  name: example.com/base
+  version: 2.0.0
+  provider: me
+  repositoryContexts: []
+  sources: []
+  componentReferences: []
+  resources:
+  - {name: chart, version: 2.0.0, type: helmChart, relation: external, access: {type: ociArtifact, imageReference: "example.com/chart:2"}}
+`
+	importValues = `
+imports:
+  replicas: 1
+  cluster: {metadata: {name: main}, spec: {type: landscaper.gardener.cloud/kubernetes-cluster, config: {kubeconfig: x}}}
+`
+)
+
+// TestC34RenderWithoutACluster shows what an Installation of a blueprint would make.
+func TestC34RenderWithoutACluster(t *testing.T) {
+	p := start(t)
+	p.write("shop/blueprint.yaml", charted, "shop/execution.yaml", execution, "shop.yaml", shopDescriptor, "base.yaml", baseDescriptor, "values.yaml", importValues)
+	command := []string{"blueprint", "render", "shop", "-f", "values.yaml", "-c", "shop.yaml", "-a", "base.yaml"}
+	all := p.must(append(command, "--set", "replicas=3")...)
+	for _, part := range []string{"# deployitems/web", "name: main", "replicas: 3", "image: example.com/web:1", "# subinstallations/below"} {
+		assert.Contains(t, all, part)
+	}
+	items := p.must(append(command, "di", "-o", "json")...)
+	assert.Contains(t, items, `"replicas": 1`)
+	assert.NotContains(t, items, "below")
+	assert.Contains(t, p.must(append(command, "imports")...), "kubeconfig: x")
+
+	p.must(append(command, "-w", "out")...)
+	written := p.read("out")
+	assert.Equal(t, []string{"deployitems/web.yaml", "subinstallations/below.yaml"}, slices.Sorted(maps.Keys(written)))
+	p.must(append(command, "-w", "out")...)
+	assert.Equal(t, written, p.read("out"))
+}
+
+// TestC34RenderOfAComponentVersion takes the component from where it was written to.
+func TestC34RenderOfAComponentVersion(t *testing.T) {
+	p := start(t)
+	p.write("shop/blueprint.yaml", charted, "shop/execution.yaml", execution, "values.yaml", importValues, "constructor.yaml", `
+components:
+- name: example.com/shop
+  version: 1.0.0
+  provider: {name: me}
+  componentReferences: [{name: base, componentName: example.com/base, version: 2.0.0}]
+  resources: [{name: image, type: ociImage, version: 1.0.0, access: {type: ociArtifact, imageReference: "example.com/web:1"}}]
+- name: example.com/base
+  version: 2.0.0
+  provider: {name: me}
+  resources: [{name: chart, type: helmChart, version: 2.0.0, access: {type: ociArtifact, imageReference: "example.com/chart:2"}}]
+`)
+	p.must("component", "push", "-f", "constructor.yaml", "--ctf", "ctf", "--skip-digest-generation")
+	out := p.must("blueprint", "render", "shop", "-f", "values.yaml", "--component", "example.com/shop:1.0.0", "--repository", "./ctf")
+	assert.Contains(t, out, "image: example.com/web:1")
+}
+
+func TestRenderRefuses(t *testing.T) {
+	p := start(t)
+	p.write("shop/blueprint.yaml", charted, "shop/execution.yaml", execution, "shop.yaml", shopDescriptor, "base.yaml", baseDescriptor, "values.yaml", importValues, "bad.yaml", "replicas: 3",
+		"up/blueprint.yaml", "apiVersion: landscaper.gardener.cloud/v1alpha1\nkind: Blueprint\ndeployExecutions:\n- name: x\n  type: GoTemplate\n"+
+			"  template: |\n    deployItems: [{name: ../../up, type: x, config: {}}]\n")
+	for name, test := range map[string]struct {
+		args []string
+		want string
+	}{
+		"part":                        {[]string{"shop", "charts"}, `"charts" cannot be shown; use all, imports, deployitems or subinstallations`},
+		"directory":                   {[]string{"none"}, "directory none cannot be opened"},
+		"file":                        {[]string{"shop", "-f", "bad.yaml"}, "--file: bad.yaml: write imports: {name: value}"},
+		"missing import":              {[]string{"shop"}, "replicas"},
+		"no component":                {[]string{"shop", "-f", "values.yaml"}, "there is no component descriptor"},
+		"half a closure":              {[]string{"shop", "-f", "values.yaml", "-c", "shop.yaml"}, "example.com/base"},
+		"others alone":                {[]string{"shop", "-f", "values.yaml", "-a", "shop.yaml"}, "--component-descriptor"},
+		"a name that leads elsewhere": {[]string{"up", "-w", "out"}, "is no name of a file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Contains(t, p.fail(append([]string{"blueprint", "render"}, test.args...)...), test.want)
+		})
+	}
+}

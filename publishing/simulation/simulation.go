@@ -1,0 +1,170 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package simulation renders blueprints without a cluster, with the code of the controller.
+// It promises nothing to others.
+package simulation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/schema"
+	"github.com/flux-landscaper/flux-landscaper/confined"
+	"github.com/flux-landscaper/flux-landscaper/confined/rendering"
+	"github.com/flux-landscaper/flux-landscaper/sources/view"
+)
+
+// Options say what an Installation of the blueprint would have.
+type Options struct {
+	// Imports by name, as JSON-like data: of an import of type data its value, of a target a Target as it is written for a cluster, of a
+	// targetList a list of those, and of a targetMap Targets by their keys.
+	Imports map[string]any
+	// Component of the Installation; nil when there is none.
+	Component *view.Component
+	// Namespace of the Installation, for references to Targets.
+	Namespace string
+}
+
+// Result is what an Installation of the blueprint would make.
+type Result struct {
+	// Imports are the values that templates see, with what import executions computed.
+	Imports map[string]any `json:"imports,omitempty"`
+	// DeployItems in the order of the executions.
+	DeployItems []v1alpha1.DeployItemTemplate `json:"deployItems,omitempty"`
+	// Subinstallations are not rendered themselves.
+	Subinstallations []model.InstallationTemplate `json:"subinstallations,omitempty"`
+}
+
+// renderer runs templates in child processes.
+var renderer = sync.OnceValue(func() *rendering.Renderer { return rendering.New(confined.Limits{}) })
+
+// Render renders the blueprint at the root of files as the first job of an Installation does. Functions that issue kubeconfigs fail.
+func Render(ctx context.Context, files fs.FS, options Options) (*Result, error) {
+	blueprint, err := model.Load(files)
+	if err != nil {
+		return nil, err
+	}
+	given, err := importsOf(blueprint, options.Imports)
+	if err != nil {
+		return nil, err
+	}
+	env := &render.Environment{
+		Blueprint: blueprint, Files: files, Namespace: options.Namespace, BlueprintDefinition: map[string]any{},
+		Schemas: schema.New(schema.Options{LocalTypes: blueprint.LocalTypes, Blueprint: files}),
+	}
+	if options.Component != nil {
+		if _, err := view.Show(env, *options.Component); err != nil {
+			return nil, err
+		}
+	}
+	values, err := renderer().Satisfy(ctx, env, given, nil)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := renderer().Plan(ctx, env, values, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &Result{Imports: values.Template(), DeployItems: plan.DeployItems, Subinstallations: plan.Subinstallations}, nil
+}
+
+// importsOf sorts values by the types of the imports that the blueprint declares.
+func importsOf(blueprint *model.Blueprint, values map[string]any) (*render.Imports, error) {
+	types := map[string]model.FieldType{}
+	note(types, blueprint.Imports)
+	given := &render.Imports{
+		Data: map[string]any{}, Targets: map[string]render.Target{}, TargetLists: map[string][]render.Target{},
+		TargetMaps: map[string]map[string]render.Target{},
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		kind, declared := types[name]
+		if !declared {
+			return nil, fmt.Errorf("the blueprint has no import %q; it has: %s", name, strings.Join(slices.Sorted(maps.Keys(types)), ", "))
+		}
+		if err := add(given, kind, name, values[name]); err != nil {
+			return nil, fmt.Errorf("import %q of type %s: %w", name, kind, err)
+		}
+	}
+	return given, nil
+}
+
+// note adds the types of imports, and of the conditional ones below them, to types.
+func note(types map[string]model.FieldType, definitions []model.ImportDefinition) {
+	for i := range definitions {
+		types[definitions[i].Name] = definitions[i].Type
+		note(types, definitions[i].ConditionalImports)
+	}
+}
+
+// add adds the value of an import to given.
+func add(given *render.Imports, kind model.FieldType, name string, value any) error {
+	switch kind {
+	case model.TypeTarget:
+		target, err := targetOf(name, value)
+		given.Targets[name] = target
+		return err
+	case model.TypeTargetList:
+		list, isList := value.([]any)
+		if !isList {
+			return errors.New("write a list of Targets")
+		}
+		targets := make([]render.Target, len(list))
+		for i := range list {
+			var err error
+			if targets[i], err = targetOf(fmt.Sprintf("%s-%d", name, i), list[i]); err != nil {
+				return fmt.Errorf("[%d]: %w", i, err)
+			}
+		}
+		given.TargetLists[name] = targets
+	case model.TypeTargetMap:
+		byKey, isMap := value.(map[string]any)
+		if !isMap {
+			return errors.New("write Targets by their keys")
+		}
+		targets := map[string]render.Target{}
+		for _, key := range slices.Sorted(maps.Keys(byKey)) {
+			target, err := targetOf(name+"-"+key, byKey[key])
+			if err != nil {
+				return fmt.Errorf("%s: %w", key, err)
+			}
+			targets[key] = target
+		}
+		given.TargetMaps[name] = targets
+	default:
+		given.Data[name] = value
+	}
+	return nil
+}
+
+// targetOf reads a Target. One without name gets that which is given.
+func targetOf(name string, value any) (render.Target, error) {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return render.Target{}, err
+	}
+	target := &v1alpha1.Target{}
+	if err := json.Unmarshal(raw, target); err != nil || target.Spec.Type == "" {
+		return render.Target{}, errors.New("write a Target, with spec.type and spec.config")
+	}
+	if target.Name == "" {
+		target.Name = name
+	}
+	target.TypeMeta.APIVersion, target.TypeMeta.Kind = v1alpha1.GroupVersion.String(), "Target"
+	if raw, err = json.Marshal(target); err != nil {
+		return render.Target{}, err
+	}
+	var object map[string]any
+	err = json.Unmarshal(raw, &object)
+	return render.Target{Name: target.Name, Object: object}, err
+}
