@@ -193,11 +193,11 @@ func (x *extraction) directory(raw, name string) error {
 
 func (x *extraction) file(header *tar.Header, name string, content io.Reader) error {
 	if header.Size > x.limits.file {
-		return x.tooLarge(fmt.Sprintf("entry %q has %d bytes, more than the %d allowed for one file", header.Name, header.Size, x.limits.file))
+		return x.tooLarge(fmt.Sprintf("entry %.300q has %d bytes, more than the %d allowed for one file", header.Name, header.Size, x.limits.file))
 	}
 	x.used.Bytes += header.Size
 	if x.used.Bytes > x.limits.total {
-		return x.tooLarge(fmt.Sprintf("with entry %q it has more than %d bytes extracted", header.Name, x.limits.total))
+		return x.tooLarge(fmt.Sprintf("with entry %.300q it has more than %d bytes extracted", header.Name, x.limits.total))
 	}
 	if err := x.parents(name); err != nil {
 		return err
@@ -222,7 +222,7 @@ func (x *extraction) write(raw, name string, content io.Reader) (err error) {
 	source := &sourceReader{r: content}
 	if _, err := io.Copy(f, source); err != nil {
 		if source.err != nil {
-			return x.broken(fmt.Sprintf("entry %q cannot be read", raw), err)
+			return x.broken(fmt.Sprintf("entry %.300q cannot be read", raw), err)
 		}
 		return x.writeError(raw, err)
 	}
@@ -234,11 +234,11 @@ func (x *extraction) writeError(raw string, err error) error {
 	if contradiction(err) {
 		return x.unsafe(raw, "appears twice, or as file and as directory", "publish the artifact with every path once")
 	}
-	return fmt.Errorf("%s: write entry %q to the artifact cache: %w; check the space of the cache volume", x.artifact, raw, err)
+	return fmt.Errorf("%s: write entry %.300q to the artifact cache: %w; check the space of the cache volume", x.artifact, raw, err)
 }
 
 func (x *extraction) unsafe(entry, problem, cure string) error {
-	return &Error{ErrUnsafe, x.artifact.String(), fmt.Sprintf("entry %q %s", entry, problem), cure}
+	return &Error{ErrUnsafe, x.artifact.String(), fmt.Sprintf("entry %.300q %s", entry, problem), cure}
 }
 
 func (x *extraction) tooLarge(problem string) error {

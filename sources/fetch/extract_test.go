@@ -100,6 +100,22 @@ func TestOpenRefusesUnsafeArchives(t *testing.T) {
 	}
 }
 
+// TestRefusalsOfLongNamesAreShort keeps what is remembered of refused artifacts, and shown of them, small.
+func TestRefusalsOfLongNamesAreShort(t *testing.T) {
+	long := strings.Repeat("\x01", 1<<18)
+	for name, archive := range map[string][]byte{
+		"unsafe":    tgz(t, e(file("../"+long, "x"))),
+		"too large": tgz(t, e(file(long, strings.Repeat("x", 2000)))),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStore(t, func(o *Options) { o.MaxFile, o.MaxExtracted = 1000, 4<<20 })
+			_, err := s.Open(context.Background(), newServer(t).offer(archive))
+			require.Error(t, err)
+			require.Less(t, len(err.Error()), 4<<10)
+		})
+	}
+}
+
 // longNames is a tar of n long-name headers and no file, which a tar reader reads in one go.
 func longNames(t *testing.T, n int) []byte {
 	one := tarOf(t, e(tar.Header{Name: strings.Repeat("n", 300), Typeflag: tar.TypeReg, Format: tar.FormatGNU}, ""))
