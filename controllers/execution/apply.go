@@ -99,9 +99,9 @@ func (r *Reconciler) meetExisting(ctx context.Context, s *scope, template *v1alp
 
 // updateItem makes an item what its template says.
 func (r *Reconciler) updateItem(ctx context.Context, s *scope, item *v1alpha1.DeployItem, template *v1alpha1.DeployItemTemplate) error {
-	before := item.DeepCopy()
+	before := describedOf(item)
 	describe(s.execution, item, template)
-	same, err := kit.SameJSON(before, item)
+	same, err := kit.SameJSON(before, describedOf(item))
 	if err != nil || same {
 		return err
 	}
@@ -110,6 +110,17 @@ func (r *Reconciler) updateItem(ctx context.Context, s *scope, item *v1alpha1.De
 	}
 	r.items.Wrote(item)
 	return nil
+}
+
+// described is what describe writes of an item. It shares the parts of the spec with the item: describe replaces the spec as a whole.
+type described struct {
+	Labels      map[string]string       `json:"labels,omitempty"`
+	Annotations map[string]string       `json:"annotations,omitempty"`
+	Spec        v1alpha1.DeployItemSpec `json:"spec"`
+}
+
+func describedOf(item *v1alpha1.DeployItem) described {
+	return described{maps.Clone(item.Labels), maps.Clone(item.Annotations), item.Spec}
 }
 
 // describe writes a template into an item. Labels are those of the template and ours, no others.

@@ -12,15 +12,22 @@ import (
 
 // SameJSON compares two values as the API server stores them: raw JSON inside may be formatted differently.
 func SameJSON(a, b any) (bool, error) {
-	left, err := normalised(a)
+	left, err := encoded(a)
 	if err != nil {
 		return false, err
 	}
-	right, err := normalised(b)
-	if err != nil {
+	right, err := encoded(b)
+	if err != nil || bytes.Equal(left, right) {
+		return err == nil, err
+	}
+	var leftValue, rightValue any
+	if err := json.Unmarshal(left, &leftValue); err != nil {
 		return false, err
 	}
-	return reflect.DeepEqual(left, right), nil
+	if err := json.Unmarshal(right, &rightValue); err != nil {
+		return false, err
+	}
+	return reflect.DeepEqual(leftValue, rightValue), nil
 }
 
 // SameRawJSON reports whether two texts are the same JSON. Numbers are compared digit by digit: as floats, large ones would lose their last.
@@ -38,12 +45,10 @@ func decodeExactly(raw []byte, into *any) bool {
 	return decoder.Decode(into) == nil
 }
 
-func normalised(value any) (any, error) {
+func encoded(value any) ([]byte, error) {
 	raw, err := json.Marshal(value)
 	if err != nil {
 		return nil, fmt.Errorf("encode for comparison: %w", err)
 	}
-	var out any
-	err = json.Unmarshal(raw, &out)
-	return out, err
+	return raw, nil
 }
