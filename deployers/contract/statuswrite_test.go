@@ -35,5 +35,5 @@ func TestAStatusWriteKeepsWhoOwnsTheSpec(t *testing.T) {
 	assert.Contains(t, item.ManagedFields, author)
 	ofStatus := slices.IndexFunc(item.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool { return entry.Subresource == "status" })
 	require.GreaterOrEqual(t, ofStatus, 0)
-	assert.Contains(t, string(item.ManagedFields[ofStatus].FieldsV1.Raw), `"f:jobID"`)
+	assert.Contains(t, item.ManagedFields[ofStatus].FieldsV1.GetRawString(), `"f:jobID"`)
 }
