@@ -18,7 +18,7 @@
 //	-landscaper-args  arguments for our programs, separated by spaces
 //
 // The report has the host, its disk and the versions; wall time and latencies of creating, changing and deleting; CPU, memory and
-// allocations of every process; every request by user; the floor, which is how fast the same servers take as many plain writes; what
+// allocations of every process, the CPU with that of its children; every request by user; the floor, which is how fast the same servers take as many plain writes; what
 // our programs do at rest and at a restart; how their work queues keep up (BenchmarkLeaf); how fast data flows through a chain of
 // units (BenchmarkChain) and from one to many (BenchmarkFan); how often blobs of a component version are downloaded that many
 // units use (BenchmarkComponent); how soon a unit alone begins and ends (BenchmarkIdle); where its time

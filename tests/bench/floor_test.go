@@ -137,7 +137,7 @@ func (r *run) floor(p *pattern, units, writers int) floorResult {
 func (r *run) cpuOfAll() float64 {
 	total := cpuSeconds(r.pid)
 	for _, p := range r.processes() {
-		total += cpuSeconds(p.PID())
+		total += familySeconds(p.PID())
 	}
 	return total
 }

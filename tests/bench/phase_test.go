@@ -84,7 +84,7 @@ type namedProcess struct {
 func (r *run) snapshot(ctx context.Context) (*snapshot, error) {
 	s := &snapshot{cpu: map[string]float64{"harness": cpuSeconds(r.pid)}, programs: map[string]samples{}}
 	for _, p := range r.processes() {
-		s.cpu[p.name] = cpuSeconds(p.PID())
+		s.cpu[p.name] = familySeconds(p.PID())
 	}
 	var err error
 	for _, program := range r.programs {
