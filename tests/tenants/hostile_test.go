@@ -30,6 +30,9 @@ type hostile struct {
 	*landscape.Scene
 	// many is how many objects most acts take.
 	many int
+	// hasty acts do not wait until they tell; effects are what tells, for later.
+	hasty   bool
+	effects []func() bool
 	// until ends when the act does.
 	until context.Context
 	acts  sync.WaitGroup
@@ -152,6 +155,10 @@ func (h *hostile) listen() *atomic.Int64 {
 // bites waits until an act has begun to tell.
 func (h *hostile) bites(does func() bool) {
 	h.T.Helper()
+	if h.hasty {
+		h.effects = append(h.effects, does)
+		return
+	}
 	require.Eventually(h.T, does, landscape.Patience, landscape.Tick, "the act has no effect")
 }
 

@@ -57,8 +57,15 @@ func TestAllAtOnce(t *testing.T) {
 	var all []*hostile
 	for _, a := range acts {
 		h := newHostile(t, some)
+		h.hasty = true
 		all = append(all, h)
 		a.begin(h)
+	}
+	for _, h := range all {
+		h.hasty = false
+		for _, does := range h.effects {
+			h.bites(does)
+		}
 	}
 	t.Logf("all acts have begun after %s", time.Since(begun).Round(time.Millisecond))
 	took := newNeighbours(t).live(t)
