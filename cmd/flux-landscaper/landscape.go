@@ -18,7 +18,7 @@ import (
 
 // landscape says which landscaper cluster a command works on.
 type landscape struct {
-	kubeconfig, context string
+	kubeconfig, context, namespace string
 }
 
 func (l *landscape) bindFlags(flags *pflag.FlagSet) {
@@ -26,11 +26,29 @@ func (l *landscape) bindFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&l.context, "context", "", "The context of the kubeconfig; by default the current one.")
 }
 
-// open connects to the landscaper cluster.
-func (l *landscape) open() (*rest.Config, client.WithWatch, error) {
+func (l *landscape) bindNamespace(flags *pflag.FlagSet) {
+	flags.StringVarP(&l.namespace, "namespace", "n", "", "The namespace; by default that of the context.")
+}
+
+// loader reads the kubeconfig.
+func (l *landscape) loader() clientcmd.ClientConfig {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = l.kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: l.context}).ClientConfig()
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: l.context})
+}
+
+// namespaceOr returns the namespace of the flag, or else that of the context.
+func (l *landscape) namespaceOr() (string, error) {
+	if l.namespace != "" {
+		return l.namespace, nil
+	}
+	namespace, _, err := l.loader().Namespace()
+	return namespace, err
+}
+
+// open connects to the landscaper cluster.
+func (l *landscape) open() (*rest.Config, client.WithWatch, error) {
+	config, err := l.loader().ClientConfig()
 	if err != nil {
 		return nil, nil, fmt.Errorf("--kubeconfig: %w", err)
 	}

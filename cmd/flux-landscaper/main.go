@@ -58,7 +58,7 @@ func rootCommand() *cobra.Command {
 		PersistentPostRun: func(*cobra.Command, []string) { cancel() },
 	}
 	root.PersistentFlags().DurationVar(&timeout, "timeout", 5*time.Minute, "How long the operation may take.")
-	root.AddCommand(blueprintCommand(), componentCommand(), deployerCommand(), agentCommand(), mirrorCommand(), showCommand())
+	root.AddCommand(blueprintCommand(), componentCommand(), deployerCommand(), agentCommand(), mirrorCommand(), showCommand(), installationCommand(), targetCommand())
 	return root
 }
 

@@ -21,6 +21,12 @@ type tlsPolicy struct {
 	allowInsecure bool
 }
 
+// CheckKubeconfig says why deployers would refuse a kubeconfig in a Target, nil where they take it. It shows nothing of its credentials.
+func CheckKubeconfig(raw []byte) error {
+	_, _, err := tlsPolicy{allowInsecure: true}.sanitise(raw)
+	return err
+}
+
 // sanitise turns a tenant's kubeconfig into a configuration that refers to nothing but the API server: no files, commands, plugins or
 // other identities. The configuration is built from the accepted fields, so whatever is not known here cannot get through. The
 // second result is the same as a minimal kubeconfig.

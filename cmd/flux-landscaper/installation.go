@@ -1,0 +1,299 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/xlab/treeprint"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+func installationCommand() *cobra.Command {
+	return group("installation", "Show Installations as trees, and ask for jobs on them", []string{"installations", "inst", "i"},
+		inspectCommand(),
+		asking("reconcile", "Start a job", "reconciling", func(ctx context.Context, c client.Client, inst *v1alpha1.Installation) error {
+			if !inst.IsRoot() {
+				return fmt.Errorf("%s is a sub-installation, which has its jobs from its parent: reconcile the root Installation", client.ObjectKeyFromObject(inst))
+			}
+			return annotate(ctx, c, inst, v1alpha1.OperationAnnotation, v1alpha1.OperationReconcile)
+		}),
+		asking("interrupt", "End the running job as failed", "interrupting", func(ctx context.Context, c client.Client, inst *v1alpha1.Installation) error {
+			return annotate(ctx, c, inst, v1alpha1.OperationAnnotation, v1alpha1.OperationInterrupt)
+		}),
+		asking("force-delete", "Delete an Installation with all below it and leave what it deployed as it is", "deleting",
+			func(ctx context.Context, c client.Client, inst *v1alpha1.Installation) error {
+				if err := annotate(ctx, c, inst, v1alpha1.ForceDeleteAnnotation, "true"); err != nil {
+					return err
+				}
+				return client.IgnoreNotFound(c.Delete(ctx, inst, client.Preconditions{UID: &inst.UID}))
+			}))
+}
+
+// asking is a command that asks for something to be done with an Installation.
+func asking(verb, short, doing string, ask func(context.Context, client.Client, *v1alpha1.Installation) error) *cobra.Command {
+	from := &landscape{}
+	cmd := &cobra.Command{
+		Use: verb + " NAME", Short: short, Args: cobra.ExactArgs(1),
+		Example: "  flux-landscaper installation " + verb + " shop -n team",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			_, c, err := from.open()
+			if err != nil {
+				return err
+			}
+			namespace, err := from.namespaceOr()
+			if err != nil {
+				return err
+			}
+			inst := &v1alpha1.Installation{}
+			if err := c.Get(cmd.Context(), client.ObjectKey{Namespace: namespace, Name: args[0]}, inst); err != nil {
+				return err
+			}
+			if err := ask(cmd.Context(), c, inst); err != nil {
+				return err
+			}
+			printDone(cmd, "%s Installation %s", doing, client.ObjectKeyFromObject(inst))
+			return nil
+		},
+	}
+	from.bindFlags(cmd.Flags())
+	from.bindNamespace(cmd.Flags())
+	return cmd
+}
+
+// annotate sets an annotation of the very Installation that was read.
+func annotate(ctx context.Context, c client.Client, inst *v1alpha1.Installation, key, value string) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": inst.UID, "annotations": map[string]string{key: value}}})
+	if err != nil {
+		return err
+	}
+	return c.Patch(ctx, inst, client.RawPatch(types.MergePatchType, patch))
+}
+
+// treeOf is an Installation with all below it, in the form of installations inspect of landscaper-cli.
+type treeOf struct {
+	Installation     *v1alpha1.Installation `json:"installation"`
+	SubInstallations []*treeOf              `json:"subInstallations,omitempty"`
+	Execution        *executionOf           `json:"execution,omitempty"`
+}
+
+type executionOf struct {
+	Execution   *v1alpha1.Execution `json:"execution"`
+	DeployItems []deployItemOf      `json:"deployItems,omitempty"`
+}
+
+type deployItemOf struct {
+	DeployItem *v1alpha1.DeployItem `json:"deployItem"`
+}
+
+// inspectFlags are the flags of installation inspect.
+type inspectFlags struct {
+	from   landscape
+	all    bool
+	failed bool
+	output string
+}
+
+func inspectCommand() *cobra.Command {
+	f := &inspectFlags{}
+	cmd := &cobra.Command{
+		Use: "inspect [NAME]", Aliases: []string{"status", "tree"}, Args: cobra.MaximumNArgs(1),
+		Short: "Show Installations with all below them as trees, and why they failed",
+		Long: "Show an Installation, or all root Installations of the namespace, with sub-installations, Executions and DeployItems, the phase of each\n" +
+			"and its last error. \"outdated\" are those that have not yet the job of their root.",
+		Example: "  flux-landscaper installation inspect -n team\n" +
+			"  flux-landscaper installation inspect shop -n team --failed",
+		RunE: func(cmd *cobra.Command, args []string) error { return f.inspect(cmd, args) },
+	}
+	f.from.bindFlags(cmd.Flags())
+	f.from.bindNamespace(cmd.Flags())
+	cmd.Flags().BoolVarP(&f.all, "all-namespaces", "A", false, "Show the Installations of all namespaces.")
+	cmd.Flags().BoolVarP(&f.failed, "failed", "f", false, "Show only what has failed, and what it is below.")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "How to print the result: text, wide, yaml or json.")
+	cmd.MarkFlagsMutuallyExclusive("all-namespaces", "namespace")
+	return cmd
+}
+
+func (f *inspectFlags) inspect(cmd *cobra.Command, args []string) error {
+	if err := checkOutput(f.output, "text", "wide", "yaml", "json"); err != nil {
+		return err
+	}
+	_, c, err := f.from.open()
+	if err != nil {
+		return err
+	}
+	namespace := ""
+	if !f.all {
+		if namespace, err = f.from.namespaceOr(); err != nil {
+			return err
+		}
+	}
+	found := &forest{}
+	if err := found.read(cmd.Context(), c, namespace); err != nil {
+		return err
+	}
+	trees := found.trees(args)
+	if len(args) > 0 && len(trees) == 0 {
+		return fmt.Errorf("there is no Installation %s in namespace %s", args[0], cmp.Or(namespace, "of all"))
+	}
+	if f.failed {
+		trees = slices.DeleteFunc(trees, func(t *treeOf) bool { return !t.keepFailed() })
+	}
+	return f.print(cmd, trees)
+}
+
+func (f *inspectFlags) print(cmd *cobra.Command, trees []*treeOf) error {
+	switch f.output {
+	case "json":
+		return printJSON(cmd, trees)
+	case "yaml":
+		text, err := yaml.Marshal(trees)
+		if err != nil {
+			return err
+		}
+		_, err = cmd.OutOrStdout().Write(text)
+		return err
+	}
+	for _, tree := range trees {
+		name := tree.Installation.Name
+		if f.all {
+			name = tree.Installation.Namespace + "/" + name
+		}
+		drawing := treeprint.NewWithRoot(line("Installation", name, tree.Installation.Job(), ""))
+		tree.draw(drawing, tree.Installation.Status.JobID, f.output == "wide")
+		if _, err := fmt.Fprint(cmd.OutOrStdout(), drawing.String()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forest is what there is in a namespace, or in all.
+type forest struct {
+	installations v1alpha1.InstallationList
+	executions    v1alpha1.ExecutionList
+	items         v1alpha1.DeployItemList
+}
+
+func (f *forest) read(ctx context.Context, c client.Reader, namespace string) error {
+	for _, list := range []client.ObjectList{&f.installations, &f.executions, &f.items} {
+		if err := c.List(ctx, list, client.InNamespace(namespace)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// trees returns those of the root Installations, or of the Installations that are named.
+func (f *forest) trees(names []string) []*treeOf {
+	var trees []*treeOf
+	for i := range f.installations.Items {
+		inst := &f.installations.Items[i]
+		if len(names) == 0 && inst.IsRoot() || slices.Contains(names, inst.Name) {
+			trees = append(trees, f.tree(inst, map[types.UID]bool{}))
+		}
+	}
+	return trees
+}
+
+// tree returns an Installation with all below it, each once: owners may lead round in a circle.
+func (f *forest) tree(inst *v1alpha1.Installation, seen map[types.UID]bool) *treeOf {
+	seen[inst.UID] = true
+	out := &treeOf{Installation: inst}
+	for i := range f.installations.Items {
+		if child := &f.installations.Items[i]; metav1.IsControlledBy(child, inst) && !seen[child.UID] {
+			out.SubInstallations = append(out.SubInstallations, f.tree(child, seen))
+		}
+	}
+	for i := range f.executions.Items {
+		if execution := &f.executions.Items[i]; metav1.IsControlledBy(execution, inst) {
+			out.Execution = f.execution(execution)
+		}
+	}
+	return out
+}
+
+func (f *forest) execution(execution *v1alpha1.Execution) *executionOf {
+	out := &executionOf{Execution: execution}
+	for i := range f.items.Items {
+		if item := &f.items.Items[i]; metav1.IsControlledBy(item, execution) {
+			out.DeployItems = append(out.DeployItems, deployItemOf{item})
+		}
+	}
+	return out
+}
+
+// keepFailed removes what has not failed, and reports whether anything is left.
+func (t *treeOf) keepFailed() bool {
+	t.SubInstallations = slices.DeleteFunc(t.SubInstallations, func(child *treeOf) bool { return !child.keepFailed() })
+	if t.Execution != nil {
+		t.Execution.DeployItems = slices.DeleteFunc(t.Execution.DeployItems, func(i deployItemOf) bool { return !hasFailed(i.DeployItem.Job()) })
+		if len(t.Execution.DeployItems) == 0 && !hasFailed(t.Execution.Execution.Job()) {
+			t.Execution = nil
+		}
+	}
+	return len(t.SubInstallations) > 0 || t.Execution != nil || hasFailed(t.Installation.Job())
+}
+
+// draw adds what is below an Installation. Job is that of the root.
+func (t *treeOf) draw(at treeprint.Tree, job string, wide bool) {
+	for _, child := range t.SubInstallations {
+		inst := child.Installation
+		child.draw(at.AddBranch(line("Installation", inst.Name, inst.Job(), outdated(inst.Job(), job))), job, wide)
+	}
+	if t.Execution == nil {
+		return
+	}
+	execution := t.Execution.Execution
+	below := at.AddBranch(line("Execution", execution.Name, execution.Job(), outdated(execution.Job(), job)))
+	for _, i := range t.Execution.DeployItems {
+		item, more := i.DeployItem, ""
+		if wide {
+			more = " " + string(item.Spec.Type)
+			if item.Spec.Target != nil {
+				more += " → " + item.Spec.Target.Name
+			}
+		}
+		below.AddNode(line("DeployItem", item.Name, item.Job(), more+outdated(item.Job(), job)))
+	}
+}
+
+// outdated says that an object has not yet the job of its root.
+func outdated(job *v1alpha1.JobStatus, root string) string {
+	if job.JobID != root {
+		return " (outdated)"
+	}
+	return ""
+}
+
+func hasFailed(job *v1alpha1.JobStatus) bool {
+	return job.Phase == v1alpha1.PhaseFailed || job.Phase == v1alpha1.PhaseDeleteFailed
+}
+
+// line shows an object with its phase, and below that its last error.
+func line(kind, name string, job *v1alpha1.JobStatus, more string) string {
+	mark := "🏗️"
+	switch {
+	case job.Phase == v1alpha1.PhaseSucceeded:
+		mark = "✅"
+	case hasFailed(job):
+		mark = "❌"
+	}
+	out := fmt.Sprintf("[%s %s] %s %s%s", mark, cmp.Or(string(job.Phase), "-"), kind, name, more)
+	if job.LastError != nil && job.Phase != v1alpha1.PhaseSucceeded {
+		out += "\nLast error: " + strings.Join(strings.Fields(job.LastError.Message), " ")
+	}
+	return out
+}

@@ -1,0 +1,104 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+)
+
+// estate is the objects of one namespace on a cluster without controllers.
+type estate struct {
+	*testing.T
+	client.Client
+	namespace string
+}
+
+// put creates an object below its owner and gives it a job.
+func (e *estate) put(object, owner client.Object, job v1alpha1.JobStatus) {
+	e.Helper()
+	object.SetNamespace(e.namespace)
+	if owner != nil {
+		kinds, _, err := e.Scheme().ObjectKinds(owner)
+		require.NoError(e, err)
+		object.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(owner, kinds[0])})
+	}
+	require.NoError(e, e.Create(e.Context(), object))
+	*object.(interface{ Job() *v1alpha1.JobStatus }).Job() = job
+	require.NoError(e, e.Status().Update(e.Context(), object))
+}
+
+func named(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
+
+func installation(name string) *v1alpha1.Installation {
+	return &v1alpha1.Installation{ObjectMeta: named(name), Spec: v1alpha1.InstallationSpec{
+		Blueprint: v1alpha1.BlueprintDefinition{Inline: &v1alpha1.InlineBlueprint{Filesystem: v1alpha1.NewAnyJSON([]byte(`{"blueprint.yaml":"x"}`))}},
+	}}
+}
+
+// TestC33InspectShowsTheTree has a root whose second child has not got the job yet, and a failed item below the first one.
+func TestC33InspectShowsTheTree(t *testing.T) {
+	cluster := platform.New(t, platform.Options{LandscaperCRDs: true})
+	c, err := connect(cluster.RestConfig)
+	require.NoError(t, err)
+	e := &estate{T: t, Client: c, namespace: "default"}
+	p := start(t)
+	p.write("kubeconfig", string(cluster.Kubeconfig))
+	at := []string{"--kubeconfig", filepath.Join(p.home, "kubeconfig")}
+
+	job := func(phase v1alpha1.Phase, id string) v1alpha1.JobStatus {
+		return v1alpha1.JobStatus{Phase: phase, JobID: id}
+	}
+	failed := job(v1alpha1.PhaseFailed, "1")
+	failed.LastError = &v1alpha1.Error{Operation: "Deploy", Reason: "NoRoute", Message: "no route\nto host", LastTransitionTime: metav1.Now(), LastUpdateTime: metav1.Now()}
+	root, first, second := installation("root"), installation("first"), installation("second")
+	e.put(root, nil, job(v1alpha1.PhaseProgressing, "1"))
+	e.put(first, root, failed)
+	e.put(second, root, job(v1alpha1.PhaseSucceeded, "0"))
+	execution := &v1alpha1.Execution{ObjectMeta: named("first")}
+	e.put(execution, first, failed)
+	item := &v1alpha1.DeployItem{ObjectMeta: named("web"), Spec: v1alpha1.DeployItemSpec{
+		Type: "landscaper.gardener.cloud/helm", Target: &v1alpha1.DeployItemTarget{Name: "production"}, Configuration: &runtime.RawExtension{Raw: []byte("{}")},
+	}}
+	e.put(item, execution, failed)
+
+	assert.Equal(t, `[🏗️ Progressing] Installation root
+├── [❌ Failed] Installation first
+│   Last error: no route to host
+│   └── [❌ Failed] Execution first
+│       Last error: no route to host
+│       └── [❌ Failed] DeployItem web
+│           Last error: no route to host
+└── [✅ Succeeded] Installation second (outdated)
+`, p.must(append(at, "installation", "inspect")...))
+	assert.Contains(t, p.must(append(at, "inst", "inspect", "-o", "wide")...), "DeployItem web landscaper.gardener.cloud/helm → production")
+	assert.NotContains(t, p.must(append(at, "i", "status", "root", "--failed")...), "second")
+	assert.Contains(t, p.must(append(at, "i", "inspect", "first", "-A", "-o", "json")...), `"deployItem": {`)
+	assert.Contains(t, p.must(append(at, "i", "inspect", "-A")...), "Installation default/root")
+	assert.Contains(t, p.fail(append(at, "i", "inspect", "none")...), "there is no Installation none in namespace default")
+
+	p.must(append(at, "installation", "reconcile", "root")...)
+	assert.Contains(t, p.fail(append(at, "installation", "reconcile", "first")...), "is a sub-installation")
+	p.must(append(at, "installation", "interrupt", "first")...)
+	require.NoError(t, e.Get(t.Context(), client.ObjectKeyFromObject(root), root))
+	require.NoError(t, e.Get(t.Context(), client.ObjectKeyFromObject(first), first))
+	assert.Equal(t, "reconcile", root.Annotations[v1alpha1.OperationAnnotation])
+	assert.Equal(t, "interrupt", first.Annotations[v1alpha1.OperationAnnotation])
+
+	second.Finalizers = []string{v1alpha1.Finalizer}
+	require.NoError(t, e.Update(t.Context(), second))
+	p.must(append(at, "installation", "force-delete", "second")...)
+	require.NoError(t, e.Get(t.Context(), client.ObjectKeyFromObject(second), second))
+	assert.Equal(t, "true", second.Annotations[v1alpha1.ForceDeleteAnnotation])
+	assert.False(t, second.DeletionTimestamp.IsZero())
+}
