@@ -129,8 +129,6 @@ func (w *World) handler(host string) http.Handler {
 }
 
 func (w *World) answer(out http.ResponseWriter, request *http.Request) {
-	w.mu.Lock()
-	w.mu.Unlock()
 	if handler := w.handler(request.Host); handler != nil {
 		handler.ServeHTTP(out, request)
 		return
