@@ -6,8 +6,10 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -43,6 +45,7 @@ type renderFlags struct {
 	descriptor  string
 	descriptors []string
 	namespace   string
+	exports     string
 	output      string
 	dir         string
 }
@@ -53,7 +56,8 @@ func renderCommand() *cobra.Command {
 		Use:   "render DIR [all | imports | deployitems | subinstallations]",
 		Short: "Show what a blueprint makes of its imports, without a cluster",
 		Long: "Show the deploy items and sub-installations that an Installation of the blueprint in DIR would make first, without a cluster. Files with\n" +
-			"values have them below imports; of a target the value is a Target. Sub-installations are shown and not rendered themselves.",
+			"values have them below imports; of a target the value is a Target. With --export-templates, which say what deployers\n" +
+			"export, sub-installations are rendered as well, and exports are shown.",
 		Example: "  flux-landscaper blueprint render ./blueprint -f values.yaml --set replicas=3\n" +
 			"  flux-landscaper blueprint render ./blueprint deployitems -f values.yaml -w ./out \\\n" +
 			"    --component example.com/shop:1.2.0 --repository oci://registry.example.com/components",
@@ -69,6 +73,7 @@ func renderCommand() *cobra.Command {
 	flags.StringVarP(&f.descriptor, "component-descriptor", "c", "", "A file with the component descriptor instead.")
 	flags.StringArrayVarP(&f.descriptors, "additional-component-descriptor", "a", nil, "A file with a component descriptor that the first one refers to.")
 	flags.StringVarP(&f.namespace, "namespace", "n", "default", "The namespace that the Installation would have.")
+	flags.StringVarP(&f.exports, "export-templates", "e", "", "A YAML file with GoTemplates for what deploy items and Installations export.")
 	flags.StringVarP(&f.output, "output", "o", "yaml", "How to print the result: yaml or json.")
 	flags.StringVarP(&f.dir, "write", "w", "", "A directory to write to instead, one file for each deploy item and sub-installation.")
 	cmd.MarkFlagsMutuallyExclusive("component", "component-descriptor")
@@ -101,19 +106,40 @@ func (f *renderFlags) render(cmd *cobra.Command, args []string) error {
 				return err
 			}
 		}
+		if f.exports != "" {
+			steps, err := f.tree(cmd, root.FS(), options)
+			if err != nil {
+				return err
+			}
+			return f.show(cmd, part, steps, steps)
+		}
 		result, err := simulation.Render(cmd.Context(), root.FS(), options)
 		if err != nil {
 			return err
 		}
-		return f.show(cmd, part, result)
+		only := []simulation.Step{{Result: *result}}
+		return f.show(cmd, part, only, &only[0].Result)
 	})
+}
+
+// tree renders the blueprint with those of its sub-installations.
+func (f *renderFlags) tree(cmd *cobra.Command, files fs.FS, options simulation.Options) ([]simulation.Step, error) {
+	text, err := readFile("--export-templates", f.exports)
+	if err != nil {
+		return nil, err
+	}
+	var templates simulation.ExportTemplates
+	if err := yaml.UnmarshalStrict(text, &templates); err != nil {
+		return nil, fmt.Errorf("--export-templates: %s: %w", f.exports, err)
+	}
+	return simulation.Tree(cmd.Context(), files, options, templates)
 }
 
 // imports reads the values of imports.
 func (f *renderFlags) imports() (map[string]any, error) {
 	values := map[string]any{}
-	for _, path := range f.files {
-		text, err := readFile("--file", path)
+	for _, name := range f.files {
+		text, err := readFile("--file", name)
 		if err != nil {
 			return nil, err
 		}
@@ -121,7 +147,7 @@ func (f *renderFlags) imports() (map[string]any, error) {
 			Imports map[string]any `json:"imports"`
 		}
 		if err := yaml.UnmarshalStrict(text, &file); err != nil {
-			return nil, fmt.Errorf("--file: %s: write imports: {name: value}: %w", path, err)
+			return nil, fmt.Errorf("--file: %s: write imports: {name: value}: %w", name, err)
 		}
 		maps.Copy(values, file.Imports)
 	}
@@ -142,8 +168,8 @@ func (f *renderFlags) withComponent(cmd *cobra.Command, use func(*ocm.Reader, co
 		return use(nil, component.Key{})
 	}
 	var texts [][]byte
-	for _, path := range append([]string{f.descriptor}, f.descriptors...) {
-		text, err := readFile("--component-descriptor", path)
+	for _, name := range append([]string{f.descriptor}, f.descriptors...) {
+		text, err := readFile("--component-descriptor", name)
 		if err != nil {
 			return err
 		}
@@ -156,68 +182,84 @@ func (f *renderFlags) withComponent(cmd *cobra.Command, use func(*ocm.Reader, co
 	return (&lookupFlags{registry: f.registry}).open(place, key, use)
 }
 
-// show prints or writes a part of the result.
-func (f *renderFlags) show(cmd *cobra.Command, part string, result *simulation.Result) error {
-	if part != showImports {
-		result.Imports = nil
-	}
-	if part != showAll && part != showDeployItems {
-		result.DeployItems = nil
-	}
-	if part != showAll && part != showSubinstallations {
-		result.Subinstallations = nil
+// show prints or writes a part of the steps. As JSON it prints them as whole, which shares their content.
+func (f *renderFlags) show(cmd *cobra.Command, part string, steps []simulation.Step, whole any) error {
+	for i := range steps {
+		keep(part, &steps[i])
 	}
 	if f.output == "json" && f.dir == "" {
-		return printJSON(cmd, result)
+		return printJSON(cmd, whole)
 	}
-	return f.each(result, func(name string, value any) error {
-		text, err := yaml.Marshal(value)
-		if err != nil {
-			return err
-		}
-		if f.dir == "" {
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "---\n# %s\n%s", name, text)
-			return err
-		}
-		return writeBelow(f.dir, name+".yaml", text)
-	})
-}
-
-// each calls show with each document of a result, and a name for it.
-func (f *renderFlags) each(result *simulation.Result, show func(name string, value any) error) error {
-	if result.Imports != nil {
-		if err := show(showImports, result.Imports); err != nil {
-			return err
-		}
-	}
-	for i := range result.DeployItems {
-		if err := show(showDeployItems+"/"+result.DeployItems[i].Name, &result.DeployItems[i]); err != nil {
-			return err
-		}
-	}
-	for i := range result.Subinstallations {
-		if err := show(showSubinstallations+"/"+result.Subinstallations[i].Name, &result.Subinstallations[i]); err != nil {
+	for i := range steps {
+		if err := f.each(&steps[i], func(kind, name string, value any) error { return f.document(cmd, kind, name, value) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// writeBelow writes a file below a directory, which templates may have named: it never leaves the directory.
-func writeBelow(dir, name string, text []byte) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+// keep removes from a step what is not to be shown.
+func keep(part string, step *simulation.Step) {
+	if part != showImports {
+		step.Imports = nil
+	}
+	if part != showAll && part != showDeployItems {
+		step.DeployItems = nil
+	}
+	if part != showAll && part != showSubinstallations {
+		step.Subinstallations = nil
+	}
+	if part != showAll {
+		step.DataExports, step.TargetExports = nil, nil
+	}
+}
+
+// each calls show with each document of a step: its kind, behind the path of the step, and its name.
+func (f *renderFlags) each(step *simulation.Step, show func(kind, name string, value any) error) error {
+	if step.Imports != nil {
+		if err := show(step.Path, showImports, step.Imports); err != nil {
+			return err
+		}
+	}
+	for i := range step.DeployItems {
+		if err := show(path.Join(step.Path, showDeployItems), step.DeployItems[i].Name, &step.DeployItems[i]); err != nil {
+			return err
+		}
+	}
+	for i := range step.Subinstallations {
+		if err := show(path.Join(step.Path, showSubinstallations), step.Subinstallations[i].Name, &step.Subinstallations[i]); err != nil {
+			return err
+		}
+	}
+	if len(step.DataExports)+len(step.TargetExports) == 0 {
+		return nil
+	}
+	return show(step.Path, "exports", map[string]any{"dataExports": step.DataExports, "targetExports": step.TargetExports})
+}
+
+// document prints a document, or writes it to a file below the directory. The name may come from a template: it never leads out of there.
+func (f *renderFlags) document(cmd *cobra.Command, kind, name string, value any) error {
+	text, err := yaml.Marshal(value)
+	if err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(dir)
+	if f.dir == "" {
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "---\n# %s\n%s", path.Join(kind, strings.Join(strings.Fields(name), " ")), text)
+		return err
+	}
+	if name == "" || strings.ContainsAny(name, `/\`) {
+		return fmt.Errorf("%q is no name of a file; rename the deploy item or sub-installation", name)
+	}
+	if err := os.MkdirAll(f.dir, 0o755); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(f.dir)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = root.Close() }()
-	if strings.Count(name, "/") > 1 || strings.Contains(name, `\`) {
-		return fmt.Errorf("%q is no name of a file; rename the deploy item or sub-installation", name)
-	}
-	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+	if err := root.MkdirAll(filepath.FromSlash(path.Join(".", kind)), 0o755); err != nil {
 		return err
 	}
-	return root.WriteFile(name, text, 0o600)
+	return root.WriteFile(filepath.FromSlash(path.Join(kind, name+".yaml")), text, 0o600)
 }

@@ -104,6 +104,54 @@ components:
 	assert.Contains(t, out, "image: example.com/web:1")
 }
 
+// TestC34SimulationOfSubinstallations takes the blueprint of a sub-installation from a component that the own one refers to.
+func TestC34SimulationOfSubinstallations(t *testing.T) {
+	p := start(t)
+	p.write("shop/blueprint.yaml", `
+apiVersion: landscaper.gardener.cloud/v1alpha1
+kind: Blueprint
+exports:
+- {name: url, type: data, schema: {type: string}}
+exportExecutions:
+- {name: default, type: GoTemplate, template: 'exports: {url: {{ index .values.dataobjects "host" }}/shop}'}
+subinstallations:
+- name: db
+  blueprint: {ref: cd://componentReferences/base/resources/blueprint}
+  exports: {data: [{name: host, dataRef: host}]}
+`, "base/blueprint.yaml", `
+apiVersion: landscaper.gardener.cloud/v1alpha1
+kind: Blueprint
+exports:
+- {name: host, type: data, schema: {type: string}}
+deployExecutions:
+- {name: default, type: GoTemplate, template: 'deployItems: [{name: item, type: x, config: {of: {{ .cd.component.name }}}}]'}
+exportExecutions:
+- {name: default, type: GoTemplate, template: 'exports: {host: {{ index .values.deployitems "item" "host" }}}'}
+`, "constructor.yaml", `
+components:
+- name: example.com/shop
+  version: 1.0.0
+  provider: {name: me}
+  componentReferences: [{name: base, componentName: example.com/base, version: 2.0.0}]
+- name: example.com/base
+  version: 2.0.0
+  provider: {name: me}
+  resources: [{name: blueprint, type: landscaper.gardener.cloud/blueprint, input: {type: dir, path: base, compress: true, mediaType: application/vnd.gardener.landscaper.blueprint.v1+tar+gzip}}]
+`, "exports.yaml", `{deployItems: [{name: host, selector: /item$, template: 'exports: {host: db.example.com}'}]}`,
+		"unknown.yaml", "items: []")
+	p.must("component", "push", "-f", "constructor.yaml", "--ctf", "ctf")
+	command := []string{"blueprint", "render", "shop", "--component", "example.com/shop:1.0.0", "--repository", "./ctf", "-e"}
+	out := p.must(append(command, "exports.yaml")...)
+	for _, part := range []string{"# root/db/deployitems/item", "of: example.com/base", "# root/exports", "url: db.example.com/shop"} {
+		assert.Contains(t, out, part)
+	}
+	p.must(append(command, "exports.yaml", "-w", "out")...)
+	assert.Equal(t, []string{"root/db/deployitems/item.yaml", "root/db/exports.yaml", "root/exports.yaml", "root/subinstallations/db.yaml"},
+		slices.Sorted(maps.Keys(p.read("out"))))
+	assert.Contains(t, p.must(append(command, "exports.yaml", "di", "-o", "json")...), `"path": "root/db"`)
+	assert.Contains(t, p.fail(append(command, "unknown.yaml")...), "--export-templates: unknown.yaml: ")
+}
+
 func TestRenderRefuses(t *testing.T) {
 	p := start(t)
 	p.write("shop/blueprint.yaml", charted, "shop/execution.yaml", execution, "shop.yaml", shopDescriptor, "base.yaml", baseDescriptor, "values.yaml", importValues, "bad.yaml", "replicas: 3",

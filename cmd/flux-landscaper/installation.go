@@ -146,12 +146,19 @@ func (f *inspectFlags) inspect(cmd *cobra.Command, args []string) error {
 	}
 	trees := found.trees(args)
 	if len(args) > 0 && len(trees) == 0 {
-		return fmt.Errorf("there is no Installation %s in namespace %s", args[0], cmp.Or(namespace, "of all"))
+		return fmt.Errorf("there is no Installation %s in %s", args[0], where(namespace))
 	}
 	if f.failed {
 		trees = slices.DeleteFunc(trees, func(t *treeOf) bool { return !t.keepFailed() })
 	}
 	return f.print(cmd, trees)
+}
+
+func where(namespace string) string {
+	if namespace == "" {
+		return "any namespace"
+	}
+	return "namespace " + namespace
 }
 
 func (f *inspectFlags) print(cmd *cobra.Command, trees []*treeOf) error {

@@ -59,14 +59,9 @@ func Render(ctx context.Context, files fs.FS, options Options) (*Result, error) 
 	if err != nil {
 		return nil, err
 	}
-	env := &render.Environment{
-		Blueprint: blueprint, Files: files, Namespace: options.Namespace, BlueprintDefinition: map[string]any{},
-		Schemas: schema.New(schema.Options{LocalTypes: blueprint.LocalTypes, Blueprint: files}),
-	}
-	if options.Component != nil {
-		if _, err := view.Show(env, *options.Component); err != nil {
-			return nil, err
-		}
+	env, err := environment(blueprint, files, options.Component, options.Namespace)
+	if err != nil {
+		return nil, err
 	}
 	values, err := renderer().Satisfy(ctx, env, given, nil)
 	if err != nil {
@@ -79,14 +74,24 @@ func Render(ctx context.Context, files fs.FS, options Options) (*Result, error) 
 	return &Result{Imports: values.Template(), DeployItems: plan.DeployItems, Subinstallations: plan.Subinstallations}, nil
 }
 
+// environment is what the templates of an Installation see.
+func environment(blueprint *model.Blueprint, files fs.FS, found *view.Component, namespace string) (*render.Environment, error) {
+	env := &render.Environment{
+		Blueprint: blueprint, Files: files, Namespace: namespace, BlueprintDefinition: map[string]any{},
+		Schemas: schema.New(schema.Options{LocalTypes: blueprint.LocalTypes, Blueprint: files}),
+	}
+	if found == nil {
+		return env, nil
+	}
+	_, err := view.Show(env, *found)
+	return env, err
+}
+
 // importsOf sorts values by the types of the imports that the blueprint declares.
 func importsOf(blueprint *model.Blueprint, values map[string]any) (*render.Imports, error) {
 	types := map[string]model.FieldType{}
 	note(types, blueprint.Imports)
-	given := &render.Imports{
-		Data: map[string]any{}, Targets: map[string]render.Target{}, TargetLists: map[string][]render.Target{},
-		TargetMaps: map[string]map[string]render.Target{},
-	}
+	given := noImports()
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		kind, declared := types[name]
 		if !declared {
@@ -97,6 +102,13 @@ func importsOf(blueprint *model.Blueprint, values map[string]any) (*render.Impor
 		}
 	}
 	return given, nil
+}
+
+func noImports() *render.Imports {
+	return &render.Imports{
+		Data: map[string]any{}, Targets: map[string]render.Target{}, TargetLists: map[string][]render.Target{},
+		TargetMaps: map[string]map[string]render.Target{},
+	}
 }
 
 // note adds the types of imports, and of the conditional ones below them, to types.
