@@ -82,12 +82,22 @@ func (r *Reconciler) loadResource(ctx context.Context, in *reading, name string)
 	if err != nil {
 		return kit.Stall(operation, "BlueprintNotFound", "%s: %w; correct the name", field, err)
 	}
+	held, err := r.crowd.enter(ctx, in.inst.Namespace)
+	if err != nil {
+		return err
+	}
+	in.borrowed = append(in.borrowed, held)
 	files, digest, err := in.component.session.Blueprint(ctx, root, resource)
 	if err != nil {
 		return r.componentFailure(in, fmt.Errorf("%s: %w", field, err))
 	}
-	in.blueprint, err = r.blueprints.artifact(in.inst.Namespace, blueprintKey{"component", digest, ""}, func() (*loadedBlueprint, error) { return load(files, digest), nil })
-	return err
+	key := blueprintKey{"component", digest, ""}
+	in.blueprint, err = r.blueprints.artifact(in.inst.Namespace, key, func() (*loadedBlueprint, error) { return load(files, digest), nil })
+	if err != nil {
+		return err
+	}
+	held.shrink(in.blueprint.bytes)
+	return nil
 }
 
 // blueprintCache keeps blueprints by what they were made from, so that any number of Installations of one blueprint parse it once. Equal ones

@@ -20,8 +20,8 @@ type inputs struct {
 	source  *resolvedSource
 	// component is nil where there is none.
 	component *resolvedComponent
-	// borrowed are the components that have to stay open.
-	borrowed  []*lease
+	// borrowed is what is given back when the reconciliation ends: components that have to stay open, and room for a blueprint.
+	borrowed  []interface{ give() }
 	blueprint *loadedBlueprint
 	imports   *collectedImports
 	// reach is what the blueprint may use.

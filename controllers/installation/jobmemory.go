@@ -56,7 +56,7 @@ func (in *inputs) borrow(found *resolvedComponent) bool {
 	return true
 }
 
-// giveBack ends the use of all components that the reconciliation has borrowed.
+// giveBack ends the use of all that the reconciliation has borrowed.
 func (in *inputs) giveBack() {
 	for _, held := range in.borrowed {
 		held.give()

@@ -78,6 +78,7 @@ type Reconciler struct {
 	states        kit.Consistency
 	echo          kit.Echo
 	blueprints    blueprintCache
+	crowd         crowd
 	issued        issuedCache
 	rendering     sync.Once
 	sharing       sync.Once

@@ -44,6 +44,8 @@ type resolvedSource struct {
 	status v1alpha1.SourceStatus
 	// blueprint is nil where the component comes from the source.
 	blueprint *loadedBlueprint
+	// held is what the blueprint takes of the memory of the namespace; nil where it is cached.
+	held *stay
 }
 
 // resolveSources reads the sources that component and blueprint come from.
@@ -60,6 +62,9 @@ func (r *Reconciler) resolveSources(ctx context.Context, in *reading) error {
 		}
 		if err != nil {
 			return sourceFailure(use.field, err)
+		}
+		if source.held != nil {
+			in.borrowed = append(in.borrowed, source.held)
 		}
 		if !use.component {
 			in.source = source
@@ -96,18 +101,38 @@ func (r *Reconciler) lookupSource(ctx context.Context, inst *v1alpha1.Installati
 		source.status.ContentDigest, err = r.componentDigest(ctx, inst.Namespace, found, use.path)
 		return source, err
 	}
-	blueprint, err := r.blueprints.artifact(inst.Namespace, blueprintKey{"artifact", found.Digest, use.path}, func() (*loadedBlueprint, error) {
-		return r.fetchBlueprint(ctx, found, use.path)
+	key := blueprintKey{"artifact", found.Digest, use.path}
+	var held *stay
+	blueprint, err := r.blueprints.artifact(inst.Namespace, key, func() (loaded *loadedBlueprint, err error) {
+		loaded, held, err = r.fetchBlueprint(ctx, inst.Namespace, found, use.path)
+		return loaded, err
 	})
-	if err != nil {
+	switch {
+	case errors.Is(err, errCrowded):
+		return nil, err
+	case err != nil:
 		return source, err
 	}
-	source.blueprint, source.status.ContentDigest = blueprint, blueprint.digest
+	source.blueprint, source.held, source.status.ContentDigest = blueprint, held, blueprint.digest
 	return source, nil
 }
 
-// fetchBlueprint downloads an artifact and loads the blueprint in it.
-func (r *Reconciler) fetchBlueprint(ctx context.Context, source flux.Source, path string) (*loadedBlueprint, error) {
+// fetchBlueprint downloads an artifact and loads the blueprint in it, once the namespace has room for one.
+func (r *Reconciler) fetchBlueprint(ctx context.Context, namespace string, source flux.Source, path string) (*loadedBlueprint, *stay, error) {
+	held, err := r.crowd.enter(ctx, namespace)
+	if err != nil {
+		return nil, nil, err
+	}
+	blueprint, err := r.readBlueprint(ctx, source, path)
+	if err != nil {
+		held.give()
+		return nil, nil, err
+	}
+	held.shrink(blueprint.bytes)
+	return blueprint, held, nil
+}
+
+func (r *Reconciler) readBlueprint(ctx context.Context, source flux.Source, path string) (*loadedBlueprint, error) {
 	tree, err := r.Artifacts.Open(ctx, artifactOf(source))
 	if err != nil {
 		return nil, err

@@ -346,7 +346,11 @@ func (r *Reconciler) currentSource(ctx context.Context, inst *v1alpha1.Installat
 	if err != nil {
 		return nil, err
 	}
-	return r.lookupSource(ctx, inst, use, found.requiresVerified())
+	source, err := r.lookupSource(ctx, inst, use, found.requiresVerified())
+	if source != nil {
+		source.held.give()
+	}
+	return source, err
 }
 
 // sameSource reports whether two states of a source hold the same for us. A GitRepository or Bucket is shared by many

@@ -4,6 +4,9 @@
 package tenants
 
 import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -45,6 +48,7 @@ var acts = []act{
 	{"charts without end", charts},
 	{"registry that drips", drippingRegistry},
 	{"large inputs in messages", largeInputs},
+	{"blueprints as large as they may be", largeBlueprints},
 	{"hundreds of jobs at once", flood},
 	{"edits without pause", edits},
 	{"items without pause", continuous},
@@ -262,6 +266,46 @@ func largeInputs(h *hostile) {
 		return object{"deployExecutions": landscape.GoTemplate(`{{ fail (toString .imports.word) }}`)}
 	}, parts)
 	h.bites(h.started)
+}
+
+// largeBlueprints are jobs with a blueprint of nearly 32 MiB each, all different.
+func largeBlueprints(h *hostile) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write(largeArtifact(h, r.URL.Path)) }))
+	h.T.Cleanup(server.Close)
+	h.each(h.many, func(_ int, name string) error {
+		return h.create(name, object{}, object{
+			"blueprint": object{"ref": object{"resourceName": "blueprint"}},
+			"componentDescriptor": object{"inline": object{"meta": object{"schemaVersion": "v2"}, "component": object{
+				"name": "example.com/" + name, "version": "1.0.0", "provider": "hostile",
+				"repositoryContexts": []any{}, "sources": []any{}, "componentReferences": []any{},
+				"resources": []any{object{
+					"name": "blueprint", "version": "1.0.0", "type": "blueprint", "relation": "external",
+					"access": object{"type": "wget", "url": server.URL + "/" + name, "mediaType": "application/x-tar+gzip"},
+				}},
+			}}},
+			"exports": object{"data": []any{object{"name": "answer", "dataRef": name}}},
+		})
+	})
+	h.bites(h.started)
+}
+
+// largeArtifact is a blueprint with a large file, small where it is packed.
+func largeArtifact(h *hostile, name string) []byte {
+	text := landscape.Blueprint(object{
+		"imports":          []any{object{"name": "cluster", "type": "target", "targetType": "landscaper.gardener.cloud/kubernetes-cluster"}},
+		"exports":          []any{object{"name": "answer", "type": "data", "schema": object{}}},
+		"deployExecutions": landscape.GoTemplate("deployItems:\n" + landscape.MockItem("mock", fmt.Sprintf("export: {answer: %q}", name))),
+		"exportExecutions": landscape.GoTemplate(`exports: {answer: {{ index .values.deployitems "mock" "answer" }}}`),
+	})
+	var out bytes.Buffer
+	zipped := gzip.NewWriter(&out)
+	archive := tar.NewWriter(zipped)
+	for name, content := range map[string][]byte{"blueprint.yaml": []byte(text), "data": make([]byte, 30<<20)} {
+		_ = archive.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(content))}) // a buffer takes everything
+		_, _ = archive.Write(content)
+	}
+	_, _ = archive.Close(), zipped.Close()
+	return out.Bytes()
 }
 
 // flood asks for many jobs at once, each with an item, and again.
