@@ -72,7 +72,7 @@ func (t *tokens) request(ctx context.Context) (*authenticationv1.TokenRequestSta
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: t.serviceAccount}}
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: t.audience, ExpirationSeconds: &t.expiration}}
 	if err := t.landscaper.SubResource("token").Create(ctx, account, request); err != nil {
-		return nil, t.problem(err, "the ServiceAccount has to exist and the deployer needs the right to create serviceaccounts/token")
+		return nil, t.problem(err, "the ServiceAccount has to exist and the deployer needs the right to create serviceaccounts/token, as by flux/install/target-tokens")
 	}
 	return &request.Status, nil
 }

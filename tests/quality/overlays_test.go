@@ -54,7 +54,7 @@ func TestAnotherNamespaceReachesEverything(t *testing.T) {
 	objects := overlaid(t, `
 namespace: elsewhere
 resources: ["{}/install", "{}/webhooks"]
-components: ["{}/install/deployer-management", "{}/install/shared-environments", "{}/install/registry-identities", "{}/install/two-replicas", "{}/install/pull-secret"]
+components: ["{}/install/deployer-management", "{}/install/shared-environments", "{}/install/registry-identities", "{}/install/target-tokens", "{}/install/two-replicas", "{}/install/pull-secret"]
 `)
 	for _, object := range objects {
 		raw, err := json.Marshal(object)

@@ -39,6 +39,7 @@ var installations = []struct {
 	{"`flux/webhooks`", []string{"install", "webhooks"}, nil},
 	{"`flux/container-deployer`", []string{"install", "container-deployer"}, nil},
 	{"`flux/install/registry-identities`", []string{"install"}, []string{"install/registry-identities"}},
+	{"`flux/install/target-tokens`", []string{"install"}, []string{"install/target-tokens"}},
 	{"`flux/install/deployer-management`", []string{"install"}, []string{"install/deployer-management"}},
 	{"`flux/install/shared-environments`", []string{"install"}, []string{"install/deployer-management", "install/shared-environments"}},
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,6 +32,21 @@ func TestWhoReachesEverything(t *testing.T) {
 		assert.NotContains(t, holder.Ways, "runs Pods as any ServiceAccount", "nothing of ours needs that: %s", holder.Account)
 		assert.NotContains(t, holder.Ways, "runs commands in any Pod", "nothing of ours needs that: %s", holder.Account)
 	}
+}
+
+func TestTokensAreOffByDefault(t *testing.T) {
+	holders, err := Holders(loaded(t))
+	require.NoError(t, err)
+	who := map[string][]string{}
+	for _, holder := range holders {
+		if slices.Contains(holder.Ways, "requests tokens of every ServiceAccount") {
+			who[holder.With] = append(who[holder.With], holder.Account)
+		}
+	}
+	assert.Equal(t, map[string][]string{
+		"`flux/install/target-tokens`":       {"landscaper-helm-deployer", "landscaper-manifest-deployer"},
+		"`flux/install/registry-identities`": {"landscaper-controller"},
+	}, who)
 }
 
 func TestWaysToEverything(t *testing.T) {
