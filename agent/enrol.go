@@ -68,7 +68,7 @@ type refusal struct{ reason, text string }
 // Error returns the message.
 func (r *refusal) Error() string { return r.text }
 
-const newToken = "; make a new one by `flux landscaper agent bootstrap-token` and replace the Secret"
+const newToken = "; make a new one by `flux landscaper agent bootstrap-token` and replace the Secret" // #nosec G101 -- the text of an error
 
 // enrol keeps the credential of the agent for the landscaper cluster in a Secret of the own cluster. It is got for a bootstrap token and renewed by the
 // agent from then on.

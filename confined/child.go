@@ -90,7 +90,7 @@ func startProcess(program string, memory int64) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &process{command: exec.Command(path), broken: make(chan struct{}), ended: make(chan struct{}), left: maxAnswer}
+	p := &process{command: exec.Command(path), broken: make(chan struct{}), ended: make(chan struct{}), left: maxAnswer} // #nosec G204 -- the path is that of the own binary
 	p.command.Args = []string{os.Args[0], subcommand, program, strconv.FormatInt(memory, 10)}
 	p.command.Env = []string{}
 	p.command.Stderr = &p.last

@@ -31,7 +31,7 @@ func limitSystem(memory int64) error {
 		if err != nil {
 			return err
 		}
-		limits[unix.RLIMIT_DATA] = used + uint64(memory) + headroom
+		limits[unix.RLIMIT_DATA] = used + uint64(memory) + headroom // #nosec G115 -- sizes of the system are not negative
 	}
 	for resource, limit := range limits {
 		if err := unix.Setrlimit(resource, &unix.Rlimit{Cur: limit, Max: limit}); err != nil {
@@ -59,7 +59,7 @@ func dataSize() (uint64, error) {
 		return 0, errors.New("the size of this process cannot be read")
 	}
 	pages, err := strconv.ParseUint(fields[5], 10, 64)
-	return pages * uint64(os.Getpagesize()), err
+	return pages * uint64(os.Getpagesize()), err // #nosec G115 -- sizes of the system are not negative
 }
 
 // clockTicks is how many units of processor time the kernel shows for a second.

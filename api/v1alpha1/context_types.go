@@ -8,7 +8,7 @@ import (
 )
 
 // HelmChartRepoCredentialsKey is the key of Context.Configurations that the helm deployer reads.
-const HelmChartRepoCredentialsKey = "helmChartRepoCredentials"
+const HelmChartRepoCredentialsKey = "helmChartRepoCredentials" // #nosec G101 -- the name of a key
 
 // Context holds what the Installations of a namespace share: repositories, credentials and settings. It has no spec: all fields are at
 // the top level.

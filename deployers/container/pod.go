@@ -30,7 +30,7 @@ const (
 	quickly     int64 = 1
 	// tokenSeconds is how long a token of the wait container is valid; the kubelet renews it.
 	tokenSeconds int64 = 600
-	tokenPath          = "/var/run/secrets/kubernetes.io/serviceaccount"
+	tokenPath          = "/var/run/secrets/kubernetes.io/serviceaccount" // #nosec G101 -- a path, the same in all Pods
 	// readable lets the group of the volume read what comes from Secrets.
 	readable int32 = 0o440
 )

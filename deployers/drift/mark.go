@@ -28,7 +28,7 @@ type mark struct {
 // status do not count. An object without managedFields is known by its version.
 func markOf(object metav1.Object, managers []string) mark {
 	fields, own, status := fnv.New64a(), fnv.New64a(), fnv.New64a()
-	m := mark{version: uint64(object.GetGeneration())}
+	m := mark{version: uint64(object.GetGeneration())} // #nosec G115 -- only the bits count
 	if m.version == 0 {
 		version := fnv.New64a()
 		_, _ = version.Write([]byte(object.GetResourceVersion()))
@@ -65,7 +65,7 @@ func markOf(object metav1.Object, managers []string) mark {
 // enter adds an entry to a hash.
 func enter(into hash.Hash, entry *metav1.ManagedFieldsEntry, at int64) {
 	_, _ = into.Write([]byte(entry.Manager + "\x00" + string(entry.Operation) + "\x00" + entry.Subresource + "\x00"))
-	_, _ = into.Write([]byte{byte(at), byte(at >> 8), byte(at >> 16), byte(at >> 24)})
+	_, _ = into.Write([]byte{byte(at), byte(at >> 8), byte(at >> 16), byte(at >> 24)}) // #nosec G115 -- only the bits count
 	if entry.FieldsV1 != nil {
 		_, _ = into.Write(entry.FieldsV1.GetRawBytes())
 	}

@@ -27,7 +27,7 @@ func Pause(attempt int) time.Duration {
 	if attempt < 9 {
 		pause = min(minPause<<max(attempt, 0), maxPause)
 	}
-	return pause + rand.N(pause/5)
+	return pause + rand.N(pause/5) // #nosec G404 -- only spreads the load
 }
 
 func sleep(ctx context.Context, pause time.Duration) {

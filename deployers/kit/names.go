@@ -5,7 +5,7 @@ package kit
 
 import (
 	"bytes"
-	"crypto/sha1" // the API defines names and hashes as SHA-1
+	"crypto/sha1" // #nosec G505 -- the API defines names and hashes as SHA-1
 	"encoding/base32"
 	"encoding/hex"
 	"encoding/json"
@@ -39,7 +39,7 @@ func DataName(scope, key string) string {
 	if scope == "" && plainName.MatchString(key) {
 		return key
 	}
-	sum := sha1.Sum([]byte(scope + "/" + key)) // the API defines names as SHA-1
+	sum := sha1.Sum([]byte(scope + "/" + key)) // #nosec G401 -- the API defines names as SHA-1
 	return nameEncoder.EncodeToString(sum[:])
 }
 
@@ -53,7 +53,7 @@ func DataHash(data v1alpha1.AnyJSON) string {
 	if err := json.Indent(&indented, raw, "", "  "); err == nil {
 		raw = indented.Bytes()
 	}
-	sum := sha1.Sum(raw) // the API defines hashes as SHA-1
+	sum := sha1.Sum(raw) // #nosec G401 -- the API defines hashes as SHA-1
 	return hex.EncodeToString(sum[:])
 }
 
@@ -65,7 +65,7 @@ func ChildName(parent, child string) string {
 
 // ShortChildName is ChildName for names of at most length characters.
 func ShortChildName(parent, child string, length int) string {
-	sum := sha1.Sum([]byte(parent + "/" + child)) // not a secret, only a short name
+	sum := sha1.Sum([]byte(parent + "/" + child)) // #nosec G401 -- not a secret, only a short name
 	suffix := "-" + nameEncoder.EncodeToString(sum[:])[:8]
 	name := sanitize(parent + "-" + strings.ToLower(child))
 	if len(name)+len(suffix) > length {

@@ -102,10 +102,10 @@ func (c *Client) measure(scanner *packfile.Scanner) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if size > uint64(c.options.MaxFile) {
+	if size > uint64(c.options.MaxFile) { // #nosec G115 -- within the limit of a file, which fits
 		return 0, fmt.Errorf("an object: %w", errTooLarge)
 	}
-	return header.Length + int64(size) + objectAllowance, nil
+	return header.Length + int64(size) + objectAllowance, nil // #nosec G115 -- within the limit of a file, which fits
 }
 
 // resultSize reads the second number of a delta.

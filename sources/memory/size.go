@@ -22,7 +22,7 @@ func Size(value any) int64 {
 	}
 	m := measuring{seen: map[unsafe.Pointer]struct{}{}}
 	v := reflect.ValueOf(value)
-	return int64(v.Type().Size()) + m.behind(v)
+	return int64(v.Type().Size()) + m.behind(v) // #nosec G115 -- sizes of types are small
 }
 
 type measuring struct{ seen map[unsafe.Pointer]struct{} }
@@ -45,7 +45,7 @@ func (m *measuring) behind(v reflect.Value) int64 {
 		if v.IsNil() || !m.first(v.UnsafePointer()) {
 			return 0
 		}
-		return int64(v.Cap())*int64(v.Type().Elem().Size()) + m.elements(v)
+		return int64(v.Cap())*int64(v.Type().Elem().Size()) + m.elements(v) // #nosec G115 -- sizes of types are small
 	case reflect.Array:
 		return m.elements(v)
 	case reflect.Map:
@@ -64,7 +64,7 @@ func (m *measuring) pointer(v reflect.Value) int64 {
 	if v.IsNil() || v.Kind() == reflect.Pointer && !m.first(v.UnsafePointer()) {
 		return 0
 	}
-	return int64(v.Elem().Type().Size()) + m.behind(v.Elem())
+	return int64(v.Elem().Type().Size()) + m.behind(v.Elem()) // #nosec G115 -- sizes of types are small
 }
 
 func (m *measuring) elements(v reflect.Value) (total int64) {
@@ -85,7 +85,7 @@ func (m *measuring) entries(v reflect.Value) int64 {
 	for slots*7/8 < int64(v.Len()) {
 		slots *= 2
 	}
-	total := mapHeader + slots*(1+int64(v.Type().Key().Size())+int64(v.Type().Elem().Size()))
+	total := mapHeader + slots*(1+int64(v.Type().Key().Size())+int64(v.Type().Elem().Size())) // #nosec G115 -- sizes of types are small
 	for each := v.MapRange(); each.Next(); {
 		total += m.behind(each.Key()) + m.behind(each.Value())
 	}

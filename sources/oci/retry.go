@@ -63,7 +63,7 @@ func retryable(answer *http.Response, err error) bool {
 // delay is exponential, with jitter that keeps a thousand callers apart.
 func delay(attempt int) time.Duration {
 	base := firstDelay << attempt
-	return base + rand.N(base/2)
+	return base + rand.N(base/2) // #nosec G404 -- only spreads the load
 }
 
 // retryAfter reads the header Retry-After, in seconds or as a date; zero if there is none.

@@ -149,7 +149,7 @@ func (costs) CallCost(_, _ string, arguments []ref.Val, result ref.Val) *uint64 
 	}
 	if items, isSized := result.(traits.Sizer); isSized && (result.Type() == types.ListType || result.Type() == types.MapType) {
 		if size, isInt := items.Size().(types.Int); isInt {
-			cost += uint64(size)
+			cost += uint64(size) // #nosec G115 -- a length is not negative
 		}
 	}
 	return &cost
