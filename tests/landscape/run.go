@@ -19,6 +19,10 @@ import (
 // AllRights are the groups of a user who may do everything.
 var AllRights = []string{"system:masters"}
 
+// memoryLimit is what the garbage collector of a process goes by, as in Pods of flux/install, which know their limit. The pages of the program come
+// on top.
+const memoryLimit = "300MiB"
+
 // Start starts a sub-command of our binary, e.g. "deployer mock", on a cluster and returns at once. It works as a user of its own, so that
 // its requests can be counted. It serves health on a free address and no metrics, unless the flags say otherwise.
 func Start(ctx context.Context, c *platform.Cluster, user string, groups []string, command string, flags ...string) (*platform.Process, error) {
@@ -45,7 +49,7 @@ func Start(ctx context.Context, c *platform.Cluster, user string, groups []strin
 	args := append(strings.Fields(command), "--metrics-addr=0", "--health-addr="+FreeAddress())
 	args = append(args, platform.EventFlags(command)...)
 	return platform.StartProcess(platform.Command{
-		Name: user, Path: binary, Args: append(args, flags...), Dir: dir, Env: []string{"KUBECONFIG=" + path, "RUNTIME_NAMESPACE=ls-system"},
+		Name: user, Path: binary, Args: append(args, flags...), Dir: dir, Env: []string{"KUBECONFIG=" + path, "RUNTIME_NAMESPACE=ls-system", "GOMEMLIMIT=" + memoryLimit},
 	})
 }
 
