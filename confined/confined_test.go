@@ -438,6 +438,9 @@ func TestBusyIsAWaitThatTheContextBounds(t *testing.T) {
 
 func TestKilledChildrenAreCountedByCause(t *testing.T) {
 	of := func(cause string) float64 { return metric(t, "landscaper_child_processes_killed_total", cause) }
+	require.Eventually(t, func() bool {
+		return metric(t, "landscaper_child_jobs_waiting")+metric(t, "landscaper_child_jobs_running") == 0
+	}, 10*time.Second, time.Millisecond, "jobs of other tests")
 	deep, died, jobs := of("depth"), of("died"), metric(t, "landscaper_child_job_duration_seconds")
 	pool := newPool(t, confined.Limits{})
 	for _, act := range []string{"recurse", "die", "fail"} {

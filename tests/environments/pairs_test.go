@@ -103,11 +103,10 @@ func TestRightsEndAtTheNamespacesOfTheEnvironment(t *testing.T) {
 		return c.SubResource("token").Create(s.ctx, account, &authenticationv1.TokenRequest{})
 	}
 	require.Eventually(t, func() bool { return read(one) == nil }, patience, tick)
-	require.NoError(t, token(one))
 	require.NoError(t, c.List(s.ctx, &v1alpha1.DeployItemList{}, client.InNamespace(one)))
 	for name, refused := range map[string]error{
 		"secret of another namespace": read(two), "secret of the management": read(s.namespace),
-		"token of another namespace": token(two), "token of the management": token(s.namespace),
+		"token of its own namespace": token(one), "token of another namespace": token(two), "token of the management": token(s.namespace),
 		"items of all":            c.List(s.ctx, &v1alpha1.DeployItemList{}),
 		"items of another":        c.List(s.ctx, &v1alpha1.DeployItemList{}, client.InNamespace(two)),
 		"targets of all":          c.List(s.ctx, &v1alpha1.TargetList{}),
