@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 
@@ -82,22 +83,23 @@ func (r *Reconciler) loadResource(ctx context.Context, in *reading, name string)
 	if err != nil {
 		return kit.Stall(operation, "BlueprintNotFound", "%s: %w; correct the name", field, err)
 	}
-	held, err := r.crowd.enter(ctx, in.inst.Namespace)
-	if err != nil {
-		return err
-	}
-	in.borrowed = append(in.borrowed, held)
-	files, digest, err := in.component.session.Blueprint(ctx, root, resource)
+	files, err := in.component.session.BlueprintFiles(ctx, root, resource)
 	if err != nil {
 		return r.componentFailure(in, fmt.Errorf("%s: %w", field, err))
 	}
-	key := blueprintKey{"component", digest, ""}
-	in.blueprint, err = r.blueprints.artifact(in.inst.Namespace, key, func() (*loadedBlueprint, error) { return load(files, digest), nil })
-	if err != nil {
+	fresh, reserved, err := r.blueprintOf(ctx, in.inst.Namespace, files)
+	if errors.As(err, new(tooLarge)) {
+		return kit.Stall(operation, "BlueprintTooLarge", "%s: %w", field, err)
+	} else if err != nil {
 		return err
 	}
-	held.shrink(in.blueprint.bytes)
-	return nil
+	in.borrowed = append(in.borrowed, reserved)
+	key := blueprintKey{"component", fresh.digest, ""}
+	in.blueprint, err = r.blueprints.artifact(in.inst.Namespace, key, func() (*loadedBlueprint, error) { return fresh, nil })
+	if in.blueprint != fresh {
+		reserved.shrink(0)
+	}
+	return err
 }
 
 // blueprintCache keeps blueprints by what they were made from, so that any number of Installations of one blueprint parse it once. Equal ones

@@ -78,7 +78,7 @@ type Reconciler struct {
 	states        kit.Consistency
 	echo          kit.Echo
 	blueprints    blueprintCache
-	crowd         crowd
+	loading       loadLimit
 	issued        issuedCache
 	rendering     sync.Once
 	sharing       sync.Once

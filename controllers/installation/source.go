@@ -9,7 +9,6 @@ import (
 	"fmt"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
@@ -44,8 +43,8 @@ type resolvedSource struct {
 	status v1alpha1.SourceStatus
 	// blueprint is nil where the component comes from the source.
 	blueprint *loadedBlueprint
-	// held is what the blueprint takes of the memory of the namespace; nil where it is cached.
-	held *stay
+	// reserved is the memory of the blueprint; nil where it is cached.
+	reserved *reservation
 }
 
 // resolveSources reads the sources that component and blueprint come from.
@@ -63,8 +62,8 @@ func (r *Reconciler) resolveSources(ctx context.Context, in *reading) error {
 		if err != nil {
 			return sourceFailure(use.field, err)
 		}
-		if source.held != nil {
-			in.borrowed = append(in.borrowed, source.held)
+		if source.reserved != nil {
+			in.borrowed = append(in.borrowed, source.reserved)
 		}
 		if !use.component {
 			in.source = source
@@ -102,51 +101,37 @@ func (r *Reconciler) lookupSource(ctx context.Context, inst *v1alpha1.Installati
 		return source, err
 	}
 	key := blueprintKey{"artifact", found.Digest, use.path}
-	var held *stay
+	var reserved *reservation
 	blueprint, err := r.blueprints.artifact(inst.Namespace, key, func() (loaded *loadedBlueprint, err error) {
-		loaded, held, err = r.fetchBlueprint(ctx, inst.Namespace, found, use.path)
+		loaded, reserved, err = r.fetchBlueprint(ctx, inst.Namespace, found, use.path)
 		return loaded, err
 	})
 	switch {
-	case errors.Is(err, errCrowded):
+	case errors.Is(err, errLoadLimit):
 		return nil, err
 	case err != nil:
 		return source, err
 	}
-	source.blueprint, source.held, source.status.ContentDigest = blueprint, held, blueprint.digest
+	source.blueprint, source.reserved, source.status.ContentDigest = blueprint, reserved, blueprint.digest
 	return source, nil
 }
 
-// fetchBlueprint downloads an artifact and loads the blueprint in it, once the namespace has room for one.
-func (r *Reconciler) fetchBlueprint(ctx context.Context, namespace string, source flux.Source, path string) (*loadedBlueprint, *stay, error) {
-	held, err := r.crowd.enter(ctx, namespace)
-	if err != nil {
-		return nil, nil, err
-	}
-	blueprint, err := r.readBlueprint(ctx, source, path)
-	if err != nil {
-		held.give()
-		return nil, nil, err
-	}
-	held.shrink(blueprint.bytes)
-	return blueprint, held, nil
-}
-
-func (r *Reconciler) readBlueprint(ctx context.Context, source flux.Source, path string) (*loadedBlueprint, error) {
+// fetchBlueprint downloads an artifact and loads the blueprint in it.
+func (r *Reconciler) fetchBlueprint(ctx context.Context, namespace string, source flux.Source, path string) (*loadedBlueprint, *reservation, error) {
 	tree, err := r.Artifacts.Open(ctx, artifactOf(source))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer tree.Close() // nothing was written
 	files, err := tree.Sub(path)
 	if err != nil {
-		return nil, kit.Stall(operation, "BlueprintNotFound", "spec.blueprint.path: %w", err)
+		return nil, nil, kit.Stall(operation, "BlueprintNotFound", "spec.blueprint.path: %w", err)
 	}
-	snapshot, digest, err := model.Snapshot(files)
-	if err != nil {
-		return nil, kit.Stall(operation, "BlueprintTooLarge", "spec.blueprint.sourceRef: %s: %w", source, err)
+	blueprint, reserved, err := r.blueprintOf(ctx, namespace, files)
+	if errors.As(err, new(tooLarge)) {
+		err = kit.Stall(operation, "BlueprintTooLarge", "spec.blueprint.sourceRef: %s: %w", source, err)
 	}
-	return load(snapshot, digest), nil
+	return blueprint, reserved, err
 }
 
 func artifactOf(source flux.Source) fetch.Artifact {

@@ -120,7 +120,7 @@ func (r *Reconciler) record(ctx context.Context, s *scope) error {
 // absorb puts a failure into the status. It returns final when nothing is to be written.
 func (r *Reconciler) absorb(s *scope, err error) (ctrl.Result, bool) {
 	key := client.ObjectKeyFromObject(s.inst)
-	if kit.IsTransient(err) || errors.As(err, new(unreadSource)) || errors.Is(err, errCrowded) {
+	if kit.IsTransient(err) || errors.As(err, new(unreadSource)) || errors.Is(err, errLoadLimit) {
 		return ctrl.Result{RequeueAfter: r.Backoff.After(key, err)}, true
 	}
 	failure := kit.AsOwnFailure(operation, err)

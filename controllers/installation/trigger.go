@@ -348,7 +348,7 @@ func (r *Reconciler) currentSource(ctx context.Context, inst *v1alpha1.Installat
 	}
 	source, err := r.lookupSource(ctx, inst, use, found.requiresVerified())
 	if source != nil {
-		source.held.give()
+		source.reserved.give()
 	}
 	return source, err
 }

@@ -16,20 +16,21 @@ import (
 // Blueprint returns the files of a resource that is a blueprint, in any of its forms: a tar, a gzipped tar, a layer of an OCI
 // artifact, an artifact set. The second value is the digest of the files: equal files have equal digests.
 func (s *Session) Blueprint(ctx context.Context, d *component.Descriptor, resource *component.Resource) (fs.FS, string, error) {
-	if !slices.Contains([]string{typeBlueprint, typeBlueprintLegacy}, resource.Type) {
-		return nil, "", about(d, resource, stalled("type "+resource.Type, "it is no blueprint", fmt.Sprintf("refer to a resource of type %s", typeBlueprint)))
-	}
-	files, err := s.Files(ctx, d, resource)
+	files, err := s.BlueprintFiles(ctx, d, resource)
 	if err != nil {
 		return nil, "", err
 	}
-	return snapshot(d, resource, files)
-}
-
-func snapshot(d *component.Descriptor, resource *component.Resource, files fs.FS) (fs.FS, string, error) {
 	kept, sum, err := model.Snapshot(files)
 	if err != nil {
 		return nil, "", about(d, resource, refused("blueprint", err))
 	}
 	return kept, sum, nil
+}
+
+// BlueprintFiles returns the same files where they lie on disk. They stay usable as long as something refers to them.
+func (s *Session) BlueprintFiles(ctx context.Context, d *component.Descriptor, resource *component.Resource) (fs.FS, error) {
+	if !slices.Contains([]string{typeBlueprint, typeBlueprintLegacy}, resource.Type) {
+		return nil, about(d, resource, stalled("type "+resource.Type, "it is no blueprint", fmt.Sprintf("refer to a resource of type %s", typeBlueprint)))
+	}
+	return s.Files(ctx, d, resource)
 }
