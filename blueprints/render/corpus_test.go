@@ -109,8 +109,8 @@ func madeUpComponent() map[string]any {
 }
 
 func madeUpImports(b *model.Blueprint) *Imports {
-	out := newImports()
-	for _, d := range flatten(b.Imports) {
+	out := NewImports()
+	for _, d := range Flatten(b.Imports) {
 		made := target(d.Name, d.TargetType)
 		made.Object.(map[string]any)["spec"].(map[string]any)["config"] = map[string]any{"kubeconfig": "x"}
 		switch d.Type {

@@ -22,7 +22,7 @@ func Satisfy(ctx context.Context, env *Environment, given *Imports, mappings map
 	if err != nil {
 		return nil, &Error{Reason: ReasonImportNotSatisfied, Err: err}
 	}
-	s := &satisfier{env: env, given: given, mapped: mapped, values: &Values{Imports: newImports(), Bindings: map[string]any{}}}
+	s := &satisfier{env: env, given: given, mapped: mapped, values: &Values{Imports: NewImports(), Bindings: map[string]any{}}}
 	return s.values, s.all(env.Blueprint.Imports)
 }
 

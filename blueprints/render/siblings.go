@@ -29,7 +29,7 @@ type siblings struct {
 
 func validateTemplates(b *model.Blueprint, templates []model.InstallationTemplate) error {
 	s := &siblings{parents: map[string]model.FieldType{}, data: map[string]string{}, targets: map[string]string{}, edges: map[string][]string{}}
-	for _, d := range flatten(b.Imports) {
+	for _, d := range Flatten(b.Imports) {
 		s.parents[d.Name] = d.Type
 	}
 	for i := range templates {

@@ -85,7 +85,7 @@ func loadTemplate(env *Environment, file string, documents *foreign.Several) (*m
 func prune(b *model.Blueprint, values *Values, t *model.InstallationTemplate) {
 	missing := map[string]bool{}
 	available := values.DataImports(b)
-	for _, d := range flatten(b.Imports) {
+	for _, d := range Flatten(b.Imports) {
 		_, has := available[d.Name]
 		missing[d.Name] = d.Type == model.TypeData && !has
 	}

@@ -37,7 +37,8 @@ type Imports struct {
 	TargetMaps map[string]map[string]Target
 }
 
-func newImports() Imports {
+// NewImports returns imports without values.
+func NewImports() Imports {
 	return Imports{Data: map[string]any{}, Targets: map[string]Target{}, TargetLists: map[string][]Target{},
 		TargetMaps: map[string]map[string]Target{}}
 }
@@ -105,7 +106,7 @@ func (v *Values) DataImports(b *model.Blueprint) map[string]any {
 	if out == nil {
 		out = map[string]any{}
 	}
-	for _, d := range flatten(b.Imports) {
+	for _, d := range Flatten(b.Imports) {
 		if value, ok := v.Bindings[d.Name]; ok && d.Type == model.TypeData {
 			out[d.Name] = value
 		}
@@ -113,12 +114,12 @@ func (v *Values) DataImports(b *model.Blueprint) map[string]any {
 	return out
 }
 
-// flatten lists definitions with their conditional ones.
-func flatten(definitions []model.ImportDefinition) []model.ImportDefinition {
+// Flatten lists definitions with their conditional ones.
+func Flatten(definitions []model.ImportDefinition) []model.ImportDefinition {
 	var out []model.ImportDefinition
 	for _, d := range definitions {
 		out = append(out, d)
-		out = append(out, flatten(d.ConditionalImports)...)
+		out = append(out, Flatten(d.ConditionalImports)...)
 	}
 	return out
 }

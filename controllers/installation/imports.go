@@ -44,10 +44,7 @@ func (r *Reconciler) collectImports(ctx context.Context, in *reading) error {
 
 // readImports reads everything that an Installation imports. Errors name field and import.
 func (r *Reconciler) readImports(ctx context.Context, inst *v1alpha1.Installation) (*collectedImports, error) {
-	imports := &collectedImports{hashes: map[string]string{}, targets: map[string]*v1alpha1.Target{}, values: render.Imports{
-		Data: map[string]any{}, Targets: map[string]render.Target{},
-		TargetLists: map[string][]render.Target{}, TargetMaps: map[string]map[string]render.Target{},
-	}}
+	imports := &collectedImports{hashes: map[string]string{}, targets: map[string]*v1alpha1.Target{}, values: render.NewImports()}
 	var read foreign.Several
 	for i := range inst.Spec.Imports.Data {
 		definition := &inst.Spec.Imports.Data[i]

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
@@ -51,27 +53,66 @@ var renderer = sync.OnceValue(func() *rendering.Renderer { return rendering.New(
 
 // Render renders the blueprint at the root of files as the first job of an Installation does. Functions that issue kubeconfigs fail.
 func Render(ctx context.Context, files fs.FS, options Options) (*Result, error) {
+	root, err := rootOf(files, options)
+	if err != nil {
+		return nil, err
+	}
+	made, err := root.render(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return made.result(), nil
+}
+
+// node is an Installation to render.
+type node struct {
+	// path is root, or root/<sub-installation>/….
+	path           string
+	depth          int
+	namespace      string
+	blueprint      *model.Blueprint
+	files          fs.FS
+	component      *view.Component
+	imports        *render.Imports
+	importMappings map[string]v1alpha1.AnyJSON
+	exportMappings map[string]v1alpha1.AnyJSON
+}
+
+// rootOf returns the Installation that the options describe.
+func rootOf(files fs.FS, options Options) (*node, error) {
 	blueprint, err := model.Load(files)
 	if err != nil {
 		return nil, err
 	}
 	given, err := importsOf(blueprint, options.Imports)
+	return &node{
+		path: "root", namespace: options.Namespace, blueprint: blueprint, files: files, component: options.Component, imports: given,
+	}, err
+}
+
+// rendered is what the templates of an Installation made, and what they saw.
+type rendered struct {
+	env    *render.Environment
+	values *render.Values
+	*rendering.Plan
+}
+
+func (r *rendered) result() *Result {
+	return &Result{Imports: r.values.Template(), DeployItems: r.DeployItems, Subinstallations: r.Subinstallations}
+}
+
+// render computes imports, deploy items and sub-installations.
+func (n *node) render(ctx context.Context) (*rendered, error) {
+	env, err := environment(n.blueprint, n.files, n.component, n.namespace)
 	if err != nil {
 		return nil, err
 	}
-	env, err := environment(blueprint, files, options.Component, options.Namespace)
-	if err != nil {
-		return nil, err
-	}
-	values, err := renderer().Satisfy(ctx, env, given, nil)
+	values, err := renderer().Satisfy(ctx, env, n.imports, n.importMappings)
 	if err != nil {
 		return nil, err
 	}
 	plan, err := renderer().Plan(ctx, env, values, nil)
-	if err != nil {
-		return nil, err
-	}
-	return &Result{Imports: values.Template(), DeployItems: plan.DeployItems, Subinstallations: plan.Subinstallations}, nil
+	return &rendered{env: env, values: values, Plan: plan}, err
 }
 
 // environment is what the templates of an Installation see.
@@ -89,34 +130,20 @@ func environment(blueprint *model.Blueprint, files fs.FS, found *view.Component,
 
 // importsOf sorts values by the types of the imports that the blueprint declares.
 func importsOf(blueprint *model.Blueprint, values map[string]any) (*render.Imports, error) {
-	types := map[string]model.FieldType{}
-	note(types, blueprint.Imports)
-	given := noImports()
+	types, given := map[string]model.FieldType{}, render.NewImports()
+	for _, definition := range render.Flatten(blueprint.Imports) {
+		types[definition.Name] = definition.Type
+	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		kind, declared := types[name]
 		if !declared {
 			return nil, fmt.Errorf("the blueprint has no import %q; it has: %s", name, strings.Join(slices.Sorted(maps.Keys(types)), ", "))
 		}
-		if err := add(given, kind, name, values[name]); err != nil {
+		if err := add(&given, kind, name, values[name]); err != nil {
 			return nil, fmt.Errorf("import %q of type %s: %w", name, kind, err)
 		}
 	}
-	return given, nil
-}
-
-func noImports() *render.Imports {
-	return &render.Imports{
-		Data: map[string]any{}, Targets: map[string]render.Target{}, TargetLists: map[string][]render.Target{},
-		TargetMaps: map[string]map[string]render.Target{},
-	}
-}
-
-// note adds the types of imports, and of the conditional ones below them, to types.
-func note(types map[string]model.FieldType, definitions []model.ImportDefinition) {
-	for i := range definitions {
-		types[definitions[i].Name] = definitions[i].Type
-		note(types, definitions[i].ConditionalImports)
-	}
+	return &given, nil
 }
 
 // add adds the value of an import to given.
@@ -172,11 +199,12 @@ func targetOf(name string, value any) (render.Target, error) {
 	if target.Name == "" {
 		target.Name = name
 	}
-	target.TypeMeta.APIVersion, target.TypeMeta.Kind = v1alpha1.GroupVersion.String(), "Target"
-	if raw, err = json.Marshal(target); err != nil {
-		return render.Target{}, err
-	}
-	var object map[string]any
-	err = json.Unmarshal(raw, &object)
+	return shown(target)
+}
+
+// shown returns a Target as templates see it.
+func shown(target *v1alpha1.Target) (render.Target, error) {
+	target.APIVersion, target.Kind = v1alpha1.GroupVersion.String(), "Target"
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(target)
 	return render.Target{Name: target.Name, Object: object}, err
 }

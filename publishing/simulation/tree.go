@@ -12,7 +12,9 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
@@ -65,22 +67,17 @@ func Tree(ctx context.Context, files fs.FS, options Options, exports ExportTempl
 	if err != nil {
 		return nil, err
 	}
-	w := &walk{namespace: options.Namespace, items: items, installations: installations}
-	blueprint, err := model.Load(files)
+	root, err := rootOf(files, options)
 	if err != nil {
 		return nil, err
 	}
-	given, err := importsOf(blueprint, options.Imports)
-	if err != nil {
-		return nil, err
-	}
-	_, err = w.installation(ctx, &node{path: "root", blueprint: blueprint, files: files, component: options.Component, imports: given})
+	w := &walk{items: items, installations: installations}
+	_, err = w.installation(ctx, root)
 	return w.steps, err
 }
 
 // walk is one simulation.
 type walk struct {
-	namespace            string
 	items, installations []exporter
 	steps                []Step
 }
@@ -101,50 +98,28 @@ func exportersOf(templates []ExportTemplate) (out []exporter, err error) {
 	return out, nil
 }
 
-// node is an Installation to render.
-type node struct {
-	path           string
-	depth          int
-	blueprint      *model.Blueprint
-	files          fs.FS
-	component      *view.Component
-	imports        *render.Imports
-	importMappings map[string]v1alpha1.AnyJSON
-	exportMappings map[string]v1alpha1.AnyJSON
-}
-
 // installation renders a node with all below it, and returns its exports.
 func (w *walk) installation(ctx context.Context, n *node) (*render.ExportValues, error) {
-	env, err := environment(n.blueprint, n.files, n.component, w.namespace)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", n.path, err)
-	}
-	values, err := renderer().Satisfy(ctx, env, n.imports, n.importMappings)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", n.path, err)
-	}
-	plan, err := renderer().Plan(ctx, env, values, nil)
+	made, err := n.render(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", n.path, err)
 	}
 	at := len(w.steps)
-	w.steps = append(w.steps, Step{Path: n.path, Result: Result{
-		Imports: values.Template(), DeployItems: plan.DeployItems, Subinstallations: plan.Subinstallations,
-	}})
+	w.steps = append(w.steps, Step{Path: n.path, Result: *made.result()})
 	inputs := render.ExportInputs{DeployItems: map[string]any{}, Mappings: n.exportMappings}
-	for i := range plan.DeployItems {
-		if err := w.itemExports(ctx, n, env, values, &plan.DeployItems[i], inputs.DeployItems); err != nil {
+	for i := range made.DeployItems {
+		if err := w.itemExports(ctx, n, made, &made.DeployItems[i], inputs.DeployItems); err != nil {
 			return nil, err
 		}
 	}
-	inside := scopeOf(n.blueprint, values)
-	if err := w.children(ctx, n, plan.Subinstallations, inside); err != nil {
+	inside := scopeOf(n.blueprint, made.values)
+	if err := w.children(ctx, n, made.Subinstallations, inside); err != nil {
 		return nil, err
 	}
 	inputs.DataObjects, inputs.Targets = inside.data, inside.objects()
-	exports, _, err := renderer().Exports(ctx, env, values, inputs, nil)
+	exports, _, err := renderer().Exports(ctx, made.env, made.values, inputs, nil)
 	if err == nil {
-		err = w.ownExports(ctx, n, env, values, exports)
+		err = w.ownExports(ctx, n, made, exports)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", n.path, err)
@@ -154,11 +129,9 @@ func (w *walk) installation(ctx context.Context, n *node) (*render.ExportValues,
 }
 
 // itemExports adds what the templates say of a deploy item to exports.
-func (w *walk) itemExports(
-	ctx context.Context, n *node, env *render.Environment, values *render.Values, item *v1alpha1.DeployItemTemplate, exports map[string]any,
-) error {
+func (w *walk) itemExports(ctx context.Context, n *node, made *rendered, item *v1alpha1.DeployItemTemplate, exports map[string]any) error {
 	path := n.path + "/" + item.Name
-	shown, err := jsonLike(item)
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(item)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -169,7 +142,7 @@ func (w *walk) itemExports(
 		var out struct {
 			Exports map[string]any `json:"exports"`
 		}
-		if err := e.run(ctx, n, env, values, map[string]any{"deployItem": shown}, &out); err != nil {
+		if err := e.run(ctx, n, made, map[string]any{"deployItem": object}, &out); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 		merged, _ := exports[item.Name].(map[string]any)
@@ -183,7 +156,7 @@ func (w *walk) itemExports(
 }
 
 // ownExports puts what the templates say of an Installation into exports.
-func (w *walk) ownExports(ctx context.Context, n *node, env *render.Environment, values *render.Values, exports *render.ExportValues) error {
+func (w *walk) ownExports(ctx context.Context, n *node, made *rendered, exports *render.ExportValues) error {
 	for _, e := range w.installations {
 		if !e.selector.MatchString(n.path) {
 			continue
@@ -192,7 +165,7 @@ func (w *walk) ownExports(ctx context.Context, n *node, env *render.Environment,
 			DataExports   map[string]any                   `json:"dataExports"`
 			TargetExports map[string]render.TargetTemplate `json:"targetExports"`
 		}
-		if err := e.run(ctx, n, env, values, nil, &out); err != nil {
+		if err := e.run(ctx, n, made, nil, &out); err != nil {
 			return err
 		}
 		maps.Copy(exports.Data, out.DataExports)
@@ -202,14 +175,15 @@ func (w *walk) ownExports(ctx context.Context, n *node, env *render.Environment,
 }
 
 // run executes the template into out.
-func (e exporter) run(ctx context.Context, n *node, env *render.Environment, values *render.Values, more map[string]any, out any) error {
+func (e exporter) run(ctx context.Context, n *node, made *rendered, more map[string]any, out any) error {
 	bindings := map[string]any{
-		"imports": values.Template(), "installationPath": n.path, "templateName": e.Name, "cd": env.ComponentDescriptor, "components": env.Components,
+		"imports": made.values.Template(), "installationPath": n.path, "templateName": e.Name,
+		"cd": made.env.ComponentDescriptor, "components": made.env.Components,
 	}
 	maps.Copy(bindings, more)
-	made, err := renderer().Execute(ctx, template.KindGoTemplate, template.Input{Name: e.Name, Source: e.Template, Values: bindings, RejectNoValue: true})
+	output, err := renderer().Execute(ctx, template.KindGoTemplate, template.Input{Name: e.Name, Source: e.Template, Values: bindings, RejectNoValue: true})
 	if err == nil {
-		err = json.Unmarshal(made.Document, out)
+		err = json.Unmarshal(output.Document, out)
 	}
 	if err != nil {
 		return fmt.Errorf("export template %q: %w", e.Name, err)
@@ -247,7 +221,7 @@ func (w *walk) children(ctx context.Context, parent *node, templates []model.Ins
 
 func (w *walk) child(ctx context.Context, parent *node, t *model.InstallationTemplate, imports *render.Imports, inside *scope) error {
 	n := &node{
-		path: parent.path + "/" + t.Name, depth: parent.depth + 1, imports: imports,
+		path: parent.path + "/" + t.Name, depth: parent.depth + 1, namespace: parent.namespace, imports: imports,
 		importMappings: t.ImportDataMappings, exportMappings: t.ExportDataMappings,
 	}
 	var err error
@@ -322,7 +296,7 @@ func (s *scope) objects() map[string]any {
 
 // give returns the imports of a sub-installation. It fails while one of them is missing.
 func (s *scope) give(wanted v1alpha1.InstallationImports) (*render.Imports, error) {
-	given := noImports()
+	given := render.NewImports()
 	for _, d := range wanted.Data {
 		value, has := s.data[d.DataRef]
 		if !has {
@@ -331,11 +305,11 @@ func (s *scope) give(wanted v1alpha1.InstallationImports) (*render.Imports, erro
 		given.Data[d.Name] = value
 	}
 	for i := range wanted.Targets {
-		if err := s.giveTargets(given, &wanted.Targets[i]); err != nil {
+		if err := s.giveTargets(&given, &wanted.Targets[i]); err != nil {
 			return nil, fmt.Errorf("import %q: %w", wanted.Targets[i].Name, err)
 		}
 	}
-	return given, nil
+	return &given, nil
 }
 
 func (s *scope) giveTargets(given *render.Imports, wanted *v1alpha1.TargetImport) error {
@@ -388,23 +362,17 @@ func (s *scope) take(wanted v1alpha1.InstallationExports, exports *render.Export
 		s.data[e.DataRef] = exports.Data[e.Name]
 	}
 	for _, e := range wanted.Targets {
-		name := strings.ToLower(e.Target)
-		target, err := targetOf(name, map[string]any{"metadata": map[string]any{"name": name}, "spec": exports.Targets[e.Name]})
+		made := exports.Targets[e.Name]
+		target, err := shown(&v1alpha1.Target{
+			ObjectMeta: metav1.ObjectMeta{Name: e.Target, Labels: made.Labels, Annotations: made.Annotations},
+			Spec: v1alpha1.TargetSpec{
+				Type: made.Type, Configuration: made.Configuration, SecretRef: made.SecretRef, ServiceAccountName: made.ServiceAccountName,
+			},
+		})
 		if err != nil {
 			return fmt.Errorf("target export %q: %w", e.Name, err)
 		}
 		s.targets[e.Target] = target
 	}
 	return nil
-}
-
-// jsonLike returns a value as maps, slices and scalars.
-func jsonLike(value any) (any, error) {
-	raw, err := json.Marshal(value)
-	if err != nil {
-		return nil, err
-	}
-	var out any
-	err = json.Unmarshal(raw, &out)
-	return out, err
 }

@@ -39,7 +39,7 @@ subinstallations:
         - name: default
           type: GoTemplate
           template: |
-            deployItems: [{name: web, type: x, target: {import: cluster}, config: {url: {{ .imports.url }}}}]
+            deployItems: [{name: web, type: x, target: {import: cluster}, config: {url: {{ .imports.url }}, zone: {{ .imports.cluster.metadata.labels.zone }}}}]
   imports:
     data: [{name: address, dataRef: address}]
     targets: [{name: cluster, target: made}]
@@ -67,7 +67,7 @@ subinstallations:
           template: |
             exports:
               address: {{ index .values.deployitems "db" "host" }}
-              made: {type: landscaper.gardener.cloud/kubernetes-cluster, config: {kubeconfig: x}}
+              made: {type: landscaper.gardener.cloud/kubernetes-cluster, config: {kubeconfig: x}, labels: {zone: north}}
   imports:
     data: [{name: domain, dataRef: domain}]
     targets: [{name: clusters, targets: [cluster]}]
@@ -97,7 +97,7 @@ func TestTreeCarriesExportsToSiblings(t *testing.T) {
 	assert.Equal(t, "main", steps[1].DeployItems[0].Target.Name)
 	assert.Equal(t, map[string]any{"address": "db.example.com"}, steps[1].DataExports)
 	assert.Equal(t, "root/consumer", steps[2].Path)
-	assert.JSONEq(t, `{"url":"db.example.com/path"}`, string(steps[2].DeployItems[0].Configuration.Raw))
+	assert.JSONEq(t, `{"url":"db.example.com/path","zone":"north"}`, string(steps[2].DeployItems[0].Configuration.Raw))
 	assert.Equal(t, "made", steps[2].DeployItems[0].Target.Name)
 }
 
