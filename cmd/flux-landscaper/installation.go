@@ -24,16 +24,16 @@ import (
 func installationCommand() *cobra.Command {
 	return group("installation", "Show Installations as trees, and ask for jobs on them", []string{"installations", "inst", "i"},
 		inspectCommand(),
-		asking("reconcile", "Start a job", "reconciling", func(ctx context.Context, c client.Client, inst *v1alpha1.Installation) error {
+		annotatingCommand("reconcile", "Start a job", "reconciling", func(ctx context.Context, c client.Client, inst *v1alpha1.Installation) error {
 			if !inst.IsRoot() {
 				return fmt.Errorf("%s is a sub-installation, which has its jobs from its parent: reconcile the root Installation", client.ObjectKeyFromObject(inst))
 			}
 			return annotate(ctx, c, inst, v1alpha1.OperationAnnotation, v1alpha1.OperationReconcile)
 		}),
-		asking("interrupt", "End the running job as failed", "interrupting", func(ctx context.Context, c client.Client, inst *v1alpha1.Installation) error {
+		annotatingCommand("interrupt", "End the running job as failed", "interrupting", func(ctx context.Context, c client.Client, inst *v1alpha1.Installation) error {
 			return annotate(ctx, c, inst, v1alpha1.OperationAnnotation, v1alpha1.OperationInterrupt)
 		}),
-		asking("force-delete", "Delete an Installation with all below it and leave what it deployed as it is", "deleting",
+		annotatingCommand("force-delete", "Delete an Installation with all below it and leave what it deployed as it is", "deleting",
 			func(ctx context.Context, c client.Client, inst *v1alpha1.Installation) error {
 				if err := annotate(ctx, c, inst, v1alpha1.ForceDeleteAnnotation, "true"); err != nil {
 					return err
@@ -42,8 +42,8 @@ func installationCommand() *cobra.Command {
 			}))
 }
 
-// asking is a command that asks for something to be done with an Installation.
-func asking(verb, short, doing string, ask func(context.Context, client.Client, *v1alpha1.Installation) error) *cobra.Command {
+// annotatingCommand is a command that asks for something to be done with one Installation, mostly by an annotation.
+func annotatingCommand(verb, short, doing string, ask func(context.Context, client.Client, *v1alpha1.Installation) error) *cobra.Command {
 	from := &landscape{}
 	cmd := &cobra.Command{
 		Use: verb + " NAME", Short: short, Args: cobra.ExactArgs(1),
@@ -82,19 +82,19 @@ func annotate(ctx context.Context, c client.Client, inst *v1alpha1.Installation,
 	return c.Patch(ctx, inst, client.RawPatch(types.MergePatchType, patch))
 }
 
-// treeOf is an Installation with all below it, in the form of installations inspect of landscaper-cli.
-type treeOf struct {
+// installationTree is an Installation with all below it, in the form of installations inspect of landscaper-cli.
+type installationTree struct {
 	Installation     *v1alpha1.Installation `json:"installation"`
-	SubInstallations []*treeOf              `json:"subInstallations,omitempty"`
-	Execution        *executionOf           `json:"execution,omitempty"`
+	SubInstallations []*installationTree    `json:"subInstallations,omitempty"`
+	Execution        *executionTree         `json:"execution,omitempty"`
 }
 
-type executionOf struct {
+type executionTree struct {
 	Execution   *v1alpha1.Execution `json:"execution"`
-	DeployItems []deployItemOf      `json:"deployItems,omitempty"`
+	DeployItems []deployItemLeaf    `json:"deployItems,omitempty"`
 }
 
-type deployItemOf struct {
+type deployItemLeaf struct {
 	DeployItem *v1alpha1.DeployItem `json:"deployItem"`
 }
 
@@ -140,7 +140,7 @@ func (f *inspectFlags) inspect(cmd *cobra.Command, args []string) error {
 			return err
 		}
 	}
-	found := &forest{}
+	found := &inventory{}
 	if err := found.read(cmd.Context(), c, namespace); err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (f *inspectFlags) inspect(cmd *cobra.Command, args []string) error {
 		return fmt.Errorf("there is no Installation %s in %s", args[0], where(namespace))
 	}
 	if f.failed {
-		trees = slices.DeleteFunc(trees, func(t *treeOf) bool { return !t.keepFailed() })
+		trees = slices.DeleteFunc(trees, func(t *installationTree) bool { return !t.keepFailed() })
 	}
 	return f.print(cmd, trees)
 }
@@ -161,7 +161,7 @@ func where(namespace string) string {
 	return "namespace " + namespace
 }
 
-func (f *inspectFlags) print(cmd *cobra.Command, trees []*treeOf) error {
+func (f *inspectFlags) print(cmd *cobra.Command, trees []*installationTree) error {
 	switch f.output {
 	case "json":
 		return printJSON(cmd, trees)
@@ -187,66 +187,78 @@ func (f *inspectFlags) print(cmd *cobra.Command, trees []*treeOf) error {
 	return nil
 }
 
-// forest is what there is in a namespace, or in all.
-type forest struct {
+// inventory is what there is in a namespace, or in all, with what each object controls.
+type inventory struct {
 	installations v1alpha1.InstallationList
 	executions    v1alpha1.ExecutionList
 	items         v1alpha1.DeployItemList
+
+	children     map[types.UID][]*v1alpha1.Installation
+	executionsOf map[types.UID]*v1alpha1.Execution
+	itemsOf      map[types.UID][]deployItemLeaf
 }
 
-func (f *forest) read(ctx context.Context, c client.Reader, namespace string) error {
-	for _, list := range []client.ObjectList{&f.installations, &f.executions, &f.items} {
+func (in *inventory) read(ctx context.Context, c client.Reader, namespace string) error {
+	for _, list := range []client.ObjectList{&in.installations, &in.executions, &in.items} {
 		if err := c.List(ctx, list, client.InNamespace(namespace)); err != nil {
 			return err
+		}
+	}
+	in.children, in.executionsOf = map[types.UID][]*v1alpha1.Installation{}, map[types.UID]*v1alpha1.Execution{}
+	in.itemsOf = map[types.UID][]deployItemLeaf{}
+	for i := range in.installations.Items {
+		inst := &in.installations.Items[i]
+		if owner := metav1.GetControllerOf(inst); owner != nil {
+			in.children[owner.UID] = append(in.children[owner.UID], inst)
+		}
+	}
+	for i := range in.executions.Items {
+		execution := &in.executions.Items[i]
+		if owner := metav1.GetControllerOf(execution); owner != nil {
+			in.executionsOf[owner.UID] = execution
+		}
+	}
+	for i := range in.items.Items {
+		item := &in.items.Items[i]
+		if owner := metav1.GetControllerOf(item); owner != nil {
+			in.itemsOf[owner.UID] = append(in.itemsOf[owner.UID], deployItemLeaf{item})
 		}
 	}
 	return nil
 }
 
 // trees returns those of the root Installations, or of the Installations that are named.
-func (f *forest) trees(names []string) []*treeOf {
-	var trees []*treeOf
-	for i := range f.installations.Items {
-		inst := &f.installations.Items[i]
+func (in *inventory) trees(names []string) []*installationTree {
+	var trees []*installationTree
+	for i := range in.installations.Items {
+		inst := &in.installations.Items[i]
 		if len(names) == 0 && inst.IsRoot() || slices.Contains(names, inst.Name) {
-			trees = append(trees, f.tree(inst, map[types.UID]bool{}))
+			trees = append(trees, in.tree(inst, map[types.UID]bool{}))
 		}
 	}
 	return trees
 }
 
 // tree returns an Installation with all below it, each once: owners may lead round in a circle.
-func (f *forest) tree(inst *v1alpha1.Installation, seen map[types.UID]bool) *treeOf {
+func (in *inventory) tree(inst *v1alpha1.Installation, seen map[types.UID]bool) *installationTree {
 	seen[inst.UID] = true
-	out := &treeOf{Installation: inst}
-	for i := range f.installations.Items {
-		if child := &f.installations.Items[i]; metav1.IsControlledBy(child, inst) && !seen[child.UID] {
-			out.SubInstallations = append(out.SubInstallations, f.tree(child, seen))
+	out := &installationTree{Installation: inst}
+	for _, child := range in.children[inst.UID] {
+		if !seen[child.UID] {
+			out.SubInstallations = append(out.SubInstallations, in.tree(child, seen))
 		}
 	}
-	for i := range f.executions.Items {
-		if execution := &f.executions.Items[i]; metav1.IsControlledBy(execution, inst) {
-			out.Execution = f.execution(execution)
-		}
-	}
-	return out
-}
-
-func (f *forest) execution(execution *v1alpha1.Execution) *executionOf {
-	out := &executionOf{Execution: execution}
-	for i := range f.items.Items {
-		if item := &f.items.Items[i]; metav1.IsControlledBy(item, execution) {
-			out.DeployItems = append(out.DeployItems, deployItemOf{item})
-		}
+	if execution := in.executionsOf[inst.UID]; execution != nil {
+		out.Execution = &executionTree{Execution: execution, DeployItems: in.itemsOf[execution.UID]}
 	}
 	return out
 }
 
 // keepFailed removes what has not failed, and reports whether anything is left.
-func (t *treeOf) keepFailed() bool {
-	t.SubInstallations = slices.DeleteFunc(t.SubInstallations, func(child *treeOf) bool { return !child.keepFailed() })
+func (t *installationTree) keepFailed() bool {
+	t.SubInstallations = slices.DeleteFunc(t.SubInstallations, func(child *installationTree) bool { return !child.keepFailed() })
 	if t.Execution != nil {
-		t.Execution.DeployItems = slices.DeleteFunc(t.Execution.DeployItems, func(i deployItemOf) bool { return !hasFailed(i.DeployItem.Job()) })
+		t.Execution.DeployItems = slices.DeleteFunc(t.Execution.DeployItems, func(i deployItemLeaf) bool { return !hasFailed(i.DeployItem.Job()) })
 		if len(t.Execution.DeployItems) == 0 && !hasFailed(t.Execution.Execution.Job()) {
 			t.Execution = nil
 		}
@@ -255,7 +267,7 @@ func (t *treeOf) keepFailed() bool {
 }
 
 // draw adds what is below an Installation. Job is that of the root.
-func (t *treeOf) draw(at treeprint.Tree, job string, wide bool) {
+func (t *installationTree) draw(at treeprint.Tree, job string, wide bool) {
 	for _, child := range t.SubInstallations {
 		inst := child.Installation
 		child.draw(at.AddBranch(line("Installation", inst.Name, inst.Job(), outdated(inst.Job(), job))), job, wide)

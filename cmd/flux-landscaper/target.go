@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -100,18 +102,12 @@ func (f *targetFlags) manifest(kubeconfig []byte) ([]byte, error) {
 func documents(objects ...any) ([]byte, error) {
 	var out []byte
 	for _, object := range objects {
-		raw, err := json.Marshal(object)
+		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 		if err != nil {
 			return nil, err
 		}
-		var fields map[string]any
-		if err := json.Unmarshal(raw, &fields); err != nil {
-			return nil, err
-		}
 		delete(fields, "status")
-		if metadata, has := fields["metadata"].(map[string]any); has {
-			delete(metadata, "creationTimestamp")
-		}
+		unstructured.RemoveNestedField(fields, "metadata", "creationTimestamp")
 		text, err := yaml.Marshal(fields)
 		if err != nil {
 			return nil, err
