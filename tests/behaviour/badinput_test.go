@@ -5,7 +5,6 @@ package behaviour
 
 import (
 	"archive/tar"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -286,24 +284,7 @@ func (s *scene) firstError(retried bool) *v1alpha1.Error {
 // requireNothingPlanted checks that no status and no event of the namespace shows the content of a Secret.
 func (s *scene) requireNothingPlanted() {
 	s.T.Helper()
-	var seen []any
-	installations, executions, items := &v1alpha1.InstallationList{}, &v1alpha1.ExecutionList{}, &v1alpha1.DeployItemList{}
-	events := &corev1.EventList{}
-	for _, list := range []client.ObjectList{installations, executions, items, events} {
-		require.NoError(s.T, s.Client().List(s.Ctx, list, client.InNamespace(s.Namespace)))
-	}
-	for i := range installations.Items {
-		seen = append(seen, installations.Items[i].Status)
-	}
-	for i := range executions.Items {
-		seen = append(seen, executions.Items[i].Status)
-	}
-	for i := range items.Items {
-		seen = append(seen, items.Items[i].Status)
-	}
-	raw, err := json.Marshal(append(seen, events.Items))
-	require.NoError(s.T, err)
-	require.NotContains(s.T, string(raw), planted)
+	require.NotContains(s.T, s.Told(), planted)
 }
 
 func TestDeletionSparesTheExecutionOfSomebodyElse(t *testing.T) {

@@ -21,11 +21,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 )
 
@@ -190,7 +187,7 @@ func TestPlantedSecretsAreNowhere(t *testing.T) {
 			said := h.trouble()
 			t.Log(said)
 			assert.Contains(t, said, p.says)
-			assertAbsent(t, secret, "what the objects say", h.shown())
+			assertAbsent(t, secret, "what the objects say", h.Told())
 		})
 	}
 	for name, secret := range planted {
@@ -226,32 +223,6 @@ func (h *hostile) trouble() (said string) {
 	}
 	require.True(h.T, assertEventually(told, time.Minute), "nothing is wrong")
 	return said
-}
-
-// shown is what the objects of the namespace tell: states and events.
-func (h *hostile) shown() string {
-	h.T.Helper()
-	var all []any
-	installations, executions, items, targets := &v1alpha1.InstallationList{}, &v1alpha1.ExecutionList{}, &v1alpha1.DeployItemList{}, &v1alpha1.TargetList{}
-	events, newEvents := &corev1.EventList{}, &eventsv1.EventList{}
-	for _, list := range []client.ObjectList{installations, executions, items, targets, events, newEvents} {
-		require.NoError(h.T, h.Client().List(h.Ctx, list, client.InNamespace(h.Namespace)))
-	}
-	for i := range installations.Items {
-		all = append(all, installations.Items[i].Status)
-	}
-	for i := range executions.Items {
-		all = append(all, executions.Items[i].Status)
-	}
-	for i := range items.Items {
-		all = append(all, items.Items[i].Status)
-	}
-	for i := range targets.Items {
-		all = append(all, targets.Items[i].Status)
-	}
-	raw, err := json.Marshal(append(all, events.Items, newEvents.Items))
-	require.NoError(h.T, err)
-	return string(raw)
 }
 
 // metricsOf returns what a process measures.
