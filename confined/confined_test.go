@@ -24,6 +24,7 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/flux-landscaper/flux-landscaper/confined"
+	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 )
 
 // request is what the program of these tests does.
@@ -158,9 +159,6 @@ func TestPanicShowsItsPlaceOnly(t *testing.T) {
 	assert.NotContains(t, err.Error(), "secret")
 }
 
-// busyMachine is how many times its limit a job may take where the machine hardly runs it.
-const busyMachine = 7
-
 func TestBombsEndTheirOwnJobOnly(t *testing.T) {
 	cases := map[string]struct {
 		reason confined.Reason
@@ -182,7 +180,7 @@ func TestBombsEndTheirOwnJobOnly(t *testing.T) {
 			assert.Equal(t, want.reason, ended.Reason, err)
 			assert.ErrorContains(t, err, want.words)
 			assert.ErrorContains(t, err, "step of hostile")
-			assert.Less(t, time.Since(before), busyMachine*4*time.Second)
+			assert.Less(t, time.Since(before), pace.Within(5*time.Second))
 			out, err := pool.Run(t.Context(), confined.Job{Owner: "other"}, request{Text: "fine"})
 			require.NoError(t, err)
 			assert.Equal(t, "fine", out)
@@ -430,7 +428,7 @@ func TestBusyIsAWaitThatTheContextBounds(t *testing.T) {
 		_, err := pool.Run(t.Context(), confined.Job{Owner: "b"}, request{})
 		assert.NoError(t, err)
 	})
-	assert.Eventually(t, func() bool { return metric(t, "landscaper_child_jobs_waiting") == 1 }, 5*time.Second, time.Millisecond)
+	assert.Eventually(t, func() bool { return metric(t, "landscaper_child_jobs_waiting") == 1 }, pace.Within(5*time.Second), time.Millisecond)
 	close(held.released)
 	all.Wait()
 	assert.Zero(t, metric(t, "landscaper_child_jobs_waiting")+metric(t, "landscaper_child_jobs_running"))
@@ -477,7 +475,7 @@ func TestIdleChildrenEnd(t *testing.T) {
 	assert.Eventually(t, func() bool {
 		_, err := os.Stat("/proc/" + pid)
 		return errors.Is(err, os.ErrNotExist)
-	}, 5*time.Second, 10*time.Millisecond)
+	}, pace.Within(5*time.Second), 10*time.Millisecond)
 	_, err = run(t, pool, "a", "pid")
 	require.NoError(t, err)
 }
@@ -511,7 +509,7 @@ func TestChildrenEndWithTheirParent(t *testing.T) {
 	assert.Eventually(t, func() bool {
 		state, err := os.ReadFile("/proc/" + pid + "/stat")
 		return errors.Is(err, os.ErrNotExist) || strings.Contains(string(state), ") Z ")
-	}, 5*time.Second, 10*time.Millisecond)
+	}, pace.Within(5*time.Second), 10*time.Millisecond)
 }
 
 func BenchmarkJob(b *testing.B) {

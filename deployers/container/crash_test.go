@@ -19,6 +19,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/tests/mortal"
+	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 )
 
 // mortalHost is the host cluster for a process that dies when its life there ends.
@@ -67,12 +68,12 @@ n=$(cat "$STATE_PATH/n" 2>/dev/null || echo 0); echo $((n+1)) > "$STATE_PATH/n";
 			require.NoError(t, s.p.Client().Delete(t.Context(), item))
 		}
 		s.begin(item)
-		require.Eventually(t, func() bool { return life.IsDead() || s.isDone(item) }, 30*time.Second, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return life.IsDead() || s.isDone(item) }, pace.Within(10*time.Second), 10*time.Millisecond)
 		if name == stage {
 			hasDied = life.IsDead()
 			s.restart(host)
 		}
-		require.Eventually(t, func() bool { return s.isDone(item) }, 30*time.Second, 10*time.Millisecond, "death after write %d of the %s: %v", writes, stage, s.left())
+		require.Eventually(t, func() bool { return s.isDone(item) }, pace.Within(10*time.Second), 10*time.Millisecond, "death after write %d of the %s: %v", writes, stage, s.left())
 	}
 	runs, err := os.ReadFile(log)
 	require.NoError(t, err)

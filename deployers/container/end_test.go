@@ -21,6 +21,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 )
 
 func contentOf(t testing.TB, c component.Content) []byte {
@@ -33,7 +34,7 @@ func contentOf(t testing.TB, c component.Content) []byte {
 	return raw
 }
 
-// endsWithin is how soon a Pod has to end whose job is over; a test machine that is busy gets some more.
+// endsWithin is how soon a Pod has to end whose job is over.
 const endsWithin = 2 * time.Second
 
 // awaitNoPod waits until the Pod of an item is gone and returns how long that took.
@@ -42,7 +43,7 @@ func (s *served) awaitNoPod(item *v1alpha1.DeployItem, since time.Time) time.Dur
 	pod := s.pod(item)
 	require.Eventually(s.t, func() bool {
 		return apierrors.IsNotFound(s.p.Client().Get(s.t.Context(), client.ObjectKeyFromObject(pod), pod))
-	}, 20*time.Second, 10*time.Millisecond)
+	}, pace.Within(10*time.Second), 10*time.Millisecond)
 	return time.Since(since)
 }
 
@@ -52,7 +53,7 @@ func TestInterruptEndsThePod(t *testing.T) {
 	s.awaitPod(item, corev1.PodRunning)
 	begun := time.Now()
 	s.interrupt(item)
-	assert.Less(t, s.awaitNoPod(item, begun), endsWithin)
+	assert.Less(t, s.awaitNoPod(item, begun), pace.Within(endsWithin))
 	s.awaitLeft(func(left map[string][]string) bool { return len(left["Secret"]) == 0 })
 
 	s.configure(item, script("true"))
@@ -66,7 +67,7 @@ func TestTimeoutEndsThePod(t *testing.T) {
 	s.add(item)
 	s.awaitPod(item, corev1.PodRunning)
 	s.ended(item)
-	assert.Less(t, s.awaitNoPod(item, time.Now()), endsWithin)
+	assert.Less(t, s.awaitNoPod(item, time.Now()), pace.Within(endsWithin))
 	assert.Contains(t, item.Status.LastError.Codes, v1alpha1.ErrorTimeout)
 	assert.Contains(t, item.Status.LastError.Message, `timeout at: "container deployer: start reconcile"`)
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
+	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -134,14 +135,14 @@ func TestAFailureIsWrittenOnceAndWaitingCostsNothing(t *testing.T) {
 		s.await(item, func() bool { return strings.Contains(conditions.GetMessage(item, "Ready"), "is running") })
 	}
 	s.awaitLeft(func(left map[string][]string) bool { return len(left["Pod"]) == len(waiting) })
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), pace.Within(10*time.Second))
 	defer cancel()
 	since := time.Now()
 	require.Eventually(t, func() bool { // until the last event of the last item is written
 		begun := since
 		since = time.Now()
 		return len(s.requests(begun)) == 0
-	}, 30*time.Second, 3*time.Second)
+	}, pace.Within(10*time.Second), 3*time.Second)
 	for _, namespace := range []string{s.namespace, s.host} {
 		require.NoError(t, s.standstill().Await(ctx, namespace, 2*time.Second))
 	}

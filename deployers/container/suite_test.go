@@ -35,6 +35,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
+	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -297,7 +298,7 @@ func (s *served) left() map[string][]string {
 // awaitLeft waits until only objects of some kinds are left.
 func (s *served) awaitLeft(check func(map[string][]string) bool) {
 	s.t.Helper()
-	require.Eventually(s.t, func() bool { return check(s.left()) }, 30*time.Second, 20*time.Millisecond, "%v", s.left())
+	require.Eventually(s.t, func() bool { return check(s.left()) }, pace.Within(10*time.Second), 20*time.Millisecond, "%v", s.left())
 }
 
 func (s *served) status(item *v1alpha1.DeployItem) *containerv1alpha1.ProviderStatus {

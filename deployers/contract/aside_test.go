@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 )
 
 // lengthy is a deployer whose calls for items called slow… last until they are released or their context ends.
@@ -130,7 +131,7 @@ func TestAnInterruptEndsACallWithoutAWorker(t *testing.T) {
 	s.change(item, func() { item.Status.Phase, item.Status.JobIDFinished = v1alpha1.PhaseFailed, item.Status.JobID })
 	version := item.ResourceVersion
 	require.ErrorIs(t, <-l.ended, errInterrupted)
-	assert.Less(t, time.Since(began), 2*time.Second)
+	assert.Less(t, time.Since(began), pace.Within(2*time.Second))
 	other := s.create("other")
 	s.trigger(other)
 	s.finished(other)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 )
 
 func failing(err error) *scripted {
@@ -131,7 +132,7 @@ func TestTimeoutNamesTheRootCause(t *testing.T) {
 	assert.Equal(t, `timeout at: "start apply files": the quota is used up`, item.Status.LastError.Message)
 	assert.Equal(t, "ProgressingTimeout", item.Status.LastError.Reason)
 	assert.Equal(t, []v1alpha1.ErrorCode{v1alpha1.ErrorTimeout}, item.Status.LastError.Codes)
-	assert.WithinDuration(t, began.Add(time.Second), time.Now(), time.Second)
+	assert.WithinDuration(t, began.Add(time.Second), time.Now(), pace.Within(time.Second))
 }
 
 func TestTimeoutEndsTheCall(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 )
 
 func TestWatchedChangeBringsTheJobOn(t *testing.T) {
@@ -26,7 +27,7 @@ func TestWatchedChangeBringsTheJobOn(t *testing.T) {
 	s.underWay(item, func() bool { return item.Status.Phase == v1alpha1.PhaseProgressing })
 	require.NoError(t, s.client().Create(t.Context(), s.configMap("item")))
 	s.finished(item)
-	assert.WithinDuration(t, since, item.Status.TransitionTimes.FinishedTime.Time, 2*time.Second)
+	assert.WithinDuration(t, since, item.Status.TransitionTimes.FinishedTime.Time, pace.Within(2*time.Second))
 	assert.Equal(t, []string{"update deployitems/status", "update deployitems/status"}, s.requestsOf(since, "deployitems"))
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 )
 
 // podHook is a hook that the tests of this file end, as a kubelet would.
@@ -209,7 +210,7 @@ func TestC25ATestThatNeverEndsEndsByItsTimeout(t *testing.T) {
 	f.configure(content)
 	began := time.Now()
 	require.True(t, isFinal(f.fail(f.deployer())))
-	assert.Less(t, time.Since(began), 20*time.Second)
+	assert.Less(t, time.Since(began), pace.Within(5*time.Second))
 	assert.Equal(t, "Failed", f.recorded().Tests.Hooks[0].Phase)
 }
 
@@ -220,7 +221,7 @@ func TestC25AnInterruptEndsATest(t *testing.T) {
 	f.configure(content)
 	began := time.Now()
 	f.crash(http.MethodGet, "/pods") // when it watches the Pod
-	assert.Less(t, time.Since(began), 10*time.Second)
+	assert.Less(t, time.Since(began), pace.Within(5*time.Second))
 }
 
 func TestC25TheLogOfAHookThatFailsIsPartOfTheError(t *testing.T) {

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -115,14 +116,14 @@ func TestDriftIsCorrected(t *testing.T) {
 			f.meddle(f.deployed(changed, "a"), `{"data":{"v":"meddled","other":"x"}}`)
 			since := time.Now()
 			require.NoError(t, f.platform.Await(f.ctx, changed, func() bool { return changed.Data["v"] == "one" }))
-			assert.Less(t, time.Since(since), soon)
+			assert.Less(t, time.Since(since), pace.Within(soon))
 			assert.Equal(t, "x", changed.Data["other"])
 
 			require.NoError(t, f.platform.Client().Delete(f.ctx, f.deployed(&corev1.Secret{}, "s")))
 			since = time.Now()
 			made := &corev1.Secret{}
 			require.NoError(t, f.platform.Await(f.ctx, f.deployed(made, "s"), func() bool { return string(made.Data["password"]) == "top-secret" }))
-			assert.Less(t, time.Since(since), soon)
+			assert.Less(t, time.Since(since), pace.Within(soon))
 
 			f.awaitDrifted(metav1.ConditionFalse, "is deleted")
 			assert.Equal(t, job, f.item.Status.JobID)

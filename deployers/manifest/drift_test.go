@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 )
 
 // soon is how long a correction may take.
@@ -108,7 +109,7 @@ func TestDriftIsCorrectedSoon(t *testing.T) {
 	s.meddle(changed, `{"data":{"v":"meddled","other":"x"},"metadata":{"labels":{"other":"x"}}}`)
 	since := time.Now()
 	s.await(changed, func() bool { return changed.Data["v"] == "one" })
-	assert.Less(t, time.Since(since), soon)
+	assert.Less(t, time.Since(since), pace.Within(soon))
 	assert.Equal(t, "x", changed.Data["other"], "fields of others stay")
 	assert.Equal(t, "x", changed.Labels["other"])
 
@@ -116,7 +117,7 @@ func TestDriftIsCorrectedSoon(t *testing.T) {
 	since = time.Now()
 	made := s.secret("s")
 	s.await(made, func() bool { return string(made.Data["password"]) == "top-secret" })
-	assert.Less(t, time.Since(since), soon)
+	assert.Less(t, time.Since(since), pace.Within(soon))
 
 	s.await(item, func() bool { return drifted(item) != nil && strings.Contains(drifted(item).Message, "is deleted") })
 	assert.Equal(t, metav1.ConditionFalse, drifted(item).Status)

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 )
 
 const (
@@ -63,7 +64,7 @@ func TestD18ChangeOfAnObjectReadsNoOther(t *testing.T) {
 		s.await(pod, func() bool { return pod.UID != "" })
 		before := s.reads(begun)[name]
 		s.makeReady(name)
-		require.Eventually(t, func() bool { return s.reads(begun)[name] > before }, 20*time.Second, 20*time.Millisecond, "nobody reads %s", name)
+		require.Eventually(t, func() bool { return s.reads(begun)[name] > before }, pace.Within(10*time.Second), 20*time.Millisecond, "nobody reads %s", name)
 	}
 	s.finish(item)
 

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -93,7 +94,7 @@ func (s *served) awaitObstacle(target string) {
 	require.Eventually(s.t, func() bool {
 		probe := s.objectsOf("{apiVersion: v1, kind: Secret, metadata: {generateName: probe-, namespace: TARGET}}", target)[0]
 		return s.p.Client().Create(s.t.Context(), probe, client.DryRunAll) != nil
-	}, 30*time.Second, 100*time.Millisecond)
+	}, pace.Within(10*time.Second), 100*time.Millisecond)
 }
 
 // both are a ConfigMap and a Secret.

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -131,7 +132,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: own}, subjects:
 	require.Eventually(t, func() bool {
 		found, err = b.Sweep(t.Context(), b.namespace)
 		return err == nil && len(found) == 1
-	}, 20*time.Second, 100*time.Millisecond)
+	}, pace.Within(10*time.Second), 100*time.Millisecond)
 
 	assert.Equal(t, "lost", found[0].Resource.Name)
 }

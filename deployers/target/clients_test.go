@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -286,7 +287,7 @@ func TestMapperLearnsNewKinds(t *testing.T) {
 		}
 		return false
 	}))
-	require.Eventually(t, func() bool { return cluster.Client.Create(t.Context(), lesson.DeepCopy()) == nil }, 10*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return cluster.Client.Create(t.Context(), lesson.DeepCopy()) == nil }, pace.Within(10*time.Second), 50*time.Millisecond)
 }
 
 func lessonDefinition(kind schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition {

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -160,7 +161,7 @@ func TestDroppedTreeIsReleased(t *testing.T) {
 	require.Equal(t, "a", read(t, fsys, "blueprint.yaml"), "the file system keeps the tree")
 	fsys = nil
 	_ = fsys
-	require.Eventually(t, func() bool { collect(); return len(cacheDirs(t, s.options.Dir)) == 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { collect(); return len(cacheDirs(t, s.options.Dir)) == 0 }, pace.Within(10*time.Second), time.Millisecond)
 }
 
 func TestOpenFile(t *testing.T) {

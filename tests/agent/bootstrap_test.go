@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -170,7 +171,7 @@ func TestAgentBringsDeployersBehindTheFence(t *testing.T) {
 			s.succeeded("shop", "greeting")
 			took := time.Since(began)
 			t.Logf("the job of a partition by %s has succeeded %s after it healed", name, took)
-			assert.Less(t, took, healed)
+			assert.Less(t, took, pace.Within(healed))
 			assert.Equal(t, map[string]string{"text": name}, s.configMap("greeting"))
 			agent.awaitConnected(true)
 		})

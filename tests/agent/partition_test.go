@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -93,7 +94,7 @@ func (s *scene) through(agent *member, way platform.WireMode, begin, await func(
 	await()
 	took := time.Since(began)
 	s.t.Logf("done %s after the partition has healed", took)
-	assert.Less(s.t, took, healed)
+	assert.Less(s.t, took, pace.Within(healed))
 	agent.awaitConnected(true)
 	assert.True(s.t, agent.Running())
 }
@@ -136,7 +137,7 @@ func (s *scene) underWay(agent *member, way platform.WireMode) {
 	s.succeeded(s.home(), name)
 	took := time.Since(began)
 	s.t.Logf("done %s after a partition of a second has healed", took)
-	assert.Less(s.t, took, healed)
+	assert.Less(s.t, took, pace.Within(healed))
 	assert.Equal(s.t, []string{"1"}, s.revisions(name), "nothing was done twice")
 	assert.Equal(s.t, "first", s.configMap(name)["text"])
 	agent.awaitConnected(true)
@@ -161,9 +162,9 @@ func TestOfTwoAgentsOnlyTheOneThatHoldsTheEnvironmentWorks(t *testing.T) {
 	took := time.Since(began)
 	t.Logf("the second agent has taken the Environment over after %s", took)
 	assert.Greater(t, took, lease-20*time.Second, "the first one may still work until its Lease ends")
-	assert.Less(t, took, 2*lease)
+	assert.Less(t, took, pace.Within(2*lease))
 	s.centre.Become(platform.Whole)
-	require.Eventually(t, func() bool { return !first.Running() }, healed, 50*time.Millisecond, "the first one finds another one at work")
+	require.Eventually(t, func() bool { return !first.Running() }, pace.Within(healed), 50*time.Millisecond, "the first one finds another one at work")
 	require.Error(t, first.Err())
 	assert.Contains(t, first.LogTail(20), `another agent, "twin-second", holds the Environment`)
 	require.NoError(t, first.Restart())
@@ -227,11 +228,11 @@ func TestPartitionsOnlyDelay(t *testing.T) {
 		})
 		took := time.Since(began)
 		t.Logf("the landscaper cluster has shown the partition after %s", took)
-		assert.Less(t, took, 2*lease)
+		assert.Less(t, took, pace.Within(2*lease))
 		s.centre.Become(platform.Whole)
 		began = time.Now()
 		s.awaitEnvironment(isConnected)
-		assert.Less(t, time.Since(began), healed)
+		assert.Less(t, time.Since(began), pace.Within(healed))
 		agent.awaitConnected(true)
 	})
 }

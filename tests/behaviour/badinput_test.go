@@ -5,7 +5,6 @@ package behaviour
 
 import (
 	"archive/tar"
-	"flag"
 	"fmt"
 	"strings"
 	"testing"
@@ -19,14 +18,14 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
+	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 )
 
 // planted stands in every Secret and kubeconfig of these tests and must be seen nowhere else.
 const planted = "planted-s3cr3t"
 
-// prompt bounds how soon an Installation says what is wrong with it. The default suits a machine that is busy with other suites; make bench
-// runs this test alone with -prompt 1s.
-var prompt = flag.Duration("prompt", 15*time.Second, "how soon bad input has to be refused")
+// prompt is how soon an Installation has to say what is wrong with it.
+const prompt = time.Second
 
 // badInput is one thing that a user may get wrong, with the words that the message must have.
 type badInput struct {
@@ -206,7 +205,7 @@ func TestBadInputFailsAtOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			took := input.requireRefused(t)
 			t.Logf("took %s", took.Round(time.Millisecond))
-			assert.Less(t, took, *prompt)
+			assert.Less(t, took, pace.Within(prompt))
 		})
 	}
 

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -110,7 +111,7 @@ func TestProcessEndsWithItsParent(t *testing.T) {
 	require.NoError(t, parent.Process.Kill())
 	require.Error(t, parent.Wait())
 
-	assert.Eventually(t, func() bool { return !alive(orphan) }, 10*time.Second, 10*time.Millisecond)
+	assert.Eventually(t, func() bool { return !alive(orphan) }, pace.Within(10*time.Second), 10*time.Millisecond)
 }
 
 // alive tells whether the process runs; one that waits for its new parent to collect it does not.
