@@ -37,6 +37,22 @@ func Export(ctx context.Context, mappings map[string]v1alpha1.AnyJSON, exports m
 	return evaluate(ctx, "exportDataMappings", mappings, values, begin)
 }
 
+// Literal returns a mapping whose value is always the given one, whatever in it looks like an expression: somebody else may have written it.
+func Literal(value any) (v1alpha1.AnyJSON, error) {
+	var plain any
+	raw, err := json.Marshal(value)
+	if err == nil {
+		err = json.Unmarshal(raw, &plain)
+	}
+	if err == nil {
+		raw, err = json.Marshal(template.Literal(plain))
+	}
+	if err != nil {
+		return v1alpha1.AnyJSON{}, fmt.Errorf("the value is not JSON: %w", err)
+	}
+	return v1alpha1.NewAnyJSON(raw), nil
+}
+
 func evaluate(ctx context.Context, field string, mappings map[string]v1alpha1.AnyJSON, values map[string]any, begin func(step string)) (map[string]any, error) {
 	out := make(map[string]any, len(mappings))
 	for _, name := range slices.Sorted(maps.Keys(mappings)) {

@@ -54,6 +54,20 @@ func TestImport(t *testing.T) {
 	}
 }
 
+func TestLiteralsAreNoExpressions(t *testing.T) {
+	for _, value := range []any{
+		"(( config ))", "((! config ))", "((!! domain ))", "(( error(\"x\") ))", "plain", "", 5.0, true, nil,
+		[]any{"(( domain ))", map[string]any{"<<": "(( merge ))", "<<<": "(( config ))", "a": "(( .domain ))"}},
+		map[string]any{"<<!": "a", "((": "b"},
+	} {
+		made, err := Literal(value)
+		require.NoError(t, err)
+		got, err := Import(context.Background(), map[string]v1alpha1.AnyJSON{"a": made}, values(), nil)
+		require.NoError(t, err, "%v", value)
+		assert.Equal(t, map[string]any{"a": value}, got)
+	}
+}
+
 func TestExportSeesExportsTwice(t *testing.T) {
 	exports := map[string]any{"url": "u", "exports": "odd"}
 	got, err := Export(context.Background(), mappings(t, `{"a":"(( url ))","b":"(( exports.url ))","c":"(( exports.exports ))"}`), exports, nil)

@@ -126,6 +126,9 @@ func toNode(value any, evaluate bool) (spiffyaml.Node, error) {
 	return spiffyaml.Sanitize(sourceName, value)
 }
 
+// Literal copies JSON-like data so that Spiff yields it as it is, whatever in it looks like an expression.
+func Literal(value any) any { return escaped(value) }
+
 // escaped copies a value, protects texts and keys that mean something to Spiff, and makes whole numbers integers.
 func escaped(value any) any {
 	switch t := value.(type) {

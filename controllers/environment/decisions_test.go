@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/mapping"
 	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
 )
 
@@ -108,6 +109,23 @@ func TestSelectors(t *testing.T) {
 			assert.Equal(t, test.given, env.Spec.TargetSelectors, "the cache is not changed")
 		})
 	}
+}
+
+func TestWhatAnEnvironmentSaysIsNoExpression(t *testing.T) {
+	const injected = "(( landscaperCluster.spec.config ))"
+	env := &v1alpha1.Environment{ObjectMeta: metav1.ObjectMeta{Name: "e"}, Spec: v1alpha1.EnvironmentSpec{Namespace: injected}}
+	env.Spec.TargetSelectors = []v1alpha1.TargetSelector{{Annotations: []v1alpha1.Requirement{{Key: "k", Operator: "=", Values: []string{injected}}}}}
+	spec, err := describe(env, &v1alpha1.DeployerRegistration{ObjectMeta: metav1.ObjectMeta{Name: "r"}}, []string{injected})
+	require.NoError(t, err)
+	cluster := map[string]any{"spec": map[string]any{"config": "token"}}
+
+	got, err := mapping.Import(t.Context(), spec.ImportDataMappings, map[string]any{"landscaperCluster": cluster}, nil)
+
+	require.NoError(t, err)
+	assert.Equal(t, map[string]any{
+		"releaseName": "r-e", "identity": "r-e", "releaseNamespace": injected, "watchNamespaces": []any{injected},
+		"targetSelectors": []any{map[string]any{"annotations": []any{map[string]any{"key": "k", "operator": "=", "values": []any{injected}}}}},
+	}, got)
 }
 
 func TestBindings(t *testing.T) {

@@ -6,7 +6,6 @@ package environment
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 
@@ -17,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/mapping"
 	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
@@ -166,11 +166,11 @@ func describe(env *v1alpha1.Environment, registration *v1alpha1.DeployerRegistra
 		injected["watchNamespaces"] = namespaces
 	}
 	for name, value := range injected {
-		raw, err := json.Marshal(value)
+		literal, err := mapping.Literal(value) // the agent writes some of it, and is not to see what else the Installation imports
 		if err != nil {
 			return nil, err
 		}
-		spec.ImportDataMappings[name] = v1alpha1.NewAnyJSON(raw)
+		spec.ImportDataMappings[name] = literal
 	}
 	return spec, nil
 }

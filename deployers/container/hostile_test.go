@@ -18,6 +18,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
 )
 
 func TestWhatTheProgramLeavesIsNotTrusted(t *testing.T) {
@@ -60,14 +61,7 @@ func TestTokenOfThePodIsNarrow(t *testing.T) {
 	item := s.create(script("sleep 300"))
 	pod := s.awaitPod(item, corev1.PodRunning)
 	n := namesOf(keyOf(item), s.options.Identity)
-	clients, err := kubernetes.NewForConfig(s.p.RestConfig)
-	require.NoError(t, err)
-	token, err := clients.CoreV1().ServiceAccounts(s.host).CreateToken(t.Context(), pod.Spec.ServiceAccountName, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	config := rest.AnonymousClientConfig(s.p.RestConfig)
-	config.BearerToken = token.Status.Token
-	own, err := kubernetes.NewForConfig(config)
-	require.NoError(t, err)
+	own := s.as(pod.Spec.ServiceAccountName)
 	secrets, ctx := own.CoreV1().Secrets(s.host), t.Context()
 
 	for what, err := range map[string]error{
@@ -99,8 +93,44 @@ func TestTokenOfThePodIsNarrow(t *testing.T) {
 	} {
 		assert.True(t, apierrors.IsForbidden(err), "it may not %s: %v", what, err)
 	}
-	_, err = secrets.Apply(ctx, corev1ac.Secret(n.export(), s.host), metav1.ApplyOptions{FieldManager: "test"})
+	_, err := secrets.Apply(ctx, corev1ac.Secret(n.export(), s.host), metav1.ApplyOptions{FieldManager: "test"})
 	assert.NoError(t, err)
+}
+
+// as returns a client with a token of a ServiceAccount of a Pod.
+func (s *served) as(account string) *kubernetes.Clientset {
+	s.t.Helper()
+	clients, err := kubernetes.NewForConfig(s.p.RestConfig)
+	require.NoError(s.t, err)
+	token, err := clients.CoreV1().ServiceAccounts(s.host).CreateToken(s.t.Context(), account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	require.NoError(s.t, err)
+	config := rest.AnonymousClientConfig(s.p.RestConfig)
+	config.BearerToken = token.Status.Token
+	own, err := kubernetes.NewForConfig(config)
+	require.NoError(s.t, err)
+	return own
+}
+
+func TestSecretsOfAPodAreThoseOfItsItemWhateverTheySay(t *testing.T) {
+	s := serve(t)
+	const keep = `echo "who: $(cat $STATE_PATH/who)" > "$EXPORTS_PATH"`
+	victim := s.add(s.item("victim", script(`echo victim > "$STATE_PATH/who"`)))
+	thief := s.add(s.item("thief", script(`echo thief > "$STATE_PATH/who"`)))
+	s.succeed(victim)
+	s.succeed(thief)
+	his, its := namesOf(keyOf(thief), s.options.Identity), namesOf(keyOf(victim), s.options.Identity)
+	labels := its.labels()
+	labels[layout.Type] = layout.TypeState
+	forged := corev1ac.Secret(his.state(1)+"0", s.host).WithLabels(labels).WithAnnotations(map[string]string{
+		layout.Item: keyOf(victim).String(), layout.UUID: "forged", layout.Num: "0", layout.Count: "1", layout.Sequence: "1000",
+	})
+	_, err := s.as(his.base).CoreV1().Secrets(s.host).Apply(t.Context(), forged, metav1.ApplyOptions{FieldManager: "thief", Force: true})
+	require.NoError(t, err, "that much a token of the Pod may do")
+
+	s.configure(victim, script(keep))
+	s.succeed(victim)
+
+	assert.JSONEq(t, `{"who": "victim"}`, s.exports(victim))
 }
 
 func TestObjectsOfOthersAreLeftAlone(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -47,8 +48,9 @@ func (n names) target() string { return n.base + "-target" }
 func (n names) pull() string   { return n.base + "-imgpullsec" }
 func (n names) export() string { return n.base + "-export" }
 
-// content returns the name of a piece of the content.
-func (n names) content(piece int) string { return n.base + "-content-" + strconv.Itoa(piece) }
+// contents returns how the names of the Secrets with the content begin, content the name of a piece of it.
+func (n names) contents() string         { return n.base + "-content-" }
+func (n names) content(piece int) string { return n.contents() + strconv.Itoa(piece) }
 
 // state returns how the names of the Secrets with a state begin. States take turns with two sets of names, so that the last one stays while
 // the next one is written.
@@ -81,8 +83,12 @@ func (n names) meta(namespace, name, kind string, annotations map[string]string)
 	return metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels, Annotations: marks}
 }
 
-// owns reports whether an object was made for the item.
+// owns reports whether an object was made for the item. Labels and annotations alone do not say so: the containers of another item may write
+// them, to Secrets that have names of that item.
 func (n names) owns(object metav1.Object) bool {
+	if !n.has(object.GetName()) {
+		return false
+	}
 	labels := object.GetLabels()
 	for key, value := range n.labels() {
 		if labels[key] != value {
@@ -90,6 +96,20 @@ func (n names) owns(object metav1.Object) bool {
 		}
 	}
 	return object.GetAnnotations()[layout.Item] == n.item.String()
+}
+
+// has reports whether objects of the item may have a name.
+func (n names) has(name string) bool {
+	if slices.Contains([]string{n.base, n.config(), n.target(), n.pull(), n.export()}, name) {
+		return true
+	}
+	for _, prefix := range []string{n.contents(), n.state(0), n.state(1)} {
+		if number, found := strings.CutPrefix(name, prefix); found {
+			_, err := strconv.ParseUint(number, 10, 31)
+			return err == nil
+		}
+	}
+	return false
 }
 
 // itemOf returns the item that an object was made for.

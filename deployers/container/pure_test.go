@@ -37,6 +37,8 @@ func TestNamesOfItemsAreApart(t *testing.T) {
 			n := namesOf(item, identity)
 			for _, name := range []string{n.base, n.config(), n.target(), n.pull(), n.export(), n.content(0), n.state(1) + "0"} {
 				assert.Empty(t, validation.IsDNS1123Subdomain(name), name)
+				assert.True(t, n.has(name), name)
+				assert.False(t, n.has(name+"-x") || n.has("x-"+name), name)
 				owner := item.String() + identity
 				if before, known := seen[name]; known {
 					assert.Equal(t, before, owner, name)
