@@ -95,13 +95,13 @@ func (c *Configuration) check() error {
 	case c.Name == "":
 		return fmt.Errorf("name: is missing; give the Environment a name that no other one has")
 	case len(problems) > 0:
-		return fmt.Errorf("name: %q is no name of an Environment: %s", c.Name, strings.Join(problems, ", "))
+		return fmt.Errorf("name: %q is not a valid name of an Environment: %s", c.Name, strings.Join(problems, ", "))
 	case len(c.Name) > maxName:
 		return fmt.Errorf("name: has more than %d characters; shorten it", maxName)
 	}
 	for field, namespace := range map[string]string{"namespace": c.Namespace, "landscaperNamespace": c.LandscaperNamespace} {
 		if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
-			return fmt.Errorf("%s: %q is no name of a namespace: %s", field, namespace, strings.Join(problems, ", "))
+			return fmt.Errorf("%s: %q is not a valid name of a namespace: %s", field, namespace, strings.Join(problems, ", "))
 		}
 	}
 	if c.HostRights != NamespaceRights && c.HostRights != ClusterRights {

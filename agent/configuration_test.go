@@ -48,7 +48,7 @@ other: 1
 func TestConfigurationIsRefused(t *testing.T) {
 	for name, test := range map[string]struct{ text, says string }{
 		"no name":         {head, "name: is missing"},
-		"bad name":        {head + "name: My_Env", "name: \"My_Env\" is no name"},
+		"bad name":        {head + "name: My_Env", "name: \"My_Env\" is not a valid name"},
 		"long name":       {head + "name: " + strings.Repeat("a", 57), "name: has more than 56"},
 		"namespace":       {head + "name: a\nnamespace: a/b", "namespace: \"a/b\""},
 		"rights":          {head + "name: a\nhostRights: All", "hostRights: is \"All\"; write Namespace or Cluster"},

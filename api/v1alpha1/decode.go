@@ -31,7 +31,7 @@ func (u Undecoded) Err() error {
 const maxUndecoded = 8
 
 // decode reads JSON into an object, which into points to, and returns what it had to leave out. Nothing of what the object held before is kept. It
-// fails only on what is no JSON object.
+// fails only on what is not a JSON object.
 func decode(raw []byte, into any) (Undecoded, error) {
 	object := reflect.ValueOf(into).Elem()
 	object.SetZero()

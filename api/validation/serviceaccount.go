@@ -18,5 +18,5 @@ func serviceAccount(name string, path *field.Path) field.ErrorList {
 	if name == "" || IsServiceAccountName(name) {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, name, "is no name of a ServiceAccount; give the name alone: it is one of the same namespace")}
+	return field.ErrorList{field.Invalid(path, name, "is not a valid name of a ServiceAccount; give the name alone: it is one of the same namespace")}
 }

@@ -87,7 +87,7 @@ func (b *inlineBuilder) directory(at string, entries map[string]any) error {
 	sort.Strings(names)
 	for _, name := range names {
 		if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\\\x00") {
-			return fmt.Errorf("%q in directory %s is no file name; use a nested map for a directory", name, at)
+			return fmt.Errorf("%q in directory %s is not a file name; use a nested map for a directory", name, at)
 		}
 		if err := b.entry(path.Join(at, name), entries[name]); err != nil {
 			return err
@@ -201,7 +201,7 @@ func (b *inlineBuilder) resolveLinks() error {
 		}
 		file, ok := b.files[target]
 		if !ok || file.mode.IsDir() {
-			return fmt.Errorf("%s is a link to %s, which is no file of the blueprint", at, target)
+			return fmt.Errorf("%s is a link to %s, which is not a file of the blueprint", at, target)
 		}
 		b.files[at] = &memoryFile{name: path.Base(at), content: file.content}
 	}

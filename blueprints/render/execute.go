@@ -97,7 +97,7 @@ func (x *execution) state(name string) (map[string]any, error) {
 	state := map[string]any{}
 	if raw := x.previous[name]; len(raw) > 0 {
 		if err := json.Unmarshal(raw, &state); err != nil {
-			return nil, fmt.Errorf("the stored state is no JSON object: delete the secret with the template state: %w", err)
+			return nil, fmt.Errorf("the stored state is not a JSON object: delete the secret with the template state: %w", err)
 		}
 	}
 	if state == nil {

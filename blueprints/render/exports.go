@@ -164,7 +164,7 @@ func targetTemplate(e *model.ExportDefinition, value any) (TargetTemplate, error
 	}
 	text, err := json.Marshal(value)
 	if err != nil {
-		return fail("is no JSON data")
+		return fail("is not JSON data")
 	}
 	if err := decode(text, &out); err != nil {
 		return fail("is not a target: %w", err)

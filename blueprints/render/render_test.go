@@ -350,7 +350,7 @@ func TestSubinstallationsRefuse(t *testing.T) {
 		{"no name", `[{` + ref + `}]`, "has no name"},
 		{"twice", `[{name: a, ` + ref + `}, {name: a, ` + ref + `}]`, `another sub-installation named "a"`},
 		{"long", `[{name: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, ` + ref + `}]`, "longer than 52"},
-		{"label", `[{name: "a b", ` + ref + `}]`, "no valid label value"},
+		{"label", `[{name: "a b", ` + ref + `}]`, "not a valid label value"},
 		{"no blueprint", `[{name: a}]`, "exactly one of blueprint.ref and blueprint.filesystem"},
 		{"secret", `[{name: a, ` + ref + `, imports: {data: [{name: x, secretRef: {name: s}}]}}]`, `data import "x" must have a dataRef`},
 		{"unknown data", `[{name: a, ` + ref + `, imports: {data: [{name: x, dataRef: nope}]}}]`, `"nope" is neither an import of type data`},

@@ -71,7 +71,7 @@ func checkTemplate(t *model.InstallationTemplate) error {
 		return fmt.Errorf("its name is longer than %d characters", maxTemplateName)
 	}
 	if problems := validation.IsValidLabelValue(t.Name); len(problems) > 0 {
-		return fmt.Errorf("its name is no valid label value: %s", strings.Join(problems, "; "))
+		return fmt.Errorf("its name is not a valid label value: %s", strings.Join(problems, "; "))
 	}
 	hasRef, hasFiles := t.Blueprint.Ref != "", len(t.Blueprint.Filesystem.RawMessage) > 0
 	if hasRef == hasFiles {
@@ -169,7 +169,7 @@ func (s *siblings) origin(importer, ref string, kind model.FieldType, exported m
 	return fmt.Errorf("%q is neither an import of type %s of the blueprint nor an export of another sub-installation", ref, kind)
 }
 
-// isElement tells whether ref is name[index] or name[key] of a list or map import.
+// isElement reports whether ref is name[index] or name[key] of a list or map import.
 func (s *siblings) isElement(ref string) bool {
 	name, rest, found := strings.Cut(ref, "[")
 	if !found || !strings.HasSuffix(rest, "]") {

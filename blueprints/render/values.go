@@ -43,7 +43,7 @@ func NewImports() Imports {
 		TargetMaps: map[string]map[string]Target{}}
 }
 
-// has tells whether there is an import of that kind and name.
+// has reports whether there is an import of that kind and name.
 func (i *Imports) has(kind model.FieldType, name string) bool {
 	var ok bool
 	switch kind {

@@ -74,7 +74,7 @@ func (v *Validator) Validate(schema []byte, value any) error {
 		return describe(mismatch)
 	}
 	if err != nil {
-		return fmt.Errorf("the value cannot be checked against its schema: it is no JSON data of type %T", value)
+		return fmt.Errorf("the value cannot be checked against its schema: it is not JSON data of type %T", value)
 	}
 	return nil
 }

@@ -113,7 +113,7 @@ func TestValidateRefusesSchemas(t *testing.T) {
 		{"local path", `{"$ref":"local://a/b"}`, "no path"},
 		{"unknown file", `{"$ref":"blueprint://nope.json"}`, "no such file"},
 		{"file out of the blueprint", `{"$ref":"blueprint://../../etc/passwd"}`, "no such file"},
-		{"file that is no JSON", `{"$ref":"blueprint://bad.json"}`, "it is not JSON"},
+		{"file that is not JSON", `{"$ref":"blueprint://bad.json"}`, "it is not JSON"},
 		{"unknown resource", `{"$ref":"cd://resources/nope"}`, "no such resource"},
 		{"local type in a component", `{"$ref":"cd://resources/local"}`, "can refer to cd:// only"},
 		{"unknown fragment", `{"$ref":"local://pair#/definitions/nope"}`, "cannot be used"},

@@ -17,7 +17,7 @@ import (
 type FileInfo struct {
 	// Name of the file without directory.
 	Name string
-	// IsDir tells whether it is a directory.
+	// IsDir reports whether it is a directory.
 	IsDir bool
 	// Size in bytes.
 	Size int64

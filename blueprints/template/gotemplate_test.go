@@ -148,14 +148,14 @@ func TestGoTemplateRefuses(t *testing.T) {
 		{"kubeconfig without capability", `{{ getServiceAccountKubeconfig "a" "b" 3600 .t }}`, "not available here"},
 		{"oidc without capability", `{{ getOidcKubeconfig "a" "b" .t }}`, "not available here"},
 		{"content without capability", "{{ getResourceContent `cd://resources/image` }}", "not available here"},
-		{"expiration that is no number", `{{ getShootAdminKubeconfig "a" "b" "x" .t }}`, "must be a number of seconds"},
+		{"expiration that is not a number", `{{ getShootAdminKubeconfig "a" "b" "x" .t }}`, "must be a number of seconds"},
 		{"reference without version", `{{ parseOCIRef "a/b" }}`, "neither tag nor digest"},
 		{"unknown resource", `{{ getResource .cd "name" "nope" }}`, "it has: image, image"},
 		{"odd reference", "{{ getResourceKey `cd://resources` }}", "by turns"},
 		{"unknown keyword", "{{ getResourceKey `cd://things/x` }}", `keyword "things" is unknown`},
 		{"user error", `{{ fail "no way" }}`, "no way"},
-		{"output that is no object", `just text`, "not a YAML object"},
-		{"output that is no YAML", "a: b: c", "the output is not YAML"},
+		{"output that is not an object", `just text`, "not a YAML object"},
+		{"output that is not YAML", "a: b: c", "the output is not YAML"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -113,7 +113,7 @@ func toJSON(node spiffyaml.Node) (json.RawMessage, error) {
 func fromNode(node spiffyaml.Node) (any, error) {
 	plain, err := spiffyaml.Normalize(node)
 	if err != nil {
-		return nil, errors.New("the result contains a value that is no data, for example a function")
+		return nil, errors.New("the result contains a value that is not data, for example a function")
 	}
 	return plain, nil
 }

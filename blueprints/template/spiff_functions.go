@@ -71,7 +71,7 @@ func (f *spiffFunctions) invoke(args []any, call func(args []any) (any, error)) 
 	}
 	node, err := toNode(result, false)
 	if err != nil {
-		return nil, errors.New("the result is no JSON data")
+		return nil, errors.New("the result is not JSON data")
 	}
 	return node.Value(), nil
 }

@@ -51,7 +51,7 @@ func (s *sandbox) GetFileContent(file string, cached bool) ([]byte, error) {
 func newSandbox(ctx context.Context, in Input) (*sandbox, error) {
 	values, err := toNode(in.Values, false)
 	if err != nil {
-		return nil, errors.New("the bindings contain a value that is no JSON data")
+		return nil, errors.New("the bindings contain a value that is not JSON data")
 	}
 	state := flow.NewState("", 0, memoryfs.New())
 	state.SetFeatures(features.FeatureFlags{})

@@ -150,7 +150,7 @@ func pushBlueprintCommand() *cobra.Command {
 	flags.StringVar(&f.format, "media-type", string(blueprint.Flux), "The media types of the artifact: flux, or landscaper for what landscaper-cli made.")
 	flags.StringArrayVarP(&f.annotations, "annotations", "a", nil, "key=value of further annotations.")
 	flags.StringVarP(&f.output, "output", "o", "", "How to print the result: json, or by default the URL with the digest.")
-	flags.BoolVar(&f.unchecked, "skip-validation", false, "Publish also what is no valid blueprint.")
+	flags.BoolVar(&f.unchecked, "skip-validation", false, "Publish also what is not a valid blueprint.")
 	bindIgnore(cmd, &f.options.Pack)
 	for _, name := range []string{"path", "source", "revision"} {
 		_ = cmd.MarkFlagRequired(name)
@@ -182,7 +182,7 @@ func (f *pushFlags) complete() error {
 	}
 	var err error
 	if f.options.Created, err = time.Parse(time.RFC3339, f.created); err != nil {
-		return fmt.Errorf("--created %q is no time in RFC 3339; write it like 2026-01-31T12:00:00Z, as git log -1 --format=%%cI does", f.created)
+		return fmt.Errorf("--created %q is not a time in RFC 3339; write it like 2026-01-31T12:00:00Z, as git log -1 --format=%%cI does", f.created)
 	}
 	return nil
 }

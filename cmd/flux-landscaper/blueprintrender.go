@@ -248,7 +248,7 @@ func (f *renderFlags) document(cmd *cobra.Command, kind, name string, value any)
 		return err
 	}
 	if name == "" || strings.ContainsAny(name, `/\`) {
-		return fmt.Errorf("%q is no name of a file; rename the deploy item or sub-installation", name)
+		return fmt.Errorf("%q is not a valid name of a file; rename the deploy item or sub-installation", name)
 	}
 	if err := os.MkdirAll(f.dir, 0o755); err != nil {
 		return err

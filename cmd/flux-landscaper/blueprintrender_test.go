@@ -168,7 +168,7 @@ func TestRenderRefuses(t *testing.T) {
 		"no component":                {[]string{"shop", "-f", "values.yaml"}, "there is no component descriptor"},
 		"half a closure":              {[]string{"shop", "-f", "values.yaml", "-c", "shop.yaml"}, "example.com/base"},
 		"others alone":                {[]string{"shop", "-f", "values.yaml", "-a", "shop.yaml"}, "--component-descriptor"},
-		"a name that leads elsewhere": {[]string{"up", "-w", "out"}, "is no name of a file"},
+		"a name that leads elsewhere": {[]string{"up", "-w", "out"}, "is not a valid name of a file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			assert.Contains(t, p.fail(append([]string{"blueprint", "render"}, test.args...)...), test.want)

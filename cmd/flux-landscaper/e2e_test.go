@@ -345,7 +345,7 @@ func TestMistakes(t *testing.T) {
 		"missing directory": {[]string{"blueprint", "validate", "none"}, "directory none cannot be opened"},
 		"malformed set":     {[]string{"blueprint", "validate", "shop", "--set", "x"}, "is not of the form name=value"},
 		"missing flags":     {[]string{"blueprint", "push", "oci://h/r:1"}, "path"},
-		"created":           {[]string{"blueprint", "push", "oci://h/r:1", "-f", "shop", "--source", "s", "--revision", "r", "--created", "now"}, "no time in RFC 3339"},
+		"created":           {[]string{"blueprint", "push", "oci://h/r:1", "-f", "shop", "--source", "s", "--revision", "r", "--created", "now"}, "not a time in RFC 3339"},
 		"provider":          {[]string{"blueprint", "pull", "oci://h/r:1", "-o", "x", "--provider", "aws"}, "--provider aws is not known"},
 		"registry config":   {[]string{"blueprint", "pull", "oci://h/r:1", "-o", "x", "--registry-config", "config.json"}, "config.json"},
 		"two ways":          {[]string{"blueprint", "pull", "oci://h/r:1", "-o", "x", "--insecure-registry", "--ca-file", "x"}, "contradict each other"},
@@ -353,7 +353,7 @@ func TestMistakes(t *testing.T) {
 		"no place":          {[]string{"component", "push", "-f", "x"}, "repository"},
 		"no constructor":    {[]string{"component", "push", "-f", "none.yaml", "--ctf", "x"}, "--file: stat none.yaml"},
 		"no repository":     {[]string{"component", "get", "example.com/a:1"}, "the repository is missing"},
-		"unknown schema":    {[]string{"component", "tree", "example.com/a:1", "--repository", "./none"}, "is no file or directory"},
+		"unknown schema":    {[]string{"component", "tree", "example.com/a:1", "--repository", "./none"}, "is not a file or directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := (&program{t, p.binary, p.home}).fail(test.args...)

@@ -108,7 +108,7 @@ func (f *mirrorFlags) references(refs []string) ([]string, error) {
 
 func (f *mirrorFlags) push(cmd *cobra.Command, dir, base string) error {
 	if _, err := os.Stat(filepath.Join(dir, ocispec.ImageLayoutFile)); err != nil {
-		return fmt.Errorf("%s is no OCI image layout; name a directory of mirror pull: %w", dir, err)
+		return fmt.Errorf("%s is not an OCI image layout; name a directory of mirror pull: %w", dir, err)
 	}
 	layout, err := oci.OpenLayout(dir)
 	if err != nil {

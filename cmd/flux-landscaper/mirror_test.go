@@ -37,7 +37,7 @@ func TestMirror(t *testing.T) {
 		"no reference":            {[]string{"pull", "mirror", "UPPER"}, "it is not an OCI reference"},
 		"what is not there":       {[]string{"pull", "mirror", from.Ref("team/landscaper", "v9")}, "v9"},
 		"a directory of nobody":   {[]string{"push", "nowhere", to.Host}, "name a directory of mirror pull"},
-		"a directory of others":   {[]string{"push", ".", to.Host}, "is no OCI image layout"},
+		"a directory of others":   {[]string{"push", ".", to.Host}, "is not an OCI image layout"},
 		"no registry to speak of": {[]string{"push", "mirror", "UPPER/X"}, "it is not an OCI reference"},
 	} {
 		t.Run(name, func(t *testing.T) {

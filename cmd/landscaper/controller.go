@@ -72,7 +72,7 @@ func controllerOf() (*cobra.Command, *controllerFlags) {
 	flags.targets.bindFlags(command.Flags())
 	flags.management.bindFlags(command.Flags())
 	command.Flags().DurationVar(&flags.pickupTimeout, "pickup-timeout", 5*time.Minute,
-		"The time a deployer has to begin the job of a DeployItem, unless one that serves it is alive and busy; 0 is no limit.")
+		"The time a deployer has to begin the job of a DeployItem, unless one that serves it is alive and busy; 0 means no limit.")
 	return command, flags
 }
 

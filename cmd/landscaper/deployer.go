@@ -184,7 +184,7 @@ func deployerOf(name, itemType, short string, build builder) (*cobra.Command, *p
 	command.Flags().BoolVar(&flags.legacyTokens, "legacy-target-tokens", false,
 		"Request tokens for Targets with oidcConfig or selfConfig by the rules of Gardener Landscaper: of every ServiceAccount, for every audience, for any time.")
 	command.Flags().DurationVar(&flags.maxTimeout, "max-deploy-item-timeout", maxItemTimeout,
-		"The longest timeout of a DeployItem, also of those with none; 0 is no limit.")
+		"The longest timeout of a DeployItem, also of those with none; 0 means no limit.")
 	command.Flags().DurationVar(&flags.minContinuous, "min-continuous-interval", contract.DefaultMinContinuousInterval,
 		"The least time between the end of a job of a DeployItem and the next one that its continuousReconcile starts.")
 	flags.jitter.BindFlags(command.Flags())

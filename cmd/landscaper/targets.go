@@ -47,7 +47,7 @@ const kubeconfigAccountFlag = "default-kubeconfig-service-account"
 func (t *targetFlags) check() error {
 	for flag, name := range map[string]string{kubeconfigAccountFlag: t.accounts.Kubeconfig, auth.ControllerFlagDefaultServiceAccount: t.accounts.Self} {
 		if name != "" && !validation.IsServiceAccountName(name) {
-			return fmt.Errorf("--%s: %q is no name of a ServiceAccount; give the name alone: it is one of the namespace of each Target", flag, name)
+			return fmt.Errorf("--%s: %q is not a valid name of a ServiceAccount; give the name alone: it is one of the namespace of each Target", flag, name)
 		}
 	}
 	return nil

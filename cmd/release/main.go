@@ -62,7 +62,7 @@ func root() *cobra.Command {
 func (s *settings) complete() error {
 	seconds, err := strconv.ParseInt(s.created, 10, 64)
 	if err != nil {
-		return fmt.Errorf("--created %q is no number of seconds", s.created)
+		return fmt.Errorf("--created %q is not a number of seconds", s.created)
 	}
 	if s.options.Release.Version == "" {
 		return fmt.Errorf("--version is empty; give a version, e.g. v1.2.3")

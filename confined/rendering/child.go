@@ -27,7 +27,7 @@ func perform(ctx context.Context, parent *confined.Parent, request Request) (Res
 	out, failed := w.do(ctx, parent)
 	body, err := marshal(out)
 	if err != nil {
-		return Response{}, errors.New("the result is no JSON data")
+		return Response{}, errors.New("the result is not JSON data")
 	}
 	return Response{Body: body, Failure: failureOf(failed)}, nil
 }

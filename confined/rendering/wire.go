@@ -83,7 +83,7 @@ func (w *work) describe(env *render.Environment) {
 	w.HasSchemaResources = w.HasSchemas && env.Schemas.Resource() != nil
 }
 
-// bytesOf keeps stored state as it is, also where it is no JSON.
+// bytesOf keeps stored state as it is, also where it is not JSON.
 func bytesOf(state render.State) map[string][]byte {
 	out := make(map[string][]byte, len(state))
 	for name, raw := range state {

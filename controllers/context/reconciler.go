@@ -85,7 +85,7 @@ func (r *Reconciler) keep(ctx context.Context, namespace string) error {
 	return r.restore(ctx, present)
 }
 
-// wanted tells whether a namespace is to have the Context: not when it is excluded, gone or about to go.
+// wanted reports whether a namespace is to have the Context: not when it is excluded, gone or about to go.
 func (r *Reconciler) wanted(ctx context.Context, name string) (bool, error) {
 	if slices.Contains(r.Excluded, name) {
 		return false, nil

@@ -31,7 +31,7 @@ type Reconciler struct {
 	Live client.Reader
 	// Recorder writes events.
 	Recorder record.EventRecorder
-	// PickupTimeout is the time a deployer has to begin a job; 0 is no limit.
+	// PickupTimeout is the time a deployer has to begin a job; 0 means no limit.
 	PickupTimeout time.Duration
 	// Now is the clock.
 	Now func() time.Time

@@ -56,7 +56,7 @@ func (r *Reconciler) readExport(ctx context.Context, item *v1alpha1.DeployItem, 
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: item.Namespace, Name: ref.Name}
 	if problems := validation.NameIsDNSSubdomain(ref.Name, false); len(problems) > 0 {
-		return nil, kit.Stall(operation, "InvalidExport", "deploy item %s: status.exportRef.name %.253q is no name of a Secret", item.Name, ref.Name)
+		return nil, kit.Stall(operation, "InvalidExport", "deploy item %s: status.exportRef.name %.253q is not a valid name of a Secret", item.Name, ref.Name)
 	}
 	if err := r.Live.Get(ctx, key, secret); apierrors.IsNotFound(err) {
 		return nil, kit.Stall(operation, "ExportNotFound", "deploy item %s: Secret %s with its exports does not exist; run the job again", item.Name, key)

@@ -50,9 +50,9 @@ func TestExportsOfAllItemsAreCollected(t *testing.T) {
 func TestE05ExportsThatCannotBeReadFailTheJob(t *testing.T) {
 	for name, c := range map[string]struct{ secret, content, want string }{
 		"no such Secret":  {"missing", "", "does not exist"},
-		"no name":         {"", "", "is no name of a Secret"},
-		"a path":          {"../../secrets/other", "", "is no name of a Secret"},
-		"long":            {strings.Repeat("x", 1<<20), "", "is no name of a Secret"},
+		"no name":         {"", "", "is not a valid name of a Secret"},
+		"a path":          {"../../secrets/other", "", "is not a valid name of a Secret"},
+		"long":            {strings.Repeat("x", 1<<20), "", "is not a valid name of a Secret"},
 		"no JSON or YAML": {"exports", "{", "key config"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -115,7 +115,7 @@ func reasonIf(started bool, reason string) string {
 	return ""
 }
 
-// accessChanged tells whether an Installation may use something else now than its failed job did. Parts that are missing now count as
+// accessChanged reports whether an Installation may use something else now than its failed job did. Parts that are missing now count as
 // unchanged: their next event comes back here. After a restart nobody knows what the job used, so the registry is asked.
 func (r *Reconciler) accessChanged(ctx context.Context, inst *v1alpha1.Installation) (bool, error) {
 	c, err := r.contextOf(ctx, inst)

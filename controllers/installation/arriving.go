@@ -33,7 +33,7 @@ var importable = map[string]func() client.Object{
 	"ConfigMap":  func() client.Object { return &corev1.ConfigMap{} },
 }
 
-// arriving tells whether the API server has the object that an import misses, so that the cache, which may be late, will show it.
+// arriving reports whether the API server has the object that an import misses, so that the cache, which may be late, will show it.
 func (r *Reconciler) arriving(ctx context.Context, problem error) (bool, error) {
 	var lacking *absent
 	if !errors.As(problem, &lacking) || importable[lacking.kind] == nil {

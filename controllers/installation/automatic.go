@@ -22,7 +22,7 @@ const (
 	defaultFailedInterval    = 5 * time.Minute
 )
 
-// dueByClock tells whether spec.automaticReconcile starts a job now, and otherwise asks to be woken at the instant when it does.
+// dueByClock reports whether spec.automaticReconcile starts a job now, and otherwise asks to be woken at the instant when it does.
 func (s *scope) dueByClock() bool {
 	due, ok := s.nextAutomatic()
 	if !ok {

@@ -87,7 +87,7 @@ func send(config *rest.Config, call *http.Request, answer any) error {
 func understand(code int, content []byte, answer any) error {
 	if code == http.StatusOK || code == http.StatusCreated {
 		if err := json.Unmarshal(content, answer); err != nil {
-			return errors.New("the answer of the cluster is no JSON object")
+			return errors.New("the answer of the cluster is not a JSON object")
 		}
 		return nil
 	}
@@ -105,7 +105,7 @@ func addressOf(config *rest.Config, path []string) (string, error) {
 	escaped := make([]string, len(path))
 	for i, segment := range path {
 		if segment == "" || segment == "." || segment == ".." || strings.ContainsAny(segment, "/%") {
-			return "", fmt.Errorf("%q is no name of an object", segment)
+			return "", fmt.Errorf("%q is not a valid name of an object", segment)
 		}
 		escaped[i] = url.PathEscape(segment)
 	}

@@ -185,7 +185,7 @@ func (in *reading) identityFailure(err error, identity *cloud.Error) error {
 	return kit.Coded(failure, v1alpha1.ErrorUnauthorized)
 }
 
-// isExplained tells whether an edge has said which content it could not get. Any other lost connection is the one to the API server.
+// isExplained reports whether an edge has said which content it could not get. Any other lost connection is the one to the API server.
 func isExplained(err error) bool {
 	var registry *oci.Error
 	var server *git.Error

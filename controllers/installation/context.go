@@ -41,7 +41,7 @@ type installationContext struct {
 	overwrites []v1alpha1.ComponentVersionOverwrite
 }
 
-// usesContext tells whether the controller needs the Context of an Installation: for its component or its sources.
+// usesContext reports whether the controller needs the Context of an Installation: for its component or its sources.
 func usesContext(inst *v1alpha1.Installation) bool {
 	return inst.Spec.ComponentDescriptor != nil || inst.Spec.Blueprint.SourceReference != nil || inst.Spec.Verification != nil
 }
@@ -108,7 +108,7 @@ func (r *Reconciler) contextFailure(in *reading, err error) error {
 	return kit.Wait(contextOperation, reasonContextIncomplete, "%w", err)
 }
 
-// contextArrived tells whether after a job that failed because its Context was incomplete nothing is missing now, or something else.
+// contextArrived reports whether after a job that failed because its Context was incomplete nothing is missing now, or something else.
 func (r *Reconciler) contextArrived(ctx context.Context, inst *v1alpha1.Installation) (bool, error) {
 	found, err := r.contextOf(ctx, inst)
 	if err == nil {
@@ -147,7 +147,7 @@ func (r *Reconciler) checkContext(ctx context.Context, inst *v1alpha1.Installati
 	return nil
 }
 
-// checkRepository tells whether the Context would be needed for its repository and is missing.
+// checkRepository reports whether the Context would be needed for its repository and is missing.
 func (c *installationContext) checkRepository(inst *v1alpha1.Installation) error {
 	definition := inst.Spec.ComponentDescriptor
 	if c.missing && definition.Reference != nil && definition.Reference.RepositoryContext == nil {

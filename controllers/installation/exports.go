@@ -159,7 +159,7 @@ func (r *Reconciler) readDeployItemExports(ctx context.Context, s *scope, inputs
 		return fmt.Errorf("read exports of execution %s from DataObject %s: %w", s.execution.Name, key, err)
 	}
 	if err := json.Unmarshal(object.Data.RawMessage, &inputs.DeployItems); err != nil {
-		return kit.Stall(exportOperation, reasonInvalidExport, "DataObject %s: data is no map of deploy items; run the job again", key)
+		return kit.Stall(exportOperation, reasonInvalidExport, "DataObject %s: data is not a map of deploy items; run the job again", key)
 	}
 	return nil
 }
@@ -369,7 +369,7 @@ func (r *Reconciler) deleteExport(ctx context.Context, inst *v1alpha1.Installati
 	return client.IgnoreNotFound(r.Delete(ctx, object, client.Preconditions{UID: &uid, ResourceVersion: &version}))
 }
 
-// isFormerExport tells whether a Target is only kept for uninstalling.
+// isFormerExport reports whether a Target is only kept for uninstalling.
 func isFormerExport(target *v1alpha1.Target) bool {
 	return !target.DeletionTimestamp.IsZero() && target.Labels[v1alpha1.DataObjectSourceTypeLabel] == v1alpha1.DataObjectSourceExport
 }

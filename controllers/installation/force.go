@@ -28,7 +28,7 @@ type remains struct {
 	leftovers map[string]leftover
 }
 
-// forced tells whether an Installation in deletion is to be taken apart, whatever its state.
+// forced reports whether an Installation in deletion is to be taken apart, whatever its state.
 func forced(inst *v1alpha1.Installation) bool {
 	return !inst.DeletionTimestamp.IsZero() && inst.Annotations[v1alpha1.ForceDeleteAnnotation] == "true"
 }

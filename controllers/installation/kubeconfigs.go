@@ -124,7 +124,7 @@ func (i *issuer) OIDCKubeconfig(ctx context.Context, issuerURL, clientID string,
 func (i *issuer) once(call string, arguments []any, issue func() (template.Kubeconfig, error)) (template.Kubeconfig, error) {
 	raw, err := json.Marshal([]any{i.inst.UID, i.inst.Status.JobID, call, arguments})
 	if err != nil {
-		return template.Kubeconfig{}, fmt.Errorf("the arguments are no JSON data: %w", err)
+		return template.Kubeconfig{}, fmt.Errorf("the arguments are not JSON data: %w", err)
 	}
 	key := sha256.Sum256(raw)
 	if known, ok := i.issued.entries().Get(i.inst.Namespace, key); ok {
@@ -141,11 +141,11 @@ func (i *issuer) once(call string, arguments []any, issue func() (template.Kubec
 func (i *issuer) open(ctx context.Context, given any) (*target.Cluster, error) {
 	raw, err := json.Marshal(given)
 	if err != nil {
-		return nil, fmt.Errorf("the argument target is no Target: %w", err)
+		return nil, fmt.Errorf("the argument target is not a Target: %w", err)
 	}
 	object := &v1alpha1.Target{}
 	if err := json.Unmarshal(raw, object); err != nil || object.Spec.Type == "" {
-		return nil, fmt.Errorf("the argument target is no Target; pass one of .imports")
+		return nil, fmt.Errorf("the argument target is not a Target; pass one of .imports")
 	}
 	object.Namespace = i.inst.Namespace
 	if field := i.reach.beyond(&object.Spec); field != "" {

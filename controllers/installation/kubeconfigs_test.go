@@ -120,7 +120,7 @@ func TestIssuerFailures(t *testing.T) {
 		"redirect":      {http.StatusTemporaryRedirect, "", false, "redirects"},
 		"foreign error": {http.StatusForbidden, `{"message":"secret"}`, false, "403 Forbidden"},
 		"no JSON":       {http.StatusOK, "<html>", false, "no Kubernetes object"},
-		"endless words": {http.StatusOK, strings.Repeat(" ", 2*maxAnswer) + "{}", false, "no JSON object"},
+		"endless words": {http.StatusOK, strings.Repeat(" ", 2*maxAnswer) + "{}", false, "not a JSON object"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var seen http.Request
@@ -139,7 +139,7 @@ func TestIssuerRefusesTargets(t *testing.T) {
 		message string
 	}{
 		"no target":        {map[string]any{"a": 1}, "no Target"},
-		"a text":           {"kubeconfig", "no Target"},
+		"a text":           {"kubeconfig", "not a Target"},
 		"own identity":     {targetWith(map[string]any{"selfConfig": map[string]any{"serviceAccount": map[string]any{"name": "x"}}}), "not supported"},
 		"exec plugin":      {targetWith(map[string]any{"kubeconfig": execConfig}), "exec"},
 		"files of the pod": {targetWith(map[string]any{"kubeconfig": fileConfig}), "tokenFile"},
@@ -162,7 +162,7 @@ func TestNamesCannotLeadElsewhere(t *testing.T) {
 	server := garden(t, http.StatusOK, gardenAnswer, &seen, &body)
 	for _, name := range []string{"", "..", "../../x", "a/b", "%2e%2e"} {
 		_, err := newIssuer(t).ShootAdminKubeconfig(t.Context(), name, "project", 600, gardenTarget(server))
-		assert.ErrorContains(t, err, "is no name of an object")
+		assert.ErrorContains(t, err, "is not a valid name of an object")
 	}
 	assert.Empty(t, seen.Method, "nothing was sent")
 }

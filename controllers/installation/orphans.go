@@ -31,7 +31,7 @@ func (s *scope) withoutTemplate(active []v1alpha1.SubNamePair) []*v1alpha1.Insta
 	return orphans
 }
 
-// exportsAgain tells whether a template exports something that the orphan exports too.
+// exportsAgain reports whether a template exports something that the orphan exports too.
 func exportsAgain(orphan *v1alpha1.Installation, templates []model.InstallationTemplate) bool {
 	exported := map[string]bool{}
 	for _, export := range orphan.Spec.Exports.Data {
@@ -71,7 +71,7 @@ func (r *Reconciler) deleteLateOrphans(ctx context.Context, s *scope) error {
 	return r.deleteOrphans(ctx, s, s.withoutTemplate(s.inst.Status.SubInstCache.ActiveSubs))
 }
 
-// exportedByOrphan tells whether a sub-installation that is not active any more exported an object of the own scope.
+// exportedByOrphan reports whether a sub-installation that is not active any more exported an object of the own scope.
 func (s *scope) exportedByOrphan(labels map[string]string) bool {
 	if labels[v1alpha1.DataObjectSourceTypeLabel] != v1alpha1.DataObjectSourceExport {
 		return false

@@ -42,7 +42,7 @@ func TestT03AJobOfAnUnreadableSpecFails(t *testing.T) {
 	assert.ErrorContains(t, failure, unreadable)
 }
 
-// TestT03AnUnreadableContextIsNotUsed has a Context whose content is no JSON object where one has to be.
+// TestT03AnUnreadableContextIsNotUsed has a Context whose content is not a JSON object where one has to be.
 func TestT03AnUnreadableContextIsNotUsed(t *testing.T) {
 	scheme := runtime.NewScheme()
 	require.NoError(t, v1alpha1.AddToScheme(scheme))

@@ -74,7 +74,7 @@ func (r *Reconciler) awaitIdle(ctx context.Context, s *scope, predecessors []*v1
 		busy.Name)
 }
 
-// running tells whether a predecessor is at work, or about to be. A nested one has to end the job of the common parent; a root
+// running reports whether a predecessor is at work, or about to be. A nested one has to end the job of the common parent; a root
 // has to be idle with nothing pending.
 func running(inst, predecessor *v1alpha1.Installation) bool {
 	if !inst.IsRoot() {
@@ -281,7 +281,7 @@ func failedWith(inst, parent, successor *v1alpha1.Installation) bool {
 		parent != nil && inDeletion(parent) && finished == parent.Status.JobID
 }
 
-// childrenInDeletion tells whether the deletion has reached the children, from where there is no way back. What the garbage collector has deleted
+// childrenInDeletion reports whether the deletion has reached the children, from where there is no way back. What the garbage collector has deleted
 // still waits for leave.
 func (s *scope) childrenInDeletion() bool {
 	for _, child := range s.children {
@@ -292,7 +292,7 @@ func (s *scope) childrenInDeletion() bool {
 	return s.execution != nil && !s.execution.DeletionTimestamp.IsZero() && !kit.IsHeldBack(s.execution, s.inst)
 }
 
-// deleteFailed tells whether the last deletion job of an Installation has failed.
+// deleteFailed reports whether the last deletion job of an Installation has failed.
 func deleteFailed(obj kit.JobObject) bool {
 	return obj.Job().Phase == v1alpha1.PhaseDeleteFailed && obj.Job().IsIdle()
 }

@@ -73,7 +73,7 @@ func (r *Reconciler) resolveSources(ctx context.Context, in *reading) error {
 	return nil
 }
 
-// requiresVerified tells whether only sources count that Flux has verified.
+// requiresVerified reports whether only sources count that Flux has verified.
 func (c *installationContext) requiresVerified() bool {
 	return c != nil && c.object.RequireVerifiedSources
 }

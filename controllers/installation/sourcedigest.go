@@ -51,7 +51,7 @@ func (r *Reconciler) componentDigest(ctx context.Context, namespace string, sour
 	return digest, nil
 }
 
-// sharedKind tells whether a source of that kind holds many things, so that most of its revisions concern others.
+// sharedKind reports whether a source of that kind holds many things, so that most of its revisions concern others.
 func sharedKind(kind string) bool { return kind == "GitRepository" || kind == "Bucket" }
 
 // usedPart returns the part of an artifact that a path stands for: with a descriptor in a component archive, its blobs are used too.

@@ -44,7 +44,7 @@ const (
 	reasonNotRequested = "VerificationNotRequested"
 )
 
-// asksFor tells whether the component of a root has to be verified.
+// asksFor reports whether the component of a root has to be verified.
 func (p SignaturePolicy) asksFor(root *v1alpha1.Installation) bool {
 	return p == Enforce || p != Disabled && root.Spec.Verification != nil
 }

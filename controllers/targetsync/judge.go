@@ -90,7 +90,7 @@ func patternOf(spec *v1alpha1.TargetSyncSpec) (*regexp.Regexp, error) {
 	}
 	pattern, err := regexp.Compile(expression)
 	if err != nil {
-		return nil, kit.Stall(operation, reasonSpec, "%s is no regular expression (RE2): %w; correct it, or use * for all names", field, err)
+		return nil, kit.Stall(operation, reasonSpec, "%s is not a regular expression (RE2): %w; correct it, or use * for all names", field, err)
 	}
 	return pattern, nil
 }

@@ -48,7 +48,7 @@ func (c Configurations) check() error {
 		}
 		var object map[string]any
 		if err := json.Unmarshal(config, &object); err != nil || object == nil {
-			return fmt.Errorf("configuration %q is no object with fields; give it the content of spec.config", kind)
+			return fmt.Errorf("configuration %q is not an object with fields; give it the content of spec.config", kind)
 		}
 	}
 	return nil

@@ -26,12 +26,12 @@ func TestWhatTheProgramLeavesIsNotTrusted(t *testing.T) {
 		"exports that lead elsewhere":       {`ln -s /etc/passwd "$EXPORTS_PATH"`, "the exports cannot be read"},
 		"directory that leads elsewhere":    {`rmdir "$(dirname $EXPORTS_PATH)"; ln -s /etc "$(dirname $EXPORTS_PATH)"`, "the exports cannot be read"},
 		"exports that are a pipe":           {`mkfifo "$EXPORTS_PATH"`, "the exports are no file"},
-		"exports that are no map":           {`echo "[hunter2]" > "$EXPORTS_PATH"`, "the exports are no map"},
+		"exports that are no map":           {`echo "[hunter2]" > "$EXPORTS_PATH"`, "the exports are not a map"},
 		"exports that are no YAML":          {`echo "a: b: hunter2: [" > "$EXPORTS_PATH"`, "the file is not YAML"},
 		"exports without end":               {`head -c 3000000 /dev/zero | tr '\0' 'a' > "$EXPORTS_PATH"`, "the exports have more than"},
 		"link in the state":                 {`ln -s /etc/passwd "$STATE_PATH/link"`, "link is a symbolic link; keep only files and directories there"},
 		"pipe in the state":                 {`mkfifo "$STATE_PATH/pipe"`, "pipe is a pipe"},
-		"state that leads elsewhere":        {`rm -r "$STATE_PATH"; ln -s /etc "$STATE_PATH"`, "is no directory"},
+		"state that leads elsewhere":        {`rm -r "$STATE_PATH"; ln -s /etc "$STATE_PATH"`, "is not a directory"},
 		"state that is larger than allowed": {`head -c 3000000 /dev/urandom > "$STATE_PATH/large"`, "the archive has more than 2097152 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {

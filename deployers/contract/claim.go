@@ -135,7 +135,7 @@ func untilTakeover(item *v1alpha1.DeployItem, options *Options, now time.Time) t
 	return max(initTime(item).Add(timeout+takeoverGrace).Sub(now), 0)
 }
 
-// isBegun tells whether the current job is under way according to the status.
+// isBegun reports whether the current job is under way according to the status.
 func isBegun(item *v1alpha1.DeployItem) bool {
 	phase := item.Status.Phase
 	return phase != "" && !phase.IsFinal() && phase.IsDeletion() == isDeleting(item) && item.IsPickedUp()
@@ -183,7 +183,7 @@ func (r *reconciler) stamp(item *v1alpha1.DeployItem, now time.Time) {
 	status.TransitionTimes.WaitTime, status.TransitionTimes.FinishedTime = nil, nil
 }
 
-// isUnchanged tells whether the item asks to skip jobs that would repeat the last success.
+// isUnchanged reports whether the item asks to skip jobs that would repeat the last success.
 func (r *reconciler) isUnchanged(ctx context.Context, s *scope) bool {
 	status := s.item.Status
 	return s.item.Spec.UpdateOnChangeOnly && !s.deleting() && !s.own &&

@@ -97,7 +97,7 @@ func (r *reconciler) replace(ctx context.Context, item *v1alpha1.DeployItem, wan
 	return r.client.Update(ctx, current)
 }
 
-// isExportOf tells whether a Secret is the export of the item or of an earlier item with its name.
+// isExportOf reports whether a Secret is the export of the item or of an earlier item with its name.
 func isExportOf(item *v1alpha1.DeployItem, secret *corev1.Secret) bool {
 	if ref := item.Status.ExportReference; ref != nil && ref.Name == secret.Name {
 		return true

@@ -37,7 +37,7 @@ func TestAggregate(t *testing.T) {
 		"none wants a job":                 {HookShouldReconcile, []HookResult{stop}, &HookResult{AbortReconcile: true}},
 		"the smallest time":                {HookEnd, []HookResult{later(3), later(2), later(5)}, &HookResult{RequeueAfter: 2}},
 		"no time is not the smallest":      {HookEnd, []HookResult{goOn, later(2), goOn}, &HookResult{RequeueAfter: 2}},
-		"a time in the past is no time":    {HookEnd, []HookResult{later(-1), later(2)}, &HookResult{RequeueAfter: 2}},
+		"a time in the past is not a time": {HookEnd, []HookResult{later(-1), later(2)}, &HookResult{RequeueAfter: 2}},
 		"only times in the past are never": {HookEnd, []HookResult{later(-1)}, &HookResult{}},
 	} {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, aggregate(c.at, c.answers)) })

@@ -90,7 +90,7 @@ func (j *job) isClosing() bool {
 	return j.closing
 }
 
-// due tells whether the deployer has something to do, and takes the wake-up with its news.
+// due reports whether the deployer has something to do, and takes the wake-up with its news.
 func (j *job) due(now time.Time) (news, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -131,12 +131,12 @@ func (j *job) hasEnded() bool {
 	return j.ended
 }
 
-// isCurrent tells whether this is the job that the item asks for.
+// isCurrent reports whether this is the job that the item asks for.
 func (j *job) isCurrent(item *v1alpha1.DeployItem) bool {
 	return j.uid == item.UID && j.id == item.Status.JobID && j.deleting == isDeleting(item) && !j.hasEnded()
 }
 
-// isOverIn tells whether an item, as an event shows it, has left this job behind.
+// isOverIn reports whether an item, as an event shows it, has left this job behind.
 func (j *job) isOverIn(item *v1alpha1.DeployItem) bool {
 	if item.UID != j.uid {
 		return true

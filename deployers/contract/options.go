@@ -40,7 +40,7 @@ type Options struct {
 	MaxWaiting int
 	// MinRetryDelay and MaxRetryDelay bound the delay before the next attempt of a job that failed; 0 means 250 ms and 30 s.
 	MinRetryDelay, MaxRetryDelay time.Duration
-	// MaxTimeout is the longest time for a job, also of an item whose timeout is none; 0 is no limit.
+	// MaxTimeout is the longest time for a job, also of an item whose timeout is none; 0 means no limit.
 	MaxTimeout time.Duration
 	// Clients opens Targets. Required.
 	Clients *target.Clients

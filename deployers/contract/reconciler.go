@@ -205,7 +205,7 @@ func stopAfter(err error) error {
 
 func isDeleting(item *v1alpha1.DeployItem) bool { return !item.DeletionTimestamp.IsZero() }
 
-// concerns tells whether there may be something to do for an item; it reads nothing.
+// concerns reports whether there may be something to do for an item; it reads nothing.
 func (r *reconciler) concerns(item *v1alpha1.DeployItem) bool {
 	switch {
 	case item.Spec.Type != r.deployer.Type(), item.Annotations[v1alpha1.IgnoreAnnotation] == "true":

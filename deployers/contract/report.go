@@ -171,7 +171,7 @@ func (r *reconciler) retry(ctx context.Context, s *scope, failure *kit.Failure) 
 	return r.suspend(ctx, s)
 }
 
-// isSilent tells whether an error is about the way to an API server. What a deployer has explained itself is not, whatever its cause.
+// isSilent reports whether an error is about the way to an API server. What a deployer has explained itself is not, whatever its cause.
 func isSilent(err error) bool {
 	var explained *kit.Failure
 	return kit.IsTransient(err) && !errors.As(err, &explained)
@@ -209,7 +209,7 @@ func (r *reconciler) show(ctx context.Context, s *scope) error {
 	return err
 }
 
-// hasNews tells whether the last call failed with a message that the status does not show yet. Errors about the way to an API server
+// hasNews reports whether the last call failed with a message that the status does not show yet. Errors about the way to an API server
 // count only once they last.
 func (s *scope) hasNews() bool {
 	if s.job.failure == nil || s.job.quiet {

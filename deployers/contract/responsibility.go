@@ -47,7 +47,7 @@ func (r *reconciler) selects(ctx context.Context, item *v1alpha1.DeployItem) (bo
 	return err == nil && liveness.Selected(r.options.TargetSelectors, found), err
 }
 
-// handledBefore tells whether this deployer did the last job of the item: then it also has to report that the target is gone.
+// handledBefore reports whether this deployer did the last job of the item: then it also has to report that the target is gone.
 func (r *reconciler) handledBefore(item *v1alpha1.DeployItem) bool {
 	last := item.Status.Deployer
 	return last != nil && last.Name == r.deployer.Name() && last.Identity == r.options.Identity

@@ -172,7 +172,7 @@ func (h *itemHandler) Delete(_ context.Context, deleted event.DeleteEvent, _ wor
 	h.reconciler.forget(client.ObjectKeyFromObject(deleted.Object))
 }
 
-// seen takes note of an item and tells whether it has to be queued.
+// seen takes note of an item and reports whether it has to be queued.
 func (r *reconciler) seen(obj client.Object) bool {
 	item := obj.(*v1alpha1.DeployItem)
 	r.jobs.observe(item)

@@ -70,7 +70,7 @@ func (s *sharedWatch) lastChange(name string) time.Time {
 	return last
 }
 
-// detach removes a job and tells whether nobody is left.
+// detach removes a job and reports whether nobody is left.
 func (s *sharedWatch) detach(j *job, name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -324,7 +324,7 @@ func TestInvalidConfigurationNeedsAPerson(t *testing.T) {
 		"type of setting":  {config{"chart": packed, "helmDeploymentConfig": config{"upgrade": config{"wait": "yes"}}}, "helmDeploymentConfig.upgrade.wait"},
 		"values no object": {config{"chart": packed, "values": []any{1}}, "values: have to be an object"},
 		"fromResource":     {config{"chart": config{"fromResource": config{"resourceName": "x"}}}, "chart.fromResource: names no component"},
-		"resourceRef":      {config{"chart": config{"resourceRef": "eA=="}}, "chart.resourceRef: is no key of a resource"},
+		"resourceRef":      {config{"chart": config{"resourceRef": "eA=="}}, "chart.resourceRef: is not a key of a resource"},
 		"kind":             {config{"kind": "Other"}, `kind: "Other" is not known`},
 	} {
 		t.Run(name, func(t *testing.T) {

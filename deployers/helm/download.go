@@ -108,7 +108,7 @@ func (d *downloader) ask(ctx context.Context, what download) (answer, error) {
 func (what download) request(ctx context.Context) (*http.Request, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, what.url, nil)
 	if err != nil {
-		return nil, kit.Stall("GetChart", "InvalidURL", "%s: is no http or https URL; write https://host/path", what.field)
+		return nil, kit.Stall("GetChart", "InvalidURL", "%s: is not an http or https URL; write https://host/path", what.field)
 	}
 	for header, value := range map[string]string{
 		"Authorization": what.authorization, "If-None-Match": what.known.etag, "If-Modified-Since": what.known.lastModified,

@@ -134,7 +134,7 @@ func helmProblem(err error) error {
 	return err
 }
 
-// isDenied tells whether the credentials of the target are at fault. Admission answers "forbidden" too, for terminating namespaces and
+// isDenied reports whether the credentials of the target are at fault. Admission answers "forbidden" too, for terminating namespaces and
 // exhausted quotas; that passes.
 func isDenied(err error) bool {
 	if apierrors.IsUnauthorized(err) {

@@ -182,7 +182,7 @@ func refusingNext(cluster *target.Cluster, count int, method, suffix string) *ta
 			if count > 0 && r.Method == method && strings.HasSuffix(r.URL.Path, suffix) {
 				count--
 				r = r.Clone(r.Context())
-				r.URL.RawQuery += "&dryRun=unknown" // which is no value that the API server takes
+				r.URL.RawQuery += "&dryRun=unknown" // which is not a value that the API server takes
 			}
 			return next.RoundTrip(r)
 		})

@@ -33,7 +33,7 @@ type resourceKey struct {
 	RepositoryContext *v1alpha1.AnyJSON `json:"repositoryContext"`
 }
 
-var errResourceKey = errors.New("is no key of a resource; set it to the result of the template function getResourceKey")
+var errResourceKey = errors.New("is not a key of a resource; set it to the result of the template function getResourceKey")
 
 // parseResourceKey reads base64 of YAML without aliases, which could stand for gigabytes.
 func parseResourceKey(encoded string) (*resourceKey, error) {

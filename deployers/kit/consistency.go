@@ -85,7 +85,7 @@ func (c *Consistency) keep(key types.NamespacedName, w write) {
 	c.written[key] = w
 }
 
-// Stale tells whether a cached object is older than the last recorded write. The event that shows the write is still to
+// Stale reports whether a cached object is older than the last recorded write. The event that shows the write is still to
 // come, so the caller stops and waits for it.
 func (c *Consistency) Stale(obj client.Object) bool {
 	key := client.ObjectKeyFromObject(obj)

@@ -115,7 +115,7 @@ func CodesOf(err error) []v1alpha1.ErrorCode {
 	return codes
 }
 
-// IsUnrecoverable tells whether an error carries a code that ends a job at once.
+// IsUnrecoverable reports whether an error carries a code that ends a job at once.
 func IsUnrecoverable(err error) bool {
 	return slices.ContainsFunc(CodesOf(err), func(code v1alpha1.ErrorCode) bool {
 		return slices.Contains(v1alpha1.UnrecoverableCodes, code)
@@ -152,13 +152,13 @@ func AsOwnFailure(operation string, err error) *Failure {
 	return failure
 }
 
-// IsRefusedForGood tells whether the API server refused a write of ours as invalid or too large, and so refuses it at every other attempt too.
+// IsRefusedForGood reports whether the API server refused a write of ours as invalid or too large, and so refuses it at every other attempt too.
 // What a policy or a webhook of the cluster refuses is not of that kind, whatever reason it gives: those rules change, and nobody tells us when.
 func IsRefusedForGood(err error) bool {
 	return (apierrors.IsInvalid(err) || apierrors.IsRequestEntityTooLargeError(err) || isTooLargeForStore(err)) && !isRefusedByAdmission(err)
 }
 
-// isRefusedByAdmission tells whether a ValidatingAdmissionPolicy or an admission webhook refused a write. Both choose the reason of the refusal;
+// isRefusedByAdmission reports whether a ValidatingAdmissionPolicy or an admission webhook refused a write. Both choose the reason of the refusal;
 // a policy that chooses none says Invalid, as the schema does. A policy states its refusal as a cause without type and field, which every cause
 // of the schema has. A webhook may return any causes, but the API server begins the message.
 func isRefusedByAdmission(err error) bool {
@@ -187,7 +187,7 @@ var webhookSigns = []string{
 	"failed calling webhook", "failed to call webhook", "connection refused", "context deadline exceeded", "proxy error", "no endpoints available",
 }
 
-// isWebhookSilent tells whether a write failed because a webhook could not be asked. The API server reports that as an internal error of
+// isWebhookSilent reports whether a write failed because a webhook could not be asked. The API server reports that as an internal error of
 // its own, so nothing but the text tells it apart.
 func isWebhookSilent(err error) bool {
 	return apierrors.IsInternalError(err) && strings.Contains(err.Error(), "webhook") &&
@@ -201,7 +201,7 @@ func reasonOf(err error) string {
 	return "Error"
 }
 
-// IsTransient tells whether an error is about the way to the API server or about a lost race, and says nothing about the
+// IsTransient reports whether an error is about the way to the API server or about a lost race, and says nothing about the
 // object: it is retried and never shown in status. A Failure that says itself that it is retried is shown, whatever its cause.
 func IsTransient(err error) bool {
 	var explained *Failure

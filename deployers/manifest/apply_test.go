@@ -120,7 +120,7 @@ func TestBrokenExpressionsAreNamedBeforeAnythingIsDone(t *testing.T) {
 
 	_, err := l.ensure()
 
-	require.ErrorContains(t, err, "spec.config: readinessChecks.healthChecks[0].current: is no CEL expression")
+	require.ErrorContains(t, err, "spec.config: readinessChecks.healthChecks[0].current: is not a CEL expression")
 	assert.Contains(t, kit.CodesOf(err), v1alpha1.ErrorConfigurationProblem)
 	assert.False(t, l.exists("a"))
 }

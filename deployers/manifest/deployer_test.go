@@ -115,7 +115,7 @@ func TestConfigurationProblems(t *testing.T) {
 		"conflict":        {config: header + "onConflict: Fail", message: "onConflict: is for updateStrategy apply only"},
 		"immutable":       {config: header + "onImmutable: Sometimes", message: "onImmutable: \"Sometimes\" is unknown"},
 		"health check":    {config: header + "readinessChecks: {healthChecks: [{apiVersion: v1, current: a}]}", message: "readinessChecks.healthChecks[0].kind: is empty"},
-		"number as label": {config: header + "manifests: [{manifest: {apiVersion: v1, kind: A, metadata: {name: a, labels: {a: 1}}}}]", message: "manifests[0].manifest.metadata.labels: holds something that is no string"},
+		"number as label": {config: header + "manifests: [{manifest: {apiVersion: v1, kind: A, metadata: {name: a, labels: {a: 1}}}}]", message: "manifests[0].manifest.metadata.labels: holds something that is not a string"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLife(t)

@@ -292,7 +292,7 @@ func (a *Applied) leave(t task, live *unstructured.Unstructured, isNotOurs bool)
 	}
 }
 
-// established tells whether the definitions that later groups need are served; what is missing is added to the progress.
+// established reports whether the definitions that later groups need are served; what is missing is added to the progress.
 func (s *Session) established(applied *Applied, plan [groups][]task) bool {
 	needed := map[schema.GroupKind]bool{}
 	for _, t := range slices.Concat(plan[clusterScoped:]...) {

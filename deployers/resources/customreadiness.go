@@ -118,7 +118,7 @@ func (p *Progress) require(check *managedresource.CustomReadinessCheckConfigurat
 	return nil
 }
 
-// fulfils tells whether every field that a requirement selects is as required. A missing field fulfils only the operator !.
+// fulfils reports whether every field that a requirement selects is as required. A missing field fulfils only the operator !.
 func fulfils(object map[string]any, requirement managedresource.RequirementSpec) (bool, error) {
 	found, err := values(object, requirement.JsonPath)
 	if err != nil {
@@ -156,7 +156,7 @@ func normalisedValues(raw []managedresource.RequirementValue) ([]any, error) {
 			err = json.Unmarshal(text, &value)
 		}
 		if err != nil {
-			return nil, misconfigured("a value of a requirement is no JSON: %w", err)
+			return nil, misconfigured("a value of a requirement is not JSON: %w", err)
 		}
 		wanted = append(wanted, value)
 	}

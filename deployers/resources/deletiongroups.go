@@ -66,7 +66,7 @@ func (g *deletionGroup) targetName() *string {
 	return g.CustomResourceGroup.TargetName
 }
 
-// takes tells whether a managed resource belongs to the group. Groups for other targets take none.
+// takes reports whether a managed resource belongs to the group. Groups for other targets take none.
 func (g *deletionGroup) takes(ref managedresource.ResourceReference) bool {
 	if g.PredefinedResourceGroup != nil {
 		return takesPredefined(g.PredefinedResourceGroup.Type, ref)

@@ -114,11 +114,11 @@ func complain(path string, object *unstructured.Unstructured) error {
 	}
 	for _, field := range []string{"labels", "annotations"} {
 		if _, _, err := unstructured.NestedStringMap(object.Object, "metadata", field); err != nil {
-			return misconfigured("%s.metadata.%s: holds something that is no string, quote the values", path, field)
+			return misconfigured("%s.metadata.%s: holds something that is not a string, quote the values", path, field)
 		}
 	}
 	if _, _, err := unstructured.NestedString(object.Object, "metadata", "namespace"); err != nil {
-		return misconfigured("%s.metadata.namespace: is no string, quote it", path)
+		return misconfigured("%s.metadata.namespace: is not a string, quote it", path)
 	}
 	if _, err := schema.ParseGroupVersion(object.GetAPIVersion()); err != nil {
 		return misconfigured("%s.apiVersion: %q is malformed, write group/version", path, object.GetAPIVersion())

@@ -43,7 +43,7 @@ func objectError(verb string, ref managedresource.ResourceReference, err error) 
 	return wrapped
 }
 
-// isUnauthorized tells whether the credentials are at fault. Admission plug-ins answer 403 too (terminating namespaces, quotas,
+// isUnauthorized reports whether the credentials are at fault. Admission plug-ins answer 403 too (terminating namespaces, quotas,
 // service accounts that are not there yet); those heal.
 func isUnauthorized(err error) bool {
 	if !apierrors.IsForbidden(err) {
@@ -63,7 +63,7 @@ func unknownKind(cluster, apiVersion, kind string, err error) error {
 	}
 }
 
-// isGone tells whether an error says that an object, or its whole kind, does not exist.
+// isGone reports whether an error says that an object, or its whole kind, does not exist.
 func isGone(err error) bool { return apierrors.IsNotFound(err) || isNoMatch(err) }
 
 // isNoMatch also looks into wrapped errors, which meta.IsNoMatchError does not.

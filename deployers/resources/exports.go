@@ -102,7 +102,7 @@ func (s *Session) export(ctx context.Context, export *managedresource.Export) (a
 	}
 	next, ok := follow(export.FromObjectReference, value, from.Namespace)
 	if !ok {
-		progress.wait(fmt.Sprintf("export %s: %s of %s is no reference with a name, as fromObjectRef needs", export.Key, export.JSONPath, from),
+		progress.wait(fmt.Sprintf("export %s: %s of %s is not a reference with a name, as fromObjectRef needs", export.Key, export.JSONPath, from),
 			watched(cluster, from))
 		return nil, progress, nil
 	}

@@ -43,7 +43,7 @@ func (m *Memory) remember(next, result *unstructured.Unstructured) {
 	}
 }
 
-// unchanged tells whether writing next is known to give live again.
+// unchanged reports whether writing next is known to give live again.
 func (m *Memory) unchanged(next, live *unstructured.Unstructured) bool {
 	if m == nil {
 		return false

@@ -212,7 +212,7 @@ exports:
 	}{
 		{change: func() {}, waiting: "export token: ConfigMap " + b.namespace + "/one does not exist; export followed: ConfigMap " + b.namespace + "/one does not exist"},
 		{change: func() { b.put(b.configMap("one", "a", "1")) },
-			waiting: "export token: ConfigMap " + b.namespace + "/one has no .data.token yet; export followed: .data of ConfigMap " + b.namespace + "/one is no reference with a name, as fromObjectRef needs"},
+			waiting: "export token: ConfigMap " + b.namespace + "/one has no .data.token yet; export followed: .data of ConfigMap " + b.namespace + "/one is not a reference with a name, as fromObjectRef needs"},
 		{change: func() { b.change(b.configMap("one", "a", "1"), "data: {name: two, token: abc}") },
 			waiting: "export followed: ConfigMap " + b.namespace + "/two does not exist"},
 		{change: func() { b.put(b.configMap("two", "end", "done")) }, waiting: ""},

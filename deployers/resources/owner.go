@@ -77,7 +77,7 @@ func (o Owner) Marks() (labels, annotations []string) {
 	return labels, []string{OwnerNamespaceAnnotation, OwnerUIDAnnotation}
 }
 
-// labelled tells whether an object carries the label of this owner.
+// labelled reports whether an object carries the label of this owner.
 func (o Owner) labelled(object *unstructured.Unstructured) bool {
 	return object.GetLabels()[v1alpha1.ManifestDeployItemLabel] == LabelValue(o.Item)
 }

@@ -20,7 +20,7 @@ type Progress struct {
 	Watch []contract.Watched
 }
 
-// Done tells whether nothing is missing.
+// Done reports whether nothing is missing.
 func (p Progress) Done() bool { return len(p.Reasons) == 0 }
 
 // Waiting returns the reasons as one sentence for contract.Outcome.Waiting.

@@ -160,7 +160,7 @@ func requestDelete(ctx context.Context, resource dynamic.ResourceInterface, live
 	})
 }
 
-// goneAtOnce tells whether a delete request that was accepted has removed the object, which saves a read.
+// goneAtOnce reports whether a delete request that was accepted has removed the object, which saves a read.
 func goneAtOnce(live *unstructured.Unstructured) bool {
 	return len(live.GetFinalizers()) == 0 && !lingering[live.GroupVersionKind().GroupKind()]
 }

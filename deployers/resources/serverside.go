@@ -171,7 +171,7 @@ func encodeSecret(config *unstructured.Unstructured) {
 	}
 	for key, text := range texts {
 		if unstructured.SetNestedField(config.Object, base64.StdEncoding.EncodeToString([]byte(text)), "data", key) != nil {
-			return // data is no map: the API server will say so
+			return // data is not a map: the API server will say so
 		}
 	}
 	unstructured.RemoveNestedField(config.Object, "stringData")

@@ -121,7 +121,7 @@ func comparable(object *unstructured.Unstructured, withStatus bool) map[string]a
 	return stripped
 }
 
-// same tells whether two objects are equal but for what only the API server writes.
+// same reports whether two objects are equal but for what only the API server writes.
 func same(a, b *unstructured.Unstructured) bool {
 	_, aHas := a.Object["status"]
 	_, bHas := b.Object["status"]

@@ -235,7 +235,7 @@ func difference(live, next *unstructured.Unstructured) (map[string]any, error) {
 	return patch, nil
 }
 
-// isRefused tells whether the API server certainly did not store an object.
+// isRefused reports whether the API server certainly did not store an object.
 func isRefused(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) ||
 		apierrors.IsUnauthorized(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)

@@ -39,7 +39,7 @@ func (a Accounts) of(parsed *content, target *v1alpha1.Target, actor Actor) (str
 	account := cmp.Or(actor.ServiceAccount, target.Spec.ServiceAccountName)
 	switch {
 	case account != "" && !validation.IsServiceAccountName(account):
-		return "", refuse(namedBy(actor), fmt.Sprintf("%q is no name of a ServiceAccount", account),
+		return "", refuse(namedBy(actor), fmt.Sprintf("%q is not a valid name of a ServiceAccount", account),
 			"give the name alone: it is one of the same namespace")
 	case account != "":
 		return account, nil

@@ -67,7 +67,7 @@ type body struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	late   *time.Timer
-	// left is how many bytes may still come, perLine how many a line may have; 0 is no limit for lines.
+	// left is how many bytes may still come, perLine how many a line may have; 0 means no limit for lines.
 	left, perLine int64
 	// scan looks for the kind in JSON documents; nil for other answers.
 	scan *kindScan

@@ -21,7 +21,7 @@ var (
 	errLarge    = errors.New("the answer of the server is too large")
 	errCrowded  = errors.New("the answers that are read at the same time are too large together, and this server has the largest of them")
 	errRedirect = errors.New("the server redirects, which is not followed; put the address of the API server itself into the Target")
-	errForeign  = errors.New("the answer of the server is no Kubernetes object; check the address of the Target")
+	errForeign  = errors.New("the answer of the server is not a Kubernetes object; check the address of the Target")
 	errPrivate  = errors.New("the address of the server is not public, and the operator allows public ones only")
 )
 

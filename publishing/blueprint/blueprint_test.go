@@ -186,7 +186,7 @@ func TestPullRefuses(t *testing.T) {
 		"path out of the archive": {registry.Layer{MediaType: oci.FluxContentLayer, Content: archive(t, tar.Header{Name: "../evil", Mode: 0o644}, "x")}, "leaves its directory"},
 		"symbolic link":           {registry.Layer{MediaType: oci.FluxContentLayer, Content: archive(t, tar.Header{Name: "link", Linkname: "/etc/passwd", Typeflag: tar.TypeSymlink}, "")}, "symbolic link"},
 		"no archive":              {registry.Layer{MediaType: oci.FluxContentLayer, Content: "no tar"}, "tar"},
-		"other artifact":          {registry.Layer{MediaType: "text/plain", Content: "x"}, "is no blueprint"},
+		"other artifact":          {registry.Layer{MediaType: "text/plain", Content: "x"}, "is not a blueprint"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server, r := start(t)

@@ -93,7 +93,7 @@ func blueprintLayer(url string, m *oci.Manifest) (digest.Digest, error) {
 	if len(types) > 0 && (strings.Contains(types[0], "tar") || strings.Contains(types[0], "gzip")) {
 		return m.Layers[0].Digest, nil
 	}
-	return "", fmt.Errorf("%s is no blueprint: its layers are of type [%s]; push one with flux-landscaper blueprint push or flux push artifact",
+	return "", fmt.Errorf("%s is not a blueprint: its layers are of type [%s]; push one with flux-landscaper blueprint push or flux push artifact",
 		url, strings.Join(types, ", "))
 }
 

@@ -80,7 +80,7 @@ func wanted(p *ocispec.Platform, platforms []string) bool {
 func checkPlatforms(platforms []string) error {
 	for _, pattern := range platforms {
 		if steps := strings.Count(pattern, "/"); steps < 1 || steps > 2 {
-			return fmt.Errorf("platforms: %q is no platform; write os/architecture, such as linux/arm64", pattern)
+			return fmt.Errorf("platforms: %q is not a platform; write os/architecture, such as linux/arm64", pattern)
 		}
 	}
 	return nil

@@ -71,7 +71,7 @@ func (v *version) rename(r *Resource, a *carry.Artifact, from oci.Reference) err
 	if hint := r.Input.Repository; hint != "" {
 		to, err := oci.ParseReference(from.Host + "/" + v.hinted(hint))
 		if err != nil || to.Digest != "" {
-			return fmt.Errorf("repository %q is no name of a repository; write it in lower case like team/shop, with or without :tag", hint)
+			return fmt.Errorf("repository %q is not a valid name of a repository; write it in lower case like team/shop, with or without :tag", hint)
 		}
 		a.Repository, a.Tag = to.Path, cmp.Or(to.Tag, a.Tag)
 	}

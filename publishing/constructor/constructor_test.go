@@ -376,7 +376,7 @@ func TestSubstituteRefuses(t *testing.T) {
 	_, err = Values(nil, []string{"A"})
 	assert.ErrorContains(t, err, "KEY=VALUE")
 	_, err = Values([]byte("[]"), nil)
-	assert.ErrorContains(t, err, "no YAML object")
+	assert.ErrorContains(t, err, "not a YAML object")
 }
 
 // TestCorpus builds the constructors of the guided tour where they lie.

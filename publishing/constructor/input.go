@@ -105,7 +105,7 @@ func copyFile(w io.Writer, path, written string) error {
 		return fmt.Errorf("file %s cannot be read: %w; paths are relative to the constructor", written, reason(err))
 	}
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is no regular file; use type dir for a directory", written)
+		return fmt.Errorf("%s is not a regular file; use type dir for a directory", written)
 	}
 	if info.Size() > MaxBlob {
 		return fmt.Errorf("file %s has %d bytes, more than the %d that controllers read; publish it elsewhere and refer to it by an access", written, info.Size(), int64(MaxBlob))

@@ -35,7 +35,7 @@ const (
 func Values(settings []byte, arguments []string) (map[string]any, error) {
 	values := map[string]any{}
 	if err := foreign.CoreUnmarshal(settings, &values); err != nil {
-		return nil, fmt.Errorf("the settings are no YAML object: %w", err)
+		return nil, fmt.Errorf("the settings are not a YAML object: %w", err)
 	}
 	if values == nil {
 		values = map[string]any{}

@@ -149,7 +149,7 @@ func readStatic(file, architecture string) ([]byte, error) {
 	}
 	program, err := elf.NewFile(bytes.NewReader(content))
 	if err != nil {
-		return nil, fmt.Errorf("%s is no program of Linux: %w", file, err)
+		return nil, fmt.Errorf("%s is not a program of Linux: %w", file, err)
 	}
 	if machine, known := machines[architecture]; known && program.Machine != machine {
 		return nil, fmt.Errorf("%s is a program for %s: build it with GOARCH=%s", file, program.Machine, architecture)

@@ -88,12 +88,12 @@ func TestATextIsNoProgram(t *testing.T) {
 
 	_, err := Build(Contents{Programs: map[string]string{"/text": text}})
 
-	assert.ErrorContains(t, err, "is no program of Linux")
+	assert.ErrorContains(t, err, "is not a program of Linux")
 }
 
 func TestAProgramThatNeedsLibrariesIsRefused(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("the shell of this machine is no program of Linux")
+		t.Skip("the shell of this machine is not a program of Linux")
 	}
 	shell, err := filepath.EvalSymlinks("/bin/sh")
 	require.NoError(t, err)

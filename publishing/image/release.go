@@ -139,7 +139,7 @@ func Repository(repository string, plainHTTP bool) (name.Repository, error) {
 	}
 	parsed, err := name.NewRepository(repository, options...)
 	if err != nil {
-		return name.Repository{}, fmt.Errorf("%q is no repository of a registry, e.g. ghcr.io/flux-landscaper/landscaper: %w", repository, err)
+		return name.Repository{}, fmt.Errorf("%q is not a repository of a registry, e.g. ghcr.io/flux-landscaper/landscaper: %w", repository, err)
 	}
 	return parsed, nil
 }

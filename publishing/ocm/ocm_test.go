@@ -211,7 +211,7 @@ func TestParsePlace(t *testing.T) {
 		t.Run(written, func(t *testing.T) { assert.JSONEq(t, want, string(place(t, written).Spec.Raw)) })
 	}
 	for written, want := range map[string]string{
-		"": "the repository is missing", "./none": "is no file or directory", "/none": "is no file or directory", "ftp://x": "is not understood", "oci://": "is not understood",
+		"": "the repository is missing", "./none": "is not a file or directory", "/none": "is not a file or directory", "ftp://x": "is not understood", "oci://": "is not understood",
 	} {
 		t.Run("refuse "+written, func(t *testing.T) {
 			_, err := ParsePlace(written)

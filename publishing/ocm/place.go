@@ -35,7 +35,7 @@ func ParsePlace(written string) (*Place, error) {
 			return directoryPlace(written, info)
 		}
 		if strings.HasPrefix(written, ".") || strings.HasPrefix(written, "/") {
-			return nil, fmt.Errorf("repository %s is no file or directory; write registries as oci://host/path", written)
+			return nil, fmt.Errorf("repository %s is not a file or directory; write registries as oci://host/path", written)
 		}
 	}
 	return registryPlace(written)

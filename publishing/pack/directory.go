@@ -176,7 +176,7 @@ func (p *packer) file(archive *tar.Writer, name string) error {
 		return p.fail(name, "cannot be read: %v; a symbolic link must lead to a file inside the directory", reason(err))
 	}
 	if !info.Mode().IsRegular() {
-		return p.fail(name, "is no regular file; a symbolic link must lead to a file, and devices and pipes cannot be packed")
+		return p.fail(name, "is not a regular file; a symbolic link must lead to a file, and devices and pipes cannot be packed")
 	}
 	f, err := p.files.Open(name)
 	if err != nil {

@@ -125,7 +125,7 @@ func TestRefused(t *testing.T) {
 		"relative link out":    {linked("../../../../etc/passwd"), Options{}, "file link cannot be read"},
 		"link to nothing":      {linked("nothing"), Options{}, "file link cannot be read"},
 		"link to itself":       {linked("link"), Options{}, "file link cannot be read"},
-		"link to a directory":  {linked("a"), Options{}, "file link is no regular file"},
+		"link to a directory":  {linked("a"), Options{}, "file link is not a regular file"},
 		"large file":           {directory(t, "a", "12345"), Options{MaxFile: 4}, "file a has 5 bytes, more than the 4"},
 		"large directory":      {directory(t, "a", "123", "b", "456"), Options{MaxTotal: 5}, "more than 5 bytes"},
 		"many files":           {directory(t, "a", "", "b", ""), Options{MaxFiles: 1}, "more than 1 files"},

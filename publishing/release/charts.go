@@ -80,7 +80,7 @@ func Charts(dist string, o Options) error {
 // checkVersion refuses what Helm does not take as the version of a chart.
 func (o Options) checkVersion() error {
 	if _, err := semver.StrictNewVersion(strings.TrimPrefix(o.Release.Version, "v")); err != nil {
-		return fmt.Errorf("the version %q is no semantic version, and Helm takes no other for a chart; give one like v1.2.3", o.Release.Version)
+		return fmt.Errorf("the version %q is not a semantic version, and Helm takes no other for a chart; give one like v1.2.3", o.Release.Version)
 	}
 	return nil
 }

@@ -224,6 +224,6 @@ func TestWhatIsMissingIsNamed(t *testing.T) {
 		options := optionsOf(programs(t, "landscaper_linux_amd64"))
 		options.Release.Version = version
 		_, err = Make(t.TempDir(), options)
-		assert.ErrorContains(t, err, `the version "`+version+`" is no semantic version`)
+		assert.ErrorContains(t, err, `the version "`+version+`" is not a semantic version`)
 	}
 }

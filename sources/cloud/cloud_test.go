@@ -69,7 +69,7 @@ func oidc(namespace, name string) string { return "eyJ" + namespace + "." + name
 func review(_ context.Context, token, _ string) (string, error) {
 	parts := strings.Split(strings.TrimPrefix(token, "eyJ"), ".")
 	if len(parts) != 3 {
-		return "", errors.New("it is no token")
+		return "", errors.New("it is not a token")
 	}
 	return "system:serviceaccount:" + parts[0] + ":" + parts[1], nil
 }

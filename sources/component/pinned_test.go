@@ -20,14 +20,14 @@ func TestM08ImagesAreShownWithTheirDigest(t *testing.T) {
 		digest    any
 		want      string
 	}{
-		"tag":                       {"example.com/web:1.0.0", manifest, "example.com/web:1.0.0@sha256:ab12"},
-		"neither tag nor digest":    {"example.com/web", manifest, "example.com/web@sha256:ab12"},
-		"digest":                    {"example.com/web@sha256:cd", manifest, "example.com/web@sha256:cd"},
-		"not covered":               {"example.com/web:1.0.0", excluded, "example.com/web:1.0.0"},
-		"digest of something else":  {"example.com/web:1.0.0", blob, "example.com/web:1.0.0"},
-		"no digest at all":          {"example.com/web:1.0.0", nil, "example.com/web:1.0.0"},
-		"digest that is no object":  {"example.com/web:1.0.0", "sha256:ab12", "example.com/web:1.0.0"},
-		"access without a referece": {"", manifest, ""},
+		"tag":                          {"example.com/web:1.0.0", manifest, "example.com/web:1.0.0@sha256:ab12"},
+		"neither tag nor digest":       {"example.com/web", manifest, "example.com/web@sha256:ab12"},
+		"digest":                       {"example.com/web@sha256:cd", manifest, "example.com/web@sha256:cd"},
+		"not covered":                  {"example.com/web:1.0.0", excluded, "example.com/web:1.0.0"},
+		"digest of something else":     {"example.com/web:1.0.0", blob, "example.com/web:1.0.0"},
+		"no digest at all":             {"example.com/web:1.0.0", nil, "example.com/web:1.0.0"},
+		"digest that is not an object": {"example.com/web:1.0.0", "sha256:ab12", "example.com/web:1.0.0"},
+		"access without a referece":    {"", manifest, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			resource := func() (map[string]any, map[string]any) {

@@ -44,7 +44,7 @@ func NewTyped(fields map[string]any) (Typed, error) {
 	}
 	raw, err := json.Marshal(fields)
 	if err != nil {
-		return Typed{}, fmt.Errorf("object of type %s is no JSON data: %w", name, err)
+		return Typed{}, fmt.Errorf("object of type %s is not JSON data: %w", name, err)
 	}
 	return Typed{Type: name, Raw: raw}, nil
 }

@@ -86,7 +86,7 @@ func check(owner, namespace string, ref v1alpha1.SourceReference, p Policy) (kin
 	}
 	switch {
 	case !known:
-		return fail(UnsupportedKind, fmt.Sprintf("kind %q is no kind of source", ref.Kind), "use one of "+strings.Join(Kinds(), ", "))
+		return fail(UnsupportedKind, fmt.Sprintf("kind %q is not a kind of source", ref.Kind), "use one of "+strings.Join(Kinds(), ", "))
 	case !ourGroup(ref.APIVersion):
 		return fail(UnsupportedKind, fmt.Sprintf("apiVersion %q is not that of a source", ref.APIVersion),
 			"leave apiVersion out or use "+sourcev1.GroupVersion.String())

@@ -21,7 +21,7 @@ var (
 	ErrNotFound = errors.New("not found in the Git repository")
 	// ErrUnauthorized: the server refuses the login, or wants one and there is none.
 	ErrUnauthorized = errors.New("refused by the Git server")
-	// ErrInvalid: the location cannot be used, or the server sent what is no Git.
+	// ErrInvalid: the location cannot be used, or the server sent what is not a Git.
 	ErrInvalid = errors.New("invalid Git location or content")
 	// ErrTooLarge: the repository exceeds a limit of Options.
 	ErrTooLarge = errors.New("too large for a Git repository")

@@ -78,7 +78,7 @@ type dockerAuth struct {
 // parseOne does not wrap the errors of the JSON decoder because they may quote the content.
 func parseOne(raw []byte) ([]entry, error) {
 	if len(raw) > maxDockerConfig {
-		return nil, fmt.Errorf("it has more than %d bytes; remove what is no credential", maxDockerConfig)
+		return nil, fmt.Errorf("it has more than %d bytes; remove what is not a credential", maxDockerConfig)
 	}
 	var config struct {
 		Auths map[string]dockerAuth `json:"auths"`

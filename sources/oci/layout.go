@@ -37,7 +37,7 @@ type Layout struct {
 func OpenLayout(dir string) (*Layout, error) {
 	store, err := layout.New(dir)
 	if err != nil {
-		return nil, fmt.Errorf("%s is no OCI image layout; name one, or a directory that is empty or does not exist: %w", dir, err)
+		return nil, fmt.Errorf("%s is not an OCI image layout; name one, or a directory that is empty or does not exist: %w", dir, err)
 	}
 	return &Layout{dir: dir, store: store}, nil
 }

@@ -132,5 +132,5 @@ func TestSavingFailsWithTheSideThatFailed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	_, err = OpenLayout(file)
-	require.ErrorContains(t, err, "is no OCI image layout")
+	require.ErrorContains(t, err, "is not an OCI image layout")
 }

@@ -72,7 +72,7 @@ func ParseOCMConfig(raw []byte) (Credentials, error) {
 // parseOCM does not wrap the errors of the decoder because they may quote the content.
 func parseOCM(raw []byte) (all Credentials, err error) {
 	if len(raw) > maxOCMConfig {
-		return all, fmt.Errorf("it has more than %d bytes; remove what is no credential", maxOCMConfig)
+		return all, fmt.Errorf("it has more than %d bytes; remove what is not a credential", maxOCMConfig)
 	}
 	if err := refuseAliases(raw); err != nil {
 		return all, err
@@ -181,7 +181,7 @@ func (c ocmConsumer) entries() ([]entry, error) {
 func ocmEntry(identity map[string]any) (entry, error) {
 	host, port := text(identity["hostname"]), text(identity["port"])
 	if at := strings.LastIndex(host, "@"); at >= 0 || strings.Contains(host, "/") {
-		return entry{}, errors.New("identity.hostname is no host name; write it without scheme, user and path")
+		return entry{}, errors.New("identity.hostname is not a host name; write it without scheme, user and path")
 	}
 	e := entry{host: canonicalHost(host), anyHost: host == "", prefix: strings.Trim(text(identity["pathprefix"]), "/"), scheme: text(identity["scheme"])}
 	switch {

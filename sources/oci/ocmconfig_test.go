@@ -143,7 +143,7 @@ func TestParseOCMConfigErrorsHideTheContent(t *testing.T) {
 		"a text":          {"hunter2", "not an OCM configuration"},
 		"a Docker config": {`{"auths":{"hunter2":{}}}`, "not an OCM configuration"},
 		"other type":      {"type: hunter2", "not an OCM configuration"},
-		"user in host":    {consumer("{type: OCIRegistry, hostname: 'u:hunter2@a'}", "[]"), "no host name"},
+		"user in host":    {consumer("{type: OCIRegistry, hostname: 'u:hunter2@a'}", "[]"), "not a host name"},
 		"bad authority":   {consumer("{type: OCIRegistry, hostname: a}", "[{properties: {certificateAuthority: hunter2}}]"), "certificateAuthority holds no certificate"},
 		"bad docker":      {"type: credentials.config.ocm.software\nrepositories: [{repository: {type: DockerConfig/v1, dockerConfig: {hunter2: 1}}}]", "repositories[0]: it is not a Docker configuration"},
 		"nested":          {"type: generic.config.ocm.software\nconfigurations: [{}, {type: credentials.config.ocm.software, consumers: [{identity: {type: OCIRegistry, hostname: a/b}}]}]", "configurations[1]: consumers[0]"},

@@ -220,7 +220,7 @@ func TestBlueprintRefusals(t *testing.T) {
 		line("set", kind, localBlob(set.MediaType, read(t, set)), digested("ociArtifactDigest/v1", wrong))+
 		line("none", kind, "{type: none}", "")+
 		line("missing", kind, "{type: localBlob, localReference: '"+lost.Digest.String()+"', mediaType: a/b, globalAccess: {type: ociArtifact, imageReference: '"+reg.Host+"/no:1'}}", ""), nil, good, out, bomb, set, lost)
-	for name, says := range map[string]string{"type": "no blueprint", "out": "..", "bomb": "bytes", "set": wrong, "none": "no content", "missing": "could not"} {
+	for name, says := range map[string]string{"type": "not a blueprint", "out": "..", "bomb": "bytes", "set": wrong, "none": "no content", "missing": "could not"} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := s.session.Blueprint(t.Context(), s.d, find(t, s.d, name))
 			require.ErrorContains(t, err, says)
@@ -300,7 +300,7 @@ func TestImageReferences(t *testing.T) {
 		})
 	}
 	_, err := s.session.ImageReference(t.Context(), s.d, find(t, s.d, "web"))
-	assert.ErrorContains(t, err, "no OCI artifact")
+	assert.ErrorContains(t, err, "not an OCI artifact")
 }
 
 func TestGitAccess(t *testing.T) {

@@ -114,7 +114,7 @@ func (s *Session) cloudRights(ctx context.Context, from *sourcev1.OCIRepository,
 		return Rights{}, err
 	}
 	if !identity.Fits(host) {
-		return Rights{}, stalled(fieldOf(from, "provider"), fmt.Sprintf("%s is no registry of %s", host, from.Spec.Provider), "correct spec.provider or spec.url")
+		return Rights{}, stalled(fieldOf(from, "provider"), fmt.Sprintf("%s is not a registry of %s", host, from.Spec.Provider), "correct spec.provider or spec.url")
 	}
 	return Rights{}.WithIdentity(identity), nil
 }

@@ -212,7 +212,7 @@ func TestIdentityOfASource(t *testing.T) {
 		"of the process":      {pulling(ecr, "aws", ""), true, "dial"},
 		"for nobody":          {pulling(ecr, "aws", ""), false, "provider of OCIRepository ns/shop: it names no ServiceAccount"},
 		"gate is closed":      {pulling(ecr, "aws", "puller"), true, "provider of OCIRepository ns/shop: ServiceAccount ns/puller may not log in at aws"},
-		"registry of another": {pulling(ecr, "azure", ""), true, "is no registry of azure; correct spec.provider or spec.url"},
+		"registry of another": {pulling(ecr, "azure", ""), true, "is not a registry of azure; correct spec.provider or spec.url"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			reg := registry.Start(t, registry.Options{})

@@ -30,7 +30,7 @@ func (s *Session) Blueprint(ctx context.Context, d *component.Descriptor, resour
 // BlueprintFiles returns the same files where they lie on disk. They stay usable as long as something refers to them.
 func (s *Session) BlueprintFiles(ctx context.Context, d *component.Descriptor, resource *component.Resource) (fs.FS, error) {
 	if !slices.Contains([]string{typeBlueprint, typeBlueprintLegacy}, resource.Type) {
-		return nil, about(d, resource, stalled("type "+resource.Type, "it is no blueprint", fmt.Sprintf("refer to a resource of type %s", typeBlueprint)))
+		return nil, about(d, resource, stalled("type "+resource.Type, "it is not a blueprint", fmt.Sprintf("refer to a resource of type %s", typeBlueprint)))
 	}
 	return s.Files(ctx, d, resource)
 }

@@ -125,7 +125,7 @@ func (s *Session) imageReference(ctx context.Context, v *version, t component.Ty
 			return s.imageReference(ctx, v, a.GlobalAccess)
 		}
 	}
-	return "", stalled("access of type "+t.Type, "it is no OCI artifact", "use a resource with access type ociArtifact")
+	return "", stalled("access of type "+t.Type, "it is not an OCI artifact", "use a resource with access type ociArtifact")
 }
 
 // maxIndex is how many bytes the index of a Helm repository may have.

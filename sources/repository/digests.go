@@ -37,7 +37,7 @@ func wanted(spec *component.DigestSpec) (want digest.Digest, of string, err erro
 	}
 	want = digest.NewDigestFromEncoded(algorithm, strings.ToLower(spec.Value))
 	if want.Validate() != nil {
-		return "", "", stalled("digest", fmt.Sprintf("value %q is no digest of %s", spec.Value, spec.HashAlgorithm), "publish the component version anew")
+		return "", "", stalled("digest", fmt.Sprintf("value %q is not a digest of %s", spec.Value, spec.HashAlgorithm), "publish the component version anew")
 	}
 	switch spec.NormalisationAlgorithm {
 	case component.GenericBlobDigest, component.OCIArtifactDigest:

@@ -126,7 +126,7 @@ func (e ocmEntry) resolvers() ([]resolver, error) {
 			return nil, fmt.Errorf("resolvers[%d].repository: %w", i, err)
 		}
 		if _, err := path.Match(r.Pattern, ""); err != nil {
-			return nil, fmt.Errorf("resolvers[%d].componentNamePattern %q is no pattern; use * and ? as in file names", i, r.Pattern)
+			return nil, fmt.Errorf("resolvers[%d].componentNamePattern %q is not a pattern; use * and ? as in file names", i, r.Pattern)
 		}
 		priority := defaultPriority
 		if r.Priority != nil {

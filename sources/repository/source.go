@@ -67,7 +67,7 @@ func (o *fluxOrigin) read(ctx context.Context, artifact fetch.Artifact, at strin
 	return o.readTree(tree.FS(), at)
 }
 
-// readFile reads an artifact that is the descriptor itself; notTar is why it is no archive.
+// readFile reads an artifact that is the descriptor itself; notTar is why it is not an archive.
 func (o *fluxOrigin) readFile(ctx context.Context, artifact fetch.Artifact, notTar error) error {
 	raw, err := o.session.r.options.Store.OpenFile(ctx, artifact)
 	if err != nil {

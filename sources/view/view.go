@@ -62,7 +62,7 @@ func Show(env *render.Environment, found Component) (*View, error) {
 		shape = found.Root.Descriptor.Schema
 	case component.SchemaV2, component.SchemaV3:
 	default:
-		return nil, fmt.Errorf("blueprint: annotation %s: %q is no schema of component descriptors; use %s or %s",
+		return nil, fmt.Errorf("blueprint: annotation %s: %q is not a schema of component descriptors; use %s or %s",
 			model.SchemaVersionAnnotation, shape, component.SchemaV2, component.SchemaV3)
 	}
 	view := &View{Component: found}
@@ -119,7 +119,7 @@ func (v *View) Repository(name, version string) map[string]any {
 	return fields
 }
 
-// written tells whether a component is written into the Installation, as its descriptor or inside it.
+// written reports whether a component is written into the Installation, as its descriptor or inside it.
 func (v *View) written(key component.Key) bool {
 	if key == v.Root.Descriptor.Key() {
 		return true

@@ -205,7 +205,7 @@ func (s *site) registered() *admissionregistrationv1.ValidatingWebhookConfigurat
 	return found
 }
 
-// deniedBy tells whether a webhook has refused, in the words that people know.
+// deniedBy reports whether a webhook has refused, in the words that people know.
 func deniedBy(err error, plural string) bool {
 	return err != nil && strings.Contains(err.Error(),
 		fmt.Sprintf("admission webhook %q denied the request", plural+".validation.landscaper.gardener.cloud"))

@@ -71,7 +71,7 @@ func (s *scene) revisions(name string) []string {
 	return found
 }
 
-// uid tells whether a ConfigMap behind the fence is the same one as before; it is empty where there is none.
+// uid reports whether a ConfigMap behind the fence is the same one as before; it is empty where there is none.
 func (s *scene) uid(name string) types.UID {
 	s.t.Helper()
 	found := &corev1.ConfigMap{}

@@ -120,7 +120,7 @@ func (r *run) rest() restResult {
 	return result
 }
 
-// isOurs tells whether a user is a program of ours, here or on the target.
+// isOurs reports whether a user is a program of ours, here or on the target.
 func isOurs(user string) bool { return user == targetUser || slices.Contains(ours, user) }
 
 // restartResult is how our programs come back while many finished units exist and one new one waits. Times are seconds since the

@@ -57,7 +57,7 @@ func sizes(b *testing.B) []int {
 	for text := range strings.SplitSeq(options.sizes, ",") {
 		number, err := strconv.Atoi(strings.TrimSpace(text))
 		if err != nil || number < 1 {
-			b.Fatalf("-sizes: %q is no number of Installations", text)
+			b.Fatalf("-sizes: %q is not a number of Installations", text)
 		}
 		numbers = append(numbers, number)
 	}

@@ -147,7 +147,7 @@ func (l *rivalLeg) writeRequests(p page) {
 // anonymousEvery is how often the anonymous memory of a process is looked at.
 const anonymousEvery = 50 * time.Millisecond
 
-// watchAnonymous begins to look at the memory of a process that is no file's. The returned function ends that and returns the most in MiB.
+// watchAnonymous begins to look at the memory of a process that is not a file's. The returned function ends that and returns the most in MiB.
 func watchAnonymous(pid int) func() float64 {
 	stop, file := make(chan struct{}), fmt.Sprintf("/proc/%d/status", pid)
 	var wg sync.WaitGroup

@@ -299,7 +299,7 @@ func (c *contents) requireOneEach(ctx context.Context, t *testing.T) {
 	c.specs = map[string]map[string]bool{}
 }
 
-// sawAll tells whether the watches have shown the present state.
+// sawAll reports whether the watches have shown the present state.
 func (c *contents) sawAll(ctx context.Context, t *testing.T) bool {
 	t.Helper()
 	present := map[types.UID]string{}

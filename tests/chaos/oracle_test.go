@@ -36,7 +36,7 @@ func (s *stage) deletions(ctx context.Context, resource string) map[string]int {
 	return counted
 }
 
-// isOurs tells whether a user is a program of ours, here or on the target.
+// isOurs reports whether a user is a program of ours, here or on the target.
 func (s *stage) isOurs(user string) bool { return s.programs[user] != nil || user == targetUser }
 
 // requireBorn fails unless exactly want objects of a kind have ever existed, none of them under the name of another.

@@ -49,7 +49,7 @@ func (p *pit) set(program *rig.Program, path string) <-chan struct{} {
 	return p.sprung
 }
 
-// due tells whether a request is the write to die after.
+// due reports whether a request is the write to die after.
 func (p *pit) due(r *http.Request) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -114,7 +114,7 @@ func (s *stage) stop() {
 	}
 }
 
-// hasHelm tells whether the binary brings the helm deployer.
+// hasHelm reports whether the binary brings the helm deployer.
 func (s *stage) hasHelm() bool {
 	out, err := exec.CommandContext(s.t.Context(), s.path, "deployer", "--help").CombinedOutput()
 	require.NoError(s.t, err, string(out))

@@ -60,7 +60,7 @@ func TestUnknownSchemaOfDescriptorsFails(t *testing.T) {
 	s.publish(build("example.com/root", "1.0.0").blueprint("blueprint", object{"annotations": object{"ocmSchemaVersion": "v5"}}, nil))
 	s.useRegistry(nil)
 	s.install("root", of("example.com/root", "1.0.0", "blueprint", nil))
-	assert.Contains(t, s.failed("root").Message, `"v5" is no schema of component descriptors; use v2 or ocm.software/v3alpha1`)
+	assert.Contains(t, s.failed("root").Message, `"v5" is not a schema of component descriptors; use v2 or ocm.software/v3alpha1`)
 }
 
 func TestB1207SchemasOfComponents(t *testing.T) {

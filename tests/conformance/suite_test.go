@@ -221,7 +221,7 @@ func TestMistakesAreNamed(t *testing.T) {
 	}{
 		"unknown check":                {[]string{"--only", "speed"}, `no check "speed"`},
 		"unknown configuration":        {[]string{"--config", file(t, "fast: {}")}, `no configuration "fast"`},
-		"configuration without fields": {[]string{"--config", file(t, "good: 7")}, `"good" is no object`},
+		"configuration without fields": {[]string{"--config", file(t, "good: 7")}, `"good" is not an object`},
 		"Target without namespace":     {[]string{"--target", "t"}, "name its namespace"},
 	} {
 		t.Run(name, func(t *testing.T) {

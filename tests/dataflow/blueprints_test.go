@@ -323,7 +323,7 @@ var unreadable = map[string]object{
 		}},
 		"blueprint": object{"ref": object{"resourceName": "blueprint"}},
 	},
-	"blueprint that is no YAML": {
+	"blueprint that is not YAML": {
 		"blueprint": object{"inline": object{"filesystem": object{"blueprint.yaml": "apiVersion: [\nkind: Blueprint"}}},
 	},
 }

@@ -142,7 +142,7 @@ func (s *scene) key(name string) client.ObjectKey {
 	return client.ObjectKey{Namespace: s.Namespace, Name: name}
 }
 
-// exists tells whether an object is there.
+// exists reports whether an object is there.
 func (s *scene) exists(object client.Object) bool {
 	s.T.Helper()
 	err := s.Client().Get(s.Ctx, client.ObjectKeyFromObject(object), object)

@@ -311,7 +311,7 @@ func TestTargetSyncSaysWhatIsWrong(t *testing.T) {
 		"both expressions": {
 			object{"secretNameExpression": "a", "shootNameExpression": "b"}, "InvalidSpec", "are both set; remove one of them", true,
 		},
-		"no expression": {object{"secretNameExpression": "("}, "InvalidSpec", "spec.secretNameExpression is no regular expression", true},
+		"no expression": {object{"secretNameExpression": "("}, "InvalidSpec", "spec.secretNameExpression is not a regular expression", true},
 		"no Secret": {
 			object{"secretRef": object{"name": "missing"}}, "SecretNotFound", `Secret "missing" does not exist`, false,
 		},

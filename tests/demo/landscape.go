@@ -133,7 +133,7 @@ func (l *landscape) itemsOf(inst *v1alpha1.Installation) []*v1alpha1.DeployItem 
 	return items
 }
 
-// ready tells whether everything that is in Git is deployed, with the revision that was applied.
+// ready reports whether everything that is in Git is deployed, with the revision that was applied.
 func (l *landscape) ready() (revision string, ready bool) {
 	kustomizations := objectsOf[*kustomizev1.Kustomization](l)
 	for _, kustomization := range kustomizations {

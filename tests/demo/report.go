@@ -26,7 +26,7 @@ func newReport(screen *screen, began time.Time) *report {
 	return &report{screen: screen, landscape: newLandscape(), shown: map[key]row{}, settled: map[string]int{}, began: began}
 }
 
-// take takes a change in, shows it, and tells whether everything has just become ready.
+// take takes a change in, shows it, and reports whether everything has just become ready.
 func (r *report) take(c change, now time.Time) (settled bool) {
 	r.landscape.apply(c, now)
 	r.lines(now)

@@ -16,7 +16,7 @@ import (
 
 // A screen shows lines that stay and, on a terminal, a block below them that changes in place.
 type screen struct {
-	// live tells whether the output is a terminal that can change a block in place.
+	// live reports whether the output is a terminal that can change a block in place.
 	live bool
 
 	mu     sync.Mutex

@@ -25,7 +25,7 @@ func defaultContext(namespace string) *v1alpha1.Context {
 	return &v1alpha1.Context{ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: namespace}}
 }
 
-// holds tells whether a Context has the configured repository.
+// holds reports whether a Context has the configured repository.
 func holds(found *v1alpha1.Context) func() bool {
 	return func() bool {
 		return found.RepositoryContext != nil && strings.Contains(string(found.RepositoryContext.RawMessage), "registry.example.com") &&

@@ -51,7 +51,7 @@ type Request struct {
 	Code         int    // HTTP status
 }
 
-// Writes tells whether the request changes the cluster.
+// Writes reports whether the request changes the cluster.
 func (r Request) Writes() bool {
 	switch r.Verb {
 	case "create", "update", "patch", "delete", "deletecollection":

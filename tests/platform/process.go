@@ -108,7 +108,7 @@ func (p *Process) Exited() <-chan struct{} {
 	return p.exited
 }
 
-// Running tells whether the program of the latest start has not ended yet.
+// Running reports whether the program of the latest start has not ended yet.
 func (p *Process) Running() bool {
 	select {
 	case <-p.Exited():

@@ -114,7 +114,7 @@ func TestProcessEndsWithItsParent(t *testing.T) {
 	assert.Eventually(t, func() bool { return !alive(orphan) }, pace.Within(10*time.Second), 10*time.Millisecond)
 }
 
-// alive tells whether the process runs; one that waits for its new parent to collect it does not.
+// alive reports whether the process runs; one that waits for its new parent to collect it does not.
 func alive(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

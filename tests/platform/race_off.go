@@ -5,5 +5,5 @@
 
 package platform
 
-// raceDetector tells whether this test binary, and so every binary that it builds, looks for data races.
+// raceDetector reports whether this test binary, and so every binary that it builds, looks for data races.
 const raceDetector = false

@@ -44,7 +44,7 @@ func Tools(ctx context.Context, log io.Writer, components ...Component) (*Binari
 	return found, nil
 }
 
-// wanted tells whether the component is one of those that were asked for.
+// wanted reports whether the component is one of those that were asked for.
 func (r recipe) wanted(components []Component) bool {
 	if len(components) == 0 {
 		return !slices.Contains(byName, r.component)

@@ -47,7 +47,7 @@ func (p *play) awaitNothingLeft() {
 	require.Subset(p.T, there, p.kept, "what suspended roots deployed stays")
 }
 
-// serves tells whether an object is the DeployItem that puts something of a name on the target.
+// serves reports whether an object is the DeployItem that puts something of a name on the target.
 func serves(work worker, name string) bool {
 	return work.GetLabels()[v1alpha1.ExecutionManagedNameLabel] == name
 }
@@ -64,7 +64,7 @@ func (p *play) keep(r *root) {
 	}
 }
 
-// isOwn tells whether the test, or the cluster itself, made an object that nobody has deleted.
+// isOwn reports whether the test, or the cluster itself, made an object that nobody has deleted.
 func (p *play) isOwn(name string) bool {
 	return name == "Target/"+targetName || name == "ConfigMap/kube-root-ca.crt" || slices.Contains(p.kept, name) ||
 		slices.ContainsFunc(p.candidates(nil), func(data string) bool { return name == "DataObject/"+data })

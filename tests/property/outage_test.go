@@ -155,7 +155,7 @@ func (p *play) livingRoots() []v1alpha1.Installation {
 	return slices.DeleteFunc(list.Items, func(inst v1alpha1.Installation) bool { return !inst.IsRoot() })
 }
 
-// isAtWork tells whether a root has something to do, or is asked to.
+// isAtWork reports whether a root has something to do, or is asked to.
 func isAtWork(inst v1alpha1.Installation) bool {
 	token, status := inst.Annotations[meta.ReconcileRequestAnnotation], &inst.Status
 	return !inst.DeletionTimestamp.IsZero() || !status.IsIdle() ||
@@ -204,7 +204,7 @@ func (p *play) explain() {
 	p.T.Fatalf("step %d: not all have recovered", p.number)
 }
 
-// needsHelp tells whether the last job of a root has failed and nothing but another request starts one.
+// needsHelp reports whether the last job of a root has failed and nothing but another request starts one.
 func (p *play) needsHelp(inst *v1alpha1.Installation) bool {
 	status, token := &inst.Status, inst.Annotations[meta.ReconcileRequestAnnotation]
 	return status.IsIdle() && status.Phase.IsFailed() && (token == "" || token == status.LastHandledReconcileAt) &&

@@ -198,7 +198,7 @@ func (p *play) difference(r *root) string {
 	return ""
 }
 
-// isStuck tells whether a DeployItem of a root was picked up and waits.
+// isStuck reports whether a DeployItem of a root was picked up and waits.
 func (p *play) isStuck(r *root) bool {
 	for name := range p.record.names {
 		kind, name, _ := strings.Cut(name, "/")

@@ -230,7 +230,7 @@ func ownerOf(object client.Object) types.UID {
 	return ""
 }
 
-// flows tells whether an Installation imports what another one exports.
+// flows reports whether an Installation imports what another one exports.
 func flows(from, to *v1alpha1.Installation) bool {
 	return slices.ContainsFunc(to.Spec.Imports.Data, func(i v1alpha1.DataImport) bool {
 		return slices.ContainsFunc(from.Spec.Exports.Data, func(e v1alpha1.DataExport) bool { return e.DataRef == i.DataRef })

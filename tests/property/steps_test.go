@@ -48,7 +48,7 @@ func (p *play) step() {
 	}
 }
 
-// anyStuck tells whether the next job of a root would wait for ever.
+// anyStuck reports whether the next job of a root would wait for ever.
 func (p *play) anyStuck() bool {
 	return slices.ContainsFunc(p.world.roots, func(r *root) bool { return r.node.phase() == v1alpha1.PhaseProgressing })
 }
@@ -346,10 +346,10 @@ func (p *play) hurry() {
 	p.storms = append(p.storms, [2]int64{begin, p.record.now()})
 }
 
-// hasBegun tells whether a root has got a job in this step.
+// hasBegun reports whether a root has got a job in this step.
 func (p *play) hasBegun(r *root) bool { return len(p.record.jobs(r.name)) > r.jobs }
 
-// hasEnded tells whether a root has got jobs in this step and is idle.
+// hasEnded reports whether a root has got jobs in this step and is idle.
 func (p *play) hasEnded(r *root) bool {
 	inst := p.record.installation(r.name)
 	return inst != nil && inst.Status.IsIdle() && p.hasBegun(r)
@@ -392,7 +392,7 @@ func (p *play) storm() {
 	p.storms = append(p.storms, [2]int64{begin, p.record.now()})
 }
 
-// allReact tells whether everybody who imports a DataObject runs when it changes: else it depends on who is first what they see.
+// allReact reports whether everybody who imports a DataObject runs when it changes: else it depends on who is first what they see.
 func (p *play) allReact(name string) bool {
 	return !slices.ContainsFunc(p.world.roots, func(r *root) bool { return !r.reacts && slices.Contains(r.refs, name) })
 }

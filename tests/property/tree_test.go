@@ -82,7 +82,7 @@ func (n *node) value(above map[string]string) string {
 	return digest(parts)
 }
 
-// counts tells whether the export of the parent is made of this one's, too.
+// counts reports whether the export of the parent is made of this one's, too.
 func (n *node) counts() bool { return !n.silent && !n.unused }
 
 // all returns the node and all below it.
@@ -128,7 +128,7 @@ func (n *node) itemsThat(are func(*item) bool) (items []*item) {
 // deployed returns the items of the node and of all below it that put something on the target.
 func (n *node) deployed() []*item { return n.itemsThat(func(it *item) bool { return !it.isMock() }) }
 
-// deploys tells whether something of the node or below it goes to the target.
+// deploys reports whether something of the node or below it goes to the target.
 func (n *node) deploys() bool { return len(n.deployed()) > 0 }
 
 // heal lets all items and templates succeed.

@@ -143,7 +143,7 @@ func (w *world) run(r *root) {
 	}
 }
 
-// healthy tells whether every root has succeeded.
+// healthy reports whether every root has succeeded.
 func (w *world) healthy() bool {
 	return !slices.ContainsFunc(w.roots, func(r *root) bool { return r.phase != v1alpha1.PhaseSucceeded })
 }

@@ -75,7 +75,7 @@ func (r *Registry) user(is func(User) bool) (User, bool) {
 	return User{}, false
 }
 
-// covers tells whether one of the scopes, "repository:<name>:<actions>", is enough for the request.
+// covers reports whether one of the scopes, "repository:<name>:<actions>", is enough for the request.
 func covers(scopes []string, what Request) bool {
 	action := "pull"
 	if what.Method != http.MethodGet && what.Method != http.MethodHead {

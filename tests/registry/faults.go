@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 )
 
-// Fault may answer a request in place of the registry; it tells whether it did.
+// Fault may answer a request in place of the registry; it reports whether it did.
 type Fault func(r *Registry, w http.ResponseWriter, request *http.Request) bool
 
 // Status answers with a status, and Retry-After in seconds if that is positive.

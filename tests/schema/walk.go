@@ -55,7 +55,7 @@ func Definitions(folder string) (map[string]Node, error) {
 		}
 		var crd definition
 		if err := yaml.Unmarshal(raw, &crd); err != nil || len(crd.Spec.Versions) == 0 {
-			return nil, fmt.Errorf("%s is no CRD with versions: %w", file, err)
+			return nil, fmt.Errorf("%s is not a CRD with versions: %w", file, err)
 		}
 		found[crd.Spec.Names.Kind] = crd.Spec.Versions[0].Schema.OpenAPIV3Schema
 	}

@@ -135,7 +135,7 @@ var plantings = map[string]planting{
 	"Secret, GoTemplate":      {prepare: inSecret, parts: fromSecret(), blueprint: deploying("GoTemplate", `{{ fail .imports.word }}`), says: "deployExecutions[0]"},
 	"output of a template": {prepare: dataObject(text), parts: given(), says: "deployExecutions[0]",
 		blueprint: deploying("GoTemplate", "deployItems: {{ .imports.word.greeting }}")},
-	"output that is no YAML": {prepare: dataObject(text), parts: given(), says: "deployExecutions[0]",
+	"output that is not YAML": {prepare: dataObject(text), parts: given(), says: "deployExecutions[0]",
 		blueprint: deploying("GoTemplate", "deployItems: [a\n{{ .imports.word.greeting }}: ]: {")},
 	"schema": {prepare: dataObject(text), parts: given(), says: "word", blueprint: deploying("GoTemplate", ""), schema: object{
 		"type": "object", "properties": object{"greeting": object{"type": "integer", "pattern": "^x$", "enum": []any{1}}},

@@ -53,7 +53,7 @@ func Decode(raw []byte, into any) error {
 	var syntax *json.SyntaxError
 	var tree any
 	if errors.As(json.Unmarshal(raw, &tree), &syntax) {
-		return fmt.Errorf("the document is no JSON: problem at byte %d", syntax.Offset)
+		return fmt.Errorf("the document is not JSON: problem at byte %d", syntax.Offset)
 	}
 	field := cmp.Or(fieldIn(tree, into), "the document")
 	if errors.As(err, &mismatch) {

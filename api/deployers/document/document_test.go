@@ -33,7 +33,7 @@ func TestErrorsNameTheFieldAndLittleOfTheValue(t *testing.T) {
 		},
 		"number in a list": {`{"checks": [{"count": 1}, {"count": "x"}]}`, "checks[1].count: is a JSON string, which the field cannot hold; correct the type of the value"},
 		"no object":        {`5`, "the document: is a JSON number, which the field cannot hold; correct the type of the value"},
-		"no JSON":          {`{"timeout"`, "the document is no JSON: problem at byte 10"},
+		"no JSON":          {`{"timeout"`, "the document is not JSON: problem at byte 10"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := Decode([]byte(test.raw), &sample{})

@@ -26,7 +26,7 @@ func TestDecodeConfiguration(t *testing.T) {
 		"other version":       {`{"apiVersion": "v1", "kind": "ProviderConfiguration"}`, `apiVersion: "v1"`},
 		"wrong type":          {`{"name": 1}`, "name: is a JSON number"},
 		"wrong type, nested":  {`{"chart": {"ref": true}}`, "chart.ref: is a JSON bool"},
-		"no JSON":             {`{`, "the document is no JSON"},
+		"no JSON":             {`{`, "the document is not JSON"},
 		"document wrong type": {`[]`, "the document"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -65,14 +65,14 @@ func TestValidate(t *testing.T) {
 		"archive":             {`"chart": {"archive": {"raw": "aGVsbG8="}}`, ""},
 		"empty archive":       {`"chart": {"archive": {}}`, "chart.archive: is empty"},
 		"remote archive":      {`"chart": {"archive": {"remote": {"url": "https://example.org/a.tgz"}}}`, ""},
-		"file":                {`"chart": {"archive": {"remote": {"url": "file:///etc/passwd"}}}`, "chart.archive.remote.url: is no http or https URL"},
+		"file":                {`"chart": {"archive": {"remote": {"url": "file:///etc/passwd"}}}`, "chart.archive.remote.url: is not an http or https URL"},
 		"repository":          {`"chart": {"helmChartRepo": {"helmChartRepoUrl": "example.org/charts", "helmChartName": "a", "helmChartVersion": "1"}}`, ""},
 		"repository in a registry": {
 			`"chart": {"helmChartRepo": {"helmChartRepoUrl": "oci://example.org/charts", "helmChartName": "a", "helmChartVersion": "1.x"}}`, "",
 		},
 		"repository with a login": {
 			`"chart": {"helmChartRepo": {"helmChartRepoUrl": "oci://me:secret@example.org", "helmChartName": "a", "helmChartVersion": "1"}}`,
-			"helmChartRepoUrl: is no http, https or oci URL",
+			"helmChartRepoUrl: is not an http, https or oci URL",
 		},
 		"repository, no name":    {`"chart": {"helmChartRepo": {"helmChartRepoUrl": "example.org", "helmChartVersion": "1"}}`, "helmChartName: is empty"},
 		"source":                 {`"chart": {"sourceRef": {"kind": "HelmChart", "name": "a"}}`, ""},
@@ -111,9 +111,9 @@ func TestValidate(t *testing.T) {
 		"post renderer of nothing": {`"chart": {"ref": "a/b:1"}, "postRenderers": [{}]`, "postRenderers[0].kustomize: is missing"},
 		"patch of nothing":         {`"chart": {"ref": "a/b:1"}, "postRenderers": [{"kustomize": {"patches": [{"patch": " "}]}}]`, "postRenderers[0].kustomize.patches[0].patch: is empty"},
 		"patch without target":     {`"chart": {"ref": "a/b:1"}, "postRenderers": [{"kustomize": {"patches": [{"patch": "[]"}]}}]`, "patches[0].target: is missing"},
-		"patch that is no YAML":    {`"chart": {"ref": "a/b:1"}, "postRenderers": [{"kustomize": {"patches": [{"patch": "a: [s3cret"}]}}]`, "patches[0].patch: "},
-		"target that is no regexp": {`"chart": {"ref": "a/b:1"}, "postRenderers": [{"kustomize": {"patches": [{"patch": "[]", "target": {"name": "("}}]}}]`, `target.name: "(" is no regular expression`},
-		"target, bad selector":     {`"chart": {"ref": "a/b:1"}, "postRenderers": [{"kustomize": {"patches": [{"patch": "[]", "target": {"labelSelector": "a in"}}]}}]`, `target.labelSelector: "a in" is no selector`},
+		"patch that is not YAML":   {`"chart": {"ref": "a/b:1"}, "postRenderers": [{"kustomize": {"patches": [{"patch": "a: [s3cret"}]}}]`, "patches[0].patch: "},
+		"target that is no regexp": {`"chart": {"ref": "a/b:1"}, "postRenderers": [{"kustomize": {"patches": [{"patch": "[]", "target": {"name": "("}}]}}]`, `target.name: "(" is not a regular expression`},
+		"target, bad selector":     {`"chart": {"ref": "a/b:1"}, "postRenderers": [{"kustomize": {"patches": [{"patch": "[]", "target": {"labelSelector": "a in"}}]}}]`, `target.labelSelector: "a in" is not a selector`},
 		"image without name":       {`"chart": {"ref": "a/b:1"}, "postRenderers": [{"kustomize": {"images": [{"newTag": "a"}]}}]`, "images[0].name: is empty"},
 		"history":                  {`"chart": {"ref": "a/b:1"}, "maxHistory": 0`, ""},
 		"negative history":         {`"chart": {"ref": "a/b:1"}, "maxHistory": -1`, "maxHistory: is less than 0"},

@@ -165,7 +165,7 @@ func validateRepositoryURL(field, raw string) error {
 	parsed, err := url.Parse(raw)
 	isRegistry := err == nil && parsed.Scheme == "oci" && parsed.Host != "" && parsed.User == nil
 	if !isRegistry && validateURL(field, raw) != nil {
-		return fmt.Errorf("%s: is no http, https or oci URL; write https://host/path or oci://host/path", field)
+		return fmt.Errorf("%s: is not an http, https or oci URL; write https://host/path or oci://host/path", field)
 	}
 	return nil
 }
@@ -197,7 +197,7 @@ func validateFromResource(from *v1alpha1.RemoteChartReference) []error {
 func validateURL(field, raw string) error {
 	parsed, err := url.Parse(raw)
 	if err != nil || parsed.Host == "" || (parsed.Scheme != "http" && parsed.Scheme != "https") {
-		return fmt.Errorf("%s: is no http or https URL; write https://host/path", field)
+		return fmt.Errorf("%s: is not an http or https URL; write https://host/path", field)
 	}
 	return nil
 }

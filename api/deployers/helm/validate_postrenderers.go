@@ -75,7 +75,7 @@ func validateTarget(at string, target *v1alpha1.PatchTarget) []error {
 		{"namespace", target.Namespace},
 	} {
 		if _, err := regexp.Compile(field.pattern); err != nil {
-			errs = append(errs, fmt.Errorf("%s.%s: %q is no regular expression; correct it", at, field.name, document.Brief(field.pattern)))
+			errs = append(errs, fmt.Errorf("%s.%s: %q is not a regular expression; correct it", at, field.name, document.Brief(field.pattern)))
 		}
 	}
 	return errs
@@ -88,7 +88,7 @@ func validateSelectors(at string, target *v1alpha1.PatchTarget) []error {
 		{"annotationSelector", target.AnnotationSelector},
 	} {
 		if _, err := labels.Parse(field.selector); err != nil {
-			errs = append(errs, fmt.Errorf("%s.%s: %q is no selector; write one like app=web", at, field.name, document.Brief(field.selector)))
+			errs = append(errs, fmt.Errorf("%s.%s: %q is not a selector; write one like app=web", at, field.name, document.Brief(field.selector)))
 		}
 	}
 	return errs

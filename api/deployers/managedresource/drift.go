@@ -56,7 +56,7 @@ func validateIgnoreRule(path string, rule *IgnoreRule) []error {
 	var errs []error
 	for i, pointer := range rule.Paths {
 		if !strings.HasPrefix(pointer, "/") || pointer == "/" {
-			errs = append(errs, fmt.Errorf("%s.paths[%d]: %q is no JSON pointer to a field, write for example /spec/replicas", path, i, document.Brief(pointer)))
+			errs = append(errs, fmt.Errorf("%s.paths[%d]: %q is not a JSON pointer to a field, write for example /spec/replicas", path, i, document.Brief(pointer)))
 		}
 	}
 	_, err := rule.Target.Compile(path + ".target")
@@ -83,7 +83,7 @@ func (s *ObjectSelector) Compile(path string) (Selects, error) {
 		}
 		pattern, err := regexp.Compile("^(?:" + field.value + ")$")
 		if err != nil {
-			return nil, fmt.Errorf("%s.%s: %q is no regular expression; correct it", path, field.name, document.Brief(field.value))
+			return nil, fmt.Errorf("%s.%s: %q is not a regular expression; correct it", path, field.name, document.Brief(field.value))
 		}
 		patterns[i] = pattern
 	}
@@ -108,7 +108,7 @@ func (s *ObjectSelector) Compile(path string) (Selects, error) {
 func parseSelector(path, text string) (labels.Selector, error) {
 	selector, err := labels.Parse(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %q is no selector; write for example app=web", path, document.Brief(text))
+		return nil, fmt.Errorf("%s: %q is not a selector; write for example app=web", path, document.Brief(text))
 	}
 	return selector, nil
 }

@@ -149,7 +149,7 @@ func (g *Generation) settled() time.Time {
 	return g.made().Add(min(longestSettling, g.lifetime()/6))
 }
 
-// covers tells whether the certificate is good for all hosts.
+// covers reports whether the certificate is good for all hosts.
 func (g *Generation) covers(hosts []string) bool {
 	for _, host := range hosts {
 		if g.pair.Leaf.VerifyHostname(host) != nil {

@@ -31,7 +31,7 @@ func (e Environment) need(name string) (string, error) {
 func (e Environment) number(name string) (int64, error) {
 	value, err := strconv.ParseInt(e(name), 10, 64)
 	if err != nil || value <= 0 {
-		return 0, fmt.Errorf("the environment variable %s is no positive number; this command is started by the container deployer", name)
+		return 0, fmt.Errorf("the environment variable %s is not a positive number; this command is started by the container deployer", name)
 	}
 	return value, nil
 }

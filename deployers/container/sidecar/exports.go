@@ -61,7 +61,7 @@ func parseExports(raw []byte) ([]byte, error) {
 		return nil, fmt.Errorf("the exports cannot be used: the file %s; write a map of keys and values as JSON or YAML", foreign.Problem(err))
 	}
 	if json.Unmarshal(asJSON, &values) != nil {
-		return nil, errors.New("the exports are no map; write a map of keys and values as JSON or YAML")
+		return nil, errors.New("the exports are not a map; write a map of keys and values as JSON or YAML")
 	}
 	if values == nil {
 		return nil, nil

@@ -38,7 +38,7 @@ func Wait(ctx context.Context, client kubernetes.Interface, env Environment) err
 		}
 	}
 	if err := json.Unmarshal([]byte(env(layout.ObjectLabels)), &w.labels); err != nil {
-		return fmt.Errorf("the environment variable %s is no JSON object of texts; this command is started by the container deployer", layout.ObjectLabels)
+		return fmt.Errorf("the environment variable %s is not a JSON object of texts; this command is started by the container deployer", layout.ObjectLabels)
 	}
 	ended, err := w.awaitMain(ctx)
 	if err != nil {
@@ -115,7 +115,7 @@ func (w *waiter) pack() ([]byte, int, error) {
 	case err != nil:
 		return nil, 0, err
 	case !info.IsDir():
-		return nil, 0, fmt.Errorf("%s is no directory; leave it as it was", filepath.Base(w.state))
+		return nil, 0, fmt.Errorf("%s is not a directory; leave it as it was", filepath.Base(w.state))
 	default:
 		state, err := shared.OpenRoot(name)
 		if err != nil {

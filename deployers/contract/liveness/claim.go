@@ -37,7 +37,7 @@ func ClaimOf(lease *coordinationv1.Lease) (Claim, error) {
 	claim := Claim{}
 	err := json.Unmarshal([]byte(lease.Annotations[v1alpha1.DeployerServesAnnotation]), &claim)
 	if err != nil {
-		return claim, fmt.Errorf("annotation %s of Lease %s/%s is no JSON object with types; let its deployer write it: %w",
+		return claim, fmt.Errorf("annotation %s of Lease %s/%s is not a JSON object with types; let its deployer write it: %w",
 			v1alpha1.DeployerServesAnnotation, lease.Namespace, lease.Name, err)
 	}
 	return claim, nil

@@ -18,14 +18,14 @@ func Selected(selectors []v1alpha1.TargetSelector, target *v1alpha1.Target) bool
 	})
 }
 
-// names tells whether one of the references names the target; no references name every target.
+// names reports whether one of the references names the target; no references name every target.
 func names(references []v1alpha1.ObjectReference, target *v1alpha1.Target) bool {
 	return len(references) == 0 || slices.ContainsFunc(references, func(ref v1alpha1.ObjectReference) bool {
 		return ref.Name == target.Name && (ref.Namespace == "" || ref.Namespace == target.Namespace)
 	})
 }
 
-// satisfies tells whether a map of annotations or labels meets all requirements.
+// satisfies reports whether a map of annotations or labels meets all requirements.
 func satisfies(have map[string]string, requirements []v1alpha1.Requirement) bool {
 	return !slices.ContainsFunc(requirements, func(requirement v1alpha1.Requirement) bool {
 		value, has := have[requirement.Key]

@@ -16,7 +16,7 @@ type Metadata struct {
 	Labels, Annotations map[string]string
 }
 
-// SetOn sets the metadata on objects and on those inside Lists. Objects whose metadata is no map stay as they are: the API server refuses them.
+// SetOn sets the metadata on objects and on those inside Lists. Objects whose metadata is not a map stay as they are: the API server refuses them.
 func (m Metadata) SetOn(objects []map[string]any) {
 	for _, object := range objects {
 		if items, isList := object["items"].([]any); isList && object["metadata"] == nil {

@@ -38,7 +38,7 @@ const (
 	StatusUninstalled Status = "uninstalled"
 )
 
-// IsPending tells whether an install, upgrade or rollback began and did not end.
+// IsPending reports whether an install, upgrade or rollback began and did not end.
 func (s Status) IsPending() bool { return strings.HasPrefix(string(s), "pending-") }
 
 // Release is one revision of a release.

@@ -107,7 +107,7 @@ func appendObjects(objects []map[string]any, file, content string) ([]map[string
 	for _, key := range keys {
 		object, err := parseObject(&read, documents[key])
 		if err != nil {
-			return nil, fmt.Errorf("file %s of the chart renders to something that is no object: %w", file, err)
+			return nil, fmt.Errorf("file %s of the chart renders to something that is not an object: %w", file, err)
 		}
 		if len(object) > 0 {
 			objects = append(objects, object)

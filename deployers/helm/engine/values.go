@@ -69,7 +69,7 @@ func mergeFile(under map[string]any, content []byte) (map[string]any, error) {
 	}
 	var values map[string]any
 	if err != nil || len(raw) > 0 && json.Unmarshal(raw, &values) != nil {
-		return nil, errors.New("is no YAML file with keys and values; correct it, or set targetPath")
+		return nil, errors.New("is not a YAML file with keys and values; correct it, or set targetPath")
 	}
 	return mergeMaps(under, values), nil
 }

@@ -88,8 +88,8 @@ func TestMergeValuesRefusesWithoutShowing(t *testing.T) {
 		source ValuesSource
 		want   string
 	}{
-		"no YAML":       {ValuesSource{Content: []byte("secret: [")}, "is no YAML file with keys and values"},
-		"no map":        {ValuesSource{Content: []byte("secret")}, "is no YAML file with keys and values"},
+		"no YAML":       {ValuesSource{Content: []byte("secret: [")}, "is not a YAML file with keys and values"},
+		"no map":        {ValuesSource{Content: []byte("secret")}, "is not a YAML file with keys and values"},
 		"bomb":          {ValuesSource{Content: []byte(bombOf("secret"))}, "stands for more than can be afforded"},
 		"bad path":      {ValuesSource{Path: "a[", Content: []byte("secret")}, "cannot be set at its targetPath"},
 		"bad value":     {ValuesSource{Path: "a", Content: []byte("1,secret")}, "cannot be set at its targetPath"},

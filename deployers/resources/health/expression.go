@@ -71,7 +71,7 @@ func compile(text string) (*expression, error) {
 	}
 	parsed, issues := env.Parse(text)
 	if issues.Err() != nil {
-		return nil, fmt.Errorf("is no CEL expression: %s", shown(issues.Err()))
+		return nil, fmt.Errorf("is not a CEL expression: %s", shown(issues.Err()))
 	}
 	if err := inspect(parsed); err != nil {
 		return nil, err

@@ -91,14 +91,14 @@ func TestExpressions(t *testing.T) {
 
 func TestExpressionsThatCannotBeUsedAreNamed(t *testing.T) {
 	for text, problem := range map[string]string{
-		"status.phase ==":                                   "healthChecks[0].failed: is no CEL expression",
+		"status.phase ==":                                   "healthChecks[0].failed: is not a CEL expression",
 		"'a'.replace('', 'b') == ''":                        "uses the function replace",
 		"['a'].join('b') == ''":                             "uses the function join",
 		"'%s'.format(['a']) == ''":                          "uses the function format",
 		"sets.contains([1], [1])":                           "uses the function sets.contains",
 		"[1].all(x, [x].all(y, ''.replace('', '')==''))":    "uses the function replace",
 		strings.Repeat("a", maxLength+1):                    "has 2049 characters",
-		strings.Repeat("(", 200) + strings.Repeat(")", 200): "is no CEL expression",
+		strings.Repeat("(", 200) + strings.Repeat(")", 200): "is not a CEL expression",
 	} {
 		t.Run(text[:min(len(text), 40)], func(t *testing.T) {
 			_, err := Compile("healthChecks", []managedresource.HealthCheck{{APIVersion: "v1", Kind: "ConfigMap", Current: "true", Failed: text}})

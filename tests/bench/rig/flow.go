@@ -34,7 +34,7 @@ func (f Flow) producer(i int) int {
 	return i - 1
 }
 
-// isProducer tells whether a unit exports.
+// isProducer reports whether a unit exports.
 func (f Flow) isProducer(i int) bool { return f == Chain || f == Fan && i == 0 }
 
 // connect adds imports and exports of unit i. An export is called like its unit.

@@ -204,5 +204,5 @@ func (u Units) blueprint(i int, version string) string {
 // HasReleases reports whether the helm DeployItems make releases.
 func (u Units) HasReleases() bool { return !slices.Contains(u.HelmSettings, "helmDeployment: false") }
 
-// HasHelm tells whether unit i has a helm DeployItem.
+// HasHelm reports whether unit i has a helm DeployItem.
 func (u Units) HasHelm(i int) bool { return len(u.HelmChart) > 0 && i%u.HelmEvery == 0 }
