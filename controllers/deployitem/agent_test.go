@@ -130,6 +130,37 @@ func TestABusyDeployerOfAnEnvironmentIsWaitedFor(t *testing.T) {
 	}
 }
 
+func TestTheBusyDeployerOfAnAgentIsWaitedFor(t *testing.T) {
+	reserved := map[string]string{v1alpha1.EnvironmentAnnotation: "east", v1alpha1.DeployerOnlyAnnotation: "true"}
+	for name, tc := range map[string]struct {
+		itemType, home string
+		annotations    map[string]string
+		waits          bool
+	}{
+		"a chart for the host cluster":       {v1alpha1.HelmDeployItemType, "n", reserved, true},
+		"of another type":                    {v1alpha1.ManifestDeployItemType, "n", reserved, false},
+		"for a Target of the other ones":     {v1alpha1.HelmDeployItemType, "n", map[string]string{v1alpha1.EnvironmentAnnotation: "east"}, false},
+		"in a namespace that it cannot see":  {v1alpha1.HelmDeployItemType, "ls-env-east", reserved, false},
+		"of an Environment without its home": {v1alpha1.HelmDeployItemType, "", reserved, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, onTarget, func(item *v1alpha1.DeployItem) { item.Spec.Type = tc.itemType })
+			b.fenced(t, metav1.ConditionTrue, began)
+			target, env := &v1alpha1.Target{}, &v1alpha1.Environment{}
+			require.NoError(t, b.api.Get(t.Context(), client.ObjectKey{Namespace: "n", Name: "cluster"}, target))
+			target.Annotations = tc.annotations
+			require.NoError(t, b.api.Update(t.Context(), target))
+			require.NoError(t, b.api.Get(t.Context(), client.ObjectKey{Name: "east"}, env))
+			env.Status.Namespace = tc.home
+			require.NoError(t, b.api.Update(t.Context(), env))
+			require.Zero(t, b.pass(t))
+			b.pass(t)
+			assert.Equal(t, tc.waits, b.shown(t).Status.LastError == nil)
+			assert.Equal(t, 1, b.writes, "what is shown is written once")
+		})
+	}
+}
+
 func TestWhichEventsOfAnEnvironmentBringItemsBack(t *testing.T) {
 	environment := func(ready bool, names ...string) *v1alpha1.Environment {
 		env := &v1alpha1.Environment{}

@@ -249,8 +249,11 @@ func (r *Reconciler) serves(ctx context.Context, item *v1alpha1.DeployItem) (boo
 	return false, nil
 }
 
-// servesInside reports whether an Environment has a deployer of the type of an item that is installed.
+// servesInside reports whether an Environment has a deployer of the type of an item that is installed, or came with its agent.
 func (r *Reconciler) servesInside(ctx context.Context, item *v1alpha1.DeployItem, env *v1alpha1.Environment) (bool, error) {
+	if served, err := r.servesByAgent(ctx, item, env); served || err != nil {
+		return served, err
+	}
 	for i := range env.Status.Deployers {
 		if !env.Status.Deployers[i].Ready {
 			continue
@@ -265,6 +268,16 @@ func (r *Reconciler) servesInside(ctx context.Context, item *v1alpha1.DeployItem
 		}
 	}
 	return false, nil
+}
+
+// servesByAgent reports whether an item is for the helm deployer of the agent: that installs the others, by the Target of the host cluster, which is for
+// it alone. It sees the namespace of its Environment only.
+func (r *Reconciler) servesByAgent(ctx context.Context, item *v1alpha1.DeployItem, env *v1alpha1.Environment) (bool, error) {
+	if item.Spec.Type != v1alpha1.HelmDeployItemType || item.Namespace != env.Status.Namespace {
+		return false, nil
+	}
+	target, err := r.targetObject(ctx, item)
+	return target != nil && metav1.HasAnnotation(target.ObjectMeta, v1alpha1.DeployerOnlyAnnotation), err
 }
 
 // awaitDeployer shows once that an item waits for a deployer that is alive.
