@@ -32,7 +32,7 @@ func (h Homes) Holds(object client.Object) bool {
 	return IsMade(object) && h.Has(object.GetNamespace(), Of(object).Environment)
 }
 
-// OfEnvironment returns the Installations of an Environment, by name.
+// OfEnvironment returns the Installations of an Environment, by name. They may be the cache's own: whoever changes one copies it first.
 func (h Homes) OfEnvironment(ctx context.Context, c client.Reader, name string) ([]*v1alpha1.Installation, error) {
 	var all []*v1alpha1.Installation
 	for _, namespace := range []string{h.Own(name), h.Shared} {
@@ -46,7 +46,7 @@ func (h Homes) OfEnvironment(ctx context.Context, c client.Reader, name string) 
 	return all, nil
 }
 
-// OfRegistration returns the Installations of a DeployerRegistration, by name.
+// OfRegistration returns the Installations of a DeployerRegistration, by name, as OfEnvironment.
 func (h Homes) OfRegistration(ctx context.Context, c client.Reader, name string) ([]*v1alpha1.Installation, error) {
 	all, err := h.installations(ctx, c, v1alpha1.DeployerRegistrationLabel, name)
 	sortByName(all)
@@ -55,7 +55,7 @@ func (h Homes) OfRegistration(ctx context.Context, c client.Reader, name string)
 
 func (h Homes) installations(ctx context.Context, c client.Reader, label, value string, more ...client.ListOption) ([]*v1alpha1.Installation, error) {
 	list := &v1alpha1.InstallationList{}
-	if err := c.List(ctx, list, append(more, client.MatchingLabels{label: value})...); err != nil {
+	if err := c.List(ctx, list, append(more, client.MatchingLabels{label: value}, client.UnsafeDisableDeepCopy)...); err != nil {
 		return nil, err
 	}
 	var made []*v1alpha1.Installation

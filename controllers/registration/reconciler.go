@@ -45,7 +45,7 @@ type scope struct {
 	registration *v1alpha1.DeployerRegistration
 	persisted    *v1alpha1.DeployerRegistrationStatus
 	now          time.Time
-	// installations are all of this registration; environments are those that are not in deletion, by name.
+	// installations are all of this registration; environments are those that are not in deletion, by name. They are the cache's own: nothing changes them.
 	installations []*v1alpha1.Installation
 	environments  []*v1alpha1.Environment
 }
@@ -111,7 +111,7 @@ func (r *Reconciler) patch(ctx context.Context, s *scope, change kit.MetadataCha
 
 func (r *Reconciler) readEnvironments(ctx context.Context, s *scope) error {
 	list := &v1alpha1.EnvironmentList{}
-	if err := r.List(ctx, list); err != nil {
+	if err := r.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return err
 	}
 	for i := range list.Items {
