@@ -30,17 +30,18 @@ import (
 // home is the namespace of the deployer management.
 const home = "deployers"
 
-// pickupTimeout is short: a test waits until it is over.
+// pickupTimeout is short: a test waits until it is over, and deployers that are installed must not fail by it.
 const pickupTimeout = 3 * time.Second
 
 func TestMain(m *testing.M) {
-	os.Exit(landscape.Main(m, platform.Options{}, "--deployer-management", "--shared-environments", "--deployer-management-namespace="+home, "--pickup-timeout="+pickupTimeout.String()))
+	os.Exit(landscape.Main(m, platform.Options{Registry: true}, "--deployer-management", "--shared-environments",
+		"--deployer-management-namespace="+home, "--pickup-timeout="+pickupTimeout.String()))
 }
 
 type object = map[string]any
 
 // newScene returns the scene of a test in the namespace of the deployer management.
-func newScene(t *testing.T) *landscape.Scene {
+func newScene(t testing.TB) *landscape.Scene {
 	t.Helper()
 	l := landscape.Shared(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*landscape.Patience)
@@ -56,6 +57,7 @@ func environment(s *landscape.Scene, name string) *v1alpha1.Environment {
 	require.NoError(s.T, err)
 	content := v1alpha1.NewAnyJSON(raw)
 	env := &v1alpha1.Environment{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	env.Spec.HostTarget.Annotations = map[string]string{v1alpha1.DeployerOnlyAnnotation: "true"}
 	env.Spec.HostTarget.Type, env.Spec.HostTarget.Configuration = v1alpha1.KubernetesClusterTargetType, &content
 	env.Spec.Namespace = "fence"
 	env.Spec.LandscaperClusterRestConfig = v1alpha1.ClusterRestConfig{Host: s.RestConfig.Host, CAData: s.RestConfig.CAData}
@@ -85,8 +87,16 @@ func register(s *landscape.Scene, name, item string) *v1alpha1.DeployerRegistrat
 	return registration
 }
 
-// beat gives a sign of life of an agent.
+// beat gives a sign of life of an agent, and waits until it counts.
 func beat(s *landscape.Scene, name string) {
+	s.T.Helper()
+	sign(s, name)
+	env := &v1alpha1.Environment{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	require.NoError(s.T, s.Await(s.Ctx, env, func() bool { return conditions.IsTrue(env, v1alpha1.AgentConnectedCondition) }))
+}
+
+// sign writes the Lease of an agent.
+func sign(s *landscape.Scene, name string) {
 	s.T.Helper()
 	seconds := int32(600)
 	now := metav1.NewMicroTime(time.Now())
@@ -94,16 +104,14 @@ func beat(s *landscape.Scene, name string) {
 	lease.Spec.LeaseDurationSeconds, lease.Spec.RenewTime = &seconds, &now
 	_ = s.Client().Delete(s.Ctx, lease.DeepCopy())
 	require.NoError(s.T, s.Client().Create(s.Ctx, lease))
-	env := &v1alpha1.Environment{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	require.NoError(s.T, s.Await(s.Ctx, env, func() bool { return conditions.IsTrue(env, v1alpha1.AgentConnectedCondition) }))
 }
 
 func TestDeployersAreInstalledIntoEveryEnvironmentAndUninstalled(t *testing.T) {
 	s := newScene(t)
-	var environments []*v1alpha1.Environment
+	var registered []*v1alpha1.Environment
 	for _, name := range []string{"east", "west"} {
-		environments = append(environments, environment(s, name))
-		require.NoError(t, s.Await(s.Ctx, environments[len(environments)-1], func() bool { return len(environments[len(environments)-1].Status.Conditions) > 0 }))
+		registered = append(registered, environment(s, name))
+		require.NoError(t, s.Await(s.Ctx, registered[len(registered)-1], func() bool { return len(registered[len(registered)-1].Status.Conditions) > 0 }))
 		beat(s, name)
 	}
 	const item = "- name: deploy\n  type: landscaper.gardener.cloud/mock\n  target: {import: cluster}\n  config:\n" +
@@ -113,7 +121,7 @@ func TestDeployersAreInstalledIntoEveryEnvironmentAndUninstalled(t *testing.T) {
 	for _, name := range []string{"one-east", "one-west", "two-east", "two-west"} {
 		s.Succeeded(name)
 	}
-	for _, env := range environments {
+	for _, env := range registered {
 		require.NoError(t, s.Await(s.Ctx, env, func() bool { return conditions.IsReady(env) && len(env.Status.Deployers) == 2 }))
 	}
 	require.NoError(t, s.Await(s.Ctx, one, func() bool { return conditions.IsReady(one) && len(one.Status.Environments) == 2 }))
@@ -123,7 +131,7 @@ func TestDeployersAreInstalledIntoEveryEnvironmentAndUninstalled(t *testing.T) {
 	s.Delete(one)
 	s.Gone(one, s.Installation("one-east"), s.Installation("one-west"))
 	s.Succeeded("two-east")
-	for _, env := range environments {
+	for _, env := range registered {
 		s.Delete(env)
 		s.Gone(env)
 	}
