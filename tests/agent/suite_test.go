@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fluxcd/pkg/envsubst"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -120,9 +121,8 @@ func (s *scene) apply(cluster *platform.Cluster, folder string) {
 	require.NoError(s.t, err)
 	text, err := built.AsYaml()
 	require.NoError(s.t, err)
-	substituted := strings.NewReplacer(
-		"${environment}", s.environment, "${namespaces:=*}", "*", "${kubeconfig_secret:=landscaper-agent-kubeconfig}", "landscaper-agent-kubeconfig",
-	).Replace(string(text))
+	substituted, err := envsubst.Eval(string(text), func(name string) (string, bool) { return s.environment, name == "environment" })
+	require.NoError(s.t, err)
 	require.NoError(s.t, cluster.ApplyYAML(s.ctx, substituted))
 }
 

@@ -35,7 +35,8 @@ func (s *stage) admit(name, namespaces string) string {
 	require.NoError(s.t, err)
 	text, err := built.AsYaml()
 	require.NoError(s.t, err)
-	require.NoError(s.t, s.p.ApplyYAML(s.ctx, strings.NewReplacer("${environment}", name, "${namespaces:=*}", namespaces).Replace(string(text))))
+	require.NoError(s.t, s.p.ApplyYAML(s.ctx, strings.NewReplacer(
+		"${environment}", name, "${environment:=missing: substitute environment}", name, "${namespaces:=*}", namespaces).Replace(string(text))))
 	home := v1alpha1.EnvironmentNamespacePrefix + name
 	s.grantHome(home)
 	return home

@@ -4,6 +4,8 @@
 package quality
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/fluxcd/pkg/envsubst"
@@ -17,22 +19,46 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// agentOf returns what Flux applies for one agent: flux/agent with all its components, substituted object by object.
+// agentOf returns what Flux applies for one agent: flux/agent with all its components.
 func agentOf(t *testing.T, variables map[string]string) []*unstructured.Unstructured {
 	t.Helper()
-	objects := overlaid(t, "resources: [\"{}/agent\"]\ncomponents: [\"{}/agent/cluster-rights\"]\n")
+	return substituted(t, "resources: [\"{}/agent\"]\ncomponents: [\"{}/agent/cluster-rights\"]\n", variables)
+}
+
+// substituted returns what Flux applies of a kustomization: it substitutes object by object.
+func substituted(t *testing.T, kustomization string, variables map[string]string) []*unstructured.Unstructured {
+	t.Helper()
+	objects := overlaid(t, kustomization)
 	for _, object := range objects {
 		text, err := yaml.Marshal(object)
 		require.NoError(t, err)
-		substituted, err := envsubst.Eval(string(text), func(name string) (string, bool) {
+		result, err := envsubst.Eval(string(text), func(name string) (string, bool) {
 			value, isSet := variables[name]
 			return value, isSet
 		})
 		require.NoError(t, err)
 		object.Object = nil
-		require.NoError(t, yaml.Unmarshal([]byte(substituted), &object.Object), substituted)
+		require.NoError(t, yaml.Unmarshal([]byte(result), &object.Object), result)
 	}
 	return objects
+}
+
+func TestNamesOfEnvironmentsStayTexts(t *testing.T) {
+	for folder, kustomization := range map[string]string{
+		"flux/agent":        "resources: [\"{}/agent\"]\ncomponents: [\"{}/agent/cluster-rights\"]\n",
+		"flux/agent-access": "resources: [\"{}/agent-access\"]\n",
+	} {
+		usual, err := json.Marshal(substituted(t, kustomization, map[string]string{"environment": "north"}))
+		require.NoError(t, err)
+		require.Contains(t, string(usual), `"north"`)
+		for _, name := range []string{"123", "true", "null", "1e3", "0x1f"} {
+			t.Run(folder+" "+name, func(t *testing.T) {
+				found, err := json.Marshal(substituted(t, kustomization, map[string]string{"environment": name}))
+				require.NoError(t, err)
+				assert.JSONEq(t, strings.ReplaceAll(string(usual), "north", name), string(found))
+			})
+		}
+	}
 }
 
 // secretsOf are the Secrets that the Pods of a Deployment mount.
