@@ -4,11 +4,12 @@
 package webhooks
 
 import (
-	"bytes"
 	"context"
 	"fmt"
+	"slices"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,20 +33,21 @@ type registration struct {
 	kinds    []Kind
 	endpoint Endpoint
 	declared bool
+	// owners are the bindings that the registration belonged to when it was seen last.
+	owners []metav1.OwnerReference
 }
+
+// bindings are the ClusterRoleBindings that give the process its rights, in flux/webhooks and in the chart. The registration belongs to those that
+// there are: when the webhooks are uninstalled it goes with them, and the API server refuses nothing that nobody validates.
+var bindings = []string{"landscaper-webhooks-webhooks", "landscaper:webhooks"}
 
 // publish makes the API server call the webhooks and trust the authorities, given as PEM.
 func (r *registration) publish(ctx context.Context, authorities []byte) error {
 	current := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 	err := r.live.Get(ctx, client.ObjectKey{Name: ConfigurationName}, current)
 	switch {
-	case apierrors.IsNotFound(err) && r.declared:
-		ctrl.LoggerFrom(ctx).Info("somebody has removed the webhook configuration: nothing is validated until a process starts anew",
-			"name", ConfigurationName)
-		return nil
 	case apierrors.IsNotFound(err):
-		current.Name, current.Webhooks = ConfigurationName, r.webhooks(authorities)
-		err = r.client.Create(ctx, current)
+		err = r.create(ctx, authorities)
 	case err == nil:
 		err = r.update(ctx, current, authorities)
 	}
@@ -56,18 +58,74 @@ func (r *registration) publish(ctx context.Context, authorities []byte) error {
 	return nil
 }
 
-func (r *registration) update(ctx context.Context, current *admissionregistrationv1.ValidatingWebhookConfiguration, authorities []byte) error {
-	changed := false
-	if wanted := r.webhooks(authorities); !r.declared && !equality.Semantic.DeepEqual(current.Webhooks, wanted) {
-		current.Webhooks, changed = wanted, true
+// create declares the registration, also one that has gone because its owners were replaced.
+func (r *registration) create(ctx context.Context, authorities []byte) error {
+	owners, err := r.findOwners(ctx)
+	if err != nil {
+		return err
 	}
-	for i := range current.Webhooks {
-		trusted := &current.Webhooks[i].ClientConfig
-		if !bytes.Equal(trusted.CABundle, authorities) {
-			trusted.CABundle, changed = authorities, true
+	if r.declared && !isReplaced(r.owners, owners) {
+		ctrl.LoggerFrom(ctx).Info("somebody has removed the webhook configuration: nothing is validated until a process starts anew",
+			"name", ConfigurationName)
+		return nil
+	}
+	err = r.client.Create(ctx, &admissionregistrationv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: ConfigurationName, OwnerReferences: owners}, Webhooks: r.webhooks(authorities),
+	})
+	if err == nil {
+		r.owners = owners
+	}
+	return err
+}
+
+// findOwners returns the bindings that there are. A process that works on another cluster may not find any; then the registration stays.
+func (r *registration) findOwners(ctx context.Context) ([]metav1.OwnerReference, error) {
+	kind := rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding")
+	var owners []metav1.OwnerReference
+	for _, name := range bindings {
+		binding := &metav1.PartialObjectMetadata{}
+		binding.SetGroupVersionKind(kind)
+		err := r.live.Get(ctx, client.ObjectKey{Name: name}, binding)
+		switch {
+		case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
+		case err != nil:
+			return nil, fmt.Errorf("read ClusterRoleBinding %s: %w", name, err)
+		default:
+			owners = append(owners, metav1.OwnerReference{
+				APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: name, UID: binding.UID,
+			})
 		}
 	}
-	if !changed {
+	return owners, nil
+}
+
+// isReplaced reports whether all former owners have gone and there are other ones: not a person has removed what belonged to them.
+func isReplaced(former, now []metav1.OwnerReference) bool {
+	return len(former) > 0 && len(now) > 0 && !slices.ContainsFunc(former, func(o metav1.OwnerReference) bool { return slices.Contains(now, o) })
+}
+
+// owned returns the references of an object with those of the owners put in. Those of others stay.
+func owned(references, owners []metav1.OwnerReference) []metav1.OwnerReference {
+	kept := slices.DeleteFunc(slices.Clone(references), func(reference metav1.OwnerReference) bool {
+		return slices.ContainsFunc(owners, func(o metav1.OwnerReference) bool { return o.Kind == reference.Kind && o.Name == reference.Name })
+	})
+	return append(kept, owners...)
+}
+
+func (r *registration) update(ctx context.Context, current *admissionregistrationv1.ValidatingWebhookConfiguration, authorities []byte) error {
+	before := current.DeepCopy()
+	if !r.declared {
+		owners, err := r.findOwners(ctx)
+		if err != nil {
+			return err
+		}
+		current.Webhooks, current.OwnerReferences = r.webhooks(authorities), owned(current.OwnerReferences, owners)
+	}
+	r.owners = slices.DeleteFunc(slices.Clone(current.OwnerReferences), func(o metav1.OwnerReference) bool { return !slices.Contains(bindings, o.Name) })
+	for i := range current.Webhooks {
+		current.Webhooks[i].ClientConfig.CABundle = authorities
+	}
+	if equality.Semantic.DeepEqual(before, current) {
 		return nil
 	}
 	return r.client.Update(ctx, current)

@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -267,6 +268,53 @@ func TestAllDisabledRemovesTheRegistration(t *testing.T) {
 	assert.True(t, before.Running() && none.Running())
 	require.NoError(t, none.Stop(20*time.Second))
 	require.NoError(t, before.Restart())
+	s.awaitEnforced()
+}
+
+// bind gives the processes their rights by a binding of another name, and returns it.
+func (s *site) bind(name string) *rbacv1.ClusterRoleBinding {
+	s.t.Helper()
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "landscaper:webhooks"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: home, Name: "landscaper-webhooks"}},
+	}
+	require.NoError(s.t, s.Client().Create(s.t.Context(), binding))
+	return binding
+}
+
+// TestTheRegistrationGoesWithTheRights is what remains of webhooks that are uninstalled: nothing that refuses.
+func TestTheRegistrationGoesWithTheRights(t *testing.T) {
+	s := newSite(t)
+	ofFlux := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "landscaper-webhooks-webhooks"}}
+	r := s.start()
+	s.awaitEnforced()
+	for _, binding := range []*rbacv1.ClusterRoleBinding{ofFlux, nil} {
+		if binding == nil {
+			binding = s.bind("landscaper:webhooks") // as the chart does
+			require.NoError(t, r.Restart())
+			s.awaitEnforced()
+		}
+		require.NoError(t, r.Stop(20*time.Second))
+		require.ErrorContains(t, s.try(goodTarget(metav1.NamespaceDefault, "refused")), "failed calling webhook")
+		require.NoError(t, s.Client().Delete(t.Context(), binding))
+		s.awaitRemoved()
+		require.Eventually(t, func() bool { return s.try(goodTarget(metav1.NamespaceDefault, "accepted")) == nil }, patience, 20*time.Millisecond)
+	}
+}
+
+// TestReplacedRightsKeepTheRegistration is about a binding that somebody deletes and makes again: the registration does not stay away.
+func TestReplacedRightsKeepTheRegistration(t *testing.T) {
+	s := newSite(t)
+	s.start()
+	s.awaitEnforced()
+	require.NoError(t, s.Client().Delete(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "landscaper-webhooks-webhooks"}}))
+	replaced := s.bind("landscaper-webhooks-webhooks")
+	require.Eventually(t, func() bool {
+		found := &admissionregistrationv1.ValidatingWebhookConfiguration{}
+		return s.Client().Get(t.Context(), client.ObjectKey{Name: configuration}, found) == nil &&
+			len(found.OwnerReferences) == 1 && found.OwnerReferences[0].UID == replaced.UID
+	}, patience, 50*time.Millisecond)
 	s.awaitEnforced()
 }
 

@@ -102,6 +102,7 @@ func TestEachProcessHasItsRights(t *testing.T) {
 		"landscaper":          {"landscaper:controller", "landscaper:deployer-management", "own landscaper:leader-election"},
 		"landscaper-webhooks": {"landscaper:webhooks", "own landscaper:webhooks-certificates"},
 	}, given)
+	named[*rbacv1.ClusterRoleBinding](r, "landscaper:webhooks") // to which the process gives its registration
 	for account := range given {
 		named[*corev1.ServiceAccount](r, account)
 	}
