@@ -17,7 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
 )
@@ -31,22 +33,16 @@ const (
 
 // accessReasons are the ways in which a job fails that another content of the Context, or of what it names, may end.
 var accessReasons = map[string][]string{
-	reasonUnauthorized:   {componentOperation, satisfyOperation, renderOperation, exportOperation},
-	reasonInvalidContext: {contextOperation},
+	reasonUnauthorized:   {jobs.ComponentOperation, jobs.SatisfyOperation, jobs.RenderOperation, jobs.ExportOperation},
+	reasonInvalidContext: {jobs.ContextOperation},
 }
 
 // changedContext tells what the Context brought that may end the failure of the last job, be it that of a sub-installation.
 func (r *Reconciler) changedContext(ctx context.Context, inst *v1alpha1.Installation) (string, error) {
-	if failedBelow(inst) {
+	if jobs.FailedBelow(inst) {
 		return r.changedBelow(ctx, inst)
 	}
 	return r.changedContextOf(ctx, inst)
-}
-
-// failedBelow reports whether the last job failed because of a sub-installation.
-func failedBelow(inst *v1alpha1.Installation) bool {
-	last := inst.Status.LastError
-	return inst.Status.Phase == v1alpha1.PhaseFailed && last != nil && last.Reason == reasonChildrenFailed
 }
 
 // changedContextOf tells the same of the Installation alone.
@@ -55,10 +51,10 @@ func (r *Reconciler) changedContextOf(ctx context.Context, inst *v1alpha1.Instal
 	switch {
 	case inst.Status.Phase != v1alpha1.PhaseFailed || last == nil:
 		return "", nil
-	case last.Reason == reasonBeyondImports:
+	case last.Reason == jobs.ReasonBeyondImports:
 		access, err := r.accessOf(ctx, inst)
 		return reasonIf(access == v1alpha1.BlueprintAccessNamespace, "blueprints may use the namespace now"), err
-	case last.Operation == contextOperation && last.Reason == reasonContextIncomplete:
+	case last.Operation == jobs.ContextOperation && last.Reason == jobs.ReasonContextIncomplete:
 		arrived, err := r.contextArrived(ctx, inst)
 		return reasonIf(arrived, "what the Context was missing is there"), err
 	case slices.Contains(accessReasons[last.Reason], last.Operation):
@@ -88,17 +84,17 @@ func (r *Reconciler) causesBelow(ctx context.Context, inst *v1alpha1.Installatio
 	seen := map[types.UID]bool{inst.UID: true}
 	for queue := []*v1alpha1.Installation{inst}; len(queue) > 0; queue = queue[1:] {
 		children := &v1alpha1.InstallationList{}
-		below := client.MatchingFields{parentIndex: queue[0].Name}
+		below := client.MatchingFields{relations.ParentIndex: queue[0].Name}
 		if err := r.List(ctx, children, client.InNamespace(inst.Namespace), below, client.UnsafeDisableDeepCopy); err != nil {
 			return nil, err
 		}
 		for i := range children.Items {
 			child := &children.Items[i]
-			if seen[child.UID] || isListed(queue[0], child) != nil {
+			if seen[child.UID] || relations.IsListed(queue[0], child) != nil {
 				continue
 			}
 			seen[child.UID] = true
-			if failedBelow(child) {
+			if jobs.FailedBelow(child) {
 				queue = append(queue, child)
 				continue
 			}
@@ -108,14 +104,7 @@ func (r *Reconciler) causesBelow(ctx context.Context, inst *v1alpha1.Installatio
 	return causes, nil
 }
 
-func reasonIf(started bool, reason string) string {
-	if started {
-		return reason
-	}
-	return ""
-}
-
-// accessChanged reports whether an Installation may use something else now than its failed job did. Parts that are missing now count as
+// accessChanged tells whether an Installation may use something else now than its failed job did. Parts that are missing now count as
 // unchanged: their next event comes back here. After a restart nobody knows what the job used, so the registry is asked.
 func (r *Reconciler) accessChanged(ctx context.Context, inst *v1alpha1.Installation) (bool, error) {
 	c, err := r.contextOf(ctx, inst)
@@ -155,7 +144,7 @@ func reasonOf(err error) string {
 
 // withTrigger adds to an error about access what else there is to do for an Installation that does not follow changes.
 func (in *reading) withTrigger(err error) error {
-	if !in.inst.IsRoot() || followsChanges(in.inst) {
+	if !in.inst.IsRoot() || jobs.FollowsChanges(in.inst) {
 		return err
 	}
 	return fmt.Errorf("%w; then annotate the installation with %s=%s", err, v1alpha1.OperationAnnotation, v1alpha1.OperationReconcile)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
@@ -70,7 +71,7 @@ func TestOnlyInstallationsThatFollowNothingAreToldToAsk(t *testing.T) {
 
 func TestUnauthorizedContentFailsTheRenderingAsSuch(t *testing.T) {
 	var failure *kit.Failure
-	require.ErrorAs(t, viewFailure(t.Context(), renderOperation, errors.New("template: x"), fmt.Errorf("x: %w", oci.ErrUnauthorized), false), &failure)
+	require.ErrorAs(t, viewFailure(t.Context(), jobs.RenderOperation, errors.New("template: x"), fmt.Errorf("x: %w", oci.ErrUnauthorized), false), &failure)
 	assert.Equal(t, reasonUnauthorized, failure.Reason)
 	assert.Equal(t, kit.Stalled, failure.Kind)
 	assert.Contains(t, failure.Codes, v1alpha1.ErrorUnauthorized)
@@ -80,7 +81,7 @@ func TestUnauthorizedContentFailsTheRenderingAsSuch(t *testing.T) {
 func TestReasonOf(t *testing.T) {
 	for want, err := range map[string]error{
 		"": nil, reasonUnauthorized: fmt.Errorf("x: %w", oci.ErrUnauthorized), "ComponentNotFound": component.ErrNotFound,
-		reasonInvalidContext: kit.Stall(contextOperation, reasonInvalidContext, "x"),
+		reasonInvalidContext: kit.Stall(jobs.ContextOperation, reasonInvalidContext, "x"),
 	} {
 		assert.Equal(t, want, reasonOf(err))
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
@@ -81,7 +82,7 @@ func TestRetriesOfTheClockAreCountedAndAnnounced(t *testing.T) {
 			assert.Equal(t, "automatic retry after a failure", s.clockReason())
 		}
 		s.start("job", "test")
-		s.fail(&kit.Failure{Kind: kit.Stalled, Operation: operation, Reason: "DeployItemFailed", Err: assert.AnError})
+		s.fail(&kit.Failure{Kind: kit.Stalled, Operation: jobs.Operation, Reason: "DeployItemFailed", Err: assert.AnError})
 		if try > 0 {
 			assert.Equal(t, try, inst.Status.AutomaticReconcileStatus.NumberOfReconciles)
 		}

@@ -7,6 +7,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -113,10 +115,10 @@ func (c *current) tests() []kit.PatchStep {
 	test("spec", "suspend")
 	test("spec", "deletionPolicy")
 	test("status")
-	for _, key := range sortedKeys(decisive(c.Annotations)) {
+	for _, key := range slices.Sorted(maps.Keys(decisive(c.Annotations))) {
 		test("metadata", "annotations", key)
 	}
-	for _, key := range sortedKeys(decisive(c.Labels)) {
+	for _, key := range slices.Sorted(maps.Keys(decisive(c.Labels))) {
 		test("metadata", "labels", key)
 	}
 	return tests

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/schema"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
@@ -64,10 +65,10 @@ func (r *Reconciler) loadBlueprint(ctx context.Context, in *reading) error {
 			return err
 		}
 	default:
-		return kit.Stall(operation, "BlueprintMissing", "%w", errNoBlueprint)
+		return kit.Stall(jobs.Operation, "BlueprintMissing", "%w", errNoBlueprint)
 	}
 	if in.blueprint.problem != nil {
-		return kit.Stall(operation, "InvalidBlueprint", "spec.blueprint: %w", in.blueprint.problem)
+		return kit.Stall(jobs.Operation, "InvalidBlueprint", "spec.blueprint: %w", in.blueprint.problem)
 	}
 	return nil
 }
@@ -76,12 +77,12 @@ func (r *Reconciler) loadBlueprint(ctx context.Context, in *reading) error {
 func (r *Reconciler) loadResource(ctx context.Context, in *reading, name string) error {
 	const field = "spec.blueprint.ref.resourceName"
 	if in.component == nil {
-		return kit.Stall(operation, "ComponentMissing", "%s: no component descriptor defined to resolve the blueprint ref; set spec.componentDescriptor", field)
+		return kit.Stall(jobs.Operation, "ComponentMissing", "%s: no component descriptor defined to resolve the blueprint ref; set spec.componentDescriptor", field)
 	}
 	root := in.component.root.Descriptor
 	resource, err := root.FindResource(map[string]string{"name": name})
 	if err != nil {
-		return kit.Stall(operation, "BlueprintNotFound", "%s: %w; correct the name", field, err)
+		return kit.Stall(jobs.Operation, "BlueprintNotFound", "%s: %w; correct the name", field, err)
 	}
 	files, err := in.component.session.BlueprintFiles(ctx, root, resource)
 	if err != nil {
@@ -89,7 +90,7 @@ func (r *Reconciler) loadResource(ctx context.Context, in *reading, name string)
 	}
 	fresh, reserved, err := r.blueprintOf(ctx, in.inst.Namespace, files)
 	if errors.As(err, new(tooLarge)) {
-		return kit.Stall(operation, "BlueprintTooLarge", "%s: %w", field, err)
+		return kit.Stall(jobs.Operation, "BlueprintTooLarge", "%s: %w", field, err)
 	} else if err != nil {
 		return err
 	}

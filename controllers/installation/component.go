@@ -14,6 +14,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
@@ -25,9 +26,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
-
-// componentOperation is lastError.operation of everything that is wrong with a component.
-const componentOperation = "Component"
 
 // resolvedComponent is the component of a job with everything that it refers to. It is read-only once the job has verified it.
 type resolvedComponent struct {
@@ -88,7 +86,7 @@ func (r *Reconciler) findComponent(ctx context.Context, inst *v1alpha1.Installat
 	r.tried.note(inst, c, secrets)
 	rights, err := secrets.rights()
 	if err != nil {
-		return nil, kit.Stall(contextOperation, reasonInvalidContext, "%s: %w", c, err)
+		return nil, kit.Stall(jobs.ContextOperation, reasonInvalidContext, "%s: %w", c, err)
 	}
 	for _, warning := range rights.Warnings() {
 		ctrl.LoggerFrom(ctx).Info("a login is left out", "context", client.ObjectKeyFromObject(c.object), "reason", warning)
@@ -138,7 +136,7 @@ func defaultRepository(c *installationContext) (component.Typed, error) {
 	}
 	found, err := component.ParseTyped(c.object.RepositoryContext.RawMessage)
 	if err != nil {
-		return found, kit.Stall(contextOperation, reasonInvalidContext, "%s: %w", c.field("repositoryContext"), err)
+		return found, kit.Stall(jobs.ContextOperation, reasonInvalidContext, "%s: %w", c.field("repositoryContext"), err)
 	}
 	return found, nil
 }
@@ -157,11 +155,11 @@ func (r *Reconciler) componentFailure(in *reading, err error) error {
 	case errors.As(err, &missing):
 		return r.contextFailure(in, err)
 	case errors.As(err, &source) && source.Waiting:
-		return kit.Wait(componentOperation, string(source.Reason), "%w", err)
+		return kit.Wait(jobs.ComponentOperation, string(source.Reason), "%w", err)
 	case errors.As(err, &source):
-		return kit.Stall(componentOperation, string(source.Reason), "%w", err)
+		return kit.Stall(jobs.ComponentOperation, string(source.Reason), "%w", err)
 	case errors.Is(err, fetch.ErrGone):
-		return kit.Again(componentOperation, "ArtifactGone", "%w", err)
+		return kit.Again(jobs.ComponentOperation, "ArtifactGone", "%w", err)
 	}
 	reason, codes := repositoryReason(err)
 	if reason == reasonUnauthorized {
@@ -169,18 +167,18 @@ func (r *Reconciler) componentFailure(in *reading, err error) error {
 	}
 	switch repository.KindOf(err) {
 	case repository.Waiting:
-		return kit.Wait(componentOperation, reason, "%w", err)
+		return kit.Wait(jobs.ComponentOperation, reason, "%w", err)
 	case repository.Stalled:
-		return &kit.Failure{Kind: kit.Stalled, Operation: componentOperation, Reason: reason, Codes: codes, Err: err}
+		return &kit.Failure{Kind: kit.Stalled, Operation: jobs.ComponentOperation, Reason: reason, Codes: codes, Err: err}
 	}
-	return kit.Again(componentOperation, reason, "%w", err)
+	return kit.Again(jobs.ComponentOperation, reason, "%w", err)
 }
 
 // identityFailure is for an identity that cannot log in at its cloud. What it needs of a ServiceAccount is announced by no event.
 func (in *reading) identityFailure(err error, identity *cloud.Error) error {
-	failure := kit.Again(componentOperation, reasonUnauthorized, "%w", err)
+	failure := kit.Again(jobs.ComponentOperation, reasonUnauthorized, "%w", err)
 	if !identity.Retry {
-		failure = kit.Stall(componentOperation, reasonUnauthorized, "%w", in.withTrigger(err))
+		failure = kit.Stall(jobs.ComponentOperation, reasonUnauthorized, "%w", in.withTrigger(err))
 	}
 	return kit.Coded(failure, v1alpha1.ErrorUnauthorized)
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
@@ -23,7 +24,7 @@ func showComponent(env *render.Environment, found *resolvedComponent) (*view.Vie
 		Root: found.root, Closed: found.closed, Session: found.session, Standard: found.standard, Pinned: found.verified != "",
 	})
 	if err != nil {
-		return nil, kit.Stall(renderOperation, "InvalidBlueprint", "%w", err)
+		return nil, kit.Stall(jobs.RenderOperation, "InvalidBlueprint", "%w", err)
 	}
 	return shown, nil
 }

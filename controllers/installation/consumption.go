@@ -9,19 +9,20 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 // producedChange reports whether a root has to run because siblings that it imports from have finished with other values than it
 // used last. One that never ran starts only if a producer finished after it was created.
 func (r *Reconciler) producedChange(ctx context.Context, inst *v1alpha1.Installation) (string, error) {
-	producers, err := r.predecessors(ctx, inst)
+	producers, err := r.related().Predecessors(ctx, inst)
 	if err != nil || len(producers) == 0 {
 		return "", err
 	}
@@ -48,7 +49,7 @@ func (r *Reconciler) upstreamAtWork(
 			continue
 		}
 		seen[current.UID] = true
-		above, err := r.predecessors(ctx, current)
+		above, err := r.related().Predecessors(ctx, current)
 		if err != nil {
 			return nil, err
 		}
@@ -64,7 +65,7 @@ func (r *Reconciler) upstreamAtWork(
 // aboutToWork reports whether a root is at work, or will be because it was asked to, or because its imports or its producers have other
 // values.
 func (r *Reconciler) aboutToWork(ctx context.Context, inst *v1alpha1.Installation, producers []*v1alpha1.Installation) (bool, error) {
-	if !inst.Status.IsIdle() || willStart(inst) {
+	if !inst.Status.IsIdle() || jobs.WillStart(inst) {
 		return true, nil
 	}
 	if inst.Spec.Suspend {
@@ -84,7 +85,7 @@ func (r *Reconciler) aboutToWork(ctx context.Context, inst *v1alpha1.Installatio
 // differs says why an idle root has to run because of its producers, all of which have succeeded and are idle; empty when it need not.
 func (r *Reconciler) differs(ctx context.Context, inst *v1alpha1.Installation, producers []*v1alpha1.Installation) (string, error) {
 	for _, producer := range producers {
-		if running(inst, producer) || producer.Status.Phase != v1alpha1.PhaseSucceeded {
+		if jobs.Running(inst, producer) || producer.Status.Phase != v1alpha1.PhaseSucceeded {
 			return "", nil
 		}
 	}
@@ -98,8 +99,8 @@ func (r *Reconciler) differs(ctx context.Context, inst *v1alpha1.Installation, p
 		return "installation " + name + " has finished", nil
 	case inst.Generation != inst.Status.ObservedGeneration && !finishedAfterStart(producers, inst):
 		return "", nil // the imports of the new spec are others, which is no work of a producer
-	case inst.Status.Phase == v1alpha1.PhaseFailed && last != nil && last.Operation == orderOperation:
-		cycle, err := r.cycle(ctx, inst)
+	case inst.Status.Phase == v1alpha1.PhaseFailed && last != nil && last.Operation == jobs.OrderOperation:
+		cycle, err := r.related().Cycle(ctx, inst)
 		if err != nil || cycle != nil {
 			return "", err
 		}
@@ -136,12 +137,12 @@ func finishedAfterStart(producers []*v1alpha1.Installation, inst *v1alpha1.Insta
 func (r *Reconciler) consumedHash(ctx context.Context, inst *v1alpha1.Installation, producers []*v1alpha1.Installation) (string, error) {
 	produced := map[string]bool{}
 	for _, producer := range producers {
-		for _, key := range exportsOf(producer) {
+		for _, key := range relations.ExportsOf(producer) {
 			produced[key] = true
 		}
 	}
 	hashes := map[string]string{}
-	for _, key := range importsOf(inst) {
+	for _, key := range relations.ImportsOf(inst) {
 		if !produced[key] {
 			continue
 		}
@@ -156,18 +157,9 @@ func (r *Reconciler) consumedHash(ctx context.Context, inst *v1alpha1.Installati
 
 // contentHash returns the hash that an exported object carries, empty when it is not there.
 func (r *Reconciler) contentHash(ctx context.Context, namespace, key string) (string, error) {
-	object, name := objectOfKey(key)
+	object, name := relations.ObjectOfKey(key)
 	err := r.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
 	return object.GetAnnotations()[v1alpha1.HashAnnotation], client.IgnoreNotFound(err)
-}
-
-// objectOfKey returns an empty object of the kind, and the name, that a key of the import or export index stands for.
-func objectOfKey(key string) (client.Object, string) {
-	kind, name, _ := strings.Cut(key, "/")
-	if kind == "Target" {
-		return &v1alpha1.Target{}, name
-	}
-	return &v1alpha1.DataObject{}, name
 }
 
 // hashOf returns one hash over named hashes, empty when there are none.

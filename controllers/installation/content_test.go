@@ -18,6 +18,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
@@ -104,7 +105,7 @@ func with(t *testing.T, objects ...client.Object) *Reconciler {
 	require.NoError(t, clientgoscheme.AddToScheme(scheme))
 	require.NoError(t, v1alpha1.AddToScheme(scheme))
 	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...)
-	for field, index := range map[string]client.IndexerFunc{importIndex: importsOf, exportIndex: exportsOf, parentIndex: parentsOf} {
+	for field, index := range map[string]client.IndexerFunc{relations.ImportIndex: relations.ImportsOf, relations.ExportIndex: relations.ExportsOf, relations.ParentIndex: relations.ParentsOf} {
 		builder = builder.WithIndex(&v1alpha1.Installation{}, field, index)
 	}
 	for _, object := range []client.Object{&v1alpha1.DataObject{}, &v1alpha1.Target{}} {

@@ -12,19 +12,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
 	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
 
-const (
-	contextOperation = "Context"
-	// reasonContextIncomplete says that the Context or something that it names is missing. Its next event comes back here.
-	reasonContextIncomplete = "ContextIncomplete"
-	// ocmConfigKey is the key of the ConfigMap that Context.ocmConfig names.
-	ocmConfigKey = ".ocmconfig"
-)
+// ocmConfigKey is the key of the ConfigMap that Context.ocmConfig names.
+const ocmConfigKey = ".ocmconfig"
 
 // incomplete is an error about something that is not there, or lacks a part, and that an event will announce.
 type incomplete struct{ error }
@@ -74,7 +70,7 @@ func (r *Reconciler) contextOf(ctx context.Context, inst *v1alpha1.Installation)
 		return nil, fmt.Errorf("read Context %s: %w", key, err)
 	}
 	if err := found.object.Undecoded.Err(); err != nil {
-		return nil, kit.Stall(contextOperation, reasonInvalidContext, "%s: %w", found, err)
+		return nil, kit.Stall(jobs.ContextOperation, reasonInvalidContext, "%s: %w", found, err)
 	}
 	if name := found.object.ComponentVersionOverwritesReference; name != "" && inst.Spec.ComponentDescriptor != nil {
 		found.overwrites, err = r.overwritesOf(ctx, found, name)
@@ -89,7 +85,7 @@ func (r *Reconciler) overwritesOf(ctx context.Context, c *installationContext, n
 		return nil, unread(err, c.field("componentVersionOverwrites"), "ComponentVersionOverwrites", key)
 	}
 	if err := object.Undecoded.Err(); err != nil {
-		return nil, kit.Stall(contextOperation, reasonInvalidContext, "ComponentVersionOverwrites %s: %w", key, err)
+		return nil, kit.Stall(jobs.ContextOperation, reasonInvalidContext, "ComponentVersionOverwrites %s: %w", key, err)
 	}
 	return object.Overwrites, nil
 }
@@ -100,12 +96,12 @@ func (r *Reconciler) contextFailure(in *reading, err error) error {
 	if kit.IsTransient(err) || !errors.As(err, &missing) {
 		return err
 	}
-	if r.graces.over(in.inst, contextOperation, in.now) {
-		r.graces.forget(client.ObjectKeyFromObject(in.inst), contextOperation)
-		return kit.Stall(contextOperation, reasonContextIncomplete, "%w", err)
+	if r.graces.over(in.inst, jobs.ContextOperation, in.now) {
+		r.graces.forget(client.ObjectKeyFromObject(in.inst), jobs.ContextOperation)
+		return kit.Stall(jobs.ContextOperation, jobs.ReasonContextIncomplete, "%w", err)
 	}
 	in.wake(importGrace)
-	return kit.Wait(contextOperation, reasonContextIncomplete, "%w", err)
+	return kit.Wait(jobs.ContextOperation, jobs.ReasonContextIncomplete, "%w", err)
 }
 
 // contextArrived reports whether after a job that failed because its Context was incomplete nothing is missing now, or something else.

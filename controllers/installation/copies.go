@@ -5,8 +5,6 @@ package installation
 
 import (
 	"context"
-	"maps"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -175,8 +173,4 @@ func scopeOfData(obj client.Object) []string {
 		return []string{scope}
 	}
 	return nil
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	return slices.Sorted(maps.Keys(m))
 }

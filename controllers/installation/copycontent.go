@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,12 +35,12 @@ func (s *scope) wantedCopies() ([]client.Object, error) {
 // eachTarget visits every imported Target with the name of its import, the key of its copy and the labels that tell its place in a list or
 // map.
 func eachTarget(values *render.Values, visit func(target render.Target, name, key string, labels map[string]string) error) error {
-	for _, name := range sortedKeys(values.Targets) {
+	for _, name := range slices.Sorted(maps.Keys(values.Targets)) {
 		if err := visit(values.Targets[name], name, name, nil); err != nil {
 			return err
 		}
 	}
-	for _, name := range sortedKeys(values.TargetLists) {
+	for _, name := range slices.Sorted(maps.Keys(values.TargetLists)) {
 		for i, target := range values.TargetLists[name] {
 			position := strconv.Itoa(i)
 			if err := visit(target, name, name+"["+position+"]", map[string]string{v1alpha1.DataObjectIndexLabel: position}); err != nil {
@@ -47,8 +48,8 @@ func eachTarget(values *render.Values, visit func(target render.Target, name, ke
 			}
 		}
 	}
-	for _, name := range sortedKeys(values.TargetMaps) {
-		for _, key := range sortedKeys(values.TargetMaps[name]) {
+	for _, name := range slices.Sorted(maps.Keys(values.TargetMaps)) {
+		for _, key := range slices.Sorted(maps.Keys(values.TargetMaps[name])) {
 			labels := map[string]string{v1alpha1.DataObjectTargetMapKeyLabel: key}
 			if err := visit(values.TargetMaps[name][key], name, name+"["+key+"]", labels); err != nil {
 				return err
@@ -61,7 +62,7 @@ func eachTarget(values *render.Values, visit func(target render.Target, name, ke
 func (s *scope) dataCopies() ([]client.Object, error) {
 	var copies []client.Object
 	values := s.plan.values.DataImports(s.blueprint.document)
-	for _, name := range sortedKeys(values) {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
 		raw, err := json.Marshal(values[name])
 		if err != nil {
 			return nil, fmt.Errorf("encode import %q: %w", name, err)

@@ -7,9 +7,9 @@ import (
 	"context"
 	"slices"
 
-	"github.com/google/uuid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
@@ -45,8 +45,8 @@ func stopUnless(err error) error {
 // retriesDeletion reports whether a failed deletion is tried again: when somebody asks for it, and of roots also by the clock or when the
 // sibling that was in the way is out of it.
 func (r *Reconciler) retriesDeletion(ctx context.Context, s *scope) (bool, error) {
-	parent, err := r.parent(ctx, s.inst)
-	if err != nil || s.asked || deletionRequested(s.inst, parent) {
+	parent, err := r.related().Parent(ctx, s.inst)
+	if err != nil || s.asked || jobs.DeletionRequested(s.inst, parent) {
 		return err == nil, err
 	}
 	if !s.inst.IsRoot() {
@@ -55,17 +55,12 @@ func (r *Reconciler) retriesDeletion(ctx context.Context, s *scope) (bool, error
 	if s.dueByClock() {
 		return true, nil
 	}
-	if last := s.inst.Status.LastError; last == nil || last.Reason != reasonSiblingDeleteError {
+	if last := s.inst.Status.LastError; last == nil || last.Reason != jobs.ReasonSiblingDeleteError {
 		return false, nil
 	}
-	successors, err := r.awaitedSuccessors(ctx, s.inst)
-	failed := slices.ContainsFunc(successors, func(successor *v1alpha1.Installation) bool { return deleteFailed(successor) })
+	successors, err := r.related().AwaitedSuccessors(ctx, s.inst)
+	failed := slices.ContainsFunc(successors, func(successor *v1alpha1.Installation) bool { return jobs.DeleteFailed(successor) })
 	return !failed, err
-}
-
-// deletionRequested reports whether a person, or the parent by its next job, asks for another attempt to delete.
-func deletionRequested(inst, parent *v1alpha1.Installation) bool {
-	return requested(inst) || jobFromParent(inst, parent) != ""
 }
 
 // continueDeletion lets a job that still applies end first. One that has created nothing gives way.
@@ -73,8 +68,8 @@ func (r *Reconciler) continueDeletion(ctx context.Context, s *scope) error {
 	if s.inst.Status.Phase.IsDeletion() {
 		return nil
 	}
-	if prepared(s.inst, s.execution) && s.childrenRun() {
-		return stopUnless(r.interruptChildren(ctx, s, isStuck))
+	if jobs.Prepared(s.inst, s.execution) && s.childrenRun() {
+		return stopUnless(r.interruptChildren(ctx, s, jobs.IsStuck))
 	}
 	return r.beginDeletion(ctx, s)
 }
@@ -94,7 +89,7 @@ func (r *Reconciler) beginDeletion(ctx context.Context, s *scope) error {
 	if err := r.readOperation(ctx, s); err != nil {
 		return err
 	}
-	parent, err := r.parent(ctx, s.inst)
+	parent, err := r.related().Parent(ctx, s.inst)
 	if err != nil {
 		return err
 	}
@@ -104,7 +99,7 @@ func (r *Reconciler) beginDeletion(ctx context.Context, s *scope) error {
 	if err := r.forgetInterruption(ctx, s); err != nil {
 		return err
 	}
-	job := deletionJob(s.inst, parent)
+	job := jobs.DeletionJob(s.inst, parent)
 	r.forgetJob(client.ObjectKeyFromObject(s.inst))
 	s.start(job, "deletion")
 	kit.Progress(s.inst, kit.ReasonDeleting, "the installation is being deleted")
@@ -127,7 +122,7 @@ func (s *scope) giveWay() error {
 // forgetInterruption takes an interruption away that the Execution has left behind after the job it was for. One that the Execution has once it can
 // see the deletion job is for that.
 func (r *Reconciler) forgetInterruption(ctx context.Context, s *scope) error {
-	if s.execution == nil || !isInterruptedIdle(s.execution) {
+	if s.execution == nil || !jobs.IsInterruptedIdle(s.execution) {
 		return nil
 	}
 	if err := kit.PatchMetadata(ctx, r.Client, s.execution, kit.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: nil}}); err != nil {
@@ -135,15 +130,6 @@ func (r *Reconciler) forgetInterruption(ctx context.Context, s *scope) error {
 	}
 	r.executions.Wrote(s.execution)
 	return nil
-}
-
-// deletionJob returns the running job of the parent for a sub-installation that the parent deletes, and a new one otherwise: also when the
-// sub-installation and its children have had that job already, because the spec of the parent changed while it was applied.
-func deletionJob(inst, parent *v1alpha1.Installation) string {
-	if parent != nil && !parent.Status.IsIdle() && !had(inst, parent.Status.JobID) {
-		return parent.Status.JobID
-	}
-	return uuid.NewString()
 }
 
 // deleteExecution deletes the Execution.

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
@@ -66,7 +67,7 @@ const keepingAdvice = ". If it is left from a deletion with --cascade=orphan, an
 
 func (r *Reconciler) createExecution(ctx context.Context, s *scope, spec v1alpha1.ExecutionSpec) error {
 	if s.foreign {
-		return kit.Stall(operation, reasonExecutionExists, "Execution %s/%s exists and does not belong to this installation; delete or rename it%s",
+		return kit.Stall(jobs.Operation, reasonExecutionExists, "Execution %s/%s exists and does not belong to this installation; delete or rename it%s",
 			s.inst.Namespace, s.inst.Name, keepingAdvice)
 	}
 	execution := &v1alpha1.Execution{
@@ -127,7 +128,7 @@ func (r *Reconciler) updateExecution(ctx context.Context, s *scope, spec v1alpha
 func (r *Reconciler) respecifyExecution(ctx context.Context, s *scope, spec v1alpha1.ExecutionSpec) error {
 	s.execution.Spec = spec
 	kit.Bequeath(s.inst, s.execution)
-	if isInterruptedIdle(s.execution) {
+	if jobs.IsInterruptedIdle(s.execution) {
 		delete(s.execution.Annotations, v1alpha1.OperationAnnotation)
 	}
 	s.execution.Annotations[v1alpha1.JobAnnotation] = s.inst.Status.JobID
@@ -141,10 +142,10 @@ func (r *Reconciler) respecifyExecution(ctx context.Context, s *scope, spec v1al
 // annotateExecution passes annotations on. The deletion that is at work is left alone: its end is waited for.
 func (r *Reconciler) annotateExecution(ctx context.Context, s *scope) error {
 	change := kit.MetadataChange{Annotations: kit.Inherit(s.inst)}
-	if !s.execution.DeletionTimestamp.IsZero() && !deleteFailed(s.execution) {
+	if !s.execution.DeletionTimestamp.IsZero() && !jobs.DeleteFailed(s.execution) {
 		change.Annotations[v1alpha1.JobAnnotation] = &s.inst.Status.JobID
 	}
-	if isInterruptedIdle(s.execution) {
+	if jobs.IsInterruptedIdle(s.execution) {
 		change.Annotations[v1alpha1.OperationAnnotation] = nil
 	}
 	before := s.execution.ResourceVersion

@@ -14,13 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 const (
-	exportOperation = "Exports"
 	// sourceIndexOfData finds the DataObjects and Targets that an Installation exported.
 	sourceIndexOfData = "exported-by"
 	// reasonExportNotFound says that what deploy items exported is gone.
@@ -70,10 +71,10 @@ func (r *Reconciler) computeExports(ctx context.Context, s *scope) (*render.Expo
 		return nil, err
 	}
 	if renderErr != nil {
-		return nil, renderingFailed(ctx, shown, exportOperation, renderErr)
+		return nil, renderingFailed(ctx, shown, jobs.ExportOperation, renderErr)
 	}
 	if err := exports.Check(s.inst.Spec.Exports); err != nil {
-		return nil, renderFailure(exportOperation, err)
+		return nil, renderFailure(jobs.ExportOperation, err)
 	}
 	return exports, s.reach.checkExports(exports)
 }
@@ -116,7 +117,7 @@ func (r *Reconciler) readDataOfScope(ctx context.Context, s *scope, inputs *rend
 		var value any
 		if raw := data.Items[i].Data.RawMessage; len(raw) > 0 {
 			if err := json.Unmarshal(raw, &value); err != nil {
-				return kit.Stall(exportOperation, reasonInvalidExport, "DataObject %s: data is not JSON", client.ObjectKeyFromObject(&data.Items[i]))
+				return kit.Stall(jobs.ExportOperation, reasonInvalidExport, "DataObject %s: data is not JSON", client.ObjectKeyFromObject(&data.Items[i]))
 			}
 		}
 		inputs.DataObjects[data.Items[i].Labels[v1alpha1.DataObjectKeyLabel]] = value
@@ -153,13 +154,13 @@ func (r *Reconciler) readDeployItemExports(ctx context.Context, s *scope, inputs
 	object := &v1alpha1.DataObject{}
 	key := client.ObjectKey{Namespace: s.inst.Namespace, Name: s.execution.Status.ExportReference.Name}
 	if err := r.Live.Get(ctx, key, object); apierrors.IsNotFound(err) {
-		return kit.Stall(exportOperation, reasonExportNotFound, "DataObject %s with the exports of execution %s does not exist; run the job again",
+		return kit.Stall(jobs.ExportOperation, reasonExportNotFound, "DataObject %s with the exports of execution %s does not exist; run the job again",
 			key, s.execution.Name)
 	} else if err != nil {
 		return fmt.Errorf("read exports of execution %s from DataObject %s: %w", s.execution.Name, key, err)
 	}
 	if err := json.Unmarshal(object.Data.RawMessage, &inputs.DeployItems); err != nil {
-		return kit.Stall(exportOperation, reasonInvalidExport, "DataObject %s: data is not a map of deploy items; run the job again", key)
+		return kit.Stall(jobs.ExportOperation, reasonInvalidExport, "DataObject %s: data is no map of deploy items; run the job again", key)
 	}
 	return nil
 }
@@ -215,7 +216,7 @@ func exportedTarget(s *scope, export v1alpha1.TargetExport, template render.Targ
 }
 
 func exportMeta(s *scope, key, hash string) metav1.ObjectMeta {
-	scope := scopeOf(s.inst)
+	scope := relations.ScopeOf(s.inst)
 	labels := map[string]string{
 		v1alpha1.DataObjectSourceLabel: kit.InstallationScope(s.inst.Name), v1alpha1.DataObjectSourceTypeLabel: v1alpha1.DataObjectSourceExport,
 		v1alpha1.DataObjectKeyLabel: key, v1alpha1.DataObjectJobIDLabel: s.inst.Status.JobID,
@@ -292,20 +293,20 @@ func (r *Reconciler) claimExport(ctx context.Context, s *scope, object, existing
 	if err != nil {
 		return err
 	}
-	parent, err := r.parent(ctx, s.inst)
+	parent, err := r.related().Parent(ctx, s.inst)
 	if err != nil {
 		return err
 	}
-	switch claimOf(s.inst, parent, owner, kind+"/"+object.GetName()) {
-	case abandoned:
+	switch jobs.ClaimOf(s.inst, parent, owner, kind+"/"+object.GetName()) {
+	case jobs.Abandoned:
 		return r.succeed(ctx, object, existing)
-	case inherited:
+	case jobs.Inherited:
 		return r.replace(ctx, object, existing)
-	case early:
+	case jobs.Early:
 		return apierrors.NewConflict(schema.GroupResource{Group: v1alpha1.GroupName, Resource: "installations"}, reference.Name,
 			errors.New("its parent has not written its spec yet"))
 	}
-	return kit.Stall(exportOperation, reasonExportOwnedByOther,
+	return kit.Stall(jobs.ExportOperation, jobs.ReasonExportOwnedByOther,
 		"spec.exports: %s %s is already exported by installation %s; change one of the two exports", kind, object.GetName(), reference.Name)
 }
 

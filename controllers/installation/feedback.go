@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
@@ -38,7 +39,7 @@ func (r *Reconciler) deploys(ctx context.Context, inst *v1alpha1.Installation, o
 		if err := r.Get(ctx, client.ObjectKey{Namespace: inst.Namespace, Name: above}, current); err != nil {
 			return false, client.IgnoreNotFound(err)
 		}
-		above = parentOf(current)
+		above = relations.ParentOf(current)
 	}
 	return false, nil
 }

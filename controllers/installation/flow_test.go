@@ -5,6 +5,8 @@ package installation
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -22,7 +24,7 @@ const clusterType = "landscaper.gardener.cloud/kubernetes-cluster"
 // imported are definitions of imports, by name with their types.
 func imported(types map[string]string) []any {
 	var imports []any
-	for _, name := range sortedKeys(types) {
+	for _, name := range slices.Sorted(maps.Keys(types)) {
 		if types[name] == "data" {
 			imports = append(imports, object{"name": name, "type": "data", "schema": object{}})
 			continue

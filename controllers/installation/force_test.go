@@ -4,6 +4,8 @@
 package installation
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -82,7 +84,7 @@ func TestARecordOfWhatStaysIsOnlyAddedTo(t *testing.T) {
 			err := r.addLeftovers(t.Context(), &scope{inst: inst}, wanted)
 			assert.Equal(t, tc.fails, err != nil)
 			require.NoError(t, r.Get(t.Context(), client.ObjectKeyFromObject(record), record))
-			assert.ElementsMatch(t, tc.want, sortedKeys(record.Data))
+			assert.ElementsMatch(t, tc.want, slices.Sorted(maps.Keys(record.Data)))
 			assert.Equal(t, tc.present[tc.want[0]], record.Data[tc.want[0]])
 		})
 	}

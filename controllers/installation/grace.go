@@ -10,11 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
 // graceOperations are the operations that give what they miss a moment to arrive.
-var graceOperations = []string{importOperation, contextOperation}
+var graceOperations = []string{jobs.ImportOperation, jobs.ContextOperation}
 
 // graces remembers since when the running jobs of Installations have been missing something. The zero value is ready; it is safe for
 // concurrent use.

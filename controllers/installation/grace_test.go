@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
@@ -32,15 +33,15 @@ func TestE06EachInstallationHasItsOwnGrace(t *testing.T) {
 		operation string
 		over      bool
 	}{
-		"the one that began":           {working("a", "1", "job"), importOperation, true},
-		"a sibling in the same job":    {working("b", "2", "job"), importOperation, false},
-		"its successor of that name":   {working("a", "3", "job"), importOperation, false},
-		"another job":                  {working("a", "1", "next"), importOperation, false},
-		"something else that it lacks": {working("a", "1", "job"), contextOperation, false},
+		"the one that began":           {working("a", "1", "job"), jobs.ImportOperation, true},
+		"a sibling in the same job":    {working("b", "2", "job"), jobs.ImportOperation, false},
+		"its successor of that name":   {working("a", "3", "job"), jobs.ImportOperation, false},
+		"another job":                  {working("a", "1", "next"), jobs.ImportOperation, false},
+		"something else that it lacks": {working("a", "1", "job"), jobs.ContextOperation, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := &graces{}
-			require.False(t, g.over(working("a", "1", "job"), importOperation, begin))
+			require.False(t, g.over(working("a", "1", "job"), jobs.ImportOperation, begin))
 			assert.Equal(t, tc.over, g.over(tc.inst, tc.operation, later))
 		})
 	}

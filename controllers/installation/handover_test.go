@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
@@ -100,7 +101,7 @@ func TestInterruptionsOfRunningJobsStay(t *testing.T) {
 	} {
 		child := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.OperationAnnotation: c.operation}}}
 		child.Status.JobID, child.Status.JobIDFinished = c.job, c.finished
-		assert.Equal(t, c.want, isInterruptedIdle(child), name)
+		assert.Equal(t, c.want, jobs.IsInterruptedIdle(child), name)
 	}
 }
 

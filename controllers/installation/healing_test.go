@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
@@ -29,22 +30,22 @@ func TestF08WhatHealsByItselfIsNotStalled(t *testing.T) {
 		operation, reason string
 		heals             bool
 	}{
-		"missing import":                          {following(root()), importOperation, reasonImportNotFound, true},
-		"missing import, nobody follows":          {root(), importOperation, reasonImportNotFound, false},
-		"incomplete Context":                      {following(root()), contextOperation, reasonContextIncomplete, true},
-		"incomplete Context, nobody follows":      {root(), contextOperation, reasonContextIncomplete, false},
-		"more than the Context allows":            {following(root()), renderOperation, reasonBeyondImports, true},
-		"the same, nobody follows":                {root(), exportOperation, reasonBeyondImports, false},
-		"kind of source that is not there":        {following(root()), operation, string(flux.NotInstalled), true},
-		"failed predecessor":                      {root(), orderOperation, reasonPredecessorFailed, true},
-		"failed predecessor of a nested one":      {nested("", "", ""), orderOperation, reasonPredecessorFailed, false},
-		"cycle":                                   {following(root()), orderOperation, reasonCyclicDependencies, false},
-		"templates that fail":                     {following(root()), renderOperation, "RenderFailed", false},
-		"a deploy item that failed":               {following(root()), operation, "DeployItemFailed", false},
-		"missing import of a suspended one":       {suspended, importOperation, reasonImportNotFound, false},
-		"missing import of one that is deleted":   {deleted, importOperation, reasonImportNotFound, false},
-		"somebody else's Execution in the way":    {following(root()), operation, reasonExecutionExists, false},
-		"a login that a registry does not accept": {following(root()), componentOperation, reasonUnauthorized, false},
+		"missing import":                          {following(root()), jobs.ImportOperation, jobs.ReasonImportNotFound, true},
+		"missing import, nobody follows":          {root(), jobs.ImportOperation, jobs.ReasonImportNotFound, false},
+		"incomplete Context":                      {following(root()), jobs.ContextOperation, jobs.ReasonContextIncomplete, true},
+		"incomplete Context, nobody follows":      {root(), jobs.ContextOperation, jobs.ReasonContextIncomplete, false},
+		"more than the Context allows":            {following(root()), jobs.RenderOperation, jobs.ReasonBeyondImports, true},
+		"the same, nobody follows":                {root(), jobs.ExportOperation, jobs.ReasonBeyondImports, false},
+		"kind of source that is not there":        {following(root()), jobs.Operation, string(flux.NotInstalled), true},
+		"failed predecessor":                      {root(), jobs.OrderOperation, jobs.ReasonPredecessorFailed, true},
+		"failed predecessor of a nested one":      {nested("", "", ""), jobs.OrderOperation, jobs.ReasonPredecessorFailed, false},
+		"cycle":                                   {following(root()), jobs.OrderOperation, jobs.ReasonCyclicDependencies, false},
+		"templates that fail":                     {following(root()), jobs.RenderOperation, "RenderFailed", false},
+		"a deploy item that failed":               {following(root()), jobs.Operation, "DeployItemFailed", false},
+		"missing import of a suspended one":       {suspended, jobs.ImportOperation, jobs.ReasonImportNotFound, false},
+		"missing import of one that is deleted":   {deleted, jobs.ImportOperation, jobs.ReasonImportNotFound, false},
+		"somebody else's Execution in the way":    {following(root()), jobs.Operation, reasonExecutionExists, false},
+		"a login that a registry does not accept": {following(root()), jobs.ComponentOperation, reasonUnauthorized, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &scope{inst: c.inst, now: time.Unix(2, 0)}
@@ -55,35 +56,6 @@ func TestF08WhatHealsByItselfIsNotStalled(t *testing.T) {
 			assert.Equal(t, c.heals, conditions.IsReconciling(c.inst))
 			assert.Equal(t, !c.heals, conditions.IsStalled(c.inst))
 		})
-	}
-}
-
-func TestF08ARootHealsWhenAllThatFailedBelowDo(t *testing.T) {
-	failed := func(name, operation, reason string) *v1alpha1.Installation {
-		child := working(name, name, "job")
-		child.Status.JobIDFinished, child.Status.Phase = "job", v1alpha1.PhaseFailed
-		child.Status.LastError = &v1alpha1.Error{Operation: operation, Reason: reason}
-		return child
-	}
-	good := failed("good", "", "")
-	good.Status.Phase, good.Status.LastError = v1alpha1.PhaseSucceeded, nil
-	incomplete, follower := failed("a", contextOperation, reasonContextIncomplete), failed("b", orderOperation, reasonPredecessorFailed)
-	refused := failed("e", renderOperation, reasonBeyondImports)
-	broken, lost := failed("c", renderOperation, "RenderFailed"), failed("d", "", "")
-	lost.Status.LastError = nil
-	for name, tc := range map[string]struct {
-		below []*v1alpha1.Installation
-		heals bool
-	}{
-		"nothing below":                     {},
-		"one misses a part of its Context":  {[]*v1alpha1.Installation{good, incomplete}, true},
-		"one wants more than its Context":   {[]*v1alpha1.Installation{good, incomplete, refused}, true},
-		"another waits for it":              {[]*v1alpha1.Installation{incomplete, follower}, true},
-		"another has failed for itself":     {[]*v1alpha1.Installation{incomplete, broken}, false},
-		"another does not say why":          {[]*v1alpha1.Installation{incomplete, lost}, false},
-		"one waits for one that is no more": {[]*v1alpha1.Installation{follower}, false},
-	} {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.heals, healTogether(tc.below)) })
 	}
 }
 
@@ -107,8 +79,8 @@ func TestF08TheRootSaysWhetherWhatFailedBelowHeals(t *testing.T) {
 				pair[0].Status.SubInstCache = &v1alpha1.SubInstCache{ActiveSubs: []v1alpha1.SubNamePair{{ObjectName: pair[1].Name}}}
 				pair[1].Status.JobIDFinished, pair[1].Status.Phase = "job", v1alpha1.PhaseFailed
 			}
-			middle.Status.LastError = &v1alpha1.Error{Reason: reasonChildrenFailed}
-			leaf.Status.LastError = &v1alpha1.Error{Operation: contextOperation, Reason: reasonContextIncomplete}
+			middle.Status.LastError = &v1alpha1.Error{Reason: jobs.ReasonChildrenFailed}
+			leaf.Status.LastError = &v1alpha1.Error{Operation: jobs.ContextOperation, Reason: jobs.ReasonContextIncomplete}
 			execution := &v1alpha1.Execution{}
 			execution.Status.JobID, execution.Status.JobIDFinished, execution.Status.Phase = "job", "job", v1alpha1.PhaseSucceeded
 			tc.change(root, execution)

@@ -16,9 +16,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
@@ -36,7 +38,7 @@ func (r *Reconciler) collectImports(ctx context.Context, in *reading) error {
 	if err != nil {
 		return r.importFailure(ctx, in, err)
 	}
-	r.graces.forget(client.ObjectKeyFromObject(in.inst), importOperation)
+	r.graces.forget(client.ObjectKeyFromObject(in.inst), jobs.ImportOperation)
 	in.imports, in.reach.targets = imports, imports.targets
 	in.inst.Status.ImportsHash = hashOf(imports.hashes)
 	return nil
@@ -81,29 +83,16 @@ func (r *Reconciler) importFailure(ctx context.Context, in *reading, err error) 
 	if isUnread(err) {
 		return err
 	}
-	if r.graces.over(in.inst, importOperation, in.now) {
+	if r.graces.over(in.inst, jobs.ImportOperation, in.now) {
 		if arrives, problem := r.arriving(ctx, err); problem != nil {
 			return problem
 		} else if !arrives {
-			r.graces.forget(client.ObjectKeyFromObject(in.inst), importOperation)
-			return kit.Stall(importOperation, reasonImportNotFound, "%w", err)
+			r.graces.forget(client.ObjectKeyFromObject(in.inst), jobs.ImportOperation)
+			return kit.Stall(jobs.ImportOperation, jobs.ReasonImportNotFound, "%w", err)
 		}
 	}
 	in.wake(importGrace)
-	return kit.Wait(importOperation, reasonImportNotFound, "%w", err)
-}
-
-const (
-	importOperation      = "Imports"
-	reasonImportNotFound = "ImportNotFound"
-)
-
-// scopeOf returns the scope in which an Installation looks its imports up: that of its parent.
-func scopeOf(inst *v1alpha1.Installation) string {
-	if inst.IsRoot() {
-		return ""
-	}
-	return kit.InstallationScope(parentOf(inst))
+	return kit.Wait(jobs.ImportOperation, jobs.ReasonImportNotFound, "%w", err)
 }
 
 func (r *Reconciler) readData(
@@ -116,7 +105,7 @@ func (r *Reconciler) readData(
 		return r.readConfigMap(ctx, inst.Namespace, definition.ConfigMapRef, read)
 	}
 	object := &v1alpha1.DataObject{}
-	key := client.ObjectKey{Namespace: inst.Namespace, Name: kit.DataName(scopeOf(inst), definition.DataRef)}
+	key := client.ObjectKey{Namespace: inst.Namespace, Name: kit.DataName(relations.ScopeOf(inst), definition.DataRef)}
 	if err := r.Get(ctx, key, object); err != nil {
 		return nil, nil, missing(err, "DataObject", key, "dataRef")
 	}
@@ -230,7 +219,7 @@ func (r *Reconciler) readTargets(
 func (r *Reconciler) readTargetsOfParent(
 	ctx context.Context, inst *v1alpha1.Installation, definition *v1alpha1.TargetImport, imports *collectedImports,
 ) error {
-	scope := scopeOf(inst)
+	scope := relations.ScopeOf(inst)
 	if scope == "" {
 		return errors.New("targetListRef and targetMapRef name imports of a parent, and this installation has none; use targets or targetMap")
 	}
@@ -305,7 +294,7 @@ func (r *Reconciler) readTarget(
 	ctx context.Context, inst *v1alpha1.Installation, name string, imports *collectedImports,
 ) (render.Target, error) {
 	object := &v1alpha1.Target{}
-	key := client.ObjectKey{Namespace: inst.Namespace, Name: kit.DataName(scopeOf(inst), name)}
+	key := client.ObjectKey{Namespace: inst.Namespace, Name: kit.DataName(relations.ScopeOf(inst), name)}
 	if err := r.Get(ctx, key, object); err != nil {
 		return render.Target{}, missing(err, "Target", key, "target")
 	}
@@ -322,7 +311,7 @@ func (r *Reconciler) readTarget(
 // checkSource refuses what an Installation that does not exist any more has exported: it is about to go.
 func (r *Reconciler) checkSource(ctx context.Context, inst *v1alpha1.Installation, object client.Object, kind string) error {
 	owner := otherOwner(object, inst)
-	if owner == nil || !inst.IsRoot() && owner.Name == parentOf(inst) {
+	if owner == nil || !inst.IsRoot() && owner.Name == relations.ParentOf(inst) {
 		return nil
 	}
 	source := &v1alpha1.Installation{}

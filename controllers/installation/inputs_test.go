@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
@@ -41,7 +42,7 @@ func TestInputsThatAreNotThereAreLookedForAgain(t *testing.T) {
 	found, err := with(t).inputs(t.Context(), importing(), time.Unix(1, 0), nil)
 	var failure *kit.Failure
 	require.ErrorAs(t, err, &failure)
-	assert.Equal(t, reasonImportNotFound, failure.Reason)
+	assert.Equal(t, jobs.ReasonImportNotFound, failure.Reason)
 	s := &scope{}
 	s.adopt(found)
 	assert.Equal(t, importGrace, s.requeue)

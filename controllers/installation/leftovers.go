@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -88,7 +89,7 @@ const maxRecord = 800 << 10
 // encodeLeftovers writes the record, by name of the DeployItem. Resources that do not fit are left out, and the entry says so.
 func encodeLeftovers(left map[string]leftover) (map[string]string, error) {
 	data, size := map[string]string{}, 0
-	for _, name := range sortedKeys(left) {
+	for _, name := range slices.Sorted(maps.Keys(left)) {
 		entry := left[name]
 		raw, err := yaml.Marshal(entry)
 		if err == nil && size+len(raw) > maxRecord {
@@ -189,7 +190,7 @@ func (t *remains) lastWords() string {
 // list describes the leftovers as far as an event has room.
 func (t *remains) list(describe func(leftover) string) string {
 	var items []string
-	for _, name := range sortedKeys(t.leftovers) {
+	for _, name := range slices.Sorted(maps.Keys(t.leftovers)) {
 		items = append(items, describe(t.leftovers[name]))
 	}
 	return beginning.Of(strings.Join(items, ", "), maxSummary)

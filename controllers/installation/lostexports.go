@@ -13,7 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
@@ -23,7 +25,7 @@ const exportPace = 10 * time.Second
 // exporters wakes the Installations that export an object.
 func (r *Reconciler) exporters(kind string) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {
-		return r.find(ctx, exportIndex, kind+"/"+obj.GetName(), client.InNamespace(obj.GetNamespace()))
+		return r.find(ctx, relations.ExportIndex, kind+"/"+obj.GetName(), client.InNamespace(obj.GetNamespace()))
 	})
 }
 
@@ -33,7 +35,7 @@ func (r *Reconciler) lostExport(ctx context.Context, inst *v1alpha1.Installation
 	if inst.Status.Phase != v1alpha1.PhaseSucceeded || inst.Status.ObservedGeneration != inst.Generation {
 		return "", nil
 	}
-	for _, export := range exportsOf(inst) {
+	for _, export := range relations.ExportsOf(inst) {
 		kind, name, _ := strings.Cut(export, "/")
 		key, object := client.ObjectKey{Namespace: inst.Namespace, Name: name}, client.Object(&v1alpha1.DataObject{})
 		if kind == "Target" {
@@ -60,8 +62,8 @@ func (r *Reconciler) exportsAgain(ctx context.Context, s *scope) (string, error)
 	if err != nil {
 		return "", err
 	}
-	if below := lossOf(s.inst, s.execution, s.children); lost == "" && below != nil && below.reason == kit.ReasonExportLost {
-		lost = below.message
+	if below := jobs.LossOf(s.inst, s.execution, s.children); lost == "" && below != nil && below.Reason == kit.ReasonExportLost {
+		lost = below.Message
 	}
 	times := s.inst.Status.TransitionTimes
 	if lost == "" || times == nil || times.FinishedTime == nil || s.inst.Status.ObservedGeneration != s.inst.Generation {

@@ -15,24 +15,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fair"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 )
 
-// Indexes find the Installations that use something.
-const (
-	sourceIndex = "source"
-	importIndex = "import"
-	exportIndex = "export"
-)
+// sourceIndex finds the Installations that name a Flux source.
+const sourceIndex = "source"
 
 // SetupWithManager registers indexes, watches and the controller. Kinds of Flux sources that the cluster does not serve are not
 // watched.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, concurrency int) error {
 	r.metadata = mgr.GetCache()
 	indexes := map[string]client.IndexerFunc{
-		sourceIndex: sourcesOf, importIndex: importsOf, exportIndex: exportsOf, parentIndex: parentsOf,
+		sourceIndex: sourcesOf, relations.ImportIndex: relations.ImportsOf, relations.ExportIndex: relations.ExportsOf, relations.ParentIndex: relations.ParentsOf,
 		contextIndex: contextsOf,
 	}
 	for field, index := range indexes {
@@ -94,48 +91,11 @@ func sourcesOf(obj client.Object) []string {
 	return keys
 }
 
-// importsOf indexes Installations by the objects of their namespace that they import.
-func importsOf(obj client.Object) []string {
-	inst, ok := obj.(*v1alpha1.Installation)
-	if !ok {
-		return nil
-	}
-	var keys []string
-	scope := scopeOf(inst)
-	for i := range inst.Spec.Imports.Data {
-		switch data := &inst.Spec.Imports.Data[i]; {
-		case data.SecretRef != nil:
-			keys = append(keys, "Secret/"+data.SecretRef.Name)
-		case data.ConfigMapRef != nil:
-			keys = append(keys, "ConfigMap/"+data.ConfigMapRef.Name)
-		default:
-			keys = append(keys, "DataObject/"+kit.DataName(scope, data.DataRef))
-		}
-	}
-	for i := range inst.Spec.Imports.Targets {
-		for _, name := range targetNames(&inst.Spec.Imports.Targets[i]) {
-			keys = append(keys, "Target/"+kit.DataName(scope, name))
-		}
-	}
-	return keys
-}
-
-func targetNames(target *v1alpha1.TargetImport) []string {
-	if target.Target != "" {
-		return []string{target.Target}
-	}
-	names := append([]string(nil), target.Targets...)
-	for _, name := range target.TargetMap {
-		names = append(names, name)
-	}
-	return names
-}
-
 // users wakes the Installations that import an object, and workers that wait for the cache to show it.
 func (r *Reconciler) users(kind string) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {
 		r.seen(kind, obj)
-		requests := r.find(ctx, importIndex, kind+"/"+obj.GetName(), client.InNamespace(obj.GetNamespace()))
+		requests := r.find(ctx, relations.ImportIndex, kind+"/"+obj.GetName(), client.InNamespace(obj.GetNamespace()))
 		if kind == "Secret" || kind == "ConfigMap" {
 			requests = append(requests, r.throughContext(ctx, kind+"/"+client.ObjectKeyFromObject(obj).String())...)
 			return requests
@@ -143,9 +103,6 @@ func (r *Reconciler) users(kind string) handler.EventHandler {
 		return append(requests, r.losers(ctx, obj.GetNamespace(), kind+"/"+obj.GetName())...)
 	})
 }
-
-// inDeletion keeps the Installations that are being deleted.
-func inDeletion(inst *v1alpha1.Installation) bool { return !inst.DeletionTimestamp.IsZero() }
 
 // usersOfSource wakes the Installations of all namespaces that name a source.
 func (r *Reconciler) usersOfSource(ctx context.Context, obj client.Object) []reconcile.Request {

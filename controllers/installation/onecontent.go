@@ -6,26 +6,19 @@ package installation
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-)
-
-// ChangedDuringJobCondition is True while the children of an Installation are not made from one state of its spec, sources and imports: a
-// part of them already had the job when these changed. On a root it lasts until the job ends, and another follows.
-const ChangedDuringJobCondition = "ChangedDuringJob"
-
-const (
-	reasonAnotherJob = "AnotherJobFollows"
-	changedMessage   = "the spec, a source or an import changed while the job made sub-installations and deploy items; another job follows"
 )
 
 // hasJob reports whether a child has been given the running job. It may be at work or done with it, so one job never writes it twice.
 func (s *scope) hasJob(child kit.JobObject) bool {
-	return given(child, s.inst.Status.JobID)
+	return jobs.Given(child, s.inst.Status.JobID)
 }
 
 // someHaveJob reports whether a child has been given the running job. Until then everything is made from the spec as it is now.
@@ -34,7 +27,7 @@ func (s *scope) someHaveJob() bool {
 }
 
 func (s *scope) someChildHasJob() bool {
-	return slices.ContainsFunc(sortedKeys(s.children), func(name string) bool { return s.hasJob(s.children[name]) })
+	return slices.ContainsFunc(slices.Sorted(maps.Keys(s.children)), func(name string) bool { return s.hasJob(s.children[name]) })
 }
 
 // compare notes when a child that keeps what it has does not have what is wanted now.
@@ -58,11 +51,11 @@ func (s *scope) isOutdated() bool {
 // may wait for what another does in the same job. Those that get nowhere are interrupted. The next job follows in the same write.
 func (r *Reconciler) giveWay(ctx context.Context, s *scope) error {
 	atWork := s.execution != nil && s.isAtWork(s.execution) ||
-		slices.ContainsFunc(sortedKeys(s.children), func(name string) bool { return s.isAtWork(s.children[name]) })
+		slices.ContainsFunc(slices.Sorted(maps.Keys(s.children)), func(name string) bool { return s.isAtWork(s.children[name]) })
 	if !atWork {
-		return &kit.Failure{Kind: kit.Stalled, Operation: operation, Reason: reasonAnotherJob, Err: errors.New(changedMessage)}
+		return &kit.Failure{Kind: kit.Stalled, Operation: jobs.Operation, Reason: jobs.ReasonAnotherJob, Err: errors.New(jobs.ChangedMessage)}
 	}
-	if err := r.interruptChildren(ctx, s, isStuck); err != nil {
+	if err := r.interruptChildren(ctx, s, jobs.IsStuck); err != nil {
 		return err
 	}
 	return s.awaitChildren()
@@ -102,7 +95,7 @@ func sameContents(has, wanted []client.Object) bool {
 }
 
 func (s *scope) noteChange() {
-	conditions.MarkTrue(s.inst, ChangedDuringJobCondition, reasonAnotherJob, "%s", changedMessage)
+	conditions.MarkTrue(s.inst, jobs.ChangedDuringJobCondition, jobs.ReasonAnotherJob, "%s", jobs.ChangedMessage)
 }
 
 // takeOverChange notes at the end of a job what sub-installations have noted during the same job: only roots start another.
@@ -110,9 +103,9 @@ func (s *scope) takeOverChange() {
 	if s.outcome == nil {
 		return
 	}
-	changed := slices.ContainsFunc(sortedKeys(s.children), func(name string) bool {
+	changed := slices.ContainsFunc(slices.Sorted(maps.Keys(s.children)), func(name string) bool {
 		child := s.children[name]
-		return child.Status.JobID == s.inst.Status.JobID && conditions.IsTrue(child, ChangedDuringJobCondition)
+		return child.Status.JobID == s.inst.Status.JobID && conditions.IsTrue(child, jobs.ChangedDuringJobCondition)
 	})
 	if changed {
 		s.noteChange()

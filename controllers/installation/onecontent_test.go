@@ -4,17 +4,15 @@
 package installation
 
 import (
-	"errors"
 	"testing"
-	"time"
 
-	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
@@ -53,7 +51,7 @@ func ending() *scope {
 func changedChild(job string) *v1alpha1.Installation {
 	child := &v1alpha1.Installation{}
 	child.Status.JobID = job
-	conditions.MarkTrue(child, ChangedDuringJobCondition, reasonAnotherJob, "%s", changedMessage)
+	conditions.MarkTrue(child, jobs.ChangedDuringJobCondition, jobs.ReasonAnotherJob, "%s", jobs.ChangedMessage)
 	return child
 }
 
@@ -79,7 +77,7 @@ func TestAnotherJobFollows(t *testing.T) {
 			s := ending()
 			tc.change(s)
 			s.takeOverChange()
-			job, message := nextJob(s.inst, withJobs("job", "job"))
+			job, message := jobs.NextJob(s.inst, withJobs("job", "job"))
 			assert.Equal(t, tc.follows, job != "")
 			assert.Equal(t, tc.follows, message != "")
 		})
@@ -95,7 +93,7 @@ func TestNoJobFollowsWhileOneRuns(t *testing.T) {
 }
 
 func TestE24TheNextJobOfTheParentFollowsAtOnce(t *testing.T) {
-	job, message := nextJob(nested("next", "job", "job"), withJobs("next", "job"))
+	job, message := jobs.NextJob(nested("next", "job", "job"), withJobs("next", "job"))
 	assert.Equal(t, "next", job)
 	assert.NotEmpty(t, message)
 }
@@ -111,7 +109,7 @@ func TestSubinstallationsPassTheirChangeOn(t *testing.T) {
 	nest(s.inst)
 	s.children["a"] = changedChild("job")
 	s.takeOverChange()
-	assert.True(t, conditions.IsTrue(s.inst, ChangedDuringJobCondition))
+	assert.True(t, conditions.IsTrue(s.inst, jobs.ChangedDuringJobCondition))
 }
 
 func TestAJobOfTwoSpecsIsOutdated(t *testing.T) {
@@ -136,37 +134,6 @@ func TestAJobOfTwoSpecsIsOutdated(t *testing.T) {
 	}
 }
 
-func TestIsStuck(t *testing.T) {
-	at := func(phase v1alpha1.Phase, last *kit.Failure) *v1alpha1.Installation {
-		child := withJobs("job", "former")
-		child.Status.Phase, child.Status.LastError = phase, kit.NewError(nil, last, time.Now())
-		kit.Progress(child, meta.ProgressingWithRetryReason, "item: belongs to another")
-		return child
-	}
-	own := &kit.Failure{Operation: operation, Reason: "Forbidden", Err: errors.New("exceeded quota")}
-	working, deleted, idle, now := at("Progressing", unfinished), at("Progressing", unfinished), at("Progressing", unfinished), metav1.Now()
-	kit.Progress(working, meta.ProgressingReason, workingMessage)
-	deleted.DeletionTimestamp, idle.Status.JobIDFinished = &now, "job"
-	execution := &v1alpha1.Execution{}
-	execution.Status.JobID, execution.Status.Phase = "job", v1alpha1.PhaseProgressing
-	kit.TryAgain(execution, own, time.Now())
-	for name, tc := range map[string]struct {
-		child kit.JobObject
-		stuck bool
-	}{
-		"an item of it is tried again":          {at("Progressing", unfinished), true},
-		"an Execution, whatever it tries again": {execution, true},
-		"at work":                               {working, false},
-		"with an error of its own":              {at("Progressing", own), false},
-		"its children have not got the job":     {at("Init", unfinished), false},
-		"an uninstallation":                     {at("Deleting", unfinished), false},
-		"in deletion":                           {deleted, false},
-		"its job has ended":                     {idle, false},
-	} {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.stuck, isStuck(tc.child)) })
-	}
-}
-
 func TestAChildThatHasTheJobKeepsItsSpec(t *testing.T) {
 	s := ending()
 	s.inst.Status.JobIDFinished = ""
@@ -176,12 +143,12 @@ func TestAChildThatHasTheJobKeepsItsSpec(t *testing.T) {
 
 	r := &Reconciler{} // it has no client to write with
 	require.NoError(t, r.updateChild(t.Context(), s, existing, wanted))
-	assert.False(t, conditions.Has(s.inst, ChangedDuringJobCondition))
+	assert.False(t, conditions.Has(s.inst, jobs.ChangedDuringJobCondition))
 
 	wanted.Spec.Context = "newer"
 	require.NoError(t, r.updateChild(t.Context(), s, existing, wanted))
 	assert.Equal(t, "former", s.children["a"].Spec.Context)
-	assert.True(t, conditions.IsTrue(s.inst, ChangedDuringJobCondition))
+	assert.True(t, conditions.IsTrue(s.inst, jobs.ChangedDuringJobCondition))
 }
 
 func TestAnExecutionThatHasTheJobKeepsItsSpec(t *testing.T) {
@@ -191,20 +158,20 @@ func TestAnExecutionThatHasTheJobKeepsItsSpec(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, (&Reconciler{}).updateExecution(t.Context(), s, spec))
 	assert.Empty(t, s.execution.Spec)
-	assert.True(t, conditions.IsTrue(s.inst, ChangedDuringJobCondition))
+	assert.True(t, conditions.IsTrue(s.inst, jobs.ChangedDuringJobCondition))
 }
 
 func TestAJobStartsWithoutTheChangesOfTheFormer(t *testing.T) {
 	s := ending()
 	s.noteChange()
 	s.start("next", "test")
-	assert.False(t, conditions.Has(s.inst, ChangedDuringJobCondition))
+	assert.False(t, conditions.Has(s.inst, jobs.ChangedDuringJobCondition))
 }
 
 // TestAnErrorOfItsOwnHoldsAJobUp is about what an interruption ends at once: nobody below can, when the children have ended the job.
 func TestAnErrorOfItsOwnHoldsAJobUp(t *testing.T) {
 	own := &v1alpha1.Error{Operation: "ConstructExports", Reason: "Forbidden"}
-	below := &v1alpha1.Error{Operation: unfinished.Operation, Reason: unfinished.Reason}
+	below := &v1alpha1.Error{Operation: jobs.Unfinished.Operation, Reason: jobs.Unfinished.Reason}
 	for name, c := range map[string]struct {
 		last *v1alpha1.Error
 		runs bool

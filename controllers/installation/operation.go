@@ -5,18 +5,18 @@ package installation
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
-
-// OperationInGitCondition is True while Flux keeps an operation annotation on an Installation. Its message names the cure.
-const OperationInGitCondition = kit.OperationInGitCondition
 
 const (
 	reasonLoopGuard  = kit.ReasonLoopGuard
@@ -25,49 +25,10 @@ const (
 		": \"true\"; to start a job by hand set " + meta.ReconcileRequestAnnotation
 )
 
-// operationMeaning is what the operation annotation of an Installation asks for.
-type operationMeaning int
-
-const (
-	// asksNothing: there is no annotation, or status says that a job was started for it.
-	asksNothing operationMeaning = iota
-	// asksForJob: a job has to start, or the one that starts now answers it.
-	asksForJob
-	// asksInVain: nothing comes of it here, so it goes.
-	asksInVain
-)
-
-// meaningOf returns what the operation annotation asks for while no job runs, if it is not kept in Git.
-func meaningOf(inst *v1alpha1.Installation) operationMeaning {
-	switch value := inst.Annotations[v1alpha1.OperationAnnotation]; {
-	case value == "", value == v1alpha1.OperationReconcile && operationAnswered(inst):
-		return asksNothing
-	case value == v1alpha1.OperationReconcile && inst.IsRoot():
-		return asksForJob
-	}
-	return asksInVain
-}
-
-// operationAnswered reports whether status names a job that the operation annotation has started and metadata does not say so yet: an operation
-// that is still there is the one that started it. Once metadata says so, any operation is a new one.
-func operationAnswered(inst *v1alpha1.Installation) bool {
-	job := inst.Status.OperationJobID
-	return job != "" && inst.Annotations[v1alpha1.JobAnnotation] != job
-}
-
-// closeOperation takes the job of an operation out of status once metadata names it and the job has ended. From then on an operation is a new
-// one also where a client has replaced all annotations, that of the job with them.
-func closeOperation(inst *v1alpha1.Installation) {
-	ended := inst.Status.JobID != inst.Status.OperationJobID || inst.Status.JobIDFinished == inst.Status.OperationJobID
-	if ended && !operationAnswered(inst) {
-		inst.Status.OperationJobID = ""
-	}
-}
-
 // recordStart writes that the job of an operation has started, in status and then in metadata, where it ends in the reconciliation that started
 // it: no version may show the end while nothing but the annotations tells whether the operation is the one that the job answers.
 func (r *Reconciler) recordStart(ctx context.Context, s *scope) error {
-	if s.started == nil || !operationAnswered(s.inst) || s.inst.Status.JobIDFinished != s.inst.Status.OperationJobID {
+	if s.started == nil || !jobs.OperationAnswered(s.inst) || s.inst.Status.JobIDFinished != s.inst.Status.OperationJobID {
 		return nil
 	}
 	end := s.inst.Status.DeepCopy()
@@ -86,11 +47,11 @@ func (r *Reconciler) recordStart(ctx context.Context, s *scope) error {
 // sync; one that asks in vain is removed. A suspended Installation keeps its operation until it may start something.
 func (r *Reconciler) readOperation(ctx context.Context, s *scope) error {
 	s.asked = false
-	meaning := meaningOf(s.inst)
+	meaning := jobs.MeaningOf(s.inst)
 	if s.inst.Annotations[v1alpha1.OperationAnnotation] == "" {
-		conditions.Delete(s.inst, OperationInGitCondition)
+		conditions.Delete(s.inst, jobs.OperationInGitCondition)
 	}
-	if meaning == asksNothing {
+	if meaning == jobs.AsksNothing {
 		return nil
 	}
 	owned, err := kit.IsAppliedByFlux(ctx, r.Live, s.inst, "Installation", v1alpha1.OperationAnnotation)
@@ -99,10 +60,10 @@ func (r *Reconciler) readOperation(ctx context.Context, s *scope) error {
 		return err
 	case owned:
 		r.guardLoop(s)
-	case meaning == asksInVain:
+	case meaning == jobs.AsksInVain:
 		return r.patchMetadata(ctx, s, kit.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: nil}})
 	default:
-		conditions.Delete(s.inst, OperationInGitCondition)
+		conditions.Delete(s.inst, jobs.OperationInGitCondition)
 		s.asked = true
 	}
 	return nil
@@ -121,7 +82,7 @@ func (r *Reconciler) mendMetadata(ctx context.Context, s *scope) error {
 
 // answer adds to a change of metadata what forgets the operation that has started a job.
 func (s *scope) answer(change kit.MetadataChange) kit.MetadataChange {
-	if !operationAnswered(s.inst) {
+	if !jobs.OperationAnswered(s.inst) {
 		return change
 	}
 	change.Annotations = map[string]*string{v1alpha1.JobAnnotation: &s.inst.Status.OperationJobID, v1alpha1.ReconcileReasonAnnotation: nil}
@@ -138,10 +99,10 @@ func (s *scope) isRetry() bool {
 
 // guardLoop shows the loop guard, with one event when it begins.
 func (r *Reconciler) guardLoop(s *scope) {
-	if !conditions.Has(s.inst, OperationInGitCondition) {
+	if !conditions.Has(s.inst, jobs.OperationInGitCondition) {
 		r.Recorder.Event(s.inst, corev1.EventTypeWarning, reasonLoopGuard, loopGuardMessage)
 	}
-	conditions.MarkTrue(s.inst, OperationInGitCondition, reasonLoopGuard, "%s", loopGuardMessage)
+	conditions.MarkTrue(s.inst, jobs.OperationInGitCondition, reasonLoopGuard, "%s", loopGuardMessage)
 }
 
 // interrupt ends a running job: its children are told, and a job that has no children yet fails here.
@@ -158,7 +119,7 @@ func (r *Reconciler) interrupt(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	if s.inst.DeletionTimestamp.IsZero() && (!prepared(s.inst, s.execution) || s.isHeldUp()) || s.execution == nil && len(s.children) == 0 {
+	if s.inst.DeletionTimestamp.IsZero() && (!jobs.Prepared(s.inst, s.execution) || s.isHeldUp()) || s.execution == nil && len(s.children) == 0 {
 		s.fail(interrupted())
 		return kit.ErrStop
 	}
@@ -169,7 +130,7 @@ func (r *Reconciler) interrupt(ctx context.Context, s *scope) error {
 // be interrupted, and the operation would be passed down again and again by parents that wait for this one.
 func (s *scope) isHeldUp() bool {
 	last := s.inst.Status.LastError
-	return last != nil && !isUnfinished(last) && !s.childrenRun()
+	return last != nil && !jobs.IsUnfinished(last) && !s.childrenRun()
 }
 
 // takePending begins the job that the parent has asked for, so that an interruption can end it.
@@ -178,7 +139,7 @@ func (r *Reconciler) takePending(ctx context.Context, s *scope) (bool, error) {
 	if err != nil || reason == "" {
 		return false, err
 	}
-	s.start(newJobID(s.inst), reason)
+	s.start(jobs.NewJobID(s.inst), reason)
 	return true, nil
 }
 
@@ -186,7 +147,7 @@ func (r *Reconciler) takePending(ctx context.Context, s *scope) (bool, error) {
 func (r *Reconciler) interruptChildren(ctx context.Context, s *scope, has func(child kit.JobObject) bool) error {
 	value := v1alpha1.OperationInterrupt
 	change := kit.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: &value}}
-	for _, name := range sortedKeys(s.children) {
+	for _, name := range slices.Sorted(maps.Keys(s.children)) {
 		child := s.children[name]
 		if !has(child) {
 			continue
@@ -204,17 +165,6 @@ func (r *Reconciler) interruptChildren(ctx context.Context, s *scope, has func(c
 	}
 	r.executions.Wrote(s.execution)
 	return nil
-}
-
-// isStuck reports whether a child is in the middle of a job of which some deploy item is only tried again: it waits for an object that another
-// DeployItem holds, for a target that does not answer, for a quota. A sub-installation with an error of its own is not: an interruption would
-// not end that.
-func isStuck(child kit.JobObject) bool {
-	if child.Job().IsIdle() || child.Job().Phase != v1alpha1.PhaseProgressing || !child.GetDeletionTimestamp().IsZero() || kit.RetryCause(child) == "" {
-		return false
-	}
-	inst, ok := child.(*v1alpha1.Installation)
-	return !ok || isUnfinished(inst.Status.LastError)
 }
 
 func interrupted() *kit.Failure {

@@ -5,10 +5,13 @@ package installation
 
 import (
 	"context"
+	"maps"
 	"slices"
 
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
@@ -16,14 +19,14 @@ import (
 // for later, because siblings uninstall through them, unless one of the new templates exports the same.
 func (s *scope) orphans(active []v1alpha1.SubNamePair, templates []model.InstallationTemplate) []*v1alpha1.Installation {
 	return slices.DeleteFunc(s.withoutTemplate(active), func(orphan *v1alpha1.Installation) bool {
-		return len(orphan.Spec.Exports.Targets) > 0 && !exportsAgain(orphan, templates)
+		return len(orphan.Spec.Exports.Targets) > 0 && !relations.StillExports(orphan, templates)
 	})
 }
 
 // withoutTemplate returns the sub-installations that are not active, by name.
 func (s *scope) withoutTemplate(active []v1alpha1.SubNamePair) []*v1alpha1.Installation {
 	var orphans []*v1alpha1.Installation
-	for _, name := range sortedKeys(s.children) {
+	for _, name := range slices.Sorted(maps.Keys(s.children)) {
 		if !slices.ContainsFunc(active, func(pair v1alpha1.SubNamePair) bool { return pair.ObjectName == name }) {
 			orphans = append(orphans, s.children[name])
 		}
@@ -31,34 +34,19 @@ func (s *scope) withoutTemplate(active []v1alpha1.SubNamePair) []*v1alpha1.Insta
 	return orphans
 }
 
-// exportsAgain reports whether a template exports something that the orphan exports too.
-func exportsAgain(orphan *v1alpha1.Installation, templates []model.InstallationTemplate) bool {
-	exported := map[string]bool{}
-	for _, export := range orphan.Spec.Exports.Data {
-		exported["DataObject/"+export.DataRef] = true
-	}
-	for _, export := range orphan.Spec.Exports.Targets {
-		exported["Target/"+export.Target] = true
-	}
-	return slices.ContainsFunc(templates, func(template model.InstallationTemplate) bool {
-		return slices.ContainsFunc(template.Exports.Data, func(e v1alpha1.DataExport) bool { return exported["DataObject/"+e.DataRef] }) ||
-			slices.ContainsFunc(template.Exports.Targets, func(e v1alpha1.TargetExport) bool { return exported["Target/"+e.Target] })
-	})
-}
-
 // deleteOrphans deletes sub-installations and waits until they are gone.
 func (r *Reconciler) deleteOrphans(ctx context.Context, s *scope, orphans []*v1alpha1.Installation) error {
 	for _, orphan := range orphans {
-		if deleteFailed(orphan) && orphan.Status.JobIDFinished == s.inst.Status.JobID {
-			return kit.Stall(operation, "AllOrphanedSubinstallationsFailed", "sub-installation %s cannot be deleted: %s",
-				orphan.Name, lastMessage(orphan.Status.LastError))
+		if jobs.DeleteFailed(orphan) && orphan.Status.JobIDFinished == s.inst.Status.JobID {
+			return kit.Stall(jobs.Operation, "AllOrphanedSubinstallationsFailed", "sub-installation %s cannot be deleted: %s",
+				orphan.Name, jobs.LastMessage(orphan.Status.LastError))
 		}
 		if err := r.deleteChild(ctx, s, orphan, true); err != nil {
 			return err
 		}
 	}
 	if len(orphans) > 0 {
-		return kit.Wait(operation, string(v1alpha1.PhaseCleanupOrphaned), "waiting for sub-installation %s to be deleted", orphans[0].Name)
+		return kit.Wait(jobs.Operation, string(v1alpha1.PhaseCleanupOrphaned), "waiting for sub-installation %s to be deleted", orphans[0].Name)
 	}
 	return nil
 }

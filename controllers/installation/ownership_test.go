@@ -4,8 +4,6 @@
 package installation
 
 import (
-	"context"
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -15,8 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 )
@@ -53,82 +53,6 @@ func serving(t *testing.T, installations ...*v1alpha1.Installation) *Reconciler 
 	return &Reconciler{Client: c, Live: c}
 }
 
-// line is a root and as many Installations below each other.
-func line(depth int) []*v1alpha1.Installation {
-	nodes := []*v1alpha1.Installation{node("i0", "", "i1")}
-	for i := 1; i <= depth; i++ {
-		nodes = append(nodes, node(fmt.Sprintf("i%d", i), fmt.Sprintf("i%d", i-1), fmt.Sprintf("i%d", i+1)))
-	}
-	return nodes
-}
-
-func TestT01OnlyWhomTheParentListsIsNested(t *testing.T) {
-	replaced := node("parent", "", "child")
-	replaced.UID = "another"
-	orphaned := node("parent", "", "other")
-	orphaned.Status.SubInstCache.OrphanedSubs = []string{"child"}
-	foreign := node("child", "parent")
-	foreign.OwnerReferences[0].APIVersion = "apps.example.com/v1"
-	for name, tc := range map[string]struct {
-		inst   *v1alpha1.Installation
-		others []*v1alpha1.Installation
-		root   string
-		says   string
-	}{
-		"root":                   {inst: node("root", ""), root: "root"},
-		"listed":                 {inst: node("child", "parent"), others: []*v1alpha1.Installation{node("parent", "", "child")}, root: "parent"},
-		"listed as orphan":       {inst: node("child", "parent"), others: []*v1alpha1.Installation{orphaned}, root: "parent"},
-		"owner of another group": {inst: foreign, others: []*v1alpha1.Installation{node("parent", "")}, root: "child"},
-		"not listed":             {inst: node("child", "parent"), others: []*v1alpha1.Installation{node("parent", "", "other")}, says: "does not list it"},
-		"parent without list":    {inst: node("child", "parent"), others: []*v1alpha1.Installation{node("parent", "")}, says: "does not list it"},
-		"parent with another UID": {
-			inst: node("child", "parent"), others: []*v1alpha1.Installation{replaced}, says: "no installation parent with UID parent",
-		},
-		"no parent":      {inst: node("child", "parent"), says: "no installation parent"},
-		"its own parent": {inst: node("child", "child", "child"), others: []*v1alpha1.Installation{node("child", "child", "child")}, says: "its own owner"},
-		"circle of two": {
-			inst:   node("a", "b", "b"),
-			others: []*v1alpha1.Installation{node("a", "b", "b"), node("b", "a", "a")}, says: "do not lead to a root",
-		},
-		"parent not listed": {
-			inst:   node("c", "b"),
-			others: []*v1alpha1.Installation{node("a", "", "x"), node("b", "a", "c")}, says: "does not list it",
-		},
-		"63 above": {inst: node("i63", "i62"), others: line(62), root: "i0"},
-		"64 above": {inst: node("i64", "i63"), others: line(63), says: "within 64 steps"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			root, err := serving(t, tc.others...).rootOf(t.Context(), tc.inst)
-			if tc.says == "" {
-				require.NoError(t, err)
-				assert.Equal(t, tc.root, root.Name)
-				return
-			}
-			var failure *kit.Failure
-			require.ErrorAs(t, err, &failure)
-			assert.Equal(t, kit.Stalled, failure.Kind)
-			assert.Equal(t, reasonForeignOwner, failure.Reason)
-			assert.ErrorContains(t, err, tc.says)
-			assert.ErrorContains(t, err, "remove the owner reference")
-		})
-	}
-}
-
-func TestT01AWalkOverOwnersEndsWithItsContext(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err := serving(t).rootOf(ctx, node("a", ""))
-	assert.ErrorIs(t, err, context.Canceled)
-}
-
-// TestT01ACacheThatLagsRefusesNobody has a parent in the cache that does not list the child yet.
-func TestT01ACacheThatLagsRefusesNobody(t *testing.T) {
-	r := serving(t, node("parent", ""))
-	r.Live = serving(t, node("parent", "", "child")).Client
-	_, err := r.listingParent(t.Context(), node("child", "parent"), isListed)
-	assert.NoError(t, err)
-}
-
 func TestT01ARefusalIsWrittenOnce(t *testing.T) {
 	r := serving(t)
 	s := &scope{inst: node("child", "child")}
@@ -159,13 +83,13 @@ func TestT01ForceDeleteOfACircleEnds(t *testing.T) {
 func TestT01ACircleIsNoWayDown(t *testing.T) {
 	root, child, forged := node("a", "", "b"), node("b", "a", "a"), node("c", "a")
 	for _, inst := range []*v1alpha1.Installation{root, child, forged} {
-		inst.Status.Phase, inst.Status.LastError = v1alpha1.PhaseFailed, &v1alpha1.Error{Reason: reasonChildrenFailed}
+		inst.Status.Phase, inst.Status.LastError = v1alpha1.PhaseFailed, &v1alpha1.Error{Reason: jobs.ReasonChildrenFailed}
 	}
 	root.OwnerReferences = node("a", "b").OwnerReferences
 	scheme := runtime.NewScheme()
 	require.NoError(t, v1alpha1.AddToScheme(scheme))
 	cached := fake.NewClientBuilder().WithScheme(scheme).WithObjects(root, child, forged).
-		WithIndex(&v1alpha1.Installation{}, parentIndex, parentsOf).Build()
+		WithIndex(&v1alpha1.Installation{}, relations.ParentIndex, relations.ParentsOf).Build()
 	reason, err := (&Reconciler{Client: cached, Live: cached}).changedContext(t.Context(), root)
 	require.NoError(t, err)
 	assert.Empty(t, reason)

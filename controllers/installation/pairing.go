@@ -5,10 +5,12 @@ package installation
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/validation"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
@@ -33,9 +35,9 @@ func (s *scope) pairs(templates []model.InstallationTemplate) ([]v1alpha1.SubNam
 		}
 		pairs = append(pairs, pair)
 	}
-	for _, name := range sortedKeys(s.children) {
+	for _, name := range slices.Sorted(maps.Keys(s.children)) {
 		if templateOf(s.children[name]) == "" && !own[name] {
-			return nil, kit.Stall(operation, "DanglingInstallation", "Installation %s/%s belongs to this one but has no annotation %s; delete it, "+
+			return nil, kit.Stall(jobs.Operation, "DanglingInstallation", "Installation %s/%s belongs to this one but has no annotation %s; delete it, "+
 				"or annotate it with the name of a sub-installation of the blueprint", s.inst.Namespace, name, v1alpha1.SubinstallationNameAnnotation)
 		}
 	}
@@ -46,7 +48,7 @@ func (s *scope) pairs(templates []model.InstallationTemplate) ([]v1alpha1.SubNam
 // deleted comes first, then one that the status lists, then the oldest.
 func (s *scope) madeFrom(template string) *v1alpha1.Installation {
 	var claims []*v1alpha1.Installation
-	for _, name := range sortedKeys(s.children) {
+	for _, name := range slices.Sorted(maps.Keys(s.children)) {
 		if child := s.children[name]; templateOf(child) == template {
 			claims = append(claims, child)
 		}
@@ -80,74 +82,4 @@ func (s *scope) lists(child *v1alpha1.Installation) bool {
 // templateOf returns the name of the template that a sub-installation says it was made from.
 func templateOf(child metav1.Object) string {
 	return child.GetAnnotations()[v1alpha1.SubinstallationNameAnnotation]
-}
-
-// producersFirst returns templates in an order in which each comes after those that it imports from, and otherwise as they are: a
-// sub-installation that starts always finds the siblings for which it has to wait.
-func producersFirst(templates []model.InstallationTemplate) []model.InstallationTemplate {
-	exporters := map[string]int{}
-	for i := range templates {
-		for _, key := range exportsOfTemplate(&templates[i]) {
-			exporters[key] = i
-		}
-	}
-	waiting, consumers := make([]int, len(templates)), make([][]int, len(templates))
-	for i := range templates {
-		for _, key := range importsOfTemplate(&templates[i]) {
-			if producer, ok := exporters[key]; ok && producer != i {
-				waiting[i]++
-				consumers[producer] = append(consumers[producer], i)
-			}
-		}
-	}
-	return sortedBy(templates, waiting, consumers)
-}
-
-// sortedBy takes templates that wait for none as long as there are any, and appends what is left: that is a cycle. It changes waiting.
-func sortedBy(templates []model.InstallationTemplate, waiting []int, consumers [][]int) []model.InstallationTemplate {
-	sorted, taken := make([]model.InstallationTemplate, 0, len(templates)), make([]bool, len(templates))
-	var queue []int
-	for i := range templates {
-		if waiting[i] == 0 {
-			queue = append(queue, i)
-		}
-	}
-	for ; len(queue) > 0; queue = queue[1:] {
-		sorted, taken[queue[0]] = append(sorted, templates[queue[0]]), true
-		for _, consumer := range consumers[queue[0]] {
-			if waiting[consumer]--; waiting[consumer] == 0 {
-				queue = append(queue, consumer)
-			}
-		}
-	}
-	for i := range templates {
-		if !taken[i] {
-			sorted = append(sorted, templates[i])
-		}
-	}
-	return sorted
-}
-
-func exportsOfTemplate(template *model.InstallationTemplate) []string {
-	var keys []string
-	for i := range template.Exports.Data {
-		keys = append(keys, "DataObject/"+template.Exports.Data[i].DataRef)
-	}
-	for i := range template.Exports.Targets {
-		keys = append(keys, "Target/"+template.Exports.Targets[i].Target)
-	}
-	return keys
-}
-
-func importsOfTemplate(template *model.InstallationTemplate) []string {
-	var keys []string
-	for i := range template.Imports.Data {
-		keys = append(keys, "DataObject/"+template.Imports.Data[i].DataRef)
-	}
-	for i := range template.Imports.Targets {
-		for _, name := range targetNames(&template.Imports.Targets[i]) {
-			keys = append(keys, "Target/"+name)
-		}
-	}
-	return keys
 }

@@ -4,6 +4,8 @@
 package installation
 
 import (
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
@@ -83,7 +86,7 @@ func TestE13SubinstallationsOfAFormerInstallationAreNone(t *testing.T) {
 	s := &scope{inst: inst}
 	r := with(t, below(inst, claim("own", "a")), below(former, claim("left", "b")))
 	require.NoError(t, r.findChildren(t.Context(), s))
-	assert.Equal(t, []string{"own"}, sortedKeys(s.children))
+	assert.Equal(t, []string{"own"}, slices.Sorted(maps.Keys(s.children)))
 }
 
 func TestE13ANameThatIsTaken(t *testing.T) {
@@ -100,79 +103,9 @@ func TestE13ANameThatIsTaken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := with(t).meetExisting(t.Context(), &scope{inst: inst}, tc.exists, claim("a", "a"))
-			failure := kit.AsFailure(operation, err)
+			failure := kit.AsFailure(jobs.Operation, err)
 			assert.Equal(t, tc.kind, failure.Kind)
 			assert.Equal(t, tc.reason, failure.Reason)
-		})
-	}
-}
-
-// flowing is a template that imports and exports data.
-func flowing(name string, imports, exports []string) model.InstallationTemplate {
-	template := model.InstallationTemplate{Name: name}
-	for _, ref := range imports {
-		template.Imports.Data = append(template.Imports.Data, v1alpha1.DataImport{Name: ref, DataRef: ref})
-	}
-	for _, ref := range exports {
-		template.Exports.Data = append(template.Exports.Data, v1alpha1.DataExport{Name: ref, DataRef: ref})
-	}
-	return template
-}
-
-// reaching is a template that imports Targets and exports one.
-func reaching(name, exported string, imports ...v1alpha1.TargetImport) model.InstallationTemplate {
-	template := model.InstallationTemplate{Name: name}
-	template.Imports.Targets = imports
-	if exported != "" {
-		template.Exports.Targets = []v1alpha1.TargetExport{{Name: exported, Target: exported}}
-	}
-	return template
-}
-
-func TestE06ProducersComeFirst(t *testing.T) {
-	for name, tc := range map[string]struct {
-		templates []model.InstallationTemplate
-		want      []string
-	}{
-		"nothing": {},
-		"no flow keeps the order": {
-			[]model.InstallationTemplate{flowing("c", nil, nil), flowing("a", nil, nil), flowing("b", nil, nil)}, []string{"c", "a", "b"},
-		},
-		"consumer listed first": {
-			[]model.InstallationTemplate{flowing("a", []string{"x"}, nil), flowing("b", nil, []string{"x"})}, []string{"b", "a"},
-		},
-		"chain backwards": {
-			[]model.InstallationTemplate{flowing("a", []string{"y"}, nil), flowing("b", []string{"x"}, []string{"y"}), flowing("c", nil, []string{"x"})},
-			[]string{"c", "b", "a"},
-		},
-		"import of the parent": {
-			[]model.InstallationTemplate{flowing("a", []string{"of the parent"}, nil), flowing("b", nil, nil)}, []string{"a", "b"},
-		},
-		"the same export twice over": {
-			[]model.InstallationTemplate{flowing("a", []string{"x", "y"}, nil), flowing("b", nil, []string{"x", "y"})}, []string{"b", "a"},
-		},
-		"targets": {
-			[]model.InstallationTemplate{
-				reaching("one", "", v1alpha1.TargetImport{Target: "t"}), reaching("list", "", v1alpha1.TargetImport{Targets: []string{"t"}}),
-				reaching("map", "", v1alpha1.TargetImport{TargetMap: map[string]string{"k": "t"}}), reaching("maker", "t"),
-			},
-			[]string{"maker", "one", "list", "map"},
-		},
-		"data and targets of one name": {
-			[]model.InstallationTemplate{flowing("a", []string{"x"}, nil), reaching("b", "x")}, []string{"a", "b"},
-		},
-		"a cycle stays as it is": {
-			[]model.InstallationTemplate{flowing("a", []string{"y"}, []string{"x"}), flowing("b", []string{"x"}, []string{"y"}), flowing("c", nil, nil)},
-			[]string{"c", "a", "b"},
-		},
-		"from itself": {[]model.InstallationTemplate{flowing("a", []string{"x"}, []string{"x"})}, []string{"a"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var names []string
-			for _, template := range producersFirst(tc.templates) {
-				names = append(names, template.Name)
-			}
-			assert.Equal(t, tc.want, names)
 		})
 	}
 }

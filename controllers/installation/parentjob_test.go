@@ -4,7 +4,6 @@
 package installation
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -12,10 +11,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
@@ -33,26 +31,6 @@ func nested(annotation, running, finished string) *v1alpha1.Installation {
 	inst.OwnerReferences = []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Installation", Name: "parent", UID: "parent", Controller: &controls}}
 	inst.Annotations = map[string]string{v1alpha1.JobAnnotation: annotation}
 	return inst
-}
-
-func TestJobFromParent(t *testing.T) {
-	for name, c := range map[string]struct {
-		inst, parent *v1alpha1.Installation
-		want         string
-	}{
-		"a new one":                          {nested("b", "a", "a"), withJobs("b", "a"), "b"},
-		"of a parent that has ended it":      {nested("b", "a", "a"), withJobs("b", "b"), "b"},
-		"it runs already":                    {nested("b", "b", "a"), withJobs("b", "a"), ""},
-		"it has ended":                       {nested("b", "b", "b"), withJobs("b", "a"), ""},
-		"it ended before another":            {nested("b", "c", "b"), withJobs("b", "a"), ""},
-		"of the past":                        {nested("a", "b", "b"), withJobs("b", "b"), ""},
-		"of the past, before the parent's":   {nested("a", "b", "b"), withJobs("c", "b"), ""},
-		"no annotation":                      {nested("", "a", "a"), withJobs("b", "a"), ""},
-		"no annotation, and the parent idle": {nested("", "a", "a"), withJobs("", ""), ""},
-		"the parent is gone":                 {nested("b", "a", "a"), nil, ""},
-	} {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, jobFromParent(c.inst, c.parent)) })
-	}
 }
 
 func TestE02AFailedDeletionIsTriedAgainOnlyWhenItIsAskedFor(t *testing.T) {
@@ -78,50 +56,7 @@ func TestE02AFailedDeletionIsTriedAgainOnlyWhenItIsAskedFor(t *testing.T) {
 		"a root whose request was taken back":     {handled(withJobs("a", "a"), "then"), nil, false},
 		"a root that a person asks":               {handled(asked(withJobs("a", "a"), "now"), "then"), nil, true},
 	} {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, deletionRequested(c.inst, c.parent)) })
-	}
-}
-
-func TestDeletionJob(t *testing.T) {
-	for name, c := range map[string]struct {
-		inst, parent *v1alpha1.Installation
-		want         string // "" is a new one
-	}{
-		"of a root":                     {withJobs("a", "a"), nil, ""},
-		"the parent is at work":         {nested("a", "a", "a"), withJobs("b", "a"), "b"},
-		"the parent is idle":            {nested("a", "a", "a"), withJobs("b", "b"), ""},
-		"the parent is gone":            {nested("a", "a", "a"), nil, ""},
-		"it has ended the parent's job": {nested("a", "a", "a"), withJobs("a", "z"), ""},
-		"it has begun the parent's job": {nested("a", "a", "z"), withJobs("a", "z"), ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			job := deletionJob(c.inst, c.parent)
-			if c.want != "" {
-				assert.Equal(t, c.want, job)
-				return
-			}
-			assert.NotContains(t, []string{"", "a", "b"}, job)
-		})
-	}
-}
-
-func TestAParentWithTheSameNameIsNoParent(t *testing.T) {
-	for name, c := range map[string]struct {
-		uid   types.UID
-		found bool
-	}{"the owner": {"parent", true}, "another": {"later", false}} {
-		t.Run(name, func(t *testing.T) {
-			reads := interceptor.NewClient(nil, interceptor.Funcs{
-				Get: func(_ context.Context, _ client.WithWatch, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
-					assert.Equal(t, "parent", key.Name)
-					object.SetUID(c.uid)
-					return nil
-				},
-			})
-			parent, err := (&Reconciler{Client: reads}).parent(t.Context(), nested("b", "a", "a"))
-			assert.NoError(t, err)
-			assert.Equal(t, c.found, parent != nil)
-		})
+		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, jobs.DeletionRequested(c.inst, c.parent)) })
 	}
 }
 
@@ -149,9 +84,9 @@ func TestE12FailedDeletionsThatAreTriedAgain(t *testing.T) {
 		"nobody asks":                    {inst: failed("root", "1", "Unreachable")},
 		"somebody asks":                  {inst: failed("root", "1", "Unreachable"), asked: true, want: true},
 		"the clock asks":                 {inst: clock(failed("root", "1", "Unreachable")), want: true},
-		"the sibling is in the way":      {inst: failed("root", "1", reasonSiblingDeleteError), other: successor(v1alpha1.PhaseDeleteFailed)},
-		"the sibling is out of the way":  {inst: failed("root", "1", reasonSiblingDeleteError), other: successor(v1alpha1.PhaseDeleting), want: true},
-		"the sibling is gone":            {inst: failed("root", "1", reasonSiblingDeleteError), want: true},
+		"the sibling is in the way":      {inst: failed("root", "1", jobs.ReasonSiblingDeleteError), other: successor(v1alpha1.PhaseDeleteFailed)},
+		"the sibling is out of the way":  {inst: failed("root", "1", jobs.ReasonSiblingDeleteError), other: successor(v1alpha1.PhaseDeleting), want: true},
+		"the sibling is gone":            {inst: failed("root", "1", jobs.ReasonSiblingDeleteError), want: true},
 		"a sub-installation by no clock": {inst: below(working("parent", "3", "job"), clock(failed("child", "1", "Unreachable")))},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -163,21 +98,6 @@ func TestE12FailedDeletionsThatAreTriedAgain(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, tc.want, again)
 		})
-	}
-}
-
-func TestASubinstallationInDeletionEndsNoJobOfItsParent(t *testing.T) {
-	const job = "b"
-	for name, tc := range map[string]struct {
-		child *v1alpha1.Installation
-		want  bool
-	}{
-		"at the job":                           {withJobs(job, "a"), false},
-		"deleted while it was at the job":      {leaving(withJobs(job, "a")), true},
-		"deleted, and its deletion is at work": {leaving(withJobs("c", "a")), true},
-		"deleted after it had ended the job":   {leaving(withJobs("c", job)), false},
-	} {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, leavesJob(tc.child, job)) })
 	}
 }
 
@@ -201,28 +121,5 @@ func TestDeletionsOfSubinstallationsAreNoWorkOfTheirParent(t *testing.T) {
 			s := &scope{children: map[string]*v1alpha1.Installation{"child": child}}
 			assert.Equal(t, tc.want, s.childrenRun())
 		})
-	}
-}
-
-func TestAFailedDeletionOfASuccessorCounts(t *testing.T) {
-	failed := func(job string) *v1alpha1.Installation {
-		inst := withJobs(job, job)
-		inst.Status.Phase = v1alpha1.PhaseDeleteFailed
-		return inst
-	}
-	trying := failed("b")
-	trying.Status.JobID = "c"
-	for name, tc := range map[string]struct {
-		inst, parent, successor *v1alpha1.Installation
-		want                    bool
-	}{
-		"of a root":       {withJobs("b", "a"), nil, failed("x"), true},
-		"in the same job": {nested("", "b", "a"), leaving(withJobs("b", "a")), failed("b"), true},
-		"in the job of the parent, not in the own": {nested("", "own", "a"), leaving(withJobs("b", "a")), failed("b"), true},
-		"in an earlier job":                        {nested("", "b", "a"), leaving(withJobs("b", "a")), failed("a"), false},
-		"while the parent is not deleted":          {nested("", "own", "a"), withJobs("b", "b"), failed("b"), false},
-		"tried again":                              {withJobs("b", "a"), nil, trying, false},
-	} {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, failedWith(tc.inst, tc.parent, tc.successor)) })
 	}
 }

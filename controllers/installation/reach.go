@@ -9,20 +9,21 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
-
-// reasonBeyondImports says that a blueprint uses something that its Installation does not import.
-const reasonBeyondImports = "BeyondImports"
 
 // What a person can do instead.
 const (
@@ -83,7 +84,7 @@ func (s *reach) refused(where, field, cure string) error {
 // stall makes a refusal the end of the job.
 func (s *reach) stall(operation, where, field, cure string) error {
 	return &kit.Failure{
-		Kind: kit.Stalled, Operation: operation, Reason: reasonBeyondImports, Codes: []v1alpha1.ErrorCode{v1alpha1.ErrorConfigurationProblem},
+		Kind: kit.Stalled, Operation: operation, Reason: jobs.ReasonBeyondImports, Codes: []v1alpha1.ErrorCode{v1alpha1.ErrorConfigurationProblem},
 		Err: s.refused(where, field, cure),
 	}
 }
@@ -103,7 +104,7 @@ func (r *Reconciler) checkItems(ctx context.Context, s *scope) error {
 			}
 		}
 		if field != "" {
-			return s.reach.stall(renderOperation, fmt.Sprintf("deploy item %q", item.Name), field, cure)
+			return s.reach.stall(jobs.RenderOperation, fmt.Sprintf("deploy item %q", item.Name), field, cure)
 		}
 	}
 	return nil
@@ -146,7 +147,7 @@ func (s *reach) configBeyond(config *runtime.RawExtension) (field, cure string) 
 	if config == nil || json.Unmarshal(config.Raw, &fields) != nil {
 		return "", ""
 	}
-	for _, key := range sortedKeys(fields) {
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
 		value := string(bytes.TrimSpace(fields[key]))
 		if naming := foldedIn(namingFields, key); naming != "" && value != "null" && value != "[]" {
 			return "what config." + naming + " names", importContent
@@ -171,7 +172,7 @@ func (s *reach) targetNameBeyond(part any) string {
 			}
 		}
 	case map[string]any:
-		for _, key := range sortedKeys(part) {
+		for _, key := range slices.Sorted(maps.Keys(part)) {
 			if name, ok := part[key].(string); ok && strings.EqualFold(key, "targetName") && name != "" && s.targets[name] == nil {
 				return name
 			}
@@ -204,10 +205,10 @@ func (s *reach) checkTemplates(templates []model.InstallationTemplate) error {
 	for i := range templates {
 		where := fmt.Sprintf("sub-installation %q", templates[i].Name)
 		if field := importedBeyond(&templates[i].Imports); field != "" {
-			return s.stall(renderOperation, where, field, nameImport)
+			return s.stall(jobs.RenderOperation, where, field, nameImport)
 		}
 		if field := exportedBeyond(&templates[i].Exports); field != "" {
-			return s.stall(renderOperation, where, field, nameExport)
+			return s.stall(jobs.RenderOperation, where, field, nameExport)
 		}
 	}
 	return nil
@@ -224,7 +225,7 @@ func importedBeyond(imports *v1alpha1.InstallationImports) string {
 		}
 	}
 	for i := range imports.Targets {
-		for _, name := range targetNames(&imports.Targets[i]) {
+		for _, name := range relations.TargetNames(&imports.Targets[i]) {
 			if isOfNamespace(name) {
 				return fmt.Sprintf("imports.targets[%d] (import %q) %q", i, imports.Targets[i].Name, name)
 			}
@@ -250,11 +251,11 @@ func exportedBeyond(exports *v1alpha1.InstallationExports) string {
 
 // checkExports refuses Targets that take their credentials from where only an imported Target may.
 func (s *reach) checkExports(exports *render.ExportValues) error {
-	for _, name := range sortedKeys(exports.Targets) {
+	for _, name := range slices.Sorted(maps.Keys(exports.Targets)) {
 		made := exports.Targets[name]
 		spec := &v1alpha1.TargetSpec{Configuration: made.Configuration, SecretRef: made.SecretRef, ServiceAccountName: made.ServiceAccountName}
 		if field := s.beyond(spec); field != "" {
-			return s.stall(exportOperation, fmt.Sprintf("target export %q", name), field, exportImported)
+			return s.stall(jobs.ExportOperation, fmt.Sprintf("target export %q", name), field, exportImported)
 		}
 	}
 	return nil

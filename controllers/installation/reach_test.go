@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
@@ -157,7 +158,7 @@ func TestT07BlueprintUsesNothingBeyondImports(t *testing.T) {
 			s.create(s.context(v1alpha1.BlueprintAccessImports), s.reaching(c.parts))
 			failed := s.ended("root", "", v1alpha1.PhaseFailed)
 			require.NotNil(t, failed.Status.LastError)
-			assert.Equal(t, reasonBeyondImports, failed.Status.LastError.Reason)
+			assert.Equal(t, jobs.ReasonBeyondImports, failed.Status.LastError.Reason)
 			message := failed.Status.LastError.Message
 			assert.Contains(t, message, "installation "+s.namespace+"/root")
 			assert.Contains(t, message, c.field)
@@ -284,7 +285,7 @@ func TestT07TemplatedTargets(t *testing.T) {
 				return
 			}
 			failed := s.ended("root", "", v1alpha1.PhaseFailed)
-			assert.Equal(t, reasonBeyondImports, failed.Status.LastError.Reason)
+			assert.Equal(t, jobs.ReasonBeyondImports, failed.Status.LastError.Reason)
 			assert.Contains(t, failed.Status.LastError.Message, `target export "made": `+c.field)
 		})
 	}

@@ -6,6 +6,7 @@ package installation
 import (
 	"context"
 
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/api/validation"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
@@ -21,7 +22,7 @@ func (r *Reconciler) checkReadable(_ context.Context, in *reading) error {
 		return kit.Stall(readOperation, reasonUnreadable, "%w", in.inst.Undecoded.Err())
 	}
 	if problems := validation.Installation(in.inst); len(problems) > 0 {
-		return kit.Stall(operation, "InvalidInstallation", "%w", problems.ToAggregate())
+		return kit.Stall(jobs.Operation, "InvalidInstallation", "%w", problems.ToAggregate())
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/confined/rendering"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
@@ -116,6 +117,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return r.settle(ctx, s, err)
 	}
 	return r.settle(ctx, s, kit.Run(ctx, s, r.phases(inst)))
+}
+
+// related finds the Installations that one is related to.
+func (r *Reconciler) related() *relations.Finder {
+	return &relations.Finder{Reader: r.Client, Live: r.Live}
 }
 
 func (r *Reconciler) phases(inst *v1alpha1.Installation) []kit.Phase[*scope] {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
@@ -27,12 +28,6 @@ type plan struct {
 	subinstallations []model.InstallationTemplate
 }
 
-// lastError.operation of everything that rendering finds wrong with the imports, and with the rest of the blueprint.
-const (
-	satisfyOperation = "SatisfyImports"
-	renderOperation  = "Render"
-)
-
 // satisfyImports computes the values of the imports of the blueprint.
 func (r *Reconciler) satisfyImports(ctx context.Context, in *reading) error {
 	env, shown, err := environment(in.inst, &in.inputs, in.clusters)
@@ -41,7 +36,7 @@ func (r *Reconciler) satisfyImports(ctx context.Context, in *reading) error {
 	}
 	values, err := r.renderer().Satisfy(ctx, env, &in.imports.values, in.inst.Spec.ImportDataMappings)
 	if err != nil {
-		return renderingFailed(ctx, shown, satisfyOperation, err)
+		return renderingFailed(ctx, shown, jobs.SatisfyOperation, err)
 	}
 	in.values, in.env, in.shown = values, env, shown
 	return nil
@@ -68,7 +63,7 @@ func (r *Reconciler) renderChildren(ctx context.Context, s *scope, env *render.E
 	}
 	s.plan.deployItems, s.plan.subinstallations = rendered.DeployItems, rendered.Subinstallations
 	if problem != nil {
-		return renderingFailed(ctx, shown, renderOperation, problem)
+		return renderingFailed(ctx, shown, jobs.RenderOperation, problem)
 	}
 	if err := r.checkItems(ctx, s); err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
@@ -89,7 +90,7 @@ func TestAJobHasTheRevisionOfItsSpec(t *testing.T) {
 func TestAJobThatFailsAgainForTheSameCauseCountsOnce(t *testing.T) {
 	s := ending()
 	s.inst.Status.JobIDFinished = ""
-	refused := &kit.Failure{Kind: kit.Stalled, Operation: operation, Reason: "Invalid", Err: errors.New("metadata.annotations: too long")}
+	refused := &kit.Failure{Kind: kit.Stalled, Operation: jobs.Operation, Reason: "Invalid", Err: errors.New("metadata.annotations: too long")}
 	s.fail(refused)
 	before := s.inst.Status.DeepCopy()
 	s.now = s.now.Add(time.Minute)
@@ -105,25 +106,4 @@ func TestTheHistoryHasFiveEntries(t *testing.T) {
 		recordAt(inst, time.Unix(int64(i), 0))
 	}
 	assert.Len(t, inst.Status.History, 5)
-}
-
-func TestRevisionOfAnInstallation(t *testing.T) {
-	component := &v1alpha1.ComponentDescriptorDefinition{Reference: &v1alpha1.ComponentDescriptorReference{Version: "1.2.3"}}
-	for name, c := range map[string]struct {
-		sources   []v1alpha1.SourceStatus
-		component *v1alpha1.ComponentDescriptorDefinition
-		want      string
-	}{
-		"source":               {sources: []v1alpha1.SourceStatus{{Revision: "main@sha1:a"}}, want: "main@sha1:a"},
-		"component by name":    {component: component, want: "1.2.3"},
-		"source and component": {sources: []v1alpha1.SourceStatus{{Revision: "main@sha1:a"}}, component: component, want: "main@sha1:a"},
-		"source not fetched":   {sources: []v1alpha1.SourceStatus{{}}, component: component, want: "1.2.3"},
-		"in place":             {component: &v1alpha1.ComponentDescriptorDefinition{}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inst := &v1alpha1.Installation{}
-			inst.Spec.ComponentDescriptor, inst.Status.Sources = c.component, c.sources
-			assert.Equal(t, c.want, revisionOf(inst))
-		})
-	}
 }

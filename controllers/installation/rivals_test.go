@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
@@ -40,60 +41,19 @@ func TestE15ExportsThatAreFreeAgain(t *testing.T) {
 		objects []client.Object
 		free    bool
 	}{
-		"held by another":              {reasonExportOwnedByOther, []client.Object{held("other", "2"), other}, false},
-		"the other is gone":            {reasonExportOwnedByOther, []client.Object{held("other", "2")}, true},
-		"the other was made anew":      {reasonExportOwnedByOther, []client.Object{held("other", "1"), other}, true},
-		"the other has deleted it":     {reasonExportOwnedByOther, []client.Object{other}, true},
-		"the other exports it no more": {reasonExportOwnedByOther, []client.Object{held("other", "2"), changed}, true},
-		"about to go":                  {reasonExportOwnedByOther, []client.Object{going, other}, true},
-		"held by nobody":               {reasonExportOwnedByOther, []client.Object{byHand, other}, true},
+		"held by another":              {jobs.ReasonExportOwnedByOther, []client.Object{held("other", "2"), other}, false},
+		"the other is gone":            {jobs.ReasonExportOwnedByOther, []client.Object{held("other", "2")}, true},
+		"the other was made anew":      {jobs.ReasonExportOwnedByOther, []client.Object{held("other", "1"), other}, true},
+		"the other has deleted it":     {jobs.ReasonExportOwnedByOther, []client.Object{other}, true},
+		"the other exports it no more": {jobs.ReasonExportOwnedByOther, []client.Object{held("other", "2"), changed}, true},
+		"about to go":                  {jobs.ReasonExportOwnedByOther, []client.Object{going, other}, true},
+		"held by nobody":               {jobs.ReasonExportOwnedByOther, []client.Object{byHand, other}, true},
 		"failed for something else":    {"ImportNotFound", nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			free, err := with(t, tc.objects...).exportsAreFree(t.Context(), exporter("new", "9", tc.reason))
 			require.NoError(t, err)
 			assert.Equal(t, tc.free, free)
-		})
-	}
-}
-
-func TestClaimOf(t *testing.T) {
-	const job = "job"
-	parent := working("root", "0", job)
-	idle, ahead := working("root", "0", job), working("root", "0", "next")
-	idle.Status.JobIDFinished = job
-	child := func(job string, exports bool) *v1alpha1.Installation {
-		inst := exporter("other", "2", "")
-		inst.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(parent, v1alpha1.GroupVersion.WithKind("Installation"))}
-		inst.Labels = map[string]string{v1alpha1.EncompassedByLabel: parent.Name}
-		inst.Status.JobID = job
-		if !exports {
-			inst.Spec.Exports.Data = nil
-		}
-		return inst
-	}
-	noted := child("former", true)
-	noted.Annotations = map[string]string{v1alpha1.JobAnnotation: job}
-	key := exportsOf(child(job, true))[0]
-	for name, tc := range map[string]struct {
-		parent, owner *v1alpha1.Installation
-		want          exportClaim
-	}{
-		"the owner is gone":                        {nil, nil, abandoned},
-		"the owner exports it":                     {nil, child("", true), refused},
-		"the owner exports it no more":             {nil, child("", false), inherited},
-		"a sibling exports it no more":             {parent, child(job, false), inherited},
-		"a sibling that is to get its spec":        {parent, child("former", true), early},
-		"a sibling with the spec of the job":       {parent, noted, refused},
-		"a sibling at the job":                     {parent, child(job, true), refused},
-		"the parent has ended the job":             {idle, child("former", true), refused},
-		"the parent is at another job":             {ahead, child("former", true), refused},
-		"the owner has another parent or none":     {working("else", "1", job), child("former", true), refused},
-		"a sibling that never had one, as yet new": {parent, child("", false), inherited},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inst := working("new", "9", job)
-			assert.Equal(t, tc.want, claimOf(inst, tc.parent, tc.owner, key))
 		})
 	}
 }
@@ -120,13 +80,4 @@ func TestAFormerExportGoesOnlyWhileItIsTheOwn(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestOnlyIdleFailuresWaitForExports(t *testing.T) {
-	inst := exporter("new", "9", reasonExportOwnedByOther)
-	assert.True(t, lostToRival(inst))
-	inst.Status.JobID = "next"
-	assert.False(t, lostToRival(inst))
-	inst.Status.JobIDFinished, inst.Status.Phase = "next", v1alpha1.PhaseSucceeded
-	assert.False(t, lostToRival(inst))
 }

@@ -5,6 +5,8 @@ package installation
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
@@ -12,7 +14,7 @@ import (
 // moveShard brings the Execution and the sub-installations into the shard of the Installation, also while no job runs: the controllers of the
 // shard that they were in may not be there any more.
 func (r *Reconciler) moveShard(ctx context.Context, s *scope) error {
-	for _, name := range sortedKeys(s.children) {
+	for _, name := range slices.Sorted(maps.Keys(s.children)) {
 		change := kit.FollowShard(s.inst, s.children[name])
 		if change.Empty() {
 			continue

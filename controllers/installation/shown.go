@@ -6,6 +6,8 @@ package installation
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -65,7 +67,7 @@ func (r *Reconciler) written(object client.Object) *kit.Consistency {
 
 // awaitShown waits until the cache shows what this process wrote to DataObjects and Targets: whoever is started next reads them there.
 func (r *Reconciler) awaitShown(ctx context.Context, s *scope, objects map[string]client.Object) error {
-	for _, key := range sortedKeys(objects) {
+	for _, key := range slices.Sorted(maps.Keys(objects)) {
 		object := objects[key]
 		err := r.echo.Await(ctx, func() (bool, error) { return r.shown(ctx, object) })
 		if errors.Is(err, kit.ErrStop) {

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
 )
 
 // siblingEvents wakes siblings at events of Installations. A change of the status concerns those who wait for the new state only; a change
@@ -32,7 +33,7 @@ func (h siblingEvents) Update(ctx context.Context, e event.UpdateEvent, queue wo
 	requests := h.reconciler.waitingSiblings(ctx, e.ObjectNew)
 	if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() {
 		requests = append(requests, h.reconciler.formerSiblings(ctx, e.ObjectOld)...)
-		requests = append(requests, h.reconciler.losers(ctx, e.ObjectOld.GetNamespace(), exportsOf(e.ObjectOld)...)...)
+		requests = append(requests, h.reconciler.losers(ctx, e.ObjectOld.GetNamespace(), relations.ExportsOf(e.ObjectOld)...)...)
 	}
 	for _, request := range requests {
 		queue.Add(request)
@@ -41,7 +42,7 @@ func (h siblingEvents) Update(ctx context.Context, e event.UpdateEvent, queue wo
 
 // Delete wakes siblings when an Installation is gone, and those that wanted to export the same.
 func (h siblingEvents) Delete(ctx context.Context, e event.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-	requests := append(h.reconciler.waitingSiblings(ctx, e.Object), h.reconciler.losers(ctx, e.Object.GetNamespace(), exportsOf(e.Object)...)...)
+	requests := append(h.reconciler.waitingSiblings(ctx, e.Object), h.reconciler.losers(ctx, e.Object.GetNamespace(), relations.ExportsOf(e.Object)...)...)
 	for _, request := range requests {
 		queue.Add(request)
 	}
@@ -55,7 +56,7 @@ func (r *Reconciler) waitingSiblings(ctx context.Context, obj client.Object) []r
 		return nil
 	}
 	requests := r.producersInDeletion(ctx, inst)
-	if inst.Status.IsIdle() || inDeletion(inst) {
+	if inst.Status.IsIdle() || relations.InDeletion(inst) {
 		requests = append(requests, r.consumers(ctx, inst)...)
 	}
 	return requests
@@ -73,15 +74,15 @@ func (r *Reconciler) formerSiblings(ctx context.Context, obj client.Object) []re
 // producersInDeletion returns the Installations in deletion that may wait for this one to import no more.
 func (r *Reconciler) producersInDeletion(ctx context.Context, inst *v1alpha1.Installation) []reconcile.Request {
 	var requests []reconcile.Request
-	for _, key := range importsOf(inst) {
-		requests = append(requests, r.findAll(ctx, exportIndex, key, inDeletion, client.InNamespace(inst.Namespace))...)
+	for _, key := range relations.ImportsOf(inst) {
+		requests = append(requests, r.findAll(ctx, relations.ExportIndex, key, relations.InDeletion, client.InNamespace(inst.Namespace))...)
 	}
 	return requests
 }
 
 // consumers returns the Installations that something flows to from this one.
 func (r *Reconciler) consumers(ctx context.Context, inst *v1alpha1.Installation) []reconcile.Request {
-	downstream, err := r.downstream(ctx, inst)
+	downstream, err := r.related().Downstream(ctx, inst)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "cannot find the consumers of an installation", "installation", client.ObjectKeyFromObject(inst))
 	}

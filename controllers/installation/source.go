@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
@@ -125,11 +126,11 @@ func (r *Reconciler) fetchBlueprint(ctx context.Context, namespace string, sourc
 	defer tree.Close() // nothing was written
 	files, err := tree.Sub(path)
 	if err != nil {
-		return nil, nil, kit.Stall(operation, "BlueprintNotFound", "spec.blueprint.path: %w", err)
+		return nil, nil, kit.Stall(jobs.Operation, "BlueprintNotFound", "spec.blueprint.path: %w", err)
 	}
 	blueprint, reserved, err := r.blueprintOf(ctx, namespace, files)
 	if errors.As(err, new(tooLarge)) {
-		err = kit.Stall(operation, "BlueprintTooLarge", "spec.blueprint.sourceRef: %s: %w", source, err)
+		err = kit.Stall(jobs.Operation, "BlueprintTooLarge", "spec.blueprint.sourceRef: %s: %w", source, err)
 	}
 	return blueprint, reserved, err
 }
@@ -143,18 +144,18 @@ func sourceFailure(field string, err error) error {
 	var problem *flux.Error
 	if errors.As(err, &problem) {
 		if problem.Waiting {
-			return kit.Wait(operation, string(problem.Reason), "%s: %w", field, err)
+			return kit.Wait(jobs.Operation, string(problem.Reason), "%s: %w", field, err)
 		}
-		return kit.Stall(operation, string(problem.Reason), "%s: %w", field, err)
+		return kit.Stall(jobs.Operation, string(problem.Reason), "%s: %w", field, err)
 	}
 	var bad *fetch.Error
 	if !errors.As(err, &bad) {
 		return err
 	}
 	if errors.Is(err, fetch.ErrGone) {
-		return kit.Again(operation, "ArtifactGone", "%s: %w", field, err)
+		return kit.Again(jobs.Operation, "ArtifactGone", "%s: %w", field, err)
 	}
-	return kit.Stall(operation, "ArtifactRefused", "%s: %w", field, err)
+	return kit.Stall(jobs.Operation, "ArtifactRefused", "%s: %w", field, err)
 }
 
 var errNoBlueprint = fmt.Errorf("spec.blueprint: give exactly one of inline, ref and sourceRef")

@@ -14,6 +14,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
@@ -41,7 +42,7 @@ func (r *Reconciler) componentDigest(ctx context.Context, namespace string, sour
 	defer tree.Close() // nothing was written
 	digest, err := digestOf(tree.FS(), usedPart(tree.FS(), at))
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", kit.Stall(operation, "ComponentNotFound",
+		return "", kit.Stall(jobs.Operation, "ComponentNotFound",
 			"spec.componentDescriptor.path: %s has no file or directory %q; correct the path", source, at)
 	}
 	if err != nil {

@@ -8,12 +8,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
@@ -71,7 +74,7 @@ func (r *Reconciler) stateSecret(ctx context.Context, key client.ObjectKey) (*co
 
 // writeState stores what the executors left, where it is another than before.
 func (r *Reconciler) writeState(ctx context.Context, inst *v1alpha1.Installation, prefix string, previous, stored render.State) error {
-	for _, name := range sortedKeys(stored) {
+	for _, name := range slices.Sorted(maps.Keys(stored)) {
 		if bytes.Equal(previous[name], stored[name]) {
 			continue
 		}
@@ -99,7 +102,7 @@ func (r *Reconciler) storeState(ctx context.Context, inst *v1alpha1.Installation
 		return err
 	}
 	if owner := metav1.GetControllerOf(existing); owner == nil || owner.Kind != "Installation" || owner.Name != inst.Name {
-		return kit.Stall(renderOperation, "StateSecretTaken", "Secret %s exists and does not belong to this installation; delete it", key)
+		return kit.Stall(jobs.RenderOperation, "StateSecretTaken", "Secret %s exists and does not belong to this installation; delete it", key)
 	}
 	secret.ResourceVersion = existing.ResourceVersion
 	return r.Update(ctx, secret)

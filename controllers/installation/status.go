@@ -8,34 +8,19 @@ import (
 	"errors"
 
 	"github.com/fluxcd/pkg/apis/meta"
-	"github.com/fluxcd/pkg/runtime/conditions"
-	"github.com/google/uuid"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
-const (
-	operation        = "Reconcile"
-	succeededMessage = "the installation succeeded"
-)
+const succeededMessage = "the installation succeeded"
 
 var errInterrupted = errors.New("operation was interrupted")
-
-// unfinished is what lastError shows while children are at work; its codes say that it is no error.
-var unfinished = &kit.Failure{
-	Operation: operation, Reason: meta.ProgressingReason, Err: errors.New("the deploy items are not finished"),
-	Codes: []v1alpha1.ErrorCode{v1alpha1.ErrorUnfinished, v1alpha1.ErrorForInfoOnly, v1alpha1.ErrorNoRetry},
-}
-
-// isUnfinished reports whether an error only says that children are at work.
-func isUnfinished(last *v1alpha1.Error) bool {
-	return last != nil && last.Operation == unfinished.Operation && last.Reason == unfinished.Reason
-}
 
 // recordJob makes a new job durable before anything is created for it: first its ID, then the finalizer and that no operation is left.
 func (r *Reconciler) recordJob(ctx context.Context, s *scope) error {
@@ -44,7 +29,7 @@ func (r *Reconciler) recordJob(ctx context.Context, s *scope) error {
 	}
 	if !s.someHaveJob() {
 		s.inst.Status.ObservedGeneration = s.inst.Generation
-		s.inst.Status.LastAttemptedRevision = revisionOf(s.inst)
+		s.inst.Status.LastAttemptedRevision = jobs.RevisionOf(s.inst)
 	}
 	s.inst.Status.ExecutionReference = nil
 	if s.execution != nil || len(s.plan.deployItems) > 0 {
@@ -63,7 +48,7 @@ func (r *Reconciler) recordJob(ctx context.Context, s *scope) error {
 		if s.triggered == "" {
 			kit.Progress(s.inst, meta.ProgressingReason, "job started")
 		}
-		s.inst.Status.LastError = kit.NewError(nil, unfinished, s.now)
+		s.inst.Status.LastError = kit.NewError(nil, jobs.Unfinished, s.now)
 	}
 	if err := r.writeStatus(ctx, s); err != nil {
 		return err
@@ -106,7 +91,7 @@ func (r *Reconciler) record(ctx context.Context, s *scope) error {
 	if err := r.queueNext(ctx, s); err != nil {
 		return err
 	}
-	closeOperation(s.inst)
+	jobs.CloseOperation(s.inst)
 	before := s.persisted
 	if err := r.writeStatus(ctx, s); err != nil {
 		return err
@@ -123,12 +108,12 @@ func (r *Reconciler) absorb(s *scope, err error) (ctrl.Result, bool) {
 	if kit.IsTransient(err) || errors.As(err, new(unreadSource)) || errors.Is(err, errLoadLimit) {
 		return ctrl.Result{RequeueAfter: r.Backoff.After(key, err)}, true
 	}
-	failure := kit.AsOwnFailure(operation, err)
+	failure := kit.AsOwnFailure(jobs.Operation, err)
 	if failure.Kind == kit.Stalled && s.clusters != nil && s.clusters.unanswered != nil {
 		failure = &kit.Failure{Kind: kit.Retry, Operation: failure.Operation, Reason: "ClusterUnreachable", Err: failure.Err}
 	}
 	if failure.Kind == kit.Stalled && s.clusters != nil && s.clusters.refused != nil {
-		failure.Reason = reasonBeyondImports
+		failure.Reason = jobs.ReasonBeyondImports
 	}
 	if failure.Kind == kit.Stalled && forced(s.inst) {
 		failure = &kit.Failure{Kind: kit.Retry, Operation: forceOperation, Reason: failure.Reason, Err: failure.Err} // nothing else begins it again
@@ -150,35 +135,15 @@ func (r *Reconciler) queueNext(ctx context.Context, s *scope) error {
 	if s.outcome == nil {
 		return nil
 	}
-	parent, err := r.parent(ctx, s.inst)
+	parent, err := r.related().Parent(ctx, s.inst)
 	if err != nil {
 		return err
 	}
-	if job, message := nextJob(s.inst, parent); job != "" {
+	if job, message := jobs.NextJob(s.inst, parent); job != "" {
 		s.inst.Status.JobID = job
 		kit.Progress(s.inst, meta.ProgressingReason, message)
 	}
 	return nil
-}
-
-// nextJob returns the job that follows one that has just ended, and why: of a nested Installation that which the parent has asked for
-// meanwhile, of a root another when its spec, or what else its children are made from, changed meanwhile. It is "" when none follows. None
-// does behind a job that a person interrupts here: the operation is still there and would interrupt that one as well.
-func nextJob(inst, parent *v1alpha1.Installation) (job, message string) {
-	switch {
-	case !inst.DeletionTimestamp.IsZero(), inst.Annotations[v1alpha1.OperationAnnotation] == v1alpha1.OperationInterrupt:
-		return "", ""
-	case !inst.IsRoot():
-		job = jobFromParent(inst, parent)
-		return job, reasonIf(job != "", "another job of the parent follows")
-	case inst.Spec.Suspend:
-		return "", ""
-	case inst.Generation != inst.Status.ObservedGeneration:
-		return uuid.NewString(), "the spec changed while a job ran; another job follows"
-	case conditions.IsTrue(inst, ChangedDuringJobCondition):
-		return uuid.NewString(), changedMessage
-	}
-	return "", ""
 }
 
 // announce emits the one event of a job that ended.
@@ -186,7 +151,7 @@ func (r *Reconciler) announce(s *scope) {
 	if s.outcome == nil {
 		return
 	}
-	if failure := s.outcome.failure; failure != nil && failure.Reason == reasonAnotherJob {
+	if failure := s.outcome.failure; failure != nil && failure.Reason == jobs.ReasonAnotherJob {
 		r.event(s.inst, corev1.EventTypeNormal, failure.Reason, failure.Error())
 		return
 	}
@@ -230,7 +195,7 @@ type outcome struct {
 }
 
 func (s *scope) fail(failure *kit.Failure) {
-	failure.Heals = failure.Heals || heals(s.inst, failure.Operation, failure.Reason)
+	failure.Heals = failure.Heals || jobs.Heals(s.inst, failure.Operation, failure.Reason)
 	if kit.Fail(s.inst, failure, s.now) {
 		s.recordRevision()
 	}

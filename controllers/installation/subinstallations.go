@@ -6,6 +6,8 @@ package installation
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -13,19 +15,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
-
-// parentIndex finds the sub-installations of an Installation.
-const parentIndex = "parent"
 
 // findChildren reads the sub-installations from the index; those of a former Installation with the same name are none. It stops while the
 // cache is older than what was written to them last.
 func (r *Reconciler) findChildren(ctx context.Context, s *scope) error {
 	list := &v1alpha1.InstallationList{}
-	err := r.List(ctx, list, client.InNamespace(s.inst.Namespace), client.MatchingFields{parentIndex: s.inst.Name})
+	err := r.List(ctx, list, client.InNamespace(s.inst.Namespace), client.MatchingFields{relations.ParentIndex: s.inst.Name})
 	if err != nil {
 		return err
 	}
@@ -67,20 +68,10 @@ func (r *Reconciler) awaitCreatedChildren(s *scope) error {
 	return nil
 }
 
-// parentsOf indexes Installations by the Installation that owns them.
-func parentsOf(obj client.Object) []string {
-	if inst, ok := obj.(*v1alpha1.Installation); ok {
-		if parent := parentOf(inst); parent != "" {
-			return []string{parent}
-		}
-	}
-	return nil
-}
-
 // applyChildren deletes the sub-installations that the blueprint does not have any more, waits until they are gone, and then
 // creates and updates the others, producers first; those whose Targets may still be in use have to wait for deleteLateOrphans. Each gets the running job together with its spec.
 func (r *Reconciler) applyChildren(ctx context.Context, s *scope) error {
-	templates := producersFirst(s.plan.subinstallations)
+	templates := relations.ProducersFirst(s.plan.subinstallations)
 	active, err := s.pairs(templates)
 	if err != nil {
 		return err
@@ -101,7 +92,7 @@ func (r *Reconciler) applyChildren(ctx context.Context, s *scope) error {
 func (r *Reconciler) deleteChild(ctx context.Context, s *scope, child *v1alpha1.Installation, orphan bool) error {
 	job, yes := s.inst.Status.JobID, "true"
 	change := kit.MetadataChange{Annotations: map[string]*string{}}
-	if deleteFailed(child) && child.Status.JobIDFinished != job || kit.IsHeldBack(child, s.inst) {
+	if jobs.DeleteFailed(child) && child.Status.JobIDFinished != job || kit.IsHeldBack(child, s.inst) {
 		change.Annotations[v1alpha1.JobAnnotation] = &job
 	}
 	if orphan {
@@ -149,7 +140,7 @@ func (r *Reconciler) createChild(ctx context.Context, s *scope, child *v1alpha1.
 	}
 	if kit.IsRefusedForGood(err) {
 		name := child.Annotations[v1alpha1.SubinstallationNameAnnotation]
-		return kit.Stall(operation, "InvalidSubinstallation", "sub-installation %q of the blueprint cannot be created: %w", name, err)
+		return kit.Stall(jobs.Operation, "InvalidSubinstallation", "sub-installation %q of the blueprint cannot be created: %w", name, err)
 	}
 	if err != nil {
 		return err
@@ -162,15 +153,15 @@ func (r *Reconciler) createChild(ctx context.Context, s *scope, child *v1alpha1.
 // meetExisting handles an Installation with the name of a sub-installation that the cache does not show.
 func (r *Reconciler) meetExisting(ctx context.Context, s *scope, existing, wanted *v1alpha1.Installation) error {
 	if owner := metav1.GetControllerOf(existing); owner != nil && owner.Name == s.inst.Name && owner.UID != s.inst.UID {
-		return kit.Wait(operation, "SubinstallationDeleting", "waiting for sub-installation %s of a former Installation with the same name to be "+
+		return kit.Wait(jobs.Operation, "SubinstallationDeleting", "waiting for sub-installation %s of a former Installation with the same name to be "+
 			"deleted", wanted.Name)
 	}
 	if !metav1.IsControlledBy(existing, s.inst) {
-		return kit.Stall(operation, "InstallationExists",
+		return kit.Stall(jobs.Operation, "InstallationExists",
 			"Installation %s/%s exists and does not belong to this one; delete or rename it%s", wanted.Namespace, wanted.Name, keepingAdvice)
 	}
 	if !existing.DeletionTimestamp.IsZero() {
-		return kit.Again(operation, "SubinstallationDeleting", "sub-installation %s is being deleted before it is created again", wanted.Name)
+		return kit.Again(jobs.Operation, "SubinstallationDeleting", "sub-installation %s is being deleted before it is created again", wanted.Name)
 	}
 	return r.updateChild(ctx, s, existing, wanted)
 }
@@ -191,7 +182,7 @@ func (r *Reconciler) updateChild(ctx context.Context, s *scope, existing, wanted
 		metav1.SetMetaDataAnnotation(&existing.ObjectMeta, key, value)
 	}
 	kit.Bequeath(wanted, existing)
-	if isInterruptedIdle(existing) {
+	if jobs.IsInterruptedIdle(existing) {
 		delete(existing.Annotations, v1alpha1.OperationAnnotation)
 	}
 	sameSpec, err := kit.SameJSON(before.Spec, existing.Spec)
@@ -225,19 +216,13 @@ func (r *Reconciler) writeChild(ctx context.Context, before, child *v1alpha1.Ins
 	return nil
 }
 
-// isInterruptedIdle reports whether an interruption is left on a child that has ended the job it was for. The child takes it away in a write of
-// its own after the end, and until then it would end the next job, too: whoever gives the child a job takes it away first.
-func isInterruptedIdle(child kit.JobObject) bool {
-	return child.Job().IsIdle() && child.GetAnnotations()[v1alpha1.OperationAnnotation] == v1alpha1.OperationInterrupt
-}
-
 // awaitInterrupted waits while a child has not ended the job that it is to end by an interruption. A parent that is interrupted before all children
 // have its job ends without them, and the interruption would end the next job in place of that one.
 func awaitInterrupted(child kit.JobObject, kind string) error {
 	if child.Job().IsIdle() || child.GetAnnotations()[v1alpha1.OperationAnnotation] != v1alpha1.OperationInterrupt {
 		return nil
 	}
-	return kit.Wait(operation, "ChildInterrupted", "waiting for %s %s to end its interrupted job", kind, child.GetName())
+	return kit.Wait(jobs.Operation, "ChildInterrupted", "waiting for %s %s to end its interrupted job", kind, child.GetName())
 }
 
 // handOver gives a child that keeps its spec the running job by its status: an annotation would change no generation, so that until the child
@@ -257,7 +242,7 @@ func handOver(ctx context.Context, c client.Client, s *scope, child kit.JobObjec
 func describeChild(s *scope, template *model.InstallationTemplate, name string) (*v1alpha1.Installation, error) {
 	blueprint, descriptor, err := s.childBlueprint(template)
 	if err != nil {
-		return nil, kit.Stall(renderOperation, "InvalidBlueprintRef", "sub-installation %q: %w", template.Name, err)
+		return nil, kit.Stall(jobs.RenderOperation, "InvalidBlueprintRef", "sub-installation %q: %w", template.Name, err)
 	}
 	child := &v1alpha1.Installation{
 		ObjectMeta: metav1.ObjectMeta{
@@ -283,9 +268,6 @@ func describeChild(s *scope, template *model.InstallationTemplate, name string) 
 	return child, nil
 }
 
-// reasonChildrenFailed says that sub-installations have failed.
-const reasonChildrenFailed = "ChildrenFailed"
-
 // observeChildren waits until all sub-installations have ended the job, and names those that failed with their causes.
 func (r *Reconciler) observeChildren(ctx context.Context, s *scope) error {
 	if s.inst.Status.SubInstCache == nil {
@@ -298,15 +280,15 @@ func (r *Reconciler) observeChildren(ctx context.Context, s *scope) error {
 			failed = append(failed, fmt.Sprintf("sub-installation %s is gone", pair.ObjectName))
 			continue
 		}
-		if leavesJob(child, s.inst.Status.JobID) {
-			failed = append(failed, child.Name+": "+leavesJobMessage)
+		if jobs.LeavesJob(child, s.inst.Status.JobID) {
+			failed = append(failed, child.Name+": "+jobs.LeavesJobMessage)
 			continue
 		}
 		if child.Status.JobIDFinished != s.inst.Status.JobID {
 			return s.awaitChildren()
 		}
 		if child.Status.Phase != v1alpha1.PhaseSucceeded {
-			failed = append(failed, fmt.Sprintf("%s: %s", child.Name, lastMessage(child.Status.LastError)))
+			failed = append(failed, fmt.Sprintf("%s: %s", child.Name, jobs.LastMessage(child.Status.LastError)))
 		}
 	}
 	if s.execution != nil && s.execution.Status.JobIDFinished != s.inst.Status.JobID || len(failed) == 0 {
@@ -317,15 +299,15 @@ func (r *Reconciler) observeChildren(ctx context.Context, s *scope) error {
 		return err
 	}
 	return &kit.Failure{
-		Kind: kit.Stalled, Operation: "buildErrorIfFailedChild", Reason: reasonChildrenFailed,
+		Kind: kit.Stalled, Operation: "buildErrorIfFailedChild", Reason: jobs.ReasonChildrenFailed,
 		Err:   fmt.Errorf("children failed: %s", strings.Join(failed, "; ")),
-		Heals: heals && judgeExecution(s.execution, s.inst.Status.JobID) == nil,
+		Heals: heals && jobs.JudgeExecution(s.execution, s.inst.Status.JobID) == nil,
 	}
 }
 
 // deleteChildren deletes all sub-installations; each waits for those that import from it.
 func (r *Reconciler) deleteChildren(ctx context.Context, s *scope) error {
-	for _, name := range sortedKeys(s.children) {
+	for _, name := range slices.Sorted(maps.Keys(s.children)) {
 		if err := r.deleteChild(ctx, s, s.children[name], false); err != nil {
 			return err
 		}
@@ -336,18 +318,18 @@ func (r *Reconciler) deleteChildren(ctx context.Context, s *scope) error {
 // awaitDeletedChildren ends the deletion job when children have ended it and are still there, and waits while any is at work.
 func (r *Reconciler) awaitDeletedChildren(_ context.Context, s *scope) error {
 	var failed []string
-	for _, name := range sortedKeys(s.children) {
+	for _, name := range slices.Sorted(maps.Keys(s.children)) {
 		child := s.children[name]
 		if child.Status.JobIDFinished != s.inst.Status.JobID {
 			return s.awaitChildren()
 		}
-		failed = append(failed, fmt.Sprintf("%s: %s", child.Name, lastMessage(child.Status.LastError)))
+		failed = append(failed, fmt.Sprintf("%s: %s", child.Name, jobs.LastMessage(child.Status.LastError)))
 	}
 	if s.execution != nil && s.execution.Status.JobIDFinished != s.inst.Status.JobID {
 		return s.awaitChildren()
 	}
 	if s.execution != nil {
-		failed = append(failed, executionFailure(s.execution).Error())
+		failed = append(failed, jobs.ExecutionFailure(s.execution).Error())
 	}
 	if len(failed) == 0 {
 		return nil
@@ -365,11 +347,11 @@ func (r *Reconciler) markApplied(ctx context.Context, s *scope) error {
 	if s.inst.Status.ExecutionReference == nil && s.inst.Status.SubInstCache == nil {
 		return nil
 	}
-	if s.inst.Status.Phase == v1alpha1.PhaseProgressing && isUnfinished(s.inst.Status.LastError) {
+	if s.inst.Status.Phase == v1alpha1.PhaseProgressing && jobs.IsUnfinished(s.inst.Status.LastError) {
 		return nil
 	}
 	kit.SetPhase(s.inst.Job(), v1alpha1.PhaseProgressing, s.now)
-	s.inst.Status.LastError = kit.NewError(s.inst.Status.LastError, unfinished, s.now)
+	s.inst.Status.LastError = kit.NewError(s.inst.Status.LastError, jobs.Unfinished, s.now)
 	kit.Progress(s.inst, meta.ProgressingReason, workingMessage)
 	return r.writeStatus(ctx, s)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
 
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
@@ -46,7 +47,7 @@ func showResult(inst *v1alpha1.Installation) {
 		conditions.MarkTrue(inst, meta.ReadyCondition, meta.ReconciliationSucceededReason, "%s", succeededMessage)
 		return
 	}
-	message := lastMessage(inst.Status.LastError)
+	message := jobs.LastMessage(inst.Status.LastError)
 	conditions.MarkStalled(inst, meta.ReconciliationFailedReason, "%s", message)
 	conditions.MarkFalse(inst, meta.ReadyCondition, meta.ReconciliationFailedReason, "%s", message)
 }
@@ -58,7 +59,7 @@ func owesTrigger(producer, consumer *v1alpha1.Installation) bool {
 
 // takeAsConsumed records what siblings export now as what the last job consumed, unless a job for it was still to come.
 func (r *Reconciler) takeAsConsumed(ctx context.Context, inst *v1alpha1.Installation) error {
-	producers, err := r.predecessors(ctx, inst)
+	producers, err := r.related().Predecessors(ctx, inst)
 	if err != nil || len(producers) == 0 || slices.ContainsFunc(producers, func(p *v1alpha1.Installation) bool { return owesTrigger(p, inst) }) {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
@@ -114,7 +115,7 @@ func TestE18CompressedDeployItemsAreTheSame(t *testing.T) {
 			s := &scope{inst: working("root", "1", "job"), execution: &v1alpha1.Execution{Spec: tc.has}}
 			s.execution.Status.JobID = "job"
 			require.NoError(t, (&Reconciler{}).updateExecution(t.Context(), s, wanted))
-			assert.Equal(t, !tc.same, conditions.IsTrue(s.inst, ChangedDuringJobCondition))
+			assert.Equal(t, !tc.same, conditions.IsTrue(s.inst, jobs.ChangedDuringJobCondition))
 		})
 	}
 }

@@ -11,8 +11,8 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
-	"github.com/google/uuid"
 
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
@@ -33,7 +33,7 @@ func (r *Reconciler) decideJob(ctx context.Context, s *scope) error {
 	if reason == "" {
 		return kit.ErrStop
 	}
-	s.start(newJobID(s.inst), reason)
+	s.start(jobs.NewJobID(s.inst), reason)
 	return nil
 }
 
@@ -50,70 +50,11 @@ func (r *Reconciler) takeUp(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// newJobID returns the parent's job for nested Installations and a new one for roots.
-func newJobID(inst *v1alpha1.Installation) string {
-	if inst.IsRoot() {
-		return uuid.NewString()
-	}
-	return inst.Annotations[v1alpha1.JobAnnotation]
-}
-
-// cause is one thing that may ask for a job.
-type cause int
-
-const (
-	// parentsJob: the parent wrote the spec for a job.
-	parentsJob cause = iota
-	// importedContent: siblings export something else, or other content was imported where an annotation asks for it.
-	importedContent
-	// request: an operation, or the annotation of Flux.
-	request
-	// clearWay: the Execution of somebody else is gone.
-	clearWay
-	// freeExports: exports that another Installation held are free.
-	freeExports
-	// lostExports: somebody has deleted an export, here or below.
-	lostExports
-	// clock: spec.automaticReconcile.
-	clock
-	// newSpec: a generation that no job has run for.
-	newSpec
-	// arrivedImports: what the last job missed is there.
-	arrivedImports
-	// otherContext: the Context may end the failure of the last job.
-	otherContext
-	// newSource: a source has other content.
-	newSource
-)
-
-// causes returns what may ask an idle Installation for a job, in the order in which it is looked at: what needs sources to be read comes last.
-// A suspended one is asked for nothing.
-func causes(inst *v1alpha1.Installation) []cause {
-	changed := inst.Generation != inst.Status.ObservedGeneration
-	switch {
-	case !inst.IsRoot():
-		return []cause{parentsJob}
-	case inst.Spec.Suspend:
-		return nil
-	}
-	found := []cause{importedContent, request, clearWay, freeExports}
-	if !changed {
-		found = append(found, lostExports, clock)
-	}
-	switch {
-	case !followsChanges(inst):
-		return found
-	case changed:
-		return append(found, newSpec)
-	}
-	return append(found, arrivedImports, otherContext, newSource)
-}
-
 // trigger returns why a job has to start now, or nothing. When it returns nothing although the spec changed or a child is lost, the status
 // says so.
 func (r *Reconciler) trigger(ctx context.Context, s *scope) (string, error) {
 	var unknown error
-	for _, cause := range causes(s.inst) {
+	for _, cause := range jobs.Causes(s.inst) {
 		reason, err := r.asks(ctx, s, cause)
 		if errors.As(err, new(unreadSource)) {
 			unknown = err // something else may ask for a job, which says what cannot be read
@@ -134,30 +75,30 @@ func (r *Reconciler) trigger(ctx context.Context, s *scope) (string, error) {
 }
 
 // asks returns why one thing asks for a job, or nothing.
-func (r *Reconciler) asks(ctx context.Context, s *scope, cause cause) (string, error) {
+func (r *Reconciler) asks(ctx context.Context, s *scope, cause jobs.Cause) (string, error) {
 	inst := s.inst
 	switch cause {
-	case parentsJob:
+	case jobs.ParentsJob:
 		return r.nestedTrigger(ctx, inst)
-	case importedContent:
+	case jobs.ImportedContent:
 		return r.importedChange(ctx, inst)
-	case request:
-		return reasonIf(s.asked || requested(inst), "reconciliation was requested"), nil
-	case clearWay:
+	case jobs.Request:
+		return reasonIf(s.asked || jobs.Requested(inst), "reconciliation was requested"), nil
+	case jobs.ClearWay:
 		return reasonIf(s.wayIsClear(), "the Execution that was in the way is gone"), nil
-	case freeExports:
+	case jobs.FreeExports:
 		free, err := r.exportsAreFree(ctx, inst)
 		return reasonIf(free, "the exports that another installation held are free"), err
-	case lostExports:
+	case jobs.LostExports:
 		return r.exportsAgain(ctx, s)
-	case clock:
+	case jobs.Clock:
 		return reasonIf(s.dueByClock(), s.clockReason()), nil
-	case newSpec:
+	case jobs.NewSpec:
 		return fmt.Sprintf("generation %d is new", inst.Generation), nil
-	case arrivedImports:
+	case jobs.ArrivedImports:
 		arrived, err := r.importsArrived(ctx, inst)
 		return reasonIf(arrived, "the imports that were missing are there"), err
-	case otherContext:
+	case jobs.OtherContext:
 		return r.changedContext(ctx, inst)
 	}
 	return r.changedSource(ctx, inst)
@@ -174,7 +115,7 @@ func (s *scope) showPending() {
 		// of the suspension is another spec, so no change is lost.
 		s.inst.Status.ObservedGeneration = s.inst.Generation
 		s.restoreReady()
-	case !followsChanges(s.inst):
+	case !jobs.FollowsChanges(s.inst):
 		s.pending(s.inst.Generation != s.inst.Status.ObservedGeneration, kit.ReasonNotTriggered, "the spec is not applied yet: annotate "+
 			v1alpha1.OperationAnnotation+"=reconcile to apply it once, or "+
 			v1alpha1.ReconcileIfChangedAnnotation+"=true to apply every change")
@@ -200,7 +141,7 @@ func (s *scope) wayIsClear() bool {
 // importsArrived reports whether the last job failed because of a missing import and now nothing is missing.
 func (r *Reconciler) importsArrived(ctx context.Context, inst *v1alpha1.Installation) (bool, error) {
 	last := inst.Status.LastError
-	if inst.Status.Phase != v1alpha1.PhaseFailed || last == nil || last.Operation != importOperation || last.Reason != reasonImportNotFound {
+	if inst.Status.Phase != v1alpha1.PhaseFailed || last == nil || last.Operation != jobs.ImportOperation || last.Reason != jobs.ReasonImportNotFound {
 		return false, nil
 	}
 	_, err := r.readImports(ctx, inst)
@@ -228,22 +169,10 @@ func (r *Reconciler) changedImports(ctx context.Context, inst *v1alpha1.Installa
 	return "the content of an import changed", nil
 }
 
-// requested reports whether the annotation of Flux asks for a job that status has not answered.
-func requested(inst *v1alpha1.Installation) bool {
-	token, ok := meta.ReconcileAnnotationValue(inst.Annotations)
-	return ok && token != inst.Status.LastHandledReconcileAt
-}
-
 // nestedTrigger starts the job that the parent wrote the spec for.
 func (r *Reconciler) nestedTrigger(ctx context.Context, inst *v1alpha1.Installation) (string, error) {
-	parent, err := r.parent(ctx, inst)
-	return reasonIf(err == nil && jobFromParent(inst, parent) != "", "job of the parent"), err
-}
-
-// followsChanges reports whether changes start a job by themselves. An operation that is kept in Git means the same.
-func followsChanges(inst *v1alpha1.Installation) bool {
-	return inst.Annotations[v1alpha1.ReconcileIfChangedAnnotation] == "true" ||
-		inst.Annotations[v1alpha1.OperationAnnotation] == v1alpha1.OperationReconcile && conditions.IsTrue(inst, OperationInGitCondition)
+	parent, err := r.related().Parent(ctx, inst)
+	return reasonIf(err == nil && jobs.JobFromParent(inst, parent) != "", "job of the parent"), err
 }
 
 // pending shows that a changed spec is not applied.
@@ -264,7 +193,7 @@ func (s *scope) restoreReady() {
 	case s.inst.Status.Phase == v1alpha1.PhaseSucceeded:
 		conditions.MarkTrue(s.inst, meta.ReadyCondition, meta.ReconciliationSucceededReason, "%s", succeededMessage)
 	case last != nil:
-		kit.ShowFailure(s.inst, failureOf(s.inst))
+		kit.ShowFailure(s.inst, jobs.FailureOf(s.inst))
 	}
 }
 
@@ -282,7 +211,7 @@ func (s *scope) start(id, reason string) {
 		s.inst.Status.OperationJobID = id
 	}
 	conditions.Delete(s.inst, meta.StalledCondition)
-	conditions.Delete(s.inst, ChangedDuringJobCondition)
+	conditions.Delete(s.inst, jobs.ChangedDuringJobCondition)
 	kit.Progress(s.inst, meta.ProgressingReason, "job started: "+reason)
 	s.started = s.inst.Status.DeepCopy()
 }
@@ -323,7 +252,7 @@ func judgeSource(used []v1alpha1.SourceStatus, current *resolvedSource, err erro
 	if slices.ContainsFunc(used, func(used v1alpha1.SourceStatus) bool { return sameSource(used, current.status) }) {
 		return "", nil
 	}
-	failure := kit.AsFailure(operation, sourceFailure("", err))
+	failure := kit.AsFailure(jobs.Operation, sourceFailure("", err))
 	if err != nil && failure.Kind != kit.Stalled {
 		return "", unreadSource{err}
 	}
@@ -364,4 +293,11 @@ func sameSource(used, current v1alpha1.SourceStatus) bool {
 		return true
 	}
 	return sharedKind(current.Kind) && used.ContentDigest != "" && used.ContentDigest == current.ContentDigest
+}
+
+func reasonIf(started bool, reason string) string {
+	if started {
+		return reason
+	}
+	return ""
 }

@@ -6,7 +6,6 @@ package installation
 import (
 	"errors"
 	"io"
-	"slices"
 	"testing"
 	"time"
 
@@ -69,102 +68,6 @@ func TestE08ASourceThatIsTriedAgainChangesNoStatus(t *testing.T) {
 	assert.Empty(t, s.inst.Status)
 }
 
-func TestMeaningOfAnOperation(t *testing.T) {
-	with := func(operation, written, recorded string) *v1alpha1.Installation {
-		inst := withJobs("b", "a")
-		inst.Annotations = map[string]string{v1alpha1.OperationAnnotation: operation, v1alpha1.JobAnnotation: written}
-		inst.Status.OperationJobID = recorded
-		return inst
-	}
-	child := nested("", "a", "a")
-	child.Annotations[v1alpha1.OperationAnnotation] = v1alpha1.OperationReconcile
-	for name, c := range map[string]struct {
-		inst *v1alpha1.Installation
-		want operationMeaning
-	}{
-		"none":                                     {&v1alpha1.Installation{}, asksNothing},
-		"the first":                                {with("reconcile", "", ""), asksForJob},
-		"status says that it started a job":        {with("reconcile", "", "b"), asksNothing},
-		"status says so, after an earlier one":     {with("reconcile", "a", "b"), asksNothing},
-		"a new one after metadata said so as well": {with("reconcile", "b", "b"), asksForJob},
-		"interrupt":                                {with("interrupt", "", ""), asksInVain},
-		"interrupt behind one that started a job":  {with("interrupt", "a", "b"), asksInVain},
-		"anything":                                 {with("anything", "", ""), asksInVain},
-		"on a sub-installation":                    {child, asksInVain},
-	} {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, meaningOf(c.inst)) })
-	}
-}
-
-func TestWillStart(t *testing.T) {
-	root := func(change func(*v1alpha1.Installation)) *v1alpha1.Installation {
-		inst := withJobs("a", "a")
-		inst.Annotations = map[string]string{}
-		change(inst)
-		return inst
-	}
-	for name, c := range map[string]struct {
-		inst *v1alpha1.Installation
-		want bool
-	}{
-		"nothing":   {root(func(*v1alpha1.Installation) {}), false},
-		"requested": {root(func(inst *v1alpha1.Installation) { inst.Annotations[meta.ReconcileRequestAnnotation] = "now" }), true},
-		"answered": {root(func(inst *v1alpha1.Installation) {
-			inst.Annotations[meta.ReconcileRequestAnnotation], inst.Status.LastHandledReconcileAt = "now", "now"
-		}), false},
-		"operation": {root(operate), true},
-		"operation in Git": {root(func(inst *v1alpha1.Installation) {
-			operate(inst)
-			(&Reconciler{Recorder: silent}).guardLoop(&scope{inst: inst})
-		}), false},
-		"new spec":                 {root(func(inst *v1alpha1.Installation) { following(inst).Generation = 2 }), true},
-		"new spec, nobody follows": {root(func(inst *v1alpha1.Installation) { inst.Generation = 2 }), false},
-		"suspended": {root(func(inst *v1alpha1.Installation) {
-			operate(inst)
-			inst.Spec.Suspend = true
-		}), false},
-		"in deletion": {root(func(inst *v1alpha1.Installation) {
-			operate(inst)
-			inst.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
-		}), false},
-	} {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, willStart(c.inst)) })
-	}
-}
-
-func TestCauses(t *testing.T) {
-	root := func(change ...func(*v1alpha1.Installation)) *v1alpha1.Installation {
-		inst := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Name: "root", Generation: 2}}
-		inst.Status.ObservedGeneration = 2
-		for _, c := range change {
-			c(inst)
-		}
-		return inst
-	}
-	follows := func(inst *v1alpha1.Installation) { following(inst) }
-	edited := func(inst *v1alpha1.Installation) { inst.Generation++ }
-	inGit := func(inst *v1alpha1.Installation) {
-		operate(inst)
-		conditions.MarkTrue(inst, OperationInGitCondition, reasonLoopGuard, "%s", loopGuardMessage)
-	}
-	always := []cause{importedContent, request, clearWay, freeExports}
-	for name, tc := range map[string]struct {
-		inst *v1alpha1.Installation
-		want []cause
-	}{
-		"sub-installation":               {root(nest, follows, edited), []cause{parentsJob}},
-		"suspended":                      {root(follows, edited, func(inst *v1alpha1.Installation) { inst.Spec.Suspend = true }), nil},
-		"follows nothing":                {root(), append(slices.Clone(always), lostExports, clock)},
-		"follows nothing, edited":        {root(edited), always},
-		"follows changes":                {root(follows), append(slices.Clone(always), lostExports, clock, arrivedImports, otherContext, newSource)},
-		"follows changes, edited":        {root(follows, edited), append(slices.Clone(always), newSpec)},
-		"an operation in Git, edited":    {root(inGit, edited), append(slices.Clone(always), newSpec)},
-		"an operation of a person alone": {root(operate), append(slices.Clone(always), lostExports, clock)},
-	} {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, causes(tc.inst)) })
-	}
-}
-
 func TestShowPending(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*v1alpha1.Installation)
@@ -193,26 +96,5 @@ func TestShowPending(t *testing.T) {
 			(&scope{inst: inst}).showPending()
 			assert.Equal(t, tc.want, conditions.GetReason(inst, meta.ReadyCondition))
 		})
-	}
-}
-
-func TestRunning(t *testing.T) {
-	root, child := withJobs("b", "a"), nested("b", "b", "a")
-	suspended := following(withJobs("a", "a"))
-	suspended.Generation, suspended.Spec.Suspend = 2, true
-	edited := following(withJobs("a", "a"))
-	edited.Generation = 2
-	for name, tc := range map[string]struct {
-		inst, predecessor *v1alpha1.Installation
-		want              bool
-	}{
-		"idle":                              {root, withJobs("a", "a"), false},
-		"at work":                           {root, withJobs("b", "a"), true},
-		"about to start":                    {root, edited, true},
-		"suspended":                         {root, suspended, false},
-		"nested, done with the job":         {child, nested("b", "b", "b"), false},
-		"nested, idle but not with the job": {child, nested("b", "a", "a"), true},
-	} {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, running(tc.inst, tc.predecessor)) })
 	}
 }

@@ -52,7 +52,7 @@ func (p SignaturePolicy) asksFor(root *v1alpha1.Installation) bool {
 // verifyComponent checks the signature of the component, once for a job. A sub-installation is covered by the signature that its root asks
 // for: its components have to be among those that this signature covers.
 func (r *Reconciler) verifyComponent(ctx context.Context, in *reading) error {
-	root, err := r.rootOf(ctx, in.inst)
+	root, err := r.related().Root(ctx, in.inst)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (r *Reconciler) verifyBlueprint(ctx context.Context, in *reading) error {
 
 // verifyInPlace accepts the blueprint in place that the verified blueprint of the parent holds.
 func (r *Reconciler) verifyInPlace(ctx context.Context, in *reading) error {
-	parent, err := r.listingParent(ctx, in.inst, isSealed)
+	parent, err := r.related().ListingParent(ctx, in.inst, isSealed)
 	var refused *kit.Failure
 	if err == nil && parent == nil || errors.As(err, &refused) {
 		return kit.Stall(verifyOperation, reasonUnverified, "spec.blueprint.inline: this landscaper runs verified blueprints only, and this one is not "+

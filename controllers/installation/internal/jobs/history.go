@@ -1,0 +1,38 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package jobs
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+// RevisionOf returns the revision of the first source of the last job, or the version of the component where there is no source; "" where the
+// Installation has neither.
+func RevisionOf(inst *v1alpha1.Installation) string {
+	revision := ""
+	if len(inst.Status.Sources) > 0 {
+		revision = inst.Status.Sources[0].Revision
+	}
+	if component := inst.Spec.ComponentDescriptor; component != nil && component.Reference != nil {
+		return cmp.Or(revision, component.Reference.Version)
+	}
+	return revision
+}
+
+// ContentOf returns the digest of all that the last job deployed from: spec, content of the sources, and imports.
+func ContentOf(inst *v1alpha1.Installation) string {
+	var sources []string
+	for _, source := range inst.Status.Sources {
+		sources = append(sources, source.Kind, source.Namespace, source.Name, cmp.Or(source.ContentDigest, source.Digest))
+	}
+	// A spec that was read from JSON can be written as JSON.
+	raw, _ := json.Marshal([]any{inst.Spec, sources, inst.Status.ImportsHash})
+	sum := sha256.Sum256(raw)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
