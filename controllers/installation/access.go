@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
@@ -104,7 +104,7 @@ func (r *Reconciler) causesBelow(ctx context.Context, inst *v1alpha1.Installatio
 	return causes, nil
 }
 
-// accessChanged tells whether an Installation may use something else now than its failed job did. Parts that are missing now count as
+// accessChanged reports whether an Installation may use something else now than its failed job did. Parts that are missing now count as
 // unchanged: their next event comes back here. After a restart nobody knows what the job used, so the registry is asked.
 func (r *Reconciler) accessChanged(ctx context.Context, inst *v1alpha1.Installation) (bool, error) {
 	c, err := r.contextOf(ctx, inst)

@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
@@ -160,7 +160,7 @@ func (r *Reconciler) readDeployItemExports(ctx context.Context, s *scope, inputs
 		return fmt.Errorf("read exports of execution %s from DataObject %s: %w", s.execution.Name, key, err)
 	}
 	if err := json.Unmarshal(object.Data.RawMessage, &inputs.DeployItems); err != nil {
-		return kit.Stall(jobs.ExportOperation, reasonInvalidExport, "DataObject %s: data is no map of deploy items; run the job again", key)
+		return kit.Stall(jobs.ExportOperation, reasonInvalidExport, "DataObject %s: data is not a map of deploy items; run the job again", key)
 	}
 	return nil
 }

@@ -6,8 +6,8 @@ package installation
 import (
 	"context"
 
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 )
 
 // healsBelow reports whether an event of the cluster starts an Installation again whose sub-installations have failed.

@@ -138,7 +138,7 @@ func TestIssuerRefusesTargets(t *testing.T) {
 		given   any
 		message string
 	}{
-		"no target":        {map[string]any{"a": 1}, "no Target"},
+		"no target":        {map[string]any{"a": 1}, "not a Target"},
 		"a text":           {"kubeconfig", "not a Target"},
 		"own identity":     {targetWith(map[string]any{"selfConfig": map[string]any{"serviceAccount": map[string]any{"name": "x"}}}), "not supported"},
 		"exec plugin":      {targetWith(map[string]any{"kubeconfig": execConfig}), "exec"},

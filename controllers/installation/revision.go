@@ -8,8 +8,8 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 )
 
 // recordRevision enters into the status of an Installation, whose job has just ended, which revision the job used, and what it deployed as

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
@@ -88,7 +88,7 @@ func (r *Reconciler) awaitSuccessors(ctx context.Context, s *scope) error {
 		successors[0].Name, v1alpha1.DeleteIgnoreSuccessorsAnnotation)
 }
 
-// childrenInDeletion tells whether the deletion has reached the children, from where there is no way back. What the garbage collector has deleted
+// childrenInDeletion reports whether the deletion has reached the children, from where there is no way back. What the garbage collector has deleted
 // still waits for leave.
 func (s *scope) childrenInDeletion() bool {
 	for _, child := range s.children {

@@ -53,6 +53,7 @@ func LossOf(inst *v1alpha1.Installation, execution *v1alpha1.Execution, children
 	return nil
 }
 
+// IsLoss reports whether a reason of the condition Ready says that something was lost.
 func IsLoss(reason string) bool {
 	return reason == kit.ReasonChildLost || reason == kit.ReasonContinuousFailed || reason == kit.ReasonExportLost
 }

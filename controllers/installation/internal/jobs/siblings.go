@@ -47,7 +47,7 @@ func ClaimOf(inst, parent, owner *v1alpha1.Installation, key string) Claim {
 	return refused
 }
 
-// Running tells whether a predecessor is at work, or about to be. A nested one has to end the job of the common parent; a root
+// Running reports whether a predecessor is at work, or about to be. A nested one has to end the job of the common parent; a root
 // has to be idle with nothing pending.
 func Running(inst, predecessor *v1alpha1.Installation) bool {
 	if !inst.IsRoot() {
@@ -81,11 +81,12 @@ func FailedWith(inst, parent, successor *v1alpha1.Installation) bool {
 		parent != nil && relations.InDeletion(parent) && finished == parent.Status.JobID
 }
 
-// DeleteFailed tells whether the last deletion job of an Installation has failed.
+// DeleteFailed reports whether the last deletion job of an Installation has failed.
 func DeleteFailed(obj kit.JobObject) bool {
 	return obj.Job().Phase == v1alpha1.PhaseDeleteFailed && obj.Job().IsIdle()
 }
 
+// LastMessage returns the message of an error of the status.
 func LastMessage(last *v1alpha1.Error) string {
 	if last == nil {
 		return "unknown cause"

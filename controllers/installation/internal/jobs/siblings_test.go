@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 func TestAFailedDeletionOfASuccessorCounts(t *testing.T) {

@@ -30,8 +30,10 @@ func DeletionJob(inst, parent *v1alpha1.Installation) string {
 const ChangedDuringJobCondition = "ChangedDuringJob"
 
 const (
+	// ReasonAnotherJob is why an Installation is not ready while another job follows.
 	ReasonAnotherJob = "AnotherJobFollows"
-	ChangedMessage   = "the spec, a source or an import changed while the job made sub-installations and deploy items; another job follows"
+	// ChangedMessage says that the job has not made all from the same.
+	ChangedMessage = "the spec, a source or an import changed while the job made sub-installations and deploy items; another job follows"
 )
 
 // NextJob returns the job that follows one that has just ended, and why: of a nested Installation that which the parent has asked for

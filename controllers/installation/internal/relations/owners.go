@@ -58,7 +58,7 @@ func (f *Finder) ListingParent(
 			}
 		}
 	}
-	return nil, kit.Stall(ownerOperation, reasonForeignOwner, "metadata.ownerReferences: installation %s is no sub-installation of %s: %w; "+
+	return nil, kit.Stall(ownerOperation, reasonForeignOwner, "metadata.ownerReferences: installation %s is not a sub-installation of %s: %w; "+
 		"remove the owner reference", inst.Name, owner.Name, problem)
 }
 

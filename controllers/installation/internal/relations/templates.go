@@ -10,7 +10,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 )
 
-// StillExports tells whether a template exports something that the orphan exports too.
+// StillExports reports whether a template exports something that the orphan exports too.
 func StillExports(orphan *v1alpha1.Installation, templates []model.InstallationTemplate) bool {
 	exported := map[string]bool{}
 	for _, export := range orphan.Spec.Exports.Data {
