@@ -44,6 +44,7 @@ type containerFlags struct {
 	keepPods          bool
 	maxState          int64
 	maxShared         int64
+	maxPods           int
 	garbagePeriod     time.Duration
 	noGarbage         bool
 }
@@ -72,6 +73,8 @@ func (c *containerFlags) bindFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&c.keepPods, "keep-pods", false, "Leave Pods that have ended in place until the next job of their DeployItem, for debugging.")
 	flags.Int64Var(&c.maxState, "max-state-size", container.DefaultMaxState, "The largest state of a DeployItem in compressed form, in bytes.")
 	flags.Int64Var(&c.maxShared, "max-shared-size", container.DefaultMaxShared, "How large the files of a Pod may grow together, in bytes.")
+	flags.IntVar(&c.maxPods, "max-pods-per-namespace", container.DefaultMaxPods,
+		"How many Pods the DeployItems of one namespace may have at the same time; further ones wait.")
 	flags.DurationVar(&c.garbagePeriod, "garbage-collection-period", containerv1alpha1.DefaultGarbageCollectionSeconds*time.Second,
 		"How often to look for objects of DeployItems that are gone; at least one second.")
 	flags.BoolVar(&c.noGarbage, "disable-garbage-collection", false, "Leave objects of DeployItems that are gone, but for their Pods.")
@@ -108,7 +111,7 @@ func (c *containerFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract
 		Host: host, Namespace: c.namespace, Identity: flags.ownIdentity(),
 		Init: sidecar, Wait: sidecar, Main: containerv1alpha1.ContainerSpec{Image: c.defaultImage},
 		Accounts: flags.targets.accounts,
-		KeepPods: c.keepPods, MaxState: c.maxState, MaxShared: c.maxShared,
+		KeepPods: c.keepPods, MaxState: c.maxState, MaxShared: c.maxShared, MaxPods: c.maxPods,
 		Garbage: containerv1alpha1.GarbageCollection{
 			Disable: c.noGarbage, RequeueTimeSeconds: max(int(c.garbagePeriod.Seconds()), 1),
 		},

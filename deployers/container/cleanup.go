@@ -43,6 +43,12 @@ type cleanup struct {
 	mu sync.Mutex
 	// tracked are items that may have something on the host cluster that goes with their job, with the number of times they were tracked.
 	tracked map[types.NamespacedName]uint64
+
+	// places of the Pods.
+	places *places
+	// counting is held while the places are counted that Pods of an earlier process have, and isCounted says that they were.
+	counting  sync.Mutex
+	isCounted bool
 }
 
 // queued bounds the items that wait to be looked at; one that finds no room is found by the next period.
@@ -51,6 +57,7 @@ const queued = 4096
 func newCleanup(options *Options) *cleanup {
 	return &cleanup{
 		options: options, queue: make(chan event.TypedGenericEvent[types.NamespacedName], queued), tracked: map[types.NamespacedName]uint64{},
+		places: newPlaces(options.MaxPods),
 	}
 }
 
@@ -60,13 +67,36 @@ func (c *cleanup) track(item types.NamespacedName) {
 	c.tracked[item]++
 }
 
-// forget ends the tracking of an item, unless it was tracked again since times was read.
+// forget ends the tracking of an item, and gives up its place, unless it was tracked again since times was read.
 func (c *cleanup) forget(item types.NamespacedName, times uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.tracked[item] == times {
 		delete(c.tracked, item)
+		c.places.leave(item)
 	}
+}
+
+// count gives the items with a Pod of an earlier process their places, once.
+func (c *cleanup) count(ctx context.Context) error {
+	c.counting.Lock()
+	defer c.counting.Unlock()
+	if c.isCounted {
+		return nil
+	}
+	pods, err := list(ctx, c.options, kinds[0], selectorOf(c.options.Identity))
+	if err != nil {
+		return err
+	}
+	for i := range pods {
+		if item, marked := itemOf(&pods[i]); marked && pods[i].DeletionTimestamp == nil {
+			c.track(item)
+			c.places.hold(item)
+			c.look(item) // its job may be over
+		}
+	}
+	c.isCounted = true
+	return nil
 }
 
 // times returns how often an item was tracked; 0 is not at all.

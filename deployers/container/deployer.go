@@ -42,6 +42,8 @@ type Options struct {
 	MaxState int64
 	// MaxShared is how large the volume of a Pod may grow; 0 means 1 GiB.
 	MaxShared int64
+	// MaxPods is how many Pods the DeployItems of one namespace may have at the same time; 0 means 32.
+	MaxPods int
 	// Accounts are acted as where nobody names a ServiceAccount; no container can be held to one, so that such items are refused.
 	Accounts target.Accounts
 	// Garbage says how often leftovers are looked for.
@@ -55,6 +57,7 @@ type Options struct {
 const (
 	DefaultMaxState  = 16 << 20
 	DefaultMaxShared = 1 << 30
+	DefaultMaxPods   = 32
 )
 
 // unpackedState is how many times larger than its compressed form a state may be.
@@ -73,6 +76,7 @@ func (o *Options) complete() error {
 	o.Main.ImagePullPolicy = cmp.Or(o.Main.ImagePullPolicy, corev1.PullIfNotPresent)
 	o.MaxState = cmp.Or(o.MaxState, DefaultMaxState)
 	o.MaxShared = cmp.Or(o.MaxShared, DefaultMaxShared)
+	o.MaxPods = cmp.Or(o.MaxPods, DefaultMaxPods)
 	if o.Garbage.Worker <= 0 {
 		o.Garbage.Worker = containerv1alpha1.DefaultGarbageCollectionWorkers
 	}

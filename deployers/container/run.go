@@ -61,7 +61,9 @@ func (r *run) run(ctx context.Context) (contract.Outcome, error) {
 		return contract.Outcome{}, err
 	case pod == nil:
 		return r.start(ctx)
-	case !r.isOurs(pod):
+	}
+	r.deployer.cleanup.places.hold(r.names.item)
+	if !r.isOurs(pod) {
 		return r.waiting(fmt.Sprintf("waiting for the end of Pod %s/%s of an earlier job", pod.Namespace, pod.Name)), nil
 	}
 	return r.follow(ctx, pod)
@@ -88,8 +90,25 @@ func (r *run) isOurs(pod *corev1.Pod) bool {
 	return pod.Annotations[layout.Job] == r.job() && pod.Annotations[layout.OperationAnnotation] == string(r.operation)
 }
 
-// start creates the Pod with everything it needs.
+// start creates the Pod, as soon as there is a place for it.
 func (r *run) start(ctx context.Context) (contract.Outcome, error) {
+	known := r.deployer.cleanup
+	if err := known.count(ctx); err != nil {
+		return contract.Outcome{}, err
+	}
+	if !known.places.take(r.names.item, r.item.Wake) {
+		return contract.Outcome{Waiting: fmt.Sprintf("waiting for the end of another container of namespace %s, which has %d (--max-pods-per-namespace)",
+			r.names.item.Namespace, r.deployer.options.MaxPods)}, nil
+	}
+	outcome, err := r.create(ctx)
+	if err != nil || len(outcome.Watch) == 0 || outcome.Watch[0].Kind != "Pod" {
+		known.places.leave(r.names.item) // it waits for something else
+	}
+	return outcome, err
+}
+
+// create creates the Pod with everything it needs, or waits for its source.
+func (r *run) create(ctx context.Context) (contract.Outcome, error) {
 	supplied, err := r.prepare(ctx)
 	if outcome, waits := r.deployer.options.AwaitSource(err); waits {
 		return outcome, nil

@@ -74,6 +74,7 @@ func (r *reconciler) perform(ctx context.Context, s *scope, c *call) (Outcome, e
 		Changed: func(watched Watched) bool { return r.mayHaveChanged(s, watched) },
 		Record:  func(ctx context.Context, status *runtime.RawExtension) error { return r.record(ctx, s, status) },
 		Waits:   c.leave,
+		Wake:    func() { r.wake(s.job) },
 	}
 	if err := s.item.Undecoded.Err(); err != nil && !s.deleting() {
 		return Outcome{}, kit.Stall(operationReconcile, "Unreadable", "%w", err)
