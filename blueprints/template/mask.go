@@ -95,6 +95,9 @@ func mask(err error, in Input) error {
 	return err
 }
 
+// Masked returns a text without what values hold, in any of the forms that errors of templates do not show either.
+func Masked(text string, values map[string]any) string { return masked(text, Input{Values: values}) }
+
 // masked does so in a text.
 func masked(text string, in Input) string {
 	m := newMasker(beginning.Of(text, maxMessage), in.Source)

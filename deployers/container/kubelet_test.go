@@ -6,6 +6,8 @@ package container
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -36,6 +38,8 @@ const (
 	testNode = "process-node"
 	// brokenImage cannot be pulled.
 	brokenImage = "registry.invalid/broken:1"
+	// refusedImage is one whose registry refuses a login and repeats it.
+	refusedImage = "registry.invalid/refused:1"
 	// nowhereImage is that of Pods that no node takes.
 	nowhereImage = "registry.invalid/nowhere:1"
 )
@@ -152,9 +156,13 @@ func (k *processes) run(ctx context.Context, pod *corev1.Pod) error {
 		r.status.Phase = corev1.PodFailed
 		return r.write(ctx)
 	}
-	if main.Image == brokenImage {
+	if main.Image == brokenImage || main.Image == refusedImage {
+		problem := "no such host"
+		if main.Image == refusedImage {
+			problem = "denied: " + r.login(ctx)
+		}
 		r.status.ContainerStatuses = []corev1.ContainerStatus{{Name: main.Name, Image: main.Image, State: corev1.ContainerState{
-			Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "failed to resolve reference " + brokenImage + ": no such host"}}}}
+			Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "failed to resolve reference " + main.Image + ": " + problem}}}}
 		if err := r.write(ctx); err != nil {
 			return err
 		}
@@ -162,6 +170,22 @@ func (k *processes) run(ctx context.Context, pod *corev1.Pod) error {
 		return nil
 	}
 	return r.runContainers(ctx, main, &pod.Spec.Containers[1])
+}
+
+// login returns what the kubelet has for registries, as one of them may repeat it.
+func (r *podRun) login(ctx context.Context) string {
+	secret, err := r.clients.CoreV1().Secrets(r.pod.Namespace).Get(ctx, r.pod.Spec.ImagePullSecrets[0].Name, metav1.GetOptions{})
+	assert.NoError(r.t, err)
+	var config struct {
+		Auths map[string]struct{ Username, Password string }
+	}
+	assert.NoError(r.t, json.Unmarshal(secret.Data[corev1.DockerConfigJsonKey], &config))
+	said := ""
+	for host, login := range config.Auths {
+		basic := base64.StdEncoding.EncodeToString([]byte(login.Username + ":" + login.Password))
+		said += fmt.Sprintf("%s refuses %s with password %s: Authorization: Basic %s;", host, login.Username, login.Password, basic)
+	}
+	return said
 }
 
 func (r *podRun) runContainers(ctx context.Context, main, wait *corev1.Container) error {

@@ -157,6 +157,10 @@ func (r *run) waiting(message string) contract.Outcome {
 
 // follow turns what the kubelet says about the Pod of the job into the outcome.
 func (r *run) follow(ctx context.Context, pod *corev1.Pod) (contract.Outcome, error) {
+	pod, err := r.withheld(ctx, pod)
+	if err != nil {
+		return contract.Outcome{}, err
+	}
 	found := judge(pod)
 	outcome := contract.Outcome{}
 	if !found.over {
@@ -164,7 +168,6 @@ func (r *run) follow(ctx context.Context, pod *corev1.Pod) (contract.Outcome, er
 	}
 	recorded := statusOf(pod, r.operation, r.recorded)
 	outcome.Conditions, outcome.Sources = conditionsOf(pod), sourcesOf(pod)
-	var err error
 	switch {
 	case found.over && found.failed:
 		err = &kit.Failure{Kind: kit.Stalled, Operation: operationReconcile, Reason: found.reason, Err: errors.New(found.message)}

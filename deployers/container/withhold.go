@@ -1,0 +1,196 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package container
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	api "github.com/flux-landscaper/flux-landscaper/api/deployers/container"
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/template"
+	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
+)
+
+// withheld returns a Pod as its status may be shown to others: a program that fails may print what it was given, and a registry may answer with the
+// login that it got. It reads something only where there are words of either.
+func (r *run) withheld(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
+	if !hasWords(pod) {
+		return pod, nil
+	}
+	logins, err := r.given(ctx, r.names.pull(), corev1.DockerConfigJsonKey, inLogins)
+	if err != nil {
+		return nil, err
+	}
+	imports, err := r.given(ctx, r.names.config(), layout.ConfigurationKey, inImports)
+	if err != nil {
+		return nil, err
+	}
+	content, err := r.given(ctx, r.names.target(), layout.TargetKey, inTarget)
+	if err != nil {
+		return nil, err
+	}
+	toNode, toProgram := map[string]any{"logins": logins}, map[string]any{"logins": logins, "imports": imports, "target": content}
+	shown := pod.DeepCopy()
+	shown.Status.Message = template.Masked(shown.Status.Message, toNode)
+	for _, statuses := range [][]corev1.ContainerStatus{shown.Status.InitContainerStatuses, shown.Status.ContainerStatuses} {
+		for i := range statuses {
+			if waits := statuses[i].State.Waiting; waits != nil {
+				waits.Message = template.Masked(waits.Message, toNode)
+			}
+			if ended := statuses[i].State.Terminated; ended != nil {
+				ended.Message = template.Masked(ended.Message, toProgram)
+			}
+		}
+	}
+	return shown, nil
+}
+
+// hasWords reports whether a Pod shows what nodes, registries or programs say.
+func hasWords(pod *corev1.Pod) bool {
+	return pod.Status.Message != "" || slices.ContainsFunc(slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses),
+		func(s corev1.ContainerStatus) bool {
+			return s.State.Waiting != nil && s.State.Waiting.Message != "" || s.State.Terminated != nil && s.State.Terminated.Message != ""
+		})
+}
+
+// given returns what the Pod got in a Secret, nil where there is none.
+func (r *run) given(ctx context.Context, name, key string, in func([]byte) any) (any, error) {
+	secret := &corev1.Secret{}
+	at := r.podKey()
+	at.Name = name
+	err := r.deployer.options.Host.Client.Get(ctx, at, secret)
+	if apierrors.IsNotFound(err) || err == nil && !r.names.owns(secret) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", describeHost(at.Namespace, "Secret", name), err)
+	}
+	return in(secret.Data[key]), nil
+}
+
+// inImports returns the values of the imports in a configuration.
+func inImports(raw []byte) any {
+	config, err := api.DecodeConfiguration(raw)
+	if err != nil || config.ImportValues == nil {
+		return nil
+	}
+	var values any
+	_ = json.Unmarshal(config.ImportValues.RawMessage, &values) // it was read before
+	return unfolded(values)
+}
+
+// inTarget returns what the content of a target holds.
+func inTarget(raw []byte) any {
+	var document resolvedTarget
+	_ = json.Unmarshal(raw, &document) // this deployer wrote it
+	return unfolded(document.Content)
+}
+
+// inLogins returns the confidential parts of a Docker configuration.
+func inLogins(raw []byte) any {
+	var config struct {
+		Auths map[string]map[string]any `json:"auths"`
+	}
+	_ = json.Unmarshal(raw, &config) // what is no login is no secret of one
+	var found []any
+	for _, login := range config.Auths {
+		for field, value := range login {
+			if field == "username" || field == "email" {
+				continue
+			}
+			found = append(found, value)
+			text, _ := value.(string)
+			if both, isText := decoded(text); isText && field == "auth" {
+				_, password, _ := strings.Cut(both, ":")
+				found = append(found, both, password)
+			}
+		}
+	}
+	return found
+}
+
+const (
+	// maxFolds is how many documents are looked for in each other: JSON with a kubeconfig with keys in base64 are three.
+	maxFolds = 4
+	// maxUnfolded is how many texts are looked into.
+	maxUnfolded = 10_000
+)
+
+// unfolding looks for documents in texts.
+type unfolding struct {
+	// left is how many more texts are looked into.
+	left int
+}
+
+// unfolded returns a value with what its texts hold as documents or in base64. Of kubeconfigs it returns the credentials alone.
+func unfolded(value any) any {
+	u := &unfolding{left: maxUnfolded}
+	return u.value(value, maxFolds)
+}
+
+func (u *unfolding) value(value any, folds int) any {
+	switch typed := value.(type) {
+	case string:
+		return u.text(typed, folds)
+	case []any:
+		found := make([]any, 0, len(typed))
+		for _, entry := range typed {
+			found = append(found, u.value(entry, folds))
+		}
+		return found
+	case map[string]any:
+		if users, isKubeconfig := typed["users"].([]any); isKubeconfig && typed["clusters"] != nil {
+			return u.credentials(users, folds)
+		}
+		found := make([]any, 0, len(typed))
+		for _, entry := range typed {
+			found = append(found, u.value(entry, folds))
+		}
+		return found
+	}
+	return value
+}
+
+func (u *unfolding) text(text string, folds int) any {
+	if u.left--; folds == 0 || u.left < 0 {
+		return text
+	}
+	var inner any
+	if foreign.Unmarshal([]byte(text), &inner) == nil {
+		switch inner.(type) {
+		case []any, map[string]any:
+			return u.value(inner, folds-1)
+		}
+	}
+	if plain, isText := decoded(text); isText {
+		return []any{text, u.value(plain, folds-1)}
+	}
+	return text
+}
+
+// credentials returns what the users of a kubeconfig have beside their names.
+func (u *unfolding) credentials(users []any, folds int) any {
+	var found []any
+	for _, user := range users {
+		if named, isMap := user.(map[string]any); isMap {
+			found = append(found, u.value(named["user"], folds))
+		}
+	}
+	return found
+}
+
+// decoded returns the text that another one holds in base64.
+func decoded(text string) (string, bool) {
+	plain, err := base64.StdEncoding.DecodeString(text)
+	return string(plain), err == nil && len(plain) > 0 && utf8.Valid(plain)
+}

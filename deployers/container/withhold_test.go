@@ -1,0 +1,122 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package container
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/template"
+)
+
+// told is everything that others read about an item: its status, and the events of its namespace.
+func (s *served) told(item *v1alpha1.DeployItem) string {
+	s.t.Helper()
+	events := &corev1.EventList{}
+	require.Eventually(s.t, func() bool {
+		return s.p.Client().List(s.t.Context(), events, client.InNamespace(item.Namespace)) == nil && len(events.Items) > 0
+	}, time.Minute, 20*time.Millisecond, "the failure has an event")
+	raw, err := json.Marshal([]any{item.Status, events.Items})
+	require.NoError(s.t, err)
+	return string(raw)
+}
+
+const planted = "p7xk2vq9sunflower"
+
+func TestWhatAContainerWasGivenIsNotShown(t *testing.T) {
+	kubeconfig := "apiVersion: v1\nkind: Config\nclusters: [{name: plain-name, cluster: {server: https://plain.example.com}}]\n" +
+		"users: [{name: plain-user, user: {token: " + planted + "}}]\n"
+	key := base64.StdEncoding.EncodeToString([]byte("-----BEGIN KEY-----\n" + planted + "\n-----END KEY-----\n"))
+	for name, test := range map[string]struct {
+		target document
+		more   string
+		script string
+	}{
+		"import":               {nil, "importValues: {word: " + planted + "}\n", `echo "it is p7xk2vq9sun""flower" >&2`},
+		"import, encoded":      {nil, "importValues: {word: " + planted + "}\n", `printf "it is %s" "$(printf p7xk2vq9sun''flower | base64)" >&2`},
+		"all imports":          {nil, "importValues: {word: [{deep: " + planted + "}]}\n", `cat "$IMPORTS_PATH" >&2`},
+		"target":               {document{"config": document{"anything": planted}}, "", `cat "$TARGET_PATH" >&2`},
+		"token of a target":    {document{"config": document{"kubeconfig": kubeconfig}}, "", `cat "$TARGET_PATH" >&2; echo plain-name >&2`},
+		"key of a target":      {document{"config": document{"users": []any{document{"user": document{"client-key-data": key}}}}}, "", `echo p7xk2vq9sun""flower >&2`},
+		"key of a target, raw": {document{"config": document{"kubeconfig": strings.ReplaceAll(kubeconfig, planted, key)}}, "", `cat "$TARGET_PATH" >&2`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t)
+			item := s.item("item", script(test.script+`; echo plain-text >&2; exit 7`)+test.more)
+			if test.target != nil {
+				s.target(test.target)
+				item.Spec.Target = &v1alpha1.DeployItemTarget{Name: "place"}
+			}
+			s.add(item)
+
+			s.fail(item, "ended with exit code 7")
+
+			said := s.told(item)
+			assert.NotContains(t, said, planted)
+			assert.NotContains(t, said, base64.RawStdEncoding.EncodeToString([]byte(planted)))
+			assert.NotContains(t, said, key)
+			assert.Contains(t, item.Status.LastError.Message, "plain-text", "what is no secret is shown")
+			if strings.Contains(test.script, "plain-name") {
+				assert.Contains(t, item.Status.LastError.Message, "plain-name", "the names in a kubeconfig are none")
+			}
+		})
+	}
+}
+
+func TestARegistryThatRepeatsALoginDoesNotShowIt(t *testing.T) {
+	s := serve(t)
+	require.NoError(t, s.p.Client().Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "login"},
+		Type: corev1.SecretTypeDockerConfigJson,
+		Data: map[string][]byte{".dockerconfigjson": []byte(`{"auths": {"registry.invalid": {"username": "plain-user", "password": "` + planted + `",
+			"auth": "` + base64.StdEncoding.EncodeToString([]byte("plain-user:"+planted)) + `"}}}`)}}))
+	item := s.create("image: " + refusedImage + "\nregistryPullSecrets: [{name: login}]\nimportValues: {image: '" + refusedImage + "'}\n")
+
+	s.fail(item, "ErrImagePull: failed to resolve reference "+refusedImage+": denied: registry.invalid refuses plain-user")
+
+	said := s.told(item)
+	assert.NotContains(t, said, planted)
+	assert.NotContains(t, said, base64.StdEncoding.EncodeToString([]byte("plain-user:"+planted)))
+}
+
+func TestUnfolding(t *testing.T) {
+	shows := func(value any, text string) bool {
+		return template.Masked(text, map[string]any{"value": value}) == text
+	}
+	for name, test := range map[string]struct {
+		value  any
+		hidden bool
+	}{
+		"text":                     {planted, true},
+		"line of a text":           {"one\n" + planted, true},
+		"document":                 {"a: {b: [" + planted + "]}", true},
+		"document in a document":   {`{"a": "b: ` + planted + `\nc: d"}`, true},
+		"base64":                   {base64.StdEncoding.EncodeToString([]byte("x: " + planted)), true},
+		"document that is none":    {"a: b: " + planted, false},
+		"credential of kubeconfig": {map[string]any{"clusters": []any{}, "users": []any{map[string]any{"user": map[string]any{"token": planted}}}}, true},
+		"name in a kubeconfig":     {map[string]any{"clusters": []any{}, "users": []any{map[string]any{"name": planted}}}, false},
+		"users of something else":  {map[string]any{"users": []any{map[string]any{"name": planted}}}, true},
+		"nothing":                  {nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, test.hidden, !shows(unfolded(test.value), "it is "+planted+" then"))
+		})
+	}
+	many := make([]any, 2*maxUnfolded)
+	for i := range many {
+		many[i] = planted + "-also"
+	}
+	assert.False(t, shows(unfolded(many), planted+"-also"), "texts that are not looked into count themselves")
+	assert.Nil(t, inImports([]byte("[")))
+	assert.Empty(t, inLogins([]byte("[")))
+}
