@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
@@ -20,7 +21,13 @@ import (
 // What becomes of a DeployItem that gets lost.
 const (
 	wasDeleted = "was deleted, and what it had deployed may be gone or left behind"
-	wasWiped   = "has lost its status, which records what it has deployed: deleted now, it would leave that behind"
+	wasWiped   = "has lost its status, which records what it has deployed"
+)
+
+// What an item that is started says of the status that it has lost.
+const (
+	reasonStatusRemoved  = "StatusRemoved"
+	statusRemovedMessage = "the status that recorded what this item has deployed was removed; its deployer looks on the target for what carries its marks"
 )
 
 // lostItem returns the name of the first template whose DeployItem is gone, in deletion or without its status, and what became of it; "" when there
@@ -44,8 +51,25 @@ func lostItem(execution *v1alpha1.Execution, templates []v1alpha1.DeployItemTemp
 	return "", ""
 }
 
-// isWiped reports whether an item whose job has ended well lacks the status that says so, as after a restore or a replacement of its status.
-func isWiped(item *v1alpha1.DeployItem) bool { return item.Status.JobID == "" && isUntouched(item) }
+// isWiped reports whether an item lacks the status of a job that it has had, as after a restore or a replacement of its status. Its finalizer says
+// that it was started: between the two there is only the moment in which it is created and handed its job.
+func isWiped(item *v1alpha1.DeployItem) bool {
+	return item.Status.JobID == "" && isUntouched(item) && slices.Contains(item.Finalizers, v1alpha1.Finalizer)
+}
+
+// noteWiped notes in the status of an item, before it says anything else again, that its record is lost.
+func (s *scope) noteWiped(item *v1alpha1.DeployItem) {
+	if isWiped(item) && !s.isNew(item) {
+		conditions.MarkTrue(item, v1alpha1.RecordLostCondition, reasonStatusRemoved, "%s", statusRemovedMessage)
+	}
+}
+
+// isNew reports whether an item was made in the running job, which recorded its beginning before.
+func (s *scope) isNew(item *v1alpha1.DeployItem) bool {
+	times := s.execution.Status.TransitionTimes
+	began := times != nil && times.InitTime != nil && !item.CreationTimestamp.Time.Before(times.InitTime.Truncate(time.Second))
+	return item.DeletionTimestamp.IsZero() && (began || slices.Contains(s.created, item))
+}
 
 // showLoss shows that a DeployItem, or its status, was deleted since the last job, or takes that back.
 func (r *Reconciler) showLoss(ctx context.Context, s *scope) (lost bool, err error) {

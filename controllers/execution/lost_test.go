@@ -23,7 +23,7 @@ func TestLostItem(t *testing.T) {
 		return item
 	}
 	wiped := of("b")
-	wiped.Status = v1alpha1.DeployItemStatus{}
+	wiped.Status, wiped.Finalizers = v1alpha1.DeployItemStatus{}, []string{v1alpha1.Finalizer}
 	going, now := of("b"), metav1.Now()
 	going.DeletionTimestamp = &now
 	for name, tc := range map[string]struct {

@@ -33,7 +33,7 @@ func isUntouched(item *v1alpha1.DeployItem) bool {
 	default:
 		return false
 	}
-	return status.Deployer == nil && status.LastReconcileTime == nil && status.ObservedGeneration <= 0 &&
+	return !conditions.Has(item, v1alpha1.RecordLostCondition) && status.Deployer == nil && status.LastReconcileTime == nil && status.ObservedGeneration <= 0 &&
 		status.ProviderStatus == nil && status.ExportReference == nil
 }
 

@@ -50,6 +50,8 @@ type scope struct {
 	all     []*v1alpha1.DeployItem
 	items   map[string]*v1alpha1.DeployItem
 	orphans []*v1alpha1.DeployItem
+	// created are the items that this reconciliation has made.
+	created []*v1alpha1.DeployItem
 	// failed says that the job failed in this reconciliation.
 	failed  bool
 	requeue time.Duration

@@ -50,6 +50,7 @@ func (r *reconciler) succeed(ctx context.Context, s *scope) error {
 	}
 	err = r.finish(ctx, s, func(item *v1alpha1.DeployItem, now time.Time) {
 		item.Status.ExportReference = reference
+		conditions.Delete(item, v1alpha1.RecordLostCondition) // what is deployed is on record again
 		kit.Succeed(item, s.success(), now)
 	})
 	if err != nil {

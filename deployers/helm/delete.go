@@ -18,8 +18,9 @@ import (
 
 // deleteSteps are the phases of a deletion. All look at what the status records, because mode, names and Target may have changed between jobs.
 var deleteSteps = []step{
-	{"helm deployer: start delete", (*job).settle},          // inventory.go status + target → what is where
-	{"", (*job).retireAll},                                  // delete.go    releases        → gone
+	{"helm deployer: start delete", (*job).settleOrExplain}, // inventory.go status + target → what is where
+	{"", (*job).search},    // search.go    lost record     → what carries the marks
+	{"", (*job).retireAll}, // delete.go    releases        → gone
 	{"helm deployer: start deleting", (*job).deleteObjects}, // delete.go    objects         → gone
 	{"", (*job).leaveAllElsewhere},                          // delete.go    other clusters  → gone
 }
@@ -57,7 +58,7 @@ func (d *deployer) beginDelete(item *contract.Item) (*job, error) {
 	if err != nil {
 		return nil, misconfigured(item, fmt.Errorf("status.providerStatus: %w", err))
 	}
-	if isNothing(status) {
+	if isNothing(status) && !contract.HasLostRecord(item.DeployItem) {
 		return nil, nil
 	}
 	return &job{deployer: d, item: item, config: decoded, status: status, attempt: &attempt{}}, nil
@@ -65,13 +66,20 @@ func (d *deployer) beginDelete(item *contract.Item) (*job, error) {
 
 // scatter finds out what is where by the record alone.
 func (j *job) scatter(context.Context) (resources.Progress, error) {
-	if resources.Scatter(j.status.Inventory, j.recordedObjects()) {
+	isKnown := !contract.HasLostRecord(j.item.DeployItem) && resources.Scatter(j.status.Inventory, j.recordedObjects())
+	if isKnown {
 		return resources.Progress{}, nil
 	}
 	if j.item.TargetProblem != nil {
-		return resources.Progress{}, j.item.TargetProblem
+		return resources.Progress{}, j.cannotLook(j.item.TargetProblem)
 	}
-	return resources.Progress{}, misconfigured(j.item, errNoTarget)
+	return resources.Progress{}, j.cannotLook(misconfigured(j.item, errNoTarget))
+}
+
+// settleOrExplain is settle for a deletion.
+func (j *job) settleOrExplain(ctx context.Context) (resources.Progress, error) {
+	progress, err := j.settle(ctx)
+	return progress, j.cannotLook(err)
 }
 
 // isNothing reports whether no job of an item has set out to put anything anywhere.

@@ -55,6 +55,9 @@ func (d *deployer) Sites(item *v1alpha1.DeployItem) ([]managedresource.Site, boo
 		return nil, false
 	}
 	j := &job{status: status}
+	if contract.HasLostRecord(item) {
+		return nil, false
+	}
 	isKnown := resources.Scatter(status.Inventory, j.recordedObjects())
 	return status.Inventory.Sites, isKnown
 }

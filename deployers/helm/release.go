@@ -26,6 +26,7 @@ var releaseSteps = []step{
 	{"helm deployer: start progressing", (*job).readValues},    // values.go    values              → map
 	{"", (*job).exportValues},                                  // exports.go   values of the chart → exports
 	{"", (*job).settle},                                        // inventory.go status + target     → what is where
+	{"", (*job).search},                                        // search.go    lost record         → what carries the marks
 	{"", (*job).recordRelease},                                 // inventory.go release             → on record
 	{"", (*job).retireOthers},                                  // leftovers.go releases of old     → gone
 	{"helm deployer: start apply files", (*job).deployRelease}, // release.go   chart + values      → release

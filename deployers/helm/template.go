@@ -20,6 +20,7 @@ var templateSteps = []step{
 	{"helm deployer: start progressing", (*job).readValues},         // values.go    values              → map
 	{"", (*job).exportValues},                                       // exports.go   values of the chart → exports
 	{"", (*job).settle},                                             // inventory.go status + target     → what is where
+	{"", (*job).search},                                             // search.go    lost record         → what carries the marks
 	{"helm deployer: start create manifests", (*job).renderObjects}, // template.go  chart + values      → objects
 	{"", (*job).recordObjects},                                      // inventory.go objects             → on record
 	{"helm deployer: start apply manifests", (*job).applyObjects},   // template.go  objects             → target

@@ -11,6 +11,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	api "github.com/flux-landscaper/flux-landscaper/api/deployers/manifest"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/manifest/v1alpha2"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 )
@@ -25,7 +26,7 @@ func (d *Deployer) remove(ctx context.Context, item *contract.Item) (contract.Ou
 	if err != nil {
 		return contract.Outcome{}, err
 	}
-	if isNothing(recorded) && !mayHaveLeftovers(recorded, item.DeployItem.Generation-1) {
+	if isNothing(recorded) && !isSearched(item.DeployItem, recorded) {
 		return contract.Outcome{Done: true}, nil
 	}
 	groups, err := deletionGroups(item, recorded)
@@ -51,7 +52,7 @@ func (d *Deployer) remove(ctx context.Context, item *contract.Item) (contract.Ou
 func withoutTarget(ctx context.Context, session *resources.Session, item *contract.Item, recorded *v1alpha2.ProviderStatus,
 	groups []managedresource.DeletionGroupDefinition) (contract.Outcome, error) {
 	inventory := inventoryOf(recorded)
-	if mayHaveLeftovers(recorded, item.DeployItem.Generation-1) || !resources.Scatter(inventory, recorded.ManagedResources) {
+	if isSearched(item.DeployItem, recorded) || !resources.Scatter(inventory, recorded.ManagedResources) {
 		return contract.Outcome{}, missingTarget(item)
 	}
 	recorded.ManagedResources, recorded.Inventory = nil, inventory
@@ -66,10 +67,24 @@ func withoutTarget(ctx context.Context, session *resources.Session, item *contra
 }
 
 func missingTarget(item *contract.Item) error {
-	if item.TargetProblem != nil {
-		return item.TargetProblem
+	problem := item.TargetProblem
+	if problem == nil {
+		problem = configurationProblem(errNoTarget)
 	}
-	return configurationProblem(errNoTarget)
+	return cannotLook(item, problem)
+}
+
+// cannotLook says of an item that has lost its record what to do when the target cannot be searched.
+func cannotLook(item *contract.Item, err error) error {
+	if contract.HasLostRecord(item.DeployItem) {
+		return contract.CannotLook(err)
+	}
+	return err
+}
+
+// isSearched reports whether a job has to look through the target, because the record may not say what earlier ones have deployed there.
+func isSearched(item *v1alpha1.DeployItem, recorded *v1alpha2.ProviderStatus) bool {
+	return contract.HasLostRecord(item) || mayHaveLeftovers(recorded, item.Generation-1)
 }
 
 // isNothing reports whether nothing is recorded that a deletion has to remove.
@@ -81,12 +96,13 @@ func isNothing(recorded *v1alpha2.ProviderStatus) bool {
 // record.
 func uninstall(ctx context.Context, session *resources.Session, item *contract.Item, recorded *v1alpha2.ProviderStatus,
 	groups []managedresource.DeletionGroupDefinition) (resources.Progress, error) {
-	search := mayHaveLeftovers(recorded, item.DeployItem.Generation-1)
+	search := isSearched(item.DeployItem, recorded)
 	inventory := inventoryOf(recorded)
 	known, err := session.Settle(ctx, inventory, recorded.ManagedResources)
 	if err != nil {
-		return resources.Progress{}, err
+		return resources.Progress{}, cannotLook(item, err)
 	}
+	known.Attempted = resources.Union(known.Attempted, inManifests(item.DeployItem))
 	found, err := unrecorded(ctx, session, known, search)
 	if err != nil {
 		return resources.Progress{}, fmt.Errorf("cannot look for objects of an earlier job: %w", err)
@@ -101,10 +117,29 @@ func uninstall(ctx context.Context, session *resources.Session, item *contract.I
 
 // unrecorded returns the objects on the target that no job has confirmed.
 func unrecorded(ctx context.Context, session *resources.Session, known resources.Known, search bool) ([]managedresource.ManagedResourceStatus, error) {
-	if search {
-		return session.Sweep(ctx, resources.Namespaces(known.Recorded...)...)
+	attempted := slices.Concat(known.Attempted, known.Planned)
+	found, err := session.Confirm(ctx, attempted)
+	if err != nil || !search {
+		return found, err
 	}
-	return session.Confirm(ctx, slices.Concat(known.Attempted, known.Planned))
+	swept, err := session.Sweep(ctx, resources.Namespaces(slices.Concat(known.Recorded, attempted)...)...)
+	return resources.Union(found, swept), err
+}
+
+// inManifests returns the objects of the manifests of an item that has lost its record: they say where to look, and what to do before a deletion.
+func inManifests(item *v1alpha1.DeployItem) []managedresource.ManagedResourceStatus {
+	if !contract.HasLostRecord(item) {
+		return nil
+	}
+	config, err := configuration(item)
+	if err != nil {
+		return nil
+	}
+	desired, err := resources.Expand(config.Manifests)
+	if err != nil {
+		return nil
+	}
+	return resources.Attempted(desired, nil)
 }
 
 // deletionGroups returns the deletion groups of the configuration. When they are broken they were never in force, and those of the last

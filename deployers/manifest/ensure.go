@@ -117,7 +117,7 @@ func (r *run) deploy(ctx context.Context) (*job, contract.Outcome, error) {
 // known returns what earlier jobs put on the target: what is recorded and, where a job may have died before it recorded anything, what is
 // found.
 func (r *run) known(ctx context.Context) (resources.Known, error) {
-	search := mayHaveLeftovers(r.recorded, r.item.DeployItem.Generation-1)
+	search := isSearched(r.item.DeployItem, r.recorded)
 	known, err := r.session.Settle(ctx, r.inventory, r.recorded.ManagedResources)
 	if err != nil || !search {
 		return known, err

@@ -45,7 +45,7 @@ func (d *Deployer) IsAt(item *v1alpha1.DeployItem, to managedresource.ClusterRef
 // Sites returns what the inventory says.
 func (d *Deployer) Sites(item *v1alpha1.DeployItem) ([]managedresource.Site, bool) {
 	recorded, err := status(item)
-	if err != nil || mayHaveLeftovers(recorded, item.Generation-1) {
+	if err != nil || isSearched(item, recorded) {
 		return nil, false
 	}
 	inventory := inventoryOf(recorded)

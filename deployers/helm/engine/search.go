@@ -1,0 +1,108 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"helm.sh/helm/v3/pkg/release"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+)
+
+// The labels by which Helm finds its records, and how many of them one answer holds.
+const (
+	recordOwner = "owner"
+	recordName  = "name"
+	byHelm      = "helm"
+	recordPage  = 500
+)
+
+// Labelled returns the releases on a cluster that have a revision with the given labels. Where the records of all namespaces may not be listed, or
+// are not kept on the cluster, it looks in the given namespaces.
+func (e *Engine) Labelled(ctx context.Context, cluster *target.Cluster, labels map[string]string, namespaces ...string) ([]managedresource.ReleaseReference, error) {
+	look := e.recordedIn
+	if e.memory != nil {
+		look = e.rememberedIn
+	} else if found, err := look(ctx, cluster, metav1.NamespaceAll, labels); !apierrors.IsForbidden(err) {
+		return found, err
+	}
+	var found []managedresource.ReleaseReference
+	for _, namespace := range namespaces {
+		more, err := look(ctx, cluster, namespace, labels)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, more...)
+	}
+	return found, nil
+}
+
+// recordedIn looks through the metadata of the records.
+func (e *Engine) recordedIn(ctx context.Context, cluster *target.Cluster, namespace string, labels map[string]string) ([]managedresource.ReleaseReference, error) {
+	kind := "SecretList"
+	if e.options.Driver == DriverConfigMap {
+		kind = "ConfigMapList"
+	}
+	wanted := maps.Clone(labels)
+	wanted[recordOwner] = byHelm
+	var found []managedresource.ReleaseReference
+	next := ""
+	for {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind))
+		err := cluster.Client.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels(wanted), client.Limit(recordPage), client.Continue(next))
+		if err != nil {
+			return nil, fmt.Errorf("helm releases cannot be looked for: %w", err)
+		}
+		for i := range list.Items {
+			found = with(found, managedresource.ReleaseReference{Namespace: list.Items[i].Namespace, Name: list.Items[i].Labels[recordName]})
+		}
+		if next = list.Continue; next == "" {
+			return found, nil
+		}
+	}
+}
+
+// rememberedIn looks through the releases in memory.
+func (e *Engine) rememberedIn(ctx context.Context, cluster *target.Cluster, namespace string, labels map[string]string) ([]managedresource.ReleaseReference, error) {
+	op, err := e.begin(ctx, cluster, namespace)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := op.Releases.List(func(rel *release.Release) bool { return has(rel.Labels, labels) })
+	if err != nil {
+		return nil, fmt.Errorf("helm releases cannot be looked for: %w", err)
+	}
+	var found []managedresource.ReleaseReference
+	for _, rel := range kept {
+		found = with(found, managedresource.ReleaseReference{Namespace: namespace, Name: rel.Name})
+	}
+	return found, nil
+}
+
+func has(labels, wanted map[string]string) bool {
+	for key, value := range wanted {
+		if labels[key] != value {
+			return false
+		}
+	}
+	return true
+}
+
+// with adds a release to a list that does not have it.
+func with(list []managedresource.ReleaseReference, release managedresource.ReleaseReference) []managedresource.ReleaseReference {
+	if release.Name == "" || slices.Contains(list, release) {
+		return list
+	}
+	return append(list, release)
+}
