@@ -45,6 +45,7 @@ type reconciler struct {
 	isHooked bool
 	turns    turns
 	held     heldItems
+	restored restorations
 	drift    *driftDesk
 	queue    workqueue.TypedRateLimitingInterface[ctrl.Request]
 	phases   []kit.Phase[*scope]
@@ -100,6 +101,7 @@ func newReconciler(c client.Client, live client.Reader, deployer Deployer, optio
 		r.hookPhase(HookStart), // hooks.go
 		r.checkResponsible,     // responsibility.go  type, target and selectors → go on or leave it to another deployer
 		r.hookPhase(HookAfterResponsibilityCheck),
+		r.keepFinalizer,     // finalizer.go       idle item that has lost it → finalizer back
 		r.takeTestRequest,   // claim.go           test annotation → a new job
 		r.showDrift,         // driftshow.go       what was found on the target → condition Drifted
 		r.repeat,            // continuous.go      nothing to do, hooks, clock, sources → a new job, or wait for the clock
@@ -153,6 +155,7 @@ func (r *reconciler) forget(key types.NamespacedName) {
 	r.jobs.takeInterrupted(key)
 	r.turns.forget(key)
 	r.releaseHeld(key)
+	r.restored.forget(key)
 	r.written.Forget(key)
 	r.sites.forget(key)
 	r.drift.forget(key)
@@ -213,7 +216,8 @@ func (r *reconciler) concerns(item *v1alpha1.DeployItem) bool {
 	case isDeleting(item) && !controllerutil.ContainsFinalizer(item, v1alpha1.Finalizer):
 		return false
 	}
-	return !item.Job().IsIdle() || isTestRequested(item) || isGuarded(item) || r.isRepeated(item) || r.drift.hasNews(item)
+	return !item.Job().IsIdle() || isTestRequested(item) || isGuarded(item) || r.isRepeated(item) || r.drift.hasNews(item) ||
+		r.lacksFinalizer(item)
 }
 
 // wake brings the job back to a worker because something it waits for has changed.

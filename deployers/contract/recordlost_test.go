@@ -24,7 +24,9 @@ func TestALostRecordIsNotedUntilAJobSucceeds(t *testing.T) {
 		}
 		return Outcome{Done: true}, nil
 	}})
-	d.change(func(item *v1alpha1.DeployItem) { conditions.MarkTrue(item, v1alpha1.RecordLostCondition, "StatusRemoved", "lost") })
+	d.change(func(item *v1alpha1.DeployItem) {
+		conditions.MarkTrue(item, v1alpha1.RecordLostCondition, "StatusRemoved", "lost")
+	})
 
 	d.trigger("1")
 	d.pass()

@@ -22,7 +22,8 @@ func TestAChildThatSomebodyDeletedIsShown(t *testing.T) {
 		require.NoError(t, s.Client().List(s.Ctx, items, client.InNamespace(s.Namespace), labels))
 		require.Len(t, items.Items, 1)
 		lost := &items.Items[0]
-		lost.Finalizers = nil // its deployer shall not see it go
+		lost.Finalizers = nil // its deployer shall not see it go, nor put the finalizer back
+		lost.Annotations[v1alpha1.DeleteWithoutUninstallAnnotation] = "true"
 		require.NoError(t, s.Client().Update(s.Ctx, lost))
 		return lost
 	}
