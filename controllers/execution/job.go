@@ -39,7 +39,7 @@ func (r *Reconciler) decideJob(ctx context.Context, s *scope) error {
 		} else if !lost {
 			s.showClock()
 		}
-		return r.dropOperation(ctx, s)
+		return r.mendIdle(ctx, s)
 	case take:
 		return r.take(ctx, s, job)
 	}

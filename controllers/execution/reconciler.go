@@ -37,6 +37,7 @@ type Reconciler struct {
 
 	executions kit.Consistency
 	items      kit.Consistency
+	restored   kit.Restorations
 }
 
 // scope is everything that one reconciliation has read and decided so far.
@@ -62,6 +63,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	execution := &v1alpha1.Execution{}
 	if err := r.Get(ctx, req.NamespacedName, execution); err != nil {
 		r.executions.Forget(req.NamespacedName)
+		r.restored.Forget(req.NamespacedName)
 		r.Backoff.Forget(req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}

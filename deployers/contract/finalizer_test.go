@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
@@ -61,25 +60,7 @@ func TestAStrippedFinalizerIsPutBackMoreAndMoreRarely(t *testing.T) {
 	result := d.pass()
 
 	assert.Empty(t, d.writes)
-	assert.InDelta(t, minGuardPause.Seconds(), result.RequeueAfter.Seconds(), minGuardPause.Seconds())
 	assert.Positive(t, result.RequeueAfter)
-}
-
-func TestPausesBetweenRestoredFinalizersGrow(t *testing.T) {
-	item, now := types.NamespacedName{Name: "item"}, time.Now()
-	rs := &restorations{}
-	assert.LessOrEqual(t, rs.left(item, now), time.Duration(0))
-	var pauses []time.Duration
-	for range 8 {
-		rs.note(item, now)
-		pause := rs.left(item, now)
-		pauses, now = append(pauses, pause), now.Add(pause)
-	}
-	assert.Equal(t, []time.Duration{15e9, 30e9, 60e9, 120e9, 240e9, 480e9, 600e9, 600e9}, pauses)
-	rs.note(item, now.Add(2*maxGuardPause))
-	assert.Equal(t, minGuardPause, rs.left(item, now.Add(2*maxGuardPause)))
-	rs.forget(item)
-	assert.LessOrEqual(t, rs.left(item, now), time.Duration(0))
 }
 
 func TestWhoseFinalizerIsPutBack(t *testing.T) {

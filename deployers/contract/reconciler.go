@@ -45,7 +45,7 @@ type reconciler struct {
 	isHooked bool
 	turns    turns
 	held     heldItems
-	restored restorations
+	restored kit.Restorations
 	drift    *driftDesk
 	queue    workqueue.TypedRateLimitingInterface[ctrl.Request]
 	phases   []kit.Phase[*scope]
@@ -155,7 +155,7 @@ func (r *reconciler) forget(key types.NamespacedName) {
 	r.jobs.takeInterrupted(key)
 	r.turns.forget(key)
 	r.releaseHeld(key)
-	r.restored.forget(key)
+	r.restored.Forget(key)
 	r.written.Forget(key)
 	r.sites.forget(key)
 	r.drift.forget(key)

@@ -1,0 +1,49 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package execution
+
+import (
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+)
+
+// reasonFinalizerRestored is the reason of the event about a finalizer that is back.
+const reasonFinalizerRestored = "FinalizerRestored"
+
+const finalizerRestoredMessage = "the finalizer " + v1alpha1.Finalizer + " was removed and is back: without it a deletion would not wait for the DeployItems. " +
+	"To leave what they have deployed annotate " + v1alpha1.DeleteWithoutUninstallAnnotation + "=true"
+
+// mendIdle removes an operation where nothing is running, and stops. With the same write it puts back the finalizer that somebody has removed from an
+// Execution with DeployItems, more and more rarely while that repeats.
+func (r *Reconciler) mendIdle(ctx context.Context, s *scope) error {
+	key := client.ObjectKeyFromObject(s.execution)
+	change, isLacking := dropped(), s.lacksFinalizer()
+	if isLacking {
+		if left := r.restored.Left(key, s.now); left > 0 {
+			s.requeue, isLacking = left, false
+		} else {
+			change.AddFinalizer = v1alpha1.Finalizer
+		}
+	}
+	if err := r.patchMetadata(ctx, s, change); err != nil {
+		return &unshown{err}
+	}
+	if isLacking {
+		r.restored.Note(key, s.now)
+		r.Recorder.Event(s.execution, corev1.EventTypeWarning, reasonFinalizerRestored, finalizerRestoredMessage)
+	}
+	return kit.ErrStop
+}
+
+// lacksFinalizer reports whether an Execution with something to uninstall is without the finalizer that its deletion waits for.
+func (s *scope) lacksFinalizer() bool {
+	return len(s.all) > 0 && !slices.Contains(s.execution.Finalizers, v1alpha1.Finalizer) &&
+		s.execution.Annotations[v1alpha1.DeleteWithoutUninstallAnnotation] != "true"
+}
