@@ -5,15 +5,13 @@ package installation
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/data"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
@@ -152,7 +150,7 @@ func (r *Reconciler) consumedHash(ctx context.Context, inst *v1alpha1.Installati
 		}
 		hashes[key] = hash
 	}
-	return hashOf(hashes), nil
+	return data.HashOf(hashes), nil
 }
 
 // contentHash returns the hash that an exported object carries, empty when it is not there.
@@ -160,25 +158,4 @@ func (r *Reconciler) contentHash(ctx context.Context, namespace, key string) (st
 	object, name := relations.ObjectOfKey(key)
 	err := r.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
 	return object.GetAnnotations()[v1alpha1.HashAnnotation], client.IgnoreNotFound(err)
-}
-
-// hashOf returns one hash over named hashes, empty when there are none.
-func hashOf(hashes map[string]string) string {
-	if len(hashes) == 0 {
-		return ""
-	}
-	raw, err := json.Marshal(maps.Clone(hashes))
-	if err != nil {
-		return ""
-	}
-	return kit.DataHash(v1alpha1.NewAnyJSON(raw))
-}
-
-// valueHash returns the hash of one imported value.
-func valueHash(value any) (string, error) {
-	raw, err := json.Marshal(value)
-	if err != nil {
-		return "", fmt.Errorf("encode import: %w", err)
-	}
-	return kit.DataHash(v1alpha1.NewAnyJSON(raw)), nil
 }

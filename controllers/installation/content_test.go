@@ -5,7 +5,6 @@ package installation
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -18,66 +17,17 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/data"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
-
-// clusterTarget is a Target with labels and annotations of all kinds.
-func clusterTarget() *v1alpha1.Target {
-	config := v1alpha1.NewAnyJSON([]byte(`{"kubeconfig":"x","port":9007199254740993}`))
-	return &v1alpha1.Target{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: "cluster", Labels: map[string]string{"region": "eu", "landscaper.gardener.cloud/targetsync": "ok"},
-			Annotations: map[string]string{"zone": "a"},
-		},
-		Spec: v1alpha1.TargetSpec{Type: "t", Configuration: &config},
-	}
-}
-
-func TestE22ContentIsComparedItself(t *testing.T) {
-	for name, tc := range map[string]struct {
-		change func(*v1alpha1.Target)
-		same   bool
-	}{
-		"nothing":                {func(*v1alpha1.Target) {}, true},
-		"written in another job": {func(t *v1alpha1.Target) { t.Labels[v1alpha1.DataObjectJobIDLabel] = "former" }, true},
-		"hashed in another way":  {func(t *v1alpha1.Target) { t.Annotations[v1alpha1.HashAnnotation] = "other" }, true},
-		"keys in another order": {func(t *v1alpha1.Target) {
-			t.Spec.Configuration.RawMessage = []byte(`{"port":9007199254740993, "kubeconfig":"x"}`)
-		}, true},
-		"another account": {func(t *v1alpha1.Target) { t.Spec.ServiceAccountName = "limited" }, false},
-		"edited content, untouched hash": {func(t *v1alpha1.Target) {
-			t.Spec.Configuration.RawMessage = []byte(`{"kubeconfig":"y","port":9007199254740993}`)
-		}, false},
-		"last digit of a large number": {func(t *v1alpha1.Target) {
-			t.Spec.Configuration.RawMessage = []byte(`{"kubeconfig":"x","port":9007199254740992}`)
-		}, false},
-		"other type":                    {func(t *v1alpha1.Target) { t.Spec.Type = "u" }, false},
-		"secret instead":                {func(t *v1alpha1.Target) { t.Spec.SecretRef = &v1alpha1.LocalSecretReference{Name: "s"} }, false},
-		"no content":                    {func(t *v1alpha1.Target) { t.Spec.Configuration = nil }, false},
-		"label gone":                    {func(t *v1alpha1.Target) { delete(t.Labels, "region") }, false},
-		"label added":                   {func(t *v1alpha1.Target) { t.Labels["tier"] = "gold" }, false},
-		"label of the data flow edited": {func(t *v1alpha1.Target) { t.Labels[v1alpha1.DataObjectKeyLabel] = "other" }, false},
-		"annotation edited":             {func(t *v1alpha1.Target) { t.Annotations["zone"] = "b" }, false},
-		"retired":                       {func(t *v1alpha1.Target) { t.Annotations[retiredAnnotation] = "job" }, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			exists := clusterTarget()
-			tc.change(exists)
-			assert.Equal(t, tc.same, sameContent(exists, clusterTarget()))
-		})
-	}
-	assert.False(t, sameContent(data("a", "1"), data("a", "2")))
-	assert.True(t, sameContent(data("a", `{"a":1,"b":2}`), data("a", `{"b":2,"a":1}`)))
-	assert.False(t, sameContent(data("a", "1"), clusterTarget()))
-}
 
 func TestE22CopiesOfTargetsKeepTheirLabels(t *testing.T) {
 	original := clusterTarget()
 	original.Labels[v1alpha1.DataObjectIndexLabel] = "3"
 	original.Labels["kustomize.toolkit.fluxcd.io/name"] = "apps"
-	original.Annotations[retiredAnnotation] = "job"
-	original.Annotations[lastAppliedAnnotation] = "{}"
+	original.Annotations[data.RetiredAnnotation] = "job"
+	original.Annotations[data.LastAppliedAnnotation] = "{}"
 	s := &scope{inst: working("root", "1", "job"), inputs: inputs{imports: &collectedImports{targets: map[string]*v1alpha1.Target{"cluster": original}}}}
 	object, err := s.targetCopy(render.Target{Name: "cluster"}, "in", "in", nil)
 	require.NoError(t, err)
@@ -109,7 +59,7 @@ func with(t *testing.T, objects ...client.Object) *Reconciler {
 		builder = builder.WithIndex(&v1alpha1.Installation{}, field, index)
 	}
 	for _, object := range []client.Object{&v1alpha1.DataObject{}, &v1alpha1.Target{}} {
-		builder = builder.WithIndex(object, scopeIndex, scopeOfData)
+		builder = builder.WithIndex(object, data.ScopeIndex, data.ScopeOfData)
 	}
 	c := builder.Build()
 	return &Reconciler{Client: c, Live: c}
@@ -152,33 +102,14 @@ func TestE13CopiesOfAFormerInstallationAreMadeAnew(t *testing.T) {
 	}
 }
 
-func TestPublicationOf(t *testing.T) {
-	inst := working("root", "1", "job")
-	existing := func(content string, change ...func(client.Object)) client.Object {
-		object := data("out", content)
-		object.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Installation", Name: "root", UID: inst.UID}})
-		for _, c := range change {
-			c(object)
-		}
-		return object
-	}
-	ownerless := func(object client.Object) { object.SetOwnerReferences(nil) }
-	others := func(object client.Object) {
-		object.SetOwnerReferences([]metav1.OwnerReference{{Kind: "Installation", Name: "root", UID: "2"}})
-	}
-	leaving := func(object client.Object) { object.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)}) }
-	for name, tc := range map[string]struct {
-		existing client.Object
-		want     publication
-	}{
-		"nothing is there":                  {nil, publishNew},
-		"the same":                          {existing("1"), isPublished},
-		"other content":                     {existing("2"), publishInstead},
-		"made by a person":                  {existing("1", ownerless), publishInstead},
-		"of another, or of one before it":   {existing("1", others), publishForOther},
-		"kept for uninstalling":             {existing("1", leaving), publishAfter},
-		"of another, kept for uninstalling": {existing("1", others, leaving), publishAfter},
-	} {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, publicationOf(inst, existing("1"), tc.existing)) })
+// clusterTarget is a Target with labels and annotations of all kinds.
+func clusterTarget() *v1alpha1.Target {
+	config := v1alpha1.NewAnyJSON([]byte(`{"kubeconfig":"x","port":9007199254740993}`))
+	return &v1alpha1.Target{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "cluster", Labels: map[string]string{"region": "eu", "landscaper.gardener.cloud/targetsync": "ok"},
+			Annotations: map[string]string{"zone": "a"},
+		},
+		Spec: v1alpha1.TargetSpec{Type: "t", Configuration: &config},
 	}
 }

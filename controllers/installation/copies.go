@@ -10,11 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/data"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
-
-// scopeIndex finds the DataObjects and Targets of a scope.
-const scopeIndex = "scope"
 
 // publishImports copies the imports of the blueprint into the scope of the Installation, where sub-installations and export
 // executions find them. Copies that are as wanted already are left alone; copies of former imports are deleted.
@@ -53,10 +51,10 @@ func (r *Reconciler) publish(ctx context.Context, inst *v1alpha1.Installation, o
 	if err == nil && r.written(object).Stale(existing) {
 		err = r.Live.Get(ctx, client.ObjectKeyFromObject(object), existing)
 	}
-	if err != nil || ownedByUID(existing, inst) && sameContent(existing, object) {
+	if err != nil || data.OwnedByUID(existing, inst) && data.SameContent(existing, object) {
 		return err
 	}
-	if otherOwner(existing, inst) != nil {
+	if data.OtherOwner(existing, inst) != nil {
 		return r.succeed(ctx, object, existing)
 	}
 	return r.replace(ctx, object, existing)
@@ -70,12 +68,6 @@ func (r *Reconciler) succeed(ctx context.Context, object, garbage client.Object)
 	}
 	return r.create(ctx, object)
 }
-
-// retiredAnnotation marks the copy of a Target that is no import any more. It stays until the job has succeeded: what sub-installations have
-// deployed there is uninstalled with it.
-const retiredAnnotation = "landscaper.gardener.cloud/retired"
-
-func retired(object client.Object) bool { return object.GetAnnotations()[retiredAnnotation] != "" }
 
 // retireFormerCopies deletes the copies of imports that the blueprint does not have any more. Targets that sub-installations may still use
 // are only marked. What it touched counts as written: no sub-installation may start from a cache that still shows it as an import. It touches
@@ -95,7 +87,7 @@ func (r *Reconciler) retireFormerCopies(ctx context.Context, s *scope, written m
 		}
 		if _, isTarget := object.(*v1alpha1.Target); !isTarget || len(s.children) == 0 {
 			err = kit.DeleteLive(ctx, r.Live, r.Client, object, r.written(object))
-		} else if !retired(object) {
+		} else if !data.Retired(object) {
 			err = r.retire(ctx, object, mark)
 		}
 		if err != nil {
@@ -107,7 +99,7 @@ func (r *Reconciler) retireFormerCopies(ctx context.Context, s *scope, written m
 }
 
 func (r *Reconciler) retire(ctx context.Context, object client.Object, mark string) error {
-	change := kit.MetadataChange{Annotations: map[string]*string{retiredAnnotation: &mark}}
+	change := kit.MetadataChange{Annotations: map[string]*string{data.RetiredAnnotation: &mark}}
 	if err := kit.PatchMetadata(ctx, r.Client, object, change); err != nil {
 		return err
 	}
@@ -125,7 +117,7 @@ func (r *Reconciler) deleteRetiredCopies(ctx context.Context, s *scope) error {
 		return err
 	}
 	for _, object := range copies {
-		if !retired(object) {
+		if !data.Retired(object) {
 			continue
 		}
 		if err := kit.DeleteLive(ctx, r.Live, r.Client, object, nil); err != nil {
@@ -137,40 +129,17 @@ func (r *Reconciler) deleteRetiredCopies(ctx context.Context, s *scope) error {
 
 // copies returns the imports in the own scope as the cache has them. An object that only has the labels belongs to whoever made it.
 func (r *Reconciler) copies(ctx context.Context, s *scope) ([]client.Object, error) {
-	own := client.MatchingFields{scopeIndex: kit.InstallationScope(s.inst.Name)}
+	own := client.MatchingFields{data.ScopeIndex: kit.InstallationScope(s.inst.Name)}
 	var copies []client.Object
 	for _, list := range []client.ObjectList{&v1alpha1.DataObjectList{}, &v1alpha1.TargetList{}} {
 		if err := r.List(ctx, list, client.InNamespace(s.inst.Namespace), own); err != nil {
 			return nil, err
 		}
-		for _, object := range itemsOf(list) {
-			if object.GetLabels()[v1alpha1.DataObjectSourceTypeLabel] == v1alpha1.DataObjectSourceImport && ownedByUID(object, s.inst) {
+		for _, object := range data.ItemsOf(list) {
+			if object.GetLabels()[v1alpha1.DataObjectSourceTypeLabel] == v1alpha1.DataObjectSourceImport && data.OwnedByUID(object, s.inst) {
 				copies = append(copies, object)
 			}
 		}
 	}
 	return copies, nil
-}
-
-func itemsOf(list client.ObjectList) []client.Object {
-	var objects []client.Object
-	switch l := list.(type) {
-	case *v1alpha1.DataObjectList:
-		for i := range l.Items {
-			objects = append(objects, &l.Items[i])
-		}
-	case *v1alpha1.TargetList:
-		for i := range l.Items {
-			objects = append(objects, &l.Items[i])
-		}
-	}
-	return objects
-}
-
-// scopeOfData indexes DataObjects and Targets by the scope that they belong to.
-func scopeOfData(obj client.Object) []string {
-	if scope := obj.GetLabels()[v1alpha1.DataObjectContextLabel]; scope != "" {
-		return []string{scope}
-	}
-	return nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/data"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
@@ -82,13 +83,10 @@ func (s *scope) targetCopy(target render.Target, name, key string, labels map[st
 		return nil, fmt.Errorf("encode target import %q: %w", name, err)
 	}
 	object := &v1alpha1.Target{ObjectMeta: copyMeta(s, name, key, labels, kit.DataHash(v1alpha1.NewAnyJSON(raw))), Spec: spec}
-	copyMissing(object.Labels, original.Labels)
-	copyMissing(object.Annotations, original.Annotations)
+	data.CopyMissing(object.Labels, original.Labels)
+	data.CopyMissing(object.Annotations, original.Annotations)
 	return object, nil
 }
-
-// lastAppliedAnnotation is kubectl's record of the original; it would double the size of a copy.
-const lastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
 
 func copyMeta(s *scope, name, key string, labels map[string]string, hash string) metav1.ObjectMeta {
 	own := kit.InstallationScope(s.inst.Name)

@@ -16,14 +16,13 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/data"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 const (
-	// sourceIndexOfData finds the DataObjects and Targets that an Installation exported.
-	sourceIndexOfData = "exported-by"
 	// reasonExportNotFound says that what deploy items exported is gone.
 	reasonExportNotFound = "ExportNotFound"
 	// reasonInvalidExport says that what deploy items or sub-installations exported is not what it has to be.
@@ -105,7 +104,7 @@ func (r *Reconciler) exportInputs(ctx context.Context, s *scope) (*render.Export
 }
 
 func (r *Reconciler) readDataOfScope(ctx context.Context, s *scope, inputs *render.ExportInputs) error {
-	own := client.MatchingFields{scopeIndex: kit.InstallationScope(s.inst.Name)}
+	own := client.MatchingFields{data.ScopeIndex: kit.InstallationScope(s.inst.Name)}
 	data := &v1alpha1.DataObjectList{}
 	if err := r.List(ctx, data, client.InNamespace(s.inst.Namespace), own); err != nil {
 		return err
@@ -126,17 +125,17 @@ func (r *Reconciler) readDataOfScope(ctx context.Context, s *scope, inputs *rend
 }
 
 func (r *Reconciler) readTargetsOfScope(ctx context.Context, s *scope, inputs *render.ExportInputs) error {
-	own := client.MatchingFields{scopeIndex: kit.InstallationScope(s.inst.Name)}
+	own := client.MatchingFields{data.ScopeIndex: kit.InstallationScope(s.inst.Name)}
 	targets := &v1alpha1.TargetList{}
 	if err := r.List(ctx, targets, client.InNamespace(s.inst.Namespace), own); err != nil {
 		return err
 	}
 	for i := range targets.Items {
-		if retired(&targets.Items[i]) || s.exportedByOrphan(targets.Items[i].Labels) {
+		if data.Retired(&targets.Items[i]) || s.exportedByOrphan(targets.Items[i].Labels) {
 			continue
 		}
 		targets.Items[i].Status = v1alpha1.TargetStatus{}
-		shown, err := jsonLike(&targets.Items[i])
+		shown, err := data.JSONLike(&targets.Items[i])
 		if err != nil {
 			return err
 		}
@@ -233,37 +232,6 @@ func exportMeta(s *scope, key, hash string) metav1.ObjectMeta {
 	}
 }
 
-// publication is what to do about one export.
-type publication int
-
-const (
-	// isPublished: it is there.
-	isPublished publication = iota
-	// publishNew: there is none.
-	publishNew
-	// publishInstead: it has another content, or no owner.
-	publishInstead
-	// publishAfter: one is there that is only kept for uninstalling.
-	publishAfter
-	// publishForOther: another Installation owns it, if that exists.
-	publishForOther
-)
-
-// publicationOf returns what to do about an export, given what is there; nil is nothing.
-func publicationOf(inst *v1alpha1.Installation, wanted, existing client.Object) publication {
-	switch {
-	case existing == nil:
-		return publishNew
-	case !existing.GetDeletionTimestamp().IsZero():
-		return publishAfter
-	case otherOwner(existing, inst) != nil:
-		return publishForOther
-	case ownedByUID(existing, inst) && sameContent(existing, wanted):
-		return isPublished
-	}
-	return publishInstead
-}
-
 // writeExport creates or replaces one export, unless another Installation exports it.
 func (r *Reconciler) writeExport(ctx context.Context, s *scope, object, existing client.Object, kind string) error {
 	err := r.Live.Get(ctx, client.ObjectKeyFromObject(object), existing)
@@ -273,14 +241,14 @@ func (r *Reconciler) writeExport(ctx context.Context, s *scope, object, existing
 	if err != nil {
 		existing = nil
 	}
-	switch publicationOf(s.inst, object, existing) {
-	case publishNew:
+	switch data.PublicationOf(s.inst, object, existing) {
+	case data.PublishNew:
 		return r.create(ctx, object)
-	case publishInstead:
+	case data.PublishInstead:
 		return r.replace(ctx, object, existing)
-	case publishAfter:
+	case data.PublishAfter:
 		return r.succeedExport(ctx, object, existing)
-	case publishForOther:
+	case data.PublishForOther:
 		return r.claimExport(ctx, s, object, existing, kind)
 	}
 	return nil
@@ -288,7 +256,7 @@ func (r *Reconciler) writeExport(ctx context.Context, s *scope, object, existing
 
 // claimExport takes over an export that another Installation owns and does not export any more.
 func (r *Reconciler) claimExport(ctx context.Context, s *scope, object, existing client.Object, kind string) error {
-	reference := otherOwner(existing, s.inst)
+	reference := data.OtherOwner(existing, s.inst)
 	owner, err := r.readOwner(ctx, s.inst.Namespace, reference)
 	if err != nil {
 		return err
@@ -310,17 +278,6 @@ func (r *Reconciler) claimExport(ctx context.Context, s *scope, object, existing
 		"spec.exports: %s %s is already exported by installation %s; change one of the two exports", kind, object.GetName(), reference.Name)
 }
 
-// otherOwner returns the reference to an Installation other than this one that owns the object, nil when there is none.
-func otherOwner(object client.Object, inst *v1alpha1.Installation) *metav1.OwnerReference {
-	references := object.GetOwnerReferences()
-	for i := range references {
-		if references[i].Kind == "Installation" && references[i].UID != inst.UID {
-			return &references[i]
-		}
-	}
-	return nil
-}
-
 // readOwner reads an owner live, nil when it is gone.
 func (r *Reconciler) readOwner(ctx context.Context, namespace string, owner *metav1.OwnerReference) (*v1alpha1.Installation, error) {
 	inst := &v1alpha1.Installation{}
@@ -333,13 +290,13 @@ func (r *Reconciler) readOwner(ctx context.Context, namespace string, owner *met
 
 // deleteFormerExports deletes what an earlier job exported and this one does not. An object that only has the labels belongs to whoever made it.
 func (r *Reconciler) deleteFormerExports(ctx context.Context, s *scope, written map[string]client.Object) error {
-	own := client.MatchingFields{sourceIndexOfData: kit.InstallationScope(s.inst.Name)}
+	own := client.MatchingFields{data.ExporterIndex: kit.InstallationScope(s.inst.Name)}
 	for kind, list := range map[string]client.ObjectList{"DataObject": &v1alpha1.DataObjectList{}, "Target": &v1alpha1.TargetList{}} {
 		if err := r.List(ctx, list, client.InNamespace(s.inst.Namespace), own); err != nil {
 			return err
 		}
-		for _, object := range itemsOf(list) {
-			if written[kind+"/"+object.GetName()] != nil || !ownedByUID(object, s.inst) {
+		for _, object := range data.ItemsOf(list) {
+			if written[kind+"/"+object.GetName()] != nil || !data.OwnedByUID(object, s.inst) {
 				continue
 			}
 			if err := r.deleteExport(ctx, s.inst, object); err != nil {
@@ -356,7 +313,7 @@ func (r *Reconciler) deleteExport(ctx context.Context, inst *v1alpha1.Installati
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	if otherOwner(object, inst) != nil || !object.GetDeletionTimestamp().IsZero() {
+	if data.OtherOwner(object, inst) != nil || !object.GetDeletionTimestamp().IsZero() {
 		return nil
 	}
 	if _, ok := object.(*v1alpha1.Target); ok {
@@ -370,11 +327,6 @@ func (r *Reconciler) deleteExport(ctx context.Context, inst *v1alpha1.Installati
 	return client.IgnoreNotFound(r.Delete(ctx, object, client.Preconditions{UID: &uid, ResourceVersion: &version}))
 }
 
-// isFormerExport reports whether a Target is only kept for uninstalling.
-func isFormerExport(target *v1alpha1.Target) bool {
-	return !target.DeletionTimestamp.IsZero() && target.Labels[v1alpha1.DataObjectSourceTypeLabel] == v1alpha1.DataObjectSourceExport
-}
-
 // succeedExport replaces a former export that is only kept for uninstalling: the new one serves for that as well.
 func (r *Reconciler) succeedExport(ctx context.Context, object, former client.Object) error {
 	err := kit.PatchMetadata(ctx, r.Client, former, kit.MetadataChange{RemoveFinalizer: v1alpha1.InUseFinalizer})
@@ -382,12 +334,4 @@ func (r *Reconciler) succeedExport(ctx context.Context, object, former client.Ob
 		return err
 	}
 	return r.create(ctx, object)
-}
-
-// exportedBy indexes DataObjects and Targets by the Installation that exported them.
-func exportedBy(obj client.Object) []string {
-	if obj.GetLabels()[v1alpha1.DataObjectSourceTypeLabel] != v1alpha1.DataObjectSourceExport {
-		return nil
-	}
-	return []string{obj.GetLabels()[v1alpha1.DataObjectSourceLabel]}
 }

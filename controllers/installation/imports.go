@@ -19,6 +19,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/data"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
@@ -40,7 +41,7 @@ func (r *Reconciler) collectImports(ctx context.Context, in *reading) error {
 	}
 	r.graces.forget(client.ObjectKeyFromObject(in.inst), jobs.ImportOperation)
 	in.imports, in.reach.targets = imports, imports.targets
-	in.inst.Status.ImportsHash = hashOf(imports.hashes)
+	in.inst.Status.ImportsHash = data.HashOf(imports.hashes)
 	return nil
 }
 
@@ -60,7 +61,7 @@ func (r *Reconciler) readImports(ctx context.Context, inst *v1alpha1.Installatio
 		} else if own {
 			continue // else every job that deploys something else there would start the next
 		}
-		if imports.hashes[definition.Name], err = valueHash(value); err != nil {
+		if imports.hashes[definition.Name], err = data.ValueHash(value); err != nil {
 			return nil, err
 		}
 	}
@@ -224,7 +225,7 @@ func (r *Reconciler) readTargetsOfParent(
 		return errors.New("targetListRef and targetMapRef name imports of a parent, and this installation has none; use targets or targetMap")
 	}
 	found := &v1alpha1.TargetList{}
-	if err := r.List(ctx, found, client.InNamespace(inst.Namespace), client.MatchingFields{scopeIndex: scope}); err != nil {
+	if err := r.List(ctx, found, client.InNamespace(inst.Namespace), client.MatchingFields{data.ScopeIndex: scope}); err != nil {
 		return err
 	}
 	if definition.TargetMapReference != "" {
@@ -239,7 +240,7 @@ func selectTargets(found *v1alpha1.TargetList, name, label string) []*v1alpha1.T
 	for i := range found.Items {
 		target := &found.Items[i]
 		_, has := target.Labels[label]
-		if has && target.Labels[v1alpha1.DataObjectKeyLabel] == name && !retired(target) &&
+		if has && target.Labels[v1alpha1.DataObjectKeyLabel] == name && !data.Retired(target) &&
 			target.Labels[v1alpha1.DataObjectSourceTypeLabel] == v1alpha1.DataObjectSourceImport {
 			selected = append(selected, target)
 		}
@@ -286,7 +287,7 @@ func (i *collectedImports) add(object *v1alpha1.Target) (render.Target, error) {
 	object.Status = v1alpha1.TargetStatus{} // templates see what was written, not what was found out
 	i.targets[object.Name] = object
 	i.hashes["Target/"+object.Name] = string(object.UID) + "/" + strconv.FormatInt(object.Generation, 10)
-	shown, err := jsonLike(object)
+	shown, err := data.JSONLike(object)
 	return render.Target{Name: object.Name, Object: shown}, err
 }
 
@@ -301,7 +302,7 @@ func (r *Reconciler) readTarget(
 	if err := r.checkSource(ctx, inst, object, "Target"); err != nil {
 		return render.Target{}, err
 	}
-	if isFormerExport(object) {
+	if data.IsFormerExport(object) {
 		return render.Target{}, fmt.Errorf("the Target %s is not exported any more and only kept to uninstall what was deployed there; "+
 			"export it again or change target", key)
 	}
@@ -310,7 +311,7 @@ func (r *Reconciler) readTarget(
 
 // checkSource refuses what an Installation that does not exist any more has exported: it is about to go.
 func (r *Reconciler) checkSource(ctx context.Context, inst *v1alpha1.Installation, object client.Object, kind string) error {
-	owner := otherOwner(object, inst)
+	owner := data.OtherOwner(object, inst)
 	if owner == nil || !inst.IsRoot() && owner.Name == relations.ParentOf(inst) {
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/data"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
@@ -35,7 +36,7 @@ func TestInputsAreReadIntoTheInstallationThatIsGiven(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, map[string]any{"value": float64(1)}, found.imports.values.Data)
 	assert.NotNil(t, found.values)
-	assert.Equal(t, hashOf(found.imports.hashes), inst.Status.ImportsHash)
+	assert.Equal(t, data.HashOf(found.imports.hashes), inst.Status.ImportsHash)
 }
 
 func TestInputsThatAreNotThereAreLookedForAgain(t *testing.T) {

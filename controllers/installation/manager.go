@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/data"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fair"
@@ -38,10 +39,10 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 		}
 	}
 	for _, object := range []client.Object{&v1alpha1.DataObject{}, &v1alpha1.Target{}} {
-		if err := mgr.GetFieldIndexer().IndexField(ctx, object, scopeIndex, scopeOfData); err != nil {
+		if err := mgr.GetFieldIndexer().IndexField(ctx, object, data.ScopeIndex, data.ScopeOfData); err != nil {
 			return fmt.Errorf("index data by scope: %w", err)
 		}
-		if err := mgr.GetFieldIndexer().IndexField(ctx, object, sourceIndexOfData, exportedBy); err != nil {
+		if err := mgr.GetFieldIndexer().IndexField(ctx, object, data.ExporterIndex, data.ExportedBy); err != nil {
 			return fmt.Errorf("index data by source: %w", err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/fluxcd/pkg/runtime/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/data"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
@@ -76,7 +77,7 @@ func (r *Reconciler) noteOtherImports(ctx context.Context, s *scope) error {
 		return err
 	}
 	wanted, err := s.wantedCopies()
-	if err == nil && !sameContents(slices.DeleteFunc(copies, retired), wanted) {
+	if err == nil && !sameContents(slices.DeleteFunc(copies, data.Retired), wanted) {
 		s.noteChange()
 	}
 	return err
@@ -90,7 +91,7 @@ func sameContents(has, wanted []client.Object) bool {
 	}
 	return len(has) == len(wanted) && !slices.ContainsFunc(wanted, func(object client.Object) bool {
 		present := byName[object.GetName()]
-		return present == nil || !sameContent(present, object)
+		return present == nil || !data.SameContent(present, object)
 	})
 }
 

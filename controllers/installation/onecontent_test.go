@@ -17,20 +17,20 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
-// data is a managed object with a name and a content.
-func data(name, content string) client.Object {
+// dataObject is a managed object with a name and a content.
+func dataObject(name, content string) client.Object {
 	return &v1alpha1.DataObject{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: v1alpha1.NewAnyJSON([]byte(content))}
 }
 
 func TestSameContents(t *testing.T) {
-	one, other := data("a", "1"), data("b", "1")
+	one, other := dataObject("a", "1"), dataObject("b", "1")
 	for name, tc := range map[string]struct {
 		has, wanted []client.Object
 		same        bool
 	}{
 		"nothing":       {same: true},
 		"another order": {has: []client.Object{one, other}, wanted: []client.Object{other, one}, same: true},
-		"other content": {has: []client.Object{one}, wanted: []client.Object{data("a", "2")}},
+		"other content": {has: []client.Object{one}, wanted: []client.Object{dataObject("a", "2")}},
 		"another name":  {has: []client.Object{one}, wanted: []client.Object{other}},
 		"one more":      {has: []client.Object{one}, wanted: []client.Object{one, other}},
 		"one less":      {has: []client.Object{one, other}, wanted: []client.Object{one}},

@@ -5,7 +5,6 @@ package installation
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
 	"github.com/flux-landscaper/flux-landscaper/confined"
 	"github.com/flux-landscaper/flux-landscaper/confined/rendering"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/data"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/memory"
@@ -108,7 +108,7 @@ func (r *Reconciler) recall(s *scope) bool {
 
 // environment is what the templates of an Installation see, and what they see of its component.
 func environment(inst *v1alpha1.Installation, in *inputs, clusters *issuer) (*render.Environment, *view.View, error) {
-	definition, err := jsonLike(inst.Spec.Blueprint)
+	definition, err := data.JSONLike(inst.Spec.Blueprint)
 	if err != nil {
 		return nil, nil, fmt.Errorf("spec.blueprint: %w", err)
 	}
@@ -149,15 +149,4 @@ func renderFailure(operation string, err error) error {
 		reason, codes = "CyclicDependencies", []v1alpha1.ErrorCode{v1alpha1.ErrorCyclicDependencies}
 	}
 	return &kit.Failure{Kind: kit.Stalled, Operation: operation, Reason: reason, Codes: codes, Err: err}
-}
-
-// jsonLike returns a value as maps, slices and scalars.
-func jsonLike(value any) (any, error) {
-	raw, err := json.Marshal(value)
-	if err != nil {
-		return nil, err
-	}
-	var out any
-	err = json.Unmarshal(raw, &out)
-	return out, err
 }

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/data"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
 )
@@ -39,7 +40,7 @@ func (r *Reconciler) rival(ctx context.Context, inst *v1alpha1.Installation, key
 	if err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
-	owner := otherOwner(object, inst)
+	owner := data.OtherOwner(object, inst)
 	if owner == nil || !object.GetDeletionTimestamp().IsZero() {
 		return nil, nil
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/fluxcd/pkg/runtime/conditions"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/data"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
@@ -162,10 +163,10 @@ func (r *Reconciler) changedImports(ctx context.Context, inst *v1alpha1.Installa
 	if isUnread(err) {
 		return "", unreadSource{err}
 	}
-	if err != nil || hashOf(imports.hashes) == inst.Status.ImportsHash {
+	if err != nil || data.HashOf(imports.hashes) == inst.Status.ImportsHash {
 		return "", nil
 	}
-	inst.Status.ImportsHash = hashOf(imports.hashes)
+	inst.Status.ImportsHash = data.HashOf(imports.hashes)
 	return "the content of an import changed", nil
 }
 

@@ -1,9 +1,11 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package installation
+package data
 
 import (
+	"encoding/json"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -16,9 +18,9 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
-// sameContent reports whether a DataObject or Target that exists holds what is wanted, whoever wrote it: data or spec, labels and
+// SameContent reports whether a DataObject or Target that exists holds what is wanted, whoever wrote it: data or spec, labels and
 // annotations. The job in the labels and the recorded hash do not count.
-func sameContent(exists, wanted client.Object) bool {
+func SameContent(exists, wanted client.Object) bool {
 	return sameMap(exists.GetLabels(), wanted.GetLabels(), v1alpha1.DataObjectJobIDLabel) &&
 		sameMap(exists.GetAnnotations(), wanted.GetAnnotations(), v1alpha1.HashAnnotation) && sameValue(exists, wanted)
 }
@@ -55,9 +57,9 @@ func rawOf(value *v1alpha1.AnyJSON) []byte {
 	return value.RawMessage
 }
 
-// ownedByUID reports whether an Installation, and not a former one of its name, owns an object. Whatever a former one owns is garbage that
+// OwnedByUID reports whether an Installation, and not a former one of its name, owns an object. Whatever a former one owns is garbage that
 // is about to be collected.
-func ownedByUID(object client.Object, inst *v1alpha1.Installation) bool {
+func OwnedByUID(object client.Object, inst *v1alpha1.Installation) bool {
 	return slices.ContainsFunc(object.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == inst.UID })
 }
 
@@ -71,14 +73,49 @@ var fluxPrefixes = []string{"kustomize.toolkit.fluxcd.io/", "helm.toolkit.fluxcd
 // to which tool, are not true of a copy.
 func isCopied(key string) bool {
 	foreign := slices.ContainsFunc(fluxPrefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
-	return !foreign && !strings.HasPrefix(key, dataPrefix) && key != lastAppliedAnnotation && key != retiredAnnotation
+	return !foreign && !strings.HasPrefix(key, dataPrefix) && key != LastAppliedAnnotation && key != RetiredAnnotation
 }
 
-// copyMissing adds what a copy has of the labels or annotations of the original; it changes into, whose own values win.
-func copyMissing(into, from map[string]string) {
+// CopyMissing adds what a copy has of the labels or annotations of the original; it changes into, whose own values win.
+func CopyMissing(into, from map[string]string) {
 	for key, value := range from {
 		if _, own := into[key]; !own && isCopied(key) {
 			into[key] = value
 		}
 	}
+}
+
+// HashOf returns one hash over named hashes, empty when there are none.
+func HashOf(hashes map[string]string) string {
+	if len(hashes) == 0 {
+		return ""
+	}
+	raw, err := json.Marshal(maps.Clone(hashes))
+	if err != nil {
+		return ""
+	}
+	return kit.DataHash(v1alpha1.NewAnyJSON(raw))
+}
+
+// ValueHash returns the hash of one imported value.
+func ValueHash(value any) (string, error) {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return "", fmt.Errorf("encode import: %w", err)
+	}
+	return kit.DataHash(v1alpha1.NewAnyJSON(raw)), nil
+}
+
+// LastAppliedAnnotation is kubectl's record of the original; it would double the size of a copy.
+const LastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
+
+// JSONLike returns a value as maps, slices and scalars.
+func JSONLike(value any) (any, error) {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	var out any
+	err = json.Unmarshal(raw, &out)
+	return out, err
 }
