@@ -23,6 +23,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/deployitem"
 	"github.com/flux-landscaper/flux-landscaper/controllers/execution"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/target"
 	"github.com/flux-landscaper/flux-landscaper/controllers/targetsync"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
@@ -189,15 +190,13 @@ func (f *controllerFlags) setup(ctx context.Context, mgr ctrl.Manager, store *fe
 		return err
 	}
 	installations := &installation.Reconciler{
-		BlueprintAccess:  access,
-		Renderer:         rendering.New(limits),
-		Memory:           kept,
-		Clusters:         clusters,
-		UnwatchedSources: f.unwatched,
-		Client:           mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Metrics: metrics, Now: time.Now,
-		Backoff: f.backoff(), Jitter: kit.Jitter(f.jitter.Percentage), Artifacts: store, NoCrossNamespaceRefs: f.acl.NoCrossNamespaceRefs,
-		Repositories: repositories, Shard: f.shard, SignaturePolicy: policy, Identity: identities.Find,
-		RequireVerifiedSources: f.verifiedSources,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Metrics: metrics, Now: time.Now,
+		Backoff: f.backoff(), Jitter: kit.Jitter(f.jitter.Percentage), Shard: f.shard, UnwatchedSources: f.unwatched,
+		Inputs: inputs.Reader{
+			Reader: mgr.GetClient(), Live: mgr.GetAPIReader(), Artifacts: store, Repositories: repositories, Identity: identities.Find,
+			Clusters: clusters, Memory: kept, Renderer: rendering.New(limits), BlueprintAccess: access, SignaturePolicy: policy,
+			NoCrossNamespaceRefs: f.acl.NoCrossNamespaceRefs, RequireVerifiedSources: f.verifiedSources,
+		},
 	}
 	if err := installations.SetupWithManager(ctx, mgr, f.concurrent); err != nil {
 		return fmt.Errorf("set the installation controller up: %w", err)

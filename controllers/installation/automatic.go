@@ -29,7 +29,7 @@ func (s *scope) dueByClock() bool {
 		return false
 	}
 	if due.After(s.now) {
-		s.wake(due.Sub(s.now))
+		s.Wake(due.Sub(s.now))
 		return false
 	}
 	s.automatic = true

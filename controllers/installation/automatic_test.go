@@ -65,7 +65,7 @@ func TestDueByClock(t *testing.T) {
 			s := &scope{inst: inst, now: ended.Add(tc.now)}
 			assert.Equal(t, tc.due, s.dueByClock())
 			assert.Equal(t, tc.due, s.automatic)
-			assert.Equal(t, tc.wake, s.requeue)
+			assert.Equal(t, tc.wake, s.Requeue)
 		})
 	}
 }

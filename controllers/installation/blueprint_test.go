@@ -4,9 +4,7 @@
 package installation
 
 import (
-	"encoding/json"
 	"fmt"
-	goruntime "runtime"
 	"strings"
 	"testing"
 
@@ -15,88 +13,29 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
 	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 )
 
-// paddedBlueprint is the text of a blueprint in place with so many bytes beside it.
-func paddedBlueprint(t *testing.T, n, size int) []byte {
-	t.Helper()
-	raw, err := json.Marshal(map[string]any{
-		"blueprint.yaml": "apiVersion: landscaper.gardener.cloud/v1alpha1\nkind: Blueprint\n", "data": fmt.Sprint(n) + strings.Repeat("x", size),
-	})
-	require.NoError(t, err)
-	return raw
-}
-
-func TestBlueprintsAreBoundedInBytes(t *testing.T) {
-	var before, after goruntime.MemStats
-	goruntime.GC()
-	goruntime.ReadMemStats(&before)
-	c := &blueprintCache{shared[blueprintKey, *loadedBlueprint]{budget: memory.New(8 << 20)}}
-	for i := range 24 {
-		require.NoError(t, c.inline("hostile", paddedBlueprint(t, i, 1<<20)).problem)
-	}
-	goruntime.GC()
-	goruntime.ReadMemStats(&after)
-	assert.Less(t, int64(after.HeapAlloc-before.HeapAlloc), int64(12<<20))
-	goruntime.KeepAlive(c)
-}
-
-func TestEqualBlueprintsOfManyRevisionsAreKeptOnce(t *testing.T) {
-	budget := memory.New(0)
-	c := &blueprintCache{shared[blueprintKey, *loadedBlueprint]{budget: budget}}
-	var first *loadedBlueprint
-	for i := range 10 {
-		files, err := model.Inline(paddedBlueprint(t, 0, 1<<20))
-		require.NoError(t, err)
-		found, err := c.artifact("shop", blueprintKey{"artifact", fmt.Sprint("revision-", i), "."}, func() (*loadedBlueprint, error) {
-			return load(files, "sha256:equal"), nil
-		})
-		require.NoError(t, err)
-		if first == nil {
-			first = found
-		}
-		require.Same(t, first, found)
-	}
-	assert.Less(t, budget.Weight(), int64(2<<20))
-}
-
-func TestBlueprintsOfOthersAreLoadedOnceBesideAHostileTenant(t *testing.T) {
-	c, loaded := &blueprintCache{shared[blueprintKey, *loadedBlueprint]{budget: memory.New(8 << 20)}}, 0
-	for i := range 30 {
-		c.inline("hostile", paddedBlueprint(t, i, 1<<19))
-		for tenant := range 9 {
-			name := fmt.Sprint("tenant-", tenant)
-			_, err := c.artifact(name, blueprintKey{"artifact", name, "."}, func() (*loadedBlueprint, error) {
-				loaded++
-				files, err := model.Inline(paddedBlueprint(t, tenant, 1<<17))
-				return load(files, "sha256:"+name), err
-			})
-			require.NoError(t, err)
-		}
-	}
-	assert.Equal(t, 9, loaded)
-}
-
 func TestPlansOfATenantAreBoundedInBytes(t *testing.T) {
-	r := &Reconciler{Memory: memory.New(4 << 20)}
+	r := &Reconciler{Inputs: inputs.Reader{Memory: memory.New(4 << 20)}}
 	r.shareMemory()
-	honest := jobOf("honest", "1")
+	honest := working("honest", "honest", "1")
 	honest.Namespace = "honest"
 	keep := func(inst *v1alpha1.Installation, content string) {
 		item := v1alpha1.DeployItemTemplate{Name: "item", Configuration: &runtime.RawExtension{Raw: []byte(content)}}
 		s := &scope{inst: inst}
-		s.plan, s.blueprint = &plan{deployItems: []v1alpha1.DeployItemTemplate{item}}, &loadedBlueprint{}
+		s.plan, s.Blueprint = &plan{deployItems: []v1alpha1.DeployItemTemplate{item}}, &inputs.Blueprint{}
 		inst.Spec.Exports.Data = make([]v1alpha1.DataExport, 1)
 		r.remember(s)
-		require.LessOrEqual(t, r.Memory.Weight(), int64(4<<20))
+		require.LessOrEqual(t, r.Inputs.Memory.Weight(), int64(4<<20))
 	}
 	keep(honest, "{}")
 	for i := range 64 {
-		keep(jobOf(fmt.Sprint("hostile-", i), "1"), strings.Repeat("x", 1<<18))
+		hostile := fmt.Sprint("hostile-", i)
+		keep(working(hostile, hostile, "1"), strings.Repeat("x", 1<<18))
 	}
-	assert.Greater(t, r.Memory.Weight(), int64(3<<20), "what fits is kept")
-	_, ok := r.plans.recall(&inputs{}, honest)
+	assert.Greater(t, r.Inputs.Memory.Weight(), int64(3<<20), "what fits is kept")
+	_, ok := r.plans.Recall(&inputs.Inputs{}, honest)
 	assert.True(t, ok, "the plan of another tenant stays")
 }

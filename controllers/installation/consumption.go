@@ -70,7 +70,7 @@ func (r *Reconciler) aboutToWork(ctx context.Context, inst *v1alpha1.Installatio
 		return false, nil
 	}
 	// What nobody can read keeps that Installation from working, but not those behind it.
-	if reason, err := r.changedImports(ctx, inst.DeepCopy()); reason != "" || kit.IsTransient(err) {
+	if reason, err := r.Inputs.ChangedImports(ctx, inst.DeepCopy()); reason != "" || kit.IsTransient(err) {
 		return reason != "", err
 	}
 	if len(producers) == 0 {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/data"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
@@ -28,7 +29,7 @@ func TestE22CopiesOfTargetsKeepTheirLabels(t *testing.T) {
 	original.Labels["kustomize.toolkit.fluxcd.io/name"] = "apps"
 	original.Annotations[data.RetiredAnnotation] = "job"
 	original.Annotations[data.LastAppliedAnnotation] = "{}"
-	s := &scope{inst: working("root", "1", "job"), inputs: inputs{imports: &collectedImports{targets: map[string]*v1alpha1.Target{"cluster": original}}}}
+	s := &scope{inst: working("root", "1", "job"), Inputs: inputs.Inputs{Imports: &inputs.CollectedImports{Targets: map[string]*v1alpha1.Target{"cluster": original}}}}
 	object, err := s.targetCopy(render.Target{Name: "cluster"}, "in", "in", nil)
 	require.NoError(t, err)
 	assert.Equal(t, map[string]string{
@@ -62,7 +63,7 @@ func with(t *testing.T, objects ...client.Object) *Reconciler {
 		builder = builder.WithIndex(object, data.ScopeIndex, data.ScopeOfData)
 	}
 	c := builder.Build()
-	return &Reconciler{Client: c, Live: c}
+	return &Reconciler{Client: c, Live: c, Inputs: inputs.Reader{Reader: c, Live: c}}
 }
 
 func TestE13CopiesOfAFormerInstallationAreMadeAnew(t *testing.T) {

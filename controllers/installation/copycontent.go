@@ -62,7 +62,7 @@ func eachTarget(values *render.Values, visit func(target render.Target, name, ke
 
 func (s *scope) dataCopies() ([]client.Object, error) {
 	var copies []client.Object
-	values := s.plan.values.DataImports(s.blueprint.document)
+	values := s.plan.values.DataImports(s.Blueprint.Document)
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		raw, err := json.Marshal(values[name])
 		if err != nil {
@@ -75,7 +75,7 @@ func (s *scope) dataCopies() ([]client.Object, error) {
 }
 
 func (s *scope) targetCopy(target render.Target, name, key string, labels map[string]string) (client.Object, error) {
-	original := s.imports.targets[target.Name]
+	original := s.Imports.Targets[target.Name]
 	spec := original.Spec
 	spec.HealthCheck = nil // that of the original says it for all
 	raw, err := json.Marshal(spec)

@@ -23,7 +23,7 @@ func (r *Reconciler) findExecution(ctx context.Context, s *scope) error {
 	err := r.Get(ctx, key, execution)
 	if apierrors.IsNotFound(err) {
 		if wait := r.executions.Unseen(key); wait > 0 {
-			s.wake(wait)
+			s.Wake(wait)
 			return kit.ErrStop
 		}
 		return nil

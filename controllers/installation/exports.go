@@ -16,6 +16,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/data"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
@@ -53,11 +54,11 @@ func (r *Reconciler) computeExports(ctx context.Context, s *scope) (*render.Expo
 	if err := r.recollect(ctx, s); err != nil {
 		return nil, err
 	}
-	inputs, err := r.exportInputs(ctx, s)
+	seen, err := r.exportInputs(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	env, shown, err := environment(s.inst, &s.inputs, s.clusters)
+	env, shown, err := inputs.Environment(s.inst, &s.Inputs, s.clusters)
 	if err != nil {
 		return nil, err
 	}
@@ -65,17 +66,17 @@ func (r *Reconciler) computeExports(ctx context.Context, s *scope) (*render.Expo
 	if err != nil {
 		return nil, err
 	}
-	exports, stored, renderErr := r.renderer().Exports(ctx, env, s.plan.values, *inputs, previous)
+	exports, stored, renderErr := r.Inputs.ChildRenderer().Exports(ctx, env, s.plan.values, *seen, previous)
 	if err := r.writeState(ctx, s.inst, exportState, previous, stored); err != nil {
 		return nil, err
 	}
 	if renderErr != nil {
-		return nil, renderingFailed(ctx, shown, jobs.ExportOperation, renderErr)
+		return nil, inputs.RenderingFailed(ctx, shown, jobs.ExportOperation, renderErr)
 	}
 	if err := exports.Check(s.inst.Spec.Exports); err != nil {
-		return nil, renderFailure(jobs.ExportOperation, err)
+		return nil, inputs.RenderFailure(jobs.ExportOperation, err)
 	}
-	return exports, s.reach.checkExports(exports)
+	return exports, s.Reach.CheckExports(exports)
 }
 
 // recollect finds inputs and values again when this reconciliation has not needed them so far: in memory, or after a restart by reading them.
@@ -84,7 +85,7 @@ func (r *Reconciler) recollect(ctx context.Context, s *scope) error {
 	if s.plan != nil || r.recall(s) {
 		return nil
 	}
-	found, err := r.inputs(ctx, s.inst.DeepCopy(), s.now, s.clusters)
+	found, err := r.Inputs.Read(ctx, s.inst.DeepCopy(), s.now, s.clusters)
 	s.adopt(found)
 	return err
 }

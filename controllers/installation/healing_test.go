@@ -45,7 +45,7 @@ func TestF08WhatHealsByItselfIsNotStalled(t *testing.T) {
 		"missing import of a suspended one":       {suspended, jobs.ImportOperation, jobs.ReasonImportNotFound, false},
 		"missing import of one that is deleted":   {deleted, jobs.ImportOperation, jobs.ReasonImportNotFound, false},
 		"somebody else's Execution in the way":    {following(root()), jobs.Operation, reasonExecutionExists, false},
-		"a login that a registry does not accept": {following(root()), jobs.ComponentOperation, reasonUnauthorized, false},
+		"a login that a registry does not accept": {following(root()), jobs.ComponentOperation, "Unauthorized", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &scope{inst: c.inst, now: time.Unix(2, 0)}

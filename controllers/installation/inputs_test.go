@@ -13,7 +13,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/data"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
@@ -30,23 +30,14 @@ func there(content string) *v1alpha1.DataObject {
 	return &v1alpha1.DataObject{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "in"}, Data: v1alpha1.NewAnyJSON([]byte(content))}
 }
 
-func TestInputsAreReadIntoTheInstallationThatIsGiven(t *testing.T) {
-	inst := importing()
-	found, err := with(t, there("1")).inputs(t.Context(), inst, time.Unix(1, 0), nil)
-	require.NoError(t, err)
-	assert.Equal(t, map[string]any{"value": float64(1)}, found.imports.values.Data)
-	assert.NotNil(t, found.values)
-	assert.Equal(t, data.HashOf(found.imports.hashes), inst.Status.ImportsHash)
-}
-
 func TestInputsThatAreNotThereAreLookedForAgain(t *testing.T) {
-	found, err := with(t).inputs(t.Context(), importing(), time.Unix(1, 0), nil)
+	found, err := with(t).Inputs.Read(t.Context(), importing(), time.Unix(1, 0), nil)
 	var failure *kit.Failure
 	require.ErrorAs(t, err, &failure)
 	assert.Equal(t, jobs.ReasonImportNotFound, failure.Reason)
 	s := &scope{}
 	s.adopt(found)
-	assert.Equal(t, importGrace, s.requeue)
+	assert.Equal(t, inputs.ImportGrace, s.Requeue)
 	assert.Nil(t, s.plan)
 }
 
@@ -54,18 +45,23 @@ func TestInputsThatAreReadAgainLeaveNoTrace(t *testing.T) {
 	s := &scope{inst: importing(), now: time.Unix(1, 0)}
 	s.inst.Status.ImportsHash = "of the children"
 	require.NoError(t, with(t, there("2")).recollect(t.Context(), s))
-	assert.Equal(t, map[string]any{"value": float64(2)}, s.imports.values.Data)
+	assert.Equal(t, map[string]any{"value": float64(2)}, s.Imports.Values.Data)
 	assert.NotNil(t, s.plan)
 	assert.Equal(t, "of the children", s.inst.Status.ImportsHash)
 }
 
+// lent counts how often it was given back.
+type lent struct{ times *int }
+
+func (l lent) Give() { *l.times++ }
+
 func TestWhatIsAdoptedIsGivenBack(t *testing.T) {
 	first, second := 0, 0
-	s, in := &scope{}, &reading{values: &render.Values{}}
-	require.True(t, s.borrow(closing(&first)))
-	require.True(t, in.borrow(closing(&second)))
+	s, in := &scope{}, &inputs.Reading{Values: &render.Values{}}
+	s.Borrowed = append(s.Borrowed, lent{&first})
+	in.Borrowed = append(in.Borrowed, lent{&second})
 	s.adopt(in)
-	assert.Same(t, in.values, s.plan.values)
-	s.giveBack()
+	assert.Same(t, in.Values, s.plan.values)
+	s.GiveBack()
 	assert.Equal(t, []int{1, 1}, []int{first, second})
 }

@@ -104,7 +104,7 @@ func TestExportsComeAgainAtAPace(t *testing.T) {
 			reason, err := with(t).exportsAgain(t.Context(), s)
 			require.NoError(t, err)
 			assert.Equal(t, tc.want, reason != "", reason)
-			assert.Equal(t, tc.wake, s.requeue)
+			assert.Equal(t, tc.wake, s.Requeue)
 		})
 	}
 }

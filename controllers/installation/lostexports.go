@@ -70,7 +70,7 @@ func (r *Reconciler) exportsAgain(ctx context.Context, s *scope) (string, error)
 		return "", nil
 	}
 	if due := times.FinishedTime.Add(exportPace); due.After(s.now) {
-		s.wake(due.Sub(s.now))
+		s.Wake(due.Sub(s.now))
 		return "", nil
 	}
 	return "an export is gone: " + lost, nil

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/data"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
@@ -22,16 +23,13 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 )
 
-// sourceIndex finds the Installations that name a Flux source.
-const sourceIndex = "source"
-
 // SetupWithManager registers indexes, watches and the controller. Kinds of Flux sources that the cluster does not serve are not
 // watched.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, concurrency int) error {
 	r.metadata = mgr.GetCache()
 	indexes := map[string]client.IndexerFunc{
-		sourceIndex: sourcesOf, relations.ImportIndex: relations.ImportsOf, relations.ExportIndex: relations.ExportsOf, relations.ParentIndex: relations.ParentsOf,
-		contextIndex: contextsOf,
+		inputs.SourceIndex: inputs.SourcesOf, relations.ImportIndex: relations.ImportsOf, relations.ExportIndex: relations.ExportsOf, relations.ParentIndex: relations.ParentsOf,
+		inputs.ContextIndex: inputs.ContextsOf,
 	}
 	for field, index := range indexes {
 		if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.Installation{}, field, index); err != nil {
@@ -46,7 +44,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 			return fmt.Errorf("index data by source: %w", err)
 		}
 	}
-	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.Context{}, usedByContextIndex, usedByContext); err != nil {
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.Context{}, inputs.UsedByContextIndex, inputs.UsedByContext); err != nil {
 		return fmt.Errorf("index contexts by what they name: %w", err)
 	}
 	blder := ctrl.NewControllerManagedBy(mgr).
@@ -74,24 +72,6 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 	return blder.Complete(r)
 }
 
-// sourcesOf indexes Installations by the Flux sources that they name.
-func sourcesOf(obj client.Object) []string {
-	inst, ok := obj.(*v1alpha1.Installation)
-	if !ok {
-		return nil
-	}
-	var keys []string
-	for _, use := range sourceUses(inst) {
-		keys = append(keys, flux.KeyFor(inst.Namespace, *use.ref))
-	}
-	if component := inst.Spec.ComponentDescriptor; component != nil && component.Reference != nil {
-		if ref := repositorySource(component.Reference.RepositoryContext); ref != nil {
-			keys = append(keys, flux.KeyFor(inst.Namespace, *ref))
-		}
-	}
-	return keys
-}
-
 // users wakes the Installations that import an object, and workers that wait for the cache to show it.
 func (r *Reconciler) users(kind string) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {
@@ -107,7 +87,7 @@ func (r *Reconciler) users(kind string) handler.EventHandler {
 
 // usersOfSource wakes the Installations of all namespaces that name a source.
 func (r *Reconciler) usersOfSource(ctx context.Context, obj client.Object) []reconcile.Request {
-	return append(r.find(ctx, sourceIndex, flux.KeyOf(obj)), r.throughContext(ctx, flux.KeyOf(obj))...)
+	return append(r.find(ctx, inputs.SourceIndex, flux.KeyOf(obj)), r.throughContext(ctx, flux.KeyOf(obj))...)
 }
 
 func (r *Reconciler) find(ctx context.Context, field, key string, opts ...client.ListOption) []reconcile.Request {

@@ -6,10 +6,10 @@ package installation
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
@@ -64,17 +64,5 @@ func (s *scope) seal(name string, before *v1alpha1.SubInstCache, template *model
 	case len(raw) == 0:
 		return "", nil
 	}
-	return inPlaceDigest(raw)
-}
-
-// isSealed reports whether the parent has recorded the blueprint in place of a sub-installation for the job that both run.
-func isSealed(parent, inst *v1alpha1.Installation) error {
-	digest, err := inPlaceDigest(inst.Spec.Blueprint.Inline.Filesystem.RawMessage)
-	if err != nil {
-		return err
-	}
-	if recorded := parent.Status.SubInstCache.Find(inst.Name).BlueprintDigest; recorded != digest || parent.Status.JobID != inst.Status.JobID {
-		return fmt.Errorf("the verified blueprint of installation %s does not hold this one", parent.Name)
-	}
-	return nil
+	return inputs.InPlaceDigest(raw)
 }

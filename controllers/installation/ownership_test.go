@@ -15,10 +15,10 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/sources/component"
 )
 
 // node is an Installation whose UID is its name, owned by another unless owner is empty, and that lists others.
@@ -50,7 +50,7 @@ func serving(t *testing.T, installations ...*v1alpha1.Installation) *Reconciler 
 		builder = builder.WithObjects(inst)
 	}
 	c := builder.Build()
-	return &Reconciler{Client: c, Live: c}
+	return &Reconciler{Client: c, Live: c, Inputs: inputs.Reader{Reader: c, Live: c}}
 }
 
 func TestT01ARefusalIsWrittenOnce(t *testing.T) {
@@ -79,6 +79,31 @@ func TestT01ForceDeleteOfACircleEnds(t *testing.T) {
 	}
 }
 
+// planned is a job that plans one sub-installation with a blueprint in place.
+func planned(filesystem string) *scope {
+	s := &scope{inst: node("parent", ""), children: map[string]*v1alpha1.Installation{}}
+	s.inst.Status.JobID = "job"
+	s.plan = &plan{subinstallations: []model.InstallationTemplate{{
+		Name: "sub", Blueprint: model.InstallationTemplateBlueprint{Filesystem: v1alpha1.NewAnyJSON([]byte(filesystem))},
+	}}}
+	return s
+}
+
+func TestT02AChildThatHasTheJobKeepsWhatWasRecorded(t *testing.T) {
+	s := planned(`{"blueprint.yaml":"x"}`)
+	require.NoError(t, s.listChildren(true))
+	before := s.inst.Status.SubInstCache.ActiveSubs[0]
+	sealed, err := inputs.InPlaceDigest([]byte(`{ "blueprint.yaml": "x" }`))
+	require.NoError(t, err)
+	require.Equal(t, sealed, before.BlueprintDigest)
+	child := node(before.ObjectName, "parent")
+	child.Annotations = map[string]string{v1alpha1.JobAnnotation: "job"}
+	s.children[child.Name] = child
+	s.plan = planned(`{"blueprint.yaml":"y"}`).plan
+	require.NoError(t, s.listChildren(true))
+	assert.Equal(t, before, s.inst.Status.SubInstCache.ActiveSubs[0])
+}
+
 // TestT01ACircleIsNoWayDown has a tree in which nobody whom the parent does not list is asked for what ails it.
 func TestT01ACircleIsNoWayDown(t *testing.T) {
 	root, child, forged := node("a", "", "b"), node("b", "a", "a"), node("c", "a")
@@ -90,106 +115,7 @@ func TestT01ACircleIsNoWayDown(t *testing.T) {
 	require.NoError(t, v1alpha1.AddToScheme(scheme))
 	cached := fake.NewClientBuilder().WithScheme(scheme).WithObjects(root, child, forged).
 		WithIndex(&v1alpha1.Installation{}, relations.ParentIndex, relations.ParentsOf).Build()
-	reason, err := (&Reconciler{Client: cached, Live: cached}).changedContext(t.Context(), root)
+	reason, err := (&Reconciler{Client: cached, Live: cached, Inputs: inputs.Reader{Reader: cached, Live: cached}}).changedContext(t.Context(), root)
 	require.NoError(t, err)
 	assert.Empty(t, reason)
-}
-
-// planned is a job that plans one sub-installation with a blueprint in place.
-func planned(filesystem string) *scope {
-	s := &scope{inst: node("parent", ""), children: map[string]*v1alpha1.Installation{}}
-	s.inst.Status.JobID = "job"
-	s.plan = &plan{subinstallations: []model.InstallationTemplate{{
-		Name: "sub", Blueprint: model.InstallationTemplateBlueprint{Filesystem: v1alpha1.NewAnyJSON([]byte(filesystem))},
-	}}}
-	return s
-}
-
-func TestT02ABlueprintInPlaceIsTheOneThatTheParentRecorded(t *testing.T) {
-	for name, tc := range map[string]struct {
-		sealed, given string
-		job           string
-		good          bool
-	}{
-		"the same":               {sealed: `{"blueprint.yaml":"x","n":1}`, given: `{"blueprint.yaml":"x","n":1}`, job: "job", good: true},
-		"the same, written anew": {sealed: `{"blueprint.yaml":"x","n":1}`, given: `{ "n": 1, "blueprint.yaml": "x" }`, job: "job", good: true},
-		"another":                {sealed: `{"blueprint.yaml":"x"}`, given: `{"blueprint.yaml":"y"}`, job: "job"},
-		"another big number":     {sealed: `{"n":9007199254740993}`, given: `{"n":9007199254740992}`, job: "job"},
-		"another job":            {sealed: `{"blueprint.yaml":"x"}`, given: `{"blueprint.yaml":"x"}`, job: "own"},
-		"nothing recorded":       {given: `{"blueprint.yaml":"x"}`, job: "job"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := planned(tc.sealed)
-			require.NoError(t, s.listChildren(true))
-			child := node(childName("parent", "sub"), "parent")
-			child.Status.JobID = tc.job
-			child.Spec.Blueprint.Inline = &v1alpha1.InlineBlueprint{Filesystem: v1alpha1.NewAnyJSON([]byte(tc.given))}
-			err := serving(t, s.inst).verifyInPlace(t.Context(), &reading{inst: child})
-			if tc.good {
-				require.NoError(t, err)
-				return
-			}
-			var failure *kit.Failure
-			require.ErrorAs(t, err, &failure)
-			assert.Equal(t, reasonUnverified, failure.Reason)
-		})
-	}
-}
-
-func TestT02AChildThatHasTheJobKeepsWhatWasRecorded(t *testing.T) {
-	s := planned(`{"blueprint.yaml":"x"}`)
-	require.NoError(t, s.listChildren(true))
-	before := s.inst.Status.SubInstCache.ActiveSubs[0]
-	child := node(before.ObjectName, "parent")
-	child.Annotations = map[string]string{v1alpha1.JobAnnotation: "job"}
-	s.children[child.Name] = child
-	s.plan = planned(`{"blueprint.yaml":"y"}`).plan
-	require.NoError(t, s.listChildren(true))
-	assert.Equal(t, before, s.inst.Status.SubInstCache.ActiveSubs[0])
-}
-
-func TestT02UnderEnforceOnlyVerifiedBlueprintsRun(t *testing.T) {
-	inline := v1alpha1.BlueprintDefinition{Inline: &v1alpha1.InlineBlueprint{Filesystem: v1alpha1.NewAnyJSON([]byte(`{}`))}}
-	source := v1alpha1.BlueprintDefinition{SourceReference: &v1alpha1.SourceReference{Kind: "OCIRepository", Name: "shop"}}
-	from := func(verified bool) *resolvedSource {
-		return &resolvedSource{status: v1alpha1.SourceStatus{Verified: verified}}
-	}
-	for name, tc := range map[string]struct {
-		policy    SignaturePolicy
-		blueprint v1alpha1.BlueprintDefinition
-		source    *resolvedSource
-		says      string
-	}{
-		"inline, not enforced":        {policy: DoNotEnforce, blueprint: inline},
-		"inline root":                 {policy: Enforce, blueprint: inline, says: "spec.blueprint.inline"},
-		"source, not enforced":        {policy: DoNotEnforce, blueprint: source, source: from(false)},
-		"source that is not verified": {policy: Enforce, blueprint: source, source: from(false), says: "spec.blueprint.sourceRef"},
-		"verified source":             {policy: Enforce, blueprint: source, source: from(true)},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := serving(t)
-			r.SignaturePolicy = tc.policy
-			inst := node("root", "")
-			inst.Spec.Blueprint = tc.blueprint
-			err := r.verifyBlueprint(t.Context(), &reading{inst: inst, inputs: inputs{source: tc.source}})
-			if tc.says == "" {
-				require.NoError(t, err)
-				return
-			}
-			assert.ErrorContains(t, err, tc.says)
-		})
-	}
-}
-
-func TestT02ABlueprintThatTheSignatureLeavesOutIsRefused(t *testing.T) {
-	definition := v1alpha1.ComponentDescriptorDefinition{Reference: &v1alpha1.ComponentDescriptorReference{ComponentName: "example.com/shop"}}
-	found := resolved(t, definition, registryContext, descriptor(t, "shop", ""))
-	assert.ErrorContains(t, found.covers("blueprint"), `does not cover resource "blueprint"`)
-	resource, err := found.root.Descriptor.FindResource(map[string]string{"name": "blueprint"})
-	require.NoError(t, err)
-	resource.Digest = &component.DigestSpec{HashAlgorithm: component.NoDigest, NormalisationAlgorithm: component.ExcludeFromSignature}
-	require.Error(t, found.covers("blueprint"))
-	resource.Digest = &component.DigestSpec{HashAlgorithm: component.HashSHA256, NormalisationAlgorithm: component.OCIArtifactDigest, Value: "00"}
-	require.NoError(t, found.covers("blueprint"))
-	assert.NoError(t, found.covers("other"), "what is not there is reported where it is read")
 }

@@ -21,7 +21,7 @@ func (r *Reconciler) prepare(ctx context.Context, s *scope) error {
 	if err := r.awaitPredecessors(ctx, s); err != nil {
 		return err
 	}
-	found, err := r.inputs(ctx, s.inst, s.now, s.clusters)
+	found, err := r.Inputs.Read(ctx, s.inst, s.now, s.clusters)
 	s.adopt(found)
 	if err != nil {
 		return err

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -191,24 +190,6 @@ func TestT07BlueprintUsesNamespaceWhereContextAllows(t *testing.T) {
 	}
 }
 
-func TestT07ConfigurationsNameImportedTargets(t *testing.T) {
-	limits := &reach{onlyImports: true, targets: map[string]*v1alpha1.Target{"imported": {}}}
-	for name, config := range map[string]string{
-		"none":                 ``,
-		"no object":            `[]`,
-		"an imported one":      `{"exports":{"exports":[{"targetName":"imported"}]}}`,
-		"the own one":          `{"exports":{"exports":[{"targetName":""},{"targetName":null}]}}`,
-		"a field of an object": `{"manifests":[{"manifest":{"spec":{"targetName":"foreign"}}}],"values":{"exports":{"targetName":"foreign"}}}`,
-		"a label":              `{"readinessChecks":{"custom":[{"labelSelector":{"matchLabels":{"targetName":"foreign"}}}]}}`,
-		"a value to expect":    `{"readinessChecks":{"custom":[{"requirements":[{"values":[{"value":{"targetName":"foreign"}}]}]}]}}`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			field, _ := limits.configBeyond(&runtime.RawExtension{Raw: []byte(config)})
-			assert.Empty(t, field)
-		})
-	}
-}
-
 func TestT07OtherContextStartsRefusedInstallation(t *testing.T) {
 	s := newStage(t)
 	s.surroundings()
@@ -287,45 +268,6 @@ func TestT07TemplatedTargets(t *testing.T) {
 			failed := s.ended("root", "", v1alpha1.PhaseFailed)
 			assert.Equal(t, jobs.ReasonBeyondImports, failed.Status.LastError.Reason)
 			assert.Contains(t, failed.Status.LastError.Message, `target export "made": `+c.field)
-		})
-	}
-}
-
-func TestT07FunctionsOpenImportedSecretsOnly(t *testing.T) {
-	secret := func(name string) *v1alpha1.LocalSecretReference { return &v1alpha1.LocalSecretReference{Name: name} }
-	limits := &reach{onlyImports: true, targets: map[string]*v1alpha1.Target{"t": {Spec: v1alpha1.TargetSpec{SecretRef: secret("imported")}}}}
-	i := newIssuer(t)
-	i.reach = limits
-	given := map[string]any{"spec": map[string]any{"type": clusterType, "secretRef": map[string]any{"name": "foreign"}}}
-	_, err := i.ServiceAccountKubeconfig(t.Context(), "name", "namespace", 600, given)
-	require.ErrorContains(t, err, "spec.secretRef is not among its imports")
-	assert.Equal(t, err, i.refused, "the failure says so, whatever becomes of the text")
-	assert.Empty(t, limits.beyond(&v1alpha1.TargetSpec{SecretRef: secret("imported")}))
-	assert.NotEmpty(t, limits.beyond(&v1alpha1.TargetSpec{SecretRef: secret("foreign")}))
-}
-
-func TestT07OperatorDecidesWhereContextIsSilent(t *testing.T) {
-	for name, c := range map[string]struct {
-		operator, context, want v1alpha1.BlueprintAccess
-		named                   string
-	}{
-		"nobody says anything":             {"", "", v1alpha1.BlueprintAccessNamespace, ""},
-		"the operator":                     {v1alpha1.BlueprintAccessImports, "", v1alpha1.BlueprintAccessImports, ""},
-		"the Context is wider":             {v1alpha1.BlueprintAccessImports, v1alpha1.BlueprintAccessNamespace, v1alpha1.BlueprintAccessNamespace, ""},
-		"the Context is narrower":          {v1alpha1.BlueprintAccessNamespace, v1alpha1.BlueprintAccessImports, v1alpha1.BlueprintAccessImports, ""},
-		"the operator and a missing":       {v1alpha1.BlueprintAccessImports, "-", v1alpha1.BlueprintAccessImports, ""},
-		"the operator and a missing, wide": {v1alpha1.BlueprintAccessNamespace, "-", v1alpha1.BlueprintAccessNamespace, ""},
-		"one that is named is missing":     {v1alpha1.BlueprintAccessNamespace, "", v1alpha1.BlueprintAccessImports, "lost"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
-			if c.context != "-" {
-				s.create(s.context(c.context))
-			}
-			r := &Reconciler{Client: s.client, BlueprintAccess: c.operator}
-			found, err := r.accessOf(s.ctx, &v1alpha1.Installation{ObjectMeta: s.named("root"), Spec: v1alpha1.InstallationSpec{Context: c.named}})
-			require.NoError(t, err)
-			assert.Equal(t, c.want, found)
 		})
 	}
 }

@@ -10,21 +10,16 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fluxcd/pkg/runtime/controller"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/fluxcd/pkg/runtime/controller"
-
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/confined/rendering"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/target"
-	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
-	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
-	"github.com/flux-landscaper/flux-landscaper/sources/memory"
-	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
 
 // Reconciler reconciles Installations.
@@ -37,28 +32,10 @@ type Reconciler struct {
 	Recorder record.EventRecorder
 	// Metrics records durations.
 	Metrics controller.Metrics
-	// Artifacts holds the contents of Flux sources.
-	Artifacts *fetch.Store
-	// Repositories finds components and the content of their resources.
-	Repositories *repository.Repositories
-	// Identity finds the identity with which a Context logs in at a cloud; nil means that there are none.
-	Identity func(context.Context, cloud.Request) (*cloud.Identity, error)
-	// SignaturePolicy says which components need a verified signature.
-	SignaturePolicy SignaturePolicy
+	// Inputs reads what jobs work with.
+	Inputs inputs.Reader
 	// UnwatchedSources are the kinds that UnwatchableSources returned.
 	UnwatchedSources []client.Object
-	// Clusters opens the Targets that templates pass to functions for kubeconfigs; nil makes these functions fail.
-	Clusters *target.Clients
-	// BlueprintAccess is what blueprints may use where their Context does not say it; empty is the namespace.
-	BlueprintAccess v1alpha1.BlueprintAccess
-	// Memory limits what is kept in memory, together with other caches of the process; nil means the default.
-	Memory *memory.Budget
-	// Renderer runs templates; nil means one with the default limits.
-	Renderer *rendering.Renderer
-	// NoCrossNamespaceRefs refuses sources of other namespaces.
-	NoCrossNamespaceRefs bool
-	// RequireVerifiedSources refuses sources that Flux has not verified, whatever a Context says.
-	RequireVerifiedSources bool
 	// Backoff says when to try again after a failure.
 	Backoff *kit.Backoff
 	// Jitter spreads the intervals of spec.automaticReconcile.
@@ -78,17 +55,9 @@ type Reconciler struct {
 	targets       kit.Consistency
 	states        kit.Consistency
 	echo          kit.Echo
-	blueprints    blueprintCache
-	loading       loadLimit
-	issued        issuedCache
-	rendering     sync.Once
 	sharing       sync.Once
-	// plans and components are those of running jobs.
-	plans      jobMemory[remembered]
-	components jobMemory[*resolvedComponent]
-	digests    digestCache
-	tried      triedAccess
-	graces     graces
+	// plans are those of running jobs.
+	plans inputs.JobMemory[remembered]
 }
 
 // Reconcile brings one Installation on.
@@ -111,8 +80,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	started := r.Now()
 	defer func() { r.Metrics.RecordDuration(ctx, inst, started) }()
 
-	s := &scope{inst: inst, persisted: inst.Status.DeepCopy(), now: started, jitter: r.Jitter, clusters: r.clustersFor(inst)}
-	defer s.giveBack()
+	s := &scope{inst: inst, persisted: inst.Status.DeepCopy(), now: started, jitter: r.Jitter, clusters: r.Inputs.ClustersFor(inst)}
+	defer s.GiveBack()
 	if err := r.takeOver(ctx, s); err != nil {
 		return r.settle(ctx, s, err)
 	}
@@ -179,4 +148,15 @@ func (r *Reconciler) makes() []kit.Phase[*scope] {
 		r.applyExecution, // execution.go         deploy items       → Execution
 		r.markApplied,    // subinstallations.go  all applied        → phase
 	}
+}
+
+// forgetJob drops everything that is kept of the job of an Installation: it is over, or the Installation is gone.
+func (r *Reconciler) forgetJob(key types.NamespacedName) {
+	r.plans.Drop(key)
+	r.Inputs.Forget(key)
+}
+
+// shareMemory lets all caches of the controller share one Budget.
+func (r *Reconciler) shareMemory() {
+	r.sharing.Do(func() { r.plans.Budget = r.Inputs.ShareMemory() })
 }

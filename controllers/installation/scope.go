@@ -8,6 +8,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/view"
 )
@@ -33,14 +34,14 @@ type scope struct {
 	// started is the status right after that.
 	started *v1alpha1.InstallationStatus
 	// clusters issues kubeconfigs to templates; nil where the process does not.
-	clusters *issuer
+	clusters *inputs.Issuer
 	// remains is what a deletion by force has found.
 	remains *remains
 	// outcome is set when the running job ended in this reconciliation.
 	outcome *outcome
 
-	alarm
-	inputs
+	inputs.Alarm
+	inputs.Inputs
 	// env is what the templates see, shown what they see of the component.
 	env   *render.Environment
 	shown *view.View
@@ -48,15 +49,12 @@ type scope struct {
 	plan *plan
 }
 
-// alarm is when to look again without an event.
-type alarm struct {
-	// requeue is after how long; 0 is never.
-	requeue time.Duration
-}
-
-// wake asks for another look after d unless an earlier one is planned.
-func (a *alarm) wake(d time.Duration) {
-	if d > 0 && (a.requeue == 0 || d < a.requeue) {
-		a.requeue = d
+// adopt makes what was read that of the reconciliation, which gives its components back.
+func (s *scope) adopt(in *inputs.Reading) {
+	in.Borrowed = append(in.Borrowed, s.Borrowed...)
+	s.Inputs, s.env, s.shown = in.Inputs, in.Env, in.Shown
+	if in.Values != nil {
+		s.plan = &plan{values: in.Values}
 	}
+	s.Wake(in.Requeue)
 }

@@ -71,7 +71,7 @@ func (r *Reconciler) awaitShown(ctx context.Context, s *scope, objects map[strin
 		object := objects[key]
 		err := r.echo.Await(ctx, func() (bool, error) { return r.shown(ctx, object) })
 		if errors.Is(err, kit.ErrStop) {
-			s.wake(shownRetry)
+			s.Wake(shownRetry)
 		}
 		if err != nil {
 			return err

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
@@ -40,7 +41,7 @@ func (r *Reconciler) recordJob(ctx context.Context, s *scope) error {
 		kit.SetPhase(s.inst.Job(), v1alpha1.PhaseProgressing, s.now)
 	} else {
 		kit.SetPhase(s.inst.Job(), v1alpha1.PhaseInit, s.now)
-		if err := s.listChildren(r.SignaturePolicy == Enforce); err != nil {
+		if err := s.listChildren(r.Inputs.SignaturePolicy == inputs.Enforce); err != nil {
 			return err
 		}
 	}
@@ -80,7 +81,7 @@ func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Resu
 	if writeErr := r.record(ctx, s); writeErr != nil && !errors.Is(writeErr, kit.ErrStop) {
 		return r.later(ctx, key, writeErr), nil
 	}
-	return ctrl.Result{RequeueAfter: s.requeue}, nil
+	return ctrl.Result{RequeueAfter: s.Requeue}, nil
 }
 
 // record writes the status, with the job that follows, and then what metadata has to say about the operation that started the job.
@@ -105,14 +106,14 @@ func (r *Reconciler) record(ctx context.Context, s *scope) error {
 // absorb puts a failure into the status. It returns final when nothing is to be written.
 func (r *Reconciler) absorb(s *scope, err error) (ctrl.Result, bool) {
 	key := client.ObjectKeyFromObject(s.inst)
-	if kit.IsTransient(err) || errors.As(err, new(unreadSource)) || errors.Is(err, errLoadLimit) {
+	if kit.IsTransient(err) || errors.As(err, new(inputs.UnreadSource)) || errors.Is(err, inputs.ErrLoadLimit) {
 		return ctrl.Result{RequeueAfter: r.Backoff.After(key, err)}, true
 	}
 	failure := kit.AsOwnFailure(jobs.Operation, err)
-	if failure.Kind == kit.Stalled && s.clusters != nil && s.clusters.unanswered != nil {
+	if failure.Kind == kit.Stalled && s.clusters != nil && s.clusters.Unanswered != nil {
 		failure = &kit.Failure{Kind: kit.Retry, Operation: failure.Operation, Reason: "ClusterUnreachable", Err: failure.Err}
 	}
-	if failure.Kind == kit.Stalled && s.clusters != nil && s.clusters.refused != nil {
+	if failure.Kind == kit.Stalled && s.clusters != nil && s.clusters.Refused != nil {
 		failure.Reason = jobs.ReasonBeyondImports
 	}
 	if failure.Kind == kit.Stalled && forced(s.inst) {
@@ -125,7 +126,7 @@ func (r *Reconciler) absorb(s *scope, err error) (ctrl.Result, bool) {
 		kit.Progress(s.inst, failure.Reason, failure.Error())
 	case kit.Retry:
 		kit.TryAgain(s.inst, failure, s.now)
-		s.wake(r.Backoff.After(key, err))
+		s.Wake(r.Backoff.After(key, err))
 	}
 	return ctrl.Result{}, false
 }

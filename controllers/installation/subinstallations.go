@@ -61,7 +61,7 @@ func (r *Reconciler) awaitCreatedChildren(s *scope) error {
 			continue
 		}
 		if wait := r.installations.Unseen(key); wait > 0 {
-			s.wake(wait)
+			s.Wake(wait)
 			return kit.ErrStop
 		}
 	}
@@ -240,7 +240,7 @@ func handOver(ctx context.Context, c client.Client, s *scope, child kit.JobObjec
 
 // describeChild makes the sub-installation of a template. It inherits context and component of its parent.
 func describeChild(s *scope, template *model.InstallationTemplate, name string) (*v1alpha1.Installation, error) {
-	blueprint, descriptor, err := s.childBlueprint(template)
+	blueprint, descriptor, err := s.ChildBlueprint(s.inst, template)
 	if err != nil {
 		return nil, kit.Stall(jobs.RenderOperation, "InvalidBlueprintRef", "sub-installation %q: %w", template.Name, err)
 	}

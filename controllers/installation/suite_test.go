@@ -30,6 +30,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/tests/mortal"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
@@ -99,6 +100,7 @@ func (s *stage) start() {
 	require.NoError(s.t, err)
 	reconciler := &Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: silent, Now: time.Now,
+		Inputs:  inputs.Reader{Reader: mgr.GetClient(), Live: mgr.GetAPIReader()},
 		Metrics: runtimectrl.NewMetrics(mgr, metrics.NewRecorder(), v1alpha1.Finalizer),
 		Backoff: kit.NewBackoff(10*time.Millisecond, time.Second),
 	}

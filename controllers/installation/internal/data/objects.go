@@ -60,7 +60,7 @@ func OtherOwner(object client.Object, inst *v1alpha1.Installation) *metav1.Owner
 	return nil
 }
 
-// IsFormerExport tells whether a Target is only kept for uninstalling.
+// IsFormerExport reports whether a Target is only kept for uninstalling.
 func IsFormerExport(target *v1alpha1.Target) bool {
 	return !target.DeletionTimestamp.IsZero() && target.Labels[v1alpha1.DataObjectSourceTypeLabel] == v1alpha1.DataObjectSourceExport
 }

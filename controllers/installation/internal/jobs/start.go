@@ -128,3 +128,11 @@ func FollowsChanges(inst *v1alpha1.Installation) bool {
 	return inst.Annotations[v1alpha1.ReconcileIfChangedAnnotation] == "true" ||
 		inst.Annotations[v1alpha1.OperationAnnotation] == v1alpha1.OperationReconcile && conditions.IsTrue(inst, OperationInGitCondition)
 }
+
+// ReasonIf returns the reason for a job where there is one, and otherwise "".
+func ReasonIf(started bool, reason string) string {
+	if started {
+		return reason
+	}
+	return ""
+}

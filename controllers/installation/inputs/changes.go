@@ -1,0 +1,187 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inputs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/data"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
+	"github.com/flux-landscaper/flux-landscaper/sources/flux"
+)
+
+// accessReasons are the ways in which a job fails that another content of the Context, or of what it names, may end.
+var accessReasons = map[string][]string{
+	reasonUnauthorized:   {jobs.ComponentOperation, jobs.SatisfyOperation, jobs.RenderOperation, jobs.ExportOperation},
+	reasonInvalidContext: {jobs.ContextOperation},
+}
+
+// ChangedContextOf tells the same of the Installation alone.
+func (r *Reader) ChangedContextOf(ctx context.Context, inst *v1alpha1.Installation) (string, error) {
+	last := inst.Status.LastError
+	switch {
+	case inst.Status.Phase != v1alpha1.PhaseFailed || last == nil:
+		return "", nil
+	case last.Reason == jobs.ReasonBeyondImports:
+		access, err := r.accessOf(ctx, inst)
+		return jobs.ReasonIf(access == v1alpha1.BlueprintAccessNamespace, "blueprints may use the namespace now"), err
+	case last.Operation == jobs.ContextOperation && last.Reason == jobs.ReasonContextIncomplete:
+		arrived, err := r.contextArrived(ctx, inst)
+		return jobs.ReasonIf(arrived, "what the Context was missing is there"), err
+	case slices.Contains(accessReasons[last.Reason], last.Operation):
+		changed, err := r.accessChanged(ctx, inst)
+		return jobs.ReasonIf(changed, "the Context, or a Secret that it names, changed"), err
+	}
+	return "", nil
+}
+
+// accessChanged reports whether an Installation may use something else now than its failed job did. Parts that are missing now count as
+// unchanged: their next event comes back here. After a restart nobody knows what the job used, so the registry is asked.
+func (r *Reader) accessChanged(ctx context.Context, inst *v1alpha1.Installation) (bool, error) {
+	c, err := r.contextOf(ctx, inst)
+	if err != nil {
+		return false, transientOnly(err)
+	}
+	secrets, err := r.registrySecrets(ctx, c)
+	var identity *cloud.Error
+	switch {
+	case errors.As(err, &identity):
+		return !strings.Contains(inst.Status.LastError.Message, identity.Error()), nil
+	case err != nil:
+		return false, transientOnly(err)
+	}
+	if before, known := r.tried.entries().Get(inst.UID); known {
+		return before != fingerprint(c, secrets), nil
+	}
+	found, err := r.findComponent(ctx, inst, c)
+	if err == nil {
+		found.session.Close()
+	}
+	return reasonOf(err) != inst.Status.LastError.Reason, nil
+}
+
+// reasonOf says in one word why a component was not found; "" if it was.
+func reasonOf(err error) string {
+	var failure *kit.Failure
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &failure):
+		return failure.Reason
+	}
+	reason, _ := repositoryReason(err)
+	return reason
+}
+
+// ImportsArrived reports whether the last job failed because of a missing import and now nothing is missing.
+func (r *Reader) ImportsArrived(ctx context.Context, inst *v1alpha1.Installation) (bool, error) {
+	last := inst.Status.LastError
+	if inst.Status.Phase != v1alpha1.PhaseFailed || last == nil || last.Operation != jobs.ImportOperation || last.Reason != jobs.ReasonImportNotFound {
+		return false, nil
+	}
+	_, err := r.readImports(ctx, inst)
+	if isUnread(err) {
+		return false, UnreadSource{err}
+	}
+	return err == nil, nil
+}
+
+// ChangedImports reports whether the content of an import is another than the last job used, where an annotation asks for it. Imports
+// that are not there, or not as they have to be, count as unchanged: their next event comes back here. The new content counts as used from
+// now on, however the job ends.
+func (r *Reader) ChangedImports(ctx context.Context, inst *v1alpha1.Installation) (string, error) {
+	if inst.Annotations[v1alpha1.ReconcileIfImportsChangedAnnotation] != "true" || inst.Status.ImportsHash == "" {
+		return "", nil
+	}
+	imports, err := r.readImports(ctx, inst)
+	if isUnread(err) {
+		return "", UnreadSource{err}
+	}
+	if err != nil || data.HashOf(imports.hashes) == inst.Status.ImportsHash {
+		return "", nil
+	}
+	inst.Status.ImportsHash = data.HashOf(imports.hashes)
+	return "the content of an import changed", nil
+}
+
+// ChangedSource tells which referenced source has other content than the last job used. A new revision that cannot be read now is tried
+// again, and one that can never be read starts a job that fails visibly. What the next event of the source ends counts as unchanged.
+func (r *Reader) ChangedSource(ctx context.Context, inst *v1alpha1.Installation) (string, error) {
+	for _, use := range sourceUses(inst) {
+		current, err := r.currentSource(ctx, inst, use)
+		reason, err := judgeSource(inst.Status.Sources, current, err)
+		if reason != "" || err != nil {
+			return reason, err
+		}
+	}
+	return "", nil
+}
+
+// UnreadSource is why nobody knows whether a source or an import changed. It is tried again and not shown: the last job stands.
+type UnreadSource struct{ Cause error }
+
+// Error says what the cause says.
+func (u UnreadSource) Error() string { return u.Cause.Error() }
+
+// Unwrap returns the cause.
+func (u UnreadSource) Unwrap() error { return u.Cause }
+
+// judgeSource returns why the present state of a source asks for a job after one that used others; "" when it does not. Current is nil where
+// the source says itself that it has nothing to use; it has no content digest where err says why the artifact could not be read.
+func judgeSource(used []v1alpha1.SourceStatus, current *resolvedSource, err error) (string, error) {
+	if current == nil {
+		return "", sourceToCome(err)
+	}
+	if slices.ContainsFunc(used, func(used v1alpha1.SourceStatus) bool { return sameSource(used, current.status) }) {
+		return "", nil
+	}
+	failure := kit.AsFailure(jobs.Operation, sourceFailure("", err))
+	if err != nil && failure.Kind != kit.Stalled {
+		return "", UnreadSource{err}
+	}
+	return fmt.Sprintf("%s %s/%s has revision %s", current.status.Kind, current.status.Namespace, current.status.Name, current.status.Revision), nil
+}
+
+// sourceToCome returns nil when an event of the source ends a problem, and otherwise that it has to be looked at again: kinds that are installed
+// later send no events.
+func sourceToCome(err error) error {
+	var problem *flux.Error
+	if kit.IsTransient(err) || errors.As(err, &problem) && problem.Reason == flux.NotInstalled {
+		return UnreadSource{err}
+	}
+	return nil
+}
+
+// currentSource reads a source as a job would.
+func (r *Reader) currentSource(ctx context.Context, inst *v1alpha1.Installation, use sourceUse) (*resolvedSource, error) {
+	found, err := r.contextOf(ctx, inst)
+	if err != nil {
+		return nil, err
+	}
+	source, err := r.lookupSource(ctx, inst, use, found.requiresVerified())
+	if source != nil {
+		source.reserved.Give()
+	}
+	return source, err
+}
+
+// sameSource reports whether two states of a source hold the same for us. A GitRepository or Bucket is shared by many
+// things, so only the content of the used path counts; an OCIRepository or ExternalArtifact is one published thing, so its
+// revision counts.
+func sameSource(used, current v1alpha1.SourceStatus) bool {
+	if used.Kind != current.Kind || used.Namespace != current.Namespace || used.Name != current.Name {
+		return false
+	}
+	if used.Revision == current.Revision {
+		return true
+	}
+	return sharedKind(current.Kind) && used.ContentDigest != "" && used.ContentDigest == current.ContentDigest
+}

@@ -1,0 +1,249 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inputs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/fluxcd/pkg/runtime/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
+	"github.com/flux-landscaper/flux-landscaper/sources/flux"
+	"github.com/flux-landscaper/flux-landscaper/sources/git"
+	"github.com/flux-landscaper/flux-landscaper/sources/memory"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci"
+	"github.com/flux-landscaper/flux-landscaper/sources/repository"
+)
+
+// Component is the component of a job with everything that it refers to. It is read-only once the job has verified it.
+type Component struct {
+	root    *repository.Root
+	closed  *component.Closed
+	session *repository.Session
+	// lease closes the session.
+	lease lease
+	// standard is the default repository of the Context; zero when it has none.
+	standard component.Typed
+	// overwritable says that the Context names overwrites.
+	overwritable bool
+	// verifying guards root, closed and verified until verified is set: sub-installations may verify the component of their root.
+	verifying sync.Mutex
+	// verified says why the component counts as verified; empty as long as it does not.
+	verified string
+}
+
+// resolveComponent finds the component and all that it refers to, once for a job.
+func (r *Reader) resolveComponent(ctx context.Context, in *Reading) error {
+	in.Component = nil
+	if in.inst.Spec.ComponentDescriptor != nil {
+		found, err := r.componentOf(ctx, &in.Inputs, in.inst, in.context)
+		if err != nil {
+			return r.componentFailure(in, err)
+		}
+		in.Component = found
+	}
+	in.showOverwrite()
+	in.listSources()
+	return nil
+}
+
+// componentOf returns the component of the running job of an Installation, which may be another than that of the reconciliation. It is
+// usable until the reconciliation ends.
+func (r *Reader) componentOf(ctx context.Context, in *Inputs, inst *v1alpha1.Installation, c *installationContext) (*Component, error) {
+	if kept, ok := r.components.Recall(in, inst); ok {
+		return kept, nil
+	}
+	found, err := r.findComponent(ctx, inst, c)
+	if err != nil {
+		return nil, err
+	}
+	in.borrow(found)
+	r.components.Keep(inst, found, found, 0)
+	return found, nil
+}
+
+func (r *Reader) findComponent(ctx context.Context, inst *v1alpha1.Installation, c *installationContext) (*Component, error) {
+	definition := inst.Spec.ComponentDescriptor
+	if err := c.checkRepository(inst); err != nil {
+		return nil, err
+	}
+	secrets, err := r.registrySecrets(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	r.tried.note(inst, c, secrets)
+	rights, err := secrets.rights()
+	if err != nil {
+		return nil, kit.Stall(jobs.ContextOperation, reasonInvalidContext, "%s: %w", c, err)
+	}
+	for _, warning := range rights.Warnings() {
+		ctrl.LoggerFrom(ctx).Info("a login is left out", "context", client.ObjectKeyFromObject(c.object), "reason", warning)
+	}
+	found := &Component{overwritable: c.object.ComponentVersionOverwritesReference != ""}
+	if found.standard, err = defaultRepository(c); err != nil {
+		return nil, err
+	}
+	found.session = r.Repositories.Open(repository.Scope{
+		Namespace: inst.Namespace, Repository: c.object.RepositoryContext, Rights: rights, Overwrites: c.overwrites,
+	})
+	found.lease.close = found.session.Close
+	if err := found.resolve(withVerification(ctx, c.requiresVerified()), definition); err != nil {
+		found.session.Close()
+		return nil, fmt.Errorf("spec.componentDescriptor: %w", err)
+	}
+	return found, nil
+}
+
+// resolve looks the component up, and everything that it refers to.
+func (f *Component) resolve(ctx context.Context, definition *v1alpha1.ComponentDescriptorDefinition) (err error) {
+	if f.root, err = f.session.Root(ctx, *definition); err != nil {
+		return err
+	}
+	f.closed, err = f.session.Closure(ctx, f.root.Descriptor)
+	return err
+}
+
+// pieces is what the component takes in memory: its descriptors are shared with other jobs.
+func (f *Component) pieces() []memory.Piece {
+	f.verifying.Lock()
+	defer f.verifying.Unlock()
+	if f.session == nil {
+		return nil
+	}
+	own, all := f.session.Weight()
+	all = append(all, memory.Piece{Of: f, Bytes: func() int64 { return own }})
+	for _, d := range f.closed.Descriptors {
+		all = append(all, memory.Piece{Of: d, Bytes: func() int64 { return memory.Size(d) }})
+	}
+	return all
+}
+
+func defaultRepository(c *installationContext) (component.Typed, error) {
+	if c.object.RepositoryContext == nil || len(c.object.RepositoryContext.RawMessage) == 0 {
+		return component.Typed{}, nil
+	}
+	found, err := component.ParseTyped(c.object.RepositoryContext.RawMessage)
+	if err != nil {
+		return found, kit.Stall(jobs.ContextOperation, reasonInvalidContext, "%s: %w", c.field("repositoryContext"), err)
+	}
+	return found, nil
+}
+
+// componentFailure says who can end a problem with a component.
+func (r *Reader) componentFailure(in *Reading, err error) error {
+	var failure *kit.Failure
+	var missing incomplete
+	var source *flux.Error
+	var identity *cloud.Error
+	switch {
+	case errors.As(err, &identity):
+		return in.identityFailure(err, identity)
+	case errors.As(err, &failure), kit.IsTransient(err) && !isExplained(err):
+		return err
+	case errors.As(err, &missing):
+		return r.contextFailure(in, err)
+	case errors.As(err, &source) && source.Waiting:
+		return kit.Wait(jobs.ComponentOperation, string(source.Reason), "%w", err)
+	case errors.As(err, &source):
+		return kit.Stall(jobs.ComponentOperation, string(source.Reason), "%w", err)
+	case errors.Is(err, fetch.ErrGone):
+		return kit.Again(jobs.ComponentOperation, "ArtifactGone", "%w", err)
+	}
+	reason, codes := repositoryReason(err)
+	if reason == reasonUnauthorized {
+		err = in.withTrigger(err)
+	}
+	switch repository.KindOf(err) {
+	case repository.Waiting:
+		return kit.Wait(jobs.ComponentOperation, reason, "%w", err)
+	case repository.Stalled:
+		return &kit.Failure{Kind: kit.Stalled, Operation: jobs.ComponentOperation, Reason: reason, Codes: codes, Err: err}
+	}
+	return kit.Again(jobs.ComponentOperation, reason, "%w", err)
+}
+
+// identityFailure is for an identity that cannot log in at its cloud. What it needs of a ServiceAccount is announced by no event.
+func (in *Reading) identityFailure(err error, identity *cloud.Error) error {
+	failure := kit.Again(jobs.ComponentOperation, reasonUnauthorized, "%w", err)
+	if !identity.Retry {
+		failure = kit.Stall(jobs.ComponentOperation, reasonUnauthorized, "%w", in.withTrigger(err))
+	}
+	return kit.Coded(failure, v1alpha1.ErrorUnauthorized)
+}
+
+// isExplained reports whether an edge has said which content it could not get. Any other lost connection is the one to the API server.
+func isExplained(err error) bool {
+	var registry *oci.Error
+	var server *git.Error
+	var artifact *fetch.Error
+	var found *repository.Error
+	return errors.As(err, &registry) || errors.As(err, &server) || errors.As(err, &artifact) || errors.As(err, &found)
+}
+
+// repositoryReason says in one word what failed.
+func repositoryReason(err error) (string, []v1alpha1.ErrorCode) {
+	var identity *cloud.Error
+	switch {
+	case errors.Is(err, oci.ErrUnauthorized), errors.As(err, &identity):
+		return reasonUnauthorized, []v1alpha1.ErrorCode{v1alpha1.ErrorUnauthorized}
+	case errors.Is(err, repository.ErrRepositoryMissing):
+		return "RepositoryContextMissing", []v1alpha1.ErrorCode{v1alpha1.ErrorConfigurationProblem}
+	case errors.Is(err, component.ErrNotFound), errors.Is(err, oci.ErrNotFound):
+		return "ComponentNotFound", []v1alpha1.ErrorCode{v1alpha1.ErrorConfigurationProblem}
+	}
+	return "ComponentNotResolved", []v1alpha1.ErrorCode{v1alpha1.ErrorConfigurationProblem}
+}
+
+// showOverwrite tells in a condition whether overwrites changed the reference to the component.
+func (in *Reading) showOverwrite() {
+	switch {
+	case in.Component == nil || !in.Component.overwritable:
+		conditions.Delete(in.inst, v1alpha1.ComponentReferenceOverwriteCondition)
+	case in.Component.root.Overwrite == "":
+		conditions.MarkFalse(in.inst, v1alpha1.ComponentReferenceOverwriteCondition, "NoOverwriteDefined", "no overwrite matches the component reference")
+	default:
+		conditions.MarkTrue(in.inst, v1alpha1.ComponentReferenceOverwriteCondition, "FoundOverwrite", "%s", in.Component.root.Overwrite)
+	}
+}
+
+// listSources adds the sources that component repositories lie in to those that the Installation names.
+func (in *Reading) listSources() {
+	if in.Component == nil {
+		return
+	}
+	for _, used := range in.Component.session.SourcesUsed() {
+		known := slices.ContainsFunc(in.inst.Status.Sources, func(listed v1alpha1.SourceStatus) bool {
+			return listed.Kind == used.Kind && listed.Namespace == used.Namespace && listed.Name == used.Name
+		})
+		if !known {
+			in.inst.Status.Sources = append(in.inst.Status.Sources, used)
+		}
+	}
+}
+
+const (
+	// reasonUnauthorized says that a registry refused the logins of the Context.
+	reasonUnauthorized = "Unauthorized"
+	// reasonInvalidContext says that the content of a Context, or of what it names, cannot be used.
+	reasonInvalidContext = "InvalidContext"
+)
+
+// withTrigger adds to an error about access what else there is to do for an Installation that does not follow changes.
+func (in *Reading) withTrigger(err error) error {
+	if !in.inst.IsRoot() || jobs.FollowsChanges(in.inst) {
+		return err
+	}
+	return fmt.Errorf("%w; then annotate the installation with %s=%s", err, v1alpha1.OperationAnnotation, v1alpha1.OperationReconcile)
+}

@@ -1,0 +1,48 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inputs
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
+)
+
+func TestE06EachInstallationHasItsOwnGrace(t *testing.T) {
+	begin := time.Unix(1000, 0)
+	later := begin.Add(ImportGrace)
+	for name, tc := range map[string]struct {
+		inst      *v1alpha1.Installation
+		operation string
+		over      bool
+	}{
+		"the one that began":           {working("a", "1", "job"), jobs.ImportOperation, true},
+		"a sibling in the same job":    {working("b", "2", "job"), jobs.ImportOperation, false},
+		"its successor of that name":   {working("a", "3", "job"), jobs.ImportOperation, false},
+		"another job":                  {working("a", "1", "next"), jobs.ImportOperation, false},
+		"something else that it lacks": {working("a", "1", "job"), jobs.ContextOperation, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := &graces{}
+			require.False(t, g.over(working("a", "1", "job"), jobs.ImportOperation, begin))
+			assert.Equal(t, tc.over, g.over(tc.inst, tc.operation, later))
+		})
+	}
+}
+
+func TestE17GracesEndWithTheJob(t *testing.T) {
+	r := &Reader{}
+	s := &Reading{inst: working("a", "1", "job"), now: time.Unix(1000, 0)}
+	require.Error(t, r.contextFailure(s, lacking("Context missing")))
+	require.Error(t, r.importFailure(t.Context(), s, &absent{kind: "DataObject"}))
+	require.Len(t, r.graces.since, 2)
+	r.Forget(client.ObjectKeyFromObject(s.inst))
+	assert.Empty(t, r.graces.since)
+}

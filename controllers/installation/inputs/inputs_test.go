@@ -1,0 +1,23 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inputs
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/data"
+)
+
+func TestInputsAreReadIntoTheInstallationThatIsGiven(t *testing.T) {
+	inst := importing()
+	found, err := with(t, there("1")).Read(t.Context(), inst, time.Unix(1, 0), nil)
+	require.NoError(t, err)
+	assert.Equal(t, map[string]any{"value": float64(1)}, found.Imports.Values.Data)
+	assert.NotNil(t, found.Values)
+	assert.Equal(t, data.HashOf(found.Imports.hashes), inst.Status.ImportsHash)
+}

@@ -1,0 +1,185 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inputs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
+	"github.com/flux-landscaper/flux-landscaper/sources/flux"
+)
+
+// sourceUse is one place of an Installation that names a Flux source.
+type sourceUse struct {
+	// field of the Installation, for messages.
+	field string
+	ref   *v1alpha1.SourceReference
+	path  string
+	// component says that the component comes from there, and else the blueprint.
+	component bool
+}
+
+// sourceUses returns the Flux sources that an Installation names itself.
+func sourceUses(inst *v1alpha1.Installation) []sourceUse {
+	var uses []sourceUse
+	if ref := inst.Spec.Blueprint.SourceReference; ref != nil {
+		uses = append(uses, sourceUse{field: "spec.blueprint.sourceRef", ref: ref, path: inst.Spec.Blueprint.Path})
+	}
+	if component := inst.Spec.ComponentDescriptor; component != nil && component.SourceReference != nil {
+		uses = append(uses, sourceUse{
+			field: "spec.componentDescriptor.sourceRef", ref: component.SourceReference, path: component.Path, component: true,
+		})
+	}
+	return uses
+}
+
+// resolvedSource is the state of a Flux source with what was found in it.
+type resolvedSource struct {
+	status v1alpha1.SourceStatus
+	// blueprint is nil where the component comes from the source.
+	blueprint *Blueprint
+	// reserved is the memory of the blueprint; nil where it is cached.
+	reserved *reservation
+}
+
+// resolveSources reads the sources that component and blueprint come from.
+func (r *Reader) resolveSources(ctx context.Context, in *Reading) error {
+	in.source = nil
+	var states []v1alpha1.SourceStatus
+	for _, use := range sourceUses(in.inst) {
+		source, err := r.lookupSource(ctx, in.inst, use, in.context.requiresVerified())
+		if source != nil {
+			states = append(states, source.status)
+		}
+		if err != nil && source != nil {
+			in.inst.Status.Sources = states // this state of the source has been tried, so that only another one starts a job
+		}
+		if err != nil {
+			return sourceFailure(use.field, err)
+		}
+		if source.reserved != nil {
+			in.Borrowed = append(in.Borrowed, source.reserved)
+		}
+		if !use.component {
+			in.source = source
+		}
+	}
+	in.inst.Status.Sources = states
+	return nil
+}
+
+// requiresVerified reports whether only sources count that Flux has verified.
+func (c *installationContext) requiresVerified() bool {
+	return c != nil && c.object.RequireVerifiedSources
+}
+
+// lookupSource returns the artifact of a source and the digest of what is used of it. When the artifact cannot be read it returns both the
+// state of the source and an error.
+func (r *Reader) lookupSource(ctx context.Context, inst *v1alpha1.Installation, use sourceUse, verified bool) (*resolvedSource, error) {
+	found, err := flux.Lookup(ctx, r.Reader, inst.Namespace, *use.ref, flux.Policy{
+		NoCrossNamespaceRefs: r.NoCrossNamespaceRefs, RequireVerified: r.RequireVerifiedSources,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if verified {
+		if err := found.RequireVerified(); err != nil {
+			return nil, err
+		}
+	}
+	source := &resolvedSource{status: v1alpha1.SourceStatus{
+		Kind: found.Kind, Namespace: found.Namespace, Name: found.Name, Revision: found.Revision, Digest: found.Digest,
+		Verified: found.Verified(),
+	}}
+	if use.component {
+		source.status.ContentDigest, err = r.componentDigest(ctx, inst.Namespace, found, use.path)
+		return source, err
+	}
+	key := blueprintKey{"artifact", found.Digest, use.path}
+	var reserved *reservation
+	blueprint, err := r.blueprints.artifact(inst.Namespace, key, func() (loaded *Blueprint, err error) {
+		loaded, reserved, err = r.fetchBlueprint(ctx, inst.Namespace, found, use.path)
+		return loaded, err
+	})
+	switch {
+	case errors.Is(err, ErrLoadLimit):
+		return nil, err
+	case err != nil:
+		return source, err
+	}
+	source.blueprint, source.reserved, source.status.ContentDigest = blueprint, reserved, blueprint.digest
+	return source, nil
+}
+
+// fetchBlueprint downloads an artifact and loads the blueprint in it.
+func (r *Reader) fetchBlueprint(ctx context.Context, namespace string, source flux.Source, path string) (*Blueprint, *reservation, error) {
+	tree, err := r.Artifacts.Open(ctx, artifactOf(source))
+	if err != nil {
+		return nil, nil, err
+	}
+	defer tree.Close() // nothing was written
+	files, err := tree.Sub(path)
+	if err != nil {
+		return nil, nil, kit.Stall(jobs.Operation, "BlueprintNotFound", "spec.blueprint.path: %w", err)
+	}
+	blueprint, reserved, err := r.blueprintOf(ctx, namespace, files)
+	if errors.As(err, new(tooLarge)) {
+		err = kit.Stall(jobs.Operation, "BlueprintTooLarge", "spec.blueprint.sourceRef: %s: %w", source, err)
+	}
+	return blueprint, reserved, err
+}
+
+func artifactOf(source flux.Source) fetch.Artifact {
+	return fetch.Artifact{URL: source.URL, Digest: source.Digest, Revision: source.Revision, Source: source.String()}
+}
+
+// sourceFailure says who can end a problem with a source: its next event, a person, or time.
+func sourceFailure(field string, err error) error {
+	var problem *flux.Error
+	if errors.As(err, &problem) {
+		if problem.Waiting {
+			return kit.Wait(jobs.Operation, string(problem.Reason), "%s: %w", field, err)
+		}
+		return kit.Stall(jobs.Operation, string(problem.Reason), "%s: %w", field, err)
+	}
+	var bad *fetch.Error
+	if !errors.As(err, &bad) {
+		return err
+	}
+	if errors.Is(err, fetch.ErrGone) {
+		return kit.Again(jobs.Operation, "ArtifactGone", "%s: %w", field, err)
+	}
+	return kit.Stall(jobs.Operation, "ArtifactRefused", "%s: %w", field, err)
+}
+
+var errNoBlueprint = fmt.Errorf("spec.blueprint: give exactly one of inline, ref and sourceRef")
+
+// verificationKey marks a context.Context of a lookup for which only sources count that Flux has verified.
+type verificationKey struct{}
+
+func withVerification(ctx context.Context, required bool) context.Context {
+	if !required {
+		return ctx
+	}
+	return context.WithValue(ctx, verificationKey{}, true)
+}
+
+// SourceLookup returns the function by which component repositories find Flux sources: through a client that reads from caches, and under
+// a policy. Where the Context of the Installation requires it, sources have to be verified by Flux.
+func SourceLookup(reader client.Reader, policy flux.Policy) func(context.Context, string, v1alpha1.SourceReference) (flux.Source, error) {
+	return func(ctx context.Context, namespace string, ref v1alpha1.SourceReference) (flux.Source, error) {
+		source, err := flux.Lookup(ctx, reader, namespace, ref, policy)
+		if err == nil && ctx.Value(verificationKey{}) != nil {
+			err = source.RequireVerified()
+		}
+		return source, err
+	}
+}

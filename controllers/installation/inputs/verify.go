@@ -1,0 +1,272 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inputs
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/fluxcd/pkg/runtime/conditions"
+	corev1 "k8s.io/api/core/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
+)
+
+// SignaturePolicy says which components need a verified signature.
+type SignaturePolicy string
+
+// Policies for signatures.
+const (
+	// Enforce verifies every component; an Installation that does not say by which signature fails.
+	Enforce SignaturePolicy = "Enforce"
+	// DoNotEnforce verifies the components of Installations that ask for it.
+	DoNotEnforce SignaturePolicy = "DoNotEnforce"
+	// Disabled verifies nothing.
+	Disabled SignaturePolicy = "Disabled"
+)
+
+// SignaturePolicies are all policies.
+var SignaturePolicies = []string{string(Enforce), string(DoNotEnforce), string(Disabled)}
+
+const (
+	verifyOperation    = "VerifySignature"
+	reasonVerified     = "SignatureVerified"
+	reasonCovered      = "CoveredBySignature"
+	reasonUnverified   = "VerificationFailed"
+	reasonNotRequested = "VerificationNotRequested"
+)
+
+// asksFor reports whether the component of a root has to be verified.
+func (p SignaturePolicy) asksFor(root *v1alpha1.Installation) bool {
+	return p == Enforce || p != Disabled && root.Spec.Verification != nil
+}
+
+// verifyComponent checks the signature of the component, once for a job. A sub-installation is covered by the signature that its root asks
+// for: its components have to be among those that this signature covers.
+func (r *Reader) verifyComponent(ctx context.Context, in *Reading) error {
+	root, err := r.related().Root(ctx, in.inst)
+	if err != nil {
+		return err
+	}
+	if !r.SignaturePolicy.asksFor(root) {
+		conditions.Delete(in.inst, v1alpha1.ComponentVerifiedCondition)
+		return nil
+	}
+	reason := reasonVerified
+	if root.UID == in.inst.UID {
+		err = r.verifyRoot(ctx, in.inst, in.context, in.Component)
+	} else {
+		reason, err = reasonCovered, r.verifyCovered(ctx, in, root)
+	}
+	if err != nil {
+		return in.unverified(r.componentFailure(in, err))
+	}
+	if in.Component != nil {
+		conditions.MarkTrue(in.inst, v1alpha1.ComponentVerifiedCondition, reason, "%s", in.Component.verified)
+	}
+	return in.unverified(r.verifyBlueprint(ctx, in))
+}
+
+// verifyBlueprint refuses under Enforce every blueprint that nobody has verified. Good are the content of a resource that the signature of the
+// component covers, a source that Flux has verified, and what the verified blueprint of the parent holds in place.
+func (r *Reader) verifyBlueprint(ctx context.Context, in *Reading) error {
+	if r.SignaturePolicy != Enforce {
+		return nil
+	}
+	definition := &in.inst.Spec.Blueprint
+	switch {
+	case in.source != nil && in.source.status.Verified:
+		return nil
+	case in.source != nil:
+		return kit.Stall(verifyOperation, reasonUnverified, "spec.blueprint.sourceRef: this landscaper runs verified blueprints only, and Flux has not "+
+			"verified %s %s; set spec.verify there, or name a resource of the component in spec.blueprint.ref", definition.SourceReference.Kind, definition.SourceReference.Name)
+	case definition.Inline != nil:
+		return r.verifyInPlace(ctx, in)
+	case definition.Reference != nil && in.Component != nil:
+		return in.Component.covers(definition.Reference.ResourceName)
+	}
+	return nil
+}
+
+// verifyInPlace accepts the blueprint in place that the verified blueprint of the parent holds.
+func (r *Reader) verifyInPlace(ctx context.Context, in *Reading) error {
+	parent, err := r.related().ListingParent(ctx, in.inst, isSealed)
+	var refused *kit.Failure
+	if err == nil && parent == nil || errors.As(err, &refused) {
+		return kit.Stall(verifyOperation, reasonUnverified, "spec.blueprint.inline: this landscaper runs verified blueprints only, and this one is not "+
+			"what the verified blueprint of a parent holds; publish it in the component and name it in spec.blueprint.ref")
+	}
+	return err
+}
+
+// covers refuses a blueprint that the signature of its component leaves out. A resource that is not there is found out where it is read.
+func (f *Component) covers(resource string) error {
+	found, err := f.root.Descriptor.FindResource(map[string]string{"name": resource})
+	if err != nil || found.Digest.Covered() {
+		return nil
+	}
+	return kit.Stall(verifyOperation, reasonUnverified, "spec.blueprint.ref.resourceName: the signature of component %s does not cover resource %q; "+
+		"sign the component with a digest of it", f.root.Descriptor.Key(), resource)
+}
+
+// InPlaceDigest returns the digest of a blueprint written in place. It is the same for every way to write the same JSON.
+func InPlaceDigest(raw []byte) (string, error) {
+	var filesystem any
+	if err := utiljson.Unmarshal(raw, &filesystem); err != nil {
+		return "", fmt.Errorf("spec.blueprint.inline.filesystem is not JSON: %w", err)
+	}
+	plain, err := json.Marshal(filesystem)
+	if err != nil {
+		return "", fmt.Errorf("encode spec.blueprint.inline.filesystem: %w", err)
+	}
+	sum := sha256.Sum256(plain)
+	return "sha256:" + hex.EncodeToString(sum[:]), nil
+}
+
+// unverified shows a failed verification in the condition, too.
+func (in *Reading) unverified(err error) error {
+	var failure *kit.Failure
+	if errors.As(err, &failure) && failure.Kind == kit.Stalled {
+		conditions.MarkFalse(in.inst, v1alpha1.ComponentVerifiedCondition, failure.Reason, "%s", failure.Error())
+	}
+	return err
+}
+
+// verifyRoot checks the signature that a root names.
+func (r *Reader) verifyRoot(ctx context.Context, root *v1alpha1.Installation, c *installationContext, found *Component) error {
+	if root.Spec.Verification == nil {
+		return kit.Stall(verifyOperation, reasonNotRequested,
+			"spec.verification: this landscaper accepts verified components only; name the signature in spec.verification.signatureName")
+	}
+	name := root.Spec.Verification.SignatureName
+	if found == nil {
+		return kit.Stall(verifyOperation, reasonUnverified, "spec.componentDescriptor: there is no component that signature %q could be verified of; "+
+			"set it or remove spec.verification", name)
+	}
+	found.verifying.Lock()
+	defer found.verifying.Unlock()
+	if found.verified != "" {
+		return nil
+	}
+	keys, err := r.keysOf(ctx, c, name)
+	if err != nil {
+		return err
+	}
+	closed, err := component.Verify(ctx, found.closed, name, *keys, nil)
+	if err != nil {
+		return kit.Stall(verifyOperation, reasonUnverified, "spec.verification: %w", err)
+	}
+	found.take(closed, fmt.Sprintf("signature %q of component %s is verified", name, closed.Root.Key()))
+	return nil
+}
+
+// take goes on with verified descriptors: they hold the digests that content is compared with later.
+func (f *Component) take(closed *component.Closed, why string) {
+	root := *f.root
+	root.Descriptor = closed.Root
+	f.root, f.closed, f.verified = &root, closed, why
+}
+
+// verifyCovered takes the component of a sub-installation, with everything behind it, from what the verified signature of the root covers.
+func (r *Reader) verifyCovered(ctx context.Context, in *Reading, root *v1alpha1.Installation) error {
+	found := in.Component
+	if found == nil || found.verified != "" {
+		return nil
+	}
+	c, err := r.contextOf(ctx, root)
+	if err != nil {
+		return err
+	}
+	if root.Spec.ComponentDescriptor == nil {
+		return kit.Stall(verifyOperation, reasonUnverified, "root installation %s has no component that a signature covers", root.Name)
+	}
+	covering, err := r.componentOf(ctx, &in.Inputs, root, c)
+	if err != nil {
+		return fmt.Errorf("component of root installation %s: %w", root.Name, err)
+	}
+	if err := r.verifyRoot(ctx, root, c, covering); err != nil {
+		return err
+	}
+	own, err := covering.behind(ctx, found.root.Descriptor.Key())
+	if err != nil {
+		return kit.Stall(verifyOperation, reasonUnverified, "component of root installation %s: %s does not cover it: %w", root.Name, covering.verified, err)
+	}
+	found.take(own, fmt.Sprintf("covered by root installation %s: %s", root.Name, covering.verified))
+	return nil
+}
+
+// behind returns a component of the closure with everything that it refers to itself.
+func (f *Component) behind(ctx context.Context, key component.Key) (*component.Closed, error) {
+	root := f.closed.Find(key)
+	if root == nil {
+		return nil, fmt.Errorf("component %s is not among the components behind %s: %w", key, f.closed.Root.Key(), component.ErrNotFound)
+	}
+	resolver := component.ResolverFunc(func(_ context.Context, _ component.Key, hint component.Hint) (*component.Descriptor, error) {
+		return f.closed.Follow(hint.Reference)
+	})
+	return component.Closure(ctx, root, resolver, component.Limits{})
+}
+
+// keysOf reads the keys of a signature live from the Secrets that the Context names.
+func (r *Reader) keysOf(ctx context.Context, c *installationContext, name string) (*component.Keys, error) {
+	signature, ok := c.object.VerificationSignatures[name]
+	if !ok {
+		return nil, kit.Stall(verifyOperation, reasonUnverified,
+			"%s: verificationSignatures has no signature %q, which spec.verification names; add it with its key", c, name)
+	}
+	public, err := r.keyOf(ctx, c, name, "publicKeySecretReference", signature.PublicKeySecretReference)
+	if err != nil {
+		return nil, err
+	}
+	authorities, err := r.keyOf(ctx, c, name, "caCertificateSecretReference", signature.CaCertificateSecretReference)
+	if err != nil {
+		return nil, err
+	}
+	if public == nil && authorities == nil {
+		return nil, kit.Stall(verifyOperation, reasonUnverified,
+			"%s: verificationSignatures[%s] names neither a public key nor CA certificates; add one of them", c, name)
+	}
+	return &component.Keys{PublicKey: public, Certificates: authorities}, nil
+}
+
+// keyOf reads one key; nil where there is no reference.
+func (r *Reader) keyOf(ctx context.Context, c *installationContext, name, field string, ref *v1alpha1.SecretReference) ([]byte, error) {
+	if ref == nil {
+		return nil, nil
+	}
+	at := c.field("verificationSignatures[%s].%s", name, field)
+	key := secretKey(c.object.Namespace, ref)
+	if key.Namespace != c.object.Namespace && r.NoCrossNamespaceRefs {
+		return nil, kit.Stall(verifyOperation, "AccessDenied", "%s: Secret %s lies in another namespace; "+
+			"copy it, or let the operator allow it with --no-cross-namespace-refs=false", at, key)
+	}
+	secret := &corev1.Secret{}
+	if err := r.Live.Get(ctx, key, secret); err != nil {
+		return nil, unread(err, at, "Secret", key)
+	}
+	content, ok := secret.Data[ref.Key]
+	if !ok {
+		return nil, lacking("%s: Secret %s has no key %q; add it or correct the reference", at, key, ref.Key)
+	}
+	return content, nil
+}
+
+// isSealed reports whether the parent has recorded the blueprint in place of a sub-installation for the job that both run.
+func isSealed(parent, inst *v1alpha1.Installation) error {
+	digest, err := InPlaceDigest(inst.Spec.Blueprint.Inline.Filesystem.RawMessage)
+	if err != nil {
+		return err
+	}
+	if recorded := parent.Status.SubInstCache.Find(inst.Name).BlueprintDigest; recorded != digest || parent.Status.JobID != inst.Status.JobID {
+		return fmt.Errorf("the verified blueprint of installation %s does not hold this one", parent.Name)
+	}
+	return nil
+}
