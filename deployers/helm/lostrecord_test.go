@@ -6,16 +6,20 @@ package helm_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
@@ -137,4 +141,37 @@ func TestTheNextJobFindsWhatTheRecordLost(t *testing.T) {
 	f.configMap("b")
 	require.Len(t, f.status().Inventory.Releases, 1)
 	assert.Equal(t, "hello-world", f.status().Inventory.Releases[0].Name)
+}
+
+// TestReleasesAreLookedForAsFarAsTheyMayBeListed acts as a user with few rights.
+func TestReleasesAreLookedForAsFarAsTheyMayBeListed(t *testing.T) {
+	f := newFixture(t)
+	f.configure(config{"chart": f.chart("1.0.0", map[string]string{"a": named("a")})})
+	f.succeed(f.deployer())
+	limited := rest.CopyConfig(f.platform.RestConfig)
+	limited.Impersonate = rest.ImpersonationConfig{UserName: "reader-of-" + f.namespace}
+	restricted := *f.cluster
+	restricted.Config = limited
+	var err error
+	restricted.Client, err = client.New(limited, client.Options{})
+	require.NoError(t, err)
+	e, err := engine.New(engine.Options{})
+	require.NoError(t, err)
+	labels := map[string]string{v1alpha1.HelmDeployItemLabel: f.item.Name}
+
+	found, err := e.Labelled(f.ctx, &restricted, labels, f.namespace)
+	require.NoError(t, err)
+	assert.Empty(t, found)
+
+	role := &rbacv1.Role{ObjectMeta: f.meta("reader"), Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"list"}}}}
+	binding := &rbacv1.RoleBinding{ObjectMeta: f.meta("reader"), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "reader"},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: limited.Impersonate.UserName}}}
+	require.NoError(t, f.platform.Client().Create(f.ctx, role))
+	require.NoError(t, f.platform.Client().Create(f.ctx, binding))
+	require.Eventually(t, func() bool { // the API server learns of the binding by a watch
+		found, err = e.Labelled(f.ctx, &restricted, labels, f.namespace)
+		return err != nil || len(found) > 0
+	}, time.Minute, 20*time.Millisecond)
+	require.NoError(t, err)
+	assert.Equal(t, []managedresource.ReleaseReference{{Namespace: f.namespace, Name: "hello-world"}}, found)
 }

@@ -28,7 +28,7 @@ const (
 )
 
 // Labelled returns the releases on a cluster that have a revision with the given labels. Where the records of all namespaces may not be listed, or
-// are not kept on the cluster, it looks in the given namespaces.
+// are not kept on the cluster, it looks in the given namespaces, as far as they may be listed there.
 func (e *Engine) Labelled(ctx context.Context, cluster *target.Cluster, labels map[string]string, namespaces ...string) ([]managedresource.ReleaseReference, error) {
 	look := e.recordedIn
 	if e.memory != nil {
@@ -39,7 +39,7 @@ func (e *Engine) Labelled(ctx context.Context, cluster *target.Cluster, labels m
 	var found []managedresource.ReleaseReference
 	for _, namespace := range namespaces {
 		more, err := look(ctx, cluster, namespace, labels)
-		if err != nil {
+		if err != nil && !apierrors.IsForbidden(err) {
 			return nil, err
 		}
 		found = append(found, more...)
