@@ -45,6 +45,7 @@ type containerFlags struct {
 	maxState          int64
 	maxShared         int64
 	maxPods           int
+	maxStored         int64
 	garbagePeriod     time.Duration
 	noGarbage         bool
 }
@@ -73,6 +74,8 @@ func (c *containerFlags) bindFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&c.keepPods, "keep-pods", false, "Leave Pods that have ended in place until the next job of their DeployItem, for debugging.")
 	flags.Int64Var(&c.maxState, "max-state-size", container.DefaultMaxState, "The largest state of a DeployItem in compressed form, in bytes.")
 	flags.Int64Var(&c.maxShared, "max-shared-size", container.DefaultMaxShared, "How large the files of a Pod may grow together, in bytes.")
+	flags.Int64Var(&c.maxStored, "max-stored-per-namespace", container.DefaultMaxStored,
+		"How much states and content the DeployItems of one namespace may have in Secrets together, in bytes.")
 	flags.IntVar(&c.maxPods, "max-pods-per-namespace", container.DefaultMaxPods,
 		"How many Pods the DeployItems of one namespace may have at the same time; further ones wait.")
 	flags.DurationVar(&c.garbagePeriod, "garbage-collection-period", containerv1alpha1.DefaultGarbageCollectionSeconds*time.Second,
@@ -111,7 +114,7 @@ func (c *containerFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract
 		Host: host, Namespace: c.namespace, Identity: flags.ownIdentity(),
 		Init: sidecar, Wait: sidecar, Main: containerv1alpha1.ContainerSpec{Image: c.defaultImage},
 		Accounts: flags.targets.accounts,
-		KeepPods: c.keepPods, MaxState: c.maxState, MaxShared: c.maxShared, MaxPods: c.maxPods,
+		KeepPods: c.keepPods, MaxState: c.maxState, MaxShared: c.maxShared, MaxPods: c.maxPods, MaxStored: c.maxStored,
 		Garbage: containerv1alpha1.GarbageCollection{
 			Disable: c.noGarbage, RequeueTimeSeconds: max(int(c.garbagePeriod.Seconds()), 1),
 		},

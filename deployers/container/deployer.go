@@ -40,6 +40,8 @@ type Options struct {
 	KeepPods bool
 	// MaxState is how many bytes a state may have in compressed form; 0 means 16 MiB.
 	MaxState int64
+	// MaxStored is how many bytes of states and content the DeployItems of one namespace may have in Secrets; 0 means 512 MiB.
+	MaxStored int64
 	// MaxShared is how large the volume of a Pod may grow; 0 means 1 GiB.
 	MaxShared int64
 	// MaxPods is how many Pods the DeployItems of one namespace may have at the same time; 0 means 32.
@@ -56,6 +58,7 @@ type Options struct {
 // Defaults of Options.
 const (
 	DefaultMaxState  = 16 << 20
+	DefaultMaxStored = 512 << 20
 	DefaultMaxShared = 1 << 30
 	DefaultMaxPods   = 32
 )
@@ -75,6 +78,7 @@ func (o *Options) complete() error {
 	o.Main.Image = cmp.Or(o.Main.Image, containerv1alpha1.DefaultImage)
 	o.Main.ImagePullPolicy = cmp.Or(o.Main.ImagePullPolicy, corev1.PullIfNotPresent)
 	o.MaxState = cmp.Or(o.MaxState, DefaultMaxState)
+	o.MaxStored = cmp.Or(o.MaxStored, DefaultMaxStored)
 	o.MaxShared = cmp.Or(o.MaxShared, DefaultMaxShared)
 	o.MaxPods = cmp.Or(o.MaxPods, DefaultMaxPods)
 	if o.Garbage.Worker <= 0 {

@@ -29,11 +29,6 @@ const maxSecret = 1 << 20
 // stored are the Secrets of one item on the host cluster, by name, without their content.
 type stored map[string]*metav1.PartialObjectMetadata
 
-// stored lists the Secrets of the item.
-func (r *run) stored(ctx context.Context) (stored, error) {
-	return storedFor(ctx, &r.deployer.options, r.names)
-}
-
 func storedFor(ctx context.Context, o *Options, of names) (stored, error) {
 	secrets, err := list(ctx, o, corev1.SchemeGroupVersion.WithKind("Secret"), of.selector())
 	if err != nil {
@@ -87,7 +82,7 @@ func (r *run) storeContent(ctx context.Context, s *supplies, have stored) ([]str
 	names := make([]string, count)
 	for i := range names {
 		piece := s.content[i*layout.PieceBytes : min((i+1)*layout.PieceBytes, len(s.content))]
-		marks := map[string]string{layout.Num: strconv.Itoa(i), layout.Count: strconv.Itoa(count)}
+		marks := map[string]string{layout.Num: strconv.Itoa(i), layout.Count: strconv.Itoa(count), layout.Size: strconv.Itoa(len(piece))}
 		names[i] = r.names.content(i)
 		if err := r.put(ctx, have, names[i], layout.TypeContent, marks, layout.PieceKey, piece); err != nil {
 			return nil, err

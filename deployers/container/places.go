@@ -68,6 +68,16 @@ func (p *places) hold(item types.NamespacedName) {
 	t.taken[item] = struct{}{}
 }
 
+// count returns how many places the items of a namespace have.
+func (p *places) count(namespace string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if t := p.tenants[namespace]; t != nil {
+		return len(t.taken)
+	}
+	return 0
+}
+
 // leave gives up the place of an item, or its waiting for one.
 func (p *places) leave(item types.NamespacedName) {
 	for _, next := range p.handOn(item) {

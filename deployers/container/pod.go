@@ -61,6 +61,8 @@ type blueprintOfPod struct {
 	content     []string
 	sources     []v1alpha1.SourceStatus
 	last        state
+	// statePieces is how many Secrets the next state may take.
+	statePieces int64
 	now         time.Time
 }
 
@@ -210,7 +212,7 @@ func (b blueprintOfPod) itemEnv() []corev1.EnvVar {
 func (b blueprintOfPod) stateEnv() []corev1.EnvVar {
 	o := &b.run.deployer.options
 	return []corev1.EnvVar{
-		env(layout.StateLimit, strconv.FormatInt(o.stateLimit(), 10)), env(layout.StateBytes, strconv.FormatInt(o.MaxState*unpackedState, 10)),
+		env(layout.StateLimit, strconv.FormatInt(b.statePieces, 10)), env(layout.StateBytes, strconv.FormatInt(o.MaxState*unpackedState, 10)),
 	}
 }
 

@@ -116,11 +116,15 @@ func (r *run) create(ctx context.Context) (contract.Outcome, error) {
 	if err != nil {
 		return contract.Outcome{}, err
 	}
-	have, err := r.stored(ctx)
+	have, others, err := r.stored(ctx)
 	if err != nil {
 		return contract.Outcome{}, err
 	}
 	last, err := settle(ctx, r.deployer.options.Host.Client, have)
+	if err != nil {
+		return contract.Outcome{}, err
+	}
+	pieces, err := r.share(int64(len(supplied.content)), others, last)
 	if err != nil {
 		return contract.Outcome{}, err
 	}
@@ -133,7 +137,7 @@ func (r *run) create(ctx context.Context) (contract.Outcome, error) {
 	}
 	pod := blueprintOfPod{
 		run: r, hasTarget: supplied.target != nil, hasLogins: supplied.logins != nil, content: content,
-		keptContent: supplied.keepContent, sources: supplied.sources, last: last, now: time.Now(),
+		keptContent: supplied.keepContent, sources: supplied.sources, last: last, statePieces: pieces, now: time.Now(),
 	}.pod()
 	err = r.deployer.options.Host.Client.Create(ctx, pod)
 	switch {

@@ -47,7 +47,7 @@ const (
 	StateSecrets = "STATE_SECRETS"
 	// StateSequence is the number of the state that wait saves; 1 is the first one.
 	StateSequence = "STATE_SEQUENCE"
-	// StateLimit is how many Secrets a state may take.
+	// StateLimit is how many Secrets a state may take, that of before included.
 	StateLimit = "STATE_LIMIT"
 	// StateBytes is how large a state may be before it is compressed.
 	StateBytes = "STATE_BYTES"
@@ -124,6 +124,8 @@ const (
 	Num      = prefix + "num"
 	Count    = prefix + "count"
 	Sequence = prefix + "sequence"
+	// Size is the annotation of a piece with its number of bytes.
+	Size = prefix + "size"
 	// Sources is the annotation of a Pod with the Flux sources that it was made from, as JSON.
 	Sources = prefix + "sources"
 	// Finalizer keeps a Pod until its result is read.

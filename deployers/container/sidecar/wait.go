@@ -82,6 +82,7 @@ func (w *waiter) saveState(ctx context.Context) error {
 		secret := w.secret(w.stateSecrets+strconv.Itoa(i), layout.TypeState).
 			WithAnnotations(map[string]string{
 				layout.Num: strconv.Itoa(i), layout.Count: strconv.Itoa(count), layout.Sequence: strconv.FormatInt(sequence, 10),
+				layout.Size: strconv.Itoa(len(piece)),
 			}).
 			WithData(map[string][]byte{layout.PieceKey: piece})
 		if err := w.apply(ctx, secret); err != nil {

@@ -1,0 +1,69 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package container
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+)
+
+// stored lists the Secrets of the item, and returns how many bytes of states and content the other items of its namespace have in theirs. All Secrets
+// of the host cluster share one database: who could fill it would stop everybody there.
+func (r *run) stored(ctx context.Context) (stored, int64, error) {
+	o := &r.deployer.options
+	selector := selectorOf(o.Identity)
+	selector[layout.ItemNamespaceLabel] = labelValue(r.names.item.Namespace)
+	secrets, err := list(ctx, o, corev1.SchemeGroupVersion.WithKind("Secret"), selector)
+	if err != nil {
+		return nil, 0, err
+	}
+	own, others := stored{}, int64(0)
+	for i := range secrets {
+		secret := &secrets[i]
+		if r.names.owns(secret) {
+			own[secret.Name] = secret
+			continue
+		}
+		of, marked := itemOf(secret)
+		if marked && of.Namespace == r.names.item.Namespace && namesOf(of, o.Identity).owns(secret) {
+			others += sizeOf(secret)
+		}
+	}
+	return own, others, nil
+}
+
+// sizeOf returns how many bytes a Secret holds that stays when its job is over.
+func sizeOf(secret *metav1.PartialObjectMetadata) int64 {
+	if !slices.Contains([]string{layout.TypeState, layout.TypeContent}, secret.Labels[layout.Type]) {
+		return 0
+	}
+	size, err := strconv.ParseInt(secret.Annotations[layout.Size], 10, 64)
+	if err != nil || size < 0 || size > layout.PieceBytes {
+		return layout.PieceBytes
+	}
+	return size
+}
+
+// share returns how many Secrets the next state of the item may take: what is left for its namespace is shared among the items that run, and none
+// has to give anything up. Content is what the run stores beside it, others what other items have. A deletion is never refused.
+func (r *run) share(content, others int64, last state) (int64, error) {
+	o := &r.deployer.options
+	left := o.MaxStored - others - content
+	if left <= 0 && r.operation != containerv1alpha1.OperationDelete {
+		return 0, kit.Stall(operationReconcile, "StorageExceeded",
+			"states and content of the DeployItems of namespace %q would have %d bytes, and may have %d (--max-stored-per-namespace); store less, or delete DeployItems",
+			r.names.item.Namespace, o.MaxStored-left, o.MaxStored)
+	}
+	running := int64(max(r.deployer.cleanup.places.count(r.names.item.Namespace), 1))
+	pieces := (left/running + layout.PieceBytes - 1) / layout.PieceBytes
+	return min(max(pieces, int64(len(last.secrets)), 1), o.stateLimit()), nil
+}
