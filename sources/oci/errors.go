@@ -6,12 +6,14 @@ package oci
 import (
 	"context"
 	"crypto/tls"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -81,7 +83,7 @@ func (t target) explain(ctx context.Context, doing string, err error) error {
 	err = ended(ctx, err)
 	e := &Error{Ref: redactUserinfo(t.written), Cause: contextError(err)}
 	e.Cure, e.Kind = t.classify(err)
-	e.Problem = fmt.Sprintf("could not %s: %s", doing, t.hide(reason(err)))
+	e.Problem = fmt.Sprintf("could not %s: %s", doing, t.hide(t.reason(err)))
 	return e
 }
 
@@ -194,10 +196,10 @@ func contextError(err error) error {
 }
 
 // reason is the part of err that a person needs.
-func reason(err error) string {
+func (t target) reason(err error) string {
 	var answer *errcode.ErrorResponse
 	if errors.As(err, &answer) {
-		return answered(answer)
+		return t.answered(answer)
 	}
 	var limit *timeoutError
 	if errors.As(err, &limit) {
@@ -214,12 +216,13 @@ func reason(err error) string {
 	return err.Error()
 }
 
-func answered(a *errcode.ErrorResponse) string {
+// answered says what a registry answered. What it repeats of a login is hidden before the text is cut, so that no part of it is left.
+func (t target) answered(a *errcode.ErrorResponse) string {
 	text := http.StatusText(a.StatusCode)
 	if len(a.Errors) > 0 {
 		text = a.Errors.Error()
 	}
-	return fmt.Sprintf("the registry answers %d (%s)", a.StatusCode, beginning.Of(text, 300))
+	return fmt.Sprintf("the registry answers %d (%s)", a.StatusCode, beginning.Of(t.hide(text), 300))
 }
 
 var (
@@ -227,19 +230,33 @@ var (
 	userinfo = regexp.MustCompile(`^([a-z]+://)?[^/@]*@`)
 )
 
-// hide removes URLs, whose query may be a signature, and whatever the login consists of, should a server repeat it.
+// header is what a login looks like in a request, and not "basic authentication": an upper case letter, a digit or a sign is in it.
+var header = regexp.MustCompile(`(?i:\b(basic|bearer))\s+[a-z]*[A-Z0-9._~+/=-][A-Za-z0-9._~+/=-]*`)
+
+// hide removes URLs, whose query may be a signature, and whatever the login consists of, should a server repeat it, also as it was sent.
 func (t target) hide(text string) string {
-	text = anyURL.ReplaceAllString(text, "<url>")
-	secrets := []string{t.login.auth.Password, t.login.auth.RefreshToken, t.login.auth.AccessToken}
+	text = header.ReplaceAllString(anyURL.ReplaceAllString(text, "<url>"), "$1 <hidden>")
+	login := t.login.auth
+	secrets := []string{login.Password, login.RefreshToken, login.AccessToken}
+	if login.Password != "" {
+		secrets = append(secrets, sent(login.Username, login.Password))
+	}
 	if t.login.identity != nil {
 		secrets = append(secrets, t.login.identity.password())
 	}
 	for _, secret := range secrets {
-		if secret != "" {
-			text = strings.ReplaceAll(text, secret, "<hidden>")
+		for _, form := range []string{secret, url.QueryEscape(secret), strings.Trim(strconv.Quote(secret), `"`)} {
+			if form != "" {
+				text = strings.ReplaceAll(text, form, "<hidden>")
+			}
 		}
 	}
 	return text
+}
+
+// sent is a login as the header of a request has it.
+func sent(user, password string) string {
+	return strings.TrimRight(base64.StdEncoding.EncodeToString([]byte(user+":"+password)), "=")
 }
 
 // redactUserinfo hides "user:password@" before the host of a reference that somebody wrote like a URL.

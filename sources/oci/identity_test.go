@@ -5,10 +5,13 @@ package oci
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"syscall"
@@ -182,6 +185,59 @@ func TestPasswordsOfIdentitiesAreHidden(t *testing.T) {
 	require.ErrorContains(t, err, "<hidden>")
 	assert.NotContains(t, err.Error(), "hunter2")
 	assert.NotContains(t, fmt.Sprintf("%v %+v %#v", asParty(p).Credentials, asParty(p).Credentials, asParty(p).Credentials), "hunter2")
+}
+
+// repeating answers with what a function makes of the login of a request.
+func repeating(say func(request *http.Request, password string) string) registry.Fault {
+	return func(_ *registry.Registry, w http.ResponseWriter, request *http.Request) bool {
+		_, password, ok := request.BasicAuth()
+		if !ok {
+			return false
+		}
+		w.WriteHeader(http.StatusForbidden)
+		message, _ := json.Marshal(say(request, password))
+		_, _ = fmt.Fprintf(w, `{"errors":[{"code":"DENIED","message":%s}]}`, message)
+		return true
+	}
+}
+
+func TestWhatARegistryRepeatsOfALoginIsHidden(t *testing.T) {
+	const user, password = "somebody", `hunter2&"x`
+	for name, say := range map[string]func(request *http.Request, password string) string{
+		"password":   func(_ *http.Request, password string) string { return "not with " + password },
+		"quoted":     func(_ *http.Request, password string) string { return fmt.Sprintf("not with %q", password) },
+		"in a query": func(_ *http.Request, password string) string { return "password=" + url.QueryEscape(password) },
+		"header":     func(r *http.Request, _ string) string { return "who are you? " + r.Header.Get("Authorization") },
+		"without Basic": func(r *http.Request, _ string) string {
+			return strings.TrimPrefix(r.Header.Get("Authorization"), "Basic ")
+		},
+		"all headers":   func(r *http.Request, _ string) string { return fmt.Sprint(r.Header) },
+		"another token": func(*http.Request, string) string { return "Authorization: Bearer hunter2.token-of-somebody" },
+		"plain words":   func(*http.Request, string) string { return "no basic authentication here" },
+		"cut":           func(_ *http.Request, password string) string { return strings.Repeat("x", 275) + password },
+		"header, cut": func(r *http.Request, _ string) string {
+			return strings.Repeat("x", 270) + strings.TrimPrefix(r.Header.Get("Authorization"), "Basic ")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := registry.Start(t, registry.Options{Users: []registry.User{{Name: user, Password: password}}})
+			r.Break(repeating(say))
+			config, err := json.Marshal(map[string]any{"auths": map[string]any{r.Host: map[string]string{"username": user, "password": password}}})
+			require.NoError(t, err)
+			login, err := ParseDockerConfig(config)
+			require.NoError(t, err)
+
+			_, err = newClient(t, nil).Pull(ctx, r.Ref("private", "1.0.0"), PullOptions{Credentials: login})
+
+			require.ErrorIs(t, err, ErrUnauthorized)
+			assert.Contains(t, err.Error(), "the registry answers 403")
+			assert.NotContains(t, err.Error(), "hunter")
+			if name == "plain words" {
+				assert.Contains(t, err.Error(), "basic authentication")
+			}
+			assert.NotContains(t, err.Error(), base64.StdEncoding.EncodeToString([]byte(user + ":" + password))[:12])
+		})
+	}
 }
 
 func TestUsersWithoutPasswordAreRefusedAtOnce(t *testing.T) {
