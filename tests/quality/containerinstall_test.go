@@ -29,11 +29,11 @@ const podNamespace = "ls-containers"
 // TestContainerDeployerRightsSuffice runs the container deployer under the name of its service account and takes one DeployItem through its
 // life, with a Pod that the test ends: no request may be forbidden, and no right reaches beyond the namespace of the Pods.
 func TestContainerDeployerRightsSuffice(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
-	defer cancel()
-	binary, err := platform.BuildLandscaper(ctx)
+	binary, err := platform.BuildLandscaper(t.Context())
 	require.NoError(t, err)
 	p := platform.Shared(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
+	defer cancel()
 	for _, object := range installed(t) {
 		if kind := object.GetKind(); kind == "Namespace" || kind == "ClusterRole" {
 			require.NoError(t, p.Apply(ctx, object))
