@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/envsubst"
 	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -35,8 +36,13 @@ func (s *stage) admit(name, namespaces string) string {
 	require.NoError(s.t, err)
 	text, err := built.AsYaml()
 	require.NoError(s.t, err)
-	require.NoError(s.t, s.p.ApplyYAML(s.ctx, strings.NewReplacer(
-		"${environment}", name, "${environment:=missing: substitute environment}", name, "${namespaces:=*}", namespaces).Replace(string(text))))
+	values := map[string]string{"environment": name, "namespaces": namespaces}
+	substituted, err := envsubst.Eval(string(text), func(name string) (string, bool) {
+		value, isSet := values[name]
+		return value, isSet
+	})
+	require.NoError(s.t, err)
+	require.NoError(s.t, s.p.ApplyYAML(s.ctx, substituted))
 	home := v1alpha1.EnvironmentNamespacePrefix + name
 	s.grantHome(home)
 	return home
