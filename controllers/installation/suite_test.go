@@ -294,9 +294,3 @@ func (s *stage) versions() string {
 	}
 	return found
 }
-
-// leaving lets an Installation be in deletion.
-func leaving(inst *v1alpha1.Installation) *v1alpha1.Installation {
-	inst.DeletionTimestamp, inst.Finalizers = &metav1.Time{Time: metav1.Now().Time}, []string{v1alpha1.Finalizer}
-	return inst
-}
