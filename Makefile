@@ -21,6 +21,7 @@ TIMED_PKGS   := ./tests/behaviour ./tests/agent ./controllers/webhooks ./deploye
 BENCH_ARGS   ?=
 RUN_FLAGS    ?=
 FUZZ         ?= .
+GUARDS       ?= .
 # What is released, for which platforms, and how: see make images and make release.
 IMAGE_PLATFORMS ?= linux/amd64 linux/arm64
 CLI_PLATFORMS   ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
@@ -61,7 +62,7 @@ endef
 # Suites that run Pods. They are skipped where no node can run, unless it is required.
 NODE_PKGS ?= ./tests/node/... ./tests/containers/... ./tests/installed/...
 
-.PHONY: help run test test-node generate lint bench fuzz build images release components clean prepare prepare-node FORCE
+.PHONY: help run test test-node generate lint bench fuzz guards build images release components clean prepare prepare-node FORCE
 
 help: ## Show this text
 	@echo "make <target>, with these targets:"
@@ -101,6 +102,9 @@ bench: ## The benchmarks (BENCH=regexp, BENCH_FLAGS=..., BENCH_ARGS="-sizes 200"
 	@go test ./tests/tenants -run '^$$' -bench '$(BENCH)' $(BENCH_FLAGS)
 	@go test ./tests/environments/processes -run '^$$' -bench '$(BENCH)' $(BENCH_FLAGS)
 	@go test ./tests/bench -run '^$$' -bench '$(BENCH)' $(BENCH_FLAGS) $(if $(BENCH_ARGS),-args $(BENCH_ARGS))
+
+guards: ## Each guard taken out of the code, and whether its test notices (GUARDS=regexp)
+	@go run ./tests/guards -run '$(GUARDS)'
 
 fuzz: ## Fuzz targets, one after the other under a memory cap (FUZZ=template.FuzzSpiff FUZZ_FLAGS="-time 10m")
 	@go run ./tests/fuzz -run '$(FUZZ)' $(FUZZ_FLAGS)

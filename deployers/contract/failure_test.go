@@ -118,6 +118,16 @@ func TestNewJobForgetsOldErrors(t *testing.T) {
 	assert.Empty(t, item.Status.LastErrors)
 }
 
+func TestT04OperatorsMaximumEndsAJobWithoutTimeout(t *testing.T) {
+	s := newStage(t, &scripted{ensure: func(context.Context, *Item) (Outcome, error) {
+		return Outcome{}, errors.New("the quota is used up")
+	}}, Options{MaxTimeout: time.Second})
+	item := s.create("item", timeout(0))
+	s.trigger(item)
+	s.finished(item)
+	assert.Equal(t, "ProgressingTimeout", item.Status.LastError.Reason)
+}
+
 func TestTimeoutNamesTheRootCause(t *testing.T) {
 	s := newStage(t, &scripted{ensure: func(_ context.Context, item *Item) (Outcome, error) {
 		if err := item.Checkpoint("start apply files"); err != nil {

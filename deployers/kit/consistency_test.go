@@ -5,6 +5,8 @@ package kit_test
 
 import (
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -71,4 +73,22 @@ func TestConsistencyUnseen(t *testing.T) {
 			assert.Equal(t, c.wait, consistency.Unseen(key) > 0)
 		})
 	}
+}
+
+// TestConsistencyTrustsTheCacheInTheEnd has a cache that never shows a write: the object is then taken as it is shown.
+func TestConsistencyTrustsTheCacheInTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		consistency := &kit.Consistency{}
+		consistency.Created(state("a", "7"))
+		time.Sleep(4 * time.Second)
+		assert.Positive(t, consistency.Unseen(key))
+		time.Sleep(2 * time.Second)
+		assert.Zero(t, consistency.Unseen(key))
+
+		consistency.Wrote(state("a", "7"))
+		time.Sleep(29 * time.Second)
+		assert.True(t, consistency.Stale(state("a", "5")))
+		time.Sleep(2 * time.Second)
+		assert.False(t, consistency.Stale(state("a", "5")))
+	})
 }

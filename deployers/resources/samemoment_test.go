@@ -12,6 +12,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
 // rival is a bench of another DeployItem on the same target and namespace.
@@ -87,4 +90,33 @@ func TestObjectOfAProcessThatDiedAfterItsCreationIsAppliedNextTime(t *testing.T)
 	live := b.live(object)
 	require.Len(t, live.GetManagedFields(), 1)
 	assert.Equal(t, metav1.ManagedFieldsOperationApply, live.GetManagedFields()[0].Operation)
+}
+
+// TestWhatIsTakenInTheLastMomentStays has another item take an object over between the read on which its deletion was decided and the write.
+func TestWhatIsTakenInTheLastMomentStays(t *testing.T) {
+	for name, test := range map[string]struct {
+		desired Desired
+		moment  func(*http.Request) bool
+	}{
+		"before it is deleted":                 {moment: func(request *http.Request) bool { return request.Method == http.MethodDelete }},
+		"before it is annotated to be deleted": {Desired{AnnotateBeforeDelete: map[string]string{"confirm": "yes"}}, isWrite},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			rival, object := b.rival(), b.configMap("one", "a", "1")
+			test.desired.Object, test.desired.Policy = object, managedresource.ManagePolicy
+			applied := b.apply("", nil, test.desired)
+			b.at(test.moment, func() {
+				taken := b.live(object)
+				b.markAs(taken, rival.Owner)
+				require.NoError(t, platform.Shared(t).Client().Update(t.Context(), taken))
+			})
+
+			b.delete(applied.Managed, nil)
+
+			require.True(t, b.exists(object))
+			assert.Empty(t, b.live(object).GetDeletionTimestamp())
+			assert.NotContains(t, b.live(object).GetAnnotations(), "confirm")
+		})
+	}
 }
