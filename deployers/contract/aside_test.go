@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -188,6 +190,86 @@ func TestAPanicWithoutAWorkerIsTriedAgain(t *testing.T) {
 	s.trigger(item)
 	s.finished(item)
 	assert.Equal(t, v1alpha1.PhaseSucceeded, item.Status.Phase)
+}
+
+// sleeper is a deployer that says of each job that it waits for the same. The call that follows arm lasts until it is released, and the one after
+// that ends the job.
+type sleeper struct {
+	*scripted
+	armed   atomic.Bool
+	working chan *Item
+	release chan struct{}
+	// afterwards counts the calls after the long one.
+	afterwards atomic.Int32
+	done       bool
+}
+
+func newSleeper(done bool) *sleeper {
+	l := &sleeper{working: make(chan *Item), release: make(chan struct{}), done: done}
+	isOver := false
+	l.scripted = &scripted{ensure: func(_ context.Context, item *Item) (Outcome, error) {
+		switch {
+		case isOver:
+			l.afterwards.Add(1)
+		case l.armed.Load():
+			item.Waits()
+			l.working <- item
+			<-l.release
+			isOver = true
+			return sleeping(item, false), nil
+		}
+		return sleeping(item, isOver && l.done), nil
+	}}
+	return l
+}
+
+func sleeping(item *Item, done bool) Outcome {
+	key := keyOfItem(item.DeployItem)
+	watched := Watched{Cluster: item.Target, APIVersion: "v1", Kind: "ConfigMap", Namespace: key.Namespace, Name: key.Name}
+	return Outcome{Done: done, Waiting: "x is missing", Watch: []Watched{watched}}
+}
+
+// asleep starts a job and has it called again once its status says what it waits for. It returns in the long call.
+func (s *stage) asleep(l *sleeper) (*v1alpha1.DeployItem, *Item) {
+	s.t.Helper()
+	item := s.create("item", s.withTarget("cluster"), timeout(30*time.Second))
+	s.trigger(item)
+	s.underWay(item, func() bool { return conditions.GetMessage(item, meta.ReadyCondition) == "x is missing" })
+	l.armed.Store(true)
+	require.NoError(s.t, s.client().Create(s.t.Context(), s.configMap(item.Name)))
+	return item, <-l.working
+}
+
+func TestAWakeUpDuringACallWithoutAWorkerIsNotLost(t *testing.T) {
+	for name, wake := range map[string]func(*stage, *Item){
+		"by the deployer": func(_ *stage, item *Item) { item.Wake() },
+		"by an object that is watched": func(s *stage, item *Item) {
+			require.NoError(s.t, s.client().Delete(s.t.Context(), s.configMap(item.DeployItem.Name)))
+			<-time.After(longCall / 2) // what the watch shows comes during the call
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newSleeper(true)
+			s := newStage(t, l.scripted, Options{MaxWaiting: 8})
+			item, working := s.asleep(l)
+			wake(s, working)
+			close(l.release)
+			s.finished(item)
+			assert.Equal(t, v1alpha1.PhaseSucceeded, item.Status.Phase)
+		})
+	}
+}
+
+func TestAWakeUpDuringACallWithoutAWorkerMakesOneCall(t *testing.T) {
+	l := newSleeper(false)
+	s := newStage(t, l.scripted, Options{MaxWaiting: 8})
+	_, working := s.asleep(l)
+	working.Wake()
+	since := time.Now()
+	close(l.release)
+	require.Eventually(t, func() bool { return l.afterwards.Load() > 0 }, patience, 10*time.Millisecond)
+	assert.Never(t, func() bool { return l.afterwards.Load() > 1 }, time.Second, 50*time.Millisecond)
+	assert.Empty(t, s.requests(since), "nothing else is known")
 }
 
 func TestDeletionIgnoresTheAnswerForAnItemThatIsGone(t *testing.T) {

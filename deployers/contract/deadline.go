@@ -127,6 +127,9 @@ func (r *reconciler) idleUntilDue(ctx context.Context, s *scope) error {
 
 // nextLook returns when the item has to be looked at again without an event.
 func (s *scope) nextLook(now time.Time) time.Duration {
+	if s.isAnswered && s.job.isWoken() {
+		return time.Millisecond // while the call went on without a worker, no pass could take the wake-up
+	}
 	var next time.Time
 	earliest := func(at time.Time) {
 		if !at.IsZero() && (next.IsZero() || at.Before(next)) {

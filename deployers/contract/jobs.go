@@ -70,6 +70,13 @@ func (j *job) wake(changed ...watchKey) {
 	j.news.add(changed)
 }
 
+// isWoken reports whether a wake-up has not been taken yet.
+func (j *job) isWoken() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.woken
+}
+
 // hold makes the deployer be called in the next pass, whatever brings that about.
 func (j *job) hold() {
 	j.mu.Lock()
