@@ -51,7 +51,7 @@ func (s *scope) isOccupied(template *v1alpha1.DeployItemTemplate) bool {
 func (r *Reconciler) createItem(ctx context.Context, s *scope, template *v1alpha1.DeployItemTemplate) error {
 	item := &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{
 		Name: kit.ChildName(s.execution.Name, template.Name), Namespace: s.execution.Namespace,
-		Finalizers: s.firstFinalizers(template),
+		Finalizers: []string{v1alpha1.Finalizer},
 		OwnerReferences: []metav1.OwnerReference{
 			*metav1.NewControllerRef(s.execution, v1alpha1.GroupVersion.WithKind("Execution")),
 		},
@@ -64,17 +64,8 @@ func (r *Reconciler) createItem(ctx context.Context, s *scope, template *v1alpha
 		return r.meetExisting(ctx, s, template, client.ObjectKeyFromObject(item), err)
 	}
 	r.items.Created(item)
-	s.items[template.Name], s.created = item, append(s.created, item)
+	s.items[template.Name] = item
 	return nil
-}
-
-// firstFinalizers returns the finalizers with which an item is created. One that has to wait for others gets its own with its first job: so the
-// finalizer of an item without any trace of a job says that the item has lost its status.
-func (s *scope) firstFinalizers(template *v1alpha1.DeployItemTemplate) []string {
-	if len(template.DependsOn) > 0 || len(s.orphans) > 0 {
-		return nil
-	}
-	return []string{v1alpha1.Finalizer}
 }
 
 // meetExisting handles an item that exists although the cache does not show it. An own one is taken as it was read live, and

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -32,11 +34,19 @@ func (r *Reconciler) mendIdle(ctx context.Context, s *scope) error {
 			change.AddFinalizer = v1alpha1.Finalizer
 		}
 	}
-	if err := r.patchMetadata(ctx, s, change); err != nil {
+	err := r.patchMetadata(ctx, s, change)
+	if err != nil && (!isLacking || kit.IsTransient(err) || apierrors.IsNotFound(err)) {
 		return &unshown{err}
 	}
 	if isLacking {
 		r.restored.Note(key, s.now)
+	}
+	if err != nil { // whoever refuses the finalizer does not keep the Execution from showing what it has lost
+		ctrl.LoggerFrom(ctx).Error(err, "the finalizer cannot be put back; it is tried again")
+		s.requeue = r.restored.Left(key, s.now)
+		return kit.ErrStop
+	}
+	if isLacking {
 		r.Recorder.Event(s.execution, corev1.EventTypeWarning, reasonFinalizerRestored, finalizerRestoredMessage)
 	}
 	return kit.ErrStop

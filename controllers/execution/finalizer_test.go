@@ -7,11 +7,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 // strip removes the finalizers of the Execution by hand.
@@ -83,4 +88,29 @@ func TestAStrippedFinalizerStaysAway(t *testing.T) {
 		assert.Empty(t, b.execution().Finalizers)
 		assert.Empty(t, b.writes)
 	})
+}
+
+// TestWhoRefusesTheFinalizerHidesNoLoss has an admission webhook refuse every change of metadata.
+func TestWhoRefusesTheFinalizerHidesNoLoss(t *testing.T) {
+	b := newBench(t, template("a", "t"))
+	b.start("1")
+	b.end("a", v1alpha1.PhaseSucceeded)
+	b.settle()
+	b.strip()
+	b.wipe("a")
+	refused := 0
+	b.before = func(verb string, obj client.Object) error {
+		if _, isExecution := obj.(*v1alpha1.Execution); isExecution && verb == "patch" {
+			refused++
+			return apierrors.NewForbidden(v1alpha1.GroupVersion.WithResource("executions").GroupResource(), "one", errDied)
+		}
+		return nil
+	}
+
+	b.settle()
+	b.settle()
+
+	assert.Equal(t, 1, refused, "it is tried again after a pause")
+	assert.Equal(t, kit.ReasonChildLost, conditions.GetReason(b.execution(), meta.ReadyCondition))
+	b.requireSteady()
 }

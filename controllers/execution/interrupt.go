@@ -57,7 +57,6 @@ func (r *Reconciler) interruptItem(ctx context.Context, s *scope, item *v1alpha1
 	if item.Status.JobIDFinished == job && !runsByClock(item) {
 		return nil
 	}
-	s.noteWiped(item)
 	item.Status.JobID = job
 	kit.Fail(item, interrupted(), s.now)
 	return kit.WriteItemStatus(ctx, r.Client, item, s.now, &r.items)

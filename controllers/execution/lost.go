@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
@@ -24,7 +23,7 @@ const (
 	wasWiped   = "has lost its status, which records what it has deployed"
 )
 
-// What an item that is started says of the status that it has lost.
+// What an item says of the status that it has lost.
 const (
 	reasonStatusRemoved  = "StatusRemoved"
 	statusRemovedMessage = "the status that recorded what this item has deployed was removed; its deployer looks on the target for what carries its marks"
@@ -44,31 +43,43 @@ func lostItem(execution *v1alpha1.Execution, templates []v1alpha1.DeployItemTemp
 		if at < 0 {
 			return templates[i].Name, wasDeleted
 		}
-		if isWiped(items[at]) {
+		if hasLost(items[at]) {
 			return templates[i].Name, wasWiped
 		}
 	}
 	return "", ""
 }
 
-// isWiped reports whether an item lacks the status of a job that it has had, as after a restore or a replacement of its status. Its finalizer says
-// that it was started: between the two there is only the moment in which it is created and handed its job.
-func isWiped(item *v1alpha1.DeployItem) bool {
-	return item.Status.JobID == "" && isUntouched(item) && slices.Contains(item.Finalizers, v1alpha1.Finalizer)
+// isWiped reports whether nothing in the status of an item says that it has ever had a job.
+func isWiped(item *v1alpha1.DeployItem) bool { return item.Status.JobID == "" && isUntouched(item) }
+
+// hasLost reports whether an item of which it is known that it had a job has no status of that and no job since.
+func hasLost(item *v1alpha1.DeployItem) bool {
+	return item.Status.JobID == "" && (isUntouched(item) || conditions.IsTrue(item, v1alpha1.RecordLostCondition))
 }
 
-// noteWiped notes in the status of an item, before it says anything else again, that its record is lost.
-func (s *scope) noteWiped(item *v1alpha1.DeployItem) {
-	if isWiped(item) && !s.isNew(item) {
-		conditions.MarkTrue(item, v1alpha1.RecordLostCondition, reasonStatusRemoved, "%s", statusRemovedMessage)
+// provesJobs reports whether the status of an Execution proves that each of its items has had a job: its last one has succeeded, or it has lost its
+// status too, since a job is recorded before it makes an item. While a job runs, and after one that has failed, items may still wait for their first.
+func provesJobs(execution *v1alpha1.Execution) bool {
+	phase := execution.Status.Phase
+	return phase == v1alpha1.PhaseSucceeded || phase == ""
+}
+
+// noteLost notes in the status of items that it was lost, before the next job of the Execution begins and nothing proves that any more.
+func (r *Reconciler) noteLost(ctx context.Context, s *scope) error {
+	if !provesJobs(s.execution) {
+		return nil
 	}
-}
-
-// isNew reports whether an item was made in the running job, which recorded its beginning before.
-func (s *scope) isNew(item *v1alpha1.DeployItem) bool {
-	times := s.execution.Status.TransitionTimes
-	began := times != nil && times.InitTime != nil && !item.CreationTimestamp.Time.Before(times.InitTime.Truncate(time.Second))
-	return item.DeletionTimestamp.IsZero() && (began || slices.Contains(s.created, item))
+	for _, item := range s.all {
+		if !isWiped(item) || !metav1.IsControlledBy(item, s.execution) {
+			continue
+		}
+		conditions.MarkTrue(item, v1alpha1.RecordLostCondition, reasonStatusRemoved, "%s", statusRemovedMessage)
+		if err := kit.WriteItemStatus(ctx, r.Client, item, s.now, &r.items); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // showLoss shows that a DeployItem, or its status, was deleted since the last job, or takes that back.
@@ -103,6 +114,6 @@ func (r *Reconciler) isThere(ctx context.Context, execution *v1alpha1.Execution,
 		v1alpha1.ExecutionManagedByLabel: execution.Name, v1alpha1.ExecutionManagedNameLabel: name,
 	})
 	return slices.ContainsFunc(list.Items, func(item v1alpha1.DeployItem) bool {
-		return metav1.IsControlledBy(&item, execution) && item.DeletionTimestamp.IsZero() && !isWiped(&item)
+		return metav1.IsControlledBy(&item, execution) && item.DeletionTimestamp.IsZero() && !hasLost(&item)
 	}), err
 }

@@ -82,7 +82,7 @@ func (r *Reconciler) deleteItem(ctx context.Context, s *scope, item *v1alpha1.De
 	if step == toDelete {
 		return kit.DeleteLive(ctx, r.Live, r.Client, item, &r.items)
 	}
-	if s.execution.Annotations[v1alpha1.DeleteWithoutUninstallAnnotation] == "true" || isUntouched(item) && !isWiped(item) {
+	if s.execution.Annotations[v1alpha1.DeleteWithoutUninstallAnnotation] == "true" || isUntouched(item) {
 		return client.IgnoreNotFound(kit.PatchMetadata(ctx, r.Client, item, kit.MetadataChange{RemoveFinalizer: v1alpha1.Finalizer}))
 	}
 	if step != toStart {
@@ -91,15 +91,8 @@ func (r *Reconciler) deleteItem(ctx context.Context, s *scope, item *v1alpha1.De
 	return r.startOn(ctx, s, item)
 }
 
-// startOn writes the running job into the status of an item, as the DeployItem protocol says. One that waited for others gets its finalizer first.
+// startOn writes the running job into the status of an item, as the DeployItem protocol says.
 func (r *Reconciler) startOn(ctx context.Context, s *scope, item *v1alpha1.DeployItem) error {
-	s.noteWiped(item)
-	if item.DeletionTimestamp.IsZero() {
-		change := kit.MetadataChange{AddFinalizer: v1alpha1.Finalizer}
-		if err := kit.PatchMetadataOnly(ctx, r.Client, item, &item.Status, change, &r.items); err != nil {
-			return err
-		}
-	}
 	now := metav1.NewTime(s.now)
 	triggered := now.Rfc3339Copy()
 	if deleted := item.DeletionTimestamp; deleted != nil && !deleted.Before(&triggered) {

@@ -51,8 +51,6 @@ type scope struct {
 	all     []*v1alpha1.DeployItem
 	items   map[string]*v1alpha1.DeployItem
 	orphans []*v1alpha1.DeployItem
-	// created are the items that this reconciliation has made.
-	created []*v1alpha1.DeployItem
 	// failed says that the job failed in this reconciliation.
 	failed  bool
 	requeue time.Duration
@@ -82,6 +80,7 @@ func (r *Reconciler) phases(execution *v1alpha1.Execution) []kit.Phase[*scope] {
 		return []kit.Phase[*scope]{
 			r.readItems,      // items.go      owner               → DeployItems as the cache has them
 			r.moveShard,      // shard.go      label of the shard  → the same on the items
+			r.noteLost,       // lost.go       items without trace → condition RecordLost, as long as the Execution proves that each had a job
 			r.decideDeletion, // delete.go     parent's job        → running job or stop
 			r.pairItems,      // items.go      no templates        → all items have to go
 			r.interrupt,      // interrupt.go  operation           → unfinished items failed
@@ -92,6 +91,7 @@ func (r *Reconciler) phases(execution *v1alpha1.Execution) []kit.Phase[*scope] {
 	return []kit.Phase[*scope]{
 		r.readItems,     // items.go      owner               → DeployItems as the cache has them
 		r.moveShard,     // shard.go      label of the shard  → the same on the items
+		r.noteLost,      // lost.go       items without trace → condition RecordLost, as long as the Execution proves that each had a job
 		r.decideJob,     // job.go        parent's job        → running job or stop
 		r.readTemplates, // templates.go  spec                → valid templates
 		r.pairItems,     // items.go      DeployItems         → by template, and those that have to go

@@ -52,10 +52,19 @@ func TestAnItemThatHasLostItsStatusIsLeftToItsDeployer(t *testing.T) {
 			b.settle()
 			b.deleteExecution()
 		},
-		"lost it again in deletion": func(b *bench) {
-			b.deleteExecution()
+		"without finalizer at first": func(b *bench) {
+			b.deploy("a", func(item *v1alpha1.DeployItem) { item.Finalizers = nil })
 			b.wipe("a")
 			b.settle()
+			b.deploy("a", func(item *v1alpha1.DeployItem) { item.Finalizers = []string{v1alpha1.Finalizer} }) // its deployer
+			b.deleteExecution()
+		},
+		"with its Execution": func(b *bench) {
+			b.wipe("a")
+			execution := b.execution()
+			execution.Status = v1alpha1.ExecutionStatus{}
+			require.NoError(b.t, b.api.Status().Update(b.t.Context(), execution))
+			b.deleteExecution()
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -93,30 +102,41 @@ func TestTheNextJobOfAnItemThatHasLostItsStatusSaysSo(t *testing.T) {
 	assert.False(t, conditions.Has(b.item("b"), v1alpha1.RecordLostCondition))
 }
 
-func TestAnItemThatWaitsForOthersHasNoFinalizerBeforeItsFirstJob(t *testing.T) {
-	b := newBench(t, template("a", "t"), template("b", "t", "a"))
-	b.start("1")
-	require.Contains(t, b.item("a").Finalizers, v1alpha1.Finalizer)
-	require.Empty(t, b.item("b").Finalizers)
+// TestItemsThatNeverGotAJobGoWithoutADeployer deletes an Execution some of whose items wait for their first job.
+func TestItemsThatNeverGotAJobGoWithoutADeployer(t *testing.T) {
+	for name, tc := range map[string]struct {
+		fail  func(b *bench)
+		waits string
+	}{
+		"what it depends on has failed": {func(b *bench) {
+			b.start("1")
+			b.end("a", v1alpha1.PhaseFailed)
+			b.settle()
+		}, "b"},
+		"another one cannot be created": {func(b *bench) {
+			b.before = func(verb string, obj client.Object) error {
+				if item, isItem := obj.(*v1alpha1.DeployItem); isItem && verb == "create" && templateOf(item) == "b" {
+					return apierrors.NewForbidden(v1alpha1.GroupVersion.WithResource("deployitems").GroupResource(), item.Name, errDied)
+				}
+				return nil
+			}
+			b.ask("1")
+			b.pass()
+		}, "a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, template("a", "t"), template("b", "t", "a"))
+			tc.fail(b)
+			waits := b.item(tc.waits)
+			require.NotNil(t, waits)
+			require.Contains(t, waits.Finalizers, v1alpha1.Finalizer)
+			require.Empty(t, waits.Status.JobID)
 
-	b.end("a", v1alpha1.PhaseSucceeded)
-	b.settle()
+			b.deleteExecution()
 
-	assert.Contains(t, b.item("b").Finalizers, v1alpha1.Finalizer)
-	assert.Equal(t, "1", b.item("b").Status.JobID)
-	assert.False(t, conditions.Has(b.item("b"), v1alpha1.RecordLostCondition))
-}
-
-func TestAnItemThatNeverGotAJobGoesWithoutADeployer(t *testing.T) {
-	b := newBench(t, template("a", "t"), template("b", "t", "a"))
-	b.start("1")
-	b.end("a", v1alpha1.PhaseFailed)
-	b.settle()
-
-	b.deleteExecution()
-
-	assert.Nil(t, b.item("b"))
-	assert.NotNil(t, b.item("a"))
+			assert.Nil(t, b.item(tc.waits))
+		})
+	}
 }
 
 // TestAFirstJobThatIsHandedOverLateIsNoLoss has somebody else change the item between its creation and its first job.
