@@ -255,6 +255,9 @@ func TestSweepFindsOnlyProvenObjects(t *testing.T) {
 	owner := b.live(b.configMap("mine", "a", "1"))
 	made.Object["metadata"].(map[string]any)["ownerReferences"] = []any{map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": "mine", "uid": string(owner.GetUID())}}
 	b.put(made)
+	copied := b.configMap("copied-with-all-marks", "a", "1")
+	b.Owner.mark(copied, "manage")
+	b.put(copied)
 
 	found, err := b.Sweep(t.Context())
 

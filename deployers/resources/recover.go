@@ -97,12 +97,19 @@ func (s *Session) marked(ctx context.Context, gvk schema.GroupVersionKind, names
 	var found []managedresource.ManagedResourceStatus
 	for _, item := range list.Items {
 		// Objects that controllers make copy labels (Endpoints) or annotations (ReplicaSets) of the deployed ones, never both
-		// without naming an owner.
-		if item.Annotations[OwnerUIDAnnotation] == string(s.Owner.UID) && len(item.OwnerReferences) == 0 {
+		// without naming an owner. Copies by backups and replicators have both, but nobody writes them under a name of ours.
+		if item.Annotations[OwnerUIDAnnotation] == string(s.Owner.UID) && len(item.OwnerReferences) == 0 && isWrittenByUs(&item) {
 			found = append(found, managedresource.ManagedResourceStatus{Policy: managedresource.ManagePolicy,
 				Resource: managedresource.ResourceReference{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind,
 					Name: item.Name, Namespace: item.Namespace, UID: item.UID}})
 		}
 	}
 	return found, nil
+}
+
+// isWrittenByUs reports whether a deployer of ours, Helm in it, or one of Gardener Landscaper has written fields of an object.
+func isWrittenByUs(object metav1.Object) bool {
+	return slices.ContainsFunc(object.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+		return (earlierManagers[entry.Manager] || entry.Manager == helmManager) && entry.Subresource == ""
+	})
 }

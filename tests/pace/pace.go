@@ -15,10 +15,10 @@ const (
 	// exact is the value of setting by which each time has to be kept. make bench sets it and runs one test after the other.
 	exact = "exact"
 	// busy is how many times longer things may take on a machine on which all suites run side by side.
-	busy = 10
+	busy = 30
 )
 
-// Within returns the time in which something has to end that a quiet machine ends within the given one. It is ten times as long unless the
+// Within returns the time in which something has to end that a quiet machine ends within the given one. It is thirty times as long unless the
 // environment variable TEST_PACE is "exact": what is bounded there is that something ends at all, not how fast the machine is.
 func Within(quiet time.Duration) time.Duration {
 	if os.Getenv(setting) == exact {
