@@ -272,8 +272,8 @@ func (r *podRun) exec(ctx context.Context, c *corev1.Container) (int32, string) 
 	command.Stdout, command.Stderr, command.WaitDelay = &output, &output, time.Second
 	err := command.Run()
 	log := output.String()
-	if len(log) > 2000 {
-		log = log[len(log)-2000:]
+	if len(log) > 2048 {
+		log = log[len(log)-2048:]
 	}
 	var exit *exec.ExitError
 	switch {

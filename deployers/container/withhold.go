@@ -48,11 +48,31 @@ func (r *run) withheld(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error
 				waits.Message = template.Masked(waits.Message, toNode)
 			}
 			if ended := statuses[i].State.Terminated; ended != nil {
-				ended.Message = template.Masked(ended.Message, toProgram)
+				ended.Message = template.Masked(wholeLines(ended.Message), toProgram)
 			}
 		}
 	}
 	return shown, nil
+}
+
+const (
+	// cutLength is from which length on the beginning of a message may be missing: a kubelet gives the last 2048 bytes of a log, and the last 4096
+	// of a message file. The rest is for what a node changes in them.
+	cutLength = 2000
+	// lineTooLong is what is shown of a log whose last line may begin in the middle of a secret.
+	lineTooLong = "(the last line of the log is too long to be shown)"
+)
+
+// wholeLines returns the lines of a message that certainly are whole. One that begins in the middle of a secret would show the rest of it, because
+// only whole secrets are found.
+func wholeLines(message string) string {
+	if len(message) < cutLength {
+		return message
+	}
+	if _, whole, _ := strings.Cut(message, "\n"); strings.TrimSpace(whole) != "" {
+		return whole
+	}
+	return lineTooLong
 }
 
 // hasWords reports whether a Pod shows what nodes, registries or programs say.
@@ -169,7 +189,10 @@ func (u *unfolding) text(text string, folds int) any {
 	if foreign.Unmarshal([]byte(text), &inner) == nil {
 		switch inner.(type) {
 		case []any, map[string]any:
-			return u.value(inner, folds-1)
+			if strings.Contains(strings.TrimSpace(text), "\n") {
+				return u.value(inner, folds-1)
+			}
+			return []any{text, u.value(inner, folds-1)} // a password may look like a document of one line
 		}
 	}
 	if plain, isText := decoded(text); isText {

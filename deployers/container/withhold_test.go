@@ -74,6 +74,28 @@ func TestWhatAContainerWasGivenIsNotShown(t *testing.T) {
 	}
 }
 
+// TestAMessageThatBeginsInASecretDoesNotShowIt gives messages as long as the kubelet makes them of a log or a file: their beginning is cut off.
+func TestAMessageThatBeginsInASecretDoesNotShowIt(t *testing.T) {
+	token := strings.Repeat("abcdefghijklmnopqrstuvwxyz0123", 100)
+	for name, test := range map[string]struct{ script, shown string }{
+		"end of a log":               {`printf %s TOKEN | tail -c 2048 >&2`, "too long to be shown"},
+		"end of a log, more follows": {`printf %s TOKEN | tail -c 2036 >&2; printf '\nplain-text\n' >&2`, "plain-text"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t)
+			item := s.item("item", script(strings.ReplaceAll(test.script, "TOKEN", token)+`; exit 7`))
+			s.target(document{"config": document{"token": token}})
+			item.Spec.Target = &v1alpha1.DeployItemTarget{Name: "place"}
+			s.add(item)
+
+			s.fail(item, "ended with exit code 7")
+
+			assert.NotContains(t, s.told(item), token[len(token)-20:])
+			assert.Contains(t, item.Status.LastError.Message, test.shown)
+		})
+	}
+}
+
 func TestARegistryThatRepeatsALoginDoesNotShowIt(t *testing.T) {
 	s := serve(t)
 	require.NoError(t, s.p.Client().Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "login"},
@@ -112,6 +134,23 @@ func TestUnfolding(t *testing.T) {
 			assert.Equal(t, test.hidden, !shows(unfolded(test.value), "it is "+planted+" then"))
 		})
 	}
+	for name, text := range map[string]string{
+		"text like a map":                "sesame: abc",
+		"text like a map, with an end":   "sesame: abc\n",
+		"text like a list":               "[abc12]",
+		"text like a map, in base64":     base64.StdEncoding.EncodeToString([]byte("sesame: abc")),
+		"text like a map, in a document": `{"a": "sesame: abc"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			plain := "sesame: abc"
+			if strings.HasPrefix(text, "[") {
+				plain = text
+			}
+			assert.False(t, shows(unfolded(text), "it is "+plain+" then"))
+		})
+	}
+	oneLine := "{clusters: [], users: [{name: " + planted + ", user: {token: abc}}]}"
+	assert.True(t, shows(unfolded(oneLine), "it is "+planted+" then"), "names in a kubeconfig of one line are none")
 	many := make([]any, 2*maxUnfolded)
 	for i := range many {
 		many[i] = planted + "-also"
