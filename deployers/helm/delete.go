@@ -19,8 +19,8 @@ import (
 // deleteSteps are the phases of a deletion. All look at what the status records, because mode, names and Target may have changed between jobs.
 var deleteSteps = []step{
 	{"helm deployer: start delete", (*job).settleOrExplain}, // inventory.go status + target → what is where
-	{"", (*job).search},    // search.go    lost record     → what carries the marks
-	{"", (*job).retireAll}, // delete.go    releases        → gone
+	{"", (*job).searchOrExplain},                            // search.go    lost record     → what carries the marks
+	{"", (*job).retireAll},                                  // delete.go    releases        → gone
 	{"helm deployer: start deleting", (*job).deleteObjects}, // delete.go    objects         → gone
 	{"", (*job).leaveAllElsewhere},                          // delete.go    other clusters  → gone
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -23,6 +24,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
 // loseRecord removes the status of the item, and says so as the Execution does when it starts the next job.
@@ -143,33 +145,99 @@ func TestTheNextJobFindsWhatTheRecordLost(t *testing.T) {
 	assert.Equal(t, "hello-world", f.status().Inventory.Releases[0].Name)
 }
 
+// restricted returns the cluster for a user without rights, and the user.
+func (f *fixture) restricted() (*target.Cluster, string) {
+	f.Helper()
+	limited := rest.CopyConfig(f.platform.RestConfig)
+	limited.Impersonate = rest.ImpersonationConfig{UserName: "reader-of-" + f.namespace}
+	cluster := *f.cluster
+	cluster.Config = limited
+	var err error
+	cluster.Client, err = client.New(limited, client.Options{})
+	require.NoError(f, err)
+	return &cluster, limited.Impersonate.UserName
+}
+
+// allow gives a user rights in the namespace.
+func (f *fixture) allow(user string, rule rbacv1.PolicyRule) {
+	f.Helper()
+	role := &rbacv1.Role{ObjectMeta: f.meta("reader"), Rules: []rbacv1.PolicyRule{rule}}
+	binding := &rbacv1.RoleBinding{ObjectMeta: f.meta("reader"), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "reader"},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}}}
+	require.NoError(f, f.platform.Client().Create(f.ctx, role))
+	require.NoError(f, f.platform.Client().Create(f.ctx, binding))
+}
+
+func TestADeletionWithoutRecordNeedsRightsToLook(t *testing.T) {
+	for name, content := range map[string]config{
+		"a release":          {},
+		"objects of a chart": {"helmDeployment": false},
+		"nobody knows":       {"chart": 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			d := f.deployer()
+			f.configure(config{"chart": f.chart("1.0.0", map[string]string{"a": named("a")}), "helmDeployment": content["helmDeployment"] == nil})
+			f.succeed(d)
+			if content["chart"] != nil {
+				f.configure(content)
+			}
+			f.loseRecord()
+			f.item.Generation++
+			all := f.cluster
+			f.cluster, _ = f.restricted()
+
+			outcome, err := d.Delete(f.ctx, f.contractItem())
+
+			require.ErrorContains(t, err, "forbidden")
+			assert.Contains(t, err.Error(), v1alpha1.DeleteWithoutUninstallAnnotation)
+			assert.False(t, outcome.Done)
+			f.cluster = all
+			f.configMap("a")
+		})
+	}
+}
+
+func TestADeletionWithoutRecordAndReleaseNeedsNoRightsForReleases(t *testing.T) {
+	f := newFixture(t)
+	d := f.deployer()
+	f.configure(config{"chart": f.chart("1.0.0", map[string]string{"a": named("a")}), "helmDeployment": false})
+	f.succeed(d)
+	f.loseRecord()
+	f.item.Generation++
+	all := f.cluster
+	restricted, user := f.restricted()
+	f.allow(user, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"*"}})
+	require.Eventually(t, func() bool { // the API server learns of the binding by a watch
+		return restricted.Client.List(f.ctx, &corev1.ConfigMapList{}, client.InNamespace(f.namespace)) == nil
+	}, time.Minute, 20*time.Millisecond)
+	f.cluster = restricted
+
+	f.settle(d.Delete)
+
+	f.cluster = all
+	f.isEmpty()
+}
+
 // TestReleasesAreLookedForAsFarAsTheyMayBeListed acts as a user with few rights.
 func TestReleasesAreLookedForAsFarAsTheyMayBeListed(t *testing.T) {
 	f := newFixture(t)
 	f.configure(config{"chart": f.chart("1.0.0", map[string]string{"a": named("a")})})
 	f.succeed(f.deployer())
-	limited := rest.CopyConfig(f.platform.RestConfig)
-	limited.Impersonate = rest.ImpersonationConfig{UserName: "reader-of-" + f.namespace}
-	restricted := *f.cluster
-	restricted.Config = limited
-	var err error
-	restricted.Client, err = client.New(limited, client.Options{})
-	require.NoError(t, err)
+	restricted, user := f.restricted()
 	e, err := engine.New(engine.Options{})
 	require.NoError(t, err)
 	labels := map[string]string{v1alpha1.HelmDeployItemLabel: f.item.Name}
 
-	found, err := e.Labelled(f.ctx, &restricted, labels, f.namespace)
-	require.NoError(t, err)
-	assert.Empty(t, found)
+	_, err = e.Labelled(f.ctx, restricted, labels, f.namespace)
+	require.True(t, apierrors.IsForbidden(err), "%v", err)
+	_, err = e.Labelled(f.ctx, restricted, labels)
+	require.True(t, apierrors.IsForbidden(err), "%v", err)
 
-	role := &rbacv1.Role{ObjectMeta: f.meta("reader"), Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"list"}}}}
-	binding := &rbacv1.RoleBinding{ObjectMeta: f.meta("reader"), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "reader"},
-		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: limited.Impersonate.UserName}}}
-	require.NoError(t, f.platform.Client().Create(f.ctx, role))
-	require.NoError(t, f.platform.Client().Create(f.ctx, binding))
+	f.allow(user, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"list"}})
+	var found []managedresource.ReleaseReference
 	require.Eventually(t, func() bool { // the API server learns of the binding by a watch
-		found, err = e.Labelled(f.ctx, &restricted, labels, f.namespace)
+		found, err = e.Labelled(f.ctx, restricted, labels, f.namespace)
 		return err != nil || len(found) > 0
 	}, time.Minute, 20*time.Millisecond)
 	require.NoError(t, err)

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 )
@@ -15,16 +17,32 @@ import (
 // search finds on the target what the record of the item has lost: releases and objects that carry its marks, UID included. An item with a
 // record searches nothing.
 func (j *job) search(ctx context.Context) (resources.Progress, error) {
+	_, err := j.find(ctx)
+	return resources.Progress{}, err
+}
+
+// searchOrExplain is search for a deletion, which does not end where nothing could be looked at.
+func (j *job) searchOrExplain(ctx context.Context) (resources.Progress, error) {
+	refusal, err := j.find(ctx)
+	if err == nil && refusal != nil {
+		err = fmt.Errorf("cannot look for objects of an earlier job: %w", refusal)
+	}
+	return resources.Progress{}, j.cannotLook(err)
+}
+
+// find adds what the record has lost to what is known. If the credentials may list no objects at all it returns a refusal. That they may not list
+// releases is an error, unless the item is known to have none.
+func (j *job) find(ctx context.Context) (refusal, err error) {
 	if !contract.HasLostRecord(j.item.DeployItem) {
-		return resources.Progress{}, nil
+		return nil, nil
 	}
 	var namespaces []string
 	if j.config.Namespace != "" {
 		namespaces = []string{j.config.Namespace}
 	}
 	found, err := j.engine.Labelled(ctx, j.item.Target, itemLabels(j.item.DeployItem), namespaces...)
-	if err != nil {
-		return resources.Progress{}, helmProblem(err)
+	if err != nil && (j.config.IsHelmDeployment() || !apierrors.IsForbidden(err)) {
+		return nil, helmProblem(err)
 	}
 	inventory := j.status.Inventory
 	for _, release := range found {
@@ -32,12 +50,12 @@ func (j *job) search(ctx context.Context) (resources.Progress, error) {
 			inventory.Releases = append(slices.Clone(inventory.Releases), release)
 		}
 	}
-	objects, err := j.session().Sweep(ctx, namespaces...)
+	objects, refusal, err := j.session().Search(ctx, namespaces...)
 	if err != nil {
-		return resources.Progress{}, fmt.Errorf("cannot look for objects of an earlier job: %w", err)
+		return nil, fmt.Errorf("cannot look for objects of an earlier job: %w", err)
 	}
 	j.known.Recorded = resources.Union(j.known.Recorded, objects)
-	return resources.Progress{}, nil
+	return refusal, nil
 }
 
 // cannotLook says of an item that has lost its record what to do when the target cannot be searched.

@@ -21,35 +21,49 @@ import (
 // of metadata a kind, so it is for the rare case that something may have been deployed without being recorded. Kinds that the
 // credentials may not list everywhere are looked for in the given namespaces, as far as they may be listed there.
 func (s *Session) Sweep(ctx context.Context, namespaces ...string) ([]managedresource.ManagedResourceStatus, error) {
-	kinds, err := s.deletableKinds(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var found []managedresource.ManagedResourceStatus
-	for _, gvk := range kinds {
-		more, err := s.sweepKind(ctx, gvk, namespaces)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, more...)
-	}
-	return found, nil
+	found, _, err := s.Search(ctx, namespaces...)
+	return found, err
 }
 
-// sweepKind looks for the objects of one kind.
-func (s *Session) sweepKind(ctx context.Context, gvk schema.GroupVersionKind, namespaces []string) ([]managedresource.ManagedResourceStatus, error) {
-	found, err := s.marked(ctx, gvk, metav1.NamespaceAll)
-	if !isUnauthorized(err) {
-		return found, err
+// Search is Sweep for those to whom it matters whether anything could be looked at. If the credentials may list no kind anywhere, it returns one of
+// the refusals beside.
+func (s *Session) Search(ctx context.Context, namespaces ...string) (found []managedresource.ManagedResourceStatus, refusal, err error) {
+	kinds, err := s.deletableKinds(ctx)
+	if err != nil {
+		return nil, nil, err
 	}
+	isListed := false
+	for _, gvk := range kinds {
+		more, refused, err := s.sweepKind(ctx, gvk, namespaces)
+		if err != nil {
+			return nil, nil, err
+		}
+		found, refusal, isListed = append(found, more...), refused, isListed || refused == nil
+	}
+	if isListed {
+		refusal = nil
+	}
+	return found, refusal, nil
+}
+
+// sweepKind looks for the objects of one kind. The refusal is set if it may be listed nowhere.
+func (s *Session) sweepKind(ctx context.Context, gvk schema.GroupVersionKind, namespaces []string) (found []managedresource.ManagedResourceStatus, refusal, err error) {
+	found, refusal = s.marked(ctx, gvk, metav1.NamespaceAll)
+	if !isUnauthorized(refusal) {
+		return found, nil, refusal
+	}
+	isListed := false
 	for _, namespace := range namespaces {
 		more, err := s.marked(ctx, gvk, namespace)
 		if err != nil && !isUnauthorized(err) {
-			return nil, err
+			return nil, nil, err
 		}
-		found = append(found, more...)
+		found, isListed = append(found, more...), isListed || err == nil
 	}
-	return found, nil
+	if isListed {
+		refusal = nil
+	}
+	return found, refusal, nil
 }
 
 // Namespaces returns the namespaces of objects, each once.

@@ -28,23 +28,38 @@ const (
 )
 
 // Labelled returns the releases on a cluster that have a revision with the given labels. Where the records of all namespaces may not be listed, or
-// are not kept on the cluster, it looks in the given namespaces, as far as they may be listed there.
+// are not kept on the cluster, it looks in the given namespaces, as far as they may be listed there. The error is
+// Forbidden if they may be listed nowhere.
 func (e *Engine) Labelled(ctx context.Context, cluster *target.Cluster, labels map[string]string, namespaces ...string) ([]managedresource.ReleaseReference, error) {
-	look := e.recordedIn
 	if e.memory != nil {
-		look = e.rememberedIn
-	} else if found, err := look(ctx, cluster, metav1.NamespaceAll, labels); !apierrors.IsForbidden(err) {
+		return labelledIn(ctx, e.rememberedIn, nil, cluster, labels, namespaces)
+	}
+	found, err := e.recordedIn(ctx, cluster, metav1.NamespaceAll, labels)
+	if !apierrors.IsForbidden(err) {
 		return found, err
 	}
+	return labelledIn(ctx, e.recordedIn, err, cluster, labels, namespaces)
+}
+
+// search looks for releases with the given labels in a namespace.
+type search func(context.Context, *target.Cluster, string, map[string]string) ([]managedresource.ReleaseReference, error)
+
+// labelledIn looks in the given namespaces. It returns the refusal if each of them refuses too.
+func labelledIn(ctx context.Context, look search, refusal error, cluster *target.Cluster, labels map[string]string,
+	namespaces []string) ([]managedresource.ReleaseReference, error) {
 	var found []managedresource.ReleaseReference
+	isListed := false
 	for _, namespace := range namespaces {
 		more, err := look(ctx, cluster, namespace, labels)
 		if err != nil && !apierrors.IsForbidden(err) {
 			return nil, err
 		}
-		found = append(found, more...)
+		found, isListed = append(found, more...), isListed || err == nil
 	}
-	return found, nil
+	if isListed {
+		return found, nil
+	}
+	return nil, refusal
 }
 
 // recordedIn looks through the metadata of the records.
