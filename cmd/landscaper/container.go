@@ -84,6 +84,9 @@ func (c *containerFlags) bindFlags(flags *pflag.FlagSet) {
 }
 
 func (c *containerFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract.Deployer, func(), error) {
+	if err := c.check(); err != nil {
+		return nil, nil, err
+	}
 	host, err := c.host(mgr, flags)
 	if err != nil {
 		return nil, nil, err
@@ -132,6 +135,17 @@ func (c *containerFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract
 		return nil, nil, err
 	}
 	return deployer, closeAll, nil
+}
+
+// check refuses limits that nobody could keep.
+func (c *containerFlags) check() error {
+	if c.maxPods < 1 {
+		return fmt.Errorf("--max-pods-per-namespace is %d; it has to be 1 at least", c.maxPods)
+	}
+	if c.maxStored < 1 {
+		return fmt.Errorf("--max-stored-per-namespace is %d bytes; it has to be 1 at least", c.maxStored)
+	}
+	return nil
 }
 
 // host connects to the cluster that runs the Pods, without a cache.

@@ -409,6 +409,25 @@ func TestLimitsOfChildrenThatCannotBeUsed(t *testing.T) {
 	}
 }
 
+func TestLimitsOfContainersThatCannotBeUsed(t *testing.T) {
+	for name, c := range map[string]struct{ argument, problem string }{
+		"no Pod":           {"--max-pods-per-namespace=0", "--max-pods-per-namespace is 0; it has to be 1 at least"},
+		"negative Pods":    {"--max-pods-per-namespace=-1", "--max-pods-per-namespace is -1; it has to be 1 at least"},
+		"no storage":       {"--max-stored-per-namespace=0", "--max-stored-per-namespace is 0 bytes; it has to be 1 at least"},
+		"negative storage": {"--max-stored-per-namespace=-1", "--max-stored-per-namespace is -1 bytes; it has to be 1 at least"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			own, flags := &containerFlags{}, pflag.NewFlagSet("container", pflag.ContinueOnError)
+			own.bindFlags(flags)
+			require.NoError(t, flags.Parse([]string{c.argument}))
+
+			_, _, err := own.build(nil, &deployerFlags{})
+
+			assert.EqualError(t, err, c.problem)
+		})
+	}
+}
+
 func TestM05OneFlagForPrivateNetworks(t *testing.T) {
 	for _, command := range []string{"controller", "manifest", "mock", "helm", "agent"} {
 		_, flags := parse(t, command)
