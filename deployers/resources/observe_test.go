@@ -10,12 +10,15 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	crclient "sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
 func TestRequirements(t *testing.T) {
@@ -249,12 +252,15 @@ func TestSweepFindsOnlyProvenObjects(t *testing.T) {
 	b.apply("", nil, manage(b.configMap("mine", "a", "1")), withPolicy("keep", b.configMap("kept", "a", "1")))
 	same := b.configMap("same-name", "a", "1")
 	(Owner{Item: b.Owner.Item, UID: "another"}).mark(same, "manage")
-	b.put(same)
+	putAsDeployer := func(object *unstructured.Unstructured) {
+		require.NoError(t, platform.Shared(t).Client().Create(t.Context(), object, crclient.FieldOwner(FieldManager)))
+	}
+	putAsDeployer(same)
 	made := b.configMap("made", "a", "1")
 	b.Owner.mark(made, "manage")
 	owner := b.live(b.configMap("mine", "a", "1"))
 	made.Object["metadata"].(map[string]any)["ownerReferences"] = []any{map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": "mine", "uid": string(owner.GetUID())}}
-	b.put(made)
+	putAsDeployer(made)
 	copied := b.configMap("copied-with-all-marks", "a", "1")
 	b.Owner.mark(copied, "manage")
 	b.put(copied)
@@ -270,8 +276,11 @@ func TestConfirmFindsWhatACrashLeft(t *testing.T) {
 	mine, never, theirs := b.configMap("mine", "a", "1"), b.configMap("never", "a", "1"), b.configMap("theirs", "a", "1")
 	b.apply("", nil, manage(mine))
 	b.put(theirs)
+	former := b.configMap("of-a-former-item-of-the-name", "a", "1")
+	(Owner{Item: b.Owner.Item, UID: "another"}).mark(former, "manage")
+	b.put(former)
 
-	found, err := b.Confirm(t.Context(), Attempted([]Desired{manage(mine), manage(never), manage(theirs)}, nil))
+	found, err := b.Confirm(t.Context(), Attempted([]Desired{manage(mine), manage(never), manage(theirs), manage(former)}, nil))
 
 	require.NoError(t, err)
 	assert.Equal(t, []managedresource.ManagedResourceStatus{managed("manage", b.live(mine))}, found)

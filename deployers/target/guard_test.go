@@ -16,6 +16,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -282,6 +283,17 @@ func TestT04LargeAnswersAndEventsAreRefused(t *testing.T) {
 		}
 	}
 	assert.Equal(t, 100, events, "small events together may be larger than one event may be")
+}
+
+func TestT04LargeHeadersAreRefused(t *testing.T) {
+	t.Parallel()
+	cluster := hostile(t, func(w http.ResponseWriter, _ *http.Request) {
+		for i := range 64 {
+			w.Header().Set("X-"+strconv.Itoa(i), strings.Repeat("x", 2*maxHeaderBytes/64))
+		}
+		answerJSON(w, `{"kind": "ConfigMap", "apiVersion": "v1"}`)
+	})
+	require.Error(t, getConfigMap(t.Context(), cluster))
 }
 
 func TestT04WatchLivesLongerThanAnAnswer(t *testing.T) {
