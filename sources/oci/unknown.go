@@ -17,12 +17,22 @@ func (c *Client) readUnknown(ctx context.Context, t target) (ocispec.Descriptor,
 	if c.knows(t) {
 		return c.head(ctx, t, manifestPart)
 	}
+	return c.readTogether(ctx, t)
+}
+
+// readTogether reads t unless another caller with the same login does so, or has done so since it was looked whether t is known.
+func (c *Client) readTogether(ctx context.Context, t target) (ocispec.Descriptor, error) {
 	var found ocispec.Descriptor
 	mine := false
 	key := fmt.Sprintf("unknown %s %s %s", t.home(), t.at.Reference, t.login.fingerprint())
 	err := c.flights.do(ctx, key, c.options.Timeout/2, func(ctx context.Context) (err error) {
-		found, err = c.readReference(ctx, t)
-		mine = true
+		if c.knows(t) {
+			return nil
+		}
+		if found, err = c.readReference(ctx, t); err == nil {
+			mine = true
+			c.grants.Set(encode(found), t.grant()...) // before the flight ends, or who comes in between reads it again
+		}
 		return err
 	})
 	switch {
