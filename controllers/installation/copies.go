@@ -135,7 +135,7 @@ func (r *Reconciler) copies(ctx context.Context, s *scope) ([]client.Object, err
 		if err := r.List(ctx, list, client.InNamespace(s.inst.Namespace), own); err != nil {
 			return nil, err
 		}
-		for _, object := range data.ItemsOf(list) {
+		for _, object := range kit.ItemsOf(list) {
 			if object.GetLabels()[v1alpha1.DataObjectSourceTypeLabel] == v1alpha1.DataObjectSourceImport && data.OwnedByUID(object, s.inst) {
 				copies = append(copies, object)
 			}

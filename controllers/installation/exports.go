@@ -296,7 +296,7 @@ func (r *Reconciler) deleteFormerExports(ctx context.Context, s *scope, written 
 		if err := r.List(ctx, list, client.InNamespace(s.inst.Namespace), own); err != nil {
 			return err
 		}
-		for _, object := range data.ItemsOf(list) {
+		for _, object := range kit.ItemsOf(list) {
 			if written[kind+"/"+object.GetName()] != nil || !data.OwnedByUID(object, s.inst) {
 				continue
 			}

@@ -113,7 +113,7 @@ func (r *Reconciler) naming(ctx context.Context, kind userKind, content contentK
 	list := newList(kind)
 	key := client.MatchingFields{contentIndex: content.name + "/" + object.GetName()}
 	err := r.List(ctx, list, client.InNamespace(object.GetNamespace()), key, client.UnsafeDisableDeepCopy)
-	return itemsOf(list), err
+	return kit.ItemsOf(list), err
 }
 
 // holders returns the function that wakes the objects of a kind that name a Secret or ConfigMap.
@@ -136,19 +136,4 @@ func newList(kind userKind) client.ObjectList {
 		return &v1alpha1.TargetList{}
 	}
 	return &v1alpha1.ContextList{}
-}
-
-func itemsOf(list client.ObjectList) []client.Object {
-	var objects []client.Object
-	switch list := list.(type) {
-	case *v1alpha1.TargetList:
-		for i := range list.Items {
-			objects = append(objects, &list.Items[i])
-		}
-	case *v1alpha1.ContextList:
-		for i := range list.Items {
-			objects = append(objects, &list.Items[i])
-		}
-	}
-	return objects
 }

@@ -17,8 +17,12 @@ func HasLostRecord(item *v1alpha1.DeployItem) bool {
 	return conditions.IsTrue(item, v1alpha1.RecordLostCondition)
 }
 
-// CannotLook explains why the deletion of an item that has lost its record does not end: its target cannot be searched.
-func CannotLook(cause error) error {
+// CannotLook adds to the cause for which the deletion of an item does not end what to do where the item has lost its record: its target cannot be
+// searched then. Other causes, and none, stay as they are.
+func CannotLook(item *v1alpha1.DeployItem, cause error) error {
+	if cause == nil || !HasLostRecord(item) {
+		return cause
+	}
 	return fmt.Errorf("the status that recorded what was deployed is lost, and the target cannot be searched for it: %w; make the Target lead there again, "+
 		"or annotate the DeployItem %s: \"true\" to leave there what it has deployed", cause, v1alpha1.DeleteWithoutUninstallAnnotation)
 }

@@ -71,15 +71,15 @@ func (j *job) scatter(context.Context) (resources.Progress, error) {
 		return resources.Progress{}, nil
 	}
 	if j.item.TargetProblem != nil {
-		return resources.Progress{}, j.cannotLook(j.item.TargetProblem)
+		return resources.Progress{}, contract.CannotLook(j.item.DeployItem, j.item.TargetProblem)
 	}
-	return resources.Progress{}, j.cannotLook(misconfigured(j.item, errNoTarget))
+	return resources.Progress{}, contract.CannotLook(j.item.DeployItem, misconfigured(j.item, errNoTarget))
 }
 
 // settleOrExplain is settle for a deletion.
 func (j *job) settleOrExplain(ctx context.Context) (resources.Progress, error) {
 	progress, err := j.settle(ctx)
-	return progress, j.cannotLook(err)
+	return progress, contract.CannotLook(j.item.DeployItem, err)
 }
 
 // isNothing reports whether no job of an item has set out to put anything anywhere.

@@ -27,7 +27,7 @@ func (j *job) searchOrExplain(ctx context.Context) (resources.Progress, error) {
 	if err == nil && refusal != nil {
 		err = fmt.Errorf("cannot look for objects of an earlier job: %w", refusal)
 	}
-	return resources.Progress{}, j.cannotLook(err)
+	return resources.Progress{}, contract.CannotLook(j.item.DeployItem, err)
 }
 
 // find adds what the record has lost to what is known. If the credentials may list no objects at all it returns a refusal. That they may not list
@@ -56,12 +56,4 @@ func (j *job) find(ctx context.Context) (refusal, err error) {
 	}
 	j.known.Recorded = resources.Union(j.known.Recorded, objects)
 	return refusal, nil
-}
-
-// cannotLook says of an item that has lost its record what to do when the target cannot be searched.
-func (j *job) cannotLook(err error) error {
-	if err != nil && contract.HasLostRecord(j.item.DeployItem) {
-		return contract.CannotLook(err)
-	}
-	return err
 }

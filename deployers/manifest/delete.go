@@ -71,15 +71,7 @@ func missingTarget(item *contract.Item) error {
 	if problem == nil {
 		problem = configurationProblem(errNoTarget)
 	}
-	return cannotLook(item, problem)
-}
-
-// cannotLook says of an item that has lost its record what to do when the target cannot be searched.
-func cannotLook(item *contract.Item, err error) error {
-	if contract.HasLostRecord(item.DeployItem) {
-		return contract.CannotLook(err)
-	}
-	return err
+	return contract.CannotLook(item.DeployItem, problem)
 }
 
 // isSearched reports whether a job has to look through the target, because the record may not say what earlier ones have deployed there.
@@ -100,12 +92,15 @@ func uninstall(ctx context.Context, session *resources.Session, item *contract.I
 	inventory := inventoryOf(recorded)
 	known, err := session.Settle(ctx, inventory, recorded.ManagedResources)
 	if err != nil {
-		return resources.Progress{}, cannotLook(item, err)
+		return resources.Progress{}, contract.CannotLook(item.DeployItem, err)
 	}
 	known.Attempted = resources.Union(known.Attempted, inManifests(item.DeployItem))
-	found, err := unrecorded(ctx, session, known, search)
+	found, refusal, err := unrecorded(ctx, session, known, search)
+	if err == nil && contract.HasLostRecord(item.DeployItem) {
+		err = refusal
+	}
 	if err != nil {
-		return resources.Progress{}, fmt.Errorf("cannot look for objects of an earlier job: %w", err)
+		return resources.Progress{}, contract.CannotLook(item.DeployItem, fmt.Errorf("cannot look for objects of an earlier job: %w", err))
 	}
 	progress, err := session.Delete(ctx, resources.Union(known.Recorded, found), groups)
 	if err != nil || !progress.Done() {
@@ -115,15 +110,17 @@ func uninstall(ctx context.Context, session *resources.Session, item *contract.I
 	return session.LeaveElsewhere(ctx, inventory, groups, nil)
 }
 
-// unrecorded returns the objects on the target that no job has confirmed.
-func unrecorded(ctx context.Context, session *resources.Session, known resources.Known, search bool) ([]managedresource.ManagedResourceStatus, error) {
+// unrecorded returns the objects on the target that no job has confirmed, and a refusal where it was to search and may list nothing.
+func unrecorded(
+	ctx context.Context, session *resources.Session, known resources.Known, search bool,
+) (found []managedresource.ManagedResourceStatus, refusal, err error) {
 	attempted := slices.Concat(known.Attempted, known.Planned)
-	found, err := session.Confirm(ctx, attempted)
+	found, err = session.Confirm(ctx, attempted)
 	if err != nil || !search {
-		return found, err
+		return found, nil, err
 	}
-	swept, err := session.Sweep(ctx, resources.Namespaces(slices.Concat(known.Recorded, attempted)...)...)
-	return resources.Union(found, swept), err
+	swept, refusal, err := session.Search(ctx, resources.Namespaces(slices.Concat(known.Recorded, attempted)...)...)
+	return resources.Union(found, swept), refusal, err
 }
 
 // inManifests returns the objects of the manifests of an item that has lost its record: they say where to look, and what to do before a deletion.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
 // loseRecord removes the status of the item, and says so as the Execution does when it starts the next job.
@@ -103,6 +104,26 @@ func TestADeletionWithoutRecordNeedsTheTarget(t *testing.T) {
 			assert.False(t, l.exists("a"))
 		})
 	}
+}
+
+func TestADeletionWithoutRecordNeedsRightsToLook(t *testing.T) {
+	l := newLife(t)
+	l.configure(manifests("1", "a"))
+	l.succeed()
+	l.loseRecord()
+	l.configure(manifests("1"))
+	there, limited := l.item.Target, rest.CopyConfig(platform.Shared(t).RestConfig)
+	limited.Impersonate = rest.ImpersonationConfig{UserName: "nobody"}
+	l.item.Target = open(t, limited)
+
+	outcome, err := l.remove()
+
+	require.ErrorContains(t, err, "forbidden")
+	assert.Contains(t, err.Error(), v1alpha1.DeleteWithoutUninstallAnnotation)
+	assert.False(t, outcome.Done)
+	l.item.Target = there
+	l.vanish()
+	assert.False(t, l.exists("a"))
 }
 
 func TestTheNextJobFindsWhatTheRecordLost(t *testing.T) {

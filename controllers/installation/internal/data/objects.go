@@ -25,22 +25,6 @@ const RetiredAnnotation = "landscaper.gardener.cloud/retired"
 // Retired reports whether the copy of a Target is no import any more.
 func Retired(object client.Object) bool { return object.GetAnnotations()[RetiredAnnotation] != "" }
 
-// ItemsOf returns the DataObjects or Targets of a list.
-func ItemsOf(list client.ObjectList) []client.Object {
-	var objects []client.Object
-	switch l := list.(type) {
-	case *v1alpha1.DataObjectList:
-		for i := range l.Items {
-			objects = append(objects, &l.Items[i])
-		}
-	case *v1alpha1.TargetList:
-		for i := range l.Items {
-			objects = append(objects, &l.Items[i])
-		}
-	}
-	return objects
-}
-
 // ScopeOfData indexes DataObjects and Targets by the scope that they belong to.
 func ScopeOfData(obj client.Object) []string {
 	if scope := obj.GetLabels()[v1alpha1.DataObjectContextLabel]; scope != "" {
