@@ -16,20 +16,17 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
-// reasonFinalizerRestored is the reason of the event about a finalizer that is back.
-const reasonFinalizerRestored = "FinalizerRestored"
-
 const finalizerRestoredMessage = "the finalizer " + v1alpha1.Finalizer + " was removed and is back: without it a deletion would not wait for the DeployItems. " +
 	"To leave what they have deployed annotate " + v1alpha1.DeleteWithoutUninstallAnnotation + "=true"
 
 // mendIdle removes an operation where nothing is running, and stops. With the same write it puts back the finalizer that somebody has removed from an
 // Execution with DeployItems, more and more rarely while that repeats.
 func (r *Reconciler) mendIdle(ctx context.Context, s *scope) error {
-	key := client.ObjectKeyFromObject(s.execution)
+	key := client.ObjectKeyFromObject(s.execution).String()
 	change, isLacking := dropped(), s.lacksFinalizer()
 	if isLacking {
-		if left := r.restored.Left(key, s.now); left > 0 {
-			s.requeue, isLacking = left, false
+		if r.restored.IsInBackOffSinceUpdate(key, s.now) {
+			s.requeue, isLacking = r.restored.Get(key), false
 		} else {
 			change.AddFinalizer = v1alpha1.Finalizer
 		}
@@ -39,15 +36,15 @@ func (r *Reconciler) mendIdle(ctx context.Context, s *scope) error {
 		return &unshown{err}
 	}
 	if isLacking {
-		r.restored.Note(key, s.now)
+		r.restored.Next(key, s.now)
 	}
 	if err != nil { // whoever refuses the finalizer does not keep the Execution from showing what it has lost
 		ctrl.LoggerFrom(ctx).Error(err, "the finalizer cannot be put back; it is tried again")
-		s.requeue = r.restored.Left(key, s.now)
+		s.requeue = r.restored.Get(key)
 		return kit.ErrStop
 	}
 	if isLacking {
-		r.Recorder.Event(s.execution, corev1.EventTypeWarning, reasonFinalizerRestored, finalizerRestoredMessage)
+		r.Recorder.Event(s.execution, corev1.EventTypeWarning, kit.ReasonFinalizerRestored, finalizerRestoredMessage)
 	}
 	return kit.ErrStop
 }

@@ -18,6 +18,7 @@ import (
 
 // SetupWithManager registers indexes, watches and the controller.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, concurrency int) error {
+	r.restored = kit.NewRestorations()
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.DeployItem{}, executionIndex, executionOf); err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fluxcd/pkg/runtime/controller"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/flowcontrol"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -37,7 +38,7 @@ type Reconciler struct {
 
 	executions kit.Consistency
 	items      kit.Consistency
-	restored   kit.Restorations
+	restored   *flowcontrol.Backoff
 }
 
 // scope is everything that one reconciliation has read and decided so far.
@@ -61,7 +62,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	execution := &v1alpha1.Execution{}
 	if err := r.Get(ctx, req.NamespacedName, execution); err != nil {
 		r.executions.Forget(req.NamespacedName)
-		r.restored.Forget(req.NamespacedName)
+		r.restored.Reset(req.String())
 		r.Backoff.Forget(req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}

@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/record"
+	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -42,6 +43,7 @@ type bench struct {
 	r      *Reconciler
 	events *record.FakeRecorder
 	now    time.Time
+	clock  *clocktesting.FakeClock
 	// before is called with what a write is about to do; its error is the answer to the write.
 	before func(verb string, obj client.Object) error
 	// after is called when a write has been done.
@@ -104,8 +106,11 @@ func (b *bench) restart() {
 		Patch:             b.patch,
 		SubResourceUpdate: b.updateStatus,
 	})
+	b.clock = clocktesting.NewFakeClock(b.now)
+	restored := kit.NewRestorations()
+	restored.Clock = b.clock
 	b.r = &Reconciler{
-		Client: cache, Live: b.api, Recorder: b.events, Backoff: kit.NewBackoff(time.Millisecond, time.Second), Now: func() time.Time { return b.now },
+		restored: restored, Client: cache, Live: b.api, Recorder: b.events, Backoff: kit.NewBackoff(time.Millisecond, time.Second), Now: func() time.Time { return b.now },
 	}
 }
 
@@ -222,6 +227,7 @@ func (b *bench) updateStatus(ctx context.Context, c client.Client, sub string, o
 // pass reconciles once.
 func (b *bench) pass() ctrl.Result {
 	b.t.Helper()
+	b.clock.SetTime(b.now)
 	result, err := b.r.Reconcile(b.t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: namespace, Name: "one"}})
 	require.NoError(b.t, err)
 	return result

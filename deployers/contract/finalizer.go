@@ -5,7 +5,6 @@ package contract
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,9 +15,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
-
-// reasonFinalizerRestored is the reason of the event about a finalizer that is back.
-const reasonFinalizerRestored = "FinalizerRestored"
 
 const finalizerRestoredMessage = "the finalizer " + v1alpha1.Finalizer + " was removed and is back: without it a deletion would leave on the target what the item " +
 	"has deployed. To leave it there annotate " + v1alpha1.DeleteWithoutUninstallAnnotation + "=true"
@@ -36,27 +32,21 @@ func (r *reconciler) keepFinalizer(ctx context.Context, s *scope) error {
 	if !r.lacksFinalizer(s.item) {
 		return nil
 	}
-	now := time.Now()
-	if left := r.restored.Left(s.key(), now); left > 0 {
-		s.hookRequeue = sooner(s.hookRequeue, left)
+	key, now := s.key().String(), time.Now()
+	if r.restored.IsInBackOffSinceUpdate(key, now) {
+		s.hookRequeue = sooner(s.hookRequeue, r.restored.Get(key))
 		return nil
 	}
 	err := r.patchMetadata(ctx, s.item, kit.MetadataChange{AddFinalizer: v1alpha1.Finalizer})
-	if err != nil && !isRefused(err) {
+	if err != nil && (kit.IsTransient(err) || apierrors.IsNotFound(err)) {
 		return err
 	}
-	r.restored.Note(s.key(), now)
+	r.restored.Next(key, now)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "put back the finalizer")
-		s.hookRequeue = sooner(s.hookRequeue, r.restored.Left(s.key(), now))
+		s.hookRequeue = sooner(s.hookRequeue, r.restored.Get(key))
 		return nil // whoever refuses it keeps nothing else from the item
 	}
-	r.options.Recorder.Event(s.item, corev1.EventTypeWarning, reasonFinalizerRestored, finalizerRestoredMessage)
+	r.options.Recorder.Event(s.item, corev1.EventTypeWarning, kit.ReasonFinalizerRestored, finalizerRestoredMessage)
 	return nil
-}
-
-// isRefused reports whether the API server has answered a write with an error that is not about another version of the object, or its end.
-func isRefused(err error) bool {
-	var answer apierrors.APIStatus
-	return errors.As(err, &answer) && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err)
 }

@@ -6,6 +6,8 @@ package contract
 import (
 	"context"
 	"errors"
+	"net/url"
+	"syscall"
 	"testing"
 	"time"
 
@@ -98,7 +100,7 @@ func TestAFinalizerThatIsRefusedKeepsNothingElseFromTheItem(t *testing.T) {
 func TestAFinalizerThatCannotBeWrittenNowIsTriedAgain(t *testing.T) {
 	for name, err := range map[string]error{
 		"for another write": apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("deployitems").GroupResource(), "item", errors.New("changed")),
-		"for the network":   errDied,
+		"for the network":   &url.Error{Op: "Patch", URL: "https://api", Err: syscall.ECONNREFUSED},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDesk(t, &scripted{}, controlled)

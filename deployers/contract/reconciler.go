@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -45,7 +46,7 @@ type reconciler struct {
 	isHooked bool
 	turns    turns
 	held     heldItems
-	restored kit.Restorations
+	restored *flowcontrol.Backoff
 	drift    *driftDesk
 	queue    workqueue.TypedRateLimitingInterface[ctrl.Request]
 	phases   []kit.Phase[*scope]
@@ -87,7 +88,7 @@ func (s *scope) key() types.NamespacedName { return client.ObjectKeyFromObject(s
 func newReconciler(c client.Client, live client.Reader, deployer Deployer, options Options) *reconciler {
 	r := &reconciler{
 		client: c, live: live, deployer: deployer, options: options,
-		itemsByTarget: deployer.Name() + "/target", itemsByContext: deployer.Name() + "/context", itemsBySource: deployer.Name() + "/source",
+		restored: kit.NewRestorations(), itemsByTarget: deployer.Name() + "/target", itemsByContext: deployer.Name() + "/context", itemsBySource: deployer.Name() + "/source",
 	}
 	r.jobs.released = r.watches.release
 	r.watches.wake = r.wake
@@ -155,7 +156,7 @@ func (r *reconciler) forget(key types.NamespacedName) {
 	r.jobs.takeInterrupted(key)
 	r.turns.forget(key)
 	r.releaseHeld(key)
-	r.restored.Forget(key)
+	r.restored.Reset(key.String())
 	r.written.Forget(key)
 	r.sites.forget(key)
 	r.drift.forget(key)
