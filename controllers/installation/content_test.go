@@ -63,7 +63,7 @@ func with(t *testing.T, objects ...client.Object) *Reconciler {
 		builder = builder.WithIndex(object, data.ScopeIndex, data.ScopeOfData)
 	}
 	c := builder.Build()
-	return &Reconciler{Client: c, Live: c, Inputs: inputs.Reader{Reader: c, Live: c}}
+	return &Reconciler{Client: c, Live: c, Recorder: silent, restored: kit.NewRestorations(), Inputs: inputs.Reader{Reader: c, Live: c}}
 }
 
 func TestE13CopiesOfAFormerInstallationAreMadeAnew(t *testing.T) {

@@ -27,6 +27,7 @@ import (
 // watched.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, concurrency int) error {
 	r.metadata = mgr.GetCache()
+	r.restored = kit.NewRestorations()
 	indexes := map[string]client.IndexerFunc{
 		inputs.SourceIndex: inputs.SourcesOf, relations.ImportIndex: relations.ImportsOf, relations.ExportIndex: relations.ExportsOf, relations.ParentIndex: relations.ParentsOf,
 		inputs.ContextIndex: inputs.ContextsOf,

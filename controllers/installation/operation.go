@@ -12,6 +12,7 @@ import (
 	"github.com/fluxcd/pkg/runtime/conditions"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
@@ -23,6 +24,8 @@ const (
 	loopGuardMessage = "the annotation " + v1alpha1.OperationAnnotation + " is kept in Git, so it would start a job at every sync; " +
 		"it only starts one when the spec or a source changed. Replace it in Git by " + v1alpha1.ReconcileIfChangedAnnotation +
 		": \"true\"; to start a job by hand set " + meta.ReconcileRequestAnnotation
+	finalizerRestoredMessage = "the finalizer " + v1alpha1.Finalizer + " was removed and is back: without it a deletion would not wait for what is installed. " +
+		"To leave it there annotate " + v1alpha1.DeleteWithoutUninstallAnnotation + "=true"
 )
 
 // recordStart writes that the job of an operation has started, in status and then in metadata, where it ends in the reconciliation that started
@@ -70,14 +73,29 @@ func (r *Reconciler) readOperation(ctx context.Context, s *scope) error {
 }
 
 // mendMetadata removes the operation annotation that has started a job, after status said so: whoever waits for the end of the job sees
-// either the annotation or the new job. It puts the finalizer back where a client has replaced the object while there is something to clean up.
-// It writes nothing where nothing is amiss.
+// either the annotation or the new job. It puts the finalizer back where a client has removed it while there is something to clean up, more and
+// more rarely while that repeats. It writes nothing where nothing is amiss.
 func (r *Reconciler) mendMetadata(ctx context.Context, s *scope) error {
-	change := kit.MetadataChange{}
-	if s.inst.DeletionTimestamp.IsZero() && (s.inst.Status.ExecutionReference != nil || s.inst.Status.SubInstCache != nil) {
-		change.AddFinalizer = v1alpha1.Finalizer
+	if !s.lacksFinalizer() {
+		return r.patchMetadata(ctx, s, s.answer(kit.MetadataChange{}))
 	}
-	return r.patchMetadata(ctx, s, s.answer(change))
+	key := client.ObjectKeyFromObject(s.inst).String()
+	if r.restored.IsInBackOffSinceUpdate(key, s.now) {
+		s.Wake(r.restored.Get(key))
+		return r.patchMetadata(ctx, s, s.answer(kit.MetadataChange{}))
+	}
+	if err := r.patchMetadata(ctx, s, s.answer(kit.MetadataChange{AddFinalizer: v1alpha1.Finalizer})); err != nil {
+		return err
+	}
+	r.restored.Next(key, s.now)
+	r.Recorder.Event(s.inst, corev1.EventTypeWarning, kit.ReasonFinalizerRestored, finalizerRestoredMessage)
+	return nil
+}
+
+// lacksFinalizer reports whether an Installation with something to clean up is without the finalizer that its deletion waits for.
+func (s *scope) lacksFinalizer() bool {
+	return s.inst.DeletionTimestamp.IsZero() && (s.inst.Status.ExecutionReference != nil || s.inst.Status.SubInstCache != nil) &&
+		!slices.Contains(s.inst.Finalizers, v1alpha1.Finalizer)
 }
 
 // answer adds to a change of metadata what forgets the operation that has started a job.

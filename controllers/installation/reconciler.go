@@ -13,6 +13,7 @@ import (
 	"github.com/fluxcd/pkg/runtime/controller"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/flowcontrol"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -55,6 +56,7 @@ type Reconciler struct {
 	targets       kit.Consistency
 	states        kit.Consistency
 	echo          kit.Echo
+	restored      *flowcontrol.Backoff
 	sharing       sync.Once
 	// plans are those of running jobs.
 	plans inputs.JobMemory[remembered]
@@ -67,6 +69,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.Get(ctx, req.NamespacedName, inst); err != nil {
 		r.installations.Forget(req.NamespacedName)
 		r.Backoff.Forget(req.NamespacedName)
+		r.restored.Reset(req.String())
 		r.forgetJob(req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
