@@ -87,7 +87,9 @@ func (r *registration) findOwners(ctx context.Context) ([]metav1.OwnerReference,
 		binding.SetGroupVersionKind(kind)
 		err := r.live.Get(ctx, client.ObjectKey{Name: name}, binding)
 		switch {
-		case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
+		case apierrors.IsNotFound(err):
+		case apierrors.IsForbidden(err):
+			ctrl.LoggerFrom(ctx).Info("the webhook configuration stays when this binding goes, because it may not be read", "binding", name)
 		case err != nil:
 			return nil, fmt.Errorf("read ClusterRoleBinding %s: %w", name, err)
 		default:

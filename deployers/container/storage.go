@@ -41,12 +41,17 @@ func (r *run) stored(ctx context.Context) (stored, int64, error) {
 	return own, others, nil
 }
 
-// sizeOf returns how many bytes a Secret holds that stays when its job is over.
+// sizeOf returns how many bytes a Secret holds that stays when its job is over. One that says nothing is of a release that did not count; its next
+// state says how large it is.
 func sizeOf(secret *metav1.PartialObjectMetadata) int64 {
 	if !slices.Contains([]string{layout.TypeState, layout.TypeContent}, secret.Labels[layout.Type]) {
 		return 0
 	}
-	size, err := strconv.ParseInt(secret.Annotations[layout.Size], 10, 64)
+	says, found := secret.Annotations[layout.Size]
+	if !found {
+		return 0
+	}
+	size, err := strconv.ParseInt(says, 10, 64)
 	if err != nil || size < 0 || size > layout.PieceBytes {
 		return layout.PieceBytes
 	}

@@ -210,7 +210,7 @@ func TestC25ATestThatNeverEndsEndsByItsTimeout(t *testing.T) {
 	f.configure(content)
 	began := time.Now()
 	require.True(t, isFinal(f.fail(f.deployer())))
-	assert.Less(t, time.Since(began), pace.Within(5*time.Second))
+	assert.Less(t, time.Since(began), pace.Within(2*time.Second))
 	assert.Equal(t, "Failed", f.recorded().Tests.Hooks[0].Phase)
 }
 
@@ -221,7 +221,7 @@ func TestC25AnInterruptEndsATest(t *testing.T) {
 	f.configure(content)
 	began := time.Now()
 	f.crash(http.MethodGet, "/pods") // when it watches the Pod
-	assert.Less(t, time.Since(began), pace.Within(5*time.Second))
+	assert.Less(t, time.Since(began), pace.Within(2*time.Second))
 }
 
 func TestC25TheLogOfAHookThatFailsIsPartOfTheError(t *testing.T) {

@@ -81,7 +81,7 @@ func TestD17WaitingItemsHoldUpNoOther(t *testing.T) {
 			f.createItem(f.with(map[string]string{"templates/cm.yaml": configMapTemplate}, nil), testTimeout)
 			f.request()
 			assert.Equal(t, v1alpha1.PhaseSucceeded, f.finish().Phase)
-			assert.Less(t, time.Since(began), pace.Within(15*time.Second))
+			assert.Less(t, time.Since(began), pace.Within(2*time.Second))
 			for _, item := range items {
 				require.NoError(t, f.platform.Client().Get(f.ctx, client.ObjectKeyFromObject(item), item))
 				assert.False(t, item.Status.IsIdle(), "it waits still")

@@ -25,7 +25,7 @@ const (
 	// spareSockets is how many open files more than before a process may keep: connections of the neighbours to their cluster stay for a while.
 	spareSockets = 40
 	// patience is how long the lives of the neighbours may take. Alone they take seconds.
-	patience = 20 * time.Second
+	patience = 4 * time.Second
 )
 
 // TestNobodyStopsSlowsOrSwells lets the neighbours live while the tenth tenant does each of its acts.
