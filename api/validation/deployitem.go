@@ -32,7 +32,8 @@ func DeployItemUpdate(item, old *v1alpha1.DeployItem) field.ErrorList {
 		"the type of a DeployItem stays "+old.Spec.Type+"; delete it and make another one")}
 }
 
-// DeployItemTemplates returns everything that is wrong with the templates of an Execution, except for cycles.
+// DeployItemTemplates returns what is wrong with the templates of an Execution, except for cycles. Beyond maxProblems it looks no further: a small
+// object may have millions of mistakes, each of which takes more memory than the object.
 func DeployItemTemplates(templates []v1alpha1.DeployItemTemplate) field.ErrorList {
 	var problems field.ErrorList
 	path := field.NewPath("spec", "deployItems")
@@ -42,6 +43,9 @@ func DeployItemTemplates(templates []v1alpha1.DeployItemTemplate) field.ErrorLis
 	}
 	seen := map[string]bool{}
 	for i := range templates {
+		if len(problems) >= maxProblems {
+			break
+		}
 		at := path.Index(i)
 		problems = append(problems, named(at.Child("name"), templates[i].Name, seen)...)
 		problems = append(problems, template(&templates[i], names, at)...)
@@ -49,12 +53,18 @@ func DeployItemTemplates(templates []v1alpha1.DeployItemTemplate) field.ErrorLis
 	return problems
 }
 
+// maxProblems is from how many on no more problems of templates are looked for.
+const maxProblems = 100
+
 func template(t *v1alpha1.DeployItemTemplate, names map[string]bool, path *field.Path) field.ErrorList {
 	problems := itemType(t.Type, path.Child("type"))
 	if t.Target != nil && t.Target.Name == "" {
 		problems = append(problems, unnamedTarget(path.Child("target", "name")))
 	}
 	for i, name := range t.DependsOn {
+		if len(problems) >= maxProblems {
+			break
+		}
 		if !names[name] {
 			problems = append(problems, field.Invalid(path.Child("dependsOn").Index(i), name, "depends on undefined deploy item"))
 		}

@@ -4,9 +4,12 @@
 package kit
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	runtimestats "runtime"
 	"strings"
 	"testing"
 
@@ -76,4 +79,42 @@ func TestDeployItemsThatNoObjectHoldsAreRefused(t *testing.T) {
 func TestDeployItemsThatJustFitAreKept(t *testing.T) {
 	_, err := PackDeployItems("default", itemsOf(1, func() string { return noise(1100 << 10) }))
 	assert.NoError(t, err)
+}
+
+// zipped is an Execution with compressed templates.
+func zipped(t *testing.T, templates string) *v1alpha1.ExecutionSpec {
+	t.Helper()
+	var packed bytes.Buffer
+	writer := gzip.NewWriter(&packed)
+	_, err := writer.Write([]byte(templates))
+	require.NoError(t, err)
+	require.NoError(t, writer.Close())
+	return &v1alpha1.ExecutionSpec{DeployItemsCompressed: packed.Bytes()}
+}
+
+func TestCompressedDeployItemsTakeLittleMemory(t *testing.T) {
+	for name, c := range map[string]struct{ templates, says string }{
+		"many":           {"[{}" + strings.Repeat(",{}", 2<<20) + "]", "more than 10000 deploy items"},
+		"long lists":     {"[" + strings.Repeat(`{"dependsOn":["a"`+strings.Repeat(`,""`, 128<<10)+"]},", 40) + "{}]", "more than 8388608 bytes beside"},
+		"one large":      {`[{"dependsOn":["a"` + strings.Repeat(`,""`, 1<<20) + "]}]", "deploy item 0: it has more than 2097152 bytes"},
+		"not a list":     {`{"name":"a"}`, "it is not one list"},
+		"not closed":     {`[{"name":"a"}`, "does not hold deploy items"},
+		"something more": {`[] []`, "it is not one list"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := zipped(t, c.templates)
+			before, after := runtimestats.MemStats{}, runtimestats.MemStats{}
+			runtimestats.ReadMemStats(&before)
+			_, err := UnpackDeployItems(spec)
+			runtimestats.ReadMemStats(&after)
+			assert.ErrorContains(t, err, c.says)
+			assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(400<<20))
+		})
+	}
+}
+
+func TestDeployItemsThatNobodyWouldUnpackAreNotPacked(t *testing.T) {
+	_, err := PackDeployItems("default", make([]v1alpha1.DeployItemTemplate, maxTemplates+1))
+	assert.Equal(t, reasonTooLarge, AsFailure("", err).Reason)
+	assert.ErrorContains(t, err, "more than 10000 deploy items")
 }
