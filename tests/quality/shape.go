@@ -6,6 +6,7 @@ package quality
 import (
 	"cmp"
 	"go/ast"
+	"path"
 	"slices"
 )
 
@@ -58,10 +59,20 @@ func bindsFlags(f *ast.FuncDecl) bool {
 	})
 }
 
-// Percentile returns the length that the given share of the functions, sorted by falling length, does not exceed.
-func Percentile(functions []Function, percent int) int {
-	if len(functions) == 0 {
-		return 0
+// Sizes counts what is neither test nor generated: the files of each folder, and the methods of each type as folder.Type.
+func Sizes(files []*File) (rooms, types map[string]int) {
+	rooms, types = map[string]int{}, map[string]int{}
+	for _, file := range files {
+		if file.IsTest() || file.IsGenerated() {
+			continue
+		}
+		room := path.Dir(file.Path)
+		rooms[room]++
+		for _, decl := range file.Syntax.Decls {
+			if f, ok := decl.(*ast.FuncDecl); ok && f.Recv != nil {
+				types[room+"."+receiver(f).Name]++
+			}
+		}
 	}
-	return functions[len(functions)*(100-percent)/100].Lines
+	return rooms, types
 }
