@@ -63,8 +63,10 @@ func unknownKind(cluster, apiVersion, kind string, err error) error {
 	}
 }
 
-// isGone reports whether an error says that an object, or its whole kind, does not exist.
-func isGone(err error) bool { return apierrors.IsNotFound(err) || isNoMatch(err) }
+// isGone reports whether an error says that an object, or its whole kind, does not exist. A target that does not find its own kinds says nothing.
+func isGone(err error) bool {
+	return !errors.Is(err, errUnanswered) && (apierrors.IsNotFound(err) || isNoMatch(err))
+}
 
 // isNoMatch also looks into wrapped errors, which meta.IsNoMatchError does not.
 func isNoMatch(err error) bool {

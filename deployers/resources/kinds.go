@@ -7,7 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -37,6 +42,83 @@ func lookup(ctx context.Context, cluster *target.Cluster, gvk schema.GroupVersio
 		return resourceKind{}, fmt.Errorf("%w %s: %w", errUnanswered, cluster.Name, err)
 	}
 	return resourceKind{GVR: mapping.Resource, Namespaced: mapping.Scope.Name() == "namespace"}, nil
+}
+
+// isUnserved reports whether an answer says that the path is not served, and not that the object does not exist: the version of its kind, or the
+// kind, may be gone since it was learnt, or something in the place of the API server does not know what it is asked for.
+func isUnserved(err error) bool {
+	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+}
+
+// served is how clusters serve kinds now, each asked for once in a call of a deployer.
+type served struct{ known sync.Map }
+
+type servedKey struct {
+	cluster *target.Cluster
+	schema.GroupKind
+}
+
+// lookupAnew asks the target how it serves a kind in any version, whatever is known from before. The error of a kind that no version has satisfies
+// isNoMatch: objects of it do not exist.
+func (s *Session) lookupAnew(ctx context.Context, cluster *target.Cluster, kind schema.GroupKind) (resourceKind, error) {
+	read, _ := s.served.known.LoadOrStore(servedKey{cluster, kind}, sync.OnceValues(func() (resourceKind, error) {
+		found, err := servedIn(ctx, cluster, kind)
+		if err != nil && !isNoMatch(err) {
+			return found, fmt.Errorf("%w %s: %w", errUnanswered, cluster.Name, err)
+		}
+		return found, err
+	}))
+	return read.(func() (resourceKind, error))()
+}
+
+// lookupAny is lookup for objects that may have been applied long ago, in a version that the target does not serve any more.
+func (s *Session) lookupAny(ctx context.Context, cluster *target.Cluster, gvk schema.GroupVersionKind) (resourceKind, error) {
+	kind, err := lookup(ctx, cluster, gvk)
+	if !isNoMatch(err) {
+		return kind, err
+	}
+	if kind, anew := s.lookupAnew(ctx, cluster, gvk.GroupKind()); !isNoMatch(anew) {
+		return kind, anew
+	}
+	return kind, err
+}
+
+func servedIn(ctx context.Context, cluster *target.Cluster, kind schema.GroupKind) (resourceKind, error) {
+	client, err := cluster.DiscoveryFor(ctx)
+	if err != nil {
+		return resourceKind{}, err
+	}
+	groups, err := client.ServerGroups()
+	if err != nil {
+		return resourceKind{}, err
+	}
+	for _, group := range groups.Groups {
+		if group.Name != kind.Group {
+			continue
+		}
+		for _, version := range group.Versions {
+			resources, err := client.ServerResourcesForGroupVersion(version.GroupVersion)
+			if err != nil && !apierrors.IsNotFound(err) {
+				return resourceKind{}, err
+			}
+			if found, isServed := resourceIn(resources, kind.WithVersion(version.Version)); isServed {
+				return found, nil
+			}
+		}
+	}
+	return resourceKind{}, &meta.NoKindMatchError{GroupKind: kind}
+}
+
+func resourceIn(resources *metav1.APIResourceList, gvk schema.GroupVersionKind) (resourceKind, bool) {
+	if resources == nil {
+		return resourceKind{}, false
+	}
+	for _, resource := range resources.APIResources {
+		if resource.Kind == gvk.Kind && !strings.Contains(resource.Name, "/") {
+			return resourceKind{GVR: gvk.GroupVersion().WithResource(resource.Name), Namespaced: resource.Namespaced}, true
+		}
+	}
+	return resourceKind{}, false
 }
 
 // kindNamed returns the kind that a deletion group names, by kind or by plural resource name. Names that the target does not

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
@@ -86,6 +87,10 @@ func (s *Session) deletableKinds(ctx context.Context) ([]schema.GroupVersionKind
 	lists, err := discovery.ServerPreferredResources(client)
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
 		return nil, fmt.Errorf("cannot ask target %s for its kinds: %w", s.Cluster.Name, err)
+	}
+	if !slices.ContainsFunc(lists, func(l *metav1.APIResourceList) bool { return l.GroupVersion == corev1.SchemeGroupVersion.String() }) {
+		return nil, fmt.Errorf("cannot ask target %s for its kinds: what answers there serves none; the cluster may be switched off, or the server of the "+
+			"Target wrong", s.Cluster.Name)
 	}
 	var kinds []schema.GroupVersionKind
 	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "delete"}}, lists) {

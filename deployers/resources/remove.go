@@ -35,23 +35,26 @@ type removal struct {
 // remove deletes one object as far as that goes without waiting. The decision is made on a live read, and every call carries UID
 // and resourceVersion of that read.
 func (s *Session) remove(ctx context.Context, r removal) (Progress, error) {
-	kind, err := lookup(ctx, r.cluster, gvkOf(r.Resource))
-	if isNoMatch(err) {
-		return Progress{}, nil
-	}
-	if err != nil {
-		return Progress{}, fmt.Errorf("cannot delete %s: %w", r.Resource, err)
-	}
-	resource := client(r.cluster, kind, r.Resource.Namespace)
+	kind, err := s.lookupAny(ctx, r.cluster, gvkOf(r.Resource))
 	for range attempts {
-		live, err := s.removeOnce(ctx, resource, r)
-		switch {
-		case apierrors.IsConflict(err):
-			continue
-		case isGone(err), err == nil && live == nil:
+		if isNoMatch(err) {
 			return Progress{}, nil
-		case err != nil:
-			return Progress{}, objectError("delete", r.Resource, err)
+		}
+		if err != nil {
+			return Progress{}, fmt.Errorf("cannot delete %s: %w", r.Resource, err)
+		}
+		r.Resource.APIVersion = kind.GVR.GroupVersion().String()
+		live, problem := s.removeOnce(ctx, client(r.cluster, kind, r.Resource.Namespace), r)
+		switch {
+		case apierrors.IsConflict(problem):
+			continue
+		case isUnserved(problem):
+			kind, err = s.lookupAnew(ctx, r.cluster, gvkOf(r.Resource).GroupKind())
+			continue
+		case isGone(problem), problem == nil && live == nil:
+			return Progress{}, nil
+		case problem != nil:
+			return Progress{}, objectError("delete", r.Resource, problem)
 		}
 		var progress Progress
 		progress.wait(stillThere(r.Resource, live.GetFinalizers()), watched(r.cluster, r.Resource))

@@ -52,6 +52,7 @@ type Session struct {
 
 	holdings *holdings
 	releases releases
+	served   served
 }
 
 // NewSession returns the session of one job. The labels are put on the objects beside the manifest deployer's own.
@@ -98,11 +99,17 @@ func (s *Session) on(ctx context.Context, name *string) (*target.Cluster, error)
 
 // get reads one object live.
 func (s *Session) get(ctx context.Context, cluster *target.Cluster, ref managedresource.ResourceReference) (*unstructured.Unstructured, error) {
-	kind, err := lookup(ctx, cluster, gvkOf(ref))
+	kind, err := s.lookupAny(ctx, cluster, gvkOf(ref))
 	if err != nil {
 		return nil, err
 	}
 	live, err := client(cluster, kind, ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+	if isUnserved(err) {
+		if kind, err = s.lookupAnew(ctx, cluster, gvkOf(ref).GroupKind()); err != nil {
+			return nil, err
+		}
+		live, err = client(cluster, kind, ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+	}
 	if err != nil {
 		return nil, objectError("read", ref, err)
 	}
