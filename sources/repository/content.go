@@ -82,7 +82,7 @@ func (s *Session) content(ctx context.Context, d *component.Descriptor, resource
 		opened = nil
 		return &Blob{ReadSeekCloser: onDisk, MediaType: from.mediaType, Size: onDisk.Size(), Digest: onDisk.Digest}, nil
 	}
-	kept, err := s.r.options.Store.Keep(ctx, from.kept(name(d, resource), want, opened))
+	kept, err := s.r.options.Store.Keep(ctx, from.kept(name(d, resource), want))
 	if err != nil {
 		return nil, err
 	}
@@ -104,24 +104,19 @@ func closing(opened io.Closer) {
 	}
 }
 
-// kept is what the store keeps. The first download goes through what is open already.
-func (f *stream) kept(name string, want digest.Digest, opened io.Reader) fetch.Content {
+// kept is what the store keeps. It opens the content for itself: others may wait for it who stay longer than the caller.
+func (f *stream) kept(name string, want digest.Digest) fetch.Content {
 	scope, id := f.scope, f.id+" "+want.String()
 	if scope == "" || f.mutable && want == "" {
 		scope, id = "once", unique()
 	}
 	return fetch.Content{Name: name, Scope: scope, ID: id, Digest: want, Write: func(ctx context.Context, w io.Writer) error {
-		if opened != nil {
-			_, err := io.Copy(w, opened)
-			opened = nil
-			return err
-		}
-		again, err := f.open(ctx)
+		opened, err := f.open(ctx)
 		if err != nil {
 			return err
 		}
-		defer func() { _ = again.Close() }()
-		_, err = io.Copy(w, again)
+		defer func() { _ = opened.Close() }()
+		_, err = io.Copy(w, opened)
 		return err
 	}}
 }
@@ -145,16 +140,21 @@ func (s *Session) files(ctx context.Context, d *component.Descriptor, resource *
 	if err != nil {
 		return nil, err
 	}
+	tree, err := s.extract(ctx, from, name(d, resource), want)
+	if err != nil {
+		return nil, err
+	}
+	return tree.FS(), nil
+}
+
+// extract returns the files of content that the caller may have.
+func (s *Session) extract(ctx context.Context, from *stream, name string, want digest.Digest) (*fetch.Tree, error) {
 	opened, err := from.granted(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer closing(opened)
-	tree, err := s.r.options.Store.Extract(ctx, from.kept(name(d, resource), want, opened))
-	if err != nil {
-		return nil, err
-	}
-	return tree.FS(), nil
+	return s.r.options.Store.Extract(ctx, from.kept(name, want))
 }
 
 func name(d *component.Descriptor, resource *component.Resource) string {

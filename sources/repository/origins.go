@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
@@ -82,9 +83,12 @@ func (f *files) descriptor(ctx context.Context, key component.Key) (*component.D
 	return d, inFiles(err)
 }
 
+// passing are errors that say nothing about files: the end of what was read, and of a job or session that somebody else may have waited for.
+var passing = []error{io.EOF, fs.ErrClosed, context.Canceled, context.DeadlineExceeded}
+
 // inFiles marks an error about files that lie here: they stay as they are until somebody publishes others.
 func inFiles(err error) error {
-	if err == nil || missing(err) || errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if err == nil || missing(err) || slices.ContainsFunc(passing, func(other error) bool { return errors.Is(err, other) }) {
 		return err
 	}
 	return &wrapped{kind: Stalled, err: err}
@@ -134,19 +138,21 @@ func (s *Session) local(ctx context.Context, t component.Typed, written string, 
 	if err != nil {
 		return nil, fmt.Errorf("%s: open the directory of local repositories: %w", name, err)
 	}
-	s.hold(root)
 	tree := root.FS()
 	info, err := fs.Stat(tree, clean)
 	if err != nil {
 		return nil, &Error{Kind: Stalled, Subject: name, Problem: "there is no such file or directory below the directory of local repositories", Cure: "correct filePath", Cause: component.ErrNotFound}
 	}
-	var content fs.FS
-	if info.IsDir() {
-		content, err = fs.Sub(tree, clean)
-	} else {
-		content, err = s.unpack(ctx, name, fetch.Content{
-			Scope: "local " + clean, ID: fmt.Sprint(info.ModTime().UnixNano(), " ", info.Size()), Write: copyOf(tree, clean),
+	held := []io.Closer{root}
+	content, err := fs.Sub(tree, clean)
+	if !info.IsDir() {
+		var unpacked *fetch.Tree
+		unpacked, err = s.r.options.Store.Extract(ctx, fetch.Content{
+			Name: name, Scope: "local " + clean, ID: fmt.Sprint(info.ModTime().UnixNano(), " ", info.Size()), Write: copyOf(tree, clean),
 		})
+		if err == nil {
+			content, held = unpacked.FS(), append(held, unpacked)
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -155,6 +161,7 @@ func (s *Session) local(ctx context.Context, t component.Typed, written string, 
 	if err != nil {
 		return nil, refused(name, err)
 	}
+	s.hold(held...)
 	s.keep(0, component.Resident(repository)...)
 	return &files{session: s, spec: t, name: name, repository: repository}, nil
 }
@@ -170,17 +177,6 @@ func copyOf(tree fs.FS, name string) func(context.Context, io.Writer) error {
 		_, err = io.Copy(w, f)
 		return err
 	}
-}
-
-// unpack extracts an archive for the time of the session.
-func (s *Session) unpack(ctx context.Context, name string, c fetch.Content) (fs.FS, error) {
-	c.Name = name
-	tree, err := s.r.options.Store.Extract(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	s.hold(tree)
-	return tree.FS(), nil
 }
 
 // blobsDirectory is where a repository of type local keeps its blobs.
@@ -245,14 +241,15 @@ func (s *Session) git(ctx context.Context, t component.Typed, spec component.Git
 	}
 	at.Commit = commit
 	scope := "git " + spec.URL
-	content, err := s.unpack(ctx, name, fetch.Content{Scope: scope, ID: commit + " " + spec.Path, Write: s.r.gitArchive(at, spec.Path)})
+	tree, err := s.r.options.Store.Extract(ctx, fetch.Content{Name: name, Scope: scope, ID: commit + " " + spec.Path, Write: s.r.gitArchive(at, spec.Path)})
 	if err != nil {
 		return nil, err
 	}
-	repository, err := component.Open(content)
+	repository, err := component.Open(tree.FS())
 	if err != nil {
 		return nil, refused(name, err)
 	}
+	s.hold(tree)
 	s.keep(0, component.Resident(repository)...)
 	return &files{session: s, spec: t, name: name, repository: repository, scope: scope + " " + commit + " " + spec.Path}, nil
 }

@@ -39,7 +39,7 @@ type Session struct {
 	mu sync.Mutex
 	// repository is where components without another one are looked for: that of the root.
 	repository component.Typed
-	origins    map[string]func() (origin, error)
+	origins    map[string]*opening
 	found      map[component.Key]*version
 	embedded   map[component.Key]*version
 	sources    []v1alpha1.SourceStatus
@@ -79,7 +79,7 @@ type origin interface {
 func (r *Repositories) Open(s Scope) *Session {
 	return &Session{
 		r: r, scope: s,
-		origins:  map[string]func() (origin, error){},
+		origins:  map[string]*opening{},
 		found:    map[component.Key]*version{},
 		embedded: map[component.Key]*version{},
 	}
@@ -150,11 +150,12 @@ func (s *Session) Weight() (own int64, shared []memory.Piece) {
 	return sessionWeight + s.bytes, shared
 }
 
-// hold keeps a tree or directory open until the session ends.
-func (s *Session) hold(open io.Closer) {
+// hold keeps trees and directories open until the session ends. Those of a repository are held when it is open: one that cannot be opened may be
+// tried any number of times.
+func (s *Session) hold(open ...io.Closer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.held = append(s.held, open)
+	s.held = append(s.held, open...)
 }
 
 // Closure returns root with everything it refers to, overwrites applied. Component versions are looked up in parallel.
@@ -311,14 +312,55 @@ func (s *Session) ask(ctx context.Context, key component.Key, repository compone
 	return &found, nil
 }
 
-// origin opens a repository once for the session.
+// opening is a repository that is being opened, or is open.
+type opening struct {
+	// done is closed when the other fields are set.
+	done chan struct{}
+	from origin
+	err  error
+}
+
+// origin opens a repository once for the session. One that could not be opened is opened anew for the next who asks, and also for those who
+// waited with somebody that has left.
 func (s *Session) origin(ctx context.Context, repository component.Typed) (origin, error) {
-	s.mu.Lock()
-	open := s.origins[repository.String()]
-	if open == nil {
-		open = sync.OnceValues(func() (origin, error) { return s.open(ctx, repository) })
-		s.origins[repository.String()] = open
+	for {
+		one, mine := s.opening(repository.String())
+		if mine {
+			s.opens(ctx, one, repository)
+			return one.from, one.err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-one.done:
+		}
+		if !errors.Is(one.err, context.Canceled) && !errors.Is(one.err, context.DeadlineExceeded) || ctx.Err() != nil {
+			return one.from, one.err
+		}
 	}
-	s.mu.Unlock()
-	return open()
+}
+
+// opening returns what is known of a repository, and whether the caller is the one to open it.
+func (s *Session) opening(name string) (one *opening, mine bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if one = s.origins[name]; one != nil {
+		return one, false
+	}
+	one = &opening{done: make(chan struct{}), err: errors.New("the repository could not be opened")}
+	s.origins[name] = one
+	return one, true
+}
+
+// opens opens a repository for all who wait for it.
+func (s *Session) opens(ctx context.Context, one *opening, repository component.Typed) {
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if one.err != nil {
+			delete(s.origins, repository.String())
+		}
+		close(one.done)
+	}()
+	one.from, one.err = s.open(ctx, repository)
 }

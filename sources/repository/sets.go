@@ -31,22 +31,17 @@ func isArtifactSet(mediaType string) bool {
 	return false
 }
 
-// fromSet returns the layer of the artifact in an artifact set, which is extracted for it.
+// fromSet returns the layer of the artifact in an artifact set, which is extracted for it. What is extracted is not held by the session, since a
+// template may ask for it any number of times.
 func (s *Session) fromSet(ctx context.Context, set *stream, resource *component.Resource) (*stream, error) {
-	opened, err := set.granted(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer closing(opened)
 	want, err := set.expectSet(resource)
 	if err != nil {
 		return nil, err
 	}
-	tree, err := s.r.options.Store.Extract(ctx, set.kept("OCI artifact in resource "+resource.Name, want, opened))
+	tree, err := s.extract(ctx, set, "OCI artifact in resource "+resource.Name, want)
 	if err != nil {
 		return nil, err
 	}
-	s.hold(tree)
 	return layerOfSet(tree, set, resource)
 }
 

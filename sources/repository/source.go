@@ -43,10 +43,10 @@ func (s *Session) flux(ctx context.Context, t component.Typed, spec component.Fl
 	}
 	artifact := fetch.Artifact{URL: source.URL, Digest: source.Digest, Revision: source.Revision, Source: source.String()}
 	o := &fluxOrigin{session: s, typed: t, name: source.String(), scope: fmt.Sprintf("%s %s %s", source, source.Digest, spec.Path)}
-	if err := o.read(ctx, artifact, spec.Path); err != nil {
+	if o.behind, err = s.behind(ctx, source); err != nil {
 		return nil, err
 	}
-	if o.behind, err = s.behind(ctx, source); err != nil {
+	if err := o.read(ctx, artifact, spec.Path); err != nil {
 		return nil, err
 	}
 	s.use(source)
@@ -63,8 +63,11 @@ func (o *fluxOrigin) read(ctx context.Context, artifact fetch.Artifact, at strin
 	if err != nil {
 		return err
 	}
+	if err := o.readTree(tree.FS(), at); err != nil {
+		return errors.Join(err, tree.Close())
+	}
 	o.session.hold(tree)
-	return o.readTree(tree.FS(), at)
+	return nil
 }
 
 // readFile reads an artifact that is the descriptor itself; notTar is why it is not an archive.
