@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
+	"github.com/flux-landscaper/flux-landscaper/sources/scratch"
 )
 
 // artifactFlags say how artifacts of Flux sources are kept.
@@ -37,11 +38,11 @@ func (a *artifactFlags) bindFlags(flags *pflag.FlagSet) {
 func (a *artifactFlags) open() (*fetch.Store, func(), error) {
 	dir, cleanUp := a.dir, func() {}
 	if dir == "" {
-		var err error
-		if dir, err = os.MkdirTemp("", "landscaper-artifacts-"); err != nil {
+		made, err := scratch.Make("landscaper-artifacts-")
+		if err != nil {
 			return nil, nil, fmt.Errorf("make a directory for artifacts: %w", err)
 		}
-		cleanUp = func() { _ = os.RemoveAll(dir) }
+		dir, cleanUp = made.Path, func() { _ = made.Remove() }
 	}
 	store, err := fetch.New(fetch.Options{
 		Dir: filepath.Clean(dir), Retries: a.retries, CacheBytes: a.cacheBytes,

@@ -48,9 +48,9 @@ func TestARestartCausesNoDownload(t *testing.T) {
 func TestATemporaryCacheEndsWithItsClient(t *testing.T) {
 	c, err := New(Options{})
 	require.NoError(t, err)
-	require.DirExists(t, c.temporary)
+	require.DirExists(t, c.temporary.Path)
 	require.NoError(t, c.Close())
-	require.NoDirExists(t, c.temporary)
+	require.NoDirExists(t, c.temporary.Path)
 }
 
 func TestDamagedContentIsFetchedAgain(t *testing.T) {

@@ -6,7 +6,6 @@ package oci
 import (
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/auth"
 
 	"github.com/flux-landscaper/flux-landscaper/sources/oci/store"
+	"github.com/flux-landscaper/flux-landscaper/sources/scratch"
 )
 
 // Client talks to registries. It is safe for concurrent use.
@@ -29,7 +29,7 @@ type Client struct {
 	tokens *lru.Cache
 	now    func() time.Time
 	// temporary is the directory to remove at the end, if any.
-	temporary string
+	temporary *scratch.Directory
 }
 
 const (
@@ -64,10 +64,10 @@ func New(o Options) (*Client, error) {
 func (c *Client) openCache() (err error) {
 	dir := c.options.Dir
 	if dir == "" {
-		if dir, err = os.MkdirTemp("", "landscaper-oci-"); err != nil {
+		if c.temporary, err = scratch.Make("landscaper-oci-"); err != nil {
 			return fmt.Errorf("registry client: make a temporary directory: %w; set Options.Dir", err)
 		}
-		c.temporary = dir
+		dir = c.temporary.Path
 	}
 	if c.contents, err = store.Open(filepath.Clean(dir), c.options.CacheBytes); err != nil {
 		return fmt.Errorf("registry client: %w", err)
@@ -82,10 +82,10 @@ func (c *Client) openCache() (err error) {
 // keeps open files.
 func (c *Client) Close() error {
 	c.transport.close()
-	if c.temporary == "" {
+	if c.temporary == nil {
 		return nil
 	}
-	if err := os.RemoveAll(c.temporary); err != nil {
+	if err := c.temporary.Remove(); err != nil {
 		return fmt.Errorf("registry client: remove its temporary directory: %w", err)
 	}
 	return nil

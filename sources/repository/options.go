@@ -98,7 +98,7 @@ func New(o Options) (*Repositories, error) {
 		o.Transport = guardedTransport(o.PublicOnly)
 	}
 	if o.Git == nil {
-		o.Git = git.New(git.Options{AllowHTTP: o.AllowHTTP, Transport: o.Transport, Timeout: o.Timeout, MaxPack: o.MaxDownload})
+		o.Git = git.New(git.Options{Dir: o.Store.Temporary(), AllowHTTP: o.AllowHTTP, Transport: o.Transport, Timeout: o.Timeout, MaxPack: o.MaxDownload})
 	}
 	return &Repositories{
 		options:  o,

@@ -24,6 +24,7 @@ var rooms = []room{
 	{"confined", 20},
 	{"sources/address", 20},
 	{"sources/fetch", 20},
+	{"sources/scratch", 20},
 	{"sources/repository", 22},
 	{"sources/view", 23},
 	{"sources/*", 21},

@@ -1,0 +1,16 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !unix || solaris || aix
+
+package scratch
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+)
+
+func lock(*os.File) error { return errors.ErrUnsupported }
+
+func isOwn(fs.FileInfo) bool { return false }
