@@ -140,7 +140,7 @@ func (s *Session) files(ctx context.Context, d *component.Descriptor, resource *
 	if err != nil {
 		return nil, err
 	}
-	tree, err := s.extract(ctx, from, name(d, resource), want)
+	tree, err := s.r.extract(ctx, from, name(d, resource), want)
 	if err != nil {
 		return nil, err
 	}
@@ -148,13 +148,13 @@ func (s *Session) files(ctx context.Context, d *component.Descriptor, resource *
 }
 
 // extract returns the files of content that the caller may have.
-func (s *Session) extract(ctx context.Context, from *stream, name string, want digest.Digest) (*fetch.Tree, error) {
+func (r *Repositories) extract(ctx context.Context, from *stream, name string, want digest.Digest) (*fetch.Tree, error) {
 	opened, err := from.granted(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer closing(opened)
-	return s.r.options.Store.Extract(ctx, from.kept(name, want))
+	return r.options.Store.Extract(ctx, from.kept(name, want))
 }
 
 func name(d *component.Descriptor, resource *component.Resource) string {

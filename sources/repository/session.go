@@ -324,9 +324,9 @@ type opening struct {
 // waited with somebody that has left.
 func (s *Session) origin(ctx context.Context, repository component.Typed) (origin, error) {
 	for {
-		one, mine := s.opening(repository.String())
+		one, mine := openingIn(s, repository.String())
 		if mine {
-			s.opens(ctx, one, repository)
+			one.open(ctx, s, repository)
 			return one.from, one.err
 		}
 		select {
@@ -340,8 +340,8 @@ func (s *Session) origin(ctx context.Context, repository component.Typed) (origi
 	}
 }
 
-// opening returns what is known of a repository, and whether the caller is the one to open it.
-func (s *Session) opening(name string) (one *opening, mine bool) {
+// openingIn returns what a session knows of a repository, and whether the caller is the one to open it.
+func openingIn(s *Session, name string) (one *opening, mine bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if one = s.origins[name]; one != nil {
@@ -352,15 +352,15 @@ func (s *Session) opening(name string) (one *opening, mine bool) {
 	return one, true
 }
 
-// opens opens a repository for all who wait for it.
-func (s *Session) opens(ctx context.Context, one *opening, repository component.Typed) {
+// open opens a repository for all who wait for it.
+func (o *opening) open(ctx context.Context, s *Session, repository component.Typed) {
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if one.err != nil {
+		if o.err != nil {
 			delete(s.origins, repository.String())
 		}
-		close(one.done)
+		close(o.done)
 	}()
-	one.from, one.err = s.open(ctx, repository)
+	o.from, o.err = s.open(ctx, repository)
 }

@@ -38,7 +38,7 @@ func (s *Session) fromSet(ctx context.Context, set *stream, resource *component.
 	if err != nil {
 		return nil, err
 	}
-	tree, err := s.extract(ctx, set, "OCI artifact in resource "+resource.Name, want)
+	tree, err := s.r.extract(ctx, set, "OCI artifact in resource "+resource.Name, want)
 	if err != nil {
 		return nil, err
 	}

@@ -117,7 +117,7 @@ func TestACallerWhoLeavesDoesNotFailAnotherWhoWaitsForTheSameContent(t *testing.
 		leaving, leave := context.WithCancel(t.Context())
 		left, stayed := make(chan error, 1), make(chan error, 1)
 		read := func(ctx context.Context, result chan<- error) {
-			tree, err := r.Open(Scope{}).extract(ctx, from, "layer", "")
+			tree, err := r.extract(ctx, from, "layer", "")
 			if err == nil {
 				err = tree.Close()
 			}
