@@ -63,6 +63,21 @@ func (s *Session) rivalOn(ctx context.Context, cluster *target.Cluster, release 
 	return read.(func() (rival, error))()
 }
 
+// storageLabel, on objects of a HelmRelease of Flux, is the namespace of that. Flux keeps the records of the release there, wherever the release is.
+const storageLabel = "helm.toolkit.fluxcd.io/namespace"
+
+// rivalOf finds out whether the release that an object is marked with exists and is not the owner's.
+func (s *Session) rivalOf(
+	ctx context.Context, cluster *target.Cluster, object *unstructured.Unstructured, release managedresource.ReleaseReference,
+) (rival, error) {
+	by, err := s.rivalOn(ctx, cluster, release)
+	storage := object.GetLabels()[storageLabel]
+	if by.exists || err != nil || storage == "" || storage == release.Namespace {
+		return by, err
+	}
+	return s.rivalOn(ctx, cluster, managedresource.ReleaseReference{Name: release.Name, Namespace: storage})
+}
+
 // rivalBy reads the labels of the newest record of a release, nil for none.
 func (s *Session) rivalBy(record map[string]string, release managedresource.ReleaseReference) rival {
 	item, namespace := record[v1alpha1.HelmDeployItemLabel], record[helm.OwnerNamespaceLabel]
@@ -106,7 +121,7 @@ func (s *Session) isOfRival(ctx context.Context, cluster *target.Cluster, object
 	if !found {
 		return false, nil
 	}
-	by, err := s.rivalOn(ctx, cluster, release)
+	by, err := s.rivalOf(ctx, cluster, object, release)
 	return by.exists, err
 }
 

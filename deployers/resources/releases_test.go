@@ -17,6 +17,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
 // record puts a revision of the release web on the target, as Helm stores it.
@@ -135,6 +136,38 @@ func TestObjectThatAReleaseHasTakenStays(t *testing.T) {
 			b.delete(applied.Managed, nil)
 
 			assert.Equal(t, isThere, b.exists(b.configMap("shared", "a", "1")))
+		})
+	}
+}
+
+// TestObjectsOfReleasesWithRecordsElsewhereAreLeftAlone has a HelmRelease of Flux with targetNamespace: its records are in its own namespace.
+func TestObjectsOfReleasesWithRecordsElsewhereAreLeftAlone(t *testing.T) {
+	for name, isThere := range map[string]bool{"lives": true, "is gone": false} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.Owner.Namespace = "landscapes"
+			storage := platform.Shared(t).Namespace(t)
+			if isThere {
+				record := b.object("{apiVersion: v1, kind: Secret, metadata: {name: sh.helm.release.v1.web.v1, namespace: " + storage + "}}")
+				record.SetLabels(map[string]string{"owner": "helm", "name": "web", "version": "1", "status": "deployed"})
+				b.put(record)
+			}
+			shared := b.released("shared")
+			labels := shared.GetLabels()
+			maps.Copy(labels, map[string]string{"helm.toolkit.fluxcd.io/name": "web", "helm.toolkit.fluxcd.io/namespace": storage})
+			shared.SetLabels(labels)
+			before := b.put(shared)
+
+			applied, err := b.Apply(t.Context(), []Desired{manage(b.configMap("shared", "b", "2"))}, ApplyOptions{})
+
+			if !isThere {
+				require.NoError(t, err)
+				assert.Len(t, applied.Managed, 1)
+				return
+			}
+			require.ErrorContains(t, err, "belongs to Helm release "+b.namespace+"/web")
+			assert.Empty(t, applied.Managed)
+			assert.Equal(t, before.GetResourceVersion(), b.live(before).GetResourceVersion())
 		})
 	}
 }
