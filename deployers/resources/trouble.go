@@ -183,7 +183,24 @@ func (s *Session) lastLine(ctx context.Context, pod *corev1.Pod, container strin
 	if err != nil {
 		return ""
 	}
-	return oneLine(masked(string(raw), s.Confidential()))
+	text := string(raw)
+	if len(raw) >= maxLogBytes {
+		text = withoutBeginning(text, s.Confidential())
+	}
+	return oneLine(masked(text, s.Confidential()))
+}
+
+// withoutBeginning returns a text that was cut without the beginning of a confidential value at its end: only whole values are found.
+func withoutBeginning(text string, confidential []string) string {
+	longest := 0
+	for _, value := range confidential {
+		for length := min(len(value)-1, len(text)); length > longest; length-- {
+			if strings.HasSuffix(text, value[:length]) {
+				longest = length
+			}
+		}
+	}
+	return text[:len(text)-longest]
 }
 
 // oneLine returns a text of the target as messages may hold it: one bounded line without control characters.

@@ -7,12 +7,14 @@ import (
 	"encoding/base64"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	crclient "sigs.k8s.io/controller-runtime/pkg/client"
@@ -107,4 +109,19 @@ func TestTheLastLogLineIsBoundedAndMasked(t *testing.T) {
 	assert.LessOrEqual(t, len([]rune(line)), maxCause+1)
 	s.Confidential = nil
 	assert.Empty(t, s.lastLine(t.Context(), pod, "main", true), "nothing is read where nothing can be masked")
+}
+
+func TestALogLineThatIsCutInASecretDoesNotShowItsBeginning(t *testing.T) {
+	secret := strings.Repeat("0123456789abcdef", 200)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		limit, err := strconv.Atoi(r.URL.Query().Get("limitBytes"))
+		assert.NoError(t, err)
+		_, _ = w.Write([]byte("cannot log in with " + secret)[:limit])
+	}))
+	defer server.Close()
+	s := &Session{Cluster: &target.Cluster{Config: &rest.Config{Host: server.URL}}, Confidential: func() []string { return []string{secret, "other"} }}
+
+	line := s.lastLine(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop"}}, "main", false)
+
+	assert.Equal(t, "cannot log in with", line)
 }

@@ -101,11 +101,16 @@ func hider(secrets []string) func(string) string {
 	return func(text string) string { return logins.ReplaceAllString(replacer.Replace(text), "$1$3***$2") }
 }
 
-// sensitive returns the texts and numbers below keys that sound like secrets.
+// sensitive returns the texts and numbers below keys that sound like secrets, also line by line: the end of a log may show the end of a key.
 func sensitive(values map[string]any) []string {
 	var found []string
 	for key, value := range values {
 		found = collect(found, value, sensitiveKey.MatchString(key))
+	}
+	for _, text := range slices.Clone(found) {
+		if strings.Contains(text, "\n") {
+			found = append(found, lines(text)...)
+		}
 	}
 	return found
 }

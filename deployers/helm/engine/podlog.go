@@ -90,7 +90,16 @@ func (s *sparing) lastLines(hook *resource.Info) string {
 	if err != nil {
 		return ""
 	}
-	return lastOf(withhold(string(text), s.pods.journal.withheld()))
+	return lastOf(withhold(wholeLines(string(text)), s.pods.journal.withheld()))
+}
+
+// wholeLines returns a log that was read without the line that reading has cut: it may end with the beginning of a secret, and only whole ones are
+// found.
+func wholeLines(text string) string {
+	if len(text) < maxReadLog {
+		return text
+	}
+	return text[:strings.LastIndex(text, "\n")+1]
 }
 
 // podOf returns the Pod of a hook, of a Job the newest; nil when there is none.

@@ -71,6 +71,21 @@ func TestSensitiveValues(t *testing.T) {
 	assert.ElementsMatch(t, []string{"one-secret", "two-secret"}, found)
 }
 
+func TestTheEndOfALogShowsNoPartOfASecret(t *testing.T) {
+	key := "-----BEGIN PRIVATE KEY-----\n" + strings.Repeat("c2VjcmV0\n", 30) + "-----END PRIVATE KEY-----\n"
+	secrets := sensitive(map[string]any{"privateKey": key, "password": "s3cr3t-and-long"})
+	for name, test := range map[string]struct{ log, want string }{
+		"of several lines": {key[60:], strings.TrimSuffix(strings.Repeat("***; ", podLogLines), "; ")},
+		"cut in a line":    {"one line\n" + strings.Repeat("x", maxReadLog-len("one line\n")-6) + "s3cr3t", "one line"},
+		"cut in the only":  {strings.Repeat("x", maxReadLog-6) + "s3cr3t", ""},
+		"not cut":          {"one line\nwith s3cr3t-and-long", "one line; with ***"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, test.want, lastOf(withhold(wholeLines(test.log), secrets)))
+		})
+	}
+}
+
 func TestBoundedForgetsTheOldest(t *testing.T) {
 	b := newBounded[string](3, 10, func(size int) int { return size })
 	b.add("a", 4)
