@@ -100,7 +100,7 @@ func (s *Session) deleteGroup(ctx context.Context, group *deletionGroup) (Progre
 		removals = append(removals, removal{ManagedResourceStatus: member, cluster: cluster, force: group.force()})
 	}
 	if group.everything() {
-		more, err := s.everyOther(ctx, cluster, group)
+		more, err := everyOther(ctx, &s.served, cluster, group)
 		if err != nil {
 			return Progress{}, err
 		}
@@ -110,11 +110,11 @@ func (s *Session) deleteGroup(ctx context.Context, group *deletionGroup) (Progre
 }
 
 // everyOther lists the objects on the cluster that a group with deleteAllResources selects beside its members.
-func (s *Session) everyOther(ctx context.Context, cluster *target.Cluster, group *deletionGroup) ([]removal, error) {
+func everyOther(ctx context.Context, known *served, cluster *target.Cluster, group *deletionGroup) ([]removal, error) {
 	members := identities(group.members)
 	var removals []removal
 	for _, selection := range group.selections {
-		refs, err := s.list(ctx, cluster, selection)
+		refs, err := list(ctx, known, cluster, selection)
 		if err != nil {
 			return nil, err
 		}
@@ -130,7 +130,7 @@ func (s *Session) everyOther(ctx context.Context, cluster *target.Cluster, group
 	return removals, nil
 }
 
-func (s *Session) list(ctx context.Context, cluster *target.Cluster, selection selection) ([]managedresource.ResourceReference, error) {
+func list(ctx context.Context, known *served, cluster *target.Cluster, selection selection) ([]managedresource.ResourceReference, error) {
 	kind, err := lookup(ctx, cluster, selection.gvk)
 	if isNoMatch(err) {
 		return nil, nil
@@ -144,7 +144,7 @@ func (s *Session) list(ctx context.Context, cluster *target.Cluster, selection s
 	}
 	found, err := client(cluster, kind, namespace).List(ctx, metav1.ListOptions{})
 	if isUnserved(err) {
-		if _, err = s.lookupAnew(ctx, cluster, selection.gvk.GroupKind()); err == nil {
+		if _, err = known.anew(ctx, cluster, selection.gvk.GroupKind()); err == nil {
 			err = errLostRace // the kind has just come, or this version of it has gone
 		}
 	}

@@ -229,7 +229,7 @@ type standing struct {
 // what other tenants have.
 func (s *Session) standingOf(ctx context.Context, live *unstructured.Unstructured) standing {
 	if release, found := helm.ReleaseOn(live); found {
-		by, err := s.rivalOf(ctx, s.Cluster, live, release)
+		by, err := rivalOf(ctx, s, s.Cluster, live, release)
 		if by.exists || err != nil {
 			return ofRelease(release, by.owner, err)
 		}

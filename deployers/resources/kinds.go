@@ -58,10 +58,10 @@ type servedKey struct {
 	schema.GroupKind
 }
 
-// lookupAnew asks the target how it serves a kind in any version, whatever is known from before. The error of a kind that no version has satisfies
+// anew asks the target how it serves a kind in any version, whatever is known from before. The error of a kind that no version has satisfies
 // isNoMatch: objects of it do not exist.
-func (s *Session) lookupAnew(ctx context.Context, cluster *target.Cluster, kind schema.GroupKind) (resourceKind, error) {
-	read, _ := s.served.known.LoadOrStore(servedKey{cluster, kind}, sync.OnceValues(func() (resourceKind, error) {
+func (s *served) anew(ctx context.Context, cluster *target.Cluster, kind schema.GroupKind) (resourceKind, error) {
+	read, _ := s.known.LoadOrStore(servedKey{cluster, kind}, sync.OnceValues(func() (resourceKind, error) {
 		found, err := servedIn(ctx, cluster, kind)
 		if err != nil && !isNoMatch(err) {
 			return found, fmt.Errorf("%w %s: %w", errUnanswered, cluster.Name, err)
@@ -71,13 +71,13 @@ func (s *Session) lookupAnew(ctx context.Context, cluster *target.Cluster, kind 
 	return read.(func() (resourceKind, error))()
 }
 
-// lookupAny is lookup for objects that may have been applied long ago, in a version that the target does not serve any more.
-func (s *Session) lookupAny(ctx context.Context, cluster *target.Cluster, gvk schema.GroupVersionKind) (resourceKind, error) {
+// ofAnyVersion is lookup for objects that may have been applied long ago, in a version that the target does not serve any more.
+func (s *served) ofAnyVersion(ctx context.Context, cluster *target.Cluster, gvk schema.GroupVersionKind) (resourceKind, error) {
 	kind, err := lookup(ctx, cluster, gvk)
 	if !isNoMatch(err) {
 		return kind, err
 	}
-	if kind, anew := s.lookupAnew(ctx, cluster, gvk.GroupKind()); !isNoMatch(anew) {
+	if kind, anew := s.anew(ctx, cluster, gvk.GroupKind()); !isNoMatch(anew) {
 		return kind, anew
 	}
 	return kind, err

@@ -67,8 +67,8 @@ func (s *Session) rivalOn(ctx context.Context, cluster *target.Cluster, release 
 const storageLabel = "helm.toolkit.fluxcd.io/namespace"
 
 // rivalOf finds out whether the release that an object is marked with exists and is not the owner's.
-func (s *Session) rivalOf(
-	ctx context.Context, cluster *target.Cluster, object *unstructured.Unstructured, release managedresource.ReleaseReference,
+func rivalOf(
+	ctx context.Context, s *Session, cluster *target.Cluster, object *unstructured.Unstructured, release managedresource.ReleaseReference,
 ) (rival, error) {
 	by, err := s.rivalOn(ctx, cluster, release)
 	storage := object.GetLabels()[storageLabel]
@@ -121,7 +121,7 @@ func (s *Session) isOfRival(ctx context.Context, cluster *target.Cluster, object
 	if !found {
 		return false, nil
 	}
-	by, err := s.rivalOf(ctx, cluster, object, release)
+	by, err := rivalOf(ctx, s, cluster, object, release)
 	return by.exists, err
 }
 

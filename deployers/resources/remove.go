@@ -35,7 +35,7 @@ type removal struct {
 // remove deletes one object as far as that goes without waiting. The decision is made on a live read, and every call carries UID
 // and resourceVersion of that read.
 func (s *Session) remove(ctx context.Context, r removal) (Progress, error) {
-	kind, err := s.lookupAny(ctx, r.cluster, gvkOf(r.Resource))
+	kind, err := s.served.ofAnyVersion(ctx, r.cluster, gvkOf(r.Resource))
 	for range attempts {
 		if isNoMatch(err) {
 			return Progress{}, nil
@@ -49,7 +49,7 @@ func (s *Session) remove(ctx context.Context, r removal) (Progress, error) {
 		case apierrors.IsConflict(problem):
 			continue
 		case isUnserved(problem):
-			kind, err = s.lookupAnew(ctx, r.cluster, gvkOf(r.Resource).GroupKind())
+			kind, err = s.served.anew(ctx, r.cluster, gvkOf(r.Resource).GroupKind())
 			continue
 		case isGone(problem), problem == nil && live == nil:
 			return Progress{}, nil

@@ -99,13 +99,13 @@ func (s *Session) on(ctx context.Context, name *string) (*target.Cluster, error)
 
 // get reads one object live.
 func (s *Session) get(ctx context.Context, cluster *target.Cluster, ref managedresource.ResourceReference) (*unstructured.Unstructured, error) {
-	kind, err := s.lookupAny(ctx, cluster, gvkOf(ref))
+	kind, err := s.served.ofAnyVersion(ctx, cluster, gvkOf(ref))
 	if err != nil {
 		return nil, err
 	}
 	live, err := client(cluster, kind, ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 	if isUnserved(err) {
-		if kind, err = s.lookupAnew(ctx, cluster, gvkOf(ref).GroupKind()); err != nil {
+		if kind, err = s.served.anew(ctx, cluster, gvkOf(ref).GroupKind()); err != nil {
 			return nil, err
 		}
 		live, err = client(cluster, kind, ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
