@@ -22,13 +22,22 @@ import (
 // exportKey is the key of the Secret in which a deployer leaves the exports of an item.
 const exportKey = "config"
 
+// maxExports caps, in bytes, the texts of what all items of an Execution export. A DataObject takes less, and memory up to twenty times as much.
+const maxExports = 4 << 20
+
+// exportTexts are the texts that the items of an Execution export.
+type exportTexts struct {
+	foreign.Several
+	bytes int
+}
+
 // collectExports writes the exports of all items, by item name, into one DataObject. Without any export there is none.
 func (r *Reconciler) collectExports(ctx context.Context, s *scope) error {
 	exports := map[string]any{}
 	some := false
-	var documents foreign.Several
+	var texts exportTexts
 	for name, item := range s.items {
-		value, err := r.readExport(ctx, item, &documents)
+		value, err := r.readExport(ctx, item, &texts)
 		if err != nil {
 			return err
 		}
@@ -48,7 +57,7 @@ func (r *Reconciler) collectExports(ctx context.Context, s *scope) error {
 
 // readExport returns the exports of one item, nil when it has none. The deployer writes them before it ends the job, so what is missing now
 // comes with the next job only.
-func (r *Reconciler) readExport(ctx context.Context, item *v1alpha1.DeployItem, documents *foreign.Several) (any, error) {
+func (r *Reconciler) readExport(ctx context.Context, item *v1alpha1.DeployItem, texts *exportTexts) (any, error) {
 	ref := item.Status.ExportReference
 	if ref == nil {
 		return nil, nil
@@ -63,8 +72,12 @@ func (r *Reconciler) readExport(ctx context.Context, item *v1alpha1.DeployItem, 
 	} else if err != nil {
 		return nil, fmt.Errorf("read exports of deploy item %s from Secret %s: %w", item.Name, key, err)
 	}
+	if texts.bytes += len(secret.Data[exportKey]); texts.bytes > maxExports {
+		return nil, kit.Stall(operation, "InvalidExport", "Secret %s: all deploy items together export more than %d bytes, which no DataObject holds; export less",
+			key, maxExports)
+	}
 	var value any
-	if err := documents.Unmarshal(secret.Data[exportKey], &value); err != nil {
+	if err := texts.Unmarshal(secret.Data[exportKey], &value); err != nil {
 		return nil, kit.Stall(operation, "InvalidExport", "Secret %s: key %s %s", key, exportKey, foreign.Problem(err))
 	}
 	return value, nil

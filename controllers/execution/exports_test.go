@@ -70,6 +70,22 @@ func TestE05ExportsThatCannotBeReadFailTheJob(t *testing.T) {
 	}
 }
 
+func TestExportsThatNoDataObjectHoldsFailTheJob(t *testing.T) {
+	var templates []v1alpha1.DeployItemTemplate
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		templates = append(templates, template(name, "t"))
+	}
+	b := newBench(t, templates...)
+	b.secretOf("exports", `"`+strings.Repeat("x", 1000<<10)+`"`)
+	b.start("1")
+	for _, template := range templates {
+		b.export(template.Name, "exports")
+	}
+	failed := b.requirePhase(v1alpha1.PhaseFailed)
+	assert.Contains(t, failed.Status.LastError.Message, "all deploy items together export more than 4194304 bytes")
+	b.requireSteady()
+}
+
 func TestE13ExportsFollowTheirExecution(t *testing.T) {
 	b := newBench(t, template("a", "t"))
 	b.secretOf("exports", `{"host":"x"}`)

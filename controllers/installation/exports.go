@@ -98,13 +98,14 @@ func (r *Reconciler) exportInputs(ctx context.Context, s *scope) (*render.Export
 	if err := r.readDeployItemExports(ctx, s, inputs); err != nil {
 		return nil, err
 	}
-	if err := r.readDataOfScope(ctx, s, inputs); err != nil {
+	var held data.Allowance
+	if err := r.readDataOfScope(ctx, s, inputs, &held); err != nil {
 		return nil, err
 	}
-	return inputs, r.readTargetsOfScope(ctx, s, inputs)
+	return inputs, r.readTargetsOfScope(ctx, s, inputs, &held)
 }
 
-func (r *Reconciler) readDataOfScope(ctx context.Context, s *scope, inputs *render.ExportInputs) error {
+func (r *Reconciler) readDataOfScope(ctx context.Context, s *scope, inputs *render.ExportInputs, held *data.Allowance) error {
 	own := client.MatchingFields{data.ScopeIndex: kit.InstallationScope(s.inst.Name)}
 	data := &v1alpha1.DataObjectList{}
 	if err := r.List(ctx, data, client.InNamespace(s.inst.Namespace), own); err != nil {
@@ -120,12 +121,20 @@ func (r *Reconciler) readDataOfScope(ctx context.Context, s *scope, inputs *rend
 				return kit.Stall(jobs.ExportOperation, reasonInvalidExport, "DataObject %s: data is not JSON", client.ObjectKeyFromObject(&data.Items[i]))
 			}
 		}
+		if err := held.Hold(value); err != nil {
+			return tooMuch("DataObject", &data.Items[i], err)
+		}
 		inputs.DataObjects[data.Items[i].Labels[v1alpha1.DataObjectKeyLabel]] = value
 	}
 	return nil
 }
 
-func (r *Reconciler) readTargetsOfScope(ctx context.Context, s *scope, inputs *render.ExportInputs) error {
+// tooMuch says that export executions would have to see more than a reconciliation may hold.
+func tooMuch(kind string, object client.Object, err error) error {
+	return kit.Stall(jobs.ExportOperation, reasonInvalidExport, "%s %s: %w", kind, client.ObjectKeyFromObject(object), err)
+}
+
+func (r *Reconciler) readTargetsOfScope(ctx context.Context, s *scope, inputs *render.ExportInputs, held *data.Allowance) error {
 	own := client.MatchingFields{data.ScopeIndex: kit.InstallationScope(s.inst.Name)}
 	targets := &v1alpha1.TargetList{}
 	if err := r.List(ctx, targets, client.InNamespace(s.inst.Namespace), own); err != nil {
@@ -139,6 +148,9 @@ func (r *Reconciler) readTargetsOfScope(ctx context.Context, s *scope, inputs *r
 		shown, err := data.JSONLike(&targets.Items[i])
 		if err != nil {
 			return err
+		}
+		if err := held.Hold(shown); err != nil {
+			return tooMuch("Target", &targets.Items[i], err)
 		}
 		inputs.Targets[targets.Items[i].Labels[v1alpha1.DataObjectKeyLabel]] = shown
 	}

@@ -31,6 +31,8 @@ type CollectedImports struct {
 	Targets map[string]*v1alpha1.Target
 	// hashes tell by key of the import index whether an imported object changed.
 	hashes map[string]string
+	// held is the memory that the values take.
+	held data.Allowance
 }
 
 // collectImports reads everything that the Installation imports.
@@ -52,6 +54,9 @@ func (r *Reader) readImports(ctx context.Context, inst *v1alpha1.Installation) (
 	for i := range inst.Spec.Imports.Data {
 		definition := &inst.Spec.Imports.Data[i]
 		value, from, err := r.readData(ctx, inst, definition, &read)
+		if err == nil {
+			err = imports.held.Hold(value)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("spec.imports.data[%d] (import %q): %w", i, definition.Name, err)
 		}
@@ -288,6 +293,9 @@ func (i *CollectedImports) add(object *v1alpha1.Target) (render.Target, error) {
 	i.Targets[object.Name] = object
 	i.hashes["Target/"+object.Name] = string(object.UID) + "/" + strconv.FormatInt(object.Generation, 10)
 	shown, err := data.JSONLike(object)
+	if err == nil {
+		err = i.held.Hold(shown)
+	}
 	return render.Target{Name: object.Name, Object: shown}, err
 }
 
