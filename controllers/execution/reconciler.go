@@ -64,6 +64,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.executions.Forget(req.NamespacedName)
 		r.restored.Reset(req.String())
 		r.Backoff.Forget(req.NamespacedName)
+		kit.ForgetDurations(ctx, r.Metrics, execution, req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if !r.Shard.Has(execution) || r.executions.Stale(execution) || execution.Annotations[v1alpha1.IgnoreAnnotation] == "true" {

@@ -71,6 +71,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.Backoff.Forget(req.NamespacedName)
 		r.restored.Reset(req.String())
 		r.forgetJob(req.NamespacedName)
+		kit.ForgetDurations(ctx, r.Metrics, inst, req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if !r.Shard.Has(inst) {

@@ -124,6 +124,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	item := &v1alpha1.DeployItem{}
 	if err := r.client.Get(ctx, request.NamespacedName, item); err != nil {
 		r.forget(request.NamespacedName)
+		kit.ForgetDurations(ctx, r.options.Metrics, item, request.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if r.written.Stale(item) {
