@@ -65,8 +65,8 @@ type DeployerInformation struct {
 // where that cannot be watched. It is absent where nothing is to be said.
 const DriftedCondition = "Drifted"
 
-// RecordLostCondition, on DeployItems, is True from when the Execution starts one whose status, the record of what it has deployed, somebody has
-// removed, until a job succeeds. Meanwhile its deployer looks on the target for what carries the marks of the item.
+// RecordLostCondition, on DeployItems, is True from when the Execution, or without one the deployer, starts one whose status, the record of what it has
+// deployed, somebody has removed, until a job succeeds. Meanwhile its deployer looks on the target for what carries the marks of the item.
 const RecordLostCondition = "RecordLost"
 
 // DeployItemStatus is written by the Execution controller (jobID) and by the deployer (everything else).

@@ -119,7 +119,7 @@ func (r *Reconciler) endRunning(ctx context.Context, s *scope) error {
 		}
 	}
 	for _, item := range slices.Concat(slices.Collect(maps.Values(s.items)), s.orphans) {
-		if !item.Status.IsIdle() && !isUntouched(item) {
+		if !item.Status.IsIdle() && !kit.IsUntouched(item) {
 			return kit.ErrStop
 		}
 	}

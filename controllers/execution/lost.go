@@ -23,12 +23,6 @@ const (
 	wasWiped   = "has lost its status, which records what it has deployed"
 )
 
-// What an item says of the status that it has lost.
-const (
-	reasonStatusRemoved  = "StatusRemoved"
-	statusRemovedMessage = "the status that recorded what this item has deployed was removed; its deployer looks on the target for what carries its marks"
-)
-
 // lostItem returns the name of the first template whose DeployItem is gone, in deletion or without its status, and what became of it; "" when there
 // is none. Only what the last job of an idle Execution applied, and applied well, can get lost.
 func lostItem(execution *v1alpha1.Execution, templates []v1alpha1.DeployItemTemplate, items []*v1alpha1.DeployItem) (name, loss string) {
@@ -51,11 +45,11 @@ func lostItem(execution *v1alpha1.Execution, templates []v1alpha1.DeployItemTemp
 }
 
 // isWiped reports whether nothing in the status of an item says that it has ever had a job.
-func isWiped(item *v1alpha1.DeployItem) bool { return item.Status.JobID == "" && isUntouched(item) }
+func isWiped(item *v1alpha1.DeployItem) bool { return item.Status.JobID == "" && kit.IsUntouched(item) }
 
 // hasLost reports whether an item of which it is known that it had a job has no status of that and no job since.
 func hasLost(item *v1alpha1.DeployItem) bool {
-	return item.Status.JobID == "" && (isUntouched(item) || conditions.IsTrue(item, v1alpha1.RecordLostCondition))
+	return item.Status.JobID == "" && (kit.IsUntouched(item) || conditions.IsTrue(item, v1alpha1.RecordLostCondition))
 }
 
 // provesJobs reports whether the status of an Execution proves that each of its items has had a job: its last one has succeeded, or it has lost its
@@ -74,7 +68,7 @@ func (r *Reconciler) noteLost(ctx context.Context, s *scope) error {
 		if !isWiped(item) || !metav1.IsControlledBy(item, s.execution) {
 			continue
 		}
-		conditions.MarkTrue(item, v1alpha1.RecordLostCondition, reasonStatusRemoved, "%s", statusRemovedMessage)
+		kit.MarkRecordLost(item)
 		if err := kit.WriteItemStatus(ctx, r.Client, item, s.now, &r.items); client.IgnoreNotFound(err) != nil {
 			return err
 		}

@@ -82,7 +82,7 @@ func (r *Reconciler) deleteItem(ctx context.Context, s *scope, item *v1alpha1.De
 	if step == toDelete {
 		return kit.DeleteLive(ctx, r.Live, r.Client, item, &r.items)
 	}
-	if s.execution.Annotations[v1alpha1.DeleteWithoutUninstallAnnotation] == "true" || isUntouched(item) {
+	if s.execution.Annotations[v1alpha1.DeleteWithoutUninstallAnnotation] == "true" || kit.IsUntouched(item) {
 		return client.IgnoreNotFound(kit.PatchMetadata(ctx, r.Client, item, kit.MetadataChange{RemoveFinalizer: v1alpha1.Finalizer}))
 	}
 	if step != toStart {

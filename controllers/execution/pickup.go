@@ -24,24 +24,11 @@ const unattended = time.Minute
 // grace is how long a job that a deletion waits for waits for its deployer.
 const grace = 10 * time.Second
 
-// isUntouched reports whether no deployer has ever begun a job of an item: nothing is deployed then. Deployers write that they begin before
-// they do anything, and what they write stays; a phase without a trace of a deployer comes from an interruption or from the pick-up timeout.
-func isUntouched(item *v1alpha1.DeployItem) bool {
-	status := &item.Status
-	switch status.Phase {
-	case "", v1alpha1.PhaseFailed, v1alpha1.PhaseDeleteFailed:
-	default:
-		return false
-	}
-	return !conditions.Has(item, v1alpha1.RecordLostCondition) && status.Deployer == nil && status.LastReconcileTime == nil && status.ObservedGeneration <= 0 &&
-		status.ProviderStatus == nil && status.ExportReference == nil
-}
-
 // letGoUnpicked ends the job of an Execution whose Installation is being deleted when all that it waits for are items that no deployer has ever
 // begun, nor begins this time.
 func (r *Reconciler) letGoUnpicked(ctx context.Context, s *scope) error {
 	late, running := s.late(s.inOrder(), grace)
-	isAwaited := func(item *v1alpha1.DeployItem) bool { return !slices.Contains(late, item) || !isUntouched(item) }
+	isAwaited := func(item *v1alpha1.DeployItem) bool { return !slices.Contains(late, item) || !kit.IsUntouched(item) }
 	if len(late) == 0 || slices.ContainsFunc(running, isAwaited) {
 		return nil
 	}

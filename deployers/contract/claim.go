@@ -83,13 +83,7 @@ func (r *reconciler) pickUp(ctx context.Context, s *scope) error {
 	if r.isUnchanged(ctx, s) {
 		return r.finishUnchanged(ctx, s)
 	}
-	if !s.deleting() {
-		status := s.item.Status
-		if err := r.patchMetadata(ctx, s.item, kit.MetadataChange{AddFinalizer: v1alpha1.Finalizer}); err != nil {
-			return err
-		}
-		s.item.Status = status
-	}
+	noteLost(s.item)
 	if err := r.noteSources(ctx, s.item); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ package contract
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,17 +20,31 @@ import (
 const finalizerRestoredMessage = "the finalizer " + v1alpha1.Finalizer + " was removed and is back: without it a deletion would leave on the target what the item " +
 	"has deployed. To leave it there annotate " + v1alpha1.DeleteWithoutUninstallAnnotation + "=true"
 
-// lacksFinalizer reports whether an idle item that this deployer has begun to deploy is without the finalizer that its deletion waits for. Without
+// lacksFinalizer reports whether an idle item that the named deployer has begun to deploy is without the finalizer that its deletion waits for. Without
 // an Execution above nobody would give a deletion the job that takes the finalizer off again.
-func (r *reconciler) lacksFinalizer(item *v1alpha1.DeployItem) bool {
+func lacksFinalizer(item *v1alpha1.DeployItem, deployer string) bool {
 	by := item.Status.Deployer
-	return by != nil && by.Name == r.deployer.Name() && item.Job().IsIdle() && !isDeleting(item) && kit.ControllerOf(item, "Execution") != nil &&
+	return by != nil && by.Name == deployer && item.Job().IsIdle() && !isDeleting(item) && kit.ControllerOf(item, "Execution") != nil &&
 		!controllerutil.ContainsFinalizer(item, v1alpha1.Finalizer) && item.Annotations[v1alpha1.DeleteWithoutUninstallAnnotation] != "true"
+}
+
+// protect sets the finalizer that a deletion waits for, before the deployer is called. The status of the job was written before: an item that has got its
+// finalizer so has had a job.
+func (r *reconciler) protect(ctx context.Context, s *scope) error {
+	if s.isAnswered || s.deleting() || controllerutil.ContainsFinalizer(s.item, v1alpha1.Finalizer) {
+		return nil
+	}
+	err := r.patchMetadata(ctx, s.item, kit.MetadataChange{AddFinalizer: v1alpha1.Finalizer})
+	if err == nil || apierrors.IsConflict(err) || apierrors.IsNotFound(err) || ctx.Err() != nil {
+		return err
+	}
+	s.err = fmt.Errorf("cannot set the finalizer %s: %w", v1alpha1.Finalizer, err)
+	return stopAfter(r.report(ctx, s))
 }
 
 // keepFinalizer puts back the finalizer that somebody has removed from an idle item, more and more rarely while that repeats or is refused.
 func (r *reconciler) keepFinalizer(ctx context.Context, s *scope) error {
-	if !r.lacksFinalizer(s.item) {
+	if !lacksFinalizer(s.item, r.deployer.Name()) {
 		return nil
 	}
 	key, now := s.key().String(), time.Now()

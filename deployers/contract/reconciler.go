@@ -112,6 +112,7 @@ func newReconciler(c client.Client, live client.Reader, deployer Deployer, optio
 		r.takeAnswer,        // call.go            call that has gone on without a worker → its answer
 		r.expire,            // deadline.go        time is up → failed with the root cause
 		r.idleUntilDue,      // deadline.go        nothing has changed for a waiting job → wait on
+		r.protect,           // finalizer.go       item without finalizer → finalizer on
 		r.call,              // call.go            target, context → Ensure or Delete
 		r.leaveGone,         // targetgone.go      cluster gone → wait for it, or finalizer off
 		r.report,            // report.go          outcome → exports, one status write, next wake-up
@@ -219,7 +220,7 @@ func (r *reconciler) concerns(item *v1alpha1.DeployItem) bool {
 		return false
 	}
 	return !item.Job().IsIdle() || isTestRequested(item) || isGuarded(item) || r.isRepeated(item) || r.drift.hasNews(item) ||
-		r.lacksFinalizer(item)
+		lacksFinalizer(item, r.deployer.Name())
 }
 
 // wake brings the job back to a worker because something it waits for has changed.

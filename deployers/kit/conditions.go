@@ -9,6 +9,8 @@ import (
 
 	"github.com/fluxcd/pkg/runtime/conditions"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
 // What the schema of conditions demands.
@@ -46,4 +48,28 @@ func isInvalidCondition(c metav1.Condition) bool {
 		len(c.Type) > maxConditionType || !conditionType.MatchString(c.Type) ||
 		len(c.Reason) > maxConditionReason || !conditionReason.MatchString(c.Reason) ||
 		len([]rune(c.Message)) > maxConditionMessage
+}
+
+// What an item says of the status that it has lost.
+const (
+	reasonStatusRemoved  = "StatusRemoved"
+	statusRemovedMessage = "no status says any more what this item has deployed; its deployer looks on the target for what carries its marks"
+)
+
+// IsUntouched reports whether nothing in the status of an item says that a deployer has ever begun a job of it. Deployers write that they begin before
+// they do anything, and what they write stays; a phase without a trace of a deployer comes from an interruption or from the pick-up timeout.
+func IsUntouched(item *v1alpha1.DeployItem) bool {
+	status := &item.Status
+	switch status.Phase {
+	case "", v1alpha1.PhaseFailed, v1alpha1.PhaseDeleteFailed:
+	default:
+		return false
+	}
+	return !conditions.Has(item, v1alpha1.RecordLostCondition) && status.Deployer == nil && status.LastReconcileTime == nil && status.ObservedGeneration <= 0 &&
+		status.ProviderStatus == nil && status.ExportReference == nil
+}
+
+// MarkRecordLost notes that the status of an item, which recorded what earlier jobs have deployed, was removed.
+func MarkRecordLost(item *v1alpha1.DeployItem) {
+	conditions.MarkTrue(item, v1alpha1.RecordLostCondition, reasonStatusRemoved, "%s", statusRemovedMessage)
 }
