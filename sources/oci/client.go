@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"k8s.io/utils/lru"
 	"oras.land/oras-go/v2/registry/remote"
 	"oras.land/oras-go/v2/registry/remote/auth"
 
@@ -25,24 +24,19 @@ type Client struct {
 	flights   flights
 	contents  *store.Store
 	grants    *store.Ledger
-	// tokens holds an auth.Cache for each login: a token never serves another one.
-	tokens *lru.Cache
-	now    func() time.Time
+	tokens    *tokens
+	now       func() time.Time
 	// temporary is the directory to remove at the end, if any.
 	temporary *scratch.Directory
 }
 
-const (
-	// rememberedLogins is for how many logins tokens are kept.
-	rememberedLogins = 1024
-	// rememberedGrants is how many resolved references and owned digests are remembered.
-	rememberedGrants = 16384
-)
+// rememberedGrants is how many resolved references and owned digests are remembered.
+const rememberedGrants = 16384
 
 // New makes a client. It fails if the directory, CA or a mirror cannot be used.
 func New(o Options) (*Client, error) {
 	o = o.withDefaults()
-	c := &Client{options: o, mirrors: map[string]mirror{}, tokens: lru.New(rememberedLogins), now: time.Now}
+	c := &Client{options: o, mirrors: map[string]mirror{}, tokens: newTokens(), now: time.Now}
 	for host, endpoint := range o.Mirrors {
 		m, err := parseMirror(host, endpoint)
 		if err != nil {
@@ -102,20 +96,10 @@ func (c *Client) repository(t target) *remote.Repository {
 		SkipReferrersGC:  true,
 		Client: resending{&auth.Client{
 			Client:     c.transport.client(t.login.ca),
-			Cache:      c.tokenCache(t.login),
+			Cache:      c.tokens.of(t.login.session(c.now())),
 			ClientID:   "flux-landscaper",
 			Header:     http.Header{"User-Agent": {"flux-landscaper"}},
 			Credential: t.login.credential(t.at.Host()),
 		}},
 	}
-}
-
-func (c *Client) tokenCache(l login) auth.Cache {
-	key := l.session(c.now())
-	if found, ok := c.tokens.Get(key); ok {
-		return found.(auth.Cache)
-	}
-	made := auth.NewCache()
-	c.tokens.Add(key, made)
-	return made
 }
