@@ -13,6 +13,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/auth"
 
 	"github.com/flux-landscaper/flux-landscaper/sources/oci/store"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci/tokens"
 	"github.com/flux-landscaper/flux-landscaper/sources/scratch"
 )
 
@@ -24,7 +25,7 @@ type Client struct {
 	flights   flights
 	contents  *store.Store
 	grants    *store.Ledger
-	tokens    *tokens
+	tokens    *tokens.Cache
 	now       func() time.Time
 	// temporary is the directory to remove at the end, if any.
 	temporary *scratch.Directory
@@ -36,7 +37,7 @@ const rememberedGrants = 16384
 // New makes a client. It fails if the directory, CA or a mirror cannot be used.
 func New(o Options) (*Client, error) {
 	o = o.withDefaults()
-	c := &Client{options: o, mirrors: map[string]mirror{}, tokens: newTokens(), now: time.Now}
+	c := &Client{options: o, mirrors: map[string]mirror{}, tokens: tokens.New(), now: time.Now}
 	for host, endpoint := range o.Mirrors {
 		m, err := parseMirror(host, endpoint)
 		if err != nil {
@@ -96,7 +97,7 @@ func (c *Client) repository(t target) *remote.Repository {
 		SkipReferrersGC:  true,
 		Client: resending{&auth.Client{
 			Client:     c.transport.client(t.login.ca),
-			Cache:      c.tokens.of(t.login.session(c.now())),
+			Cache:      c.tokens.Of(t.login.session(c.now())),
 			ClientID:   "flux-landscaper",
 			Header:     http.Header{"User-Agent": {"flux-landscaper"}},
 			Credential: t.login.credential(t.at.Host()),

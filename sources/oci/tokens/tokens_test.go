@@ -1,14 +1,13 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package oci
+package tokens
 
 import (
 	"context"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -16,16 +15,16 @@ import (
 )
 
 func TestARegistryCannotFillTheMemoryWithTokens(t *testing.T) {
-	c, nobody := newClient(t, nil), login{}.session(time.Now())
+	c, nobody := New(), "nobody"
 	long, host := strings.Repeat("t", 128<<10), "registry.example.com"
 	const repositories = 1000
 	for i := range repositories {
-		_, err := c.tokens.of(nobody).Set(t.Context(), host, auth.SchemeBearer, strconv.Itoa(i), func(context.Context) (string, error) { return long, nil })
+		_, err := c.Of(nobody).Set(t.Context(), host, auth.SchemeBearer, strconv.Itoa(i), func(context.Context) (string, error) { return long, nil })
 		require.NoError(t, err)
 	}
 	kept := 0
 	for i := range repositories {
-		if _, err := c.tokens.of(nobody).GetToken(t.Context(), host, auth.SchemeBearer, strconv.Itoa(i)); err == nil {
+		if _, err := c.Of(nobody).GetToken(t.Context(), host, auth.SchemeBearer, strconv.Itoa(i)); err == nil {
 			kept++
 		}
 	}

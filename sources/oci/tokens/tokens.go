@@ -1,7 +1,8 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package oci
+// Package tokens keeps what registries gave for logins, in a bounded memory. It promises nothing to others.
+package tokens
 
 import (
 	"context"
@@ -19,16 +20,17 @@ const (
 	rememberedTokens = 32 << 20
 )
 
-// tokens holds an auth.Cache for each login: a token never serves another one.
-type tokens struct {
+// Cache holds an auth.Cache for each login: a token never serves another one. It is safe for concurrent use.
+type Cache struct {
 	logins *lru.Cache
 	bytes  atomic.Int64
 }
 
-func newTokens() *tokens { return &tokens{logins: lru.New(rememberedLogins)} }
+// New returns an empty Cache.
+func New() *Cache { return &Cache{logins: lru.New(rememberedLogins)} }
 
-// of returns the tokens of a login.
-func (t *tokens) of(login string) auth.Cache {
+// Of returns the tokens of a login.
+func (t *Cache) Of(login string) auth.Cache {
 	if found, ok := t.logins.Get(login); ok {
 		return found.(auth.Cache)
 	}
@@ -40,7 +42,7 @@ func (t *tokens) of(login string) auth.Cache {
 // counted is an auth.Cache that counts. The library lets nothing go, so all begin anew when there is too much.
 type counted struct {
 	auth.Cache
-	all *tokens
+	all *Cache
 }
 
 // Set implements auth.Cache.
