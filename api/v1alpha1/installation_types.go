@@ -243,7 +243,7 @@ type AutomaticReconcile struct {
 
 // SucceededReconcile repeats succeeded jobs.
 type SucceededReconcile struct {
-	// interval since the end of the last job, for example 12h. It has no effect beside cronSpec. Default: 24h.
+	// interval since the end of the last job, for example 12h; less than 10s counts as 10s. It has no effect beside cronSpec. Default: 24h.
 	// +optional
 	Interval *Duration `json:"interval,omitempty"`
 	// cronSpec in the standard five fields, for example "0 3 * * *", or a descriptor like @daily.
@@ -258,7 +258,7 @@ type FailedReconcile struct {
 	// +kubebuilder:validation:Maximum=2147483647
 	// +optional
 	NumberOfReconciles *int32 `json:"numberOfReconciles,omitempty"`
-	// interval since the end of the last job, for example 10m. It has no effect beside cronSpec. Default: 5m.
+	// interval since the end of the last job, for example 10m; less than 10s counts as 10s. It has no effect beside cronSpec. Default: 5m.
 	// +optional
 	Interval *Duration `json:"interval,omitempty"`
 	// cronSpec in the standard five fields, for example "0 3 * * *", or a descriptor like @daily.

@@ -22,6 +22,9 @@ const (
 	defaultFailedInterval    = 5 * time.Minute
 )
 
+// shortestInterval is the least time between two jobs: one nanosecond would start the next with the end of the last, for ever.
+const shortestInterval = 10 * time.Second
+
 // dueByClock reports whether spec.automaticReconcile starts a job now, and otherwise asks to be woken at the instant when it does.
 func (s *scope) dueByClock() bool {
 	due, ok := s.nextAutomatic()
@@ -85,7 +88,7 @@ func (s *scope) nextInstant(from time.Time, expression string, interval *v1alpha
 	if interval == nil {
 		return from.Add(s.jitter.Spread(standard, seed)), true
 	}
-	return from.Add(s.jitter.Spread(interval.Duration, seed)), interval.Duration > 0
+	return from.Add(max(s.jitter.Spread(interval.Duration, seed), shortestInterval)), interval.Duration > 0
 }
 
 // clockReason says why the clock starts a job.

@@ -48,6 +48,8 @@ func TestDueByClock(t *testing.T) {
 		"by a schedule, at its instant": {succeeded(v1alpha1.SucceededReconcile{CronSpec: "0 4 * * *"}), 56 * time.Minute, true, 0},
 		"a schedule that is none":       {succeeded(v1alpha1.SucceededReconcile{CronSpec: "often"}), 100 * time.Hour, false, 0},
 		"an interval of nothing":        {succeeded(v1alpha1.SucceededReconcile{Interval: after(0)}), 100 * time.Hour, false, 0},
+		"hardly any interval":           {succeeded(v1alpha1.SucceededReconcile{Interval: after(1)}), time.Second, false, shortestInterval - time.Second},
+		"hardly any between retries":    {failed(v1alpha1.FailedReconcile{Interval: after(1)}, 1), time.Second, false, shortestInterval - time.Second},
 		"suspended":                     {succeeded(hourly, func(inst *v1alpha1.Installation) { inst.Spec.Suspend = true }), time.Hour, false, 0},
 		"a newer spec":                  {succeeded(hourly, func(inst *v1alpha1.Installation) { inst.Generation++ }), time.Hour, false, 0},
 		"a sub-installation":            {succeeded(hourly, nest), time.Hour, false, 0},
