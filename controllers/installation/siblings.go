@@ -28,20 +28,15 @@ func (r *Reconciler) awaitPredecessors(ctx context.Context, s *scope) error {
 	}
 	for _, predecessor := range predecessors {
 		if predecessor.Status.Phase != v1alpha1.PhaseSucceeded {
-			return r.failBehind(ctx, s, predecessor)
+			// What was imported anew while the job waited for others counts as used by it: one more job would fail like it.
+			if _, err := r.Inputs.ChangedImports(ctx, s.inst); kit.IsTransient(err) {
+				return err
+			}
+			return predecessorFailure(predecessor, causeOf(predecessor))
 		}
 	}
 	s.inst.Status.ConsumedHash, err = r.consumedHash(ctx, s.inst, predecessors)
 	return err
-}
-
-// failBehind returns why a job fails because of a predecessor. What was imported anew while the job waited for others counts as used by it: one more
-// job would fail like it.
-func (r *Reconciler) failBehind(ctx context.Context, s *scope, predecessor *v1alpha1.Installation) error {
-	if _, err := r.Inputs.ChangedImports(ctx, s.inst); kit.IsTransient(err) {
-		return err
-	}
-	return predecessorFailure(predecessor, causeOf(predecessor))
 }
 
 // awaitIdle waits while a predecessor is at work, or for roots any other that something flows from. It fails when a predecessor can never end
