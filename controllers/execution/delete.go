@@ -77,17 +77,28 @@ func (r *Reconciler) deletionJob(ctx context.Context, s *scope) (job string, giv
 	if !status.IsIdle() {
 		return status.JobID, false, nil
 	}
-	parent, err := parentOf(ctx, r.Client, s.execution)
-	if err != nil {
-		return "", false, err
-	}
-	if parent != nil && parent.Status.Phase.IsDeletion() && !parent.Status.IsIdle() {
-		return parent.Status.JobID, true, nil
+	job, err = jobOfParent(ctx, r.Client, s.execution)
+	if err != nil || job != "" {
+		return job, job != "", err
 	}
 	if status.Phase == v1alpha1.PhaseDeleteFailed {
 		return status.JobIDFinished, false, nil
 	}
+	// Another cache than that of Executions shows Installations. Whoever interrupted a job of its own would be told that the deletion has ended.
+	job, err = jobOfParent(ctx, r.Live, s.execution)
+	if err != nil || job != "" {
+		return job, job != "", err
+	}
 	return uuid.NewString(), false, nil
+}
+
+// jobOfParent returns the job under which the Installation that owns an Execution is being deleted; "" when there is none.
+func jobOfParent(ctx context.Context, reader client.Reader, execution *v1alpha1.Execution) (string, error) {
+	parent, err := parentOf(ctx, reader, execution)
+	if err != nil || parent == nil || !parent.Status.Phase.IsDeletion() || parent.Status.IsIdle() {
+		return "", err
+	}
+	return parent.Status.JobID, nil
 }
 
 // parentOf returns the Installation that owns an Execution, nil when there is none.

@@ -81,6 +81,19 @@ func TestFailedUninstallEndsTheDeletionUntilTheInstallationAsks(t *testing.T) {
 	require.Equal(t, "3", b.item("c").Status.JobID)
 }
 
+// TestAnInterruptDuringTheFirstDeletionIsNotLost has a cache that shows the deletion of the Installation later than that of its Execution.
+func TestAnInterruptDuringTheFirstDeletionIsNotLost(t *testing.T) {
+	b := deployed(t)
+	key := client.ObjectKey{Namespace: namespace, Name: "one"}
+	b.cached[key] = &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "one", UID: "parent"}}
+	b.deletedBelow(t, "parent")
+	b.operate(v1alpha1.OperationInterrupt)
+	b.settle()
+	delete(b.cached, key)
+	b.settle()
+	assert.Equal(t, "2", b.requirePhase(v1alpha1.PhaseDeleteFailed).Status.JobIDFinished)
+}
+
 func TestDeletionFollowsNoInstallationOfThatNameThatIsNotItsOwner(t *testing.T) {
 	b := deployed(t)
 	b.deletedBelow(t, "made later")
