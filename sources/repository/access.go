@@ -19,41 +19,38 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 )
 
-// stream opens what the access of a resource names.
-func (s *Session) stream(ctx context.Context, d *component.Descriptor, resource *component.Resource) (*stream, error) {
-	v, err := s.version(d)
-	if err != nil {
-		return nil, err
-	}
-	return s.access(ctx, v, resource, resource.Access)
+// contents open what the access of a resource names, with the logins of a Scope.
+type contents struct {
+	r     *Repositories
+	scope *Scope
 }
 
-func (s *Session) access(ctx context.Context, v *version, resource *component.Resource, t component.Typed) (*stream, error) {
+func (c contents) access(ctx context.Context, v *version, resource *component.Resource, t component.Typed) (*stream, error) {
 	access, err := component.ParseAccess(t)
 	if err != nil {
 		return nil, refused("access", err)
 	}
 	switch a := access.(type) {
 	case component.LocalBlob:
-		return s.localBlob(ctx, v, resource, a)
+		return c.localBlob(ctx, v, resource, a)
 	case component.LocalOCIBlob:
-		return s.beside(ctx, v, resource, a.Digest, "")
+		return c.beside(ctx, v, resource, a.Digest, "")
 	case component.LocalFilesystemBlob:
-		return s.beside(ctx, v, resource, a.Filename, a.MediaType)
+		return c.beside(ctx, v, resource, a.Filename, a.MediaType)
 	case component.OCIArtifact:
-		return s.artifact(ctx, s.registryFor(v, repositoryOf(a.ImageReference)), resource, a.ImageReference)
+		return c.artifact(ctx, v.below(c.r.at(c.scope, repositoryOf(a.ImageReference))), resource, a.ImageReference)
 	case component.RelativeOCIReference:
-		return s.relative(ctx, v, resource, a)
+		return c.relative(ctx, v, resource, a)
 	case component.OCIBlob:
-		return s.ociBlob(v, a)
+		return c.ociBlob(v, a)
 	case component.Web:
-		return s.r.web(a)
+		return c.r.web(a)
 	case component.HelmChart:
-		return s.chart(ctx, resource, a)
+		return c.chart(ctx, resource, a)
 	case component.GitHub:
-		return s.commit(ctx, git.Location{URL: withScheme(a.RepoURL), Ref: a.Ref, Commit: a.Commit}, "")
+		return c.r.commit(ctx, git.Location{URL: withScheme(a.RepoURL), Ref: a.Ref, Commit: a.Commit}, "")
 	case component.Git:
-		return s.commit(ctx, git.Location{URL: a.Repository, Ref: a.Ref, Commit: a.Commit}, a.Path)
+		return c.r.commit(ctx, git.Location{URL: a.Repository, Ref: a.Ref, Commit: a.Commit}, a.Path)
 	}
 	if _, ok := access.(component.Elsewhere); ok {
 		return nil, stalled("access of type "+t.Type, "its content is not reached from here",
@@ -63,19 +60,19 @@ func (s *Session) access(ctx context.Context, v *version, resource *component.Re
 }
 
 // localBlob opens a blob beside the descriptor; if it is not there, the global access leads to it.
-func (s *Session) localBlob(ctx context.Context, v *version, resource *component.Resource, a component.LocalBlob) (*stream, error) {
-	found, err := s.beside(ctx, v, resource, a.LocalReference, a.MediaType)
+func (c contents) localBlob(ctx context.Context, v *version, resource *component.Resource, a component.LocalBlob) (*stream, error) {
+	found, err := c.beside(ctx, v, resource, a.LocalReference, a.MediaType)
 	if err == nil || a.GlobalAccess.IsZero() || !missing(err) {
 		return found, err
 	}
-	return s.access(ctx, v, resource, a.GlobalAccess)
+	return c.access(ctx, v, resource, a.GlobalAccess)
 }
 
 // beside opens a local blob. An OCI artifact that is kept in one is taken out of it.
-func (s *Session) beside(ctx context.Context, v *version, resource *component.Resource, reference, mediaType string) (*stream, error) {
+func (c contents) beside(ctx context.Context, v *version, resource *component.Resource, reference, mediaType string) (*stream, error) {
 	found, err := v.blobs.blob(ctx, reference)
 	if inIndex, ok := v.blobs.(*manifestBlobs); ok && missing(err) && inIndex.beside(reference) != "" {
-		return s.artifact(ctx, v.registry, resource, inIndex.beside(reference))
+		return c.artifact(ctx, v.registry, resource, inIndex.beside(reference))
 	}
 	if err != nil {
 		return nil, err
@@ -84,14 +81,14 @@ func (s *Session) beside(ctx context.Context, v *version, resource *component.Re
 		found.mediaType = mediaType
 	}
 	if isArtifactSet(found.mediaType) {
-		return s.fromSet(ctx, found, resource)
+		return c.r.fromSet(ctx, found, resource)
 	}
 	return found, nil
 }
 
 // artifact opens the layer of an OCI artifact.
-func (s *Session) artifact(ctx context.Context, at place, resource *component.Resource, reference string) (*stream, error) {
-	m, err := s.r.options.OCI.ManifestFor(ctx, reference, oci.PullOptions{Credentials: at.logins})
+func (c contents) artifact(ctx context.Context, at place, resource *component.Resource, reference string) (*stream, error) {
+	m, err := c.r.options.OCI.ManifestFor(ctx, reference, oci.PullOptions{Credentials: at.logins})
 	if err != nil {
 		return nil, err
 	}
@@ -104,17 +101,17 @@ func (s *Session) artifact(ctx context.Context, at place, resource *component.Re
 }
 
 // relative opens an artifact in the registry of the component.
-func (s *Session) relative(ctx context.Context, v *version, resource *component.Resource, a component.RelativeOCIReference) (*stream, error) {
-	reference, err := s.absolute(ctx, v, a)
+func (c contents) relative(ctx context.Context, v *version, resource *component.Resource, a component.RelativeOCIReference) (*stream, error) {
+	reference, err := c.absolute(ctx, v, a)
 	if err != nil {
 		return nil, err
 	}
-	return s.artifact(ctx, s.registryFor(v, repositoryOf(reference)), resource, reference)
+	return c.artifact(ctx, v.below(c.r.at(c.scope, repositoryOf(reference))), resource, reference)
 }
 
 // absolute resolves a relative reference against the base of the component's repository or, as some tools mean it, against its
 // host, where the base has no such artifact. The logins for the base are for nothing beside it.
-func (s *Session) absolute(ctx context.Context, v *version, a component.RelativeOCIReference) (string, error) {
+func (c contents) absolute(ctx context.Context, v *version, a component.RelativeOCIReference) (string, error) {
 	if v.registry.isZero() {
 		return "", stalled("access of type relativeOciReference", "the component version is in no OCI registry", "use ociArtifact with a full reference")
 	}
@@ -122,12 +119,12 @@ func (s *Session) absolute(ctx context.Context, v *version, a component.Relative
 	if host.base == v.registry.base {
 		return below, nil
 	}
-	there, err := s.r.options.OCI.Exists(ctx, below, v.registry.logins)
+	there, err := c.r.options.OCI.Exists(ctx, below, v.registry.logins)
 	if there || err != nil && !missing(err) {
 		return below, err
 	}
 	atHost := host.join(a.Reference)
-	if there, err := s.r.options.OCI.Exists(ctx, atHost, s.registryFor(v, repositoryOf(atHost)).logins); there && err == nil {
+	if there, err := c.r.options.OCI.Exists(ctx, atHost, v.below(c.r.at(c.scope, repositoryOf(atHost))).logins); there && err == nil {
 		return atHost, nil
 	}
 	return below, nil
@@ -151,7 +148,7 @@ func (r place) host() place {
 	return r
 }
 
-func (s *Session) ociBlob(v *version, a component.OCIBlob) (*stream, error) {
+func (c contents) ociBlob(v *version, a component.OCIBlob) (*stream, error) {
 	d := digest.Digest(a.Digest)
 	if d.Validate() != nil {
 		return nil, stalled("access of type ociBlob", fmt.Sprintf("digest %q cannot be used", a.Digest), "publish the component version anew")
@@ -160,24 +157,24 @@ func (s *Session) ociBlob(v *version, a component.OCIBlob) (*stream, error) {
 	if size <= 0 {
 		size = -1
 	}
-	logins, ref := s.registryFor(v, repositoryOf(a.Repository)).logins, repositoryOf(a.Repository)+"@"+d.String()
+	logins, ref := v.below(c.r.at(c.scope, repositoryOf(a.Repository))).logins, repositoryOf(a.Repository)+"@"+d.String()
 	return &stream{scope: repositoryOf(a.Repository), id: d.String(), mediaType: a.MediaType, digest: d, verified: true,
 		open: func(ctx context.Context) (io.ReadCloser, error) {
-			return s.r.options.OCI.OpenBlob(ctx, ref, size, 0, logins)
+			return c.r.options.OCI.OpenBlob(ctx, ref, size, 0, logins)
 		}}, nil
 }
 
 // commit opens the files of a Git commit as a tar with reproducible bytes. A digest of the resource is compared with these: the
 // access is not covered by signatures, so the hash of the commit alone would let somebody put another commit in its place.
-func (s *Session) commit(ctx context.Context, at git.Location, folder string) (*stream, error) {
+func (r *Repositories) commit(ctx context.Context, at git.Location, folder string) (*stream, error) {
 	if at.Commit == "" {
-		hash, err := s.r.options.Git.Resolve(ctx, at)
+		hash, err := r.options.Git.Resolve(ctx, at)
 		if err != nil {
 			return nil, guarded(at.URL, err)
 		}
 		at.Commit = hash
 	}
-	write := s.r.gitArchive(at, folder)
+	write := r.gitArchive(at, folder)
 	return &stream{scope: "git " + at.URL, id: at.Commit + " " + folder, mediaType: mediaTypeTar, open: piped(write)}, nil
 }
 

@@ -19,7 +19,7 @@ import (
 const authorityKey = "ca.crt"
 
 // behind is the registry from which an OCIRepository pulls a component version; nil if the source is something else.
-func (s *Session) behind(ctx context.Context, source flux.Source) (*registryOrigin, error) {
+func (r *Repositories) behind(ctx context.Context, s *Scope, source flux.Source) (*registryOrigin, error) {
 	from, ok := source.Object.(*sourcev1.OCIRepository)
 	if !ok {
 		return nil, nil
@@ -37,8 +37,9 @@ func (s *Session) behind(ctx context.Context, source flux.Source) (*registryOrig
 	if err != nil {
 		return nil, err
 	}
-	o := s.registryOrigin(t, component.OCIRegistry{BaseURL: base})
-	rights, err := s.rightsOf(ctx, from, host)
+	spec := component.OCIRegistry{BaseURL: base}
+	o := &registryOrigin{place: r.at(s, spec.Base()), typed: t, spec: spec}
+	rights, err := puller{options: &r.options, from: from, host: host}.rights(ctx, s.Rights)
 	if err != nil {
 		return nil, err
 	}
@@ -46,41 +47,48 @@ func (s *Session) behind(ctx context.Context, source flux.Source) (*registryOrig
 	return o, nil
 }
 
-// rightsOf are those with which the OCIRepository pulls from a host: its pull secrets, or else the identity of its cloud, or else the logins
-// of the Context; and its certificate authorities. They serve below the base only, which is what the source itself pulls from.
-func (s *Session) rightsOf(ctx context.Context, from *sourcev1.OCIRepository, host string) (rights Rights, err error) {
-	secrets, err := s.pullSecrets(ctx, from)
+// puller is an OCIRepository that pulls from a host.
+type puller struct {
+	options *Options
+	from    *sourcev1.OCIRepository
+	host    string
+}
+
+// rights are those with which it pulls: its pull secrets, or else the identity of its cloud, or else those of the Context; and its certificate
+// authorities. They serve below the base only, which is what the source itself pulls from.
+func (p puller) rights(ctx context.Context, fallback Rights) (rights Rights, err error) {
+	secrets, err := p.pullSecrets(ctx)
 	switch {
 	case err != nil:
 	case len(secrets) > 0:
-		rights, err = s.secretRights(ctx, from, secrets)
-	case cloud.Known(from.Spec.Provider) && s.r.options.Identity != nil:
-		rights, err = s.cloudRights(ctx, from, host)
+		rights, err = p.secretRights(ctx, secrets)
+	case cloud.Known(p.from.Spec.Provider) && p.options.Identity != nil:
+		rights, err = p.cloudRights(ctx)
 	default:
-		rights = s.scope.Rights
+		rights = fallback
 	}
 	if err != nil {
 		return Rights{}, err
 	}
-	return s.trust(ctx, from, host, rights)
+	return p.trust(ctx, rights)
 }
 
 // namedSecret is the name of a Secret with the field of the OCIRepository that leads to it.
 type namedSecret struct{ field, name string }
 
 // pullSecrets are those that the OCIRepository names, and those of its ServiceAccount unless that logs in at a cloud itself.
-func (s *Session) pullSecrets(ctx context.Context, from *sourcev1.OCIRepository) ([]namedSecret, error) {
+func (p puller) pullSecrets(ctx context.Context) ([]namedSecret, error) {
 	var all []namedSecret
-	if from.Spec.SecretRef != nil && s.r.options.Secret != nil {
-		all = append(all, namedSecret{"secretRef", from.Spec.SecretRef.Name})
+	if p.from.Spec.SecretRef != nil && p.options.Secret != nil {
+		all = append(all, namedSecret{"secretRef", p.from.Spec.SecretRef.Name})
 	}
-	account := from.Spec.ServiceAccountName
-	if account == "" || cloud.Known(from.Spec.Provider) || s.r.options.PullSecrets == nil {
+	account := p.from.Spec.ServiceAccountName
+	if account == "" || cloud.Known(p.from.Spec.Provider) || p.options.PullSecrets == nil {
 		return all, nil
 	}
-	names, err := s.r.options.PullSecrets(ctx, from.Namespace, account)
+	names, err := p.options.PullSecrets(ctx, p.from.Namespace, account)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", fieldOf(from, "serviceAccountName"), err)
+		return nil, fmt.Errorf("%s: %w", p.field("serviceAccountName"), err)
 	}
 	for _, name := range names {
 		all = append(all, namedSecret{"serviceAccountName", name})
@@ -88,11 +96,11 @@ func (s *Session) pullSecrets(ctx context.Context, from *sourcev1.OCIRepository)
 	return all, nil
 }
 
-func (s *Session) secretRights(ctx context.Context, from *sourcev1.OCIRepository, secrets []namedSecret) (Rights, error) {
+func (p puller) secretRights(ctx context.Context, secrets []namedSecret) (Rights, error) {
 	var all Rights
 	for _, secret := range secrets {
-		field := fieldOf(from, secret.field)
-		data, err := s.r.options.Secret(ctx, from.Namespace, secret.name)
+		field := p.field(secret.field)
+		data, err := p.options.Secret(ctx, p.from.Namespace, secret.name)
 		if err != nil {
 			return Rights{}, fmt.Errorf("%s: %w", field, err)
 		}
@@ -106,39 +114,39 @@ func (s *Session) secretRights(ctx context.Context, from *sourcev1.OCIRepository
 }
 
 // cloudRights are those of the identity of the OCIRepository at its cloud.
-func (s *Session) cloudRights(ctx context.Context, from *sourcev1.OCIRepository, host string) (Rights, error) {
-	identity, err := s.r.options.Identity(ctx, cloud.Request{
-		Field: fieldOf(from, "provider"), Provider: from.Spec.Provider, Namespace: from.Namespace, ServiceAccount: from.Spec.ServiceAccountName,
+func (p puller) cloudRights(ctx context.Context) (Rights, error) {
+	identity, err := p.options.Identity(ctx, cloud.Request{
+		Field: p.field("provider"), Provider: p.from.Spec.Provider, Namespace: p.from.Namespace, ServiceAccount: p.from.Spec.ServiceAccountName,
 	})
 	if err != nil {
 		return Rights{}, err
 	}
-	if !identity.Fits(host) {
-		return Rights{}, stalled(fieldOf(from, "provider"), fmt.Sprintf("%s is not a registry of %s", host, from.Spec.Provider), "correct spec.provider or spec.url")
+	if !identity.Fits(p.host) {
+		return Rights{}, stalled(p.field("provider"), fmt.Sprintf("%s is not a registry of %s", p.host, p.from.Spec.Provider), "correct spec.provider or spec.url")
 	}
 	return Rights{}.WithIdentity(identity), nil
 }
 
 // trust adds the certificate authorities of the OCIRepository.
-func (s *Session) trust(ctx context.Context, from *sourcev1.OCIRepository, host string, rights Rights) (Rights, error) {
-	if from.Spec.CertSecretRef == nil || s.r.options.Secret == nil {
+func (p puller) trust(ctx context.Context, rights Rights) (Rights, error) {
+	if p.from.Spec.CertSecretRef == nil || p.options.Secret == nil {
 		return rights, nil
 	}
-	field := fieldOf(from, "certSecretRef")
-	data, err := s.r.options.Secret(ctx, from.Namespace, from.Spec.CertSecretRef.Name)
+	field := p.field("certSecretRef")
+	data, err := p.options.Secret(ctx, p.from.Namespace, p.from.Spec.CertSecretRef.Name)
 	if err != nil {
 		return Rights{}, fmt.Errorf("%s: %w", field, err)
 	}
 	if len(data[authorityKey]) == 0 {
 		return rights, nil
 	}
-	rights, err = rights.withAuthority(host, data[authorityKey])
+	rights, err = rights.withAuthority(p.host, data[authorityKey])
 	if err != nil {
-		return Rights{}, refused(fmt.Sprintf("%s: Secret %s: key %s", field, from.Spec.CertSecretRef.Name, authorityKey), err)
+		return Rights{}, refused(fmt.Sprintf("%s: Secret %s: key %s", field, p.from.Spec.CertSecretRef.Name, authorityKey), err)
 	}
 	return rights, nil
 }
 
-func fieldOf(from *sourcev1.OCIRepository, field string) string {
-	return fmt.Sprintf("%s of OCIRepository %s/%s", field, from.Namespace, from.Name)
+func (p puller) field(name string) string {
+	return fmt.Sprintf("%s of OCIRepository %s/%s", name, p.from.Namespace, p.from.Name)
 }

@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
@@ -64,6 +66,15 @@ func (s *Session) Content(ctx context.Context, d *component.Descriptor, resource
 	return blob, nil
 }
 
+// stream opens what the access of a resource names.
+func (s *Session) stream(ctx context.Context, d *component.Descriptor, resource *component.Resource) (*stream, error) {
+	v, err := s.known.version(d)
+	if err != nil {
+		return nil, err
+	}
+	return s.contents.access(ctx, v, resource, resource.Access)
+}
+
 func (s *Session) content(ctx context.Context, d *component.Descriptor, resource *component.Resource) (*Blob, error) {
 	from, err := s.stream(ctx, d, resource)
 	if err != nil {
@@ -82,7 +93,7 @@ func (s *Session) content(ctx context.Context, d *component.Descriptor, resource
 		opened = nil
 		return &Blob{ReadSeekCloser: onDisk, MediaType: from.mediaType, Size: onDisk.Size(), Digest: onDisk.Digest}, nil
 	}
-	kept, err := s.r.options.Store.Keep(ctx, from.kept(name(d, resource), want))
+	kept, err := s.contents.r.options.Store.Keep(ctx, from.kept(name(d, resource), want))
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +151,7 @@ func (s *Session) files(ctx context.Context, d *component.Descriptor, resource *
 	if err != nil {
 		return nil, err
 	}
-	tree, err := s.r.extract(ctx, from, name(d, resource), want)
+	tree, err := s.contents.r.extract(ctx, from, name(d, resource), want)
 	if err != nil {
 		return nil, err
 	}
@@ -163,4 +174,26 @@ func name(d *component.Descriptor, resource *component.Resource) string {
 
 func about(d *component.Descriptor, resource *component.Resource, err error) error {
 	return fmt.Errorf("%s: %w", name(d, resource), err)
+}
+
+// Blueprint returns the files of a resource that is a blueprint, in any of its forms: a tar, a gzipped tar, a layer of an OCI
+// artifact, an artifact set. The second value is the digest of the files: equal files have equal digests.
+func (s *Session) Blueprint(ctx context.Context, d *component.Descriptor, resource *component.Resource) (fs.FS, string, error) {
+	files, err := s.BlueprintFiles(ctx, d, resource)
+	if err != nil {
+		return nil, "", err
+	}
+	kept, sum, err := model.Snapshot(files)
+	if err != nil {
+		return nil, "", about(d, resource, refused("blueprint", err))
+	}
+	return kept, sum, nil
+}
+
+// BlueprintFiles returns the same files where they lie on disk. They stay usable as long as something refers to them.
+func (s *Session) BlueprintFiles(ctx context.Context, d *component.Descriptor, resource *component.Resource) (fs.FS, error) {
+	if !slices.Contains([]string{typeBlueprint, typeBlueprintLegacy}, resource.Type) {
+		return nil, about(d, resource, stalled("type "+resource.Type, "it is not a blueprint", fmt.Sprintf("refer to a resource of type %s", typeBlueprint)))
+	}
+	return s.Files(ctx, d, resource)
 }

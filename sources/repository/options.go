@@ -6,10 +6,13 @@ package repository
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
 	"golang.org/x/sync/singleflight"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
@@ -111,5 +114,31 @@ func New(o Options) (*Repositories, error) {
 func orDefault[T int64 | time.Duration](field *T, value T) {
 	if *field <= 0 {
 		*field = value
+	}
+}
+
+// SecretReader returns the function for Options.Secret on the landscaper cluster. The reader has no cache.
+func SecretReader(live client.Reader) func(ctx context.Context, namespace, name string) (map[string][]byte, error) {
+	return func(ctx context.Context, namespace, name string) (map[string][]byte, error) {
+		secret := &corev1.Secret{}
+		if err := live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, secret); err != nil {
+			return nil, fmt.Errorf("read Secret %s/%s: %w", namespace, name, err)
+		}
+		return secret.Data, nil
+	}
+}
+
+// AccountReader returns the function for Options.PullSecrets on the landscaper cluster. The reader has no cache.
+func AccountReader(live client.Reader) func(ctx context.Context, namespace, name string) ([]string, error) {
+	return func(ctx context.Context, namespace, name string) ([]string, error) {
+		account := &corev1.ServiceAccount{}
+		if err := live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, account); err != nil {
+			return nil, fmt.Errorf("read ServiceAccount %s/%s: %w", namespace, name, err)
+		}
+		var names []string
+		for _, secret := range account.ImagePullSecrets {
+			names = append(names, secret.Name)
+		}
+		return names, nil
 	}
 }

@@ -22,33 +22,35 @@ import (
 )
 
 // open reads a repository specification and opens what it names.
-func (s *Session) open(ctx context.Context, t component.Typed) (origin, error) {
+func (f *finder) open(ctx context.Context, t component.Typed) (origin, error) {
 	spec, err := component.ParseRepository(t)
 	if err != nil {
 		return nil, refused("repository", err)
 	}
 	switch spec := spec.(type) {
 	case component.OCIRegistry:
-		return s.registryOrigin(t, spec), nil
+		return &registryOrigin{place: f.r.at(f.scope, spec.Base()), typed: t, spec: spec}, nil
 	case component.CTF:
-		return s.local(ctx, t, spec.FilePath, component.Open)
+		return f.local(ctx, t, spec.FilePath, component.Open)
 	case component.Archive:
-		return s.local(ctx, t, spec.FilePath, component.Open)
+		return f.local(ctx, t, spec.FilePath, component.Open)
 	case component.Local:
-		return s.local(ctx, t, spec.FilePath, openDirectory)
+		return f.local(ctx, t, spec.FilePath, openDirectory)
 	case component.Inline:
-		return s.openInline(t, spec)
+		return f.openInline(t, spec)
 	case component.FluxSource:
-		return s.flux(ctx, t, spec)
+		return f.flux(ctx, t, spec)
 	case component.GitRepository:
-		return s.git(ctx, t, spec)
+		return f.git(ctx, t, spec)
 	}
 	return nil, stalled("repository of type "+t.Type, "it cannot be used here", "use OCIRegistry")
 }
 
 // files is a repository in a file system.
 type files struct {
-	session    *Session
+	r *Repositories
+	// owner is the namespace that what is decoded is kept for.
+	owner      string
 	spec       component.Typed
 	name       string
 	repository component.Collection
@@ -72,15 +74,10 @@ func (f *files) descriptor(ctx context.Context, key component.Key) (*component.D
 		d, err := f.repository.Component(ctx, key)
 		return d, inFiles(err)
 	}
-	cached := decodedKey{f.scope, key.String()}
-	if d, ok := f.session.r.decoded.Get(f.session.scope.Namespace, cached); ok {
-		return d, nil
-	}
-	d, err := f.repository.Component(ctx, key)
-	if err == nil {
-		f.session.r.decoded.Put(f.session.scope.Namespace, cached, d, 0, pieceOf(d))
-	}
-	return d, inFiles(err)
+	return f.r.decode(f.owner, decodedKey{f.scope, key.String()}, func() (*component.Descriptor, error) {
+		d, err := f.repository.Component(ctx, key)
+		return d, inFiles(err)
+	})
 }
 
 // passing are errors that say nothing about files: the end of what was read, and of a job or session that somebody else may have waited for.
@@ -125,16 +122,16 @@ func (b fileBlobs) blob(ctx context.Context, reference string) (*stream, error) 
 }
 
 // local opens a directory or tar below LocalRoot.
-func (s *Session) local(ctx context.Context, t component.Typed, written string, open func(fs.FS) (component.Collection, error)) (origin, error) {
+func (f *finder) local(ctx context.Context, t component.Typed, written string, open func(fs.FS) (component.Collection, error)) (origin, error) {
 	name := fmt.Sprintf("repository %s %q", t.Type, written)
-	if s.r.options.LocalRoot == "" {
+	if f.r.options.LocalRoot == "" {
 		return nil, stalled(name, "repositories in files of the controller are not enabled", "publish the component to a registry, or use fluxSource; the operator may name a directory for them")
 	}
 	clean := strings.TrimPrefix(path.Clean("/"+written), "/")
 	if clean == "" {
 		clean = "."
 	}
-	root, err := os.OpenRoot(s.r.options.LocalRoot)
+	root, err := os.OpenRoot(f.r.options.LocalRoot)
 	if err != nil {
 		return nil, fmt.Errorf("%s: open the directory of local repositories: %w", name, err)
 	}
@@ -147,7 +144,7 @@ func (s *Session) local(ctx context.Context, t component.Typed, written string, 
 	content, err := fs.Sub(tree, clean)
 	if !info.IsDir() {
 		var unpacked *fetch.Tree
-		unpacked, err = s.r.options.Store.Extract(ctx, fetch.Content{
+		unpacked, err = f.r.options.Store.Extract(ctx, fetch.Content{
 			Name: name, Scope: "local " + clean, ID: fmt.Sprint(info.ModTime().UnixNano(), " ", info.Size()), Write: copyOf(tree, clean),
 		})
 		if err == nil {
@@ -161,9 +158,9 @@ func (s *Session) local(ctx context.Context, t component.Typed, written string, 
 	if err != nil {
 		return nil, refused(name, err)
 	}
-	s.hold(held...)
-	s.keep(0, component.Resident(repository)...)
-	return &files{session: s, spec: t, name: name, repository: repository}, nil
+	f.held.hold(held...)
+	f.held.keep(0, component.Resident(repository)...)
+	return &files{r: f.r, owner: f.scope.Namespace, spec: t, name: name, repository: repository}, nil
 }
 
 // copyOf writes a file of a file system.
@@ -191,7 +188,7 @@ func openDirectory(files fs.FS) (component.Collection, error) {
 }
 
 // openInline opens a repository that is written into a specification.
-func (s *Session) openInline(t component.Typed, spec component.Inline) (origin, error) {
+func (f *finder) openInline(t component.Typed, spec component.Inline) (origin, error) {
 	const name = "repository of type inline"
 	if spec.BlobMode != "" && spec.BlobMode != "filesystem" {
 		return nil, stalled(name, fmt.Sprintf("blobFsMode %q is not supported, since it would read files of the controller", spec.BlobMode), "write the blobs into blobFs")
@@ -212,8 +209,8 @@ func (s *Session) openInline(t component.Typed, spec component.Inline) (origin, 
 	if err != nil {
 		return nil, refused(name, err)
 	}
-	s.keep(int64(len(spec.FileSystem)+len(spec.BlobFileSystem)), component.Resident(repository)...)
-	return &files{session: s, spec: t, name: name, repository: repository, scope: fmt.Sprintf("inline %x", sha256.Sum256(t.Raw))}, nil
+	f.held.keep(int64(len(spec.FileSystem)+len(spec.BlobFileSystem)), component.Resident(repository)...)
+	return &files{r: f.r, owner: f.scope.Namespace, spec: t, name: name, repository: repository, scope: fmt.Sprintf("inline %x", sha256.Sum256(t.Raw))}, nil
 }
 
 func inlineDirectory(raw []byte, dir string) (fs.FS, error) {
@@ -232,16 +229,16 @@ func inlineDirectory(raw []byte, dir string) (fs.FS, error) {
 }
 
 // git opens a directory of a Git repository.
-func (s *Session) git(ctx context.Context, t component.Typed, spec component.GitRepository) (origin, error) {
+func (f *finder) git(ctx context.Context, t component.Typed, spec component.GitRepository) (origin, error) {
 	at := git.Location{URL: spec.URL, Ref: spec.Ref, Commit: spec.Commit}
 	name := fmt.Sprintf("Git repository %q", spec.URL)
-	commit, err := s.r.options.Git.Resolve(ctx, at)
+	commit, err := f.r.options.Git.Resolve(ctx, at)
 	if err != nil {
 		return nil, guarded(spec.URL, err)
 	}
 	at.Commit = commit
 	scope := "git " + spec.URL
-	tree, err := s.r.options.Store.Extract(ctx, fetch.Content{Name: name, Scope: scope, ID: commit + " " + spec.Path, Write: s.r.gitArchive(at, spec.Path)})
+	tree, err := f.r.options.Store.Extract(ctx, fetch.Content{Name: name, Scope: scope, ID: commit + " " + spec.Path, Write: f.r.gitArchive(at, spec.Path)})
 	if err != nil {
 		return nil, err
 	}
@@ -249,9 +246,9 @@ func (s *Session) git(ctx context.Context, t component.Typed, spec component.Git
 	if err != nil {
 		return nil, refused(name, err)
 	}
-	s.hold(tree)
-	s.keep(0, component.Resident(repository)...)
-	return &files{session: s, spec: t, name: name, repository: repository, scope: scope + " " + commit + " " + spec.Path}, nil
+	f.held.hold(tree)
+	f.held.keep(0, component.Resident(repository)...)
+	return &files{r: f.r, owner: f.scope.Namespace, spec: t, name: name, repository: repository, scope: scope + " " + commit + " " + spec.Path}, nil
 }
 
 // gitArchive writes the files of a commit as a tar.

@@ -50,21 +50,17 @@ type registryOrigin struct {
 	spec  component.OCIRegistry
 }
 
-func (s *Session) registryOrigin(t component.Typed, spec component.OCIRegistry) *registryOrigin {
-	return &registryOrigin{place: s.registryAt(spec.Base()), typed: t, spec: spec}
+// at is a place with the logins of a Scope.
+func (r *Repositories) at(s *Scope, base string) place {
+	return place{r: r, owner: s.Namespace, base: base, logins: s.Rights.logins, fingerprint: s.Rights.fingerprint}
 }
 
-func (s *Session) registryAt(base string) place {
-	return place{r: s.r, owner: s.scope.Namespace, base: base, logins: s.scope.Rights.logins, fingerprint: s.scope.Rights.fingerprint}
-}
-
-// registryFor is registryAt for what a component version names. Below the registry of the version the logins of that come first.
-func (s *Session) registryFor(v *version, repository string) place {
-	at := s.registryAt(repository)
+// below puts the logins of the version's registry first where a place that the version names lies below that registry.
+func (v *version) below(at place) place {
 	if v.registry.isZero() || v.registry.fingerprint == at.fingerprint {
 		return at
 	}
-	if base := strings.TrimSuffix(withoutScheme(v.registry.base), "/"); strings.HasPrefix(withoutScheme(repository), base+"/") {
+	if base := strings.TrimSuffix(withoutScheme(v.registry.base), "/"); strings.HasPrefix(withoutScheme(at.base), base+"/") {
 		at.logins = oci.Join(v.registry.logins, at.logins)
 	}
 	return at
@@ -78,7 +74,7 @@ func withoutScheme(reference string) string {
 }
 
 // registryOf returns the registry that a repository specification names, zero if it names none.
-func (s *Session) registryOf(t component.Typed) (place, error) {
+func (r *Repositories) registryOf(s *Scope, t component.Typed) (place, error) {
 	if t.IsZero() {
 		return place{}, nil
 	}
@@ -87,7 +83,7 @@ func (s *Session) registryOf(t component.Typed) (place, error) {
 		return place{}, refused("repository", err)
 	}
 	if found, ok := spec.(component.OCIRegistry); ok {
-		return s.registryAt(found.Base()), nil
+		return r.at(s, found.Base()), nil
 	}
 	return place{}, nil
 }
@@ -170,20 +166,29 @@ func (o *registryOrigin) descriptor(ctx context.Context, b *manifestBlobs) (*com
 			return nil, spoiled("its manifest", err)
 		}
 	}
-	key := decodedKey{b.scope, layer.Digest.String()}
-	if d, ok := o.r.decoded.Get(o.owner, key); ok {
+	return o.r.decode(o.owner, decodedKey{b.scope, layer.Digest.String()}, func() (*component.Descriptor, error) {
+		raw, err := b.manifest.Blob(ctx, layer.Digest, o.r.options.MaxDescriptor)
+		if err != nil {
+			return nil, err
+		}
+		d, err := component.DecodeLayer(bytes.NewReader(raw.Bytes))
+		if err != nil {
+			return nil, spoiled("its descriptor", err)
+		}
+		return d, nil
+	})
+}
+
+// decode returns a descriptor that was decoded before, or else decodes it and keeps it for the owner.
+func (r *Repositories) decode(owner string, key decodedKey, decode func() (*component.Descriptor, error)) (*component.Descriptor, error) {
+	if d, ok := r.decoded.Get(owner, key); ok {
 		return d, nil
 	}
-	raw, err := b.manifest.Blob(ctx, layer.Digest, o.r.options.MaxDescriptor)
-	if err != nil {
-		return nil, err
+	d, err := decode()
+	if err == nil {
+		r.decoded.Put(owner, key, d, 0, pieceOf(d))
 	}
-	d, err := component.DecodeLayer(bytes.NewReader(raw.Bytes))
-	if err != nil {
-		return nil, spoiled("its descriptor", err)
-	}
-	o.r.decoded.Put(o.owner, key, d, 0, pieceOf(d))
-	return d, nil
+	return d, err
 }
 
 // manifestBlobs are the layers of the manifest of a component version.

@@ -30,9 +30,7 @@ func (s *Session) Root(ctx context.Context, definition v1alpha1.ComponentDescrip
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	s.repository = root.Repository
-	s.mu.Unlock()
+	s.known.startAt(root.Repository)
 	return root, nil
 }
 
@@ -54,7 +52,7 @@ func (s *Session) byReference(ctx context.Context, ref v1alpha1.ComponentDescrip
 		return nil, err
 	}
 	if repository.IsZero() {
-		if repository, err = s.defaultRepository(); err != nil {
+		if repository, err = s.scope.defaultRepository(); err != nil {
 			return nil, err
 		}
 	}
@@ -63,18 +61,18 @@ func (s *Session) byReference(ctx context.Context, ref v1alpha1.ComponentDescrip
 	if err != nil {
 		return nil, refused("componentVersionOverwrites", err)
 	}
-	v, err := s.lookup(ctx, at.Key, at.Repository)
+	v, err := s.finder.lookup(ctx, at.Key, at.Repository)
 	if err != nil {
 		return nil, err
 	}
 	effective := v1alpha1.ComponentDescriptorReference{ComponentName: at.Key.Name, Version: at.Key.Version, RepositoryContext: anyJSON(at.Repository)}
-	return &Root{Descriptor: s.remember(v), Repository: at.Repository, Overwrite: diff,
+	return &Root{Descriptor: s.known.remember(v), Repository: at.Repository, Overwrite: diff,
 		Definition: v1alpha1.ComponentDescriptorDefinition{Reference: &effective}}, nil
 }
 
 // defaultRepository is the one of the Context.
-func (s *Session) defaultRepository() (component.Typed, error) {
-	return typed("repositoryContext of the Context", s.scope.Repository)
+func (s *Scope) defaultRepository() (component.Typed, error) {
+	return typed("repositoryContext of the Context", s.Repository)
 }
 
 // inline takes a descriptor that is written in the Installation. Its blobs and its other references are looked for in its
@@ -84,21 +82,20 @@ func (s *Session) inline(ctx context.Context, definition v1alpha1.ComponentDescr
 	if err != nil {
 		return nil, refused("componentDescriptor.inline", err)
 	}
-	repository, err := s.ownRepository(d)
+	repository, err := s.scope.ownRepository(d)
 	if err != nil {
 		return nil, err
 	}
-	v := &version{descriptor: d, repository: repository, blobs: elsewhere{s, d.Key(), repository}}
-	if v.registry, err = s.registryOf(repository); err != nil {
+	v := &version{descriptor: d, repository: repository, blobs: elsewhere{s.finder, d.Key(), repository}}
+	if v.registry, err = s.finder.r.registryOf(s.scope, repository); err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	s.embedded[d.Key()] = v
-	s.mu.Unlock()
-	return &Root{Descriptor: s.remember(v), Definition: definition, Repository: repository}, nil
+	s.known.embed(v)
+	return &Root{Descriptor: s.known.remember(v), Definition: definition, Repository: repository}, nil
 }
 
-func (s *Session) ownRepository(d *component.Descriptor) (component.Typed, error) {
+// ownRepository is the one that a descriptor names, or else that of the Context.
+func (s *Scope) ownRepository(d *component.Descriptor) (component.Typed, error) {
 	if len(d.RepositoryContexts) > 0 {
 		return d.Repository()
 	}
@@ -107,13 +104,13 @@ func (s *Session) ownRepository(d *component.Descriptor) (component.Typed, error
 
 // elsewhere are the blobs of an inline descriptor: those of the published version of the same name, if there is one.
 type elsewhere struct {
-	s          *Session
+	finder     *finder
 	key        component.Key
 	repository component.Typed
 }
 
 func (e elsewhere) blob(ctx context.Context, reference string) (*stream, error) {
-	v, err := e.s.lookup(ctx, e.key, e.repository)
+	v, err := e.finder.lookup(ctx, e.key, e.repository)
 	if err != nil {
 		return nil, fmt.Errorf("local blob %q of an inline component descriptor: %w", reference, err)
 	}
@@ -135,7 +132,7 @@ func (s *Session) bySource(ctx context.Context, definition v1alpha1.ComponentDes
 	if err != nil {
 		return nil, refused("componentDescriptor.sourceRef", err)
 	}
-	from, err := s.origin(ctx, repository)
+	from, err := s.finder.origin(ctx, repository)
 	if err != nil {
 		return nil, fmt.Errorf("componentDescriptor: %w", err)
 	}
@@ -143,7 +140,7 @@ func (s *Session) bySource(ctx context.Context, definition v1alpha1.ComponentDes
 	if err != nil {
 		return nil, fmt.Errorf("componentDescriptor in %s: %w", from, err)
 	}
-	return &Root{Descriptor: s.remember(v), Definition: definition, Repository: repository}, nil
+	return &Root{Descriptor: s.known.remember(v), Definition: definition, Repository: repository}, nil
 }
 
 func typed(field string, raw *v1alpha1.AnyJSON) (component.Typed, error) {

@@ -33,12 +33,12 @@ func isArtifactSet(mediaType string) bool {
 
 // fromSet returns the layer of the artifact in an artifact set, which is extracted for it. What is extracted is not held by the session, since a
 // template may ask for it any number of times.
-func (s *Session) fromSet(ctx context.Context, set *stream, resource *component.Resource) (*stream, error) {
+func (r *Repositories) fromSet(ctx context.Context, set *stream, resource *component.Resource) (*stream, error) {
 	want, err := set.expectSet(resource)
 	if err != nil {
 		return nil, err
 	}
-	tree, err := s.r.extract(ctx, set, "OCI artifact in resource "+resource.Name, want)
+	tree, err := r.extract(ctx, set, "OCI artifact in resource "+resource.Name, want)
 	if err != nil {
 		return nil, err
 	}

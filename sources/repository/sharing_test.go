@@ -75,7 +75,7 @@ func TestACallerWhoLeavesDoesNotFailAnotherWhoWaitsForTheSameRepository(t *testi
 	leaving, leave := context.WithCancel(t.Context())
 	left, stayed := make(chan error, 1), make(chan error, 1)
 	look := func(ctx context.Context, result chan<- error) {
-		_, err := s.origin(ctx, bucket(t, "shop"))
+		_, err := s.finder.origin(ctx, bucket(t, "shop"))
 		result <- err
 	}
 	go look(leaving, left)
@@ -150,10 +150,10 @@ func TestARepositoryThatFailsToOpenHoldsNothing(t *testing.T) {
 	offered.offer(t, "empty", tarOf(t, func(component.Sink) error { return nil }))
 	s := session(t, repositories(t, func(o *Options) { o.Source = offered.source }), Scope{Namespace: "ns"})
 	for range 3 {
-		_, err := s.origin(t.Context(), bucket(t, "empty"))
+		_, err := s.finder.origin(t.Context(), bucket(t, "empty"))
 		require.Error(t, err)
 	}
-	assert.Empty(t, s.held)
+	assert.Empty(t, s.held.open)
 }
 
 func TestContentOfASessionThatHasEndedIsNotAtFault(t *testing.T) {

@@ -19,10 +19,10 @@ import (
 // fluxOrigin is the artifact of a Flux source: a CTF, a component archive, or a descriptor alone. What is not in it is
 // looked for in the registry that the source pulls from.
 type fluxOrigin struct {
-	session *Session
-	typed   component.Typed
-	name    string
-	scope   string
+	finder *finder
+	typed  component.Typed
+	name   string
+	scope  string
 	// archive is nil if the artifact is a descriptor alone.
 	archive *files
 	single  *component.Descriptor
@@ -33,29 +33,29 @@ type fluxOrigin struct {
 func (o *fluxOrigin) String() string { return o.name }
 
 // flux opens the artifact of a source.
-func (s *Session) flux(ctx context.Context, t component.Typed, spec component.FluxSource) (origin, error) {
-	if s.r.options.Source == nil {
+func (f *finder) flux(ctx context.Context, t component.Typed, spec component.FluxSource) (origin, error) {
+	if f.r.options.Source == nil {
 		return nil, stalled("repository of type fluxSource", "there are no Flux sources here", "use another type of repository")
 	}
-	source, err := s.r.options.Source(ctx, s.scope.Namespace, v1alpha1.SourceReference{Kind: spec.SourceRef.Kind, Name: spec.SourceRef.Name, Namespace: spec.SourceRef.Namespace})
+	source, err := f.r.options.Source(ctx, f.scope.Namespace, v1alpha1.SourceReference{Kind: spec.SourceRef.Kind, Name: spec.SourceRef.Name, Namespace: spec.SourceRef.Namespace})
 	if err != nil {
 		return nil, err
 	}
 	artifact := fetch.Artifact{URL: source.URL, Digest: source.Digest, Revision: source.Revision, Source: source.String()}
-	o := &fluxOrigin{session: s, typed: t, name: source.String(), scope: fmt.Sprintf("%s %s %s", source, source.Digest, spec.Path)}
-	if o.behind, err = s.behind(ctx, source); err != nil {
+	o := &fluxOrigin{finder: f, typed: t, name: source.String(), scope: fmt.Sprintf("%s %s %s", source, source.Digest, spec.Path)}
+	if o.behind, err = f.r.behind(ctx, f.scope, source); err != nil {
 		return nil, err
 	}
 	if err := o.read(ctx, artifact, spec.Path); err != nil {
 		return nil, err
 	}
-	s.use(source)
+	f.held.use(source)
 	return o, nil
 }
 
 // read finds out what the artifact is.
 func (o *fluxOrigin) read(ctx context.Context, artifact fetch.Artifact, at string) error {
-	store := o.session.r.options.Store
+	store := o.finder.r.options.Store
 	tree, err := store.Open(ctx, artifact)
 	if errors.Is(err, fetch.ErrUnsafe) && at == "" {
 		return o.readFile(ctx, artifact, err)
@@ -66,13 +66,13 @@ func (o *fluxOrigin) read(ctx context.Context, artifact fetch.Artifact, at strin
 	if err := o.readTree(tree.FS(), at); err != nil {
 		return errors.Join(err, tree.Close())
 	}
-	o.session.hold(tree)
+	o.finder.held.hold(tree)
 	return nil
 }
 
 // readFile reads an artifact that is the descriptor itself; notTar is why it is not an archive.
 func (o *fluxOrigin) readFile(ctx context.Context, artifact fetch.Artifact, notTar error) error {
-	raw, err := o.session.r.options.Store.OpenFile(ctx, artifact)
+	raw, err := o.finder.r.options.Store.OpenFile(ctx, artifact)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (o *fluxOrigin) readFile(ctx context.Context, artifact fetch.Artifact, notT
 	if err != nil {
 		return notTar
 	}
-	o.session.keep(0, d)
+	o.finder.held.keep(0, d)
 	o.single = d
 	return nil
 }
@@ -108,8 +108,8 @@ func (o *fluxOrigin) readTree(tree fs.FS, at string) error {
 	if err != nil {
 		return refused(o.name, err)
 	}
-	o.session.keep(0, component.Resident(repository)...)
-	o.archive = &files{session: o.session, spec: o.typed, name: o.name, repository: repository, scope: o.scope}
+	o.finder.held.keep(0, component.Resident(repository)...)
+	o.archive = &files{r: o.finder.r, owner: o.finder.scope.Namespace, spec: o.typed, name: o.name, repository: repository, scope: o.scope}
 	return nil
 }
 
@@ -129,7 +129,7 @@ func (o *fluxOrigin) readDescriptor(tree fs.FS, name string) error {
 	if err != nil {
 		return refused(fmt.Sprintf("%s: %s", o.name, name), err)
 	}
-	o.session.keep(0, d)
+	o.finder.held.keep(0, d)
 	o.single = d
 	return nil
 }
@@ -172,22 +172,22 @@ func (o *fluxOrigin) findBehind(ctx context.Context, key component.Key, absent e
 	if o.single == nil {
 		return nil, absent
 	}
-	repository, err := o.session.ownRepository(o.single)
+	repository, err := o.finder.scope.ownRepository(o.single)
 	if err != nil {
 		return nil, err
 	}
 	if repository.IsZero() || repository.Equal(o.typed) {
 		return nil, absent
 	}
-	return o.session.ask(ctx, key, repository)
+	return o.finder.ask(ctx, key, repository)
 }
 
 func (o *fluxOrigin) singleVersion() *version {
 	v := &version{descriptor: o.single, repository: o.typed, blobs: blobsBehind{o}}
 	if o.behind != nil {
 		v.registry = o.behind.place
-	} else if t, err := o.session.ownRepository(o.single); err == nil {
-		v.registry, _ = o.session.registryOf(t)
+	} else if t, err := o.finder.scope.ownRepository(o.single); err == nil {
+		v.registry, _ = o.finder.r.registryOf(o.finder.scope, t)
 	}
 	return v
 }

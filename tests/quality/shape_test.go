@@ -44,7 +44,6 @@ var larger = map[string]int{
 	"sources/component":                      28,
 	"sources/oci":                            25,
 	"sources/oci.Client":                     46,
-	"sources/repository.Session":             61,
 	"tests/platform":                         52,
 	"tests/platform.Cluster":                 51,
 }
