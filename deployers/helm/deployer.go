@@ -18,16 +18,14 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/confined"
 	"github.com/flux-landscaper/flux-landscaper/deployers/components"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/charts"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
-	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
 
 // Name is status.deployer.name of the items that this deployer handles.
 const Name = "helm.deployer.landscaper.gardener.cloud"
-
-const rememberedDownloads = 1024
 
 // ChildMemory is how much memory a child process may take to work on a chart, in bytes, unless Options say otherwise.
 const ChildMemory = engine.TaskMemory
@@ -44,19 +42,12 @@ type Options struct {
 
 // deployer implements contract.Deployer.
 type deployer struct {
-	options    Options
-	engine     *engine.Engine
-	components *repository.Repositories
-	// forgetful finds the same as components, and asks each time.
-	forgetful  *repository.Repositories
-	downloader *downloader
-	memory     *resources.Memory
-	// seen holds the downloads from Helm repositories that need not be repeated while the chart is cached.
-	seen *lru.Cache
+	options Options
+	engine  *engine.Engine
+	charts  *charts.Finder
+	memory  *resources.Memory
 	// rendered holds digests of the objects that were last applied without a release, by the UID of the DeployItem.
 	rendered *lru.Cache
-	// indexes holds the last answers of Helm repositories to requests for their indexes.
-	indexes *lru.Cache
 }
 
 // New returns the helm deployer, or an error for options that cannot be used.
@@ -65,19 +56,11 @@ func New(options Options) (contract.Deployer, error) {
 	if err != nil {
 		return nil, err
 	}
-	known, err := options.Repositories(0)
+	found, err := charts.New(e, options.Access)
 	if err != nil {
 		return nil, err
 	}
-	forgetful, err := options.Repositories(1)
-	if err != nil {
-		return nil, err
-	}
-	return &deployer{
-		options: options, engine: e, components: known, forgetful: forgetful, downloader: newDownloader(options.PublicOnly),
-		memory: resources.NewMemory(0), seen: lru.New(rememberedDownloads), indexes: lru.New(rememberedDownloads),
-		rendered: lru.New(rememberedObjects),
-	}, nil
+	return &deployer{options: options, engine: e, charts: found, memory: resources.NewMemory(0), rendered: lru.New(rememberedObjects)}, nil
 }
 
 // Name returns the name of the deployer.

@@ -7,10 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -191,11 +188,9 @@ func TestAProcessThatDidNotRunIsNoAttempt(t *testing.T) {
 	err := j.judge(t.Context(), lost, helmv1alpha1.ReleaseSettings{Atomic: true, Retries: &none}, upgradeRetries)
 	require.Equal(t, lost, err)
 	assert.Equal(t, attempt{}, *j.attempt)
-	for where, err := range map[string]error{"of a release": helmProblem(err), "of a chart": badChart("chart.ref", err)} {
-		failure := kit.AsFailure("", err)
-		assert.Equal(t, kit.Retry, failure.Kind, where)
-		assert.Equal(t, "RenderProcessEnded", failure.Reason, where)
-	}
+	failure := kit.AsFailure("", helmProblem(err))
+	assert.Equal(t, kit.Retry, failure.Kind)
+	assert.Equal(t, "RenderProcessEnded", failure.Reason)
 }
 
 func TestLabelValue(t *testing.T) {
@@ -208,52 +203,6 @@ func TestLabelValue(t *testing.T) {
 	}
 }
 
-func TestLongestPrefix(t *testing.T) {
-	auths := []repositoryAuth{
-		{URL: "https://example.org"}, {URL: "https://example.org/charts/"}, {URL: "example.org/charts/private"}, {URL: ""},
-	}
-	for location, want := range map[string]string{
-		"https://example.org/index.yaml":                "https://example.org",
-		"https://example.org/charts/index.yaml":         "https://example.org/charts/",
-		"https://example.org/charts/private/a.tgz":      "example.org/charts/private",
-		"https://example.org/charts/privateer/a.tgz":    "https://example.org/charts/",
-		"https://example.org.evil.example/charts/a.tgz": "",
-		"http://example.org/charts/a.tgz":               "",
-		"https://other.example/charts":                  "",
-	} {
-		t.Run(location, func(t *testing.T) {
-			found := longestPrefix(auths, location)
-			if want == "" {
-				assert.Nil(t, found)
-				return
-			}
-			require.NotNil(t, found)
-			assert.Equal(t, want, found.URL)
-		})
-	}
-}
-
-func TestResolveURL(t *testing.T) {
-	for location, want := range map[string]string{
-		"a.tgz":                     "https://example.org/charts/a.tgz",
-		"files/a.tgz":               "https://example.org/charts/files/a.tgz",
-		"/a.tgz":                    "https://example.org/a.tgz",
-		"https://cdn.example/a.tgz": "https://cdn.example/a.tgz",
-		"file:///etc/passwd":        "",
-		"oci://example.org/a:1.0.0": "oci://example.org/a:1.0.0",
-	} {
-		t.Run(location, func(t *testing.T) {
-			resolved, err := resolveURL("https://example.org/charts", location)
-			assert.Equal(t, want, resolved)
-			assert.Equal(t, want == "", err != nil)
-		})
-	}
-}
-
-func TestShownHidesCredentials(t *testing.T) {
-	assert.Equal(t, "https://example.org/a.tgz", shown("https://user:secret@example.org/a.tgz?token=secret#secret"))
-}
-
 func TestMerged(t *testing.T) {
 	result, err := merged(map[string]any{"a": map[string]any{"b": 1}}, map[string]any{"a": map[string]any{"c": 2}, "d": 3})
 	require.NoError(t, err)
@@ -261,34 +210,4 @@ func TestMerged(t *testing.T) {
 
 	_, err = merged(map[string]any{"a": 1}, map[string]any{"a": 2})
 	require.ErrorContains(t, err, "two of them write to a")
-}
-
-func TestL3LoginsDoNotFollowRedirects(t *testing.T) {
-	what := download{authorization: "Basic secret", prefix: "https://example.org/charts"}
-	for location, kept := range map[string]bool{
-		"https://example.org/charts/a.tgz":      true,
-		"https://example.org/other/a.tgz":       false,
-		"http://example.org/charts/a.tgz":       false,
-		"https://example.org:8443/charts/a.tgz": false,
-		"https://cdn.example.org/charts/a.tgz":  false,
-	} {
-		t.Run(location, func(t *testing.T) {
-			request, err := http.NewRequest(http.MethodGet, location, nil)
-			require.NoError(t, err)
-			request.Header.Set("Authorization", what.authorization)
-			require.NoError(t, what.checkRedirect(request, nil))
-			assert.Equal(t, kept, request.Header.Get("Authorization") != "")
-		})
-	}
-}
-
-func TestL3AnotherServerSeesNoLogin(t *testing.T) {
-	var seen atomic.Value
-	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen.Store(r.Header.Get("Authorization")) }))
-	t.Cleanup(other.Close)
-	first := httptest.NewServer(http.RedirectHandler(other.URL+"/a.tgz", http.StatusFound))
-	t.Cleanup(first.Close)
-	_, err := newDownloader(false).get(t.Context(), download{url: first.URL, prefix: first.URL, authorization: "Basic secret", limit: 1})
-	require.NoError(t, err)
-	assert.Equal(t, "", seen.Load())
 }

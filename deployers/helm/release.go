@@ -36,7 +36,7 @@ var releaseSteps = []step{
 
 // resolveChart gets the chart.
 func (j *job) resolveChart(ctx context.Context) (resources.Progress, error) {
-	chart, used, err := j.chartOf(ctx, j.item, &j.config.Chart)
+	chart, used, err := j.charts.Find(ctx, j.item, &j.config.Chart)
 	if err == nil || len(used) > 0 {
 		j.attempt.sources = append([]v1alpha1.SourceStatus{}, used...)
 	}

@@ -5,26 +5,11 @@ package helm
 
 import (
 	"bytes"
-	"errors"
 
 	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
-	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 )
-
-// sourceProblem says who can end an error about a source, whose message begins with the field sourceRef. prefix is what comes before that.
-func sourceProblem(prefix string, err error) error {
-	var problem *flux.Error
-	if !errors.As(err, &problem) {
-		return err
-	}
-	if problem.Waiting {
-		return kit.Again("GetChart", string(problem.Reason), "%s%w", prefix, err)
-	}
-	return kit.Stall("GetChart", string(problem.Reason), "%s%w", prefix, err)
-}
 
 // SourcesOf returns the Flux source that the chart of an item comes from, if any. It only looks at the item.
 func SourcesOf(item *v1alpha1.DeployItem) []v1alpha1.SourceReference {
@@ -38,7 +23,7 @@ func SourcesOf(item *v1alpha1.DeployItem) []v1alpha1.SourceReference {
 	}
 	chart := decoded.Chart
 	if chart.SourceRef == nil || chart.Archive != nil || chart.Ref != "" || chart.HelmChartRepo != nil {
-		return nil // see chartOf
+		return nil // see charts.Finder.Find
 	}
 	return []v1alpha1.SourceReference{*chart.SourceRef}
 }

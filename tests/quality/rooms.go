@@ -37,6 +37,8 @@ var rooms = []room{
 	{"controllers/pair", 31},
 	{"deployers/components", 32},
 	{"deployers/resources", 32},
+	{"deployers/helm/engine", 32},
+	{"deployers/helm/charts", 33},
 	{"controllers/*", 40},
 	{"deployers/*", 40},
 	{"agent", 40},

@@ -34,7 +34,6 @@ var larger = map[string]int{
 	"controllers/targetsync.Reconciler":      41,
 	"deployers/contract":                     35,
 	"deployers/contract.reconciler":          97,
-	"deployers/helm":                         28,
 	"deployers/helm.job":                     98,
 	"deployers/helm/engine":                  32,
 	"deployers/kit":                          27,

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package helm
+package charts
 
 import (
 	"context"
@@ -36,17 +36,17 @@ type wantedResource struct {
 }
 
 // fromKey returns the chart of chart.resourceRef.
-func (d *deployer) fromKey(ctx context.Context, item *contract.Item, encoded string) (*engine.Chart, []v1alpha1.SourceStatus, error) {
+func (f *Finder) fromKey(ctx context.Context, item *contract.Item, encoded string) (*engine.Chart, []v1alpha1.SourceStatus, error) {
 	const field = "chart.resourceRef"
 	key, err := parseResourceKey(encoded)
 	if err != nil {
 		return nil, nil, kit.Stall("GetChart", "InvalidResourceKey", "%s: %w", field, err)
 	}
-	return d.fromResource(ctx, item, wantedResource{field: field, definition: key.definition(), find: key.find})
+	return f.fromResource(ctx, item, wantedResource{field: field, definition: key.definition(), find: key.find})
 }
 
 // fromOldResource returns the chart of chart.fromResource: the resource of a name among those that are charts.
-func (d *deployer) fromOldResource(ctx context.Context, item *contract.Item, from *helmv1alpha1.RemoteChartReference) (*engine.Chart, []v1alpha1.SourceStatus, error) {
+func (f *Finder) fromOldResource(ctx context.Context, item *contract.Item, from *helmv1alpha1.RemoteChartReference) (*engine.Chart, []v1alpha1.SourceStatus, error) {
 	wanted := wantedResource{field: "chart.fromResource", overwritten: true}
 	wanted.definition.Inline = from.Inline
 	if from.Ref != nil {
@@ -58,32 +58,32 @@ func (d *deployer) fromOldResource(ctx context.Context, item *contract.Item, fro
 	wanted.find = func(descriptor *component.Descriptor) (*component.Resource, error) {
 		return findChart(descriptor, from.ResourceName)
 	}
-	return d.fromResource(ctx, item, wanted)
+	return f.fromResource(ctx, item, wanted)
 }
 
 // fromResource finds component and resource with the rights of the item's Context, at every job. It returns what it has used of Flux sources, too.
-func (d *deployer) fromResource(ctx context.Context, item *contract.Item, wanted wantedResource) (*engine.Chart, []v1alpha1.SourceStatus, error) {
-	if d.components == nil {
+func (f *Finder) fromResource(ctx context.Context, item *contract.Item, wanted wantedResource) (*engine.Chart, []v1alpha1.SourceStatus, error) {
+	if f.components == nil {
 		return nil, nil, kit.Stall("GetChart", "NotSupported", "%s: this deployer runs without component repositories; use chart.ref", wanted.field)
 	}
-	scope, err := d.scopeOf(ctx, item, wanted.overwritten)
+	scope, err := f.scopeOf(ctx, item, wanted.overwritten)
 	if err != nil {
 		return nil, nil, err
 	}
 	ctx = components.WithVerification(ctx, item.Context)
-	session := d.components.Open(scope)
-	chart, err := d.fromComponent(ctx, item, session, wanted)
+	session := f.components.Open(scope)
+	chart, err := f.fromComponent(ctx, item, session, wanted)
 	var replaced *replacedError
 	if errors.As(err, &replaced) {
 		// What is remembered here may be older than what the key was made from.
-		session = d.forgetful.Open(scope)
-		chart, err = d.fromComponent(ctx, item, session, wanted)
+		session = f.forgetful.Open(scope)
+		chart, err = f.fromComponent(ctx, item, session, wanted)
 	}
 	return chart, session.SourcesUsed(), err
 }
 
 // fromComponent finds component and resource in a session, which it closes.
-func (d *deployer) fromComponent(
+func (f *Finder) fromComponent(
 	ctx context.Context, item *contract.Item, session *repository.Session, wanted wantedResource,
 ) (*engine.Chart, error) {
 	defer session.Close()
@@ -100,11 +100,11 @@ func (d *deployer) fromComponent(
 		return nil, componentProblem(wanted.field, err)
 	}
 	field := fmt.Sprintf("%s (resource %q of component %s)", wanted.field, resource.Name, root.Descriptor.Key())
-	return d.fromAccess(ctx, item, field, found)
+	return f.fromAccess(ctx, item, field, found)
 }
 
 // scopeOf is what an item may use of component repositories.
-func (d *deployer) scopeOf(ctx context.Context, item *contract.Item, overwritten bool) (repository.Scope, error) {
+func (f *Finder) scopeOf(ctx context.Context, item *contract.Item, overwritten bool) (repository.Scope, error) {
 	scope := repository.Scope{Namespace: item.DeployItem.Namespace}
 	if item.Context == nil {
 		return scope, nil
@@ -114,7 +114,7 @@ func (d *deployer) scopeOf(ctx context.Context, item *contract.Item, overwritten
 	if scope.Rights, err = repository.ParseRights(item.Context.PullSecrets, item.Context.OCMConfig); err != nil {
 		return scope, badCredentials(err)
 	}
-	identity, err := d.options.Identity(ctx, item, "GetChart")
+	identity, err := f.access.Identity(ctx, item, "GetChart")
 	if err != nil {
 		return scope, err
 	}
@@ -128,12 +128,12 @@ func (d *deployer) scopeOf(ctx context.Context, item *contract.Item, overwritten
 }
 
 // fromAccess gets a chart from where the access of its resource leads. Its digest is compared before it is used.
-func (d *deployer) fromAccess(ctx context.Context, item *contract.Item, field string, found *repository.Chart) (*engine.Chart, error) {
+func (f *Finder) fromAccess(ctx context.Context, item *contract.Item, field string, found *repository.Chart) (*engine.Chart, error) {
 	switch {
 	case found.OCI != "":
-		return d.pull(ctx, item, field, found.OCI, found.Digest)
+		return f.pull(ctx, item, field, found.OCI, found.Digest)
 	case found.Repository != "":
-		chart, err := d.fromRepository(ctx, item, &helmv1alpha1.HelmChartRepo{
+		chart, err := f.fromRepository(ctx, item, &helmv1alpha1.HelmChartRepo{
 			HelmChartRepoUrl: found.Repository, HelmChartName: found.Name, HelmChartVersion: found.Version,
 		}, found.Digest)
 		if err != nil {
@@ -142,14 +142,14 @@ func (d *deployer) fromAccess(ctx context.Context, item *contract.Item, field st
 		return chart, nil
 	}
 	defer found.Content.Close()
-	if cached, ok := d.engine.Cached(found.Content.Digest.String()); ok {
+	if cached, ok := f.engine.Cached(found.Content.Digest.String()); ok {
 		return cached, nil
 	}
 	archive, err := found.Content.ReadAll(maxArchive)
 	if err != nil {
 		return nil, componentProblem(field, err)
 	}
-	return d.load(ctx, item, field, archive)
+	return f.load(ctx, item, field, archive)
 }
 
 // chartTypes are the types of resources that are charts.

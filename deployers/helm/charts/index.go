@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package helm
+package charts
 
 import (
 	"context"
@@ -27,14 +27,14 @@ type received struct {
 }
 
 // entryOf returns the wanted version of the wanted chart in the index of a repository.
-func (d *deployer) entryOf(
+func (f *Finder) entryOf(
 	ctx context.Context, item *contract.Item, auths []repositoryAuth, base string, wanted *helmv1alpha1.HelmChartRepo,
 ) (*engine.IndexEntry, error) {
-	what, err := d.authorized(ctx, item, auths, base+"/index.yaml", maxIndex)
+	what, err := f.authorized(ctx, item, auths, base+"/index.yaml", maxIndex)
 	if err != nil {
 		return nil, err
 	}
-	index, err := d.index(ctx, what, base)
+	index, err := f.index(ctx, what, base)
 	if err != nil {
 		return nil, err
 	}
@@ -52,22 +52,22 @@ func (d *deployer) entryOf(
 
 // index returns the index of a repository as it is now. It is downloaded only if the server does not say that the one remembered is still
 // right, and parsed only if its content is new.
-func (d *deployer) index(ctx context.Context, what download, base string) (*engine.Index, error) {
+func (f *Finder) index(ctx context.Context, what download, base string) (*engine.Index, error) {
 	key := asked{what.url, sha256.Sum256([]byte(what.authorization)), sha256.Sum256([]byte(what.caData))}
 	var known *engine.Index
-	if last, ok := d.indexes.Get(key); ok {
-		if known, ok = d.engine.CachedIndex(last.(received).digest); ok {
+	if last, ok := f.indexes.Get(key); ok {
+		if known, ok = f.engine.CachedIndex(last.(received).digest); ok {
 			what.known = last.(received).validator
 		}
 	}
-	found, err := d.downloader.ask(ctx, what)
+	found, err := f.downloader.ask(ctx, what)
 	if err != nil || found.unchanged {
 		return known, err
 	}
-	index, err := d.engine.LoadIndex(found.body)
+	index, err := f.engine.LoadIndex(found.body)
 	if err != nil {
 		return nil, kit.Again("GetChart", "InvalidIndex", "%s: index.yaml of %s %s; publish a valid index", repositoryField, shown(base), foreign.Problem(err))
 	}
-	d.indexes.Add(key, received{found.validator, index.Digest})
+	f.indexes.Add(key, received{found.validator, index.Digest})
 	return index, nil
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package helm
+package charts
 
 import (
 	"context"
@@ -46,16 +46,16 @@ type repositoryAuth struct {
 
 // fromRepository returns the chart of a Helm repository. Index and archive are requested with the credentials whose URL is the longest
 // prefix of theirs, so no credential reaches a host that it was not given for. Unless it is empty, the digest has to be that of the archive.
-func (d *deployer) fromRepository(ctx context.Context, item *contract.Item, repository *helmv1alpha1.HelmChartRepo, want digest.Digest) (*engine.Chart, error) {
+func (f *Finder) fromRepository(ctx context.Context, item *contract.Item, repository *helmv1alpha1.HelmChartRepo, want digest.Digest) (*engine.Chart, error) {
 	base := config.RepositoryURL(repository.HelmChartRepoUrl)
 	if path, ok := strings.CutPrefix(base, ociScheme); ok {
-		return d.fromOCIRepository(ctx, item, path+"/"+repository.HelmChartName, repository.HelmChartVersion, want)
+		return f.fromOCIRepository(ctx, item, path+"/"+repository.HelmChartName, repository.HelmChartVersion, want)
 	}
 	auths, err := repositoryAuths(item.Context)
 	if err != nil {
 		return nil, err
 	}
-	entry, err := d.entryOf(ctx, item, auths, base, repository)
+	entry, err := f.entryOf(ctx, item, auths, base, repository)
 	if err != nil {
 		return nil, err
 	}
@@ -65,9 +65,9 @@ func (d *deployer) fromRepository(ctx context.Context, item *contract.Item, repo
 	}
 	claimed := noDigest + strings.TrimPrefix(entry.Digest, noDigest)
 	if path, ok := strings.CutPrefix(location, ociScheme); ok {
-		return d.fromOCIEntry(ctx, item, path, entry.Version, claimed, want)
+		return f.fromOCIEntry(ctx, item, path, entry.Version, claimed, want)
 	}
-	chart, err := d.fromEntry(ctx, item, auths, location, claimed)
+	chart, err := f.fromEntry(ctx, item, auths, location, claimed)
 	if err == nil && want != "" && chart.Digest != want.String() {
 		return nil, mismatch(repositoryField, chart.Digest, want)
 	}
@@ -75,30 +75,30 @@ func (d *deployer) fromRepository(ctx context.Context, item *contract.Item, repo
 }
 
 // fromOCIRepository returns the chart at path ("host/repository") of a registry, in the version that is its tag or the highest in a range.
-func (d *deployer) fromOCIRepository(ctx context.Context, item *contract.Item, path, version string, want digest.Digest) (*engine.Chart, error) {
+func (f *Finder) fromOCIRepository(ctx context.Context, item *contract.Item, path, version string, want digest.Digest) (*engine.Chart, error) {
 	if engine.IsVersion(version) {
-		return d.pull(ctx, item, repositoryField, path+":"+tagOf(version), want)
+		return f.pull(ctx, item, repositoryField, path+":"+tagOf(version), want)
 	}
-	if d.options.Registries == nil {
+	if f.access.Registries == nil {
 		return nil, noRegistries(repositoryField)
 	}
-	credentials, err := d.logins(ctx, item)
+	credentials, err := f.logins(ctx, item)
 	if err != nil {
 		return nil, err
 	}
-	tag, err := d.options.Registries.Latest(ctx, path, version, credentials)
+	tag, err := f.access.Registries.Latest(ctx, path, version, credentials)
 	if err != nil {
 		return nil, registryProblem(repositoryField, err)
 	}
-	return d.pull(ctx, item, repositoryField, path+":"+tag, want)
+	return f.pull(ctx, item, repositoryField, path+":"+tag, want)
 }
 
 // fromOCIEntry returns the chart at the place in a registry that an index names.
-func (d *deployer) fromOCIEntry(ctx context.Context, item *contract.Item, path, version, claimed string, want digest.Digest) (*engine.Chart, error) {
+func (f *Finder) fromOCIEntry(ctx context.Context, item *contract.Item, path, version, claimed string, want digest.Digest) (*engine.Chart, error) {
 	if last := path[strings.LastIndex(path, "/")+1:]; !strings.ContainsAny(last, ":@") {
 		path += ":" + tagOf(version)
 	}
-	chart, err := d.pull(ctx, item, repositoryField, path, want)
+	chart, err := f.pull(ctx, item, repositoryField, path, want)
 	if err == nil && claimed != noDigest && chart.Digest != claimed {
 		return nil, claimedOther(path, chart.Digest, claimed)
 	}
@@ -116,29 +116,29 @@ type seen struct {
 }
 
 // fromEntry returns the chart at a location. A digest is "sha256:" where the index names none.
-func (d *deployer) fromEntry(ctx context.Context, item *contract.Item, auths []repositoryAuth, location, digest string) (*engine.Chart, error) {
-	what, err := d.authorized(ctx, item, auths, location, maxArchive)
+func (f *Finder) fromEntry(ctx context.Context, item *contract.Item, auths []repositoryAuth, location, digest string) (*engine.Chart, error) {
+	what, err := f.authorized(ctx, item, auths, location, maxArchive)
 	if err != nil {
 		return nil, err
 	}
 	key := seen{location, digest, sha256.Sum256([]byte(what.authorization))}
-	if _, ok := d.seen.Get(key); ok {
-		if cached, ok := d.engine.Cached(digest); ok {
+	if _, ok := f.seen.Get(key); ok {
+		if cached, ok := f.engine.Cached(digest); ok {
 			return cached, nil
 		}
 	}
-	archive, err := d.downloader.get(ctx, what)
+	archive, err := f.downloader.get(ctx, what)
 	if err != nil {
 		return nil, err
 	}
-	chart, err := d.load(ctx, item, repositoryField, archive)
+	chart, err := f.load(ctx, item, repositoryField, archive)
 	if err != nil {
 		return nil, err
 	}
 	if digest != noDigest && chart.Digest != digest {
 		return nil, claimedOther(shown(location), chart.Digest, digest)
 	}
-	d.seen.Add(key, true)
+	f.seen.Add(key, true)
 	return chart, nil
 }
 
@@ -181,10 +181,10 @@ func repositoryAuths(c *contract.Context) ([]repositoryAuth, error) {
 }
 
 // authorized returns a download from a repository with the credentials that belong to the URL.
-func (d *deployer) authorized(ctx context.Context, item *contract.Item, auths []repositoryAuth, location string, limit int64) (download, error) {
+func (f *Finder) authorized(ctx context.Context, item *contract.Item, auths []repositoryAuth, location string, limit int64) (download, error) {
 	what := download{field: repositoryField, url: location, limit: limit}
 	if auth := longestPrefix(auths, location); auth != nil {
-		header, err := d.authHeader(ctx, item.DeployItem.Namespace, auth)
+		header, err := f.authHeader(ctx, item.DeployItem.Namespace, auth)
 		if err != nil {
 			return download{}, err
 		}
@@ -211,11 +211,11 @@ func covers(prefix, location string) bool {
 }
 
 // authHeader returns the value of the Authorization header.
-func (d *deployer) authHeader(ctx context.Context, namespace string, auth *repositoryAuth) (string, error) {
+func (f *Finder) authHeader(ctx context.Context, namespace string, auth *repositoryAuth) (string, error) {
 	header := auth.AuthHeader
 	if auth.SecretRef != nil {
 		var err error
-		if header, err = d.secretHeader(ctx, namespace, auth.SecretRef); err != nil {
+		if header, err = f.secretHeader(ctx, namespace, auth.SecretRef); err != nil {
 			return "", err
 		}
 	}
@@ -227,12 +227,12 @@ func (d *deployer) authHeader(ctx context.Context, namespace string, auth *repos
 	return header, nil
 }
 
-func (d *deployer) secretHeader(ctx context.Context, namespace string, ref *v1alpha1.LocalSecretReference) (string, error) {
-	if d.options.Live == nil {
+func (f *Finder) secretHeader(ctx context.Context, namespace string, ref *v1alpha1.LocalSecretReference) (string, error) {
+	if f.access.Live == nil {
 		return "", kit.Stall("GetChart", "InvalidCredentials", "%s: this deployer cannot read Secrets; use authHeader", credentialsPrefix)
 	}
 	secret := &corev1.Secret{}
-	if err := d.options.Live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, secret); err != nil {
+	if err := f.access.Live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, secret); err != nil {
 		return "", fmt.Errorf("%s: Secret %s/%s: %w", credentialsPrefix, namespace, ref.Name, err)
 	}
 	key := ref.Key

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package helm
+package charts
 
 import (
 	"errors"
@@ -42,8 +42,8 @@ func TestIdentitiesOfAContext(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			identities, err := cloud.New(cloud.Options{Client: fake.NewClientBuilder().Build(), OwnIdentity: tc.own})
 			require.NoError(t, err)
-			d := &deployer{options: Options{Access: components.Access{Identities: identities.Find}}}
-			logins, err := d.logins(t.Context(), asking(tc.asked))
+			f := &Finder{access: components.Access{Identities: identities.Find}}
+			logins, err := f.logins(t.Context(), asking(tc.asked))
 			if tc.fails == "" {
 				require.NoError(t, err)
 				assert.Equal(t, tc.want, logins.String())
@@ -53,7 +53,7 @@ func TestIdentitiesOfAContext(t *testing.T) {
 			var failure *kit.Failure
 			require.True(t, errors.As(err, &failure))
 			assert.Equal(t, kit.Stalled, failure.Kind)
-			_, err = d.scopeOf(t.Context(), asking(tc.asked), false)
+			_, err = f.scopeOf(t.Context(), asking(tc.asked), false)
 			require.ErrorContains(t, err, tc.fails)
 		})
 	}

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package helm
+package charts
 
 import (
 	"context"
@@ -22,21 +22,21 @@ import (
 var chartLayers = []string{oci.HelmChartLayer, oci.HelmChartLayerLegacy}
 
 // fromRegistry returns the chart of chart.ref.
-func (d *deployer) fromRegistry(ctx context.Context, item *contract.Item, ref string) (*engine.Chart, error) {
-	return d.pull(ctx, item, "chart.ref", ref, "")
+func (f *Finder) fromRegistry(ctx context.Context, item *contract.Item, ref string) (*engine.Chart, error) {
+	return f.pull(ctx, item, "chart.ref", ref, "")
 }
 
 // pull returns a chart of an OCI registry. The reference is resolved with the credentials of the item's Context at every job, so neither a
 // moved tag nor a withdrawn permission is missed; the content is downloaded once. Unless it is empty, the digest is that of the archive.
-func (d *deployer) pull(ctx context.Context, item *contract.Item, field, ref string, want digest.Digest) (*engine.Chart, error) {
-	if d.options.Registries == nil {
+func (f *Finder) pull(ctx context.Context, item *contract.Item, field, ref string, want digest.Digest) (*engine.Chart, error) {
+	if f.access.Registries == nil {
 		return nil, noRegistries(field)
 	}
-	credentials, err := d.logins(ctx, item)
+	credentials, err := f.logins(ctx, item)
 	if err != nil {
 		return nil, err
 	}
-	blob, err := d.options.Registries.Pull(ctx, ref, oci.PullOptions{
+	blob, err := f.access.Registries.Pull(ctx, ref, oci.PullOptions{
 		Credentials: credentials, LayerMediaTypes: chartLayers, MaxBytes: maxArchive,
 	})
 	if err != nil {
@@ -45,10 +45,10 @@ func (d *deployer) pull(ctx context.Context, item *contract.Item, field, ref str
 	if want != "" && blob.Digest != want {
 		return nil, mismatch(field, blob.Digest.String(), want)
 	}
-	if cached, ok := d.engine.Cached(blob.Digest.String()); ok {
+	if cached, ok := f.engine.Cached(blob.Digest.String()); ok {
 		return cached, nil
 	}
-	return d.load(ctx, item, field+" "+ref, blob.Bytes)
+	return f.load(ctx, item, field+" "+ref, blob.Bytes)
 }
 
 func noRegistries(field string) error {
@@ -87,4 +87,17 @@ func pullCredentials(c *contract.Context) (oci.Credentials, error) {
 	}
 	configured, err := repository.ParseRights(nil, c.OCMConfig)
 	return oci.Join(append(all, configured.Logins())...), err
+}
+
+// logins are those of the item's Context, its identity after all others.
+func (f *Finder) logins(ctx context.Context, item *contract.Item) (oci.Credentials, error) {
+	credentials, err := pullCredentials(item.Context)
+	if err != nil {
+		return oci.Credentials{}, badCredentials(err)
+	}
+	identity, err := f.access.Identity(ctx, item, "GetChart")
+	if err != nil || identity == nil {
+		return credentials, err
+	}
+	return oci.Join(credentials, oci.FromIdentity(identity)), nil
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package helm
+package charts
 
 import (
 	"fmt"
@@ -15,7 +15,9 @@ import (
 
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/components"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 )
 
 // indexServer offers an index with one version, under a validator that changes with it, to those who send the header login.
@@ -48,7 +50,7 @@ func (s *indexServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // versionFor looks up the chart with a login.
-func (s *indexServer) versionFor(t *testing.T, d *deployer, login string) (string, error) {
+func (s *indexServer) versionFor(t *testing.T, d *Finder, login string) (string, error) {
 	t.Helper()
 	auths := []repositoryAuth{{URL: s.URL, AuthHeader: login}}
 	item := &contract.Item{DeployItem: &v1alpha1.DeployItem{}}
@@ -59,14 +61,16 @@ func (s *indexServer) versionFor(t *testing.T, d *deployer, login string) (strin
 	return entry.Version, nil
 }
 
-func newDeployer(t *testing.T) *deployer {
+func newFinder(t *testing.T) *Finder {
 	t.Helper()
-	d, err := New(Options{})
+	e, err := engine.New(engine.Options{})
 	require.NoError(t, err)
-	return d.(*deployer)
+	d, err := New(e, components.Access{})
+	require.NoError(t, err)
+	return d
 }
 
-func (s *indexServer) lookup(t *testing.T, d *deployer, login string) string {
+func (s *indexServer) lookup(t *testing.T, d *Finder, login string) string {
 	t.Helper()
 	version, err := s.versionFor(t, d, login)
 	require.NoError(t, err)
@@ -74,7 +78,7 @@ func (s *indexServer) lookup(t *testing.T, d *deployer, login string) string {
 }
 
 func TestD10AnIndexIsDownloadedOnce(t *testing.T) {
-	s, d := newIndexServer(t), newDeployer(t)
+	s, d := newIndexServer(t), newFinder(t)
 	for range 3 {
 		assert.Equal(t, "1.0.0", s.lookup(t, d, s.login))
 	}
@@ -86,7 +90,7 @@ func TestD10AnIndexIsDownloadedOnce(t *testing.T) {
 }
 
 func TestD10AnIndexIsRememberedForItsLoginOnly(t *testing.T) {
-	s, d := newIndexServer(t), newDeployer(t)
+	s, d := newIndexServer(t), newFinder(t)
 	s.lookup(t, d, s.login)
 	_, err := s.versionFor(t, d, "Basic two")
 	require.ErrorContains(t, err, "answers 401")
@@ -98,14 +102,14 @@ func TestD10AnIndexIsRememberedForItsLoginOnly(t *testing.T) {
 func TestAServerThatClaimsAnUnknownIndexIsUnchanged(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotModified) }))
 	t.Cleanup(server.Close)
-	_, err := newDeployer(t).index(t.Context(), download{url: server.URL, limit: maxIndex}, server.URL)
+	_, err := newFinder(t).index(t.Context(), download{url: server.URL, limit: maxIndex}, server.URL)
 	require.ErrorContains(t, err, "answers 304")
 }
 
 func TestAnInvalidIndexShowsNothingOfItself(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "entries: [hidden") }))
 	t.Cleanup(server.Close)
-	_, err := newDeployer(t).index(t.Context(), download{url: server.URL, limit: maxIndex}, server.URL)
+	_, err := newFinder(t).index(t.Context(), download{url: server.URL, limit: maxIndex}, server.URL)
 	require.ErrorContains(t, err, "publish a valid index")
 	assert.False(t, strings.Contains(err.Error(), "hidden"))
 }

@@ -1,0 +1,191 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package charts
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+
+	"k8s.io/utils/lru"
+
+	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/components"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
+	"github.com/flux-landscaper/flux-landscaper/sources/flux"
+	"github.com/flux-landscaper/flux-landscaper/sources/repository"
+)
+
+const (
+	chartFile  = "Chart.yaml"
+	helmSource = "HelmChart"
+
+	rememberedDownloads = 1024
+)
+
+// Finder gets charts by the rules of the Context of an item.
+type Finder struct {
+	engine     *engine.Engine
+	access     components.Access
+	components *repository.Repositories
+	// forgetful finds the same as components, and asks each time.
+	forgetful  *repository.Repositories
+	downloader *downloader
+	// seen holds the downloads from Helm repositories that need not be repeated while the chart is cached.
+	seen *lru.Cache
+	// indexes holds the last answers of Helm repositories to requests for their indexes.
+	indexes *lru.Cache
+}
+
+// New returns a Finder whose charts are kept by an engine. What is nil in access makes the items that need it fail with a message that says so.
+func New(e *engine.Engine, access components.Access) (*Finder, error) {
+	known, err := access.Repositories(0)
+	if err != nil {
+		return nil, err
+	}
+	forgetful, err := access.Repositories(1)
+	if err != nil {
+		return nil, err
+	}
+	return &Finder{
+		engine: e, access: access, components: known, forgetful: forgetful, downloader: newDownloader(access.PublicOnly),
+		seen: lru.New(rememberedDownloads), indexes: lru.New(rememberedDownloads),
+	}, nil
+}
+
+// Find returns the chart of an item, and the Flux sources that were used for it: the one that it lies in, or those of its component.
+func (f *Finder) Find(ctx context.Context, item *contract.Item, chart *helmv1alpha1.Chart) (*engine.Chart, []v1alpha1.SourceStatus, error) {
+	switch {
+	case chart.Archive != nil:
+		loaded, err := f.fromArchive(ctx, item, chart.Archive)
+		return loaded, nil, err
+	case chart.Ref != "":
+		loaded, err := f.fromRegistry(ctx, item, chart.Ref)
+		return loaded, nil, err
+	case chart.HelmChartRepo != nil:
+		loaded, err := f.fromRepository(ctx, item, chart.HelmChartRepo, "")
+		return loaded, nil, err
+	case chart.SourceRef != nil:
+		return f.fromSource(ctx, item, chart)
+	case chart.FromResource != nil:
+		return f.fromOldResource(ctx, item, chart.FromResource)
+	}
+	return f.fromKey(ctx, item, chart.ResourceRef)
+}
+
+// load parses an archive; field is where it comes from.
+func (f *Finder) load(ctx context.Context, item *contract.Item, field string, archive []byte) (*engine.Chart, error) {
+	chart, err := f.engine.Load(ctx, item.DeployItem.Namespace, archive)
+	return chart, badChart(field, err)
+}
+
+func badChart(field string, err error) error {
+	switch {
+	case errors.Is(err, engine.ErrChart):
+		return kit.Stall("GetChart", "InvalidChart", "%s: %w; publish a valid chart", field, err)
+	case errors.Is(err, engine.ErrNotRun):
+		return kit.Again("GetChart", "RenderProcessEnded", "%s: %w", field, err)
+	}
+	return err
+}
+
+func (f *Finder) fromArchive(ctx context.Context, item *contract.Item, archive *helmv1alpha1.ArchiveAccess) (*engine.Chart, error) {
+	if archive.Raw != "" {
+		content, err := base64.StdEncoding.DecodeString(archive.Raw)
+		if err != nil {
+			return nil, kit.Stall("GetChart", "InvalidChart", "chart.archive.raw: is not base64; encode the .tgz file of the chart")
+		}
+		return f.load(ctx, item, "chart.archive.raw", content)
+	}
+	const field = "chart.archive.remote.url"
+	content, err := f.downloader.get(ctx, download{field: field, url: archive.Remote.URL, limit: maxArchive})
+	if err != nil {
+		return nil, err
+	}
+	return f.load(ctx, item, field, content)
+}
+
+// fromSource returns the chart in the artifact of a Flux source.
+func (f *Finder) fromSource(ctx context.Context, item *contract.Item, chart *helmv1alpha1.Chart) (*engine.Chart, []v1alpha1.SourceStatus, error) {
+	if f.access.Sources == nil || f.access.Artifacts == nil {
+		return nil, nil, kit.Stall("GetChart", "NotSupported", "chart.sourceRef: this deployer runs without Flux sources; use chart.ref")
+	}
+	source, err := f.access.Lookup(components.WithVerification(ctx, item.Context), item.DeployItem.Namespace, *chart.SourceRef)
+	if err != nil {
+		return nil, nil, sourceProblem("chart.", err)
+	}
+	loaded, err := f.fromArtifact(ctx, item, source, chart.Path)
+	return loaded, []v1alpha1.SourceStatus{components.StatusOf(source)}, err
+}
+
+func (f *Finder) fromArtifact(ctx context.Context, item *contract.Item, source flux.Source, dir string) (*engine.Chart, error) {
+	artifact := fetch.Artifact{URL: source.URL, Digest: source.Digest, Revision: source.Revision, Source: source.String()}
+	if source.Kind == helmSource {
+		content, err := f.access.Artifacts.OpenFile(ctx, artifact)
+		if err != nil {
+			return nil, artifactProblem(err)
+		}
+		return f.load(ctx, item, "chart.sourceRef "+source.String(), content)
+	}
+	tree, err := f.access.Artifacts.Open(ctx, artifact)
+	if err != nil {
+		return nil, artifactProblem(err)
+	}
+	defer tree.Close()
+	if dir == "" {
+		if dir, err = chartDirectory(tree.FS()); err != nil {
+			return nil, kit.Stall("GetChart", "ChartNotFound", "chart.sourceRef %s: %w", source, err)
+		}
+	}
+	return f.fromTree(ctx, item, tree, dir, source)
+}
+
+// artifactProblem says who can end an error of a download. What a source offers may be replaced at any time, but not what is wrong with the
+// content that it offers now.
+func artifactProblem(err error) error {
+	if errors.Is(err, fetch.ErrTooLarge) || errors.Is(err, fetch.ErrUnsafe) {
+		return kit.Stall("GetChart", "InvalidArtifact", "chart.sourceRef: %w", err)
+	}
+	return kit.Again("GetChart", "DownloadFailed", "chart.sourceRef: %w", err)
+}
+
+func (f *Finder) fromTree(ctx context.Context, item *contract.Item, tree *fetch.Tree, dir string, source flux.Source) (*engine.Chart, error) {
+	files, err := tree.Sub(dir)
+	if err != nil {
+		return nil, kit.Stall("GetChart", "ChartNotFound", "chart.path: %w", err)
+	}
+	chart, err := f.engine.LoadDirectory(ctx, item.DeployItem.Namespace, files, tree.Digest.String()+"//"+path.Clean(dir))
+	return chart, badChart("chart.sourceRef "+source.String()+", path "+dir, err)
+}
+
+// chartDirectory finds the chart in an artifact that holds just one: at the root, or in the only directory there, as in a packed chart.
+func chartDirectory(files fs.FS) (string, error) {
+	if _, err := fs.Stat(files, chartFile); err == nil {
+		return ".", nil
+	}
+	found, err := fs.Glob(files, "*/"+chartFile)
+	if err != nil || len(found) != 1 {
+		return "", fmt.Errorf("%d charts are at the root of the artifact; name the directory of the wanted one in chart.path", len(found))
+	}
+	return path.Dir(found[0]), nil
+}
+
+// sourceProblem says who can end an error about a source, whose message begins with the field sourceRef. prefix is what comes before that.
+func sourceProblem(prefix string, err error) error {
+	var problem *flux.Error
+	if !errors.As(err, &problem) {
+		return err
+	}
+	if problem.Waiting {
+		return kit.Again("GetChart", string(problem.Reason), "%s%w", prefix, err)
+	}
+	return kit.Stall("GetChart", string(problem.Reason), "%s%w", prefix, err)
+}
