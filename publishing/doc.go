@@ -6,14 +6,17 @@
 // depends on nothing but content. It promises nothing to others.
 package publishing
 
-import "github.com/flux-landscaper/flux-landscaper/sources/oci"
+import (
+	"github.com/flux-landscaper/flux-landscaper/sources/oci"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
+)
 
 // Registry is a client of registries together with the logins to use.
 type Registry struct {
 	// Client talks to registries.
 	Client *oci.Client
 	// Credentials are the logins.
-	Credentials oci.Credentials
+	Credentials keychain.Credentials
 	// DockerConfig is what Credentials were read from; empty means anonymous.
 	DockerConfig []byte
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/publishing"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 )
 
 // maxLayer is how many bytes a layer of an image to copy may have. It passes through the disk.
@@ -73,21 +74,21 @@ func (f *registryFlags) open(refs ...string) (publishing.Registry, func(), error
 }
 
 // credentials reads the Docker configuration. Only one that was named has to exist.
-func (f *registryFlags) credentials() (oci.Credentials, []byte, error) {
+func (f *registryFlags) credentials() (keychain.Credentials, []byte, error) {
 	path := f.config
 	if path == "" {
 		path = defaultDockerConfig()
 	}
 	text, err := os.ReadFile(path)
 	if f.config == "" && errors.Is(err, fs.ErrNotExist) {
-		return oci.Credentials{}, nil, nil
+		return keychain.Credentials{}, nil, nil
 	}
 	if err != nil {
-		return oci.Credentials{}, nil, fmt.Errorf("--registry-config: %w", err)
+		return keychain.Credentials{}, nil, fmt.Errorf("--registry-config: %w", err)
 	}
-	credentials, err := oci.ParseDockerConfig(text)
+	credentials, err := keychain.ParseDockerConfig(text)
 	if err != nil {
-		return oci.Credentials{}, nil, fmt.Errorf("%s: %w", path, err)
+		return keychain.Credentials{}, nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return credentials, text, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 )
 
 // registryFlags say how OCI registries are reached.
@@ -48,18 +49,18 @@ func (r *registryFlags) open(publicOnly bool) (*oci.Client, error) {
 const maxLoginFile = 1 << 20
 
 // logins reads the dockerconfigjson files.
-func (r *registryFlags) logins() (oci.Credentials, error) {
-	var all []oci.Credentials
+func (r *registryFlags) logins() (keychain.Credentials, error) {
+	var all []keychain.Credentials
 	for _, path := range r.configFiles {
 		raw, err := readFile(path, maxLoginFile)
 		if err != nil {
-			return oci.Credentials{}, fmt.Errorf("--oci-config-file: %w", err)
+			return keychain.Credentials{}, fmt.Errorf("--oci-config-file: %w", err)
 		}
-		found, err := oci.ParseDockerConfig(raw)
+		found, err := keychain.ParseDockerConfig(raw)
 		if err != nil {
-			return oci.Credentials{}, fmt.Errorf("--oci-config-file %s: %w", path, err)
+			return keychain.Credentials{}, fmt.Errorf("--oci-config-file %s: %w", path, err)
 		}
 		all = append(all, found)
 	}
-	return oci.Join(all...), nil
+	return keychain.Join(all...), nil
 }

@@ -24,6 +24,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/publishing"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
 
@@ -38,7 +39,7 @@ func reach(t *testing.T, servers ...*registry.Registry) publishing.Registry {
 	}
 	config, err := json.Marshal(map[string]any{"auths": auths})
 	require.NoError(t, err)
-	logins, err := oci.ParseDockerConfig(config)
+	logins, err := keychain.ParseDockerConfig(config)
 	require.NoError(t, err)
 	return publishing.Registry{Client: c, Credentials: logins, DockerConfig: config}
 }

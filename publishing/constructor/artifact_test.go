@@ -24,6 +24,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/publishing/pack"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
 
@@ -112,7 +113,7 @@ func TestNamesOfArtifacts(t *testing.T) {
 // raw returns a manifest as the registry has it.
 func raw(t *testing.T, server *registry.Registry, repository, tag string) []byte {
 	t.Helper()
-	top, err := builder(t, "").Registry.Client.Top(context.Background(), server.Ref(repository, tag), oci.Credentials{})
+	top, err := builder(t, "").Registry.Client.Top(context.Background(), server.Ref(repository, tag), keychain.Credentials{})
 	require.NoError(t, err)
 	return top.Raw
 }

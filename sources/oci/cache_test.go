@@ -20,6 +20,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/stretchr/testify/require"
 
+	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
 
@@ -48,9 +49,9 @@ func TestARestartCausesNoDownload(t *testing.T) {
 func TestATemporaryCacheEndsWithItsClient(t *testing.T) {
 	c, err := New(Options{})
 	require.NoError(t, err)
-	require.DirExists(t, c.temporary.Path)
+	require.DirExists(t, c.cache.temporary.Path)
 	require.NoError(t, c.Close())
-	require.NoDirExists(t, c.temporary.Path)
+	require.NoDirExists(t, c.cache.temporary.Path)
 }
 
 func TestDamagedContentIsFetchedAgain(t *testing.T) {
@@ -120,7 +121,7 @@ func TestADownRegistryIsTolerated(t *testing.T) {
 			require.True(t, b.Stale)
 			require.Equal(t, "chart", string(b.Bytes))
 			require.Equal(t, manifest, b.ManifestDigest)
-			resolved, err := restarted.Resolve(ctx, ref, Credentials{})
+			resolved, err := restarted.Resolve(ctx, ref, keychain.Credentials{})
 			require.NoError(t, err)
 			require.Equal(t, Resolved{Digest: manifest, MediaType: ocispec.MediaTypeImageManifest, Stale: true}, resolved)
 			_, err = restarted.Pull(ctx, r.Ref("shop", "2.0.0"), PullOptions{})
@@ -202,7 +203,7 @@ func TestAClaimedDigestGivesNoAccess(t *testing.T) {
 		w.Header().Set("Content-Length", strconv.Itoa(len(m.Raw)))
 		return true
 	}))
-	_, err = c.Manifest(ctx, evil.Ref("shop", "1.0.0"), Credentials{})
+	_, err = c.Manifest(ctx, evil.Ref("shop", "1.0.0"), keychain.Credentials{})
 	require.ErrorIs(t, err, ErrNotFound, "the registry has to hand it out itself")
 }
 
@@ -258,5 +259,5 @@ func TestContentLargerThanTheCache(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "chart", string(read))
 	require.NoError(t, content.Close())
-	require.Zero(t, c.contents.Used())
+	require.Zero(t, c.cache.contents.Used())
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci/store"
 )
 
@@ -38,13 +39,13 @@ func newContent(file *store.File, d ocispec.Descriptor) *Content {
 // Open returns the config or layer of m with the digest d, of at most maxBytes; zero means Options.MaxContent. It is
 // streamed to disk unless it is there. The caller closes it. The error is an *Error.
 func (m *Manifest) Open(ctx context.Context, d digest.Digest, maxBytes int64) (*Content, error) {
-	ctx, cancel := m.client.transferring(ctx)
+	ctx, cancel := m.client.registries.transferring(ctx)
 	defer cancel()
 	found, err := m.part(d)
 	if err != nil {
 		return nil, err
 	}
-	file, err := m.client.open(ctx, m.target, found, orLimit(maxBytes, m.client.options.MaxContent), layerPart)
+	file, err := m.client.cache.open(ctx, m.target, found, orLimit(maxBytes, m.client.registries.options.MaxContent), layerPart)
 	if err != nil {
 		return nil, err
 	}
@@ -65,15 +66,15 @@ func (c *Client) PullContent(ctx context.Context, ref string, o PullOptions) (*C
 // OpenBlob returns a blob that is named by its digest alone, as component versions do with access type ociBlob: ref is
 // "host/repository@digest", size is what the caller was told, or negative if unknown; maxBytes limits it, zero means
 // Options.MaxContent. The caller closes it. The error is an *Error.
-func (c *Client) OpenBlob(ctx context.Context, ref string, size, maxBytes int64, credentials Credentials) (*Content, error) {
-	t, err := c.locate(ref, credentials, true)
+func (c *Client) OpenBlob(ctx context.Context, ref string, size, maxBytes int64, credentials keychain.Credentials) (*Content, error) {
+	t, err := c.registries.locate(ref, credentials, true)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := t.at.Digest(); err != nil {
 		return nil, invalid(ref, "a blob has no tag", "write it as host/repository@sha256:digest")
 	}
-	t, found, err := c.resolve(ctx, t, c.headOf(layerPart))
+	t, found, err := c.cache.resolve(ctx, t, c.registries.headOf(layerPart))
 	if err != nil {
 		return nil, err
 	}
@@ -81,9 +82,9 @@ func (c *Client) OpenBlob(ctx context.Context, ref string, size, maxBytes int64,
 	if size >= 0 {
 		found.Size = size
 	}
-	ctx, cancel := c.transferring(ctx)
+	ctx, cancel := c.registries.transferring(ctx)
 	defer cancel()
-	file, err := c.open(ctx, t, found.Descriptor, orLimit(maxBytes, c.options.MaxContent), layerPart)
+	file, err := c.cache.open(ctx, t, found.Descriptor, orLimit(maxBytes, c.registries.options.MaxContent), layerPart)
 	if err != nil {
 		return nil, err
 	}

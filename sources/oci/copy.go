@@ -9,20 +9,21 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci/store"
 )
 
 // CopyOptions are the logins of both sides of a copy.
 type CopyOptions struct {
 	// From and To are the caller's logins for the source and the destination.
-	From, To Credentials
+	From, To keychain.Credentials
 }
 
 // Copy copies the artifact from (with tag or digest) to the repository and, if it has one, the tag of to, byte by byte: the
 // digest stays. Of an index all manifests are copied. What the destination has is not sent again, and within one
 // registry nothing is. It returns the digest. The error is an *Error that names the side that failed.
 func (c *Client) Copy(ctx context.Context, from, to string, o CopyOptions) (digest.Digest, error) {
-	destination, err := c.locate(to, o.To, false)
+	destination, err := c.registries.locate(to, o.To, false)
 	if err != nil {
 		return "", err
 	}
@@ -40,7 +41,7 @@ func (c *Client) Copy(ctx context.Context, from, to string, o CopyOptions) (dige
 type copying struct {
 	client      *Client
 	to          target
-	credentials Credentials
+	credentials keychain.Credentials
 }
 
 // manifest sends a manifest or index, under the name of the whole where it is that.
@@ -61,9 +62,9 @@ func (w *copying) manifest(ctx context.Context, p Part) error {
 
 // has goes by the answer of the destination alone; whoever does not say is sent the manifest, and says then what is wrong.
 func (w *copying) has(ctx context.Context, at target, d digest.Digest) bool {
-	ctx, cancel := w.client.limited(ctx)
+	ctx, cancel := w.client.registries.limited(ctx)
 	defer cancel()
-	there, err := w.client.head(ctx, at, manifestPart)
+	there, err := w.client.registries.head(ctx, at, manifestPart)
 	return err == nil && there.Digest == d
 }
 
@@ -77,9 +78,9 @@ func (t target) repository() string {
 }
 
 func (w *copying) blob(ctx context.Context, p Part) error {
-	ctx, cancel := w.client.transferring(ctx)
+	ctx, cancel := w.client.registries.transferring(ctx)
 	defer cancel()
-	there, err := w.client.repository(w.to).Blobs().Exists(ctx, p.Descriptor)
+	there, err := w.client.registries.repository(w.to).Blobs().Exists(ctx, p.Descriptor)
 	if err != nil || there {
 		return w.to.explain(ctx, "look for a blob", err)
 	}
@@ -91,13 +92,13 @@ func (w *copying) blob(ctx context.Context, p Part) error {
 		return err
 	}
 	defer func() { _ = file.Close() }()
-	return w.to.explain(ctx, "upload a blob", w.client.upload(ctx, w.to, p.Descriptor, file))
+	return w.to.explain(ctx, "upload a blob", w.client.registries.upload(ctx, w.to, p.Descriptor, file))
 }
 
 // mount lets the registry link the blob; one that cannot is given the content.
 func (w *copying) mount(ctx context.Context, p Part) error {
 	var file *store.File
-	err := w.client.repository(w.to).Mount(ctx, p.Descriptor, p.from.at.Repository, func() (body io.ReadCloser, err error) {
+	err := w.client.registries.repository(w.to).Mount(ctx, p.Descriptor, p.from.at.Repository, func() (body io.ReadCloser, err error) {
 		if file, err = p.open(ctx); err != nil {
 			return nil, err
 		}

@@ -6,7 +6,6 @@ package oci
 import (
 	"context"
 	"crypto/tls"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"net"
@@ -24,6 +23,8 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 	"github.com/flux-landscaper/flux-landscaper/sources/address"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci/internal/transport"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci/store"
 )
 
@@ -70,7 +71,7 @@ func (e *Error) Unwrap() []error {
 }
 
 func invalid(ref, problem, cure string) error {
-	return &Error{Kind: ErrInvalid, Ref: redactUserinfo(ref), Problem: problem, Cure: cure}
+	return &Error{Kind: ErrInvalid, Ref: keychain.HideUser(ref), Problem: problem, Cure: cure}
 }
 
 // explain turns an error of the registry client into an Error. doing says what was tried, such as "resolve it"; ctx is the
@@ -81,7 +82,7 @@ func (t target) explain(ctx context.Context, doing string, err error) error {
 		return err
 	}
 	err = ended(ctx, err)
-	e := &Error{Ref: redactUserinfo(t.written), Cause: contextError(err)}
+	e := &Error{Ref: keychain.HideUser(t.written), Cause: contextError(err)}
 	e.Cure, e.Kind = t.classify(err)
 	e.Problem = fmt.Sprintf("could not %s: %s", doing, t.hide(t.reason(err)))
 	return e
@@ -116,7 +117,7 @@ func triedAgain(err error) string {
 	switch {
 	case errors.As(err, &untrusted):
 		return "trust its authority with certificateAuthority in an OCM credential configuration; it is tried again"
-	case errors.Is(err, context.DeadlineExceeded), interrupted(err), down(err):
+	case errors.Is(err, context.DeadlineExceeded), transport.Interrupted(err), down(err):
 		return "check that the registry runs and can be reached; it is tried again"
 	}
 	return "check what answers at the registry's address; it is tried again"
@@ -137,7 +138,7 @@ func unauthorized(err error) bool {
 }
 
 // notLoggedIn reports whether an identity could not obtain a login.
-func notLoggedIn(err error) bool { return errors.As(err, new(*identityError)) }
+func notLoggedIn(err error) bool { return errors.As(err, new(*keychain.IdentityError)) }
 
 // refused reports whether the registry has decided that the caller cannot have it.
 func refused(err error) bool {
@@ -166,17 +167,17 @@ func down(err error) bool {
 		return status(err) >= http.StatusInternalServerError
 	case errors.Is(err, context.Canceled):
 		return false
-	case interrupted(err), errors.Is(err, context.DeadlineExceeded), errors.As(err, &unknown):
+	case transport.Interrupted(err), errors.Is(err, context.DeadlineExceeded), errors.As(err, &unknown):
 		return true
 	}
 	return errors.As(err, &unreachable) && (unreachable.Op == "dial" || unreachable.Op == "read" || unreachable.Op == "write")
 }
 
 func (t target) loginCure() string {
-	if t.login.identity != nil {
-		return fmt.Sprintf("let %s read the repository", t.login.identity)
+	if identity := t.login.Identity(); identity != nil {
+		return fmt.Sprintf("let %s read the repository", identity)
 	}
-	if !t.login.anonymous() {
+	if !t.login.Anonymous() {
 		return fmt.Sprintf("correct the login for this host and repository (%s), or let its user read the repository", t.hint)
 	}
 	if t.exposed {
@@ -205,7 +206,7 @@ func (t target) reason(err error) string {
 	if errors.As(err, &limit) {
 		return limit.Error()
 	}
-	var identity *identityError
+	var identity *keychain.IdentityError
 	if errors.As(err, &identity) {
 		return identity.Error()
 	}
@@ -225,10 +226,7 @@ func (t target) answered(a *errcode.ErrorResponse) string {
 	return fmt.Sprintf("the registry answers %d (%s)", a.StatusCode, beginning.Of(t.hide(text), 300))
 }
 
-var (
-	anyURL   = regexp.MustCompile(`https?://[^\s"]+`)
-	userinfo = regexp.MustCompile(`^([a-z]+://)?[^/@]*@`)
-)
+var anyURL = regexp.MustCompile(`https?://[^\s"]+`)
 
 // header is what a login looks like in a request, and not "basic authentication": an upper case letter, a digit or a sign is in it.
 var header = regexp.MustCompile(`(?i:\b(basic|bearer))\s+[a-z]*[A-Z0-9._~+/=-][A-Za-z0-9._~+/=-]*`)
@@ -236,15 +234,7 @@ var header = regexp.MustCompile(`(?i:\b(basic|bearer))\s+[a-z]*[A-Z0-9._~+/=-][A
 // hide removes URLs, whose query may be a signature, and whatever the login consists of, should a server repeat it, also as it was sent.
 func (t target) hide(text string) string {
 	text = header.ReplaceAllString(anyURL.ReplaceAllString(text, "<url>"), "$1 <hidden>")
-	login := t.login.auth
-	secrets := []string{login.Password, login.RefreshToken, login.AccessToken}
-	if login.Password != "" {
-		secrets = append(secrets, sent(login.Username, login.Password))
-	}
-	if t.login.identity != nil {
-		secrets = append(secrets, t.login.identity.password())
-	}
-	for _, secret := range secrets {
+	for _, secret := range t.login.Secrets() {
 		for _, form := range []string{secret, url.QueryEscape(secret), strings.Trim(strconv.Quote(secret), `"`)} {
 			if form != "" {
 				text = strings.ReplaceAll(text, form, "<hidden>")
@@ -252,14 +242,4 @@ func (t target) hide(text string) string {
 		}
 	}
 	return text
-}
-
-// sent is a login as the header of a request has it.
-func sent(user, password string) string {
-	return strings.TrimRight(base64.StdEncoding.EncodeToString([]byte(user+":"+password)), "=")
-}
-
-// redactUserinfo hides "user:password@" before the host of a reference that somebody wrote like a URL.
-func redactUserinfo(ref string) string {
-	return userinfo.ReplaceAllString(ref, "${1}<hidden>@")
 }

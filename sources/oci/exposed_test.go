@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 )
 
 func TestM03LoginsLeaveWithoutTLSOnlyWhereTheyMay(t *testing.T) {
@@ -32,17 +34,17 @@ func TestM03LoginsLeaveWithoutTLSOnlyWhereTheyMay(t *testing.T) {
 		"a mirror of the operator": {"http://mirrored.example.com/a:1", "mirror.example.com", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			credentials, err := ParseDockerConfig(fmt.Appendf(nil, `{"auths": {%q: {"username": "u", "password": "p"}}}`, test.key))
+			credentials, err := keychain.ParseDockerConfig(fmt.Appendf(nil, `{"auths": {%q: {"username": "u", "password": "p"}}}`, test.key))
 			require.NoError(t, err)
-			at, err := c.locate(test.ref, credentials, true)
+			at, err := c.registries.locate(test.ref, credentials, true)
 			require.NoError(t, err)
-			assert.Equal(t, test.sent, !at.login.anonymous())
+			assert.Equal(t, test.sent, !at.login.Anonymous())
 			common := newClient(t, func(o *Options) {
-				o.PlainHTTP, o.Mirrors, o.Logins = c.options.PlainHTTP, c.options.Mirrors, credentials
+				o.PlainHTTP, o.Mirrors, o.Logins = c.registries.options.PlainHTTP, c.registries.options.Mirrors, credentials
 			})
-			at, err = common.locate(test.ref, Credentials{}, true)
+			at, err = common.registries.locate(test.ref, keychain.Credentials{}, true)
 			require.NoError(t, err)
-			assert.Equal(t, test.sent, !at.login.anonymous(), "the same holds for the logins of the operator")
+			assert.Equal(t, test.sent, !at.login.Anonymous(), "the same holds for the logins of the operator")
 		})
 	}
 }

@@ -5,6 +5,7 @@ package oci
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 )
@@ -78,4 +79,27 @@ func (f *flights) end(key string, one *flight) {
 	if f.running[key] == one {
 		delete(f.running, key)
 	}
+}
+
+// timeoutError ends a call; it says how long that took.
+type timeoutError struct{ limit time.Duration }
+
+func timedOut(limit time.Duration) error { return &timeoutError{limit} }
+
+// Error names the limit.
+func (e *timeoutError) Error() string {
+	return "timeout: the registry did not answer within " + e.limit.String()
+}
+
+// Is makes it a context.DeadlineExceeded.
+func (e *timeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
+
+// ended returns why the context of a failed request ended, if that is the reason.
+func ended(ctx context.Context, err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		if cause := context.Cause(ctx); cause != nil {
+			return cause
+		}
+	}
+	return err
 }

@@ -18,6 +18,8 @@ import (
 	layout "oras.land/oras-go/v2/content/oci"
 	"oras.land/oras-go/v2/errdef"
 	"oras.land/oras-go/v2/registry"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 )
 
 // maxHauled is how many manifests one artifact may have together with all that refers to it.
@@ -66,8 +68,8 @@ type Saved struct {
 
 // Save copies the artifact ref (with tag or digest) into a layout, byte by byte: of an index all manifests, everything that refers to one of them,
 // and signatures that belong to one by their tag. These come under names of their own behind the artifact. What the layout has is not fetched again.
-func (c *Client) Save(ctx context.Context, ref string, into *Layout, credentials Credentials) ([]Saved, error) {
-	t, err := c.locate(ref, credentials, true)
+func (c *Client) Save(ctx context.Context, ref string, into *Layout, credentials keychain.Credentials) ([]Saved, error) {
+	t, err := c.registries.locate(ref, credentials, true)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +77,7 @@ func (c *Client) Save(ctx context.Context, ref string, into *Layout, credentials
 	if err != nil {
 		return nil, err
 	}
-	from := c.repository(t)
+	from := c.registries.repository(t)
 	found, err := from.Resolve(ctx, t.at.Reference)
 	if err != nil {
 		return nil, t.explain(ctx, "find the artifact", err)
@@ -116,7 +118,7 @@ func (c *Client) Save(ctx context.Context, ref string, into *Layout, credentials
 
 // Load copies the artifact of that name from a layout, with everything that refers to it, to the same path and tag below base (host or host/path). It
 // returns the reference by digest there.
-func (c *Client) Load(ctx context.Context, from *Layout, name, base string, credentials Credentials) (string, error) {
+func (c *Client) Load(ctx context.Context, from *Layout, name, base string, credentials keychain.Credentials) (string, error) {
 	found, err := from.store.Resolve(ctx, name)
 	if err != nil {
 		return "", fmt.Errorf("the layout %s has no artifact %q: %w", from.dir, name, err)
@@ -126,11 +128,11 @@ func (c *Client) Load(ctx context.Context, from *Layout, name, base string, cred
 		return "", err
 	}
 	repository := strings.TrimSuffix(base, "/") + "/" + written.Path
-	t, err := c.locate(repository, credentials, false)
+	t, err := c.registries.locate(repository, credentials, false)
 	if err != nil {
 		return "", err
 	}
-	to := c.repository(t)
+	to := c.registries.repository(t)
 	carried := &haul{from: from.store, to: to, seen: map[digest.Digest]bool{}}
 	if err := carried.manifest(ctx, found); err != nil {
 		return "", t.explain(ctx, "load the artifact "+name, err)

@@ -13,6 +13,8 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 )
 
 // Manifest is the verified manifest of an artifact that the caller may read.
@@ -96,19 +98,19 @@ func (d *document) isIndex() bool {
 
 // Manifest resolves ref with the caller's credentials and returns its manifest; of an index the one for linux on the
 // architecture of this process. The error is an *Error.
-func (c *Client) Manifest(ctx context.Context, ref string, credentials Credentials) (*Manifest, error) {
+func (c *Client) Manifest(ctx context.Context, ref string, credentials keychain.Credentials) (*Manifest, error) {
 	return c.ManifestFor(ctx, ref, PullOptions{Credentials: credentials})
 }
 
 // ManifestFor is Manifest with the credentials and platform of o.
 func (c *Client) ManifestFor(ctx context.Context, ref string, o PullOptions) (*Manifest, error) {
-	ctx, cancel := c.limited(ctx)
+	ctx, cancel := c.registries.limited(ctx)
 	defer cancel()
-	t, err := c.locate(ref, o.Credentials, true)
+	t, err := c.registries.locate(ref, o.Credentials, true)
 	if err != nil {
 		return nil, err
 	}
-	t, found, err := c.resolve(ctx, t, c.readUnknown)
+	t, found, err := c.cache.resolve(ctx, t, c.cache.readUnknown)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +127,7 @@ const maxDepth = 4
 // read follows indexes to the manifest for the platform.
 func (m *Manifest) read(ctx context.Context, at ocispec.Descriptor, o PullOptions) error {
 	for range maxDepth {
-		raw, d, err := m.client.document(ctx, m.target, at)
+		raw, d, err := m.client.cache.document(ctx, m.target, at)
 		if err != nil {
 			return err
 		}
@@ -145,8 +147,8 @@ func (m *Manifest) read(ctx context.Context, at ocispec.Descriptor, o PullOption
 }
 
 // document returns the manifest or index at a descriptor, in bytes and decoded.
-func (c *Client) document(ctx context.Context, t target, at ocispec.Descriptor) ([]byte, *document, error) {
-	raw, err := c.bytes(ctx, t, at, c.options.MaxManifest, manifestPart)
+func (k *cache) document(ctx context.Context, t target, at ocispec.Descriptor) ([]byte, *document, error) {
+	raw, err := k.bytes(ctx, t, at, k.registries.options.MaxManifest, manifestPart)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -155,8 +157,8 @@ func (c *Client) document(ctx context.Context, t target, at ocispec.Descriptor) 
 }
 
 // bytes returns content that fits into memory.
-func (c *Client) bytes(ctx context.Context, t target, d ocispec.Descriptor, limit int64, what part) ([]byte, error) {
-	file, err := c.open(ctx, t, d, limit, what)
+func (k *cache) bytes(ctx context.Context, t target, d ocispec.Descriptor, limit int64, what part) ([]byte, error) {
+	file, err := k.open(ctx, t, d, limit, what)
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/stretchr/testify/require"
 
+	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
 
@@ -93,7 +94,7 @@ func TestAnIndexWithinAnIndex(t *testing.T) {
 		raw, err := json.Marshal(ocispec.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageIndex, Manifests: []ocispec.Descriptor{at}})
 		require.NoError(t, err)
 		ref, d := r.PushManifest(t, "shop", fmt.Sprint(depth), ocispec.MediaTypeImageIndex, raw)
-		m, err := newClient(t, nil).Manifest(ctx, ref, Credentials{})
+		m, err := newClient(t, nil).Manifest(ctx, ref, keychain.Credentials{})
 		if depth == maxDepth-1 {
 			require.ErrorIs(t, err, ErrInvalid)
 			require.ErrorContains(t, err, "deep in each other")
@@ -109,11 +110,11 @@ func TestAnIndexWithinAnIndex(t *testing.T) {
 func TestNoManifestForThePlatform(t *testing.T) {
 	r := registry.Start(t, registry.Options{})
 	ref, _ := pushIndex(t, r, "1", ocispec.MediaTypeImageIndex, child(t, r, "a", "linux/s390x"), child(t, r, "b", "windows/amd64"))
-	_, err := newClient(t, nil).Manifest(ctx, ref, Credentials{})
+	_, err := newClient(t, nil).Manifest(ctx, ref, keychain.Credentials{})
 	require.ErrorIs(t, err, ErrInvalid)
 	require.ErrorContains(t, err, "there are linux/s390x, windows/amd64")
 	ref, _ = pushIndex(t, r, "2", ocispec.MediaTypeImageIndex, child(t, r, "a", ""), child(t, r, "b", ""))
-	_, err = newClient(t, nil).Manifest(ctx, ref, Credentials{})
+	_, err = newClient(t, nil).Manifest(ctx, ref, keychain.Credentials{})
 	require.ErrorContains(t, err, "there are 2 without a platform")
 }
 
@@ -197,7 +198,7 @@ func TestRegistriesWithoutHead(t *testing.T) {
 func TestBlobByDigest(t *testing.T) {
 	r := registry.Start(t, registry.Options{})
 	ref, _ := r.Push(t, "component", "1.0.0", layer("x/descriptor", "descriptor"), layer("x/blob", "local blob"))
-	m, err := newClient(t, nil).Manifest(ctx, ref, Credentials{})
+	m, err := newClient(t, nil).Manifest(ctx, ref, keychain.Credentials{})
 	require.NoError(t, err)
 	b, err := m.Blob(ctx, digest.FromString("local blob"), 0)
 	require.NoError(t, err)
@@ -225,10 +226,10 @@ func TestOpenBlob(t *testing.T) {
 	for name, tc := range map[string]struct {
 		ref         string
 		size, most  int64
-		credentials Credentials
+		credentials keychain.Credentials
 		kind        error
 	}{
-		"nobody":     {ref, -1, 0, Credentials{}, ErrUnauthorized},
+		"nobody":     {ref, -1, 0, keychain.Credentials{}, ErrUnauthorized},
 		"other size": {ref, 6, 0, login, ErrDigest},
 		"too large":  {ref, -1, 6, login, ErrTooLarge},
 		"absent":     {r.Host + "/shop@" + string(digest.FromString("other")), -1, 0, login, ErrNotFound},

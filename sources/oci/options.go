@@ -6,6 +6,8 @@ package oci
 import (
 	"net/http"
 	"time"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 )
 
 // Defaults of Options.
@@ -32,7 +34,7 @@ type Options struct {
 	// asked any more, and credentials are looked up for the endpoint.
 	Mirrors map[string]string
 	// Logins are for whoever brings none that fits.
-	Logins Credentials
+	Logins keychain.Credentials
 	// CA holds further certificate authorities, PEM-encoded, beside those of the system.
 	CA []byte
 	// Timeout limits one call with all its requests and retries, except that of streamed content and uploads.

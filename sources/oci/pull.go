@@ -8,6 +8,8 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 )
 
 // Media types of layers that callers ask for.
@@ -20,7 +22,7 @@ const (
 // PullOptions say what to pull and as whom.
 type PullOptions struct {
 	// Credentials are the caller's logins.
-	Credentials Credentials
+	Credentials keychain.Credentials
 	// LayerMediaTypes are the media types to accept, the best first; empty means the first layer, whatever it is.
 	LayerMediaTypes []string
 	// MaxBytes limits the blob; zero means Options.MaxBlob, for PullContent Options.MaxContent.
@@ -48,7 +50,7 @@ type Blob struct {
 // Pull returns one layer of the artifact that ref names ("host/repository:tag", with or without "oci://"). The error is an
 // *Error whose Kind reports whether another try makes sense.
 func (c *Client) Pull(ctx context.Context, ref string, o PullOptions) (*Blob, error) {
-	ctx, cancel := c.limited(ctx)
+	ctx, cancel := c.registries.limited(ctx)
 	defer cancel()
 	m, layer, err := c.pick(ctx, ref, o)
 	if err != nil {
@@ -69,13 +71,13 @@ func (c *Client) pick(ctx context.Context, ref string, o PullOptions) (*Manifest
 // Blob returns the config or layer of m with the digest d, of at most maxBytes; zero means Options.MaxBlob. The error is an
 // *Error.
 func (m *Manifest) Blob(ctx context.Context, d digest.Digest, maxBytes int64) (*Blob, error) {
-	ctx, cancel := m.client.limited(ctx)
+	ctx, cancel := m.client.registries.limited(ctx)
 	defer cancel()
 	found, err := m.part(d)
 	if err != nil {
 		return nil, err
 	}
-	raw, err := m.client.bytes(ctx, m.target, found, orLimit(maxBytes, m.client.options.MaxBlob), layerPart)
+	raw, err := m.client.cache.bytes(ctx, m.target, found, orLimit(maxBytes, m.client.registries.options.MaxBlob), layerPart)
 	if err != nil {
 		return nil, err
 	}
@@ -91,11 +93,11 @@ func orLimit(asked, limit int64) int64 {
 }
 
 // limited bounds a call with all its requests.
-func (c *Client) limited(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, c.options.Timeout, timedOut(c.options.Timeout))
+func (r *registries) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, r.options.Timeout, timedOut(r.options.Timeout))
 }
 
 // transferring bounds the transfer of one blob.
-func (c *Client) transferring(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, c.options.TransferTimeout, timedOut(c.options.TransferTimeout))
+func (r *registries) transferring(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, r.options.TransferTimeout, timedOut(r.options.TransferTimeout))
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
 
@@ -96,10 +97,10 @@ func TestThousandPullsCauseOneDownload(t *testing.T) {
 func TestAManifestThatHasJustBeenReadIsNotReadAgain(t *testing.T) {
 	r, c := registry.Start(t, registry.Options{}), newClient(t, nil)
 	ref, manifest := r.Push(t, "shop", "1.0.0", layer(HelmChartLayer, "chart"))
-	at, err := c.locate(ref, Credentials{}, true)
+	at, err := c.registries.locate(ref, keychain.Credentials{}, true)
 	require.NoError(t, err)
 	for range 2 {
-		found, err := c.readTogether(ctx, at)
+		found, err := c.cache.readTogether(ctx, at)
 		require.NoError(t, err)
 		require.Equal(t, manifest, found.Digest)
 	}
@@ -221,7 +222,7 @@ func TestAnUnknownManifestCostsOneRequest(t *testing.T) {
 	ref, manifest := r.Push(t, "shop", "1.0.0", layer(HelmChartLayer, "chart"))
 	read := func(ref string) (reads, asks int) {
 		r.Forget()
-		m, err := at(t, dir).Manifest(ctx, ref, Credentials{})
+		m, err := at(t, dir).Manifest(ctx, ref, keychain.Credentials{})
 		require.NoError(t, err)
 		require.Equal(t, manifest, m.Own)
 		return r.Count("GET", "manifests"), r.Count("HEAD", "manifests")
@@ -246,7 +247,7 @@ func TestAManifestThatOnlyALieAnnouncesBelongsToNobody(t *testing.T) {
 	r := registry.Start(t, registry.Options{})
 	ref, _ := r.Push(t, "mine", "1.0.0", layer(HelmChartLayer, "chart"))
 	c := newClient(t, nil)
-	m, err := c.Manifest(ctx, ref, Credentials{})
+	m, err := c.Manifest(ctx, ref, keychain.Credentials{})
 	require.NoError(t, err)
 	r.Break(registry.In("yours", func(_ *registry.Registry, w http.ResponseWriter, _ *http.Request) bool {
 		w.Header().Set("Content-Type", ocispec.MediaTypeImageManifest)
@@ -254,7 +255,7 @@ func TestAManifestThatOnlyALieAnnouncesBelongsToNobody(t *testing.T) {
 		w.Header().Set("Content-Length", fmt.Sprint(len(m.Raw)))
 		return true
 	}))
-	_, err = c.Manifest(ctx, r.Ref("yours", "1.0.0"), Credentials{})
+	_, err = c.Manifest(ctx, r.Ref("yours", "1.0.0"), keychain.Credentials{})
 	require.Error(t, err, "who only knows a digest does not get its content")
 }
 
@@ -363,7 +364,7 @@ func TestPlainHTTPHosts(t *testing.T) {
 		"oci://127.0.0.1:5000/a:1":    true,
 	} {
 		t.Run(ref, func(t *testing.T) {
-			at, err := c.locate(ref, Credentials{}, true)
+			at, err := c.registries.locate(ref, keychain.Credentials{}, true)
 			require.NoError(t, err)
 			require.Equal(t, plain, at.plain)
 		})

@@ -6,11 +6,11 @@ package oci
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"time"
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 )
 
 // Kinds of facts in the ledger.
@@ -33,12 +33,12 @@ type Resolved struct {
 // Resolve asks the registry, with the caller's credentials, what ref ("host/repository:tag", or with a digest) stands for.
 // A registry that is down, and no more than that, is bridged by its last answer to the same credentials. The error is an
 // *Error.
-func (c *Client) Resolve(ctx context.Context, ref string, credentials Credentials) (Resolved, error) {
-	t, err := c.locate(ref, credentials, true)
+func (c *Client) Resolve(ctx context.Context, ref string, credentials keychain.Credentials) (Resolved, error) {
+	t, err := c.registries.locate(ref, credentials, true)
 	if err != nil {
 		return Resolved{}, err
 	}
-	_, found, err := c.resolve(ctx, t, c.headOf(manifestPart))
+	_, found, err := c.cache.resolve(ctx, t, c.registries.headOf(manifestPart))
 	return Resolved{found.Digest, found.MediaType, found.stale}, err
 }
 
@@ -46,8 +46,8 @@ func (c *Client) Resolve(ctx context.Context, ref string, credentials Credential
 type question func(ctx context.Context, t target) (ocispec.Descriptor, error)
 
 // headOf asks without reading.
-func (c *Client) headOf(what part) question {
-	return func(ctx context.Context, t target) (ocispec.Descriptor, error) { return c.head(ctx, t, what) }
+func (r *registries) headOf(what part) question {
+	return func(ctx context.Context, t target) (ocispec.Descriptor, error) { return r.head(ctx, t, what) }
 }
 
 // answer is what a registry said a reference is.
@@ -58,19 +58,19 @@ type answer struct {
 
 // resolve proves that the caller may read what t names. It returns the target to go on with, which is anonymous if the
 // registry accepts nothing else.
-func (c *Client) resolve(ctx context.Context, t target, as question) (target, answer, error) {
-	limit := c.options.Timeout / 2
+func (k *cache) resolve(ctx context.Context, t target, as question) (target, answer, error) {
+	limit := k.registries.options.Timeout / 2
 	asking, cancel := context.WithTimeoutCause(ctx, limit, timedOut(limit))
 	defer cancel()
 	asked, found, err := ask(asking, t, as)
 	switch {
 	case err == nil:
-		c.grants.Set(encode(found), t.grant()...)
+		k.grants.Set(encode(found), t.grant()...)
 		return asked, answer{found, false}, nil
 	case refused(err), notLoggedIn(err) && !down(err):
-		c.grants.Delete(t.grant()...)
+		k.grants.Delete(t.grant()...)
 	case down(err) && ctx.Err() == nil:
-		if last, ok := c.lastAnswer(t); ok {
+		if last, ok := k.lastAnswer(t); ok {
 			return t, answer{last, true}, nil
 		}
 	}
@@ -80,11 +80,11 @@ func (c *Client) resolve(ctx context.Context, t target, as question) (target, an
 // ask falls back to no login at all, since a login that has expired must not hide what everybody may read.
 func ask(ctx context.Context, t target, as question) (target, ocispec.Descriptor, error) {
 	found, err := as(ctx, t)
-	if err == nil || !unauthorized(err) && !notLoggedIn(err) || t.login.anonymous() {
+	if err == nil || !unauthorized(err) && !notLoggedIn(err) || t.login.Anonymous() {
 		return t, found, err
 	}
 	anonymous := t
-	anonymous.login = t.login.withoutLogin()
+	anonymous.login = t.login.WithoutLogin()
 	if found, again := as(ctx, anonymous); again == nil {
 		return anonymous, found, nil
 	}
@@ -92,16 +92,16 @@ func ask(ctx context.Context, t target, as question) (target, ocispec.Descriptor
 }
 
 // head asks by HEAD, and by GET if the registry cannot answer that.
-func (c *Client) head(ctx context.Context, t target, what part) (ocispec.Descriptor, error) {
-	r := c.repository(t)
+func (r *registries) head(ctx context.Context, t target, what part) (ocispec.Descriptor, error) {
+	asked := r.repository(t)
 	if what == layerPart {
-		return r.Blobs().Resolve(ctx, t.at.Reference)
+		return asked.Blobs().Resolve(ctx, t.at.Reference)
 	}
-	found, err := r.Resolve(ctx, t.at.Reference)
+	found, err := asked.Resolve(ctx, t.at.Reference)
 	if err == nil || ctx.Err() != nil || refused(err) || notLoggedIn(err) || down(err) {
 		return found, err
 	}
-	byGet, content, again := r.FetchReference(ctx, t.at.Reference)
+	byGet, content, again := asked.FetchReference(ctx, t.at.Reference)
 	if again != nil {
 		return found, err
 	}
@@ -110,20 +110,20 @@ func (c *Client) head(ctx context.Context, t target, what part) (ocispec.Descrip
 
 // grant is the key of what the registry said to this login about this reference.
 func (t target) grant() []string {
-	return []string{grantFact, t.home(), t.login.fingerprint(), t.at.Reference}
+	return []string{grantFact, t.home(), t.login.Fingerprint(), t.at.Reference}
 }
 
 func (t target) ownership(d digest.Digest) []string { return []string{ownFact, t.home(), string(d)} }
 
 // owns reports whether the repository has given d away before: content in the cache that came from elsewhere is none of its
 // readers' business, even if a manifest of it names the digest.
-func (c *Client) owns(t target, d digest.Digest) bool {
-	_, ok := c.grants.Get(t.ownership(d)...)
+func (k *cache) owns(t target, d digest.Digest) bool {
+	_, ok := k.grants.Get(t.ownership(d)...)
 	return ok
 }
 
-func (c *Client) lastAnswer(t target) (ocispec.Descriptor, bool) {
-	value, ok := c.grants.Get(t.grant()...)
+func (k *cache) lastAnswer(t target) (ocispec.Descriptor, bool) {
+	value, ok := k.grants.Get(t.grant()...)
 	var d ocispec.Descriptor
 	return d, ok && json.Unmarshal([]byte(value), &d) == nil && d.Digest.Validate() == nil
 }
@@ -134,27 +134,4 @@ func encode(d ocispec.Descriptor) string {
 		return ""
 	}
 	return string(raw)
-}
-
-// timeoutError ends a call; it says how long that took.
-type timeoutError struct{ limit time.Duration }
-
-func timedOut(limit time.Duration) error { return &timeoutError{limit} }
-
-// Error names the limit.
-func (e *timeoutError) Error() string {
-	return "timeout: the registry did not answer within " + e.limit.String()
-}
-
-// Is makes it a context.DeadlineExceeded.
-func (e *timeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
-
-// ended returns why the context of a failed request ended, if that is the reason.
-func ended(ctx context.Context, err error) error {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		if cause := context.Cause(ctx); cause != nil {
-			return cause
-		}
-	}
-	return err
 }

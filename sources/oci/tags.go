@@ -9,7 +9,8 @@ import (
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
-	"oras.land/oras-go/v2/registry/remote/auth"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 )
 
 // What a registry can make Tags read.
@@ -23,27 +24,27 @@ var errTooManyTags = fmt.Errorf("the repository has more than %d tags", maxTags)
 
 // Tags returns the tags of the repository ref ("host/repository"), sorted by the registry. The error is an *Error; more
 // than 100000 tags are an ErrTooLarge.
-func (c *Client) Tags(ctx context.Context, ref string, credentials Credentials) ([]string, error) {
-	ctx, cancel := c.limited(ctx)
+func (c *Client) Tags(ctx context.Context, ref string, credentials keychain.Credentials) ([]string, error) {
+	ctx, cancel := c.registries.limited(ctx)
 	defer cancel()
-	t, err := c.locate(ref, credentials, false)
+	t, err := c.registries.locate(ref, credentials, false)
 	if err != nil {
 		return nil, err
 	}
-	tags, err := c.tags(ctx, t)
-	if unauthorized(err) && t.login.auth != auth.EmptyCredential {
+	tags, err := c.registries.tags(ctx, t)
+	if unauthorized(err) && t.login.Identity() == nil && !t.login.Anonymous() {
 		anonymous := t
-		anonymous.login.auth = auth.EmptyCredential
-		if open, again := c.tags(ctx, anonymous); again == nil {
+		anonymous.login = t.login.WithoutLogin()
+		if open, again := c.registries.tags(ctx, anonymous); again == nil {
 			return open, nil
 		}
 	}
 	return tags, t.explain(ctx, "list its tags", err)
 }
 
-func (c *Client) tags(ctx context.Context, t target) ([]string, error) {
+func (r *registries) tags(ctx context.Context, t target) ([]string, error) {
 	var tags []string
-	err := c.repository(t).Tags(ctx, "", func(page []string) error {
+	err := r.repository(t).Tags(ctx, "", func(page []string) error {
 		if len(tags)+len(page) > maxTags {
 			return errTooManyTags
 		}
@@ -60,7 +61,7 @@ func (c *Client) tags(ctx context.Context, t target) ([]string, error) {
 // "1.x" or ">=1.2.0-0 <2", by the rules of Flux: tags that are no full version, with or without "v", do not count, and
 // pre-releases only if the range names one. The error is an *Error: ErrInvalid for a malformed range, ErrNotFound if no
 // tag fits.
-func (c *Client) Latest(ctx context.Context, ref, versions string, credentials Credentials) (string, error) {
+func (c *Client) Latest(ctx context.Context, ref, versions string, credentials keychain.Credentials) (string, error) {
 	constraint, err := semver.NewConstraint(versions)
 	if err != nil {
 		return "", invalid(ref, fmt.Sprintf("%q is not a range of semantic versions", versions), `write it like "1.x", "~1.2" or ">=1.2.0 <2.0.0"`)
@@ -71,7 +72,7 @@ func (c *Client) Latest(ctx context.Context, ref, versions string, credentials C
 	}
 	tag := highest(tags, constraint)
 	if tag == "" {
-		return "", &Error{Kind: ErrNotFound, Ref: redactUserinfo(ref), Problem: fmt.Sprintf("none of its %d tags is a version in %q", len(tags), versions),
+		return "", &Error{Kind: ErrNotFound, Ref: keychain.HideUser(ref), Problem: fmt.Sprintf("none of its %d tags is a version in %q", len(tags), versions),
 			Cure: "widen the range or push such a version; pre-releases count only if the range names one"}
 	}
 	return tag, nil

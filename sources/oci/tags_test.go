@@ -13,6 +13,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 	"github.com/stretchr/testify/require"
 
+	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
 
@@ -22,16 +23,16 @@ func TestTags(t *testing.T) {
 		r.Push(t, "shop", tag, layer(HelmChartLayer, tag))
 	}
 	c := newClient(t, nil)
-	for name, login := range map[string]Credentials{"nobody": {}, "wrong password": credentials(t, map[string]string{r.Host: "somebody:wrong"})} {
+	for name, login := range map[string]keychain.Credentials{"nobody": {}, "wrong password": credentials(t, map[string]string{r.Host: "somebody:wrong"})} {
 		t.Run(name, func(t *testing.T) {
 			tags, err := c.Tags(ctx, "oci://"+r.Host+"/shop", login)
 			require.NoError(t, err)
 			require.ElementsMatch(t, []string{"1.0.0", "1.1.0"}, tags)
 		})
 	}
-	_, err := c.Tags(ctx, r.Host+"/web", Credentials{})
+	_, err := c.Tags(ctx, r.Host+"/web", keychain.Credentials{})
 	require.ErrorIs(t, err, ErrNotFound)
-	_, err = c.Tags(ctx, r.Host+"/private", Credentials{})
+	_, err = c.Tags(ctx, r.Host+"/private", keychain.Credentials{})
 	require.ErrorIs(t, err, ErrUnauthorized)
 }
 
@@ -53,7 +54,7 @@ func TestPagesOfTagsEnd(t *testing.T) {
 	for name, perPage := range map[string]int{"full pages": 10_000, "pages of one": 1, "empty pages": 0} {
 		t.Run(name, func(t *testing.T) {
 			r := registry.Start(t, registry.Options{Faults: []registry.Fault{listing(perPage)}})
-			_, err := newClient(t, nil).Tags(ctx, r.Host+"/shop", Credentials{})
+			_, err := newClient(t, nil).Tags(ctx, r.Host+"/shop", keychain.Credentials{})
 			require.ErrorIs(t, err, ErrTooLarge)
 			require.LessOrEqual(t, r.Count("GET", "tags"), maxTagPages)
 		})
@@ -62,11 +63,11 @@ func TestPagesOfTagsEnd(t *testing.T) {
 
 func TestPagesOfTagsAreJoined(t *testing.T) {
 	r := registry.Start(t, registry.Options{Faults: []registry.Fault{registry.Times(3, listing(10))}})
-	_, err := newClient(t, nil).Tags(ctx, r.Host+"/shop", Credentials{})
+	_, err := newClient(t, nil).Tags(ctx, r.Host+"/shop", keychain.Credentials{})
 	require.ErrorIs(t, err, ErrNotFound, "the fourth page is that of an empty registry")
 	r.Push(t, "shop", "2.0.0", layer("x/y", ""))
 	r.Break(registry.Times(3, listing(10)))
-	tags, err := newClient(t, nil).Tags(ctx, r.Host+"/shop", Credentials{})
+	tags, err := newClient(t, nil).Tags(ctx, r.Host+"/shop", keychain.Credentials{})
 	require.NoError(t, err)
 	require.Len(t, tags, 31)
 }
@@ -81,15 +82,15 @@ func TestLatest(t *testing.T) {
 		"*": "v1.10.0", "1.x": "v1.10.0", "~1.9": "1.9.0", ">=1.0.0 <1.9.0": "1.0.0", ">=2.0.0-0": "2.0.0-rc.2", "1.0.0": "1.0.0",
 	} {
 		t.Run(versions, func(t *testing.T) {
-			tag, err := c.Latest(ctx, r.Host+"/shop", versions, Credentials{})
+			tag, err := c.Latest(ctx, r.Host+"/shop", versions, keychain.Credentials{})
 			require.NoError(t, err)
 			require.Equal(t, want, tag)
 		})
 	}
-	_, err := c.Latest(ctx, r.Host+"/shop", ">=5", Credentials{})
+	_, err := c.Latest(ctx, r.Host+"/shop", ">=5", keychain.Credentials{})
 	require.ErrorIs(t, err, ErrNotFound)
 	require.ErrorContains(t, err, "none of its 9 tags")
-	_, err = c.Latest(ctx, r.Host+"/shop", "one", Credentials{})
+	_, err = c.Latest(ctx, r.Host+"/shop", "one", keychain.Credentials{})
 	require.ErrorIs(t, err, ErrInvalid)
 }
 

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"oras.land/oras-go/v2/registry"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 )
 
 // target is where a reference leads after mirrors, with the login that fits there.
@@ -24,7 +26,7 @@ type target struct {
 	plain bool
 	// exposed means that only the reference asks for that.
 	exposed bool
-	login   login
+	login   keychain.Login
 	// hint is where a missing login belongs.
 	hint string
 }
@@ -49,7 +51,7 @@ func parseMirror(host, endpoint string) (mirror, error) {
 }
 
 // locate parses ref, applies mirrors and finds the login. With needVersion the reference must have a tag or digest.
-func (c *Client) locate(ref string, credentials Credentials, needVersion bool) (target, error) {
+func (r *registries) locate(ref string, credentials keychain.Credentials, needVersion bool) (target, error) {
 	scheme, rest := splitScheme(ref)
 	at, err := registry.ParseReference(rest)
 	if err != nil {
@@ -58,41 +60,41 @@ func (c *Client) locate(ref string, credentials Credentials, needVersion bool) (
 	if needVersion && at.Reference == "" {
 		return target{}, invalid(ref, "it has neither tag nor digest", "append :tag or @sha256:digest")
 	}
-	t := target{written: ref, at: at, plain: scheme == "http" || scheme == "" && c.plainByDefault(at.Registry), hint: c.options.LoginHint}
-	if m, ok := c.mirrors[canonicalHost(at.Registry)]; ok {
+	t := target{written: ref, at: at, plain: scheme == "http" || scheme == "" && r.plainByDefault(at.Registry), hint: r.options.LoginHint}
+	if m, ok := r.mirrors[keychain.CanonicalHost(at.Registry)]; ok {
 		t.at.Registry, t.plain, scheme = m.host, m.plain, "mirror"
 		t.at.Repository = strings.TrimPrefix(m.prefix+"/"+at.Repository, "/")
 	}
-	if t.exposed = scheme == "http" && !c.plainByDefault(at.Registry); t.exposed {
-		credentials = credentials.namingPlain()
+	if t.exposed = scheme == "http" && !r.plainByDefault(at.Registry); t.exposed {
+		credentials = credentials.NamingPlain()
 	}
 	undecided := t.plain && scheme == ""
-	t.login = credentials.find(t.place(undecided))
-	if undecided && len(t.login.ca) > 0 {
+	t.login = credentials.Find(t.place(undecided))
+	if undecided && len(t.login.Authorities()) > 0 {
 		t.plain = false // who trusts an authority for a loopback host expects TLS there
-		t.login = credentials.find(t.place(false))
+		t.login = credentials.Find(t.place(false))
 	}
-	if t.login.anonymous() {
-		t.login = c.common(t, undecided && t.plain)
+	if t.login.Anonymous() {
+		t.login = r.common(t, undecided && t.plain)
 	}
 	return t, nil
 }
 
 // common returns the login of Options.Logins for a target whose caller has none.
-func (c *Client) common(t target, anyScheme bool) login {
-	logins := c.options.Logins
+func (r *registries) common(t target, anyScheme bool) keychain.Login {
+	logins := r.options.Logins
 	if t.exposed {
-		logins = logins.namingPlain()
+		logins = logins.NamingPlain()
 	}
-	found := logins.find(t.place(anyScheme))
-	if len(t.login.ca) > 0 {
-		found.ca = t.login.ca
+	found := logins.Find(t.place(anyScheme))
+	if len(t.login.Authorities()) > 0 {
+		found = found.Trusting(t.login.Authorities())
 	}
 	return found
 }
 
 // place is where the login is needed.
-func (t target) place(anyScheme bool) place {
+func (t target) place(anyScheme bool) keychain.Place {
 	scheme := "https"
 	if t.plain {
 		scheme = "http"
@@ -100,7 +102,7 @@ func (t target) place(anyScheme bool) place {
 	if anyScheme {
 		scheme = ""
 	}
-	return place{scheme, t.at.Registry, t.at.Repository}
+	return keychain.Place{Scheme: scheme, Host: t.at.Registry, Repository: t.at.Repository}
 }
 
 // splitScheme takes the schemes off that people write before a reference; "oci" says nothing about TLS.
@@ -114,8 +116,8 @@ func splitScheme(ref string) (scheme, rest string) {
 }
 
 // plainByDefault is true for loopback hosts and those named in Options.PlainHTTP.
-func (c *Client) plainByDefault(host string) bool {
-	if slices.Contains(c.options.PlainHTTP, host) {
+func (r *registries) plainByDefault(host string) bool {
+	if slices.Contains(r.options.PlainHTTP, host) {
 		return true
 	}
 	name := host

@@ -9,29 +9,31 @@ import (
 	"io"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/oci/internal/transport"
 )
 
 // readUnknown asks what t is by reading it into the cache, so that a manifest nobody has read costs one request. One that is there, and one
 // that another caller with the same login has just read, is asked for without reading: every call proves that it may read.
-func (c *Client) readUnknown(ctx context.Context, t target) (ocispec.Descriptor, error) {
-	if c.knows(t) {
-		return c.head(ctx, t, manifestPart)
+func (k *cache) readUnknown(ctx context.Context, t target) (ocispec.Descriptor, error) {
+	if k.knows(t) {
+		return k.registries.head(ctx, t, manifestPart)
 	}
-	return c.readTogether(ctx, t)
+	return k.readTogether(ctx, t)
 }
 
 // readTogether reads t unless another caller with the same login does so, or has done so since it was looked whether t is known.
-func (c *Client) readTogether(ctx context.Context, t target) (ocispec.Descriptor, error) {
+func (k *cache) readTogether(ctx context.Context, t target) (ocispec.Descriptor, error) {
 	var found ocispec.Descriptor
 	mine := false
-	key := fmt.Sprintf("unknown %s %s %s", t.home(), t.at.Reference, t.login.fingerprint())
-	err := c.flights.do(ctx, key, c.options.Timeout/2, func(ctx context.Context) (err error) {
-		if c.knows(t) {
+	key := fmt.Sprintf("unknown %s %s %s", t.home(), t.at.Reference, t.login.Fingerprint())
+	err := k.flights.do(ctx, key, k.registries.options.Timeout/2, func(ctx context.Context) (err error) {
+		if k.knows(t) {
 			return nil
 		}
-		if found, err = c.readReference(ctx, t); err == nil {
+		if found, err = k.readReference(ctx, t); err == nil {
 			mine = true
-			c.grants.Set(encode(found), t.grant()...) // before the flight ends, or who comes in between reads it again
+			k.grants.Set(encode(found), t.grant()...) // before the flight ends, or who comes in between reads it again
 		}
 		return err
 	})
@@ -41,40 +43,40 @@ func (c *Client) readTogether(ctx context.Context, t target) (ocispec.Descriptor
 	case err != nil && (ctx.Err() != nil || status(err) != 0 || refused(err) || notLoggedIn(err) || down(err)):
 		return ocispec.Descriptor{}, err
 	}
-	return c.head(ctx, t, manifestPart)
+	return k.registries.head(ctx, t, manifestPart)
 }
 
 // knows reports whether the manifest that t stood for is in the cache.
-func (c *Client) knows(t target) bool {
+func (k *cache) knows(t target) bool {
 	d, err := t.at.Digest()
 	if err != nil {
-		last, _ := c.lastAnswer(t)
+		last, _ := k.lastAnswer(t)
 		d = last.Digest
 	}
-	if d == "" || !c.owns(t, d) {
+	if d == "" || !k.owns(t, d) {
 		return false
 	}
-	file, err := c.contents.Get(d)
+	file, err := k.contents.Get(d)
 	return err == nil && file.Close() == nil
 }
 
 // readReference brings what t is into the cache. What is too large is left to whoever wants it.
-func (c *Client) readReference(ctx context.Context, t target) (found ocispec.Descriptor, err error) {
-	err = again(ctx, func() error {
+func (k *cache) readReference(ctx context.Context, t target) (found ocispec.Descriptor, err error) {
+	err = transport.Again(ctx, func() error {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
-		d, body, err := c.repository(t).FetchReference(ctx, t.at.Reference)
+		d, body, err := k.registries.repository(t).FetchReference(ctx, t.at.Reference)
 		if err != nil {
-			return permanent{err}
+			return transport.Fatal(err)
 		}
 		defer func() { _ = body.Close() }()
 		found = d
-		if t.acceptable(d, c.options.MaxManifest, manifestPart) != nil {
+		if t.acceptable(d, k.registries.options.MaxManifest, manifestPart) != nil {
 			return nil
 		}
-		err = c.contents.Put(d.Digest, d.Size, func(w io.Writer) error { return c.receive(ctx, cancel, body, w) })
+		err = k.contents.Put(d.Digest, d.Size, func(w io.Writer) error { return transport.Copy(ctx, cancel, w, body, k.registries.options.Timeout/2) })
 		if err == nil {
-			c.grants.Set("", t.ownership(d.Digest)...)
+			k.grants.Set("", t.ownership(d.Digest)...)
 		}
 		return err
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci/store"
 )
 
@@ -29,7 +30,7 @@ type Part struct {
 
 // Open returns a blob, verified and on disk. The caller closes it. The error is an *Error.
 func (p Part) Open(ctx context.Context) (*Content, error) {
-	ctx, cancel := p.client.transferring(ctx)
+	ctx, cancel := p.client.registries.transferring(ctx)
 	defer cancel()
 	file, err := p.open(ctx)
 	if err != nil {
@@ -39,7 +40,7 @@ func (p Part) Open(ctx context.Context) (*Content, error) {
 }
 
 func (p Part) open(ctx context.Context) (*store.File, error) {
-	return p.client.open(ctx, p.from, p.Descriptor, p.client.options.MaxContent, layerPart)
+	return p.client.cache.open(ctx, p.from, p.Descriptor, p.client.registries.options.MaxContent, layerPart)
 }
 
 // Top is the manifest or index that a reference stands for, as the registry has it.
@@ -54,18 +55,18 @@ type Top struct {
 }
 
 // Top returns what ref (with tag or digest) stands for, without choosing from an index. The error is an *Error.
-func (c *Client) Top(ctx context.Context, ref string, credentials Credentials) (*Top, error) {
-	ctx, cancel := c.limited(ctx)
+func (c *Client) Top(ctx context.Context, ref string, credentials keychain.Credentials) (*Top, error) {
+	ctx, cancel := c.registries.limited(ctx)
 	defer cancel()
-	t, err := c.locate(ref, credentials, true)
+	t, err := c.registries.locate(ref, credentials, true)
 	if err != nil {
 		return nil, err
 	}
-	t, found, err := c.resolve(ctx, t, c.readUnknown)
+	t, found, err := c.cache.resolve(ctx, t, c.cache.readUnknown)
 	if err != nil {
 		return nil, err
 	}
-	raw, d, err := c.document(ctx, t, found.Descriptor)
+	raw, d, err := c.cache.document(ctx, t, found.Descriptor)
 	if err != nil {
 		return nil, err
 	}
@@ -80,12 +81,12 @@ const maxManifests = 256
 // before the manifest, and of an index all manifests. A blob is downloaded when visit opens it. Layers that registries
 // need not have, since they name the URL where they are, are left out. It returns what ref stands for. The error is an
 // *Error, or that of visit.
-func (c *Client) Walk(ctx context.Context, ref string, credentials Credentials, visit func(Part) error) (ocispec.Descriptor, error) {
-	t, err := c.locate(ref, credentials, true)
+func (c *Client) Walk(ctx context.Context, ref string, credentials keychain.Credentials, visit func(Part) error) (ocispec.Descriptor, error) {
+	t, err := c.registries.locate(ref, credentials, true)
 	if err != nil {
 		return ocispec.Descriptor{}, err
 	}
-	t, found, err := c.resolve(ctx, t, c.headOf(manifestPart))
+	t, found, err := c.cache.resolve(ctx, t, c.registries.headOf(manifestPart))
 	if err != nil {
 		return ocispec.Descriptor{}, err
 	}
@@ -109,7 +110,7 @@ func (w *walking) manifest(ctx context.Context, at ocispec.Descriptor, depth int
 	if w.manifests++; depth > maxDepth || w.manifests > maxManifests {
 		return invalid(w.from.written, fmt.Sprintf("it has more than %d manifests, or indexes more than %d deep in each other", maxManifests, maxDepth), "copy its parts one by one")
 	}
-	raw, d, err := w.client.document(ctx, w.from, at)
+	raw, d, err := w.client.cache.document(ctx, w.from, at)
 	if err != nil {
 		return err
 	}
@@ -133,7 +134,7 @@ func (w *walking) blobs(d *document) error {
 		if blob.Digest == "" || w.seen[blob.Digest] || elsewhere(blob) {
 			continue
 		}
-		if err := w.from.acceptable(blob, w.client.options.MaxContent, layerPart); err != nil {
+		if err := w.from.acceptable(blob, w.client.registries.options.MaxContent, layerPart); err != nil {
 			return err
 		}
 		w.seen[blob.Digest] = true

@@ -18,6 +18,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 )
 
 // place is one in a registry with the logins for it. The zero value is none.
@@ -27,7 +28,7 @@ type place struct {
 	owner string
 	// base is host and path, with http:// for one without TLS.
 	base   string
-	logins oci.Credentials
+	logins keychain.Credentials
 	// fingerprint of the logins.
 	fingerprint [sha256.Size]byte
 }
@@ -61,7 +62,7 @@ func (v *version) below(at place) place {
 		return at
 	}
 	if base := strings.TrimSuffix(withoutScheme(v.registry.base), "/"); strings.HasPrefix(withoutScheme(at.base), base+"/") {
-		at.logins = oci.Join(v.registry.logins, at.logins)
+		at.logins = keychain.Join(v.registry.logins, at.logins)
 	}
 	return at
 }

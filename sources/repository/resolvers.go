@@ -14,7 +14,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
-	"github.com/flux-landscaper/flux-landscaper/sources/oci"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 )
 
 // resolver is a repository for the components below a prefix.
@@ -53,28 +53,28 @@ var resolverConfigs = []string{"ocm.config.ocm.software", "resolver.config.ocm.s
 const maxOCMConfig = 1 << 20
 
 // parseOCMConfig reads logins and resolvers. Other configurations are ignored, as OCM tools do with those of their plugins.
-func parseOCMConfig(raw []byte) (oci.Credentials, []resolver, error) {
+func parseOCMConfig(raw []byte) (keychain.Credentials, []resolver, error) {
 	if len(raw) > maxOCMConfig {
-		return oci.Credentials{}, nil, fmt.Errorf("it has more than %d bytes; remove what is not needed", maxOCMConfig)
+		return keychain.Credentials{}, nil, fmt.Errorf("it has more than %d bytes; remove what is not needed", maxOCMConfig)
 	}
 	entries, err := ocmEntries(raw, 0)
 	if err != nil {
-		return oci.Credentials{}, nil, err
+		return keychain.Credentials{}, nil, err
 	}
-	var logins []oci.Credentials
+	var logins []keychain.Credentials
 	var resolvers []resolver
 	for i, entry := range entries {
 		switch kind, _, _ := strings.Cut(entry.Type, "/"); {
 		case kind == credentialsConfig:
-			found, err := oci.ParseOCMConfig(entry.raw)
+			found, err := keychain.ParseOCMConfig(entry.raw)
 			if err != nil {
-				return oci.Credentials{}, nil, err
+				return keychain.Credentials{}, nil, err
 			}
 			logins = append(logins, found)
 		case slices.Contains(resolverConfigs, kind):
 			found, err := entry.resolvers()
 			if err != nil {
-				return oci.Credentials{}, nil, fmt.Errorf("configuration %d (%s): %w", i, entry.Type, err)
+				return keychain.Credentials{}, nil, fmt.Errorf("configuration %d (%s): %w", i, entry.Type, err)
 			}
 			resolvers = append(resolvers, found...)
 		}
@@ -82,7 +82,7 @@ func parseOCMConfig(raw []byte) (oci.Credentials, []resolver, error) {
 	slices.SortStableFunc(resolvers, func(a, b resolver) int {
 		return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(len(b.prefix), len(a.prefix)))
 	})
-	return oci.Join(logins...), resolvers, nil
+	return keychain.Join(logins...), resolvers, nil
 }
 
 // ocmEntry is a configuration with its text.

@@ -9,24 +9,24 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/flux-landscaper/flux-landscaper/sources/oci"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 )
 
 // Rights are the logins and the resolvers of one Context. The zero value is anonymous and has no resolvers. They print as a
 // placeholder.
 type Rights struct {
-	logins    oci.Credentials
+	logins    keychain.Credentials
 	resolvers []resolver
 	// fingerprint tells rights apart inside this process.
 	fingerprint [sha256.Size]byte
 }
 
-// ParseRights reads pull secrets (name → data, see oci.ParseSecret), the more important by name first, and the OCM configuration
+// ParseRights reads pull secrets (name → data, see keychain.ParseSecret), the more important by name first, and the OCM configuration
 // of a Context (the content of key .ocmconfig; may be empty): its logins and its resolvers. Errors repeat no content but hosts.
 func ParseRights(secrets map[string]map[string][]byte, ocmConfig []byte) (Rights, error) {
-	var all []oci.Credentials
+	var all []keychain.Credentials
 	for _, name := range slices.Sorted(maps.Keys(secrets)) {
-		found, err := oci.ParseSecret(name, secrets[name])
+		found, err := keychain.ParseSecret(name, secrets[name])
 		if err != nil {
 			return Rights{}, refused("registryPullSecrets", err)
 		}
@@ -40,23 +40,23 @@ func ParseRights(secrets map[string]map[string][]byte, ocmConfig []byte) (Rights
 		}
 		all, resolvers = append(all, logins), found
 	}
-	return Rights{logins: oci.Join(all...), resolvers: resolvers, fingerprint: fingerprint(secrets, ocmConfig)}, nil
+	return Rights{logins: keychain.Join(all...), resolvers: resolvers, fingerprint: fingerprint(secrets, ocmConfig)}, nil
 }
 
 // Logins are those for registries.
-func (r Rights) Logins() oci.Credentials { return r.logins }
+func (r Rights) Logins() keychain.Credentials { return r.logins }
 
 // Warnings say which logins cannot be used here; the others count. They repeat nothing but hosts.
 func (r Rights) Warnings() []string { return r.logins.Warnings() }
 
 // WithIdentity adds an identity, which logs in where nothing else does.
-func (r Rights) WithIdentity(identity oci.Identity) Rights {
-	return r.and(Rights{logins: oci.FromIdentity(identity), fingerprint: sha256.Sum256([]byte("identity " + identity.Fingerprint()))})
+func (r Rights) WithIdentity(identity keychain.Identity) Rights {
+	return r.and(Rights{logins: keychain.FromIdentity(identity), fingerprint: sha256.Sum256([]byte("identity " + identity.Fingerprint()))})
 }
 
 // withAuthority adds certificate authorities for a host.
 func (r Rights) withAuthority(host string, authorities []byte) (Rights, error) {
-	found, err := oci.FromAuthority(host, authorities)
+	found, err := keychain.FromAuthority(host, authorities)
 	if err != nil {
 		return Rights{}, err
 	}
@@ -65,7 +65,7 @@ func (r Rights) withAuthority(host string, authorities []byte) (Rights, error) {
 
 // and adds the logins of other rights, which are less important.
 func (r Rights) and(more Rights) Rights {
-	r.logins = oci.Join(r.logins, more.logins)
+	r.logins = keychain.Join(r.logins, more.logins)
 	r.fingerprint = sha256.Sum256(fmt.Appendf(nil, "%x %x", r.fingerprint, more.fingerprint))
 	return r
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 )
 
 // Types of resources and their blobs.
@@ -115,10 +116,10 @@ func (s *scene) push(base string, version component.Version, schema string) {
 	require.NoError(s.T, err)
 	ref := component.OCIRegistry{BaseURL: s.Registry.Host, SubPath: base}.Reference(version.Descriptor.Name, version.Descriptor.Version)
 	for _, content := range append(image.Layers, image.Config) {
-		_, err := client.PushBlob(s.Ctx, ref, oci.BytesSource(content.MediaType, s.bytes(content)), oci.Credentials{})
+		_, err := client.PushBlob(s.Ctx, ref, oci.BytesSource(content.MediaType, s.bytes(content)), keychain.Credentials{})
 		require.NoError(s.T, err)
 	}
-	_, err = client.PushManifest(s.Ctx, ref, image.Manifest.MediaType, s.bytes(image.Manifest), oci.Credentials{})
+	_, err = client.PushManifest(s.Ctx, ref, image.Manifest.MediaType, s.bytes(image.Manifest), keychain.Credentials{})
 	require.NoError(s.T, err)
 }
 

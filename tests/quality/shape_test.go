@@ -41,8 +41,6 @@ var larger = map[string]int{
 	"deployers/resources.Session":            82,
 	"deployers/target":                       27,
 	"sources/component":                      28,
-	"sources/oci":                            25,
-	"sources/oci.Client":                     46,
 	"tests/platform":                         52,
 	"tests/platform.Cluster":                 51,
 }

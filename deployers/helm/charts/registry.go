@@ -15,6 +15,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
 
@@ -73,31 +74,31 @@ func badCredentials(err error) error {
 }
 
 // pullCredentials returns the logins of the pull secrets in the order of the Context, then those of its OCM configuration.
-func pullCredentials(c *contract.Context) (oci.Credentials, error) {
+func pullCredentials(c *contract.Context) (keychain.Credentials, error) {
 	if c == nil {
-		return oci.Credentials{}, nil
+		return keychain.Credentials{}, nil
 	}
-	var all []oci.Credentials
+	var all []keychain.Credentials
 	for _, reference := range c.Configuration.RegistryPullSecrets {
-		found, err := oci.ParseSecret(reference.Name, c.PullSecrets[reference.Name])
+		found, err := keychain.ParseSecret(reference.Name, c.PullSecrets[reference.Name])
 		if err != nil {
-			return oci.Credentials{}, fmt.Errorf("registryPullSecrets: %w", err)
+			return keychain.Credentials{}, fmt.Errorf("registryPullSecrets: %w", err)
 		}
 		all = append(all, found)
 	}
 	configured, err := repository.ParseRights(nil, c.OCMConfig)
-	return oci.Join(append(all, configured.Logins())...), err
+	return keychain.Join(append(all, configured.Logins())...), err
 }
 
 // logins are those of the item's Context, its identity after all others.
-func (f *Finder) logins(ctx context.Context, item *contract.Item) (oci.Credentials, error) {
+func (f *Finder) logins(ctx context.Context, item *contract.Item) (keychain.Credentials, error) {
 	credentials, err := pullCredentials(item.Context)
 	if err != nil {
-		return oci.Credentials{}, badCredentials(err)
+		return keychain.Credentials{}, badCredentials(err)
 	}
 	identity, err := f.access.Identity(ctx, item, "GetChart")
 	if err != nil || identity == nil {
 		return credentials, err
 	}
-	return oci.Join(credentials, oci.FromIdentity(identity)), nil
+	return keychain.Join(credentials, keychain.FromIdentity(identity)), nil
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package oci
+package keychain
 
 import (
 	"strings"
@@ -73,7 +73,7 @@ func TestParseOCMConfig(t *testing.T) {
 	} {
 		t.Run(at, func(t *testing.T) {
 			parts := strings.Split(at, "|")
-			require.Equal(t, want, c.find(place{parts[0], parts[1], parts[2]}).auth)
+			require.Equal(t, want, c.Find(Place{parts[0], parts[1], parts[2]}).auth)
 		})
 	}
 }
@@ -97,7 +97,7 @@ func TestConsumersWithoutHostnameFitAll(t *testing.T) {
 		"https|plain.example.com|x": "pattern", "http|plain.example.com|x": "plain",
 	} {
 		parts := strings.Split(at, "|")
-		require.Equal(t, want, c.find(place{parts[0], parts[1], parts[2]}).auth.Username, at)
+		require.Equal(t, want, c.Find(Place{parts[0], parts[1], parts[2]}).auth.Username, at)
 	}
 }
 
@@ -107,7 +107,7 @@ func TestWhatCannotBeUsedIsOneWarning(t *testing.T) {
 		"\n  - identity: {type: OCIRegistry, hostname: vault.example.com}\n    credentials: [{type: Vault, credentialsName: hunter2}]\n" +
 		"  repositories:\n  - repository: {type: DockerConfig/v1, dockerConfigFile: ~/.docker/hunter2.json}\n"))
 	require.NoError(t, err)
-	require.Equal(t, "used", c.find(place{"https", "example.com", "x"}).auth.Username)
+	require.Equal(t, "used", c.Find(Place{"https", "example.com", "x"}).auth.Username)
 	require.Len(t, c.Warnings(), 2)
 	require.Contains(t, c.Warnings()[0], `configurations[0]: consumers[1]: host "vault.example.com": credentials of type "Vault" cannot be used: it is left out`)
 	require.Contains(t, c.Warnings()[1], "configurations[0]: repositories[0]: it names a Docker configuration on a disk, which is never read")
@@ -121,17 +121,17 @@ func TestWhatCannotBeUsedIsOneWarning(t *testing.T) {
 
 func TestAnExactPortBeatsAnyPort(t *testing.T) {
 	c := Credentials{entries: []entry{
-		{host: "example.com", anyPort: true, login: login{auth: auth.Credential{Username: "any"}}},
-		{host: "example.com:5000", login: login{auth: auth.Credential{Username: "exact"}}},
+		{host: "example.com", anyPort: true, Login: Login{auth: auth.Credential{Username: "any"}}},
+		{host: "example.com:5000", Login: Login{auth: auth.Credential{Username: "exact"}}},
 	}}
-	require.Equal(t, "exact", c.find(place{"https", "example.com:5000", "x"}).auth.Username)
-	require.Equal(t, "any", c.find(place{"https", "example.com:5001", "x"}).auth.Username)
+	require.Equal(t, "exact", c.Find(Place{"https", "example.com:5000", "x"}).auth.Username)
+	require.Equal(t, "any", c.Find(Place{"https", "example.com:5001", "x"}).auth.Username)
 }
 
 func TestParseOCMConfigAlone(t *testing.T) {
 	c, err := ParseOCMConfig([]byte(`{"type":"credentials.config.ocm.software","consumers":[{"identity":{"type":"OCIRegistry","hostname":"a"},"credentials":[{"type":"Credentials","properties":{"username":"u","password":"p"}}]}]}`))
 	require.NoError(t, err)
-	require.Equal(t, "u", c.find(place{"https", "a", "x"}).auth.Username)
+	require.Equal(t, "u", c.Find(Place{"https", "a", "x"}).auth.Username)
 }
 
 func TestParseOCMConfigErrorsHideTheContent(t *testing.T) {
@@ -173,7 +173,7 @@ func TestParseSecret(t *testing.T) {
 	})
 	require.NoError(t, err)
 	for host, want := range map[string]string{"docker.example.com": "docker", "old.example.com": "old", "example.com": "", "other.example.com": "other", "text.example.com": "text"} {
-		require.Equal(t, want, c.find(place{"https", host, "x"}).auth.Username, host)
+		require.Equal(t, want, c.Find(Place{"https", host, "x"}).auth.Username, host)
 	}
 	require.NotContains(t, c.String(), "hunter2")
 }
@@ -201,8 +201,8 @@ func TestParseSecretNamesTheKey(t *testing.T) {
 func TestJoinPrefersTheFirst(t *testing.T) {
 	first, second := credentials(t, map[string]string{"a": "first:1"}), credentials(t, map[string]string{"a": "second:2", "b": "second:2"})
 	joined := Join(first, Credentials{}, second)
-	require.Equal(t, "first", joined.find(place{"https", "a", "x"}).auth.Username)
-	require.Equal(t, "second", joined.find(place{"https", "b", "x"}).auth.Username)
+	require.Equal(t, "first", joined.Find(Place{"https", "a", "x"}).auth.Username)
+	require.Equal(t, "second", joined.Find(Place{"https", "b", "x"}).auth.Username)
 }
 
 // FuzzOCMConfig feeds any bytes to the parser: it must not panic or hang, what it finds must be found again, and its errors
@@ -223,7 +223,7 @@ func FuzzOCMConfig(f *testing.F) {
 			if repository == "" {
 				repository = "any"
 			}
-			require.NotZero(t, e.rank(place{"", e.host, repository}))
+			require.NotZero(t, e.rank(Place{"", e.host, repository}))
 		}
 	})
 }

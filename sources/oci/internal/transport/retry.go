@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package oci
+package transport
 
 import (
 	"context"
@@ -50,7 +50,7 @@ func (retryPolicy) Retry(attempt int, answer *http.Response, err error) (time.Du
 
 func retryable(answer *http.Response, err error) bool {
 	if err != nil {
-		return interrupted(err)
+		return Interrupted(err)
 	}
 	switch answer.StatusCode {
 	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,
@@ -78,8 +78,8 @@ func retryAfter(answer *http.Response, now time.Time) time.Duration {
 	return 0
 }
 
-// interrupted tells, with false for nil, whether err is one of a connection that broke or did not answer, where the next may be better.
-func interrupted(err error) bool {
+// Interrupted tells, with false for nil, whether err is one of a connection that broke or did not answer, where the next may be better.
+func Interrupted(err error) bool {
 	for _, broken := range []error{syscall.ECONNRESET, syscall.EPIPE, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, errStalled} {
 		if errors.Is(err, broken) {
 			return true
@@ -89,11 +89,11 @@ func interrupted(err error) bool {
 	return errors.As(err, &timing) && timing.Timeout() && !errors.Is(err, context.DeadlineExceeded)
 }
 
-// again repeats a transfer that broke in the middle; permanent errors of work end it.
-func again(ctx context.Context, work func() error) error {
+// Again repeats a transfer that broke in the middle; a Permanent error of work ends it.
+func Again(ctx context.Context, work func() error) error {
 	for attempt := 0; ; attempt++ {
 		err := work()
-		if attempt >= maxBrokenTransfers || ctx.Err() != nil || errors.As(err, new(permanent)) || !interrupted(err) {
+		if attempt >= maxBrokenTransfers || ctx.Err() != nil || errors.As(err, new(Permanent)) || !Interrupted(err) {
 			return err
 		}
 		select {
@@ -103,6 +103,15 @@ func again(ctx context.Context, work func() error) error {
 		}
 	}
 }
+
+// Permanent is an error that another try of the whole transfer does not help.
+type Permanent struct{ error }
+
+// Fatal makes an error Permanent.
+func Fatal(err error) error { return Permanent{err} }
+
+// Unwrap returns the error.
+func (p Permanent) Unwrap() error { return p.error }
 
 // errStalled ends a transfer in which nothing moves.
 var errStalled = errors.New("nothing arrived for too long")
@@ -163,3 +172,20 @@ func (g *paceGuard) Read(p []byte) (int, error) {
 }
 
 func (g *paceGuard) stop() { g.timer.Stop() }
+
+// Copy writes body, the answer to a request with ctx, to w. It ends the request by cancel when too little arrives within after.
+func Copy(ctx context.Context, cancel context.CancelCauseFunc, w io.Writer, body io.Reader, after time.Duration) error {
+	guarded := guardPace(body, after, cancel)
+	defer guarded.stop()
+	_, err := io.Copy(w, guarded)
+	slow := (*slowError)(nil)
+	switch cause := context.Cause(ctx); {
+	case err == nil:
+		return nil
+	case errors.Is(cause, errStalled):
+		return errStalled
+	case errors.As(cause, &slow):
+		return Permanent{slow}
+	}
+	return err
+}

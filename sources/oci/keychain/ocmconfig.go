@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package oci
+package keychain
 
 import (
 	"crypto/x509"
@@ -169,7 +169,7 @@ func (c ocmConsumer) entries() ([]entry, error) {
 		if err != nil {
 			return nil, err
 		}
-		if e.login, err = c.login(); err != nil {
+		if e.Login, err = c.login(); err != nil {
 			return nil, fmt.Errorf("host %q: %w", e.host, err)
 		}
 		all = append(all, e)
@@ -183,7 +183,7 @@ func ocmEntry(identity map[string]any) (entry, error) {
 	if at := strings.LastIndex(host, "@"); at >= 0 || strings.Contains(host, "/") {
 		return entry{}, errors.New("identity.hostname is not a host name; write it without scheme, user and path")
 	}
-	e := entry{host: canonicalHost(host), anyHost: host == "", prefix: strings.Trim(text(identity["pathprefix"]), "/"), scheme: text(identity["scheme"])}
+	e := entry{host: CanonicalHost(host), anyHost: host == "", prefix: strings.Trim(text(identity["pathprefix"]), "/"), scheme: text(identity["scheme"])}
 	switch {
 	case port != "":
 		e.host += ":" + port
@@ -206,18 +206,18 @@ func text(value any) string {
 }
 
 // login joins the credentials of a consumer; other types than those with properties cannot be used.
-func (c ocmConsumer) login() (login, error) {
-	var l login
+func (c ocmConsumer) login() (Login, error) {
+	var l Login
 	for _, given := range c.Credentials {
 		if name := ocmType(given.Type); name != "" && name != "Credentials" && name != "DirectCredentials" {
-			return login{}, fmt.Errorf("credentials of type %q cannot be used: %w; write username and password as properties of type Credentials", name, errUnusable)
+			return Login{}, fmt.Errorf("credentials of type %q cannot be used: %w; write username and password as properties of type Credentials", name, errUnusable)
 		}
 		p := given.Properties
 		l.auth = auth.Credential{Username: p["username"], Password: p["password"], AccessToken: p["accessToken"],
 			RefreshToken: firstOf(p["identityToken"], p["identitytoken"], p["refreshToken"])}
 		if ca := p["certificateAuthority"]; ca != "" {
 			if !x509.NewCertPool().AppendCertsFromPEM([]byte(ca)) {
-				return login{}, fmt.Errorf("certificateAuthority %w", errNoCertificate)
+				return Login{}, fmt.Errorf("certificateAuthority %w", errNoCertificate)
 			}
 			l.ca = []byte(ca)
 		}

@@ -1,9 +1,10 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package oci
+package keychain
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -49,7 +50,7 @@ func TestFindTakesTheLongestMatch(t *testing.T) {
 	} {
 		t.Run(at, func(t *testing.T) {
 			host, repository, _ := strings.Cut(at, "|")
-			require.Equal(t, want, c.find(place{"https", host, repository}).auth.Username)
+			require.Equal(t, want, c.Find(Place{"https", host, repository}).auth.Username)
 		})
 	}
 }
@@ -69,7 +70,7 @@ func TestParseDockerConfigForms(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, err := ParseDockerConfig([]byte(`{"auths":{"example.com":` + tc.entry + `}}`))
 			require.NoError(t, err)
-			require.Equal(t, tc.want, c.find(place{"https", "example.com", "x"}).auth)
+			require.Equal(t, tc.want, c.Find(Place{"https", "example.com", "x"}).auth)
 		})
 	}
 }
@@ -94,13 +95,14 @@ func TestParseDockerConfigErrorsHideTheContent(t *testing.T) {
 }
 
 func TestCredentialsNeverPrint(t *testing.T) {
+	type options struct{ Credentials Credentials }
 	c := credentials(t, map[string]string{"example.com": "user:hunter2"})
 	structured := new(strings.Builder)
 	slog.New(slog.NewJSONHandler(structured, nil)).Info("pull", "credentials", c)
-	raw, err := json.Marshal(PullOptions{Credentials: c})
+	raw, err := json.Marshal(options{Credentials: c})
 	require.NoError(t, err)
 	for _, printed := range []string{fmt.Sprint(c), fmt.Sprintf("%+v %#v %s %q", c, c, &c, []Credentials{c}),
-		fmt.Sprintf("%+v %#v", PullOptions{Credentials: c}, PullOptions{Credentials: c}), structured.String(), string(raw)} {
+		fmt.Sprintf("%+v %#v", options{Credentials: c}, options{Credentials: c}), structured.String(), string(raw)} {
 		require.NotContains(t, printed, "hunter2")
 		require.Contains(t, printed, "hidden")
 	}
@@ -118,14 +120,33 @@ func FuzzDockerConfig(f *testing.F) {
 			require.Empty(t, c.entries)
 			return
 		}
-		c.find(place{"https", host, repository})
+		c.Find(Place{"https", host, repository})
 		require.NotContains(t, c.String(), "hunter2")
 		for _, e := range c.entries {
 			repository := e.prefix
 			if repository == "" {
 				repository = "any"
 			}
-			require.NotZero(t, e.rank(place{"", e.host, repository}))
+			require.NotZero(t, e.rank(Place{"", e.host, repository}))
 		}
 	})
+}
+
+// dockerConfig is a configuration of host → user:password.
+func dockerConfig(logins map[string]string) []byte {
+	auths := map[string]any{}
+	for host, l := range logins {
+		auths[host] = map[string]string{"auth": base64.StdEncoding.EncodeToString([]byte(l))}
+	}
+	raw, err := json.Marshal(map[string]any{"auths": auths})
+	if err != nil {
+		panic(err)
+	}
+	return raw
+}
+
+func credentials(t testing.TB, logins map[string]string) Credentials {
+	c, err := ParseDockerConfig(dockerConfig(logins))
+	require.NoError(t, err)
+	return c
 }

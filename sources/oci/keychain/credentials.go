@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package oci
+package keychain
 
 import (
 	"crypto/sha256"
@@ -12,11 +12,19 @@ import (
 	"fmt"
 	"net"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
 	"oras.land/oras-go/v2/registry/remote/auth"
 )
+
+var userinfo = regexp.MustCompile(`^([a-z]+://)?[^/@]*@`)
+
+// HideUser hides "user:password@" before the host of a reference that somebody wrote like a URL.
+func HideUser(ref string) string {
+	return userinfo.ReplaceAllString(ref, "${1}<hidden>@")
+}
 
 // Credentials are logins for registries and repositories, and certificate authorities to trust for them. The zero value
 // is anonymous. They print as a placeholder.
@@ -35,13 +43,13 @@ type entry struct {
 	anyPort, anyHost     bool
 	// namesPlain says that whoever wrote the login wrote http:// before the host.
 	namesPlain bool
-	login
+	Login
 }
 
-// login is what one party uses at one place: a credential or an identity.
-type login struct {
-	auth     auth.Credential
-	identity *keyring
+// Login is what one party uses at one place: a credential or an identity.
+type Login struct {
+	auth auth.Credential
+	by   *remembering
 	// ca holds certificate authorities, PEM-encoded.
 	ca []byte
 }
@@ -90,10 +98,10 @@ func parseOne(raw []byte) ([]entry, error) {
 	for key, a := range config.Auths {
 		credential, err := a.credential()
 		if err != nil {
-			return nil, fmt.Errorf("entry %q: %w", redactUserinfo(key), err)
+			return nil, fmt.Errorf("entry %q: %w", HideUser(key), err)
 		}
 		host, prefix := splitKey(key)
-		found = append(found, entry{host: host, prefix: prefix, namesPlain: strings.HasPrefix(key, "http://"), login: login{auth: credential}})
+		found = append(found, entry{host: host, prefix: prefix, namesPlain: strings.HasPrefix(key, "http://"), Login: Login{auth: credential}})
 	}
 	slices.SortFunc(found, func(a, b entry) int { return strings.Compare(a.host+"/"+a.prefix, b.host+"/"+b.prefix) })
 	return found, nil
@@ -129,11 +137,11 @@ func splitKey(key string) (host, prefix string) {
 	if prefix == "v1" || prefix == "v2" {
 		prefix = ""
 	}
-	return canonicalHost(host), prefix
+	return CanonicalHost(host), prefix
 }
 
-// canonicalHost gives the names of Docker Hub one form.
-func canonicalHost(host string) string {
+// CanonicalHost gives the names of Docker Hub one form.
+func CanonicalHost(host string) string {
 	switch host = strings.ToLower(host); host {
 	case "index.docker.io", "registry-1.docker.io":
 		return "docker.io"
@@ -141,16 +149,16 @@ func canonicalHost(host string) string {
 	return host
 }
 
-// find returns the login with the longest path that fits the repository; of equal ones an exact host beats a pattern, a pattern a login for
+// Find returns the login with the longest path that fits the repository; of equal ones an exact host beats a pattern, a pattern a login for
 // any host, a port a login for any port, and then the first one wins. The certificate authorities come from the best entry that has some.
-func (c Credentials) find(at place) login {
-	at.host = canonicalHost(at.host)
-	var found login
+func (c Credentials) Find(at Place) Login {
+	at.Host = CanonicalHost(at.Host)
+	var found Login
 	bestLogin, bestCA := 0, 0
 	for _, e := range c.entries {
 		rank := e.rank(at)
-		if !e.anonymous() && rank > bestLogin {
-			found.auth, found.identity, bestLogin = e.auth, e.identity, rank
+		if !e.Anonymous() && rank > bestLogin {
+			found.auth, found.by, bestLogin = e.auth, e.by, rank
 		}
 		if len(e.ca) > 0 && rank > bestCA {
 			found.ca, bestCA = e.ca, rank
@@ -159,30 +167,30 @@ func (c Credentials) find(at place) login {
 	return found
 }
 
-// namingPlain returns the entries that say themselves that their host is reached without TLS.
-func (c Credentials) namingPlain() Credentials {
+// NamingPlain returns the entries that say themselves that their host is reached without TLS.
+func (c Credentials) NamingPlain() Credentials {
 	protected := func(e entry) bool { return e.anyHost || !e.namesPlain && e.scheme != "http" }
 	return Credentials{entries: slices.DeleteFunc(slices.Clone(c.entries), protected)}
 }
 
-// place is where a login is needed. scheme is empty where it is not decided yet.
-type place struct{ scheme, host, repository string }
+// Place is where a login is needed. Scheme is empty where it is not decided yet.
+type Place struct{ Scheme, Host, Repository string }
 
 // rank is 0 if the entry does not fit. An identity comes after all that somebody has written down.
-func (e entry) rank(at place) int {
-	if e.identity != nil {
+func (e entry) rank(at Place) int {
+	if e.by != nil {
 		return e.identityRank(at)
 	}
-	below := e.prefix == "" || at.repository == e.prefix || strings.HasPrefix(at.repository, e.prefix+"/")
-	if !below || e.scheme != "" && at.scheme != "" && e.scheme != at.scheme {
+	below := e.prefix == "" || at.Repository == e.prefix || strings.HasPrefix(at.Repository, e.prefix+"/")
+	if !below || e.scheme != "" && at.Scheme != "" && e.scheme != at.Scheme {
 		return 0
 	}
-	host, penalty := at.host, 0
+	host, penalty := at.Host, 0
 	if e.anyPort {
 		host, penalty = withoutPort(host), 1
 	}
 	switch {
-	case e.anyHost && strings.HasSuffix(at.host, e.host):
+	case e.anyHost && strings.HasSuffix(at.Host, e.host):
 		return 8*len(e.prefix) + 3 - penalty
 	case e.anyHost:
 		return 0
@@ -194,8 +202,8 @@ func (e entry) rank(at place) int {
 	return 0
 }
 
-func (e entry) identityRank(at place) int {
-	if at.scheme != e.scheme || !e.identity.Fits(at.host) {
+func (e entry) identityRank(at Place) int {
+	if at.Scheme != e.scheme || !e.by.Fits(at.Host) {
 		return 0
 	}
 	return 1
@@ -225,11 +233,11 @@ func hostMatches(pattern, host string) bool {
 	return true
 }
 
-// fingerprint tells two logins apart. It goes nowhere but into salted hashes.
-func (l login) fingerprint() string {
+// Fingerprint tells two logins apart. It goes nowhere but into salted hashes.
+func (l Login) Fingerprint() string {
 	text := fmt.Sprintf("%q %q %q %q %q", l.auth.Username, l.auth.Password, l.auth.RefreshToken, l.auth.AccessToken, l.ca)
-	if l.identity != nil {
-		text = fmt.Sprintf("identity %q %q", l.identity.Fingerprint(), l.ca)
+	if l.by != nil {
+		text = fmt.Sprintf("identity %q %q", l.by.Fingerprint(), l.ca)
 	}
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])

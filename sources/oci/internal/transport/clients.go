@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package oci
+package transport
 
 import (
 	"crypto/sha256"
@@ -29,17 +29,29 @@ const (
 	rememberedAuthorities = 64
 )
 
-// transports holds an HTTP client for each set of certificate authorities, so that the one of a tenant is trusted for
+// Clients hold an HTTP client for each set of certificate authorities, so that the one of a tenant is trusted for
 // nobody else.
-type transports struct {
+type Clients struct {
 	base    http.RoundTripper
 	pool    *x509.CertPool
 	plain   *http.Client
 	special *lru.Cache // of *http.Client by the hash of its authorities
 }
 
-func newTransports(o Options) (*transports, error) {
-	t := &transports{base: o.Transport, special: lru.NewWithEvictionFunc(rememberedAuthorities, func(_ lru.Key, v any) {
+// Options configure Clients.
+type Options struct {
+	// Transport carries the requests; nil means one of the package's own, which reaches public addresses alone where PublicOnly says so.
+	Transport  http.RoundTripper
+	PublicOnly bool
+	// CA holds further certificate authorities, PEM-encoded, beside those of the system.
+	CA []byte
+	// Timeout is that of a whole call; a single answer may take a part of it.
+	Timeout time.Duration
+}
+
+// New makes Clients. It fails if the authorities cannot be read.
+func New(o Options) (*Clients, error) {
+	t := &Clients{base: o.Transport, special: lru.NewWithEvictionFunc(rememberedAuthorities, func(_ lru.Key, v any) {
 		v.(*http.Client).CloseIdleConnections()
 	})}
 	var err error
@@ -67,8 +79,8 @@ func ownTransport(headerWait time.Duration, publicOnly bool) *http.Transport {
 	return own
 }
 
-// client returns the HTTP client that trusts the authorities ca beside the others.
-func (t *transports) client(ca []byte) *http.Client {
+// For returns the HTTP client that trusts the authorities ca beside the others.
+func (t *Clients) For(ca []byte) *http.Client {
 	if len(ca) == 0 {
 		return t.plain
 	}
@@ -83,7 +95,7 @@ func (t *transports) client(ca []byte) *http.Client {
 	return made
 }
 
-func (t *transports) with(pool *x509.CertPool) *http.Client {
+func (t *Clients) with(pool *x509.CertPool) *http.Client {
 	base := t.base
 	if own, ok := base.(*http.Transport); ok {
 		quick := own.Clone()
@@ -106,7 +118,8 @@ func trusting(config *tls.Config, pool *x509.CertPool) *tls.Config {
 	return config
 }
 
-func (t *transports) close() {
+// Close ends idle connections.
+func (t *Clients) Close() {
 	t.plain.CloseIdleConnections()
 	t.special.Clear()
 }
