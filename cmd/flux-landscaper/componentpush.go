@@ -18,7 +18,8 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/publishing/ocm"
 	"github.com/flux-landscaper/flux-landscaper/publishing/pack"
 	"github.com/flux-landscaper/flux-landscaper/publishing/privatekey"
-	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
+	"github.com/flux-landscaper/flux-landscaper/sources/component/signing"
 )
 
 // componentFlags are the flags of component push.
@@ -124,7 +125,7 @@ func (f *componentFlags) push(cmd *cobra.Command, arguments []string) error {
 }
 
 // options reads the files that the flags name; nil without signature.
-func (f *signingFlags) options() (*component.SignOptions, error) {
+func (f *signingFlags) options() (*signing.SignOptions, error) {
 	if f.signature == "" {
 		if f.certificates != "" {
 			return nil, errors.New("--certificates belongs to a signature: add --signature and --private-key")
@@ -135,7 +136,7 @@ func (f *signingFlags) options() (*component.SignOptions, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := &component.SignOptions{Name: f.signature}
+	options := &signing.SignOptions{Name: f.signature}
 	if options.Key, err = privatekey.Parse(text); err != nil {
 		return nil, fmt.Errorf("--private-key: %s: %w", f.privateKey, err)
 	}
@@ -198,8 +199,8 @@ func digestOf(registry publishing.Registry) func(context.Context, string) (diges
 }
 
 // build makes all versions before any is published.
-func build(cmd *cobra.Command, builder *constructor.Builder, read *constructor.Constructor) ([]component.Version, error) {
-	var versions []component.Version
+func build(cmd *cobra.Command, builder *constructor.Builder, read *constructor.Constructor) ([]formats.Version, error) {
+	var versions []formats.Version
 	for i := range read.Components {
 		c := &read.Components[i]
 		printAction(cmd, "building component %s:%s", c.Name, c.Version)
@@ -228,7 +229,7 @@ func (f *componentFlags) carry(cmd *cobra.Command, registry publishing.Registry,
 	return nil
 }
 
-func (f *componentFlags) publish(cmd *cobra.Command, registry publishing.Registry, place *ocm.Place, versions []component.Version) error {
+func (f *componentFlags) publish(cmd *cobra.Command, registry publishing.Registry, place *ocm.Place, versions []formats.Version) error {
 	switch {
 	case f.archive != "" && len(versions) != 1:
 		return errors.New("--archive takes one component version, and the constructor makes several; use --ctf")

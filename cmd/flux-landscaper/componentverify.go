@@ -10,6 +10,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/publishing/ocm"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/component/signing"
 )
 
 // verifyFlags are the flags of component verify.
@@ -57,7 +58,7 @@ func verifyCommand() *cobra.Command {
 }
 
 // keys reads the file that a flag names.
-func (f *verifyFlags) keys() (keys component.Keys, err error) {
+func (f *verifyFlags) keys() (keys signing.Keys, err error) {
 	if f.publicKey != "" {
 		keys.PublicKey, err = readFile("--public-key", f.publicKey)
 		return keys, err

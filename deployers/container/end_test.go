@@ -20,11 +20,11 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
-	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 )
 
-func contentOf(t testing.TB, c component.Content) []byte {
+func contentOf(t testing.TB, c formats.Content) []byte {
 	t.Helper()
 	reader, err := c.Open()
 	require.NoError(t, err)

@@ -13,7 +13,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/publishing"
-	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 )
 
@@ -92,7 +92,7 @@ func (a *Artifact) send(ctx context.Context, r publishing.Registry, base string)
 
 // WriteSet writes the artifact with all its parts as the blob that component versions keep it in, see component.SetWriter.
 func (a *Artifact) WriteSet(ctx context.Context, r publishing.Registry, w io.Writer) error {
-	set, err := component.NewSetWriter(w)
+	set, err := formats.NewSetWriter(w)
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (a *Artifact) WriteSet(ctx context.Context, r publishing.Registry, w io.Wri
 	return set.Close(a.Tag)
 }
 
-func add(ctx context.Context, set *component.SetWriter, p oci.Part) error {
+func add(ctx context.Context, set *formats.SetWriter, p oci.Part) error {
 	if p.Raw != nil {
 		return set.Manifest(p.Descriptor, p.Raw)
 	}

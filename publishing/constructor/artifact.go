@@ -15,6 +15,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/publishing/carry"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 )
 
@@ -139,7 +140,7 @@ func (b *Builder) reference(a *carry.Artifact, from oci.Reference) string {
 
 // set keeps the artifact in a blob, with its name for tools that publish it as an artifact again.
 func (v *version) set(ctx context.Context, a *carry.Artifact) (component.Typed, error) {
-	mediaType := component.SetMediaType(a.MediaType)
+	mediaType := formats.SetMediaType(a.MediaType)
 	d, err := v.hold(mediaType, func(w io.Writer) error { return a.WriteSet(ctx, v.builder.Registry, w) })
 	if err != nil {
 		return component.Typed{}, err

@@ -23,6 +23,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/publishing"
 	"github.com/flux-landscaper/flux-landscaper/publishing/pack"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
@@ -43,7 +44,7 @@ func builder(t *testing.T, base string) *Builder {
 	return &Builder{Workspace: workspace, Base: base, Registry: publishing.Registry{Client: c}}
 }
 
-func (b *Builder) make(t *testing.T, text string) (component.Version, error) {
+func (b *Builder) make(t *testing.T, text string) (formats.Version, error) {
 	t.Helper()
 	read, err := Parse([]byte(text))
 	require.NoError(t, err)

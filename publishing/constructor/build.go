@@ -21,6 +21,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/publishing/carry"
 	"github.com/flux-landscaper/flux-landscaper/publishing/pack"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 )
 
 // Builder makes component versions.
@@ -43,23 +44,23 @@ type Builder struct {
 }
 
 // Build makes one component version. Errors name component, resource and cure.
-func (b *Builder) Build(ctx context.Context, c *Component) (component.Version, error) {
+func (b *Builder) Build(ctx context.Context, c *Component) (formats.Version, error) {
 	v := version{builder: b, component: c, known: map[digest.Digest]bool{}}
 	d, err := v.descriptor(ctx)
 	if err != nil {
-		return component.Version{}, fmt.Errorf("component %s:%s: %w", c.Name, c.Version, err)
+		return formats.Version{}, fmt.Errorf("component %s:%s: %w", c.Name, c.Version, err)
 	}
 	if err := errors.Join(d.Validate(), d.CheckNames()); err != nil {
-		return component.Version{}, fmt.Errorf("component %s:%s: %w", c.Name, c.Version, err)
+		return formats.Version{}, fmt.Errorf("component %s:%s: %w", c.Name, c.Version, err)
 	}
-	return component.Version{Descriptor: d, Blobs: v.blobs}, nil
+	return formats.Version{Descriptor: d, Blobs: v.blobs}, nil
 }
 
 // version is one component version in the making.
 type version struct {
 	builder   *Builder
 	component *Component
-	blobs     []component.Content
+	blobs     []formats.Content
 	known     map[digest.Digest]bool
 }
 
@@ -231,7 +232,7 @@ func (v *version) hold(mediaType string, write func(io.Writer) error) (digest.Di
 	}
 	if !v.known[blob.Digest] {
 		v.known[blob.Digest] = true
-		v.blobs = append(v.blobs, component.Content{MediaType: mediaType, Digest: blob.Digest, Size: blob.Size,
+		v.blobs = append(v.blobs, formats.Content{MediaType: mediaType, Digest: blob.Digest, Size: blob.Size,
 			Open: func() (io.ReadCloser, error) { return io.NopCloser(blob.Reader()), nil }})
 	}
 	return blob.Digest, nil

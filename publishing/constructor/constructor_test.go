@@ -21,6 +21,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/publishing/pack"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/tests/interop"
 )
 
@@ -47,12 +48,12 @@ func knownDigest(_ context.Context, reference string) (digest.Digest, error) {
 	return digest.FromString(reference), nil
 }
 
-func build(t *testing.T, dir, text string) (component.Version, error) {
+func build(t *testing.T, dir, text string) (formats.Version, error) {
 	t.Helper()
 	return buildWith(t, &Builder{Dir: dir, Digest: knownDigest}, text)
 }
 
-func buildWith(t *testing.T, b *Builder, text string) (component.Version, error) {
+func buildWith(t *testing.T, b *Builder, text string) (formats.Version, error) {
 	t.Helper()
 	read, err := Parse([]byte(text))
 	require.NoError(t, err)
@@ -63,7 +64,7 @@ func buildWith(t *testing.T, b *Builder, text string) (component.Version, error)
 	return b.Build(context.Background(), &read.Components[0])
 }
 
-func content(t *testing.T, c component.Content) string {
+func content(t *testing.T, c formats.Content) string {
 	t.Helper()
 	opened, err := c.Open()
 	require.NoError(t, err)
@@ -186,7 +187,7 @@ func TestConstructorsOfTheCLI(t *testing.T) {
 
 func descriptorOfTheCLI(t *testing.T, c *Component) *component.Descriptor {
 	t.Helper()
-	collection, err := component.Open(interop.Unpack(t, "formats/ctf"))
+	collection, err := formats.Open(interop.Unpack(t, "formats/ctf"))
 	require.NoError(t, err)
 	wanted, err := collection.Component(t.Context(), component.Key{Name: c.Name, Version: c.Version})
 	require.NoError(t, err)

@@ -12,25 +12,25 @@ import (
 	"path"
 	"path/filepath"
 
-	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 )
 
 // WriteCTF writes component versions as a directory in Common Transport Format. The directory appears when it is complete. One that
 // exists is an error, unless overwrite is set: then it is replaced.
-func WriteCTF(dir string, versions []component.Version, overwrite bool) error {
-	return write(dir, overwrite, func(sink component.Sink) error {
-		return component.WriteCTF(sink, versions, "")
+func WriteCTF(dir string, versions []formats.Version, overwrite bool) error {
+	return write(dir, overwrite, func(sink formats.Sink) error {
+		return formats.WriteCTF(sink, versions, "")
 	})
 }
 
 // WriteArchive writes one component version as a component archive, like WriteCTF.
-func WriteArchive(dir string, v component.Version, overwrite bool) error {
-	return write(dir, overwrite, func(sink component.Sink) error {
-		return component.WriteArchive(sink, v, "")
+func WriteArchive(dir string, v formats.Version, overwrite bool) error {
+	return write(dir, overwrite, func(sink formats.Sink) error {
+		return formats.WriteArchive(sink, v, "")
 	})
 }
 
-func write(dir string, overwrite bool, fill func(component.Sink) error) error {
+func write(dir string, overwrite bool, fill func(formats.Sink) error) error {
 	dir = filepath.Clean(dir)
 	taken, err := os.ReadDir(dir)
 	switch {
@@ -60,7 +60,7 @@ func write(dir string, overwrite bool, fill func(component.Sink) error) error {
 
 // replaceable reports whether a directory is an archive, so that --overwrite cannot remove anything else.
 func replaceable(entries []fs.DirEntry) bool {
-	known := map[string]bool{component.DescriptorFile: true, "artifact-index.json": true, "blobs": true}
+	known := map[string]bool{formats.DescriptorFile: true, "artifact-index.json": true, "blobs": true}
 	for _, entry := range entries {
 		if !known[entry.Name()] {
 			return false
@@ -69,7 +69,7 @@ func replaceable(entries []fs.DirEntry) bool {
 	return true
 }
 
-func fillDirectory(dir string, fill func(component.Sink) error) error {
+func fillDirectory(dir string, fill func(formats.Sink) error) error {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/publishing/constructor"
 	"github.com/flux-landscaper/flux-landscaper/publishing/pack"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
@@ -50,7 +51,7 @@ func client(t *testing.T) publishing.Registry {
 	return publishing.Registry{Client: c}
 }
 
-func build(t *testing.T, place *Place, constructed string) []component.Version {
+func build(t *testing.T, place *Place, constructed string) []formats.Version {
 	t.Helper()
 	read, err := constructor.Parse([]byte(constructed))
 	require.NoError(t, err)
@@ -61,7 +62,7 @@ func build(t *testing.T, place *Place, constructed string) []component.Version {
 	if place != nil {
 		builder.Repository = place.Spec
 	}
-	var versions []component.Version
+	var versions []formats.Version
 	for i := range read.Components {
 		v, err := builder.Build(context.Background(), &read.Components[i])
 		require.NoError(t, err)
@@ -77,7 +78,7 @@ func place(t *testing.T, written string) *Place {
 	return p
 }
 
-func pushAll(t *testing.T, r publishing.Registry, p *Place, versions []component.Version) {
+func pushAll(t *testing.T, r publishing.Registry, p *Place, versions []formats.Version) {
 	t.Helper()
 	for _, v := range versions {
 		_, err := Push(context.Background(), r, p, v, false)

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 )
 
 // Place is a repository of component versions as people write it.
@@ -44,7 +45,7 @@ func ParsePlace(written string) (*Place, error) {
 func directoryPlace(written string, info fs.FileInfo) (*Place, error) {
 	kind := "CommonTransportFormat"
 	if info.IsDir() {
-		if _, err := os.Stat(filepath.Join(written, component.DescriptorFile)); err == nil {
+		if _, err := os.Stat(filepath.Join(written, formats.DescriptorFile)); err == nil {
 			kind = "ComponentArchive"
 		}
 	}

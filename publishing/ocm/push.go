@@ -15,6 +15,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/publishing"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 )
 
@@ -36,7 +37,7 @@ const maxGenerated = 64 << 20
 
 // Push publishes a component version: blobs first, then the manifest, with the tag at last, so that a version is there completely or
 // not at all. A version that is there with other content is an error, unless overwrite is set.
-func Push(ctx context.Context, r publishing.Registry, place *Place, v component.Version, overwrite bool) (*Pushed, error) {
+func Push(ctx context.Context, r publishing.Registry, place *Place, v formats.Version, overwrite bool) (*Pushed, error) {
 	key := v.Descriptor.Key()
 	ref, err := place.Reference(key)
 	if err != nil {
@@ -72,8 +73,8 @@ func existing(ctx context.Context, r publishing.Registry, ref string) (digest.Di
 	return m.Digest, nil
 }
 
-func upload(ctx context.Context, r publishing.Registry, ref string, image *component.Image) error {
-	for _, content := range append([]component.Content{image.Config}, image.Layers...) {
+func upload(ctx context.Context, r publishing.Registry, ref string, image *formats.Image) error {
+	for _, content := range append([]formats.Content{image.Config}, image.Layers...) {
 		if err := uploadBlob(ctx, r, ref, content); err != nil {
 			return err
 		}
@@ -86,7 +87,7 @@ func upload(ctx context.Context, r publishing.Registry, ref string, image *compo
 	return err
 }
 
-func uploadBlob(ctx context.Context, r publishing.Registry, ref string, content component.Content) error {
+func uploadBlob(ctx context.Context, r publishing.Registry, ref string, content formats.Content) error {
 	opened, err := content.Open()
 	if err != nil {
 		return fmt.Errorf("blob %s cannot be read: %w", content.Digest, err)
@@ -104,7 +105,7 @@ func uploadBlob(ctx context.Context, r publishing.Registry, ref string, content 
 	return err
 }
 
-func readAll(content component.Content) ([]byte, error) {
+func readAll(content formats.Content) ([]byte, error) {
 	opened, err := content.Open()
 	if err != nil {
 		return nil, fmt.Errorf("blob %s cannot be read: %w", content.Digest, err)
@@ -121,15 +122,15 @@ func readAll(content component.Content) ([]byte, error) {
 }
 
 // Order sorts component versions so that each comes after those it refers to: an interrupted push leaves no dangling reference.
-func Order(versions []component.Version) []component.Version {
-	byKey := map[component.Key]component.Version{}
+func Order(versions []formats.Version) []formats.Version {
+	byKey := map[component.Key]formats.Version{}
 	for _, v := range versions {
 		byKey[v.Descriptor.Key()] = v
 	}
-	var out []component.Version
+	var out []formats.Version
 	done := map[component.Key]bool{}
-	var add func(component.Version)
-	add = func(v component.Version) {
+	var add func(formats.Version)
+	add = func(v formats.Version) {
 		key := v.Descriptor.Key()
 		if done[key] {
 			return

@@ -17,6 +17,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/publishing"
 	"github.com/flux-landscaper/flux-landscaper/publishing/pack"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 	"github.com/flux-landscaper/flux-landscaper/sources/view"
@@ -161,7 +162,7 @@ func (r *Reader) only(name string) (string, error) {
 		return "", fmt.Errorf("component %s: name its version; the directory cannot be listed: %w", name, err)
 	}
 	defer func() { _ = root.Close() }()
-	collection, err := component.Open(root.FS())
+	collection, err := formats.Open(root.FS())
 	if err != nil {
 		return "", err
 	}

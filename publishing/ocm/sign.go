@@ -9,11 +9,13 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/publishing"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
+	"github.com/flux-landscaper/flux-landscaper/sources/component/signing"
 )
 
 // Sign signs component versions and replaces their descriptors by the signed ones. A signature covers all that a version refers to: other
 // versions of the list, and else what place holds; place may be nil.
-func Sign(ctx context.Context, r publishing.Registry, place *Place, versions []component.Version, options component.SignOptions) error {
+func Sign(ctx context.Context, r publishing.Registry, place *Place, versions []formats.Version, options signing.SignOptions) error {
 	made := map[component.Key]*component.Descriptor{}
 	for i := range versions {
 		made[versions[i].Descriptor.Key()] = versions[i].Descriptor
@@ -40,7 +42,7 @@ func Sign(ctx context.Context, r publishing.Registry, place *Place, versions []c
 		if err != nil {
 			return err
 		}
-		if versions[i].Descriptor, err = component.Sign(closed, options); err != nil {
+		if versions[i].Descriptor, err = signing.Sign(closed, options); err != nil {
 			return err
 		}
 		made[versions[i].Descriptor.Key()] = versions[i].Descriptor

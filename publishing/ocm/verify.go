@@ -7,6 +7,7 @@ import (
 	"context"
 
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/component/signing"
 )
 
 // Verified is a component version whose signature is valid.
@@ -25,7 +26,7 @@ type Verified struct {
 }
 
 // Verify checks a signature of a component version, with all components behind it and the content of their resources, as a controller does.
-func (r *Reader) Verify(ctx context.Context, key component.Key, signature string, keys component.Keys) (*Verified, error) {
+func (r *Reader) Verify(ctx context.Context, key component.Key, signature string, keys signing.Keys) (*Verified, error) {
 	root, err := r.Get(ctx, key)
 	if err != nil {
 		return nil, err
@@ -34,7 +35,7 @@ func (r *Reader) Verify(ctx context.Context, key component.Key, signature string
 	if err != nil {
 		return nil, err
 	}
-	verified, err := component.Verify(ctx, closed, signature, keys, r.session.Digest)
+	verified, err := signing.Verify(ctx, closed, signature, keys, r.session.Digest)
 	if err != nil {
 		return nil, err
 	}

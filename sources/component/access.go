@@ -214,3 +214,15 @@ func parseGit(t Typed) (Access, error) {
 	}
 	return out.Git, nil
 }
+
+// Accesses are those of all resources and sources, to be read or changed.
+func (d *Descriptor) Accesses() []*Typed {
+	var out []*Typed
+	for i := range d.Resources {
+		out = append(out, &d.Resources[i].Access)
+	}
+	for i := range d.Sources {
+		out = append(out, &d.Sources[i].Access)
+	}
+	return out
+}

@@ -223,3 +223,16 @@ func (c *Closed) Locate(from *Descriptor, reference RelativeReference) (*Descrip
 	resource, err := d.FindResource(reference.Resource)
 	return d, resource, err
 }
+
+// Replace returns the closure with other descriptors for the same component versions.
+func (c *Closed) Replace(by map[Key]*Descriptor) *Closed {
+	out := &Closed{Root: by[c.Root.Key()], requested: map[Key]*Descriptor{}, own: map[Key]*Descriptor{}}
+	for _, d := range c.Descriptors {
+		out.own[d.Key()] = by[d.Key()]
+		out.Descriptors = append(out.Descriptors, by[d.Key()])
+	}
+	for key, d := range c.requested {
+		out.requested[key] = by[d.Key()]
+	}
+	return out
+}

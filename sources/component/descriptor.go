@@ -209,3 +209,6 @@ type NestedResourceDigest struct {
 	// Digest of the content.
 	Digest DigestSpec
 }
+
+// Size of the document that the descriptor was read from, in bytes; zero if it was made otherwise.
+func (d *Descriptor) Size() int { return d.size }

@@ -33,8 +33,8 @@ const (
 // hashes by their names without dash in upper case.
 var hashes = map[string]crypto.Hash{"SHA256": crypto.SHA256, "SHA512": crypto.SHA512}
 
-// hashOf returns the function for an algorithm, written as SHA-256 or sha256.
-func hashOf(algorithm string) (crypto.Hash, error) {
+// HashOf returns the function for an algorithm, written as SHA-256 or sha256.
+func HashOf(algorithm string) (crypto.Hash, error) {
 	if h, known := hashes[strings.ReplaceAll(strings.ToUpper(algorithm), "-", "")]; known {
 		return h, nil
 	}
@@ -75,7 +75,7 @@ func (d *DigestSpec) Verifier() (*Verifier, error) {
 	if !d.Covered() {
 		return &Verifier{}, nil
 	}
-	h, err := hashOf(d.HashAlgorithm)
+	h, err := HashOf(d.HashAlgorithm)
 	if err != nil {
 		return nil, err
 	}

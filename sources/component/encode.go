@@ -205,7 +205,7 @@ func (n NestedDigests) tree() any {
 	return out
 }
 
-func (t Typed) tree() any { return t.fields() }
+func (t Typed) tree() any { return t.Fields() }
 
 func listOf[T any](items []T, tree func(T) any) []any {
 	out := make([]any, len(items))
@@ -240,7 +240,7 @@ func putTexts(out map[string]any, key string, values map[string]string) {
 
 func putTyped(out map[string]any, key string, t Typed) {
 	if !t.IsZero() {
-		out[key] = t.fields()
+		out[key] = t.Fields()
 	}
 }
 

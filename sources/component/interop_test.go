@@ -20,19 +20,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
+	"github.com/flux-landscaper/flux-landscaper/sources/component/signing"
 	"github.com/flux-landscaper/flux-landscaper/tests/interop"
 )
 
 // opened opens a CTF or archive that the OCM CLI wrote.
-func opened(t testing.TB, name string) component.Collection {
+func opened(t testing.TB, name string) formats.Collection {
 	t.Helper()
-	collection, err := component.Open(interop.Unpack(t, name))
+	collection, err := formats.Open(interop.Unpack(t, name))
 	require.NoError(t, err)
 	return collection
 }
 
 // closure returns a component version, given as name:version, with all behind it.
-func closure(t testing.TB, collection component.Collection, written string) *component.Closed {
+func closure(t testing.TB, collection formats.Collection, written string) *component.Closed {
 	t.Helper()
 	name, version, _ := strings.Cut(written, ":")
 	root, err := collection.Component(t.Context(), component.Key{Name: name, Version: version})
@@ -63,7 +65,7 @@ var interopVersions = map[string]string{
 func normal(t testing.TB, archive, name, algorithm string) []byte {
 	t.Helper()
 	c := closure(t, opened(t, archive), interopPrefix+name+":"+interopVersions[name])
-	root, err := component.Sign(c, component.SignOptions{Name: "filled", Key: ocmKey(t), Normalisation: algorithm})
+	root, err := signing.Sign(c, signing.SignOptions{Name: "filled", Key: ocmKey(t), Normalisation: algorithm})
 	require.NoError(t, err)
 	out, err := root.Normalise(algorithm)
 	require.NoError(t, err)
@@ -199,8 +201,8 @@ func TestN7V4IsV3(t *testing.T) {
 func TestN8DigestsOfReferencesAreComputedAnew(t *testing.T) {
 	for _, first := range allNormalisations {
 		for _, second := range allNormalisations {
-			c := signedBy(t, landscape(t), component.SignOptions{Name: "before", Key: ownKey(), Normalisation: first, Hash: component.HashSHA512})
-			c = signedBy(t, c, component.SignOptions{Name: "release", Key: ownKey(), Normalisation: second})
+			c := signedBy(t, landscape(t), signing.SignOptions{Name: "before", Key: ownKey(), Normalisation: first, Hash: component.HashSHA512})
+			c = signedBy(t, c, signing.SignOptions{Name: "release", Key: ownKey(), Normalisation: second})
 			assert.Equal(t, second, c.Root.References[0].Digest.NormalisationAlgorithm)
 			assert.NoError(t, verify(t, c), "%s after %s", second, first)
 		}
@@ -208,23 +210,23 @@ func TestN8DigestsOfReferencesAreComputedAnew(t *testing.T) {
 }
 
 // verifyOf checks a signature of the OCM CLI with a key of it, and returns what was verified.
-func verifyOf(t *testing.T, s interop.Signature, keys component.Keys) *component.Closed {
+func verifyOf(t *testing.T, s interop.Signature, keys signing.Keys) *component.Closed {
 	t.Helper()
 	collection := opened(t, "signed/"+s.File)
-	verified, err := component.Verify(t.Context(), closure(t, collection, s.Component), s.Name, keys, digester(t, collection))
+	verified, err := signing.Verify(t.Context(), closure(t, collection, s.Component), s.Name, keys, digester(t, collection))
 	require.NoError(t, err, s.File)
 	return verified
 }
 
 // keysOf returns the keys that a signature can be checked with.
-func keysOf(t *testing.T, s interop.Signature) map[string]component.Keys {
+func keysOf(t *testing.T, s interop.Signature) map[string]signing.Keys {
 	t.Helper()
 	if !strings.Contains(s.Keys, "ca.crt") {
-		return map[string]component.Keys{
+		return map[string]signing.Keys{
 			"rsa.pub": {PublicKey: interop.Read(t, "keys/rsa.pub")}, "rsa.pkcs1.pub": {PublicKey: interop.Read(t, "keys/rsa.pkcs1.pub")},
 		}
 	}
-	return map[string]component.Keys{
+	return map[string]signing.Keys{
 		"ca.crt": {Certificates: interop.Read(t, "keys/ca.crt")}, "signer.crt": {PublicKey: interop.Read(t, "keys/signer.crt")},
 	}
 }
@@ -248,18 +250,18 @@ func TestAllSignaturesOfARecursiveSigning(t *testing.T) {
 	collection := opened(t, "signed/recursive.tgz")
 	for name, version := range map[string]string{"shop": "1.2.0", "mid": "2.0.0-rc.1+build.7", "leaf": "1.0.0"} {
 		c := closure(t, collection, interopPrefix+name+":"+version)
-		_, err := component.Verify(t.Context(), c, "sig", component.Keys{PublicKey: interop.Read(t, "keys/rsa.pub")}, digester(t, collection))
+		_, err := signing.Verify(t.Context(), c, "sig", signing.Keys{PublicKey: interop.Read(t, "keys/rsa.pub")}, digester(t, collection))
 		assert.NoError(t, err, name)
 	}
 }
 
 func TestSignaturesOfTheCLIFailWhenContentChanged(t *testing.T) {
-	keys := component.Keys{PublicKey: interop.Read(t, "keys/rsa.pub")}
+	keys := signing.Keys{PublicKey: interop.Read(t, "keys/rsa.pub")}
 	for _, s := range interop.Signatures(t)[:2] {
 		c := closure(t, opened(t, "signed/"+s.File), s.Component)
 		changed := *c.Descriptors[2]
 		changed.CreationTime = "2026-11-22T00:00:00Z"
-		_, err := component.Verify(t.Context(), closed(t, c.Root, c.Descriptors[1], &changed), s.Name, keys, nil)
+		_, err := signing.Verify(t.Context(), closed(t, c.Root, c.Descriptors[1], &changed), s.Name, keys, nil)
 		assert.ErrorContains(t, err, "is not valid", s.File)
 	}
 }
@@ -267,27 +269,27 @@ func TestSignaturesOfTheCLIFailWhenContentChanged(t *testing.T) {
 // TestSignsAsTheCLI compares signatures byte by byte: those of RSASSA-PKCS1-V1_5 are the same each time.
 func TestSignsAsTheCLI(t *testing.T) {
 	for _, s := range interop.Signatures(t) {
-		if s.Algorithm != component.AlgorithmPKCS1v15 || s.MediaType != component.MediaTypeRSA {
+		if s.Algorithm != signing.AlgorithmPKCS1v15 || s.MediaType != signing.MediaTypeRSA {
 			continue
 		}
 		c := closure(t, opened(t, "signed/"+s.File), s.Component)
-		signed, err := component.Sign(c, component.SignOptions{Name: s.Name, Key: ocmKey(t), Normalisation: s.Normalisation, Hash: s.Hash})
+		signed, err := signing.Sign(c, signing.SignOptions{Name: s.Name, Key: ocmKey(t), Normalisation: s.Normalisation, Hash: s.Hash})
 		require.NoError(t, err)
 		assert.Equal(t, c.Root.Signatures, signed.Signatures, s.File)
 	}
 }
 
 func TestN9WhatWeSignWithPSSIsPEM(t *testing.T) {
-	c := signedBy(t, landscape(t), component.SignOptions{Name: "release", Key: ownKey(), Algorithm: component.AlgorithmPSS})
+	c := signedBy(t, landscape(t), signing.SignOptions{Name: "release", Key: ownKey(), Algorithm: signing.AlgorithmPSS})
 	proof := c.Root.Signatures[0].Signature
-	assert.Equal(t, component.MediaTypePEM, proof.MediaType)
+	assert.Equal(t, signing.MediaTypePEM, proof.MediaType)
 	assert.Contains(t, proof.Value, "-----BEGIN SIGNATURE-----\nSignature Algorithm: RSASSA-PSS\n")
 	assert.Empty(t, proof.Issuer, "the CLI refuses an issuer that it did not find itself")
 	assert.NoError(t, verify(t, c))
 }
 
 // digester computes the digests of local blobs, and of the manifests of artifact sets in them.
-func digester(t testing.TB, collection component.Collection) component.BlobDigester {
+func digester(t testing.TB, collection formats.Collection) signing.BlobDigester {
 	return func(ctx context.Context, d *component.Descriptor, r *component.Resource, want component.DigestSpec) (component.DigestSpec, error) {
 		access, err := component.ParseAccess(r.Access)
 		require.NoError(t, err)
@@ -305,9 +307,32 @@ func mainManifest(t testing.TB, blob io.Reader) io.ReadCloser {
 	t.Helper()
 	packed, err := io.ReadAll(blob)
 	require.NoError(t, err)
-	set, err := component.OpenArtifactSet(interop.Untar(t, packed))
+	set, err := formats.OpenArtifactSet(interop.Untar(t, packed))
 	require.NoError(t, err)
 	manifest, err := set.Blob(set.Main.Digest)
 	require.NoError(t, err)
 	return manifest
+}
+
+func TestDescriptorsOfTheCLI(t *testing.T) {
+	for _, name := range interop.Names(t, "descriptors/*.yaml") {
+		for document := range strings.SplitSeq(string(interop.Read(t, name)), "---\n") {
+			if document == "" {
+				continue
+			}
+			d := decode(t, document)
+			assert.Equal(t, d.View(d.Schema), again(t, d, d.Schema).View(d.Schema), name)
+		}
+	}
+}
+
+func TestS9SourceReferencesOfSchemaV2(t *testing.T) {
+	for _, field := range []string{"srcRef", "srcRefs"} {
+		d := decode(t, document(`, resources: [{name: rr, version: 1.0.0, type: t, access: {type: none}, `+field+`: [{identitySelector: {name: code}}]}]`))
+		assert.Len(t, d.Resources[0].SourceRefs, 1, field)
+		text, err := d.Encode(component.SchemaV2)
+		require.NoError(t, err)
+		assert.Contains(t, string(text), "srcRefs:\n")
+		assert.NotContains(t, string(text), "srcRef:\n")
+	}
 }

@@ -164,12 +164,12 @@ func (o Overwrites) Wrap(repository Typed, next Resolver) Resolver {
 		if err != nil {
 			return nil, err
 		}
-		return found, answersTo(found, after.Key)
+		return found, found.Answers(after.Key)
 	})
 }
 
-// answersTo checks that a repository answered with the component version that it was asked for.
-func answersTo(d *Descriptor, key Key) error {
+// Answers checks that a repository answered with the component version that it was asked for.
+func (d *Descriptor) Answers(key Key) error {
 	if d != nil && d.Key() != key {
 		return fmt.Errorf("the repository holds component %s where %s should be; publish the component again", d.Key(), key)
 	}

@@ -165,7 +165,7 @@ func (r OCIRegistry) Repository(name string) string {
 	if r.Mapping == MappingDigest {
 		return fmt.Sprintf("%s/%x", r.Base(), sha256.Sum256([]byte(name)))
 	}
-	return r.Base() + "/" + componentsPath + name
+	return r.Base() + "/" + ComponentsPath + name
 }
 
 // Reference returns the OCI reference of a component version. A + of the version is written .build- in the tag.
@@ -173,8 +173,8 @@ func (r OCIRegistry) Reference(name, version string) string {
 	return r.Repository(name) + ":" + Tag(version)
 }
 
-// componentsPath is where registries and CTFs keep component versions.
-const componentsPath = "component-descriptors/"
+// ComponentsPath is where registries and CTFs keep component versions.
+const ComponentsPath = "component-descriptors/"
 
 // Tag returns the OCI tag for a version.
 func Tag(version string) string { return strings.ReplaceAll(version, "+", ".build-") }

@@ -57,7 +57,7 @@ func (t Typed) Equal(other Typed) bool {
 	if t.IsZero() || other.IsZero() {
 		return t.IsZero() && other.IsZero()
 	}
-	a, b := t.fields(), other.fields()
+	a, b := t.Fields(), other.Fields()
 	a["type"], b["type"] = kindOf(t.Type), kindOf(other.Type)
 	left, _ := json.Marshal(a)
 	right, _ := json.Marshal(b)
@@ -86,8 +86,8 @@ func (t *Typed) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// fields returns a fresh copy of the object with exact numbers.
-func (t Typed) fields() map[string]any {
+// Fields returns a fresh copy of the object with exact numbers.
+func (t Typed) Fields() map[string]any {
 	out := map[string]any{}
 	decoder := json.NewDecoder(bytes.NewReader(t.Raw))
 	decoder.UseNumber()
@@ -115,7 +115,7 @@ func kindOf(name string) string {
 
 // into reads the object into a Go value; the required fields must be there and not be empty.
 func (t Typed) into(what string, value any, required ...string) error {
-	fields := t.fields()
+	fields := t.Fields()
 	for _, name := range required {
 		if found := fold(fields, name); found == nil || found == "" {
 			return fmt.Errorf("%s of type %q has no %s; set it", what, t.Type, name)

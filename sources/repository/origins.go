@@ -17,6 +17,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/git"
 )
@@ -31,9 +32,9 @@ func (f *finder) open(ctx context.Context, t component.Typed) (origin, error) {
 	case component.OCIRegistry:
 		return &registryOrigin{place: f.r.at(f.scope, spec.Base()), typed: t, spec: spec}, nil
 	case component.CTF:
-		return f.local(ctx, t, spec.FilePath, component.Open)
+		return f.local(ctx, t, spec.FilePath, formats.Open)
 	case component.Archive:
-		return f.local(ctx, t, spec.FilePath, component.Open)
+		return f.local(ctx, t, spec.FilePath, formats.Open)
 	case component.Local:
 		return f.local(ctx, t, spec.FilePath, openDirectory)
 	case component.Inline:
@@ -53,7 +54,7 @@ type files struct {
 	owner      string
 	spec       component.Typed
 	name       string
-	repository component.Collection
+	repository formats.Collection
 	// scope identifies the file system with its content for ever; empty if nothing of it may be kept.
 	scope string
 }
@@ -122,7 +123,7 @@ func (b fileBlobs) blob(ctx context.Context, reference string) (*stream, error) 
 }
 
 // local opens a directory or tar below LocalRoot.
-func (f *finder) local(ctx context.Context, t component.Typed, written string, open func(fs.FS) (component.Collection, error)) (origin, error) {
+func (f *finder) local(ctx context.Context, t component.Typed, written string, open func(fs.FS) (formats.Collection, error)) (origin, error) {
 	name := fmt.Sprintf("repository %s %q", t.Type, written)
 	if f.r.options.LocalRoot == "" {
 		return nil, stalled(name, "repositories in files of the controller are not enabled", "publish the component to a registry, or use fluxSource; the operator may name a directory for them")
@@ -159,7 +160,7 @@ func (f *finder) local(ctx context.Context, t component.Typed, written string, o
 		return nil, refused(name, err)
 	}
 	f.held.hold(held...)
-	f.held.keep(0, component.Resident(repository)...)
+	f.held.keep(0, formats.Resident(repository)...)
 	return &files{r: f.r, owner: f.scope.Namespace, spec: t, name: name, repository: repository}, nil
 }
 
@@ -179,12 +180,12 @@ func copyOf(tree fs.FS, name string) func(context.Context, io.Writer) error {
 // blobsDirectory is where a repository of type local keeps its blobs.
 const blobsDirectory = "blobs"
 
-func openDirectory(files fs.FS) (component.Collection, error) {
+func openDirectory(files fs.FS) (formats.Collection, error) {
 	blobs, err := fs.Sub(files, blobsDirectory)
 	if err != nil {
 		return nil, err
 	}
-	return component.OpenDirectory(files, blobs)
+	return formats.OpenDirectory(files, blobs)
 }
 
 // openInline opens a repository that is written into a specification.
@@ -205,11 +206,11 @@ func (f *finder) openInline(t component.Typed, spec component.Inline) (origin, e
 	if err != nil {
 		return nil, refused(name+": blobFs", err)
 	}
-	repository, err := component.OpenDirectory(descriptors, blobs)
+	repository, err := formats.OpenDirectory(descriptors, blobs)
 	if err != nil {
 		return nil, refused(name, err)
 	}
-	f.held.keep(int64(len(spec.FileSystem)+len(spec.BlobFileSystem)), component.Resident(repository)...)
+	f.held.keep(int64(len(spec.FileSystem)+len(spec.BlobFileSystem)), formats.Resident(repository)...)
 	return &files{r: f.r, owner: f.scope.Namespace, spec: t, name: name, repository: repository, scope: fmt.Sprintf("inline %x", sha256.Sum256(t.Raw))}, nil
 }
 
@@ -242,12 +243,12 @@ func (f *finder) git(ctx context.Context, t component.Typed, spec component.GitR
 	if err != nil {
 		return nil, err
 	}
-	repository, err := component.Open(tree.FS())
+	repository, err := formats.Open(tree.FS())
 	if err != nil {
 		return nil, refused(name, err)
 	}
 	f.held.hold(tree)
-	f.held.keep(0, component.Resident(repository)...)
+	f.held.keep(0, formats.Resident(repository)...)
 	return &files{r: f.r, owner: f.scope.Namespace, spec: t, name: name, repository: repository, scope: scope + " " + commit + " " + spec.Path}, nil
 }
 

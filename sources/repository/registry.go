@@ -16,6 +16,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
@@ -172,7 +173,7 @@ func (o *registryOrigin) descriptor(ctx context.Context, b *manifestBlobs) (*com
 		if err != nil {
 			return nil, err
 		}
-		d, err := component.DecodeLayer(bytes.NewReader(raw.Bytes))
+		d, err := formats.DecodeLayer(bytes.NewReader(raw.Bytes))
 		if err != nil {
 			return nil, spoiled("its descriptor", err)
 		}
@@ -195,12 +196,12 @@ func (r *Repositories) decode(owner string, key decodedKey, decode func() (*comp
 // manifestBlobs are the layers of the manifest of a component version.
 type manifestBlobs struct {
 	manifest *oci.Manifest
-	layout   *component.Manifest
+	layout   *formats.Manifest
 	scope    string
 }
 
 func newManifestBlobs(m *oci.Manifest, reference string) (*manifestBlobs, error) {
-	layout, err := component.DecodeManifest(m.Raw)
+	layout, err := formats.DecodeManifest(m.Raw)
 	if err != nil {
 		return nil, err
 	}
@@ -222,11 +223,11 @@ func (b *manifestBlobs) blob(_ context.Context, reference string) (*stream, erro
 func (b *manifestBlobs) parts(reference string, layers []ocispec.Descriptor) *stream {
 	return &stream{scope: b.scope, id: reference, mediaType: layers[0].MediaType, verified: true,
 		open: func(ctx context.Context) (io.ReadCloser, error) {
-			openers := make([]component.Opener, len(layers))
+			openers := make([]formats.Opener, len(layers))
 			for i, layer := range layers {
 				openers[i] = func() (io.ReadCloser, error) { return b.manifest.Open(ctx, layer.Digest, 0) }
 			}
-			return component.Concatenate(openers)
+			return formats.Concatenate(openers)
 		}}
 }
 

@@ -14,6 +14,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 )
 
@@ -54,7 +55,7 @@ func (f *stream) expectSet(resource *component.Resource) (digest.Digest, error) 
 }
 
 func layerOfSet(tree *fetch.Tree, set *stream, resource *component.Resource) (*stream, error) {
-	artifacts, err := component.OpenArtifactSet(tree.FS())
+	artifacts, err := formats.OpenArtifactSet(tree.FS())
 	if err != nil {
 		return nil, refused("artifact set", err)
 	}
@@ -76,7 +77,7 @@ const maxSetManifest = 4 << 20
 
 // manifestOfSet reads the main manifest and returns it with the digest of the artifact: of the index, if it is one of several
 // manifests, whose first is taken.
-func manifestOfSet(set *component.ArtifactSet) (ocispec.Manifest, digest.Digest, error) {
+func manifestOfSet(set *formats.ArtifactSet) (ocispec.Manifest, digest.Digest, error) {
 	at := set.Main
 	for range 2 {
 		raw, err := readVerified(set, at.Digest)
@@ -98,7 +99,7 @@ func manifestOfSet(set *component.ArtifactSet) (ocispec.Manifest, digest.Digest,
 	return ocispec.Manifest{}, "", stalled("artifact set", "its main manifest cannot be read", "publish the component version anew")
 }
 
-func readVerified(set *component.ArtifactSet, d digest.Digest) ([]byte, error) {
+func readVerified(set *formats.ArtifactSet, d digest.Digest) ([]byte, error) {
 	if d.Validate() != nil {
 		return nil, stalled("artifact set", fmt.Sprintf("digest %q cannot be used", d), "publish the component version anew")
 	}

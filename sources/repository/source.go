@@ -13,6 +13,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 )
 
@@ -102,20 +103,20 @@ func (o *fluxOrigin) readTree(tree fs.FS, at string) error {
 		return err
 	}
 	if _, err := fs.Stat(sub, blobsDirectory); errors.Is(err, fs.ErrNotExist) {
-		return o.readDescriptor(sub, component.DescriptorFile)
+		return o.readDescriptor(sub, formats.DescriptorFile)
 	}
-	repository, err := component.Open(sub)
+	repository, err := formats.Open(sub)
 	if err != nil {
 		return refused(o.name, err)
 	}
-	o.finder.held.keep(0, component.Resident(repository)...)
+	o.finder.held.keep(0, formats.Resident(repository)...)
 	o.archive = &files{r: o.finder.r, owner: o.finder.scope.Namespace, spec: o.typed, name: o.name, repository: repository, scope: o.scope}
 	return nil
 }
 
 // readDescriptor reads a descriptor that lies alone. If it lies in a component archive, its blobs are beside it.
 func (o *fluxOrigin) readDescriptor(tree fs.FS, name string) error {
-	if dir := path.Dir(name); path.Base(name) == component.DescriptorFile {
+	if dir := path.Dir(name); path.Base(name) == formats.DescriptorFile {
 		if _, err := fs.Stat(tree, path.Join(dir, blobsDirectory)); err == nil {
 			return o.readTree(tree, dir)
 		}

@@ -23,6 +23,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/template"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
 
@@ -141,7 +142,7 @@ func inlineRepository(d *component.Descriptor) map[string]any {
 	if err != nil {
 		return nil
 	}
-	return map[string]any{"type": "inline", "fileSystem": map[string]any{component.DescriptorFile: string(text)}}
+	return map[string]any{"type": "inline", "fileSystem": map[string]any{formats.DescriptorFile: string(text)}}
 }
 
 // ResourceContent implements template.ResourceReader.

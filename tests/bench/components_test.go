@@ -22,6 +22,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/tests/bench/rig"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
@@ -132,8 +133,8 @@ func (r *run) publishComponent(to *registry.Registry, version string) error {
 	if err != nil {
 		return err
 	}
-	blueprint := component.NewContent(blueprintMediaType, packed)
-	text := component.NewContent("text/plain", []byte("version "+version))
+	blueprint := formats.NewContent(blueprintMediaType, packed)
+	text := formats.NewContent("text/plain", []byte("version "+version))
 	raw, err := json.Marshal(describeComponent(version, blueprint, text))
 	if err != nil {
 		return err
@@ -142,7 +143,7 @@ func (r *run) publishComponent(to *registry.Registry, version string) error {
 	if err != nil {
 		return err
 	}
-	image, err := component.Version{Descriptor: descriptor, Blobs: []component.Content{blueprint, text}}.Image(component.SchemaV2)
+	image, err := formats.Version{Descriptor: descriptor, Blobs: []formats.Content{blueprint, text}}.Image(component.SchemaV2)
 	if err != nil {
 		return err
 	}
@@ -160,8 +161,8 @@ func (r *run) publishComponent(to *registry.Registry, version string) error {
 	return err
 }
 
-func describeComponent(version string, blueprint, text component.Content) map[string]any {
-	resource := func(name, kind string, content component.Content) map[string]any {
+func describeComponent(version string, blueprint, text formats.Content) map[string]any {
+	resource := func(name, kind string, content formats.Content) map[string]any {
 		return map[string]any{
 			"name": name, "type": kind, "version": version, "relation": "local",
 			"access": map[string]any{"type": "localBlob", "localReference": content.Digest, "mediaType": content.MediaType},
@@ -192,7 +193,7 @@ func packBlueprint(blueprint, version string) ([]byte, error) {
 	return packed.Bytes(), err
 }
 
-func readContent(content component.Content) ([]byte, error) {
+func readContent(content formats.Content) ([]byte, error) {
 	reader, err := content.Open()
 	if err != nil {
 		return nil, err

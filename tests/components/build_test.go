@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 )
@@ -30,7 +31,7 @@ const (
 // built is a component version in the making.
 type built struct {
 	descriptor object
-	blobs      []component.Content
+	blobs      []formats.Content
 }
 
 // build begins a component version.
@@ -61,7 +62,7 @@ func (b *built) image(name, reference string, labels ...object) *built {
 
 // local adds a resource that lies beside the descriptor.
 func (b *built) local(name, kind, mediaType string, content []byte) *built {
-	blob := component.NewContent(mediaType, content)
+	blob := formats.NewContent(mediaType, content)
 	b.blobs = append(b.blobs, blob)
 	access := object{"type": "localBlob", "localReference": blob.Digest.String(), "mediaType": mediaType}
 	digest := object{"hashAlgorithm": "SHA-256", "normalisationAlgorithm": "genericBlobDigest/v1", "value": blob.Digest.Encoded()}
@@ -89,13 +90,13 @@ func (b *built) document() object {
 }
 
 // version decodes what was built.
-func (s *scene) version(b *built) component.Version {
+func (s *scene) version(b *built) formats.Version {
 	s.T.Helper()
 	raw, err := json.Marshal(b.document())
 	require.NoError(s.T, err)
 	descriptor, err := component.Decode(raw)
 	require.NoError(s.T, err)
-	return component.Version{Descriptor: descriptor, Blobs: b.blobs}
+	return formats.Version{Descriptor: descriptor, Blobs: b.blobs}
 }
 
 // publish pushes component versions into the repository of the scene, with descriptors in schema v2.
@@ -107,7 +108,7 @@ func (s *scene) publish(versions ...*built) {
 }
 
 // push pushes a component version into a repository, with the descriptor in a schema.
-func (s *scene) push(base string, version component.Version, schema string) {
+func (s *scene) push(base string, version formats.Version, schema string) {
 	s.T.Helper()
 	client, err := oci.New(oci.Options{})
 	require.NoError(s.T, err)
@@ -123,7 +124,7 @@ func (s *scene) push(base string, version component.Version, schema string) {
 	require.NoError(s.T, err)
 }
 
-func (s *scene) bytes(content component.Content) []byte {
+func (s *scene) bytes(content formats.Content) []byte {
 	s.T.Helper()
 	reader, err := content.Open()
 	require.NoError(s.T, err)

@@ -21,6 +21,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -137,7 +138,7 @@ func asComponent(s *scene, files map[string]string) object {
 func asCTF(s *scene, files map[string]string) object {
 	written := fileSink{}
 	version := s.version(build("example.com/landscape", "1.0.0").local("blueprint", blueprintType, blueprintMediaType, archive(files)))
-	require.NoError(s.T, component.WriteCTF(written, []component.Version{version}, component.SchemaV3))
+	require.NoError(s.T, formats.WriteCTF(written, []formats.Version{version}, component.SchemaV3))
 	s.commit("components", below("ctf", written))
 	return object{
 		"componentDescriptor": object{"sourceRef": object{"kind": "GitRepository", "name": "components"}, "path": "ctf"},

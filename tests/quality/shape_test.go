@@ -40,7 +40,6 @@ var larger = map[string]int{
 	"deployers/resources":                    36,
 	"deployers/resources.Session":            82,
 	"deployers/target":                       27,
-	"sources/component":                      28,
 	"tests/platform":                         52,
 	"tests/platform.Cluster":                 51,
 }

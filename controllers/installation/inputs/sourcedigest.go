@@ -16,7 +16,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 )
 
@@ -58,7 +58,7 @@ func sharedKind(kind string) bool { return kind == "GitRepository" || kind == "B
 // usedPart returns the part of an artifact that a path stands for: with a descriptor in a component archive, its blobs are used too.
 func usedPart(files fs.FS, at string) string {
 	dir, name := path.Split(path.Clean("/" + at))
-	if name != component.DescriptorFile {
+	if name != formats.DescriptorFile {
 		return at
 	}
 	if _, err := fs.Stat(files, strings.TrimPrefix(path.Join(dir, blobsDirectory), "/")); err != nil {

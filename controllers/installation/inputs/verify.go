@@ -18,6 +18,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/component/signing"
 )
 
 // SignaturePolicy says which components need a verified signature.
@@ -160,7 +161,7 @@ func (r *Reader) verifyRoot(ctx context.Context, root *v1alpha1.Installation, c 
 	if err != nil {
 		return err
 	}
-	closed, err := component.Verify(ctx, found.closed, name, *keys, nil)
+	closed, err := signing.Verify(ctx, found.closed, name, *keys, nil)
 	if err != nil {
 		return kit.Stall(verifyOperation, reasonUnverified, "spec.verification: %w", err)
 	}
@@ -216,7 +217,7 @@ func (f *Component) behind(ctx context.Context, key component.Key) (*component.C
 }
 
 // keysOf reads the keys of a signature live from the Secrets that the Context names.
-func (r *Reader) keysOf(ctx context.Context, c *installationContext, name string) (*component.Keys, error) {
+func (r *Reader) keysOf(ctx context.Context, c *installationContext, name string) (*signing.Keys, error) {
 	signature, ok := c.object.VerificationSignatures[name]
 	if !ok {
 		return nil, kit.Stall(verifyOperation, reasonUnverified,
@@ -234,7 +235,7 @@ func (r *Reader) keysOf(ctx context.Context, c *installationContext, name string
 		return nil, kit.Stall(verifyOperation, reasonUnverified,
 			"%s: verificationSignatures[%s] names neither a public key nor CA certificates; add one of them", c, name)
 	}
-	return &component.Keys{PublicKey: public, Certificates: authorities}, nil
+	return &signing.Keys{PublicKey: public, Certificates: authorities}, nil
 }
 
 // keyOf reads one key; nil where there is no reference.

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package component
+package formats
 
 import (
 	"bytes"
@@ -16,6 +16,8 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
 )
 
 // indexFiles are the names of the index of a CTF, the present one first.
@@ -43,9 +45,9 @@ type ctfArtifact struct {
 }
 
 // key returns the component version of the artifact; false when it is another artifact.
-func (a ctfArtifact) key() (Key, bool) {
-	name, found := strings.CutPrefix(a.Repository, componentsPath)
-	return Key{name, strings.Replace(a.Tag, ".build-", "+", 1)}, found && a.Tag != ""
+func (a ctfArtifact) key() (component.Key, bool) {
+	name, found := strings.CutPrefix(a.Repository, component.ComponentsPath)
+	return component.Key{Name: name, Version: strings.Replace(a.Tag, ".build-", "+", 1)}, found && a.Tag != ""
 }
 
 func decodeIndex(raw []byte) (*ctfIndex, error) {
@@ -79,7 +81,7 @@ func OpenCTF(files fs.FS) (Collection, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &ctf{artifacts: map[Key]ctfArtifact{}}
+	out := &ctf{artifacts: map[component.Key]ctfArtifact{}}
 	for _, a := range index.Artifacts {
 		if key, ok := a.key(); ok {
 			out.artifacts[key] = a
@@ -102,21 +104,21 @@ func readIndex(files fs.FS) ([]byte, error) {
 			return nil, fmt.Errorf("file %s cannot be read: %w", name, err)
 		}
 	}
-	return nil, fmt.Errorf("file %s is missing: %w", indexFiles[0], ErrNotFound)
+	return nil, fmt.Errorf("file %s is missing: %w", indexFiles[0], component.ErrNotFound)
 }
 
 // ctf is an opened CTF.
 type ctf struct {
 	blobs     fs.FS
-	artifacts map[Key]ctfArtifact
-	keys      []Key
+	artifacts map[component.Key]ctfArtifact
+	keys      []component.Key
 }
 
 // Keys returns the component versions of the CTF.
-func (c *ctf) Keys() []Key { return slices.Clone(c.keys) }
+func (c *ctf) Keys() []component.Key { return slices.Clone(c.keys) }
 
 // Component reads manifest, config and descriptor of a component version.
-func (c *ctf) Component(_ context.Context, key Key) (*Descriptor, error) {
+func (c *ctf) Component(_ context.Context, key component.Key) (*component.Descriptor, error) {
 	manifest, err := c.manifest(key)
 	if err != nil {
 		return nil, err
@@ -139,10 +141,10 @@ func (c *ctf) Component(_ context.Context, key Key) (*Descriptor, error) {
 	if err != nil {
 		return nil, fmt.Errorf("component %s: %w", key, err)
 	}
-	return d, answersTo(d, key)
+	return d, d.Answers(key)
 }
 
-func (c *ctf) manifest(key Key) (*Manifest, error) {
+func (c *ctf) manifest(key component.Key) (*Manifest, error) {
 	artifact, found := c.artifacts[key]
 	if !found {
 		return nil, missing(key, c.keys)
@@ -179,7 +181,7 @@ func (c *ctf) read(d digest.Digest, limit int64) ([]byte, error) {
 }
 
 // Blob opens a layer of the component version's manifest.
-func (c *ctf) Blob(_ context.Context, d *Descriptor, localReference string) (io.ReadCloser, string, error) {
+func (c *ctf) Blob(_ context.Context, d *component.Descriptor, localReference string) (io.ReadCloser, string, error) {
 	manifest, err := c.manifest(d.Key())
 	if err != nil {
 		return nil, "", err
@@ -229,7 +231,7 @@ func OpenArtifactSet(files fs.FS) (*ArtifactSet, error) {
 		}
 		return &ArtifactSet{Main: chosen, blobs: blobs}, nil
 	}
-	return nil, fmt.Errorf("the blob is not an artifact set; it has neither %s nor %s: %w", setFiles[0], setFiles[1], ErrNotFound)
+	return nil, fmt.Errorf("the blob is not an artifact set; it has neither %s nor %s: %w", setFiles[0], setFiles[1], component.ErrNotFound)
 }
 
 // mainOf returns the artifact that an annotation of the index names, or the only one.

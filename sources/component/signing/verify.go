@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package component
+package signing
 
 import (
 	"context"
@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
 )
 
 // Keys are what a signature is checked with. At least one of PublicKey and Certificates is needed. With a PublicKey the signature has to
@@ -31,7 +33,7 @@ type Keys struct {
 }
 
 // BlobDigester computes the digest of a resource's content with the algorithms of want.
-type BlobDigester func(ctx context.Context, d *Descriptor, r *Resource, want DigestSpec) (DigestSpec, error)
+type BlobDigester func(ctx context.Context, d *component.Descriptor, r *component.Resource, want component.DigestSpec) (component.DigestSpec, error)
 
 // parallelDigests is how many resources are hashed at the same time.
 const parallelDigests = 8
@@ -41,8 +43,8 @@ const parallelDigests = 8
 // is compared with the content when digester is given; otherwise whoever reads the content later has to call DigestSpec.Verify. The
 // returned closure is the one to go on with: digests that only the root had are filled in where they belong. The error for a missing
 // signature wraps ErrNotFound.
-func Verify(ctx context.Context, closed *Closed, name string, keys Keys, digester BlobDigester) (*Closed, error) {
-	signature, err := closed.Root.signature(name)
+func Verify(ctx context.Context, closed *component.Closed, name string, keys Keys, digester BlobDigester) (*component.Closed, error) {
+	signature, err := signatureOf(closed.Root, name)
 	if err != nil {
 		return nil, err
 	}
@@ -58,11 +60,11 @@ func Verify(ctx context.Context, closed *Closed, name string, keys Keys, digeste
 	if err != nil {
 		return nil, fmt.Errorf("signature %q of component %s is not valid: %w", name, closed.Root.Key(), err)
 	}
-	out := closed.replace(computed.filled)
-	return out, out.checkContents(ctx, digester)
+	out := closed.Replace(computed.filled)
+	return out, checkContents(ctx, out, digester)
 }
 
-func (d *Descriptor) signature(name string) (Signature, error) {
+func signatureOf(d *component.Descriptor, name string) (component.Signature, error) {
 	var names []string
 	for _, s := range d.Signatures {
 		if s.Name == name {
@@ -74,23 +76,10 @@ func (d *Descriptor) signature(name string) (Signature, error) {
 	if there == "" {
 		there = "none"
 	}
-	return Signature{}, fmt.Errorf("component %s has no signature %q; it has: %.300s: %w", d.Key(), name, there, ErrNotFound)
+	return component.Signature{}, fmt.Errorf("component %s has no signature %q; it has: %.300s: %w", d.Key(), name, there, component.ErrNotFound)
 }
 
-// replace returns the closure with other descriptors for the same component versions.
-func (c *Closed) replace(by map[Key]*Descriptor) *Closed {
-	out := &Closed{Root: by[c.Root.Key()], requested: map[Key]*Descriptor{}, own: map[Key]*Descriptor{}}
-	for _, d := range c.Descriptors {
-		out.own[d.Key()] = by[d.Key()]
-		out.Descriptors = append(out.Descriptors, by[d.Key()])
-	}
-	for key, d := range c.requested {
-		out.requested[key] = by[d.Key()]
-	}
-	return out
-}
-
-func (c *Closed) checkContents(ctx context.Context, digester BlobDigester) error {
+func checkContents(ctx context.Context, c *component.Closed, digester BlobDigester) error {
 	if digester == nil {
 		return nil
 	}
@@ -98,7 +87,7 @@ func (c *Closed) checkContents(ctx context.Context, digester BlobDigester) error
 	group.SetLimit(parallelDigests)
 	for _, d := range c.Descriptors {
 		for i := range d.Resources {
-			if r := &d.Resources[i]; r.Digest.Covered() && kindOf(r.Access.Type) != kindNone {
+			if r := &d.Resources[i]; r.Digest.Covered() && r.HasContent() {
 				group.Go(func() error { return checkContent(ctx, d, r, digester) })
 			}
 		}
@@ -106,7 +95,7 @@ func (c *Closed) checkContents(ctx context.Context, digester BlobDigester) error
 	return group.Wait()
 }
 
-func checkContent(ctx context.Context, d *Descriptor, r *Resource, digester BlobDigester) error {
+func checkContent(ctx context.Context, d *component.Descriptor, r *component.Resource, digester BlobDigester) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -122,8 +111,8 @@ func checkContent(ctx context.Context, d *Descriptor, r *Resource, digester Blob
 }
 
 // check reports whether the signature was made for the digest with a key that is trusted.
-func (k Keys) check(s Signature, digest []byte) error {
-	value, chain, err := s.Signature.decode()
+func (k Keys) check(s component.Signature, digest []byte) error {
+	value, chain, err := decodeSignature(s.Signature)
 	if err != nil {
 		return err
 	}
@@ -131,7 +120,7 @@ func (k Keys) check(s Signature, digest []byte) error {
 	if err != nil {
 		return err
 	}
-	hash, err := hashOf(s.Digest.HashAlgorithm)
+	hash, err := component.HashOf(s.Digest.HashAlgorithm)
 	if err != nil {
 		return err
 	}
@@ -152,8 +141,8 @@ func verifyRSA(key *rsa.PublicKey, algorithm string, hash crypto.Hash, digest, v
 	return err
 }
 
-// decode returns the bytes of the signature and the certificates with it.
-func (s SignatureSpec) decode() ([]byte, []*x509.Certificate, error) {
+// decodeSignature returns the bytes of the signature and the certificates with it.
+func decodeSignature(s component.SignatureSpec) ([]byte, []*x509.Certificate, error) {
 	switch s.MediaType {
 	case MediaTypeRSA, MediaTypePSS:
 		value, err := hex.DecodeString(s.Value)
@@ -162,12 +151,12 @@ func (s SignatureSpec) decode() ([]byte, []*x509.Certificate, error) {
 		}
 		return value, nil, nil
 	case MediaTypePEM:
-		return s.decodePEM()
+		return decodePEM(s)
 	}
 	return nil, nil, fmt.Errorf("its media type %q is not supported; use %s or %s", s.MediaType, MediaTypeRSA, MediaTypePEM)
 }
 
-func (s SignatureSpec) decodePEM() ([]byte, []*x509.Certificate, error) {
+func decodePEM(s component.SignatureSpec) ([]byte, []*x509.Certificate, error) {
 	for block, rest := pem.Decode([]byte(s.Value)); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type != pemSignature {
 			continue

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package component
+package formats
 
 import (
 	"encoding/json"
@@ -13,6 +13,8 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
 )
 
 // Media types of component versions in OCI registries.
@@ -137,7 +139,7 @@ func (m *Manifest) layer(d digest.Digest) (ocispec.Descriptor, error) {
 			return layer, nil
 		}
 	}
-	return ocispec.Descriptor{}, fmt.Errorf("the manifest has no layer %q: %w", d, ErrNotFound)
+	return ocispec.Descriptor{}, fmt.Errorf("the manifest has no layer %q: %w", d, component.ErrNotFound)
 }
 
 // Blob returns the layers behind a local reference, whose contents one after the other are the blob. A local reference is the digest of a

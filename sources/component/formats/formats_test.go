@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package component_test
+package formats_test
 
 import (
 	"archive/tar"
@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 )
 
 // files is a Sink in memory.
@@ -39,10 +40,10 @@ func (f files) Put(path string, size int64, content io.Reader) error {
 const blobType = "text/plain"
 
 // withBlob makes a component with one local blob.
-func withBlob(t testing.TB, name, content string) component.Version {
+func withBlob(t testing.TB, name, content string) formats.Version {
 	t.Helper()
-	blob := component.NewContent(blobType, []byte(content))
-	return component.Version{Blobs: []component.Content{blob}, Descriptor: decode(t, fmt.Sprintf(`
+	blob := formats.NewContent(blobType, []byte(content))
+	return formats.Version{Blobs: []formats.Content{blob}, Descriptor: decode(t, fmt.Sprintf(`
 meta: {schemaVersion: v2}
 component:
   name: example.com/%s
@@ -55,7 +56,7 @@ component:
 `, name, blob.Digest, blobType))}
 }
 
-func read(t testing.TB, repository component.Repository, d *component.Descriptor, reference string) (string, string) {
+func read(t testing.TB, repository formats.Repository, d *component.Descriptor, reference string) (string, string) {
 	t.Helper()
 	blob, mediaType, err := repository.Blob(t.Context(), d, reference)
 	require.NoError(t, err)
@@ -67,16 +68,16 @@ func read(t testing.TB, repository component.Repository, d *component.Descriptor
 
 func TestArchivesGiveBackWhatWasWritten(t *testing.T) {
 	for _, schema := range []string{component.SchemaV2, component.SchemaV3} {
-		for form, write := range map[string]func(component.Sink, component.Version) error{
-			"component archive": func(s component.Sink, v component.Version) error { return component.WriteArchive(s, v, schema) },
-			"CTF": func(s component.Sink, v component.Version) error {
-				return component.WriteCTF(s, []component.Version{v}, schema)
+		for form, write := range map[string]func(formats.Sink, formats.Version) error{
+			"component archive": func(s formats.Sink, v formats.Version) error { return formats.WriteArchive(s, v, schema) },
+			"CTF": func(s formats.Sink, v formats.Version) error {
+				return formats.WriteCTF(s, []formats.Version{v}, schema)
 			},
 		} {
 			t.Run(form+" "+schema, func(t *testing.T) {
 				v, out := withBlob(t, "a", "hello"), files{}
 				require.NoError(t, write(out, v))
-				repository, err := component.Open(fstest.MapFS(out))
+				repository, err := formats.Open(fstest.MapFS(out))
 				require.NoError(t, err)
 				assert.Equal(t, []component.Key{v.Descriptor.Key()}, repository.Keys())
 				d, err := repository.Component(t.Context(), v.Descriptor.Key())
@@ -92,8 +93,8 @@ func TestArchivesGiveBackWhatWasWritten(t *testing.T) {
 
 func TestCTFHoldsManyVersions(t *testing.T) {
 	out := files{}
-	require.NoError(t, component.WriteCTF(out, []component.Version{withBlob(t, "b", "same"), withBlob(t, "a", "same")}, component.SchemaV2))
-	repository, err := component.OpenCTF(fstest.MapFS(out))
+	require.NoError(t, formats.WriteCTF(out, []formats.Version{withBlob(t, "b", "same"), withBlob(t, "a", "same")}, component.SchemaV2))
+	repository, err := formats.OpenCTF(fstest.MapFS(out))
 	require.NoError(t, err)
 	a, b := component.Key{Name: "example.com/a", Version: "1.0.0+b1"}, component.Key{Name: "example.com/b", Version: "1.0.0+b1"}
 	assert.Equal(t, []component.Key{a, b}, repository.Keys())
@@ -105,11 +106,11 @@ func TestCTFHoldsManyVersions(t *testing.T) {
 func TestArchivesAreReproducible(t *testing.T) {
 	write := func() (string, string) {
 		var archive, ctf bytes.Buffer
-		sink, end := component.NewTarSink(&archive)
-		require.NoError(t, component.WriteArchive(sink, withBlob(t, "a", "x"), component.SchemaV2))
+		sink, end := formats.NewTarSink(&archive)
+		require.NoError(t, formats.WriteArchive(sink, withBlob(t, "a", "x"), component.SchemaV2))
 		require.NoError(t, end())
-		sink, end = component.NewTarSink(&ctf)
-		require.NoError(t, component.WriteCTF(sink, []component.Version{withBlob(t, "a", "x"), withBlob(t, "b", "y")}, component.SchemaV3))
+		sink, end = formats.NewTarSink(&ctf)
+		require.NoError(t, formats.WriteCTF(sink, []formats.Version{withBlob(t, "a", "x"), withBlob(t, "b", "y")}, component.SchemaV3))
 		require.NoError(t, end())
 		return archive.String(), ctf.String()
 	}
@@ -122,10 +123,10 @@ func TestArchivesAreReproducible(t *testing.T) {
 func TestWriteRefuses(t *testing.T) {
 	missing := withBlob(t, "a", "x")
 	missing.Blobs = nil
-	assert.ErrorContains(t, component.WriteArchive(files{}, missing, component.SchemaV2), `resource "text" of component example.com/a:1.0.0+b1 names the local blob`)
+	assert.ErrorContains(t, formats.WriteArchive(files{}, missing, component.SchemaV2), `resource "text" of component example.com/a:1.0.0+b1 names the local blob`)
 	changed := withBlob(t, "a", "x")
 	changed.Blobs[0].Open = func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("y")), nil }
-	assert.ErrorContains(t, component.WriteCTF(files{}, []component.Version{changed}, component.SchemaV2), "is damaged")
+	assert.ErrorContains(t, formats.WriteCTF(files{}, []formats.Version{changed}, component.SchemaV2), "is damaged")
 	_, err := withBlob(t, "a", "x").Image("v9")
 	assert.ErrorContains(t, err, "schema \"v9\"")
 }
@@ -141,10 +142,10 @@ component:
     - {name: d, type: x, access: {type: localFilesystemBlob, filename: tree, mediaType: application/x-tar}}
 `
 	archive := fstest.MapFS{
-		component.DescriptorFile: {Data: []byte(d)}, "blobs/file.txt": {Data: []byte("text")},
+		formats.DescriptorFile: {Data: []byte(d)}, "blobs/file.txt": {Data: []byte("text")},
 		"blobs/tree/blueprint.yaml": {Data: []byte("kind: Blueprint")}, "blobs/tree/sub/x": {Data: []byte("1")}, "secret": {Data: []byte("no")},
 	}
-	repository, err := component.OpenArchive(archive)
+	repository, err := formats.OpenArchive(archive)
 	require.NoError(t, err)
 	found, err := repository.Component(t.Context(), key("a"))
 	require.NoError(t, err)
@@ -175,9 +176,9 @@ func namesInTar(t testing.TB, packed string) []string {
 
 func TestDamagedBlobsFailAtTheirEnd(t *testing.T) {
 	v, out := withBlob(t, "a", "hello"), files{}
-	require.NoError(t, component.WriteArchive(out, v, component.SchemaV2))
+	require.NoError(t, formats.WriteArchive(out, v, component.SchemaV2))
 	out["blobs/"+strings.Replace(string(v.Blobs[0].Digest), ":", ".", 1)].Data = []byte("hallo")
-	repository, err := component.Open(fstest.MapFS(out))
+	repository, err := formats.Open(fstest.MapFS(out))
 	require.NoError(t, err)
 	blob, _, err := repository.Blob(t.Context(), v.Descriptor, string(v.Blobs[0].Digest))
 	require.NoError(t, err)
@@ -186,12 +187,12 @@ func TestDamagedBlobsFailAtTheirEnd(t *testing.T) {
 }
 
 func TestOpenTellsWhatIsMissing(t *testing.T) {
-	_, err := component.Open(fstest.MapFS{"a": {}})
+	_, err := formats.Open(fstest.MapFS{"a": {}})
 	assert.ErrorIs(t, err, component.ErrNotFound)
 	assert.ErrorContains(t, err, "neither component-descriptor.yaml (component archive) nor artifact-index.json (CTF)")
-	_, err = component.OpenArchive(fstest.MapFS{})
+	_, err = formats.OpenArchive(fstest.MapFS{})
 	assert.ErrorContains(t, err, "file component-descriptor.yaml is missing")
-	_, err = component.OpenCTF(fstest.MapFS{})
+	_, err = formats.OpenCTF(fstest.MapFS{})
 	assert.ErrorContains(t, err, "file artifact-index.json is missing")
 }
 
@@ -203,7 +204,7 @@ func TestOpenDirectory(t *testing.T) {
 	directory := fstest.MapFS{"root.yaml": descriptorFile("root"), "other.json": descriptorFile("other"), "blobs/x": {Data: []byte("y")}}
 	for name, blobs := range map[string]fs.FS{"blobs beside": nil, "blobs elsewhere": fstest.MapFS{"x": {Data: []byte("y")}}} {
 		t.Run(name, func(t *testing.T) {
-			repository, err := component.OpenDirectory(directory, blobs)
+			repository, err := formats.OpenDirectory(directory, blobs)
 			require.NoError(t, err)
 			assert.Equal(t, []component.Key{key("other"), key("root")}, repository.Keys())
 			d, err := repository.Component(t.Context(), key("root"))
@@ -215,9 +216,9 @@ func TestOpenDirectory(t *testing.T) {
 }
 
 func TestOpenDirectoryNamesTheWrongFile(t *testing.T) {
-	_, err := component.OpenDirectory(fstest.MapFS{"a.yaml": descriptorFile("a"), "b.yaml": {Data: []byte("x: y")}}, nil)
+	_, err := formats.OpenDirectory(fstest.MapFS{"a.yaml": descriptorFile("a"), "b.yaml": {Data: []byte("x: y")}}, nil)
 	assert.ErrorContains(t, err, "file b.yaml: the component descriptor is wrong")
-	_, err = component.OpenDirectory(fstest.MapFS{"a.yaml": descriptorFile("a"), "b.yaml": descriptorFile("a")}, nil)
+	_, err = formats.OpenDirectory(fstest.MapFS{"a.yaml": descriptorFile("a"), "b.yaml": descriptorFile("a")}, nil)
 	assert.ErrorContains(t, err, "file b.yaml describes component example.com/a:1.0.0 for the second time")
 }
 
@@ -228,11 +229,11 @@ func TestOpenCTFRefuses(t *testing.T) {
 		"schemaVersion 2":        `{"schemaVersion": 2}`,
 		`wrong digest for repository "component-descriptors/a"`: `{"schemaVersion": 1, "artifacts": [{"repository": "component-descriptors/a", "tag": "1", "digest": "sha256:.."}]}`,
 	} {
-		_, err := component.OpenCTF(fstest.MapFS{"artifact-index.json": {Data: []byte(index)}})
+		_, err := formats.OpenCTF(fstest.MapFS{"artifact-index.json": {Data: []byte(index)}})
 		assert.ErrorContains(t, err, want)
 	}
 	older := `{"schemaVersion": 1, "artefacts": [{"repository": "component-descriptors/example.com/a", "tag": "1.0.0", "digest": "` + d + `"}, {"repository": "charts/x", "tag": "1", "digest": "` + d + `"}]}`
-	repository, err := component.Open(fstest.MapFS{"artefact-index.json": {Data: []byte(older)}})
+	repository, err := formats.Open(fstest.MapFS{"artefact-index.json": {Data: []byte(older)}})
 	require.NoError(t, err)
 	assert.Equal(t, []component.Key{key("a")}, repository.Keys())
 	_, err = repository.Component(t.Context(), key("a"))
@@ -242,22 +243,22 @@ func TestOpenCTFRefuses(t *testing.T) {
 func TestDecodeManifestRefuses(t *testing.T) {
 	for want, raw := range map[string]string{
 		"not JSON":               "{",
-		"has more than":          strings.Repeat(" ", component.MaxManifest+1),
+		"has more than":          strings.Repeat(" ", formats.MaxManifest+1),
 		"is of media type":       `{"mediaType": "application/vnd.oci.image.index.v1+json"}`,
 		`digest "md5:1"`:         `{"config": {"digest": "md5:1"}}`,
 		"has size -1":            `{"config": {"digest": "sha256:0000000000000000000000000000000000000000000000000000000000000000", "size": -1}}`,
 		"more than 10000 layers": `{"layers": [` + strings.Repeat("{},", 10000) + `{}]}`,
 	} {
-		_, err := component.DecodeManifest([]byte(raw))
+		_, err := formats.DecodeManifest([]byte(raw))
 		assert.ErrorContains(t, err, want)
 	}
 }
 
-func manifest(t testing.TB, configType string, layers ...ocispec.Descriptor) *component.Manifest {
+func manifest(t testing.TB, configType string, layers ...ocispec.Descriptor) *formats.Manifest {
 	t.Helper()
 	raw, err := json.Marshal(ocispec.Manifest{Config: ocispec.Descriptor{MediaType: configType, Digest: digest.FromString("config")}, Layers: layers})
 	require.NoError(t, err)
-	m, err := component.DecodeManifest(raw)
+	m, err := formats.DecodeManifest(raw)
 	require.NoError(t, err)
 	return m
 }
@@ -268,8 +269,8 @@ func layer(mediaType string) ocispec.Descriptor {
 
 func TestManifestFindsTheDescriptorLayer(t *testing.T) {
 	const older = "application/vnd.gardener.cloud.cnudie.component-descriptor.v2+yaml+tar"
-	blob, first, second := layer("text/plain"), layer(older), layer(component.MediaTypeDescriptorTar)
-	m := manifest(t, component.MediaTypeConfig, blob, first, second)
+	blob, first, second := layer("text/plain"), layer(older), layer(formats.MediaTypeDescriptorTar)
+	m := manifest(t, formats.MediaTypeConfig, blob, first, second)
 	for name, config := range map[string]string{"by media type": "", "config without a name": `{}`} {
 		found, err := m.Descriptor([]byte(config))
 		require.NoError(t, err, name)
@@ -286,7 +287,7 @@ func TestManifestFindsTheDescriptorLayer(t *testing.T) {
 }
 
 func TestManifestWithoutDescriptor(t *testing.T) {
-	_, err := manifest(t, component.MediaTypeConfig, layer("text/plain")).Descriptor(nil)
+	_, err := manifest(t, formats.MediaTypeConfig, layer("text/plain")).Descriptor(nil)
 	assert.ErrorContains(t, err, "the component version has no layer with a component descriptor")
 	_, err = manifest(t, "application/vnd.oci.image.config.v1+json", layer("text/plain")).Descriptor(nil)
 	assert.ErrorContains(t, err, "the artifact is not a component version")
@@ -294,7 +295,7 @@ func TestManifestWithoutDescriptor(t *testing.T) {
 
 func TestManifestFindsBlobs(t *testing.T) {
 	blob := layer("text/plain")
-	m := manifest(t, component.MediaTypeConfig, blob)
+	m := manifest(t, formats.MediaTypeConfig, blob)
 	for _, reference := range []string{string(blob.Digest), strings.Replace(string(blob.Digest), ":", ".", 1)} {
 		found, err := m.Blob(reference)
 		require.NoError(t, err)
@@ -311,16 +312,16 @@ func TestMediaTypes(t *testing.T) {
 		"application/vnd.gardener.cloud.cnudie.component-descriptor.v2+yaml+tar", "application/vnd.gardener.cloud.cnudie.component-descriptor.v2+json",
 		"application/vnd.oci.gardener.cloud.cnudie.component-descriptor.config.v2+yaml+tar",
 	} {
-		assert.True(t, component.IsDescriptorLayer(descriptor), descriptor)
+		assert.True(t, formats.IsDescriptorLayer(descriptor), descriptor)
 	}
-	assert.False(t, component.IsDescriptorLayer("application/vnd.ocm.software.component.config.v1+json"))
+	assert.False(t, formats.IsDescriptorLayer("application/vnd.ocm.software.component.config.v1+json"))
 	for _, config := range []string{
-		component.MediaTypeConfig, "application/vnd.gardener.cloud.cnudie.component.config.v1+json",
+		formats.MediaTypeConfig, "application/vnd.gardener.cloud.cnudie.component.config.v1+json",
 		"application/vnd.oci.gardener.cloud.cnudie.component-descriptor-metadata.config.v2+json",
 	} {
-		assert.True(t, component.IsComponentConfig(config), config)
+		assert.True(t, formats.IsComponentConfig(config), config)
 	}
-	assert.False(t, component.IsComponentConfig("application/vnd.oci.image.config.v1+json"))
+	assert.False(t, formats.IsComponentConfig("application/vnd.oci.image.config.v1+json"))
 }
 
 func tarWith(t testing.TB, name string, content []byte) []byte {
@@ -347,11 +348,11 @@ func zipped(t testing.TB, content []byte) []byte {
 func TestDecodeLayer(t *testing.T) {
 	text := descriptorFile("a").Data
 	for name, raw := range map[string][]byte{
-		"document": text, "tar": tarWith(t, component.DescriptorFile, text), "tar with a dot": tarWith(t, "./"+component.DescriptorFile, text),
-		"gzip": zipped(t, text), "tar in gzip": zipped(t, tarWith(t, component.DescriptorFile, text)),
+		"document": text, "tar": tarWith(t, formats.DescriptorFile, text), "tar with a dot": tarWith(t, "./"+formats.DescriptorFile, text),
+		"gzip": zipped(t, text), "tar in gzip": zipped(t, tarWith(t, formats.DescriptorFile, text)),
 	} {
 		t.Run(name, func(t *testing.T) {
-			d, err := component.DecodeLayer(bytes.NewReader(raw))
+			d, err := formats.DecodeLayer(bytes.NewReader(raw))
 			require.NoError(t, err)
 			assert.Equal(t, key("a"), d.Key())
 		})
@@ -365,7 +366,7 @@ func TestDecodeLayerRefuses(t *testing.T) {
 		"split the component":        zipped(t, bytes.Repeat([]byte("#"), 3*component.MaxDescriptor)),
 		"neither meta.schemaVersion": []byte("a: b"),
 	} {
-		_, err := component.DecodeLayer(bytes.NewReader(raw))
+		_, err := formats.DecodeLayer(bytes.NewReader(raw))
 		assert.ErrorContains(t, err, want)
 	}
 }
@@ -383,7 +384,7 @@ func TestArtifactSet(t *testing.T) {
 		"older set, one": {"artifact-descriptor.json", one, "blobs/sha256." + d.Encoded()},
 	} {
 		t.Run(name, func(t *testing.T) {
-			set, err := component.OpenArtifactSet(fstest.MapFS{test.file: {Data: []byte(test.text)}, test.blob: {Data: content}})
+			set, err := formats.OpenArtifactSet(fstest.MapFS{test.file: {Data: []byte(test.text)}, test.blob: {Data: content}})
 			require.NoError(t, err)
 			assert.Equal(t, ocispec.Descriptor{MediaType: "m", Digest: d, Size: 19}, set.Main)
 			blob, err := set.Blob(set.Main.Digest)
@@ -402,7 +403,25 @@ func TestArtifactSetRefuses(t *testing.T) {
 		"does not say which is the main one": {"index.json": {Data: []byte(`{"manifests":[{},{}]}`)}},
 		"digest \"../x\"":                    {"index.json": {Data: []byte(`{"manifests":[{"digest":"../x"}]}`)}},
 	} {
-		_, err := component.OpenArtifactSet(set)
+		_, err := formats.OpenArtifactSet(set)
 		assert.ErrorContains(t, err, want)
 	}
+}
+
+func key(name string) component.Key {
+	return component.Key{Name: "example.com/" + name, Version: "1.0.0"}
+}
+
+func decode(t testing.TB, text string) *component.Descriptor {
+	t.Helper()
+	d, err := component.Decode([]byte(text))
+	require.NoError(t, err)
+	return d
+}
+
+func typed(t testing.TB, text string) component.Typed {
+	t.Helper()
+	out, err := component.ParseTyped([]byte(text))
+	require.NoError(t, err)
+	return out
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package component
+package formats
 
 import (
 	"cmp"
@@ -12,23 +12,25 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
 )
 
 // Repository holds component versions and their blobs.
 type Repository interface {
 	// Component returns a component version; the error is, or wraps, ErrNotFound when it is not there.
-	Component(ctx context.Context, key Key) (*Descriptor, error)
+	Component(ctx context.Context, key component.Key) (*component.Descriptor, error)
 	// Blob opens the blob behind the local reference (LocalBlob.LocalReference, LocalOCIBlob.Digest, LocalFilesystemBlob.Filename) of
 	// a component version, and returns its media type, if known. The caller closes it and checks the digest of the resource. The error
 	// is, or wraps, ErrNotFound when the blob is not there.
-	Blob(ctx context.Context, d *Descriptor, localReference string) (blob io.ReadCloser, mediaType string, err error)
+	Blob(ctx context.Context, d *component.Descriptor, localReference string) (blob io.ReadCloser, mediaType string, err error)
 }
 
 // Collection is a repository that knows what it holds. It is made by Open, OpenArchive, OpenCTF and OpenDirectory.
 type Collection interface {
 	Repository
 	// Keys returns the component versions in order of name and version.
-	Keys() []Key
+	Keys() []component.Key
 }
 
 // Open finds out by its files whether a directory is a CTF or a component archive, and opens it.
@@ -41,7 +43,7 @@ func Open(files fs.FS) (Collection, error) {
 	if _, err := fs.Stat(files, DescriptorFile); err == nil {
 		return OpenArchive(files)
 	}
-	return nil, fmt.Errorf("there is neither %s (component archive) nor %s (CTF): %w", DescriptorFile, indexFiles[0], ErrNotFound)
+	return nil, fmt.Errorf("there is neither %s (component archive) nor %s (CTF): %w", DescriptorFile, indexFiles[0], component.ErrNotFound)
 }
 
 // OpenArchive opens a component archive: component-descriptor.yaml and blobs/, which may be missing.
@@ -51,7 +53,7 @@ func OpenArchive(files fs.FS) (Collection, error) {
 		return nil, err
 	}
 	blobs, err := fs.Sub(files, blobsDir)
-	return &folder{versions: map[Key]*Descriptor{d.Key(): d}, blobs: blobs}, err
+	return &folder{versions: map[component.Key]*component.Descriptor{d.Key(): d}, blobs: blobs}, err
 }
 
 // Limits of OpenDirectory.
@@ -72,7 +74,7 @@ func OpenDirectory(descriptors, blobs fs.FS) (Collection, error) {
 			return nil, err
 		}
 	}
-	out := &folder{versions: map[Key]*Descriptor{}, blobs: blobs}
+	out := &folder{versions: map[component.Key]*component.Descriptor{}, blobs: blobs}
 	size := 0
 	for i, entry := range entries {
 		if entry.IsDir() {
@@ -90,7 +92,7 @@ func OpenDirectory(descriptors, blobs fs.FS) (Collection, error) {
 }
 
 // Resident returns the descriptors that an opened collection has in memory; of other collections it reads one when it is asked for.
-func Resident(c Collection) []*Descriptor {
+func Resident(c Collection) []*component.Descriptor {
 	if opened, ok := c.(*folder); ok {
 		return slices.Collect(maps.Values(opened.versions))
 	}
@@ -99,7 +101,7 @@ func Resident(c Collection) []*Descriptor {
 
 // folder keeps descriptors in memory and blobs in a file system.
 type folder struct {
-	versions map[Key]*Descriptor
+	versions map[component.Key]*component.Descriptor
 	blobs    fs.FS
 }
 
@@ -112,18 +114,18 @@ func (f *folder) addFile(files fs.FS, name string) (int, error) {
 		return 0, fmt.Errorf("file %s describes component %s for the second time; keep one", name, d.Key())
 	}
 	f.versions[d.Key()] = d
-	return d.size, nil
+	return d.Size(), nil
 }
 
-func readDescriptor(files fs.FS, name string) (*Descriptor, error) {
-	raw, err := readFile(files, name, MaxDescriptor)
+func readDescriptor(files fs.FS, name string) (*component.Descriptor, error) {
+	raw, err := readFile(files, name, component.MaxDescriptor)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("file %s is missing: %w", name, ErrNotFound)
+		return nil, fmt.Errorf("file %s is missing: %w", name, component.ErrNotFound)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("file %s cannot be read: %w", name, err)
 	}
-	d, err := Decode(raw)
+	d, err := component.Decode(raw)
 	if err != nil {
 		return nil, fmt.Errorf("file %s: %w", name, err)
 	}
@@ -131,14 +133,14 @@ func readDescriptor(files fs.FS, name string) (*Descriptor, error) {
 }
 
 // Keys returns what the folder holds.
-func (f *folder) Keys() []Key { return slices.SortedFunc(maps.Keys(f.versions), compareKeys) }
+func (f *folder) Keys() []component.Key { return slices.SortedFunc(maps.Keys(f.versions), compareKeys) }
 
-func compareKeys(a, b Key) int {
+func compareKeys(a, b component.Key) int {
 	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version))
 }
 
 // Component returns a version of the folder.
-func (f *folder) Component(_ context.Context, key Key) (*Descriptor, error) {
+func (f *folder) Component(_ context.Context, key component.Key) (*component.Descriptor, error) {
 	if d := f.versions[key]; d != nil {
 		return d, nil
 	}
@@ -146,51 +148,39 @@ func (f *folder) Component(_ context.Context, key Key) (*Descriptor, error) {
 }
 
 // missing is the error for a component version that is not there.
-func missing(key Key, there []Key) error {
+func missing(key component.Key, there []component.Key) error {
 	if len(there) == 1 {
-		return fmt.Errorf("component %s is not there, only %s: %w", key, there[0], ErrNotFound)
+		return fmt.Errorf("component %s is not there, only %s: %w", key, there[0], component.ErrNotFound)
 	}
-	return fmt.Errorf("component %s is not among the %d component versions there: %w", key, len(there), ErrNotFound)
+	return fmt.Errorf("component %s is not among the %d component versions there: %w", key, len(there), component.ErrNotFound)
 }
 
 // Blob opens a file or directory of the folder.
-func (f *folder) Blob(_ context.Context, d *Descriptor, localReference string) (io.ReadCloser, string, error) {
+func (f *folder) Blob(_ context.Context, d *component.Descriptor, localReference string) (io.ReadCloser, string, error) {
 	blob, err := openBlob(f.blobs, localReference)
 	if err != nil {
 		return nil, "", fmt.Errorf("component %s: %w", d.Key(), err)
 	}
-	return blob, d.MediaType(localReference), nil
+	return blob, mediaTypeOf(d, localReference), nil
 }
 
-// MediaType returns the media type that accesses of the component give to the blob behind a local reference; empty if none does.
-func (d *Descriptor) MediaType(localReference string) string {
-	for _, t := range d.accesses() {
-		parsed, err := ParseAccess(*t)
+// mediaTypeOf returns the media type that accesses of the component give to the blob behind a local reference; empty if none does.
+func mediaTypeOf(d *component.Descriptor, localReference string) string {
+	for _, t := range d.Accesses() {
+		parsed, err := component.ParseAccess(*t)
 		if err != nil {
 			continue
 		}
 		switch a := parsed.(type) {
-		case LocalBlob:
+		case component.LocalBlob:
 			if digestOf(a.LocalReference) == digestOf(localReference) {
 				return a.MediaType
 			}
-		case LocalFilesystemBlob:
+		case component.LocalFilesystemBlob:
 			if a.Filename == localReference {
 				return a.MediaType
 			}
 		}
 	}
 	return ""
-}
-
-// accesses of all resources and sources, to be read or changed.
-func (d *Descriptor) accesses() []*Typed {
-	var out []*Typed
-	for i := range d.Resources {
-		out = append(out, &d.Resources[i].Access)
-	}
-	for i := range d.Sources {
-		out = append(out, &d.Sources[i].Access)
-	}
-	return out
 }

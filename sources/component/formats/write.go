@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package component
+package formats
 
 import (
 	"archive/tar"
@@ -15,6 +15,8 @@ import (
 	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
 )
 
 // Content is a blob that can be opened again and again.
@@ -44,7 +46,7 @@ func (c Content) descriptor() ocispec.Descriptor {
 // Version is a component version to write.
 type Version struct {
 	// Descriptor of the component version. Accesses of type localBlob name blobs of Blobs by their digest.
-	Descriptor *Descriptor
+	Descriptor *component.Descriptor
 	// Blobs are the local blobs.
 	Blobs []Content
 }
@@ -60,8 +62,8 @@ func (v Version) check() error {
 		if r.Access.IsZero() {
 			return fmt.Errorf("resource %q of component %s has no access; set it", r.Name, v.Descriptor.Key())
 		}
-		access, err := ParseAccess(r.Access)
-		local, ok := access.(LocalBlob)
+		access, err := component.ParseAccess(r.Access)
+		local, ok := access.(component.LocalBlob)
 		if err != nil || !ok {
 			continue
 		}
@@ -162,7 +164,7 @@ func WriteArchive(sink Sink, v Version, schema string) error {
 	if err := v.check(); err != nil {
 		return err
 	}
-	archived, err := v.Descriptor.archived()
+	archived, err := archivedForm(v.Descriptor)
 	if err != nil {
 		return err
 	}
@@ -176,19 +178,19 @@ func WriteArchive(sink Sink, v Version, schema string) error {
 	return putBlobs(sink, v.Blobs, map[digest.Digest]bool{})
 }
 
-// archived returns a copy of the descriptor in which local blobs are called by the names of their files, as component archives have it.
-func (d *Descriptor) archived() (*Descriptor, error) {
+// archivedForm returns a copy of the descriptor in which local blobs are called by the names of their files, as component archives have it.
+func archivedForm(d *component.Descriptor) (*component.Descriptor, error) {
 	out := *d
 	out.Resources, out.Sources = slices.Clone(d.Resources), slices.Clone(d.Sources)
-	for _, access := range out.accesses() {
-		parsed, err := ParseAccess(*access)
-		local, ok := parsed.(LocalBlob)
+	for _, access := range out.Accesses() {
+		parsed, err := component.ParseAccess(*access)
+		local, ok := parsed.(component.LocalBlob)
 		if err != nil || !ok || digestOf(local.LocalReference).Validate() != nil {
 			continue
 		}
-		fields := access.fields()
+		fields := access.Fields()
 		fields["localReference"] = fileOf(digestOf(local.LocalReference))
-		if *access, err = NewTyped(fields); err != nil {
+		if *access, err = component.NewTyped(fields); err != nil {
 			return nil, err
 		}
 	}
@@ -212,7 +214,7 @@ func WriteCTF(sink Sink, versions []Version, schema string) error {
 			return fmt.Errorf("component %s: %w", v.Descriptor.Key(), err)
 		}
 		index.Artifacts = append(index.Artifacts, ctfArtifact{
-			Repository: componentsPath + v.Descriptor.Name, Tag: Tag(v.Descriptor.Version), Digest: image.Manifest.Digest,
+			Repository: component.ComponentsPath + v.Descriptor.Name, Tag: component.Tag(v.Descriptor.Version), Digest: image.Manifest.Digest,
 			MediaType: image.Manifest.MediaType,
 		})
 	}

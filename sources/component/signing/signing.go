@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package component
+package signing
 
 import (
 	"crypto"
@@ -13,6 +13,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
 )
 
 // Algorithms and media types of signatures.
@@ -59,7 +61,7 @@ type SignOptions struct {
 
 // Sign returns a copy of the closure's root that carries a signature, with the digests of its references filled in. Every resource with
 // content in the closure needs a digest.
-func Sign(closed *Closed, o SignOptions) (*Descriptor, error) {
+func Sign(closed *component.Closed, o SignOptions) (*component.Descriptor, error) {
 	o = o.withDefaults()
 	if o.Name == "" || o.Key == nil {
 		return nil, errors.New("a signature needs a name and a key")
@@ -74,8 +76,8 @@ func Sign(closed *Closed, o SignOptions) (*Descriptor, error) {
 		return nil, fmt.Errorf("component %s cannot be signed: %w", closed.Root.Key(), err)
 	}
 	signed := *filled
-	signed.Signatures = slices.DeleteFunc(slices.Clone(signed.Signatures), func(s Signature) bool { return s.Name == o.Name })
-	signed.Signatures = append(signed.Signatures, Signature{Name: o.Name, Digest: sum.spec, Signature: proof})
+	signed.Signatures = slices.DeleteFunc(slices.Clone(signed.Signatures), func(s component.Signature) bool { return s.Name == o.Name })
+	signed.Signatures = append(signed.Signatures, component.Signature{Name: o.Name, Digest: sum.spec, Signature: proof})
 	return &signed, nil
 }
 
@@ -83,7 +85,7 @@ func (o SignOptions) withDefaults() SignOptions {
 	for _, option := range []struct {
 		value    *string
 		standard string
-	}{{&o.Normalisation, NormalisationV3}, {&o.Hash, HashSHA256}, {&o.Algorithm, AlgorithmPKCS1v15}} {
+	}{{&o.Normalisation, component.NormalisationV3}, {&o.Hash, component.HashSHA256}, {&o.Algorithm, AlgorithmPKCS1v15}} {
 		if *option.value == "" {
 			*option.value = option.standard
 		}
@@ -102,36 +104,36 @@ func signerOptions(algorithm string, hash crypto.Hash) (crypto.SignerOpts, error
 	return nil, fmt.Errorf("signature algorithm %q is not supported; use %s or %s", algorithm, AlgorithmPKCS1v15, AlgorithmPSS)
 }
 
-func (o SignOptions) sign(sum []byte) (SignatureSpec, error) {
+func (o SignOptions) sign(sum []byte) (component.SignatureSpec, error) {
 	if _, ok := o.Key.Public().(*rsa.PublicKey); !ok {
-		return SignatureSpec{}, errors.New("the key is not an RSA key")
+		return component.SignatureSpec{}, errors.New("the key is not an RSA key")
 	}
-	hash, err := hashOf(o.Hash)
+	hash, err := component.HashOf(o.Hash)
 	if err != nil {
-		return SignatureSpec{}, err
+		return component.SignatureSpec{}, err
 	}
 	options, err := signerOptions(o.Algorithm, hash)
 	if err != nil {
-		return SignatureSpec{}, err
+		return component.SignatureSpec{}, err
 	}
 	value, err := o.Key.Sign(rand.Reader, sum, options)
 	if err != nil {
-		return SignatureSpec{}, err
+		return component.SignatureSpec{}, err
 	}
 	if len(o.Certificates) > 0 || o.Algorithm == AlgorithmPSS {
 		return o.inPEM(value)
 	}
-	return SignatureSpec{Algorithm: o.Algorithm, Value: hex.EncodeToString(value), MediaType: MediaTypeRSA, Issuer: o.Issuer}, nil
+	return component.SignatureSpec{Algorithm: o.Algorithm, Value: hex.EncodeToString(value), MediaType: MediaTypeRSA, Issuer: o.Issuer}, nil
 }
 
 // inPEM writes the signature and the chain, which may be empty, as PEM blocks.
-func (o SignOptions) inPEM(value []byte) (SignatureSpec, error) {
+func (o SignOptions) inPEM(value []byte) (component.SignatureSpec, error) {
 	chain, err := parseCertificates(o.Certificates)
 	if err != nil {
-		return SignatureSpec{}, err
+		return component.SignatureSpec{}, err
 	}
 	if len(o.Certificates) > 0 && len(chain) == 0 {
-		return SignatureSpec{}, errors.New("the certificates hold no PEM block of type " + pemCertificate)
+		return component.SignatureSpec{}, errors.New("the certificates hold no PEM block of type " + pemCertificate)
 	}
 	text := pem.EncodeToMemory(&pem.Block{Type: pemSignature, Headers: map[string]string{pemAlgorithmHeader: o.Algorithm}, Bytes: value})
 	for _, certificate := range chain {
@@ -141,7 +143,7 @@ func (o SignOptions) inPEM(value []byte) (SignatureSpec, error) {
 	if issuer == "" && len(chain) > 0 {
 		issuer = chain[0].Subject.String()
 	}
-	return SignatureSpec{Algorithm: o.Algorithm, Value: string(text), MediaType: MediaTypePEM, Issuer: issuer}, nil
+	return component.SignatureSpec{Algorithm: o.Algorithm, Value: string(text), MediaType: MediaTypePEM, Issuer: issuer}, nil
 }
 
 // maxCertificates is how many certificates a chain may have.

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package component
+package signing
 
 import (
 	"encoding/hex"
@@ -9,38 +9,40 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
 )
 
 // digests computes the digests of the descriptors of a closure with one pair of algorithms, each once. A descriptor is hashed with the
 // digests of its references computed anew, and with those of its resources filled in where they are missing.
 type digests struct {
-	closed              *Closed
+	closed              *component.Closed
 	normalisation, hash string
-	nested              map[Key]NestedDigests
-	known               map[Key]sum
-	filled              map[Key]*Descriptor
-	running             map[Key]bool
+	nested              map[component.Key]component.NestedDigests
+	known               map[component.Key]sum
+	filled              map[component.Key]*component.Descriptor
+	running             map[component.Key]bool
 }
 
 // sum is a digest as bytes and as it is written.
 type sum struct {
 	bytes []byte
-	spec  DigestSpec
+	spec  component.DigestSpec
 }
 
-func newDigests(closed *Closed, normalisation, hash string) *digests {
+func newDigests(closed *component.Closed, normalisation, hash string) *digests {
 	out := &digests{
-		closed: closed, normalisation: normalisation, hash: hash, nested: map[Key]NestedDigests{}, known: map[Key]sum{},
-		filled: map[Key]*Descriptor{}, running: map[Key]bool{},
+		closed: closed, normalisation: normalisation, hash: hash, nested: map[component.Key]component.NestedDigests{}, known: map[component.Key]sum{},
+		filled: map[component.Key]*component.Descriptor{}, running: map[component.Key]bool{},
 	}
 	for _, n := range closed.Root.NestedDigests {
-		out.nested[Key{n.Name, n.Version}] = n
+		out.nested[component.Key{Name: n.Name, Version: n.Version}] = n
 	}
 	return out
 }
 
 // of returns the digest of a descriptor, and the descriptor with all digests.
-func (s *digests) of(d *Descriptor) (sum, *Descriptor, error) {
+func (s *digests) of(d *component.Descriptor) (sum, *component.Descriptor, error) {
 	filled, err := s.fill(d)
 	if err != nil {
 		return sum{}, nil, err
@@ -48,7 +50,7 @@ func (s *digests) of(d *Descriptor) (sum, *Descriptor, error) {
 	if out, done := s.known[d.Key()]; done {
 		return out, filled, nil
 	}
-	function, err := hashOf(s.hash)
+	function, err := component.HashOf(s.hash)
 	if err != nil {
 		return sum{}, nil, fmt.Errorf("component %s: %w", d.Key(), err)
 	}
@@ -59,14 +61,14 @@ func (s *digests) of(d *Descriptor) (sum, *Descriptor, error) {
 	h := function.New()
 	h.Write(normal)
 	out := sum{bytes: h.Sum(nil)}
-	out.spec = DigestSpec{HashAlgorithm: s.hash, NormalisationAlgorithm: s.normalisation, Value: hex.EncodeToString(out.bytes)}
+	out.spec = component.DigestSpec{HashAlgorithm: s.hash, NormalisationAlgorithm: s.normalisation, Value: hex.EncodeToString(out.bytes)}
 	s.known[d.Key()] = out
 	return out, filled, nil
 }
 
 // fill returns a copy of the descriptor in which all digests are there. Those of references that were made with the same algorithms are
 // checked; others are replaced without a look.
-func (s *digests) fill(d *Descriptor) (*Descriptor, error) {
+func (s *digests) fill(d *component.Descriptor) (*component.Descriptor, error) {
 	key := d.Key()
 	switch {
 	case s.filled[key] != nil:
@@ -93,7 +95,7 @@ func (s *digests) fill(d *Descriptor) (*Descriptor, error) {
 	return &out, nil
 }
 
-func (s *digests) fillReference(r *Reference) error {
+func (s *digests) fillReference(r *component.Reference) error {
 	to, err := s.closed.Follow(r)
 	if err != nil {
 		return err
@@ -110,12 +112,12 @@ func (s *digests) fillReference(r *Reference) error {
 	return nil
 }
 
-func (s *digests) sameAlgorithms(d *DigestSpec) bool {
+func (s *digests) sameAlgorithms(d *component.DigestSpec) bool {
 	return d != nil && d.NormalisationAlgorithm == s.normalisation && d.HashAlgorithm == s.hash
 }
 
-func (s *digests) fillResource(owner Key, r *Resource) error {
-	if r.Digest != nil || kindOf(r.Access.Type) == kindNone {
+func (s *digests) fillResource(owner component.Key, r *component.Resource) error {
+	if r.Digest != nil || !r.HasContent() {
 		return nil
 	}
 	for _, n := range s.nested[owner].Resources {

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package component_test
+package formats_test
 
 import (
 	"bytes"
@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/tests/interop"
 )
 
@@ -25,7 +26,8 @@ func TestFormatsOfTheCLI(t *testing.T) {
 		"ctf": 5, "ctf.tar": 5, "ctf.tgz": 5, "ctf-v3alpha1.tgz": 3, "archive": 1, "archive.tar": 1, "archive.tgz": 1, "archive-compat": 1,
 		"ctf-accesses.tgz": 2, "ctf-accesses-by-value.tgz": 1, "ctf-statics.tgz": 1,
 	} {
-		collection := opened(t, "formats/"+name)
+		collection, err := formats.Open(interop.Unpack(t, "formats/"+name))
+		require.NoError(t, err)
 		assert.Len(t, collection.Keys(), versions, name)
 		for _, key := range collection.Keys() {
 			d, err := collection.Component(t.Context(), key)
@@ -38,24 +40,12 @@ func TestFormatsOfTheCLI(t *testing.T) {
 	}
 }
 
-func TestDescriptorsOfTheCLI(t *testing.T) {
-	for _, name := range interop.Names(t, "descriptors/*.yaml") {
-		for document := range strings.SplitSeq(string(interop.Read(t, name)), "---\n") {
-			if document == "" {
-				continue
-			}
-			d := decode(t, document)
-			assert.Equal(t, d.View(d.Schema), again(t, d, d.Schema).View(d.Schema), name)
-		}
-	}
-}
-
 func TestS1ArchivesNameBlobsAsFiles(t *testing.T) {
 	v, out := withBlob(t, "a", "hello"), files{}
-	require.NoError(t, component.WriteArchive(out, v, component.SchemaV2))
+	require.NoError(t, formats.WriteArchive(out, v, component.SchemaV2))
 	file := strings.Replace(string(v.Blobs[0].Digest), ":", ".", 1)
 	assert.Contains(t, out, "blobs/"+file)
-	assert.Contains(t, string(out[component.DescriptorFile].Data), "localReference: "+file+"\n")
+	assert.Contains(t, string(out[formats.DescriptorFile].Data), "localReference: "+file+"\n")
 	assert.Contains(t, v.Descriptor.Resources[0].Access.String(), string(v.Blobs[0].Digest), "the descriptor stays as it was given")
 }
 
@@ -74,16 +64,16 @@ func TestS3FieldsOfAccessesInAnyCase(t *testing.T) {
 
 func TestS4BlobsInPartsAreRead(t *testing.T) {
 	v := withBlob(t, "a", "first")
-	v.Blobs = append(v.Blobs, component.NewContent(blobType, []byte(" second")))
+	v.Blobs = append(v.Blobs, formats.NewContent(blobType, []byte(" second")))
 	first, second := string(v.Blobs[0].Digest), string(v.Blobs[1].Digest)
-	for name, write := range map[string]func(component.Sink) error{
-		"CTF":               func(s component.Sink) error { return component.WriteCTF(s, []component.Version{v}, component.SchemaV2) },
-		"component archive": func(s component.Sink) error { return component.WriteArchive(s, v, component.SchemaV2) },
+	for name, write := range map[string]func(formats.Sink) error{
+		"CTF":               func(s formats.Sink) error { return formats.WriteCTF(s, []formats.Version{v}, component.SchemaV2) },
+		"component archive": func(s formats.Sink) error { return formats.WriteArchive(s, v, component.SchemaV2) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := files{}
 			require.NoError(t, write(out))
-			repository, err := component.Open(fstest.MapFS(out))
+			repository, err := formats.Open(fstest.MapFS(out))
 			require.NoError(t, err)
 			for reference, want := range map[string]string{
 				first + "," + second: "first second", second + "," + first + "," + second: " secondfirst second",
@@ -104,16 +94,16 @@ func TestS4BlobsInPartsAreRead(t *testing.T) {
 
 func TestS4PartsAreChecked(t *testing.T) {
 	v, out := withBlob(t, "a", "first"), files{}
-	require.NoError(t, component.WriteCTF(out, []component.Version{v}, component.SchemaV2))
+	require.NoError(t, formats.WriteCTF(out, []formats.Version{v}, component.SchemaV2))
 	first := string(v.Blobs[0].Digest)
 	out["blobs/"+strings.Replace(first, ":", ".", 1)].Data = []byte("other")
-	repository, err := component.Open(fstest.MapFS(out))
+	repository, err := formats.Open(fstest.MapFS(out))
 	require.NoError(t, err)
 	blob, _, err := repository.Blob(t.Context(), v.Descriptor, first+","+first)
 	require.NoError(t, err)
 	_, err = io.ReadAll(blob)
 	assert.ErrorContains(t, err, "is damaged")
-	_, err = manifest(t, component.MediaTypeConfig, layer("text/plain")).Blob(strings.Repeat(first+",", 10_000) + first)
+	_, err = manifest(t, formats.MediaTypeConfig, layer("text/plain")).Blob(strings.Repeat(first+",", 10_000) + first)
 	assert.ErrorContains(t, err, "more than 10000 layers")
 }
 
@@ -125,7 +115,7 @@ func TestS6DescriptorLayersAreFinishedTars(t *testing.T) {
 	layer, err := io.ReadAll(content)
 	require.NoError(t, err)
 	assert.True(t, bytes.HasSuffix(layer, make([]byte, 1024)), "two empty blocks")
-	assert.Equal(t, component.MediaTypeDescriptorTar, image.Layers[0].MediaType)
+	assert.Equal(t, formats.MediaTypeDescriptorTar, image.Layers[0].MediaType)
 }
 
 func TestS7AliasesOfRepositoryTypes(t *testing.T) {
@@ -139,17 +129,6 @@ func TestS7AliasesOfRepositoryTypes(t *testing.T) {
 		assert.Equal(t, want, got, text)
 	}
 	assert.True(t, typed(t, "{type: CTF, filePath: f}").Equal(typed(t, "{type: CommonTransportFormat/v1, filePath: f}")))
-}
-
-func TestS9SourceReferencesOfSchemaV2(t *testing.T) {
-	for _, field := range []string{"srcRef", "srcRefs"} {
-		d := decode(t, document(`, resources: [{name: rr, version: 1.0.0, type: t, access: {type: none}, `+field+`: [{identitySelector: {name: code}}]}]`))
-		assert.Len(t, d.Resources[0].SourceRefs, 1, field)
-		text, err := d.Encode(component.SchemaV2)
-		require.NoError(t, err)
-		assert.Contains(t, string(text), "srcRefs:\n")
-		assert.NotContains(t, string(text), "srcRef:\n")
-	}
 }
 
 // inIndex puts the manifest of the only component version of a CTF into an index, with a platform or without.
@@ -174,9 +153,9 @@ func TestS10ComponentVersionsInAnIndex(t *testing.T) {
 	v := withBlob(t, "a", "hello")
 	for _, platform := range []*ocispec.Platform{nil, {OS: "linux", Architecture: "amd64"}} {
 		out := files{}
-		require.NoError(t, component.WriteCTF(out, []component.Version{v}, component.SchemaV2))
+		require.NoError(t, formats.WriteCTF(out, []formats.Version{v}, component.SchemaV2))
 		inIndex(t, out, platform)
-		repository, err := component.OpenCTF(fstest.MapFS(out))
+		repository, err := formats.OpenCTF(fstest.MapFS(out))
 		require.NoError(t, err)
 		d, err := repository.Component(t.Context(), v.Descriptor.Key())
 		if platform != nil {

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package component
+package formats
 
 import (
 	"archive/tar"
@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"io"
 	"path"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
 )
 
 // DescriptorFile is the name of a descriptor in archives and layers.
@@ -18,7 +20,7 @@ const DescriptorFile = "component-descriptor.yaml"
 
 // Limits of descriptor layers.
 const (
-	maxLayer       = MaxDescriptor + 1<<20
+	maxLayer       = component.MaxDescriptor + 1<<20
 	maxLayerFiles  = 100
 	tarBlock       = 512
 	tarMagicOffset = 257
@@ -26,12 +28,12 @@ const (
 
 // DecodeLayer reads the component descriptor out of a descriptor layer: a tar, with or without gzip, or the document itself. The
 // content decides, not the media type. It reads at most MaxDescriptor bytes of the document.
-func DecodeLayer(layer io.Reader) (*Descriptor, error) {
+func DecodeLayer(layer io.Reader) (*component.Descriptor, error) {
 	raw, err := descriptorBytes(bufio.NewReaderSize(layer, tarBlock))
 	if err != nil {
 		return nil, fmt.Errorf("the layer with the component descriptor is unreadable: %w", err)
 	}
-	return Decode(raw)
+	return component.Decode(raw)
 }
 
 func descriptorBytes(r *bufio.Reader) ([]byte, error) {
@@ -68,4 +70,6 @@ func isTar(r *bufio.Reader) bool {
 }
 
 // readDocument reads one byte more than Decode takes, so that Decode complains about documents that are too large.
-func readDocument(r io.Reader) ([]byte, error) { return io.ReadAll(io.LimitReader(r, MaxDescriptor+1)) }
+func readDocument(r io.Reader) ([]byte, error) {
+	return io.ReadAll(io.LimitReader(r, component.MaxDescriptor+1))
+}

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package component
+package formats
 
 import (
 	"archive/tar"
@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/opencontainers/go-digest"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
 )
 
 // blobsDir is where archives keep blobs.
@@ -95,7 +97,7 @@ func openPart(blobs fs.FS, localReference string) (io.ReadCloser, error) {
 		}
 		return verified(file, digestOf(localReference)), nil
 	}
-	return nil, fmt.Errorf("blob %q is not below %s: %w", localReference, blobsDir, ErrNotFound)
+	return nil, fmt.Errorf("blob %q is not below %s: %w", localReference, blobsDir, component.ErrNotFound)
 }
 
 // blobNames returns the names under which archives may keep a blob.
