@@ -15,10 +15,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/asides"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 )
 
@@ -132,7 +133,7 @@ func TestAnInterruptEndsACallWithoutAWorker(t *testing.T) {
 	began := time.Now()
 	s.change(item, func() { item.Status.Phase, item.Status.JobIDFinished = v1alpha1.PhaseFailed, item.Status.JobID })
 	version := item.ResourceVersion
-	require.ErrorIs(t, <-l.ended, errInterrupted)
+	require.ErrorIs(t, <-l.ended, jobs.ErrInterrupted)
 	assert.Less(t, time.Since(began), pace.Within(2*time.Second))
 	other := s.create("other")
 	s.trigger(other)
@@ -146,7 +147,7 @@ func TestANewJobAwaitsTheEndOfTheOldCall(t *testing.T) {
 	s := newStage(t, l.scripted, Options{MaxWaiting: 8})
 	item := s.slow(l, "slow")
 	s.trigger(item)
-	require.ErrorIs(t, <-l.ended, errInterrupted)
+	require.ErrorIs(t, <-l.ended, jobs.ErrInterrupted)
 	<-l.began
 	close(l.release)
 	s.finished(item)
@@ -181,7 +182,7 @@ func TestAPanicWithoutAWorkerIsTriedAgain(t *testing.T) {
 	calls := 0
 	s := newStage(t, &scripted{ensure: func(ctx context.Context, item *Item) (Outcome, error) {
 		if calls++; calls == 1 {
-			<-time.After(longCall + 100*time.Millisecond)
+			<-time.After(asides.LongCall + 100*time.Millisecond)
 			panic("broken")
 		}
 		return Outcome{Done: true}, nil
@@ -245,7 +246,7 @@ func TestAWakeUpDuringACallWithoutAWorkerIsNotLost(t *testing.T) {
 		"by the deployer": func(_ *stage, item *Item) { item.Wake() },
 		"by an object that is watched": func(s *stage, item *Item) {
 			require.NoError(s.t, s.client().Delete(s.t.Context(), s.configMap(item.DeployItem.Name)))
-			<-time.After(longCall / 2) // what the watch shows comes during the call
+			<-time.After(time.Second / 2) // what the watch shows comes during the call
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -280,7 +281,7 @@ func TestDeletionIgnoresTheAnswerForAnItemThatIsGone(t *testing.T) {
 	item.Finalizers = nil
 	require.NoError(t, s.client().Update(t.Context(), item))
 	require.NoError(t, s.client().Delete(t.Context(), item))
-	require.ErrorIs(t, <-l.ended, errInterrupted)
+	require.ErrorIs(t, <-l.ended, jobs.ErrInterrupted)
 	again := s.create("slow")
 	s.trigger(again)
 	<-l.began
@@ -310,72 +311,27 @@ func TestWhatACallRecordsIsNotReadAgain(t *testing.T) {
 	}
 }
 
-func TestNoWorkerLeavesACallWhenTheProcessEnds(t *testing.T) {
-	a := &asides{limit: 1, held: map[string]int{}, detached: map[types.NamespacedName]*call{}}
-	c := &call{asides: a, scope: &scope{job: &job{}}, room: make(chan struct{}), done: make(chan struct{})}
-	c.leave()
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	require.NoError(t, a.wait(ctx))
-	assert.False(t, a.detach(c), "nobody would wait for its end")
-}
-
 func TestNothingIsKeptOfAnItemThatIsGone(t *testing.T) {
-	r := newReconciler(nil, nil, &scripted{}, Options{MaxWaiting: 1})
+	r := newReconciler(nil, nil, &scripted{}, Options{MaxWaiting: 1, Hooks: Hooks{HookBeforeAbort: {nil}}})
 	item := &v1alpha1.DeployItem{}
 	item.Namespace, item.Name = "n", "item"
-	key := keyOfItem(item)
-	r.asides.detached[key] = &call{isOver: true}
-	r.turns.take(item)
-	r.jobs.notesInterrupted = true
-	r.jobs.interrupt(&job{key: key})
-	r.jobs.retain(&job{key: key, plan: plan{made: true}})
+	job := r.jobs.Claim(item, time.Now(), jobs.PlanOf(item, &runtime.RawExtension{Raw: []byte(planned)}))
+	release := make(chan struct{})
+	_, stayed := r.asides.Run(job, func(c *asides.Call[*scope]) *scope {
+		c.Leave()
+		<-release
+		return &scope{}
+	})
+	require.False(t, stayed)
+	close(release)
+	require.Eventually(t, func() bool { return !r.asides.IsBusy(job.Key) }, patience, time.Millisecond)
+	r.repeater.turns.take(item)
+	r.jobs.Interrupt(job)
 	(&itemHandler{reconciler: r}).Delete(t.Context(), event.DeleteEvent{Object: item}, nil)
-	for what, left := range map[string]int{
-		"answers": len(r.asides.detached), "turns": len(r.turns.after), "interrupted jobs": len(r.jobs.interrupted), "plans": len(r.jobs.ended),
-	} {
-		assert.Zero(t, left, what)
-	}
-}
-
-// TestRoomOfAsides fills the room of eight by the owners given and tells who had to stay with the worker.
-func TestRoomOfAsides(t *testing.T) {
-	for name, tc := range map[string]struct{ asking, granted string }{
-		"everybody gets the first half":         {"aaaa", "aaaa"},
-		"one owner gets no more than that":      {"aaaaa", "aaaa"},
-		"the rest is for others":                {"aaaaabb", "aaaabb"},
-		"an owner gets a quarter of the rest":   {"aaaabbb", "aaaabb"},
-		"the last goes to whoever has less":     {"aaaabbbccc", "aaaabbcc"},
-		"nobody gets what is not there":         {"aaaabbccd", "aaaabbcc"},
-		"those who have little overtake others": {"aaaaaaaab", "aaaab"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			a := &asides{limit: 8, held: map[string]int{}, detached: map[types.NamespacedName]*call{}}
-			granted := ""
-			for _, owner := range tc.asking {
-				c := &call{asides: a, owners: []string{string(owner)}, room: make(chan struct{})}
-				c.leave()
-				if c.hasRoom {
-					granted += string(owner)
-				}
-			}
-			assert.Equal(t, tc.granted, granted)
-		})
-	}
-}
-
-func TestRoomIsHandedOnInOrder(t *testing.T) {
-	a := &asides{limit: 1, held: map[string]int{}, detached: map[types.NamespacedName]*call{}}
-	calls := make([]*call, 3)
-	for i := range calls {
-		calls[i] = &call{asides: a, owners: []string{"a"}, room: make(chan struct{}), done: make(chan struct{})}
-		calls[i].leave()
-	}
-	a.finish(calls[1]) // it did not get to wait
-	a.finish(calls[0])
-	assert.True(t, calls[2].hasRoom)
-	a.finish(calls[2])
-	assert.Empty(t, a.held)
-	assert.Zero(t, a.total)
-	assert.Empty(t, a.waiting)
+	_, isAnswered := r.asides.Take(job)
+	r.jobs.Void(item).TakeBack(item)
+	assert.False(t, isAnswered)
+	assert.False(t, r.jobs.IsInterrupted(job.Key))
+	assert.Empty(t, r.repeater.turns.after)
+	assert.Equal(t, planned, recorded(item), "nothing is known of what was there before the plan")
 }

@@ -5,19 +5,38 @@ package contract
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/asides"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/watches"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/writes"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
+// caller lets the deployer work.
+type caller struct {
+	client   client.Client
+	live     client.Reader
+	deployer Deployer
+	options  *Options
+	clock    *clock
+	targets  *targets
+	contexts *contexts
+	asides   *asides.Asides[*scope]
+	watches  *watches.Watches
+	writes   *writes.Writer
+	hooks    *hookRunner
+	drift    *driftDesk
+}
+
 // takeAnswer takes the answer of a call that has gone on without a worker.
-func (r *reconciler) takeAnswer(_ context.Context, s *scope) error {
-	if answered := r.asides.take(s.job); answered != nil {
+func (r *caller) takeAnswer(_ context.Context, s *scope) error {
+	if answered, ended := r.asides.Take(s.job); ended {
 		s.answer(answered)
 		s.isAnswered = true
 	}
@@ -31,11 +50,15 @@ func (s *scope) answer(answered *scope) {
 }
 
 // call lets the deployer work. A call that takes long goes on without the worker.
-func (r *reconciler) call(ctx context.Context, s *scope) error {
+func (r *caller) call(ctx context.Context, s *scope) error {
 	if !s.isAnswered {
 		r.drift.stop(s.key())
-		answered := r.asides.run(s, func(own *scope, c *call) { r.work(ctx, own, c) })
-		if answered == nil {
+		own := *s
+		answered, stayed := r.asides.Run(s.job, func(c *asides.Call[*scope]) *scope {
+			r.work(ctx, &own, c)
+			return &own
+		})
+		if !stayed {
 			return kit.ErrStop
 		}
 		s.answer(answered)
@@ -44,16 +67,16 @@ func (r *reconciler) call(ctx context.Context, s *scope) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if s.job.hasEnded() {
-		return errLost
+	if s.job.HasEnded() {
+		return writes.ErrLost
 	}
 	return nil
 }
 
 // work makes one call. The context that the deployer gets ends with the deadline, with the job and with the process.
-func (r *reconciler) work(ctx context.Context, s *scope, c *call) {
+func (r *caller) work(ctx context.Context, s *scope, c *asides.Call[*scope]) {
 	s.called = time.Now()
-	working, cancel := s.job.run(ctx)
+	working, cancel := s.job.Run(ctx)
 	defer cancel(nil)
 	if deadline := s.deadline(); !deadline.IsZero() {
 		var stop context.CancelFunc
@@ -64,33 +87,33 @@ func (r *reconciler) work(ctx context.Context, s *scope, c *call) {
 	r.options.Metrics.RecordDuration(ctx, s.item, s.called)
 }
 
-func (r *reconciler) perform(ctx context.Context, s *scope, c *call) (Outcome, error) {
+func (r *caller) perform(ctx context.Context, s *scope, c *asides.Call[*scope]) (Outcome, error) {
 	item := &Item{
-		DeployItem: s.item, Deadline: s.deadline(), Checkpoint: s.checkpointOf(ctx), Memory: s.job.memory, DeployItems: r.live, Siblings: r.client,
-		Targets: func(ctx context.Context, name string) (*target.Cluster, error) { return r.open(ctx, s, name) },
+		DeployItem: s.item, Deadline: s.deadline(), Checkpoint: s.checkpointOf(ctx), Memory: s.job.Memory, DeployItems: r.live, Siblings: r.client,
+		Targets: func(ctx context.Context, name string) (*target.Cluster, error) { return r.targets.open(ctx, s, name) },
 		Leading: func(ctx context.Context, address string) ([]*target.Cluster, error) {
 			return r.options.Clients.Leading(ctx, r.client, r.live, s.item.Namespace, address, target.ActorOf(s.item))
 		},
 		Changed: func(watched Watched) bool { return r.mayHaveChanged(s, watched) },
 		Record:  func(ctx context.Context, status *runtime.RawExtension) error { return r.record(ctx, s, status) },
-		Waits:   c.leave,
-		Wake:    func() { r.wake(s.job) },
+		Waits:   c.Leave,
+		Wake:    func() { s.job.Wake() },
 	}
 	if err := s.item.Undecoded.Err(); err != nil && !s.deleting() {
 		return Outcome{}, kit.Stall(operationReconcile, "Unreadable", "%w", err)
 	}
-	held, err := r.prepare(ctx, s)
+	held, err := r.hooks.prepare(ctx, s)
 	if err != nil || held != "" {
 		return Outcome{Waiting: held}, err
 	}
-	if item.Target, err = r.openOwn(ctx, s); err != nil {
+	if item.Target, err = r.targets.openOwn(ctx, s); err != nil {
 		if _, planner := r.deployer.(Planner); !planner || !s.deleting() || !isTargetProblem(err) {
 			return Outcome{}, err
 		}
 		item.TargetProblem = err
 	}
-	c.reaches(item.Target)
-	if item.Context, err = r.readContext(ctx, s); err != nil {
+	c.Reaches(item.Target)
+	if item.Context, err = r.contexts.read(ctx, s.item); err != nil {
 		return Outcome{}, err
 	}
 	if s.deleting() {
@@ -99,62 +122,27 @@ func (r *reconciler) perform(ctx context.Context, s *scope, c *call) (Outcome, e
 	if s.item.Spec.Configuration == nil || len(s.item.Spec.Configuration.Raw) == 0 {
 		return Outcome{}, kit.Stall(operationReconcile, "ConfigurationMissing", "spec.config is missing; set it to the provider configuration of the deployer")
 	}
-	if _, err := r.continuousSpec(s.item); err != nil {
+	if _, err := r.clock.spec(s.item); err != nil {
 		return Outcome{}, kit.Stall(operationReconcile, "ConfigurationInvalid", "spec.config: %w", err)
 	}
-	before := s.job.plan.touched
-	s.job.plan.touched = true
+	before := s.job.Plan.Touched
+	s.job.Plan.Touched = true
 	outcome, err := r.deployer.Ensure(ctx, item)
-	s.job.plan.touched = before || !outcome.Untouched
+	s.job.Plan.Touched = before || !outcome.Untouched
 	return outcome, err
 }
 
-// isTargetProblem reports whether an error is about the Target itself, and not about the way to the landscaper cluster.
-func isTargetProblem(err error) bool {
-	var problem *target.Error
-	return errors.As(err, &problem)
+// mayHaveChanged is Item.Changed.
+func (r *caller) mayHaveChanged(s *scope, watched Watched) bool {
+	key := watches.KeyOf(watches.Object(watched))
+	return s.news.Tells(key) || !r.watches.Follows(s.job, key)
 }
 
-// openOwn opens the target of the item, if it names one.
-func (r *reconciler) openOwn(ctx context.Context, s *scope) (*target.Cluster, error) {
-	name := targetName(s.item)
-	if name == "" || s.opened != nil || r.options.UnopenedTargets {
-		return s.opened, nil
-	}
-	if !r.options.AnyTargetType {
-		return r.open(ctx, s, name)
-	}
-	object, err := target.Get(ctx, r.client, r.live, s.item.Namespace, name)
-	if err != nil {
-		return nil, s.targetFailure(err)
-	}
-	if object.Spec.Type != v1alpha1.KubernetesClusterTargetType {
-		return nil, nil
-	}
-	return r.open(ctx, s, name)
-}
-
-func (r *reconciler) open(ctx context.Context, s *scope, name string) (*target.Cluster, error) {
-	cluster, err := r.options.Clients.Open(ctx, r.client, r.live, s.item.Namespace, name, target.ActorOf(s.item))
-	if err != nil {
-		return nil, s.targetFailure(err)
-	}
-	r.sites.opened(s.key(), name, cluster)
-	return cluster, nil
-}
-
-func (s *scope) targetFailure(err error) error { return TargetFailure(err, s.deleting()) }
-
-// TargetFailure says who can cure the problem of a target. A missing Target fails a deployment at once; a deletion waits for it,
-// because only with it the deployed objects can go. Errors about something else stay as they are.
-func TargetFailure(err error, deleting bool) error {
-	var problem *target.Error
-	if !errors.As(err, &problem) {
-		return err
-	}
-	failure := &kit.Failure{Operation: operationReconcile, Reason: problem.Reason, Codes: problem.Codes, Err: err}
-	if len(problem.Codes) > 0 || problem.Reason == target.ReasonNotFound && !deleting {
-		failure.Kind = kit.Stalled
-	}
-	return failure
+// record writes a provider status for Item.Record.
+func (r *caller) record(ctx context.Context, s *scope, status *runtime.RawExtension) error {
+	s.job.Records.ProviderStatus = nil // older than this one
+	return r.writes.Fenced(ctx, &s.item, s.job, func(item *v1alpha1.DeployItem) error {
+		item.Status.ProviderStatus = status
+		return r.writes.Status(ctx, item)
+	})
 }

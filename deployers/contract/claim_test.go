@@ -16,39 +16,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
-func TestUntilTakeover(t *testing.T) {
-	now := time.Unix(10000, 0)
-	for name, c := range map[string]struct {
-		identity string
-		began    time.Duration
-		timeout  *v1alpha1.Duration
-		want     time.Duration
-	}{
-		"own":                      {"me", time.Minute, nil, 0},
-		"nobody's":                 {"", time.Minute, nil, 0},
-		"another's":                {"other", time.Minute, nil, 9*time.Minute + takeoverGrace},
-		"another's, late":          {"other", 11 * time.Minute, nil, 0},
-		"another's, not yet late":  {"other", 10*time.Minute + takeoverGrace/2, nil, takeoverGrace / 2},
-		"another's, own timeout":   {"other", time.Minute, &v1alpha1.Duration{Duration: 2 * time.Minute}, time.Minute + takeoverGrace},
-		"another's, without limit": {"other", time.Hour, &v1alpha1.Duration{}, 23*time.Hour + takeoverGrace},
-	} {
-		t.Run(name, func(t *testing.T) {
-			item := &v1alpha1.DeployItem{Spec: v1alpha1.DeployItemSpec{Timeout: c.timeout}}
-			if c.identity != "" {
-				item.Status.Deployer = &v1alpha1.DeployerInformation{Identity: c.identity}
-			}
-			item.Status.TransitionTimes = &v1alpha1.TransitionTimes{InitTime: &metav1.Time{Time: now.Add(-c.began)}}
-			assert.Equal(t, c.want, untilTakeover(item, &Options{Identity: "me", MaxTimeout: 24 * time.Hour}, now))
-		})
-	}
-}
-
-func TestJobOfAnotherDeployerWithoutAnyLimitIsNeverTakenOver(t *testing.T) {
-	item := &v1alpha1.DeployItem{Spec: v1alpha1.DeployItemSpec{Timeout: &v1alpha1.Duration{}}}
-	item.Status.Deployer = &v1alpha1.DeployerInformation{Identity: "other"}
-	assert.Equal(t, time.Duration(-1), untilTakeover(item, &Options{Identity: "me"}, time.Now()))
-}
-
 func TestD14JobOfAnotherDeployerIsLeftToIt(t *testing.T) {
 	calls := 0
 	d := newDesk(t, during(func() { calls++ }))

@@ -10,58 +10,68 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/items"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 // ocmConfigKey is the key of the ConfigMap that Context.ocmConfig names.
 const ocmConfigKey = ".ocmconfig"
 
-// readContext reads the Context of the item with its pull secrets and OCM configuration. The Context "default" may be missing, and a deletion needs none.
-func (r *reconciler) readContext(ctx context.Context, s *scope) (*Context, error) {
-	name := s.item.ContextName()
-	object, err := r.contextObject(ctx, s.item.Namespace, name)
+// contexts reads Contexts for deployers.
+type contexts struct {
+	client client.Client
+	live   client.Reader
+	// skipPullSecrets leaves out pull secrets and OCM configuration.
+	skipPullSecrets bool
+}
+
+// read reads the Context of the item with its pull secrets and OCM configuration. The Context "default" may be missing, and a deletion needs none.
+func (c *contexts) read(ctx context.Context, item *v1alpha1.DeployItem) (*Context, error) {
+	name := item.ContextName()
+	object, err := c.object(ctx, item.Namespace, name)
 	if apierrors.IsNotFound(err) {
-		if name == v1alpha1.DefaultContextName || s.deleting() {
+		if name == v1alpha1.DefaultContextName || items.IsDeleting(item) {
 			return &Context{}, nil
 		}
 		return nil, kit.Again(operationReconcile, "ContextNotFound",
-			"Context %q does not exist in namespace %q; create it, or name an existing one in spec.context", name, s.item.Namespace)
+			"Context %q does not exist in namespace %q; create it, or name an existing one in spec.context", name, item.Namespace)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read Context %q: %w", name, err)
 	}
-	if err := object.Undecoded.Err(); err != nil && !s.deleting() {
+	if err := object.Undecoded.Err(); err != nil && !items.IsDeleting(item) {
 		return nil, kit.Stall(operationReconcile, "InvalidContext", "Context %q: %w", name, err)
 	}
-	found := &Context{Configuration: object.ContextConfiguration, Overwrites: r.overwritesOf(object)}
-	if r.options.SkipPullSecrets {
+	found := &Context{Configuration: object.ContextConfiguration, Overwrites: c.overwritesOf(object)}
+	if c.skipPullSecrets {
 		return found, nil
 	}
-	if found.PullSecrets, err = r.pullSecrets(ctx, s, object); err != nil {
+	if found.PullSecrets, err = c.pullSecrets(ctx, object, items.IsDeleting(item)); err != nil {
 		return nil, err
 	}
-	found.OCMConfig, err = r.ocmConfig(ctx, s, object)
+	found.OCMConfig, err = c.ocmConfig(ctx, object, items.IsDeleting(item))
 	return found, err
 }
 
-// contextObject reads from the cache, and live what the cache does not have; "default" may be missing, so it is not asked for live.
-func (r *reconciler) contextObject(ctx context.Context, namespace, name string) (*v1alpha1.Context, error) {
+// object reads from the cache, and live what the cache does not have; "default" may be missing, so it is not asked for live.
+func (c *contexts) object(ctx context.Context, namespace, name string) (*v1alpha1.Context, error) {
 	object, key := &v1alpha1.Context{}, types.NamespacedName{Namespace: namespace, Name: name}
-	err := r.client.Get(ctx, key, object)
+	err := c.client.Get(ctx, key, object)
 	if apierrors.IsNotFound(err) && name != v1alpha1.DefaultContextName {
-		err = r.live.Get(ctx, key, object)
+		err = c.live.Get(ctx, key, object)
 	}
 	return object, err
 }
 
-func (r *reconciler) pullSecrets(ctx context.Context, s *scope, object *v1alpha1.Context) (map[string]map[string][]byte, error) {
+func (c *contexts) pullSecrets(ctx context.Context, object *v1alpha1.Context, isDeleting bool) (map[string]map[string][]byte, error) {
 	contents := make(map[string]map[string][]byte, len(object.RegistryPullSecrets))
 	for _, ref := range object.RegistryPullSecrets {
 		secret := &corev1.Secret{}
-		err := r.live.Get(ctx, types.NamespacedName{Namespace: object.Namespace, Name: ref.Name}, secret)
-		if apierrors.IsNotFound(err) && s.deleting() {
+		err := c.live.Get(ctx, types.NamespacedName{Namespace: object.Namespace, Name: ref.Name}, secret)
+		if apierrors.IsNotFound(err) && isDeleting {
 			continue
 		}
 		if apierrors.IsNotFound(err) {
@@ -76,15 +86,15 @@ func (r *reconciler) pullSecrets(ctx context.Context, s *scope, object *v1alpha1
 	return contents, nil
 }
 
-func (r *reconciler) ocmConfig(ctx context.Context, s *scope, object *v1alpha1.Context) ([]byte, error) {
+func (c *contexts) ocmConfig(ctx context.Context, object *v1alpha1.Context, isDeleting bool) ([]byte, error) {
 	if object.OCMConfig == nil {
 		return nil, nil
 	}
 	config, name := &corev1.ConfigMap{}, object.OCMConfig.Name
-	err := r.live.Get(ctx, types.NamespacedName{Namespace: object.Namespace, Name: name}, config)
+	err := c.live.Get(ctx, types.NamespacedName{Namespace: object.Namespace, Name: name}, config)
 	content, found := config.Data[ocmConfigKey]
 	switch {
-	case err == nil && found, s.deleting() && (err == nil || apierrors.IsNotFound(err)):
+	case err == nil && found, isDeleting && (err == nil || apierrors.IsNotFound(err)):
 		return []byte(content), nil
 	case err == nil:
 		return nil, kit.Again(operationReconcile, "OCMConfigIncomplete", "ConfigMap %q in namespace %q has no key %s; add it, or remove ocmConfig from Context %q",
@@ -97,14 +107,14 @@ func (r *reconciler) ocmConfig(ctx context.Context, s *scope, object *v1alpha1.C
 }
 
 // overwritesOf returns the function that reads the overwrites that a Context names; nil when it names none.
-func (r *reconciler) overwritesOf(object *v1alpha1.Context) func(context.Context) ([]v1alpha1.ComponentVersionOverwrite, error) {
+func (c *contexts) overwritesOf(object *v1alpha1.Context) func(context.Context) ([]v1alpha1.ComponentVersionOverwrite, error) {
 	name := object.ComponentVersionOverwritesReference
 	if name == "" {
 		return nil
 	}
 	return func(ctx context.Context) ([]v1alpha1.ComponentVersionOverwrite, error) {
 		found := &v1alpha1.ComponentVersionOverwrites{}
-		err := r.live.Get(ctx, types.NamespacedName{Namespace: object.Namespace, Name: name}, found)
+		err := c.live.Get(ctx, types.NamespacedName{Namespace: object.Namespace, Name: name}, found)
 		if apierrors.IsNotFound(err) {
 			return nil, kit.Again(operationReconcile, "OverwritesNotFound",
 				"ComponentVersionOverwrites %q does not exist in namespace %q; create it, or remove componentVersionOverwrites from Context %q",

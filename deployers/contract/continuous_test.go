@@ -23,62 +23,10 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/owners"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/rhythm"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
-
-func every(interval time.Duration) *managedresource.ContinuousReconcileSpec {
-	return &managedresource.ContinuousReconcileSpec{Every: &v1alpha1.Duration{Duration: interval}}
-}
-
-func TestDue(t *testing.T) {
-	began := time.Date(2026, time.November, 22, 12, 0, 30, 0, time.UTC)
-	for name, c := range map[string]struct {
-		spec     *managedresource.ContinuousReconcileSpec
-		finished time.Duration
-		want     time.Duration
-		never    bool
-	}{
-		"interval counts from the begin":          {spec: every(time.Hour), finished: 10 * time.Minute, want: time.Hour + time.Second},
-		"schedule counts from the begin":          {spec: &managedresource.ContinuousReconcileSpec{Cron: "*/5 * * * *"}, finished: time.Minute, want: 4*time.Minute + 30*time.Second},
-		"job that took longer than the interval":  {spec: every(time.Minute), finished: time.Hour, want: time.Hour + 11*time.Second},
-		"interval shorter than the rest":          {spec: every(time.Millisecond), finished: 0, want: 11 * time.Second},
-		"job that took longer than the schedule":  {spec: &managedresource.ContinuousReconcileSpec{Cron: "* * * * *"}, finished: time.Hour, want: time.Hour + 11*time.Second},
-		"the longest interval":                    {spec: every(1<<63 - 1), want: 1<<63 - 1},
-		"a schedule that cannot be read is never": {spec: &managedresource.ContinuousReconcileSpec{Cron: "CRON_TZ=UTC"}, never: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			item := &v1alpha1.DeployItem{}
-			item.Status.LastReconcileTime = &metav1.Time{Time: began}
-			item.Status.TransitionTimes = &v1alpha1.TransitionTimes{FinishedTime: &metav1.Time{Time: began.Add(c.finished)}}
-			due, found := rhythm{rest: 10 * time.Second}.due(item, c.spec)
-			assert.Equal(t, !c.never, found)
-			if found {
-				assert.Equal(t, c.want, due.Sub(began))
-			}
-		})
-	}
-}
-
-func TestDueIsSpreadAndNeverEarly(t *testing.T) {
-	began := time.Now()
-	dueOf := func(i int) time.Duration {
-		item := &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{UID: "uid"}}
-		item.Status.LastReconcileTime, item.Status.JobIDFinished = &metav1.Time{Time: began}, fmt.Sprint(i)
-		due, found := rhythm{jitter: 5}.due(item, every(time.Hour))
-		require.True(t, found)
-		return due.Sub(began)
-	}
-	shortest, longest := dueOf(0), dueOf(0)
-	for i := range 1000 {
-		shortest, longest = min(shortest, dueOf(i)), max(longest, dueOf(i))
-		require.Equal(t, dueOf(i), dueOf(i), "it is the same after a restart")
-	}
-	assert.GreaterOrEqual(t, shortest, time.Hour)
-	assert.Less(t, shortest, time.Hour+10*time.Second, "the range is used up")
-	assert.LessOrEqual(t, longest, 63*time.Minute+time.Second)
-	assert.Greater(t, longest, 63*time.Minute-10*time.Second, "the range is used up")
-}
 
 func TestContinuousReconcileIn(t *testing.T) {
 	for config, want := range map[string]string{
@@ -124,7 +72,7 @@ func FuzzContinuousReconcileIn(f *testing.F) {
 		item := &v1alpha1.DeployItem{}
 		began := time.Unix(1_800_000_000, 0)
 		item.Status.LastReconcileTime = &metav1.Time{Time: began}
-		if due, found := (rhythm{jitter: 99}).due(item, spec); found {
+		if due, found := (rhythm.Rhythm{Jitter: 99}).Due(item, spec); found {
 			require.True(t, due.After(began))
 		}
 	})
@@ -471,10 +419,9 @@ func TestJobOfTheExecutionReplacesThatOfTheClock(t *testing.T) {
 
 func TestUnreadableOwnerIsTriedAgain(t *testing.T) {
 	s := newRepeatingStage(t, &scripted{})
-	r := newReconciler(s.client(), denied{s.client()}, repeating{s.deployer}, Options{Clients: &target.Clients{}})
 	_, _, owned := s.owned()
 	item := s.create("item", owned)
-	_, err := r.isFree(t.Context(), item)
+	_, err := owners.IsFree(t.Context(), denied{s.client()}, item)
 	assert.ErrorContains(t, err, "read the owner Execution root of the item: denied")
 }
 

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/items"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
@@ -21,14 +23,11 @@ const operationReconcile = "reconcilePrivate"
 
 // deadline returns when the job times out; zero means never.
 func (s *scope) deadline() time.Time {
-	timeout := s.item.ProgressTimeout()
-	if s.maxTimeout > 0 && (timeout <= 0 || timeout > s.maxTimeout) {
-		timeout = s.maxTimeout
-	}
-	if timeout <= 0 {
+	timeout := items.Timeout(s.item, s.maxTimeout)
+	if timeout == 0 {
 		return time.Time{}
 	}
-	deadline := s.job.began.Add(timeout)
+	deadline := s.job.Began.Add(timeout)
 	if longer := s.goneDeadline(); longer.After(deadline) {
 		return longer
 	}
@@ -41,7 +40,7 @@ func (s *scope) isLate(now time.Time) bool {
 }
 
 // expire fails a job whose time was up while nothing was running.
-func (r *reconciler) expire(ctx context.Context, s *scope) error {
+func (r *reporter) expire(ctx context.Context, s *scope) error {
 	if s.isAnswered || !s.isLate(time.Now()) {
 		return nil
 	}
@@ -62,8 +61,8 @@ func (s *scope) timeout(err error) *kit.Failure {
 
 func (s *scope) checkpoint() string {
 	switch {
-	case s.job.checkpoint != "":
-		return s.job.checkpoint
+	case s.job.Checkpoint != "":
+		return s.job.Checkpoint
 	case s.deleting():
 		return "start delete"
 	}
@@ -75,8 +74,8 @@ func (s *scope) rootCause(err error) string {
 	if err != nil && !isEndOfContext(err) && !isCheckpoint(err) {
 		return err.Error()
 	}
-	if s.job.cause != "" {
-		return s.job.cause
+	if s.job.Cause != "" {
+		return s.job.Cause
 	}
 	if last := s.item.Status.LastError; last != nil {
 		return last.Message
@@ -88,7 +87,7 @@ func (s *scope) rootCause(err error) string {
 }
 
 func isEndOfContext(err error) bool {
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, errInterrupted)
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, jobs.ErrInterrupted)
 }
 
 // errCheckpoint marks the errors of Item.Checkpoint.
@@ -99,7 +98,7 @@ func isCheckpoint(err error) bool { return errors.Is(err, errCheckpoint) }
 // checkpointOf returns the function that notes the current step and stops the call when its time is up.
 func (s *scope) checkpointOf(ctx context.Context) func(string) error {
 	return func(name string) error {
-		s.job.checkpoint = name
+		s.job.Checkpoint = name
 		if s.isLate(time.Now()) || errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			return kit.Coded(fmt.Errorf("%w at: %q", errCheckpoint, name), v1alpha1.ErrorTimeout)
 		}
@@ -111,15 +110,15 @@ func (s *scope) checkpointOf(ctx context.Context) func(string) error {
 }
 
 // idleUntilDue ends the pass when the deployer has nothing to do: then only the state of a job that takes long is shown.
-func (r *reconciler) idleUntilDue(ctx context.Context, s *scope) error {
+func (r *reporter) idleUntilDue(ctx context.Context, s *scope) error {
 	if s.isAnswered {
 		return nil
 	}
 	var due bool
 	if s.hookErr != nil {
-		s.job.hold() // its error is that of the job
+		s.job.Hold() // its error is that of the job
 	}
-	if s.news, due = s.job.due(time.Now()); due {
+	if s.news, due = s.job.Due(time.Now()); due {
 		return nil
 	}
 	return stopAfter(r.show(ctx, s))
@@ -127,7 +126,7 @@ func (r *reconciler) idleUntilDue(ctx context.Context, s *scope) error {
 
 // nextLook returns when the item has to be looked at again without an event.
 func (s *scope) nextLook(now time.Time) time.Duration {
-	if s.isAnswered && s.job.isWoken() {
+	if s.isAnswered && s.job.IsWoken() {
 		return time.Millisecond // while the call went on without a worker, no pass could take the wake-up
 	}
 	var next time.Time
@@ -137,8 +136,8 @@ func (s *scope) nextLook(now time.Time) time.Duration {
 		}
 	}
 	earliest(s.deadline())
-	earliest(s.job.retryAt)
-	if visible := s.job.began.Add(visibleAfter); now.Before(visible) {
+	earliest(s.job.RetryAt)
+	if visible := s.job.Began.Add(visibleAfter); now.Before(visible) {
 		earliest(visible)
 	}
 	if next.IsZero() {

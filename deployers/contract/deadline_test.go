@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/jobs"
 )
 
 func TestT04OperatorsMaximumOfTimeouts(t *testing.T) {
@@ -27,7 +28,7 @@ func TestT04OperatorsMaximumOfTimeouts(t *testing.T) {
 		"default":             {nil, time.Hour, v1alpha1.DefaultDeployItemTimeout},
 		"default is too long": {nil, time.Minute, time.Minute},
 	} {
-		s := &scope{item: &v1alpha1.DeployItem{}, job: &job{began: began}, maxTimeout: c.max}
+		s := &scope{item: &v1alpha1.DeployItem{}, job: &jobs.Job{Began: began}, maxTimeout: c.max}
 		s.item.Spec.Timeout = c.timeout
 		want := time.Time{}
 		if c.want > 0 {

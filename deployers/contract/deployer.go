@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
@@ -30,6 +31,27 @@ type Deployer interface {
 	Ensure(ctx context.Context, item *Item) (Outcome, error)
 	// Delete removes from the target what earlier jobs of the item put there.
 	Delete(ctx context.Context, item *Item) (Outcome, error)
+}
+
+// Planner is a Deployer that knows before it reaches the target what a job sets out to put there. What it plans is recorded with
+// the write that picks the job up, so that nothing is lost when the process dies in the middle of the job. Its Delete is called also when the
+// target cannot be opened, because its records say whether the target is needed; see Item.TargetProblem.
+type Planner interface {
+	Deployer
+	// Plan returns the provider status that records what the job of an item sets out to do, beside what the provider status of the
+	// item says already. To is where the item's Target leads; of a cluster that does not answer it has the name of the Target only, and
+	// nothing where the item names none. Plan only looks at the item, and must not change it. Nil leaves the provider status as it is.
+	//
+	// The Target may lead somewhere else when the deployer is called. Then it calls Item.Record before it changes anything there.
+	//
+	// The contract takes the plan back when a job ends that never touched the target, see Outcome.Untouched.
+	Plan(item *v1alpha1.DeployItem, to managedresource.ClusterReference) *runtime.RawExtension
+	// IsAt reports whether what the last job of an item deployed is where its Target leads, as far as the record says. Of a cluster that
+	// does not answer the address is known only.
+	IsAt(item *v1alpha1.DeployItem, to managedresource.ClusterReference) bool
+	// Close returns what is left to record of status, a provider status with which the deployer ends the running job of an item: not what the
+	// target refused to the job, because that was never created. A job that somebody else ends is not closed: a write of it may be on its way.
+	Close(item *v1alpha1.DeployItem, status *runtime.RawExtension) *runtime.RawExtension
 }
 
 // Item is one job of one DeployItem.

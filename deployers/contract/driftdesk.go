@@ -15,6 +15,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/items"
 	"github.com/flux-landscaper/flux-landscaper/deployers/drift"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
@@ -23,6 +24,7 @@ import (
 // alone writes the status. Everything that may take time happens beside the workers, at the site of the Target. A nil desk does nothing.
 type driftDesk struct {
 	r        *reconciler
+	contexts *contexts
 	detector DriftDetector
 	watches  *drift.Watches
 
@@ -75,13 +77,13 @@ type driftSearch struct {
 	done   chan struct{}
 }
 
-func newDriftDesk(r *reconciler) *driftDesk {
+func newDriftDesk(r *reconciler, contexts *contexts) *driftDesk {
 	detector, ok := r.deployer.(DriftDetector)
 	if !ok {
 		return nil
 	}
 	d := &driftDesk{
-		r: r, detector: detector, items: map[types.NamespacedName]*driftItem{}, sites: map[siteKey]*driftSite{},
+		r: r, contexts: contexts, detector: detector, items: map[types.NamespacedName]*driftItem{}, sites: map[siteKey]*driftSite{},
 		searches: map[types.NamespacedName]*driftSearch{},
 	}
 	d.watches = drift.New(d.changed, r.options.MaxDriftWatches, 0)
@@ -112,14 +114,14 @@ func (d *driftDesk) observe(item *v1alpha1.DeployItem) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	known := d.items[client.ObjectKeyFromObject(item)]
-	if !isAtRest(item) {
+	if !items.IsAtRest(item) {
 		if known != nil {
 			known.paused = true
 			d.interrupt(known.key)
 		}
 		return
 	}
-	job := finishedJob{id: item.Status.JobIDFinished, target: targetName(item), generation: item.Generation}
+	job := finishedJob{id: item.Status.JobIDFinished, target: items.TargetName(item), generation: item.Generation}
 	if known != nil && known.uid == item.UID && known.job == job {
 		if known.mode = mode; known.paused {
 			known.paused = false
@@ -250,7 +252,7 @@ func (d *driftDesk) targetChanged(namespace, name string) {
 // modeOf returns what an item says about drift, and whether its objects are to be watched at all.
 func (d *driftDesk) modeOf(item *v1alpha1.DeployItem) (managedresource.DriftMode, bool) {
 	by := item.Status.Deployer
-	if item.Spec.Type != d.detector.Type() || item.Annotations[v1alpha1.IgnoreAnnotation] == "true" || isDeleting(item) || targetName(item) == "" ||
+	if item.Spec.Type != d.detector.Type() || item.Annotations[v1alpha1.IgnoreAnnotation] == "true" || items.IsDeleting(item) || items.TargetName(item) == "" ||
 		by == nil || by.Name != d.detector.Name() || by.Identity != d.r.options.Identity {
 		return "", false
 	}
@@ -260,11 +262,6 @@ func (d *driftDesk) modeOf(item *v1alpha1.DeployItem) (managedresource.DriftMode
 	}
 	mode := detection.ModeOf()
 	return mode, mode != managedresource.DriftDisabled
-}
-
-// isAtRest reports whether what an item says is what its last job has deployed.
-func isAtRest(item *v1alpha1.DeployItem) bool {
-	return mayRepeat(item) && item.Status.Phase == v1alpha1.PhaseSucceeded && !isTestRequested(item)
 }
 
 // tell makes a worker show what was found, where the item does not show it already. The item is read after that is noted: the event of a newer one

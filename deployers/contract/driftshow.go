@@ -16,6 +16,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/items"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
@@ -41,7 +42,7 @@ func driftCounter(name, help string) *prometheus.CounterVec {
 
 // showDrift writes the condition Drifted of an item that has no job, where it changes, and posts events.
 func (r *reconciler) showDrift(ctx context.Context, s *scope) error {
-	if r.drift == nil || !s.item.Job().IsIdle() || isDeleting(s.item) {
+	if r.drift == nil || !s.item.Job().IsIdle() || items.IsDeleting(s.item) {
 		return nil
 	}
 	wanted, isKnown := r.drift.condition(s.item)
@@ -51,7 +52,7 @@ func (r *reconciler) showDrift(ctx context.Context, s *scope) error {
 		} else {
 			conditions.Set(s.item, wanted)
 		}
-		if err := r.updateStatus(ctx, s.item); err != nil {
+		if err := r.writes.Status(ctx, s.item); err != nil {
 			return err
 		}
 	}
@@ -66,7 +67,7 @@ func (r *reconciler) showDrift(ctx context.Context, s *scope) error {
 
 // hasNews reports whether there is something to show.
 func (d *driftDesk) hasNews(item *v1alpha1.DeployItem) bool {
-	if d == nil || !item.Job().IsIdle() || isDeleting(item) {
+	if d == nil || !item.Job().IsIdle() || items.IsDeleting(item) {
 		return false
 	}
 	if wanted, isKnown := d.condition(item); isKnown && !isShown(item, wanted) {

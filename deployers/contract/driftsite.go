@@ -14,6 +14,8 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/items"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/owners"
 	"github.com/flux-landscaper/flux-landscaper/deployers/drift"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
@@ -161,7 +163,7 @@ func (s *driftSite) open(ctx context.Context) time.Duration {
 	defer cancel()
 	r := s.desk.r
 	s.opened = time.Now()
-	cluster, err := r.options.Clients.Open(ctx, r.client, r.live, s.key.namespace, s.key.name, s.key.actor)
+	cluster, err := r.options.Clients.Open(ctx, r.client, r.writes.Live, s.key.namespace, s.key.name, s.key.actor)
 	if err == nil && (s.cluster == nil || cluster.Config != s.cluster.Config) {
 		var identity target.Identity
 		if identity, err = cluster.Identity(ctx); err == nil {
@@ -211,7 +213,7 @@ func (s *driftSite) followAnew() {
 // handle does what there is to do for an item.
 func (s *driftSite) handle(ctx context.Context, key types.NamespacedName) {
 	item := &v1alpha1.DeployItem{}
-	if err := s.desk.r.client.Get(ctx, key, item); err != nil || !isAtRest(item) {
+	if err := s.desk.r.client.Get(ctx, key, item); err != nil || !items.IsAtRest(item) {
 		return // an event follows
 	}
 	known, search, ctx := s.begin(ctx, item)
@@ -402,7 +404,7 @@ func (s *driftSite) find(
 	ctx context.Context, item *v1alpha1.DeployItem, known *driftItem, objects []managedresource.ResourceReference,
 ) (found []Drift, isHeld bool, err error) {
 	r := s.desk.r
-	context, err := r.readContext(ctx, &scope{item: item})
+	context, err := s.desk.contexts.read(ctx, item)
 	if err != nil {
 		return nil, false, err
 	}
@@ -414,7 +416,7 @@ func (s *driftSite) find(
 		search.Correct = s.permission(ctx, item, known, &isHeld)
 	}
 	found, err = s.desk.detector.FindDrift(ctx, &Item{
-		DeployItem: item, Target: s.cluster, Context: context, DeployItems: r.live, Siblings: r.client, Memory: map[string]any{},
+		DeployItem: item, Target: s.cluster, Context: context, DeployItems: r.writes.Live, Siblings: r.client, Memory: map[string]any{},
 		Checkpoint: func(string) error { return ctx.Err() },
 	}, search)
 	return found, isHeld, err
@@ -427,7 +429,7 @@ func (s *driftSite) permission(
 	var asked, isFree bool
 	return func(ref managedresource.ResourceReference) bool {
 		if !asked {
-			free, err := s.desk.r.isFree(ctx, item)
+			free, err := owners.IsFree(ctx, s.desk.r.writes.Live, item)
 			asked, isFree, *isHeld = true, free && err == nil, !free || err != nil
 		}
 		s.desk.mu.Lock()

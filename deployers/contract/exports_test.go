@@ -6,7 +6,6 @@ package contract
 import (
 	"context"
 	"encoding/json"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -17,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/exports"
 )
 
 // exporting starts a deployer that exports what the pointer points to.
@@ -116,24 +116,19 @@ func TestForeignSecretIsNotOverwritten(t *testing.T) {
 }
 
 func TestSecretOfAnEarlierItemIsTakenOver(t *testing.T) {
-	exports := map[string]any{"a": "b"}
-	s := exporting(t, &exports)
+	wanted := map[string]any{"a": "b"}
+	s := exporting(t, &wanted)
 	earlier := &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "item", UID: "earlier"}}
-	old, err := exportSecret(earlier, map[string]any{"old": "value"})
+	publisher := &exports.Publisher{Client: s.client(), Live: s.client()}
+	_, err := publisher.Publish(t.Context(), earlier, map[string]any{"old": "value"})
 	require.NoError(t, err)
-	require.NoError(t, s.client().Create(t.Context(), old))
 	item := s.create("item")
 	s.trigger(item)
 	s.finished(item)
 	secret, err := s.exportOf(item)
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"a":"b"}`, string(secret.Data["config"]))
-	assert.True(t, isOwner(secret, item.UID))
-}
-
-func TestExportsTooLargeForASecret(t *testing.T) {
-	_, err := exportSecret(&v1alpha1.DeployItem{}, map[string]any{"a": strings.Repeat("x", maxExports)})
-	assert.ErrorContains(t, err, "export less")
+	assert.True(t, metav1.IsControlledBy(secret, item))
 }
 
 func TestExportIsNotInTheStatus(t *testing.T) {

@@ -5,14 +5,14 @@ package contract
 
 import (
 	"errors"
-	"time"
+	"fmt"
+
+	"github.com/fluxcd/pkg/runtime/conditions"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
-
-// maxErrors is how many errors of a job the status keeps.
-const maxErrors = 5
 
 // failureOf describes an error for status: with the whole message, all codes of the chain, and a reason that conditions accept.
 func failureOf(err error) *kit.Failure {
@@ -37,24 +37,6 @@ func operationOf(err error) string {
 	return failureOf(err).Operation
 }
 
-// recordFailure writes an error into the status. It returns whether the message is new, so that it deserves an event.
-func recordFailure(item *v1alpha1.DeployItem, failure *kit.Failure, now time.Time) bool {
-	status := &item.Status
-	before := status.LastError
-	status.LastError = kit.NewError(before, failure, now)
-	if before != nil && before.Message == status.LastError.Message {
-		return false
-	}
-	if status.FirstError == nil {
-		status.FirstError = status.LastError.DeepCopy()
-	}
-	status.LastErrors = append(status.LastErrors, status.LastError.DeepCopy())
-	if surplus := len(status.LastErrors) - maxErrors; surplus > 0 {
-		status.LastErrors = status.LastErrors[surplus:]
-	}
-	return true
-}
-
 // Stall returns an error that ends the job at once, because only a person can cure it: invalid configuration, an object of somebody else. It
 // carries the code ERR_CONFIGURATION_PROBLEM. operation and reason, a CamelCase word, stand in status.lastError; the message, made from format
 // as by fmt.Errorf, names object, field and cure, and no content of Secrets.
@@ -66,4 +48,34 @@ func Stall(operation, reason, format string, args ...any) error {
 // code of v1alpha1.UnrecoverableCodes. It gives the error an operation and a reason. The arguments are those of Stall.
 func Again(operation, reason, format string, args ...any) error {
 	return kit.Again(operation, reason, format, args...)
+}
+
+// TargetFailure says who can cure the problem of a target. A missing Target fails a deployment at once; a deletion waits for it,
+// because only with it the deployed objects can go. Errors about something else stay as they are.
+func TargetFailure(err error, deleting bool) error {
+	var problem *target.Error
+	if !errors.As(err, &problem) {
+		return err
+	}
+	failure := &kit.Failure{Operation: operationReconcile, Reason: problem.Reason, Codes: problem.Codes, Err: err}
+	if len(problem.Codes) > 0 || problem.Reason == target.ReasonNotFound && !deleting {
+		failure.Kind = kit.Stalled
+	}
+	return failure
+}
+
+// HasLostRecord reports whether somebody has removed the status of an item, which recorded what earlier jobs have deployed, and no job has
+// succeeded since. A deployer then looks on the target for what carries the marks of the item, in Ensure and in Delete.
+func HasLostRecord(item *v1alpha1.DeployItem) bool {
+	return conditions.IsTrue(item, v1alpha1.RecordLostCondition)
+}
+
+// CannotLook adds to the cause for which the deletion of an item does not end what to do where the item has lost its record: its target cannot be
+// searched then. Other causes, and none, stay as they are.
+func CannotLook(item *v1alpha1.DeployItem, cause error) error {
+	if cause == nil || !HasLostRecord(item) {
+		return cause
+	}
+	return fmt.Errorf("the status that recorded what was deployed is lost, and the target cannot be searched for it: %w; make the Target lead there again, "+
+		"or annotate the DeployItem %s: \"true\" to leave there what it has deployed", cause, v1alpha1.DeleteWithoutUninstallAnnotation)
 }

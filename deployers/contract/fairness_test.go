@@ -12,12 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
-	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
 // blocked is an Ensure that holds its worker until the call ends, for items that concern says.
@@ -70,31 +66,4 @@ func TestASilentClusterDelaysNoOther(t *testing.T) {
 	item := s.create("alone", named("answering"))
 	s.trigger(item)
 	s.finished(item)
-}
-
-func TestSites(t *testing.T) {
-	key := types.NamespacedName{Namespace: "n", Name: "item"}
-	request := ctrl.Request{NamespacedName: key}
-	item := &v1alpha1.DeployItem{}
-	item.Namespace, item.Name = key.Namespace, key.Name
-	named("cluster")(item)
-	s := &sites{}
-	at := func() string { return s.Address(s.Of(request)) }
-	assert.Empty(t, at(), "nothing is known")
-	s.note(item)
-	assert.Equal(t, "n/cluster", at(), "nobody has opened it")
-	cluster := &target.Cluster{Config: &rest.Config{Host: "https://a"}}
-	s.opened(key, "other", cluster)
-	assert.Equal(t, "n/cluster", at(), "another Target was opened")
-	s.opened(key, "cluster", cluster)
-	s.note(item)
-	assert.Equal(t, "https://a", at())
-	named("other")(item)
-	s.note(item)
-	assert.Equal(t, "n/other", at(), "it has another Target")
-	s.forget(key)
-	s.forget(key)
-	assert.Empty(t, s.targets)
-	assert.Empty(t, s.hosts)
-	assert.Empty(t, s.users)
 }

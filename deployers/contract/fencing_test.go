@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/jobs"
 )
 
 // held is a deployer whose first call lasts until release is closed or its context ends.
@@ -50,7 +51,7 @@ func TestInterruptCancelsTheCall(t *testing.T) {
 	<-h.began
 	s.change(item, func() { item.Status.Phase, item.Status.JobIDFinished = v1alpha1.PhaseFailed, item.Status.JobID })
 	version := item.ResourceVersion
-	assert.ErrorIs(t, <-h.ended, errInterrupted)
+	assert.ErrorIs(t, <-h.ended, jobs.ErrInterrupted)
 	other := s.create("other")
 	s.trigger(other)
 	s.finished(other)
@@ -87,7 +88,7 @@ func TestNewJobReplacesARunningOne(t *testing.T) {
 	s.trigger(item)
 	<-h.began
 	s.trigger(item)
-	assert.ErrorIs(t, <-h.ended, errInterrupted)
+	assert.ErrorIs(t, <-h.ended, jobs.ErrInterrupted)
 	s.finished(item)
 	assert.Equal(t, v1alpha1.PhaseSucceeded, item.Status.Phase)
 	ensured, _ := s.deployer.calls()
@@ -120,7 +121,7 @@ func TestDeletedItemEndsTheCall(t *testing.T) {
 	item.Finalizers = nil
 	require.NoError(t, s.client().Update(t.Context(), item))
 	require.NoError(t, s.client().Delete(t.Context(), item))
-	assert.ErrorIs(t, <-h.ended, errInterrupted)
+	assert.ErrorIs(t, <-h.ended, jobs.ErrInterrupted)
 }
 
 func TestStoppedProcessLeavesTheJobRunning(t *testing.T) {
@@ -136,25 +137,13 @@ func TestStoppedProcessLeavesTheJobRunning(t *testing.T) {
 	assert.Nil(t, item.Status.LastError)
 }
 
-func TestLateEventsDoNotInterruptANewJob(t *testing.T) {
-	running := &job{uid: "u", id: "new", version: 10}
-	item := &v1alpha1.DeployItem{}
-	item.UID, item.Status.JobID, item.Status.JobIDFinished = "u", "old", "old"
-	item.ResourceVersion = "9"
-	assert.False(t, running.isOverIn(item), "older than the job")
-	item.ResourceVersion = "11"
-	assert.True(t, running.isOverIn(item), "newer than the job")
-}
-
 func TestBackoffGrowsToItsLimit(t *testing.T) {
 	options := &Options{MinRetryDelay: DefaultMinRetryDelay, MaxRetryDelay: DefaultMaxRetryDelay}
-	for _, backoff := range []func(int) time.Duration{options.backoff, watchBackoff} {
-		assert.Equal(t, 250*time.Millisecond, backoff(0))
-		assert.Equal(t, 500*time.Millisecond, backoff(1))
-		assert.Equal(t, 16*time.Second, backoff(6))
-		assert.Equal(t, 30*time.Second, backoff(7))
-		assert.Equal(t, 30*time.Second, backoff(1000))
-	}
+	assert.Equal(t, 250*time.Millisecond, options.backoff(0))
+	assert.Equal(t, 500*time.Millisecond, options.backoff(1))
+	assert.Equal(t, 16*time.Second, options.backoff(6))
+	assert.Equal(t, 30*time.Second, options.backoff(7))
+	assert.Equal(t, 30*time.Second, options.backoff(1000))
 	slow := &Options{MinRetryDelay: time.Minute, MaxRetryDelay: time.Hour}
 	assert.Equal(t, time.Minute, slow.backoff(0))
 	assert.Equal(t, time.Hour, slow.backoff(1000))

@@ -14,27 +14,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/items"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 const finalizerRestoredMessage = "the finalizer " + v1alpha1.Finalizer + " was removed and is back: without it a deletion would leave on the target what the item " +
 	"has deployed. To leave it there annotate " + v1alpha1.DeleteWithoutUninstallAnnotation + "=true"
 
-// lacksFinalizer reports whether an idle item that the named deployer has begun to deploy is without the finalizer that its deletion waits for. Without
-// an Execution above nobody would give a deletion the job that takes the finalizer off again.
-func lacksFinalizer(item *v1alpha1.DeployItem, deployer string) bool {
-	by := item.Status.Deployer
-	return by != nil && by.Name == deployer && item.Job().IsIdle() && !isDeleting(item) && kit.ControllerOf(item, "Execution") != nil &&
-		!controllerutil.ContainsFinalizer(item, v1alpha1.Finalizer) && item.Annotations[v1alpha1.DeleteWithoutUninstallAnnotation] != "true"
-}
-
 // protect sets the finalizer that a deletion waits for, before the deployer is called. The status of the job was written before: an item that has got its
 // finalizer so has had a job.
-func (r *reconciler) protect(ctx context.Context, s *scope) error {
+func (r *reporter) protect(ctx context.Context, s *scope) error {
 	if s.isAnswered || s.deleting() || controllerutil.ContainsFinalizer(s.item, v1alpha1.Finalizer) {
 		return nil
 	}
-	err := r.patchMetadata(ctx, s.item, kit.MetadataChange{AddFinalizer: v1alpha1.Finalizer})
+	err := r.writes.Metadata(ctx, s.item, kit.MetadataChange{AddFinalizer: v1alpha1.Finalizer})
 	if err == nil || apierrors.IsConflict(err) || apierrors.IsNotFound(err) || ctx.Err() != nil {
 		return err
 	}
@@ -44,7 +37,7 @@ func (r *reconciler) protect(ctx context.Context, s *scope) error {
 
 // keepFinalizer puts back the finalizer that somebody has removed from an idle item, more and more rarely while that repeats or is refused.
 func (r *reconciler) keepFinalizer(ctx context.Context, s *scope) error {
-	if !lacksFinalizer(s.item, r.deployer.Name()) {
+	if !items.LacksFinalizer(s.item, r.deployer.Name()) {
 		return nil
 	}
 	key, now := s.key().String(), time.Now()
@@ -52,7 +45,7 @@ func (r *reconciler) keepFinalizer(ctx context.Context, s *scope) error {
 		s.hookRequeue = sooner(s.hookRequeue, r.restored.Get(key))
 		return nil
 	}
-	err := r.patchMetadata(ctx, s.item, kit.MetadataChange{AddFinalizer: v1alpha1.Finalizer})
+	err := r.writes.Metadata(ctx, s.item, kit.MetadataChange{AddFinalizer: v1alpha1.Finalizer})
 	if err != nil && (kit.IsTransient(err) || apierrors.IsNotFound(err)) {
 		return err
 	}

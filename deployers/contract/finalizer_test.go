@@ -86,8 +86,8 @@ func TestAFinalizerThatIsRefusedKeepsNothingElseFromTheItem(t *testing.T) {
 	d.strip()
 	d.refuse(errDenied)
 	isReached := false
-	d.r.isHooked = true
-	d.r.hooks[HookShouldReconcile] = append(d.r.hooks[HookShouldReconcile], func(context.Context, HookCall) (*HookResult, error) {
+	d.r.repeater.isHooked = true
+	d.r.hooks.hooks[HookShouldReconcile] = append(d.r.hooks.hooks[HookShouldReconcile], func(context.Context, HookCall) (*HookResult, error) {
 		isReached = true
 		return nil, nil
 	})

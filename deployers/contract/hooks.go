@@ -10,9 +10,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/items"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
@@ -154,13 +157,21 @@ func sooner(a, b time.Duration) time.Duration {
 	return a
 }
 
-// hook runs the hooks of a point for an item and notes when they want another pass. The result is nil when none answers.
-func (r *reconciler) hook(ctx context.Context, s *scope, at HookType) (*HookResult, error) {
+// hookRunner runs the hooks of items.
+type hookRunner struct {
+	client   client.Client
+	recorder record.EventRecorder
+	jobs     *jobs.Jobs
+	hooks    Hooks
+}
+
+// run runs the hooks of a point for an item and notes when they want another pass. The result is nil when none answers.
+func (r *hookRunner) run(ctx context.Context, s *scope, at HookType) (*HookResult, error) {
 	if len(r.hooks[at]) == 0 {
 		return nil, nil
 	}
 	call := HookCall{Type: at, DeployItem: s.item}
-	if name := targetName(s.item); name != "" {
+	if name := items.TargetName(s.item); name != "" {
 		found := &v1alpha1.Target{}
 		err := r.client.Get(ctx, client.ObjectKey{Namespace: s.item.Namespace, Name: name}, found)
 		if client.IgnoreNotFound(err) != nil {
@@ -177,13 +188,13 @@ func (r *reconciler) hook(ctx context.Context, s *scope, at HookType) (*HookResu
 	return answer, err
 }
 
-// hookPhase returns the phase that runs the hooks of a point. An error is kept for the job of the item.
-func (r *reconciler) hookPhase(at HookType) kit.Phase[*scope] {
+// phase returns the phase that runs the hooks of a point. An error is kept for the job of the item.
+func (r *hookRunner) phase(at HookType) kit.Phase[*scope] {
 	return func(ctx context.Context, s *scope) error {
 		if s.hookErr != nil {
 			return nil
 		}
-		answer, err := r.hook(ctx, s, at)
+		answer, err := r.run(ctx, s, at)
 		s.hookErr = err
 		if answer != nil && answer.AbortReconcile {
 			return kit.ErrStop
@@ -193,7 +204,7 @@ func (r *reconciler) hookPhase(at HookType) kit.Phase[*scope] {
 }
 
 // prepare runs the hooks before a call of the deployer. It returns what the job waits for when one of them does not let the call take place.
-func (r *reconciler) prepare(ctx context.Context, s *scope) (held string, err error) {
+func (r *hookRunner) prepare(ctx context.Context, s *scope) (held string, err error) {
 	if s.hookErr != nil {
 		return "", s.hookErr
 	}
@@ -201,16 +212,16 @@ func (r *reconciler) prepare(ctx context.Context, s *scope) (held string, err er
 	switch {
 	case s.deleting():
 		points[0] = HookBeforeDelete
-	case isTestJob(s.job.id):
+	case items.IsTestJob(s.job.ID):
 		points = slices.Insert(points, 0, HookBeforeForceReconcile)
 	}
 	for _, at := range points {
-		answer, err := r.hook(ctx, s, at)
+		answer, err := r.run(ctx, s, at)
 		if err != nil {
 			return "", err
 		}
 		if answer != nil && answer.AbortReconcile {
-			s.job.hold()
+			s.job.Hold()
 			return fmt.Sprintf("a hook holds the job back at %s", at), nil
 		}
 	}
@@ -218,21 +229,21 @@ func (r *reconciler) prepare(ctx context.Context, s *scope) (held string, err er
 }
 
 // atEnd runs the hooks after a call. What they say about the call comes too late for the job, so an error is only told.
-func (r *reconciler) atEnd(ctx context.Context, s *scope) {
+func (r *hookRunner) atEnd(ctx context.Context, s *scope) {
 	if s.called.IsZero() {
 		return
 	}
-	if _, err := r.hook(ctx, s, HookEnd); err != nil {
+	if _, err := r.run(ctx, s, HookEnd); err != nil {
 		r.tell(ctx, s.item, err)
 	}
 }
 
 // beforeAbort runs the hooks for the job that this process ran and somebody else has ended. It reports whether the pass goes on.
-func (r *reconciler) beforeAbort(ctx context.Context, s *scope) bool {
-	if !r.jobs.takeInterrupted(s.key()) {
+func (r *hookRunner) beforeAbort(ctx context.Context, s *scope) bool {
+	if !r.jobs.TakeInterrupted(s.key()) {
 		return true
 	}
-	answer, err := r.hook(ctx, s, HookBeforeAbort)
+	answer, err := r.run(ctx, s, HookBeforeAbort)
 	if err != nil {
 		r.tell(ctx, s.item, err)
 	}
@@ -240,9 +251,9 @@ func (r *reconciler) beforeAbort(ctx context.Context, s *scope) bool {
 }
 
 // abort runs the hooks for a job whose end by somebody else shows in what the pass met.
-func (r *reconciler) abort(ctx context.Context, s *scope) {
+func (r *hookRunner) abort(ctx context.Context, s *scope) {
 	if s.job != nil {
-		r.jobs.interrupt(s.job)
+		r.jobs.Interrupt(s.job)
 		r.beforeAbort(ctx, s)
 	}
 }
@@ -250,8 +261,8 @@ func (r *reconciler) abort(ctx context.Context, s *scope) {
 // reasonHookFailed is the reason of events about errors of hooks that no job can show.
 const reasonHookFailed = "HookFailed"
 
-func (r *reconciler) tell(ctx context.Context, item *v1alpha1.DeployItem, err error) {
+func (r *hookRunner) tell(ctx context.Context, item *v1alpha1.DeployItem, err error) {
 	if ctx.Err() == nil {
-		r.options.Recorder.Event(item, corev1.EventTypeWarning, reasonHookFailed, kit.Message(err.Error()))
+		r.recorder.Event(item, corev1.EventTypeWarning, reasonHookFailed, kit.Message(err.Error()))
 	}
 }

@@ -21,6 +21,14 @@ import (
 // defaultConcurrency is the number of DeployItems worked on at the same time.
 const defaultConcurrency = 30
 
+// Delays before the next attempt of a job that failed.
+const (
+	// DefaultMinRetryDelay is that before the second attempt.
+	DefaultMinRetryDelay = 250 * time.Millisecond
+	// DefaultMaxRetryDelay is the longest.
+	DefaultMaxRetryDelay = 30 * time.Second
+)
+
 // Options of Serve.
 type Options struct {
 	// Identity of this process, for status.deployer.identity. Deployers with target selectors need one that no other deployer of
@@ -93,4 +101,16 @@ func (o *Options) complete() error {
 		}
 	}
 	return nil
+}
+
+// backoff returns the pause before the next attempt, 0 being the first: the shortest, doubled up to the longest.
+func (o *Options) backoff(attempt int) time.Duration {
+	delay := o.MinRetryDelay
+	for range attempt {
+		if delay >= o.MaxRetryDelay {
+			break
+		}
+		delay *= 2
+	}
+	return min(delay, o.MaxRetryDelay)
 }

@@ -8,11 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -272,36 +270,6 @@ func TestUpdateOnChangeOnlyAsksWhereTheTargetLeads(t *testing.T) {
 			if !moved {
 				assert.Len(t, s.requestsOf(asked, "deployitems/status"), 1, "that nothing changed costs one write")
 			}
-		})
-	}
-}
-
-// TestOnlyTheLastPlanIsTakenBack has a job that was interrupted before it touched the target, and what is recorded when the item comes back.
-func TestOnlyTheLastPlanIsTakenBack(t *testing.T) {
-	const found, theirs = `{"found":true}`, `{"theirs":true}`
-	began := time.Date(2026, 5, 1, 12, 0, 0, 500, time.UTC)
-	for name, test := range map[string]struct {
-		later    time.Duration
-		recorded string
-		want     string
-	}{
-		"nobody has had the item since":        {0, planned, found},
-		"another deployer has deployed since":  {time.Minute, theirs, theirs},
-		"another one planned and did the same": {time.Minute, planned, planned},
-	} {
-		t.Run(name, func(t *testing.T) {
-			item := &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "item", UID: "uid"}}
-			item.Status.ProviderStatus = &runtime.RawExtension{Raw: []byte(found)}
-			item.Status.LastReconcileTime = &metav1.Time{Time: began}
-			r := &reconciler{deployer: planning{scripted: &scripted{}}, jobs: jobs{released: func(*job) {}}}
-			ended := r.jobs.claim(item, began, r.plan(t.Context(), &scope{item: item}))
-			require.Equal(t, planned, recorded(item))
-			r.jobs.end(ended)
-
-			item.Status.ProviderStatus = &runtime.RawExtension{Raw: []byte(test.recorded)}
-			item.Status.LastReconcileTime = &metav1.Time{Time: began.Truncate(time.Second).Add(test.later)}
-			r.jobs.void(item).takeBack(item)
-			assert.Equal(t, test.want, recorded(item))
 		})
 	}
 }

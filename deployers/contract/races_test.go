@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/writes"
 )
 
 // during is a deployer that lets something happen while it works.
@@ -93,7 +94,7 @@ func TestItemThatKeepsChangingIsNotWrittenForEver(t *testing.T) {
 		return nil
 	}
 	result := d.pass()
-	assert.Equal(t, maxConflicts, count)
+	assert.Equal(t, writes.MaxConflicts, count)
 	assert.NotZero(t, result.RequeueAfter)
 }
 
@@ -222,7 +223,7 @@ func TestTestRequestWhileItsJobWaitsAsksForAnother(t *testing.T) {
 	first := d.item().Status.JobID
 	require.Empty(t, d.item().Annotations[v1alpha1.OperationAnnotation])
 	d.operate(v1alpha1.OperationTestReconcile)
-	d.r.jobs.of(client.ObjectKeyFromObject(d.item())).wake()
+	d.r.jobs.Of(client.ObjectKeyFromObject(d.item())).Note()
 	d.pass()
 	require.Equal(t, first, d.item().Status.JobIDFinished)
 	require.NotEmpty(t, d.item().Annotations[v1alpha1.OperationAnnotation], "it is answered by a job that began after it")
@@ -233,12 +234,12 @@ func TestTestRequestWhileItsJobWaitsAsksForAnother(t *testing.T) {
 
 func TestExportSecretOfOthersIsLeftAlone(t *testing.T) {
 	d := newDesk(t, during(func() {}))
-	foreign := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "item-export"}, Data: map[string][]byte{exportKey: []byte("theirs")}}
+	foreign := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "item-export"}, Data: map[string][]byte{"config": []byte("theirs")}}
 	require.NoError(t, d.api.Create(t.Context(), foreign))
 	d.trigger("1")
 	d.pass()
 	require.NoError(t, d.api.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign))
-	assert.Equal(t, "theirs", string(foreign.Data[exportKey]))
+	assert.Equal(t, "theirs", string(foreign.Data["config"]))
 	assert.Equal(t, v1alpha1.PhaseFailed, d.item().Status.Phase)
 	d.requireSteady()
 }

@@ -18,6 +18,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/asides"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/exports"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/items"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/jobs"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/owners"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/presence"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/sites"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/watches"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/writes"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
@@ -25,37 +34,35 @@ import (
 // conflictPause is how long to wait for the cache after a write met a newer object.
 const conflictPause = 100 * time.Millisecond
 
-// reconciler carries out the DeployItems of one deployer.
+// reconciler carries out the DeployItems of one deployer, in passes of phases. It knows the queue and who takes part; what a phase does is theirs.
 type reconciler struct {
 	client   client.Client
-	live     client.Reader
 	deployer Deployer
-	options  Options
+	options  *Options
 	// itemsByTarget, itemsByContext and itemsBySource are the names of the field indexes of DeployItems.
 	itemsByTarget, itemsByContext, itemsBySource string
-	// landscaper is the landscaper cluster, for watches on single objects; nil without Options.Sources.
-	landscaper *target.Cluster
 
-	jobs    jobs
-	watches watches
-	asides  asides
-	written kit.Consistency
-	sites   sites
-	hooks   Hooks
-	// isHooked says that hooks of others may give items jobs.
-	isHooked bool
-	turns    turns
-	held     heldItems
-	restored *flowcontrol.Backoff
-	drift    *driftDesk
-	queue    workqueue.TypedRateLimitingInterface[ctrl.Request]
-	phases   []kit.Phase[*scope]
+	jobs      *jobs.Jobs
+	watches   *watches.Watches
+	asides    *asides.Asides[*scope]
+	sites     *sites.Sites
+	writes    *writes.Writer
+	hooks     *hookRunner
+	selection *selection
+	repeater  *repeater
+	starter   *starter
+	caller    *caller
+	reporter  *reporter
+	drift     *driftDesk
+	restored  *flowcontrol.Backoff
+	queue     workqueue.TypedRateLimitingInterface[ctrl.Request]
+	phases    []kit.Phase[*scope]
 }
 
 // scope is one pass over one item.
 type scope struct {
 	item *v1alpha1.DeployItem
-	job  *job
+	job  *jobs.Job
 	// own says that the job begins without one of an Execution: the test annotation or the clock asked for it.
 	own bool
 	// hookErr is what hooks said before the job was known.
@@ -63,7 +70,7 @@ type scope struct {
 	// opened is the target of the item, nil before it was opened.
 	opened *target.Cluster
 	// news is what has changed since the last call.
-	news news
+	news watches.News
 	// outcome and err are what the deployer answered.
 	outcome Outcome
 	err     error
@@ -81,41 +88,61 @@ type scope struct {
 	maxTimeout time.Duration
 }
 
-func (s *scope) deleting() bool { return isDeleting(s.item) }
+func (s *scope) deleting() bool { return items.IsDeleting(s.item) }
 
 func (s *scope) key() types.NamespacedName { return client.ObjectKeyFromObject(s.item) }
 
 func newReconciler(c client.Client, live client.Reader, deployer Deployer, options Options) *reconciler {
 	r := &reconciler{
-		client: c, live: live, deployer: deployer, options: options,
-		restored: kit.NewRestorations(), itemsByTarget: deployer.Name() + "/target", itemsByContext: deployer.Name() + "/context", itemsBySource: deployer.Name() + "/source",
+		client: c, deployer: deployer, options: &options, restored: kit.NewRestorations(),
+		itemsByTarget: deployer.Name() + "/target", itemsByContext: deployer.Name() + "/context", itemsBySource: deployer.Name() + "/source",
+		watches: &watches.Watches{}, sites: &sites.Sites{}, writes: &writes.Writer{Client: c, Live: live, Metrics: options.Metrics},
 	}
-	r.jobs.released = r.watches.release
-	r.watches.wake = r.wake
-	r.asides = asides{limit: options.MaxWaiting, ended: r.enqueue, detached: map[types.NamespacedName]*call{}, held: map[string]int{}}
-	r.drift = newDriftDesk(r)
-	r.hooks = hooksOf(deployer).add(options.Hooks)
-	r.jobs.notesInterrupted = len(r.hooks[HookBeforeAbort]) > 0
-	r.isHooked = len(r.hooks[HookShouldReconcile]) > 0
-	r.hooks[HookShouldReconcile] = append(r.hooks[HookShouldReconcile], r.continuously, r.rollForward)
+	planner, _ := deployer.(Planner)
+	keeper, _ := deployer.(SiteKeeper)
+	all := hooksOf(deployer).add(options.Hooks)
+	r.jobs = &jobs.Jobs{Queue: r.enqueue, Released: func(j *jobs.Job) { r.watches.Release(j) }, NotesInterrupted: len(all[HookBeforeAbort]) > 0}
+	r.asides = asides.New[*scope](options.MaxWaiting, r.enqueue)
+	r.hooks = &hookRunner{client: c, recorder: options.Recorder, jobs: r.jobs, hooks: all}
+	r.selection = &selection{client: c, live: live, deployer: deployer.Name(), options: r.options, jobs: r.jobs, hooks: r.hooks}
+	clock := newClock(deployer, r.options)
+	r.repeater = &repeater{
+		live: live, clock: clock, sources: options.Sources, hooks: r.hooks, isHooked: len(all[HookShouldReconcile]) > 0,
+		held: &owners.Held{Watches: r.watches, Queue: r.enqueue},
+	}
+	all[HookShouldReconcile] = append(all[HookShouldReconcile], clock.start, options.Sources.rollForward)
+	targets := &targets{client: c, live: live, options: r.options, sites: r.sites, planner: planner}
+	r.starter = &starter{
+		live: live, options: r.options, deployer: deployer.Name(), planner: planner, targets: targets, jobs: r.jobs, writes: r.writes,
+	}
+	contexts := &contexts{client: c, live: live, skipPullSecrets: options.SkipPullSecrets}
+	r.drift = newDriftDesk(r, contexts)
+	r.caller = &caller{
+		client: c, live: live, deployer: deployer, options: r.options, clock: clock, targets: targets, contexts: contexts,
+		asides: r.asides, watches: r.watches, writes: r.writes, hooks: r.hooks, drift: r.drift,
+	}
+	r.reporter = &reporter{
+		options: r.options, planner: planner, keeper: keeper, jobs: r.jobs, watches: r.watches, writes: r.writes,
+		exports: &exports.Publisher{Client: c, Live: live}, presence: &presence.Looker{Clients: options.Clients, Client: c, Live: live},
+	}
 	r.phases = []kit.Phase[*scope]{
-		r.hookPhase(HookStart), // hooks.go
-		r.checkResponsible,     // responsibility.go  type, target and selectors → go on or leave it to another deployer
-		r.hookPhase(HookAfterResponsibilityCheck),
-		r.keepFinalizer,     // finalizer.go       idle item that has lost it → finalizer back
-		r.takeTestRequest,   // claim.go           test annotation → a new job
-		r.showDrift,         // driftshow.go       what was found on the target → condition Drifted
-		r.repeat,            // continuous.go      nothing to do, hooks, clock, sources → a new job, or wait for the clock
-		r.skipUninstall,     // claim.go           delete-without-uninstall → finalizer off
-		r.pickUp,            // claim.go           new job → one status write
-		r.forgetTestRequest, // claim.go           job that it asked for → test annotation off
-		r.takeAnswer,        // call.go            call that has gone on without a worker → its answer
-		r.expire,            // deadline.go        time is up → failed with the root cause
-		r.idleUntilDue,      // deadline.go        nothing has changed for a waiting job → wait on
-		r.protect,           // finalizer.go       item without finalizer → finalizer on
-		r.call,              // call.go            target, context → Ensure or Delete
-		r.leaveGone,         // targetgone.go      cluster gone → wait for it, or finalizer off
-		r.report,            // report.go          outcome → exports, one status write, next wake-up
+		r.hooks.phase(HookStart),     // hooks.go
+		r.selection.checkResponsible, // responsibility.go  type, target and selectors → go on or leave it to another deployer
+		r.hooks.phase(HookAfterResponsibilityCheck),
+		r.keepFinalizer,             // finalizer.go       idle item that has lost it → finalizer back
+		r.starter.takeTestRequest,   // claim.go           test annotation → a new job
+		r.showDrift,                 // driftshow.go       what was found on the target → condition Drifted
+		r.repeater.repeat,           // repeat.go          nothing to do, hooks, clock, sources → a new job, or wait for the clock
+		r.starter.skipUninstall,     // claim.go           delete-without-uninstall → finalizer off
+		r.starter.pickUp,            // claim.go           new job → one status write
+		r.starter.forgetTestRequest, // claim.go           job that it asked for → test annotation off
+		r.caller.takeAnswer,         // call.go            call that has gone on without a worker → its answer
+		r.reporter.expire,           // deadline.go        time is up → failed with the root cause
+		r.reporter.idleUntilDue,     // deadline.go        nothing has changed for a waiting job → wait on
+		r.reporter.protect,          // finalizer.go       item without finalizer → finalizer on
+		r.caller.call,               // call.go            target, context → Ensure or Delete
+		r.reporter.leaveGone,        // targetgone.go      cluster gone → wait for it, or finalizer off
+		r.reporter.report,           // report.go          outcome → exports, one status write, next wake-up
 	}
 	return r
 }
@@ -128,23 +155,23 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		kit.ForgetDurations(ctx, r.options.Metrics, item, request.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if r.written.Stale(item) {
+	if r.writes.Written.Stale(item) {
 		return ctrl.Result{}, nil
 	}
-	if r.asides.isBusy(request.NamespacedName) {
+	if r.asides.IsBusy(request.NamespacedName) {
 		if !r.concerns(item) {
-			r.jobs.forget(request.NamespacedName)
+			r.jobs.Forget(request.NamespacedName)
 		}
 		return ctrl.Result{}, nil // the end of the call brings the item back
 	}
 	if !r.concerns(item) {
-		r.beforeAbort(ctx, &scope{item: item})
-		r.jobs.forget(request.NamespacedName)
-		r.asides.forget(request.NamespacedName)
+		r.hooks.beforeAbort(ctx, &scope{item: item})
+		r.jobs.Forget(request.NamespacedName)
+		r.asides.Forget(request.NamespacedName)
 		return ctrl.Result{}, nil
 	}
 	s := &scope{item: item, maxTimeout: r.options.MaxTimeout}
-	if !r.beforeAbort(ctx, s) {
+	if !r.hooks.beforeAbort(ctx, s) {
 		return ctrl.Result{RequeueAfter: s.hookRequeue}, nil
 	}
 	return r.result(ctx, s, r.pass(ctx, s))
@@ -152,15 +179,14 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 
 // forget stops whatever runs for an item that is gone, and drops what is known of it.
 func (r *reconciler) forget(key types.NamespacedName) {
-	r.jobs.forget(key)
-	r.asides.forget(key)
-	r.jobs.drop(key)
-	r.jobs.takeInterrupted(key)
-	r.turns.forget(key)
-	r.releaseHeld(key)
+	r.jobs.Forget(key)
+	r.asides.Forget(key)
+	r.jobs.Drop(key)
+	r.jobs.TakeInterrupted(key)
+	r.repeater.forget(key)
 	r.restored.Reset(key.String())
-	r.written.Forget(key)
-	r.sites.forget(key)
+	r.writes.Written.Forget(key)
+	r.sites.Forget(key)
 	r.drift.forget(key)
 }
 
@@ -169,12 +195,12 @@ func (r *reconciler) pass(ctx context.Context, s *scope) (err error) {
 	complete := false
 	defer func() {
 		if s.job != nil && !complete {
-			s.job.wake()
+			s.job.Note()
 		}
 	}()
 	err = kit.Run(ctx, s, r.phases)
 	if complete = err == nil; complete {
-		r.atEnd(ctx, s)
+		r.hooks.atEnd(ctx, s)
 	}
 	return err
 }
@@ -182,12 +208,12 @@ func (r *reconciler) pass(ctx context.Context, s *scope) (err error) {
 // result turns the end of a pass into what controller-runtime is to do.
 func (r *reconciler) result(ctx context.Context, s *scope, err error) (ctrl.Result, error) {
 	switch {
-	case errors.Is(err, errLost):
-		r.abort(ctx, s)
-		r.jobs.forget(s.key())
+	case errors.Is(err, writes.ErrLost):
+		r.hooks.abort(ctx, s)
+		r.jobs.Forget(s.key())
 		return ctrl.Result{}, nil
 	case apierrors.IsNotFound(err):
-		r.jobs.forget(s.key())
+		r.jobs.Forget(s.key())
 		return ctrl.Result{}, nil
 	case apierrors.IsConflict(err):
 		return ctrl.Result{RequeueAfter: conflictPause}, nil
@@ -209,24 +235,16 @@ func stopAfter(err error) error {
 	return kit.ErrStop
 }
 
-func isDeleting(item *v1alpha1.DeployItem) bool { return !item.DeletionTimestamp.IsZero() }
-
 // concerns reports whether there may be something to do for an item; it reads nothing.
 func (r *reconciler) concerns(item *v1alpha1.DeployItem) bool {
 	switch {
 	case item.Spec.Type != r.deployer.Type(), item.Annotations[v1alpha1.IgnoreAnnotation] == "true":
 		return false
-	case isDeleting(item) && !controllerutil.ContainsFinalizer(item, v1alpha1.Finalizer):
+	case items.IsDeleting(item) && !controllerutil.ContainsFinalizer(item, v1alpha1.Finalizer):
 		return false
 	}
-	return !item.Job().IsIdle() || isTestRequested(item) || isGuarded(item) || r.isRepeated(item) || r.drift.hasNews(item) ||
-		lacksFinalizer(item, r.deployer.Name())
-}
-
-// wake brings the job back to a worker because something it waits for has changed.
-func (r *reconciler) wake(j *job, changed ...watchKey) {
-	j.wake(changed...)
-	r.enqueue(j.key)
+	return !item.Job().IsIdle() || items.IsTestRequested(item) || items.IsGuarded(item) || r.repeater.isRepeated(item) || r.drift.hasNews(item) ||
+		items.LacksFinalizer(item, r.deployer.Name())
 }
 
 // enqueue brings an item to a worker.

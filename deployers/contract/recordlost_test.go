@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -98,31 +97,6 @@ func TestADeletionThatCannotLookFailsOnce(t *testing.T) {
 	assert.Equal(t, 2, calls, "the loss is known until the item is gone")
 }
 
-func TestWhoseRecordIsLost(t *testing.T) {
-	for name, tc := range map[string]struct {
-		change func(item *v1alpha1.DeployItem)
-		want   bool
-	}{
-		"of one that has had a job":              {change: func(*v1alpha1.DeployItem) {}, want: true},
-		"of one below another kind":              {change: func(item *v1alpha1.DeployItem) { controlled(item); item.OwnerReferences[0].Kind = "Batch" }, want: true},
-		"of one that others only have ended":     {change: func(item *v1alpha1.DeployItem) { item.Status.Phase = v1alpha1.PhaseFailed }, want: true},
-		"of none that has had no job":            {change: unmarked},
-		"of none that its Execution looks after": {change: controlled},
-		"of none that a deployer has begun":      {change: func(item *v1alpha1.DeployItem) { item.Status.Deployer = &v1alpha1.DeployerInformation{} }},
-		"of none with a record":                  {change: func(item *v1alpha1.DeployItem) { item.Status.ProviderStatus = &runtime.RawExtension{} }},
-	} {
-		t.Run(name, func(t *testing.T) {
-			item := &v1alpha1.DeployItem{}
-			item.Finalizers, item.Status.JobID = []string{v1alpha1.Finalizer}, "1"
-			tc.change(item)
-
-			noteLost(item)
-
-			assert.Equal(t, tc.want, HasLostRecord(item))
-		})
-	}
-}
-
 // TestAFirstJobIsNoLossWhateverHappensBetweenItsWrites stops the first job of an item without finalizer at each of its writes.
 func TestAFirstJobIsNoLossWhateverHappensBetweenItsWrites(t *testing.T) {
 	conflict := apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("deployitems").GroupResource(), "item", errDied)
@@ -176,7 +150,7 @@ func TestARefusedFinalizerIsShownAndTriedAgain(t *testing.T) {
 	assert.Contains(t, d.item().Status.LastError.Message, "cannot set the finalizer "+v1alpha1.Finalizer)
 
 	d.before = nil
-	d.r.jobs.of(client.ObjectKeyFromObject(d.item())).wake()
+	d.r.jobs.Of(client.ObjectKeyFromObject(d.item())).Note()
 	d.pass()
 	assert.Equal(t, v1alpha1.PhaseSucceeded, d.item().Status.Phase)
 	d.requireSteady()

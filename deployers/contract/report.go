@@ -14,11 +14,30 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/exports"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/items"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/jobs"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/presence"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/watches"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/writes"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
+// reporter turns what a call achieved into the end of the job, or into what it waits for.
+type reporter struct {
+	options *Options
+	// planner and keeper are nil where the deployer is none.
+	planner  Planner
+	keeper   SiteKeeper
+	jobs     *jobs.Jobs
+	watches  *watches.Watches
+	writes   *writes.Writer
+	exports  *exports.Publisher
+	presence *presence.Looker
+}
+
 // report turns the answer of the deployer into the end of the job or into what it waits for.
-func (r *reconciler) report(ctx context.Context, s *scope) error {
+func (r *reporter) report(ctx context.Context, s *scope) error {
 	if s.err == nil && s.outcome.Done {
 		return r.succeed(ctx, s)
 	}
@@ -39,11 +58,11 @@ func (r *reconciler) report(ctx context.Context, s *scope) error {
 }
 
 // succeed ends the job well: exports first, so that whoever sees the final phase finds them.
-func (r *reconciler) succeed(ctx context.Context, s *scope) error {
+func (r *reporter) succeed(ctx context.Context, s *scope) error {
 	if s.deleting() {
 		return r.letGo(ctx, s)
 	}
-	reference, err := r.publish(ctx, s)
+	reference, err := r.exports.Publish(ctx, s.item, s.outcome.Exports)
 	if err != nil {
 		s.err = err
 		return r.report(ctx, s)
@@ -64,7 +83,7 @@ func (r *reconciler) succeed(ctx context.Context, s *scope) error {
 }
 
 // announce posts the event of a job that ended well. Its token tells receivers of notifications that it is another one than that of the job before.
-func (r *reconciler) announce(s *scope) {
+func (r *reporter) announce(s *scope) {
 	event := s.outcome.Event
 	if event == nil {
 		return
@@ -88,23 +107,23 @@ func (s *scope) success() string {
 }
 
 // letGo removes the finalizer after everything is uninstalled.
-func (r *reconciler) letGo(ctx context.Context, s *scope) error {
-	s.job.close(true)
-	defer s.job.close(false)
-	err := r.fenced(ctx, s, func(item *v1alpha1.DeployItem) error { return r.release(ctx, item) })
+func (r *reporter) letGo(ctx context.Context, s *scope) error {
+	s.job.Close(true)
+	defer s.job.Close(false)
+	err := r.writes.Fenced(ctx, &s.item, s.job, func(item *v1alpha1.DeployItem) error { return r.writes.Release(ctx, item) })
 	if err == nil {
-		r.jobs.end(s.job)
-		r.written.Released(s.item)
+		r.jobs.End(s.job)
+		r.writes.Written.Released(s.item)
 	}
 	return err
 }
 
 // fail ends the job badly.
-func (r *reconciler) fail(ctx context.Context, s *scope, failure *kit.Failure) error {
+func (r *reporter) fail(ctx context.Context, s *scope, failure *kit.Failure) error {
 	failure.Err = failureOf(failure).Err
 	news := false
 	err := r.finish(ctx, s, func(item *v1alpha1.DeployItem, now time.Time) {
-		news = recordFailure(item, failure, now)
+		news = items.RecordFailure(item, failure, now)
 		kit.Fail(item, failure, now)
 	})
 	if err == nil && news {
@@ -114,61 +133,48 @@ func (r *reconciler) fail(ctx context.Context, s *scope, failure *kit.Failure) e
 }
 
 // finish writes the final status. An interrupt or a newer job that came first wins.
-func (r *reconciler) finish(ctx context.Context, s *scope, end func(*v1alpha1.DeployItem, time.Time)) error {
+func (r *reporter) finish(ctx context.Context, s *scope, end func(*v1alpha1.DeployItem, time.Time)) error {
 	now := time.Now()
-	s.keepRecords()
-	s.job.close(true)
-	defer s.job.close(false)
-	err := r.fenced(ctx, s, func(item *v1alpha1.DeployItem) error {
-		recordOutcome(item, r.closed(item, s.outcome))
-		s.job.plan.takeBack(item)
+	records := s.records()
+	s.job.Close(true)
+	defer s.job.Close(false)
+	err := r.writes.Fenced(ctx, &s.item, s.job, func(item *v1alpha1.DeployItem) error {
+		ended := records
+		if r.planner != nil && ended.ProviderStatus != nil {
+			ended.ProviderStatus = r.planner.Close(item, ended.ProviderStatus)
+		}
+		ended.Write(item)
+		s.job.Plan.TakeBack(item)
 		end(item, now)
-		return r.updateStatus(ctx, item)
+		return r.writes.Status(ctx, item)
 	})
 	if err == nil {
-		r.jobs.end(s.job)
-		r.jobs.drop(s.job.key)
+		r.jobs.End(s.job)
+		r.jobs.Drop(s.job.Key)
 	}
 	return err
 }
 
-// keepRecords makes what an earlier call recorded part of the outcome when the last call recorded nothing.
-func (s *scope) keepRecords() {
-	if s.outcome.ProviderStatus == nil {
-		s.outcome.ProviderStatus = s.job.outcome.ProviderStatus
-	}
-	if s.outcome.Sources == nil {
-		s.outcome.Sources = s.job.outcome.Sources
-	}
-}
-
-// recordOutcome puts what the deployer recorded into the status. What says the same stays as the API server has formatted it, so that a
-// comparison of the whole status finds no change.
-func recordOutcome(item *v1alpha1.DeployItem, outcome Outcome) {
-	recorded, has := outcome.ProviderStatus, item.Status.ProviderStatus
-	if recorded != nil && (has == nil || !kit.SameRawJSON(recorded.Raw, has.Raw)) {
-		item.Status.ProviderStatus = recorded
-	}
-	recordSources(item, outcome.Sources)
-	for i := range outcome.Conditions {
-		conditions.Set(item, outcome.Conditions[i].DeepCopy())
-	}
+// records returns what the outcome leaves in the status, with what an earlier call of the job has left.
+func (s *scope) records() items.Records {
+	last := items.Records{ProviderStatus: s.outcome.ProviderStatus, Sources: s.outcome.Sources, Conditions: s.outcome.Conditions}
+	return last.After(s.job.Records)
 }
 
 // wait leaves the job until something it watches changes.
-func (r *reconciler) wait(ctx context.Context, s *scope, message string) error {
+func (r *reporter) wait(ctx context.Context, s *scope, message string) error {
 	if message == "" {
 		message = "Waiting for the deployer"
 	}
-	s.job.attempts, s.job.cause, s.job.failure = 0, message, nil
+	s.job.Attempts, s.job.Cause, s.job.Failure = 0, message, nil
 	return r.suspend(ctx, s)
 }
 
 // retry leaves the job for the time of the back-off.
-func (r *reconciler) retry(ctx context.Context, s *scope, failure *kit.Failure) error {
-	s.job.retryAt = time.Now().Add(r.options.backoff(s.job.attempts))
-	s.job.attempts++
-	s.job.cause, s.job.failure, s.job.quiet = failure.Error(), failure, isSilent(s.err)
+func (r *reporter) retry(ctx context.Context, s *scope, failure *kit.Failure) error {
+	s.job.RetryAt = time.Now().Add(r.options.backoff(s.job.Attempts))
+	s.job.Attempts++
+	s.job.Cause, s.job.Failure, s.job.IsQuiet = failure.Error(), failure, isSilent(s.err)
 	return r.suspend(ctx, s)
 }
 
@@ -178,34 +184,37 @@ func isSilent(err error) bool {
 	return kit.IsTransient(err) && !errors.As(err, &explained)
 }
 
-func (r *reconciler) suspend(ctx context.Context, s *scope) error {
-	s.keepRecords()
-	s.job.outcome = s.outcome
-	r.watches.follow(s.job, s.outcome.Watch, s.called)
-	if s.job.hasEnded() {
-		r.watches.release(s.job)
-		return errLost
+func (r *reporter) suspend(ctx context.Context, s *scope) error {
+	s.job.Records = s.records()
+	watched := make([]watches.Object, 0, len(s.outcome.Watch))
+	for _, one := range s.outcome.Watch {
+		watched = append(watched, watches.Object(one))
+	}
+	r.watches.Follow(s.job, watched, s.called)
+	if s.job.HasEnded() {
+		r.watches.Release(s.job)
+		return writes.ErrLost
 	}
 	return r.show(ctx, s)
 }
 
 // show writes what the job does, but only when it takes so long that somebody may look, or when there is a new error.
-func (r *reconciler) show(ctx context.Context, s *scope) error {
+func (r *reporter) show(ctx context.Context, s *scope) error {
 	now := time.Now()
 	s.requeue = s.nextLook(now)
-	if now.Before(s.job.began.Add(visibleAfter)) && !s.hasNews() {
+	if now.Before(s.job.Began.Add(visibleAfter)) && !s.hasNews() {
 		return nil
 	}
 	before, news := s.item.Status.DeepCopy(), false
 	if news = s.progress(s.item, now); equality.Semantic.DeepEqual(before, &s.item.Status) {
 		return nil
 	}
-	err := r.fenced(ctx, s, func(item *v1alpha1.DeployItem) error {
+	err := r.writes.Fenced(ctx, &s.item, s.job, func(item *v1alpha1.DeployItem) error {
 		s.progress(item, now)
-		return r.updateStatus(ctx, item)
+		return r.writes.Status(ctx, item)
 	})
 	if err == nil && news {
-		r.warn(s, s.job.failure)
+		r.warn(s, s.job.Failure)
 	}
 	return err
 }
@@ -213,26 +222,26 @@ func (r *reconciler) show(ctx context.Context, s *scope) error {
 // hasNews reports whether the last call failed with a message that the status does not show yet. Errors about the way to an API server
 // count only once they last.
 func (s *scope) hasNews() bool {
-	if s.job.failure == nil || s.job.quiet {
+	if s.job.Failure == nil || s.job.IsQuiet {
 		return false
 	}
 	shown := s.item.Status.LastError
-	return shown == nil || shown.Message != s.job.failure.Error()
+	return shown == nil || shown.Message != s.job.Failure.Error()
 }
 
 // progress writes the intermediate state of the job into the status and returns whether an error in it is new.
 func (s *scope) progress(item *v1alpha1.DeployItem, now time.Time) bool {
-	recordOutcome(item, s.job.outcome)
-	if failure := s.job.failure; failure != nil {
+	s.job.Records.Write(item)
+	if failure := s.job.Failure; failure != nil {
 		conditions.MarkReconciling(item, meta.ProgressingWithRetryReason, "%s", failure.Error())
 		conditions.MarkFalse(item, meta.ReadyCondition, failure.Reason, "%s", failure.Error())
-		return recordFailure(item, failure, now)
+		return items.RecordFailure(item, failure, now)
 	}
 	item.Status.LastError = nil
-	kit.Progress(item, meta.ProgressingReason, s.job.cause)
+	kit.Progress(item, meta.ProgressingReason, s.job.Cause)
 	return false
 }
 
-func (r *reconciler) warn(s *scope, failure *kit.Failure) {
+func (r *reporter) warn(s *scope, failure *kit.Failure) {
 	r.options.Recorder.Event(s.item, corev1.EventTypeWarning, failure.Reason, failure.Error())
 }

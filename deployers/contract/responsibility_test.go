@@ -123,13 +123,6 @@ func TestDeployerReportsThatATargetItServedIsGone(t *testing.T) {
 	assert.Equal(t, "NoTargetFound", item.Status.LastError.Reason)
 }
 
-func TestTargetNameOfTheAnnotationComesFirst(t *testing.T) {
-	item := &v1alpha1.DeployItem{Spec: v1alpha1.DeployItemSpec{Target: &v1alpha1.DeployItemTarget{Name: "spec"}}}
-	assert.Equal(t, "spec", targetName(item))
-	item.Annotations = map[string]string{v1alpha1.DeployerTargetNameAnnotation: "annotation"}
-	assert.Equal(t, "annotation", targetName(item))
-}
-
 func TestItemGetsTargetAndContext(t *testing.T) {
 	var got *Item
 	var second *target.Cluster

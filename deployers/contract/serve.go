@@ -7,9 +7,12 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -19,9 +22,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/items"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/liveness"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fair"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
 // Serve makes a manager carry out DeployItems with a deployer. The cache of the manager should hold what CacheOptions says; its
@@ -41,10 +46,10 @@ func Serve(mgr ctrl.Manager, deployer Deployer, options Options) error {
 	if err := r.connect(mgr); err != nil {
 		return fmt.Errorf("serve %s: %w", deployer.Name(), err)
 	}
-	if err := mgr.Add(manager.RunnableFunc(r.watches.run)); err != nil {
+	if err := mgr.Add(manager.RunnableFunc(r.watches.Run)); err != nil {
 		return fmt.Errorf("serve %s: %w", deployer.Name(), err)
 	}
-	if err := mgr.Add(manager.RunnableFunc(r.asides.wait)); err != nil {
+	if err := mgr.Add(manager.RunnableFunc(r.asides.Wait)); err != nil {
 		return fmt.Errorf("serve %s: %w", deployer.Name(), err)
 	}
 	if r.drift != nil {
@@ -72,7 +77,7 @@ func Serve(mgr ctrl.Manager, deployer Deployer, options Options) error {
 
 // controllerOptions shares the workers among namespaces and clusters.
 func (r *reconciler) controllerOptions() controller.Options {
-	made := fair.Options(r.options.Concurrency, &r.sites)
+	made := fair.Options(r.options.Concurrency, r.sites)
 	made.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](r.options.MinRetryDelay, r.options.MaxRetryDelay)
 	made.SkipNameValidation = new(true)
 	return made
@@ -96,7 +101,7 @@ func (r *reconciler) showLiveness(mgr ctrl.Manager) error {
 // connect makes what the reconciler needs of a manager.
 func (r *reconciler) connect(mgr ctrl.Manager) (err error) {
 	if r.options.Sources != nil {
-		if r.landscaper, err = LandscaperCluster(mgr); err != nil {
+		if r.repeater.held.Landscaper, err = LandscaperCluster(mgr); err != nil {
 			return err
 		}
 	}
@@ -110,7 +115,7 @@ func (r *reconciler) keepQueue(_ context.Context, queue workqueue.TypedRateLimit
 }
 
 func (r *reconciler) index(indexer client.FieldIndexer) error {
-	byTarget := func(obj client.Object) []string { return []string{targetName(obj.(*v1alpha1.DeployItem))} }
+	byTarget := func(obj client.Object) []string { return []string{items.TargetName(obj.(*v1alpha1.DeployItem))} }
 	byContext := func(obj client.Object) []string { return []string{obj.(*v1alpha1.DeployItem).ContextName()} }
 	if err := indexer.IndexField(context.Background(), &v1alpha1.DeployItem{}, r.itemsByTarget, byTarget); err != nil {
 		return fmt.Errorf("index DeployItems by Target: %w", err)
@@ -118,7 +123,14 @@ func (r *reconciler) index(indexer client.FieldIndexer) error {
 	if err := indexer.IndexField(context.Background(), &v1alpha1.DeployItem{}, r.itemsByContext, byContext); err != nil {
 		return fmt.Errorf("index DeployItems by Context: %w", err)
 	}
-	return r.indexBySource(indexer)
+	if r.options.Sources == nil {
+		return nil
+	}
+	keys := func(obj client.Object) []string { return r.options.Sources.KeysOf(obj.(*v1alpha1.DeployItem)) }
+	if err := indexer.IndexField(context.Background(), &v1alpha1.DeployItem{}, r.itemsBySource, keys); err != nil {
+		return fmt.Errorf("index DeployItems by source: %w", err)
+	}
+	return nil
 }
 
 // usersOf returns the unfinished items that name an object, after waking their jobs.
@@ -138,13 +150,29 @@ func (r *reconciler) usersOf(index string) handler.MapFunc {
 				continue
 			}
 			key := client.ObjectKeyFromObject(&users.Items[i])
-			if known := r.jobs.of(key); known != nil {
-				known.wake()
+			if known := r.jobs.Of(key); known != nil {
+				known.Note()
 			}
 			requests = append(requests, ctrl.Request{NamespacedName: key})
 		}
 		return requests
 	}
+}
+
+// followersOf returns the items to look at after an event of a source. One with a job is looked at when that ends.
+func (r *reconciler) followersOf(ctx context.Context, source client.Object) []ctrl.Request {
+	var followers v1alpha1.DeployItemList
+	if err := r.client.List(ctx, &followers, client.MatchingFields{r.itemsBySource: r.options.Sources.KeyOf(source)}); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "list followers", "namespace", source.GetNamespace(), "name", source.GetName())
+		return nil
+	}
+	var requests []ctrl.Request
+	for i := range followers.Items {
+		if item := &followers.Items[i]; item.Job().IsIdle() && r.concerns(item) {
+			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(item)})
+		}
+	}
+	return requests
 }
 
 // itemHandler interrupts calls whose job is over and queues items that need work.
@@ -175,14 +203,35 @@ func (h *itemHandler) Delete(_ context.Context, deleted event.DeleteEvent, _ wor
 // seen takes note of an item and reports whether it has to be queued.
 func (r *reconciler) seen(obj client.Object) bool {
 	item := obj.(*v1alpha1.DeployItem)
-	r.jobs.observe(item)
-	r.written.Stale(item)
+	r.jobs.Observe(item)
+	r.writes.Written.Stale(item)
 	r.drift.observe(item)
 	key := client.ObjectKeyFromObject(item)
 	if r.concerns(item) {
-		r.sites.note(item)
+		r.sites.Note(item)
 		return true
 	}
-	r.sites.forget(key)
-	return r.jobs.of(key) != nil || r.jobs.isInterrupted(key)
+	r.sites.Forget(key)
+	return r.jobs.Of(key) != nil || r.jobs.IsInterrupted(key)
+}
+
+// CacheOptions says what the cache of a deployer for one item type holds: the DeployItems of that type only, selected by the API
+// server, Targets and Contexts; all without managed fields. It belongs into cache.Options.ByObject of the manager.
+func CacheOptions(itemType string) map[client.Object]cache.ByObject {
+	return map[client.Object]cache.ByObject{
+		&v1alpha1.DeployItem{}: {
+			Field: fields.OneTermEqualSelector("spec.type", itemType), Transform: kit.StripManagedFields,
+		},
+		&v1alpha1.Target{}:  {Transform: kit.StripManagedFields},
+		&v1alpha1.Context{}: {Transform: kit.StripManagedFields},
+	}
+}
+
+// LandscaperCluster returns the connection of a manager as a cluster, for watches on single objects there.
+func LandscaperCluster(mgr ctrl.Manager) (*target.Cluster, error) {
+	watcher, err := dynamic.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return nil, fmt.Errorf("connect to the landscaper cluster: %w", err)
+	}
+	return &target.Cluster{Config: mgr.GetConfig(), Client: mgr.GetClient(), Dynamic: watcher, Mapper: mgr.GetRESTMapper()}, nil
 }

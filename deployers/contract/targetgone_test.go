@@ -25,6 +25,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/presence"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
@@ -296,18 +297,18 @@ func TestWhichClustersAreGone(t *testing.T) {
 	for name, tc := range map[string]struct {
 		host, token string
 		there       func(identity target.Identity, address string) managedresource.ClusterReference
-		want        presence
+		want        presence.Presence
 	}{
-		"same cluster":             {there: asKnown, want: presenceSeen},
-		"another UID":              {there: withUID("other"), want: presenceGone},
-		"no UID recorded":          {there: withUID(""), want: presenceSeen},
-		"credentials are refused":  {token: "wrong", there: withUID("other"), want: presenceSeen},
-		"connections are refused":  {host: refused, there: withUID("other"), want: presenceSeen},
-		"no answer":                {host: silent.Addr().String(), there: withUID("other"), want: presenceUnknown},
-		"no such name":             {host: goneHost, there: asKnown, want: presenceGone},
-		"never reached":            {host: goneHost, there: func(target.Identity, string) managedresource.ClusterReference { return nowhere("") }, want: presenceGone},
-		"no such name of another":  {host: goneHost, there: withAddress("other"), want: presenceUnknown},
-		"nobody knows of the name": {host: troubledHost, there: asKnown, want: presenceUnknown},
+		"same cluster":             {there: asKnown, want: presence.Seen},
+		"another UID":              {there: withUID("other"), want: presence.Gone},
+		"no UID recorded":          {there: withUID(""), want: presence.Seen},
+		"credentials are refused":  {token: "wrong", there: withUID("other"), want: presence.Seen},
+		"connections are refused":  {host: refused, there: withUID("other"), want: presence.Seen},
+		"no answer":                {host: silent.Addr().String(), there: withUID("other"), want: presence.Unknown},
+		"no such name":             {host: goneHost, there: asKnown, want: presence.Gone},
+		"never reached":            {host: goneHost, there: func(target.Identity, string) managedresource.ClusterReference { return nowhere("") }, want: presence.Gone},
+		"no such name of another":  {host: goneHost, there: withAddress("other"), want: presence.Unknown},
+		"nobody knows of the name": {host: troubledHost, there: asKnown, want: presence.Unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -332,7 +333,7 @@ func TestWhichClustersAreGone(t *testing.T) {
 				ctx, cancel = context.WithTimeout(t.Context(), time.Second)
 			}
 			defer cancel()
-			found, _ := presenceBy(ctx, cluster, tc.there(known, cluster.Address()))
+			found, _ := presence.Ask(ctx, cluster, tc.there(known, cluster.Address()))
 			assert.Equal(t, tc.want, found)
 		})
 	}
@@ -352,21 +353,6 @@ func withAddress(address string) func(target.Identity, string) managedresource.C
 	return func(identity target.Identity, _ string) managedresource.ClusterReference {
 		return managedresource.ClusterReference{Target: "cluster", UID: identity.UID, Address: address}
 	}
-}
-
-func TestWhatIsLeftBehindIsBounded(t *testing.T) {
-	site := managedresource.Site{
-		Cluster:  managedresource.ClusterReference{Target: "cluster", UID: "uid"},
-		Releases: []managedresource.ReleaseReference{{Namespace: "shop", Name: "web"}},
-	}
-	for i := range 100 {
-		site.Resources = append(site.Resources, managedresource.ManagedResourceStatus{
-			Resource: managedresource.ResourceReference{APIVersion: "v1", Kind: "Secret", Namespace: "shop", Name: fmt.Sprint("s", i)},
-		})
-	}
-	text := leftBehind([]managedresource.Site{site}, time.Unix(0, 0))
-	assert.Contains(t, text, "101 objects were there: Helm release shop/web, Secret shop/s0, ")
-	assert.True(t, strings.HasSuffix(text, "Secret shop/s18 and 81 more"), text)
 }
 
 func TestStatusOfATargetWakesNobody(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
@@ -21,15 +22,15 @@ import (
 func TestT03AnUnreadableItemIsNotCarriedOut(t *testing.T) {
 	deployer, scheme := &scripted{}, runtime.NewScheme()
 	require.NoError(t, v1alpha1.AddToScheme(scheme))
-	r := &reconciler{deployer: deployer, client: fake.NewClientBuilder().WithScheme(scheme).Build(), options: Options{SkipPullSecrets: true}}
+	r := newReconciler(fake.NewClientBuilder().WithScheme(scheme).Build(), nil, deployer, Options{SkipPullSecrets: true}).caller
 	item := &v1alpha1.DeployItem{Undecoded: v1alpha1.Undecoded{"spec.timeout cannot be read"}}
-	_, err := r.perform(t.Context(), &scope{item: item, job: &job{}}, nil)
+	_, err := r.perform(t.Context(), &scope{item: item, job: &jobs.Job{}}, nil)
 	var failure *kit.Failure
 	require.ErrorAs(t, err, &failure)
 	assert.Equal(t, kit.Stalled, failure.Kind)
 	assert.ErrorContains(t, err, "spec.timeout cannot be read")
 	item.DeletionTimestamp = &metav1.Time{Time: time.Now()}
-	_, err = r.perform(t.Context(), &scope{item: item, job: &job{}}, nil)
+	_, err = r.perform(t.Context(), &scope{item: item, job: &jobs.Job{}}, nil)
 	require.NoError(t, err)
 	_, erased := deployer.calls()
 	assert.Equal(t, 1, erased)

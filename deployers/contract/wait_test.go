@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/watches"
 	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 )
 
@@ -67,14 +68,14 @@ func TestManyWaitsShareWatches(t *testing.T) {
 	}
 	requests, err := s.p.Requests(s.context(), since)
 	require.NoError(t, err)
-	watches := 0
+	opened := 0
 	for _, request := range requests {
 		if request.Resource == "configmaps" && request.Namespace == s.namespace && request.Verb == "watch" {
-			watches++
+			opened++
 		}
 	}
-	assert.Positive(t, watches)
-	assert.LessOrEqual(t, watches, maxNarrowWatches+1)
+	assert.Positive(t, opened)
+	assert.LessOrEqual(t, opened, watches.MaxNarrow+1)
 }
 
 func TestContextThatAppearsBringsTheJobOn(t *testing.T) {
@@ -101,34 +102,4 @@ func TestWatchOfAnUnknownKindIsOpenedOnceItExists(t *testing.T) {
 	s.trigger(item)
 	s.finished(item)
 	assert.Equal(t, v1alpha1.PhaseSucceeded, item.Status.Phase)
-}
-
-func TestWatchesEndWithTheirJobs(t *testing.T) {
-	woken := 0
-	w := &watches{wake: func(*job, ...watchKey) { woken++ }, done: true}
-	cluster := platformCluster(t)
-	one, two := &job{}, &job{}
-	watched := []Watched{{Cluster: cluster, APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "a"}}
-	w.follow(one, watched, time.Now())
-	w.follow(two, watched, time.Now())
-	require.Len(t, w.open, 1)
-	var shared *sharedWatch
-	for _, shared = range w.open {
-	}
-	w.release(one)
-	assert.True(t, shared.isUsed())
-	w.release(two)
-	assert.False(t, shared.isUsed())
-	w.closeUnused(shared)
-	assert.Empty(t, w.open)
-	assert.Empty(t, w.jobs)
-}
-
-func TestChangeBeforeTheSubscriptionIsNotMissed(t *testing.T) {
-	shared := &sharedWatch{changed: map[string]time.Time{}, waiting: map[string]map[*job]struct{}{}, complete: time.Unix(10, 0)}
-	shared.changed["a"] = time.Unix(30, 0)
-	assert.True(t, shared.attach(&job{}, "a", time.Unix(20, 0)), "the object changed during the call")
-	assert.False(t, shared.attach(&job{}, "b", time.Unix(20, 0)), "the watch was open all the time")
-	assert.True(t, shared.attach(&job{}, "", time.Unix(20, 0)), "any object changed during the call")
-	assert.True(t, shared.attach(&job{}, "b", time.Unix(5, 0)), "the watch was opened during the call")
 }

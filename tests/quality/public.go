@@ -30,7 +30,7 @@ func PublicNames(files []*File) (string, error) {
 	var lines []string
 	for _, file := range files {
 		folder := path.Dir(file.Path)
-		if file.IsTest() || file.IsGenerated() || !slices.ContainsFunc(publicRooms, func(room string) bool { return within(folder, room) }) {
+		if file.IsTest() || file.IsGenerated() || !isPublic(folder) {
 			continue
 		}
 		// Parsed anew: taking out what is not exported changes the tree.
@@ -52,6 +52,12 @@ func PublicNames(files []*File) (string, error) {
 	}
 	slices.Sort(lines)
 	return publicNamesHead + strings.Join(lines, "\n") + "\n", nil
+}
+
+// isPublic reports whether others can import a folder, and are promised stability.
+func isPublic(folder string) bool {
+	return !slices.Contains(strings.Split(folder, "/"), "internal") &&
+		slices.ContainsFunc(publicRooms, func(room string) bool { return within(folder, room) })
 }
 
 // namesOf returns the lines of a declaration that ast.FileExports has left.

@@ -1,7 +1,9 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package contract
+// Package asides lets calls of the deployer that wait go on without their workers, within a limit that namespaces and clusters share. It does not know
+// what a call does.
+package asides
 
 import (
 	"context"
@@ -14,15 +16,16 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
-// longCall is how long a call keeps its worker when the deployer does not say earlier that it waits.
-const longCall = time.Second
+// LongCall is how long a call keeps its worker when the deployer does not say earlier that it waits.
+const LongCall = time.Second
 
-// asides are the calls that go on without a worker, because they wait for something. At their end the item comes back to a worker, which reports
-// the answer. Until then no other call for the item begins. It is safe for concurrent use.
-type asides struct {
+// Asides are the calls that go on without a worker, because they wait for something. At their end the item comes back to a worker, which reports
+// the answer A. Until then no other call for the item begins. It is safe for concurrent use.
+type Asides[A any] struct {
 	// limit is how many there are at most; 0 means none.
 	limit int
 	// ended is called when one has ended, with no lock held.
@@ -30,21 +33,28 @@ type asides struct {
 
 	mu sync.Mutex
 	// detached are the calls whose worker has left.
-	detached map[types.NamespacedName]*call
+	detached map[types.NamespacedName]*Call[A]
 	// held counts the asides of each owner, total all of them.
 	held  map[string]int
 	total int
 	// waiting are the calls whose worker may leave as soon as there is room; the oldest comes first.
-	waiting []*call
+	waiting []*Call[A]
 	// isStopped says that the process ends, so that no worker leaves any more: it would not be waited for.
 	isStopped bool
 }
 
-// call is one call of the deployer. A nil one keeps its worker.
-type call struct {
-	asides *asides
-	// scope is the call's own, with the answer once done is closed.
-	scope *scope
+// New returns asides of which there are at most limit at the same time; 0 means none. When one has ended, its item is handed to ended, with no lock
+// held.
+func New[A any](limit int, ended func(types.NamespacedName)) *Asides[A] {
+	return &Asides[A]{limit: limit, ended: ended, detached: map[types.NamespacedName]*Call[A]{}, held: map[string]int{}}
+}
+
+// Call is one call of the deployer. A nil one keeps its worker.
+type Call[A any] struct {
+	asides *Asides[A]
+	job    *jobs.Job
+	// answer is there once done is closed.
+	answer A
 	// room is closed when the worker may leave, done when the call has ended.
 	room, done chan struct{}
 	// asked lets the worker leave once.
@@ -57,43 +67,42 @@ type call struct {
 	panicked any
 }
 
-// run makes a call of the deployer. It returns the scope with the answer, or nil when the worker leaves.
-func (a *asides) run(s *scope, work func(*scope, *call)) *scope {
+// Run makes a call of the deployer for a job. It returns the answer, or false when the worker leaves.
+func (a *Asides[A]) Run(job *jobs.Job, work func(*Call[A]) A) (A, bool) {
 	if a.limit <= 0 {
-		work(s, nil)
-		return s
+		return work(nil), true
 	}
-	own := *s
-	c := &call{
-		asides: a, scope: &own, owners: []string{"namespace " + s.item.Namespace}, room: make(chan struct{}), done: make(chan struct{}),
+	c := &Call[A]{
+		asides: a, job: job, owners: []string{"namespace " + job.Key.Namespace}, room: make(chan struct{}), done: make(chan struct{}),
 	}
-	impatient := time.AfterFunc(longCall, c.leave)
+	impatient := time.AfterFunc(LongCall, c.Leave)
 	go func() {
 		defer a.finish(c)
 		defer impatient.Stop()
 		defer c.rescue()
-		work(c.scope, c)
+		c.answer = work(c)
 	}()
 	select {
 	case <-c.done:
 	case <-c.room:
 		if a.detach(c) {
-			return nil
+			var none A
+			return none, false
 		}
 		<-c.done
 	}
-	return c.answer()
+	return c.result(), true
 }
 
-// leave says that the call has to wait.
-func (c *call) leave() {
+// Leave says that the call has to wait.
+func (c *Call[A]) Leave() {
 	if c != nil {
 		c.asked.Do(func() { c.asides.ask(c) })
 	}
 }
 
-// reaches says which cluster the call works on.
-func (c *call) reaches(cluster *target.Cluster) {
+// Reaches says which cluster the call works on.
+func (c *Call[A]) Reaches(cluster *target.Cluster) {
 	if c == nil || cluster == nil {
 		return
 	}
@@ -105,22 +114,22 @@ func (c *call) reaches(cluster *target.Cluster) {
 }
 
 // rescue keeps a panic for the worker that takes the answer.
-func (c *call) rescue() {
+func (c *Call[A]) rescue() {
 	if problem := recover(); problem != nil {
 		c.panicked = fmt.Sprintf("%v\n\n%s", problem, debug.Stack())
 	}
 }
 
-// answer returns the scope of a call that has ended. A panic of the deployer goes on in the worker.
-func (c *call) answer() *scope {
+// result returns the answer of a call that has ended. A panic of the deployer goes on in the worker.
+func (c *Call[A]) result() A {
 	if c.panicked != nil {
 		panic(c.panicked)
 	}
-	return c.scope
+	return c.answer
 }
 
 // ask lets the worker of a call leave as soon as there is room.
-func (a *asides) ask(c *call) {
+func (a *Asides[A]) ask(c *Call[A]) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if c.isOver {
@@ -131,8 +140,8 @@ func (a *asides) ask(c *call) {
 }
 
 // grant serves the waiting calls in order, but for those whose owners have their share. The lock has to be held.
-func (a *asides) grant() {
-	a.waiting = slices.DeleteFunc(a.waiting, func(c *call) bool {
+func (a *Asides[A]) grant() {
+	a.waiting = slices.DeleteFunc(a.waiting, func(c *Call[A]) bool {
 		if !a.hasRoomFor(c) {
 			return false
 		}
@@ -148,7 +157,7 @@ func (a *asides) grant() {
 
 // hasRoomFor reports whether one more aside fits. While half of the room is free, everybody may take it; of the rest each owner gets so much that
 // it has a quarter of all at most.
-func (a *asides) hasRoomFor(c *call) bool {
+func (a *Asides[A]) hasRoomFor(c *Call[A]) bool {
 	if a.total >= a.limit {
 		return false
 	}
@@ -159,22 +168,22 @@ func (a *asides) hasRoomFor(c *call) bool {
 }
 
 // detach reports whether the call goes on without its worker; else it has ended already, or is about to with the process.
-func (a *asides) detach(c *call) bool {
+func (a *Asides[A]) detach(c *Call[A]) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if c.isOver || a.isStopped {
 		return false
 	}
 	c.isDetached = true
-	a.detached[c.scope.job.key] = c
+	a.detached[c.job.Key] = c
 	return true
 }
 
 // finish ends a call. A worker that has left is replaced by another one.
-func (a *asides) finish(c *call) {
+func (a *Asides[A]) finish(c *Call[A]) {
 	a.mu.Lock()
 	c.isOver = true
-	a.waiting = slices.DeleteFunc(a.waiting, func(other *call) bool { return other == c })
+	a.waiting = slices.DeleteFunc(a.waiting, func(other *Call[A]) bool { return other == c })
 	if c.hasRoom {
 		a.total--
 		for _, owner := range c.owners {
@@ -188,33 +197,34 @@ func (a *asides) finish(c *call) {
 	a.mu.Unlock()
 	close(c.done)
 	if isDetached {
-		a.ended(c.scope.job.key)
+		a.ended(c.job.Key)
 	}
 }
 
-// isBusy reports whether a call for an item goes on without a worker.
-func (a *asides) isBusy(key types.NamespacedName) bool {
+// IsBusy reports whether a call for an item goes on without a worker.
+func (a *Asides[A]) IsBusy(key types.NamespacedName) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	c := a.detached[key]
 	return c != nil && !c.isOver
 }
 
-// take returns the scope with the answer of a call that ended without a worker, nil where there is none. The answer for another job than the one
-// that asks is worth nothing.
-func (a *asides) take(asking *job) *scope {
+// Take returns the answer of a call that ended without a worker, false where there is none. The answer for another job than the one that asks is worth
+// nothing.
+func (a *Asides[A]) Take(asking *jobs.Job) (A, bool) {
 	a.mu.Lock()
-	c := a.detached[asking.key]
-	delete(a.detached, asking.key)
+	c := a.detached[asking.Key]
+	delete(a.detached, asking.Key)
 	a.mu.Unlock()
-	if c == nil || c.scope.job != asking {
-		return nil
+	if c == nil || c.job != asking {
+		var none A
+		return none, false
 	}
-	return c.answer()
+	return c.result(), true
 }
 
-// forget drops the answer for an item that has nothing to do any more.
-func (a *asides) forget(key types.NamespacedName) {
+// Forget drops the answer for an item that has nothing to do any more.
+func (a *Asides[A]) Forget(key types.NamespacedName) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if c := a.detached[key]; c != nil && c.isOver {
@@ -222,8 +232,8 @@ func (a *asides) forget(key types.NamespacedName) {
 	}
 }
 
-// wait returns when the process ends and no call goes on any more: all of them end with the process.
-func (a *asides) wait(ctx context.Context) error {
+// Wait returns when the process ends and no call goes on any more: all of them end with the process.
+func (a *Asides[A]) Wait(ctx context.Context) error {
 	<-ctx.Done()
 	a.mu.Lock()
 	a.isStopped = true

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package contract
+package watches
 
 import (
 	"context"
@@ -16,11 +16,10 @@ import (
 // maxRememberedChanges bounds the names that a watch remembers.
 const maxRememberedChanges = 4096
 
-// sharedWatch watches one object, or one kind in one namespace, of a target for all jobs that wait for it.
+// sharedWatch watches one object, or one kind in one namespace, for all who wait for it.
 type sharedWatch struct {
-	key     watchKey
+	key     Key
 	cluster *target.Cluster
-	wake    func(*job, ...watchKey)
 	cancel  context.CancelFunc
 
 	mu sync.Mutex
@@ -28,29 +27,29 @@ type sharedWatch struct {
 	complete time.Time
 	// changed is when an object of a name was last seen to change.
 	changed map[string]time.Time
-	// waiting are the jobs by the name of the object they wait for; the empty name means any.
-	waiting map[string]map[*job]struct{}
+	// waiting are those who wait, by the name of the object that they wait for; the empty name means any.
+	waiting map[string]map[Waiter]struct{}
 }
 
-func newSharedWatch(cluster *target.Cluster, key watchKey, wake func(*job, ...watchKey)) *sharedWatch {
+func newSharedWatch(cluster *target.Cluster, key Key) *sharedWatch {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &sharedWatch{
-		key: key, cluster: cluster, wake: wake, cancel: cancel,
-		changed: map[string]time.Time{}, waiting: map[string]map[*job]struct{}{},
+		key: key, cluster: cluster, cancel: cancel,
+		changed: map[string]time.Time{}, waiting: map[string]map[Waiter]struct{}{},
 	}
 	go s.run(ctx)
 	return s
 }
 
-// attach adds a job that waits for the object of a name. It returns whether a change since the given time may have been missed;
-// while the watch is not open it need not be reported, because all jobs are woken when it is.
-func (s *sharedWatch) attach(j *job, name string, since time.Time) bool {
+// attach adds who waits for the object of a name. It returns whether a change since the given time may have been missed;
+// while the watch is not open it need not be reported, because all are woken when it is.
+func (s *sharedWatch) attach(by Waiter, name string, since time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.waiting[name] == nil {
-		s.waiting[name] = map[*job]struct{}{}
+		s.waiting[name] = map[Waiter]struct{}{}
 	}
-	s.waiting[name][j] = struct{}{}
+	s.waiting[name][by] = struct{}{}
 	if s.complete.IsZero() {
 		return false
 	}
@@ -70,11 +69,11 @@ func (s *sharedWatch) lastChange(name string) time.Time {
 	return last
 }
 
-// detach removes a job and reports whether nobody is left.
-func (s *sharedWatch) detach(j *job, name string) bool {
+// detach removes a waiter and reports whether nobody is left.
+func (s *sharedWatch) detach(by Waiter, name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.waiting[name], j)
+	delete(s.waiting[name], by)
 	if len(s.waiting[name]) == 0 {
 		delete(s.waiting, name)
 	}
@@ -87,7 +86,7 @@ func (s *sharedWatch) isUsed() bool {
 	return len(s.waiting) > 0
 }
 
-// run keeps the watch open. Whenever it had to be opened anew all jobs are woken, also when that failed: then the back-off paces
+// run keeps the watch open. Whenever it had to be opened anew all are woken, also when that failed: then the back-off paces
 // how often they look for themselves.
 func (s *sharedWatch) run(ctx context.Context) {
 	defer s.cancel()
@@ -95,10 +94,10 @@ func (s *sharedWatch) run(ctx context.Context) {
 		started := time.Now()
 		s.stream(ctx)
 		s.interrupted()
-		if time.Since(started) > maxWatchBackoff {
+		if time.Since(started) > maxBackoff {
 			attempt = 0
 		}
-		pause(ctx, watchBackoff(attempt))
+		pause(ctx, backoff(attempt))
 		s.wakeAll()
 	}
 }
@@ -137,11 +136,11 @@ func (s *sharedWatch) report(object metav1.Object) {
 	s.note(name)
 	named, every := members(s.waiting[name]), members(s.waiting[""])
 	s.mu.Unlock()
-	for _, j := range named {
-		s.wake(j, s.key.of(name))
+	for _, waiter := range named {
+		waiter.Wake(s.key.of(name))
 	}
-	for _, j := range every {
-		s.wake(j, s.key.wide())
+	for _, waiter := range every {
+		waiter.Wake(s.key.wide())
 	}
 }
 
@@ -154,25 +153,38 @@ func (s *sharedWatch) note(name string) {
 	s.changed[name] = time.Now()
 }
 
-// wakeAll wakes every job for everything it waits for.
+// wakeAll wakes everybody for everything that they wait for.
 func (s *sharedWatch) wakeAll() {
 	s.mu.Lock()
-	all := map[*job][]watchKey{}
+	all := map[Waiter][]Key{}
 	for name, set := range s.waiting {
-		for j := range set {
-			all[j] = append(all[j], s.key.of(name))
+		for waiter := range set {
+			all[waiter] = append(all[waiter], s.key.of(name))
 		}
 	}
 	s.mu.Unlock()
-	for j, keys := range all {
-		s.wake(j, keys...)
+	for waiter, keys := range all {
+		waiter.Wake(keys...)
 	}
 }
 
-func members(set map[*job]struct{}) []*job {
-	all := make([]*job, 0, len(set))
-	for j := range set {
-		all = append(all, j)
+func members(set map[Waiter]struct{}) []Waiter {
+	all := make([]Waiter, 0, len(set))
+	for waiter := range set {
+		all = append(all, waiter)
 	}
 	return all
+}
+
+const (
+	minBackoff = 250 * time.Millisecond
+	maxBackoff = 30 * time.Second
+)
+
+// backoff returns the pause before a watch is opened again.
+func backoff(attempt int) time.Duration {
+	if attempt >= 7 {
+		return maxBackoff
+	}
+	return min(minBackoff<<max(attempt, 0), maxBackoff)
 }

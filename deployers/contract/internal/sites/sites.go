@@ -1,7 +1,8 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package contract
+// Package sites knows on which cluster items work, so that the queue can share the workers among clusters, too.
+package sites
 
 import (
 	"cmp"
@@ -11,11 +12,12 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/items"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
-// sites knows on which cluster items work, so that a cluster that answers slowly gets only a share of the workers. It is safe for concurrent use.
-type sites struct {
+// Sites knows on which cluster items work, so that a cluster that answers slowly gets only a share of the workers. It is safe for concurrent use.
+type Sites struct {
 	mu sync.Mutex
 	// targets has the Targets of the items that have work.
 	targets map[types.NamespacedName]string
@@ -26,12 +28,12 @@ type sites struct {
 
 func siteOf(namespace, name string) string { return namespace + "/" + name }
 
-// note keeps the Target of an item.
-func (s *sites) note(item *v1alpha1.DeployItem) {
-	name := targetName(item)
+// Note keeps the Target of an item.
+func (s *Sites) Note(item *v1alpha1.DeployItem) {
+	name := items.TargetName(item)
 	key := types.NamespacedName{Namespace: item.Namespace, Name: item.Name}
 	if name == "" {
-		s.forget(key)
+		s.Forget(key)
 		return
 	}
 	of := siteOf(item.Namespace, name)
@@ -48,8 +50,8 @@ func (s *sites) note(item *v1alpha1.DeployItem) {
 	s.users[of]++
 }
 
-// opened keeps where the Target of an item leads to.
-func (s *sites) opened(key types.NamespacedName, name string, cluster *target.Cluster) {
+// Opened keeps where the Target of an item leads to.
+func (s *Sites) Opened(key types.NamespacedName, name string, cluster *target.Cluster) {
 	if cluster == nil || cluster.Config == nil {
 		return
 	}
@@ -65,15 +67,15 @@ func (s *sites) opened(key types.NamespacedName, name string, cluster *target.Cl
 	s.hosts[of] = cluster.Config.Host
 }
 
-// forget lets an item go that has no work.
-func (s *sites) forget(key types.NamespacedName) {
+// Forget lets an item go that has no work.
+func (s *Sites) Forget(key types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.drop(key)
 }
 
 // drop needs the lock.
-func (s *sites) drop(key types.NamespacedName) {
+func (s *Sites) drop(key types.NamespacedName) {
 	of, has := s.targets[key]
 	if !has {
 		return
@@ -86,14 +88,14 @@ func (s *sites) drop(key types.NamespacedName) {
 }
 
 // Of returns the Target of an item, "" where it has none.
-func (s *sites) Of(request ctrl.Request) string {
+func (s *Sites) Of(request ctrl.Request) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.targets[request.NamespacedName]
 }
 
 // Address returns that of the cluster which a Target led to; the Target where no item has opened it yet.
-func (s *sites) Address(name string) string {
+func (s *Sites) Address(name string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return cmp.Or(s.hosts[name], name)

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package contract
+package items
 
 import (
 	"testing"
@@ -21,12 +21,12 @@ func TestRecordedAgain(t *testing.T) {
 		"nothing":                   {"", stored},
 	} {
 		t.Run(name, func(t *testing.T) {
-			item, outcome := &v1alpha1.DeployItem{}, Outcome{}
+			item, records := &v1alpha1.DeployItem{}, Records{}
 			item.Status.ProviderStatus = &runtime.RawExtension{Raw: []byte(stored)}
 			if c.recorded != "" {
-				outcome.ProviderStatus = &runtime.RawExtension{Raw: []byte(c.recorded)}
+				records.ProviderStatus = &runtime.RawExtension{Raw: []byte(c.recorded)}
 			}
-			recordOutcome(item, outcome)
+			records.Write(item)
 			assert.Equal(t, c.want, string(item.Status.ProviderStatus.Raw))
 		})
 	}

@@ -1,0 +1,78 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package items
+
+import (
+	"testing"
+	"time"
+
+	"github.com/fluxcd/pkg/runtime/conditions"
+	"github.com/stretchr/testify/assert"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+func TestUntilTakeover(t *testing.T) {
+	now := time.Unix(10000, 0)
+	for name, c := range map[string]struct {
+		identity string
+		began    time.Duration
+		timeout  *v1alpha1.Duration
+		want     time.Duration
+	}{
+		"own":                      {"me", time.Minute, nil, 0},
+		"nobody's":                 {"", time.Minute, nil, 0},
+		"another's":                {"other", time.Minute, nil, 9*time.Minute + takeoverGrace},
+		"another's, late":          {"other", 11 * time.Minute, nil, 0},
+		"another's, not yet late":  {"other", 10*time.Minute + takeoverGrace/2, nil, takeoverGrace / 2},
+		"another's, own timeout":   {"other", time.Minute, &v1alpha1.Duration{Duration: 2 * time.Minute}, time.Minute + takeoverGrace},
+		"another's, without limit": {"other", time.Hour, &v1alpha1.Duration{}, 23*time.Hour + takeoverGrace},
+	} {
+		t.Run(name, func(t *testing.T) {
+			item := &v1alpha1.DeployItem{Spec: v1alpha1.DeployItemSpec{Timeout: c.timeout}}
+			if c.identity != "" {
+				item.Status.Deployer = &v1alpha1.DeployerInformation{Identity: c.identity}
+			}
+			item.Status.TransitionTimes = &v1alpha1.TransitionTimes{InitTime: &metav1.Time{Time: now.Add(-c.began)}}
+			assert.Equal(t, c.want, UntilTakeover(item, "me", 24*time.Hour, now))
+		})
+	}
+}
+
+func TestJobOfAnotherDeployerWithoutAnyLimitIsNeverTakenOver(t *testing.T) {
+	item := &v1alpha1.DeployItem{Spec: v1alpha1.DeployItemSpec{Timeout: &v1alpha1.Duration{}}}
+	item.Status.Deployer = &v1alpha1.DeployerInformation{Identity: "other"}
+	assert.Equal(t, time.Duration(-1), UntilTakeover(item, "me", 0, time.Now()))
+}
+
+func TestWhoseRecordIsLost(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(item *v1alpha1.DeployItem)
+		want   bool
+	}{
+		"of one that has had a job":              {change: func(*v1alpha1.DeployItem) {}, want: true},
+		"of one below another kind":              {change: func(item *v1alpha1.DeployItem) { ownedBy(item, "Batch") }, want: true},
+		"of one that others only have ended":     {change: func(item *v1alpha1.DeployItem) { item.Status.Phase = v1alpha1.PhaseFailed }, want: true},
+		"of none that has had no job":            {change: func(item *v1alpha1.DeployItem) { item.Finalizers = nil }},
+		"of none that its Execution looks after": {change: func(item *v1alpha1.DeployItem) { ownedBy(item, "Execution") }},
+		"of none that a deployer has begun":      {change: func(item *v1alpha1.DeployItem) { item.Status.Deployer = &v1alpha1.DeployerInformation{} }},
+		"of none with a record":                  {change: func(item *v1alpha1.DeployItem) { item.Status.ProviderStatus = &runtime.RawExtension{} }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			item := &v1alpha1.DeployItem{}
+			item.Finalizers, item.Status.JobID = []string{v1alpha1.Finalizer}, "1"
+			tc.change(item)
+
+			NoteLost(item)
+
+			assert.Equal(t, tc.want, conditions.IsTrue(item, v1alpha1.RecordLostCondition))
+		})
+	}
+}
+
+func ownedBy(item *v1alpha1.DeployItem, kind string) {
+	item.OwnerReferences = []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: kind, Name: "owner", UID: "owner", Controller: new(true)}}
+}
