@@ -12,6 +12,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/asides"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/driftdesk"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/watches"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/writes"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
@@ -31,7 +32,7 @@ type caller struct {
 	watches  *watches.Watches
 	writes   *writes.Writer
 	hooks    *hookRunner
-	drift    *driftDesk
+	drift    *driftdesk.Desk
 }
 
 // takeAnswer takes the answer of a call that has gone on without a worker.
@@ -52,7 +53,7 @@ func (s *scope) answer(answered *scope) {
 // call lets the deployer work. A call that takes long goes on without the worker.
 func (r *caller) call(ctx context.Context, s *scope) error {
 	if !s.isAnswered {
-		r.drift.stop(s.key())
+		r.drift.Stop(s.key())
 		own := *s
 		answered, stayed := r.asides.Run(s.job, func(c *asides.Call[*scope]) *scope {
 			r.work(ctx, &own, c)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/asides"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/driftdesk"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/exports"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/items"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/jobs"
@@ -53,7 +54,7 @@ type reconciler struct {
 	starter   *starter
 	caller    *caller
 	reporter  *reporter
-	drift     *driftDesk
+	drift     *driftdesk.Desk
 	restored  *flowcontrol.Backoff
 	queue     workqueue.TypedRateLimitingInterface[ctrl.Request]
 	phases    []kit.Phase[*scope]
@@ -116,7 +117,7 @@ func newReconciler(c client.Client, live client.Reader, deployer Deployer, optio
 		live: live, options: r.options, deployer: deployer.Name(), planner: planner, targets: targets, jobs: r.jobs, writes: r.writes,
 	}
 	contexts := &contexts{client: c, live: live, skipPullSecrets: options.SkipPullSecrets}
-	r.drift = newDriftDesk(r, contexts)
+	r.drift = r.newDriftDesk(live, contexts)
 	r.caller = &caller{
 		client: c, live: live, deployer: deployer, options: r.options, clock: clock, targets: targets, contexts: contexts,
 		asides: r.asides, watches: r.watches, writes: r.writes, hooks: r.hooks, drift: r.drift,
@@ -131,7 +132,7 @@ func newReconciler(c client.Client, live client.Reader, deployer Deployer, optio
 		r.hooks.phase(HookAfterResponsibilityCheck),
 		r.keepFinalizer,             // finalizer.go       idle item that has lost it → finalizer back
 		r.starter.takeTestRequest,   // claim.go           test annotation → a new job
-		r.showDrift,                 // driftshow.go       what was found on the target → condition Drifted
+		r.showDrift,                 // drift.go           what was found on the target → condition Drifted
 		r.repeater.repeat,           // repeat.go          nothing to do, hooks, clock, sources → a new job, or wait for the clock
 		r.starter.skipUninstall,     // claim.go           delete-without-uninstall → finalizer off
 		r.starter.pickUp,            // claim.go           new job → one status write
@@ -187,7 +188,7 @@ func (r *reconciler) forget(key types.NamespacedName) {
 	r.restored.Reset(key.String())
 	r.writes.Written.Forget(key)
 	r.sites.Forget(key)
-	r.drift.forget(key)
+	r.drift.Forget(key)
 }
 
 // pass runs the phases. When they break off, by error or panic, the deployer is called again in the next pass.
@@ -243,7 +244,7 @@ func (r *reconciler) concerns(item *v1alpha1.DeployItem) bool {
 	case items.IsDeleting(item) && !controllerutil.ContainsFinalizer(item, v1alpha1.Finalizer):
 		return false
 	}
-	return !item.Job().IsIdle() || items.IsTestRequested(item) || items.IsGuarded(item) || r.repeater.isRepeated(item) || r.drift.hasNews(item) ||
+	return !item.Job().IsIdle() || items.IsTestRequested(item) || items.IsGuarded(item) || r.repeater.isRepeated(item) || r.drift.HasNews(item) ||
 		items.LacksFinalizer(item, r.deployer.Name())
 }
 

@@ -53,7 +53,7 @@ func Serve(mgr ctrl.Manager, deployer Deployer, options Options) error {
 		return fmt.Errorf("serve %s: %w", deployer.Name(), err)
 	}
 	if r.drift != nil {
-		if err := mgr.Add(manager.RunnableFunc(r.drift.run)); err != nil {
+		if err := mgr.Add(manager.RunnableFunc(r.drift.Run)); err != nil {
 			return fmt.Errorf("serve %s: %w", deployer.Name(), err)
 		}
 	}
@@ -137,7 +137,7 @@ func (r *reconciler) index(indexer client.FieldIndexer) error {
 func (r *reconciler) usersOf(index string) handler.MapFunc {
 	return func(ctx context.Context, obj client.Object) []ctrl.Request {
 		if index == r.itemsByTarget {
-			r.drift.targetChanged(obj.GetNamespace(), obj.GetName())
+			r.drift.TargetChanged(obj.GetNamespace(), obj.GetName())
 		}
 		var users v1alpha1.DeployItemList
 		if err := r.client.List(ctx, &users, client.InNamespace(obj.GetNamespace()), client.MatchingFields{index: obj.GetName()}); err != nil {
@@ -205,7 +205,7 @@ func (r *reconciler) seen(obj client.Object) bool {
 	item := obj.(*v1alpha1.DeployItem)
 	r.jobs.Observe(item)
 	r.writes.Written.Stale(item)
-	r.drift.observe(item)
+	r.drift.Observe(item)
 	key := client.ObjectKeyFromObject(item)
 	if r.concerns(item) {
 		r.sites.Note(item)

@@ -32,8 +32,6 @@ var larger = map[string]int{
 	"controllers/installation.scope":         48,
 	"controllers/installation/inputs.Reader": 56,
 	"controllers/targetsync.Reconciler":      41,
-	"deployers/contract":                     35,
-	"deployers/contract.reconciler":          97,
 	"deployers/helm.job":                     98,
 	"deployers/helm/engine":                  32,
 	"deployers/kit":                          27,

@@ -145,6 +145,7 @@ func (j *Job) end() {
 	}
 }
 
+// HasEnded reports whether the job is over.
 func (j *Job) HasEnded() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()

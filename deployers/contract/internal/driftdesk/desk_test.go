@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package contract
+package driftdesk
 
 import (
 	"testing"
@@ -11,9 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
-	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -22,8 +23,10 @@ import (
 
 // TestATargetThatCannotBeOpenedIsTriedAtItsTime lets items of a Target that does not exist have one event after the other.
 func TestATargetThatCannotBeOpenedIsTriedAtItsTime(t *testing.T) {
-	d := newDesk(t, &scripted{})
-	desk := &driftDesk{r: d.r, items: map[types.NamespacedName]*driftItem{}, sites: map[siteKey]*driftSite{}}
+	clients, err := target.New(target.Options{})
+	require.NoError(t, err)
+	reader := readerOf(t)
+	desk := New(Options{Clients: clients, Client: reader, Live: reader})
 	site := desk.siteOf(siteKey{"ns", "absent", target.Actor{}})
 	began := time.Now()
 	require.Zero(t, site.untilOpening(began), "the first attempt is made at once")
@@ -37,9 +40,9 @@ func TestATargetThatCannotBeOpenedIsTriedAtItsTime(t *testing.T) {
 	}{
 		"an item has changed":    {0, func() { desk.mu.Lock(); site.enqueue(types.NamespacedName{Name: "item"}); desk.mu.Unlock() }, true},
 		"its time has come":      {pause, func() {}, false},
-		"its Target has changed": {minOpeningPause, func() { desk.targetChanged("ns", "absent") }, false},
-		"and changes all along":  {minOpeningPause / 2, func() { desk.targetChanged("ns", "absent") }, true},
-		"another has changed":    {minOpeningPause, func() { desk.targetChanged("ns", "other") }, true},
+		"its Target has changed": {minOpeningPause, func() { desk.TargetChanged("ns", "absent") }, false},
+		"and changes all along":  {minOpeningPause / 2, func() { desk.TargetChanged("ns", "absent") }, true},
+		"another has changed":    {minOpeningPause, func() { desk.TargetChanged("ns", "other") }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.events()
@@ -49,8 +52,16 @@ func TestATargetThatCannotBeOpenedIsTriedAtItsTime(t *testing.T) {
 	}
 }
 
+// readerOf returns an API server in memory.
+func readerOf(t *testing.T, objects ...client.Object) client.Client {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	require.NoError(t, v1alpha1.AddToScheme(scheme))
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
+}
+
 // detector looks at nothing; what it says about drift is the default.
-type detector struct{ DriftDetector }
+type detector struct{ Detector }
 
 func (detector) DriftDetection(*v1alpha1.DeployItem) (*managedresource.DriftDetection, error) {
 	return nil, nil
@@ -58,8 +69,8 @@ func (detector) DriftDetection(*v1alpha1.DeployItem) (*managedresource.DriftDete
 
 func TestAWorkerIsWokenForNewsOnly(t *testing.T) {
 	key := types.NamespacedName{Namespace: "ns", Name: "item"}
-	drifted := Drift{Resource: managedresource.ResourceReference{APIVersion: "v1", Kind: "ConfigMap", Name: "settings"}, Missing: true}
-	wasFound := findings{drifted: map[managedresource.ResourceReference]Drift{drifted.Resource: drifted}}
+	drifted := Found{Resource: managedresource.ResourceReference{APIVersion: "v1", Kind: "ConfigMap", Name: "settings"}, Missing: true}
+	wasFound := findings{drifted: map[managedresource.ResourceReference]Found{drifted.Resource: drifted}}
 	shown := wasFound.condition(1, time.Now())
 	corrected := metav1.Condition{Type: v1alpha1.DriftedCondition, Status: metav1.ConditionFalse, Reason: reasonCorrected}
 	for name, tc := range map[string]struct {
@@ -73,18 +84,18 @@ func TestAWorkerIsWokenForNewsOnly(t *testing.T) {
 		"shown, and gone":                 {[]metav1.Condition{*shown}, driftItem{followed: true}, 1},
 		"shown by an earlier process":     {[]metav1.Condition{*shown}, driftItem{followed: true, doubtful: true}, 0},
 		"corrected before, nothing found": {[]metav1.Condition{corrected}, driftItem{followed: true}, 0},
-		"an event to post":                {nil, driftItem{followed: true, notes: []driftNote{{corev1.EventTypeNormal, reasonCorrected, "x"}}}, 1},
+		"an event to post":                {nil, driftItem{followed: true, notes: []Note{{corev1.EventTypeNormal, reasonCorrected, "x"}}}, 1},
 		"the target cannot be reached":    {nil, driftItem{unreachable: true, findings: findings{trouble: "cannot be reached"}}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newDesk(t, &scripted{}, func(item *v1alpha1.DeployItem) { item.Status.Conditions = tc.shown })
-			queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
-			t.Cleanup(queue.ShutDown)
-			d.r.queue = queue
+			item := &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, UID: "uid", Generation: 1}}
+			item.Status.Conditions = tc.shown
 			tc.known.uid = "uid"
-			desk := &driftDesk{r: d.r, detector: detector{}, items: map[types.NamespacedName]*driftItem{key: &tc.known}}
+			woken := 0
+			desk := New(Options{Detector: detector{}, Client: readerOf(t, item), Queue: func(types.NamespacedName) { woken++ }})
+			desk.items[key] = &tc.known
 			desk.tell(t.Context(), key)
-			assert.Equal(t, tc.want, queue.Len())
+			assert.Equal(t, tc.want, woken)
 		})
 	}
 }

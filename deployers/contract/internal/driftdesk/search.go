@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package contract
+package driftdesk
 
 import (
 	"context"
@@ -17,7 +17,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/items"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/owners"
 	"github.com/flux-landscaper/flux-landscaper/deployers/drift"
-	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
 const (
@@ -27,193 +26,16 @@ const (
 	minSearchPause = 100 * time.Millisecond
 	maxSearchPause = 2 * time.Second
 	searchQuiet    = 30 * time.Second
-	// openingTime and searchTime bound one attempt to open a Target, and one search in the objects of an item.
-	openingTime = 30 * time.Second
-	searchTime  = time.Minute
-	// unreachableAfter is how many attempts to open a Target have failed, after about a minute, when its items show that.
-	unreachableAfter = 5
+	// searchTime bounds one search in the objects of an item.
+	searchTime = time.Minute
 	// reopenPause is the least time between two looks at the content of a Target whose watches break.
 	reopenPause = 30 * time.Second
-	// minOpeningPause is the least time between two attempts to open a Target that cannot be opened, however often it changes.
-	minOpeningPause = time.Second
 )
 
-// siteKey names a Target, and who acts on it.
-type siteKey struct {
-	namespace, name string
-	actor           target.Actor
-}
-
-// driftSite looks after the items of one Target, one after the other, so that a slow target delays nobody else.
-type driftSite struct {
-	desk   *driftDesk
-	key    siteKey
-	kicked chan struct{}
-	ended  context.Context
-	end    context.CancelFunc
-
-	// users, queued, stale and changed belong to the lock of the desk. Stale says that the Target may lead elsewhere, changed that somebody has
-	// written it.
-	users          int
-	queued         map[types.NamespacedName]struct{}
-	stale, changed bool
-
-	// The rest belongs to run.
-	cluster *target.Cluster
-	at      managedresource.ClusterReference
-	opened  time.Time
-	attempt int
-	// retryAt is when a Target that could not be opened is tried again.
-	retryAt time.Time
-	alarm   *time.Timer
-}
-
-func (s *driftSite) enqueue(key types.NamespacedName) {
-	s.queued[key] = struct{}{}
-	s.kick()
-}
-
-// reopen makes the site open its Target again.
-func (s *driftSite) reopen() {
-	s.desk.mu.Lock()
-	defer s.desk.mu.Unlock()
-	s.stale = true
-	s.kick()
-}
-
-func (s *driftSite) kick() {
-	select {
-	case s.kicked <- struct{}{}:
-	default:
-	}
-}
-
-// run does what is queued until the desk closes or nobody needs the Target.
-func (s *driftSite) run(ctx context.Context) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	stop := context.AfterFunc(s.ended, cancel)
-	defer stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-s.kicked:
-		}
-		if wait := s.untilOpening(time.Now()); wait > 0 {
-			s.kickIn(wait)
-			continue
-		}
-		if pause := s.open(ctx); pause > 0 {
-			s.retryAt = time.Now().Add(pause)
-			s.kickIn(pause)
-			continue
-		}
-		for _, key := range s.take() {
-			s.handle(ctx, key)
-		}
-	}
-}
-
-// untilOpening returns how long a Target that could not be opened is left alone: whatever happens to its items, until the pause is over. One that
-// somebody has changed is tried sooner.
-func (s *driftSite) untilOpening(now time.Time) time.Duration {
-	s.desk.mu.Lock()
-	defer s.desk.mu.Unlock()
-	due := s.retryAt
-	if soon := s.opened.Add(minOpeningPause); s.changed && soon.Before(due) {
-		due = soon
-	}
-	if wait := due.Sub(now); wait > 0 {
-		return wait
-	}
-	s.changed = false
-	return 0
-}
-
-// kickIn makes the site look again after a pause, in place of an earlier appointment.
-func (s *driftSite) kickIn(pause time.Duration) {
-	if s.alarm != nil {
-		s.alarm.Stop()
-	}
-	s.alarm = time.AfterFunc(pause, s.kick)
-}
-
-func (s *driftSite) take() []types.NamespacedName {
-	s.desk.mu.Lock()
-	defer s.desk.mu.Unlock()
-	var keys []types.NamespacedName
-	for key := range s.queued {
-		keys = append(keys, key)
-	}
-	clear(s.queued)
-	return keys
-}
-
-// open opens the Target where that is needed. It returns the pause until the next attempt, 0 when the Target is open.
-func (s *driftSite) open(ctx context.Context) time.Duration {
-	s.desk.mu.Lock()
-	stale := s.stale || s.cluster == nil
-	s.stale = false
-	s.desk.mu.Unlock()
-	if !stale {
-		return 0
-	}
-	ctx, cancel := context.WithTimeout(ctx, openingTime)
-	defer cancel()
-	r := s.desk.r
-	s.opened = time.Now()
-	cluster, err := r.options.Clients.Open(ctx, r.client, r.writes.Live, s.key.namespace, s.key.name, s.key.actor)
-	if err == nil && (s.cluster == nil || cluster.Config != s.cluster.Config) {
-		var identity target.Identity
-		if identity, err = cluster.Identity(ctx); err == nil {
-			s.cluster = cluster
-			s.at = managedresource.ClusterReference{Target: s.key.name, UID: identity.UID, Address: identity.Address}
-			s.followAnew()
-		}
-	}
-	if err == nil {
-		s.attempt, s.retryAt = 0, time.Time{}
-		return 0
-	}
-	s.attempt++
-	s.notOpen(s.attempt == unreachableAfter)
-	return drift.Pause(s.attempt)
-}
-
-// notOpen notes that the Target could not be opened, and lets its items show that once it lasts.
-func (s *driftSite) notOpen(lasts bool) {
-	d := s.desk
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	s.stale = true
-	if !lasts {
-		return
-	}
-	for _, known := range d.items {
-		if known.site == s {
-			known.findings.trouble, known.unreachable = drift.TroubleUnreachable, true
-			d.wakeWorker(known.key)
-		}
-	}
-}
-
-// followAnew queues all items of the site, because they are on another connection.
-func (s *driftSite) followAnew() {
-	s.desk.mu.Lock()
-	defer s.desk.mu.Unlock()
-	for key, known := range s.desk.items {
-		if known.site == s {
-			known.followed, known.unreachable = false, false
-			s.enqueue(key)
-		}
-	}
-}
-
 // handle does what there is to do for an item.
-func (s *driftSite) handle(ctx context.Context, key types.NamespacedName) {
+func (s *site) handle(ctx context.Context, key types.NamespacedName) {
 	item := &v1alpha1.DeployItem{}
-	if err := s.desk.r.client.Get(ctx, key, item); err != nil || !items.IsAtRest(item) {
+	if err := s.desk.Client.Get(ctx, key, item); err != nil || !items.IsAtRest(item) {
 		return // an event follows
 	}
 	known, search, ctx := s.begin(ctx, item)
@@ -229,7 +51,7 @@ func (s *driftSite) handle(ctx context.Context, key types.NamespacedName) {
 }
 
 // begin notes that a search is under way, unless the item has moved on.
-func (s *driftSite) begin(ctx context.Context, item *v1alpha1.DeployItem) (*driftItem, *driftSearch, context.Context) {
+func (s *site) begin(ctx context.Context, item *v1alpha1.DeployItem) (*driftItem, *search, context.Context) {
 	d := s.desk
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -240,12 +62,12 @@ func (s *driftSite) begin(ctx context.Context, item *v1alpha1.DeployItem) (*drif
 		return nil, nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, searchTime)
-	search := &driftSearch{cancel: cancel, done: make(chan struct{})}
-	d.searches[key] = search
-	return known, search, ctx
+	begun := &search{cancel: cancel, done: make(chan struct{})}
+	d.searches[key] = begun
+	return known, begun, ctx
 }
 
-func (s *driftSite) finish(key types.NamespacedName, search *driftSearch) {
+func (s *site) finish(key types.NamespacedName, search *search) {
 	search.cancel()
 	s.desk.mu.Lock()
 	delete(s.desk.searches, key)
@@ -254,10 +76,10 @@ func (s *driftSite) finish(key types.NamespacedName, search *driftSearch) {
 }
 
 // follow makes the watches know the objects of an item. It reports false where these are not on the cluster of the Target any more, or too many.
-func (s *driftSite) follow(item *v1alpha1.DeployItem, known *driftItem) bool {
+func (s *site) follow(item *v1alpha1.DeployItem, known *driftItem) bool {
 	d := s.desk
-	deployed, err := d.detector.Deployed(item)
-	if err != nil || !d.detector.IsAt(item, s.at) {
+	deployed, err := d.Deployed(item)
+	if err != nil || !d.Detector.IsAt(item, s.at) {
 		d.watches.Leave(known.key)
 		return false
 	}
@@ -299,7 +121,7 @@ func finishedAt(item *v1alpha1.DeployItem) time.Time {
 }
 
 // search compares the objects of an item that somebody may have changed, and notes what was found.
-func (s *driftSite) search(ctx context.Context, item *v1alpha1.DeployItem, known *driftItem) {
+func (s *site) search(ctx context.Context, item *v1alpha1.DeployItem, known *driftItem) {
 	d := s.desk
 	if d.waits(known) {
 		return
@@ -309,11 +131,11 @@ func (s *driftSite) search(ctx context.Context, item *v1alpha1.DeployItem, known
 	if trouble != drift.NoTrouble && time.Since(s.opened) > reopenPause {
 		s.reopen() // credentials may have changed without an event
 	}
-	var found []Drift
+	var found []Found
 	var isHeld bool
 	var err error
 	if len(objects) > 0 {
-		driftSearches.WithLabelValues(d.detector.Name()).Inc()
+		driftSearches.WithLabelValues(d.Detector.Name()).Inc()
 		found, isHeld, err = s.find(ctx, item, known, objects)
 	}
 	if errors.Is(err, ErrNoVerdict) {
@@ -324,7 +146,7 @@ func (s *driftSite) search(ctx context.Context, item *v1alpha1.DeployItem, known
 		d.watches.Suspect(known.key, objectOf(ref)) // every further search takes them along
 	}
 	for _, one := range found {
-		if one.Err == nil || one.IsDrifted() {
+		if one.Err == nil || one.isDrifted() {
 			d.watches.Seen(known.key, objectOf(one.Resource), one.Live, one.Owned)
 		}
 	}
@@ -335,7 +157,7 @@ func (s *driftSite) search(ctx context.Context, item *v1alpha1.DeployItem, known
 		return
 	}
 	known.doubtful = known.doubtful && !isSure
-	known.findings.add(found, time.Now(), func(note driftNote) { known.notes = append(known.notes, note) })
+	known.findings.add(found, time.Now(), func(note Note) { known.notes = append(known.notes, note) })
 	known.findings.trouble, known.findings.kind = trouble, kind.Kind
 	if known.tooMany {
 		known.findings.trouble = drift.TroubleTooMany
@@ -346,7 +168,7 @@ func (s *driftSite) search(ctx context.Context, item *v1alpha1.DeployItem, known
 }
 
 // waits reports whether an item has to wait for its next search, and makes it come back then.
-func (d *driftDesk) waits(known *driftItem) bool {
+func (d *Desk) waits(known *driftItem) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if known.waits {
@@ -382,7 +204,7 @@ func (i *driftItem) pace(now time.Time) time.Duration {
 }
 
 // objectsToSearch returns what the watches suspect, and what may be corrected by now.
-func (s *driftSite) objectsToSearch(known *driftItem) []managedresource.ResourceReference {
+func (s *site) objectsToSearch(known *driftItem) []managedresource.ResourceReference {
 	var objects []managedresource.ResourceReference
 	seen := map[managedresource.ResourceReference]bool{}
 	for _, object := range s.desk.watches.Take(known.key) {
@@ -400,36 +222,28 @@ func (s *driftSite) objectsToSearch(known *driftItem) []managedresource.Resource
 }
 
 // find asks the deployer. It reports whether something was not corrected because the item may not be worked on now.
-func (s *driftSite) find(
+func (s *site) find(
 	ctx context.Context, item *v1alpha1.DeployItem, known *driftItem, objects []managedresource.ResourceReference,
-) (found []Drift, isHeld bool, err error) {
-	r := s.desk.r
-	context, err := s.desk.contexts.read(ctx, item)
-	if err != nil {
-		return nil, false, err
-	}
-	search := DriftSearch{Objects: objects}
+) (found []Found, isHeld bool, err error) {
+	wanted := Search{Item: item, Cluster: s.cluster, Objects: objects}
 	s.desk.mu.Lock()
 	corrects := known.mode == managedresource.DriftEnabled
 	s.desk.mu.Unlock()
 	if corrects {
-		search.Correct = s.permission(ctx, item, known, &isHeld)
+		wanted.Correct = s.permission(ctx, item, known, &isHeld)
 	}
-	found, err = s.desk.detector.FindDrift(ctx, &Item{
-		DeployItem: item, Target: s.cluster, Context: context, DeployItems: r.writes.Live, Siblings: r.client, Memory: map[string]any{},
-		Checkpoint: func(string) error { return ctx.Err() },
-	}, search)
+	found, err = s.desk.Find(ctx, wanted)
 	return found, isHeld, err
 }
 
 // permission returns what says whether an object may be corrected now. Whether the item may be worked on is asked for once.
-func (s *driftSite) permission(
+func (s *site) permission(
 	ctx context.Context, item *v1alpha1.DeployItem, known *driftItem, isHeld *bool,
 ) func(managedresource.ResourceReference) bool {
 	var asked, isFree bool
 	return func(ref managedresource.ResourceReference) bool {
 		if !asked {
-			free, err := owners.IsFree(ctx, s.desk.r.writes.Live, item)
+			free, err := owners.IsFree(ctx, s.desk.Live, item)
 			asked, isFree, *isHeld = true, free && err == nil, !free || err != nil
 		}
 		s.desk.mu.Lock()
@@ -439,13 +253,13 @@ func (s *driftSite) permission(
 }
 
 // failedObjects returns what could not be compared or corrected, or only later.
-func failedObjects(objects []managedresource.ResourceReference, found []Drift, err error, isHeld bool) []managedresource.ResourceReference {
+func failedObjects(objects []managedresource.ResourceReference, found []Found, err error, isHeld bool) []managedresource.ResourceReference {
 	if err != nil && len(found) == 0 {
 		return objects
 	}
 	var failed []managedresource.ResourceReference
 	for _, one := range found {
-		if one.Err != nil || isHeld && one.IsDrifted() && !one.Corrected {
+		if one.Err != nil || isHeld && one.isDrifted() && !one.Corrected {
 			failed = append(failed, one.Resource)
 		}
 	}
@@ -453,7 +267,7 @@ func failedObjects(objects []managedresource.ResourceReference, found []Drift, e
 }
 
 // schedule makes the item come back when something failed or has to wait.
-func (s *driftSite) schedule(known *driftItem, failed []managedresource.ResourceReference) {
+func (s *site) schedule(known *driftItem, failed []managedresource.ResourceReference) {
 	known.stopTimer()
 	now := time.Now()
 	at := known.findings.next(now, known.mode == managedresource.DriftEnabled)

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package contract
+package driftdesk
 
 import (
 	"cmp"
@@ -44,7 +44,7 @@ const (
 
 // findings is what is known about the drift of an item.
 type findings struct {
-	drifted map[managedresource.ResourceReference]Drift
+	drifted map[managedresource.ResourceReference]Found
 	// corrections are the last ones of each object.
 	corrections map[managedresource.ResourceReference]correction
 	// last names what was corrected last.
@@ -86,12 +86,12 @@ func keyOfObject(ref managedresource.ResourceReference) managedresource.Resource
 	return ref
 }
 
-// driftNote is an event to post.
-type driftNote struct{ kind, reason, message string }
+// Note is an event to post.
+type Note struct{ Kind, Reason, Message string }
 
 // add enters what a search has found, and tells what is new.
-func (f *findings) add(found []Drift, now time.Time, tell func(driftNote)) {
-	var corrected, drifted []Drift
+func (f *findings) add(found []Found, now time.Time, tell func(Note)) {
+	var corrected, drifted []Found
 	for _, one := range found {
 		key := keyOfObject(one.Resource)
 		one.Resource, one.Live = key, nil
@@ -101,9 +101,9 @@ func (f *findings) add(found []Drift, now time.Time, tell func(driftNote)) {
 			delete(f.drifted, key)
 			f.noteCorrection(key, one.Manager, now)
 			corrected = append(corrected, one)
-		case one.IsDrifted():
+		case one.isDrifted():
 			if f.drifted == nil {
-				f.drifted = map[managedresource.ResourceReference]Drift{}
+				f.drifted = map[managedresource.ResourceReference]Found{}
 			}
 			f.drifted[key] = one
 			if !was || before.Missing != one.Missing || !slices.Equal(before.Fields, one.Fields) {
@@ -114,11 +114,11 @@ func (f *findings) add(found []Drift, now time.Time, tell func(driftNote)) {
 		}
 	}
 	if len(drifted) > 0 {
-		tell(driftNote{corev1.EventTypeWarning, reasonDrift, "Not as deployed: " + describe(drifted)})
+		tell(Note{corev1.EventTypeWarning, reasonDrift, "Not as deployed: " + describe(drifted)})
 	}
 	if len(corrected) > 0 {
 		f.last = describe(corrected)
-		tell(driftNote{corev1.EventTypeNormal, reasonCorrected, "Corrected: " + f.last})
+		tell(Note{corev1.EventTypeNormal, reasonCorrected, "Corrected: " + f.last})
 	}
 }
 
@@ -174,9 +174,9 @@ func (f *findings) condition(generation int64, now time.Time) *metav1.Condition 
 		return say(metav1.ConditionTrue, reasonFought, fought)
 	}
 	if len(f.drifted) > 0 {
-		all := slices.SortedFunc(maps.Values(f.drifted), func(a, b Drift) int { return cmp.Compare(a.Resource.String(), b.Resource.String()) })
+		all := slices.SortedFunc(maps.Values(f.drifted), func(a, b Found) int { return cmp.Compare(a.Resource.String(), b.Resource.String()) })
 		reason, message := reasonDrift, "Not as deployed: "+describe(all)
-		if failed := slices.IndexFunc(all, func(d Drift) bool { return d.Err != nil }); failed >= 0 {
+		if failed := slices.IndexFunc(all, func(d Found) bool { return d.Err != nil }); failed >= 0 {
 			reason, message = reasonCorrectionFailed, message+": "+all[failed].Err.Error()
 		}
 		return say(metav1.ConditionTrue, reason, message)
@@ -215,7 +215,7 @@ func (f *findings) fought(now time.Time) string {
 }
 
 // describe names objects and fields, without values.
-func describe(drifts []Drift) string {
+func describe(drifts []Found) string {
 	names := make([]string, 0, len(drifts))
 	for _, one := range drifts {
 		if one.Missing {

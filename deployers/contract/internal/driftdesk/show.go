@@ -1,10 +1,9 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package contract
+package driftdesk
 
 import (
-	"context"
 	"time"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
@@ -17,7 +16,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/items"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 // Metrics about drift, by the name of the deployer.
@@ -40,33 +38,8 @@ func driftCounter(name, help string) *prometheus.CounterVec {
 	return counter
 }
 
-// showDrift writes the condition Drifted of an item that has no job, where it changes, and posts events.
-func (r *reconciler) showDrift(ctx context.Context, s *scope) error {
-	if r.drift == nil || !s.item.Job().IsIdle() || items.IsDeleting(s.item) {
-		return nil
-	}
-	wanted, isKnown := r.drift.condition(s.item)
-	if isKnown && !isShown(s.item, wanted) {
-		if wanted == nil {
-			conditions.Delete(s.item, v1alpha1.DriftedCondition)
-		} else {
-			conditions.Set(s.item, wanted)
-		}
-		if err := r.writes.Status(ctx, s.item); err != nil {
-			return err
-		}
-	}
-	for _, note := range r.drift.takeNotes(s.item) {
-		if note.reason == reasonCorrected {
-			driftCorrections.WithLabelValues(r.deployer.Name()).Inc()
-		}
-		r.options.Recorder.Event(s.item, note.kind, note.reason, kit.Message(note.message))
-	}
-	return nil
-}
-
-// hasNews reports whether there is something to show.
-func (d *driftDesk) hasNews(item *v1alpha1.DeployItem) bool {
+// HasNews reports whether there is something to show.
+func (d *Desk) HasNews(item *v1alpha1.DeployItem) bool {
 	if d == nil || !item.Job().IsIdle() || items.IsDeleting(item) {
 		return false
 	}
@@ -80,9 +53,9 @@ func (d *driftDesk) hasNews(item *v1alpha1.DeployItem) bool {
 }
 
 // condition returns the condition that an item is to show, nil for none, and whether that is known.
-func (d *driftDesk) condition(item *v1alpha1.DeployItem) (*metav1.Condition, bool) {
+func (d *Desk) condition(item *v1alpha1.DeployItem) (*metav1.Condition, bool) {
 	shown := meta.FindStatusCondition(item.Status.Conditions, v1alpha1.DriftedCondition)
-	if detection, err := d.detector.DriftDetection(item); err == nil && detection.ModeOf() == managedresource.DriftDisabled && shown != nil {
+	if detection, err := d.Detector.DriftDetection(item); err == nil && detection.ModeOf() == managedresource.DriftDisabled && shown != nil {
 		return nil, true
 	}
 	d.mu.Lock()
@@ -98,7 +71,22 @@ func (d *driftDesk) condition(item *v1alpha1.DeployItem) (*metav1.Condition, boo
 	return wanted, true
 }
 
-func (d *driftDesk) takeNotes(item *v1alpha1.DeployItem) []driftNote {
+// Show makes an item that has no job show what is known, and reports whether that changed it.
+func (d *Desk) Show(item *v1alpha1.DeployItem) bool {
+	wanted, isKnown := d.condition(item)
+	if !isKnown || isShown(item, wanted) {
+		return false
+	}
+	if wanted == nil {
+		conditions.Delete(item, v1alpha1.DriftedCondition)
+	} else {
+		conditions.Set(item, wanted)
+	}
+	return true
+}
+
+// TakeNotes returns the events to post about an item, once.
+func (d *Desk) TakeNotes(item *v1alpha1.DeployItem) []Note {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	known := d.items[client.ObjectKeyFromObject(item)]
@@ -107,6 +95,11 @@ func (d *driftDesk) takeNotes(item *v1alpha1.DeployItem) []driftNote {
 	}
 	notes := known.notes
 	known.notes = nil
+	for _, note := range notes {
+		if note.Reason == reasonCorrected {
+			driftCorrections.WithLabelValues(d.Detector.Name()).Inc()
+		}
+	}
 	return notes
 }
 

@@ -10,10 +10,13 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/driftdesk"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 // DriftDetector is a Planner that can tell whether somebody has changed what an item has deployed. The contract watches the metadata of the
@@ -32,7 +35,7 @@ type DriftDetector interface {
 }
 
 // ErrNoVerdict says that an item, or what it names, has moved on since its last job, so that nothing can be said before the next one.
-var ErrNoVerdict = errors.New("what is wanted has changed since the last job")
+var ErrNoVerdict = driftdesk.ErrNoVerdict
 
 // Deployed is what an item has deployed.
 type Deployed struct {
@@ -87,4 +90,51 @@ func DriftDetectionIn(config *runtime.RawExtension) (*managedresource.DriftDetec
 		return nil, err
 	}
 	return fields.DriftDetection, errors.Join(managedresource.ValidateDriftDetection("driftDetection", fields.DriftDetection)...)
+}
+
+// newDriftDesk returns what looks for drift of the items of a deployer; nil where it is no DriftDetector.
+func (r *reconciler) newDriftDesk(live client.Reader, contexts *contexts) *driftdesk.Desk {
+	detector, ok := r.deployer.(DriftDetector)
+	if !ok {
+		return nil
+	}
+	return driftdesk.New(driftdesk.Options{
+		Detector: detector,
+		Deployed: func(item *v1alpha1.DeployItem) (driftdesk.Deployed, error) {
+			deployed, err := detector.Deployed(item)
+			return driftdesk.Deployed(deployed), err
+		},
+		Find: func(ctx context.Context, search driftdesk.Search) ([]driftdesk.Found, error) {
+			context, err := contexts.read(ctx, search.Item)
+			if err != nil {
+				return nil, err
+			}
+			drifts, err := detector.FindDrift(ctx, &Item{
+				DeployItem: search.Item, Target: search.Cluster, Context: context, DeployItems: live, Siblings: r.client, Memory: map[string]any{},
+				Checkpoint: func(string) error { return ctx.Err() },
+			}, DriftSearch{Objects: search.Objects, Correct: search.Correct})
+			found := make([]driftdesk.Found, 0, len(drifts))
+			for _, one := range drifts {
+				found = append(found, driftdesk.Found(one))
+			}
+			return found, err
+		},
+		Queue: r.enqueue, Clients: r.options.Clients, Client: r.client, Live: live, Identity: r.options.Identity, MaxWatches: r.options.MaxDriftWatches,
+	})
+}
+
+// showDrift writes the condition Drifted of an item that has no job, where it changes, and posts events.
+func (r *reconciler) showDrift(ctx context.Context, s *scope) error {
+	if r.drift == nil || !s.item.Job().IsIdle() || s.deleting() {
+		return nil
+	}
+	if r.drift.Show(s.item) {
+		if err := r.writes.Status(ctx, s.item); err != nil {
+			return err
+		}
+	}
+	for _, note := range r.drift.TakeNotes(s.item) {
+		r.options.Recorder.Event(s.item, note.Kind, note.Reason, kit.Message(note.Message))
+	}
+	return nil
 }
