@@ -119,11 +119,11 @@ func (j *job) isOwn(last *engine.Release) bool {
 
 // deleteObjects removes the objects that were applied without a release.
 func (j *job) deleteObjects(ctx context.Context) (resources.Progress, error) {
-	found, err := j.session().Confirm(ctx, slices.Concat(j.known.Attempted, j.known.Planned))
+	found, err := resources.Confirm(ctx, j.session(), slices.Concat(j.known.Attempted, j.known.Planned))
 	if err != nil {
 		return resources.Progress{}, err
 	}
-	return j.session().Delete(ctx, resources.Union(j.known.Recorded, found), j.deletionGroups())
+	return resources.Delete(ctx, j.session(), resources.Union(j.known.Recorded, found), j.deletionGroups())
 }
 
 // deletionGroups returns those of the configuration. When they are broken they were never in force, and those of the last valid configuration
@@ -138,5 +138,5 @@ func (j *job) deletionGroups() []managedresource.DeletionGroupDefinition {
 
 // leaveAllElsewhere uninstalls what is on other clusters. The deletion waits for those that cannot be reached.
 func (j *job) leaveAllElsewhere(ctx context.Context) (resources.Progress, error) {
-	return j.session().LeaveElsewhere(ctx, j.status.Inventory, j.deletionGroups(), j.retire)
+	return resources.LeaveElsewhere(ctx, j.session(), j.status.Inventory, j.deletionGroups(), j.retire)
 }

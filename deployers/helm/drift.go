@@ -101,7 +101,7 @@ func (j *job) releaseDrift(ctx context.Context, options resources.DriftOptions) 
 		other, isMarked := config.ReleaseOn(live)
 		return isMarked && other != release
 	}
-	return j.session().FindDrift(ctx, desired, options)
+	return resources.FindDrift(ctx, j.session(), desired, options)
 }
 
 // objectDrift compares with the objects of the chart, unless chart or values give others than those that the last job applied.
@@ -122,7 +122,7 @@ func (j *job) objectDrift(ctx context.Context, options resources.DriftOptions) (
 	if known, found := j.rendered.Get(j.item.DeployItem.UID); !found || known != digestOf(j.desired, true) {
 		j.desired = withoutContent(j.desired)
 	}
-	return j.session().FindDrift(ctx, j.desired, options)
+	return resources.FindDrift(ctx, j.session(), j.desired, options)
 }
 
 // noteObjects notes what the job applies, for objectDrift. What Secrets hold is not part of what the status says, because its digest would tell

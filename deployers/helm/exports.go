@@ -61,7 +61,7 @@ func exportValue(into, document map[string]any, export managedresource.Export) e
 
 // exportFromResources reads the exports that name an object.
 func (j *job) exportFromResources(ctx context.Context) (resources.Progress, error) {
-	found, progress, err := j.session().Export(ctx, j.config.AllExports())
+	found, progress, err := resources.Export(ctx, j.session(), j.config.AllExports())
 	if err != nil || !progress.Done() {
 		return progress, err
 	}

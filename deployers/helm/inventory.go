@@ -117,7 +117,7 @@ func statusOf(item *v1alpha1.DeployItem, decoded *helmv1alpha1.ProviderConfigura
 // settle sorts the inventory by the cluster that the target is.
 func (j *job) settle(ctx context.Context) (resources.Progress, error) {
 	j.before = *j.status.Inventory
-	known, err := j.session().Settle(ctx, j.status.Inventory, j.recordedObjects())
+	known, err := resources.Settle(ctx, j.session(), j.status.Inventory, j.recordedObjects())
 	if err != nil {
 		return resources.Progress{}, err
 	}
@@ -221,6 +221,6 @@ func (j *job) recordAhead(ctx context.Context) error {
 func (j *job) leaveElsewhere(ctx context.Context) (resources.Progress, error) {
 	var progress resources.Progress
 	var err error
-	progress, j.attempt.warning, err = j.session().LeaveOrWarn(ctx, &j.attempt.departure, j.status.Inventory, j.config.DeletionGroups, j.retire)
+	progress, j.attempt.warning, err = resources.LeaveOrWarn(ctx, j.session(), &j.attempt.departure, j.status.Inventory, j.config.DeletionGroups, j.retire)
 	return progress, err
 }

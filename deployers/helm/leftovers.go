@@ -126,7 +126,7 @@ func (j *job) removeLeftovers(ctx context.Context) (resources.Progress, error) {
 	if err := j.unmark(ctx, objects); err != nil {
 		return resources.Progress{}, helmProblem(err)
 	}
-	progress, err := j.session().Delete(ctx, resources.Orphans(j.known.Recorded, objects), j.config.DeletionGroupsDuringUpdate)
+	progress, err := resources.Delete(ctx, j.session(), resources.Orphans(j.known.Recorded, objects), j.config.DeletionGroupsDuringUpdate)
 	if err == nil && progress.Done() {
 		j.known, j.revisions = resources.Known{}, nil
 	}
@@ -178,7 +178,7 @@ func metadataOf(ref managedresource.ResourceReference) *metav1.PartialObjectMeta
 
 // adoptObjects makes the objects that were applied without a release those of the wanted release, so that they stay what they are.
 func (j *job) adoptObjects(ctx context.Context) error {
-	found, err := j.session().Confirm(ctx, j.known.Attempted)
+	found, err := resources.Confirm(ctx, j.session(), j.known.Attempted)
 	if err != nil {
 		return err
 	}

@@ -14,8 +14,7 @@ import (
 // session is the way to the objects of the item.
 func (j *job) session() *resources.Session {
 	labels := map[string]string{v1alpha1.HelmDeployItemLabel: resources.LabelValue(j.item.DeployItem.Name)}
-	session := resources.NewSession(j.item, j.memory, labels)
-	session.Health = j.health
+	session := resources.NewSession(j.item, labels)
 	session.Owner.Releases = j.status.Inventory.Releases
 	return session
 }
@@ -32,11 +31,11 @@ func subjectsOf(managed []managedresource.ManagedResourceStatus) []resources.Sub
 func (j *job) checkDefaultReadiness(ctx context.Context) (resources.Progress, error) {
 	var progress resources.Progress
 	var err error
-	j.attempt.unready, progress, err = j.session().DefaultReadiness(ctx, j.health.Asked(j.attempt.unready))
+	j.attempt.unready, progress, err = (&resources.Checks{Session: j.session(), Health: j.health}).Default(ctx, j.health.Asked(j.attempt.unready))
 	return progress, err
 }
 
 // checkCustomReadiness asks whether the checks of the configuration hold.
 func (j *job) checkCustomReadiness(ctx context.Context) (resources.Progress, error) {
-	return j.session().CustomReadiness(ctx, j.config.ReadinessChecks.CustomReadinessChecks)
+	return resources.Custom(ctx, j.session(), j.config.ReadinessChecks.CustomReadinessChecks)
 }

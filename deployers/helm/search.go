@@ -50,7 +50,7 @@ func (j *job) find(ctx context.Context) (refusal, err error) {
 			inventory.Releases = append(slices.Clone(inventory.Releases), release)
 		}
 	}
-	objects, refusal, err := j.session().Search(ctx, namespaces...)
+	objects, refusal, err := resources.Search(ctx, j.session(), namespaces...)
 	if err != nil {
 		return nil, fmt.Errorf("cannot look for objects of an earlier job: %w", err)
 	}

@@ -85,9 +85,9 @@ func (j *job) applyObjects(ctx context.Context) (resources.Progress, error) {
 		j.announceObjects()
 	}
 	var err error
-	j.applied, err = j.session().Apply(ctx, j.desired, resources.ApplyOptions{
+	j.applied, err = resources.Objects(ctx, j.session(), j.desired, resources.ApplyOptions{
 		Strategy: j.config.UpdateStrategy, OnConflict: j.config.OnConflict, OnImmutable: j.config.OnImmutable,
-		DefaultNamespace: j.config.Namespace, Known: j.known.Recorded,
+		DefaultNamespace: j.config.Namespace, Memory: j.memory, Known: j.known.Recorded,
 	})
 	j.known.Recorded = resources.Union(j.applied.Managed, j.known.Recorded)
 	refused := resources.Orphans(j.known.Planned, resources.Orphans(j.known.Planned, j.applied.Refused))
@@ -98,13 +98,13 @@ func (j *job) applyObjects(ctx context.Context) (resources.Progress, error) {
 
 // deleteOrphans removes the objects that earlier jobs applied and this one did not.
 func (j *job) deleteOrphans(ctx context.Context) (resources.Progress, error) {
-	found, err := j.session().Confirm(ctx, resources.Orphans(j.known.Attempted, j.applied.Managed))
+	found, err := resources.Confirm(ctx, j.session(), resources.Orphans(j.known.Attempted, j.applied.Managed))
 	if err != nil {
 		return resources.Progress{}, err
 	}
 	j.known.Recorded = resources.Union(j.known.Recorded, found)
 	orphans := resources.Orphans(j.known.Recorded, j.applied.Managed)
-	progress, err := j.session().Delete(ctx, orphans, j.config.DeletionGroupsDuringUpdate)
+	progress, err := resources.Delete(ctx, j.session(), orphans, j.config.DeletionGroupsDuringUpdate)
 	if err != nil || !progress.Done() {
 		return progress, err
 	}

@@ -33,7 +33,7 @@ func (d *Deployer) remove(ctx context.Context, item *contract.Item) (contract.Ou
 	if err != nil {
 		return contract.Outcome{}, configurationProblem(err)
 	}
-	session := resources.NewSession(item, d.memory, nil)
+	session := resources.NewSession(item, nil)
 	if session.Cluster == nil {
 		return withoutTarget(ctx, session, item, recorded, groups)
 	}
@@ -57,7 +57,7 @@ func withoutTarget(ctx context.Context, session *resources.Session, item *contra
 	}
 	recorded.ManagedResources, recorded.Inventory = nil, inventory
 	sites := len(inventory.Sites)
-	progress, err := session.LeaveElsewhere(ctx, inventory, groups, nil)
+	progress, err := resources.LeaveElsewhere(ctx, session, inventory, groups, nil)
 	outcome := progress.Outcome()
 	outcome.Done = err == nil && progress.Done()
 	if !outcome.Done && len(inventory.Sites) < sites {
@@ -90,7 +90,7 @@ func uninstall(ctx context.Context, session *resources.Session, item *contract.I
 	groups []managedresource.DeletionGroupDefinition) (resources.Progress, error) {
 	search := isSearched(item.DeployItem, recorded)
 	inventory := inventoryOf(recorded)
-	known, err := session.Settle(ctx, inventory, recorded.ManagedResources)
+	known, err := resources.Settle(ctx, session, inventory, recorded.ManagedResources)
 	if err != nil {
 		return resources.Progress{}, contract.CannotLook(item.DeployItem, err)
 	}
@@ -102,12 +102,12 @@ func uninstall(ctx context.Context, session *resources.Session, item *contract.I
 	if err != nil {
 		return resources.Progress{}, contract.CannotLook(item.DeployItem, fmt.Errorf("cannot look for objects of an earlier job: %w", err))
 	}
-	progress, err := session.Delete(ctx, resources.Union(known.Recorded, found), groups)
+	progress, err := resources.Delete(ctx, session, resources.Union(known.Recorded, found), groups)
 	if err != nil || !progress.Done() {
 		return progress, err
 	}
 	recorded.ManagedResources, recorded.Inventory = nil, inventory
-	return session.LeaveElsewhere(ctx, inventory, groups, nil)
+	return resources.LeaveElsewhere(ctx, session, inventory, groups, nil)
 }
 
 // unrecorded returns the objects on the target that no job has confirmed, and a refusal where it was to search and may list nothing.
@@ -115,11 +115,11 @@ func unrecorded(
 	ctx context.Context, session *resources.Session, known resources.Known, search bool,
 ) (found []managedresource.ManagedResourceStatus, refusal, err error) {
 	attempted := slices.Concat(known.Attempted, known.Planned)
-	found, err = session.Confirm(ctx, attempted)
+	found, err = resources.Confirm(ctx, session, attempted)
 	if err != nil || !search {
 		return found, nil, err
 	}
-	swept, refusal, err := session.Search(ctx, resources.Namespaces(slices.Concat(known.Recorded, attempted)...)...)
+	swept, refusal, err := resources.Search(ctx, session, resources.Namespaces(slices.Concat(known.Recorded, attempted)...)...)
 	return resources.Union(found, swept), refusal, err
 }
 

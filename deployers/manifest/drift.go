@@ -45,5 +45,5 @@ func (d *Deployer) FindDrift(ctx context.Context, item *contract.Item, search co
 	if config.DriftDetection != nil {
 		options.Ignore = config.DriftDetection.Ignore
 	}
-	return resources.NewSession(item, d.memory, nil).FindDrift(ctx, desired, options)
+	return resources.FindDrift(ctx, resources.NewSession(item, nil), desired, options)
 }

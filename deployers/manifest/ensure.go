@@ -24,6 +24,8 @@ import (
 type run struct {
 	item     *contract.Item
 	session  *resources.Session
+	memory   *resources.Memory
+	checks   resources.Checks
 	config   *v1alpha2.ProviderConfiguration
 	desired  []resources.Desired
 	recorded *v1alpha2.ProviderStatus
@@ -47,16 +49,18 @@ func (d *Deployer) begin(item *contract.Item) (*run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("spec.config: %w", err)
 	}
-	session := resources.NewSession(item, d.memory, nil)
-	if session.Health, err = resources.NewHealth(&config.ReadinessChecks, config.UpdateStrategy); err != nil {
+	health, err := resources.NewHealth(&config.ReadinessChecks, config.UpdateStrategy)
+	if err != nil {
 		return nil, fmt.Errorf("spec.config: %w", err)
 	}
-	session.Confidential = sync.OnceValue(func() []string { return resources.ConfidentialIn(desired) })
+	session := resources.NewSession(item, nil)
+	checks := resources.Checks{Session: session, Health: health, Confidential: sync.OnceValue(func() []string { return resources.ConfidentialIn(desired) })}
 	recorded, err := status(item.DeployItem)
 	if err != nil {
 		return nil, err
 	}
-	return &run{item: item, config: config, desired: desired, recorded: recorded, inventory: inventoryOf(recorded), session: session}, nil
+	return &run{item: item, config: config, desired: desired, recorded: recorded, inventory: inventoryOf(recorded),
+		session: session, memory: d.memory, checks: checks}, nil
 }
 
 // ensure is the path from manifests to a finished job.
@@ -88,8 +92,9 @@ func (r *run) deploy(ctx context.Context) (*job, contract.Outcome, error) {
 	if err := r.item.Checkpoint("manifest deployer: start apply manifests"); err != nil {
 		return nil, contract.Outcome{Untouched: true}, err
 	}
-	applied, err := r.session.Apply(ctx, r.desired, resources.ApplyOptions{
-		Strategy: r.config.UpdateStrategy, OnConflict: r.config.OnConflict, OnImmutable: r.config.OnImmutable, Known: known.Recorded,
+	applied, err := resources.Objects(ctx, r.session, r.desired, resources.ApplyOptions{
+		Strategy: r.config.UpdateStrategy, OnConflict: r.config.OnConflict, OnImmutable: r.config.OnImmutable,
+		Memory: r.memory, Known: known.Recorded,
 	})
 	known.Recorded = applied.Union(known.Recorded)
 	refused := resources.Orphans(known.Planned, resources.Orphans(known.Planned, applied.Refused))
@@ -103,7 +108,7 @@ func (r *run) deploy(ctx context.Context) (*job, contract.Outcome, error) {
 		outcome, err := r.record(progress.Outcome(), known, err)
 		return nil, outcome, err
 	}
-	progress, warning, err := r.session.LeaveOrWarn(ctx, departure(r.item), r.inventory, r.config.DeletionGroups, nil)
+	progress, warning, err := resources.LeaveOrWarn(ctx, r.session, departure(r.item), r.inventory, r.config.DeletionGroups, nil)
 	outcome, err := r.record(progress.Outcome(), resources.Known{Recorded: applied.Managed}, err)
 	if err != nil || !progress.Done() {
 		return nil, outcome, err
@@ -118,11 +123,11 @@ func (r *run) deploy(ctx context.Context) (*job, contract.Outcome, error) {
 // found.
 func (r *run) known(ctx context.Context) (resources.Known, error) {
 	search := isSearched(r.item.DeployItem, r.recorded)
-	known, err := r.session.Settle(ctx, r.inventory, r.recorded.ManagedResources)
+	known, err := resources.Settle(ctx, r.session, r.inventory, r.recorded.ManagedResources)
 	if err != nil || !search {
 		return known, err
 	}
-	found, err := r.session.Sweep(ctx, resources.Namespaces(append(resources.Attempted(r.desired, nil), known.Recorded...)...)...)
+	found, err := resources.Sweep(ctx, r.session, resources.Namespaces(append(resources.Attempted(r.desired, nil), known.Recorded...)...)...)
 	if err != nil {
 		return known, fmt.Errorf("cannot look for objects of an earlier job: %w", err)
 	}
@@ -149,12 +154,12 @@ func (r *run) recordAhead(ctx context.Context, before managedresource.Inventory,
 // attempted and exists.
 func (r *run) removeLeftovers(ctx context.Context, known *resources.Known, applied resources.Applied) (resources.Progress, error) {
 	wanted := resources.Attempted(r.desired, nil)
-	found, err := r.session.Confirm(ctx, resources.Orphans(known.Attempted, wanted))
+	found, err := resources.Confirm(ctx, r.session, resources.Orphans(known.Attempted, wanted))
 	if err != nil {
 		return resources.Progress{}, err
 	}
 	known.Recorded = resources.Union(known.Recorded, found)
-	return r.session.Delete(ctx, applied.Orphans(known.Recorded), r.config.DeletionGroupsDuringUpdate)
+	return resources.Delete(ctx, r.session, applied.Orphans(known.Recorded), r.config.DeletionGroupsDuringUpdate)
 }
 
 // complete checks readiness, exports and patches.
@@ -167,7 +172,7 @@ func (r *run) complete(ctx context.Context, reached *job) (contract.Outcome, err
 	if err != nil || !progress.Done() {
 		return progress.Outcome(), err
 	}
-	if err := r.session.PatchAfterDeployment(ctx, r.desired, reached.managed); err != nil {
+	if err := resources.PatchAfterDeployment(ctx, r.session.Cluster, r.desired, reached.managed); err != nil {
 		return contract.Outcome{}, err
 	}
 	return contract.Outcome{Done: true, Exports: exports}, nil
@@ -178,15 +183,15 @@ func (r *run) ready(ctx context.Context, reached *job) (resources.Progress, erro
 	if err := r.item.Checkpoint("manifest deployer: default readiness checks"); err != nil {
 		return progress, err
 	}
-	reached.unready = r.session.Health.Asked(reached.unready)
+	reached.unready = r.checks.Health.Asked(reached.unready)
 	var err error
-	if reached.unready, progress, err = r.session.DefaultReadiness(ctx, reached.unready); err != nil || !progress.Done() {
+	if reached.unready, progress, err = r.checks.Default(ctx, reached.unready); err != nil || !progress.Done() {
 		return progress, err
 	}
 	if err := r.item.Checkpoint("manifest deployer: custom readiness checks"); err != nil {
 		return progress, err
 	}
-	return r.session.CustomReadiness(ctx, r.config.ReadinessChecks.CustomReadinessChecks)
+	return resources.Custom(ctx, r.session, r.config.ReadinessChecks.CustomReadinessChecks)
 }
 
 func (r *run) export(ctx context.Context) (map[string]any, resources.Progress, error) {
@@ -196,7 +201,7 @@ func (r *run) export(ctx context.Context) (map[string]any, resources.Progress, e
 	if r.config.Exports == nil {
 		return nil, resources.Progress{}, nil
 	}
-	return r.session.Export(ctx, r.config.Exports.Exports)
+	return resources.Export(ctx, r.session, r.config.Exports.Exports)
 }
 
 // record puts what is known into an outcome, also when it comes with an error.

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
 // parallel bounds the requests that one call has under way at a time.
@@ -31,6 +32,8 @@ type ApplyOptions struct {
 	OnImmutable managedresource.OnImmutable
 	// DefaultNamespace of namespaced objects without one; empty makes such objects an error.
 	DefaultNamespace string
+	// Memory makes repeated jobs cheaper; nil works too.
+	Memory *Memory
 	// Known are the objects that the provider status records. Other objects are created without looking for them first.
 	Known []managedresource.ManagedResourceStatus
 }
@@ -81,44 +84,53 @@ type task struct {
 // forces reports whether a server-side apply takes over the fields that others have set.
 func (t task) forces() bool { return t.onConflict != managedresource.OnConflictFail || t.asks.override }
 
-// Apply brings objects to the target in groups: custom resource definitions, cluster-scoped, ServiceAccounts, other namespaced; in parallel
+// Objects brings objects to the target in groups: custom resource definitions, cluster-scoped, ServiceAccounts, other namespaced; in parallel
 // inside a group. Objects with policy ignore are left out. When an identity occurs twice the later object counts. Errors of
 // single objects are collected over all groups and name kind, namespace, name and cause; an error comes together with what was
 // handled. Strategy apply tries all objects first, and applies none when one is refused; those whose kind or namespace is among the objects are
 // tried before their group.
-func (s *Session) Apply(ctx context.Context, desired []Desired, options ApplyOptions) (Applied, error) {
-	if err := s.checkpoint("deployer: process manifests"); err != nil {
+func Objects(ctx context.Context, s *Session, desired []Desired, options ApplyOptions) (Applied, error) {
+	if err := s.Step("deployer: process manifests"); err != nil {
 		return Applied{}, err
 	}
 	var applied Applied
-	plan, problems := s.plan(ctx, desired, options, &applied)
-	s.ask(plan)
+	plan, problems := planOf(ctx, s, desired, options, &applied)
+	w := &writer{cluster: s.Cluster, owner: s.Owner, memory: options.Memory, strategy: options.Strategy, others: newHoldings(s, asked(plan))}
 	isServerSide := options.Strategy == managedresource.UpdateStrategyApply
 	if isServerSide {
-		problems = append(problems, s.rehearse(ctx, rehearsable(&plan), options.Strategy)...)
+		problems = append(problems, w.rehearse(ctx, rehearsable(&plan))...)
 	}
 	for group := range groups {
 		if isServerSide && len(problems) == 0 {
-			problems = s.rehearse(ctx, unrehearsed(plan[group]), options.Strategy)
+			problems = w.rehearse(ctx, unrehearsed(plan[group]))
 		}
 		if isServerSide && len(problems) > 0 {
 			applied.refuse(slices.Concat(plan[group:]...))
 			break
 		}
-		if err := s.checkpoint("deployer: apply manifests"); err != nil {
+		if err := s.Step("deployer: apply manifests"); err != nil {
 			return applied, errors.Join(append(problems, err)...)
 		}
-		problems = append(problems, s.applyGroup(ctx, plan[group], options.Strategy, &applied)...)
-		if group == definitions && len(plan[definitions]) > 0 && !s.established(&applied, plan) {
+		problems = append(problems, w.applyGroup(ctx, plan[group], &applied)...)
+		if group == definitions && len(plan[definitions]) > 0 && !established(s.Cluster, &applied, plan) {
 			break
 		}
 	}
 	return applied, errors.Join(problems...)
 }
 
-// plan sorts the objects into the groups. Objects whose kind is unknown, or that lack a namespace, become errors. Those and the objects to be
+// asked returns the identities of the objects of a plan.
+func asked(plan [groups][]task) map[identity]bool {
+	asked := map[identity]bool{}
+	for _, t := range slices.Concat(plan[:]...) {
+		asked[identityOf(t.ref)] = true
+	}
+	return asked
+}
+
+// planOf sorts the objects into the groups. Objects whose kind is unknown, or that lack a namespace, become errors. Those and the objects to be
 // ignored are noted in applied. Nothing is planned on a target that does not tell its kinds: every further question would take as long.
-func (s *Session) plan(ctx context.Context, desired []Desired, options ApplyOptions, applied *Applied) ([groups][]task, []error) {
+func planOf(ctx context.Context, s *Session, desired []Desired, options ApplyOptions, applied *Applied) ([groups][]task, []error) {
 	var plan [groups][]task
 	var problems []error
 	defined := definedKinds(desired)
@@ -128,7 +140,7 @@ func (s *Session) plan(ctx context.Context, desired []Desired, options ApplyOpti
 			applied.Ignored = append(applied.Ignored, ignore(d, options.DefaultNamespace)...)
 			continue
 		}
-		t, err := s.prepare(ctx, d, defined, options.DefaultNamespace)
+		t, err := prepare(ctx, s, d, defined, options.DefaultNamespace)
 		if errors.Is(err, errUnanswered) {
 			return [groups][]task{}, append(problems, err)
 		}
@@ -208,7 +220,7 @@ func inOrder(tasks []task) []task {
 	return unique
 }
 
-func (s *Session) prepare(ctx context.Context, d Desired, defined map[schema.GroupVersionKind]resourceKind, defaultNamespace string) (task, error) {
+func prepare(ctx context.Context, s *Session, d Desired, defined map[schema.GroupVersionKind]resourceKind, defaultNamespace string) (task, error) {
 	object := d.Object.DeepCopy()
 	kind, err := lookup(ctx, s.Cluster, object.GroupVersionKind())
 	if isNoMatch(err) {
@@ -235,13 +247,13 @@ func (s *Session) prepare(ctx context.Context, d Desired, defined map[schema.Gro
 }
 
 // applyGroup applies the objects of a group and adds what became of them to applied.
-func (s *Session) applyGroup(ctx context.Context, tasks []task, strategy managedresource.UpdateStrategy, applied *Applied) []error {
+func (w *writer) applyGroup(ctx context.Context, tasks []task, applied *Applied) []error {
 	results := make([]result, len(tasks))
 	var running errgroup.Group
 	running.SetLimit(parallel)
 	for i, t := range tasks {
 		running.Go(func() error {
-			results[i] = s.applyOne(ctx, t, strategy)
+			results[i] = w.applyOne(ctx, t)
 			return nil
 		})
 	}
@@ -293,7 +305,7 @@ func (a *Applied) leave(t task, live *unstructured.Unstructured, isNotOurs bool)
 }
 
 // established reports whether the definitions that later groups need are served; what is missing is added to the progress.
-func (s *Session) established(applied *Applied, plan [groups][]task) bool {
+func established(cluster *target.Cluster, applied *Applied, plan [groups][]task) bool {
 	needed := map[schema.GroupKind]bool{}
 	for _, t := range slices.Concat(plan[clusterScoped:]...) {
 		needed[t.Object.GroupVersionKind().GroupKind()] = true
@@ -301,7 +313,7 @@ func (s *Session) established(applied *Applied, plan [groups][]task) bool {
 	ready := applied.Progress.Done()
 	for _, subject := range applied.Subjects {
 		if needed[definedGroupKind(subject.Live)] && !hasCondition(subject.Live, "Established", "True") {
-			applied.Progress.wait(subject.Resource.String()+" is not established yet", watched(s.Cluster, subject.Resource))
+			applied.Progress.wait(subject.Resource.String()+" is not established yet", watched(cluster, subject.Resource))
 			ready = false
 		}
 	}

@@ -5,7 +5,7 @@ package resources
 
 import (
 	"errors"
-	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -230,12 +230,14 @@ func TestATargetThatDoesNotTellItsKindsIsAskedOnce(t *testing.T) {
 	cluster := *b.Cluster
 	cluster.Mapper, b.Cluster = silent{}, &cluster
 	good, other := manage(b.configMap("one", "a", "1")), manage(b.configMap("two", "a", "1"))
-	applied := &Applied{}
-	plan, problems := b.plan(t.Context(), []Desired{good, other}, ApplyOptions{}, applied)
-	require.Len(t, problems, 1)
-	assert.ErrorIs(t, problems[0], errUnanswered)
+
+	applied, err := b.Apply(t.Context(), []Desired{good, other}, ApplyOptions{})
+
+	require.ErrorIs(t, err, errUnanswered)
+	assert.Equal(t, 1, strings.Count(err.Error(), errUnanswered.Error()))
 	assert.Empty(t, applied.Refused, "nothing is wrong with the objects")
-	assert.Empty(t, slices.Concat(plan[:]...))
+	assert.Empty(t, applied.Managed)
+	assert.Empty(t, b.sent())
 }
 
 func TestNamespacedObjectWithoutNamespaceIsMisconfigured(t *testing.T) {

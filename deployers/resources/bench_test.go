@@ -32,6 +32,8 @@ func TestMain(m *testing.M) {
 // bench is a session on a real API server that counts its requests.
 type bench struct {
 	*Session
+	Memory    *Memory
+	Health    Health
 	t         *testing.T
 	namespace string
 	mu        sync.Mutex
@@ -44,9 +46,10 @@ func newBench(t *testing.T) *bench {
 	t.Helper()
 	p := platform.Shared(t)
 	b := &bench{t: t, namespace: p.Namespace(t)}
+	b.Memory = NewMemory(0)
 	b.Session = &Session{
 		Cluster: b.open(p.RestConfig), Owner: Owner{Item: "item-" + b.namespace, UID: "uid-" + "of-item"},
-		Checkpoint: func(string) error { return nil }, Memory: NewMemory(0),
+		Checkpoint: func(string) error { return nil },
 	}
 	b.forget()
 	return b
@@ -213,4 +216,19 @@ func waitFor(t *testing.T, object *unstructured.Unstructured, done func(*unstruc
 	t.Helper()
 	live := object.DeepCopy()
 	require.NoError(t, platform.Shared(t).Await(t.Context(), live, func() bool { return done(live) }))
+}
+
+// Apply is apply.Objects with the memory of the bench.
+func (b *bench) Apply(ctx context.Context, desired []Desired, options ApplyOptions) (Applied, error) {
+	options.Memory = b.Memory
+	return Objects(ctx, b.Session, desired, options)
+}
+
+func (b *bench) Delete(ctx context.Context, managed []managedresource.ManagedResourceStatus,
+	groups []managedresource.DeletionGroupDefinition) (Progress, error) {
+	return Delete(ctx, b.Session, managed, groups)
+}
+
+func (b *bench) DefaultReadiness(ctx context.Context, subjects []Subject) ([]Subject, Progress, error) {
+	return (&Checks{Session: b.Session, Health: b.Health}).Default(ctx, subjects)
 }

@@ -21,19 +21,19 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
-// CustomReadiness asks whether custom checks hold (spec/deployers.md §6.5). The checks are independent of each other, and every
+// Custom asks whether custom checks hold (spec/deployers.md §6.5). The checks are independent of each other, and every
 // call looks at the objects as they are now. Objects that do not exist yet are not ready.
-func (s *Session) CustomReadiness(ctx context.Context, checks []managedresource.CustomReadinessCheckConfiguration) (Progress, error) {
+func Custom(ctx context.Context, s *Session, checks []managedresource.CustomReadinessCheckConfiguration) (Progress, error) {
 	var progress Progress
 	for i := range checks {
 		check := &checks[i]
 		if check.Disabled {
 			continue
 		}
-		if err := s.checkpoint("deployer: during readiness check - custom check %s", check.Name); err != nil {
+		if err := s.Step("deployer: during readiness check - custom check %s", check.Name); err != nil {
 			return progress, err
 		}
-		more, err := s.customCheck(ctx, check)
+		more, err := customCheck(ctx, s, check)
 		if err != nil {
 			return progress, fmt.Errorf("readiness check %s: %w", check.Name, err)
 		}
@@ -42,7 +42,7 @@ func (s *Session) CustomReadiness(ctx context.Context, checks []managedresource.
 	return progress, nil
 }
 
-func (s *Session) customCheck(ctx context.Context, check *managedresource.CustomReadinessCheckConfiguration) (Progress, error) {
+func customCheck(ctx context.Context, s *Session, check *managedresource.CustomReadinessCheckConfiguration) (Progress, error) {
 	var progress Progress
 	cluster, err := s.on(ctx, check.TargetName)
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *Session) customCheck(ctx context.Context, check *managedresource.Custom
 	}
 	for _, selected := range check.Resources {
 		ref := referenceOf(&selected)
-		live, err := s.get(ctx, cluster, ref)
+		live, err := s.served.get(ctx, cluster, ref)
 		if err != nil && !isGone(err) {
 			return progress, err
 		}
@@ -61,12 +61,12 @@ func (s *Session) customCheck(ctx context.Context, check *managedresource.Custom
 	if check.LabelSelector == nil {
 		return progress, nil
 	}
-	more, err := s.labelledCheck(ctx, cluster, check)
+	more, err := labelledCheck(ctx, cluster, check)
 	progress.Add(more)
 	return progress, err
 }
 
-func (s *Session) labelledCheck(ctx context.Context, cluster *target.Cluster, check *managedresource.CustomReadinessCheckConfiguration) (Progress, error) {
+func labelledCheck(ctx context.Context, cluster *target.Cluster, check *managedresource.CustomReadinessCheckConfiguration) (Progress, error) {
 	var progress Progress
 	selector := check.LabelSelector
 	all := contract.Watched{Cluster: cluster, APIVersion: selector.APIVersion, Kind: selector.Kind}

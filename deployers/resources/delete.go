@@ -41,24 +41,24 @@ func Union(first, second []managedresource.ManagedResourceStatus) []managedresou
 // that do not carry the label of the owner, and those that another DeployItem or nobody known has put in the place of the
 // recorded ones. When nothing is managed nothing is deleted, not even by groups with deleteAllResources.
 // The progress names what is still there; a group begins when the one before is gone.
-func (s *Session) Delete(ctx context.Context, managed []managedresource.ManagedResourceStatus,
+func Delete(ctx context.Context, s *Session, managed []managedresource.ManagedResourceStatus,
 	definitions []managedresource.DeletionGroupDefinition) (Progress, error) {
-	if err := s.checkpoint("deployer: process managed resource manifests"); err != nil || len(managed) == 0 {
+	if err := s.Step("deployer: process managed resource manifests"); err != nil || len(managed) == 0 {
 		return Progress{}, err
 	}
 	if len(definitions) == 0 {
 		definitions = defaultGroups
 	}
-	groups, err := s.deletionGroups(ctx, definitions)
+	groups, err := deletionGroups(ctx, s, definitions)
 	if err != nil {
 		return Progress{}, err
 	}
 	assign(groups, slices.DeleteFunc(slices.Clone(managed), stays))
 	for _, group := range groups {
-		if err := s.checkpoint("deployer: delete resources"); err != nil {
+		if err := s.Step("deployer: delete resources"); err != nil {
 			return Progress{}, err
 		}
-		progress, err := s.deleteGroup(ctx, group)
+		progress, err := deleteGroup(ctx, s, group)
 		if err != nil || !progress.Done() {
 			return progress, err
 		}
@@ -70,7 +70,7 @@ func stays(m managedresource.ManagedResourceStatus) bool {
 	return m.Policy == managedresource.KeepPolicy || m.Policy == managedresource.IgnorePolicy
 }
 
-func (s *Session) deletionGroups(ctx context.Context, definitions []managedresource.DeletionGroupDefinition) ([]*deletionGroup, error) {
+func deletionGroups(ctx context.Context, s *Session, definitions []managedresource.DeletionGroupDefinition) ([]*deletionGroup, error) {
 	var groups []*deletionGroup
 	for _, definition := range definitions {
 		var name *string
@@ -90,7 +90,7 @@ func (s *Session) deletionGroups(ctx context.Context, definitions []managedresou
 	return groups, nil
 }
 
-func (s *Session) deleteGroup(ctx context.Context, group *deletionGroup) (Progress, error) {
+func deleteGroup(ctx context.Context, s *Session, group *deletionGroup) (Progress, error) {
 	cluster, err := s.on(ctx, group.targetName())
 	if err != nil {
 		return Progress{}, err
@@ -106,7 +106,7 @@ func (s *Session) deleteGroup(ctx context.Context, group *deletionGroup) (Progre
 		}
 		removals = append(removals, more...)
 	}
-	return s.removeAll(ctx, removals)
+	return removeAll(ctx, s, removals)
 }
 
 // everyOther lists the objects on the cluster that a group with deleteAllResources selects beside its members.
@@ -165,7 +165,7 @@ func list(ctx context.Context, known *served, cluster *target.Cluster, selection
 }
 
 // removeAll removes objects in parallel and says which are still there. Errors are collected.
-func (s *Session) removeAll(ctx context.Context, removals []removal) (Progress, error) {
+func removeAll(ctx context.Context, s *Session, removals []removal) (Progress, error) {
 	var running errgroup.Group
 	running.SetLimit(parallel)
 	var lock sync.Mutex
@@ -173,7 +173,7 @@ func (s *Session) removeAll(ctx context.Context, removals []removal) (Progress, 
 	var problems []error
 	for i, r := range removals {
 		running.Go(func() error {
-			progress, err := s.remove(ctx, r)
+			progress, err := remove(ctx, s, r)
 			remaining[i] = progress
 			if err != nil {
 				lock.Lock()

@@ -19,6 +19,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
 // correctionTime bounds one write of a correction. It goes on when the search ends, so that a job that follows finds its result.
@@ -46,7 +47,7 @@ type DriftOptions struct {
 // FindDrift compares desired objects with the live ones: each field that the desired object names, as the API server would store it. Fields
 // that it does not name never count, nor do those that were written through a subresource such as scale. What options.Correct allows is
 // corrected. There is one answer for each object that is searched and desired.
-func (s *Session) FindDrift(ctx context.Context, desired []Desired, options DriftOptions) ([]contract.Drift, error) {
+func FindDrift(ctx context.Context, s *Session, desired []Desired, options DriftOptions) ([]contract.Drift, error) {
 	ignored, err := compileRules(options.Ignore)
 	if err != nil {
 		return nil, err
@@ -59,7 +60,7 @@ func (s *Session) FindDrift(ctx context.Context, desired []Desired, options Drif
 	var problems []error
 	for _, d := range lastOfEach(desired, options.DefaultNamespace) {
 		ref := referenceTo(d.Object)
-		t, err := s.prepareSearch(ctx, d, options)
+		t, err := prepareSearch(ctx, s, d, options)
 		if err == nil {
 			ref = t.ref
 		}
@@ -70,7 +71,7 @@ func (s *Session) FindDrift(ctx context.Context, desired []Desired, options Drif
 			problems = append(problems, err)
 			continue
 		}
-		search := &driftSearch{Session: s, options: options, ignored: ignored, task: t}
+		search := &driftSearch{cluster: s.Cluster, owner: s.Owner, options: options, ignored: ignored, task: t}
 		if err != nil { // the kind is gone
 			drift := contract.Drift{Resource: ref, Missing: true}
 			if options.Correct != nil {
@@ -106,8 +107,8 @@ func lastOfEach(desired []Desired, defaultNamespace string) []Desired {
 	return unique
 }
 
-func (s *Session) prepareSearch(ctx context.Context, d Desired, options DriftOptions) (task, error) {
-	t, err := s.prepare(ctx, d, nil, options.DefaultNamespace)
+func prepareSearch(ctx context.Context, s *Session, d Desired, options DriftOptions) (task, error) {
+	t, err := prepare(ctx, s, d, nil, options.DefaultNamespace)
 	if err != nil || options.OfRelease == nil {
 		return t, err
 	}
@@ -126,7 +127,8 @@ func (s *Session) prepareSearch(ctx context.Context, d Desired, options DriftOpt
 
 // driftSearch compares one object.
 type driftSearch struct {
-	*Session
+	cluster *target.Cluster
+	owner   Owner
 	options DriftOptions
 	ignored []ignoredFields
 	task    task
@@ -144,7 +146,7 @@ func (d *driftSearch) run(ctx context.Context) contract.Drift {
 
 func (d *driftSearch) try(ctx context.Context) contract.Drift {
 	drift := contract.Drift{Resource: d.task.ref}
-	resource := client(d.Cluster, d.task.kind, d.task.ref.Namespace)
+	resource := client(d.cluster, d.task.kind, d.task.ref.Namespace)
 	live, err := resource.Get(ctx, d.task.ref.Name, metav1.GetOptions{})
 	if isGone(err) {
 		return d.missing(ctx)
@@ -198,7 +200,7 @@ func (d *driftSearch) rehearse(ctx context.Context, next, live *unstructured.Uns
 		return nil, err
 	}
 	options := metav1.PatchOptions{FieldManager: d.manager(), DryRun: []string{metav1.DryRunAll}}
-	return client(d.Cluster, d.task.kind, d.task.ref.Namespace).Patch(ctx, d.task.ref.Name, types.MergePatchType, raw, options)
+	return client(d.cluster, d.task.kind, d.task.ref.Namespace).Patch(ctx, d.task.ref.Name, types.MergePatchType, raw, options)
 }
 
 // isLeftAlone reports whether the deployer would not update the object.
@@ -209,7 +211,7 @@ func (d *driftSearch) isLeftAlone(live *unstructured.Unstructured) bool {
 	if d.options.IsForeign != nil {
 		return d.options.IsForeign(live)
 	}
-	claim := d.Owner.claimOf(live)
+	claim := d.owner.claimOf(live)
 	return claim == foreign || d.task.Policy == managedresource.ImmutablePolicy || d.task.Policy == managedresource.FallbackPolicy && claim != own
 }
 
@@ -301,7 +303,7 @@ func (d *driftSearch) correct(ctx context.Context, drift *contract.Drift, next *
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), correctionTime)
 	defer cancel()
-	resource := client(d.Cluster, d.task.kind, d.task.ref.Namespace)
+	resource := client(d.cluster, d.task.kind, d.task.ref.Namespace)
 	written, err := resource.Update(ctx, next, metav1.UpdateOptions{FieldManager: d.manager()})
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		drift.Err = errLostRace
@@ -332,7 +334,7 @@ func (d *driftSearch) missing(ctx context.Context) contract.Drift {
 	defer cancel()
 	object := d.task.Object.DeepCopy()
 	annotate(object, d.task.AnnotateBeforeCreate)
-	created, err := client(d.Cluster, d.task.kind, d.task.ref.Namespace).Create(ctx, object, metav1.CreateOptions{FieldManager: d.manager()})
+	created, err := client(d.cluster, d.task.kind, d.task.ref.Namespace).Create(ctx, object, metav1.CreateOptions{FieldManager: d.manager()})
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		drift.Err = errLostRace

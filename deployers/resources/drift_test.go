@@ -33,7 +33,7 @@ func (b *bench) drift(desired Desired, options DriftOptions) contract.Drift {
 	b.t.Helper()
 	ref := referenceTo(desired.Object)
 	options.Objects = []managedresource.ResourceReference{ref}
-	found, err := b.FindDrift(b.t.Context(), []Desired{desired}, options)
+	found, err := FindDrift(b.t.Context(), b.Session, []Desired{desired}, options)
 	require.NoError(b.t, err)
 	require.Len(b.t, found, 1)
 	return found[0]
@@ -251,7 +251,7 @@ func TestWhatWasPatchedAfterDeploymentIsNoDrift(t *testing.T) {
 	desired := manage(b.object(oneMap))
 	desired.PatchAfterDeployment = &runtime.RawExtension{Raw: []byte(`{"data": {"a": "patched", "b": null}}`)}
 	applied := b.apply("", nil, desired)
-	require.NoError(t, b.PatchAfterDeployment(t.Context(), []Desired{desired}, applied.Managed))
+	require.NoError(t, PatchAfterDeployment(t.Context(), b.Cluster, []Desired{desired}, applied.Managed))
 
 	assert.Empty(t, b.drift(desired, DriftOptions{}).Fields)
 }
@@ -291,7 +291,7 @@ func TestDriftOfManyObjectsIsFoundOneByOne(t *testing.T) {
 	b.change(desired[1].Object, "data: {a: x}")
 	b.sent()
 
-	found, err := b.FindDrift(t.Context(), desired, DriftOptions{DriftSearch: contract.DriftSearch{Objects: []managedresource.ResourceReference{referenceTo(desired[1].Object)}}})
+	found, err := FindDrift(t.Context(), b.Session, desired, DriftOptions{DriftSearch: contract.DriftSearch{Objects: []managedresource.ResourceReference{referenceTo(desired[1].Object)}}})
 
 	require.NoError(t, err)
 	require.Len(t, found, 1)

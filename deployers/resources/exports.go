@@ -18,7 +18,7 @@ import (
 // Export reads exports from objects on the target (spec/deployers.md §6.6). Exports without fromResource are left out. Values
 // are taken as found: the data of Secrets stays base64. The map is nil when nothing is exported; it is complete only when the
 // progress is done.
-func (s *Session) Export(ctx context.Context, exports []managedresource.Export) (map[string]any, Progress, error) {
+func Export(ctx context.Context, s *Session, exports []managedresource.Export) (map[string]any, Progress, error) {
 	var progress Progress
 	var all map[string]any
 	for i := range exports {
@@ -26,10 +26,10 @@ func (s *Session) Export(ctx context.Context, exports []managedresource.Export) 
 		if export.FromResource == nil {
 			continue
 		}
-		if err := s.checkpoint("deployer: during export - key: %s", export.Key); err != nil {
+		if err := s.Step("deployer: during export - key: %s", export.Key); err != nil {
 			return nil, progress, err
 		}
-		value, lack, err := s.export(ctx, export)
+		value, lack, err := read(ctx, s, export)
 		if err != nil {
 			return nil, progress, fmt.Errorf("export %s: %w", export.Key, err)
 		}
@@ -90,13 +90,13 @@ func Value(document map[string]any, path string) (any, bool, error) {
 	return value, true, nil
 }
 
-func (s *Session) export(ctx context.Context, export *managedresource.Export) (any, Progress, error) {
+func read(ctx context.Context, s *Session, export *managedresource.Export) (any, Progress, error) {
 	cluster, err := s.on(ctx, export.TargetName)
 	if err != nil {
 		return nil, Progress{}, err
 	}
 	from := referenceOf(export.FromResource)
-	value, progress, err := s.field(ctx, cluster, export, from, export.JSONPath)
+	value, progress, err := field(ctx, s, cluster, export, from, export.JSONPath)
 	if err != nil || !progress.Done() || export.FromObjectReference == nil {
 		return value, progress, err
 	}
@@ -106,7 +106,7 @@ func (s *Session) export(ctx context.Context, export *managedresource.Export) (a
 			watched(cluster, from))
 		return nil, progress, nil
 	}
-	return s.field(ctx, cluster, export, next, export.FromObjectReference.JSONPath)
+	return field(ctx, s, cluster, export, next, export.FromObjectReference.JSONPath)
 }
 
 // follow returns the object that an exported reference names, and whether it names one.
@@ -121,10 +121,10 @@ func follow(ref *managedresource.FromObjectReference, value any, namespace strin
 }
 
 // field reads one field of one object; what is not there yet is progress.
-func (s *Session) field(ctx context.Context, cluster *target.Cluster, export *managedresource.Export,
+func field(ctx context.Context, s *Session, cluster *target.Cluster, export *managedresource.Export,
 	ref managedresource.ResourceReference, path string) (any, Progress, error) {
 	var progress Progress
-	live, err := s.get(ctx, cluster, ref)
+	live, err := s.served.get(ctx, cluster, ref)
 	if isGone(err) {
 		progress.wait(fmt.Sprintf("export %s: %s does not exist", export.Key, ref), watched(cluster, ref))
 		return nil, progress, nil

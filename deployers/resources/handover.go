@@ -6,7 +6,6 @@ package resources
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,7 +17,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/manifest"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 // FindDeployItem reads live the metadata of the DeployItem that marks name: by its namespace and by its name as labels hold it. It returns nil
@@ -175,38 +173,35 @@ func chartHolding(item *v1alpha1.DeployItem, asked map[identity]bool) holding {
 // holdings is what other DeployItems of the namespace hold of the objects that one call applies. Each is read once, one after the other, so that
 // marks, which anybody may write, cost little.
 type holdings struct {
+	session *Session
 	asked   map[identity]bool
 	known   sync.Map
 	reading sync.Mutex
 	names   func() (map[string]string, error)
 }
 
-// ask prepares for questions about objects.
-func (s *Session) ask(plan [groups][]task) {
-	asked := map[identity]bool{}
-	for _, t := range slices.Concat(plan[:]...) {
-		asked[identityOf(t.ref)] = true
-	}
-	s.holdings = &holdings{asked: asked}
+// newHoldings prepares for questions of a session about objects.
+func newHoldings(session *Session, asked map[identity]bool) *holdings {
+	return &holdings{session: session, asked: asked}
 }
 
 // holdingBy returns what a DeployItem of the own namespace holds.
-func (s *Session) holdingBy(ctx context.Context, label string) (holding, error) {
-	h := s.holdings
+func (h *holdings) holdingBy(ctx context.Context, label string) (holding, error) {
+	live, namespace := h.session.DeployItems, h.session.Owner.Namespace
 	read, _ := h.known.LoadOrStore(label, sync.OnceValues(func() (holding, error) {
 		h.reading.Lock()
 		defer h.reading.Unlock()
 		item := &v1alpha1.DeployItem{}
-		found, err := getNamed(ctx, s.DeployItems, s.Owner.Namespace, label, item)
+		found, err := getNamed(ctx, live, namespace, label, item)
 		if found || err != nil || len(label) < maxLabelValue {
 			return holdingOf(ifFound(item, found), h.asked), err
 		}
 		if h.names == nil {
-			h.names = sync.OnceValues(func() (map[string]string, error) { return longNames(ctx, s.DeployItems, s.Owner.Namespace) })
+			h.names = sync.OnceValues(func() (map[string]string, error) { return longNames(ctx, live, namespace) })
 		}
 		names, err := h.names()
 		if err == nil && names[label] != "" {
-			found, err = getNamed(ctx, s.DeployItems, s.Owner.Namespace, names[label], item)
+			found, err = getNamed(ctx, live, namespace, names[label], item)
 		}
 		return holdingOf(ifFound(item, found), h.asked), err
 	}))
@@ -227,9 +222,10 @@ type standing struct {
 
 // standingOf finds out how a foreign object stands. DeployItems of other namespaces are not asked for: whoever can write marks could find out
 // what other tenants have.
-func (s *Session) standingOf(ctx context.Context, live *unstructured.Unstructured) standing {
+func (h *holdings) standingOf(ctx context.Context, live *unstructured.Unstructured) standing {
+	s := h.session
 	if release, found := helm.ReleaseOn(live); found {
-		by, err := rivalOf(ctx, s, s.Cluster, live, release)
+		by, err := s.rivalOf(ctx, s.Cluster, live, release)
 		if by.exists || err != nil {
 			return ofRelease(release, by.owner, err)
 		}
@@ -245,7 +241,7 @@ func (s *Session) standingOf(ctx context.Context, live *unstructured.Unstructure
 	case s.DeployItems == nil, label == "", namespace == "", namespace != s.Owner.Namespace:
 		return now
 	}
-	by, err := s.holdingBy(ctx, label)
+	by, err := h.holdingBy(ctx, label)
 	now.held, now.abandoned, now.unknown = err != nil || by.has(live), err == nil && by.abandons(live), err
 	return now
 }
@@ -258,29 +254,4 @@ func ofRelease(release managedresource.ReleaseReference, owner string, unknown e
 	}
 	now.handover = "remove its annotation " + helm.ReleaseNameAnnotation + " if the release left it behind"
 	return now
-}
-
-// meetForeign takes an object over that its owner has let go of, and leaves any other alone. That is an error, because its owner may delete
-// it at any time; policy keep, which never deletes, is content with an object that is as the manifest wants it.
-func (s *Session) meetForeign(ctx context.Context, t task, strategy managedresource.UpdateStrategy, live *unstructured.Unstructured) result {
-	now := s.standingOf(ctx, live)
-	switch {
-	case !now.held:
-		return s.write(ctx, t, strategy, live)
-	case t.Policy == managedresource.KeepPolicy && same(merged(t.unmarked, live, true), live):
-		return result{live: live, notOurs: true}
-	}
-	return result{notOurs: true, err: ofAnother(t.ref, now)}
-}
-
-// reasonOfAnother says that something on the target belongs to another DeployItem.
-const reasonOfAnother = "ObjectOfAnother"
-
-// ofAnother is the error about an object of another DeployItem. It passes when that one lets go of the object.
-func ofAnother(ref managedresource.ResourceReference, now standing) error {
-	text := fmt.Sprintf("cannot update %s: it belongs to %s; remove it there, give it the policy fallback here, or %s", ref, now.owner, now.handover)
-	if now.unknown != nil {
-		text += " (" + now.unknown.Error() + ")"
-	}
-	return &kit.Failure{Kind: kit.Retry, Reason: reasonOfAnother, Err: &failure{text: text}}
 }

@@ -301,13 +301,13 @@ func TestWhatIsAbandonedIsTakenOverByEveryPolicy(t *testing.T) {
 func TestHandedOverObjectIsLeftByItsFormerOwner(t *testing.T) {
 	b := newBench(t)
 	former := &Session{Cluster: b.Cluster, Owner: Owner{Item: "another", Namespace: "landscapes", UID: "another"}, Checkpoint: b.Checkpoint}
-	before, err := former.Apply(t.Context(), []Desired{manage(b.configMap("shared", "a", "1"))}, ApplyOptions{})
+	before, err := Objects(t.Context(), former, []Desired{manage(b.configMap("shared", "a", "1"))}, ApplyOptions{})
 	require.NoError(t, err)
 	b.landscape(b.manifestOwner(""))
 	b.Owner.Namespace = "landscapes"
 	b.apply("", nil, manage(b.configMap("shared", "a", "1")))
 
-	progress, err := former.Delete(t.Context(), before.Managed, nil)
+	progress, err := Delete(t.Context(), former, before.Managed, nil)
 
 	require.NoError(t, err)
 	assert.True(t, progress.Done())

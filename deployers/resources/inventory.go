@@ -146,8 +146,8 @@ func sitesAt(inventory managedresource.Inventory, managed []managedresource.Mana
 // managed resources and the releases of the inventory are on another cluster, Settle moves them to its sites. Sites of the session's
 // cluster leave the inventory: their objects become part of what is returned, their releases those of the inventory. The error says that the
 // cluster did not answer; the inventory is as before then.
-func (s *Session) Settle(ctx context.Context, inventory *managedresource.Inventory, managed []managedresource.ManagedResourceStatus) (Known, error) {
-	here, err := s.location(ctx)
+func Settle(ctx context.Context, s *Session, inventory *managedresource.Inventory, managed []managedresource.ManagedResourceStatus) (Known, error) {
+	here, err := location(ctx, s)
 	if err != nil {
 		return Known{}, err
 	}
@@ -156,7 +156,7 @@ func (s *Session) Settle(ctx context.Context, inventory *managedresource.Invento
 	sites := inventory.Sites
 	if inventory.Cluster != nil {
 		last := managedresource.Site{Cluster: *inventory.Cluster, Resources: managed, Releases: inventory.Releases}
-		isHere, err := s.isAt(ctx, here, last)
+		isHere, err := isAt(ctx, s, here, last)
 		if err != nil {
 			return Known{}, err
 		}
@@ -165,7 +165,7 @@ func (s *Session) Settle(ctx context.Context, inventory *managedresource.Invento
 			sites = append([]managedresource.Site{last}, sites...)
 		}
 	}
-	if err := s.sort(ctx, sites, &known, &settled); err != nil {
+	if err := sortSites(ctx, s, sites, &known, &settled); err != nil {
 		return Known{}, err
 	}
 	*inventory = settled
@@ -187,9 +187,9 @@ func Scatter(inventory *managedresource.Inventory, managed []managedresource.Man
 }
 
 // sort adds the sites of the session's cluster to what is known, and keeps the others in the inventory.
-func (s *Session) sort(ctx context.Context, sites []managedresource.Site, known *Known, settled *managedresource.Inventory) error {
+func sortSites(ctx context.Context, s *Session, sites []managedresource.Site, known *Known, settled *managedresource.Inventory) error {
 	for _, site := range sites {
-		isHere, err := s.isAt(ctx, *settled.Cluster, site)
+		isHere, err := isAt(ctx, s, *settled.Cluster, site)
 		if err != nil {
 			return err
 		}
@@ -228,7 +228,7 @@ func split(records []managedresource.ManagedResourceStatus) (confirmed, attempte
 }
 
 // location returns where the session is.
-func (s *Session) location(ctx context.Context) (managedresource.ClusterReference, error) {
+func location(ctx context.Context, s *Session) (managedresource.ClusterReference, error) {
 	identity, err := s.Cluster.Identity(ctx)
 	if err != nil && isUnauthorized(err) {
 		err = kit.Coded(err, v1alpha1.ErrorUnauthorized)
@@ -239,7 +239,7 @@ func (s *Session) location(ctx context.Context) (managedresource.ClusterReferenc
 // isAt reports whether a site is on the session's cluster. The UID decides where both are known, else the address. An address may change
 // while the cluster stays: then a recorded object that is there with its UID decides. A site that no job has reached is where its Target
 // leads to now.
-func (s *Session) isAt(ctx context.Context, here managedresource.ClusterReference, site managedresource.Site) (bool, error) {
+func isAt(ctx context.Context, s *Session, here managedresource.ClusterReference, site managedresource.Site) (bool, error) {
 	there := site.Cluster
 	switch {
 	case !there.IsReached():
@@ -251,7 +251,7 @@ func (s *Session) isAt(ctx context.Context, here managedresource.ClusterReferenc
 	}
 	confirmed, _ := split(site.Resources)
 	for _, record := range confirmed {
-		live, err := s.get(ctx, s.Cluster, record.Resource)
+		live, err := s.served.get(ctx, s.Cluster, record.Resource)
 		if err != nil && !isGone(err) {
 			return false, err
 		}
@@ -263,10 +263,10 @@ func (s *Session) isAt(ctx context.Context, here managedresource.ClusterReferenc
 }
 
 // Confirm returns those of the attempted objects that exist on the session's cluster and certainly are the owner's, with their UID.
-func (s *Session) Confirm(ctx context.Context, attempted []managedresource.ManagedResourceStatus) ([]managedresource.ManagedResourceStatus, error) {
+func Confirm(ctx context.Context, s *Session, attempted []managedresource.ManagedResourceStatus) ([]managedresource.ManagedResourceStatus, error) {
 	var confirmed []managedresource.ManagedResourceStatus
 	for _, record := range attempted {
-		live, err := s.get(ctx, s.Cluster, record.Resource)
+		live, err := s.served.get(ctx, s.Cluster, record.Resource)
 		if isGone(err) {
 			continue
 		}

@@ -20,7 +20,7 @@ func TestSettleTellsClustersApart(t *testing.T) {
 	applied := b.apply("", nil, manage(b.configMap("a", "a", "1"))).Managed
 	gone := []managedresource.ManagedResourceStatus{managed("manage", b.configMap("gone", "a", "1"))}
 	gone[0].Resource.UID = "gone"
-	here, err := b.location(t.Context())
+	here, err := location(t.Context(), b.Session)
 	require.NoError(t, err)
 	require.NotEmpty(t, here.UID)
 	for name, test := range map[string]struct {
@@ -41,7 +41,7 @@ func TestSettleTellsClustersApart(t *testing.T) {
 			release := managedresource.ReleaseReference{Name: "r", Namespace: "n"}
 			inventory := &managedresource.Inventory{Cluster: &test.recorded, Releases: []managedresource.ReleaseReference{release}}
 
-			known, err := b.Settle(t.Context(), inventory, test.objects)
+			known, err := Settle(t.Context(), b.Session, inventory, test.objects)
 
 			require.NoError(t, err)
 			assert.Equal(t, here, *inventory.Cluster)
@@ -60,7 +60,7 @@ func TestSettleTellsClustersApart(t *testing.T) {
 
 func TestSettleTakesSitesOfItsClusterBack(t *testing.T) {
 	b := newBench(t)
-	here, err := b.location(t.Context())
+	here, err := location(t.Context(), b.Session)
 	require.NoError(t, err)
 	confirmed, attempted := managed("manage", b.configMap("confirmed", "a", "1")), managed("manage", b.configMap("attempted", "a", "1"))
 	confirmed.Resource.UID = "u"
@@ -70,7 +70,7 @@ func TestSettleTakesSitesOfItsClusterBack(t *testing.T) {
 		{Cluster: managedresource.ClusterReference{Target: here.Target}, Resources: []managedresource.ManagedResourceStatus{attempted}},
 	}}
 
-	known, err := b.Settle(t.Context(), inventory, nil)
+	known, err := Settle(t.Context(), b.Session, inventory, nil)
 
 	require.NoError(t, err)
 	assert.Equal(t, []managedresource.ManagedResourceStatus{confirmed}, known.Recorded)
@@ -84,7 +84,7 @@ func TestKeptObjectsAreNotRecordedElsewhere(t *testing.T) {
 	kept.Resource.UID = "u"
 	inventory := &managedresource.Inventory{Cluster: &managedresource.ClusterReference{Target: "other", UID: "x"}}
 
-	_, err := b.Settle(t.Context(), inventory, []managedresource.ManagedResourceStatus{kept})
+	_, err := Settle(t.Context(), b.Session, inventory, []managedresource.ManagedResourceStatus{kept})
 
 	require.NoError(t, err)
 	assert.Empty(t, inventory.Sites)
@@ -130,7 +130,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: own}, subjects:
 
 	var found []managedresource.ManagedResourceStatus
 	require.Eventually(t, func() bool {
-		found, err = b.Sweep(t.Context(), b.namespace)
+		found, err = Sweep(t.Context(), b.Session, b.namespace)
 		return err == nil && len(found) == 1
 	}, pace.Within(10*time.Second), 100*time.Millisecond)
 

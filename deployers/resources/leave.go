@@ -25,9 +25,9 @@ var errLedElsewhere = errors.New("the Target leads to another cluster now")
 
 // LeaveOrWarn is LeaveElsewhere for a job that deploys. What may pass is an error, so that the job tries again, a few times. What lasts is a
 // warning: it stays in the inventory, for the next job and for the deletion.
-func (s *Session) LeaveOrWarn(ctx context.Context, departure *Departure, inventory *managedresource.Inventory,
+func LeaveOrWarn(ctx context.Context, s *Session, departure *Departure, inventory *managedresource.Inventory,
 	groups []managedresource.DeletionGroupDefinition, remove ReleaseRemover) (Progress, string, error) {
-	progress, lasting, passing := s.leaveAll(ctx, inventory, groups, remove)
+	progress, lasting, passing := leaveAll(ctx, s, inventory, groups, remove)
 	if passing == nil && lasting == nil {
 		return progress, "", nil
 	}
@@ -47,18 +47,18 @@ func isLasting(err error) bool {
 // LeaveElsewhere uninstalls what a settled inventory has on other clusters, by the Targets that led to them. Sites leave the inventory when
 // nothing is left there. The progress names what is still there on clusters that can be reached. The error explains, for every other site,
 // what cannot be uninstalled and why; it is worth another try. Remove uninstalls releases; nil is for deployers that make none.
-func (s *Session) LeaveElsewhere(ctx context.Context, inventory *managedresource.Inventory,
+func LeaveElsewhere(ctx context.Context, s *Session, inventory *managedresource.Inventory,
 	groups []managedresource.DeletionGroupDefinition, remove ReleaseRemover) (Progress, error) {
-	progress, lasting, passing := s.leaveAll(ctx, inventory, groups, remove)
+	progress, lasting, passing := leaveAll(ctx, s, inventory, groups, remove)
 	return progress, errors.Join(lasting, passing)
 }
 
 // leaveAll tells apart what lasts and what may pass.
-func (s *Session) leaveAll(ctx context.Context, inventory *managedresource.Inventory,
+func leaveAll(ctx context.Context, s *Session, inventory *managedresource.Inventory,
 	groups []managedresource.DeletionGroupDefinition, remove ReleaseRemover) (progress Progress, lasting, passing error) {
 	var left []managedresource.Site
 	for _, site := range inventory.Sites {
-		more, err := s.leave(ctx, site, groups, remove)
+		more, err := leave(ctx, s, site, groups, remove)
 		switch {
 		case err == nil:
 		case isLasting(err):
@@ -89,13 +89,13 @@ func countOf(site managedresource.Site) string {
 }
 
 // leave uninstalls what is at one site, by the Target that led there or, where that leads there no more, by others of the namespace that do.
-func (s *Session) leave(ctx context.Context, site managedresource.Site, groups []managedresource.DeletionGroupDefinition,
+func leave(ctx context.Context, s *Session, site managedresource.Site, groups []managedresource.DeletionGroupDefinition,
 	remove ReleaseRemover) (Progress, error) {
 	cluster, err := s.on(ctx, &site.Cluster.Target)
 	var progress Progress
 	elsewhere := false
 	if err == nil {
-		progress, err = s.leaveBy(ctx, cluster, site, groups, remove)
+		progress, err = leaveBy(ctx, s, cluster, site, groups, remove)
 		elsewhere = cluster.Address() != site.Cluster.Address
 	}
 	if err == nil || !isAstray(err) && !elsewhere || site.Cluster.Address == "" || s.Leading == nil {
@@ -106,7 +106,7 @@ func (s *Session) leave(ctx context.Context, site managedresource.Site, groups [
 		return Progress{}, problem
 	}
 	for _, other := range others {
-		more, failed := s.leaveBy(ctx, other, site, groups, remove)
+		more, failed := leaveBy(ctx, s, other, site, groups, remove)
 		if failed == nil || !isLasting(failed) {
 			return more, failed
 		}
@@ -124,25 +124,25 @@ func isAstray(err error) bool {
 }
 
 // leaveBy uninstalls what is at one site if a cluster is that of the site.
-func (s *Session) leaveBy(ctx context.Context, cluster *target.Cluster, site managedresource.Site,
+func leaveBy(ctx context.Context, s *Session, cluster *target.Cluster, site managedresource.Site,
 	groups []managedresource.DeletionGroupDefinition, remove ReleaseRemover) (Progress, error) {
 	there := &Session{Cluster: cluster, Targets: s.Targets, Owner: s.Owner, Checkpoint: s.Checkpoint}
-	now, err := there.location(ctx)
+	now, err := location(ctx, there)
 	if err != nil {
 		return Progress{}, err
 	}
-	isThere, err := there.isAt(ctx, now, site)
+	isThere, err := isAt(ctx, there, now, site)
 	if err != nil {
 		return Progress{}, err
 	}
 	if !isThere {
 		return Progress{}, errLedElsewhere
 	}
-	return there.uninstall(ctx, site, groups, remove)
+	return uninstall(ctx, there, site, groups, remove)
 }
 
 // uninstall removes releases and objects from the session's cluster.
-func (s *Session) uninstall(ctx context.Context, site managedresource.Site, groups []managedresource.DeletionGroupDefinition,
+func uninstall(ctx context.Context, s *Session, site managedresource.Site, groups []managedresource.DeletionGroupDefinition,
 	remove ReleaseRemover) (Progress, error) {
 	var progress Progress
 	for _, release := range site.Releases {
@@ -156,11 +156,11 @@ func (s *Session) uninstall(ctx context.Context, site managedresource.Site, grou
 		progress.Add(more)
 	}
 	confirmed, attempted := split(site.Resources)
-	found, err := s.Confirm(ctx, attempted)
+	found, err := Confirm(ctx, s, attempted)
 	if err != nil {
 		return progress, err
 	}
-	more, err := s.Delete(ctx, Union(confirmed, found), groups)
+	more, err := Delete(ctx, s, Union(confirmed, found), groups)
 	progress.Add(more)
 	return progress, err
 }

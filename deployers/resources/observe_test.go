@@ -99,7 +99,7 @@ func checkOf(t *testing.T, text string) managedresource.CustomReadinessCheckConf
 
 func (b *bench) custom(checks ...managedresource.CustomReadinessCheckConfiguration) Progress {
 	b.t.Helper()
-	progress, err := b.CustomReadiness(b.t.Context(), checks)
+	progress, err := Custom(b.t.Context(), b.Session, checks)
 	require.NoError(b.t, err)
 	return progress
 }
@@ -192,7 +192,7 @@ exports:
 - {key: ignored, jsonPath: .Values.x}
 `)
 
-	values, progress, err := b.Export(t.Context(), exports)
+	values, progress, err := Export(t.Context(), b.Session, exports)
 
 	require.NoError(t, err)
 	assert.True(t, progress.Done())
@@ -222,7 +222,7 @@ exports:
 	}
 	for _, expect := range expectations {
 		expect.change()
-		_, progress, err := b.Export(t.Context(), exports)
+		_, progress, err := Export(t.Context(), b.Session, exports)
 		require.NoError(t, err)
 		assert.Equal(t, expect.waiting, progress.Waiting())
 		assert.Len(t, progress.Watch, len(progress.Reasons))
@@ -230,7 +230,7 @@ exports:
 }
 
 func TestNoExportsAreNil(t *testing.T) {
-	values, progress, err := (&Session{}).Export(t.Context(), nil)
+	values, progress, err := Export(t.Context(), &Session{}, nil)
 	require.NoError(t, err)
 	assert.True(t, progress.Done())
 	assert.Nil(t, values)
@@ -265,7 +265,7 @@ func TestSweepFindsOnlyProvenObjects(t *testing.T) {
 	b.Owner.mark(copied, "manage")
 	b.put(copied)
 
-	found, err := b.Sweep(t.Context())
+	found, err := Sweep(t.Context(), b.Session)
 
 	require.NoError(t, err)
 	assert.Equal(t, []managedresource.ManagedResourceStatus{managed("manage", owner)}, found)
@@ -280,7 +280,7 @@ func TestConfirmFindsWhatACrashLeft(t *testing.T) {
 	(Owner{Item: b.Owner.Item, UID: "another"}).mark(former, "manage")
 	b.put(former)
 
-	found, err := b.Confirm(t.Context(), Attempted([]Desired{manage(mine), manage(never), manage(theirs), manage(former)}, nil))
+	found, err := Confirm(t.Context(), b.Session, Attempted([]Desired{manage(mine), manage(never), manage(theirs), manage(former)}, nil))
 
 	require.NoError(t, err)
 	assert.Equal(t, []managedresource.ManagedResourceStatus{managed("manage", b.live(mine))}, found)

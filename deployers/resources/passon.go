@@ -23,11 +23,11 @@ var containing = map[schema.GroupKind]bool{crdGroupKind: true, {Kind: "Namespace
 
 // passOn makes an object that is to be deleted that of a DeployItem whose manifests have it, if there is one. It is for kinds that must not be
 // deleted and made anew.
-func (s *Session) passOn(ctx context.Context, resource dynamic.ResourceInterface, r removal, live *unstructured.Unstructured) (bool, error) {
+func passOn(ctx context.Context, s *Session, resource dynamic.ResourceInterface, r removal, live *unstructured.Unstructured) (bool, error) {
 	if s.Siblings == nil || r.anyOwner || live.GetDeletionTimestamp() != nil || !containing[live.GroupVersionKind().GroupKind()] {
 		return false, nil
 	}
-	next, policy, err := s.heir(ctx, r.cluster.Name, live)
+	next, policy, err := heir(ctx, s.Siblings, s.Owner, r.cluster.Name, live)
 	if next == nil || err != nil {
 		return false, err
 	}
@@ -45,14 +45,14 @@ func (s *Session) passOn(ctx context.Context, resource dynamic.ResourceInterface
 }
 
 // heir finds another DeployItem of the namespace and the Target whose manifests have an object, with the policy that they give it.
-func (s *Session) heir(ctx context.Context, target string, live *unstructured.Unstructured) (*v1alpha1.DeployItem, managedresource.ManifestPolicy, error) {
+func heir(ctx context.Context, siblings crclient.Reader, owner Owner, target string, live *unstructured.Unstructured) (*v1alpha1.DeployItem, managedresource.ManifestPolicy, error) {
 	items := &v1alpha1.DeployItemList{}
-	if err := s.Siblings.List(ctx, items, crclient.InNamespace(s.Owner.Namespace), crclient.UnsafeDisableDeepCopy); err != nil {
-		return nil, "", fmt.Errorf("cannot list the DeployItems of namespace %s: %w", s.Owner.Namespace, err)
+	if err := siblings.List(ctx, items, crclient.InNamespace(owner.Namespace), crclient.UnsafeDisableDeepCopy); err != nil {
+		return nil, "", fmt.Errorf("cannot list the DeployItems of namespace %s: %w", owner.Namespace, err)
 	}
 	for i := range items.Items {
 		item := &items.Items[i]
-		isCandidate := item.Name != s.Owner.Item && item.Spec.Type == v1alpha1.ManifestDeployItemType && item.DeletionTimestamp.IsZero() &&
+		isCandidate := item.Name != owner.Item && item.Spec.Type == v1alpha1.ManifestDeployItemType && item.DeletionTimestamp.IsZero() &&
 			item.Spec.Target != nil && item.Spec.Target.Name == target && item.Spec.Configuration != nil
 		if !isCandidate || !bytes.Contains(item.Spec.Configuration.Raw, []byte(live.GetName())) {
 			continue // most are told apart without being decoded

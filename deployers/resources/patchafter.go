@@ -13,11 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
 // PatchAfterDeployment merges the patches of the desired objects into the live ones, as far as these are among the managed ones: objects of
 // others are not patched. Errors are collected.
-func (s *Session) PatchAfterDeployment(ctx context.Context, desired []Desired, managed []managedresource.ManagedResourceStatus) error {
+func PatchAfterDeployment(ctx context.Context, cluster *target.Cluster, desired []Desired, managed []managedresource.ManagedResourceStatus) error {
 	var problems []error
 	records := identities(managed)
 	for _, d := range desired {
@@ -31,14 +32,14 @@ func (s *Session) PatchAfterDeployment(ctx context.Context, desired []Desired, m
 			record, isManaged = records[identityOf(ref)]
 		}
 		if isManaged && d.Policy != managedresource.IgnorePolicy {
-			problems = append(problems, s.patchAfter(ctx, d, record.Resource))
+			problems = append(problems, patchAfter(ctx, cluster, d, record.Resource))
 		}
 	}
 	return errors.Join(problems...)
 }
 
 // patchAfter patches one object, and only the one that is recorded.
-func (s *Session) patchAfter(ctx context.Context, d Desired, ref managedresource.ResourceReference) error {
+func patchAfter(ctx context.Context, cluster *target.Cluster, d Desired, ref managedresource.ResourceReference) error {
 	patch := map[string]any{}
 	if err := json.Unmarshal(d.PatchAfterDeployment.Raw, &patch); err != nil {
 		return misconfigured("patchAfterDeployment of %s: is not an object, write one there", ref)
@@ -48,10 +49,10 @@ func (s *Session) patchAfter(ctx context.Context, d Desired, ref managedresource
 	if err != nil {
 		return fmt.Errorf("cannot encode the patch: %w", err)
 	}
-	kind, err := lookup(ctx, s.Cluster, gvkOf(ref))
+	kind, err := lookup(ctx, cluster, gvkOf(ref))
 	if err != nil {
 		return err
 	}
-	_, err = client(s.Cluster, kind, ref.Namespace).Patch(ctx, ref.Name, types.MergePatchType, raw, metav1.PatchOptions{FieldManager: FieldManager})
+	_, err = client(cluster, kind, ref.Namespace).Patch(ctx, ref.Name, types.MergePatchType, raw, metav1.PatchOptions{FieldManager: FieldManager})
 	return objectError("patch after deployment", ref, err)
 }

@@ -91,7 +91,7 @@ func (b *bench) checkPolicy(policy managedresource.ManifestPolicy, strategy mana
 	desired.PatchAfterDeployment = &runtime.RawExtension{Raw: []byte(`{"data":{"patched":"yes"}}`)}
 
 	applied, err := b.Apply(b.t.Context(), []Desired{desired}, ApplyOptions{Strategy: strategy})
-	patchErr := b.PatchAfterDeployment(b.t.Context(), []Desired{desired}, applied.Managed)
+	patchErr := PatchAfterDeployment(b.t.Context(), b.Cluster, []Desired{desired}, applied.Managed)
 
 	assert.Equal(b.t, expect.refused, err != nil, "%s: refused: %v", owner, err)
 	assert.NoError(b.t, patchErr, owner)

@@ -30,6 +30,15 @@ type Subject struct {
 	pods []contract.Watched
 }
 
+// Checks asks for the readiness of objects on the target of a session.
+type Checks struct {
+	Session *Session
+	// Health adds checks to those of the kinds.
+	Health Health
+	// Confidential returns texts that no message may show. Without it nothing is shown of the logs of Pods.
+	Confidential func() []string
+}
+
 // readinessRule returns what an object lacks to be ready, "" when nothing.
 type readinessRule func(object *unstructured.Unstructured) string
 
@@ -64,20 +73,20 @@ func NotReady(object *unstructured.Unstructured) string {
 // DefaultReadiness asks whether objects exist and are ready by the default check of their kind (spec/deployers.md §6.4) and by Health. It
 // returns those that are not, to be read again by the next call if they may have changed, together with what they lack. The error of an
 // object that has failed for good ends the job.
-func (s *Session) DefaultReadiness(ctx context.Context, subjects []Subject) ([]Subject, Progress, error) {
+func (c *Checks) Default(ctx context.Context, subjects []Subject) ([]Subject, Progress, error) {
 	var unready []Subject
 	var progress Progress
 	for i, subject := range subjects {
 		ref := subject.Resource
-		if err := s.checkpoint("deployer: during readiness check - resource %s of type %s", path(ref), ref.Kind); err != nil {
+		if err := c.Session.Step("deployer: during readiness check - resource %s of type %s", path(ref), ref.Kind); err != nil {
 			return append(unready, unread(subjects[i:])...), progress, err
 		}
-		subject, err := s.look(ctx, subject)
+		subject, err := c.look(ctx, subject)
 		if err != nil {
 			return append(unready, unread(subjects[i:])...), progress, err
 		}
 		if subject.lack != "" {
-			progress.wait(subject.lack, append(subject.pods, watched(s.Cluster, ref))...)
+			progress.wait(subject.lack, append(subject.pods, watched(c.Session.Cluster, ref))...)
 			unready = append(unready, subject)
 		}
 	}
@@ -85,21 +94,22 @@ func (s *Session) DefaultReadiness(ctx context.Context, subjects []Subject) ([]S
 }
 
 // look returns a subject with what it lacks to be ready.
-func (s *Session) look(ctx context.Context, subject Subject) (Subject, error) {
+func (c *Checks) look(ctx context.Context, subject Subject) (Subject, error) {
+	s := c.Session
 	if subject.lack != "" && s.Changed != nil && !slices.ContainsFunc(append(subject.pods, watched(s.Cluster, subject.Resource)), s.Changed) {
 		return subject, nil
 	}
-	live, err := s.liveOf(ctx, subject)
+	live, err := liveOf(ctx, s, subject)
 	if err != nil && !isGone(err) {
 		return subject, err
 	}
 	seen := Subject{Resource: subject.Resource}
-	lack, err := s.Health.lack(ctx, subject.Resource, live)
+	lack, err := c.Health.lack(ctx, subject.Resource, live)
 	if live == nil || lack == "" && err == nil {
 		seen.lack = lack
 		return seen, err
 	}
-	why, pods := s.trouble(ctx, live)
+	why, pods := c.trouble(ctx, live)
 	if why != "" {
 		lack, err = lack+"; "+why, explained(err, why)
 	}
@@ -116,11 +126,11 @@ func unread(subjects []Subject) []Subject {
 	return plain
 }
 
-func (s *Session) liveOf(ctx context.Context, subject Subject) (*unstructured.Unstructured, error) {
+func liveOf(ctx context.Context, s *Session, subject Subject) (*unstructured.Unstructured, error) {
 	if subject.Live != nil {
 		return subject.Live, nil
 	}
-	return s.get(ctx, s.Cluster, subject.Resource)
+	return s.served.get(ctx, s.Cluster, subject.Resource)
 }
 
 func path(ref managedresource.ResourceReference) string {

@@ -21,21 +21,21 @@ import (
 // Sweep looks through all kinds of the target for objects that certainly are the owner's, by label and UID. It costs one list
 // of metadata a kind, so it is for the rare case that something may have been deployed without being recorded. Kinds that the
 // credentials may not list everywhere are looked for in the given namespaces, as far as they may be listed there.
-func (s *Session) Sweep(ctx context.Context, namespaces ...string) ([]managedresource.ManagedResourceStatus, error) {
-	found, _, err := s.Search(ctx, namespaces...)
+func Sweep(ctx context.Context, s *Session, namespaces ...string) ([]managedresource.ManagedResourceStatus, error) {
+	found, _, err := Search(ctx, s, namespaces...)
 	return found, err
 }
 
 // Search is Sweep for those to whom it matters whether anything could be looked at. If the credentials may list no kind anywhere, it returns one of
 // the refusals beside.
-func (s *Session) Search(ctx context.Context, namespaces ...string) (found []managedresource.ManagedResourceStatus, refusal, err error) {
-	kinds, err := s.deletableKinds(ctx)
+func Search(ctx context.Context, s *Session, namespaces ...string) (found []managedresource.ManagedResourceStatus, refusal, err error) {
+	kinds, err := deletableKinds(ctx, s)
 	if err != nil {
 		return nil, nil, err
 	}
 	isListed := false
 	for _, gvk := range kinds {
-		more, refused, err := s.sweepKind(ctx, gvk, namespaces)
+		more, refused, err := sweepKind(ctx, s, gvk, namespaces)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -48,14 +48,14 @@ func (s *Session) Search(ctx context.Context, namespaces ...string) (found []man
 }
 
 // sweepKind looks for the objects of one kind. The refusal is set if it may be listed nowhere.
-func (s *Session) sweepKind(ctx context.Context, gvk schema.GroupVersionKind, namespaces []string) (found []managedresource.ManagedResourceStatus, refusal, err error) {
-	found, refusal = s.marked(ctx, gvk, metav1.NamespaceAll)
+func sweepKind(ctx context.Context, s *Session, gvk schema.GroupVersionKind, namespaces []string) (found []managedresource.ManagedResourceStatus, refusal, err error) {
+	found, refusal = marked(ctx, s, gvk, metav1.NamespaceAll)
 	if !isUnauthorized(refusal) {
 		return found, nil, refusal
 	}
 	isListed := false
 	for _, namespace := range namespaces {
-		more, err := s.marked(ctx, gvk, namespace)
+		more, err := marked(ctx, s, gvk, namespace)
 		if err != nil && !isUnauthorized(err) {
 			return nil, nil, err
 		}
@@ -79,7 +79,7 @@ func Namespaces(objects ...managedresource.ManagedResourceStatus) []string {
 }
 
 // deletableKinds lists the kinds whose objects can be listed and deleted. Groups whose API server is down are left out.
-func (s *Session) deletableKinds(ctx context.Context) ([]schema.GroupVersionKind, error) {
+func deletableKinds(ctx context.Context, s *Session) ([]schema.GroupVersionKind, error) {
 	client, err := s.Cluster.DiscoveryFor(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("cannot ask target %s for its kinds: %w", s.Cluster.Name, err)
@@ -102,7 +102,7 @@ func (s *Session) deletableKinds(ctx context.Context) ([]schema.GroupVersionKind
 }
 
 // marked lists the objects of a kind in a namespace, or in all, that carry the owner's marks.
-func (s *Session) marked(ctx context.Context, gvk schema.GroupVersionKind, namespace string) ([]managedresource.ManagedResourceStatus, error) {
+func marked(ctx context.Context, s *Session, gvk schema.GroupVersionKind, namespace string) ([]managedresource.ManagedResourceStatus, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
 	err := s.Cluster.Client.List(ctx, list, crclient.InNamespace(namespace),

@@ -47,29 +47,29 @@ func precious(kind schema.GroupKind) bool {
 }
 
 // immutable is the answer to an API server that does not take a change: the object is made anew, or the error says what a person may do.
-func (s *Session) immutable(ctx context.Context, t task, verb string, live *unstructured.Unstructured, cause error) result {
+func (w *writer) immutable(ctx context.Context, t task, verb string, live *unstructured.Unstructured, cause error) result {
 	fields := immutableFields(cause)
 	if len(fields) == 0 {
 		return result{err: objectError(verb, t.ref, cause)}
 	}
-	if obstacle := s.keepsFromRecreating(t, live); obstacle != "" {
+	if obstacle := w.keepsFromRecreating(t, live); obstacle != "" {
 		return result{err: &failure{cause: cause, text: fmt.Sprintf("%s; %s cannot be changed: %s",
 			objectError(verb, t.ref, cause), strings.Join(fields, ", "), obstacle)}}
 	}
 	if t.rehearsing {
 		return result{pending: &staged{live: live}}
 	}
-	return s.recreate(ctx, t, live)
+	return w.recreate(ctx, t, live)
 }
 
 // keepsFromRecreating says why an object is not made anew and what a person may do; empty when it may be.
-func (s *Session) keepsFromRecreating(t task, live *unstructured.Unstructured) string {
+func (w *writer) keepsFromRecreating(t task, live *unstructured.Unstructured) string {
 	kind, allowed := live.GroupVersionKind().GroupKind(), t.asks.recreate
 	consent := fmt.Sprintf("the annotation %s: %s", managedresource.ForceAnnotation, enabled)
 	switch {
 	case isKept(live):
 		return "its annotations keep it from being deleted; restore the fields in the manifest, or remove them"
-	case s.Owner.claimOf(live) != own && !t.known:
+	case w.owner.claimOf(live) != own && !t.known:
 		return "the object was made by somebody else; restore the fields in the manifest, or delete the object"
 	case allowed:
 		return ""
@@ -83,9 +83,9 @@ func (s *Session) keepsFromRecreating(t task, live *unstructured.Unstructured) s
 }
 
 // recreate deletes exactly the object that was read. The next attempt creates it.
-func (s *Session) recreate(ctx context.Context, t task, live *unstructured.Unstructured) result {
-	resource := client(s.Cluster, t.kind, t.ref.Namespace)
-	removed := removal{cluster: s.Cluster, ManagedResourceStatus: managedresource.ManagedResourceStatus{
+func (w *writer) recreate(ctx context.Context, t task, live *unstructured.Unstructured) result {
+	resource := client(w.cluster, t.kind, t.ref.Namespace)
+	removed := removal{cluster: w.cluster, ManagedResourceStatus: managedresource.ManagedResourceStatus{
 		Resource: t.ref, AnnotateBeforeDelete: t.AnnotateBeforeDelete, PatchBeforeDelete: t.PatchBeforeDelete,
 	}}
 	live, err := prepareDelete(ctx, resource, removed, live)
@@ -101,6 +101,6 @@ func (s *Session) recreate(ctx context.Context, t task, live *unstructured.Unstr
 		return result{err: errors.Join(errLostRace, apierrors.NewNotFound(t.kind.GVR.GroupResource(), t.ref.Name))}
 	}
 	r := result{}
-	r.progress.wait(terminating(live), watched(s.Cluster, t.ref))
+	r.progress.wait(terminating(live), watched(w.cluster, t.ref))
 	return r
 }

@@ -28,13 +28,13 @@ type rehearsal struct {
 
 // rehearse tries objects without changing anything, as far as that is possible before the others are there. With an error nothing of them may
 // be applied.
-func (s *Session) rehearse(ctx context.Context, tasks []*task, strategy managedresource.UpdateStrategy) []error {
+func (w *writer) rehearse(ctx context.Context, tasks []*task) []error {
 	problems := make([]error, len(tasks))
 	var running errgroup.Group
 	running.SetLimit(parallel)
 	for i, t := range tasks {
 		running.Go(func() error {
-			problems[i] = s.rehearseOne(ctx, t, strategy)
+			problems[i] = w.rehearseOne(ctx, t)
 			return nil
 		})
 	}
@@ -42,10 +42,10 @@ func (s *Session) rehearse(ctx context.Context, tasks []*task, strategy managedr
 	return slices.DeleteFunc(problems, func(err error) bool { return err == nil })
 }
 
-func (s *Session) rehearseOne(ctx context.Context, t *task, strategy managedresource.UpdateStrategy) error {
+func (w *writer) rehearseOne(ctx context.Context, t *task) error {
 	trial := *t
 	trial.rehearsing = true
-	r := s.applyOne(ctx, trial, strategy)
+	r := w.applyOne(ctx, trial)
 	switch {
 	case r.pending != nil:
 		t.rehearsed = &rehearsal{staged: r.pending}

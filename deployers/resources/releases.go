@@ -67,8 +67,8 @@ func (s *Session) rivalOn(ctx context.Context, cluster *target.Cluster, release 
 const storageLabel = "helm.toolkit.fluxcd.io/namespace"
 
 // rivalOf finds out whether the release that an object is marked with exists and is not the owner's.
-func rivalOf(
-	ctx context.Context, s *Session, cluster *target.Cluster, object *unstructured.Unstructured, release managedresource.ReleaseReference,
+func (s *Session) rivalOf(
+	ctx context.Context, cluster *target.Cluster, object *unstructured.Unstructured, release managedresource.ReleaseReference,
 ) (rival, error) {
 	by, err := s.rivalOn(ctx, cluster, release)
 	storage := object.GetLabels()[storageLabel]
@@ -121,21 +121,6 @@ func (s *Session) isOfRival(ctx context.Context, cluster *target.Cluster, object
 	if !found {
 		return false, nil
 	}
-	by, err := rivalOf(ctx, s, cluster, object, release)
+	by, err := s.rivalOf(ctx, cluster, object, release)
 	return by.exists, err
-}
-
-// leaveRelease takes the marks of a Helm release off an object that is being taken over. Those that the manifest has stay.
-func (s *Session) leaveRelease(t task, next, live *unstructured.Unstructured) {
-	if _, found := helm.ReleaseOn(live); !found || s.Owner.labelled(live) {
-		return
-	}
-	if _, isWanted := t.unmarked.GetLabels()[helm.ManagedByLabel]; !isWanted && next.GetLabels()[helm.ManagedByLabel] == helm.ManagedByHelm {
-		unstructured.RemoveNestedField(next.Object, "metadata", "labels", helm.ManagedByLabel)
-	}
-	for _, annotation := range []string{helm.ReleaseNameAnnotation, helm.ReleaseNamespaceAnnotation} {
-		if _, isWanted := t.unmarked.GetAnnotations()[annotation]; !isWanted {
-			unstructured.RemoveNestedField(next.Object, "metadata", "annotations", annotation)
-		}
-	}
 }

@@ -34,7 +34,7 @@ type removal struct {
 
 // remove deletes one object as far as that goes without waiting. The decision is made on a live read, and every call carries UID
 // and resourceVersion of that read.
-func (s *Session) remove(ctx context.Context, r removal) (Progress, error) {
+func remove(ctx context.Context, s *Session, r removal) (Progress, error) {
 	kind, err := s.served.ofAnyVersion(ctx, r.cluster, gvkOf(r.Resource))
 	for range attempts {
 		if isNoMatch(err) {
@@ -44,7 +44,7 @@ func (s *Session) remove(ctx context.Context, r removal) (Progress, error) {
 			return Progress{}, fmt.Errorf("cannot delete %s: %w", r.Resource, err)
 		}
 		r.Resource.APIVersion = kind.GVR.GroupVersion().String()
-		live, problem := s.removeOnce(ctx, client(r.cluster, kind, r.Resource.Namespace), r)
+		live, problem := removeOnce(ctx, s, client(r.cluster, kind, r.Resource.Namespace), r)
 		switch {
 		case apierrors.IsConflict(problem):
 			continue
@@ -64,15 +64,15 @@ func (s *Session) remove(ctx context.Context, r removal) (Progress, error) {
 }
 
 // removeOnce returns the object when it is still there, nil when it is gone or not ours to delete.
-func (s *Session) removeOnce(ctx context.Context, resource dynamic.ResourceInterface, r removal) (*unstructured.Unstructured, error) {
+func removeOnce(ctx context.Context, s *Session, resource dynamic.ResourceInterface, r removal) (*unstructured.Unstructured, error) {
 	live, err := resource.Get(ctx, r.Resource.Name, metav1.GetOptions{})
-	if err != nil || !s.mayDelete(r, live) {
+	if err != nil || !mayDelete(s.Owner, r, live) {
 		return nil, err
 	}
 	if isTaken, err := s.isOfRival(ctx, r.cluster, live); !r.anyOwner && (isTaken || err != nil) {
 		return nil, err
 	}
-	if isPassedOn, err := s.passOn(ctx, resource, r, live); isPassedOn || err != nil {
+	if isPassedOn, err := passOn(ctx, s, resource, r, live); isPassedOn || err != nil {
 		return nil, err
 	}
 	if live.GetDeletionTimestamp() == nil {
@@ -101,16 +101,16 @@ func (s *Session) removeOnce(ctx context.Context, resource dynamic.ResourceInter
 
 // mayDelete reports whether an object is the recorded one and still belongs to the owner. One that was made anew since, or that the record
 // does not know by UID, has to carry the owner's label.
-func (s *Session) mayDelete(r removal, live *unstructured.Unstructured) bool {
+func mayDelete(owner Owner, r removal, live *unstructured.Unstructured) bool {
 	switch {
 	case isKept(live):
 		return false
 	case r.anyOwner:
 		return r.Resource.UID == live.GetUID()
-	case s.Owner.taken(live):
+	case owner.taken(live):
 		return false
 	case r.Policy == managedresource.FallbackPolicy, r.Resource.UID != live.GetUID():
-		return s.Owner.labelled(live)
+		return owner.labelled(live)
 	}
 	return true
 }

@@ -31,21 +31,21 @@ type staged struct {
 
 // serverSide brings an object to its manifest by server-side apply; live is nil for an object that is not there, answer that of a dry run, nil
 // where there was none. Nothing is written when a dry run, or what is remembered of an earlier write, says that nothing would change.
-func (s *Session) serverSide(ctx context.Context, t task, live, answer *unstructured.Unstructured) result {
-	config := s.configuration(t, live)
-	moves, err := s.movesOf(t, live)
+func (w *writer) serverSide(ctx context.Context, t task, live, answer *unstructured.Unstructured) result {
+	config := configuration(t, live)
+	moves, err := w.movesOf(t, live)
 	if err != nil {
 		return result{err: objectError("apply", t.ref, err)}
 	}
-	if live != nil && moves.none() && isApplied(live) && s.Memory.unchanged(config, live) {
+	if live != nil && moves.none() && isApplied(live) && w.memory.unchanged(config, live) {
 		return result{live: live}
 	}
 	if answer == nil {
-		if answer, err = s.try(ctx, t, config, live, moves); err != nil {
-			return s.refusedApply(ctx, t, live, err)
+		if answer, err = w.try(ctx, t, config, live, moves); err != nil {
+			return w.refusedApply(ctx, t, live, err)
 		}
 		if live != nil && moves.none() && changesNothing(config, answer, live) {
-			s.Memory.remember(config, live)
+			w.memory.remember(config, live)
 			return result{live: live}
 		}
 	}
@@ -53,16 +53,16 @@ func (s *Session) serverSide(ctx context.Context, t task, live, answer *unstruct
 		return result{pending: &staged{live: live, answer: answer}}
 	}
 	if live == nil {
-		return s.createApplied(ctx, t, config, answer)
+		return w.createApplied(ctx, t, config, answer)
 	}
-	return s.carryOut(ctx, t, config, live, moves)
+	return w.carryOut(ctx, t, config, live, moves)
 }
 
 // createApplied creates an object and makes its fields those of the apply, as the answer to the dry run has them. An apply would do both at once,
 // but also where somebody else has created the object in between, who would not notice that it is not theirs any more. Of several that create an
 // object, one succeeds: to the others it says errLostRace. What dies between the two writes is a takeover from an earlier manager.
-func (s *Session) createApplied(ctx context.Context, t task, config, answer *unstructured.Unstructured) result {
-	resource := client(s.Cluster, t.kind, t.ref.Namespace)
+func (w *writer) createApplied(ctx context.Context, t task, config, answer *unstructured.Unstructured) result {
+	resource := client(w.cluster, t.kind, t.ref.Namespace)
 	created, err := resource.Create(ctx, config, metav1.CreateOptions{FieldManager: FieldManager})
 	if apierrors.IsAlreadyExists(err) {
 		return result{err: errors.Join(errLostRace, err)}
@@ -81,27 +81,27 @@ func (s *Session) createApplied(ctx context.Context, t task, config, answer *uns
 	if err != nil {
 		return result{live: created, err: objectError("apply", t.ref, err)}
 	}
-	s.Memory.remember(s.configuration(t, written), written)
+	w.memory.remember(configuration(t, written), written)
 	return result{live: written}
 }
 
 // carryOut writes what was tried.
-func (s *Session) carryOut(ctx context.Context, t task, config, live *unstructured.Unstructured, moves moves) result {
+func (w *writer) carryOut(ctx context.Context, t task, config, live *unstructured.Unstructured, moves moves) result {
 	var err error
-	if live, err = s.move(ctx, t, live, moves); err != nil {
-		return s.refusedApply(ctx, t, live, err)
+	if live, err = w.move(ctx, t, live, moves); err != nil {
+		return w.refusedApply(ctx, t, live, err)
 	}
 	config.SetResourceVersion(live.GetResourceVersion())
-	written, err := s.sendApply(ctx, t, config, metav1.ApplyOptions{Force: t.forces()})
+	written, err := w.sendApply(ctx, t, config, metav1.ApplyOptions{Force: t.forces()})
 	if err != nil {
-		return s.refusedApply(ctx, t, live, err)
+		return w.refusedApply(ctx, t, live, err)
 	}
-	s.Memory.remember(s.configuration(t, written), written)
+	w.memory.remember(configuration(t, written), written)
 	return result{live: written}
 }
 
 // refusedApply is the answer to an API server that does not take an apply.
-func (s *Session) refusedApply(ctx context.Context, t task, live *unstructured.Unstructured, err error) result {
+func (w *writer) refusedApply(ctx context.Context, t task, live *unstructured.Unstructured, err error) result {
 	conflicts := conflictsIn(err)
 	switch {
 	case strings.Contains(err.Error(), untyped):
@@ -116,7 +116,7 @@ func (s *Session) refusedApply(ctx context.Context, t task, live *unstructured.U
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		return result{err: errors.Join(errLostRace, err)}
 	}
-	return s.immutable(ctx, t, "apply", live, err)
+	return w.immutable(ctx, t, "apply", live, err)
 }
 
 // untyped is how API servers begin to say that an object has a field that its kind does not have, or a value of another type.
@@ -130,24 +130,24 @@ func untypedError(ref managedresource.ResourceReference, err error) error {
 }
 
 // try sends a dry run. What earlier managers have is about to be taken over, so it is no conflict.
-func (s *Session) try(ctx context.Context, t task, config, live *unstructured.Unstructured, moves moves) (*unstructured.Unstructured, error) {
+func (w *writer) try(ctx context.Context, t task, config, live *unstructured.Unstructured, moves moves) (*unstructured.Unstructured, error) {
 	options := metav1.ApplyOptions{DryRun: []string{metav1.DryRunAll}, Force: live != nil && t.forces()}
-	answer, err := s.sendApply(ctx, t, config, options)
+	answer, err := w.sendApply(ctx, t, config, options)
 	if conflicts := conflictsIn(err); len(conflicts) > 0 && live != nil && moves.takeover != nil && isOfEarlierManagers(conflicts) {
 		options.Force = true
-		return s.sendApply(ctx, t, config, options)
+		return w.sendApply(ctx, t, config, options)
 	}
 	return answer, err
 }
 
-func (s *Session) sendApply(ctx context.Context, t task, config *unstructured.Unstructured, options metav1.ApplyOptions) (*unstructured.Unstructured, error) {
+func (w *writer) sendApply(ctx context.Context, t task, config *unstructured.Unstructured, options metav1.ApplyOptions) (*unstructured.Unstructured, error) {
 	options.FieldManager = FieldManager
-	return client(s.Cluster, t.kind, t.ref.Namespace).Apply(ctx, t.ref.Name, config, options)
+	return client(w.cluster, t.kind, t.ref.Namespace).Apply(ctx, t.ref.Name, config, options)
 }
 
 // configuration is what is applied: the manifest, bound to the state of the object that was read. Annotations that a create sets stay with the
 // values that they have then.
-func (s *Session) configuration(t task, live *unstructured.Unstructured) *unstructured.Unstructured {
+func configuration(t task, live *unstructured.Unstructured) *unstructured.Unstructured {
 	config := t.Object.DeepCopy()
 	for _, name := range serverMetadata {
 		unstructured.RemoveNestedField(config.Object, "metadata", name)
@@ -194,12 +194,12 @@ type moves struct {
 
 func (m moves) none() bool { return m.takeover == nil && len(m.release) == 0 }
 
-func (s *Session) movesOf(t task, live *unstructured.Unstructured) (moves, error) {
+func (w *writer) movesOf(t task, live *unstructured.Unstructured) (moves, error) {
 	if live == nil {
 		return moves{}, nil
 	}
 	left := live.DeepCopy()
-	s.leaveRelease(t, left, live)
+	leaveRelease(w.owner, t, left, live)
 	release, err := difference(live, left)
 	if err != nil {
 		return moves{}, err
@@ -212,8 +212,8 @@ func (s *Session) movesOf(t task, live *unstructured.Unstructured) (moves, error
 }
 
 // move makes the moves and returns the object as it is then.
-func (s *Session) move(ctx context.Context, t task, live *unstructured.Unstructured, moves moves) (*unstructured.Unstructured, error) {
-	resource := client(s.Cluster, t.kind, t.ref.Namespace)
+func (w *writer) move(ctx context.Context, t task, live *unstructured.Unstructured, moves moves) (*unstructured.Unstructured, error) {
+	resource := client(w.cluster, t.kind, t.ref.Namespace)
 	if moves.takeover != nil {
 		patch, err := moves.takeover.patch(live)
 		if err != nil {

@@ -37,26 +37,21 @@ type Session struct {
 	Job string
 	// Checkpoint names the current step; it returns an error when the time of the DeployItem is up.
 	Checkpoint func(name string) error
-	// Health adds checks to DefaultReadiness.
-	Health Health
-	// Confidential returns texts that no message may show. Without it nothing is shown of the logs of Pods.
-	Confidential func() []string
 	// Changed reports whether an object that was watched may have changed since it was read; nil means that all may have.
 	Changed func(watched contract.Watched) bool
-	// Memory makes repeated jobs cheaper; nil works too.
-	Memory *Memory
 	// DeployItems reads other DeployItems of the namespace live; without it every one still holds what carries its marks.
 	DeployItems crclient.Reader
 	// Siblings reads DeployItems from a cache; nil for none.
 	Siblings crclient.Reader
 
-	holdings *holdings
+	// served is how the targets serve kinds.
+	served served
+	// releases is what is known of the Helm releases on the targets.
 	releases releases
-	served   served
 }
 
 // NewSession returns the session of one job. The labels are put on the objects beside the manifest deployer's own.
-func NewSession(item *contract.Item, memory *Memory, labels map[string]string) *Session {
+func NewSession(item *contract.Item, labels map[string]string) *Session {
 	return &Session{
 		Cluster:    item.Target,
 		Targets:    item.Targets,
@@ -65,14 +60,13 @@ func NewSession(item *contract.Item, memory *Memory, labels map[string]string) *
 		Job:        item.DeployItem.Status.JobID,
 		Checkpoint: item.Checkpoint,
 		Changed:    item.Changed,
-		Memory:     memory,
 
 		DeployItems: item.DeployItems, Siblings: item.Siblings,
 	}
 }
 
-// checkpoint is Checkpoint for sessions with and without one.
-func (s *Session) checkpoint(format string, args ...any) error {
+// Step is Checkpoint for sessions with and without one.
+func (s *Session) Step(format string, args ...any) error {
 	if s.Checkpoint == nil {
 		return nil
 	}
@@ -98,14 +92,14 @@ func (s *Session) on(ctx context.Context, name *string) (*target.Cluster, error)
 }
 
 // get reads one object live.
-func (s *Session) get(ctx context.Context, cluster *target.Cluster, ref managedresource.ResourceReference) (*unstructured.Unstructured, error) {
-	kind, err := s.served.ofAnyVersion(ctx, cluster, gvkOf(ref))
+func (s *served) get(ctx context.Context, cluster *target.Cluster, ref managedresource.ResourceReference) (*unstructured.Unstructured, error) {
+	kind, err := s.ofAnyVersion(ctx, cluster, gvkOf(ref))
 	if err != nil {
 		return nil, err
 	}
 	live, err := client(cluster, kind, ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 	if isUnserved(err) {
-		if kind, err = s.served.anew(ctx, cluster, gvkOf(ref).GroupKind()); err != nil {
+		if kind, err = s.anew(ctx, cluster, gvkOf(ref).GroupKind()); err != nil {
 			return nil, err
 		}
 		live, err = client(cluster, kind, ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})

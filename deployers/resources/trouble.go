@@ -21,6 +21,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
 const (
@@ -44,8 +45,8 @@ var withPods = map[schema.GroupKind]bool{
 
 // trouble says which Pod of a workload that is not ready cannot start and why, and names the Pods to watch for that. Rights to read Pods and
 // logs are not needed: without them it says nothing.
-func (s *Session) trouble(ctx context.Context, live *unstructured.Unstructured) (string, []contract.Watched) {
-	pods := s.podsOf(ctx, live)
+func (c *Checks) trouble(ctx context.Context, live *unstructured.Unstructured) (string, []contract.Watched) {
+	pods := podsOf(ctx, c.Session.Cluster, live)
 	slices.SortStableFunc(pods, func(a, b corev1.Pod) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
 	var text string
 	var watch []contract.Watched
@@ -55,10 +56,10 @@ func (s *Session) trouble(ctx context.Context, live *unstructured.Unstructured) 
 			continue
 		}
 		if len(watch) < maxWatchedPods && live.GroupVersionKind().GroupKind() != podKind {
-			watch = append(watch, contract.Watched{Cluster: s.Cluster, APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name})
+			watch = append(watch, contract.Watched{Cluster: c.Session.Cluster, APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name})
 		}
 		if text == "" {
-			text = s.troubleOf(ctx, pod)
+			text = c.troubleOf(ctx, pod)
 		}
 	}
 	return text, watch
@@ -71,7 +72,7 @@ func isReady(pod *corev1.Pod) bool {
 }
 
 // podsOf returns the Pods of a workload; none for other kinds, and where they cannot be read.
-func (s *Session) podsOf(ctx context.Context, live *unstructured.Unstructured) []corev1.Pod {
+func podsOf(ctx context.Context, cluster *target.Cluster, live *unstructured.Unstructured) []corev1.Pod {
 	kind := live.GroupVersionKind().GroupKind()
 	if kind == podKind {
 		pod := corev1.Pod{}
@@ -84,7 +85,7 @@ func (s *Session) podsOf(ctx context.Context, live *unstructured.Unstructured) [
 	if !withPods[kind] || selector == nil || selector.Empty() {
 		return nil
 	}
-	found, err := s.Cluster.Dynamic.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(live.GetNamespace()).
+	found, err := cluster.Dynamic.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(live.GetNamespace()).
 		List(ctx, metav1.ListOptions{LabelSelector: selector.String(), Limit: maxPods})
 	if err != nil {
 		return nil
@@ -117,7 +118,7 @@ func selectorOf(live *unstructured.Unstructured) labels.Selector {
 }
 
 // troubleOf says why a Pod does not start; empty while it is on its way.
-func (s *Session) troubleOf(ctx context.Context, pod *corev1.Pod) string {
+func (c *Checks) troubleOf(ctx context.Context, pod *corev1.Pod) string {
 	name := "Pod " + pod.Name
 	for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		why, crashed, isBefore := containerTrouble(container)
@@ -125,14 +126,14 @@ func (s *Session) troubleOf(ctx context.Context, pod *corev1.Pod) string {
 			continue
 		}
 		text := fmt.Sprintf("%s, container %s: %s", name, container.Name, why)
-		if line := s.lastLine(ctx, pod, container.Name, isBefore); crashed && line != "" {
+		if line := c.lastLine(ctx, pod, container.Name, isBefore); crashed && line != "" {
 			text += fmt.Sprintf("; last log line: %q", line)
 		}
 		return text
 	}
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			return fmt.Sprintf("%s: %s", name, words(c.Reason, c.Message))
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
+			return fmt.Sprintf("%s: %s", name, words(condition.Reason, condition.Message))
 		}
 	}
 	if pod.Status.Phase == corev1.PodFailed {
@@ -166,11 +167,11 @@ func words(state, message string) string {
 
 // lastLine returns the last line that a container has logged, without the values of Secrets among the manifests. Nothing is read where those
 // are not known.
-func (s *Session) lastLine(ctx context.Context, pod *corev1.Pod, container string, isBefore bool) string {
-	if s.Confidential == nil {
+func (c *Checks) lastLine(ctx context.Context, pod *corev1.Pod, container string, isBefore bool) string {
+	if c.Confidential == nil {
 		return ""
 	}
-	core, err := corev1client.NewForConfig(s.Cluster.Config)
+	core, err := corev1client.NewForConfig(c.Session.Cluster.Config)
 	if err != nil {
 		return ""
 	}
@@ -185,9 +186,9 @@ func (s *Session) lastLine(ctx context.Context, pod *corev1.Pod, container strin
 	}
 	text := string(raw)
 	if len(raw) >= maxLogBytes {
-		text = withoutBeginning(text, s.Confidential())
+		text = withoutBeginning(text, c.Confidential())
 	}
-	return oneLine(masked(text, s.Confidential()))
+	return oneLine(masked(text, c.Confidential()))
 }
 
 // withoutBeginning returns a text that was cut without the beginning of a confidential value at its end: only whole values are found.

@@ -96,7 +96,7 @@ func TestTheLastLogLineIsBoundedAndMasked(t *testing.T) {
 	}))
 	defer server.Close()
 	secret := parse(t, "{apiVersion: v1, kind: Secret, metadata: {name: a}, data: {password: "+base64.StdEncoding.EncodeToString([]byte("s3cret-value"))+"}}")
-	s := &Session{Cluster: &target.Cluster{Config: &rest.Config{Host: server.URL}},
+	s := &Checks{Session: &Session{Cluster: &target.Cluster{Config: &rest.Config{Host: server.URL}}},
 		Confidential: func() []string {
 			return ConfidentialIn([]Desired{{Policy: managedresource.ManagePolicy, Object: secret}})
 		}}
@@ -119,7 +119,7 @@ func TestALogLineThatIsCutInASecretDoesNotShowItsBeginning(t *testing.T) {
 		_, _ = w.Write([]byte("cannot log in with " + secret)[:limit])
 	}))
 	defer server.Close()
-	s := &Session{Cluster: &target.Cluster{Config: &rest.Config{Host: server.URL}}, Confidential: func() []string { return []string{secret, "other"} }}
+	s := &Checks{Session: &Session{Cluster: &target.Cluster{Config: &rest.Config{Host: server.URL}}}, Confidential: func() []string { return []string{secret, "other"} }}
 
 	line := s.lastLine(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop"}}, "main", false)
 

@@ -51,7 +51,7 @@ spec: {group: '%[1]s.example.com', names: {kind: Thing, plural: things}, scope: 
 				b.Cluster = b.open(platform.Shared(t).RestConfig)
 			}
 
-			found, err := b.Confirm(t.Context(), applied.Managed)
+			found, err := Confirm(t.Context(), b.Session, applied.Managed)
 			require.NoError(t, err)
 			assert.Len(t, found, 1)
 			b.delete(applied.Managed, nil)
@@ -82,9 +82,9 @@ func TestNothingIsGoneBehindAProxyThatKnowsNothing(t *testing.T) {
 			groups := groupsOf(t, "[{customResourceGroup: {deleteAllResources: true, resources: [{apiVersion: v1, kind: ConfigMap, names: [other]}]}}]")
 			_, err = b.Delete(t.Context(), applied.Managed, groups)
 			require.ErrorContains(t, err, "cannot learn the kinds of target test")
-			_, err = b.Confirm(t.Context(), applied.Managed)
+			_, err = Confirm(t.Context(), b.Session, applied.Managed)
 			require.ErrorContains(t, err, "cannot learn the kinds of target test")
-			_, err = b.Sweep(t.Context())
+			_, err = Sweep(t.Context(), b.Session)
 			require.ErrorContains(t, err, "cannot ask target test for its kinds")
 		})
 	}

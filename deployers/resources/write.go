@@ -16,10 +16,21 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
 // attempts bounds how often one call answers a lost race with another read.
 const attempts = 5
+
+// writer brings single objects of one owner to what their manifests want.
+type writer struct {
+	cluster  *target.Cluster
+	owner    Owner
+	strategy managedresource.UpdateStrategy
+	memory   *Memory
+	// others knows what other DeployItems hold of the objects.
+	others *holdings
+}
 
 // result is what became of one object.
 type result struct {
@@ -39,8 +50,8 @@ var errLostRace = errors.New("the object keeps changing")
 
 // applyOne creates or updates one object. An object that is not known is created right away: most are new, and the API server
 // says so when one is not.
-func (s *Session) applyOne(ctx context.Context, t task, strategy managedresource.UpdateStrategy) result {
-	create := !t.known && strategy != managedresource.UpdateStrategyApply && !wishesOf(strategy, t.Object, nil).aside
+func (w *writer) applyOne(ctx context.Context, t task) result {
+	create := !t.known && w.strategy != managedresource.UpdateStrategyApply && !wishesOf(w.strategy, t.Object, nil).aside
 	for range attempts {
 		if err := ctx.Err(); err != nil {
 			return result{err: objectError("apply", t.ref, err)}
@@ -48,13 +59,13 @@ func (s *Session) applyOne(ctx context.Context, t task, strategy managedresource
 		var r result
 		if first := t.rehearsed; first != nil && !first.open {
 			t.rehearsed = nil
-			r = s.afterRehearsal(ctx, t, strategy, first)
+			r = w.afterRehearsal(ctx, t, first)
 		} else if create {
-			r = s.create(ctx, t)
+			r = w.create(ctx, t)
 			create = false
 		} else {
-			r = s.update(ctx, t, strategy)
-			create = apierrors.IsNotFound(r.err) && strategy != managedresource.UpdateStrategyApply
+			r = w.update(ctx, t)
+			create = apierrors.IsNotFound(r.err) && w.strategy != managedresource.UpdateStrategyApply
 		}
 		if !errors.Is(r.err, errLostRace) {
 			return r
@@ -64,74 +75,74 @@ func (s *Session) applyOne(ctx context.Context, t task, strategy managedresource
 }
 
 // create sends a new object; errLostRace says that it exists.
-func (s *Session) create(ctx context.Context, t task) result {
+func (w *writer) create(ctx context.Context, t task) result {
 	object := t.Object
 	if len(t.AnnotateBeforeCreate) > 0 {
 		object = object.DeepCopy()
 		annotate(object, t.AnnotateBeforeCreate)
 	}
-	live, err := client(s.Cluster, t.kind, t.ref.Namespace).Create(ctx, object, metav1.CreateOptions{FieldManager: FieldManager})
+	live, err := client(w.cluster, t.kind, t.ref.Namespace).Create(ctx, object, metav1.CreateOptions{FieldManager: FieldManager})
 	if apierrors.IsAlreadyExists(err) {
 		return result{err: errLostRace}
 	}
 	if err != nil {
 		return result{err: objectError("create", t.ref, err)}
 	}
-	s.Memory.remember(replacement(t.Object, live, t.AnnotateBeforeCreate), live)
+	w.memory.remember(replacement(t.Object, live, t.AnnotateBeforeCreate), live)
 	return result{live: live}
 }
 
 // update reads an object and follows policy and strategy; errLostRace together with NotFound says that it does not exist.
-func (s *Session) update(ctx context.Context, t task, strategy managedresource.UpdateStrategy) result {
-	live, err := client(s.Cluster, t.kind, t.ref.Namespace).Get(ctx, t.ref.Name, metav1.GetOptions{})
+func (w *writer) update(ctx context.Context, t task) result {
+	live, err := client(w.cluster, t.kind, t.ref.Namespace).Get(ctx, t.ref.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return s.absent(ctx, t, strategy, err)
+		return w.absent(ctx, t, err)
 	case err != nil:
 		return result{err: objectError("read", t.ref, err)}
 	}
-	t.asks = wishesOf(strategy, t.Object, live)
+	t.asks = wishesOf(w.strategy, t.Object, live)
 	if t.asks.aside {
-		return result{aside: true, live: live, notOurs: s.Owner.claimOf(live) != own}
+		return result{aside: true, live: live, notOurs: w.owner.claimOf(live) != own}
 	}
 	if live.GetDeletionTimestamp() != nil {
 		r := result{}
-		r.progress.wait(terminating(live), watched(s.Cluster, t.ref))
+		r.progress.wait(terminating(live), watched(w.cluster, t.ref))
 		return r
 	}
-	switch claim := s.Owner.claimOf(live); {
+	switch claim := w.owner.claimOf(live); {
 	case t.isUnchangeable() && claim == own:
 		return result{live: live}
 	case t.isUnchangeable(), t.Policy == managedresource.FallbackPolicy && claim != own:
-		return s.standBack(ctx, t, strategy, live, claim)
+		return w.standBack(ctx, t, live, claim)
 	case claim == foreign:
-		return s.meetForeign(ctx, t, strategy, live)
+		return w.meetForeign(ctx, t, live)
 	}
-	return s.write(ctx, t, strategy, live)
+	return w.write(ctx, t, live)
 }
 
 // absent is the answer to an object that is not there: it is created, unless it asks not to be touched.
-func (s *Session) absent(ctx context.Context, t task, strategy managedresource.UpdateStrategy, notFound error) result {
-	t.asks = wishesOf(strategy, t.Object, nil)
+func (w *writer) absent(ctx context.Context, t task, notFound error) result {
+	t.asks = wishesOf(w.strategy, t.Object, nil)
 	switch {
 	case t.asks.aside:
 		return result{aside: true}
-	case strategy == managedresource.UpdateStrategyApply:
-		return s.serverSide(ctx, t, nil, nil)
+	case w.strategy == managedresource.UpdateStrategyApply:
+		return w.serverSide(ctx, t, nil, nil)
 	}
 	return result{err: errors.Join(errLostRace, notFound)}
 }
 
 // afterRehearsal goes on from what a rehearsal has found.
-func (s *Session) afterRehearsal(ctx context.Context, t task, strategy managedresource.UpdateStrategy, first *rehearsal) result {
+func (w *writer) afterRehearsal(ctx context.Context, t task, first *rehearsal) result {
 	switch {
 	case first.settled != nil:
 		return *first.settled
 	case first.staged.answer != nil:
-		t.asks = wishesOf(strategy, t.Object, first.staged.live)
-		return s.serverSide(ctx, t, first.staged.live, first.staged.answer)
+		t.asks = wishesOf(w.strategy, t.Object, first.staged.live)
+		return w.serverSide(ctx, t, first.staged.live, first.staged.answer)
 	}
-	return s.update(ctx, t, strategy)
+	return w.update(ctx, t)
 }
 
 // isUnchangeable reports whether an object is created and never changed.
@@ -139,60 +150,46 @@ func (t task) isUnchangeable() bool {
 	return t.Policy == managedresource.ImmutablePolicy || t.asks.once
 }
 
-// standBack leaves an object alone that is not the owner's, unless it is about to be deleted: then it becomes the owner's. What is never to be
-// updated only gets the marks.
-func (s *Session) standBack(ctx context.Context, t task, strategy managedresource.UpdateStrategy, live *unstructured.Unstructured, claim claim) result {
-	if claim != foreign || !s.standingOf(ctx, live).abandoned {
-		return result{live: live, notOurs: true}
-	}
-	if t.isUnchangeable() {
-		t.Object = live.DeepCopy()
-		s.Owner.mark(t.Object, t.Policy)
-		strategy = managedresource.UpdateStrategyMergeOverwrite
-	}
-	return s.write(ctx, t, strategy, live)
-}
-
-func (s *Session) write(ctx context.Context, t task, strategy managedresource.UpdateStrategy, live *unstructured.Unstructured) result {
-	if strategy == managedresource.UpdateStrategyApply {
-		return s.serverSide(ctx, t, live, nil)
+func (w *writer) write(ctx context.Context, t task, live *unstructured.Unstructured) result {
+	if w.strategy == managedresource.UpdateStrategyApply {
+		return w.serverSide(ctx, t, live, nil)
 	}
 	if t.rehearsing {
 		return result{pending: &staged{live: live}}
 	}
-	next := s.next(t, strategy, live)
-	if same(next, live) || s.Memory.unchanged(next, live) {
+	next := w.next(t, live)
+	if same(next, live) || w.memory.unchanged(next, live) {
 		return result{live: live}
 	}
-	written, err := s.send(ctx, t, strategy, next, live)
-	if apierrors.IsInvalid(err) && !ownershipOf(live).written && !merges(strategy) {
+	written, err := w.send(ctx, t, next, live)
+	if apierrors.IsInvalid(err) && !ownershipOf(live).written && !merges(w.strategy) {
 		next = keepAll(next, live)
-		s.leaveRelease(t, next, live)
-		written, err = s.send(ctx, t, strategy, next, live)
+		leaveRelease(w.owner, t, next, live)
+		written, err = w.send(ctx, t, next, live)
 	}
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return result{err: errors.Join(errLostRace, err)}
 	}
 	if err != nil {
-		return s.immutable(ctx, t, "update", live, err)
+		return w.immutable(ctx, t, "update", live, err)
 	}
-	s.Memory.remember(s.next(t, strategy, written), written)
+	w.memory.remember(w.next(t, written), written)
 	return result{live: written}
 }
 
 // next computes the object that the strategy leads to from live.
-func (s *Session) next(t task, strategy managedresource.UpdateStrategy, live *unstructured.Unstructured) *unstructured.Unstructured {
-	next := s.wanted(t, strategy, live)
-	s.leaveRelease(t, next, live)
+func (w *writer) next(t task, live *unstructured.Unstructured) *unstructured.Unstructured {
+	next := w.wanted(t, live)
+	leaveRelease(w.owner, t, next, live)
 	return next
 }
 
-func (s *Session) wanted(t task, strategy managedresource.UpdateStrategy, live *unstructured.Unstructured) *unstructured.Unstructured {
-	if !merges(strategy) {
+func (w *writer) wanted(t task, live *unstructured.Unstructured) *unstructured.Unstructured {
+	if !merges(w.strategy) {
 		return replacement(t.Object, live, t.AnnotateBeforeCreate)
 	}
-	next := merged(t.Object, live, strategy == managedresource.UpdateStrategyMergeOverwrite)
-	s.Owner.mark(next, t.Policy)
+	next := merged(t.Object, live, w.strategy == managedresource.UpdateStrategyMergeOverwrite)
+	w.owner.mark(next, t.Policy)
 	return next
 }
 
@@ -201,9 +198,9 @@ func merges(strategy managedresource.UpdateStrategy) bool {
 	return strategy == managedresource.UpdateStrategyMerge || strategy == managedresource.UpdateStrategyMergeOverwrite
 }
 
-func (s *Session) send(ctx context.Context, t task, strategy managedresource.UpdateStrategy, next, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	resource := client(s.Cluster, t.kind, t.ref.Namespace)
-	if strategy != managedresource.UpdateStrategyPatch {
+func (w *writer) send(ctx context.Context, t task, next, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	resource := client(w.cluster, t.kind, t.ref.Namespace)
+	if w.strategy != managedresource.UpdateStrategyPatch {
 		return resource.Update(ctx, next, metav1.UpdateOptions{FieldManager: FieldManager})
 	}
 	patch, err := difference(live, next)
