@@ -14,6 +14,8 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/removal"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/sites"
 )
 
 // deleteSteps are the phases of a deletion. All look at what the status records, because mode, names and Target may have changed between jobs.
@@ -66,7 +68,7 @@ func (d *deployer) beginDelete(item *contract.Item) (*job, error) {
 
 // scatter finds out what is where by the record alone.
 func (j *job) scatter(context.Context) (resources.Progress, error) {
-	isKnown := !contract.HasLostRecord(j.item.DeployItem) && resources.Scatter(j.status.Inventory, j.recordedObjects())
+	isKnown := !contract.HasLostRecord(j.item.DeployItem) && sites.Scatter(j.status.Inventory, j.recordedObjects())
 	if isKnown {
 		return resources.Progress{}, nil
 	}
@@ -119,11 +121,11 @@ func (j *job) isOwn(last *engine.Release) bool {
 
 // deleteObjects removes the objects that were applied without a release.
 func (j *job) deleteObjects(ctx context.Context) (resources.Progress, error) {
-	found, err := resources.Confirm(ctx, j.session(), slices.Concat(j.known.Attempted, j.known.Planned))
+	found, err := sites.Confirm(ctx, j.session(), slices.Concat(j.known.Attempted, j.known.Planned))
 	if err != nil {
 		return resources.Progress{}, err
 	}
-	return resources.Delete(ctx, j.session(), resources.Union(j.known.Recorded, found), j.deletionGroups())
+	return removal.Delete(ctx, j.session(), resources.Union(j.known.Recorded, found), j.deletionGroups())
 }
 
 // deletionGroups returns those of the configuration. When they are broken they were never in force, and those of the last valid configuration
@@ -138,5 +140,5 @@ func (j *job) deletionGroups() []managedresource.DeletionGroupDefinition {
 
 // leaveAllElsewhere uninstalls what is on other clusters. The deletion waits for those that cannot be reached.
 func (j *job) leaveAllElsewhere(ctx context.Context) (resources.Progress, error) {
-	return resources.LeaveElsewhere(ctx, j.session(), j.status.Inventory, j.deletionGroups(), j.retire)
+	return sites.LeaveElsewhere(ctx, j.session(), j.status.Inventory, j.deletionGroups(), j.retire)
 }

@@ -22,6 +22,9 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/readiness"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/sites"
 )
 
 // Name is status.deployer.name of the items that this deployer handles.
@@ -45,7 +48,7 @@ type deployer struct {
 	options Options
 	engine  *engine.Engine
 	charts  *charts.Finder
-	memory  *resources.Memory
+	memory  *apply.Memory
 	// rendered holds digests of the objects that were last applied without a release, by the UID of the DeployItem.
 	rendered *lru.Cache
 }
@@ -60,7 +63,7 @@ func New(options Options) (contract.Deployer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &deployer{options: options, engine: e, charts: found, memory: resources.NewMemory(0), rendered: lru.New(rememberedObjects)}, nil
+	return &deployer{options: options, engine: e, charts: found, memory: apply.NewMemory(0), rendered: lru.New(rememberedObjects)}, nil
 }
 
 // Name returns the name of the deployer.
@@ -82,7 +85,7 @@ type job struct {
 	status *helmv1alpha1.ProviderStatus
 
 	// health is what is asked of the objects beside the built-in checks.
-	health resources.Health
+	health readiness.Health
 
 	chart  *engine.Chart
 	source *v1alpha1.SourceStatus
@@ -96,7 +99,7 @@ type job struct {
 	// before is the inventory that the job found.
 	before managedresource.Inventory
 	// known is what the status says about the target, see settle.
-	known resources.Known
+	known sites.Known
 	// touched says that something may have been changed on a target.
 	touched bool
 	// revisions are those of the wanted release that may have left something.
@@ -110,7 +113,7 @@ type job struct {
 	rejected *helmv1alpha1.ProviderStatus
 	// desired and applied are the objects of template mode: as wanted, and as handled.
 	desired []resources.Desired
-	applied resources.Applied
+	applied apply.Applied
 }
 
 // step is one phase of a job. The job goes on when the progress is done.
@@ -199,7 +202,7 @@ func (d *deployer) begin(item *contract.Item) (*job, error) {
 	if decoded.IsHelmDeployment() {
 		strategy = "" // a release has none
 	}
-	health, err := resources.NewHealth(&decoded.ReadinessChecks, strategy)
+	health, err := readiness.NewHealth(&decoded.ReadinessChecks, strategy)
 	if err != nil {
 		return nil, misconfigured(item, fmt.Errorf("spec.config: %w", err))
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -63,7 +64,7 @@ func (d *deployer) FindDrift(ctx context.Context, item *contract.Item, search co
 	if err != nil {
 		return nil, err
 	}
-	options := resources.DriftOptions{DriftSearch: search, DefaultNamespace: j.config.Namespace}
+	options := apply.DriftOptions{DriftSearch: search, DefaultNamespace: j.config.Namespace}
 	if j.config.DriftDetection != nil {
 		options.Ignore = j.config.DriftDetection.Ignore
 	}
@@ -77,7 +78,7 @@ func (d *deployer) FindDrift(ctx context.Context, item *contract.Item, search co
 }
 
 // releaseDrift compares with the revision that the last job made, as it is recorded on the target.
-func (j *job) releaseDrift(ctx context.Context, options resources.DriftOptions) ([]contract.Drift, error) {
+func (j *job) releaseDrift(ctx context.Context, options apply.DriftOptions) ([]contract.Drift, error) {
 	deployed := j.status.Release
 	last, err := j.engine.Last(ctx, j.item.Target, deployed.Namespace, deployed.Name)
 	if err != nil {
@@ -101,11 +102,11 @@ func (j *job) releaseDrift(ctx context.Context, options resources.DriftOptions) 
 		other, isMarked := config.ReleaseOn(live)
 		return isMarked && other != release
 	}
-	return resources.FindDrift(ctx, j.session(), desired, options)
+	return apply.FindDrift(ctx, j.session(), desired, options)
 }
 
 // objectDrift compares with the objects of the chart, unless chart or values give others than those that the last job applied.
-func (j *job) objectDrift(ctx context.Context, options resources.DriftOptions) ([]contract.Drift, error) {
+func (j *job) objectDrift(ctx context.Context, options apply.DriftOptions) ([]contract.Drift, error) {
 	for _, run := range []func(*job, context.Context) (resources.Progress, error){(*job).resolveChart, (*job).readValues, (*job).renderObjects} {
 		progress, err := run(j, ctx)
 		if err != nil {
@@ -122,7 +123,7 @@ func (j *job) objectDrift(ctx context.Context, options resources.DriftOptions) (
 	if known, found := j.rendered.Get(j.item.DeployItem.UID); !found || known != digestOf(j.desired, true) {
 		j.desired = withoutContent(j.desired)
 	}
-	return resources.FindDrift(ctx, j.session(), j.desired, options)
+	return apply.FindDrift(ctx, j.session(), j.desired, options)
 }
 
 // noteObjects notes what the job applies, for objectDrift. What Secrets hold is not part of what the status says, because its digest would tell

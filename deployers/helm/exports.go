@@ -11,6 +11,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/exports"
 )
 
 // exportValues evaluates the exports that name no object: their paths select from what the chart's templates see.
@@ -48,7 +49,7 @@ func hasValueExport(exports []managedresource.Export) bool {
 }
 
 func exportValue(into, document map[string]any, export managedresource.Export) error {
-	value, ok, err := resources.Value(document, export.JSONPath)
+	value, ok, err := exports.Value(document, export.JSONPath)
 	if err != nil {
 		return err
 	}
@@ -56,12 +57,12 @@ func exportValue(into, document map[string]any, export managedresource.Export) e
 		return kit.Stall("ReadExports", "ExportNotFound",
 			"export %s: the values of the chart have nothing at %s; correct jsonPath, or name the object in fromResource", export.Key, export.JSONPath)
 	}
-	return resources.Nest(into, export.Key, value)
+	return exports.Nest(into, export.Key, value)
 }
 
 // exportFromResources reads the exports that name an object.
 func (j *job) exportFromResources(ctx context.Context) (resources.Progress, error) {
-	found, progress, err := resources.Export(ctx, j.session(), j.config.AllExports())
+	found, progress, err := exports.Export(ctx, j.session(), j.config.AllExports())
 	if err != nil || !progress.Done() {
 		return progress, err
 	}

@@ -24,6 +24,8 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/removal"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/sites"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -126,9 +128,9 @@ func (j *job) removeLeftovers(ctx context.Context) (resources.Progress, error) {
 	if err := j.unmark(ctx, objects); err != nil {
 		return resources.Progress{}, helmProblem(err)
 	}
-	progress, err := resources.Delete(ctx, j.session(), resources.Orphans(j.known.Recorded, objects), j.config.DeletionGroupsDuringUpdate)
+	progress, err := removal.Delete(ctx, j.session(), resources.Orphans(j.known.Recorded, objects), j.config.DeletionGroupsDuringUpdate)
 	if err == nil && progress.Done() {
-		j.known, j.revisions = resources.Known{}, nil
+		j.known, j.revisions = sites.Known{}, nil
 	}
 	return progress, err
 }
@@ -178,7 +180,7 @@ func metadataOf(ref managedresource.ResourceReference) *metav1.PartialObjectMeta
 
 // adoptObjects makes the objects that were applied without a release those of the wanted release, so that they stay what they are.
 func (j *job) adoptObjects(ctx context.Context) error {
-	found, err := resources.Confirm(ctx, j.session(), j.known.Attempted)
+	found, err := sites.Confirm(ctx, j.session(), j.known.Attempted)
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/neighbours"
 )
 
 // maxActions bounds the way to a release: give up or forget, finish an uninstall, install or upgrade, and one surprise.
@@ -199,7 +200,7 @@ func (j *job) isOrphaned(ctx context.Context, last *engine.Release, labels map[s
 	if name == "" || namespace != j.item.DeployItem.Namespace {
 		return false, nil
 	}
-	owner, err := resources.FindDeployItem(ctx, j.item.DeployItems, namespace, name)
+	owner, err := neighbours.FindDeployItem(ctx, j.item.DeployItems, namespace, name)
 	return err == nil && owner == nil, err
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/readiness"
 )
 
 // session is the way to the objects of the item.
@@ -19,10 +20,10 @@ func (j *job) session() *resources.Session {
 	return session
 }
 
-func subjectsOf(managed []managedresource.ManagedResourceStatus) []resources.Subject {
-	subjects := make([]resources.Subject, 0, len(managed))
+func subjectsOf(managed []managedresource.ManagedResourceStatus) []readiness.Subject {
+	subjects := make([]readiness.Subject, 0, len(managed))
 	for _, m := range managed {
-		subjects = append(subjects, resources.Subject{Resource: m.Resource})
+		subjects = append(subjects, readiness.Subject{Resource: m.Resource})
 	}
 	return subjects
 }
@@ -31,11 +32,11 @@ func subjectsOf(managed []managedresource.ManagedResourceStatus) []resources.Sub
 func (j *job) checkDefaultReadiness(ctx context.Context) (resources.Progress, error) {
 	var progress resources.Progress
 	var err error
-	j.attempt.unready, progress, err = (&resources.Checks{Session: j.session(), Health: j.health}).Default(ctx, j.health.Asked(j.attempt.unready))
+	j.attempt.unready, progress, err = (&readiness.Checks{Session: j.session(), Health: j.health}).Default(ctx, j.health.Asked(j.attempt.unready))
 	return progress, err
 }
 
 // checkCustomReadiness asks whether the checks of the configuration hold.
 func (j *job) checkCustomReadiness(ctx context.Context) (resources.Progress, error) {
-	return resources.Custom(ctx, j.session(), j.config.ReadinessChecks.CustomReadinessChecks)
+	return readiness.Custom(ctx, j.session(), j.config.ReadinessChecks.CustomReadinessChecks)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/readiness"
 )
 
 // releaseSteps are the phases of a job that makes a Helm release.
@@ -86,12 +87,12 @@ func (j *job) deployRelease(ctx context.Context) (resources.Progress, error) {
 func workloadsOf(release *engine.Release) ([]managedresource.ManagedResourceStatus, error) {
 	objects, err := objectsOf(release)
 	return slices.DeleteFunc(objects, func(m managedresource.ManagedResourceStatus) bool {
-		return !resources.HasReadinessRule(m.Resource.APIVersion, m.Resource.Kind)
+		return !readiness.HasReadinessRule(m.Resource.APIVersion, m.Resource.Kind)
 	}), err
 }
 
 // subjectsOf returns the objects of a release of which more is asked than that they exist.
-func (j *job) subjectsOf(release *engine.Release) ([]resources.Subject, error) {
+func (j *job) subjectsOf(release *engine.Release) ([]readiness.Subject, error) {
 	objects, err := objectsOf(release)
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/sites"
 )
 
 // search finds on the target what the record of the item has lost: releases and objects that carry its marks, UID included. An item with a
@@ -50,7 +51,7 @@ func (j *job) find(ctx context.Context) (refusal, err error) {
 			inventory.Releases = append(slices.Clone(inventory.Releases), release)
 		}
 	}
-	objects, refusal, err := resources.Search(ctx, j.session(), namespaces...)
+	objects, refusal, err := sites.Search(ctx, j.session(), namespaces...)
 	if err != nil {
 		return nil, fmt.Errorf("cannot look for objects of an earlier job: %w", err)
 	}

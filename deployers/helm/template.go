@@ -12,6 +12,9 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/removal"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/sites"
 )
 
 // templateSteps are the phases of a job that applies the objects of a chart without a Helm release.
@@ -85,7 +88,7 @@ func (j *job) applyObjects(ctx context.Context) (resources.Progress, error) {
 		j.announceObjects()
 	}
 	var err error
-	j.applied, err = resources.Objects(ctx, j.session(), j.desired, resources.ApplyOptions{
+	j.applied, err = apply.Objects(ctx, j.session(), j.desired, apply.Options{
 		Strategy: j.config.UpdateStrategy, OnConflict: j.config.OnConflict, OnImmutable: j.config.OnImmutable,
 		DefaultNamespace: j.config.Namespace, Memory: j.memory, Known: j.known.Recorded,
 	})
@@ -98,13 +101,13 @@ func (j *job) applyObjects(ctx context.Context) (resources.Progress, error) {
 
 // deleteOrphans removes the objects that earlier jobs applied and this one did not.
 func (j *job) deleteOrphans(ctx context.Context) (resources.Progress, error) {
-	found, err := resources.Confirm(ctx, j.session(), resources.Orphans(j.known.Attempted, j.applied.Managed))
+	found, err := sites.Confirm(ctx, j.session(), resources.Orphans(j.known.Attempted, j.applied.Managed))
 	if err != nil {
 		return resources.Progress{}, err
 	}
 	j.known.Recorded = resources.Union(j.known.Recorded, found)
 	orphans := resources.Orphans(j.known.Recorded, j.applied.Managed)
-	progress, err := resources.Delete(ctx, j.session(), orphans, j.config.DeletionGroupsDuringUpdate)
+	progress, err := removal.Delete(ctx, j.session(), orphans, j.config.DeletionGroupsDuringUpdate)
 	if err != nil || !progress.Done() {
 		return progress, err
 	}

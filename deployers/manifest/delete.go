@@ -14,6 +14,8 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/removal"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/sites"
 )
 
 // remove carries out the deletion of an item. It needs the status and, where somebody has changed them, the deletion groups; the rest of
@@ -52,15 +54,15 @@ func (d *Deployer) remove(ctx context.Context, item *contract.Item) (contract.Ou
 func withoutTarget(ctx context.Context, session *resources.Session, item *contract.Item, recorded *v1alpha2.ProviderStatus,
 	groups []managedresource.DeletionGroupDefinition) (contract.Outcome, error) {
 	inventory := inventoryOf(recorded)
-	if isSearched(item.DeployItem, recorded) || !resources.Scatter(inventory, recorded.ManagedResources) {
+	if isSearched(item.DeployItem, recorded) || !sites.Scatter(inventory, recorded.ManagedResources) {
 		return contract.Outcome{}, missingTarget(item)
 	}
 	recorded.ManagedResources, recorded.Inventory = nil, inventory
-	sites := len(inventory.Sites)
-	progress, err := resources.LeaveElsewhere(ctx, session, inventory, groups, nil)
+	before := len(inventory.Sites)
+	progress, err := sites.LeaveElsewhere(ctx, session, inventory, groups, nil)
 	outcome := progress.Outcome()
 	outcome.Done = err == nil && progress.Done()
-	if !outcome.Done && len(inventory.Sites) < sites {
+	if !outcome.Done && len(inventory.Sites) < before {
 		outcome.ProviderStatus, _ = api.EncodeStatus(recorded)
 	}
 	return outcome, err
@@ -90,7 +92,7 @@ func uninstall(ctx context.Context, session *resources.Session, item *contract.I
 	groups []managedresource.DeletionGroupDefinition) (resources.Progress, error) {
 	search := isSearched(item.DeployItem, recorded)
 	inventory := inventoryOf(recorded)
-	known, err := resources.Settle(ctx, session, inventory, recorded.ManagedResources)
+	known, err := sites.Settle(ctx, session, inventory, recorded.ManagedResources)
 	if err != nil {
 		return resources.Progress{}, contract.CannotLook(item.DeployItem, err)
 	}
@@ -102,24 +104,24 @@ func uninstall(ctx context.Context, session *resources.Session, item *contract.I
 	if err != nil {
 		return resources.Progress{}, contract.CannotLook(item.DeployItem, fmt.Errorf("cannot look for objects of an earlier job: %w", err))
 	}
-	progress, err := resources.Delete(ctx, session, resources.Union(known.Recorded, found), groups)
+	progress, err := removal.Delete(ctx, session, resources.Union(known.Recorded, found), groups)
 	if err != nil || !progress.Done() {
 		return progress, err
 	}
 	recorded.ManagedResources, recorded.Inventory = nil, inventory
-	return resources.LeaveElsewhere(ctx, session, inventory, groups, nil)
+	return sites.LeaveElsewhere(ctx, session, inventory, groups, nil)
 }
 
 // unrecorded returns the objects on the target that no job has confirmed, and a refusal where it was to search and may list nothing.
 func unrecorded(
-	ctx context.Context, session *resources.Session, known resources.Known, search bool,
+	ctx context.Context, session *resources.Session, known sites.Known, search bool,
 ) (found []managedresource.ManagedResourceStatus, refusal, err error) {
 	attempted := slices.Concat(known.Attempted, known.Planned)
-	found, err = resources.Confirm(ctx, session, attempted)
+	found, err = sites.Confirm(ctx, session, attempted)
 	if err != nil || !search {
 		return found, nil, err
 	}
-	swept, refusal, err := resources.Search(ctx, session, resources.Namespaces(slices.Concat(known.Recorded, attempted)...)...)
+	swept, refusal, err := sites.Search(ctx, session, sites.Namespaces(slices.Concat(known.Recorded, attempted)...)...)
 	return resources.Union(found, swept), refusal, err
 }
 
@@ -136,7 +138,7 @@ func inManifests(item *v1alpha1.DeployItem) []managedresource.ManagedResourceSta
 	if err != nil {
 		return nil
 	}
-	return resources.Attempted(desired, nil)
+	return sites.Attempted(desired, nil)
 }
 
 // deletionGroups returns the deletion groups of the configuration. When they are broken they were never in force, and those of the last

@@ -11,7 +11,9 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/readiness"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/sites"
 )
 
 // Name is what the deployer writes to status.deployer.name.
@@ -25,14 +27,14 @@ type Options struct {
 
 // Deployer carries out DeployItems of type landscaper.gardener.cloud/kubernetes-manifest.
 type Deployer struct {
-	memory *resources.Memory
+	memory *apply.Memory
 }
 
 var _ contract.ContinuousReconciler = &Deployer{}
 
 // New returns the manifest deployer.
 func New(options Options) *Deployer {
-	return &Deployer{memory: resources.NewMemory(options.RememberedObjects)}
+	return &Deployer{memory: apply.NewMemory(options.RememberedObjects)}
 }
 
 // Name returns the name of the deployer.
@@ -74,7 +76,7 @@ type job struct {
 	recorded *runtime.RawExtension
 	warning  string
 	managed  []managedresource.ManagedResourceStatus
-	unready  []resources.Subject
+	unready  []readiness.Subject
 }
 
 // remembered returns the progress of the item's job, nil when there is none.
@@ -94,11 +96,11 @@ func remember(item *contract.Item, reached *job) {
 }
 
 // departure returns how often the item's job has tried to leave other clusters.
-func departure(item *contract.Item) *resources.Departure {
-	if known, found := item.Memory[departureKey].(*resources.Departure); found {
+func departure(item *contract.Item) *sites.Departure {
+	if known, found := item.Memory[departureKey].(*sites.Departure); found {
 		return known
 	}
-	fresh := &resources.Departure{}
+	fresh := &sites.Departure{}
 	if item.Memory != nil {
 		item.Memory[departureKey] = fresh
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
 )
 
 var _ contract.DriftDetector = &Deployer{}
@@ -41,9 +42,9 @@ func (d *Deployer) FindDrift(ctx context.Context, item *contract.Item, search co
 	if err != nil {
 		return nil, fmt.Errorf("spec.config: %w", err)
 	}
-	options := resources.DriftOptions{DriftSearch: search, Strategy: config.UpdateStrategy}
+	options := apply.DriftOptions{DriftSearch: search, Strategy: config.UpdateStrategy}
 	if config.DriftDetection != nil {
 		options.Ignore = config.DriftDetection.Ignore
 	}
-	return resources.FindDrift(ctx, resources.NewSession(item, nil), desired, options)
+	return apply.FindDrift(ctx, resources.NewSession(item, nil), desired, options)
 }

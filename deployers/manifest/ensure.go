@@ -16,6 +16,11 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/exports"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/readiness"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/removal"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/sites"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 )
@@ -24,8 +29,8 @@ import (
 type run struct {
 	item     *contract.Item
 	session  *resources.Session
-	memory   *resources.Memory
-	checks   resources.Checks
+	memory   *apply.Memory
+	checks   readiness.Checks
 	config   *v1alpha2.ProviderConfiguration
 	desired  []resources.Desired
 	recorded *v1alpha2.ProviderStatus
@@ -49,12 +54,12 @@ func (d *Deployer) begin(item *contract.Item) (*run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("spec.config: %w", err)
 	}
-	health, err := resources.NewHealth(&config.ReadinessChecks, config.UpdateStrategy)
+	health, err := readiness.NewHealth(&config.ReadinessChecks, config.UpdateStrategy)
 	if err != nil {
 		return nil, fmt.Errorf("spec.config: %w", err)
 	}
 	session := resources.NewSession(item, nil)
-	checks := resources.Checks{Session: session, Health: health, Confidential: sync.OnceValue(func() []string { return resources.ConfidentialIn(desired) })}
+	checks := readiness.Checks{Session: session, Health: health, Confidential: sync.OnceValue(func() []string { return readiness.ConfidentialIn(desired) })}
 	recorded, err := status(item.DeployItem)
 	if err != nil {
 		return nil, err
@@ -92,7 +97,7 @@ func (r *run) deploy(ctx context.Context) (*job, contract.Outcome, error) {
 	if err := r.item.Checkpoint("manifest deployer: start apply manifests"); err != nil {
 		return nil, contract.Outcome{Untouched: true}, err
 	}
-	applied, err := resources.Objects(ctx, r.session, r.desired, resources.ApplyOptions{
+	applied, err := apply.Objects(ctx, r.session, r.desired, apply.Options{
 		Strategy: r.config.UpdateStrategy, OnConflict: r.config.OnConflict, OnImmutable: r.config.OnImmutable,
 		Memory: r.memory, Known: known.Recorded,
 	})
@@ -108,8 +113,8 @@ func (r *run) deploy(ctx context.Context) (*job, contract.Outcome, error) {
 		outcome, err := r.record(progress.Outcome(), known, err)
 		return nil, outcome, err
 	}
-	progress, warning, err := resources.LeaveOrWarn(ctx, r.session, departure(r.item), r.inventory, r.config.DeletionGroups, nil)
-	outcome, err := r.record(progress.Outcome(), resources.Known{Recorded: applied.Managed}, err)
+	progress, warning, err := sites.LeaveOrWarn(ctx, r.session, departure(r.item), r.inventory, r.config.DeletionGroups, nil)
+	outcome, err := r.record(progress.Outcome(), sites.Known{Recorded: applied.Managed}, err)
 	if err != nil || !progress.Done() {
 		return nil, outcome, err
 	}
@@ -121,13 +126,13 @@ func (r *run) deploy(ctx context.Context) (*job, contract.Outcome, error) {
 
 // known returns what earlier jobs put on the target: what is recorded and, where a job may have died before it recorded anything, what is
 // found.
-func (r *run) known(ctx context.Context) (resources.Known, error) {
+func (r *run) known(ctx context.Context) (sites.Known, error) {
 	search := isSearched(r.item.DeployItem, r.recorded)
-	known, err := resources.Settle(ctx, r.session, r.inventory, r.recorded.ManagedResources)
+	known, err := sites.Settle(ctx, r.session, r.inventory, r.recorded.ManagedResources)
 	if err != nil || !search {
 		return known, err
 	}
-	found, err := resources.Sweep(ctx, r.session, resources.Namespaces(append(resources.Attempted(r.desired, nil), known.Recorded...)...)...)
+	found, err := sites.Sweep(ctx, r.session, sites.Namespaces(append(sites.Attempted(r.desired, nil), known.Recorded...)...)...)
 	if err != nil {
 		return known, fmt.Errorf("cannot look for objects of an earlier job: %w", err)
 	}
@@ -137,8 +142,8 @@ func (r *run) known(ctx context.Context) (resources.Known, error) {
 
 // recordAhead records what the job sets out to do where the plan does not say it: the Target leads to another cluster than when the job was
 // picked up, or its cluster did not answer then.
-func (r *run) recordAhead(ctx context.Context, before managedresource.Inventory, known *resources.Known) error {
-	missing := resources.Unplanned(before, r.recorded.ManagedResources, *r.inventory.Cluster, resources.Attempted(r.desired, nil))
+func (r *run) recordAhead(ctx context.Context, before managedresource.Inventory, known *sites.Known) error {
+	missing := sites.Unplanned(before, r.recorded.ManagedResources, *r.inventory.Cluster, sites.Attempted(r.desired, nil))
 	if len(missing) == 0 {
 		return nil
 	}
@@ -152,14 +157,14 @@ func (r *run) recordAhead(ctx context.Context, before managedresource.Inventory,
 
 // removeLeftovers deletes what earlier jobs put on the target and the manifests no longer have. It adds to known.Recorded what was only
 // attempted and exists.
-func (r *run) removeLeftovers(ctx context.Context, known *resources.Known, applied resources.Applied) (resources.Progress, error) {
-	wanted := resources.Attempted(r.desired, nil)
-	found, err := resources.Confirm(ctx, r.session, resources.Orphans(known.Attempted, wanted))
+func (r *run) removeLeftovers(ctx context.Context, known *sites.Known, applied apply.Applied) (resources.Progress, error) {
+	wanted := sites.Attempted(r.desired, nil)
+	found, err := sites.Confirm(ctx, r.session, resources.Orphans(known.Attempted, wanted))
 	if err != nil {
 		return resources.Progress{}, err
 	}
 	known.Recorded = resources.Union(known.Recorded, found)
-	return resources.Delete(ctx, r.session, applied.Orphans(known.Recorded), r.config.DeletionGroupsDuringUpdate)
+	return removal.Delete(ctx, r.session, applied.Orphans(known.Recorded), r.config.DeletionGroupsDuringUpdate)
 }
 
 // complete checks readiness, exports and patches.
@@ -172,7 +177,7 @@ func (r *run) complete(ctx context.Context, reached *job) (contract.Outcome, err
 	if err != nil || !progress.Done() {
 		return progress.Outcome(), err
 	}
-	if err := resources.PatchAfterDeployment(ctx, r.session.Cluster, r.desired, reached.managed); err != nil {
+	if err := apply.PatchAfterDeployment(ctx, r.session.Cluster, r.desired, reached.managed); err != nil {
 		return contract.Outcome{}, err
 	}
 	return contract.Outcome{Done: true, Exports: exports}, nil
@@ -191,7 +196,7 @@ func (r *run) ready(ctx context.Context, reached *job) (resources.Progress, erro
 	if err := r.item.Checkpoint("manifest deployer: custom readiness checks"); err != nil {
 		return progress, err
 	}
-	return resources.Custom(ctx, r.session, r.config.ReadinessChecks.CustomReadinessChecks)
+	return readiness.Custom(ctx, r.session, r.config.ReadinessChecks.CustomReadinessChecks)
 }
 
 func (r *run) export(ctx context.Context) (map[string]any, resources.Progress, error) {
@@ -201,15 +206,15 @@ func (r *run) export(ctx context.Context) (map[string]any, resources.Progress, e
 	if r.config.Exports == nil {
 		return nil, resources.Progress{}, nil
 	}
-	return resources.Export(ctx, r.session, r.config.Exports.Exports)
+	return exports.Export(ctx, r.session, r.config.Exports.Exports)
 }
 
 // record puts what is known into an outcome, also when it comes with an error.
-func (r *run) record(outcome contract.Outcome, known resources.Known, cause error) (contract.Outcome, error) {
+func (r *run) record(outcome contract.Outcome, known sites.Known, cause error) (contract.Outcome, error) {
 	inventory := *r.inventory
 	inventory.DeletionGroups, inventory.Sites = r.config.DeletionGroups, slices.Clone(inventory.Sites)
-	resources.Attempt(&inventory, *inventory.Cluster, resources.Orphans(known.Attempted, known.Recorded))
-	resources.AttemptBy(&inventory, r.session.Job, *inventory.Cluster, known.Planned)
+	sites.Attempt(&inventory, *inventory.Cluster, resources.Orphans(known.Attempted, known.Recorded))
+	sites.AttemptBy(&inventory, r.session.Job, *inventory.Cluster, known.Planned)
 	encoded, err := api.EncodeStatus(&v1alpha2.ProviderStatus{
 		ManagedResources: known.Recorded, RecordedGeneration: r.item.DeployItem.Generation, Inventory: &inventory,
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/sites"
 )
 
 var _ contract.SiteKeeper = &Deployer{}
@@ -39,7 +40,7 @@ func (d *Deployer) Plan(item *v1alpha1.DeployItem, to managedresource.ClusterRef
 // IsAt compares with the cluster of the inventory. A record without one tells nothing.
 func (d *Deployer) IsAt(item *v1alpha1.DeployItem, to managedresource.ClusterReference) bool {
 	recorded, err := status(item)
-	return err == nil && resources.IsAt(recorded.Inventory, to)
+	return err == nil && sites.IsAt(recorded.Inventory, to)
 }
 
 // Sites returns what the inventory says.
@@ -49,14 +50,14 @@ func (d *Deployer) Sites(item *v1alpha1.DeployItem) ([]managedresource.Site, boo
 		return nil, false
 	}
 	inventory := inventoryOf(recorded)
-	isKnown := resources.Scatter(inventory, recorded.ManagedResources)
+	isKnown := sites.Scatter(inventory, recorded.ManagedResources)
 	return inventory.Sites, isKnown
 }
 
 // Close leaves out what the API server refused.
 func (d *Deployer) Close(item *v1alpha1.DeployItem, status *runtime.RawExtension) *runtime.RawExtension {
 	recorded, err := api.DecodeStatus(status.Raw)
-	if err != nil || recorded.Inventory == nil || !resources.ForgetRefused(recorded.Inventory, item.Status.JobID) {
+	if err != nil || recorded.Inventory == nil || !sites.ForgetRefused(recorded.Inventory, item.Status.JobID) {
 		return status
 	}
 	encoded, err := api.EncodeStatus(recorded)
@@ -69,14 +70,14 @@ func (d *Deployer) Close(item *v1alpha1.DeployItem, status *runtime.RawExtension
 func planned(item *v1alpha1.DeployItem, recorded *v1alpha2.ProviderStatus, to managedresource.ClusterReference, desired []resources.Desired) *runtime.RawExtension {
 	inventory := recorded.Inventory
 	known := recorded.ManagedResources
-	if inventory.Cluster != nil && !resources.SameCluster(*inventory.Cluster, to) {
+	if inventory.Cluster != nil && !sites.SameCluster(*inventory.Cluster, to) {
 		known = nil
 	}
-	attempted := resources.Attempted(desired, known)
+	attempted := sites.Attempted(desired, known)
 	if len(attempted) == 0 {
 		return nil
 	}
-	resources.AttemptBy(inventory, item.Status.JobID, to, attempted)
+	sites.AttemptBy(inventory, item.Status.JobID, to, attempted)
 	encoded, err := api.EncodeStatus(recorded)
 	if err != nil {
 		return nil

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package resources
+package resources_test
 
 import (
 	"errors"
@@ -18,6 +18,9 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -34,7 +37,7 @@ func TestUnknownObjectIsCreatedWithOneRequest(t *testing.T) {
 }
 
 func TestKnownUnchangedObjectIsOnlyRead(t *testing.T) {
-	for name, memory := range map[string]*Memory{"with memory": NewMemory(0), "without memory": nil} {
+	for name, memory := range map[string]*apply.Memory{"with memory": apply.NewMemory(0), "without memory": nil} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
 			b.Memory = memory
@@ -131,7 +134,7 @@ func TestStrategies(t *testing.T) {
 
 			live := b.live(b.object(manifest))
 			assert.Equal(t, expect, data(live))
-			assert.True(t, b.Owner.labelled(live), "label injected")
+			assert.True(t, b.Owner.Labelled(live), "label injected")
 		})
 	}
 }
@@ -185,14 +188,14 @@ spec:
 `)
 	thing := b.object("{apiVersion: " + group + "/v1, kind: Thing, metadata: {name: one, namespace: %[1]s}, spec: {size: 1}}")
 	t.Cleanup(func() { _ = platform.Shared(t).Client().Delete(background(), crd) })
-	desired := []Desired{manage(thing), manage(crd)}
+	desired := []resources.Desired{manage(thing), manage(crd)}
 
-	first, err := b.Apply(t.Context(), desired, ApplyOptions{})
+	first, err := b.Apply(t.Context(), desired, apply.Options{})
 	require.NoError(t, err)
 	if !first.Progress.Done() {
 		assert.Contains(t, first.Progress.Waiting(), "CustomResourceDefinition things."+group+" is not established yet")
 		require.Len(t, first.Progress.Watch, 1)
-		waitFor(t, crd, func(live *unstructured.Unstructured) bool { return hasCondition(live, "Established", "True") })
+		waitFor(t, crd, func(live *unstructured.Unstructured) bool { return objects.HasCondition(live, "Established", "True") })
 		first = b.apply("", first.Managed, desired...)
 	}
 
@@ -204,11 +207,11 @@ spec:
 func TestErrorsNameTheObjectAndAreCollected(t *testing.T) {
 	b := newBench(t)
 	good := b.configMap("good", "a", "1")
-	applied, err := b.Apply(t.Context(), []Desired{
+	applied, err := b.Apply(t.Context(), []resources.Desired{
 		manage(b.object("{apiVersion: example.com/v1, kind: Nothing, metadata: {name: one, namespace: %[1]s}}")),
 		manage(b.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: Not-Valid, namespace: %[1]s}}")),
 		manage(good),
-	}, ApplyOptions{})
+	}, apply.Options{})
 
 	assert.ErrorContains(t, err, "Nothing "+b.namespace+"/one")
 	assert.ErrorContains(t, err, "kind Nothing of apiVersion example.com/v1 is not known to target test; install its CustomResourceDefinition")
@@ -231,10 +234,10 @@ func TestATargetThatDoesNotTellItsKindsIsAskedOnce(t *testing.T) {
 	cluster.Mapper, b.Cluster = silent{}, &cluster
 	good, other := manage(b.configMap("one", "a", "1")), manage(b.configMap("two", "a", "1"))
 
-	applied, err := b.Apply(t.Context(), []Desired{good, other}, ApplyOptions{})
+	applied, err := b.Apply(t.Context(), []resources.Desired{good, other}, apply.Options{})
 
-	require.ErrorIs(t, err, errUnanswered)
-	assert.Equal(t, 1, strings.Count(err.Error(), errUnanswered.Error()))
+	require.ErrorIs(t, err, objects.ErrUnanswered)
+	assert.Equal(t, 1, strings.Count(err.Error(), objects.ErrUnanswered.Error()))
 	assert.Empty(t, applied.Refused, "nothing is wrong with the objects")
 	assert.Empty(t, applied.Managed)
 	assert.Empty(t, b.sent())
@@ -242,15 +245,15 @@ func TestATargetThatDoesNotTellItsKindsIsAskedOnce(t *testing.T) {
 
 func TestNamespacedObjectWithoutNamespaceIsMisconfigured(t *testing.T) {
 	b := newBench(t)
-	_, err := b.Apply(t.Context(), []Desired{manage(parse(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: one}}"))}, ApplyOptions{})
+	_, err := b.Apply(t.Context(), []resources.Desired{manage(parse(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: one}}"))}, apply.Options{})
 	assert.ErrorContains(t, err, "metadata.namespace is empty")
 	assert.Equal(t, []v1alpha1.ErrorCode{v1alpha1.ErrorConfigurationProblem}, kit.CodesOf(err))
 }
 
 func TestDefaultNamespaceIsUsed(t *testing.T) {
 	b := newBench(t)
-	_, err := b.Apply(t.Context(), []Desired{manage(parse(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: one}}"))},
-		ApplyOptions{DefaultNamespace: b.namespace})
+	_, err := b.Apply(t.Context(), []resources.Desired{manage(parse(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: one}}"))},
+		apply.Options{DefaultNamespace: b.namespace})
 	require.NoError(t, err)
 	assert.True(t, b.exists(b.configMap("one", "a", "1")))
 }
@@ -261,7 +264,7 @@ func TestMissingPermissionIsUnauthorized(t *testing.T) {
 	require.NoError(t, err)
 	b.Cluster = b.open(config)
 
-	_, err = b.Apply(t.Context(), []Desired{manage(b.configMap("one", "a", "1"))}, ApplyOptions{})
+	_, err = b.Apply(t.Context(), []resources.Desired{manage(b.configMap("one", "a", "1"))}, apply.Options{})
 
 	assert.Equal(t, []v1alpha1.ErrorCode{v1alpha1.ErrorUnauthorized}, kit.CodesOf(err))
 	assert.ErrorContains(t, err, "ConfigMap "+b.namespace+"/one")
@@ -269,8 +272,8 @@ func TestMissingPermissionIsUnauthorized(t *testing.T) {
 
 func TestRefusalByAdmissionIsRecoverable(t *testing.T) {
 	b := newBench(t)
-	_, err := b.Apply(t.Context(), []Desired{manage(b.object(
-		"{apiVersion: v1, kind: Pod, metadata: {name: one, namespace: %[1]s}, spec: {serviceAccountName: later, containers: [{name: one, image: example.com/one}]}}"))}, ApplyOptions{})
+	_, err := b.Apply(t.Context(), []resources.Desired{manage(b.object(
+		"{apiVersion: v1, kind: Pod, metadata: {name: one, namespace: %[1]s}, spec: {serviceAccountName: later, containers: [{name: one, image: example.com/one}]}}"))}, apply.Options{})
 	assert.ErrorContains(t, err, "forbidden")
 	assert.False(t, kit.IsUnrecoverable(err))
 }
@@ -278,7 +281,7 @@ func TestRefusalByAdmissionIsRecoverable(t *testing.T) {
 func TestSecretContentIsNotInErrors(t *testing.T) {
 	b := newBench(t)
 	secret := b.object("{apiVersion: v1, kind: Secret, metadata: {name: one, namespace: %[1]s}, type: kubernetes.io/dockerconfigjson, data: {.dockerconfigjson: dG9wLXNlY3JldA==}}")
-	_, err := b.Apply(t.Context(), []Desired{manage(secret)}, ApplyOptions{})
+	_, err := b.Apply(t.Context(), []resources.Desired{manage(secret)}, apply.Options{})
 	require.Error(t, err)
 	assert.NotContains(t, err.Error(), "top-secret")
 	assert.NotContains(t, err.Error(), "dG9wLXNlY3JldA")
@@ -291,7 +294,7 @@ func TestTerminatingObjectIsWaitedFor(t *testing.T) {
 	b.put(object)
 	require.NoError(t, platform.Shared(t).Client().Delete(t.Context(), object.DeepCopy()))
 
-	applied, err := b.Apply(t.Context(), []Desired{manage(b.configMap("one", "a", "new"))}, ApplyOptions{})
+	applied, err := b.Apply(t.Context(), []resources.Desired{manage(b.configMap("one", "a", "new"))}, apply.Options{})
 
 	require.NoError(t, err)
 	assert.Contains(t, applied.Progress.Waiting(), "is being deleted, held by example.com/hold")
@@ -303,7 +306,7 @@ func TestTerminatingObjectIsWaitedFor(t *testing.T) {
 
 func TestAnnotateBeforeCreateStaysOnTheObject(t *testing.T) {
 	b := newBench(t)
-	desired := Desired{Policy: "manage", Object: b.configMap("one", "a", "1"), AnnotateBeforeCreate: map[string]string{"once": "yes"}}
+	desired := resources.Desired{Policy: "manage", Object: b.configMap("one", "a", "1"), AnnotateBeforeCreate: map[string]string{"once": "yes"}}
 	known := b.apply("", nil, desired).Managed
 	desired.Object = b.configMap("one", "a", "2")
 
@@ -335,7 +338,7 @@ func TestKnownObjectThatIsGoneIsCreated(t *testing.T) {
 func TestServiceAccountsComeBeforeWhatNamesThem(t *testing.T) {
 	b := newBench(t)
 	account := b.object("{apiVersion: v1, kind: ServiceAccount, metadata: {name: user, namespace: %[1]s}}")
-	objects := []Desired{manage(account)}
+	objects := []resources.Desired{manage(account)}
 	for _, name := range []string{"a", "b", "c", "d"} {
 		objects = append(objects, manage(b.configMap(name, "k", "v")))
 	}

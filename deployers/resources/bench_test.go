@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package resources
+package resources_test
 
 import (
 	"context"
@@ -21,6 +21,11 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/readiness"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/removal"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
@@ -31,9 +36,9 @@ func TestMain(m *testing.M) {
 
 // bench is a session on a real API server that counts its requests.
 type bench struct {
-	*Session
-	Memory    *Memory
-	Health    Health
+	*resources.Session
+	Memory    *apply.Memory
+	Health    readiness.Health
 	t         *testing.T
 	namespace string
 	mu        sync.Mutex
@@ -46,9 +51,9 @@ func newBench(t *testing.T) *bench {
 	t.Helper()
 	p := platform.Shared(t)
 	b := &bench{t: t, namespace: p.Namespace(t)}
-	b.Memory = NewMemory(0)
-	b.Session = &Session{
-		Cluster: b.open(p.RestConfig), Owner: Owner{Item: "item-" + b.namespace, UID: "uid-" + "of-item"},
+	b.Memory = apply.NewMemory(0)
+	b.Session = &resources.Session{
+		Cluster: b.open(p.RestConfig), Owner: resources.Owner{Item: "item-" + b.namespace, UID: "uid-" + "of-item"},
 		Checkpoint: func(string) error { return nil },
 	}
 	b.forget()
@@ -107,7 +112,7 @@ func (b *bench) forget() {
 	for _, ref := range []managedresource.ResourceReference{
 		{APIVersion: "v1", Kind: "ConfigMap"}, {APIVersion: "apps/v1", Kind: "Deployment"}, {APIVersion: "batch/v1", Kind: "Job"},
 	} {
-		_, err := lookup(b.t.Context(), b.Cluster, gvkOf(ref))
+		_, err := objects.Lookup(b.t.Context(), b.Cluster, objects.GVKOf(ref))
 		require.NoError(b.t, err)
 	}
 	b.sent()
@@ -132,9 +137,9 @@ func (b *bench) configMap(name, key, value string) *unstructured.Unstructured {
 	return b.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: " + name + ", namespace: %[1]s}, data: {" + key + ": '" + value + "'}}")
 }
 
-func (b *bench) apply(strategy managedresource.UpdateStrategy, known []managedresource.ManagedResourceStatus, desired ...Desired) Applied {
+func (b *bench) apply(strategy managedresource.UpdateStrategy, known []managedresource.ManagedResourceStatus, desired ...resources.Desired) apply.Applied {
 	b.t.Helper()
-	applied, err := b.Apply(b.t.Context(), desired, ApplyOptions{Strategy: strategy, Known: known})
+	applied, err := b.Apply(b.t.Context(), desired, apply.Options{Strategy: strategy, Known: known})
 	require.NoError(b.t, err)
 	require.True(b.t, applied.Progress.Done(), applied.Progress.Waiting())
 	return applied
@@ -175,7 +180,7 @@ func (b *bench) change(object *unstructured.Unstructured, patch string, subresou
 func (b *bench) exists(object *unstructured.Unstructured) bool {
 	b.t.Helper()
 	err := platform.Shared(b.t).Client().Get(b.t.Context(), crclient.ObjectKeyFromObject(object), object.DeepCopy())
-	if isGone(err) {
+	if objects.IsGone(err) {
 		return false
 	}
 	require.NoError(b.t, err)
@@ -187,16 +192,16 @@ func (b *bench) awaitGone(object *unstructured.Unstructured) {
 	require.NoError(b.t, platform.Shared(b.t).AwaitGone(b.t.Context(), object.DeepCopy()))
 }
 
-func manage(object *unstructured.Unstructured) Desired {
-	return Desired{Policy: managedresource.ManagePolicy, Object: object}
+func manage(object *unstructured.Unstructured) resources.Desired {
+	return resources.Desired{Policy: managedresource.ManagePolicy, Object: object}
 }
 
-func withPolicy(policy managedresource.ManifestPolicy, object *unstructured.Unstructured) Desired {
-	return Desired{Policy: policy, Object: object}
+func withPolicy(policy managedresource.ManifestPolicy, object *unstructured.Unstructured) resources.Desired {
+	return resources.Desired{Policy: policy, Object: object}
 }
 
 func managed(policy managedresource.ManifestPolicy, object *unstructured.Unstructured) managedresource.ManagedResourceStatus {
-	return managedresource.ManagedResourceStatus{Policy: policy, Resource: referenceTo(object)}
+	return managedresource.ManagedResourceStatus{Policy: policy, Resource: objects.ReferenceTo(object)}
 }
 
 func data(object *unstructured.Unstructured) map[string]string {
@@ -219,16 +224,16 @@ func waitFor(t *testing.T, object *unstructured.Unstructured, done func(*unstruc
 }
 
 // Apply is apply.Objects with the memory of the bench.
-func (b *bench) Apply(ctx context.Context, desired []Desired, options ApplyOptions) (Applied, error) {
+func (b *bench) Apply(ctx context.Context, desired []resources.Desired, options apply.Options) (apply.Applied, error) {
 	options.Memory = b.Memory
-	return Objects(ctx, b.Session, desired, options)
+	return apply.Objects(ctx, b.Session, desired, options)
 }
 
 func (b *bench) Delete(ctx context.Context, managed []managedresource.ManagedResourceStatus,
-	groups []managedresource.DeletionGroupDefinition) (Progress, error) {
-	return Delete(ctx, b.Session, managed, groups)
+	groups []managedresource.DeletionGroupDefinition) (resources.Progress, error) {
+	return removal.Delete(ctx, b.Session, managed, groups)
 }
 
-func (b *bench) DefaultReadiness(ctx context.Context, subjects []Subject) ([]Subject, Progress, error) {
-	return (&Checks{Session: b.Session, Health: b.Health}).Default(ctx, subjects)
+func (b *bench) DefaultReadiness(ctx context.Context, subjects []readiness.Subject) ([]readiness.Subject, resources.Progress, error) {
+	return (&readiness.Checks{Session: b.Session, Health: b.Health}).Default(ctx, subjects)
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package resources
+package resources_test
 
 import (
 	"context"
@@ -12,11 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/readiness"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
@@ -183,7 +185,7 @@ func TestNamespaceIsWaitedFor(t *testing.T) {
 
 func TestAnnotateAndPatchBeforeDelete(t *testing.T) {
 	b := newBench(t)
-	applied := b.apply("", nil, Desired{Policy: "manage", Object: b.object(held),
+	applied := b.apply("", nil, resources.Desired{Policy: "manage", Object: b.object(held),
 		AnnotateBeforeDelete: map[string]string{"confirm": "yes"}, PatchBeforeDelete: &runtime.RawExtension{Raw: []byte(`{"data":{"last":"words"}}`)}})
 
 	progress, err := b.Delete(t.Context(), applied.Managed, nil)
@@ -203,7 +205,7 @@ func TestObjectsOfOthersStay(t *testing.T) {
 			b.change(object, "metadata: {labels: {manifest.deployer.landscaper.gardener.cloud/deployitem: another}}")
 		},
 		"taken over by an item of the same name": func(b *bench, object *unstructured.Unstructured) {
-			b.change(object, "metadata: {annotations: {"+OwnerUIDAnnotation+": another}}")
+			b.change(object, "metadata: {annotations: {"+resources.OwnerUIDAnnotation+": another}}")
 		},
 		"made anew by somebody": func(b *bench, object *unstructured.Unstructured) {
 			require.NoError(b.t, platform.Shared(b.t).Client().Delete(b.t.Context(), object.DeepCopy()))
@@ -226,33 +228,12 @@ func TestObjectsOfOthersStay(t *testing.T) {
 func TestRecordsWithoutUIDAreDeletedByTheirLabel(t *testing.T) {
 	b := newBench(t)
 	labelled, unlabelled := b.configMap("labelled", "a", "1"), b.configMap("unlabelled", "a", "1")
-	labelled.SetLabels(map[string]string{v1alpha1.ManifestDeployItemLabel: LabelValue(b.Owner.Item)})
+	labelled.SetLabels(map[string]string{v1alpha1.ManifestDeployItemLabel: resources.LabelValue(b.Owner.Item)})
 	b.put(labelled)
 	b.put(unlabelled)
 	b.delete([]managedresource.ManagedResourceStatus{managed("", labelled), managed("", unlabelled)}, nil)
 	assert.False(t, b.exists(labelled))
 	assert.True(t, b.exists(unlabelled))
-}
-
-func TestOrphans(t *testing.T) {
-	type records = []managedresource.ManagedResourceStatus
-	record := func(apiVersion, name, uid string) managedresource.ManagedResourceStatus {
-		return managedresource.ManagedResourceStatus{Resource: managedresource.ResourceReference{
-			APIVersion: apiVersion, Kind: "Thing", Name: name, Namespace: "default", UID: types.UID(uid)}}
-	}
-	for name, test := range map[string]struct {
-		known, current, orphans records
-	}{
-		"left":            {known: records{record("a/v1", "one", "1")}, orphans: records{record("a/v1", "one", "1")}},
-		"same name":       {known: records{record("a/v1", "one", "1")}, current: records{record("a/v1", "one", "2")}, orphans: records{}},
-		"other version":   {known: records{record("a/v1", "one", "")}, current: records{record("a/v2", "one", "")}, orphans: records{}},
-		"same UID":        {known: records{record("a/v1", "one", "1")}, current: records{record("b/v1", "one", "1")}, orphans: records{}},
-		"no UID, no name": {known: records{record("a/v1", "one", "")}, current: records{record("a/v1", "two", "")}, orphans: records{record("a/v1", "one", "")}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, test.orphans, Orphans(test.known, test.current))
-		})
-	}
 }
 
 func TestD07DefinitionIsWaitedFor(t *testing.T) {
@@ -263,9 +244,9 @@ spec: {group: '%[1]s.example.com', names: {kind: Thing, plural: things}, scope: 
   versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}}`)
 	thing := b.object("{apiVersion: '%[1]s.example.com/v1', kind: Thing, metadata: {name: held, namespace: %[1]s, finalizers: [example.com/hold]}}")
 	applied := b.apply("", nil, manage(definition)).Managed
-	waitFor(t, definition, func(live *unstructured.Unstructured) bool { return NotReady(live) == "" })
+	waitFor(t, definition, func(live *unstructured.Unstructured) bool { return readiness.NotReady(live) == "" })
 	served := func() bool { // discovery lags behind the condition
-		_, err := b.Apply(t.Context(), []Desired{manage(thing)}, ApplyOptions{})
+		_, err := b.Apply(t.Context(), []resources.Desired{manage(thing)}, apply.Options{})
 		return err == nil
 	}
 	require.Eventually(t, served, time.Minute, 10*time.Millisecond)

@@ -12,6 +12,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
 )
 
 // maxListDepth bounds Lists inside Lists.
@@ -36,10 +37,10 @@ func Expand(manifests []managedresource.Manifest) ([]Desired, error) {
 	for i, manifest := range manifests {
 		var fields map[string]any
 		if manifest.Manifest == nil {
-			return nil, misconfigured("manifests[%d].manifest: is empty, write the object to deploy there", i)
+			return nil, objects.Misconfigured("manifests[%d].manifest: is empty, write the object to deploy there", i)
 		}
 		if err := kjson.UnmarshalCaseSensitivePreserveInts(manifest.Manifest.Raw, &fields); err != nil || fields == nil {
-			return nil, misconfigured("manifests[%d].manifest: is not an object, write the object to deploy there", i)
+			return nil, objects.Misconfigured("manifests[%d].manifest: is not an object, write the object to deploy there", i)
 		}
 		more, err := expand(fmt.Sprintf("manifests[%d].manifest", i), template(manifest), fields, 0)
 		if err != nil {
@@ -76,14 +77,14 @@ func expand(path string, like Desired, fields map[string]any, depth int) ([]Desi
 
 func expandList(path string, like Desired, items []any, depth int) ([]Desired, error) {
 	if depth >= maxListDepth {
-		return nil, misconfigured("%s: Lists are nested more than %d deep, flatten them", path, maxListDepth)
+		return nil, objects.Misconfigured("%s: Lists are nested more than %d deep, flatten them", path, maxListDepth)
 	}
 	var desired []Desired
 	for i, item := range items {
 		at := fmt.Sprintf("%s.items[%d]", path, i)
 		fields, ok := item.(map[string]any)
 		if !ok {
-			return nil, misconfigured("%s: is not an object, write the object to deploy there", at)
+			return nil, objects.Misconfigured("%s: is not an object, write the object to deploy there", at)
 		}
 		more, err := expand(at, like, fields, depth+1)
 		if err != nil {
@@ -109,19 +110,19 @@ func complain(path string, object *unstructured.Unstructured) error {
 	for _, field := range [][]string{{"apiVersion"}, {"kind"}, {"metadata", "name"}} {
 		value, _, err := unstructured.NestedString(object.Object, field...)
 		if err != nil || value == "" {
-			return misconfigured("%s.%s: is empty or no string, set it", path, join(field))
+			return objects.Misconfigured("%s.%s: is empty or no string, set it", path, join(field))
 		}
 	}
 	for _, field := range []string{"labels", "annotations"} {
 		if _, _, err := unstructured.NestedStringMap(object.Object, "metadata", field); err != nil {
-			return misconfigured("%s.metadata.%s: holds something that is not a string, quote the values", path, field)
+			return objects.Misconfigured("%s.metadata.%s: holds something that is not a string, quote the values", path, field)
 		}
 	}
 	if _, _, err := unstructured.NestedString(object.Object, "metadata", "namespace"); err != nil {
-		return misconfigured("%s.metadata.namespace: is not a string, quote it", path)
+		return objects.Misconfigured("%s.metadata.namespace: is not a string, quote it", path)
 	}
 	if _, err := schema.ParseGroupVersion(object.GetAPIVersion()); err != nil {
-		return misconfigured("%s.apiVersion: %q is malformed, write group/version", path, object.GetAPIVersion())
+		return objects.Misconfigured("%s.apiVersion: %q is malformed, write group/version", path, object.GetAPIVersion())
 	}
 	return nil
 }
@@ -131,14 +132,4 @@ func join(field []string) string {
 		return field[0]
 	}
 	return field[0] + "." + field[1]
-}
-
-// identity tells objects apart across versions of their kind.
-type identity struct {
-	GroupKind       schema.GroupKind
-	Namespace, Name string
-}
-
-func identityOf(ref managedresource.ResourceReference) identity {
-	return identity{GroupKind: gvkOf(ref).GroupKind(), Namespace: ref.Namespace, Name: ref.Name}
 }

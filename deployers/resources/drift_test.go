@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package resources
+package resources_test
 
 import (
 	"fmt"
@@ -16,6 +16,9 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -29,11 +32,11 @@ const (
 	oneSecret = `{apiVersion: v1, kind: Secret, metadata: {name: one, namespace: %[1]s}, stringData: {password: very-secret}}`
 )
 
-func (b *bench) drift(desired Desired, options DriftOptions) contract.Drift {
+func (b *bench) drift(desired resources.Desired, options apply.DriftOptions) contract.Drift {
 	b.t.Helper()
-	ref := referenceTo(desired.Object)
+	ref := objects.ReferenceTo(desired.Object)
 	options.Objects = []managedresource.ResourceReference{ref}
-	found, err := FindDrift(b.t.Context(), b.Session, []Desired{desired}, options)
+	found, err := apply.FindDrift(b.t.Context(), b.Session, []resources.Desired{desired}, options)
 	require.NoError(b.t, err)
 	require.Len(b.t, found, 1)
 	return found[0]
@@ -77,7 +80,7 @@ func TestDriftIsFound(t *testing.T) {
 			before := b.live(object)
 			b.sent()
 
-			drift := b.drift(manage(object), DriftOptions{})
+			drift := b.drift(manage(object), apply.DriftOptions{})
 
 			assert.Equal(t, tc.want, drift.Fields)
 			assert.NoError(t, drift.Err)
@@ -87,9 +90,9 @@ func TestDriftIsFound(t *testing.T) {
 			}
 			assert.Equal(t, before.GetGeneration(), b.live(object).GetGeneration())
 
-			fixed := b.drift(manage(object), DriftOptions{DriftSearch: contract.DriftSearch{Correct: always}})
+			fixed := b.drift(manage(object), apply.DriftOptions{DriftSearch: contract.DriftSearch{Correct: always}})
 			assert.Equal(t, len(tc.want) > 0, fixed.Corrected)
-			again := b.drift(manage(object), DriftOptions{})
+			again := b.drift(manage(object), apply.DriftOptions{})
 			assert.Empty(t, again.Fields, "corrected")
 		})
 	}
@@ -101,7 +104,7 @@ func TestACorrectionKeepsWhatOthersAdded(t *testing.T) {
 	b.apply("", nil, manage(object))
 	b.change(object, "{data: {a: x, other: z}, metadata: {annotations: {other: z}}}")
 
-	drift := b.drift(manage(object), DriftOptions{DriftSearch: contract.DriftSearch{Correct: always}})
+	drift := b.drift(manage(object), apply.DriftOptions{DriftSearch: contract.DriftSearch{Correct: always}})
 
 	assert.True(t, drift.Corrected)
 	live := b.live(object)
@@ -130,7 +133,7 @@ func TestIgnoredFieldsStay(t *testing.T) {
 			b.apply("", nil, manage(object))
 			changed := b.change(object, tc.change)
 
-			drift := b.drift(manage(object), DriftOptions{Ignore: []managedresource.IgnoreRule{tc.rule}, DriftSearch: contract.DriftSearch{Correct: always}})
+			drift := b.drift(manage(object), apply.DriftOptions{Ignore: []managedresource.IgnoreRule{tc.rule}, DriftSearch: contract.DriftSearch{Correct: always}})
 
 			require.NoError(t, drift.Err)
 			assert.Equal(t, tc.want, drift.Fields)
@@ -170,7 +173,7 @@ func TestStrategiesAndPoliciesDecideWhatDriftIs(t *testing.T) {
 			b.apply(tc.strategy, nil, desired)
 			b.change(desired.Object, tc.change)
 
-			assert.Equal(t, tc.want, b.drift(desired, DriftOptions{Strategy: tc.strategy}).Fields)
+			assert.Equal(t, tc.want, b.drift(desired, apply.DriftOptions{Strategy: tc.strategy}).Fields)
 		})
 	}
 }
@@ -192,7 +195,7 @@ func TestDriftOfObjectsThatAskToBeLeftAlone(t *testing.T) {
 			object := b.object(oneMap)
 			b.apply("", nil, manage(object))
 			b.change(object, "{data: {a: x}, metadata: {annotations: {"+tc.annotation+"}}}")
-			drift := b.drift(manage(object), DriftOptions{Strategy: tc.strategy})
+			drift := b.drift(manage(object), apply.DriftOptions{Strategy: tc.strategy})
 			assert.NoError(t, drift.Err)
 			assert.Equal(t, tc.drifts, len(drift.Fields) > 0, "%v", drift.Fields)
 		})
@@ -204,7 +207,7 @@ func TestCorrectedFieldsGoWithTheManifestOfTheNextApply(t *testing.T) {
 	object := b.object(oneMap)
 	b.apply(managedresource.UpdateStrategyApply, nil, manage(object))
 	b.change(object, "data: {a: x}")
-	drift := b.drift(manage(object), DriftOptions{
+	drift := b.drift(manage(object), apply.DriftOptions{
 		DriftSearch: contract.DriftSearch{Correct: always}, Strategy: managedresource.UpdateStrategyApply,
 	})
 	require.True(t, drift.Corrected)
@@ -220,19 +223,19 @@ func TestDeletedObjects(t *testing.T) {
 	b.apply("", nil, manage(object))
 	require.NoError(t, platform.Shared(t).Client().Delete(t.Context(), object.DeepCopy()))
 
-	assert.True(t, b.drift(manage(object), DriftOptions{}).Missing)
+	assert.True(t, b.drift(manage(object), apply.DriftOptions{}).Missing)
 	assert.False(t, b.exists(object))
 
-	drift := b.drift(manage(object), DriftOptions{DriftSearch: contract.DriftSearch{Correct: always}})
+	drift := b.drift(manage(object), apply.DriftOptions{DriftSearch: contract.DriftSearch{Correct: always}})
 	assert.True(t, drift.Missing && drift.Corrected)
 	assert.Equal(t, "1", data(b.live(object))["a"])
-	assert.Empty(t, b.drift(manage(object), DriftOptions{}).Fields, "with all marks")
+	assert.Empty(t, b.drift(manage(object), apply.DriftOptions{}).Fields, "with all marks")
 }
 
 func TestAJobThatGoesByItselfIsNotMissing(t *testing.T) {
 	b := newBench(t)
 	job := b.object(`{apiVersion: batch/v1, kind: Job, metadata: {name: j, namespace: %[1]s}, spec: {ttlSecondsAfterFinished: 1, template: {spec: {restartPolicy: Never, containers: [{name: c, image: example.com/c}]}}}}`)
-	assert.False(t, b.drift(manage(job), DriftOptions{DriftSearch: contract.DriftSearch{Correct: always}}).Missing)
+	assert.False(t, b.drift(manage(job), apply.DriftOptions{DriftSearch: contract.DriftSearch{Correct: always}}).Missing)
 	assert.False(t, b.exists(job))
 }
 
@@ -243,7 +246,7 @@ func TestTheScaleOfSomebodyElseIsNoDrift(t *testing.T) {
 	b.apply("", nil, manage(object))
 	b.change(object, "spec: {replicas: 3}", "scale")
 
-	assert.Empty(t, b.drift(manage(object), DriftOptions{}).Fields)
+	assert.Empty(t, b.drift(manage(object), apply.DriftOptions{}).Fields)
 }
 
 func TestWhatWasPatchedAfterDeploymentIsNoDrift(t *testing.T) {
@@ -251,22 +254,22 @@ func TestWhatWasPatchedAfterDeploymentIsNoDrift(t *testing.T) {
 	desired := manage(b.object(oneMap))
 	desired.PatchAfterDeployment = &runtime.RawExtension{Raw: []byte(`{"data": {"a": "patched", "b": null}}`)}
 	applied := b.apply("", nil, desired)
-	require.NoError(t, PatchAfterDeployment(t.Context(), b.Cluster, []Desired{desired}, applied.Managed))
+	require.NoError(t, apply.PatchAfterDeployment(t.Context(), b.Cluster, []resources.Desired{desired}, applied.Managed))
 
-	assert.Empty(t, b.drift(desired, DriftOptions{}).Fields)
+	assert.Empty(t, b.drift(desired, apply.DriftOptions{}).Fields)
 }
 
 func TestAnObjectThatSomebodyTookOverIsNoDrift(t *testing.T) {
 	b := newBench(t)
 	object := b.object(oneMap)
 	b.apply("", nil, manage(object))
-	other := &Session{Cluster: b.Cluster, Owner: Owner{Item: "other", Namespace: "other", UID: "other"}}
+	other := &resources.Session{Cluster: b.Cluster, Owner: resources.Owner{Item: "other", Namespace: "other", UID: "other"}}
 	taken := b.live(object)
-	other.Owner.mark(taken, managedresource.ManagePolicy)
+	other.Owner.Mark(taken, managedresource.ManagePolicy)
 	taken.Object["data"] = map[string]any{"a": "theirs"}
 	require.NoError(t, platform.Shared(t).Client().Update(t.Context(), taken))
 
-	drift := b.drift(manage(object), DriftOptions{DriftSearch: contract.DriftSearch{Correct: always}})
+	drift := b.drift(manage(object), apply.DriftOptions{DriftSearch: contract.DriftSearch{Correct: always}})
 
 	assert.False(t, drift.IsDrifted())
 }
@@ -278,12 +281,12 @@ func TestDriftNamesWhoChangedTheObject(t *testing.T) {
 	merge := crclient.RawPatch("application/merge-patch+json", []byte(`{"data":{"a":"x"}}`))
 	require.NoError(t, platform.Shared(t).Client().Patch(t.Context(), object.DeepCopy(), merge, crclient.FieldOwner("kubectl-edit")))
 
-	assert.Equal(t, "kubectl-edit", b.drift(manage(object), DriftOptions{}).Manager)
+	assert.Equal(t, "kubectl-edit", b.drift(manage(object), apply.DriftOptions{}).Manager)
 }
 
 func TestDriftOfManyObjectsIsFoundOneByOne(t *testing.T) {
 	b := newBench(t)
-	var desired []Desired
+	var desired []resources.Desired
 	for i := range 3 {
 		desired = append(desired, manage(b.configMap(fmt.Sprintf("o%d", i), "a", "1")))
 	}
@@ -291,7 +294,7 @@ func TestDriftOfManyObjectsIsFoundOneByOne(t *testing.T) {
 	b.change(desired[1].Object, "data: {a: x}")
 	b.sent()
 
-	found, err := FindDrift(t.Context(), b.Session, desired, DriftOptions{DriftSearch: contract.DriftSearch{Objects: []managedresource.ResourceReference{referenceTo(desired[1].Object)}}})
+	found, err := apply.FindDrift(t.Context(), b.Session, desired, apply.DriftOptions{DriftSearch: contract.DriftSearch{Objects: []managedresource.ResourceReference{objects.ReferenceTo(desired[1].Object)}}})
 
 	require.NoError(t, err)
 	require.Len(t, found, 1)
@@ -318,7 +321,7 @@ func TestWhatTheDeployerOwns(t *testing.T) {
 			object := b.object(tc.manifest)
 			b.apply("", nil, manage(object))
 
-			drift := b.drift(manage(object), DriftOptions{})
+			drift := b.drift(manage(object), apply.DriftOptions{})
 			assert.Equal(t, tc.want, drift.Owned, "%v", b.live(object).GetManagedFields())
 		})
 	}

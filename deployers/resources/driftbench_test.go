@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package resources
+package resources_test
 
 import (
 	"context"
@@ -18,6 +18,8 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/drift"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -34,7 +36,7 @@ func BenchmarkWatchedObjects(b *testing.B) {
 	p := platform.Shared(b)
 	namespace := p.Namespace(b)
 	var making errgroup.Group
-	making.SetLimit(parallel)
+	making.SetLimit(objects.Parallel)
 	for i := range watchedObjects {
 		making.Go(func() error { return p.Client().Create(b.Context(), watchedObject(namespace, i)) })
 	}
@@ -51,7 +53,7 @@ func BenchmarkWatchedObjects(b *testing.B) {
 				objects = append(objects, drift.Object{Kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Namespace: namespace, Name: fmt.Sprintf("object-%d", i)})
 			}
 			key := types.NamespacedName{Namespace: namespace, Name: fmt.Sprintf("item-%d", owner)}
-			require.NoError(b, watches.Follow(key, drift.Deployed{Cluster: opened, Selector: v1alpha1.ManifestDeployItemLabel, Managers: []string{FieldManager}, Objects: objects}))
+			require.NoError(b, watches.Follow(key, drift.Deployed{Cluster: opened, Selector: v1alpha1.ManifestDeployItemLabel, Managers: []string{resources.FieldManager}, Objects: objects}))
 		}
 		require.Eventually(b, func() bool {
 			return watches.IsWatched(types.NamespacedName{Namespace: namespace, Name: "item-0"})
@@ -75,7 +77,7 @@ func watchedObject(namespace string, i int) *unstructured.Unstructured {
 	object.SetNamespace(namespace)
 	object.SetName(fmt.Sprintf("object-%d", i))
 	object.SetLabels(map[string]string{v1alpha1.ManifestDeployItemLabel: fmt.Sprintf("item-%d", i%watchedOwners)})
-	object.SetAnnotations(map[string]string{OwnerNamespaceAnnotation: namespace, OwnerUIDAnnotation: "0ebb204c-3591-4be9-a8e2-1a943e2d4881"})
+	object.SetAnnotations(map[string]string{resources.OwnerNamespaceAnnotation: namespace, resources.OwnerUIDAnnotation: "0ebb204c-3591-4be9-a8e2-1a943e2d4881"})
 	object.Object["data"] = map[string]any{"a": "1", "b": "2"}
 	return object
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package resources
+package resources_test
 
 import (
 	"context"
@@ -21,6 +21,9 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/removal"
 )
 
 // landscape lets the session read these DeployItems.
@@ -128,15 +131,15 @@ func TestObjectIsTakenOverOnceItsOwnerHasLetGo(t *testing.T) {
 func (b *bench) checkHandover(strategy managedresource.UpdateStrategy, taken bool) {
 	b.t.Helper()
 	shared := b.configMap("shared", "a", "1")
-	b.markAs(shared, Owner{Item: "another", Namespace: "landscapes", UID: "another"})
+	b.markAs(shared, resources.Owner{Item: "another", Namespace: "landscapes", UID: "another"})
 	b.put(shared)
 
-	applied, err := b.Apply(b.t.Context(), []Desired{manage(b.configMap("shared", "a", "1"))}, ApplyOptions{Strategy: strategy})
+	applied, err := b.Apply(b.t.Context(), []resources.Desired{manage(b.configMap("shared", "a", "1"))}, apply.Options{Strategy: strategy})
 
 	require.Equal(b.t, !taken, err != nil, "%v", err)
 	live := b.live(shared)
-	assert.Equal(b.t, taken, b.Owner.proven(live))
-	assert.Equal(b.t, taken, b.Owner.claimOf(live) == own)
+	assert.Equal(b.t, taken, b.Owner.Proven(live))
+	assert.Equal(b.t, taken, b.Owner.ClaimOf(live) == resources.Own)
 	assert.Equal(b.t, taken, len(applied.Managed) == 1)
 	_, err = b.Delete(b.t.Context(), applied.Managed, nil)
 	require.NoError(b.t, err)
@@ -150,14 +153,14 @@ func TestOwnerWithALongNameIsFound(t *testing.T) {
 			owner := b.manifestOwner(sharedManifest)
 			owner.Name = strings.Repeat("long-", 20) + "name"
 			shared := b.configMap("shared", "a", "1")
-			b.markAs(shared, Owner{Item: owner.Name, Namespace: owner.Namespace, UID: owner.UID})
+			b.markAs(shared, resources.Owner{Item: owner.Name, Namespace: owner.Namespace, UID: owner.UID})
 			b.put(shared)
 			b.landscape(owner)
 			if gone {
 				b.landscape()
 			}
 
-			_, err := b.Apply(t.Context(), []Desired{manage(b.configMap("shared", "a", "1"))}, ApplyOptions{})
+			_, err := b.Apply(t.Context(), []resources.Desired{manage(b.configMap("shared", "a", "1"))}, apply.Options{})
 
 			assert.Equal(t, gone, err == nil, "%v", err)
 		})
@@ -176,11 +179,11 @@ func TestOwnerThatCannotBeReadIsNotGone(t *testing.T) {
 	})
 	for _, name := range []string{"one", "two"} {
 		object := b.configMap(name, "a", "1")
-		b.markAs(object, Owner{Item: "another", Namespace: "landscapes", UID: "another"})
+		b.markAs(object, resources.Owner{Item: "another", Namespace: "landscapes", UID: "another"})
 		b.put(object)
 	}
 
-	_, err := b.Apply(t.Context(), []Desired{manage(b.configMap("one", "a", "1")), manage(b.configMap("two", "a", "1"))}, ApplyOptions{})
+	_, err := b.Apply(t.Context(), []resources.Desired{manage(b.configMap("one", "a", "1")), manage(b.configMap("two", "a", "1"))}, apply.Options{})
 
 	require.ErrorContains(t, err, "belongs to DeployItem another of namespace landscapes")
 	require.ErrorContains(t, err, "no answer")
@@ -199,12 +202,12 @@ func TestOwnersOfOtherNamespacesAreNotAskedFor(t *testing.T) {
 			return errors.New("no such answer")
 		},
 	})
-	for _, owner := range []string{"another", strings.Repeat("z", maxLabelValue)} {
+	for _, owner := range []string{"another", strings.Repeat("z", resources.MaxLabelValue)} {
 		object := b.configMap("of-"+owner[:2], "a", "1")
-		b.markAs(object, Owner{Item: owner, Namespace: "another-tenant", UID: "another"})
+		b.markAs(object, resources.Owner{Item: owner, Namespace: "another-tenant", UID: "another"})
 		b.put(object)
 
-		_, err := b.Apply(t.Context(), []Desired{manage(b.configMap("of-"+owner[:2], "a", "1"))}, ApplyOptions{})
+		_, err := b.Apply(t.Context(), []resources.Desired{manage(b.configMap("of-"+owner[:2], "a", "1"))}, apply.Options{})
 
 		require.ErrorContains(t, err, "belongs to DeployItem "+owner+" of namespace another-tenant")
 		require.NotContains(t, err.Error(), "no such answer")
@@ -235,15 +238,15 @@ func TestForgedMarksCostOneListOfMetadata(t *testing.T) {
 			return c.List(ctx, list, options...)
 		},
 	})
-	var desired []Desired
+	var desired []resources.Desired
 	for i := range 32 {
 		object := b.configMap(fmt.Sprint("forged-", i), "a", "1")
 		desired = append(desired, manage(object.DeepCopy()))
-		b.markAs(object, Owner{Item: fmt.Sprintf("%s%03d", strings.Repeat("z", maxLabelValue-3), i), Namespace: "landscapes", UID: "another"})
+		b.markAs(object, resources.Owner{Item: fmt.Sprintf("%s%03d", strings.Repeat("z", resources.MaxLabelValue-3), i), Namespace: "landscapes", UID: "another"})
 		b.put(object)
 	}
 
-	_, err := b.Apply(t.Context(), desired, ApplyOptions{})
+	_, err := b.Apply(t.Context(), desired, apply.Options{})
 
 	require.NoError(t, err)
 	assert.Equal(t, 1, lists)
@@ -280,15 +283,15 @@ func TestWhatIsAbandonedIsTakenOverByEveryPolicy(t *testing.T) {
 					b.landscape(owner)
 				}
 				shared := b.configMap("shared", "a", "1")
-				Owner{Item: "another", Namespace: "landscapes", UID: "another"}.mark(shared, test.mark)
+				resources.Owner{Item: "another", Namespace: "landscapes", UID: "another"}.Mark(shared, test.mark)
 				before := b.put(shared)
 
-				applied, err := b.Apply(t.Context(), []Desired{withPolicy(policy, b.configMap("shared", "a", "2"))}, ApplyOptions{})
+				applied, err := b.Apply(t.Context(), []resources.Desired{withPolicy(policy, b.configMap("shared", "a", "2"))}, apply.Options{})
 
 				require.NoError(t, err)
 				live := b.live(shared)
 				assert.Equal(t, before.GetUID(), live.GetUID())
-				assert.Equal(t, test.taken, b.Owner.proven(live))
+				assert.Equal(t, test.taken, b.Owner.Proven(live))
 				assert.Equal(t, test.taken, len(applied.Managed) == 1)
 				assert.Equal(t, map[bool]string{true: "2", false: "1"}[test.taken && policy == "fallback"], data(live)["a"])
 				b.delete(applied.Managed, nil)
@@ -300,14 +303,14 @@ func TestWhatIsAbandonedIsTakenOverByEveryPolicy(t *testing.T) {
 
 func TestHandedOverObjectIsLeftByItsFormerOwner(t *testing.T) {
 	b := newBench(t)
-	former := &Session{Cluster: b.Cluster, Owner: Owner{Item: "another", Namespace: "landscapes", UID: "another"}, Checkpoint: b.Checkpoint}
-	before, err := Objects(t.Context(), former, []Desired{manage(b.configMap("shared", "a", "1"))}, ApplyOptions{})
+	former := &resources.Session{Cluster: b.Cluster, Owner: resources.Owner{Item: "another", Namespace: "landscapes", UID: "another"}, Checkpoint: b.Checkpoint}
+	before, err := apply.Objects(t.Context(), former, []resources.Desired{manage(b.configMap("shared", "a", "1"))}, apply.Options{})
 	require.NoError(t, err)
 	b.landscape(b.manifestOwner(""))
 	b.Owner.Namespace = "landscapes"
 	b.apply("", nil, manage(b.configMap("shared", "a", "1")))
 
-	progress, err := Delete(t.Context(), former, before.Managed, nil)
+	progress, err := removal.Delete(t.Context(), former, before.Managed, nil)
 
 	require.NoError(t, err)
 	assert.True(t, progress.Done())

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package resources
+package resources_test
 
 import (
 	"testing"
@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/sites"
 	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
@@ -20,7 +22,7 @@ func TestSettleTellsClustersApart(t *testing.T) {
 	applied := b.apply("", nil, manage(b.configMap("a", "a", "1"))).Managed
 	gone := []managedresource.ManagedResourceStatus{managed("manage", b.configMap("gone", "a", "1"))}
 	gone[0].Resource.UID = "gone"
-	here, err := location(t.Context(), b.Session)
+	here, err := sites.Location(t.Context(), b.Session)
 	require.NoError(t, err)
 	require.NotEmpty(t, here.UID)
 	for name, test := range map[string]struct {
@@ -41,12 +43,12 @@ func TestSettleTellsClustersApart(t *testing.T) {
 			release := managedresource.ReleaseReference{Name: "r", Namespace: "n"}
 			inventory := &managedresource.Inventory{Cluster: &test.recorded, Releases: []managedresource.ReleaseReference{release}}
 
-			known, err := Settle(t.Context(), b.Session, inventory, test.objects)
+			known, err := sites.Settle(t.Context(), b.Session, inventory, test.objects)
 
 			require.NoError(t, err)
 			assert.Equal(t, here, *inventory.Cluster)
 			if test.isHere {
-				assert.Equal(t, Known{Recorded: test.objects}, known)
+				assert.Equal(t, sites.Known{Recorded: test.objects}, known)
 				assert.Empty(t, inventory.Sites)
 				assert.Equal(t, []managedresource.ReleaseReference{release}, inventory.Releases)
 				return
@@ -60,7 +62,7 @@ func TestSettleTellsClustersApart(t *testing.T) {
 
 func TestSettleTakesSitesOfItsClusterBack(t *testing.T) {
 	b := newBench(t)
-	here, err := location(t.Context(), b.Session)
+	here, err := sites.Location(t.Context(), b.Session)
 	require.NoError(t, err)
 	confirmed, attempted := managed("manage", b.configMap("confirmed", "a", "1")), managed("manage", b.configMap("attempted", "a", "1"))
 	confirmed.Resource.UID = "u"
@@ -70,7 +72,7 @@ func TestSettleTakesSitesOfItsClusterBack(t *testing.T) {
 		{Cluster: managedresource.ClusterReference{Target: here.Target}, Resources: []managedresource.ManagedResourceStatus{attempted}},
 	}}
 
-	known, err := Settle(t.Context(), b.Session, inventory, nil)
+	known, err := sites.Settle(t.Context(), b.Session, inventory, nil)
 
 	require.NoError(t, err)
 	assert.Equal(t, []managedresource.ManagedResourceStatus{confirmed}, known.Recorded)
@@ -84,7 +86,7 @@ func TestKeptObjectsAreNotRecordedElsewhere(t *testing.T) {
 	kept.Resource.UID = "u"
 	inventory := &managedresource.Inventory{Cluster: &managedresource.ClusterReference{Target: "other", UID: "x"}}
 
-	_, err := Settle(t.Context(), b.Session, inventory, []managedresource.ManagedResourceStatus{kept})
+	_, err := sites.Settle(t.Context(), b.Session, inventory, []managedresource.ManagedResourceStatus{kept})
 
 	require.NoError(t, err)
 	assert.Empty(t, inventory.Sites)
@@ -105,9 +107,9 @@ func TestIdentityWithoutTheRightToReadIt(t *testing.T) {
 func TestAttemptDoesNotGrow(t *testing.T) {
 	b := newBench(t)
 	inventory := &managedresource.Inventory{}
-	objects := Attempted([]Desired{manage(b.configMap("a", "a", "1")), withPolicy("keep", b.configMap("kept", "a", "1")), withPolicy("ignore", b.configMap("i", "a", "1"))}, nil)
+	objects := sites.Attempted([]resources.Desired{manage(b.configMap("a", "a", "1")), withPolicy("keep", b.configMap("kept", "a", "1")), withPolicy("ignore", b.configMap("i", "a", "1"))}, nil)
 	for range 3 {
-		Attempt(inventory, managedresource.ClusterReference{Target: "one"}, objects, managedresource.ReleaseReference{Name: "r"})
+		sites.Attempt(inventory, managedresource.ClusterReference{Target: "one"}, objects, managedresource.ReleaseReference{Name: "r"})
 	}
 	require.Len(t, inventory.Sites, 1)
 	assert.Len(t, inventory.Sites[0].Resources, 1)
@@ -130,7 +132,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: own}, subjects:
 
 	var found []managedresource.ManagedResourceStatus
 	require.Eventually(t, func() bool {
-		found, err = Sweep(t.Context(), b.Session, b.namespace)
+		found, err = sites.Sweep(t.Context(), b.Session, b.namespace)
 		return err == nil && len(found) == 1
 	}, pace.Within(10*time.Second), 100*time.Millisecond)
 

@@ -1,11 +1,10 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package resources
+package resources_test
 
 import (
 	"context"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -15,76 +14,13 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
-	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/exports"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/readiness"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/sites"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
-
-func TestRequirements(t *testing.T) {
-	const object = `
-status:
-  phase: Done
-  count: 2
-  ratio: 0.5
-  conditions: [{type: Ready, status: "True"}, {type: Healthy, status: "False"}]
-  nested: {a: [1, {b: c}]}
-  none: null
-metadata: {annotations: {example.com/done: "yes"}}
-`
-	for requirement, expect := range map[string]bool{
-		"{jsonPath: .status.phase, operator: exists}":                                                              true,
-		"{jsonPath: status.phase, operator: exists}":                                                               true,
-		"{jsonPath: '{.status.phase}', operator: exists}":                                                          true,
-		"{jsonPath: .status.missing, operator: exists}":                                                            false,
-		"{jsonPath: .missing.deep.field, operator: exists}":                                                        false,
-		"{jsonPath: .status.missing, operator: '!'}":                                                               true,
-		"{jsonPath: .status.phase, operator: '!'}":                                                                 false,
-		"{jsonPath: .status.phase, operator: '=', values: [{value: Done}]}":                                        true,
-		"{jsonPath: .status.phase, operator: '==', values: [{value: Running}]}":                                    false,
-		"{jsonPath: .status.phase, operator: '!=', values: [{value: Running}]}":                                    true,
-		"{jsonPath: .status.phase, operator: '!=', values: [{value: Done}]}":                                       false,
-		"{jsonPath: .status.missing, operator: '!=', values: [{value: Done}]}":                                     false,
-		"{jsonPath: .status.missing, operator: '==', values: [{value: Done}]}":                                     false,
-		"{jsonPath: .status.phase, operator: in, values: [{value: a}, {value: Done}]}":                             true,
-		"{jsonPath: .status.phase, operator: in, values: [{value: a}, {value: b}]}":                                false,
-		"{jsonPath: .status.phase, operator: notin, values: [{value: a}, {value: b}]}":                             true,
-		"{jsonPath: .status.phase, operator: notin, values: [{value: Done}]}":                                      false,
-		"{jsonPath: .status.count, operator: ==, values: [{value: 2}]}":                                            true,
-		"{jsonPath: .status.count, operator: ==, values: [{value: 2.0}]}":                                          true,
-		"{jsonPath: .status.count, operator: ==, values: [{value: '2'}]}":                                          false,
-		"{jsonPath: .status.ratio, operator: ==, values: [{value: 0.5}]}":                                          true,
-		"{jsonPath: .status.nested, operator: ==, values: [{value: {a: [1, {b: c}]}}]}":                            true,
-		"{jsonPath: .status.nested, operator: ==, values: [{value: {a: [1]}}]}":                                    false,
-		"{jsonPath: '.status.conditions[?(@.type == ''Ready'')].status', operator: ==, values: [{value: 'True'}]}": true,
-		"{jsonPath: '.status.conditions[?(@.type==\"Healthy\")].status', operator: ==, values: [{value: 'True'}]}": false,
-		"{jsonPath: '.status.conditions[*].status', operator: in, values: [{value: 'True'}, {value: 'False'}]}":    true,
-		"{jsonPath: '.status.conditions[*].status', operator: ==, values: [{value: 'True'}]}":                      false,
-		"{jsonPath: '.spec.conditions[?(@.type == ''Ready'')].status', operator: exists}":                          false,
-		"{jsonPath: '.metadata.annotations.example\\.com/done', operator: ==, values: [{value: 'yes'}]}":           true,
-	} {
-		t.Run(requirement, func(t *testing.T) {
-			var spec managedresource.RequirementSpec
-			require.NoError(t, yaml.Unmarshal([]byte(requirement), &spec))
-			var document map[string]any
-			require.NoError(t, yaml.Unmarshal([]byte(object), &document))
-
-			ok, err := fulfils(document, spec)
-
-			require.NoError(t, err)
-			assert.Equal(t, expect, ok)
-		})
-	}
-}
-
-func TestMalformedPathIsMisconfigured(t *testing.T) {
-	for _, path := range []string{".a[", "{.a", "..a..b", "." + strings.Repeat("a", 2000), ".a[?(@.b==]"} {
-		t.Run(path, func(t *testing.T) {
-			_, err := values(map[string]any{}, path)
-			assert.Equal(t, []v1alpha1.ErrorCode{v1alpha1.ErrorConfigurationProblem}, kit.CodesOf(err))
-		})
-	}
-}
 
 func checkOf(t *testing.T, text string) managedresource.CustomReadinessCheckConfiguration {
 	t.Helper()
@@ -97,9 +33,9 @@ func checkOf(t *testing.T, text string) managedresource.CustomReadinessCheckConf
 	return check
 }
 
-func (b *bench) custom(checks ...managedresource.CustomReadinessCheckConfiguration) Progress {
+func (b *bench) custom(checks ...managedresource.CustomReadinessCheckConfiguration) resources.Progress {
 	b.t.Helper()
-	progress, err := Custom(b.t.Context(), b.Session, checks)
+	progress, err := readiness.Custom(b.t.Context(), b.Session, checks)
 	require.NoError(b.t, err)
 	return progress
 }
@@ -181,7 +117,7 @@ func TestExports(t *testing.T) {
 	b := newBench(t)
 	b.put(b.object("{apiVersion: v1, kind: Secret, metadata: {name: token, namespace: %[1]s}, stringData: {token: hello}}"))
 	b.put(b.object("{apiVersion: v1, kind: ServiceAccount, metadata: {name: user, namespace: %[1]s}, secrets: [{name: token}]}"))
-	exports := exportsOf(t, `
+	list := exportsOf(t, `
 exports:
 - {key: a.b, jsonPath: .data.token, fromResource: {apiVersion: v1, kind: Secret, name: token, namespace: `+b.namespace+`}}
 - {key: a.c, jsonPath: .metadata.name, fromResource: {apiVersion: v1, kind: Secret, name: token, namespace: `+b.namespace+`}}
@@ -192,7 +128,7 @@ exports:
 - {key: ignored, jsonPath: .Values.x}
 `)
 
-	values, progress, err := Export(t.Context(), b.Session, exports)
+	values, progress, err := exports.Export(t.Context(), b.Session, list)
 
 	require.NoError(t, err)
 	assert.True(t, progress.Done())
@@ -201,7 +137,7 @@ exports:
 
 func TestExportsWaitForValues(t *testing.T) {
 	b := newBench(t)
-	exports := exportsOf(t, `
+	list := exportsOf(t, `
 exports:
 - {key: token, jsonPath: .data.token, fromResource: {apiVersion: v1, kind: ConfigMap, name: one, namespace: `+b.namespace+`}}
 - key: followed
@@ -222,7 +158,7 @@ exports:
 	}
 	for _, expect := range expectations {
 		expect.change()
-		_, progress, err := Export(t.Context(), b.Session, exports)
+		_, progress, err := exports.Export(t.Context(), b.Session, list)
 		require.NoError(t, err)
 		assert.Equal(t, expect.waiting, progress.Waiting())
 		assert.Len(t, progress.Watch, len(progress.Reasons))
@@ -230,42 +166,31 @@ exports:
 }
 
 func TestNoExportsAreNil(t *testing.T) {
-	values, progress, err := Export(t.Context(), &Session{}, nil)
+	values, progress, err := exports.Export(t.Context(), &resources.Session{}, nil)
 	require.NoError(t, err)
 	assert.True(t, progress.Done())
 	assert.Nil(t, values)
-}
-
-func TestNest(t *testing.T) {
-	for name, keys := range map[string][]string{"through a value": {"a", "a.b"}, "over a map": {"a.b", "a"}, "twice": {"a.b", "a.b"}} {
-		t.Run(name, func(t *testing.T) {
-			into := map[string]any{}
-			require.NoError(t, Nest(into, keys[0], "x"))
-			err := Nest(into, keys[1], "x")
-			assert.Equal(t, []v1alpha1.ErrorCode{v1alpha1.ErrorConfigurationProblem}, kit.CodesOf(err))
-		})
-	}
 }
 
 func TestSweepFindsOnlyProvenObjects(t *testing.T) {
 	b := newBench(t)
 	b.apply("", nil, manage(b.configMap("mine", "a", "1")), withPolicy("keep", b.configMap("kept", "a", "1")))
 	same := b.configMap("same-name", "a", "1")
-	(Owner{Item: b.Owner.Item, UID: "another"}).mark(same, "manage")
+	(resources.Owner{Item: b.Owner.Item, UID: "another"}).Mark(same, "manage")
 	putAsDeployer := func(object *unstructured.Unstructured) {
-		require.NoError(t, platform.Shared(t).Client().Create(t.Context(), object, crclient.FieldOwner(FieldManager)))
+		require.NoError(t, platform.Shared(t).Client().Create(t.Context(), object, crclient.FieldOwner(resources.FieldManager)))
 	}
 	putAsDeployer(same)
 	made := b.configMap("made", "a", "1")
-	b.Owner.mark(made, "manage")
+	b.Owner.Mark(made, "manage")
 	owner := b.live(b.configMap("mine", "a", "1"))
 	made.Object["metadata"].(map[string]any)["ownerReferences"] = []any{map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": "mine", "uid": string(owner.GetUID())}}
 	putAsDeployer(made)
 	copied := b.configMap("copied-with-all-marks", "a", "1")
-	b.Owner.mark(copied, "manage")
+	b.Owner.Mark(copied, "manage")
 	b.put(copied)
 
-	found, err := Sweep(t.Context(), b.Session)
+	found, err := sites.Sweep(t.Context(), b.Session)
 
 	require.NoError(t, err)
 	assert.Equal(t, []managedresource.ManagedResourceStatus{managed("manage", owner)}, found)
@@ -277,25 +202,11 @@ func TestConfirmFindsWhatACrashLeft(t *testing.T) {
 	b.apply("", nil, manage(mine))
 	b.put(theirs)
 	former := b.configMap("of-a-former-item-of-the-name", "a", "1")
-	(Owner{Item: b.Owner.Item, UID: "another"}).mark(former, "manage")
+	(resources.Owner{Item: b.Owner.Item, UID: "another"}).Mark(former, "manage")
 	b.put(former)
 
-	found, err := Confirm(t.Context(), b.Session, Attempted([]Desired{manage(mine), manage(never), manage(theirs), manage(former)}, nil))
+	found, err := sites.Confirm(t.Context(), b.Session, sites.Attempted([]resources.Desired{manage(mine), manage(never), manage(theirs), manage(former)}, nil))
 
 	require.NoError(t, err)
 	assert.Equal(t, []managedresource.ManagedResourceStatus{managed("manage", b.live(mine))}, found)
-}
-
-func FuzzPath(f *testing.F) {
-	for _, seed := range []string{".a.b", "{.a[?(@.b=='c')].d}", "a[*]", "$..a", "[0:1]", "{range .a}{.b}{end}", ".a['b','c']", "{1}{'x'}"} {
-		f.Add(seed)
-	}
-	document := map[string]any{"a": []any{map[string]any{"b": "c", "d": int64(1)}, nil, 1.5, "x"}, "b": map[string]any{"c": true}}
-	f.Fuzz(func(t *testing.T, path string) {
-		_, found, err := Value(document, path)
-		if err != nil {
-			require.False(t, found)
-			require.True(t, kit.IsUnrecoverable(err))
-		}
-	})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/fields"
 )
 
 // OwnerUIDAnnotation, on deployed objects, is the UID of the DeployItem that owns them. It tells items of the same name in
@@ -25,8 +26,8 @@ const OwnerUIDAnnotation = "manifest.deployer.landscaper.gardener.cloud/deployit
 // same name in the same namespace, for example from a backup, goes on with the objects of the old one. It is an addition to the existing API.
 const OwnerNamespaceAnnotation = "manifest.deployer.landscaper.gardener.cloud/deployitem-namespace"
 
-// maxLabelValue is the longest label value that Kubernetes takes.
-const maxLabelValue = 63
+// MaxLabelValue is the longest label value that Kubernetes takes.
+const MaxLabelValue = 63
 
 // Owner is the DeployItem that objects belong to.
 type Owner struct {
@@ -45,17 +46,17 @@ type Owner struct {
 // LabelValue returns the name of a DeployItem as the labels of deployed objects hold it: as it is, or shortened with a hash
 // where it is too long for a label.
 func LabelValue(item string) string {
-	if len(item) <= maxLabelValue {
+	if len(item) <= MaxLabelValue {
 		return item
 	}
 	sum := sha256.Sum256([]byte(item))
 	suffix := "x" + hex.EncodeToString(sum[:4])
-	return item[:maxLabelValue-len(suffix)] + suffix
+	return item[:MaxLabelValue-len(suffix)] + suffix
 }
 
-// mark puts the labels and the annotation of the owner on an object. Objects that are to be kept go without the annotation, so
+// Mark puts the labels and the annotation of the owner on an object. Objects that are to be kept go without the annotation, so
 // that they are never found as leftovers.
-func (o Owner) mark(object *unstructured.Unstructured, policy managedresource.ManifestPolicy) {
+func (o Owner) Mark(object *unstructured.Unstructured, policy managedresource.ManifestPolicy) {
 	labels := object.GetLabels()
 	if labels == nil {
 		labels = map[string]string{}
@@ -64,10 +65,10 @@ func (o Owner) mark(object *unstructured.Unstructured, policy managedresource.Ma
 	labels[v1alpha1.ManifestDeployItemLabel] = LabelValue(o.Item)
 	object.SetLabels(labels)
 	if o.Namespace != "" {
-		annotate(object, map[string]string{OwnerNamespaceAnnotation: o.Namespace})
+		fields.Annotate(object, map[string]string{OwnerNamespaceAnnotation: o.Namespace})
 	}
 	if o.UID != "" && policy != managedresource.KeepPolicy {
-		annotate(object, map[string]string{OwnerUIDAnnotation: string(o.UID)})
+		fields.Annotate(object, map[string]string{OwnerUIDAnnotation: string(o.UID)})
 	}
 }
 
@@ -77,67 +78,54 @@ func (o Owner) Marks() (labels, annotations []string) {
 	return labels, []string{OwnerNamespaceAnnotation, OwnerUIDAnnotation}
 }
 
-// labelled reports whether an object carries the label of this owner.
-func (o Owner) labelled(object *unstructured.Unstructured) bool {
+// Labelled reports whether an object carries the label of this owner.
+func (o Owner) Labelled(object *unstructured.Unstructured) bool {
 	return object.GetLabels()[v1alpha1.ManifestDeployItemLabel] == LabelValue(o.Item)
 }
 
-// proven reports whether an object is certainly this owner's: label and UID are right.
-func (o Owner) proven(object *unstructured.Unstructured) bool {
-	return o.labelled(object) && o.UID != "" && object.GetAnnotations()[OwnerUIDAnnotation] == string(o.UID)
+// Proven reports whether an object is certainly this owner's: label and UID are right.
+func (o Owner) Proven(object *unstructured.Unstructured) bool {
+	return o.Labelled(object) && o.UID != "" && object.GetAnnotations()[OwnerUIDAnnotation] == string(o.UID)
 }
 
-// claim says who owns an object on a target.
-type claim int
+// Claim says who owns an object on a target.
+type Claim int
 
 const (
 	// unclaimed objects carry no mark of a DeployItem or a Helm release.
-	unclaimed claim = iota
+	unclaimed Claim = iota
 	// own objects are this owner's.
-	own
+	Own
 	// foreign objects are those of another DeployItem, and those with the marks of a Helm release, whose records say more.
-	foreign
+	Foreign
 )
 
-// claimOf reads from the marks of an object who owns it. The label holds only the name, so an annotation with another namespace, or with
+// ClaimOf reads from the marks of an object who owns it. The label holds only the name, so an annotation with another namespace, or with
 // another UID and no namespace, means a DeployItem of the same name from elsewhere.
-func (o Owner) claimOf(object *unstructured.Unstructured) claim {
+func (o Owner) ClaimOf(object *unstructured.Unstructured) Claim {
 	label, isLabelled := object.GetLabels()[v1alpha1.ManifestDeployItemLabel]
 	uid, namespace := object.GetAnnotations()[OwnerUIDAnnotation], object.GetAnnotations()[OwnerNamespaceAnnotation]
 	switch {
 	case isLabelled && label != LabelValue(o.Item):
-		return foreign
+		return Foreign
 	case !isLabelled && uid == "":
 		_, isOfRelease := helm.ReleaseOn(object)
-		return map[bool]claim{true: foreign, false: unclaimed}[isOfRelease]
+		return map[bool]Claim{true: Foreign, false: unclaimed}[isOfRelease]
 	case namespace != "" && o.Namespace != "":
 		return claimIf(namespace == o.Namespace)
 	}
 	return claimIf(uid == "" || o.UID == "" || uid == string(o.UID))
 }
 
-func claimIf(isOwn bool) claim {
+func claimIf(isOwn bool) Claim {
 	if isOwn {
-		return own
+		return Own
 	}
-	return foreign
+	return Foreign
 }
 
-// taken reports whether another DeployItem, or one of the same name made anew, has taken an object over since it was recorded.
-func (o Owner) taken(object *unstructured.Unstructured) bool {
+// Taken reports whether another DeployItem, or one of the same name made anew, has taken an object over since it was recorded.
+func (o Owner) Taken(object *unstructured.Unstructured) bool {
 	uid := object.GetAnnotations()[OwnerUIDAnnotation]
-	return o.claimOf(object) == foreign || uid != "" && o.UID != "" && uid != string(o.UID)
-}
-
-// annotate adds annotations to an object; they win over those it has.
-func annotate(object *unstructured.Unstructured, annotations map[string]string) {
-	if len(annotations) == 0 {
-		return
-	}
-	merged := object.GetAnnotations()
-	if merged == nil {
-		merged = map[string]string{}
-	}
-	maps.Copy(merged, annotations)
-	object.SetAnnotations(merged)
+	return o.ClaimOf(object) == Foreign || uid != "" && o.UID != "" && uid != string(o.UID)
 }

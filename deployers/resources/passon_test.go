@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package resources
+package resources_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 )
 
 const claimManifest = `{"manifest": {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "shared", "namespace": "NS"}}}`
@@ -62,10 +63,10 @@ spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}`)
 				return
 			}
 			assert.True(t, progress.Done())
-			next := &Session{Cluster: b.Cluster, Owner: Owner{Item: sibling.Name, Namespace: sibling.Namespace, UID: sibling.UID}}
+			next := &resources.Session{Cluster: b.Cluster, Owner: resources.Owner{Item: sibling.Name, Namespace: sibling.Namespace, UID: sibling.UID}}
 			live := b.live(claim)
-			assert.Equal(t, own, next.Owner.claimOf(live))
-			assert.Equal(t, name == "manifests have it", next.Owner.proven(live), "what is kept carries no UID")
+			assert.Equal(t, resources.Own, next.Owner.ClaimOf(live))
+			assert.Equal(t, name == "manifests have it", next.Owner.Proven(live), "what is kept carries no UID")
 		})
 	}
 }

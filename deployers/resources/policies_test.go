@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package resources
+package resources_test
 
 import (
 	"fmt"
@@ -14,6 +14,8 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
 )
 
 // owners are the states an object may be in before a job: how its marks are changed, absent objects are not there.
@@ -21,25 +23,25 @@ var owners = map[string]func(b *bench, object *unstructured.Unstructured){
 	"absent": nil,
 	"own":    func(b *bench, object *unstructured.Unstructured) { b.markAs(object, b.Owner) },
 	"own before it was made anew": func(b *bench, object *unstructured.Unstructured) {
-		b.markAs(object, Owner{Item: b.Owner.Item, Namespace: b.Owner.Namespace, UID: "before"})
+		b.markAs(object, resources.Owner{Item: b.Owner.Item, Namespace: b.Owner.Namespace, UID: "before"})
 	},
 	"own of Gardener Landscaper": func(b *bench, object *unstructured.Unstructured) {
-		object.SetLabels(map[string]string{v1alpha1.ManifestDeployItemLabel: LabelValue(b.Owner.Item)})
+		object.SetLabels(map[string]string{v1alpha1.ManifestDeployItemLabel: resources.LabelValue(b.Owner.Item)})
 	},
 	"foreign": func(b *bench, object *unstructured.Unstructured) {
-		b.markAs(object, Owner{Item: "another", Namespace: b.Owner.Namespace, UID: "another"})
+		b.markAs(object, resources.Owner{Item: "another", Namespace: b.Owner.Namespace, UID: "another"})
 	},
 	"foreign of Gardener Landscaper": func(_ *bench, object *unstructured.Unstructured) {
 		object.SetLabels(map[string]string{v1alpha1.ManifestDeployItemLabel: "another"})
 	},
 	"same name from elsewhere": func(b *bench, object *unstructured.Unstructured) {
-		b.markAs(object, Owner{Item: b.Owner.Item, Namespace: "elsewhere", UID: "another"})
+		b.markAs(object, resources.Owner{Item: b.Owner.Item, Namespace: "elsewhere", UID: "another"})
 	},
 	"unlabelled": func(*bench, *unstructured.Unstructured) {},
 }
 
-func (b *bench) markAs(object *unstructured.Unstructured, owner Owner) {
-	owner.mark(object, managedresource.ManagePolicy)
+func (b *bench) markAs(object *unstructured.Unstructured, owner resources.Owner) {
+	owner.Mark(object, managedresource.ManagePolicy)
 }
 
 // expectation is what becomes of an object: whether it exists after the job, is changed by it, is recorded, makes the job fail, and is
@@ -90,8 +92,8 @@ func (b *bench) checkPolicy(policy managedresource.ManifestPolicy, strategy mana
 	desired := withPolicy(policy, object)
 	desired.PatchAfterDeployment = &runtime.RawExtension{Raw: []byte(`{"data":{"patched":"yes"}}`)}
 
-	applied, err := b.Apply(b.t.Context(), []Desired{desired}, ApplyOptions{Strategy: strategy})
-	patchErr := PatchAfterDeployment(b.t.Context(), b.Cluster, []Desired{desired}, applied.Managed)
+	applied, err := b.Apply(b.t.Context(), []resources.Desired{desired}, apply.Options{Strategy: strategy})
+	patchErr := apply.PatchAfterDeployment(b.t.Context(), b.Cluster, []resources.Desired{desired}, applied.Managed)
 
 	assert.Equal(b.t, expect.refused, err != nil, "%s: refused: %v", owner, err)
 	assert.NoError(b.t, patchErr, owner)
@@ -114,10 +116,10 @@ func TestForeignObjectAsWantedCountsOnlyWherePolicyNeverDeletes(t *testing.T) {
 		t.Run(string(policy), func(t *testing.T) {
 			b := newBench(t)
 			shared := b.configMap("shared", "a", "1")
-			b.markAs(shared, Owner{Item: "another", Namespace: "elsewhere", UID: "another"})
+			b.markAs(shared, resources.Owner{Item: "another", Namespace: "elsewhere", UID: "another"})
 			before := b.put(shared)
 
-			applied, err := b.Apply(t.Context(), []Desired{withPolicy(policy, b.configMap("shared", "a", "1"))}, ApplyOptions{})
+			applied, err := b.Apply(t.Context(), []resources.Desired{withPolicy(policy, b.configMap("shared", "a", "1"))}, apply.Options{})
 
 			assert.Equal(t, refused, err != nil, "%v", err)
 			assert.Empty(t, applied.Managed)
@@ -130,10 +132,10 @@ func TestForeignObjectAsWantedCountsOnlyWherePolicyNeverDeletes(t *testing.T) {
 func TestRefusalNamesTheOwner(t *testing.T) {
 	b := newBench(t)
 	shared := b.configMap("shared", "a", "1")
-	b.markAs(shared, Owner{Item: "another", Namespace: "elsewhere", UID: "another"})
+	b.markAs(shared, resources.Owner{Item: "another", Namespace: "elsewhere", UID: "another"})
 	b.put(shared)
 
-	_, err := b.Apply(t.Context(), []Desired{manage(b.configMap("shared", "a", "2"))}, ApplyOptions{})
+	_, err := b.Apply(t.Context(), []resources.Desired{manage(b.configMap("shared", "a", "2"))}, apply.Options{})
 
 	assert.ErrorContains(t, err, "belongs to DeployItem another of namespace elsewhere; remove it there")
 }

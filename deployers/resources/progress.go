@@ -36,7 +36,8 @@ func (p Progress) Outcome() contract.Outcome {
 	return contract.Outcome{Waiting: p.Waiting(), Watch: p.Watch}
 }
 
-func (p *Progress) wait(reason string, watch ...contract.Watched) {
+// Wait adds a reason to wait, with the objects to watch for its end.
+func (p *Progress) Wait(reason string, watch ...contract.Watched) {
 	p.Reasons = append(p.Reasons, reason)
 	p.Watch = append(p.Watch, watch...)
 }

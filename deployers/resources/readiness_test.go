@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package resources
+package resources_test
 
 import (
 	"testing"
@@ -11,54 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/readiness"
 )
-
-func TestC24DefaultReadiness(t *testing.T) {
-	for name, test := range map[string]struct {
-		object, lack string
-	}{
-		"pod ready":     {object: "{apiVersion: v1, kind: Pod, status: {conditions: [{type: Ready, status: 'True'}]}}"},
-		"pod completed": {object: "{apiVersion: v1, kind: Pod, status: {conditions: [{type: Ready, status: 'False', reason: PodCompleted}]}}"},
-		"pod unready":   {object: "{apiVersion: v1, kind: Pod, status: {conditions: [{type: Ready, status: 'False', message: no probe}]}}", lack: "no probe"},
-		"pod new":       {object: "{apiVersion: v1, kind: Pod}", lack: "condition Ready is not True"},
-
-		"deployment ready":      {object: "{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 2}, spec: {replicas: 2}, status: {observedGeneration: 2, replicas: 2, updatedReplicas: 2, availableReplicas: 2}}"},
-		"deployment of nothing": {object: "{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 2}, status: {observedGeneration: 2}}"},
-		"deployment unobserved": {object: "{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 3}, spec: {replicas: 2}, status: {observedGeneration: 2, replicas: 2, updatedReplicas: 2, availableReplicas: 2}}", lack: "its controller has not seen generation 3 yet"},
-		"deployment surging":    {object: "{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 2}, status: {replicas: 3, updatedReplicas: 2, availableReplicas: 2}}", lack: "status.replicas is 3, wanted 2"},
-		"deployment updating":   {object: "{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 2}, status: {replicas: 2, updatedReplicas: 1, availableReplicas: 2}}", lack: "status.updatedReplicas is 1, wanted 2"},
-		"deployment starting":   {object: "{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 2}, status: {replicas: 2, updatedReplicas: 2, availableReplicas: 1}}", lack: "status.availableReplicas is 1, wanted 2"},
-
-		"stateful set ready":      {object: "{apiVersion: apps/v1, kind: StatefulSet, spec: {replicas: 2}, status: {updatedReplicas: 2, availableReplicas: 2}}"},
-		"stateful set default":    {object: "{apiVersion: apps/v1, kind: StatefulSet, status: {updatedReplicas: 1}}", lack: "status.availableReplicas is 0, wanted at least 1"},
-		"stateful set updating":   {object: "{apiVersion: apps/v1, kind: StatefulSet, spec: {replicas: 2}, status: {updatedReplicas: 1, availableReplicas: 2}}", lack: "status.updatedReplicas is 1, wanted at least 2"},
-		"stateful set unobserved": {object: "{apiVersion: apps/v1, kind: StatefulSet, metadata: {generation: 1}}", lack: "its controller has not seen generation 1 yet"},
-
-		"daemon set ready":       {object: "{apiVersion: apps/v1, kind: DaemonSet, spec: {updateStrategy: {type: OnDelete}}, status: {desiredNumberScheduled: 3, currentNumberScheduled: 3}}"},
-		"daemon set missing":     {object: "{apiVersion: apps/v1, kind: DaemonSet, spec: {updateStrategy: {type: OnDelete}}, status: {desiredNumberScheduled: 3, currentNumberScheduled: 2}}", lack: "status.currentNumberScheduled is 2, wanted at least 3"},
-		"daemon set rolling":     {object: "{apiVersion: apps/v1, kind: DaemonSet, spec: {updateStrategy: {type: RollingUpdate, rollingUpdate: {maxUnavailable: 1}}}, status: {desiredNumberScheduled: 3, currentNumberScheduled: 2}}"},
-		"daemon set by percent":  {object: "{apiVersion: apps/v1, kind: DaemonSet, spec: {updateStrategy: {type: RollingUpdate, rollingUpdate: {maxUnavailable: 50%}}}, status: {desiredNumberScheduled: 3, currentNumberScheduled: 2}}"},
-		"daemon set rounds down": {object: "{apiVersion: apps/v1, kind: DaemonSet, spec: {updateStrategy: {type: RollingUpdate, rollingUpdate: {maxUnavailable: 50%}}}, status: {desiredNumberScheduled: 3, currentNumberScheduled: 1}}", lack: "status.currentNumberScheduled is 1, wanted at least 2"},
-		"daemon set bad value":   {object: "{apiVersion: apps/v1, kind: DaemonSet, spec: {updateStrategy: {type: RollingUpdate, rollingUpdate: {maxUnavailable: many}}}, status: {desiredNumberScheduled: 1}}", lack: "status.currentNumberScheduled is 0, wanted at least 1"},
-
-		"replica set ready":      {object: "{apiVersion: apps/v1, kind: ReplicaSet, spec: {replicas: 2}, status: {readyReplicas: 2}}"},
-		"replica set starting":   {object: "{apiVersion: apps/v1, kind: ReplicaSet, status: {readyReplicas: 0}}", lack: "status.readyReplicas is 0, wanted at least 1"},
-		"replica set failing":    {object: "{apiVersion: apps/v1, kind: ReplicaSet, status: {readyReplicas: 1, conditions: [{type: ReplicaFailure, status: 'True', message: quota}]}}", lack: "replicas fail: quota"},
-		"replica set recovered":  {object: "{apiVersion: apps/v1, kind: ReplicaSet, status: {readyReplicas: 1, conditions: [{type: ReplicaFailure, status: 'False'}]}}"},
-		"controller ready":       {object: "{apiVersion: v1, kind: ReplicationController, spec: {replicas: 1}, status: {readyReplicas: 1}}"},
-		"controller unobserved":  {object: "{apiVersion: v1, kind: ReplicationController, metadata: {generation: 1}, status: {readyReplicas: 1}}", lack: "its controller has not seen generation 1 yet"},
-		"definition established": {object: "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, status: {conditions: [{type: Established, status: 'True'}]}}"},
-		"definition new":         {object: "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition}", lack: "it is not established yet"},
-		"definition refused":     {object: "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, status: {conditions: [{type: NamesAccepted, status: 'False', message: taken}]}}", lack: "its names are not accepted: taken"},
-		"other kinds exist":      {object: "{apiVersion: v1, kind: ConfigMap}"},
-		"kind of another group":  {object: "{apiVersion: example.com/v1, kind: Deployment, metadata: {generation: 3}}"},
-		"status of another type": {object: "{apiVersion: apps/v1, kind: ReplicaSet, status: {readyReplicas: many, conditions: 7}}", lack: "status.readyReplicas is 0, wanted at least 1"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, test.lack, NotReady(parse(t, test.object)))
-		})
-	}
-}
 
 func TestReadinessFollowsTheLiveStatus(t *testing.T) {
 	b := newBench(t)
@@ -73,7 +28,7 @@ spec: {replicas: 0, selector: {matchLabels: {app: web}}, template: {metadata: {l
 	require.Len(t, unready, 1)
 	require.Len(t, progress.Watch, 1)
 	assert.Equal(t, "ReplicaSet", progress.Watch[0].Kind)
-	waitFor(t, set, func(live *unstructured.Unstructured) bool { return NotReady(live) == "" })
+	waitFor(t, set, func(live *unstructured.Unstructured) bool { return readiness.NotReady(live) == "" })
 	_, progress, err = b.DefaultReadiness(t.Context(), unready)
 	require.NoError(t, err)
 	assert.True(t, progress.Done())
@@ -93,7 +48,7 @@ func TestReadinessOfJustAppliedObjectsTakesNoRequest(t *testing.T) {
 
 func TestObjectThatDoesNotExistIsNotReady(t *testing.T) {
 	b := newBench(t)
-	_, progress, err := b.DefaultReadiness(t.Context(), []Subject{{Resource: referenceTo(b.configMap("one", "a", "1"))}})
+	_, progress, err := b.DefaultReadiness(t.Context(), []readiness.Subject{{Resource: objects.ReferenceTo(b.configMap("one", "a", "1"))}})
 	require.NoError(t, err)
 	assert.Equal(t, "ConfigMap "+b.namespace+"/one does not exist", progress.Waiting())
 }
@@ -102,7 +57,7 @@ func TestTimeoutNamesTheObject(t *testing.T) {
 	b := newBench(t)
 	var checkpoints []string
 	b.Checkpoint = func(name string) error { checkpoints = append(checkpoints, name); return nil }
-	_, _, err := b.DefaultReadiness(t.Context(), []Subject{{Resource: managedresource.ResourceReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: "b"}}})
+	_, _, err := b.DefaultReadiness(t.Context(), []readiness.Subject{{Resource: managedresource.ResourceReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: "b"}}})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"deployer: during readiness check - resource a/b of type ConfigMap"}, checkpoints)
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package resources
+package resources_test
 
 import (
 	"testing"
@@ -13,6 +13,8 @@ import (
 	crclient "sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -42,11 +44,11 @@ func TestImmutableFields(t *testing.T) {
 		for _, strategy := range []managedresource.UpdateStrategy{"update", "patch", "apply"} {
 			t.Run(name+" by "+string(strategy), func(t *testing.T) {
 				b := newBench(t)
-				options := ApplyOptions{Strategy: strategy, OnImmutable: test.onImmutable}
-				with := func(version string) []Desired {
+				options := apply.Options{Strategy: strategy, OnImmutable: test.onImmutable}
+				with := func(version string) []resources.Desired {
 					object := b.version(test.text, version)
 					object.SetAnnotations(test.annotations)
-					return []Desired{manage(object)}
+					return []resources.Desired{manage(object)}
 				}
 				before, err := b.Apply(t.Context(), with("1"), options)
 				require.NoError(t, err)
@@ -80,7 +82,7 @@ func (b *bench) release(object *unstructured.Unstructured) {
 	b.awaitGone(object)
 }
 
-func (b *bench) applyWith(options ApplyOptions, desired []Desired) Applied {
+func (b *bench) applyWith(options apply.Options, desired []resources.Desired) apply.Applied {
 	b.t.Helper()
 	applied, err := b.Apply(b.t.Context(), desired, options)
 	require.NoError(b.t, err)
@@ -94,7 +96,7 @@ func TestAnInvalidObjectIsNotDeletedToBeMadeAnew(t *testing.T) {
 restartPolicy: VERSION, containers: [{name: one, image: example.com/one}]}}}}`
 	known := b.apply(serverSideApply, nil, manage(b.version(text, "Never"))).Managed
 
-	_, err := b.Apply(t.Context(), []Desired{manage(b.version(text, "Always"))}, ApplyOptions{Strategy: serverSideApply, OnImmutable: "Recreate", Known: known})
+	_, err := b.Apply(t.Context(), []resources.Desired{manage(b.version(text, "Always"))}, apply.Options{Strategy: serverSideApply, OnImmutable: "Recreate", Known: known})
 
 	require.Error(t, err)
 	assert.Equal(t, known[0].Resource.UID, b.live(b.version(text, "Never")).GetUID())
@@ -104,7 +106,7 @@ func TestObjectsOfSomebodyElseAreNotMadeAnew(t *testing.T) {
 	b := newBench(t)
 	before := b.put(b.version(fixed, "1"))
 
-	_, err := b.Apply(t.Context(), []Desired{manage(b.version(fixed, "2"))}, ApplyOptions{Strategy: serverSideApply, OnImmutable: "Recreate"})
+	_, err := b.Apply(t.Context(), []resources.Desired{manage(b.version(fixed, "2"))}, apply.Options{Strategy: serverSideApply, OnImmutable: "Recreate"})
 
 	require.ErrorContains(t, err, "the object was made by somebody else")
 	assert.Equal(t, before.GetUID(), b.live(before).GetUID())

@@ -18,6 +18,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -31,14 +32,11 @@ const (
 	uninstalled    = "uninstalled"
 )
 
-// page bounds the objects in one answer where many may be found.
-const page = 500
-
 // rival is what the records of a release on a target say. The zero value is a release that is not there, or is the session's own.
 type rival struct {
-	exists bool
-	// owner names the DeployItem that it belongs to, empty where none does.
-	owner string
+	Exists bool
+	// Owner names the DeployItem that it belongs to, empty where none does.
+	Owner string
 }
 
 type releaseKey struct {
@@ -66,13 +64,13 @@ func (s *Session) rivalOn(ctx context.Context, cluster *target.Cluster, release 
 // storageLabel, on objects of a HelmRelease of Flux, is the namespace of that. Flux keeps the records of the release there, wherever the release is.
 const storageLabel = "helm.toolkit.fluxcd.io/namespace"
 
-// rivalOf finds out whether the release that an object is marked with exists and is not the owner's.
-func (s *Session) rivalOf(
+// RivalOf finds out whether the release that an object is marked with exists and is not the owner's.
+func (s *Session) RivalOf(
 	ctx context.Context, cluster *target.Cluster, object *unstructured.Unstructured, release managedresource.ReleaseReference,
 ) (rival, error) {
 	by, err := s.rivalOn(ctx, cluster, release)
 	storage := object.GetLabels()[storageLabel]
-	if by.exists || err != nil || storage == "" || storage == release.Namespace {
+	if by.Exists || err != nil || storage == "" || storage == release.Namespace {
 		return by, err
 	}
 	return s.rivalOn(ctx, cluster, managedresource.ReleaseReference{Name: release.Name, Namespace: storage})
@@ -86,9 +84,9 @@ func (s *Session) rivalBy(record map[string]string, release managedresource.Rele
 	case record == nil, isOwn, record[recordStatus] == uninstalled:
 		return rival{}
 	case item == "":
-		return rival{exists: true}
+		return rival{Exists: true}
 	}
-	return rival{exists: true, owner: "DeployItem " + item + " of namespace " + namespace}
+	return rival{Exists: true, Owner: "DeployItem " + item + " of namespace " + namespace}
 }
 
 // newestRecord returns the labels of the newest revision of a release, nil if there is none.
@@ -98,7 +96,7 @@ func newestRecord(ctx context.Context, cluster *target.Cluster, kind string, rel
 	for {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind))
-		err := cluster.Client.List(ctx, list, crclient.InNamespace(release.Namespace), crclient.Limit(page), crclient.Continue(next),
+		err := cluster.Client.List(ctx, list, crclient.InNamespace(release.Namespace), crclient.Limit(objects.Page), crclient.Continue(next),
 			crclient.MatchingLabels{recordOwner: recordOfHelm, recordName: release.Name})
 		if err != nil {
 			return nil, fmt.Errorf("cannot find out whether Helm release %s/%s exists on target %s: %s",
@@ -115,12 +113,12 @@ func newestRecord(ctx context.Context, cluster *target.Cluster, kind string, rel
 	}
 }
 
-// isOfRival reports whether an object with the owner's marks has been taken over by a Helm release that exists and is not the owner's.
-func (s *Session) isOfRival(ctx context.Context, cluster *target.Cluster, object *unstructured.Unstructured) (bool, error) {
+// IsOfRival reports whether an object with the owner's marks has been taken over by a Helm release that exists and is not the owner's.
+func (s *Session) IsOfRival(ctx context.Context, cluster *target.Cluster, object *unstructured.Unstructured) (bool, error) {
 	release, found := helm.ReleaseOn(object)
 	if !found {
 		return false, nil
 	}
-	by, err := s.rivalOf(ctx, cluster, object, release)
-	return by.exists, err
+	by, err := s.RivalOf(ctx, cluster, object, release)
+	return by.Exists, err
 }

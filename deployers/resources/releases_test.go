@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package resources
+package resources_test
 
 import (
 	"errors"
@@ -17,6 +17,8 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -45,7 +47,7 @@ func ofItem(name, namespace string) map[string]string {
 // releaseStates are the states that the release web may be in.
 var releaseStates = map[string]struct {
 	prepare func(b *bench)
-	// owner is named in the refusal; empty where the object is to be had.
+	// Owner is named in the refusal; empty where the object is to be had.
 	owner string
 }{
 	"of a person":          {func(b *bench) { b.record("Secret", 1, nil) }, "belongs to Helm release"},
@@ -82,7 +84,7 @@ func TestObjectsOfReleasesAreLeftAlone(t *testing.T) {
 				state.prepare(b)
 				before := b.put(b.released("shared"))
 
-				applied, err := b.Apply(t.Context(), []Desired{manage(b.configMap("shared", "b", "2"))}, ApplyOptions{Strategy: strategy})
+				applied, err := b.Apply(t.Context(), []resources.Desired{manage(b.configMap("shared", "b", "2"))}, apply.Options{Strategy: strategy})
 
 				live := b.live(before)
 				if state.owner != "" {
@@ -95,7 +97,7 @@ func TestObjectsOfReleasesAreLeftAlone(t *testing.T) {
 					return
 				}
 				require.NoError(t, err)
-				assert.True(t, b.Owner.proven(live))
+				assert.True(t, b.Owner.Proven(live))
 				assert.NotContains(t, live.GetAnnotations(), helm.ReleaseNameAnnotation, "a release of that name must not find it")
 				assert.NotContains(t, live.GetLabels(), helm.ManagedByLabel)
 				b.delete(applied.Managed, nil)
@@ -112,7 +114,7 @@ func TestObjectsOfReleasesMeetOtherPolicies(t *testing.T) {
 			b.record("Secret", 1, nil)
 			before := b.put(b.released("shared"))
 
-			applied, err := b.Apply(t.Context(), []Desired{withPolicy(policy, b.configMap("shared", "b", "2"))}, ApplyOptions{})
+			applied, err := b.Apply(t.Context(), []resources.Desired{withPolicy(policy, b.configMap("shared", "b", "2"))}, apply.Options{})
 
 			assert.Equal(t, refused, err != nil, "%v", err)
 			assert.Empty(t, applied.Managed)
@@ -158,7 +160,7 @@ func TestObjectsOfReleasesWithRecordsElsewhereAreLeftAlone(t *testing.T) {
 			shared.SetLabels(labels)
 			before := b.put(shared)
 
-			applied, err := b.Apply(t.Context(), []Desired{manage(b.configMap("shared", "b", "2"))}, ApplyOptions{})
+			applied, err := b.Apply(t.Context(), []resources.Desired{manage(b.configMap("shared", "b", "2"))}, apply.Options{})
 
 			if !isThere {
 				require.NoError(t, err)
@@ -179,7 +181,7 @@ func TestAReleaseIsLookedUpOnceInACall(t *testing.T) {
 	b.put(b.released("two"))
 	b.sent()
 
-	_, err := b.Apply(t.Context(), []Desired{manage(b.configMap("one", "a", "1")), manage(b.configMap("two", "a", "1"))}, ApplyOptions{})
+	_, err := b.Apply(t.Context(), []resources.Desired{manage(b.configMap("one", "a", "1")), manage(b.configMap("two", "a", "1"))}, apply.Options{})
 
 	require.Error(t, err)
 	assert.Len(t, b.sent(), 2+2+1, "two that exist are read, and the release once")

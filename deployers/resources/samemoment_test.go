@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package resources
+package resources_test
 
 import (
 	"context"
@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -21,7 +23,7 @@ import (
 func (b *bench) rival() *bench {
 	b.t.Helper()
 	other := newBench(b.t)
-	other.namespace, other.Owner = b.namespace, Owner{Item: "rival-" + b.namespace, UID: "uid-of-rival"}
+	other.namespace, other.Owner = b.namespace, resources.Owner{Item: "rival-" + b.namespace, UID: "uid-of-rival"}
 	return other
 }
 
@@ -53,21 +55,21 @@ func TestOfTwoItemsThatApplyAtTheSameMomentOneFails(t *testing.T) {
 			t.Run(name+" "+conflicts, func(t *testing.T) {
 				b := newBench(t)
 				rival := b.rival()
-				options := ApplyOptions{Strategy: serverSideApply}
+				options := apply.Options{Strategy: serverSideApply}
 				if conflicts == "Fail" {
 					options.OnConflict = "Fail"
 				}
 				b.at(moment, func() { rival.apply(serverSideApply, nil, manage(b.configMap("one", "a", "theirs"))) })
 
-				applied, err := b.Apply(t.Context(), []Desired{manage(b.configMap("one", "a", "ours"))}, options)
+				applied, err := b.Apply(t.Context(), []resources.Desired{manage(b.configMap("one", "a", "ours"))}, options)
 
 				require.ErrorContains(t, err, "ConfigMap "+b.namespace+"/one")
 				assert.ErrorContains(t, err, rival.Owner.Item)
 				assert.Empty(t, applied.Managed)
 				live := b.live(b.configMap("one", "a", ""))
 				assert.Equal(t, map[string]string{"a": "theirs"}, data(live))
-				assert.True(t, rival.Owner.labelled(live))
-				_, err = b.Apply(t.Context(), []Desired{manage(b.configMap("one", "a", "ours"))}, options)
+				assert.True(t, rival.Owner.Labelled(live))
+				_, err = b.Apply(t.Context(), []resources.Desired{manage(b.configMap("one", "a", "ours"))}, options)
 				assert.Error(t, err, "also the next time")
 			})
 		}
@@ -81,7 +83,7 @@ func TestObjectOfAProcessThatDiedAfterItsCreationIsAppliedNextTime(t *testing.T)
 	b.at(func(request *http.Request) bool {
 		return strings.Contains(request.Header.Get("Content-Type"), "json-patch")
 	}, die)
-	_, err := b.Apply(ctx, []Desired{manage(object)}, ApplyOptions{Strategy: serverSideApply})
+	_, err := b.Apply(ctx, []resources.Desired{manage(object)}, apply.Options{Strategy: serverSideApply})
 	require.ErrorIs(t, err, context.Canceled)
 	require.Equal(t, metav1.ManagedFieldsOperationUpdate, b.live(object).GetManagedFields()[0].Operation)
 
@@ -95,11 +97,11 @@ func TestObjectOfAProcessThatDiedAfterItsCreationIsAppliedNextTime(t *testing.T)
 // TestWhatIsTakenInTheLastMomentStays has another item take an object over between the read on which its deletion was decided and the write.
 func TestWhatIsTakenInTheLastMomentStays(t *testing.T) {
 	for name, test := range map[string]struct {
-		desired Desired
+		desired resources.Desired
 		moment  func(*http.Request) bool
 	}{
 		"before it is deleted":                 {moment: func(request *http.Request) bool { return request.Method == http.MethodDelete }},
-		"before it is annotated to be deleted": {Desired{AnnotateBeforeDelete: map[string]string{"confirm": "yes"}}, isWrite},
+		"before it is annotated to be deleted": {resources.Desired{AnnotateBeforeDelete: map[string]string{"confirm": "yes"}}, isWrite},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)

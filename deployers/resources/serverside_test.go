@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package resources
+package resources_test
 
 import (
 	"fmt"
@@ -14,6 +14,10 @@ import (
 	crclient "sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/fields"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -32,7 +36,7 @@ func (b *bench) writer(object *unstructured.Unstructured, manager string, operat
 		return
 	}
 	live := b.live(object)
-	mergeInto(live.Object, config.Object, true)
+	fields.MergeInto(live.Object, config.Object, true)
 	require.NoError(b.t, client.Update(b.t.Context(), live, crclient.FieldOwner(manager)))
 }
 
@@ -44,9 +48,9 @@ func TestApplyMakesNewObjectsTheFieldManagersOwn(t *testing.T) {
 
 	live := b.live(object)
 	require.Len(t, live.GetManagedFields(), 1)
-	assert.Equal(t, FieldManager, live.GetManagedFields()[0].Manager)
+	assert.Equal(t, resources.FieldManager, live.GetManagedFields()[0].Manager)
 	assert.Equal(t, metav1.ManagedFieldsOperationApply, live.GetManagedFields()[0].Operation)
-	assert.True(t, b.Owner.labelled(live))
+	assert.True(t, b.Owner.Labelled(live))
 }
 
 func TestUnchangedApplyWritesNothing(t *testing.T) {
@@ -58,7 +62,7 @@ func TestUnchangedApplyWritesNothing(t *testing.T) {
 		"claim": "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: one, namespace: %[1]s}, " +
 			"spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1024Mi}}}}",
 	} {
-		for memory, m := range map[string]*Memory{"with memory": NewMemory(0), "without": nil} {
+		for memory, m := range map[string]*apply.Memory{"with memory": apply.NewMemory(0), "without": nil} {
 			t.Run(name+" "+memory, func(t *testing.T) {
 				b := newBench(t)
 				b.Memory = m
@@ -105,7 +109,7 @@ func TestApplyTakesOverTheFieldsOfEarlierWriters(t *testing.T) {
 				write(b, b.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: %[1]s}, data: {a: old, gone: '2'}}"))
 				object := b.configMap("one", "a", "1")
 
-				_, err := b.Apply(t.Context(), []Desired{manage(object)}, ApplyOptions{Strategy: serverSideApply, OnConflict: conflicts})
+				_, err := b.Apply(t.Context(), []resources.Desired{manage(object)}, apply.Options{Strategy: serverSideApply, OnConflict: conflicts})
 
 				require.NoError(t, err)
 				live := b.live(object)
@@ -121,9 +125,9 @@ func TestTakeoverGoesOnAfterTheProcessDied(t *testing.T) {
 	b.apply("update", nil, manage(b.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: %[1]s}, data: {a: '1', gone: '2'}}")))
 	object := b.configMap("one", "a", "1")
 	live := b.live(object)
-	moved, err := takeoverOf(live, false)
+	moved, err := fields.TakeoverOf(live, false)
 	require.NoError(t, err)
-	patch, err := moved.patch(live)
+	patch, err := moved.Patch(live)
 	require.NoError(t, err)
 	require.NoError(t, platform.Shared(t).Client().Patch(t.Context(), live, crclient.RawPatch("application/json-patch+json", patch)))
 
@@ -149,15 +153,15 @@ func TestConflictsNameObjectFieldAndManager(t *testing.T) {
 	known := b.apply(serverSideApply, nil, manage(object)).Managed
 	b.writer(b.configMap("one", "a", "theirs"), "another-controller", "Update")
 
-	applied, err := b.Apply(t.Context(), []Desired{manage(object), manage(b.configMap("two", "a", "1"))},
-		ApplyOptions{Strategy: serverSideApply, OnConflict: "Fail", Known: known})
+	applied, err := b.Apply(t.Context(), []resources.Desired{manage(object), manage(b.configMap("two", "a", "1"))},
+		apply.Options{Strategy: serverSideApply, OnConflict: "Fail", Known: known})
 
 	require.ErrorContains(t, err, "cannot apply ConfigMap "+b.namespace+"/one: .data.a is set by \"another-controller\"; remove the fields from the manifest")
 	assert.Equal(t, map[string]string{"a": "theirs"}, data(b.live(object)))
 	assert.False(t, b.exists(b.configMap("two", "a", "")), "nothing is half-applied")
 	assert.Len(t, applied.Refused, 1)
 	object.SetAnnotations(map[string]string{managedresource.SSAAnnotation: "Override"})
-	_, err = b.Apply(t.Context(), []Desired{manage(object)}, ApplyOptions{Strategy: serverSideApply, OnConflict: "Fail", Known: known})
+	_, err = b.Apply(t.Context(), []resources.Desired{manage(object)}, apply.Options{Strategy: serverSideApply, OnConflict: "Fail", Known: known})
 	require.NoError(t, err)
 	assert.Equal(t, map[string]string{"a": "1"}, data(b.live(object)))
 }
@@ -166,7 +170,7 @@ func TestNothingIsAppliedWhenOneObjectIsInvalid(t *testing.T) {
 	b := newBench(t)
 	bad := b.object("{apiVersion: v1, kind: Service, metadata: {name: bad, namespace: %[1]s}, spec: {ports: [{port: 100000}]}}")
 
-	applied, err := b.Apply(t.Context(), []Desired{manage(b.configMap("good", "a", "1")), manage(bad)}, ApplyOptions{Strategy: serverSideApply})
+	applied, err := b.Apply(t.Context(), []resources.Desired{manage(b.configMap("good", "a", "1")), manage(bad)}, apply.Options{Strategy: serverSideApply})
 
 	require.ErrorContains(t, err, "cannot create Service "+b.namespace+"/bad")
 	assert.False(t, b.exists(b.configMap("good", "a", "")))
@@ -181,12 +185,12 @@ func TestApplyBringsDefinitionsNamespacesAndWhatNeedsThem(t *testing.T) {
 spec: {group: %[1]s.example.com, scope: Namespaced, names: {kind: Thing, plural: things, singular: thing, listKind: ThingList},
 versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}}`)
 	thing := b.object("{apiVersion: %[1]s.example.com/v1, kind: Thing, metadata: {name: one, namespace: %[1]s-new}, spec: {a: 1}}")
-	desired := []Desired{manage(thing), manage(namespace), manage(definition)}
+	desired := []resources.Desired{manage(thing), manage(namespace), manage(definition)}
 
-	applied, err := b.Apply(t.Context(), desired, ApplyOptions{Strategy: serverSideApply})
+	applied, err := b.Apply(t.Context(), desired, apply.Options{Strategy: serverSideApply})
 	require.NoError(t, err)
 	if !applied.Progress.Done() {
-		require.NoError(t, platform.Shared(t).Await(t.Context(), definition.DeepCopy(), func() bool { return hasCondition(b.live(definition), "Established", "True") }))
+		require.NoError(t, platform.Shared(t).Await(t.Context(), definition.DeepCopy(), func() bool { return objects.HasCondition(b.live(definition), "Established", "True") }))
 		b.apply(serverSideApply, applied.Managed, desired...)
 	}
 
@@ -197,10 +201,10 @@ versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {ty
 func TestApplyLeavesObjectsOfOthersAlone(t *testing.T) {
 	b := newBench(t)
 	object := b.configMap("one", "a", "theirs")
-	b.markAs(object, Owner{Item: "another", Namespace: "elsewhere", UID: "another"})
+	b.markAs(object, resources.Owner{Item: "another", Namespace: "elsewhere", UID: "another"})
 	b.put(object)
 
-	_, err := b.Apply(t.Context(), []Desired{manage(b.configMap("one", "a", "1"))}, ApplyOptions{Strategy: serverSideApply})
+	_, err := b.Apply(t.Context(), []resources.Desired{manage(b.configMap("one", "a", "1"))}, apply.Options{Strategy: serverSideApply})
 
 	require.ErrorContains(t, err, "it belongs to DeployItem another")
 	assert.Equal(t, map[string]string{"a": "theirs"}, data(b.live(object)))
@@ -239,7 +243,7 @@ func TestWrongTypesAreNamedWithoutTheValue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
 
-			_, err := b.Apply(t.Context(), []Desired{manage(b.object(text)), manage(b.configMap("two", "a", "1"))}, ApplyOptions{Strategy: serverSideApply})
+			_, err := b.Apply(t.Context(), []resources.Desired{manage(b.object(text)), manage(b.configMap("two", "a", "1"))}, apply.Options{Strategy: serverSideApply})
 
 			require.ErrorContains(t, err, "pin")
 			assert.NotContains(t, err.Error(), "4711")

@@ -9,19 +9,16 @@ import (
 	"fmt"
 	"maps"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	crclient "sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/fields"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
 // FieldManager owns the fields that this package writes.
-const FieldManager = "landscaper-deployer"
+const FieldManager = fields.Manager
 
 // Session is the work of one call of a deployer on one target. It is safe for concurrent use.
 type Session struct {
@@ -44,8 +41,8 @@ type Session struct {
 	// Siblings reads DeployItems from a cache; nil for none.
 	Siblings crclient.Reader
 
-	// served is how the targets serve kinds.
-	served served
+	// Served is how the targets serve kinds.
+	Served objects.Served
 	// releases is what is known of the Helm releases on the targets.
 	releases releases
 }
@@ -73,8 +70,8 @@ func (s *Session) Step(format string, args ...any) error {
 	return s.Checkpoint(fmt.Sprintf(format, args...))
 }
 
-// on returns the target named name, the target of the DeployItem when name is nil or empty.
-func (s *Session) on(ctx context.Context, name *string) (*target.Cluster, error) {
+// On returns the target named name, the target of the DeployItem when name is nil or empty.
+func (s *Session) On(ctx context.Context, name *string) (*target.Cluster, error) {
 	if (name == nil || *name == "") && s.Cluster != nil {
 		return s.Cluster, nil
 	}
@@ -89,50 +86,4 @@ func (s *Session) on(ctx context.Context, name *string) (*target.Cluster, error)
 		return nil, fmt.Errorf("target %s: %w", *name, err)
 	}
 	return cluster, nil
-}
-
-// get reads one object live.
-func (s *served) get(ctx context.Context, cluster *target.Cluster, ref managedresource.ResourceReference) (*unstructured.Unstructured, error) {
-	kind, err := s.ofAnyVersion(ctx, cluster, gvkOf(ref))
-	if err != nil {
-		return nil, err
-	}
-	live, err := client(cluster, kind, ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
-	if isUnserved(err) {
-		if kind, err = s.anew(ctx, cluster, gvkOf(ref).GroupKind()); err != nil {
-			return nil, err
-		}
-		live, err = client(cluster, kind, ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
-	}
-	if err != nil {
-		return nil, objectError("read", ref, err)
-	}
-	return live, nil
-}
-
-// client returns the client for the objects of a kind in a namespace. The namespace of cluster-scoped kinds is ignored.
-func client(cluster *target.Cluster, kind resourceKind, namespace string) dynamic.ResourceInterface {
-	if kind.Namespaced {
-		return cluster.Dynamic.Resource(kind.GVR).Namespace(namespace)
-	}
-	return cluster.Dynamic.Resource(kind.GVR)
-}
-
-// watched names an object for contract.Outcome.Watch.
-func watched(cluster *target.Cluster, ref managedresource.ResourceReference) contract.Watched {
-	return contract.Watched{Cluster: cluster, APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}
-}
-
-// referenceTo names an object together with its UID.
-func referenceTo(object *unstructured.Unstructured) managedresource.ResourceReference {
-	return managedresource.ResourceReference{
-		APIVersion: object.GetAPIVersion(), Kind: object.GetKind(), Name: object.GetName(),
-		Namespace: object.GetNamespace(), UID: object.GetUID(),
-	}
-}
-
-// preconditions tie a destructive call to the state that it was decided on.
-func preconditions(live *unstructured.Unstructured) *metav1.Preconditions {
-	uid, version := types.UID(live.GetUID()), live.GetResourceVersion()
-	return &metav1.Preconditions{UID: &uid, ResourceVersion: &version}
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package resources
+package resources_test
 
 import (
 	"net/http"
@@ -14,6 +14,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/sites"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -30,10 +34,10 @@ spec: {group: '%[1]s.example.com', names: {kind: Thing, plural: things}, scope: 
 			b.put(definition)
 			t.Cleanup(func() { _ = platform.Shared(t).Client().Delete(background(), definition) })
 			thing := b.object("{apiVersion: '%[1]s.example.com/v1beta1', kind: Thing, metadata: {name: one, namespace: %[1]s}}")
-			var applied Applied
+			var applied apply.Applied
 			require.Eventually(t, func() bool { // discovery lags behind
 				var err error
-				applied, err = b.Apply(t.Context(), []Desired{manage(thing)}, ApplyOptions{})
+				applied, err = b.Apply(t.Context(), []resources.Desired{manage(thing)}, apply.Options{})
 				return err == nil
 			}, time.Minute, 10*time.Millisecond)
 			live := b.object("{apiVersion: '%[1]s.example.com/v1', kind: Thing, metadata: {name: one, namespace: %[1]s}}")
@@ -42,16 +46,16 @@ spec: {group: '%[1]s.example.com', names: {kind: Thing, plural: things}, scope: 
     {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}}`
 			b.change(definition, patch)
 			require.Eventually(t, func() bool {
-				_, known := servedIn(t.Context(), b.Cluster, gvkOf(applied.Managed[0].Resource).GroupKind())
-				_, err := client(b.Cluster, resourceKind{GVR: thing.GroupVersionKind().GroupVersion().WithResource("things"), Namespaced: true}, b.namespace).
+				_, known := new(objects.Served).Anew(t.Context(), b.Cluster, objects.GVKOf(applied.Managed[0].Resource).GroupKind())
+				_, err := objects.Client(b.Cluster, objects.ResourceKind{GVR: thing.GroupVersionKind().GroupVersion().WithResource("things"), Namespaced: true}, b.namespace).
 					Get(t.Context(), "one", metav1.GetOptions{})
-				return known == nil && isUnserved(err)
+				return known == nil && objects.IsUnserved(err)
 			}, time.Minute, 10*time.Millisecond)
 			if isNew {
 				b.Cluster = b.open(platform.Shared(t).RestConfig)
 			}
 
-			found, err := Confirm(t.Context(), b.Session, applied.Managed)
+			found, err := sites.Confirm(t.Context(), b.Session, applied.Managed)
 			require.NoError(t, err)
 			assert.Len(t, found, 1)
 			b.delete(applied.Managed, nil)
@@ -82,9 +86,9 @@ func TestNothingIsGoneBehindAProxyThatKnowsNothing(t *testing.T) {
 			groups := groupsOf(t, "[{customResourceGroup: {deleteAllResources: true, resources: [{apiVersion: v1, kind: ConfigMap, names: [other]}]}}]")
 			_, err = b.Delete(t.Context(), applied.Managed, groups)
 			require.ErrorContains(t, err, "cannot learn the kinds of target test")
-			_, err = Confirm(t.Context(), b.Session, applied.Managed)
+			_, err = sites.Confirm(t.Context(), b.Session, applied.Managed)
 			require.ErrorContains(t, err, "cannot learn the kinds of target test")
-			_, err = Sweep(t.Context(), b.Session)
+			_, err = sites.Sweep(t.Context(), b.Session)
 			require.ErrorContains(t, err, "cannot ask target test for its kinds")
 		})
 	}

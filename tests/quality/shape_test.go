@@ -35,8 +35,6 @@ var larger = map[string]int{
 	"deployers/helm.job":                     98,
 	"deployers/helm/engine":                  32,
 	"deployers/kit":                          27,
-	"deployers/resources":                    36,
-	"deployers/resources.Session":            82,
 	"deployers/target":                       27,
 	"tests/platform":                         52,
 	"tests/platform.Cluster":                 51,

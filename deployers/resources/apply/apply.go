@@ -1,0 +1,346 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/wishes"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/neighbours"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/readiness"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+)
+
+// Options says how to apply.
+type Options struct {
+	// Strategy for objects that exist already; empty means update.
+	Strategy managedresource.UpdateStrategy
+	// OnConflict is for strategy apply; empty means Force.
+	OnConflict managedresource.OnConflict
+	// OnImmutable is for every strategy; empty means Fail.
+	OnImmutable managedresource.OnImmutable
+	// DefaultNamespace of namespaced objects without one; empty makes such objects an error.
+	DefaultNamespace string
+	// Memory makes repeated jobs cheaper; nil works too.
+	Memory *Memory
+	// Known are the objects that the provider status records. Other objects are created without looking for them first.
+	Known []managedresource.ManagedResourceStatus
+}
+
+// Applied is what Apply handled, also when it fails.
+type Applied struct {
+	// Managed are the objects handled, in the order custom resource definitions, cluster-scoped, ServiceAccounts, other namespaced ones, by
+	// name inside these.
+	Managed []managedresource.ManagedResourceStatus
+	// Ignored are the objects with policy ignore. They are neither recorded nor deleted, whatever an earlier job recorded.
+	Ignored []managedresource.ManagedResourceStatus
+	// Refused are the objects that this call certainly did not create.
+	Refused []managedresource.ManagedResourceStatus
+	// Subjects are the objects as the API server answered them, for DefaultReadiness; also those that are left alone because they are not
+	// the owner's.
+	Subjects []readiness.Subject
+	// Progress says what has to happen before the rest can be applied: definitions to be established, old objects to be gone.
+	Progress resources.Progress
+}
+
+// The groups that objects are applied in, one after the other.
+const (
+	definitions = iota
+	clusterScoped
+	// accounts come before what names them: Kubernetes deletes a Secret for the token of a ServiceAccount that does not exist.
+	accounts
+	namespaced
+	groups
+)
+
+// task is one object on its way to the API server.
+type task struct {
+	resources.Desired
+	// unmarked is the object without the marks of the owner.
+	unmarked *unstructured.Unstructured
+	kind     objects.ResourceKind
+	ref      managedresource.ResourceReference
+	known    bool
+
+	asks        wishes.Set
+	onConflict  managedresource.OnConflict
+	onImmutable managedresource.OnImmutable
+	// rehearsing makes that nothing is written; rehearsed is what came of it.
+	rehearsing bool
+	rehearsed  *rehearsal
+}
+
+// forces reports whether a server-side apply takes over the fields that others have set.
+func (t task) forces() bool { return t.onConflict != managedresource.OnConflictFail || t.asks.Override }
+
+// Objects brings objects to the target in groups: custom resource definitions, cluster-scoped, ServiceAccounts, other namespaced; in parallel
+// inside a group. Objects with policy ignore are left out. When an identity occurs twice the later object counts. Errors of
+// single objects are collected over all groups and name kind, namespace, name and cause; an error comes together with what was
+// handled. Strategy apply tries all objects first, and applies none when one is refused; those whose kind or namespace is among the objects are
+// tried before their group.
+func Objects(ctx context.Context, s *resources.Session, desired []resources.Desired, options Options) (Applied, error) {
+	if err := s.Step("deployer: process manifests"); err != nil {
+		return Applied{}, err
+	}
+	var applied Applied
+	plan, problems := planOf(ctx, s, desired, options, &applied)
+	w := &writer{cluster: s.Cluster, owner: s.Owner, memory: options.Memory, strategy: options.Strategy, others: neighbours.NewHoldings(s, asked(plan))}
+	isServerSide := options.Strategy == managedresource.UpdateStrategyApply
+	if isServerSide {
+		problems = append(problems, w.rehearse(ctx, rehearsable(&plan))...)
+	}
+	for group := range groups {
+		if isServerSide && len(problems) == 0 {
+			problems = w.rehearse(ctx, unrehearsed(plan[group]))
+		}
+		if isServerSide && len(problems) > 0 {
+			applied.refuse(slices.Concat(plan[group:]...))
+			break
+		}
+		if err := s.Step("deployer: apply manifests"); err != nil {
+			return applied, errors.Join(append(problems, err)...)
+		}
+		problems = append(problems, w.applyGroup(ctx, plan[group], &applied)...)
+		if group == definitions && len(plan[definitions]) > 0 && !established(s.Cluster, &applied, plan) {
+			break
+		}
+	}
+	return applied, errors.Join(problems...)
+}
+
+// asked returns the identities of the objects of a plan.
+func asked(plan [groups][]task) map[objects.Identity]bool {
+	asked := map[objects.Identity]bool{}
+	for _, t := range slices.Concat(plan[:]...) {
+		asked[objects.IdentityOf(t.ref)] = true
+	}
+	return asked
+}
+
+// planOf sorts the objects into the groups. Objects whose kind is unknown, or that lack a namespace, become errors. Those and the objects to be
+// ignored are noted in applied. Nothing is planned on a target that does not tell its kinds: every further question would take as long.
+func planOf(ctx context.Context, s *resources.Session, desired []resources.Desired, options Options, applied *Applied) ([groups][]task, []error) {
+	var plan [groups][]task
+	var problems []error
+	defined := definedKinds(desired)
+	known := resources.Identities(options.Known)
+	for _, d := range desired {
+		if d.Policy == managedresource.IgnorePolicy {
+			applied.Ignored = append(applied.Ignored, ignore(d, options.DefaultNamespace)...)
+			continue
+		}
+		t, err := prepare(ctx, s, d, defined, options.DefaultNamespace)
+		if errors.Is(err, objects.ErrUnanswered) {
+			return [groups][]task{}, append(problems, err)
+		}
+		if err != nil {
+			problems = append(problems, err)
+			applied.Refused = append(applied.Refused, managedresource.ManagedResourceStatus{Policy: d.Policy, Resource: objects.ReferenceTo(d.Object)})
+			continue
+		}
+		_, t.known = known[objects.IdentityOf(t.ref)]
+		t.onConflict, t.onImmutable = options.OnConflict, options.OnImmutable
+		group := groupOf(t)
+		plan[group] = append(plan[group], t)
+	}
+	for group := range plan {
+		plan[group] = inOrder(plan[group])
+	}
+	return plan, problems
+}
+
+// ignore returns the records by which an ignored object may be known: without namespace, and in the default namespace.
+func ignore(d resources.Desired, defaultNamespace string) []managedresource.ManagedResourceStatus {
+	record := managedresource.ManagedResourceStatus{Policy: d.Policy, Resource: objects.ReferenceTo(d.Object)}
+	if record.Resource.Namespace != "" || defaultNamespace == "" {
+		return []managedresource.ManagedResourceStatus{record}
+	}
+	inNamespace := record
+	inNamespace.Resource.Namespace = defaultNamespace
+	return []managedresource.ManagedResourceStatus{record, inNamespace}
+}
+
+// Orphans returns the known resources that were not applied and are not to be ignored.
+func (a Applied) Orphans(known []managedresource.ManagedResourceStatus) []managedresource.ManagedResourceStatus {
+	return resources.Orphans(resources.Orphans(known, a.Managed), a.Ignored)
+}
+
+// Union returns what was handled and what is known beside it, without what is to be ignored.
+func (a Applied) Union(known []managedresource.ManagedResourceStatus) []managedresource.ManagedResourceStatus {
+	return resources.Union(a.Managed, resources.Orphans(known, a.Ignored))
+}
+
+func groupOf(t task) int {
+	switch {
+	case objects.IsCRD(t.Object):
+		return definitions
+	case !t.kind.Namespaced:
+		return clusterScoped
+	case t.Object.GroupVersionKind() == corev1.SchemeGroupVersion.WithKind("ServiceAccount"):
+		return accounts
+	default:
+		return namespaced
+	}
+}
+
+// inOrder sorts by name and drops all but the last of equal identities.
+func inOrder(tasks []task) []task {
+	last := map[objects.Identity]int{}
+	for i, t := range tasks {
+		last[objects.IdentityOf(t.ref)] = i
+	}
+	var unique []task
+	for i, t := range tasks {
+		if last[objects.IdentityOf(t.ref)] == i {
+			unique = append(unique, t)
+		}
+	}
+	slices.SortStableFunc(unique, func(a, b task) int {
+		return cmp.Or(cmp.Compare(a.ref.String(), b.ref.String()), cmp.Compare(a.ref.APIVersion, b.ref.APIVersion))
+	})
+	return unique
+}
+
+func prepare(ctx context.Context, s *resources.Session, d resources.Desired, defined map[schema.GroupVersionKind]objects.ResourceKind, defaultNamespace string) (task, error) {
+	object := d.Object.DeepCopy()
+	kind, err := objects.Lookup(ctx, s.Cluster, object.GroupVersionKind())
+	if objects.IsNoMatch(err) {
+		if found, ok := defined[object.GroupVersionKind()]; ok {
+			kind, err = found, nil
+		}
+	}
+	if err != nil {
+		return task{}, fmt.Errorf("cannot apply %s: %w", objects.ReferenceTo(object), err)
+	}
+	if !kind.Namespaced {
+		object.SetNamespace("")
+	} else if object.GetNamespace() == "" {
+		object.SetNamespace(defaultNamespace)
+	}
+	if kind.Namespaced && object.GetNamespace() == "" {
+		return task{}, objects.Misconfigured("cannot apply %s: metadata.namespace is empty, but the kind lives in a namespace; set it",
+			objects.ReferenceTo(object))
+	}
+	unmarked := object.DeepCopy()
+	s.Owner.Mark(object, d.Policy)
+	d.Object = object
+	return task{Desired: d, unmarked: unmarked, kind: kind, ref: objects.ReferenceTo(object)}, nil
+}
+
+// applyGroup applies the objects of a group and adds what became of them to applied.
+func (w *writer) applyGroup(ctx context.Context, tasks []task, applied *Applied) []error {
+	results := make([]result, len(tasks))
+	var running errgroup.Group
+	running.SetLimit(objects.Parallel)
+	for i, t := range tasks {
+		running.Go(func() error {
+			results[i] = w.applyOne(ctx, t)
+			return nil
+		})
+	}
+	_ = running.Wait()
+	var problems []error
+	for i, r := range results {
+		if r.err != nil {
+			problems = append(problems, r.err)
+		}
+		applied.record(tasks[i], r)
+	}
+	return problems
+}
+
+// record notes what became of an object. An object whose write failed may exist all the same: it is recorded too unless the API
+// server refused it or it is not ours, so that it is found when it has to go.
+func (a *Applied) record(t task, r result) {
+	a.Progress.Add(r.progress)
+	ref := t.ref
+	if r.aside {
+		a.leave(t, r.live, r.notOurs)
+		return
+	}
+	if r.live != nil {
+		ref = objects.ReferenceTo(r.live)
+		a.Subjects = append(a.Subjects, readiness.Subject{Resource: ref, Live: r.live})
+		if r.notOurs {
+			return
+		}
+	} else if r.err != nil && !t.known && (isRefused(r.err) || r.notOurs) {
+		a.Refused = append(a.Refused, managedresource.ManagedResourceStatus{Policy: t.Policy, Resource: ref})
+		return
+	}
+	a.Managed = append(a.Managed, managedresource.ManagedResourceStatus{
+		Policy: t.Policy, Resource: ref, AnnotateBeforeDelete: t.AnnotateBeforeDelete, PatchBeforeDelete: t.PatchBeforeDelete,
+	})
+}
+
+// leave notes an object that is not to be touched. Readiness does not wait for it.
+func (a *Applied) leave(t task, live *unstructured.Unstructured, isNotOurs bool) {
+	switch {
+	case live == nil && !t.known:
+		a.refuse([]task{t})
+	case live != nil && !isNotOurs:
+		a.Managed = append(a.Managed, managedresource.ManagedResourceStatus{
+			Policy: t.Policy, Resource: objects.ReferenceTo(live), AnnotateBeforeDelete: t.AnnotateBeforeDelete, PatchBeforeDelete: t.PatchBeforeDelete,
+		})
+	}
+}
+
+// established reports whether the definitions that later groups need are served; what is missing is added to the progress.
+func established(cluster *target.Cluster, applied *Applied, plan [groups][]task) bool {
+	needed := map[schema.GroupKind]bool{}
+	for _, t := range slices.Concat(plan[clusterScoped:]...) {
+		needed[t.Object.GroupVersionKind().GroupKind()] = true
+	}
+	ready := applied.Progress.Done()
+	for _, subject := range applied.Subjects {
+		if needed[definedGroupKind(subject.Live)] && !objects.HasCondition(subject.Live, "Established", "True") {
+			applied.Progress.Wait(subject.Resource.String()+" is not established yet", objects.Watched(cluster, subject.Resource))
+			ready = false
+		}
+	}
+	return ready
+}
+
+func definedGroupKind(crd *unstructured.Unstructured) schema.GroupKind {
+	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
+	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
+	return schema.GroupKind{Group: group, Kind: kind}
+}
+
+// definedKinds returns the kinds that the CustomResourceDefinitions among the objects define.
+func definedKinds(desired []resources.Desired) map[schema.GroupVersionKind]objects.ResourceKind {
+	kinds := map[schema.GroupVersionKind]objects.ResourceKind{}
+	for _, d := range desired {
+		if objects.IsCRD(d.Object) && d.Policy != managedresource.IgnorePolicy {
+			addDefinedKinds(kinds, d.Object)
+		}
+	}
+	return kinds
+}
+
+func addDefinedKinds(kinds map[schema.GroupVersionKind]objects.ResourceKind, crd *unstructured.Unstructured) {
+	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
+	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
+	plural, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "plural")
+	scope, _, _ := unstructured.NestedString(crd.Object, "spec", "scope")
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	for _, version := range versions {
+		fields, _ := version.(map[string]any)
+		name, _ := fields["name"].(string)
+		gv := schema.GroupVersion{Group: group, Version: name}
+		kinds[gv.WithKind(kind)] = objects.ResourceKind{GVR: gv.WithResource(plural), Namespaced: scope == "Namespaced"}
+	}
+}

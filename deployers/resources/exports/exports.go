@@ -1,0 +1,145 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package exports
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	kjson "sigs.k8s.io/json"
+
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+)
+
+// Export reads exports from objects on the target (spec/deployers.md §6.6). Exports without fromResource are left out. Values
+// are taken as found: the data of Secrets stays base64. The map is nil when nothing is exported; it is complete only when the
+// progress is done.
+func Export(ctx context.Context, s *resources.Session, exports []managedresource.Export) (map[string]any, resources.Progress, error) {
+	var progress resources.Progress
+	var all map[string]any
+	for i := range exports {
+		export := &exports[i]
+		if export.FromResource == nil {
+			continue
+		}
+		if err := s.Step("deployer: during export - key: %s", export.Key); err != nil {
+			return nil, progress, err
+		}
+		value, lack, err := read(ctx, s, export)
+		if err != nil {
+			return nil, progress, fmt.Errorf("export %s: %w", export.Key, err)
+		}
+		progress.Add(lack)
+		if all == nil {
+			all = map[string]any{}
+		}
+		if !lack.Done() {
+			continue
+		}
+		if err := Nest(all, export.Key, value); err != nil {
+			return nil, progress, err
+		}
+	}
+	return all, progress, nil
+}
+
+// Nest puts a value into a map under a key whose dots nest: a.b becomes {a: {b: value}}. It fails when the key goes through, or
+// replaces, the value of another key.
+func Nest(into map[string]any, key string, value any) error {
+	parts := strings.Split(key, ".")
+	for _, part := range parts[:len(parts)-1] {
+		next, found := into[part]
+		if !found {
+			next = map[string]any{}
+			into[part] = next
+		}
+		fields, ok := next.(map[string]any)
+		if !ok {
+			return objects.Misconfigured("export %s: another export already has the key %s, rename one of them", key, part)
+		}
+		into = fields
+	}
+	last := parts[len(parts)-1]
+	if _, found := into[last]; found {
+		return objects.Misconfigured("export %s: the key overlaps with another export, rename one of them", key)
+	}
+	into[last] = value
+	return nil
+}
+
+// Value returns the first value that a path, written without braces, selects in a document, and whether there is one. Errors
+// carry the code ERR_CONFIGURATION_PROBLEM.
+func Value(document map[string]any, path string) (any, bool, error) {
+	found, err := Values(document, path)
+	if err != nil || len(found) == 0 || found[0] == nil {
+		return nil, false, err
+	}
+	// A path may also make values of its own, of types that JSON does not have.
+	raw, err := json.Marshal(found[0])
+	if err != nil {
+		return nil, false, nil
+	}
+	var value any
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &value); err != nil {
+		return nil, false, nil
+	}
+	return value, true, nil
+}
+
+func read(ctx context.Context, s *resources.Session, export *managedresource.Export) (any, resources.Progress, error) {
+	cluster, err := s.On(ctx, export.TargetName)
+	if err != nil {
+		return nil, resources.Progress{}, err
+	}
+	from := objects.ReferenceOf(export.FromResource)
+	value, progress, err := field(ctx, s, cluster, export, from, export.JSONPath)
+	if err != nil || !progress.Done() || export.FromObjectReference == nil {
+		return value, progress, err
+	}
+	next, ok := follow(export.FromObjectReference, value, from.Namespace)
+	if !ok {
+		progress.Wait(fmt.Sprintf("export %s: %s of %s is not a reference with a name, as fromObjectRef needs", export.Key, export.JSONPath, from),
+			objects.Watched(cluster, from))
+		return nil, progress, nil
+	}
+	return field(ctx, s, cluster, export, next, export.FromObjectReference.JSONPath)
+}
+
+// follow returns the object that an exported reference names, and whether it names one.
+func follow(ref *managedresource.FromObjectReference, value any, namespace string) (managedresource.ResourceReference, bool) {
+	fields, _ := value.(map[string]any)
+	name, _ := fields["name"].(string)
+	if own, _ := fields["namespace"].(string); own != "" {
+		namespace = own
+	}
+	next := managedresource.ResourceReference{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: name, Namespace: namespace}
+	return next, name != ""
+}
+
+// Field reads one field of one object; what is not there yet is progress.
+func field(ctx context.Context, s *resources.Session, cluster *target.Cluster, export *managedresource.Export,
+	ref managedresource.ResourceReference, path string) (any, resources.Progress, error) {
+	var progress resources.Progress
+	live, err := s.Served.Get(ctx, cluster, ref)
+	if objects.IsGone(err) {
+		progress.Wait(fmt.Sprintf("export %s: %s does not exist", export.Key, ref), objects.Watched(cluster, ref))
+		return nil, progress, nil
+	}
+	if err != nil {
+		return nil, progress, err
+	}
+	value, found, err := Value(live.Object, path)
+	if err != nil {
+		return nil, progress, err
+	}
+	if !found {
+		progress.Wait(fmt.Sprintf("export %s: %s has no %s yet", export.Key, ref, path), objects.Watched(cluster, ref))
+	}
+	return value, progress, nil
+}

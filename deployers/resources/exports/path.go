@@ -1,0 +1,59 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package exports
+
+import (
+	"strings"
+
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
+	"k8s.io/client-go/util/jsonpath"
+)
+
+// Limits of paths: a recursive descent visits the whole object, and each further one multiplies that.
+const (
+	maxPathLength = 1024
+	maxDescents   = 1
+)
+
+// Values returns what a path, written with or without braces, selects in an object. Fields that are missing select nothing.
+func Values(object any, path string) (found []any, err error) {
+	// The path is foreign text; the library is known to panic on some that it should refuse.
+	defer func() {
+		if problem := recover(); problem != nil {
+			found, err = nil, objects.Misconfigured("jsonPath %q: cannot be evaluated, simplify it", path)
+		}
+	}()
+	if len(path) > maxPathLength || strings.Count(path, "..") > maxDescents {
+		return nil, objects.Misconfigured("jsonPath of %d characters: is longer than %d or has more than one recursive descent (..), simplify it",
+			len(path), maxPathLength)
+	}
+	parser := jsonpath.New("").AllowMissingKeys(true)
+	if err := parser.Parse(braced(path)); err != nil {
+		return nil, objects.Misconfigured("jsonPath %q: is malformed: %w", path, err)
+	}
+	results, err := parser.FindResults(object)
+	if err != nil {
+		// With missing keys allowed the errors left are about the shape of this object, which may change.
+		return nil, nil
+	}
+	for _, set := range results {
+		for _, value := range set {
+			if value.IsValid() && value.CanInterface() {
+				found = append(found, value.Interface())
+			}
+		}
+	}
+	return found, nil
+}
+
+func braced(path string) string {
+	path = strings.TrimSpace(path)
+	if strings.HasPrefix(path, "{") {
+		return path
+	}
+	if !strings.HasPrefix(path, ".") && !strings.HasPrefix(path, "[") && !strings.HasPrefix(path, "$") && !strings.HasPrefix(path, "@") {
+		path = "." + path
+	}
+	return "{" + path + "}"
+}

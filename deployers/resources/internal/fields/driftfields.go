@@ -1,0 +1,231 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package fields
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+)
+
+// DifferingFields returns, as JSON pointers into live, the fields that wanted names and whose value in result, the object as the API server
+// would store it, is not that in live. Items of lists are told apart as managedFields do; a list that these do not take apart is one value.
+func DifferingFields(wanted, live, result *unstructured.Unstructured) []string {
+	var fields []string
+	compareFields("", wanted.Object, live.Object, result.Object, everybodysFields(live), &fields)
+	return fields
+}
+
+func everybodysFields(live *unstructured.Unstructured) ownership {
+	o := ownershipOf(live)
+	o.theirs.add(o.ours)
+	return ownership{theirs: o.theirs}
+}
+
+func compareFields(at string, wanted, live, result any, o ownership, fields *[]string) {
+	switch w := wanted.(type) {
+	case map[string]any:
+		l, isLive := live.(map[string]any)
+		r, isResult := result.(map[string]any)
+		if isLive && isResult {
+			compareMaps(at, w, l, r, o, fields)
+			return
+		}
+	case []any:
+		l, isLive := live.([]any)
+		r, isResult := result.([]any)
+		names, isSet := o.itemKeys()
+		if isLive && isResult && (names != nil || isSet) {
+			compareItems(at, w, l, r, names, o, fields)
+			return
+		}
+	}
+	if !reflect.DeepEqual(live, result) {
+		*fields = append(*fields, at)
+	}
+}
+
+func compareMaps(at string, wanted, live, result map[string]any, o ownership, fields *[]string) {
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		stored, isStored := result[name]
+		if at == "" && (name == "apiVersion" || name == "kind") || !isStored {
+			continue // the API server drops what it does not know
+		}
+		here := at + "/" + escaped(name)
+		has, found := live[name]
+		if !found {
+			*fields = append(*fields, here)
+			continue
+		}
+		compareFields(here, wanted[name], has, stored, o.below("f:"+name), fields)
+	}
+}
+
+func compareItems(at string, wanted, live, result []any, names []string, o ownership, fields *[]string) {
+	for _, item := range wanted {
+		means := func(other any) bool { return isSameItem(item, other, names) }
+		stored := slices.IndexFunc(result, means)
+		has := slices.IndexFunc(live, means)
+		switch {
+		case stored < 0:
+		case has < 0:
+			*fields = append(*fields, at+"/"+strconv.Itoa(stored))
+		default:
+			compareFields(at+"/"+strconv.Itoa(has), item, live[has], result[stored], o.below(itemKey(live[has], names)), fields)
+		}
+	}
+}
+
+// Corrected returns live with the fields that are wanted. What others have written through a subresource stays.
+func Corrected(wanted, live *unstructured.Unstructured) *unstructured.Unstructured {
+	next := wanted.DeepCopy()
+	next.SetResourceVersion(live.GetResourceVersion())
+	o := ownershipOf(live)
+	o.theirs.add(o.ours)
+	ownership{theirs: o.theirs, elsewhere: o.elsewhere}.keepFields(next.Object, withoutServerFields(live))
+	return next
+}
+
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
+
+func escaped(name string) string { return pointerEscapes.Replace(name) }
+
+// IgnoredFields is a rule that says which fields do not count.
+type IgnoredFields struct {
+	selects managedresource.Selects
+	paths   [][]string
+}
+
+// CompileRules reads rules about fields that do not count. The error names the rule by its index.
+func CompileRules(rules []managedresource.IgnoreRule) ([]IgnoredFields, error) {
+	var compiled []IgnoredFields
+	for i, rule := range rules {
+		selects, err := rule.Target.Compile(fmt.Sprintf("driftDetection.ignore[%d].target", i))
+		if err != nil {
+			return nil, err
+		}
+		ignored := IgnoredFields{selects: selects}
+		for _, path := range rule.Paths {
+			var names []string
+			for _, name := range strings.Split(strings.TrimPrefix(path, "/"), "/") {
+				names = append(names, strings.ReplaceAll(strings.ReplaceAll(name, "~1", "/"), "~0", "~"))
+			}
+			ignored.paths = append(ignored.paths, names)
+		}
+		compiled = append(compiled, ignored)
+	}
+	return compiled, nil
+}
+
+// Pardon makes the ignored fields of an object those of live.
+func (f IgnoredFields) Pardon(wanted, live *unstructured.Unstructured) {
+	if !f.selects(live.GroupVersionKind(), live) {
+		return
+	}
+	o := everybodysFields(live)
+	for _, path := range f.paths {
+		pardonField(wanted.Object, live.Object, path, o)
+	}
+}
+
+func pardonField(wanted, live any, path []string, o ownership) {
+	name := path[0]
+	switch w := wanted.(type) {
+	case map[string]any:
+		l, _ := live.(map[string]any)
+		has, found := l[name]
+		switch {
+		case len(path) > 1 && w[name] != nil:
+			pardonField(w[name], has, path[1:], o.below("f:"+name))
+		case len(path) > 1:
+		case found:
+			w[name] = has
+		default:
+			delete(w, name)
+		}
+	case []any:
+		l, _ := live.([]any)
+		at, err := strconv.Atoi(name)
+		if err != nil || at < 0 || at >= len(l) {
+			return
+		}
+		names, isSet := o.itemKeys()
+		mine := at
+		if names != nil || isSet {
+			mine = slices.IndexFunc(w, func(item any) bool { return isSameItem(item, l[at], names) })
+		}
+		switch {
+		case mine < 0 || mine >= len(w):
+		case len(path) > 1:
+			pardonField(w[mine], l[at], path[1:], o.below(itemKey(l[at], names)))
+		default:
+			w[mine] = l[at]
+		}
+	}
+}
+
+// OwnedBy returns the fields of one manager that it has written into the object itself.
+func OwnedBy(live *unstructured.Unstructured, manager string) fieldSet {
+	owned := fieldSet{}
+	for _, entry := range live.GetManagedFields() {
+		if entry.Manager == manager && entry.Subresource == "" {
+			owned.add(fieldsIn(entry))
+		}
+	}
+	return owned
+}
+
+// OwnsAll reports whether a set of fields has every field that is wanted. What identifies an object is nobody's.
+func OwnsAll(wanted map[string]any, owned fieldSet) bool {
+	for name, value := range wanted {
+		switch name {
+		case "apiVersion", "kind":
+			continue
+		case "metadata":
+			fields, _ := value.(map[string]any)
+			for _, part := range []string{"labels", "annotations"} {
+				in := owned.at("f:metadata")
+				if fields[part] != nil && (!in.has("f:"+part) || !ownsValue(fields[part], in.at("f:"+part))) {
+					return false
+				}
+			}
+		default:
+			if !owned.has("f:"+name) || !ownsValue(value, owned.at("f:"+name)) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func ownsValue(value any, owned fieldSet) bool {
+	if len(owned) == 0 { // one value for who wrote it, or a map of which nothing is left
+		fields, isMap := value.(map[string]any)
+		return !isMap || len(fields) == 0
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		for name, below := range v {
+			if !owned.has("f:"+name) || !ownsValue(below, owned.at("f:"+name)) {
+				return false
+			}
+		}
+	case []any:
+		names, isSet := ownership{ours: owned}.itemKeys()
+		for _, item := range v {
+			key := itemKey(item, names)
+			if names == nil && !isSet || !owned.has(key) || !ownsValue(item, owned.at(key)) {
+				return false
+			}
+		}
+	}
+	return true
+}

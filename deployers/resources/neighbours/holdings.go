@@ -1,0 +1,259 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package neighbours
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	crclient "sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/manifest"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
+)
+
+// FindDeployItem reads live the metadata of the DeployItem that marks name: by its namespace and by its name as labels hold it. It returns nil
+// when there is none.
+func FindDeployItem(ctx context.Context, live crclient.Reader, namespace, label string) (*metav1.PartialObjectMetadata, error) {
+	item := &metav1.PartialObjectMetadata{}
+	item.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("DeployItem"))
+	found, err := getNamed(ctx, live, namespace, label, item)
+	if found || err != nil || len(label) < resources.MaxLabelValue {
+		return ifFound(item, found), err
+	}
+	names, err := longNames(ctx, live, namespace)
+	if err != nil || names[label] == "" {
+		return nil, err
+	}
+	found, err = getNamed(ctx, live, namespace, names[label], item)
+	return ifFound(item, found), err
+}
+
+func ifFound[T any](item *T, found bool) *T {
+	if !found {
+		return nil
+	}
+	return item
+}
+
+func getNamed(ctx context.Context, live crclient.Reader, namespace, name string, item crclient.Object) (bool, error) {
+	err := live.Get(ctx, crclient.ObjectKey{Namespace: namespace, Name: name}, item)
+	switch {
+	case err == nil:
+		return true, nil
+	case apierrors.IsNotFound(err):
+		return false, nil
+	}
+	return false, fmt.Errorf("cannot read DeployItem %s of namespace %s: %w", name, namespace, err)
+}
+
+// longNames returns the names of the DeployItems of a namespace that labels hold shortened, by these labels.
+func longNames(ctx context.Context, live crclient.Reader, namespace string) (map[string]string, error) {
+	names := map[string]string{}
+	next := ""
+	for {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("DeployItemList"))
+		if err := live.List(ctx, list, crclient.InNamespace(namespace), crclient.Limit(objects.Page), crclient.Continue(next)); err != nil {
+			return nil, fmt.Errorf("cannot list the DeployItems of namespace %s: %w", namespace, err)
+		}
+		for i := range list.Items {
+			if name := list.Items[i].Name; len(name) > resources.MaxLabelValue {
+				names[resources.LabelValue(name)] = name
+			}
+		}
+		if next = list.Continue; next == "" {
+			return names, nil
+		}
+	}
+}
+
+// holding is what a DeployItem has a right to on targets, of the objects that another one is about to apply.
+type holding struct {
+	// everything says that nothing is known to be free.
+	everything bool
+	// removes says that the DeployItem exists and deletes what it has let go of.
+	removes bool
+	// asked are the objects of interest, nil for all; the holding remembers no others.
+	asked map[objects.Identity]bool
+	// objects are those that it holds, and with the value false those that it neither holds nor deletes.
+	objects map[objects.Identity]bool
+}
+
+// has reports whether an object belongs to the holding.
+func (h holding) has(object *unstructured.Unstructured) bool {
+	return h.everything || h.objects[objects.IdentityOf(objects.ReferenceTo(object))]
+}
+
+// abandons reports whether an object is one that its DeployItem is going to delete unless somebody takes it over. Objects that are kept do not say
+// who deletes them.
+func (h holding) abandons(object *unstructured.Unstructured) bool {
+	_, isKnown := h.objects[objects.IdentityOf(objects.ReferenceTo(object))]
+	return h.removes && !isKnown && object.GetAnnotations()[resources.OwnerUIDAnnotation] != ""
+}
+
+// add adds an object. Live objects of kinds without namespace have none, whatever the manifest says.
+func (h holding) add(ref managedresource.ResourceReference, isHeld bool) {
+	for range 2 {
+		if key := objects.IdentityOf(ref); h.asked == nil || h.asked[key] {
+			h.objects[key] = h.objects[key] || isHeld
+		}
+		ref.Namespace = ""
+	}
+}
+
+// holdingOf returns what a DeployItem holds; one that does not exist holds nothing. What its manifests no longer have, or leave alone, is free
+// before a job has removed it, so that two items may swap objects whichever comes first: a deletion leaves what another item has taken. So one
+// that is being deleted holds nothing either.
+func holdingOf(item *v1alpha1.DeployItem, asked map[objects.Identity]bool) holding {
+	switch {
+	case item == nil:
+		return holding{}
+	case item.Spec.Type != v1alpha1.ManifestDeployItemType && item.Spec.Type != v1alpha1.HelmDeployItemType:
+		return holding{everything: true}
+	case !item.DeletionTimestamp.IsZero():
+		return holding{removes: item.Annotations[v1alpha1.DeleteWithoutUninstallAnnotation] != "true"}
+	case item.Spec.Type == v1alpha1.ManifestDeployItemType:
+		return manifestHolding(item, asked)
+	}
+	return chartHolding(item, asked)
+}
+
+func manifestHolding(item *v1alpha1.DeployItem, asked map[objects.Identity]bool) holding {
+	if item.Spec.Configuration == nil {
+		return holding{everything: true}
+	}
+	config, err := manifest.DecodeConfiguration(item.Spec.Configuration.Raw)
+	if err != nil {
+		return holding{everything: true}
+	}
+	desired, err := resources.Expand(config.Manifests)
+	if err != nil {
+		return holding{everything: true}
+	}
+	held := holding{removes: true, asked: asked, objects: map[objects.Identity]bool{}}
+	for _, d := range desired {
+		held.add(objects.ReferenceTo(d.Object), d.Policy != managedresource.IgnorePolicy)
+	}
+	return held
+}
+
+// chartHolding goes by the record, because only a job knows what a chart renders. While a job is due or at work, everything may be in it.
+func chartHolding(item *v1alpha1.DeployItem, asked map[objects.Identity]bool) holding {
+	status := &item.Status
+	isSettled := status.IsIdle() && status.Phase == v1alpha1.PhaseSucceeded && status.ObservedGeneration == item.Generation
+	if !isSettled || status.ProviderStatus == nil {
+		return holding{everything: true}
+	}
+	recorded, err := helm.DecodeStatus(status.ProviderStatus.Raw)
+	if err != nil {
+		return holding{everything: true}
+	}
+	held := holding{removes: true, asked: asked, objects: map[objects.Identity]bool{}}
+	for _, resource := range recorded.ManagedResources {
+		held.add(resource.Resource, true)
+	}
+	if recorded.Inventory != nil {
+		for _, site := range recorded.Inventory.Sites {
+			for _, resource := range site.Resources {
+				held.add(resource.Resource, true)
+			}
+		}
+	}
+	return held
+}
+
+// Holdings is what other DeployItems of the namespace hold of the objects that one call applies. Each is read once, one after the other, so that
+// marks, which anybody may write, cost little.
+type Holdings struct {
+	session *resources.Session
+	asked   map[objects.Identity]bool
+	known   sync.Map
+	reading sync.Mutex
+	names   func() (map[string]string, error)
+}
+
+// newHoldings prepares for questions of a session about objects.
+func NewHoldings(session *resources.Session, asked map[objects.Identity]bool) *Holdings {
+	return &Holdings{session: session, asked: asked}
+}
+
+// holdingBy returns what a DeployItem of the own namespace holds.
+func (h *Holdings) holdingBy(ctx context.Context, label string) (holding, error) {
+	live, namespace := h.session.DeployItems, h.session.Owner.Namespace
+	read, _ := h.known.LoadOrStore(label, sync.OnceValues(func() (holding, error) {
+		h.reading.Lock()
+		defer h.reading.Unlock()
+		item := &v1alpha1.DeployItem{}
+		found, err := getNamed(ctx, live, namespace, label, item)
+		if found || err != nil || len(label) < resources.MaxLabelValue {
+			return holdingOf(ifFound(item, found), h.asked), err
+		}
+		if h.names == nil {
+			h.names = sync.OnceValues(func() (map[string]string, error) { return longNames(ctx, live, namespace) })
+		}
+		names, err := h.names()
+		if err == nil && names[label] != "" {
+			found, err = getNamed(ctx, live, namespace, names[label], item)
+		}
+		return holdingOf(ifFound(item, found), h.asked), err
+	}))
+	return read.(func() (holding, error))()
+}
+
+// Standing says whose a foreign object is and whether it is to be had.
+type Standing struct {
+	// owner for messages, with what a person may do to hand the object over.
+	Owner, Handover string
+	// Held says that the owner still has a right to the object, or that this cannot be found out.
+	Held bool
+	// Abandoned says that the owner is going to delete the object.
+	Abandoned bool
+	// Unknown says why the rest cannot be found out.
+	Unknown error
+}
+
+// StandingOf finds out how a foreign object stands. DeployItems of other namespaces are not asked for: whoever can write marks could find out
+// what other tenants have.
+func (h *Holdings) StandingOf(ctx context.Context, live *unstructured.Unstructured) Standing {
+	s := h.session
+	if release, found := helm.ReleaseOn(live); found {
+		by, err := s.RivalOf(ctx, s.Cluster, live, release)
+		if by.Exists || err != nil {
+			return ofRelease(release, by.Owner, err)
+		}
+	}
+	label, namespace := live.GetLabels()[v1alpha1.ManifestDeployItemLabel], live.GetAnnotations()[resources.OwnerNamespaceAnnotation]
+	now := Standing{Owner: "DeployItem " + label, Handover: "remove its label " + v1alpha1.ManifestDeployItemLabel + " to hand it over", Held: true}
+	if namespace != "" {
+		now.Owner += " of namespace " + namespace
+	}
+	switch {
+	case label == "" && live.GetAnnotations()[resources.OwnerUIDAnnotation] == "":
+		return Standing{} // of a release that is gone, or the own one
+	case s.DeployItems == nil, label == "", namespace == "", namespace != s.Owner.Namespace:
+		return now
+	}
+	by, err := h.holdingBy(ctx, label)
+	now.Held, now.Abandoned, now.Unknown = err != nil || by.has(live), err == nil && by.abandons(live), err
+	return now
+}
+
+// ofRelease is how an object of a Helm release stands. It stays there until the release is gone or does not carry it any more.
+func ofRelease(release managedresource.ReleaseReference, owner string, unknown error) Standing {
+	now := Standing{Owner: fmt.Sprintf("Helm release %s/%s", release.Namespace, release.Name), Held: true, Unknown: unknown}
+	if owner != "" {
+		now.Owner += " of " + owner
+	}
+	now.Handover = "remove its annotation " + helm.ReleaseNameAnnotation + " if the release left it behind"
+	return now
+}

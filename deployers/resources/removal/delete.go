@@ -1,0 +1,191 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package removal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+)
+
+// Delete removes managed resources from the target, deletion group by deletion group; an empty list of groups means the three
+// predefined ones. Resources with policy keep or ignore stay, and so do resources that no group takes, those with policy fallback
+// that do not carry the label of the owner, and those that another DeployItem or nobody known has put in the place of the
+// recorded ones. When nothing is managed nothing is deleted, not even by groups with deleteAllResources.
+// The progress names what is still there; a group begins when the one before is gone.
+func Delete(ctx context.Context, s *resources.Session, managed []managedresource.ManagedResourceStatus,
+	definitions []managedresource.DeletionGroupDefinition) (resources.Progress, error) {
+	if err := s.Step("deployer: process managed resource manifests"); err != nil || len(managed) == 0 {
+		return resources.Progress{}, err
+	}
+	if len(definitions) == 0 {
+		definitions = defaultGroups
+	}
+	groups, err := deletionGroups(ctx, s, definitions)
+	if err != nil {
+		return resources.Progress{}, err
+	}
+	assign(groups, slices.DeleteFunc(slices.Clone(managed), resources.Stays))
+	for _, group := range groups {
+		if err := s.Step("deployer: delete resources"); err != nil {
+			return resources.Progress{}, err
+		}
+		progress, err := deleteGroup(ctx, s, group)
+		if err != nil || !progress.Done() {
+			return progress, err
+		}
+	}
+	return resources.Progress{}, nil
+}
+
+func deletionGroups(ctx context.Context, s *resources.Session, definitions []managedresource.DeletionGroupDefinition) ([]*deletionGroup, error) {
+	var groups []*deletionGroup
+	for _, definition := range definitions {
+		var name *string
+		if definition.CustomResourceGroup != nil {
+			name = definition.CustomResourceGroup.TargetName
+		}
+		cluster, err := s.On(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		group, err := newDeletionGroup(ctx, cluster, definition)
+		if err != nil {
+			return nil, err
+		}
+		groups = append(groups, group)
+	}
+	return groups, nil
+}
+
+func deleteGroup(ctx context.Context, s *resources.Session, group *deletionGroup) (resources.Progress, error) {
+	cluster, err := s.On(ctx, group.targetName())
+	if err != nil {
+		return resources.Progress{}, err
+	}
+	removals := make([]removal, 0, len(group.members))
+	for _, member := range group.members {
+		removals = append(removals, removal{ManagedResourceStatus: member, cluster: cluster, force: group.force()})
+	}
+	if group.everything() {
+		more, err := everyOther(ctx, &s.Served, cluster, group)
+		if err != nil {
+			return resources.Progress{}, err
+		}
+		removals = append(removals, more...)
+	}
+	return removeAll(ctx, s, removals)
+}
+
+// everyOther lists the objects on the cluster that a group with deleteAllResources selects beside its members.
+func everyOther(ctx context.Context, known *objects.Served, cluster *target.Cluster, group *deletionGroup) ([]removal, error) {
+	members := resources.Identities(group.members)
+	var removals []removal
+	for _, selection := range group.selections {
+		refs, err := list(ctx, known, cluster, selection)
+		if err != nil {
+			return nil, err
+		}
+		for _, ref := range refs {
+			if _, member := members[objects.IdentityOf(ref)]; !member {
+				removals = append(removals, removal{
+					ManagedResourceStatus: managedresource.ManagedResourceStatus{Resource: ref},
+					cluster:               cluster, force: group.force(), anyOwner: true,
+				})
+			}
+		}
+	}
+	return removals, nil
+}
+
+func list(ctx context.Context, known *objects.Served, cluster *target.Cluster, selection selection) ([]managedresource.ResourceReference, error) {
+	kind, err := objects.Lookup(ctx, cluster, selection.gvk)
+	if objects.IsNoMatch(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	namespace := metav1.NamespaceAll
+	if len(selection.names.Namespaces) == 1 {
+		namespace = selection.names.Namespaces[0]
+	}
+	found, err := objects.Client(cluster, kind, namespace).List(ctx, metav1.ListOptions{})
+	if objects.IsUnserved(err) {
+		if _, err = known.Anew(ctx, cluster, selection.gvk.GroupKind()); err == nil {
+			err = objects.ErrLostRace // the kind has just come, or this version of it has gone
+		}
+	}
+	if objects.IsGone(err) {
+		return nil, nil
+	}
+	if err != nil {
+		whole := managedresource.ResourceReference{APIVersion: selection.gvk.GroupVersion().String(), Kind: selection.gvk.Kind}
+		return nil, objects.ObjectError("list all of kind", whole, err)
+	}
+	var refs []managedresource.ResourceReference
+	for i := range found.Items {
+		if selection.selects(found.Items[i].GetNamespace(), found.Items[i].GetName()) {
+			refs = append(refs, objects.ReferenceTo(&found.Items[i]))
+		}
+	}
+	return refs, nil
+}
+
+// removeAll removes objects in parallel and says which are still there. Errors are collected.
+func removeAll(ctx context.Context, s *resources.Session, removals []removal) (resources.Progress, error) {
+	var running errgroup.Group
+	running.SetLimit(objects.Parallel)
+	var lock sync.Mutex
+	remaining := make([]resources.Progress, len(removals))
+	var problems []error
+	for i, r := range removals {
+		running.Go(func() error {
+			progress, err := remove(ctx, s, r)
+			remaining[i] = progress
+			if err != nil {
+				lock.Lock()
+				defer lock.Unlock()
+				problems = append(problems, err)
+			}
+			return nil
+		})
+	}
+	_ = running.Wait()
+	var progress resources.Progress
+	for _, r := range remaining {
+		progress.Add(r)
+	}
+	return progress, joinSorted(problems)
+}
+
+// joinSorted joins errors in an order that does not depend on which request was answered first.
+func joinSorted(problems []error) error {
+	slices.SortFunc(problems, func(a, b error) int {
+		if a.Error() < b.Error() {
+			return -1
+		}
+		return 1
+	})
+	return errors.Join(problems...)
+}
+
+// stillThere says what keeps an object from being gone.
+func stillThere(ref managedresource.ResourceReference, finalizers []string) string {
+	text := fmt.Sprintf("%s is still there", ref)
+	if len(finalizers) > 0 {
+		text += fmt.Sprintf(", held by %v", finalizers)
+	}
+	return text
+}

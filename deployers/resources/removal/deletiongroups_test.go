@@ -1,0 +1,92 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package removal
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+)
+
+// fewKinds is a cluster that knows a few kinds and answers nothing else.
+func fewKinds() *target.Cluster {
+	mapper := meta.NewDefaultRESTMapper(nil)
+	for gvk, scope := range map[schema.GroupVersionKind]meta.RESTScope{
+		{Version: "v1", Kind: "ConfigMap"}:                                               meta.RESTScopeNamespace,
+		{Version: "v1", Kind: "Namespace"}:                                               meta.RESTScopeRoot,
+		{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}: meta.RESTScopeRoot,
+		{Group: "example.com", Version: "v1", Kind: "Gadget"}:                            meta.RESTScopeNamespace,
+		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}:         meta.RESTScopeRoot,
+	} {
+		mapper.Add(gvk, scope)
+	}
+	return &target.Cluster{Name: "cluster", Mapper: mapper}
+}
+
+// FuzzDeletionGroups divides what is deployed among groups as they stand in configurations, and unchecked in the status: each object goes with
+// the first group that takes it, once, and only where a group for this cluster says so.
+func FuzzDeletionGroups(f *testing.F) {
+	for _, seed := range []string{
+		`[{"predefinedResourceGroup": {"type": "namespaced-resources", "forceDelete": true}}, {"predefinedResourceGroup": {"type": "crds"}}]`,
+		`[{"customResourceGroup": {"resources": [{"apiVersion": "v1", "kind": "ConfigMap", "names": ["a"], "namespaces": ["one"]}], "deleteAllResources": true}}]`,
+		`[{"customResourceGroup": {"targetName": "other", "resources": [{"apiVersion": "example.com/v1", "kind": "gadgets"}]}}, {}]`,
+		`[{"predefinedResourceGroup": {"type": "cluster-scoped-resources"}, "customResourceGroup": {"resources": [{"apiVersion": "a/b/c", "kind": ""}]}}]`,
+	} {
+		f.Add(seed)
+	}
+	cluster := fewKinds()
+	f.Fuzz(func(t *testing.T, text string) {
+		var definitions []managedresource.DeletionGroupDefinition
+		if json.Unmarshal([]byte(text), &definitions) != nil {
+			return
+		}
+		var groups []*deletionGroup
+		for _, definition := range definitions {
+			group, err := newDeletionGroup(t.Context(), cluster, definition)
+			if err != nil {
+				return
+			}
+			groups = append(groups, group)
+		}
+		managed := []managedresource.ManagedResourceStatus{
+			{Resource: managedresource.ResourceReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "one", Name: "a"}},
+			{Resource: managedresource.ResourceReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "two", Name: "b"}},
+			{Resource: managedresource.ResourceReference{APIVersion: "v1", Kind: "Namespace", Name: "one"}},
+			{Resource: managedresource.ResourceReference{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition", Name: "gadgets.example.com"}},
+			{Resource: managedresource.ResourceReference{APIVersion: "example.com/v1", Kind: "Gadget", Namespace: "one", Name: "a"}},
+		}
+
+		assign(groups, managed)
+
+		taken := map[managedresource.ResourceReference]int{}
+		for i, group := range groups {
+			isElsewhere := group.PredefinedResourceGroup == nil && group.targetName() != nil && *group.targetName() != ""
+			require.False(t, isElsewhere && len(group.members) > 0, "group %d is for another cluster", i)
+			for _, member := range group.members {
+				taken[member.Resource]++
+				group.force()
+				for j := range i {
+					require.False(t, groups[j].takes(member.Resource), "group %d comes before group %d", j, i)
+				}
+			}
+			if group.everything() {
+				for _, one := range group.selections {
+					require.NotEmpty(t, one.gvk.Kind, "group %d would delete objects of any kind", i)
+				}
+			}
+		}
+		for _, one := range managed {
+			times := taken[one.Resource]
+			require.LessOrEqual(t, times, 1, "%v", one.Resource)
+			delete(taken, one.Resource)
+		}
+		require.Empty(t, taken, "nothing but what is deployed")
+	})
+}

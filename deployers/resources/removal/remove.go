@@ -1,0 +1,175 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package removal
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/fields"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/wishes"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+)
+
+// lingering are the kinds whose objects stay for a while after the delete request although they have no finalizer.
+var lingering = map[schema.GroupKind]bool{{Kind: "Pod"}: true, {Kind: "Namespace"}: true, objects.CRDGroupKind: true}
+
+// removal is one object to delete.
+type removal struct {
+	managedresource.ManagedResourceStatus
+	cluster *target.Cluster
+	// force removes the finalizers.
+	force bool
+	// anyOwner deletes the object whoever owns it.
+	anyOwner bool
+}
+
+// remove deletes one object as far as that goes without waiting. The decision is made on a live read, and every call carries UID
+// and resourceVersion of that read.
+func remove(ctx context.Context, s *resources.Session, r removal) (resources.Progress, error) {
+	kind, err := s.Served.OfAnyVersion(ctx, r.cluster, objects.GVKOf(r.Resource))
+	for range objects.Attempts {
+		if objects.IsNoMatch(err) {
+			return resources.Progress{}, nil
+		}
+		if err != nil {
+			return resources.Progress{}, fmt.Errorf("cannot delete %s: %w", r.Resource, err)
+		}
+		r.Resource.APIVersion = kind.GVR.GroupVersion().String()
+		live, problem := removeOnce(ctx, s, objects.Client(r.cluster, kind, r.Resource.Namespace), r)
+		switch {
+		case apierrors.IsConflict(problem):
+			continue
+		case objects.IsUnserved(problem):
+			kind, err = s.Served.Anew(ctx, r.cluster, objects.GVKOf(r.Resource).GroupKind())
+			continue
+		case objects.IsGone(problem), problem == nil && live == nil:
+			return resources.Progress{}, nil
+		case problem != nil:
+			return resources.Progress{}, objects.ObjectError("delete", r.Resource, problem)
+		}
+		var progress resources.Progress
+		progress.Wait(stillThere(r.Resource, live.GetFinalizers()), objects.Watched(r.cluster, r.Resource))
+		return progress, nil
+	}
+	return resources.Progress{}, objects.ObjectError("delete", r.Resource, objects.ErrLostRace)
+}
+
+// removeOnce returns the object when it is still there, nil when it is gone or not ours to delete.
+func removeOnce(ctx context.Context, s *resources.Session, resource dynamic.ResourceInterface, r removal) (*unstructured.Unstructured, error) {
+	live, err := resource.Get(ctx, r.Resource.Name, metav1.GetOptions{})
+	if err != nil || !mayDelete(s.Owner, r, live) {
+		return nil, err
+	}
+	if isTaken, err := s.IsOfRival(ctx, r.cluster, live); !r.anyOwner && (isTaken || err != nil) {
+		return nil, err
+	}
+	if isPassedOn, err := passOn(ctx, s, resource, r, live); isPassedOn || err != nil {
+		return nil, err
+	}
+	if live.GetDeletionTimestamp() == nil {
+		if live, err = PrepareDelete(ctx, resource, r.ManagedResourceStatus, live); err != nil {
+			return nil, err
+		}
+		if err := RequestDelete(ctx, resource, live); err != nil {
+			return nil, err
+		}
+		if GoneAtOnce(live) {
+			return nil, nil
+		}
+		if live, err = resource.Get(ctx, r.Resource.Name, metav1.GetOptions{}); err != nil {
+			return nil, err
+		}
+	}
+	if live.GetDeletionTimestamp() == nil {
+		// Deleted and made again by somebody else in between: what was ours is gone.
+		return nil, nil
+	}
+	if !r.force || len(live.GetFinalizers()) == 0 {
+		return live, nil
+	}
+	return withoutFinalizers(ctx, resource, live)
+}
+
+// mayDelete reports whether an object is the recorded one and still belongs to the owner. One that was made anew since, or that the record
+// does not know by UID, has to carry the owner's label.
+func mayDelete(owner resources.Owner, r removal, live *unstructured.Unstructured) bool {
+	switch {
+	case wishes.IsKept(live):
+		return false
+	case r.anyOwner:
+		return r.Resource.UID == live.GetUID()
+	case owner.Taken(live):
+		return false
+	case r.Policy == managedresource.FallbackPolicy, r.Resource.UID != live.GetUID():
+		return owner.Labelled(live)
+	}
+	return true
+}
+
+// PrepareDelete puts annotations and patch on an object that is about to be deleted and returns it as it is then.
+func PrepareDelete(ctx context.Context, resource dynamic.ResourceInterface, r managedresource.ManagedResourceStatus,
+	live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	patch := map[string]any{}
+	if r.PatchBeforeDelete != nil && len(r.PatchBeforeDelete.Raw) > 0 {
+		if err := json.Unmarshal(r.PatchBeforeDelete.Raw, &patch); err != nil {
+			return nil, objects.Misconfigured("patchBeforeDelete of %s: is not an object, write one there", r.Resource)
+		}
+	}
+	if len(r.AnnotateBeforeDelete) > 0 {
+		annotations := map[string]any{}
+		for key, value := range r.AnnotateBeforeDelete {
+			annotations[key] = value
+		}
+		fields.MergeInto(patch, map[string]any{"metadata": map[string]any{"annotations": annotations}}, true)
+	}
+	if len(patch) == 0 {
+		return live, nil
+	}
+	return PatchExactly(ctx, resource, live, patch)
+}
+
+func withoutFinalizers(ctx context.Context, resource dynamic.ResourceInterface, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	patch := map[string]any{"metadata": map[string]any{"finalizers": nil}}
+	if _, err := PatchExactly(ctx, resource, live, patch); err != nil {
+		return nil, err
+	}
+	return resource.Get(ctx, live.GetName(), metav1.GetOptions{})
+}
+
+// PatchExactly sends a merge patch that only this state of this object takes.
+func PatchExactly(ctx context.Context, resource dynamic.ResourceInterface, live *unstructured.Unstructured, patch map[string]any) (*unstructured.Unstructured, error) {
+	fields.MergeInto(patch, map[string]any{"metadata": map[string]any{
+		"uid": string(live.GetUID()), "resourceVersion": live.GetResourceVersion(),
+	}}, true)
+	raw, err := json.Marshal(patch)
+	if err != nil {
+		return nil, fmt.Errorf("cannot encode the patch: %w", err)
+	}
+	return resource.Patch(ctx, live.GetName(), types.MergePatchType, raw, metav1.PatchOptions{FieldManager: resources.FieldManager})
+}
+
+// RequestDelete asks for the deletion of an object in exactly the state that was read.
+func RequestDelete(ctx context.Context, resource dynamic.ResourceInterface, live *unstructured.Unstructured) error {
+	background := metav1.DeletePropagationBackground
+	return resource.Delete(ctx, live.GetName(), metav1.DeleteOptions{
+		Preconditions: objects.Preconditions(live), PropagationPolicy: &background,
+	})
+}
+
+// GoneAtOnce reports whether a delete request that was accepted has removed the object, which saves a read.
+func GoneAtOnce(live *unstructured.Unstructured) bool {
+	return len(live.GetFinalizers()) == 0 && !lingering[live.GroupVersionKind().GroupKind()]
+}
