@@ -84,7 +84,7 @@ func fillDirectory(dir string, fill func(formats.Sink) error) error {
 // directorySink writes files below a directory.
 type directorySink struct{ root *os.Root }
 
-// Put implements component.Sink.
+// Put implements formats.Sink.
 func (s directorySink) Put(name string, size int64, content io.Reader) error {
 	if err := s.root.MkdirAll(path.Dir(name), 0o755); err != nil {
 		return fmt.Errorf("directory of %s cannot be made: %w", name, err)

@@ -81,7 +81,7 @@ func (f *stream) expectArtifact(want digest.Digest) error {
 }
 
 // Digest reports whether the content of a resource has a digest: it returns want if so. It is a component.BlobDigester, for
-// component.Verify. Of an OCI artifact only the manifest is downloaded where its digest is wanted.
+// signing.Verify. Of an OCI artifact only the manifest is downloaded where its digest is wanted.
 func (s *Session) Digest(ctx context.Context, d *component.Descriptor, resource *component.Resource, want component.DigestSpec) (component.DigestSpec, error) {
 	compared := *resource
 	compared.Digest = &want

@@ -161,7 +161,7 @@ func inBucket(s *scene, files map[string]string) object {
 // fileSink collects the files of an archive.
 type fileSink map[string]string
 
-// Put implements component.Sink.
+// Put implements formats.Sink.
 func (f fileSink) Put(name string, _ int64, content io.Reader) error {
 	raw, err := io.ReadAll(content)
 	f[name] = string(raw)
