@@ -17,6 +17,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/enrolment"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
 )
 
 const (
@@ -31,14 +32,9 @@ const (
 type enroller struct{ *Reconciler }
 
 // claimant returns the Environment that a claim is for; false for all other Secrets.
-func (r *Reconciler) claimant(secret client.Object) (string, bool) {
+func claimant(homes *pair.Homes, secret client.Object) (string, bool) {
 	name, isClaim := strings.CutPrefix(secret.GetName(), enrolment.ClaimPrefix)
-	return name, isClaim && secret.GetLabels()[v1alpha1.DeployerEnvironmentLabel] == name && r.Homes.Has(secret.GetNamespace(), name)
-}
-
-func (r *Reconciler) isClaim(secret client.Object) bool {
-	_, isClaim := r.claimant(secret)
-	return isClaim
+	return name, isClaim && secret.GetLabels()[v1alpha1.DeployerEnvironmentLabel] == name && homes.Has(secret.GetNamespace(), name)
 }
 
 // Reconcile answers one claim, and deletes it when it is over.
@@ -47,7 +43,7 @@ func (e *enroller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	if err := e.Live.Get(ctx, req.NamespacedName, claim); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	name, isClaim := e.claimant(claim)
+	name, isClaim := claimant(&e.Homes, claim)
 	if !isClaim || !claim.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, nil
 	}

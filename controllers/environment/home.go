@@ -30,7 +30,7 @@ func (r *Reconciler) findHome(ctx context.Context, s *scope) error {
 	own := r.Homes.Own(s.env.Name)
 	known := s.env.Status.Namespace
 	if known != own && known != r.Homes.Shared {
-		known = r.homeOfInstallations(s)
+		known = homeOfInstallations(s)
 	}
 	if known == r.Homes.Shared {
 		s.settleAt(known, s.env.Spec.Namespaces)
@@ -62,7 +62,7 @@ func (s *scope) settleAt(home string, namespaces []string) {
 }
 
 // homeOfInstallations is where the Installations of an Environment are whose status says nothing; empty where there are none.
-func (r *Reconciler) homeOfInstallations(s *scope) string {
+func homeOfInstallations(s *scope) string {
 	if len(s.installations) == 0 {
 		return ""
 	}
@@ -89,7 +89,7 @@ func missing(name, own string) error {
 }
 
 // checkHome fails while there is no namespace.
-func (r *Reconciler) checkHome(_ context.Context, s *scope) error { return s.homeless }
+func checkHome(_ context.Context, s *scope) error { return s.homeless }
 
 // limit lets the deployers work where the Environment wants it and the namespace of the Environment allows it.
 func (s *scope) limit(namespace *metav1.PartialObjectMetadata) {

@@ -35,7 +35,7 @@ func (r *Reconciler) keepPairs(ctx context.Context, s *scope) error {
 	for _, registration := range s.registrations {
 		w := &work{scope: s, registration: registration, key: pair.Key{Registration: registration.Name, Environment: s.env.Name}}
 		err := kit.Run(ctx, w, []kit.Phase[*work]{
-			r.checkPair, r.findInstallation, r.keepInstallation, r.keepAccount, r.keepRights, r.keepAccess, r.trigger,
+			checkPair, findInstallation, r.keepInstallation, r.keepAccount, rights{r.Client, r.Live}.keepRights, r.keepAccess, r.trigger,
 		})
 		if kit.IsTransient(err) {
 			return err
@@ -55,7 +55,7 @@ func (r *Reconciler) keepPairs(ctx context.Context, s *scope) error {
 	return nil
 }
 
-func (r *Reconciler) checkPair(_ context.Context, w *work) error {
+func checkPair(_ context.Context, w *work) error {
 	if err := w.registration.Undecoded.Err(); err != nil {
 		return kit.Stall(operation, "InvalidSpec", "DeployerRegistration %s: %w", w.registration.Name, err)
 	}
@@ -63,7 +63,7 @@ func (r *Reconciler) checkPair(_ context.Context, w *work) error {
 }
 
 // findInstallation finds the Installation of the pair by its labels.
-func (r *Reconciler) findInstallation(_ context.Context, w *work) error {
+func findInstallation(_ context.Context, w *work) error {
 	for _, installation := range w.installations {
 		if pair.Of(installation) != w.key {
 			continue

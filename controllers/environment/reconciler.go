@@ -7,13 +7,11 @@ package environment
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
@@ -43,13 +41,9 @@ type Reconciler struct {
 	// TokenLife is for how long tokens are asked for; 0 is 30 days. A token is replaced after half of the life that it has got.
 	TokenLife time.Duration
 
-	agents     agents
-	written    kit.Consistency
-	controller controller.Controller
-	manager    ctrl.Manager
-	watching   sync.Mutex
-	// watched is how many of extras are watched.
-	watched int
+	agents  agents
+	written kit.Consistency
+	watches *watches
 }
 
 // scope is one reconciliation of an Environment.
@@ -97,12 +91,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if !r.Shard.Has(env) || env.Annotations[v1alpha1.IgnoreAnnotation] == "true" || r.written.Stale(env) {
 		return ctrl.Result{}, nil
 	}
-	if err := r.watchMore(); err != nil {
+	if err := r.watches.more(); err != nil {
 		return ctrl.Result{}, err
 	}
 	s := &scope{env: env, persisted: env.Status.DeepCopy(), now: r.Now(), states: map[string]pair.State{}, prevented: map[string]string{}}
 	err := kit.Run(ctx, s, []kit.Phase[*scope]{
-		r.readInstallations, r.findHome, r.findNamespaces, r.judgeAgent, r.uninstall, r.checkSpec, r.protect, r.checkHome, r.keepHostTarget, r.readRegistrations,
+		r.readInstallations, r.findHome, r.findNamespaces, r.judgeAgent, r.uninstall, checkSpec, r.protect, checkHome, r.keepHostTarget, r.readRegistrations,
 		r.deleteRetired, r.keepPairs, r.findDeadlocks,
 	})
 	return r.settle(ctx, s, err)
@@ -124,7 +118,7 @@ func (r *Reconciler) patch(ctx context.Context, s *scope, change kit.MetadataCha
 }
 
 // checkSpec fails for a spec of which something could not be read.
-func (r *Reconciler) checkSpec(_ context.Context, s *scope) error {
+func checkSpec(_ context.Context, s *scope) error {
 	if err := s.env.Undecoded.Err(); err != nil {
 		return kit.Stall(operation, "InvalidSpec", "%w", err)
 	}

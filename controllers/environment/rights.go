@@ -60,9 +60,15 @@ func bindings(key pair.Key, registration *v1alpha1.DeployerRegistration, home st
 	return all
 }
 
+// rights keeps the bindings of deployers.
+type rights struct {
+	client.Client
+	live client.Reader
+}
+
 // keepRights makes the bindings of a deployer, and deletes those that it no longer is to have. What it loses it loses before it gets anything.
-func (r *Reconciler) keepRights(ctx context.Context, w *work) error {
-	present, err := r.presentBindings(ctx, w.key)
+func (r rights) keepRights(ctx context.Context, w *work) error {
+	present, err := r.present(ctx, w.key)
 	if err != nil {
 		return err
 	}
@@ -71,7 +77,7 @@ func (r *Reconciler) keepRights(ctx context.Context, w *work) error {
 		if at := find(wanted, binding); at >= 0 && sameRole(wanted[at], binding) {
 			continue
 		}
-		if err := kit.DeleteLive(ctx, r.Live, r.Client, binding, nil); err != nil {
+		if err := kit.DeleteLive(ctx, r.live, r.Client, binding, nil); err != nil {
 			return err
 		}
 	}
@@ -90,7 +96,7 @@ func (r *Reconciler) keepRights(ctx context.Context, w *work) error {
 }
 
 // bind creates a binding. A namespace that has gone in between ends the reconciliation: the event of that begins the next.
-func (r *Reconciler) bind(ctx context.Context, w *work, binding client.Object) error {
+func (r rights) bind(ctx context.Context, w *work, binding client.Object) error {
 	err := r.Create(ctx, binding)
 	switch {
 	case apierrors.IsNotFound(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
@@ -100,14 +106,14 @@ func (r *Reconciler) bind(ctx context.Context, w *work, binding client.Object) e
 		return err
 	}
 	existing := binding.DeepCopyObject().(client.Object)
-	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(binding), existing); err != nil {
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(binding), existing); err != nil {
 		return err
 	}
 	return w.key.CheckMade(operation, kindOf(binding), existing)
 }
 
 // keepSubjects brings the subjects of a binding back to the ServiceAccount alone.
-func (r *Reconciler) keepSubjects(ctx context.Context, present, wanted client.Object) error {
+func (r rights) keepSubjects(ctx context.Context, present, wanted client.Object) error {
 	if !present.GetDeletionTimestamp().IsZero() {
 		return nil
 	}
@@ -126,8 +132,8 @@ func (r *Reconciler) keepSubjects(ctx context.Context, present, wanted client.Ob
 	return nil
 }
 
-// presentBindings returns the bindings that carry the labels of a pair, in all namespaces.
-func (r *Reconciler) presentBindings(ctx context.Context, key pair.Key) ([]client.Object, error) {
+// present returns the bindings that carry the labels of a pair, in all namespaces.
+func (r rights) present(ctx context.Context, key pair.Key) ([]client.Object, error) {
 	labels := client.MatchingLabels(key.Labels())
 	wide, narrow := &rbacv1.ClusterRoleBindingList{}, &rbacv1.RoleBindingList{}
 	if err := r.List(ctx, wide, labels); err != nil {

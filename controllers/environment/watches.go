@@ -7,6 +7,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
@@ -17,7 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -33,25 +36,30 @@ import (
 // SetupWithManager registers the controllers. Until there is an Environment they watch nothing that the process does not watch anyway, but
 // Environments and DeployerRegistrations.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
-	r.manager = mgr
+	w := &watches{Reader: r.Client, homes: &r.Homes, caches: mgr.GetCache()}
+	r.watches = w
 	options := fair.Options(concurrency, nil)
 	meant := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{}, comesOrGoes)
 	built, err := ctrl.NewControllerManagedBy(mgr).
 		Named("environment").
 		For(&v1alpha1.Environment{}).
-		Watches(&v1alpha1.DeployerRegistration{}, handler.EnqueueRequestsFromMapFunc(r.all), builder.WithPredicates(meant)).
-		Watches(&v1alpha1.Installation{}, handler.EnqueueRequestsFromMapFunc(r.ofInstallation), builder.WithPredicates(r.atHome())).
-		Watches(&v1alpha1.Target{}, handler.EnqueueRequestsFromMapFunc(r.ofTarget), builder.WithPredicates(r.atHome())).
-		Watches(&v1alpha1.DeployItem{}, handler.EnqueueRequestsFromMapFunc(r.ofItem), builder.WithPredicates(r.atHome(), taken)).
+		Watches(&v1alpha1.DeployerRegistration{}, handler.EnqueueRequestsFromMapFunc(w.all), builder.WithPredicates(meant)).
+		Watches(&v1alpha1.Installation{}, handler.EnqueueRequestsFromMapFunc(w.ofInstallation), builder.WithPredicates(w.atHome())).
+		Watches(&v1alpha1.Target{}, handler.EnqueueRequestsFromMapFunc(ofTarget), builder.WithPredicates(w.atHome())).
+		Watches(&v1alpha1.DeployItem{}, handler.EnqueueRequestsFromMapFunc(w.ofItem), builder.WithPredicates(w.atHome(), taken)).
 		WithOptions(options).
 		Build(r)
 	if err != nil {
 		return err
 	}
-	r.controller = built
+	w.controller = built
+	isClaim := func(secret client.Object) bool {
+		_, is := claimant(&r.Homes, secret)
+		return is
+	}
 	err = ctrl.NewControllerManagedBy(mgr).
 		Named("environment-enrol").
-		For(&corev1.Secret{}, builder.OnlyMetadata, builder.WithPredicates(predicate.NewPredicateFuncs(r.isClaim))).
+		For(&corev1.Secret{}, builder.OnlyMetadata, builder.WithPredicates(predicate.NewPredicateFuncs(isClaim))).
 		WithOptions(options).
 		Complete(&enroller{r})
 	if err != nil {
@@ -83,24 +91,36 @@ type extra struct {
 	pass   predicate.Predicate
 }
 
-// watchMore begins to watch what only Environments need. It is called when there is one, and goes on where it failed before.
-func (r *Reconciler) watchMore() error {
-	r.watching.Lock()
-	defer r.watching.Unlock()
-	extras := r.extras()
-	for _, one := range extras[r.watched:] {
-		if err := r.controller.Watch(source.Kind(r.manager.GetCache(), one.object, handler.EnqueueRequestsFromMapFunc(one.to), one.pass)); err != nil {
+// watches decide what begins a reconciliation.
+type watches struct {
+	client.Reader
+	homes      *pair.Homes
+	controller controller.Controller
+	caches     cache.Cache
+
+	mu sync.Mutex
+	// watched is how many of extras are watched.
+	watched int
+}
+
+// more begins to watch what only Environments need. It is called when there is one, and goes on where it failed before.
+func (w *watches) more() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	extras := w.extras()
+	for _, one := range extras[w.watched:] {
+		if err := w.controller.Watch(source.Kind(w.caches, one.object, handler.EnqueueRequestsFromMapFunc(one.to), one.pass)); err != nil {
 			return err
 		}
-		r.watched++
+		w.watched++
 	}
 	return nil
 }
 
-func (r *Reconciler) extras() []extra {
+func (w *watches) extras() []extra {
 	leases := predicate.NewPredicateFuncs(func(o client.Object) bool {
 		name, isAgent := strings.CutPrefix(o.GetName(), v1alpha1.AgentLeasePrefix)
-		return isAgent && r.Homes.Has(o.GetNamespace(), name)
+		return isAgent && w.homes.Has(o.GetNamespace(), name)
 	})
 	allowed := predicate.Or(comesOrGoes, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{})
 	namespaces := &metav1.PartialObjectMetadata{}
@@ -108,17 +128,17 @@ func (r *Reconciler) extras() []extra {
 	isMade := predicate.NewPredicateFuncs(pair.IsMade)
 	return []extra{
 		{&coordinationv1.Lease{}, ofLease, leases},
-		{&corev1.ServiceAccount{}, ofMade, predicate.NewPredicateFuncs(r.Homes.Holds)},
+		{&corev1.ServiceAccount{}, ofMade, predicate.NewPredicateFuncs(w.homes.Holds)},
 		{&rbacv1.ClusterRoleBinding{}, ofMade, isMade},
 		{&rbacv1.RoleBinding{}, ofMade, isMade},
-		{namespaces, r.ofNamespace, allowed},
+		{namespaces, w.ofNamespace, allowed},
 	}
 }
 
 // atHome passes what is in a namespace that may be one of an Environment.
-func (r *Reconciler) atHome() predicate.Predicate {
+func (w *watches) atHome() predicate.Predicate {
 	return predicate.NewPredicateFuncs(func(o client.Object) bool {
-		return o.GetNamespace() == r.Homes.Shared || strings.HasPrefix(o.GetNamespace(), v1alpha1.EnvironmentNamespacePrefix)
+		return o.GetNamespace() == w.homes.Shared || strings.HasPrefix(o.GetNamespace(), v1alpha1.EnvironmentNamespacePrefix)
 	})
 }
 
@@ -139,14 +159,14 @@ func ofMade(_ context.Context, object client.Object) []reconcile.Request {
 }
 
 // all returns every Environment.
-func (r *Reconciler) all(ctx context.Context, _ client.Object) []reconcile.Request {
-	return r.those(ctx, func(*v1alpha1.Environment) bool { return true })
+func (w *watches) all(ctx context.Context, _ client.Object) []reconcile.Request {
+	return w.those(ctx, func(*v1alpha1.Environment) bool { return true })
 }
 
 // ofInstallation returns the Environment of an Installation, and those that a pair of the same name may belong to.
-func (r *Reconciler) ofInstallation(ctx context.Context, installation client.Object) []reconcile.Request {
+func (w *watches) ofInstallation(ctx context.Context, installation client.Object) []reconcile.Request {
 	own := pair.Of(installation).Environment
-	requests := r.those(ctx, func(env *v1alpha1.Environment) bool {
+	requests := w.those(ctx, func(env *v1alpha1.Environment) bool {
 		return env.Name == own || strings.HasSuffix(installation.GetName(), "-"+env.Name)
 	})
 	if own != "" {
@@ -156,17 +176,17 @@ func (r *Reconciler) ofInstallation(ctx context.Context, installation client.Obj
 }
 
 // ofItem returns the Environment whose deployer a DeployItem installs.
-func (r *Reconciler) ofItem(ctx context.Context, item client.Object) []reconcile.Request {
+func (w *watches) ofItem(ctx context.Context, item client.Object) []reconcile.Request {
 	installation := &v1alpha1.Installation{}
 	key := client.ObjectKey{Namespace: item.GetNamespace(), Name: item.GetLabels()[v1alpha1.ExecutionManagedByLabel]}
-	if key.Name == "" || r.Get(ctx, key, installation) != nil || !pair.IsMade(installation) {
+	if key.Name == "" || w.Get(ctx, key, installation) != nil || !pair.IsMade(installation) {
 		return nil
 	}
 	return named(pair.Of(installation).Environment)
 }
 
 // ofTarget returns the Environment whose host a Target leads to, or whose deployer it belongs to.
-func (r *Reconciler) ofTarget(_ context.Context, target client.Object) []reconcile.Request {
+func ofTarget(_ context.Context, target client.Object) []reconcile.Request {
 	if owner := kit.ControllerOf(target, "Environment"); owner != nil {
 		return named(owner.Name)
 	}
@@ -177,16 +197,16 @@ func (r *Reconciler) ofTarget(_ context.Context, target client.Object) []reconci
 }
 
 // ofNamespace returns the Environment that a namespace belongs to, those that name it, and those that wait for one.
-func (r *Reconciler) ofNamespace(ctx context.Context, namespace client.Object) []reconcile.Request {
-	return r.those(ctx, func(env *v1alpha1.Environment) bool {
-		return namespace.GetName() == r.Homes.Own(env.Name) || slices.Contains(env.Spec.Namespaces, namespace.GetName()) ||
+func (w *watches) ofNamespace(ctx context.Context, namespace client.Object) []reconcile.Request {
+	return w.those(ctx, func(env *v1alpha1.Environment) bool {
+		return namespace.GetName() == w.homes.Own(env.Name) || slices.Contains(env.Spec.Namespaces, namespace.GetName()) ||
 			conditions.GetReason(env, meta.ReadyCondition) == reasonNamespaceMissing
 	})
 }
 
-func (r *Reconciler) those(ctx context.Context, concern func(*v1alpha1.Environment) bool) []reconcile.Request {
+func (w *watches) those(ctx context.Context, concern func(*v1alpha1.Environment) bool) []reconcile.Request {
 	list := &v1alpha1.EnvironmentList{}
-	if err := r.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+	if err := w.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "cannot list the Environments")
 	}
 	var names []string

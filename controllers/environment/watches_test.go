@@ -9,10 +9,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
 )
 
 // watcher is a controller that refuses the watches with some numbers.
@@ -30,16 +30,12 @@ func (w *watcher) Watch(source.Source) error {
 	return nil
 }
 
-type uncached struct{ ctrl.Manager }
-
-func (uncached) GetCache() cache.Cache { return nil }
-
 func TestAFailedWatchIsBegunAgain(t *testing.T) {
 	w := &watcher{refused: map[int]bool{3: true}}
-	r := &Reconciler{controller: w, manager: uncached{}}
-	require.Error(t, r.watchMore())
-	require.NoError(t, r.watchMore())
-	assert.Equal(t, len(r.extras())+1, w.calls, "only the watch that failed, and those behind it, are begun again")
-	require.NoError(t, r.watchMore())
-	assert.Equal(t, len(r.extras())+1, w.calls)
+	all := &watches{controller: w, homes: &pair.Homes{}}
+	require.Error(t, all.more())
+	require.NoError(t, all.more())
+	assert.Equal(t, len(all.extras())+1, w.calls, "only the watch that failed, and those behind it, are begun again")
+	require.NoError(t, all.more())
+	assert.Equal(t, len(all.extras())+1, w.calls)
 }

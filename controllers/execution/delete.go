@@ -123,7 +123,7 @@ func (r *Reconciler) endRunning(ctx context.Context, s *scope) error {
 			kit.SetPhase(s.execution.Job(), v1alpha1.PhaseFailed, s.now)
 		}
 	}()
-	_ = r.readTemplates(ctx, s) // templates that cannot be read make no items
+	_ = readTemplates(ctx, s) // templates that cannot be read make no items
 	for _, phase := range []kit.Phase[*scope]{r.pairItems, r.interrupt} {
 		if err := phase(ctx, s); err != nil {
 			return err

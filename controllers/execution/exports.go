@@ -31,13 +31,19 @@ type exportTexts struct {
 	bytes int
 }
 
-// collectExports writes the exports of all items, by item name, into one DataObject. Without any export there is none.
-func (r *Reconciler) collectExports(ctx context.Context, s *scope) error {
+// exporter collects the exports of DeployItems.
+type exporter struct {
+	client.Client
+	live client.Reader
+}
+
+// collect writes the exports of all items, by item name, into one DataObject. Without any export there is none.
+func (e exporter) collect(ctx context.Context, s *scope) error {
 	exports := map[string]any{}
 	some := false
 	var texts exportTexts
 	for name, item := range s.items {
-		value, err := r.readExport(ctx, item, &texts)
+		value, err := e.read(ctx, item, &texts)
 		if err != nil {
 			return err
 		}
@@ -52,12 +58,12 @@ func (r *Reconciler) collectExports(ctx context.Context, s *scope) error {
 	if err != nil {
 		return fmt.Errorf("encode exports of execution %s: %w", s.execution.Name, err)
 	}
-	return r.writeExports(ctx, s, v1alpha1.NewAnyJSON(raw))
+	return e.write(ctx, s, v1alpha1.NewAnyJSON(raw))
 }
 
-// readExport returns the exports of one item, nil when it has none. The deployer writes them before it ends the job, so what is missing now
+// read returns the exports of one item, nil when it has none. The deployer writes them before it ends the job, so what is missing now
 // comes with the next job only.
-func (r *Reconciler) readExport(ctx context.Context, item *v1alpha1.DeployItem, texts *exportTexts) (any, error) {
+func (e exporter) read(ctx context.Context, item *v1alpha1.DeployItem, texts *exportTexts) (any, error) {
 	ref := item.Status.ExportReference
 	if ref == nil {
 		return nil, nil
@@ -67,7 +73,7 @@ func (r *Reconciler) readExport(ctx context.Context, item *v1alpha1.DeployItem, 
 	if problems := validation.NameIsDNSSubdomain(ref.Name, false); len(problems) > 0 {
 		return nil, kit.Stall(operation, "InvalidExport", "deploy item %s: status.exportRef.name %.253q is not a valid name of a Secret", item.Name, ref.Name)
 	}
-	if err := r.Live.Get(ctx, key, secret); apierrors.IsNotFound(err) {
+	if err := e.live.Get(ctx, key, secret); apierrors.IsNotFound(err) {
 		return nil, kit.Stall(operation, "ExportNotFound", "deploy item %s: Secret %s with its exports does not exist; run the job again", item.Name, key)
 	} else if err != nil {
 		return nil, fmt.Errorf("read exports of deploy item %s from Secret %s: %w", item.Name, key, err)
@@ -83,25 +89,25 @@ func (r *Reconciler) readExport(ctx context.Context, item *v1alpha1.DeployItem, 
 	return value, nil
 }
 
-// writeExports makes the DataObject with the exports what the job exported. One that belongs to an earlier Execution of this name is made
+// write makes the DataObject with the exports what the job exported. One that belongs to an earlier Execution of this name is made
 // anew, one without owner is taken over, and one that belongs to somebody else is left alone.
-func (r *Reconciler) writeExports(ctx context.Context, s *scope, data v1alpha1.AnyJSON) error {
+func (e exporter) write(ctx context.Context, s *scope, data v1alpha1.AnyJSON) error {
 	wanted := exportObject(s.execution, data)
 	existing := &v1alpha1.DataObject{}
-	err := r.Live.Get(ctx, client.ObjectKeyFromObject(wanted), existing)
+	err := e.live.Get(ctx, client.ObjectKeyFromObject(wanted), existing)
 	switch {
 	case apierrors.IsNotFound(err):
-		err = r.Create(ctx, wanted)
+		err = e.Create(ctx, wanted)
 	case err != nil:
 		return err
 	case !belongsTo(existing, s.execution):
 		return kit.Stall(operation, "ExportExists", "DataObject %s/%s exists and does not belong to execution %s; delete it",
 			existing.Namespace, existing.Name, s.execution.Name)
 	case isOfEarlier(existing, s.execution):
-		err = r.replaceExports(ctx, existing, wanted)
+		err = e.replace(ctx, existing, wanted)
 	case !metav1.IsControlledBy(existing, s.execution), !kit.SameRawJSON(existing.Data.RawMessage, data.RawMessage):
 		wanted.ResourceVersion = existing.ResourceVersion
-		err = r.Update(ctx, wanted)
+		err = e.Update(ctx, wanted)
 	}
 	s.execution.Status.ExportReference = &v1alpha1.ObjectReference{Name: wanted.Name, Namespace: wanted.Namespace}
 	return err
@@ -113,11 +119,11 @@ func isOfEarlier(object *v1alpha1.DataObject, execution *v1alpha1.Execution) boo
 	return owner != nil && owner.UID != execution.UID
 }
 
-func (r *Reconciler) replaceExports(ctx context.Context, existing, wanted *v1alpha1.DataObject) error {
-	if err := kit.DeleteLive(ctx, r.Live, r.Client, existing, nil); err != nil {
+func (e exporter) replace(ctx context.Context, existing, wanted *v1alpha1.DataObject) error {
+	if err := kit.DeleteLive(ctx, e.live, e.Client, existing, nil); err != nil {
 		return err
 	}
-	return r.Create(ctx, wanted)
+	return e.Create(ctx, wanted)
 }
 
 // belongsTo reports whether a DataObject holds exports of an Execution of this name.

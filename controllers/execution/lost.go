@@ -80,7 +80,7 @@ func (r *Reconciler) noteLost(ctx context.Context, s *scope) error {
 func (r *Reconciler) showLoss(ctx context.Context, s *scope) (lost bool, err error) {
 	ready := conditions.Get(s.execution, meta.ReadyCondition)
 	before := ready != nil && ready.Reason == kit.ReasonChildLost
-	if r.readTemplates(ctx, s) != nil {
+	if readTemplates(ctx, s) != nil {
 		return false, nil // the last job says so, or the next one will
 	}
 	name, loss := lostItem(s.execution, s.templates, s.all)

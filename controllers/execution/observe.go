@@ -59,7 +59,7 @@ func (r *Reconciler) observeItems(ctx context.Context, s *scope) error {
 	case someFailed:
 		s.fail(itemFailure(failed))
 	case allSucceeded:
-		if err := r.collectExports(ctx, s); err != nil {
+		if err := (exporter{r.Client, r.Live}).collect(ctx, s); err != nil {
 			return err
 		}
 		kit.Succeed(s.execution, succeededMessage, s.now)

@@ -95,7 +95,7 @@ func (r *Reconciler) phases(execution *v1alpha1.Execution) []kit.Phase[*scope] {
 		r.moveShard,     // shard.go      label of the shard  → the same on the items
 		r.noteLost,      // lost.go       items without trace → condition RecordLost, as long as the Execution proves that each had a job
 		r.decideJob,     // job.go        parent's job        → running job or stop
-		r.readTemplates, // templates.go  spec                → valid templates
+		readTemplates,   // templates.go  spec                → valid templates
 		r.pairItems,     // items.go      DeployItems         → by template, and those that have to go
 		r.recordJob,     // job.go        job                 → status, before anything is created
 		r.interrupt,     // interrupt.go  operation           → unfinished items failed

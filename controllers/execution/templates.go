@@ -14,7 +14,7 @@ import (
 )
 
 // readTemplates unpacks and validates the templates of the spec.
-func (r *Reconciler) readTemplates(_ context.Context, s *scope) error {
+func readTemplates(_ context.Context, s *scope) error {
 	if err := s.execution.Undecoded.Err(); err != nil {
 		return kit.Stall(operation, "InvalidDeployItems", "execution %s: %w", s.execution.Name, err)
 	}

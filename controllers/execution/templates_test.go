@@ -13,6 +13,6 @@ import (
 
 func TestT03UnreadableTemplatesMakeNoItems(t *testing.T) {
 	s := &scope{execution: &v1alpha1.Execution{Undecoded: v1alpha1.Undecoded{"spec.deployItems[0].timeout cannot be read"}}}
-	assert.ErrorContains(t, (&Reconciler{}).readTemplates(t.Context(), s), "spec.deployItems[0].timeout cannot be read")
+	assert.ErrorContains(t, readTemplates(t.Context(), s), "spec.deployItems[0].timeout cannot be read")
 	assert.Nil(t, s.templates)
 }

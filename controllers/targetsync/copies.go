@@ -4,10 +4,8 @@
 package targetsync
 
 import (
-	"context"
 	"sync"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -54,14 +52,4 @@ func (c *copies) keep(namespace string, used map[string]*wanted) {
 			delete(c.equal, key)
 		}
 	}
-}
-
-// cachedVersion returns the state of a Secret in the cache of metadata.
-func (r *Reconciler) cachedVersion(ctx context.Context, key types.NamespacedName) (version, error) {
-	secret := &metav1.PartialObjectMetadata{}
-	secret.SetGroupVersionKind(secretKind)
-	if err := r.metadata.Get(ctx, key, secret); err != nil {
-		return version{}, client.IgnoreNotFound(err)
-	}
-	return versionOf(secret), nil
 }

@@ -44,7 +44,7 @@ type wanted struct {
 }
 
 // gatherSecrets takes the Secrets of the source that match and hold a kubeconfig.
-func (r *Reconciler) gatherSecrets(ctx context.Context, s *scope) error {
+func gatherSecrets(ctx context.Context, s *scope) error {
 	if s.pattern == nil || s.sync.Spec.ShootNameExpression != "" {
 		return nil
 	}
@@ -85,7 +85,7 @@ func sizeOf(secret *corev1.Secret) (size int) {
 }
 
 // gatherSource adds the source itself.
-func (r *Reconciler) gatherSource(_ context.Context, s *scope) error {
+func gatherSource(_ context.Context, s *scope) error {
 	spec := s.sync.Spec
 	if !spec.CreateTargetToSource {
 		return nil

@@ -65,7 +65,7 @@ func (r *Reconciler) checkSuspended(_ context.Context, s *scope) error {
 }
 
 // checkSpec reads the expressions of the spec.
-func (r *Reconciler) checkSpec(_ context.Context, s *scope) (err error) {
+func checkSpec(_ context.Context, s *scope) (err error) {
 	s.pattern, err = patternOf(&s.sync.Spec)
 	return err
 }

@@ -86,8 +86,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	bounded, cancel := context.WithTimeout(ctx, passTime)
 	defer cancel()
 	err := kit.Run(bounded, s, []kit.Phase[*scope]{
-		r.uninstall, r.checkAlone, r.checkSuspended, r.checkSpec, r.protect, r.openSource, r.rotateToken, r.follow,
-		r.gatherSecrets, r.gatherShoots, r.skipUninstalls, r.gatherSource, r.write, r.prune,
+		r.uninstall, r.checkAlone, r.checkSuspended, checkSpec, r.protect, r.openSource, r.rotateToken, r.follow,
+		gatherSecrets, r.gatherShoots, r.skipUninstalls, gatherSource, writer{r.Client, r.Live, r.metadata, &r.copies}.write, r.prune,
 	})
 	return r.settle(ctx, s, err)
 }

@@ -47,10 +47,10 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 		Named("targetsync").
 		For(&v1alpha1.TargetSync{}, builder.WithPredicates(changed)).
 		Watches(&v1alpha1.TargetSync{}, inNamespace, builder.WithPredicates(comesOrGoes)).
-		Watches(&v1alpha1.Target{}, r.later(r.inNamespace), builder.WithPredicates(predicate.NewPredicateFuncs(isMade), kit.BeyondStatus)).
-		Watches(&v1alpha1.DeployItem{}, r.later(r.inNamespace), builder.WithPredicates(skips, predicate.Or(comesOrGoes, predicate.GenerationChangedPredicate{}))).
-		WatchesMetadata(&corev1.Secret{}, r.later(r.of), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
-		WatchesRawSource(source.Channel(r.sources.woken, r.later(itself))).
+		Watches(&v1alpha1.Target{}, later(r.inNamespace), builder.WithPredicates(predicate.NewPredicateFuncs(isMade), kit.BeyondStatus)).
+		Watches(&v1alpha1.DeployItem{}, later(r.inNamespace), builder.WithPredicates(skips, predicate.Or(comesOrGoes, predicate.GenerationChangedPredicate{}))).
+		WatchesMetadata(&corev1.Secret{}, later(r.of), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
+		WatchesRawSource(source.Channel(r.sources.woken, later(itself))).
 		WithOptions(fair.Options(concurrency, nil)).
 		Complete(r)
 }
@@ -64,7 +64,7 @@ var comesOrGoes = predicate.Funcs{
 }
 
 // later returns a handler that gathers events for gatherTime.
-func (r *Reconciler) later(requests handler.MapFunc) handler.EventHandler {
+func later(requests handler.MapFunc) handler.EventHandler {
 	add := func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request], objects ...client.Object) {
 		for _, object := range objects {
 			for _, request := range requests(ctx, object) {

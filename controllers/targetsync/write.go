@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -28,11 +29,20 @@ type changes struct {
 
 func (c changes) any() bool { return c != changes{} }
 
+// writer makes Targets and the Secrets behind them.
+type writer struct {
+	client.Client
+	live client.Reader
+	// metadata reads Secrets from the cache of metadata.
+	metadata client.Reader
+	copies   *copies
+}
+
 // write makes the Targets, each after its Secret, so that a Target always has its content.
-func (r *Reconciler) write(ctx context.Context, s *scope) error {
-	r.copies.keep(s.sync.Namespace, s.wanted)
+func (w writer) write(ctx context.Context, s *scope) error {
+	w.copies.keep(s.sync.Namespace, s.wanted)
 	for _, name := range slices.Sorted(maps.Keys(s.wanted)) {
-		err := r.writeOne(ctx, s, name)
+		err := w.writeOne(ctx, s, name)
 		switch {
 		case err == nil:
 		case kit.IsTransient(err) || ctx.Err() != nil:
@@ -44,7 +54,7 @@ func (r *Reconciler) write(ctx context.Context, s *scope) error {
 	return nil
 }
 
-func (r *Reconciler) writeOne(ctx context.Context, s *scope, name string) error {
+func (w writer) writeOne(ctx context.Context, s *scope, name string) error {
 	wanted := s.wanted[name]
 	if wanted.failed {
 		return nil
@@ -53,36 +63,46 @@ func (r *Reconciler) writeOne(ctx context.Context, s *scope, name string) error 
 		if name == s.access.secret.Name {
 			return errors.New("its Secret has the name of the one in spec.secretRef, which is never overwritten; rename that one")
 		}
-		if err := r.writeSecret(ctx, s, name, wanted.copy); err != nil {
+		if err := w.writeSecret(ctx, s, name, wanted.copy); err != nil {
 			return err
 		}
 	}
-	return r.writeTarget(ctx, s, name, wanted)
+	return w.writeTarget(ctx, s, name, wanted)
+}
+
+// cachedVersion returns the state of a Secret in the cache of metadata.
+func (w writer) cachedVersion(ctx context.Context, key types.NamespacedName) (version, error) {
+	secret := &metav1.PartialObjectMetadata{}
+	secret.SetGroupVersionKind(secretKind)
+	if err := w.metadata.Get(ctx, key, secret); err != nil {
+		return version{}, client.IgnoreNotFound(err)
+	}
+	return versionOf(secret), nil
 }
 
 // writeSecret brings the copy of a Secret to what it has to be. The present one is read live, because no cache holds the content of Secrets,
 // but only where this process has not seen both as they are now.
-func (r *Reconciler) writeSecret(ctx context.Context, s *scope, name string, described *corev1.Secret) error {
+func (w writer) writeSecret(ctx context.Context, s *scope, name string, described *corev1.Secret) error {
 	original := versionOf(described)
 	described.ObjectMeta = made(s.sync.Namespace, name)
 	key := client.ObjectKeyFromObject(described)
-	if present, err := r.cachedVersion(ctx, key); err != nil || r.copies.known(key, original, present) {
+	if present, err := w.cachedVersion(ctx, key); err != nil || w.copies.known(key, original, present) {
 		return err
 	}
-	copied, err := r.copySecret(ctx, s, described)
+	copied, err := w.copySecret(ctx, s, described)
 	if err != nil {
 		return err
 	}
-	r.copies.note(key, original, versionOf(copied))
+	w.copies.note(key, original, versionOf(copied))
 	return nil
 }
 
 // copySecret returns the copy as it is afterwards.
-func (r *Reconciler) copySecret(ctx context.Context, s *scope, described *corev1.Secret) (*corev1.Secret, error) {
+func (w writer) copySecret(ctx context.Context, s *scope, described *corev1.Secret) (*corev1.Secret, error) {
 	present := &corev1.Secret{}
-	err := r.Live.Get(ctx, client.ObjectKeyFromObject(described), present)
+	err := w.live.Get(ctx, client.ObjectKeyFromObject(described), present)
 	if apierrors.IsNotFound(err) {
-		return described, r.create(ctx, s, described)
+		return described, w.create(ctx, s, described)
 	}
 	if err != nil {
 		return nil, err
@@ -94,23 +114,23 @@ func (r *Reconciler) copySecret(ctx context.Context, s *scope, described *corev1
 		return present, nil
 	}
 	if present.Type != described.Type || present.Immutable != nil && *present.Immutable {
-		return described, r.replace(ctx, s, present, described)
+		return described, w.replace(ctx, s, present, described)
 	}
 	present.Data = described.Data
 	s.changes.updated++
-	return present, r.Update(ctx, present)
+	return present, w.Update(ctx, present)
 }
 
 // replace deletes a Secret that the API server does not let change, and creates it anew.
-func (r *Reconciler) replace(ctx context.Context, s *scope, present, described *corev1.Secret) error {
-	if err := kit.DeleteLive(ctx, r.Live, r.Client, present, nil); err != nil {
+func (w writer) replace(ctx context.Context, s *scope, present, described *corev1.Secret) error {
+	if err := kit.DeleteLive(ctx, w.live, w.Client, present, nil); err != nil {
 		return err
 	}
-	return r.create(ctx, s, described)
+	return w.create(ctx, s, described)
 }
 
 // writeTarget brings a Target to what it has to be. Labels and annotations of others stay.
-func (r *Reconciler) writeTarget(ctx context.Context, s *scope, name string, wanted *wanted) error {
+func (w writer) writeTarget(ctx context.Context, s *scope, name string, wanted *wanted) error {
 	ref := wanted.ref
 	described := &v1alpha1.Target{
 		ObjectMeta: made(s.sync.Namespace, name), Spec: v1alpha1.TargetSpec{Type: v1alpha1.KubernetesClusterTargetType, SecretRef: &ref},
@@ -119,12 +139,12 @@ func (r *Reconciler) writeTarget(ctx context.Context, s *scope, name string, wan
 		described.Annotations = map[string]string{v1alpha1.LastTargetSyncAnnotation: wanted.renewed}
 	}
 	present := &v1alpha1.Target{}
-	if err := r.Get(ctx, client.ObjectKeyFromObject(described), present); err == nil && checkMade(present, "Target") == nil && !complete(present, described) {
+	if err := w.Get(ctx, client.ObjectKeyFromObject(described), present); err == nil && checkMade(present, "Target") == nil && !complete(present, described) {
 		return nil
 	}
-	err := r.Live.Get(ctx, client.ObjectKeyFromObject(described), present)
+	err := w.live.Get(ctx, client.ObjectKeyFromObject(described), present)
 	if apierrors.IsNotFound(err) {
-		return r.create(ctx, s, described)
+		return w.create(ctx, s, described)
 	}
 	if err != nil {
 		return err
@@ -136,7 +156,7 @@ func (r *Reconciler) writeTarget(ctx context.Context, s *scope, name string, wan
 		return nil
 	}
 	s.changes.updated++
-	return r.Update(ctx, present)
+	return w.Update(ctx, present)
 }
 
 // complete makes a Target what it has to be, and reports whether that changed it.
@@ -150,9 +170,9 @@ func complete(present, described *v1alpha1.Target) bool {
 	return !equality.Semantic.DeepEqual(before.Spec, present.Spec) || !maps.Equal(before.Annotations, present.Annotations)
 }
 
-func (r *Reconciler) create(ctx context.Context, s *scope, object client.Object) error {
+func (w writer) create(ctx context.Context, s *scope, object client.Object) error {
 	s.changes.created++
-	return r.Create(ctx, object)
+	return w.Create(ctx, object)
 }
 
 // made is the metadata of everything that a TargetSync makes.

@@ -23,8 +23,11 @@ func phases(file *File) []string {
 			return true
 		}
 		for _, element := range list.Elts {
-			if phase, ok := element.(*ast.SelectorExpr); ok {
+			switch phase := element.(type) {
+			case *ast.SelectorExpr:
 				names = append(names, phase.Sel.Name)
+			case *ast.Ident:
+				names = append(names, phase.Name)
 			}
 		}
 		return false

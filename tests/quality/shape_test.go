@@ -24,14 +24,10 @@ const (
 
 // larger are the rooms and types that are above the budget, with what they have. They may become smaller, and no other may join them.
 var larger = map[string]int{
-	"cmd/landscaper":                         21,
-	"controllers/environment.Reconciler":     49,
-	"controllers/execution.Reconciler":       44,
 	"controllers/installation":               38,
 	"controllers/installation.Reconciler":    153,
 	"controllers/installation.scope":         48,
 	"controllers/installation/inputs.Reader": 56,
-	"controllers/targetsync.Reconciler":      41,
 	"deployers/helm.job":                     98,
 	"deployers/helm/engine":                  32,
 	"deployers/kit":                          27,
