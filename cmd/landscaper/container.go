@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -26,6 +27,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/components"
 	"github.com/flux-landscaper/flux-landscaper/deployers/container"
+	"github.com/flux-landscaper/flux-landscaper/deployers/container/sidecar"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
@@ -222,4 +224,30 @@ func (c *containerFlags) sidecar(host *target.Cluster) (containerv1alpha1.Contai
 		return spec, fmt.Errorf("--sidecar-image: is empty, and the own Pod %s has no container landscaper; set the flag", own)
 	}
 	return spec, nil
+}
+
+// containerInit and containerWait run in Pods of the container deployer, which starts them.
+func containerInit() *cobra.Command {
+	return &cobra.Command{
+		Use: "container-init", Short: "Prepare the files of a container DeployItem", Args: cobra.NoArgs, Hidden: true,
+		RunE: func(*cobra.Command, []string) error { return sidecar.Init(os.Getenv) },
+	}
+}
+
+func containerWait() *cobra.Command {
+	return &cobra.Command{
+		Use: "container-wait", Short: "Store state and exports of a container DeployItem", Args: cobra.NoArgs, Hidden: true,
+		RunE: func(command *cobra.Command, _ []string) error {
+			config, err := ctrl.GetConfig()
+			if err != nil {
+				return fmt.Errorf("find the API server: %w", err)
+			}
+			client, err := kubernetes.NewForConfig(config)
+			if err != nil {
+				return fmt.Errorf("connect to the API server: %w", err)
+			}
+			// The signal that ends the user's program reaches this one too, which still has to store the state.
+			return sidecar.Wait(context.WithoutCancel(command.Context()), client, os.Getenv)
+		},
+	}
 }

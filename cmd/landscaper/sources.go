@@ -1,0 +1,226 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fluxcd/pkg/auth"
+	"github.com/fluxcd/pkg/runtime/features"
+	"github.com/spf13/pflag"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
+	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
+	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
+	"github.com/flux-landscaper/flux-landscaper/sources/flux"
+	"github.com/flux-landscaper/flux-landscaper/sources/memory"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
+	"github.com/flux-landscaper/flux-landscaper/sources/repository"
+	"github.com/flux-landscaper/flux-landscaper/sources/scratch"
+)
+
+// registryFlags say how OCI registries are reached.
+type registryFlags struct {
+	mirrors   map[string]string
+	plainHTTP []string
+	// configFiles are dockerconfigjson files.
+	configFiles []string
+	dir         string
+	bytes       int64
+}
+
+func (r *registryFlags) bindFlags(flags *pflag.FlagSet) {
+	flags.StringToStringVar(&r.mirrors, "oci-mirror", nil,
+		"Ask another registry in place of a host, for example registry.example.com=http://127.0.0.1:5000. May be repeated.")
+	flags.StringSliceVar(&r.plainHTTP, "oci-plain-http", nil, "Registry hosts to reach without TLS; loopback hosts always are.")
+	flags.StringArrayVar(&r.configFiles, "oci-config-file", nil,
+		"A file like ~/.docker/config.json. Everybody whose own logins do not fit a registry pulls with its logins. It is read at the start. May be repeated.")
+	flags.StringVar(&r.dir, "oci-cache-dir", "",
+		"The directory that caches content of OCI registries over restarts; it belongs to this process alone. By default one in the temporary directory.")
+	flags.Int64Var(&r.bytes, "oci-cache-size", 1024*mebibyte, "The bytes on disk that unused content of OCI registries may take.")
+}
+
+func (r *registryFlags) open(publicOnly bool) (*oci.Client, error) {
+	logins, err := r.logins()
+	if err != nil {
+		return nil, err
+	}
+	registries, err := oci.New(oci.Options{Dir: r.dir, CacheBytes: r.bytes, Mirrors: r.mirrors, PlainHTTP: r.plainHTTP, Logins: logins, PublicOnly: publicOnly})
+	if err != nil {
+		return nil, fmt.Errorf("--oci-mirror or --oci-cache-dir: %w", err)
+	}
+	return registries, nil
+}
+
+// maxLoginFile is the size of the largest dockerconfigjson file, in bytes: that of a Secret.
+const maxLoginFile = 1 << 20
+
+// logins reads the dockerconfigjson files.
+func (r *registryFlags) logins() (keychain.Credentials, error) {
+	var all []keychain.Credentials
+	for _, path := range r.configFiles {
+		raw, err := readFile(path, maxLoginFile)
+		if err != nil {
+			return keychain.Credentials{}, fmt.Errorf("--oci-config-file: %w", err)
+		}
+		found, err := keychain.ParseDockerConfig(raw)
+		if err != nil {
+			return keychain.Credentials{}, fmt.Errorf("--oci-config-file %s: %w", path, err)
+		}
+		all = append(all, found)
+	}
+	return keychain.Join(all...), nil
+}
+
+// artifactFlags say how artifacts of Flux sources are kept.
+type artifactFlags struct {
+	dir          string
+	retries      int
+	cacheBytes   int64
+	maxExtracted int64
+	maxDownload  int64
+}
+
+const mebibyte = 1 << 20
+
+func (a *artifactFlags) bindFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&a.dir, "artifact-dir", "",
+		"The directory that caches artifacts of Flux sources; it belongs to this process alone. By default one in the temporary directory.")
+	flags.IntVar(&a.retries, "http-retry", 9, "The maximum number of retries when failing to fetch artifacts over HTTP.")
+	flags.Int64Var(&a.cacheBytes, "artifact-cache-size", 1024*mebibyte, "The bytes on disk that unused artifacts may take.")
+	flags.Int64Var(&a.maxDownload, "artifact-max-download", 64*mebibyte, "The largest download of an artifact, in bytes.")
+	flags.Int64Var(&a.maxExtracted, "artifact-max-extracted", 256*mebibyte, "The largest extracted artifact, in bytes.")
+}
+
+// open returns the store, and a function that removes what no later process can use.
+func (a *artifactFlags) open() (*fetch.Store, func(), error) {
+	dir, cleanUp := a.dir, func() {}
+	if dir == "" {
+		made, err := scratch.Make("landscaper-artifacts-")
+		if err != nil {
+			return nil, nil, fmt.Errorf("make a directory for artifacts: %w", err)
+		}
+		dir, cleanUp = made.Path, func() { _ = made.Remove() }
+	}
+	store, err := fetch.New(fetch.Options{
+		Dir: filepath.Clean(dir), Retries: a.retries, CacheBytes: a.cacheBytes,
+		MaxExtracted: a.maxExtracted, MaxDownload: a.maxDownload, HostOverwrite: os.Getenv("SOURCE_CONTROLLER_LOCALHOST"),
+	})
+	if err != nil {
+		cleanUp()
+		return nil, nil, fmt.Errorf("--artifact-dir: %w", err)
+	}
+	return store, cleanUp, nil
+}
+
+// componentFlags say where components may come from and how they are verified.
+type componentFlags struct {
+	registries registryFlags
+	identities identityFlags
+	signatures string
+	localRoot  string
+}
+
+func (c *componentFlags) bindFlags(flags *pflag.FlagSet) {
+	c.registries.bindFlags(flags)
+	c.identities.bindFlags(flags)
+	c.identities.bindDefault(flags)
+	flags.StringVar(&c.signatures, "signature-verification-enforcement-policy", string(inputs.DoNotEnforce),
+		"Which components need a verified signature: "+strings.Join(inputs.SignaturePolicies, ", ")+
+			". DoNotEnforce verifies those of Installations with spec.verification.")
+	flags.StringVar(&c.localRoot, "local-repository-dir", "",
+		"The directory below which component repositories of types local, CommonTransportFormat and ComponentArchive lie; empty refuses them.")
+}
+
+// policy returns the policy for signatures.
+func (c *componentFlags) policy() (inputs.SignaturePolicy, error) {
+	if !slices.Contains(inputs.SignaturePolicies, c.signatures) {
+		return "", fmt.Errorf("--signature-verification-enforcement-policy: %q is none of %s", c.signatures,
+			strings.Join(inputs.SignaturePolicies, ", "))
+	}
+	return inputs.SignaturePolicy(c.signatures), nil
+}
+
+// open returns the repositories of components.
+func (c *componentFlags) open(mgr ctrl.Manager, client *oci.Client, store *fetch.Store, identities *cloud.Identities, kept *memory.Budget, policy flux.Policy, publicOnly bool) (*repository.Repositories, error) {
+	repositories, err := repository.New(repository.Options{
+		OCI: client, Store: store, LocalRoot: c.localRoot, PublicOnly: publicOnly,
+		Source: inputs.SourceLookup(mgr.GetClient(), policy), Secret: repository.SecretReader(mgr.GetAPIReader()),
+		PullSecrets: repository.AccountReader(mgr.GetAPIReader()), Identity: identities.Find, Memory: kept,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("--local-repository-dir: %w", err)
+	}
+	return repositories, nil
+}
+
+// identityFlags say which identities of clouds may log in at registries. Names are those of Flux controllers where these have the flag.
+type identityFlags struct {
+	gates          features.FeatureGates
+	defaultAccount string
+	own            bool
+}
+
+func (i *identityFlags) bindFlags(flags *pflag.FlagSet) {
+	i.gates.BindFlags(flags)
+	flags.BoolVar(&i.own, "registry-controller-identity", false,
+		"Let everybody who names a cloud but no ServiceAccount log in at its registries with the identity of this process.")
+}
+
+// bindDefault binds the flag of a process where it says nothing else; see targetFlags.bindSelfFlag.
+func (i *identityFlags) bindDefault(flags *pflag.FlagSet) {
+	flags.StringVar(&i.defaultAccount, auth.ControllerFlagDefaultServiceAccount, "",
+		"The ServiceAccount, in the namespace of the object, that logs in at registries of clouds where the object names none. Needs the feature gate.")
+}
+
+var errNoGate = errors.New("--" + auth.ControllerFlagDefaultServiceAccount + " needs --feature-gates=" +
+	auth.FeatureGateObjectLevelWorkloadIdentity + "=true")
+
+// isOpen reports whether ServiceAccounts may log in.
+func (i *identityFlags) isOpen() (bool, error) {
+	supported := map[string]bool{}
+	auth.SetFeatureGates(supported)
+	if err := i.gates.SupportedFeatures(supported); err != nil {
+		return false, fmt.Errorf("--feature-gates: %w", err)
+	}
+	return supported[auth.FeatureGateObjectLevelWorkloadIdentity], nil
+}
+
+// openFor is open for a process whose default ServiceAccount stands for more than logins, so that it needs no gate.
+func (i *identityFlags) openFor(mgr ctrl.Manager, account string) (*cloud.Identities, error) {
+	isOpen, err := i.isOpen()
+	if err != nil {
+		return nil, err
+	}
+	if isOpen {
+		i.defaultAccount = account
+	}
+	return i.open(mgr)
+}
+
+// open returns the identities, and the gate of the library as the flags say.
+func (i *identityFlags) open(mgr ctrl.Manager) (*cloud.Identities, error) {
+	isOpen, err := i.isOpen()
+	switch {
+	case err != nil:
+		return nil, err
+	case isOpen:
+		auth.EnableObjectLevelWorkloadIdentity()
+	case i.defaultAccount != "":
+		return nil, errNoGate
+	}
+	live, err := client.New(mgr.GetConfig(), client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient()})
+	if err != nil {
+		return nil, fmt.Errorf("connect to the landscaper cluster: %w", err)
+	}
+	return cloud.New(cloud.Options{Client: live, OwnIdentity: i.own, DefaultServiceAccount: i.defaultAccount})
+}
