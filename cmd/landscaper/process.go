@@ -36,6 +36,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/agent"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/notify"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 )
 
@@ -244,7 +245,7 @@ func (p *process) backoff() *kit.Backoff {
 
 // recorder returns the recorder of events, to Kubernetes and to --events-addr.
 func (p *process) recorder(mgr ctrl.Manager) (*events.Recorder, error) {
-	return kit.NewEventRecorder(mgr, ctrl.Log, p.eventsAddr, "landscaper-"+p.name, ctrlmetrics.Registry)
+	return notify.NewRecorder(mgr, ctrl.Log, p.eventsAddr, "landscaper-"+p.name, ctrlmetrics.Registry)
 }
 
 // measure returns the metrics of all Flux controllers.

@@ -11,6 +11,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/validation"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/graph"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/packing"
 )
 
 // readTemplates unpacks and validates the templates of the spec.
@@ -18,7 +19,7 @@ func readTemplates(_ context.Context, s *scope) error {
 	if err := s.execution.Undecoded.Err(); err != nil {
 		return kit.Stall(operation, "InvalidDeployItems", "execution %s: %w", s.execution.Name, err)
 	}
-	templates, err := kit.UnpackDeployItems(&s.execution.Spec)
+	templates, err := packing.Unpack(&s.execution.Spec)
 	if err != nil {
 		return kit.Stall(operation, "InvalidDeployItems", "execution %s: %w", s.execution.Name, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/packing"
 )
 
 // findExecution reads the Execution of the Installation: it has the same name. It stops when the cache does not yet show
@@ -47,7 +48,7 @@ func (r *Reconciler) applyExecution(ctx context.Context, s *scope) error {
 	if s.execution == nil && len(s.plan.deployItems) == 0 {
 		return nil
 	}
-	spec, err := kit.PackDeployItems(s.inst.ContextName(), s.plan.deployItems)
+	spec, err := packing.Pack(s.inst.ContextName(), s.plan.deployItems)
 	if err != nil {
 		return err
 	}
@@ -161,11 +162,11 @@ func (r *Reconciler) annotateExecution(ctx context.Context, s *scope) error {
 // sameItems reports whether two specs of an Execution say the same; deploy items may be compressed in one and readable in the other, as
 // Gardener Landscaper compresses all. What cannot be read is not the same.
 func sameItems(has, wanted v1alpha1.ExecutionSpec) (bool, error) {
-	present, err := kit.UnpackDeployItems(&has)
+	present, err := packing.Unpack(&has)
 	if err != nil {
 		return false, nil
 	}
-	items, err := kit.UnpackDeployItems(&wanted)
+	items, err := packing.Unpack(&wanted)
 	if err != nil {
 		return false, err
 	}

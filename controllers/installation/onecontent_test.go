@@ -14,7 +14,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/packing"
 )
 
 // dataObject is a managed object with a name and a content.
@@ -154,7 +154,7 @@ func TestAChildThatHasTheJobKeepsItsSpec(t *testing.T) {
 func TestAnExecutionThatHasTheJobKeepsItsSpec(t *testing.T) {
 	s := ending()
 	s.execution = &v1alpha1.Execution{ObjectMeta: metav1.ObjectMeta{Generation: 1, Annotations: map[string]string{v1alpha1.JobAnnotation: "job"}}}
-	spec, err := kit.PackDeployItems("default", []v1alpha1.DeployItemTemplate{{Name: "item"}})
+	spec, err := packing.Pack("default", []v1alpha1.DeployItemTemplate{{Name: "item"}})
 	require.NoError(t, err)
 	require.NoError(t, (&Reconciler{}).updateExecution(t.Context(), s, spec))
 	assert.Empty(t, s.execution.Spec)

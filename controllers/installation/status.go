@@ -17,6 +17,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/notify"
 )
 
 const succeededMessage = "the installation succeeded"
@@ -173,10 +174,10 @@ func (r *Reconciler) event(inst *v1alpha1.Installation, kind, reason, message st
 func eventMetadata(inst *v1alpha1.Installation) map[string]string {
 	metadata := map[string]string{}
 	if job := inst.Status.JobIDFinished; job != "" {
-		metadata[v1alpha1.GroupName+"/"+kit.EventTokenKey] = job
+		metadata[v1alpha1.GroupName+"/"+notify.TokenKey] = job
 	}
 	if len(inst.Status.Sources) > 0 {
-		metadata[v1alpha1.GroupName+"/"+kit.EventRevisionKey] = inst.Status.Sources[0].Revision
+		metadata[v1alpha1.GroupName+"/"+notify.RevisionKey] = inst.Status.Sources[0].Revision
 	}
 	return metadata
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/validation"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/graph"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/packing"
 )
 
 // rule returns what is wrong with an object, given as JSON, and with its change; old is empty when the object is created. It fails when
@@ -123,7 +124,7 @@ func execution(execution, _ *v1alpha1.Execution) field.ErrorList {
 		unpacking <- struct{}{}
 		defer func() { <-unpacking }()
 	}
-	templates, err := kit.UnpackDeployItems(&execution.Spec)
+	templates, err := packing.Unpack(&execution.Spec)
 	if err != nil {
 		return field.ErrorList{field.Invalid(spec.Child("deployItemsCompressed"), field.OmitValueType{}, err.Error())}
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/watches"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/writes"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/notify"
 )
 
 // reporter turns what a call achieved into the end of the job, or into what it waits for.
@@ -88,9 +89,9 @@ func (r *reporter) announce(s *scope) {
 	if event == nil {
 		return
 	}
-	metadata := map[string]string{v1alpha1.GroupName + "/" + kit.EventTokenKey: s.item.Status.JobIDFinished}
+	metadata := map[string]string{v1alpha1.GroupName + "/" + notify.TokenKey: s.item.Status.JobIDFinished}
 	if event.Revision != "" {
-		metadata[v1alpha1.GroupName+"/"+kit.EventRevisionKey] = event.Revision
+		metadata[v1alpha1.GroupName+"/"+notify.RevisionKey] = event.Revision
 	}
 	r.options.Recorder.AnnotatedEventf(s.item, metadata, corev1.EventTypeNormal, event.Reason, "%s", kit.Message(event.Message))
 }

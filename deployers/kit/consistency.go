@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -124,4 +125,13 @@ func (c *Consistency) Forget(key types.NamespacedName) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.written, key)
+}
+
+// StripManagedFields is a cache transform: managed fields take more memory than the objects and no reconciler reads them
+// from a cache.
+func StripManagedFields(obj any) (any, error) {
+	if accessor, ok := obj.(metav1.Object); ok {
+		accessor.SetManagedFields(nil)
+	}
+	return obj, nil
 }

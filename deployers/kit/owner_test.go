@@ -44,3 +44,44 @@ func TestTheControllerIsWoken(t *testing.T) {
 		})
 	}
 }
+
+func TestIsOrphaning(t *testing.T) {
+	now := metav1.Now()
+	leaving := &v1alpha1.Execution{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &now, Finalizers: []string{v1alpha1.Finalizer, metav1.FinalizerOrphanDependents}}}
+	assert.True(t, IsOrphaning(leaving))
+	leaving.Finalizers = leaving.Finalizers[:1]
+	assert.False(t, IsOrphaning(leaving), "the garbage collector is done")
+}
+
+func TestIsHeldBack(t *testing.T) {
+	type pair struct {
+		child  *v1alpha1.Execution
+		parent *v1alpha1.Installation
+	}
+	for name, tc := range map[string]struct {
+		change func(*pair)
+		held   bool
+	}{
+		"no leave yet":                           {func(*pair) {}, true},
+		"leave":                                  {func(p *pair) { p.child.Annotations[v1alpha1.JobAnnotation] = "delete" }, false},
+		"leave of a former deletion job":         {func(p *pair) { p.child.Annotations[v1alpha1.JobAnnotation] = "former" }, true},
+		"its Installation has not begun to go":   {func(p *pair) { p.parent.Status.Phase, p.parent.Status.JobID = v1alpha1.PhaseSucceeded, "apply" }, true},
+		"deleted in the background":              {func(p *pair) { p.child.Finalizers = []string{v1alpha1.Finalizer} }, false},
+		"its Installation is not in deletion":    {func(p *pair) { p.parent.DeletionTimestamp = nil }, false},
+		"its Installation is ready but for this": {func(p *pair) { p.parent.Finalizers = []string{metav1.FinalizerDeleteDependents} }, false},
+		"no Installation":                        {func(p *pair) { p.parent = nil }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now, finalizers := metav1.Now(), []string{v1alpha1.Finalizer, metav1.FinalizerDeleteDependents}
+			p := &pair{
+				child: &v1alpha1.Execution{ObjectMeta: metav1.ObjectMeta{
+					DeletionTimestamp: &now, Finalizers: finalizers, Annotations: map[string]string{v1alpha1.JobAnnotation: "apply"},
+				}},
+				parent: &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &now, Finalizers: finalizers}},
+			}
+			p.parent.Status.Phase, p.parent.Status.JobID = v1alpha1.PhaseDeleting, "delete"
+			tc.change(p)
+			assert.Equal(t, tc.held, IsHeldBack(p.child, p.parent))
+		})
+	}
+}

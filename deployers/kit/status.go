@@ -4,12 +4,15 @@
 package kit
 
 import (
+	"context"
 	"slices"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
+	"github.com/fluxcd/pkg/runtime/controller"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
@@ -181,3 +184,12 @@ func isSameCause(a, b *v1alpha1.Error) bool {
 
 // saysSame reports whether two errors differ in their times at most.
 func saysSame(a, b *v1alpha1.Error) bool { return isSameCause(a, b) && a.Message == b.Message }
+
+// ForgetDurations drops the durations that were recorded for an object that is gone. One that never had a finalizer of ours goes without a last
+// reconciliation, and what is kept of it would stay as long as the process. Object is an empty one of its kind, which it changes.
+func ForgetDurations(ctx context.Context, metrics controller.Metrics, object conditions.Getter, key types.NamespacedName) {
+	object.SetNamespace(key.Namespace)
+	object.SetName(key.Name)
+	object.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(0, 0)})
+	metrics.RecordDuration(ctx, object, time.Time{})
+}

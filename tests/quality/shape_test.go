@@ -30,7 +30,6 @@ var larger = map[string]int{
 	"controllers/installation/inputs.Reader": 56,
 	"deployers/helm.job":                     98,
 	"deployers/helm/engine":                  32,
-	"deployers/kit":                          27,
 	"deployers/target":                       27,
 	"tests/platform":                         52,
 	"tests/platform.Cluster":                 51,

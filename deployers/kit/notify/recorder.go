@@ -1,7 +1,8 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package kit
+// Package notify hands events to receivers such as notification-controller, beside the workers. It promises nothing to others.
+package notify
 
 import (
 	"bytes"
@@ -37,16 +38,16 @@ const (
 
 // Keys of the metadata of events, behind the API group and a slash, as notification-controller knows them.
 const (
-	// EventTokenKey tells events with the same message apart: of two with the same token the later one is dropped for some minutes.
-	EventTokenKey = "token"
-	// EventRevisionKey is shown, and forwarded to commit statuses.
-	EventRevisionKey = "revision"
+	// TokenKey tells events with the same message apart: of two with the same token the later one is dropped for some minutes.
+	TokenKey = "token"
+	// RevisionKey is shown, and forwarded to commit statuses.
+	RevisionKey = "revision"
 )
 
-// NewEventRecorder returns a recorder of events for Kubernetes and, with an address, for a receiver such as notification-controller. Events
+// NewRecorder returns a recorder of events for Kubernetes and, with an address, for a receiver such as notification-controller. Events
 // for the receiver are posted beside the workers, one after the other, by a part that it adds to the manager; a slow receiver delays
 // nobody. What the receiver cannot take is dropped and counted in landscaper_events_dropped_total, which registry gets.
-func NewEventRecorder(mgr ctrl.Manager, log logr.Logger, address, controller string, registry prometheus.Registerer) (*events.Recorder, error) {
+func NewRecorder(mgr ctrl.Manager, log logr.Logger, address, controller string, registry prometheus.Registerer) (*events.Recorder, error) {
 	recorder, err := events.NewRecorder(mgr, log, address, controller)
 	if err != nil || address == "" {
 		return recorder, err

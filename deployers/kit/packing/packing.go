@@ -1,7 +1,9 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package kit
+// Package packing keeps the templates of deploy items in the spec of an Execution: readable, or compressed where they are large. It promises
+// nothing to others.
+package packing
 
 import (
 	"bytes"
@@ -13,6 +15,7 @@ import (
 	"io"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 const (
@@ -34,10 +37,10 @@ const (
 // packOperation is lastError.operation of deploy items that do not fit.
 const packOperation = "PackDeployItems"
 
-// PackDeployItems makes the spec of an Execution. Templates are stored readable, and compressed when they are so large that
+// Pack makes the spec of an Execution. Templates are stored readable, and compressed when they are so large that
 // the object could exceed the limit of the API server. It fails as Stalled when they exceed it all the same, or when a DeployItem, which
 // is not compressed, would.
-func PackDeployItems(contextName string, items []v1alpha1.DeployItemTemplate) (v1alpha1.ExecutionSpec, error) {
+func Pack(contextName string, items []v1alpha1.DeployItemTemplate) (v1alpha1.ExecutionSpec, error) {
 	spec := v1alpha1.ExecutionSpec{Context: contextName}
 	raw, err := json.Marshal(items)
 	if err != nil {
@@ -59,7 +62,7 @@ func PackDeployItems(contextName string, items []v1alpha1.DeployItemTemplate) (v
 		return spec, fmt.Errorf("compress deploy items: %w", err)
 	}
 	if size := base64.StdEncoding.EncodedLen(packed.Len()); size > maxStored {
-		return spec, Stall(packOperation, reasonTooLarge,
+		return spec, kit.Stall(packOperation, reasonTooLarge,
 			"the deploy items are too large for one Execution: %d bytes compressed and encoded, %d are possible; spread them over sub-installations",
 			size, maxStored)
 	}
@@ -69,22 +72,22 @@ func PackDeployItems(contextName string, items []v1alpha1.DeployItemTemplate) (v
 
 const reasonTooLarge = "DeployItemsTooLarge"
 
-// checkItemSizes looks for a DeployItem that the API server would not store, and for what UnpackDeployItems would refuse. Size is that of all as JSON.
+// checkItemSizes looks for a DeployItem that the API server would not store, and for what Unpack would refuse. Size is that of all as JSON.
 func checkItemSizes(items []v1alpha1.DeployItemTemplate, size int) error {
 	frames := size
 	for i := range items {
 		frames -= configSize(&items[i])
 		if configuration := items[i].Configuration; configuration != nil && len(configuration.Raw) > maxStored {
-			return Stall(packOperation, reasonTooLarge,
+			return kit.Stall(packOperation, reasonTooLarge,
 				"deploy item %q: its config is too large for one DeployItem: %d bytes, %d are possible; spread it over several deploy items",
 				items[i].Name, len(configuration.Raw), maxStored)
 		}
 	}
 	if err := checkUnpacked(len(items), frames); err != nil {
-		return Stall(packOperation, reasonTooLarge, "the deploy items are too large for one Execution: %w", err)
+		return kit.Stall(packOperation, reasonTooLarge, "the deploy items are too large for one Execution: %w", err)
 	}
 	if size > maxUnpacked {
-		return Stall(packOperation, reasonTooLarge, "the deploy items are too large for one Execution: %d bytes, %d are possible; spread them over "+
+		return kit.Stall(packOperation, reasonTooLarge, "the deploy items are too large for one Execution: %d bytes, %d are possible; spread them over "+
 			"sub-installations", size, maxUnpacked)
 	}
 	return nil
@@ -107,9 +110,9 @@ func checkUnpacked(count, frames int) error {
 	return nil
 }
 
-// UnpackDeployItems returns the templates of an Execution, compressed or not. It fails with a message for a person when
+// Unpack returns the templates of an Execution, compressed or not. It fails with a message for a person when
 // the compressed form cannot be read.
-func UnpackDeployItems(spec *v1alpha1.ExecutionSpec) ([]v1alpha1.DeployItemTemplate, error) {
+func Unpack(spec *v1alpha1.ExecutionSpec) ([]v1alpha1.DeployItemTemplate, error) {
 	if len(spec.DeployItemsCompressed) == 0 {
 		return spec.DeployItems, nil
 	}

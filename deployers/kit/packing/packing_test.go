@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package kit
+package packing
 
 import (
 	"bytes"
@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 // itemsOf makes deploy items with a text each.
@@ -42,18 +43,18 @@ func noise(size int) string {
 
 func TestSmallDeployItemsStayReadable(t *testing.T) {
 	items := itemsOf(2, func() string { return "small" })
-	spec, err := PackDeployItems("default", items)
+	spec, err := Pack("default", items)
 	require.NoError(t, err)
 	assert.Equal(t, v1alpha1.ExecutionSpec{Context: "default", DeployItems: items}, spec)
 }
 
 func TestLargeDeployItemsAreUnpackedAsTheyWere(t *testing.T) {
 	items := itemsOf(30, func() string { return strings.Repeat("text", 16<<10) })
-	spec, err := PackDeployItems("default", items)
+	spec, err := Pack("default", items)
 	require.NoError(t, err)
 	assert.Empty(t, spec.DeployItems)
 	assert.Less(t, len(spec.DeployItemsCompressed), 256<<10)
-	unpacked, err := UnpackDeployItems(&spec)
+	unpacked, err := Unpack(&spec)
 	require.NoError(t, err)
 	assert.Equal(t, items, unpacked)
 }
@@ -67,9 +68,9 @@ func TestDeployItemsThatNoObjectHoldsAreRefused(t *testing.T) {
 		"one":      {itemsOf(1, func() string { return strings.Repeat("text", 400<<10) }), `deploy item "item-0": its config is too large`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := PackDeployItems("default", c.items)
-			failure := AsFailure("", err)
-			assert.Equal(t, Stalled, failure.Kind)
+			_, err := Pack("default", c.items)
+			failure := kit.AsFailure("", err)
+			assert.Equal(t, kit.Stalled, failure.Kind)
 			assert.Equal(t, reasonTooLarge, failure.Reason)
 			assert.ErrorContains(t, err, c.want)
 		})
@@ -77,7 +78,7 @@ func TestDeployItemsThatNoObjectHoldsAreRefused(t *testing.T) {
 }
 
 func TestDeployItemsThatJustFitAreKept(t *testing.T) {
-	_, err := PackDeployItems("default", itemsOf(1, func() string { return noise(1100 << 10) }))
+	_, err := Pack("default", itemsOf(1, func() string { return noise(1100 << 10) }))
 	assert.NoError(t, err)
 }
 
@@ -105,7 +106,7 @@ func TestCompressedDeployItemsTakeLittleMemory(t *testing.T) {
 			spec := zipped(t, c.templates)
 			before, after := runtimestats.MemStats{}, runtimestats.MemStats{}
 			runtimestats.ReadMemStats(&before)
-			_, err := UnpackDeployItems(spec)
+			_, err := Unpack(spec)
 			runtimestats.ReadMemStats(&after)
 			assert.ErrorContains(t, err, c.says)
 			assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(400<<20))
@@ -114,7 +115,7 @@ func TestCompressedDeployItemsTakeLittleMemory(t *testing.T) {
 }
 
 func TestDeployItemsThatNobodyWouldUnpackAreNotPacked(t *testing.T) {
-	_, err := PackDeployItems("default", make([]v1alpha1.DeployItemTemplate, maxTemplates+1))
-	assert.Equal(t, reasonTooLarge, AsFailure("", err).Reason)
+	_, err := Pack("default", make([]v1alpha1.DeployItemTemplate, maxTemplates+1))
+	assert.Equal(t, reasonTooLarge, kit.AsFailure("", err).Reason)
 	assert.ErrorContains(t, err, "more than 10000 deploy items")
 }

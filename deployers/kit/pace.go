@@ -1,0 +1,110 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import (
+	"hash/fnv"
+	"math"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/client-go/util/workqueue"
+)
+
+// Delays after a lost race or a request that the API server could not serve now.
+const (
+	transientDelay    = 20 * time.Millisecond
+	maxTransientDelay = 5 * time.Second
+)
+
+// Backoff says when to try again after a failure, by object.
+type Backoff struct {
+	failures  workqueue.TypedRateLimiter[types.NamespacedName]
+	transient workqueue.TypedRateLimiter[types.NamespacedName]
+	jitter    Jitter
+}
+
+// NewBackoff returns a Backoff whose delay after failures grows from shortest to longest.
+func NewBackoff(shortest, longest time.Duration) *Backoff {
+	return &Backoff{
+		failures:  workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](shortest, longest),
+		transient: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](transientDelay, maxTransientDelay),
+	}
+}
+
+// WithJitter spreads the delays of different objects, and returns the Backoff.
+func (b *Backoff) WithJitter(jitter Jitter) *Backoff {
+	b.jitter = jitter
+	return b
+}
+
+// After returns the delay after one more failure.
+func (b *Backoff) After(key types.NamespacedName, err error) time.Duration {
+	limiter := b.failures
+	if IsTransient(err) {
+		limiter = b.transient
+	}
+	attempt := strconv.Itoa(limiter.NumRequeues(key))
+	return b.jitter.Spread(limiter.When(key), key.String()+"/"+attempt)
+}
+
+// Forget begins from the shortest delay again.
+func (b *Backoff) Forget(key types.NamespacedName) {
+	b.failures.Forget(key)
+	b.transient.Forget(key)
+}
+
+// Jitter spreads intervals, so that objects of one interval do not all come at the same instant. Its value is the largest deviation in
+// percent, from 0 to 99.
+type Jitter uint8
+
+// Spread returns d, longer or shorter by at most the percentage of the Jitter. The same seed always gives the same result, so that an
+// instant computed again after a restart is the same.
+func (j Jitter) Spread(d time.Duration, seed string) time.Duration {
+	if j == 0 || d <= 0 {
+		return d
+	}
+	return d + j.part(d, 2*fraction(seed)-1)
+}
+
+// Delay returns d, longer by at most the percentage of the Jitter, and otherwise as Spread does.
+func (j Jitter) Delay(d time.Duration, seed string) time.Duration {
+	const longest = math.MaxInt64 / 2 // more cannot be made longer
+	if j == 0 || d <= 0 || d > longest {
+		return d
+	}
+	return d + j.part(d, fraction(seed))
+}
+
+func (j Jitter) part(d time.Duration, of float64) time.Duration {
+	return time.Duration(float64(d) * of * float64(j) / 100)
+}
+
+// fraction returns a number from 0 to 1 for a seed.
+func fraction(seed string) float64 {
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(seed))
+	const steps = 1 << 21
+	return float64(mix(hash.Sum64())%(steps+1)) / steps
+}
+
+// mix makes every bit of a hash depend on all others: seeds that differ in their last character only are to be far apart.
+func mix(x uint64) uint64 {
+	x ^= x >> 33
+	x *= 0xff51afd7ed558ccd
+	x ^= x >> 33
+	x *= 0xc4ceb9fe1a85ec53
+	return x ^ x>>33
+}
+
+// ReasonFinalizerRestored is the reason of the event about a finalizer that somebody has removed and that is back.
+const ReasonFinalizerRestored = "FinalizerRestored"
+
+// NewRestorations returns the pauses between putting back, object by object, what somebody removes again and again: 15 seconds at first, at most ten
+// minutes, and the first again after twenty minutes in peace. IDs are the keys of objects as text; who uses it calls Reset when an object is gone.
+func NewRestorations() *flowcontrol.Backoff {
+	return flowcontrol.NewBackOff(15*time.Second, 10*time.Minute)
+}
