@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
@@ -52,7 +53,7 @@ func TestDueByClock(t *testing.T) {
 		"hardly any between retries":    {failed(v1alpha1.FailedReconcile{Interval: after(1)}, 1), time.Second, false, shortestInterval - time.Second},
 		"suspended":                     {succeeded(hourly, func(inst *v1alpha1.Installation) { inst.Spec.Suspend = true }), time.Hour, false, 0},
 		"a newer spec":                  {succeeded(hourly, func(inst *v1alpha1.Installation) { inst.Generation++ }), time.Hour, false, 0},
-		"a sub-installation":            {succeeded(hourly, nest), time.Hour, false, 0},
+		"a sub-installation":            {succeeded(hourly, fixture.Nest), time.Hour, false, 0},
 		"first retry at once":           {failed(v1alpha1.FailedReconcile{}, 0), 0, true, 0},
 		"second retry by the interval":  {failed(v1alpha1.FailedReconcile{Interval: after(time.Minute)}, 1), 0, false, time.Minute},
 		"second retry by standard":      {failed(v1alpha1.FailedReconcile{}, 1), time.Minute, false, 4 * time.Minute},

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
@@ -50,7 +51,7 @@ func (s *stage) overtaking(c client.WithWatch, name string, edit func(n int64)) 
 // respecify gives an Installation another blueprint and asks for a job, as a person does who edits it without pause.
 func (s *stage) respecify(name string, n int64) {
 	leaf := s.leaf(name, fmt.Sprintf("v%d", n))
-	patch := jsonOf(object{
+	patch := fixture.JSONOf(object{
 		"metadata": object{"annotations": object{v1alpha1.OperationAnnotation: v1alpha1.OperationReconcile}},
 		"spec":     object{"blueprint": leaf.Spec.Blueprint},
 	})
@@ -62,7 +63,7 @@ func TestJobsBeginAndEndBesideEdits(t *testing.T) {
 	for name, edit := range map[string]func(s *stage, n int64){
 		"of the spec": func(s *stage, n int64) { s.respecify("one", n) },
 		"of labels": func(s *stage, n int64) {
-			patch := jsonOf(object{"metadata": object{"labels": object{"example.com/n": fmt.Sprint(n)}}})
+			patch := fixture.JSONOf(object{"metadata": object{"labels": object{"example.com/n": fmt.Sprint(n)}}})
 			_ = s.client.Patch(s.ctx, &v1alpha1.Installation{ObjectMeta: s.named("one")}, client.RawPatch(types.MergePatchType, []byte(patch)))
 		},
 	} {
@@ -73,7 +74,7 @@ func TestJobsBeginAndEndBesideEdits(t *testing.T) {
 				return s.overtaking(c, "one", func(n int64) { edit(s, n) })
 			}
 			s.start()
-			s.create(following(s.leaf("one", "v0")))
+			s.create(fixture.Following(s.leaf("one", "v0")))
 			first := s.finish(s.execution("one", ""), v1alpha1.PhaseSucceeded)
 			ended := s.installation("one", func(inst *v1alpha1.Installation) bool { return inst.Status.JobIDFinished == first })
 			assert.Contains(t, ended.Finalizers, v1alpha1.Finalizer)
@@ -140,7 +141,7 @@ func TestAWriteBesideEditsMindsWhatWasDecidedOn(t *testing.T) {
 		"made anew":             {func(inst *v1alpha1.Installation) { inst.UID = "other" }, false},
 		"finalizer of others":   {func(inst *v1alpha1.Installation) { inst.Finalizers = []string{"example.com/a"} }, false},
 		"status":                {func(inst *v1alpha1.Installation) { inst.Status.JobID = "other" }, false},
-		"owner":                 {func(inst *v1alpha1.Installation) { nest(inst) }, false},
+		"owner":                 {func(inst *v1alpha1.Installation) { fixture.Nest(inst) }, false},
 		"another job of a tree": {func(inst *v1alpha1.Installation) { inst.Annotations = map[string]string{v1alpha1.JobAnnotation: "b"} }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -162,7 +163,7 @@ func setOperation(inst *v1alpha1.Installation, value string) {
 // TestJobsEndWhileAPersonEdits edits an Installation every 20 ms from outside.
 func TestJobsEndWhileAPersonEdits(t *testing.T) {
 	s := newStage(t)
-	s.create(following(s.leaf("one", "v0")))
+	s.create(fixture.Following(s.leaf("one", "v0")))
 	ctx, stop := context.WithCancel(s.ctx)
 	done := make(chan struct{})
 	go func() {

@@ -14,13 +14,14 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 )
 
 func TestPlansOfATenantAreBoundedInBytes(t *testing.T) {
 	r := &Reconciler{Inputs: inputs.Reader{Memory: memory.New(4 << 20)}}
 	r.shareMemory()
-	honest := working("honest", "honest", "1")
+	honest := fixture.Working("honest", "honest", "1")
 	honest.Namespace = "honest"
 	keep := func(inst *v1alpha1.Installation, content string) {
 		item := v1alpha1.DeployItemTemplate{Name: "item", Configuration: &runtime.RawExtension{Raw: []byte(content)}}
@@ -33,7 +34,7 @@ func TestPlansOfATenantAreBoundedInBytes(t *testing.T) {
 	keep(honest, "{}")
 	for i := range 64 {
 		hostile := fmt.Sprint("hostile-", i)
-		keep(working(hostile, hostile, "1"), strings.Repeat("x", 1<<18))
+		keep(fixture.Working(hostile, hostile, "1"), strings.Repeat("x", 1<<18))
 	}
 	assert.Greater(t, r.Inputs.Memory.Weight(), int64(3<<20), "what fits is kept")
 	_, ok := r.plans.Recall(&inputs.Inputs{}, honest)

@@ -20,7 +20,7 @@ import (
 // producedChange reports whether a root has to run because siblings that it imports from have finished with other values than it
 // used last. One that never ran starts only if a producer finished after it was created.
 func (r *Reconciler) producedChange(ctx context.Context, inst *v1alpha1.Installation) (string, error) {
-	producers, err := r.related().Predecessors(ctx, inst)
+	producers, err := r.related.Predecessors(ctx, inst)
 	if err != nil || len(producers) == 0 {
 		return "", err
 	}
@@ -47,7 +47,7 @@ func (r *Reconciler) upstreamAtWork(
 			continue
 		}
 		seen[current.UID] = true
-		above, err := r.related().Predecessors(ctx, current)
+		above, err := r.related.Predecessors(ctx, current)
 		if err != nil {
 			return nil, err
 		}
@@ -98,7 +98,7 @@ func (r *Reconciler) differs(ctx context.Context, inst *v1alpha1.Installation, p
 	case inst.Generation != inst.Status.ObservedGeneration && !finishedAfterStart(producers, inst):
 		return "", nil // the imports of the new spec are others, which is no work of a producer
 	case inst.Status.Phase == v1alpha1.PhaseFailed && last != nil && last.Operation == jobs.OrderOperation:
-		cycle, err := r.related().Cycle(ctx, inst)
+		cycle, err := r.related.Cycle(ctx, inst)
 		if err != nil || cycle != nil {
 			return "", err
 		}

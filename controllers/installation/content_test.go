@@ -9,27 +9,24 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/data"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 func TestE22CopiesOfTargetsKeepTheirLabels(t *testing.T) {
-	original := clusterTarget()
+	original := fixture.ClusterTarget()
 	original.Labels[v1alpha1.DataObjectIndexLabel] = "3"
 	original.Labels["kustomize.toolkit.fluxcd.io/name"] = "apps"
 	original.Annotations[data.RetiredAnnotation] = "job"
 	original.Annotations[data.LastAppliedAnnotation] = "{}"
-	s := &scope{inst: working("root", "1", "job"), Inputs: inputs.Inputs{Imports: &inputs.CollectedImports{Targets: map[string]*v1alpha1.Target{"cluster": original}}}}
+	s := &scope{inst: fixture.Working("root", "1", "job"), Inputs: inputs.Inputs{Imports: &inputs.CollectedImports{Targets: map[string]*v1alpha1.Target{"cluster": original}}}}
 	object, err := s.targetCopy(render.Target{Name: "cluster"}, "in", "in", nil)
 	require.NoError(t, err)
 	assert.Equal(t, map[string]string{
@@ -49,26 +46,9 @@ func TestWhatWasCollectedMeanwhileIsCreated(t *testing.T) {
 	assert.Empty(t, wanted.Finalizers)
 }
 
-// with returns a reconciler of a cluster with objects.
-func with(t *testing.T, objects ...client.Object) *Reconciler {
-	t.Helper()
-	scheme := runtime.NewScheme()
-	require.NoError(t, clientgoscheme.AddToScheme(scheme))
-	require.NoError(t, v1alpha1.AddToScheme(scheme))
-	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...)
-	for field, index := range map[string]client.IndexerFunc{relations.ImportIndex: relations.ImportsOf, relations.ExportIndex: relations.ExportsOf, relations.ParentIndex: relations.ParentsOf} {
-		builder = builder.WithIndex(&v1alpha1.Installation{}, field, index)
-	}
-	for _, object := range []client.Object{&v1alpha1.DataObject{}, &v1alpha1.Target{}} {
-		builder = builder.WithIndex(object, data.ScopeIndex, data.ScopeOfData)
-	}
-	c := builder.Build()
-	return &Reconciler{Client: c, Live: c, Recorder: silent, restored: kit.NewRestorations(), Inputs: inputs.Reader{Reader: c, Live: c}}
-}
-
 func TestE13CopiesOfAFormerInstallationAreMadeAnew(t *testing.T) {
 	owned := func(uid types.UID) *v1alpha1.DataObject {
-		inst := working("root", string(uid), "job")
+		inst := fixture.Working("root", string(uid), "job")
 		return &v1alpha1.DataObject{
 			ObjectMeta: copyMeta(&scope{inst: inst}, "in", "in", nil, kit.DataHash(v1alpha1.NewAnyJSON([]byte("1")))),
 			Data:       v1alpha1.NewAnyJSON([]byte("1")),
@@ -89,7 +69,7 @@ func TestE13CopiesOfAFormerInstallationAreMadeAnew(t *testing.T) {
 				tc.exists.Finalizers = nil
 			}
 			r := with(t, tc.exists)
-			require.NoError(t, r.publish(t.Context(), working("root", "new", "job"), owned("new")))
+			require.NoError(t, r.publish(t.Context(), fixture.Working("root", "new", "job"), owned("new")))
 			found := &v1alpha1.DataObject{}
 			require.NoError(t, r.Get(t.Context(), client.ObjectKeyFromObject(tc.exists), found))
 			assert.Equal(t, types.UID("new"), found.OwnerReferences[0].UID)
@@ -100,17 +80,5 @@ func TestE13CopiesOfAFormerInstallationAreMadeAnew(t *testing.T) {
 			}
 			assert.Equal(t, []string{"example.com/held"}, found.Finalizers, "finalizers of others stay")
 		})
-	}
-}
-
-// clusterTarget is a Target with labels and annotations of all kinds.
-func clusterTarget() *v1alpha1.Target {
-	config := v1alpha1.NewAnyJSON([]byte(`{"kubeconfig":"x","port":9007199254740993}`))
-	return &v1alpha1.Target{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: "cluster", Labels: map[string]string{"region": "eu", "landscaper.gardener.cloud/targetsync": "ok"},
-			Annotations: map[string]string{"zone": "a"},
-		},
-		Spec: v1alpha1.TargetSpec{Type: "t", Configuration: &config},
 	}
 }

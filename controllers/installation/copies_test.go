@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 )
 
 func TestACopyStaysWhileASubinstallationHasTheJobThatImportsIt(t *testing.T) {
@@ -24,7 +25,7 @@ func TestACopyStaysWhileASubinstallationHasTheJobThatImportsIt(t *testing.T) {
 		"the job has no children yet": {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &scope{inst: working("root", "1", "job"), children: map[string]*v1alpha1.Installation{}}
+			s := &scope{inst: fixture.Working("root", "1", "job"), children: map[string]*v1alpha1.Installation{}}
 			if tc.job != "" {
 				child := &v1alpha1.Installation{}
 				child.Status.JobID = tc.job

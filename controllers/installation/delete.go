@@ -45,7 +45,7 @@ func stopUnless(err error) error {
 // retriesDeletion reports whether a failed deletion is tried again: when somebody asks for it, and of roots also by the clock or when the
 // sibling that was in the way is out of it.
 func (r *Reconciler) retriesDeletion(ctx context.Context, s *scope) (bool, error) {
-	parent, err := r.related().Parent(ctx, s.inst)
+	parent, err := r.related.Parent(ctx, s.inst)
 	if err != nil || s.asked || jobs.DeletionRequested(s.inst, parent) {
 		return err == nil, err
 	}
@@ -58,7 +58,7 @@ func (r *Reconciler) retriesDeletion(ctx context.Context, s *scope) (bool, error
 	if last := s.inst.Status.LastError; last == nil || last.Reason != jobs.ReasonSiblingDeleteError {
 		return false, nil
 	}
-	successors, err := r.related().AwaitedSuccessors(ctx, s.inst)
+	successors, err := r.related.AwaitedSuccessors(ctx, s.inst)
 	failed := slices.ContainsFunc(successors, func(successor *v1alpha1.Installation) bool { return jobs.DeleteFailed(successor) })
 	return !failed, err
 }
@@ -89,7 +89,7 @@ func (r *Reconciler) beginDeletion(ctx context.Context, s *scope) error {
 	if err := r.readOperation(ctx, s); err != nil {
 		return err
 	}
-	parent, err := r.related().Parent(ctx, s.inst)
+	parent, err := r.related.Parent(ctx, s.inst)
 	if err != nil {
 		return err
 	}

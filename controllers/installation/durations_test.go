@@ -17,11 +17,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 func TestNoDurationIsKeptOfAnInstallationThatIsGone(t *testing.T) {
-	inst := working("root", "1", "")
+	inst := fixture.Working("root", "1", "")
 	inst.Spec.Suspend = true
 	r, recorder := with(t, inst), metrics.NewRecorder()
 	r.Client = interceptor.NewClient(r.Client.(client.WithWatch), interceptor.Funcs{

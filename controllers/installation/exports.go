@@ -274,7 +274,7 @@ func (r *Reconciler) claimExport(ctx context.Context, s *scope, object, existing
 	if err != nil {
 		return err
 	}
-	parent, err := r.related().Parent(ctx, s.inst)
+	parent, err := r.related.Parent(ctx, s.inst)
 	if err != nil {
 		return err
 	}

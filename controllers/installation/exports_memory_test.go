@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
@@ -28,7 +29,7 @@ func TestWhatExportExecutionsSeeTakesLittleMemory(t *testing.T) {
 	}
 	for name, objects := range map[string][]client.Object{"DataObject n/o": dataObjects, "Target n/o": targets} {
 		t.Run(name, func(t *testing.T) {
-			_, err := with(t, objects...).exportInputs(t.Context(), &scope{inst: working("root", "1", "job")})
+			_, err := with(t, objects...).exportInputs(t.Context(), &scope{inst: fixture.Working("root", "1", "job")})
 			assert.ErrorContains(t, err, "it takes more than 64 MiB of memory")
 			assert.ErrorContains(t, err, name)
 			assert.Equal(t, kit.Stalled, kit.AsFailure("", err).Kind)

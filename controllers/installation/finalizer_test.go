@@ -13,11 +13,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 )
 
 // TestAFinalizerThatIsStrippedAgainAndAgainComesBackLaterAndLater has a client that removes the finalizer of an Installation as soon as it is there.
 func TestAFinalizerThatIsStrippedAgainAndAgainComesBackLaterAndLater(t *testing.T) {
-	inst := working("root", "1", "job")
+	inst := fixture.Working("root", "1", "job")
 	inst.Status.ExecutionReference = &v1alpha1.ObjectReference{Namespace: inst.Namespace, Name: inst.Name}
 	r := with(t, inst)
 	clock := clocktesting.NewFakeClock(time.Unix(1_000_000, 0))

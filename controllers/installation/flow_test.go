@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
@@ -47,7 +48,7 @@ func (s *stage) spread(more bool) *v1alpha1.Installation {
 	}
 	sub := object{"name": "child"}
 	root := object{"deployExecutions": deploying("nothing")}
-	inst := following(&v1alpha1.Installation{ObjectMeta: s.named("root")})
+	inst := fixture.Following(&v1alpha1.Installation{ObjectMeta: s.named("root")})
 	if more {
 		types := map[string]string{"whole": "data", "key": "data", "object": "data", "one": "target", "list": "targetList", "map": "targetMap"}
 		leaf["imports"] = imported(map[string]string{"key": "data", "one": "target", "list": "targetList", "map": "targetMap"})
@@ -85,9 +86,9 @@ func (s *stage) spread(more bool) *v1alpha1.Installation {
 			Targets: []v1alpha1.TargetExport{{Name: "cluster", Target: "exported-cluster"}},
 		}
 	}
-	sub["blueprint"] = object{"filesystem": object{"blueprint.yaml": jsonOf(leaf)}}
+	sub["blueprint"] = object{"filesystem": object{"blueprint.yaml": fixture.JSONOf(leaf)}}
 	root["subinstallations"] = []any{sub}
-	inst.Spec.Blueprint = inlineBlueprint(root)
+	inst.Spec.Blueprint = fixture.InlineBlueprint(root)
 	return inst
 }
 
@@ -169,12 +170,12 @@ func TestExportsOfItemsThatAreGoneEndTheJob(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
 			inst := s.leaf("root", "a")
-			inst.Spec.Blueprint = inlineBlueprint(object{
+			inst.Spec.Blueprint = fixture.InlineBlueprint(object{
 				"deployExecutions": deploying("a"), "exports": imported(map[string]string{"said": "data"}),
 				"exportExecutions": []any{object{"name": "default", "type": "GoTemplate", "template": "exports: {said: {{ index .values.deployitems \"item\" \"said\" }}}\n"}},
 			})
 			inst.Spec.Exports.Data = []v1alpha1.DataExport{{Name: "said", DataRef: "said"}}
-			s.create(following(inst))
+			s.create(fixture.Following(inst))
 			execution := s.execution("root", "")
 			s.said(execution, "hello")
 			c.change(s, &v1alpha1.DataObject{ObjectMeta: s.named(kit.DataName(kit.ExecutionScope("root"), ""))})

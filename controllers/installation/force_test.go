@@ -4,9 +4,6 @@
 package installation
 
 import (
-	"maps"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -18,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 )
 
 // deployedBy makes the DeployItem of an Execution, as its controller does, with what a deployer recorded.
@@ -40,7 +38,7 @@ func (s *stage) deployedBy(execution *v1alpha1.Execution) *v1alpha1.DeployItem {
 
 func TestADeletionByForceTakesTheTreeApartAndSaysWhatStays(t *testing.T) {
 	s := newStage(t)
-	root := following(s.parentOf("root", "a"))
+	root := fixture.Following(s.parentOf("root", "a"))
 	s.create(root)
 	child := s.child("root")
 	execution := s.execution(child.Name, "")
@@ -60,73 +58,4 @@ func TestADeletionByForceTakesTheTreeApartAndSaysWhatStays(t *testing.T) {
 		assert.Contains(t, records.Items[0].Data[item.Name], told)
 	}
 	s.quiet()
-}
-
-func TestARecordOfWhatStaysIsOnlyAddedTo(t *testing.T) {
-	for name, tc := range map[string]struct {
-		present, found map[string]string
-		uid            string
-		want           []string
-		fails          bool
-	}{
-		"of the same Installation": {map[string]string{"gone": "1"}, map[string]string{"item": "2"}, "u-1", []string{"gone", "item"}, false},
-		"nothing is new":           {map[string]string{"item": "1"}, map[string]string{"item": "2"}, "u-1", []string{"item"}, false},
-		"of somebody else":         {map[string]string{"gone": "1"}, map[string]string{"item": "2"}, "other", []string{"gone"}, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inst := working("root", "u-1", "job")
-			record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-				Namespace: "n", Name: leftoversName(inst), Annotations: map[string]string{v1alpha1.LeftBehindLabel: tc.uid},
-			}, Data: tc.present}
-			r := with(t, record)
-			wanted := record.DeepCopy()
-			wanted.Data = tc.found
-			err := r.addLeftovers(t.Context(), &scope{inst: inst}, wanted)
-			assert.Equal(t, tc.fails, err != nil)
-			require.NoError(t, r.Get(t.Context(), client.ObjectKeyFromObject(record), record))
-			assert.ElementsMatch(t, tc.want, slices.Sorted(maps.Keys(record.Data)))
-			assert.Equal(t, tc.present[tc.want[0]], record.Data[tc.want[0]])
-		})
-	}
-}
-
-func TestARecordThatIsTooLargeNamesItsItems(t *testing.T) {
-	large := leftover{Item: "large", Resources: make([]recordedResource, 1<<14)}
-	for i := range large.Resources {
-		large.Resources[i].Name = strings.Repeat("x", 60)
-	}
-	data, err := encodeLeftovers(map[string]leftover{"a": {Item: "small"}, "b": large})
-	require.NoError(t, err)
-	assert.Contains(t, data["a"], "item: small")
-	assert.Contains(t, data["b"], "16384 resources did not fit")
-	assert.Less(t, len(data["b"]), 1<<10)
-}
-
-func TestTheEventOfADeletionByForceIsShort(t *testing.T) {
-	found := &remains{leftovers: map[string]leftover{}}
-	for _, letter := range strings.Split("abcdefghijklmnopqrstuvwxyz", "") {
-		found.leftovers[letter] = leftover{Installation: "root/child", Item: strings.Repeat(letter, 40), Type: "example.com/none", Target: "cluster"}
-	}
-	for _, text := range []string{found.summary("record"), found.lastWords()} {
-		assert.Contains(t, text, "26 deploy items")
-		assert.Contains(t, text, ": root/child/aaa")
-		assert.LessOrEqual(t, len(text), 1024)
-		assert.True(t, strings.HasSuffix(text, "…"))
-	}
-	assert.Contains(t, found.summary("record"), "see ConfigMap record")
-}
-
-func TestTheEventInPlaceOfTheRecordNamesWhatStays(t *testing.T) {
-	resources := []recordedResource{{Kind: "Namespace", Name: "cluster-wide"}}
-	for _, name := range []string{"a", "b", "c", "d", "e"} {
-		resources = append(resources, recordedResource{Kind: "ConfigMap", Namespace: "n", Name: name})
-	}
-	found := &remains{leftovers: map[string]leftover{
-		"nothing recorded": {Installation: "root", Item: "z", Type: "example.com/none"},
-		"many":             {Installation: "root/child", Item: "a", Type: "manifest", Target: "cluster", Resources: resources},
-		"a release":        {Installation: "root", Item: "b", Type: "helm", Target: "cluster", Release: "n/r"},
-	}}
-	assert.Contains(t, found.lastWords(), "root/b (helm on cluster) with release n/r, "+
-		"root/child/a (manifest on cluster) with Namespace cluster-wide, ConfigMap n/a, ConfigMap n/b, ConfigMap n/c, ConfigMap n/d, 1 more, "+
-		"root/z (example.com/none)")
 }

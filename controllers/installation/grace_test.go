@@ -9,18 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
-
-// working is an Installation in a job.
-func working(name, uid, job string) *v1alpha1.Installation {
-	inst := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name, UID: types.UID(uid)}}
-	inst.Status.JobID = job
-	return inst
-}
 
 func TestE17StateSecretsAreNotRememberedForEver(t *testing.T) {
 	r := &Reconciler{}

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 )
 
@@ -25,12 +26,12 @@ func TestAnInterruptionEndsOneJobOnly(t *testing.T) {
 			metav1.SetMetaDataAnnotation(&inst.ObjectMeta, v1alpha1.OperationAnnotation, v1alpha1.OperationReconcile)
 		},
 		"the Execution gets a new spec": func(inst *v1alpha1.Installation) {
-			inst.Spec.Blueprint = inlineBlueprint(object{"deployExecutions": deploying("newer")})
+			inst.Spec.Blueprint = fixture.InlineBlueprint(object{"deployExecutions": deploying("newer")})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
-			s.create(following(s.leaf("root", "former")))
+			s.create(fixture.Following(s.leaf("root", "former")))
 			execution := s.execution("root", "")
 			s.installation("root", func(inst *v1alpha1.Installation) bool { return inst.Status.Phase == v1alpha1.PhaseProgressing })
 			s.annotate("root", v1alpha1.OperationAnnotation, v1alpha1.OperationInterrupt)
@@ -55,12 +56,12 @@ func TestAnInterruptedChildEndsBeforeTheNextJob(t *testing.T) {
 			metav1.SetMetaDataAnnotation(&inst.ObjectMeta, v1alpha1.OperationAnnotation, v1alpha1.OperationReconcile)
 		},
 		"the Execution gets a new spec": func(inst *v1alpha1.Installation) {
-			inst.Spec.Blueprint = inlineBlueprint(object{"deployExecutions": deploying("newer")})
+			inst.Spec.Blueprint = fixture.InlineBlueprint(object{"deployExecutions": deploying("newer")})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
-			s.create(following(s.leaf("root", "former")))
+			s.create(fixture.Following(s.leaf("root", "former")))
 			execution := s.execution("root", "")
 			root := s.installation("root", func(inst *v1alpha1.Installation) bool { return inst.Status.Phase == v1alpha1.PhaseProgressing })
 			editStatus(s, execution, func(execution *v1alpha1.Execution) {
@@ -109,7 +110,7 @@ func TestInterruptionsOfRunningJobsStay(t *testing.T) {
 // takes the operation away.
 func TestAnInterruptionLeftBehindDoesNotEndTheNextDeletion(t *testing.T) {
 	s := newStage(t)
-	s.create(following(s.leaf("root", "a")))
+	s.create(fixture.Following(s.leaf("root", "a")))
 	root := s.succeed("root", "")
 	require.NoError(t, s.client.Delete(s.ctx, root))
 	execution := until(s, &v1alpha1.Execution{ObjectMeta: s.named("root")}, func(execution *v1alpha1.Execution) bool {
@@ -132,7 +133,7 @@ func TestAnInterruptionLeftBehindDoesNotEndTheNextDeletion(t *testing.T) {
 // job that both still have.
 func TestADeletionInTheForegroundEndsTheJobThatRuns(t *testing.T) {
 	s := newStage(t)
-	s.create(following(s.parentOf("root", "a")))
+	s.create(fixture.Following(s.parentOf("root", "a")))
 	child := s.child("root")
 	execution := s.execution(child.Name, "")
 	s.installation("root", func(inst *v1alpha1.Installation) bool { return inst.Status.Phase == v1alpha1.PhaseProgressing })

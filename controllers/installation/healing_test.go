@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
@@ -21,31 +22,31 @@ import (
 
 func TestF08WhatHealsByItselfIsNotStalled(t *testing.T) {
 	root := func() *v1alpha1.Installation { return &v1alpha1.Installation{} }
-	suspended := following(root())
+	suspended := fixture.Following(root())
 	suspended.Spec.Suspend = true
-	deleted := following(root())
+	deleted := fixture.Following(root())
 	deleted.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
 	for name, c := range map[string]struct {
 		inst              *v1alpha1.Installation
 		operation, reason string
 		heals             bool
 	}{
-		"missing import":                          {following(root()), jobs.ImportOperation, jobs.ReasonImportNotFound, true},
+		"missing import":                          {fixture.Following(root()), jobs.ImportOperation, jobs.ReasonImportNotFound, true},
 		"missing import, nobody follows":          {root(), jobs.ImportOperation, jobs.ReasonImportNotFound, false},
-		"incomplete Context":                      {following(root()), jobs.ContextOperation, jobs.ReasonContextIncomplete, true},
+		"incomplete Context":                      {fixture.Following(root()), jobs.ContextOperation, jobs.ReasonContextIncomplete, true},
 		"incomplete Context, nobody follows":      {root(), jobs.ContextOperation, jobs.ReasonContextIncomplete, false},
-		"more than the Context allows":            {following(root()), jobs.RenderOperation, jobs.ReasonBeyondImports, true},
+		"more than the Context allows":            {fixture.Following(root()), jobs.RenderOperation, jobs.ReasonBeyondImports, true},
 		"the same, nobody follows":                {root(), jobs.ExportOperation, jobs.ReasonBeyondImports, false},
-		"kind of source that is not there":        {following(root()), jobs.Operation, string(flux.NotInstalled), true},
+		"kind of source that is not there":        {fixture.Following(root()), jobs.Operation, string(flux.NotInstalled), true},
 		"failed predecessor":                      {root(), jobs.OrderOperation, jobs.ReasonPredecessorFailed, true},
-		"failed predecessor of a nested one":      {nested("", "", ""), jobs.OrderOperation, jobs.ReasonPredecessorFailed, false},
-		"cycle":                                   {following(root()), jobs.OrderOperation, jobs.ReasonCyclicDependencies, false},
-		"templates that fail":                     {following(root()), jobs.RenderOperation, "RenderFailed", false},
-		"a deploy item that failed":               {following(root()), jobs.Operation, "DeployItemFailed", false},
+		"failed predecessor of a nested one":      {fixture.Nested("", "", ""), jobs.OrderOperation, jobs.ReasonPredecessorFailed, false},
+		"cycle":                                   {fixture.Following(root()), jobs.OrderOperation, jobs.ReasonCyclicDependencies, false},
+		"templates that fail":                     {fixture.Following(root()), jobs.RenderOperation, "RenderFailed", false},
+		"a deploy item that failed":               {fixture.Following(root()), jobs.Operation, "DeployItemFailed", false},
 		"missing import of a suspended one":       {suspended, jobs.ImportOperation, jobs.ReasonImportNotFound, false},
 		"missing import of one that is deleted":   {deleted, jobs.ImportOperation, jobs.ReasonImportNotFound, false},
-		"somebody else's Execution in the way":    {following(root()), jobs.Operation, reasonExecutionExists, false},
-		"a login that a registry does not accept": {following(root()), jobs.ComponentOperation, "Unauthorized", false},
+		"somebody else's Execution in the way":    {fixture.Following(root()), jobs.Operation, reasonExecutionExists, false},
+		"a login that a registry does not accept": {fixture.Following(root()), jobs.ComponentOperation, "Unauthorized", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &scope{inst: c.inst, now: time.Unix(2, 0)}
@@ -72,7 +73,7 @@ func TestF08TheRootSaysWhetherWhatFailedBelowHeals(t *testing.T) {
 		"its Execution failed as well": {func(_ *v1alpha1.Installation, e *v1alpha1.Execution) { e.Status.Phase = v1alpha1.PhaseFailed }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			root, middle, leaf := following(working("root", "1", "job")), working("middle", "2", "job"), working("leaf", "3", "job")
+			root, middle, leaf := fixture.Following(fixture.Working("root", "1", "job")), fixture.Working("middle", "2", "job"), fixture.Working("leaf", "3", "job")
 			root.Spec.ComponentDescriptor = &v1alpha1.ComponentDescriptorDefinition{}
 			for _, pair := range [][2]*v1alpha1.Installation{{root, middle}, {middle, leaf}} {
 				below(pair[0], pair[1])
@@ -104,7 +105,7 @@ func TestF09SuspensionLeavesReadyAsItIs(t *testing.T) {
 		"never started": {func(*v1alpha1.Installation) {}, kit.ReasonSuspended},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inst := following(&v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Generation: 2}})
+			inst := fixture.Following(&v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Generation: 2}})
 			c.show(inst)
 			inst.Status.ObservedGeneration, inst.Spec.Suspend = 1, true
 			reason, err := (&Reconciler{}).trigger(t.Context(), &scope{inst: inst, now: time.Unix(2, 0)})

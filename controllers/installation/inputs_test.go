@@ -14,14 +14,15 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 // importing is an Installation that imports the DataObject "in".
 func importing() *v1alpha1.Installation {
-	inst := working("root", "1", "job")
-	inst.Spec.Blueprint = inlineBlueprint(object{"imports": imported(map[string]string{"value": "data"})})
+	inst := fixture.Working("root", "1", "job")
+	inst.Spec.Blueprint = fixture.InlineBlueprint(object{"imports": imported(map[string]string{"value": "data"})})
 	inst.Spec.Imports.Data = []v1alpha1.DataImport{{Name: "value", DataRef: "in"}}
 	return inst
 }

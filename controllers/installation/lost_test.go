@@ -15,16 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 )
-
-// grown is an Installation that has succeeded with an Execution and a sub-installation.
-func grown(phase v1alpha1.Phase) *v1alpha1.Installation {
-	inst := working("root", "1", "job")
-	inst.Status.Phase, inst.Status.JobIDFinished = phase, "job"
-	inst.Status.ExecutionReference = &v1alpha1.ObjectReference{Name: "root", Namespace: "n"}
-	inst.Status.SubInstCache = &v1alpha1.SubInstCache{ActiveSubs: []v1alpha1.SubNamePair{{SpecName: "sub", ObjectName: "root-sub"}}}
-	return inst
-}
 
 func TestOnlyASuspendedSpecCountsAsObservedWithALoss(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -32,7 +24,7 @@ func TestOnlyASuspendedSpecCountsAsObservedWithALoss(t *testing.T) {
 		want      int64
 	}{"suspended": {true, 2}, "at work": {false, 1}} {
 		t.Run(name, func(t *testing.T) {
-			s := &scope{inst: grown(v1alpha1.PhaseSucceeded)}
+			s := &scope{inst: fixture.Grown(v1alpha1.PhaseSucceeded)}
 			s.inst.Generation, s.inst.Status.ObservedGeneration, s.inst.Spec.Suspend = 2, 1, tc.suspended
 			shown, err := with(t).showLoss(t.Context(), s)
 			require.NoError(t, err)
@@ -52,7 +44,7 @@ func TestALossIsShownOnlyWhenTheAPIServerHasItToo(t *testing.T) {
 		"the cache is behind": {[]client.Object{execution}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &scope{inst: grown(v1alpha1.PhaseSucceeded)}
+			s := &scope{inst: fixture.Grown(v1alpha1.PhaseSucceeded)}
 			shown, err := with(t, tc.objects...).showLoss(t.Context(), s)
 			require.NoError(t, err)
 			assert.Equal(t, tc.want, shown)
@@ -75,7 +67,7 @@ func TestLostExportOf(t *testing.T) {
 		"the last job has failed":     {v1alpha1.PhaseFailed, 1, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inst := grown(tc.phase)
+			inst := fixture.Grown(tc.phase)
 			inst.Generation, inst.Status.ObservedGeneration = tc.generation, 1
 			inst.Spec.Exports.Data = []v1alpha1.DataExport{{Name: "out", DataRef: "out"}}
 			lost, err := with(t, tc.objects...).lostExport(t.Context(), inst)
@@ -96,7 +88,7 @@ func TestExportsComeAgainAtAPace(t *testing.T) {
 		"just now": {4 * time.Second, false, exportPace - 4*time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &scope{inst: working("root", "1", "job")}
+			s := &scope{inst: fixture.Working("root", "1", "job")}
 			s.now = now
 			s.inst.Status.Phase, s.inst.Status.ObservedGeneration = v1alpha1.PhaseSucceeded, s.inst.Generation
 			s.inst.Status.TransitionTimes = &v1alpha1.TransitionTimes{FinishedTime: &metav1.Time{Time: now.Add(-tc.ended)}}

@@ -10,8 +10,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
@@ -21,13 +19,6 @@ import (
 
 // exportPace is the least time between the end of a job and the next one for an export that somebody has deleted.
 const exportPace = 10 * time.Second
-
-// exporters wakes the Installations that export an object.
-func (r *Reconciler) exporters(kind string) handler.EventHandler {
-	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {
-		return r.find(ctx, relations.ExportIndex, kind+"/"+obj.GetName(), client.InNamespace(obj.GetNamespace()))
-	})
-}
 
 // lostExport returns an export that the last job of an idle Installation published for its present spec and that is gone; empty where all are
 // there. The cache may be behind, so that what it does not show is looked for.

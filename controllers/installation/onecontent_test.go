@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit/packing"
 )
@@ -71,7 +72,7 @@ func TestAnotherJobFollows(t *testing.T) {
 		}},
 		"in deletion":                      {change: func(s *scope) { s.inst.Generation++; now := metav1.Now(); s.inst.DeletionTimestamp = &now }},
 		"suspended":                        {change: func(s *scope) { s.noteChange(); s.inst.Spec.Suspend = true }},
-		"a sub-installation starts no job": {change: func(s *scope) { s.noteChange(); nest(s.inst) }},
+		"a sub-installation starts no job": {change: func(s *scope) { s.noteChange(); fixture.Nest(s.inst) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := ending()
@@ -93,20 +94,14 @@ func TestNoJobFollowsWhileOneRuns(t *testing.T) {
 }
 
 func TestE24TheNextJobOfTheParentFollowsAtOnce(t *testing.T) {
-	job, message := jobs.NextJob(nested("next", "job", "job"), withJobs("next", "job"))
+	job, message := jobs.NextJob(fixture.Nested("next", "job", "job"), withJobs("next", "job"))
 	assert.Equal(t, "next", job)
 	assert.NotEmpty(t, message)
 }
 
-// nest makes an Installation a sub-installation.
-func nest(inst *v1alpha1.Installation) {
-	parent := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Name: "parent", UID: "parent"}}
-	inst.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(parent, v1alpha1.GroupVersion.WithKind("Installation"))}
-}
-
 func TestSubinstallationsPassTheirChangeOn(t *testing.T) {
 	s := ending()
-	nest(s.inst)
+	fixture.Nest(s.inst)
 	s.children["a"] = changedChild("job")
 	s.takeOverChange()
 	assert.True(t, conditions.IsTrue(s.inst, jobs.ChangedDuringJobCondition))
@@ -120,7 +115,7 @@ func TestAJobOfTwoSpecsIsOutdated(t *testing.T) {
 		"some children have the former spec":      {change: func(*scope) {}, outdated: true},
 		"the spec is that of the job":             {change: func(s *scope) { s.inst.Generation-- }},
 		"no child has the job":                    {change: func(s *scope) { s.children = nil }},
-		"a sub-installation":                      {change: func(s *scope) { nest(s.inst) }},
+		"a sub-installation":                      {change: func(s *scope) { fixture.Nest(s.inst) }},
 		"suspended, so that no other job follows": {change: func(s *scope) { s.inst.Spec.Suspend = true }},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 // checkOwner refuses an Installation that names an owner which does not list it. Whoever may write Installations may write any owner into
 // their metadata, but nobody except this controller writes their status. A deletion needs no owner, so it is not checked there.
 func (r *Reconciler) checkOwner(ctx context.Context, s *scope) error {
-	_, err := r.related().ListingParent(ctx, s.inst, relations.IsListed)
+	_, err := r.related.ListingParent(ctx, s.inst, relations.IsListed)
 	if err != nil && s.refusedBefore(err) {
 		return kit.ErrStop
 	}

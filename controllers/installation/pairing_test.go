@@ -15,6 +15,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
@@ -82,7 +83,7 @@ func below(parent, child *v1alpha1.Installation) *v1alpha1.Installation {
 }
 
 func TestE13SubinstallationsOfAFormerInstallationAreNone(t *testing.T) {
-	inst, former := working("root", "new", "job"), working("root", "former", "job")
+	inst, former := fixture.Working("root", "new", "job"), fixture.Working("root", "former", "job")
 	s := &scope{inst: inst}
 	r := with(t, below(inst, claim("own", "a")), below(former, claim("left", "b")))
 	require.NoError(t, r.findChildren(t.Context(), s))
@@ -90,7 +91,7 @@ func TestE13SubinstallationsOfAFormerInstallationAreNone(t *testing.T) {
 }
 
 func TestE13ANameThatIsTaken(t *testing.T) {
-	inst, former := working("root", "new", "job"), working("root", "former", "job")
+	inst, former := fixture.Working("root", "new", "job"), fixture.Working("root", "former", "job")
 	for name, tc := range map[string]struct {
 		exists *v1alpha1.Installation
 		kind   kit.FailureKind
@@ -98,7 +99,7 @@ func TestE13ANameThatIsTaken(t *testing.T) {
 	}{
 		"by one of a former Installation": {below(former, claim("a", "a")), kit.Waiting, "SubinstallationDeleting"},
 		"by one of a person":              {claim("a", "a"), kit.Stalled, "InstallationExists"},
-		"by one of another parent":        {below(working("other", "2", ""), claim("a", "a")), kit.Stalled, "InstallationExists"},
+		"by one of another parent":        {below(fixture.Working("other", "2", ""), claim("a", "a")), kit.Stalled, "InstallationExists"},
 		"by an own one in deletion":       {below(inst, claim("a", "a", deleting)), kit.Retry, "SubinstallationDeleting"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 )
 
@@ -21,15 +22,6 @@ import (
 func withJobs(running, finished string) *v1alpha1.Installation {
 	inst := &v1alpha1.Installation{}
 	inst.Status.JobID, inst.Status.JobIDFinished = running, finished
-	return inst
-}
-
-// nested returns a sub-installation whose annotation names a job.
-func nested(annotation, running, finished string) *v1alpha1.Installation {
-	inst := withJobs(running, finished)
-	controls := true
-	inst.OwnerReferences = []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Installation", Name: "parent", UID: "parent", Controller: &controls}}
-	inst.Annotations = map[string]string{v1alpha1.JobAnnotation: annotation}
 	return inst
 }
 
@@ -46,11 +38,11 @@ func TestE02AFailedDeletionIsTriedAgainOnlyWhenItIsAskedFor(t *testing.T) {
 		inst, parent *v1alpha1.Installation
 		want         bool
 	}{
-		"the job that applied it is still noted":  {nested("apply", "delete", "delete"), withJobs("delete", "apply"), false},
-		"the same, and the parent failed as well": {nested("apply", "delete", "delete"), withJobs("delete", "delete"), false},
-		"the parent tries again":                  {nested("again", "delete", "delete"), withJobs("again", "delete"), true},
-		"the parent has tried again":              {nested("again", "again", "again"), withJobs("again", "again"), false},
-		"a person asks":                           {asked(nested("", "a", "a"), "now"), withJobs("a", "a"), true},
+		"the job that applied it is still noted":  {fixture.Nested("apply", "delete", "delete"), withJobs("delete", "apply"), false},
+		"the same, and the parent failed as well": {fixture.Nested("apply", "delete", "delete"), withJobs("delete", "delete"), false},
+		"the parent tries again":                  {fixture.Nested("again", "delete", "delete"), withJobs("again", "delete"), true},
+		"the parent has tried again":              {fixture.Nested("again", "again", "again"), withJobs("again", "again"), false},
+		"a person asks":                           {asked(fixture.Nested("", "a", "a"), "now"), withJobs("a", "a"), true},
 		"a root that nobody asks":                 {withJobs("a", "a"), nil, false},
 		"a root whose request was answered":       {handled(asked(withJobs("a", "a"), "then"), "then"), nil, false},
 		"a root whose request was taken back":     {handled(withJobs("a", "a"), "then"), nil, false},
@@ -62,12 +54,12 @@ func TestE02AFailedDeletionIsTriedAgainOnlyWhenItIsAskedFor(t *testing.T) {
 
 func TestE12FailedDeletionsThatAreTriedAgain(t *testing.T) {
 	failed := func(name, uid, reason string) *v1alpha1.Installation {
-		inst := exporter(name, uid, reason)
+		inst := fixture.Exporter(name, uid, reason)
 		inst.Status.Phase = v1alpha1.PhaseDeleteFailed
 		return inst
 	}
 	successor := func(phase v1alpha1.Phase) *v1alpha1.Installation {
-		inst := working("successor", "2", "job")
+		inst := fixture.Working("successor", "2", "job")
 		inst.Spec.Imports.Data = []v1alpha1.DataImport{{Name: "in", DataRef: "out"}}
 		inst.Status.JobIDFinished, inst.Status.Phase = "job", phase
 		return inst
@@ -87,7 +79,7 @@ func TestE12FailedDeletionsThatAreTriedAgain(t *testing.T) {
 		"the sibling is in the way":      {inst: failed("root", "1", jobs.ReasonSiblingDeleteError), other: successor(v1alpha1.PhaseDeleteFailed)},
 		"the sibling is out of the way":  {inst: failed("root", "1", jobs.ReasonSiblingDeleteError), other: successor(v1alpha1.PhaseDeleting), want: true},
 		"the sibling is gone":            {inst: failed("root", "1", jobs.ReasonSiblingDeleteError), want: true},
-		"a sub-installation by no clock": {inst: below(working("parent", "3", "job"), clock(failed("child", "1", "Unreachable")))},
+		"a sub-installation by no clock": {inst: below(fixture.Working("parent", "3", "job"), clock(failed("child", "1", "Unreachable")))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects := []client.Object{tc.inst}

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
@@ -37,13 +38,13 @@ func refusing(err error) client.Client {
 }
 
 func TestAnExecutionOfSomebodyElseIsNotTaken(t *testing.T) {
-	inst := working("root", "1", "job")
+	inst := fixture.Working("root", "1", "job")
 	for name, tc := range map[string]struct {
 		owner   *v1alpha1.Installation
 		foreign bool
 	}{
 		"own":                                   {inst, false},
-		"of an earlier one of that name":        {working("root", "0", "job"), true},
+		"of an earlier one of that name":        {fixture.Working("root", "0", "job"), true},
 		"of somebody who says nothing about it": {nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {

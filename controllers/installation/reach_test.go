@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 )
 
@@ -110,7 +111,7 @@ func subinstallation(imports, exports object) object {
 		leaf["exports"] = []any{object{"name": "a", "type": "target", "targetType": clusterType}}
 		leaf["exportExecutions"] = exportingText("a: {type: " + clusterType + ", config: {}}")
 	}
-	sub := object{"name": "child", "blueprint": object{"filesystem": object{"blueprint.yaml": jsonOf(leaf)}}}
+	sub := object{"name": "child", "blueprint": object{"filesystem": object{"blueprint.yaml": fixture.JSONOf(leaf)}}}
 	if imports != nil {
 		sub["imports"] = imports
 	}
@@ -137,9 +138,9 @@ func (s *stage) surroundings() {
 
 // reaching returns a root with a blueprint of some parts that imports the Target self.
 func (s *stage) reaching(parts object) *v1alpha1.Installation {
-	inst := following(&v1alpha1.Installation{ObjectMeta: s.named("root")})
+	inst := fixture.Following(&v1alpha1.Installation{ObjectMeta: s.named("root")})
 	inst.Spec.Imports.Targets = []v1alpha1.TargetImport{{Name: "self", Target: "self"}}
-	inst.Spec.Blueprint = inlineBlueprint(parts)
+	inst.Spec.Blueprint = fixture.InlineBlueprint(parts)
 	return inst
 }
 
@@ -205,7 +206,7 @@ func TestT07OtherContextStartsRootOfRefusedSubinstallation(t *testing.T) {
 	s.surroundings()
 	inner := subinstallation(object{"data": []any{object{"name": "a", "dataRef": "#foreign"}}}, nil)
 	middle := object{"apiVersion": "landscaper.gardener.cloud/v1alpha1", "kind": "Blueprint", "subinstallations": []any{inner}}
-	outer := object{"name": "middle", "blueprint": object{"filesystem": object{"blueprint.yaml": jsonOf(middle)}}}
+	outer := object{"name": "middle", "blueprint": object{"filesystem": object{"blueprint.yaml": fixture.JSONOf(middle)}}}
 	access := s.context(v1alpha1.BlueprintAccessImports)
 	s.create(access, s.reaching(object{"subinstallations": []any{outer}}))
 	failed := s.ended("root", "", v1alpha1.PhaseFailed)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/force"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
@@ -56,6 +57,8 @@ type Reconciler struct {
 	targets       kit.Consistency
 	states        kit.Consistency
 	echo          kit.Echo
+	related       *relations.Finder
+	force         *force.Deletion
 	restored      *flowcontrol.Backoff
 	sharing       sync.Once
 	// plans are those of running jobs.
@@ -84,7 +87,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	started := r.Now()
 	defer func() { r.Metrics.RecordDuration(ctx, inst, started) }()
 
-	s := &scope{inst: inst, persisted: inst.Status.DeepCopy(), now: started, jitter: r.Jitter, clusters: r.Inputs.ClustersFor(inst)}
+	s := &scope{inst: inst, remains: force.Of(inst), persisted: inst.Status.DeepCopy(), now: started, jitter: r.Jitter, clusters: r.Inputs.ClustersFor(inst)}
 	defer s.GiveBack()
 	if err := r.takeOver(ctx, s); err != nil {
 		return r.settle(ctx, s, err)
@@ -92,18 +95,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return r.settle(ctx, s, kit.Run(ctx, s, r.phases(inst)))
 }
 
-// related finds the Installations that one is related to.
-func (r *Reconciler) related() *relations.Finder {
-	return &relations.Finder{Reader: r.Client, Live: r.Live}
-}
-
 func (r *Reconciler) phases(inst *v1alpha1.Installation) []kit.Phase[*scope] {
-	if forced(inst) {
+	if force.Requested(inst) {
 		return []kit.Phase[*scope]{
-			r.survey,          // force.go      name, owners     → everything there is, read live
-			r.recordLeftovers, // leftovers.go  deploy items     → record of what stays behind
-			r.dismantle,       // force.go      record written   → the tree taken apart
-			r.release,         // delete.go     all gone         → finalizer off
+			remains(r.force.Survey),          // internal/force  name, owners     → everything there is, read live
+			remains(r.force.RecordLeftovers), // internal/force  deploy items     → record of what stays behind
+			remains(r.force.Dismantle),       // internal/force  record written   → the tree taken apart
+			r.release,                        // delete.go       all gone         → finalizer off
 		}
 	}
 	if !inst.DeletionTimestamp.IsZero() {

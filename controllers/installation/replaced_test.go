@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
@@ -18,7 +19,7 @@ func TestAReplacedInstallationGetsItsFinalizerBack(t *testing.T) {
 	s := newStage(t)
 	s.played()
 	inst := s.leaf("leaf", "a")
-	operate(inst)
+	fixture.Operate(inst)
 	s.create(inst)
 	s.finished("leaf", "", always)
 	edit(s, inst, func(inst *v1alpha1.Installation) { inst.Annotations, inst.Finalizers = nil, nil })
@@ -39,7 +40,7 @@ func TestObjectsThatOnlyHaveOurLabelsStay(t *testing.T) {
 			mine, cluster := &v1alpha1.DataObject{ObjectMeta: s.named("mine")}, &v1alpha1.Target{ObjectMeta: s.named("mine")}
 			mine.Labels, cluster.Labels = labels, labels
 			mine.Data = v1alpha1.NewAnyJSON([]byte(`"precious"`))
-			inst := following(s.leaf("leaf", "a"))
+			inst := fixture.Following(s.leaf("leaf", "a"))
 			s.create(mine, cluster, inst)
 			first := s.finished("leaf", "", always)
 			edit(s, inst, func(inst *v1alpha1.Installation) { deploy(inst, "b") })

@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/data"
@@ -50,13 +49,4 @@ func (r *Reconciler) rival(ctx context.Context, inst *v1alpha1.Installation, key
 		return nil, nil
 	}
 	return owner, err
-}
-
-// losers returns the Installations that wait for one of some exports.
-func (r *Reconciler) losers(ctx context.Context, namespace string, keys ...string) []reconcile.Request {
-	var requests []reconcile.Request
-	for _, key := range keys {
-		requests = append(requests, r.findAll(ctx, relations.ExportIndex, key, jobs.LostToRival, client.InNamespace(namespace))...)
-	}
-	return requests
 }

@@ -12,29 +12,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 )
-
-// exporter is an Installation that exports "out" and has failed for a reason.
-func exporter(name, uid, reason string) *v1alpha1.Installation {
-	inst := working(name, uid, "job")
-	inst.Spec.Exports.Data = []v1alpha1.DataExport{{Name: "out", DataRef: "out"}}
-	inst.Status.JobIDFinished = "job"
-	inst.Status.Phase, inst.Status.LastError = v1alpha1.PhaseFailed, &v1alpha1.Error{Reason: reason}
-	return inst
-}
 
 func TestE15ExportsThatAreFreeAgain(t *testing.T) {
 	held := func(name, uid string) *v1alpha1.DataObject {
 		object := &v1alpha1.DataObject{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "out"}}
-		object.OwnerReferences = []metav1.OwnerReference{{Kind: "Installation", Name: name, UID: working(name, uid, "").UID}}
+		object.OwnerReferences = []metav1.OwnerReference{{Kind: "Installation", Name: name, UID: fixture.Working(name, uid, "").UID}}
 		return object
 	}
 	byHand := held("", "")
 	byHand.OwnerReferences = nil
 	going := held("other", "2")
 	going.DeletionTimestamp, going.Finalizers = &metav1.Time{Time: metav1.Now().Time}, []string{"example.com/held"}
-	other, changed := exporter("other", "2", ""), exporter("other", "2", "")
+	other, changed := fixture.Exporter("other", "2", ""), fixture.Exporter("other", "2", "")
 	changed.Spec.Exports.Data = nil
 	for name, tc := range map[string]struct {
 		reason  string
@@ -51,7 +43,7 @@ func TestE15ExportsThatAreFreeAgain(t *testing.T) {
 		"failed for something else":    {"ImportNotFound", nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			free, err := with(t, tc.objects...).exportsAreFree(t.Context(), exporter("new", "9", tc.reason))
+			free, err := with(t, tc.objects...).exportsAreFree(t.Context(), fixture.Exporter("new", "9", tc.reason))
 			require.NoError(t, err)
 			assert.Equal(t, tc.free, free)
 		})
@@ -59,14 +51,14 @@ func TestE15ExportsThatAreFreeAgain(t *testing.T) {
 }
 
 func TestAFormerExportGoesOnlyWhileItIsTheOwn(t *testing.T) {
-	inst := working("one", "1", "job")
+	inst := fixture.Working("one", "1", "job")
 	for name, tc := range map[string]struct {
 		owner *v1alpha1.Installation
 		stays bool
 	}{
 		"the own":                     {inst, false},
-		"another one's by now":        {working("two", "2", "job"), true},
-		"of a namesake that followed": {working("one", "2", "job"), true},
+		"another one's by now":        {fixture.Working("two", "2", "job"), true},
+		"of a namesake that followed": {fixture.Working("one", "2", "job"), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for kind, object := range map[string]client.Object{"DataObject": &v1alpha1.DataObject{}, "Target": &v1alpha1.Target{}} {

@@ -4,11 +4,13 @@
 package installation
 
 import (
+	"context"
 	"time"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/force"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/view"
 )
@@ -36,7 +38,7 @@ type scope struct {
 	// clusters issues kubeconfigs to templates; nil where the process does not.
 	clusters *inputs.Issuer
 	// remains is what a deletion by force has found.
-	remains *remains
+	remains *force.Remains
 	// outcome is set when the running job ended in this reconciliation.
 	outcome *outcome
 
@@ -57,4 +59,9 @@ func (s *scope) adopt(in *inputs.Reading) {
 		s.plan = &plan{values: in.Values}
 	}
 	s.Wake(in.Requeue)
+}
+
+// remains makes a phase of what is left of an Installation one of the reconciliation.
+func remains(phase kit.Phase[*force.Remains]) kit.Phase[*scope] {
+	return func(ctx context.Context, s *scope) error { return phase(ctx, s.remains) }
 }

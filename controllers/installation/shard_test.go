@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
@@ -40,11 +41,11 @@ func TestE09ChildrenFollowTheShard(t *testing.T) {
 // leafAndParent returns an Installation with a deploy item and a sub-installation with another.
 func (s *stage) leafAndParent(name string) *v1alpha1.Installation {
 	s.t.Helper()
-	inst := following(s.parentOf(name, "a"))
+	inst := fixture.Following(s.parentOf(name, "a"))
 	files := object{}
 	require.NoError(s.t, unmarshalBlueprint(inst, &files))
 	files["deployExecutions"] = deploying("own")
-	inst.Spec.Blueprint = inlineBlueprint(files)
+	inst.Spec.Blueprint = fixture.InlineBlueprint(files)
 	return inst
 }
 

@@ -16,10 +16,10 @@ import (
 // awaitPredecessors waits until every sibling that exports what this Installation imports has finished, and fails when one
 // has failed.
 func (r *Reconciler) awaitPredecessors(ctx context.Context, s *scope) error {
-	if cycle, err := r.related().Cycle(ctx, s.inst); err != nil || cycle != nil {
+	if cycle, err := r.related.Cycle(ctx, s.inst); err != nil || cycle != nil {
 		return cycleFailure(cycle, err)
 	}
-	predecessors, err := r.related().Predecessors(ctx, s.inst)
+	predecessors, err := r.related.Predecessors(ctx, s.inst)
 	if err != nil || len(predecessors) == 0 {
 		return err
 	}
@@ -70,11 +70,11 @@ func (r *Reconciler) awaitSuccessors(ctx context.Context, s *scope) error {
 	if s.childrenInDeletion() || s.inst.Annotations[v1alpha1.DeleteIgnoreSuccessorsAnnotation] == "true" {
 		return nil
 	}
-	successors, err := r.related().AwaitedSuccessors(ctx, s.inst)
+	successors, err := r.related.AwaitedSuccessors(ctx, s.inst)
 	if err != nil {
 		return err
 	}
-	parent, err := r.related().Parent(ctx, s.inst)
+	parent, err := r.related.Parent(ctx, s.inst)
 	if err != nil {
 		return err
 	}

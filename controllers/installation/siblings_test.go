@@ -12,13 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 )
 
 // TestImportsThatComeWhileAJobFailsBehindAPredecessorStartNoOther has a job that waited for one predecessor, which has published meanwhile, and then
 // fails because of another one.
 func TestImportsThatComeWhileAJobFailsBehindAPredecessorStartNoOther(t *testing.T) {
 	producer := func(name string, phase v1alpha1.Phase) *v1alpha1.Installation {
-		inst := working(name, name, "1")
+		inst := fixture.Working(name, name, "1")
 		inst.Spec.Exports.Data = []v1alpha1.DataExport{{Name: name, DataRef: name}}
 		inst.Status.JobIDFinished, inst.Status.Phase = "1", phase
 		return inst
@@ -27,7 +28,7 @@ func TestImportsThatComeWhileAJobFailsBehindAPredecessorStartNoOther(t *testing.
 		return &v1alpha1.DataObject{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name, UID: types.UID(name)}, Data: v1alpha1.NewAnyJSON([]byte("1"))}
 	}
 	failed, slow := producer("failed", v1alpha1.PhaseFailed), producer("slow", v1alpha1.PhaseSucceeded)
-	consumer := working("consumer", "consumer", "2")
+	consumer := fixture.Working("consumer", "consumer", "2")
 	consumer.Annotations = map[string]string{v1alpha1.ReconcileIfImportsChangedAnnotation: "true"}
 	consumer.Spec.Imports.Data = []v1alpha1.DataImport{{Name: "failed", DataRef: "failed"}, {Name: "slow", DataRef: "slow"}}
 	consumer.Status.ImportsHash = "before"

@@ -18,6 +18,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
@@ -29,7 +30,7 @@ func newer[O client.Object](object O) O {
 }
 
 func TestNothingIsDecidedOnAnInstallationThatTheCacheShowsTooOld(t *testing.T) {
-	inst := working("root", "1", "")
+	inst := fixture.Working("root", "1", "")
 	inst.Annotations = map[string]string{meta.ReconcileRequestAnnotation: "now"}
 	for name, lags := range map[string]bool{"old": true, "as it is": false} {
 		t.Run(name, func(t *testing.T) {
@@ -52,9 +53,9 @@ func TestNothingIsDecidedOnAnInstallationThatTheCacheShowsTooOld(t *testing.T) {
 }
 
 func TestNothingIsDecidedOnChildrenThatTheCacheShowsTooOld(t *testing.T) {
-	root := working("root", "1", "job")
+	root := fixture.Working("root", "1", "job")
 	root.Status.SubInstCache = &v1alpha1.SubInstCache{ActiveSubs: []v1alpha1.SubNamePair{{ObjectName: "child"}}}
-	child := below(root, working("child", "2", "job"))
+	child := below(root, fixture.Working("child", "2", "job"))
 	execution := &v1alpha1.Execution{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "root", UID: "3"}}
 	execution.OwnerReferences = child.OwnerReferences
 	for name, tc := range map[string]struct {
@@ -84,7 +85,7 @@ func TestNothingIsDecidedOnChildrenThatTheCacheShowsTooOld(t *testing.T) {
 }
 
 func TestNothingIsDecidedOnAPredecessorThatTheCacheShowsTooOld(t *testing.T) {
-	producer, consumer := exporter("producer", "1", ""), working("consumer", "2", "job")
+	producer, consumer := fixture.Exporter("producer", "1", ""), fixture.Working("consumer", "2", "job")
 	producer.Status.Phase, producer.Status.LastError = v1alpha1.PhaseSucceeded, nil
 	consumer.Spec.Imports.Data = []v1alpha1.DataImport{{Name: "in", DataRef: "out"}}
 	r := with(t, producer, consumer, &v1alpha1.DataObject{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "out"}})
@@ -96,7 +97,7 @@ func TestNothingIsDecidedOnAPredecessorThatTheCacheShowsTooOld(t *testing.T) {
 func TestTheGenerationIsObservedUntilAChildHasTheJob(t *testing.T) {
 	for name, given := range map[string]bool{"no child has it": false, "one has it": true} {
 		t.Run(name, func(t *testing.T) {
-			inst := working("root", "1", "job")
+			inst := fixture.Working("root", "1", "job")
 			inst.Generation, inst.Status.ObservedGeneration = 2, 1
 			execution := &v1alpha1.Execution{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "root"}}
 			if given {

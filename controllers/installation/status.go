@@ -15,9 +15,9 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/force"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/notify"
 )
 
 const succeededMessage = "the installation succeeded"
@@ -117,8 +117,8 @@ func (r *Reconciler) absorb(s *scope, err error) (ctrl.Result, bool) {
 	if failure.Kind == kit.Stalled && s.clusters != nil && s.clusters.Refused != nil {
 		failure.Reason = jobs.ReasonBeyondImports
 	}
-	if failure.Kind == kit.Stalled && forced(s.inst) {
-		failure = &kit.Failure{Kind: kit.Retry, Operation: forceOperation, Reason: failure.Reason, Err: failure.Err} // nothing else begins it again
+	if failure.Kind == kit.Stalled && force.Requested(s.inst) {
+		failure = &kit.Failure{Kind: kit.Retry, Operation: force.Operation, Reason: failure.Reason, Err: failure.Err} // nothing else begins it again
 	}
 	switch failure.Kind {
 	case kit.Stalled:
@@ -137,7 +137,7 @@ func (r *Reconciler) queueNext(ctx context.Context, s *scope) error {
 	if s.outcome == nil {
 		return nil
 	}
-	parent, err := r.related().Parent(ctx, s.inst)
+	parent, err := r.related.Parent(ctx, s.inst)
 	if err != nil {
 		return err
 	}
@@ -166,20 +166,7 @@ func (r *Reconciler) announce(s *scope) {
 
 // event writes an event with what the job used.
 func (r *Reconciler) event(inst *v1alpha1.Installation, kind, reason, message string) {
-	r.Recorder.AnnotatedEventf(inst, eventMetadata(inst), kind, reason, "%s", message)
-}
-
-// eventMetadata returns the revision of the source that the last job used, and as token the job: notification-controller drops an event that
-// it has seen within minutes, unless its revision or token is another.
-func eventMetadata(inst *v1alpha1.Installation) map[string]string {
-	metadata := map[string]string{}
-	if job := inst.Status.JobIDFinished; job != "" {
-		metadata[v1alpha1.GroupName+"/"+notify.TokenKey] = job
-	}
-	if len(inst.Status.Sources) > 0 {
-		metadata[v1alpha1.GroupName+"/"+notify.RevisionKey] = inst.Status.Sources[0].Revision
-	}
-	return metadata
+	r.Recorder.AnnotatedEventf(inst, jobs.EventMetadata(inst), kind, reason, "%s", message)
 }
 
 // later plans another attempt after a write that failed. The delay is ours alone: controller-runtime drops it from a result that comes with an

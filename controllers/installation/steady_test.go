@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
@@ -33,7 +34,7 @@ func (s *stage) noExecutions() *corev1.ResourceQuota {
 func TestE01ARefusedExecutionIsNotTriedInALoop(t *testing.T) {
 	s := newStage(t)
 	quota := s.noExecutions()
-	s.create(following(s.leaf("leaf", "a")))
+	s.create(fixture.Following(s.leaf("leaf", "a")))
 	refused := func(inst *v1alpha1.Installation) bool {
 		return inst.Status.LastError != nil && strings.Contains(inst.Status.LastError.Message, "exceeded quota")
 	}
@@ -48,8 +49,8 @@ func TestE01ARefusedExecutionIsNotTriedInALoop(t *testing.T) {
 func TestE01AnImportThatCannotBePublishedFailsTheJob(t *testing.T) {
 	s := newStage(t)
 	name := "an-import-with-a-name-that-is-much-longer-than-the-value-of-any-label"
-	inst := following(s.leaf("leaf", "a"))
-	inst.Spec.Blueprint = inlineBlueprint(object{
+	inst := fixture.Following(s.leaf("leaf", "a"))
+	inst.Spec.Blueprint = fixture.InlineBlueprint(object{
 		"imports":          []any{object{"name": name, "type": "data", "schema": object{}}},
 		"deployExecutions": deploying("a"),
 	})
@@ -64,7 +65,7 @@ func TestE01AnImportThatCannotBePublishedFailsTheJob(t *testing.T) {
 func TestE03AnInterruptedJobWithANewSpecIsFollowedByOneOther(t *testing.T) {
 	s := newStage(t)
 	s.noExecutions()
-	s.create(following(s.leaf("leaf", "a")))
+	s.create(fixture.Following(s.leaf("leaf", "a")))
 	running := s.installation("leaf", func(inst *v1alpha1.Installation) bool { return inst.Status.LastError != nil })
 	edit(s, running, func(inst *v1alpha1.Installation) {
 		inst.Spec.Blueprint = s.leaf("leaf", "b").Spec.Blueprint
@@ -92,11 +93,11 @@ func (s *stage) failDeletion(execution *v1alpha1.Execution, job string) {
 
 // parentOf returns an Installation with one sub-installation that has one deploy item with a text in its configuration.
 func (s *stage) parentOf(name, text string) *v1alpha1.Installation {
-	child := object{"name": "child", "blueprint": object{"filesystem": object{"blueprint.yaml": jsonOf(object{
+	child := object{"name": "child", "blueprint": object{"filesystem": object{"blueprint.yaml": fixture.JSONOf(object{
 		"apiVersion": "landscaper.gardener.cloud/v1alpha1", "kind": "Blueprint", "deployExecutions": deploying(text),
 	})}}}
 	return &v1alpha1.Installation{ObjectMeta: s.named(name), Spec: v1alpha1.InstallationSpec{
-		Blueprint: inlineBlueprint(object{"subinstallations": []any{child}}),
+		Blueprint: fixture.InlineBlueprint(object{"subinstallations": []any{child}}),
 	}}
 }
 
@@ -113,7 +114,7 @@ func (s *stage) child(parent string) *v1alpha1.Installation {
 
 func TestE02AFailedDeletionOfASubinstallationWaitsForTheNextRequest(t *testing.T) {
 	s := newStage(t)
-	s.create(following(s.parentOf("root", "a")))
+	s.create(fixture.Following(s.parentOf("root", "a")))
 	child := s.child("root")
 	s.succeed(child.Name, "")
 	root := s.ended("root", "", v1alpha1.PhaseSucceeded)
@@ -140,11 +141,11 @@ func TestE02AFailedDeletionOfASubinstallationWaitsForTheNextRequest(t *testing.T
 
 func TestE11AnExecutionThatGoesDuringAJobIsMadeAgain(t *testing.T) {
 	s := newStage(t)
-	inst := following(s.parentOf("root", "a"))
+	inst := fixture.Following(s.parentOf("root", "a"))
 	files := object{}
 	require.NoError(t, unmarshalBlueprint(inst, &files))
 	files["deployExecutions"] = deploying("own")
-	inst.Spec.Blueprint = inlineBlueprint(files)
+	inst.Spec.Blueprint = fixture.InlineBlueprint(files)
 	s.create(inst)
 	first := s.execution("root", "")
 	s.finish(first, v1alpha1.PhaseSucceeded)
@@ -165,7 +166,7 @@ func TestE11AnExecutionThatGoesDuringAJobIsMadeAgain(t *testing.T) {
 
 func TestE12AFailedDeletionOfARootIsNotTriedAgainByItself(t *testing.T) {
 	s := newStage(t)
-	s.create(following(s.leaf("leaf", "a")))
+	s.create(fixture.Following(s.leaf("leaf", "a")))
 	s.annotate("leaf", "reconcile.fluxcd.io/requestedAt", "once")
 	leaf := s.succeed("leaf", "")
 	if leaf.Status.LastHandledReconcileAt != "once" {
@@ -185,7 +186,7 @@ func TestE12AFailedDeletionOfARootIsNotTriedAgainByItself(t *testing.T) {
 
 // holdBack returns a producer that is at work until its Execution is ended, and a consumer of what it exports.
 func (s *stage) holdBack() (producer, consumer *v1alpha1.Installation) {
-	producer, consumer = following(s.leaf("producer", "a")), following(s.leaf("consumer", "a"))
+	producer, consumer = fixture.Following(s.leaf("producer", "a")), fixture.Following(s.leaf("consumer", "a"))
 	producer.Spec.Blueprint = exporting("{out: 1, other: 1}")
 	producer.Spec.Exports.Data = []v1alpha1.DataExport{{Name: "out", DataRef: "flow"}, {Name: "other", DataRef: "other"}}
 	consumer.Spec.Imports.Data = []v1alpha1.DataImport{{Name: "in", DataRef: "flow"}}
@@ -194,7 +195,7 @@ func (s *stage) holdBack() (producer, consumer *v1alpha1.Installation) {
 
 // exporting is a blueprint with one deploy item that exports "out" and "other".
 func exporting(values string) v1alpha1.BlueprintDefinition {
-	return inlineBlueprint(object{
+	return fixture.InlineBlueprint(object{
 		"exports": []any{
 			object{"name": "out", "type": "data", "schema": object{}}, object{"name": "other", "type": "data", "schema": object{}},
 		},
@@ -224,7 +225,7 @@ func TestE19AnEditOfTheImportsStartsNoJobByItself(t *testing.T) {
 	s.create(producer)
 	first := s.succeed("producer", "")
 	delete(consumer.Annotations, v1alpha1.ReconcileIfChangedAnnotation)
-	operate(consumer)
+	fixture.Operate(consumer)
 	s.create(consumer)
 	s.succeed("consumer", "")
 	edit(s, consumer, func(inst *v1alpha1.Installation) {
@@ -250,7 +251,7 @@ func TestE21AnImportThatChangesDuringAJobCountsAsOneThatChangesAfterIt(t *testin
 			s := newStage(t)
 			value := &v1alpha1.DataObject{ObjectMeta: s.named("value"), Data: v1alpha1.NewAnyJSON([]byte("1"))}
 			inst := s.leaf("leaf", "a")
-			operate(inst)
+			fixture.Operate(inst)
 			inst.Annotations[c.annotation] = "true"
 			inst.Spec.Imports.Data = []v1alpha1.DataImport{{Name: "in", DataRef: "value"}}
 			s.create(value, inst)
@@ -269,7 +270,7 @@ func TestE21AnImportThatChangesDuringAJobCountsAsOneThatChangesAfterIt(t *testin
 
 func TestTheCauseOfWorkThatIsTriedAgainIsShownAtTheRoot(t *testing.T) {
 	s := newStage(t)
-	s.create(following(s.parentOf("root", "a")))
+	s.create(fixture.Following(s.parentOf("root", "a")))
 	child := s.child("root")
 	execution := s.execution(child.Name, "")
 	fails := func(cause string) {

@@ -31,6 +31,8 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture/cluster"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/tests/mortal"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
@@ -118,21 +120,6 @@ func (s *stage) start() {
 // object is JSON.
 type object = map[string]any
 
-// blueprint is spec.blueprint with a blueprint in place.
-func inlineBlueprint(parts object) v1alpha1.BlueprintDefinition {
-	parts["apiVersion"], parts["kind"] = "landscaper.gardener.cloud/v1alpha1", "Blueprint"
-	files, _ := json.Marshal(object{"blueprint.yaml": jsonOf(parts)})
-	return v1alpha1.BlueprintDefinition{Inline: &v1alpha1.InlineBlueprint{Filesystem: v1alpha1.NewAnyJSON(files)}}
-}
-
-func jsonOf(value any) string {
-	raw, err := json.Marshal(value)
-	if err != nil {
-		panic(err)
-	}
-	return string(raw)
-}
-
 // unmarshalBlueprint reads the blueprint in place of an Installation.
 func unmarshalBlueprint(inst *v1alpha1.Installation, into *object) error {
 	files := map[string]string{}
@@ -151,14 +138,8 @@ func deploying(text string) []any {
 // leaf returns an Installation with one deploy item.
 func (s *stage) leaf(name, text string) *v1alpha1.Installation {
 	return &v1alpha1.Installation{
-		ObjectMeta: s.named(name), Spec: v1alpha1.InstallationSpec{Blueprint: inlineBlueprint(object{"deployExecutions": deploying(text)})},
+		ObjectMeta: s.named(name), Spec: v1alpha1.InstallationSpec{Blueprint: fixture.InlineBlueprint(object{"deployExecutions": deploying(text)})},
 	}
-}
-
-// following lets every change start a job.
-func following(inst *v1alpha1.Installation) *v1alpha1.Installation {
-	metav1.SetMetaDataAnnotation(&inst.ObjectMeta, v1alpha1.ReconcileIfChangedAnnotation, "true")
-	return inst
 }
 
 func (s *stage) named(name string) metav1.ObjectMeta {
@@ -293,4 +274,13 @@ func (s *stage) versions() string {
 		}
 	}
 	return found
+}
+
+// with returns a reconciler of a cluster with objects.
+func with(t *testing.T, objects ...client.Object) *Reconciler {
+	t.Helper()
+	c := cluster.With(t, objects...)
+	r := &Reconciler{Client: c, Live: c, Recorder: silent, Inputs: inputs.Reader{Reader: c, Live: c}}
+	r.furnish(c)
+	return r
 }

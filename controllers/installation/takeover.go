@@ -59,7 +59,7 @@ func owesTrigger(producer, consumer *v1alpha1.Installation) bool {
 
 // takeAsConsumed records what siblings export now as what the last job consumed, unless a job for it was still to come.
 func (r *Reconciler) takeAsConsumed(ctx context.Context, inst *v1alpha1.Installation) error {
-	producers, err := r.related().Predecessors(ctx, inst)
+	producers, err := r.related.Predecessors(ctx, inst)
 	if err != nil || len(producers) == 0 || slices.ContainsFunc(producers, func(p *v1alpha1.Installation) bool { return owesTrigger(p, inst) }) {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 )
 
@@ -79,7 +80,7 @@ func TestE18WhatSiblingsExportCountsAsConsumed(t *testing.T) {
 		"still to consume": {[]v1alpha1.DependentToTrigger{{Name: "other"}, {Name: "consumer"}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			producer, consumer := exporter("producer", "1", ""), working("consumer", "2", "job")
+			producer, consumer := fixture.Exporter("producer", "1", ""), fixture.Working("consumer", "2", "job")
 			producer.Status.DependentsToTrigger = tc.owed
 			consumer.Spec.Imports.Data = []v1alpha1.DataImport{{Name: "in", DataRef: "out"}}
 			consumer.Status.Phase, consumer.Status.JobIDFinished = v1alpha1.PhaseSucceeded, "job"
@@ -112,7 +113,7 @@ func TestE18CompressedDeployItemsAreTheSame(t *testing.T) {
 		"no gzip":       {v1alpha1.ExecutionSpec{Context: "default", DeployItemsCompressed: []byte("x")}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &scope{inst: working("root", "1", "job"), execution: &v1alpha1.Execution{Spec: tc.has}}
+			s := &scope{inst: fixture.Working("root", "1", "job"), execution: &v1alpha1.Execution{Spec: tc.has}}
 			s.execution.Status.JobID = "job"
 			require.NoError(t, (&Reconciler{}).updateExecution(t.Context(), s, wanted))
 			assert.Equal(t, !tc.same, conditions.IsTrue(s.inst, jobs.ChangedDuringJobCondition))

@@ -139,7 +139,7 @@ func (s *scope) wayIsClear() bool {
 
 // nestedTrigger starts the job that the parent wrote the spec for.
 func (r *Reconciler) nestedTrigger(ctx context.Context, inst *v1alpha1.Installation) (string, error) {
-	parent, err := r.related().Parent(ctx, inst)
+	parent, err := r.related.Parent(ctx, inst)
 	return jobs.ReasonIf(err == nil && jobs.JobFromParent(inst, parent) != "", "job of the parent"), err
 }
 

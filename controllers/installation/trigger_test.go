@@ -15,6 +15,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
@@ -34,8 +35,8 @@ func TestShowPending(t *testing.T) {
 		want   string
 	}{
 		"edited, follows nothing":  {func(inst *v1alpha1.Installation) { inst.Generation++ }, kit.ReasonNotTriggered},
-		"edited, follows changes":  {func(inst *v1alpha1.Installation) { following(inst); inst.Generation++ }, "Before"},
-		"edited sub-installation":  {func(inst *v1alpha1.Installation) { nest(inst); inst.Generation++ }, "Before"},
+		"edited, follows changes":  {func(inst *v1alpha1.Installation) { fixture.Following(inst); inst.Generation++ }, "Before"},
+		"edited sub-installation":  {func(inst *v1alpha1.Installation) { fixture.Nest(inst); inst.Generation++ }, "Before"},
 		"suspended, with a result": {func(inst *v1alpha1.Installation) { inst.Spec.Suspend = true; inst.Generation++ }, meta.ReconciliationSucceededReason},
 		"suspended, never started": {func(inst *v1alpha1.Installation) {
 			inst.Spec.Suspend = true

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
@@ -67,28 +68,24 @@ func (a asking) by(text string) func(*v1alpha1.Installation) bool {
 	return func(inst *v1alpha1.Installation) bool { return a.answered(inst, text) }
 }
 
-func operate(inst *v1alpha1.Installation) {
-	metav1.SetMetaDataAnnotation(&inst.ObjectMeta, v1alpha1.OperationAnnotation, v1alpha1.OperationReconcile)
-}
-
 // replaced makes an Installation what kubectl replace makes of it: nothing is left of what the controller wrote into metadata.
 func replaced(inst *v1alpha1.Installation) {
 	inst.Annotations, inst.Finalizers = nil, nil
-	operate(inst)
+	fixture.Operate(inst)
 }
 
 func deploy(inst *v1alpha1.Installation, text string) {
-	inst.Spec.Blueprint = inlineBlueprint(object{"deployExecutions": deploying(text)})
+	inst.Spec.Blueprint = fixture.InlineBlueprint(object{"deployExecutions": deploying(text)})
 }
 
 var ways = map[string]asking{
-	"operation": {request: func(inst *v1alpha1.Installation, _ string) { operate(inst) }},
+	"operation": {request: func(inst *v1alpha1.Installation, _ string) { fixture.Operate(inst) }},
 	"operation with a new spec": {request: func(inst *v1alpha1.Installation, text string) {
-		operate(inst)
+		fixture.Operate(inst)
 		deploy(inst, text)
 	}},
 	"operation on one that fails at once": {request: func(inst *v1alpha1.Installation, text string) {
-		operate(inst)
+		fixture.Operate(inst)
 		deploy(inst, "{{ fail }}"+text)
 	}},
 	"operation in a replaced object": {request: func(inst *v1alpha1.Installation, text string) {
@@ -107,7 +104,7 @@ var ways = map[string]asking{
 		answered: func(inst *v1alpha1.Installation, text string) bool { return inst.Status.LastHandledReconcileAt == text },
 	},
 	"new spec": {request: func(inst *v1alpha1.Installation, text string) {
-		following(inst)
+		fixture.Following(inst)
 		deploy(inst, text)
 	}},
 }
@@ -138,7 +135,7 @@ func TestE24NoVersionLooksFinishedBetweenRequestAndAnswer(t *testing.T) {
 			s := newStage(t)
 			s.played()
 			inst := s.leaf("leaf", "a")
-			operate(inst)
+			fixture.Operate(inst)
 			s.create(inst)
 			first := s.finished("leaf", "", always)
 			s.requireAnswered(inst, first, always)
@@ -161,7 +158,7 @@ func TestE24NoDeathBetweenTwoWritesStartsAnotherJob(t *testing.T) {
 			s := newStage(t)
 			s.played()
 			inst := s.leaf("leaf", "a")
-			operate(inst)
+			fixture.Operate(inst)
 			s.create(inst)
 			s.finished("leaf", "", always)
 			jobs := 1
@@ -228,14 +225,14 @@ func (s *stage) requireHonest(name string) []*v1alpha1.Execution {
 
 func TestE24NoVersionOfAnExecutionLooksFinishedBeforeItHasItsJob(t *testing.T) {
 	for name, change := range map[string]func(*v1alpha1.Installation){
-		"same spec":  operate,
-		"other spec": func(inst *v1alpha1.Installation) { operate(inst); deploy(inst, "b") },
+		"same spec":  fixture.Operate,
+		"other spec": func(inst *v1alpha1.Installation) { fixture.Operate(inst); deploy(inst, "b") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
 			s.played()
 			inst := s.leaf("leaf", "a")
-			operate(inst)
+			fixture.Operate(inst)
 			s.create(inst)
 			first := s.finished("leaf", "", always)
 			s.quiet()
@@ -255,7 +252,7 @@ func TestE24NoVersionOfAnExecutionLooksFinishedBeforeItHasItsJob(t *testing.T) {
 func TestE24AnExecutionThatWasNotedAJobOnlyGetsItByStatus(t *testing.T) {
 	s := newStage(t)
 	inst := s.leaf("leaf", "a")
-	operate(inst)
+	fixture.Operate(inst)
 	s.create(inst)
 	former := s.succeed("leaf", "").Status.JobID
 	s.stop()
@@ -274,7 +271,7 @@ func TestE24AnExecutionThatWasNotedAJobOnlyGetsItByStatus(t *testing.T) {
 func TestAFailedDeletionOfTheExecutionIsTriedAgainInTheNextJob(t *testing.T) {
 	s := newStage(t)
 	inst := s.leaf("leaf", "a")
-	operate(inst)
+	fixture.Operate(inst)
 	s.create(inst)
 	first := s.succeed("leaf", "")
 	execution := s.execution("leaf", "")
@@ -293,13 +290,13 @@ func TestAFailedDeletionOfTheExecutionIsTriedAgainInTheNextJob(t *testing.T) {
 
 func TestE24NoVersionOfASubinstallationLooksFinishedBeforeItHasItsJob(t *testing.T) {
 	for name, change := range map[string]func(root *v1alpha1.Installation, to *v1alpha1.Installation){
-		"same spec":  func(root, _ *v1alpha1.Installation) { operate(root) },
+		"same spec":  func(root, _ *v1alpha1.Installation) { fixture.Operate(root) },
 		"other spec": func(root, to *v1alpha1.Installation) { root.Spec.Blueprint = to.Spec.Blueprint },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
 			s.played()
-			root := following(s.parentOf("root", "a"))
+			root := fixture.Following(s.parentOf("root", "a"))
 			s.create(root)
 			first := s.finished("root", "", always)
 			edit(s, root, func(root *v1alpha1.Installation) { change(root, s.parentOf("root", "b")) })

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 )
 
@@ -23,15 +24,15 @@ func TestE06EachInstallationHasItsOwnGrace(t *testing.T) {
 		operation string
 		over      bool
 	}{
-		"the one that began":           {working("a", "1", "job"), jobs.ImportOperation, true},
-		"a sibling in the same job":    {working("b", "2", "job"), jobs.ImportOperation, false},
-		"its successor of that name":   {working("a", "3", "job"), jobs.ImportOperation, false},
-		"another job":                  {working("a", "1", "next"), jobs.ImportOperation, false},
-		"something else that it lacks": {working("a", "1", "job"), jobs.ContextOperation, false},
+		"the one that began":           {fixture.Working("a", "1", "job"), jobs.ImportOperation, true},
+		"a sibling in the same job":    {fixture.Working("b", "2", "job"), jobs.ImportOperation, false},
+		"its successor of that name":   {fixture.Working("a", "3", "job"), jobs.ImportOperation, false},
+		"another job":                  {fixture.Working("a", "1", "next"), jobs.ImportOperation, false},
+		"something else that it lacks": {fixture.Working("a", "1", "job"), jobs.ContextOperation, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := &graces{}
-			require.False(t, g.over(working("a", "1", "job"), jobs.ImportOperation, begin))
+			require.False(t, g.over(fixture.Working("a", "1", "job"), jobs.ImportOperation, begin))
 			assert.Equal(t, tc.over, g.over(tc.inst, tc.operation, later))
 		})
 	}
@@ -39,7 +40,7 @@ func TestE06EachInstallationHasItsOwnGrace(t *testing.T) {
 
 func TestE17GracesEndWithTheJob(t *testing.T) {
 	r := &Reader{}
-	s := &Reading{inst: working("a", "1", "job"), now: time.Unix(1000, 0)}
+	s := &Reading{inst: fixture.Working("a", "1", "job"), now: time.Unix(1000, 0)}
 	require.Error(t, r.contextFailure(s, lacking("Context missing")))
 	require.Error(t, r.importFailure(t.Context(), s, &absent{kind: "DataObject"}))
 	require.Len(t, r.graces.since, 2)

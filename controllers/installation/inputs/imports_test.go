@@ -17,6 +17,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 )
 
 func TestReadEntries(t *testing.T) {
@@ -45,7 +46,7 @@ func TestReadEntries(t *testing.T) {
 
 // often is an Installation that imports many times what one object holds.
 func often(times int, definition v1alpha1.DataImport) *v1alpha1.Installation {
-	inst := working("root", "1", "job")
+	inst := fixture.Working("root", "1", "job")
 	for i := range times {
 		definition.Name = "value" + strconv.Itoa(i)
 		inst.Spec.Imports.Data = append(inst.Spec.Imports.Data, definition)
@@ -59,7 +60,7 @@ func TestImportsTakeLittleMemoryTogether(t *testing.T) {
 	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "in"}, Data: map[string]string{"key": large}}
 	target := &v1alpha1.Target{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "in"}}
 	target.Spec.Configuration = new(v1alpha1.NewAnyJSON([]byte(large)))
-	targets := working("root", "1", "job")
+	targets := fixture.Working("root", "1", "job")
 	targets.Spec.Imports.Targets = []v1alpha1.TargetImport{{Name: "all", Targets: slices.Repeat([]string{"in"}, 5)}}
 	for name, inst := range map[string]*v1alpha1.Installation{
 		"DataObject": often(5, v1alpha1.DataImport{DataRef: "in"}),

@@ -15,14 +15,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 const unreadable = "spec.x cannot be read: write a text"
 
 func TestASpecThatContradictsItselfIsRefusedFirst(t *testing.T) {
-	s := &Reading{inst: node("root", "")}
-	s.inst.Spec.Blueprint = inlineBlueprint(object{})
+	s := &Reading{inst: fixture.Node("root", "")}
+	s.inst.Spec.Blueprint = fixture.InlineBlueprint(object{})
 	s.inst.Spec.Blueprint.SourceReference = &v1alpha1.SourceReference{Kind: "GitRepository", Name: "missing"}
 	var failure *kit.Failure
 	require.ErrorAs(t, (&Reader{}).checkReadable(t.Context(), s), &failure)
@@ -31,8 +32,8 @@ func TestASpecThatContradictsItselfIsRefusedFirst(t *testing.T) {
 }
 
 func TestT03AJobOfAnUnreadableSpecFails(t *testing.T) {
-	s := &Reading{inst: node("root", "")}
-	s.inst.Spec.Blueprint = inlineBlueprint(object{})
+	s := &Reading{inst: fixture.Node("root", "")}
+	s.inst.Spec.Blueprint = fixture.InlineBlueprint(object{})
 	r := &Reader{}
 	require.NoError(t, r.checkReadable(t.Context(), s))
 	s.inst.Undecoded = v1alpha1.Undecoded{unreadable}
@@ -48,7 +49,7 @@ func TestT03AnUnreadableContextIsNotUsed(t *testing.T) {
 	require.NoError(t, v1alpha1.AddToScheme(scheme))
 	stored := &v1alpha1.Context{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.DefaultContextName, Namespace: "ns"}}
 	r := &Reader{Reader: undecoding{fake.NewClientBuilder().WithScheme(scheme).WithObjects(stored).Build()}}
-	_, err := r.contextOf(t.Context(), node("root", ""))
+	_, err := r.contextOf(t.Context(), fixture.Node("root", ""))
 	assert.ErrorContains(t, err, unreadable)
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 )
@@ -28,14 +29,14 @@ func TestT02ABlueprintInPlaceIsTheOneThatTheParentRecorded(t *testing.T) {
 		"nothing recorded":       {given: `{"blueprint.yaml":"x"}`, job: "job"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			parent := node("parent", "", "child")
+			parent := fixture.Node("parent", "", "child")
 			parent.Status.JobID = "job"
 			if tc.sealed != "" {
 				digest, err := InPlaceDigest([]byte(tc.sealed))
 				require.NoError(t, err)
 				parent.Status.SubInstCache.ActiveSubs[0].BlueprintDigest = digest
 			}
-			child := node("child", "parent")
+			child := fixture.Node("child", "parent")
 			child.Status.JobID = tc.job
 			child.Spec.Blueprint.Inline = &v1alpha1.InlineBlueprint{Filesystem: v1alpha1.NewAnyJSON([]byte(tc.given))}
 			err := with(t, parent).verifyInPlace(t.Context(), &Reading{inst: child})
@@ -71,7 +72,7 @@ func TestT02UnderEnforceOnlyVerifiedBlueprintsRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := with(t)
 			r.SignaturePolicy = tc.policy
-			inst := node("root", "")
+			inst := fixture.Node("root", "")
 			inst.Spec.Blueprint = tc.blueprint
 			err := r.verifyBlueprint(t.Context(), &Reading{inst: inst, Inputs: Inputs{source: tc.source}})
 			if tc.says == "" {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 )
 
 func TestE22ContentIsComparedItself(t *testing.T) {
@@ -39,12 +40,12 @@ func TestE22ContentIsComparedItself(t *testing.T) {
 		"retired":                       {func(t *v1alpha1.Target) { t.Annotations[RetiredAnnotation] = "job" }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			exists := clusterTarget()
+			exists := fixture.ClusterTarget()
 			tc.change(exists)
-			assert.Equal(t, tc.same, SameContent(exists, clusterTarget()))
+			assert.Equal(t, tc.same, SameContent(exists, fixture.ClusterTarget()))
 		})
 	}
 	assert.False(t, SameContent(data("a", "1"), data("a", "2")))
 	assert.True(t, SameContent(data("a", `{"a":1,"b":2}`), data("a", `{"b":2,"a":1}`)))
-	assert.False(t, SameContent(data("a", "1"), clusterTarget()))
+	assert.False(t, SameContent(data("a", "1"), fixture.ClusterTarget()))
 }

@@ -12,10 +12,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 )
 
 func TestPublicationOf(t *testing.T) {
-	inst := working("root", "1", "job")
+	inst := fixture.Working("root", "1", "job")
 	existing := func(content string, change ...func(client.Object)) client.Object {
 		object := data("out", content)
 		object.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Installation", Name: "root", UID: inst.UID}})

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
@@ -52,16 +53,16 @@ func TestJobFromParent(t *testing.T) {
 		inst, parent *v1alpha1.Installation
 		want         string
 	}{
-		"a new one":                          {nested("b", "a", "a"), withJobs("b", "a"), "b"},
-		"of a parent that has ended it":      {nested("b", "a", "a"), withJobs("b", "b"), "b"},
-		"it runs already":                    {nested("b", "b", "a"), withJobs("b", "a"), ""},
-		"it has ended":                       {nested("b", "b", "b"), withJobs("b", "a"), ""},
-		"it ended before another":            {nested("b", "c", "b"), withJobs("b", "a"), ""},
-		"of the past":                        {nested("a", "b", "b"), withJobs("b", "b"), ""},
-		"of the past, before the parent's":   {nested("a", "b", "b"), withJobs("c", "b"), ""},
-		"no annotation":                      {nested("", "a", "a"), withJobs("b", "a"), ""},
-		"no annotation, and the parent idle": {nested("", "a", "a"), withJobs("", ""), ""},
-		"the parent is gone":                 {nested("b", "a", "a"), nil, ""},
+		"a new one":                          {fixture.Nested("b", "a", "a"), withJobs("b", "a"), "b"},
+		"of a parent that has ended it":      {fixture.Nested("b", "a", "a"), withJobs("b", "b"), "b"},
+		"it runs already":                    {fixture.Nested("b", "b", "a"), withJobs("b", "a"), ""},
+		"it has ended":                       {fixture.Nested("b", "b", "b"), withJobs("b", "a"), ""},
+		"it ended before another":            {fixture.Nested("b", "c", "b"), withJobs("b", "a"), ""},
+		"of the past":                        {fixture.Nested("a", "b", "b"), withJobs("b", "b"), ""},
+		"of the past, before the parent's":   {fixture.Nested("a", "b", "b"), withJobs("c", "b"), ""},
+		"no annotation":                      {fixture.Nested("", "a", "a"), withJobs("b", "a"), ""},
+		"no annotation, and the parent idle": {fixture.Nested("", "a", "a"), withJobs("", ""), ""},
+		"the parent is gone":                 {fixture.Nested("b", "a", "a"), nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, JobFromParent(c.inst, c.parent)) })
 	}

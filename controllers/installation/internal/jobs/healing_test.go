@@ -9,11 +9,12 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 )
 
 func TestF08ARootHealsWhenAllThatFailedBelowDo(t *testing.T) {
 	failed := func(name, operation, reason string) *v1alpha1.Installation {
-		child := working(name, name, "job")
+		child := fixture.Working(name, name, "job")
 		child.Status.JobIDFinished, child.Status.Phase = "job", v1alpha1.PhaseFailed
 		child.Status.LastError = &v1alpha1.Error{Operation: operation, Reason: reason}
 		return child

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/notify"
 )
 
 // RevisionOf returns the revision of the first source of the last job, or the version of the component where there is no source; "" where the
@@ -35,4 +36,17 @@ func ContentOf(inst *v1alpha1.Installation) string {
 	raw, _ := json.Marshal([]any{inst.Spec, sources, inst.Status.ImportsHash})
 	sum := sha256.Sum256(raw)
 	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// EventMetadata returns the revision of the source that the last job used, and as token the job: notification-controller drops an event that
+// it has seen within minutes, unless its revision or token is another.
+func EventMetadata(inst *v1alpha1.Installation) map[string]string {
+	metadata := map[string]string{}
+	if job := inst.Status.JobIDFinished; job != "" {
+		metadata[v1alpha1.GroupName+"/"+notify.TokenKey] = job
+	}
+	if len(inst.Status.Sources) > 0 {
+		metadata[v1alpha1.GroupName+"/"+notify.RevisionKey] = inst.Status.Sources[0].Revision
+	}
+	return metadata
 }

@@ -11,22 +11,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 func TestLossOf(t *testing.T) {
 	there, going := &v1alpha1.Execution{}, &v1alpha1.Execution{}
 	going.DeletionTimestamp = &metav1.Time{Time: metav1.Now().Time}
-	deeper := working("root-sub", "2", "job")
+	deeper := fixture.Working("root-sub", "2", "job")
 	kit.Pending(deeper, kit.ReasonChildLost, "execution root-sub was deleted")
 	drifted := &v1alpha1.Execution{}
 	kit.Pending(drifted, kit.ReasonContinuousFailed, "deploy item a is broken")
-	unwell := working("root-sub", "2", "job")
+	unwell := fixture.Working("root-sub", "2", "job")
 	kit.Pending(unwell, kit.ReasonContinuousFailed, "deploy item b is broken")
 	poorer := &v1alpha1.Execution{}
 	kit.Pending(poorer, kit.ReasonChildLost, "deploy item a of execution root was deleted")
 	type children = map[string]*v1alpha1.Installation
-	sub := working("root-sub", "2", "job")
+	sub := fixture.Working("root-sub", "2", "job")
 	for name, tc := range map[string]struct {
 		phase     v1alpha1.Phase
 		execution *v1alpha1.Execution
@@ -38,7 +39,7 @@ func TestLossOf(t *testing.T) {
 		"the Execution is gone":              {v1alpha1.PhaseSucceeded, nil, children{"root-sub": sub}, "execution root was deleted", true},
 		"the Execution is going":             {v1alpha1.PhaseSucceeded, going, children{"root-sub": sub}, "execution root was deleted", false},
 		"a sub-installation is gone":         {v1alpha1.PhaseSucceeded, there, nil, "sub-installation root-sub was deleted", true},
-		"a sub-installation is going":        {v1alpha1.PhaseSucceeded, there, children{"root-sub": leaving(working("root-sub", "2", ""))}, "sub-installation root-sub was deleted", false},
+		"a sub-installation is going":        {v1alpha1.PhaseSucceeded, there, children{"root-sub": leaving(fixture.Working("root-sub", "2", ""))}, "sub-installation root-sub was deleted", false},
 		"a sub-installation has lost one":    {v1alpha1.PhaseSucceeded, there, children{"root-sub": deeper}, "root-sub: execution root-sub was deleted", false},
 		"an item has failed by the clock":    {v1alpha1.PhaseSucceeded, drifted, children{"root-sub": sub}, "deploy item a is broken", false},
 		"and so has one further down":        {v1alpha1.PhaseSucceeded, there, children{"root-sub": unwell}, "root-sub: deploy item b is broken", false},
@@ -47,7 +48,7 @@ func TestLossOf(t *testing.T) {
 		"a job is at work, as the phase has": {v1alpha1.PhaseProgressing, nil, nil, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found := LossOf(grown(tc.phase), tc.execution, tc.children)
+			found := LossOf(fixture.Grown(tc.phase), tc.execution, tc.children)
 			if tc.message == "" {
 				assert.Nil(t, found)
 				return

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 )
 
 func TestMeaningOfAnOperation(t *testing.T) {
@@ -18,7 +19,7 @@ func TestMeaningOfAnOperation(t *testing.T) {
 		inst.Status.OperationJobID = recorded
 		return inst
 	}
-	child := nested("", "a", "a")
+	child := fixture.Nested("", "a", "a")
 	child.Annotations[v1alpha1.OperationAnnotation] = v1alpha1.OperationReconcile
 	for name, c := range map[string]struct {
 		inst *v1alpha1.Installation

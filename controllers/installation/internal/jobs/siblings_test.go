@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
@@ -30,10 +31,10 @@ func TestAFailedDeletionOfASuccessorCounts(t *testing.T) {
 		want                    bool
 	}{
 		"of a root":       {withJobs("b", "a"), nil, failed("x"), true},
-		"in the same job": {nested("", "b", "a"), leaving(withJobs("b", "a")), failed("b"), true},
-		"in the job of the parent, not in the own": {nested("", "own", "a"), leaving(withJobs("b", "a")), failed("b"), true},
-		"in an earlier job":                        {nested("", "b", "a"), leaving(withJobs("b", "a")), failed("a"), false},
-		"while the parent is not deleted":          {nested("", "own", "a"), withJobs("b", "b"), failed("b"), false},
+		"in the same job": {fixture.Nested("", "b", "a"), leaving(withJobs("b", "a")), failed("b"), true},
+		"in the job of the parent, not in the own": {fixture.Nested("", "own", "a"), leaving(withJobs("b", "a")), failed("b"), true},
+		"in an earlier job":                        {fixture.Nested("", "b", "a"), leaving(withJobs("b", "a")), failed("a"), false},
+		"while the parent is not deleted":          {fixture.Nested("", "own", "a"), withJobs("b", "b"), failed("b"), false},
 		"tried again":                              {withJobs("b", "a"), nil, trying, false},
 	} {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, FailedWith(tc.inst, tc.parent, tc.successor)) })
@@ -42,11 +43,11 @@ func TestAFailedDeletionOfASuccessorCounts(t *testing.T) {
 
 func TestClaimOf(t *testing.T) {
 	const job = "job"
-	parent := working("root", "0", job)
-	idle, ahead := working("root", "0", job), working("root", "0", "next")
+	parent := fixture.Working("root", "0", job)
+	idle, ahead := fixture.Working("root", "0", job), fixture.Working("root", "0", "next")
 	idle.Status.JobIDFinished = job
 	child := func(job string, exports bool) *v1alpha1.Installation {
-		inst := exporter("other", "2", "")
+		inst := fixture.Exporter("other", "2", "")
 		inst.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(parent, v1alpha1.GroupVersion.WithKind("Installation"))}
 		inst.Labels = map[string]string{v1alpha1.EncompassedByLabel: parent.Name}
 		inst.Status.JobID = job
@@ -71,18 +72,18 @@ func TestClaimOf(t *testing.T) {
 		"a sibling at the job":                     {parent, child(job, true), refused},
 		"the parent has ended the job":             {idle, child("former", true), refused},
 		"the parent is at another job":             {ahead, child("former", true), refused},
-		"the owner has another parent or none":     {working("else", "1", job), child("former", true), refused},
+		"the owner has another parent or none":     {fixture.Working("else", "1", job), child("former", true), refused},
 		"a sibling that never had one, as yet new": {parent, child("", false), Inherited},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inst := working("new", "9", job)
+			inst := fixture.Working("new", "9", job)
 			assert.Equal(t, tc.want, ClaimOf(inst, tc.parent, tc.owner, key))
 		})
 	}
 }
 
 func TestOnlyIdleFailuresWaitForExports(t *testing.T) {
-	inst := exporter("new", "9", ReasonExportOwnedByOther)
+	inst := fixture.Exporter("new", "9", ReasonExportOwnedByOther)
 	assert.True(t, LostToRival(inst))
 	inst.Status.JobID = "next"
 	assert.False(t, LostToRival(inst))
@@ -106,19 +107,19 @@ func TestWillStart(t *testing.T) {
 		"answered": {root(func(inst *v1alpha1.Installation) {
 			inst.Annotations[meta.ReconcileRequestAnnotation], inst.Status.LastHandledReconcileAt = "now", "now"
 		}), false},
-		"operation": {root(operate), true},
+		"operation": {root(fixture.Operate), true},
 		"operation in Git": {root(func(inst *v1alpha1.Installation) {
-			operate(inst)
+			fixture.Operate(inst)
 			conditions.MarkTrue(inst, OperationInGitCondition, kit.ReasonLoopGuard, "it comes with every sync")
 		}), false},
-		"new spec":                 {root(func(inst *v1alpha1.Installation) { following(inst).Generation = 2 }), true},
+		"new spec":                 {root(func(inst *v1alpha1.Installation) { fixture.Following(inst).Generation = 2 }), true},
 		"new spec, nobody follows": {root(func(inst *v1alpha1.Installation) { inst.Generation = 2 }), false},
 		"suspended": {root(func(inst *v1alpha1.Installation) {
-			operate(inst)
+			fixture.Operate(inst)
 			inst.Spec.Suspend = true
 		}), false},
 		"in deletion": {root(func(inst *v1alpha1.Installation) {
-			operate(inst)
+			fixture.Operate(inst)
 			inst.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
 		}), false},
 	} {
@@ -127,10 +128,10 @@ func TestWillStart(t *testing.T) {
 }
 
 func TestRunning(t *testing.T) {
-	root, child := withJobs("b", "a"), nested("b", "b", "a")
-	suspended := following(withJobs("a", "a"))
+	root, child := withJobs("b", "a"), fixture.Nested("b", "b", "a")
+	suspended := fixture.Following(withJobs("a", "a"))
 	suspended.Generation, suspended.Spec.Suspend = 2, true
-	edited := following(withJobs("a", "a"))
+	edited := fixture.Following(withJobs("a", "a"))
 	edited.Generation = 2
 	for name, tc := range map[string]struct {
 		inst, predecessor *v1alpha1.Installation
@@ -140,8 +141,8 @@ func TestRunning(t *testing.T) {
 		"at work":                           {root, withJobs("b", "a"), true},
 		"about to start":                    {root, edited, true},
 		"suspended":                         {root, suspended, false},
-		"nested, done with the job":         {child, nested("b", "b", "b"), false},
-		"nested, idle but not with the job": {child, nested("b", "a", "a"), true},
+		"nested, done with the job":         {child, fixture.Nested("b", "b", "b"), false},
+		"nested, idle but not with the job": {child, fixture.Nested("b", "a", "a"), true},
 	} {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, Running(tc.inst, tc.predecessor)) })
 	}

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
@@ -21,11 +22,11 @@ func TestDeletionJob(t *testing.T) {
 		want         string // "" is a new one
 	}{
 		"of a root":                     {withJobs("a", "a"), nil, ""},
-		"the parent is at work":         {nested("a", "a", "a"), withJobs("b", "a"), "b"},
-		"the parent is idle":            {nested("a", "a", "a"), withJobs("b", "b"), ""},
-		"the parent is gone":            {nested("a", "a", "a"), nil, ""},
-		"it has ended the parent's job": {nested("a", "a", "a"), withJobs("a", "z"), ""},
-		"it has begun the parent's job": {nested("a", "a", "z"), withJobs("a", "z"), ""},
+		"the parent is at work":         {fixture.Nested("a", "a", "a"), withJobs("b", "a"), "b"},
+		"the parent is idle":            {fixture.Nested("a", "a", "a"), withJobs("b", "b"), ""},
+		"the parent is gone":            {fixture.Nested("a", "a", "a"), nil, ""},
+		"it has ended the parent's job": {fixture.Nested("a", "a", "a"), withJobs("a", "z"), ""},
+		"it has begun the parent's job": {fixture.Nested("a", "a", "z"), withJobs("a", "z"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			job := DeletionJob(c.inst, c.parent)
@@ -47,10 +48,10 @@ func TestCauses(t *testing.T) {
 		}
 		return inst
 	}
-	follows := func(inst *v1alpha1.Installation) { following(inst) }
+	follows := func(inst *v1alpha1.Installation) { fixture.Following(inst) }
 	edited := func(inst *v1alpha1.Installation) { inst.Generation++ }
 	inGit := func(inst *v1alpha1.Installation) {
-		operate(inst)
+		fixture.Operate(inst)
 		conditions.MarkTrue(inst, OperationInGitCondition, kit.ReasonLoopGuard, "it comes with every sync")
 	}
 	always := []Cause{ImportedContent, Request, ClearWay, FreeExports}
@@ -58,14 +59,14 @@ func TestCauses(t *testing.T) {
 		inst *v1alpha1.Installation
 		want []Cause
 	}{
-		"sub-installation":               {root(nest, follows, edited), []Cause{ParentsJob}},
+		"sub-installation":               {root(fixture.Nest, follows, edited), []Cause{ParentsJob}},
 		"suspended":                      {root(follows, edited, func(inst *v1alpha1.Installation) { inst.Spec.Suspend = true }), nil},
 		"follows nothing":                {root(), append(slices.Clone(always), LostExports, Clock)},
 		"follows nothing, edited":        {root(edited), always},
 		"follows changes":                {root(follows), append(slices.Clone(always), LostExports, Clock, ArrivedImports, OtherContext, newSource)},
 		"follows changes, edited":        {root(follows, edited), append(slices.Clone(always), NewSpec)},
 		"an operation in Git, edited":    {root(inGit, edited), append(slices.Clone(always), NewSpec)},
-		"an operation of a person alone": {root(operate), append(slices.Clone(always), LostExports, Clock)},
+		"an operation of a person alone": {root(fixture.Operate), append(slices.Clone(always), LostExports, Clock)},
 	} {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, Causes(tc.inst)) })
 	}

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package installation
+package jobs
 
 import (
 	"testing"
@@ -28,7 +28,7 @@ func TestF07EventsTellRevisionAndJob(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, tc.want, eventMetadata(&v1alpha1.Installation{Status: tc.status}))
+			assert.Equal(t, tc.want, EventMetadata(&v1alpha1.Installation{Status: tc.status}))
 		})
 	}
 }

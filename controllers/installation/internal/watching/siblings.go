@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package installation
+package watching
 
 import (
 	"context"
@@ -21,19 +21,15 @@ import (
 // of the spec also those who waited for what the old spec said, whatever the Installation is doing.
 type siblingEvents struct {
 	handler.EventHandler
-	reconciler *Reconciler
-}
-
-func (r *Reconciler) siblingEvents() handler.EventHandler {
-	return siblingEvents{EventHandler: handler.EnqueueRequestsFromMapFunc(r.waitingSiblings), reconciler: r}
+	finder Finder
 }
 
 // Update wakes siblings when an Installation has changed.
 func (h siblingEvents) Update(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-	requests := h.reconciler.waitingSiblings(ctx, e.ObjectNew)
+	requests := h.finder.waitingSiblings(ctx, e.ObjectNew)
 	if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() {
-		requests = append(requests, h.reconciler.formerSiblings(ctx, e.ObjectOld)...)
-		requests = append(requests, h.reconciler.losers(ctx, e.ObjectOld.GetNamespace(), relations.ExportsOf(e.ObjectOld)...)...)
+		requests = append(requests, h.finder.formerSiblings(ctx, e.ObjectOld)...)
+		requests = append(requests, h.finder.losers(ctx, e.ObjectOld.GetNamespace(), relations.ExportsOf(e.ObjectOld)...)...)
 	}
 	for _, request := range requests {
 		queue.Add(request)
@@ -42,7 +38,7 @@ func (h siblingEvents) Update(ctx context.Context, e event.UpdateEvent, queue wo
 
 // Delete wakes siblings when an Installation is gone, and those that wanted to export the same.
 func (h siblingEvents) Delete(ctx context.Context, e event.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-	requests := append(h.reconciler.waitingSiblings(ctx, e.Object), h.reconciler.losers(ctx, e.Object.GetNamespace(), relations.ExportsOf(e.Object)...)...)
+	requests := append(h.finder.waitingSiblings(ctx, e.Object), h.finder.losers(ctx, e.Object.GetNamespace(), relations.ExportsOf(e.Object)...)...)
 	for _, request := range requests {
 		queue.Add(request)
 	}
@@ -50,39 +46,39 @@ func (h siblingEvents) Delete(ctx context.Context, e event.DeleteEvent, queue wo
 
 // waitingSiblings wakes those who may wait for an Installation: when it is idle those that something flows to from here, and producers of
 // its imports that are being deleted.
-func (r *Reconciler) waitingSiblings(ctx context.Context, obj client.Object) []reconcile.Request {
+func (f Finder) waitingSiblings(ctx context.Context, obj client.Object) []reconcile.Request {
 	inst, ok := obj.(*v1alpha1.Installation)
 	if !ok {
 		return nil
 	}
-	requests := r.producersInDeletion(ctx, inst)
+	requests := f.producersInDeletion(ctx, inst)
 	if inst.Status.IsIdle() || relations.InDeletion(inst) {
-		requests = append(requests, r.consumers(ctx, inst)...)
+		requests = append(requests, f.consumers(ctx, inst)...)
 	}
 	return requests
 }
 
 // formerSiblings returns those who may have waited for an Installation with a spec that it does not have any more.
-func (r *Reconciler) formerSiblings(ctx context.Context, obj client.Object) []reconcile.Request {
+func (f Finder) formerSiblings(ctx context.Context, obj client.Object) []reconcile.Request {
 	inst, ok := obj.(*v1alpha1.Installation)
 	if !ok {
 		return nil
 	}
-	return append(r.producersInDeletion(ctx, inst), r.consumers(ctx, inst)...)
+	return append(f.producersInDeletion(ctx, inst), f.consumers(ctx, inst)...)
 }
 
 // producersInDeletion returns the Installations in deletion that may wait for this one to import no more.
-func (r *Reconciler) producersInDeletion(ctx context.Context, inst *v1alpha1.Installation) []reconcile.Request {
+func (f Finder) producersInDeletion(ctx context.Context, inst *v1alpha1.Installation) []reconcile.Request {
 	var requests []reconcile.Request
 	for _, key := range relations.ImportsOf(inst) {
-		requests = append(requests, r.findAll(ctx, relations.ExportIndex, key, relations.InDeletion, client.InNamespace(inst.Namespace))...)
+		requests = append(requests, f.findAll(ctx, relations.ExportIndex, key, relations.InDeletion, client.InNamespace(inst.Namespace))...)
 	}
 	return requests
 }
 
 // consumers returns the Installations that something flows to from this one.
-func (r *Reconciler) consumers(ctx context.Context, inst *v1alpha1.Installation) []reconcile.Request {
-	downstream, err := r.related().Downstream(ctx, inst)
+func (f Finder) consumers(ctx context.Context, inst *v1alpha1.Installation) []reconcile.Request {
+	downstream, err := f.Related.Downstream(ctx, inst)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "cannot find the consumers of an installation", "installation", client.ObjectKeyFromObject(inst))
 	}

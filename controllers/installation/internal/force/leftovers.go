@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package installation
+package force
 
 import (
 	"context"
@@ -19,6 +19,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
@@ -112,54 +113,54 @@ func leftoversName(inst *v1alpha1.Installation) string {
 	return inst.Name + "-left-behind-" + uid
 }
 
-// recordLeftovers writes down what the deletion is going to leave behind, in a ConfigMap that outlives the Installation and in one event.
+// RecordLeftovers writes down what the deletion is going to leave behind, in a ConfigMap that outlives the Installation and in one event.
 // A record that a former attempt has begun is only added to: what that attempt has removed is to be found nowhere else.
-func (r *Reconciler) recordLeftovers(ctx context.Context, s *scope) error {
-	if len(s.remains.leftovers) == 0 {
+func (d *Deletion) RecordLeftovers(ctx context.Context, found *Remains) error {
+	if len(found.leftovers) == 0 {
 		return nil
 	}
-	data, err := encodeLeftovers(s.remains.leftovers)
+	data, err := encodeLeftovers(found.leftovers)
 	if err != nil {
 		return err
 	}
 	record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-		Name: leftoversName(s.inst), Namespace: s.inst.Namespace,
-		Labels:      map[string]string{v1alpha1.LeftBehindLabel: s.inst.Name},
-		Annotations: map[string]string{v1alpha1.LeftBehindLabel: string(s.inst.UID)},
+		Name: leftoversName(found.inst), Namespace: found.inst.Namespace,
+		Labels:      map[string]string{v1alpha1.LeftBehindLabel: found.inst.Name},
+		Annotations: map[string]string{v1alpha1.LeftBehindLabel: string(found.inst.UID)},
 	}, Data: data}
-	err = r.Create(ctx, record)
+	err = d.Create(ctx, record)
 	if apierrors.IsAlreadyExists(err) {
-		return r.addLeftovers(ctx, s, record)
+		return d.addLeftovers(ctx, found.inst, record)
 	}
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
-		r.tellNamespace(s)
+		d.tellNamespace(found)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	r.event(s.inst, corev1.EventTypeWarning, reasonForceDeleted, s.remains.summary(record.Name))
+	d.Recorder.AnnotatedEventf(found.inst, jobs.EventMetadata(found.inst), corev1.EventTypeWarning, reasonDeleted, "%s", found.summary(record.Name))
 	return nil
 }
 
 // tellNamespace says what stays behind where the namespace of the Installation is being deleted: nothing can be created there, neither the
 // record nor an event of the cluster about the Installation. An event about the namespace lies in the namespace default.
-func (r *Reconciler) tellNamespace(s *scope) {
-	text := s.remains.lastWords()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.inst.Namespace}}
-	r.Recorder.Event(namespace, corev1.EventTypeWarning, reasonForceDeleted, text)
-	r.event(s.inst, corev1.EventTypeWarning, reasonForceDeleted, text)
+func (d *Deletion) tellNamespace(found *Remains) {
+	text := found.lastWords()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: found.inst.Namespace}}
+	d.Recorder.Event(namespace, corev1.EventTypeWarning, reasonDeleted, text)
+	d.Recorder.AnnotatedEventf(found.inst, jobs.EventMetadata(found.inst), corev1.EventTypeWarning, reasonDeleted, "%s", text)
 }
 
-const reasonForceDeleted = "ForceDeleted"
+const reasonDeleted = "ForceDeleted"
 
-func (r *Reconciler) addLeftovers(ctx context.Context, s *scope, record *corev1.ConfigMap) error {
+func (d *Deletion) addLeftovers(ctx context.Context, inst *v1alpha1.Installation, record *corev1.ConfigMap) error {
 	present := &corev1.ConfigMap{}
-	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(record), present); err != nil {
+	if err := d.Live.Get(ctx, client.ObjectKeyFromObject(record), present); err != nil {
 		return err
 	}
-	if present.Annotations[v1alpha1.LeftBehindLabel] != string(s.inst.UID) {
-		return kit.Again(forceOperation, "RecordTaken", "ConfigMap %s, which is to hold what is left behind, belongs to somebody else; delete or rename it",
+	if present.Annotations[v1alpha1.LeftBehindLabel] != string(inst.UID) {
+		return kit.Again(Operation, "RecordTaken", "ConfigMap %s, which is to hold what is left behind, belongs to somebody else; delete or rename it",
 			client.ObjectKeyFromObject(record))
 	}
 	before := len(present.Data)
@@ -169,26 +170,26 @@ func (r *Reconciler) addLeftovers(ctx context.Context, s *scope, record *corev1.
 		return nil
 	}
 	present.Data = added
-	return r.Update(ctx, present)
+	return d.Update(ctx, present)
 }
 
 // maxSummary is the length in bytes of what an event lists; events take 1024.
 const maxSummary = 800
 
 // summary says for the event what stays and where the list is.
-func (t *remains) summary(record string) string {
+func (t *Remains) summary(record string) string {
 	return fmt.Sprintf("deleted by force without uninstalling %d deploy items, see ConfigMap %s: %s", len(t.leftovers), record,
 		t.list(leftover.title))
 }
 
 // lastWords is summary where no ConfigMap can hold the list.
-func (t *remains) lastWords() string {
+func (t *Remains) lastWords() string {
 	return fmt.Sprintf("deleted by force without uninstalling %d deploy items, and the namespace takes no record of them any more: %s",
 		len(t.leftovers), t.list(leftover.titleAndResources))
 }
 
 // list describes the leftovers as far as an event has room.
-func (t *remains) list(describe func(leftover) string) string {
+func (t *Remains) list(describe func(leftover) string) string {
 	var items []string
 	for _, name := range slices.Sorted(maps.Keys(t.leftovers)) {
 		items = append(items, describe(t.leftovers[name]))

@@ -1,0 +1,196 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package force deletes Installations by force: it takes apart everything below one without uninstalling, whatever its state, and records what stays
+// behind. It knows owners only, nothing of jobs or blueprints.
+package force
+
+import (
+	"context"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+)
+
+// Operation is what lastError.operation names.
+const Operation = "ForceDelete"
+
+// Deletion takes Installations apart.
+type Deletion struct {
+	client.Client
+	// Live reads from the API server.
+	Live     client.Reader
+	Recorder record.EventRecorder
+	// Installations and Executions learn of the writes.
+	Installations, Executions *kit.Consistency
+}
+
+// Remains is what there is of an Installation and everything below it, as the API server says now.
+type Remains struct {
+	// inst is the Installation that is deleted by force.
+	inst *v1alpha1.Installation
+	// installations below the forced one, parents before children.
+	installations []*v1alpha1.Installation
+	executions    []*v1alpha1.Execution
+	items         []*v1alpha1.DeployItem
+	// leftovers describe the items by name of the DeployItem.
+	leftovers map[string]leftover
+}
+
+// Of is what Survey has to find out about an Installation.
+func Of(inst *v1alpha1.Installation) *Remains {
+	return &Remains{inst: inst, leftovers: map[string]leftover{}}
+}
+
+// Requested reports whether an Installation in deletion is to be taken apart, whatever its state.
+func Requested(inst *v1alpha1.Installation) bool {
+	return !inst.DeletionTimestamp.IsZero() && inst.Annotations[v1alpha1.ForceDeleteAnnotation] == "true"
+}
+
+// Survey reads live what there is. It stops when the Installation as the API server has it now is another, is not to be deleted by force,
+// or has been released already.
+func (d *Deletion) Survey(ctx context.Context, found *Remains) error {
+	live := &v1alpha1.Installation{}
+	if err := d.Live.Get(ctx, client.ObjectKeyFromObject(found.inst), live); apierrors.IsNotFound(err) {
+		return kit.ErrStop
+	} else if err != nil {
+		return err
+	}
+	if live.UID != found.inst.UID || !Requested(live) || !slices.Contains(live.Finalizers, v1alpha1.Finalizer) {
+		return kit.ErrStop
+	}
+	return d.surveyTree(ctx, live, found)
+}
+
+// surveyTree adds what an Installation and those below it own, each once: owners may lead round in a circle.
+func (d *Deletion) surveyTree(ctx context.Context, top *v1alpha1.Installation, found *Remains) error {
+	paths := map[types.UID]string{top.UID: top.Name}
+	for queue := []*v1alpha1.Installation{top}; len(queue) > 0; queue = queue[1:] {
+		inst := queue[0]
+		if err := d.surveyExecution(ctx, inst, paths[inst.UID], found); err != nil {
+			return err
+		}
+		children, err := d.ownedBy(ctx, inst)
+		if err != nil {
+			return err
+		}
+		for _, child := range children {
+			if _, known := paths[child.UID]; known {
+				continue
+			}
+			paths[child.UID] = paths[inst.UID] + "/" + child.Annotations[v1alpha1.SubinstallationNameAnnotation]
+			found.installations, queue = append(found.installations, child), append(queue, child)
+		}
+	}
+	return nil
+}
+
+// ownedBy reads live the Installations that name one as their owner.
+func (d *Deletion) ownedBy(ctx context.Context, inst *v1alpha1.Installation) ([]*v1alpha1.Installation, error) {
+	list := &v1alpha1.InstallationList{}
+	labels := client.MatchingLabels{v1alpha1.EncompassedByLabel: inst.Name}
+	if err := d.Live.List(ctx, list, client.InNamespace(inst.Namespace), labels); err != nil {
+		return nil, err
+	}
+	var owned []*v1alpha1.Installation
+	for i := range list.Items {
+		if metav1.IsControlledBy(&list.Items[i], inst) {
+			owned = append(owned, &list.Items[i])
+		}
+	}
+	return owned, nil
+}
+
+func (d *Deletion) surveyExecution(ctx context.Context, inst *v1alpha1.Installation, path string, found *Remains) error {
+	execution := &v1alpha1.Execution{}
+	err := d.Live.Get(ctx, client.ObjectKeyFromObject(inst), execution)
+	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(execution, inst) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	found.executions = append(found.executions, execution)
+	items := &v1alpha1.DeployItemList{}
+	labels := client.MatchingLabels{v1alpha1.ExecutionManagedByLabel: execution.Name}
+	if err := d.Live.List(ctx, items, client.InNamespace(inst.Namespace), labels); err != nil {
+		return err
+	}
+	for i := range items.Items {
+		item := &items.Items[i]
+		if metav1.IsControlledBy(item, execution) {
+			found.items = append(found.items, item)
+			found.leftovers[item.Name] = describeLeftover(path, item)
+		}
+	}
+	return nil
+}
+
+// Dismantle takes apart what Survey has found. First nobody is left who would make something again or uninstall it, then the items go, then
+// Executions and sub-installations, children first. Only our own finalizer is removed, and only from objects of this tree.
+func (d *Deletion) Dismantle(ctx context.Context, found *Remains) error {
+	for _, inst := range found.installations {
+		if err := d.condemn(ctx, inst, d.Installations); err != nil {
+			return err
+		}
+	}
+	for _, execution := range found.executions {
+		if err := d.condemn(ctx, execution, d.Executions); err != nil {
+			return err
+		}
+	}
+	for _, item := range found.items {
+		if err := d.dropItem(ctx, item); err != nil {
+			return err
+		}
+	}
+	for _, execution := range found.executions {
+		if err := d.letGo(ctx, execution, d.Executions); err != nil {
+			return err
+		}
+	}
+	for _, inst := range slices.Backward(found.installations) {
+		if err := d.letGo(ctx, inst, d.Installations); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// condemn deletes an object that its finalizer still holds, so that from now on nothing is done for it but to delete it without uninstalling.
+func (d *Deletion) condemn(ctx context.Context, object client.Object, written *kit.Consistency) error {
+	yes := "true"
+	change := kit.MetadataChange{Annotations: map[string]*string{v1alpha1.DeleteWithoutUninstallAnnotation: &yes}}
+	if err := kit.PatchMetadata(ctx, d.Client, object, change); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	return kit.DeleteLive(ctx, d.Live, d.Client, object, written)
+}
+
+// dropItem deletes an item. The finalizer goes first: no deployer ever sees the item in deletion and uninstalls it.
+func (d *Deletion) dropItem(ctx context.Context, item *v1alpha1.DeployItem) error {
+	yes := "true"
+	change := kit.MetadataChange{
+		RemoveFinalizer: v1alpha1.Finalizer, Annotations: map[string]*string{v1alpha1.DeleteWithoutUninstallAnnotation: &yes},
+	}
+	if err := kit.PatchMetadata(ctx, d.Client, item, change); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	return kit.DeleteLive(ctx, d.Live, d.Client, item, nil)
+}
+
+// letGo removes our finalizer from an object in deletion.
+func (d *Deletion) letGo(ctx context.Context, object client.Object, written *kit.Consistency) error {
+	err := kit.PatchMetadata(ctx, d.Client, object, kit.MetadataChange{RemoveFinalizer: v1alpha1.Finalizer})
+	if err == nil || apierrors.IsNotFound(err) {
+		written.Released(object)
+	}
+	return client.IgnoreNotFound(err)
+}
