@@ -31,8 +31,8 @@ func (s *scope) dueByClock() bool {
 	if !ok {
 		return false
 	}
-	if due.After(s.now) {
-		s.Wake(due.Sub(s.now))
+	if due.After(s.Now) {
+		s.Wake(due.Sub(s.Now))
 		return false
 	}
 	s.automatic = true
@@ -41,7 +41,7 @@ func (s *scope) dueByClock() bool {
 
 // nextAutomatic returns when the clock starts the next job of an idle root; false when it starts none.
 func (s *scope) nextAutomatic() (time.Time, bool) {
-	inst := s.inst
+	inst := s.Inst
 	config := inst.Spec.AutomaticReconcile
 	times := inst.Status.TransitionTimes
 	if config == nil || inst.Spec.Suspend || !inst.IsRoot() || times == nil || times.FinishedTime == nil ||
@@ -60,9 +60,9 @@ func (s *scope) nextAutomatic() (time.Time, bool) {
 
 // nextRetry returns when a failed job is tried again: at once after the first failure, then by the interval, as often as allowed.
 func (s *scope) nextRetry(config *v1alpha1.FailedReconcile, finished time.Time) (time.Time, bool) {
-	counter := s.inst.Status.AutomaticReconcileStatus
+	counter := s.Inst.Status.AutomaticReconcileStatus
 	counted := int32(0)
-	if counter != nil && counter.OnFailed && counter.Generation == s.inst.Generation {
+	if counter != nil && counter.OnFailed && counter.Generation == s.Inst.Generation {
 		counted = counter.NumberOfReconciles
 	}
 	if limit := config.NumberOfReconciles; limit != nil && counted >= *limit {
@@ -84,7 +84,7 @@ func (s *scope) nextInstant(from time.Time, expression string, interval *v1alpha
 		}
 		return parsed.Next(from)
 	}
-	seed := string(s.inst.UID) + "/" + s.inst.Status.JobIDFinished
+	seed := string(s.Inst.UID) + "/" + s.Inst.Status.JobIDFinished
 	if interval == nil {
 		return from.Add(s.jitter.Spread(standard, seed)), true
 	}
@@ -93,7 +93,7 @@ func (s *scope) nextInstant(from time.Time, expression string, interval *v1alpha
 
 // clockReason says why the clock starts a job.
 func (s *scope) clockReason() string {
-	if s.inst.Status.Phase.IsFailed() {
+	if s.Inst.Status.Phase.IsFailed() {
 		return "automatic retry after a failure"
 	}
 	return "automatic reconciliation"
@@ -101,7 +101,7 @@ func (s *scope) clockReason() string {
 
 // countAutomatic counts a job that the clock starts, or that says of itself that it is a retry. Every other job begins from zero.
 func (s *scope) countAutomatic() {
-	status := &s.inst.Status
+	status := &s.Inst.Status
 	if !s.automatic && !s.isRetry() {
 		status.AutomaticReconcileStatus = nil
 		return
@@ -111,14 +111,14 @@ func (s *scope) countAutomatic() {
 		counted = last.NumberOfReconciles
 	}
 	status.AutomaticReconcileStatus = &v1alpha1.AutomaticReconcileStatus{
-		Generation: s.inst.Generation, NumberOfReconciles: counted + 1, LastReconcileTime: metav1.NewTime(s.now), OnFailed: failed,
+		Generation: s.Inst.Generation, NumberOfReconciles: counted + 1, LastReconcileTime: metav1.NewTime(s.Now), OnFailed: failed,
 	}
 }
 
 // forgetCounter drops a counter of the other kind than what just happened.
 func (s *scope) forgetCounter(failed bool) {
-	if counter := s.inst.Status.AutomaticReconcileStatus; counter != nil && counter.OnFailed != failed {
-		s.inst.Status.AutomaticReconcileStatus = nil
+	if counter := s.Inst.Status.AutomaticReconcileStatus; counter != nil && counter.OnFailed != failed {
+		s.Inst.Status.AutomaticReconcileStatus = nil
 	}
 }
 
@@ -130,7 +130,7 @@ func (s *scope) announceRetry(failure *kit.Failure) {
 		return
 	}
 	message := fmt.Sprintf("tried again at %s: %s", due.UTC().Format(time.RFC3339), failure.Error())
-	conditions.Delete(s.inst, meta.StalledCondition)
-	conditions.MarkReconciling(s.inst, meta.ProgressingWithRetryReason, "%s", message)
-	conditions.MarkFalse(s.inst, meta.ReadyCondition, failure.Reason, "%s", message)
+	conditions.Delete(s.Inst, meta.StalledCondition)
+	conditions.MarkReconciling(s.Inst, meta.ProgressingWithRetryReason, "%s", message)
+	conditions.MarkFalse(s.Inst, meta.ReadyCondition, failure.Reason, "%s", message)
 }

@@ -30,6 +30,7 @@ func TestNoDurationIsKeptOfAnInstallationThatIsGone(t *testing.T) {
 			return nil
 		},
 	})
+	r.furnish(r.Client)
 	r.Now, r.Backoff, r.Recorder = time.Now, kit.NewBackoff(time.Second, time.Minute), silent
 	r.Metrics = runtimectrl.Metrics{Scheme: r.Scheme(), MetricsRecorder: recorder}
 	registry, request := prometheus.NewRegistry(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(inst)}

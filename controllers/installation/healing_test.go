@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/children"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
@@ -45,11 +46,11 @@ func TestF08WhatHealsByItselfIsNotStalled(t *testing.T) {
 		"a deploy item that failed":               {fixture.Following(root()), jobs.Operation, "DeployItemFailed", false},
 		"missing import of a suspended one":       {suspended, jobs.ImportOperation, jobs.ReasonImportNotFound, false},
 		"missing import of one that is deleted":   {deleted, jobs.ImportOperation, jobs.ReasonImportNotFound, false},
-		"somebody else's Execution in the way":    {fixture.Following(root()), jobs.Operation, reasonExecutionExists, false},
+		"somebody else's Execution in the way":    {fixture.Following(root()), jobs.Operation, children.ReasonExecutionExists, false},
 		"a login that a registry does not accept": {fixture.Following(root()), jobs.ComponentOperation, "Unauthorized", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &scope{inst: c.inst, now: time.Unix(2, 0)}
+			s := newScope(c.inst, time.Unix(2, 0))
 			s.fail(&kit.Failure{Kind: kit.Stalled, Operation: c.operation, Reason: c.reason, Err: assert.AnError})
 			assert.True(t, c.inst.Status.Phase.IsFailed())
 			assert.True(t, c.inst.Status.IsIdle())
@@ -76,7 +77,7 @@ func TestF08TheRootSaysWhetherWhatFailedBelowHeals(t *testing.T) {
 			root, middle, leaf := fixture.Following(fixture.Working("root", "1", "job")), fixture.Working("middle", "2", "job"), fixture.Working("leaf", "3", "job")
 			root.Spec.ComponentDescriptor = &v1alpha1.ComponentDescriptorDefinition{}
 			for _, pair := range [][2]*v1alpha1.Installation{{root, middle}, {middle, leaf}} {
-				below(pair[0], pair[1])
+				fixture.Below(pair[0], pair[1])
 				pair[0].Status.SubInstCache = &v1alpha1.SubInstCache{ActiveSubs: []v1alpha1.SubNamePair{{ObjectName: pair[1].Name}}}
 				pair[1].Status.JobIDFinished, pair[1].Status.Phase = "job", v1alpha1.PhaseFailed
 			}
@@ -86,9 +87,10 @@ func TestF08TheRootSaysWhetherWhatFailedBelowHeals(t *testing.T) {
 			execution.Status.JobID, execution.Status.JobIDFinished, execution.Status.Phase = "job", "job", v1alpha1.PhaseSucceeded
 			tc.change(root, execution)
 
-			s := &scope{inst: root, execution: execution, children: map[string]*v1alpha1.Installation{"middle": middle}, now: time.Unix(2, 0)}
+			s := newScope(root, time.Unix(2, 0))
+			s.family.Execution, s.family.Children = execution, map[string]*v1alpha1.Installation{"middle": middle}
 			var failure *kit.Failure
-			require.ErrorAs(t, with(t, root, middle, leaf).observeChildren(t.Context(), s), &failure)
+			require.ErrorAs(t, with(t, root, middle, leaf).children.ObserveChildren(t.Context(), s.family), &failure)
 			s.fail(failure)
 			assert.Equal(t, tc.heals, conditions.IsReconciling(root))
 			assert.Equal(t, !tc.heals, conditions.IsStalled(root))
@@ -108,7 +110,7 @@ func TestF09SuspensionLeavesReadyAsItIs(t *testing.T) {
 			inst := fixture.Following(&v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Generation: 2}})
 			c.show(inst)
 			inst.Status.ObservedGeneration, inst.Spec.Suspend = 1, true
-			reason, err := (&Reconciler{}).trigger(t.Context(), &scope{inst: inst, now: time.Unix(2, 0)})
+			reason, err := (&Reconciler{}).trigger(t.Context(), newScope(inst, time.Unix(2, 0)))
 			assert.NoError(t, err)
 			assert.Empty(t, reason)
 			assert.Equal(t, c.want, conditions.GetReason(inst, meta.ReadyCondition))

@@ -6,6 +6,7 @@ package installation
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
@@ -18,10 +19,10 @@ import (
 
 // findLoss returns what an idle Installation has lost; nil when nothing.
 func (r *Reconciler) findLoss(ctx context.Context, s *scope) (*jobs.Loss, error) {
-	if found := jobs.LossOf(s.inst, s.execution, s.children); found != nil {
+	if found := jobs.LossOf(s.Inst, s.family.Execution, s.family.Children); found != nil {
 		return found, nil
 	}
-	lost, err := r.lostExport(ctx, s.inst)
+	lost, err := r.publisher.Lost(ctx, s.Inst)
 	if lost == "" || err != nil {
 		return nil, err
 	}
@@ -32,15 +33,15 @@ func (r *Reconciler) findLoss(ctx context.Context, s *scope) (*jobs.Loss, error)
 // no job starts: whoever deleted the child may have meant it. Deploy items that have failed by the clock, and exports that are gone, make it not
 // Ready and Reconciling, as the clock tries again and the root exports again. A cache may be behind, so that a child that it does not show is looked for.
 func (r *Reconciler) showLoss(ctx context.Context, s *scope) (shown bool, err error) {
-	before := jobs.IsLoss(jobs.ReadyOf(s.inst).Reason)
+	before := jobs.IsLoss(jobs.ReadyOf(s.Inst).Reason)
 	found, err := r.findLoss(ctx, s)
 	if err != nil {
 		return false, err
 	}
 	if found == nil {
 		if before {
-			conditions.Delete(s.inst, meta.StalledCondition)
-			conditions.Delete(s.inst, meta.ReconcilingCondition)
+			conditions.Delete(s.Inst, meta.StalledCondition)
+			conditions.Delete(s.Inst, meta.ReconcilingCondition)
 			s.restoreReady()
 		}
 		return false, nil
@@ -51,11 +52,35 @@ func (r *Reconciler) showLoss(ctx context.Context, s *scope) (shown bool, err er
 			return false, err
 		}
 	}
-	kit.ShowFailure(s.inst, &kit.Failure{
+	kit.ShowFailure(s.Inst, &kit.Failure{
 		Kind: kit.Stalled, Operation: jobs.Operation, Reason: found.Reason, Heals: found.Reason != kit.ReasonChildLost, Err: errors.New(found.Message),
 	})
-	if s.inst.IsRoot() && s.inst.Spec.Suspend {
-		s.inst.Status.ObservedGeneration = s.inst.Generation // as that of every suspended one is
+	if s.Inst.IsRoot() && s.Inst.Spec.Suspend {
+		s.Inst.Status.ObservedGeneration = s.Inst.Generation // as that of every suspended one is
 	}
 	return true, nil
+}
+
+// exportPace is the least time between the end of a job and the next one for an export that somebody has deleted.
+const exportPace = 10 * time.Second
+
+// exportsAgain returns why a root has to export again: it has lost an export, or an Installation below it says so. That ends the wait of those who
+// import it. A job for it comes at a pace, whoever deletes exports how often ever.
+func (r *Reconciler) exportsAgain(ctx context.Context, s *scope) (string, error) {
+	lost, err := r.publisher.Lost(ctx, s.Inst)
+	if err != nil {
+		return "", err
+	}
+	if below := jobs.LossOf(s.Inst, s.family.Execution, s.family.Children); lost == "" && below != nil && below.Reason == kit.ReasonExportLost {
+		lost = below.Message
+	}
+	times := s.Inst.Status.TransitionTimes
+	if lost == "" || times == nil || times.FinishedTime == nil || s.Inst.Status.ObservedGeneration != s.Inst.Generation {
+		return "", nil
+	}
+	if due := times.FinishedTime.Add(exportPace); due.After(s.Now) {
+		s.Wake(due.Sub(s.Now))
+		return "", nil
+	}
+	return "an export is gone: " + lost, nil
 }

@@ -24,12 +24,12 @@ func TestOnlyASuspendedSpecCountsAsObservedWithALoss(t *testing.T) {
 		want      int64
 	}{"suspended": {true, 2}, "at work": {false, 1}} {
 		t.Run(name, func(t *testing.T) {
-			s := &scope{inst: fixture.Grown(v1alpha1.PhaseSucceeded)}
-			s.inst.Generation, s.inst.Status.ObservedGeneration, s.inst.Spec.Suspend = 2, 1, tc.suspended
+			s := newScope(fixture.Grown(v1alpha1.PhaseSucceeded), time.Time{})
+			s.Inst.Generation, s.Inst.Status.ObservedGeneration, s.Inst.Spec.Suspend = 2, 1, tc.suspended
 			shown, err := with(t).showLoss(t.Context(), s)
 			require.NoError(t, err)
 			assert.True(t, shown)
-			assert.Equal(t, tc.want, s.inst.Status.ObservedGeneration)
+			assert.Equal(t, tc.want, s.Inst.Status.ObservedGeneration)
 		})
 	}
 }
@@ -44,35 +44,11 @@ func TestALossIsShownOnlyWhenTheAPIServerHasItToo(t *testing.T) {
 		"the cache is behind": {[]client.Object{execution}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &scope{inst: fixture.Grown(v1alpha1.PhaseSucceeded)}
+			s := newScope(fixture.Grown(v1alpha1.PhaseSucceeded), time.Time{})
 			shown, err := with(t, tc.objects...).showLoss(t.Context(), s)
 			require.NoError(t, err)
 			assert.Equal(t, tc.want, shown)
-			assert.Equal(t, tc.want, conditions.IsFalse(s.inst, meta.ReadyCondition))
-		})
-	}
-}
-
-func TestLostExportOf(t *testing.T) {
-	export := &v1alpha1.DataObject{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "out"}}
-	for name, tc := range map[string]struct {
-		phase      v1alpha1.Phase
-		generation int64
-		objects    []client.Object
-		want       string
-	}{
-		"it is gone":                  {v1alpha1.PhaseSucceeded, 1, nil, "DataObject out"},
-		"it is there":                 {v1alpha1.PhaseSucceeded, 1, []client.Object{export}, ""},
-		"no job has published it yet": {v1alpha1.PhaseSucceeded, 2, nil, ""},
-		"the last job has failed":     {v1alpha1.PhaseFailed, 1, nil, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inst := fixture.Grown(tc.phase)
-			inst.Generation, inst.Status.ObservedGeneration = tc.generation, 1
-			inst.Spec.Exports.Data = []v1alpha1.DataExport{{Name: "out", DataRef: "out"}}
-			lost, err := with(t, tc.objects...).lostExport(t.Context(), inst)
-			require.NoError(t, err)
-			assert.Equal(t, tc.want, lost)
+			assert.Equal(t, tc.want, conditions.IsFalse(s.Inst, meta.ReadyCondition))
 		})
 	}
 }
@@ -88,11 +64,11 @@ func TestExportsComeAgainAtAPace(t *testing.T) {
 		"just now": {4 * time.Second, false, exportPace - 4*time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &scope{inst: fixture.Working("root", "1", "job")}
-			s.now = now
-			s.inst.Status.Phase, s.inst.Status.ObservedGeneration = v1alpha1.PhaseSucceeded, s.inst.Generation
-			s.inst.Status.TransitionTimes = &v1alpha1.TransitionTimes{FinishedTime: &metav1.Time{Time: now.Add(-tc.ended)}}
-			s.inst.Spec.Exports.Data = []v1alpha1.DataExport{{Name: "out", DataRef: "out"}}
+			s := newScope(fixture.Working("root", "1", "job"), time.Time{})
+			s.Now = now
+			s.Inst.Status.Phase, s.Inst.Status.ObservedGeneration = v1alpha1.PhaseSucceeded, s.Inst.Generation
+			s.Inst.Status.TransitionTimes = &v1alpha1.TransitionTimes{FinishedTime: &metav1.Time{Time: now.Add(-tc.ended)}}
+			s.Inst.Spec.Exports.Data = []v1alpha1.DataExport{{Name: "out", DataRef: "out"}}
 			reason, err := with(t).exportsAgain(t.Context(), s)
 			require.NoError(t, err)
 			assert.Equal(t, tc.want, reason != "", reason)

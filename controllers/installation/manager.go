@@ -10,9 +10,14 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/children"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/force"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/order"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/plan"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/publishing"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/watching"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/writing"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fair"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
@@ -35,12 +40,23 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 
 // furnish makes the parts that the phases work with. Metadata reads Secrets from the cache of metadata; Client would ask the API server.
 func (r *Reconciler) furnish(metadata client.Reader) {
-	r.metadata = metadata
-	r.restored = kit.NewRestorations()
 	r.related = &relations.Finder{Reader: r.Client, Live: r.Live}
+	r.writer = &writing.Writer{
+		Client: r.Client, Live: r.Live, Recorder: r.Recorder, Related: r.related, Written: &r.installations, Restored: kit.NewRestorations(),
+	}
+	r.order = &order.Order{Reader: r.Client, Related: r.related, Inputs: &r.Inputs, Installations: &r.installations}
+	r.plans = plan.NewMaker(r.Client, r.Live, metadata, &r.Inputs)
+	r.children = &children.Keeper{Client: r.Client, Live: r.Live, Installations: &r.installations, Executions: &r.executions}
+	r.publisher = &publishing.Publisher{Client: r.Client, Live: r.Live, Related: r.related}
 	r.force = &force.Deletion{
 		Client: r.Client, Live: r.Live, Recorder: r.Recorder, Installations: &r.installations, Executions: &r.executions,
 	}
+}
+
+// seen notes that the cache shows an object by now, or does not show it any more.
+func (r *Reconciler) seen(kind string, object client.Object) {
+	r.plans.Seen(kind, object)
+	r.publisher.Seen(kind, object)
 }
 
 // UnwatchableSources returns the kinds of Flux sources that the cluster serves and that this process may not list or watch, in a namespace

@@ -12,18 +12,16 @@ import (
 
 // prepare gives all children the specs of the running job, unless they have them. It ends a job that would give them specs of two generations.
 func (r *Reconciler) prepare(ctx context.Context, s *scope) error {
-	if jobs.Prepared(s.inst, s.execution) {
+	if jobs.Prepared(s.Inst, s.family.Execution) {
 		return nil
 	}
-	if s.isOutdated() {
-		return r.giveWay(ctx, s)
+	if s.family.IsOutdated() {
+		return r.children.GiveWay(ctx, s.family)
 	}
-	if err := r.awaitPredecessors(ctx, s); err != nil {
+	if err := r.order.AwaitPredecessors(ctx, s.Inst); err != nil {
 		return err
 	}
-	found, err := r.Inputs.Read(ctx, s.inst, s.now, s.clusters)
-	s.adopt(found)
-	if err != nil {
+	if err := r.plans.Read(ctx, s.plan); err != nil {
 		return err
 	}
 	return kit.Through(ctx, s, r.makes())

@@ -18,6 +18,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/plan"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
@@ -32,7 +33,7 @@ func endedJob(revision string, phase v1alpha1.Phase, began time.Time) *v1alpha1.
 
 // recordAt ends the job of an Installation at a time.
 func recordAt(inst *v1alpha1.Installation, now time.Time) {
-	(&scope{inst: inst, now: now}).recordRevision()
+	(newScope(inst, now)).recordRevision()
 }
 
 func TestTheRevisionOfAFailedJobIsAttemptedOnly(t *testing.T) {
@@ -62,41 +63,46 @@ func TestTheHistoryCountsJobsOfTheSameContent(t *testing.T) {
 
 // TestAJobHasTheRevisionOfItsSpec ends a job whose spec a person has replaced after its Execution got it.
 func TestAJobHasTheRevisionOfItsSpec(t *testing.T) {
-	s := ending()
+	inst := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Name: "root", Generation: 2}}
+	inst.Status.ObservedGeneration, inst.Status.JobID, inst.Status.JobIDFinished = 2, "job", "job"
+	s := newScope(inst, time.Time{})
 	version := &v1alpha1.ComponentDescriptorReference{Version: "1.0.0"}
-	s.inst.Spec.ComponentDescriptor = &v1alpha1.ComponentDescriptorDefinition{Reference: version}
-	s.execution, s.children, s.plan = nil, nil, &plan{}
-	s.persisted = s.inst.Status.DeepCopy()
-	s.inst.Status.JobIDFinished = ""
-	r := with(t, s.inst)
+	s.Inst.Spec.ComponentDescriptor = &v1alpha1.ComponentDescriptorDefinition{Reference: version}
+	s.plan.Content = &plan.Content{}
+	s.Persisted = s.Inst.Status.DeepCopy()
+	s.Inst.Status.JobIDFinished = ""
+	r := with(t, s.Inst)
 	r.Client = interceptor.NewClient(r.Client.(client.WithWatch), interceptor.Funcs{
 		SubResourceUpdate: func(context.Context, client.Client, string, client.Object, ...client.SubResourceUpdateOption) error {
 			return nil
 		},
 	})
+	r.furnish(r.Client)
 	require.NoError(t, r.recordJob(t.Context(), s))
-	assert.Equal(t, "1.0.0", s.inst.Status.LastAttemptedRevision)
+	assert.Equal(t, "1.0.0", s.Inst.Status.LastAttemptedRevision)
 
-	s.execution = &v1alpha1.Execution{}
-	s.execution.Status.JobID = s.inst.Status.JobID
-	s.inst.Generation++
+	s.family.Execution = &v1alpha1.Execution{}
+	s.family.Execution.Status.JobID = s.Inst.Status.JobID
+	s.Inst.Generation++
 	version.Version = "2.0.0"
 	require.NoError(t, (&Reconciler{}).complete(t.Context(), s))
-	assert.Equal(t, "1.0.0", s.inst.Status.LastAppliedRevision)
-	assert.Equal(t, "1.0.0", s.inst.Status.LastAttemptedRevision)
-	assert.Empty(t, s.inst.Status.History, "nobody has the spec of the job any more")
+	assert.Equal(t, "1.0.0", s.Inst.Status.LastAppliedRevision)
+	assert.Equal(t, "1.0.0", s.Inst.Status.LastAttemptedRevision)
+	assert.Empty(t, s.Inst.Status.History, "nobody has the spec of the job any more")
 }
 
 func TestAJobThatFailsAgainForTheSameCauseCountsOnce(t *testing.T) {
-	s := ending()
-	s.inst.Status.JobIDFinished = ""
+	inst := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Name: "root", Generation: 2}}
+	inst.Status.ObservedGeneration, inst.Status.JobID, inst.Status.JobIDFinished = 2, "job", "job"
+	s := newScope(inst, time.Time{})
+	s.Inst.Status.JobIDFinished = ""
 	refused := &kit.Failure{Kind: kit.Stalled, Operation: jobs.Operation, Reason: "Invalid", Err: errors.New("metadata.annotations: too long")}
 	s.fail(refused)
-	before := s.inst.Status.DeepCopy()
-	s.now = s.now.Add(time.Minute)
+	before := s.Inst.Status.DeepCopy()
+	s.Now = s.Now.Add(time.Minute)
 	s.fail(refused)
-	assert.Equal(t, before, &s.inst.Status)
-	require.Len(t, s.inst.Status.History, 1)
+	assert.Equal(t, before, &s.Inst.Status)
+	require.Len(t, s.Inst.Status.History, 1)
 }
 
 func TestTheHistoryHasFiveEntries(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/children"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
@@ -293,7 +294,7 @@ func TestTheCauseOfWorkThatIsTriedAgainIsShownAtTheRoot(t *testing.T) {
 	fails("no right")
 	assert.Equal(t, first+1, requireShown(child.Name+": no right"))
 	fails("")
-	assert.Equal(t, first+2, requireShown(workingMessage))
+	assert.Equal(t, first+2, requireShown(children.WorkingMessage))
 }
 
 // TestAnOperationThatCannotBeTakenAwayEndsTheJobOnce has annotations that are together as large as the API server takes: the one that would replace

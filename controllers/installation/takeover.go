@@ -5,7 +5,6 @@ package installation
 
 import (
 	"context"
-	"slices"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
@@ -19,18 +18,18 @@ import (
 // counts. An idle Installation gets the condition that shows its result, and what siblings export now counts as consumed, so that no job
 // starts. Conditions of the former kind go. A running job goes on from its beginning, because not every child may have got it.
 func (r *Reconciler) takeOver(ctx context.Context, s *scope) error {
-	if !isFormer(s.inst) {
+	if !isFormer(s.Inst) {
 		return nil
 	}
-	status := &s.inst.Status
+	status := &s.Inst.Status
 	status.Conditions = nil
 	switch {
-	case !status.IsIdle() && !status.Phase.IsFinal() && s.inst.DeletionTimestamp.IsZero():
-		kit.SetPhase(s.inst.Job(), v1alpha1.PhaseInit, s.now)
-		kit.Progress(s.inst, meta.ProgressingReason, "a job of Gardener Landscaper is taken over")
+	case !status.IsIdle() && !status.Phase.IsFinal() && s.Inst.DeletionTimestamp.IsZero():
+		kit.SetPhase(s.Inst.Job(), v1alpha1.PhaseInit, s.Now)
+		kit.Progress(s.Inst, meta.ProgressingReason, "a job of Gardener Landscaper is taken over")
 	case status.IsIdle() && status.Phase.IsFinal():
-		showResult(s.inst)
-		return r.takeAsConsumed(ctx, s.inst)
+		showResult(s.Inst)
+		return r.order.TakeAsConsumed(ctx, s.Inst)
 	}
 	return nil
 }
@@ -44,25 +43,10 @@ func isFormer(inst *v1alpha1.Installation) bool {
 // showResult shows how the last job ended.
 func showResult(inst *v1alpha1.Installation) {
 	if inst.Status.Phase == v1alpha1.PhaseSucceeded {
-		conditions.MarkTrue(inst, meta.ReadyCondition, meta.ReconciliationSucceededReason, "%s", succeededMessage)
+		conditions.MarkTrue(inst, meta.ReadyCondition, meta.ReconciliationSucceededReason, "%s", jobs.SucceededMessage)
 		return
 	}
 	message := jobs.LastMessage(inst.Status.LastError)
 	conditions.MarkStalled(inst, meta.ReconciliationFailedReason, "%s", message)
 	conditions.MarkFalse(inst, meta.ReadyCondition, meta.ReconciliationFailedReason, "%s", message)
-}
-
-// owesTrigger reports whether a producer had ended its job and not yet started a consumer when it was taken over.
-func owesTrigger(producer, consumer *v1alpha1.Installation) bool {
-	return consumer.IsRoot() && slices.Contains(producer.Status.DependentsToTrigger, v1alpha1.DependentToTrigger{Name: consumer.Name})
-}
-
-// takeAsConsumed records what siblings export now as what the last job consumed, unless a job for it was still to come.
-func (r *Reconciler) takeAsConsumed(ctx context.Context, inst *v1alpha1.Installation) error {
-	producers, err := r.related.Predecessors(ctx, inst)
-	if err != nil || len(producers) == 0 || slices.ContainsFunc(producers, func(p *v1alpha1.Installation) bool { return owesTrigger(p, inst) }) {
-		return err
-	}
-	inst.Status.ConsumedHash, err = r.consumedHash(ctx, inst, producers)
-	return err
 }

@@ -4,8 +4,6 @@
 package installation
 
 import (
-	"bytes"
-	"compress/gzip"
 	"testing"
 	"time"
 
@@ -17,7 +15,6 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 )
 
 // formerCondition is one that Gardener Landscaper wrote.
@@ -54,7 +51,7 @@ func TestE18StatusThatIsTakenOver(t *testing.T) {
 			if tc.deleting {
 				inst.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
 			}
-			require.NoError(t, (&Reconciler{}).takeOver(t.Context(), &scope{inst: inst, now: time.Unix(2, 0)}))
+			require.NoError(t, with(t).takeOver(t.Context(), newScope(inst, time.Unix(2, 0))))
 			assert.Equal(t, tc.wantPhase, inst.Status.Phase)
 			assert.Equal(t, "job", inst.Status.JobID)
 			assert.False(t, conditions.Has(inst, formerCondition.Type))
@@ -86,37 +83,8 @@ func TestE18WhatSiblingsExportCountsAsConsumed(t *testing.T) {
 			consumer.Status.Phase, consumer.Status.JobIDFinished = v1alpha1.PhaseSucceeded, "job"
 			exported := &v1alpha1.DataObject{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "out"}}
 			r := with(t, producer, consumer, exported)
-			require.NoError(t, r.takeOver(t.Context(), &scope{inst: consumer, now: time.Unix(2, 0)}))
+			require.NoError(t, r.takeOver(t.Context(), newScope(consumer, time.Unix(2, 0))))
 			assert.Equal(t, tc.consumed, consumer.Status.ConsumedHash != "")
-		})
-	}
-}
-
-func TestE18CompressedDeployItemsAreTheSame(t *testing.T) {
-	packed := func(raw string) []byte {
-		var buffer bytes.Buffer
-		writer := gzip.NewWriter(&buffer)
-		_, err := writer.Write([]byte(raw))
-		require.NoError(t, err)
-		require.NoError(t, writer.Close())
-		return buffer.Bytes()
-	}
-	wanted := v1alpha1.ExecutionSpec{Context: "default", DeployItems: []v1alpha1.DeployItemTemplate{{Name: "item", Type: "mock"}}}
-	for name, tc := range map[string]struct {
-		has  v1alpha1.ExecutionSpec
-		same bool
-	}{
-		"readable":      {wanted, true},
-		"compressed":    {v1alpha1.ExecutionSpec{Context: "default", DeployItemsCompressed: packed(`[{"type":"mock","name":"item"}]`)}, true},
-		"another item":  {v1alpha1.ExecutionSpec{Context: "default", DeployItemsCompressed: packed(`[{"type":"mock","name":"other"}]`)}, false},
-		"other context": {v1alpha1.ExecutionSpec{Context: "team", DeployItemsCompressed: packed(`[{"type":"mock","name":"item"}]`)}, false},
-		"no gzip":       {v1alpha1.ExecutionSpec{Context: "default", DeployItemsCompressed: []byte("x")}, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := &scope{inst: fixture.Working("root", "1", "job"), execution: &v1alpha1.Execution{Spec: tc.has}}
-			s.execution.Status.JobID = "job"
-			require.NoError(t, (&Reconciler{}).updateExecution(t.Context(), s, wanted))
-			assert.Equal(t, !tc.same, conditions.IsTrue(s.inst, jobs.ChangedDuringJobCondition))
 		})
 	}
 }
@@ -129,7 +97,7 @@ func TestOwnStatusesAreNotTakenOver(t *testing.T) {
 	for name, inst := range map[string]*v1alpha1.Installation{"no job so far": never, "own job": own} {
 		t.Run(name, func(t *testing.T) {
 			before := inst.DeepCopy()
-			require.NoError(t, (&Reconciler{}).takeOver(t.Context(), &scope{inst: inst, now: time.Unix(2, 0)}))
+			require.NoError(t, with(t).takeOver(t.Context(), newScope(inst, time.Unix(2, 0))))
 			assert.Equal(t, before, inst)
 		})
 	}

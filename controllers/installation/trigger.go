@@ -13,13 +13,14 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/children"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 // decideJob lets a running job go on, starts one when something asks for it, and stops otherwise.
 func (r *Reconciler) decideJob(ctx context.Context, s *scope) error {
-	if !s.inst.Status.IsIdle() {
+	if !s.Inst.Status.IsIdle() {
 		return r.takeUp(ctx, s)
 	}
 	if err := r.readOperation(ctx, s); err != nil {
@@ -32,20 +33,20 @@ func (r *Reconciler) decideJob(ctx context.Context, s *scope) error {
 	if reason == "" {
 		return kit.ErrStop
 	}
-	s.start(jobs.NewJobID(s.inst), reason)
+	s.start(jobs.NewJobID(s.Inst), reason)
 	return nil
 }
 
 // takeUp begins a job that was requested from outside or queued behind an earlier one: the phase still belongs to the
 // job before.
 func (r *Reconciler) takeUp(ctx context.Context, s *scope) error {
-	if phase := s.inst.Status.Phase; phase != "" && !phase.IsFinal() {
+	if phase := s.Inst.Status.Phase; phase != "" && !phase.IsFinal() {
 		return nil
 	}
 	if err := r.readOperation(ctx, s); err != nil {
 		return err
 	}
-	s.start(s.inst.Status.JobID, "job requested")
+	s.start(s.Inst.Status.JobID, "job requested")
 	return nil
 }
 
@@ -53,7 +54,7 @@ func (r *Reconciler) takeUp(ctx context.Context, s *scope) error {
 // says so.
 func (r *Reconciler) trigger(ctx context.Context, s *scope) (string, error) {
 	var unknown error
-	for _, cause := range jobs.Causes(s.inst) {
+	for _, cause := range jobs.Causes(s.Inst) {
 		reason, err := r.asks(ctx, s, cause)
 		if errors.As(err, new(inputs.UnreadSource)) {
 			unknown = err // something else may ask for a job, which says what cannot be read
@@ -75,7 +76,7 @@ func (r *Reconciler) trigger(ctx context.Context, s *scope) (string, error) {
 
 // asks returns why one thing asks for a job, or nothing.
 func (r *Reconciler) asks(ctx context.Context, s *scope, cause jobs.Cause) (string, error) {
-	inst := s.inst
+	inst := s.Inst
 	switch cause {
 	case jobs.ParentsJob:
 		return r.nestedTrigger(ctx, inst)
@@ -86,7 +87,7 @@ func (r *Reconciler) asks(ctx context.Context, s *scope, cause jobs.Cause) (stri
 	case jobs.ClearWay:
 		return jobs.ReasonIf(s.wayIsClear(), "the Execution that was in the way is gone"), nil
 	case jobs.FreeExports:
-		free, err := r.exportsAreFree(ctx, inst)
+		free, err := r.publisher.AreFree(ctx, inst)
 		return jobs.ReasonIf(free, "the exports that another installation held are free"), err
 	case jobs.LostExports:
 		return r.exportsAgain(ctx, s)
@@ -106,16 +107,16 @@ func (r *Reconciler) asks(ctx context.Context, s *scope, cause jobs.Cause) (stri
 // showPending shows that a changed spec is not applied, and takes that back when it is none any more.
 func (s *scope) showPending() {
 	switch {
-	case !s.inst.IsRoot():
-	case s.inst.Spec.Suspend && s.inst.Status.JobID == "":
-		kit.Pending(s.inst, kit.ReasonSuspended, "spec.suspend is set; nothing starts until it is removed")
-	case s.inst.Spec.Suspend:
+	case !s.Inst.IsRoot():
+	case s.Inst.Spec.Suspend && s.Inst.Status.JobID == "":
+		kit.Pending(s.Inst, kit.ReasonSuspended, "spec.suspend is set; nothing starts until it is removed")
+	case s.Inst.Spec.Suspend:
 		// What is suspended stays what it is, and whoever waits for the spec to be observed, as a Flux Kustomization does, waits no longer. The end
 		// of the suspension is another spec, so no change is lost.
-		s.inst.Status.ObservedGeneration = s.inst.Generation
+		s.Inst.Status.ObservedGeneration = s.Inst.Generation
 		s.restoreReady()
-	case !jobs.FollowsChanges(s.inst):
-		s.pending(s.inst.Generation != s.inst.Status.ObservedGeneration, kit.ReasonNotTriggered, "the spec is not applied yet: annotate "+
+	case !jobs.FollowsChanges(s.Inst):
+		s.pending(s.Inst.Generation != s.Inst.Status.ObservedGeneration, kit.ReasonNotTriggered, "the spec is not applied yet: annotate "+
 			v1alpha1.OperationAnnotation+"=reconcile to apply it once, or "+
 			v1alpha1.ReconcileIfChangedAnnotation+"=true to apply every change")
 	}
@@ -124,7 +125,7 @@ func (s *scope) showPending() {
 // importedChange tells what an import brought that asks for a job: other exports of siblings, and where an annotation asks for it any other
 // content.
 func (r *Reconciler) importedChange(ctx context.Context, inst *v1alpha1.Installation) (string, error) {
-	if reason, err := r.producedChange(ctx, inst); reason != "" || err != nil {
+	if reason, err := r.order.ProducedChange(ctx, inst); reason != "" || err != nil {
 		return reason, err
 	}
 	return r.Inputs.ChangedImports(ctx, inst)
@@ -132,9 +133,9 @@ func (r *Reconciler) importedChange(ctx context.Context, inst *v1alpha1.Installa
 
 // wayIsClear reports whether the last job failed because of somebody else's Execution and now there is none.
 func (s *scope) wayIsClear() bool {
-	last := s.inst.Status.LastError
-	return s.inst.Status.Phase == v1alpha1.PhaseFailed && last != nil && last.Reason == reasonExecutionExists &&
-		!s.foreign && s.execution == nil
+	last := s.Inst.Status.LastError
+	return s.Inst.Status.Phase == v1alpha1.PhaseFailed && last != nil && last.Reason == children.ReasonExecutionExists &&
+		!s.family.Foreign && s.family.Execution == nil
 }
 
 // nestedTrigger starts the job that the parent wrote the spec for.
@@ -146,10 +147,10 @@ func (r *Reconciler) nestedTrigger(ctx context.Context, inst *v1alpha1.Installat
 // pending shows that a changed spec is not applied.
 func (s *scope) pending(changed bool, reason, message string) {
 	if changed {
-		kit.Pending(s.inst, reason, message)
+		kit.Pending(s.Inst, reason, message)
 		return
 	}
-	if ready := conditions.Get(s.inst, meta.ReadyCondition); ready != nil &&
+	if ready := conditions.Get(s.Inst, meta.ReadyCondition); ready != nil &&
 		(ready.Reason == kit.ReasonNotTriggered || ready.Reason == kit.ReasonSuspended) {
 		s.restoreReady()
 	}
@@ -157,11 +158,11 @@ func (s *scope) pending(changed bool, reason, message string) {
 
 // restoreReady shows the result of the last job again after a change was taken back.
 func (s *scope) restoreReady() {
-	switch last := s.inst.Status.LastError; {
-	case s.inst.Status.Phase == v1alpha1.PhaseSucceeded:
-		conditions.MarkTrue(s.inst, meta.ReadyCondition, meta.ReconciliationSucceededReason, "%s", succeededMessage)
+	switch last := s.Inst.Status.LastError; {
+	case s.Inst.Status.Phase == v1alpha1.PhaseSucceeded:
+		conditions.MarkTrue(s.Inst, meta.ReadyCondition, meta.ReconciliationSucceededReason, "%s", jobs.SucceededMessage)
 	case last != nil:
-		kit.ShowFailure(s.inst, jobs.FailureOf(s.inst))
+		kit.ShowFailure(s.Inst, jobs.FailureOf(s.Inst))
 	}
 }
 
@@ -170,24 +171,46 @@ func (s *scope) start(id, reason string) {
 	s.triggered = reason
 	s.countAutomatic()
 	phase := v1alpha1.PhaseInit
-	if !s.inst.DeletionTimestamp.IsZero() {
+	if !s.Inst.DeletionTimestamp.IsZero() {
 		phase = v1alpha1.PhaseDeleting
 	}
-	kit.Begin(s.inst, id, phase, s.now)
+	kit.Begin(s.Inst, id, phase, s.Now)
 	s.observe()
 	if s.asked {
-		s.inst.Status.OperationJobID = id
+		s.Inst.Status.OperationJobID = id
 	}
-	conditions.Delete(s.inst, meta.StalledCondition)
-	conditions.Delete(s.inst, jobs.ChangedDuringJobCondition)
-	kit.Progress(s.inst, meta.ProgressingReason, "job started: "+reason)
-	s.started = s.inst.Status.DeepCopy()
+	conditions.Delete(s.Inst, meta.StalledCondition)
+	conditions.Delete(s.Inst, jobs.ChangedDuringJobCondition)
+	kit.Progress(s.Inst, meta.ProgressingReason, "job started: "+reason)
+	s.Started = s.Inst.Status.DeepCopy()
 }
 
 // observe records what the running job works on.
 func (s *scope) observe() {
-	s.inst.Status.ObservedGeneration = s.inst.Generation
-	if token, ok := meta.ReconcileAnnotationValue(s.inst.Annotations); ok {
-		s.inst.Status.LastHandledReconcileAt = token
+	s.Inst.Status.ObservedGeneration = s.Inst.Generation
+	if token, ok := meta.ReconcileAnnotationValue(s.Inst.Annotations); ok {
+		s.Inst.Status.LastHandledReconcileAt = token
 	}
+}
+
+// changedContext tells what the Context brought that may end the failure of the last job, be it that of a sub-installation.
+func (r *Reconciler) changedContext(ctx context.Context, inst *v1alpha1.Installation) (string, error) {
+	if jobs.FailedBelow(inst) {
+		return r.changedBelow(ctx, inst)
+	}
+	return r.Inputs.ChangedContextOf(ctx, inst)
+}
+
+// changedBelow tells the same of the sub-installations at any depth: they fail by themselves, but only their root starts another job.
+func (r *Reconciler) changedBelow(ctx context.Context, inst *v1alpha1.Installation) (string, error) {
+	below, err := r.children.CausesBelow(ctx, inst)
+	if err != nil {
+		return "", err
+	}
+	for _, child := range below {
+		if reason, err := r.Inputs.ChangedContextOf(ctx, child); reason != "" || err != nil {
+			return reason, err
+		}
+	}
+	return "", nil
 }

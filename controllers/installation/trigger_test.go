@@ -16,17 +16,18 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 func TestE08ASourceThatIsTriedAgainChangesNoStatus(t *testing.T) {
 	r := &Reconciler{Backoff: kit.NewBackoff(time.Second, time.Minute)}
-	s := &scope{inst: &v1alpha1.Installation{}, now: time.Unix(1, 0)}
+	s := newScope(&v1alpha1.Installation{}, time.Unix(1, 0))
 	first, final := r.absorb(s, inputs.UnreadSource{Cause: io.ErrUnexpectedEOF})
 	assert.True(t, final)
 	second, _ := r.absorb(s, inputs.UnreadSource{Cause: io.ErrUnexpectedEOF})
 	assert.Greater(t, second.RequeueAfter, first.RequeueAfter)
-	assert.Empty(t, s.inst.Status)
+	assert.Empty(t, s.Inst.Status)
 }
 
 func TestShowPending(t *testing.T) {
@@ -54,8 +55,43 @@ func TestShowPending(t *testing.T) {
 			inst.Status.Phase, inst.Status.JobID = v1alpha1.PhaseSucceeded, "a"
 			conditions.MarkTrue(inst, meta.ReadyCondition, "Before", "as it was")
 			tc.change(inst)
-			(&scope{inst: inst}).showPending()
+			(newScope(inst, time.Time{})).showPending()
 			assert.Equal(t, tc.want, conditions.GetReason(inst, meta.ReadyCondition))
 		})
+	}
+}
+
+func TestAJobStartsWithoutTheChangesOfTheFormer(t *testing.T) {
+	s := newScope(fixture.WithJobs("job", "job"), time.Time{})
+	s.family.NoteChange()
+	s.start("next", "test")
+	assert.False(t, conditions.Has(s.Inst, jobs.ChangedDuringJobCondition))
+}
+
+// TestAnErrorOfItsOwnHoldsAJobUp is about what an interruption ends at once: nobody below can, when the children have ended the job.
+func TestAnErrorOfItsOwnHoldsAJobUp(t *testing.T) {
+	own := &v1alpha1.Error{Operation: "ConstructExports", Reason: "Forbidden"}
+	below := &v1alpha1.Error{Operation: jobs.Unfinished.Operation, Reason: jobs.Unfinished.Reason}
+	for name, c := range map[string]struct {
+		last *v1alpha1.Error
+		runs bool
+		want bool
+	}{
+		"its own error":                      {last: own, want: true},
+		"its own error beside running items": {last: own, runs: true},
+		"items at work":                      {last: below, runs: true},
+		"items have just ended":              {last: below},
+		"no error":                           {},
+	} {
+		execution := &v1alpha1.Execution{}
+		execution.Status.JobID, execution.Status.JobIDFinished = "a", "a"
+		if c.runs {
+			execution.Status.JobIDFinished = ""
+		}
+		inst := &v1alpha1.Installation{}
+		inst.Status.LastError = c.last
+		s := newScope(inst, time.Time{})
+		s.family.Execution = execution
+		assert.Equal(t, c.want, s.isHeldUp(), name)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// phases returns the names of the phases that a file lists, in order.
+// phases returns the names of the phases that a file lists, in order; those of other rooms are arguments of what adapts them.
 func phases(file *File) []string {
 	var names []string
 	ast.Inspect(file.Syntax, func(node ast.Node) bool {
@@ -23,6 +23,11 @@ func phases(file *File) []string {
 			return true
 		}
 		for _, element := range list.Elts {
+			if call, ok := element.(*ast.CallExpr); ok && len(call.Args) == 1 {
+				if adapted, ok := call.Args[0].(*ast.SelectorExpr); ok {
+					element = adapted
+				}
+			}
 			switch phase := element.(type) {
 			case *ast.SelectorExpr:
 				names = append(names, phase.Sel.Name)

@@ -38,7 +38,7 @@ type Reading struct {
 	// clusters issues kubeconfigs to templates; nil where the process does not.
 	clusters *Issuer
 
-	Alarm
+	jobs.Alarm
 	Inputs
 	// Values are those of the imports of the blueprint, env is what its templates see, shown what they see of the component.
 	Values *render.Values
@@ -83,16 +83,3 @@ const (
 	readOperation    = "ReadSpec"
 	reasonUnreadable = "Unreadable"
 )
-
-// Alarm is when to look again without an event.
-type Alarm struct {
-	// Requeue is after how long; 0 is never.
-	Requeue time.Duration
-}
-
-// Wake asks for another look after d unless an earlier one is planned.
-func (a *Alarm) Wake(d time.Duration) {
-	if d > 0 && (a.Requeue == 0 || d < a.Requeue) {
-		a.Requeue = d
-	}
-}

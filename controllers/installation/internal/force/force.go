@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package force deletes Installations by force: it takes apart everything below one without uninstalling, whatever its state, and records what stays
-// behind. It knows owners only, nothing of jobs or blueprints.
+// behind. It knows owners only, nothing of jobs or blueprints. It promises nothing to others.
 package force
 
 import (

@@ -19,7 +19,7 @@ import (
 
 func TestIsStuck(t *testing.T) {
 	at := func(phase v1alpha1.Phase, last *kit.Failure) *v1alpha1.Installation {
-		child := withJobs("job", "former")
+		child := fixture.WithJobs("job", "former")
 		child.Status.Phase, child.Status.LastError = phase, kit.NewError(nil, last, time.Now())
 		kit.Progress(child, meta.ProgressingWithRetryReason, "item: belongs to another")
 		return child
@@ -53,15 +53,15 @@ func TestJobFromParent(t *testing.T) {
 		inst, parent *v1alpha1.Installation
 		want         string
 	}{
-		"a new one":                          {fixture.Nested("b", "a", "a"), withJobs("b", "a"), "b"},
-		"of a parent that has ended it":      {fixture.Nested("b", "a", "a"), withJobs("b", "b"), "b"},
-		"it runs already":                    {fixture.Nested("b", "b", "a"), withJobs("b", "a"), ""},
-		"it has ended":                       {fixture.Nested("b", "b", "b"), withJobs("b", "a"), ""},
-		"it ended before another":            {fixture.Nested("b", "c", "b"), withJobs("b", "a"), ""},
-		"of the past":                        {fixture.Nested("a", "b", "b"), withJobs("b", "b"), ""},
-		"of the past, before the parent's":   {fixture.Nested("a", "b", "b"), withJobs("c", "b"), ""},
-		"no annotation":                      {fixture.Nested("", "a", "a"), withJobs("b", "a"), ""},
-		"no annotation, and the parent idle": {fixture.Nested("", "a", "a"), withJobs("", ""), ""},
+		"a new one":                          {fixture.Nested("b", "a", "a"), fixture.WithJobs("b", "a"), "b"},
+		"of a parent that has ended it":      {fixture.Nested("b", "a", "a"), fixture.WithJobs("b", "b"), "b"},
+		"it runs already":                    {fixture.Nested("b", "b", "a"), fixture.WithJobs("b", "a"), ""},
+		"it has ended":                       {fixture.Nested("b", "b", "b"), fixture.WithJobs("b", "a"), ""},
+		"it ended before another":            {fixture.Nested("b", "c", "b"), fixture.WithJobs("b", "a"), ""},
+		"of the past":                        {fixture.Nested("a", "b", "b"), fixture.WithJobs("b", "b"), ""},
+		"of the past, before the parent's":   {fixture.Nested("a", "b", "b"), fixture.WithJobs("c", "b"), ""},
+		"no annotation":                      {fixture.Nested("", "a", "a"), fixture.WithJobs("b", "a"), ""},
+		"no annotation, and the parent idle": {fixture.Nested("", "a", "a"), fixture.WithJobs("", ""), ""},
 		"the parent is gone":                 {fixture.Nested("b", "a", "a"), nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, JobFromParent(c.inst, c.parent)) })
@@ -74,10 +74,10 @@ func TestASubinstallationInDeletionEndsNoJobOfItsParent(t *testing.T) {
 		child *v1alpha1.Installation
 		want  bool
 	}{
-		"at the job":                           {withJobs(job, "a"), false},
-		"deleted while it was at the job":      {leaving(withJobs(job, "a")), true},
-		"deleted, and its deletion is at work": {leaving(withJobs("c", "a")), true},
-		"deleted after it had ended the job":   {leaving(withJobs("c", job)), false},
+		"at the job":                           {fixture.WithJobs(job, "a"), false},
+		"deleted while it was at the job":      {leaving(fixture.WithJobs(job, "a")), true},
+		"deleted, and its deletion is at work": {leaving(fixture.WithJobs("c", "a")), true},
+		"deleted after it had ended the job":   {leaving(fixture.WithJobs("c", job)), false},
 	} {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, LeavesJob(tc.child, job)) })
 	}
@@ -85,7 +85,7 @@ func TestASubinstallationInDeletionEndsNoJobOfItsParent(t *testing.T) {
 
 func TestPrepared(t *testing.T) {
 	at := func(phase v1alpha1.Phase, subs, execution bool) *v1alpha1.Installation {
-		inst := withJobs("b", "a")
+		inst := fixture.WithJobs("b", "a")
 		inst.Status.Phase = phase
 		if subs {
 			inst.Status.SubInstCache = &v1alpha1.SubInstCache{}

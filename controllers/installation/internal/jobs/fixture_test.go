@@ -9,13 +9,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
-// withJobs returns an Installation that is at a job after it has ended another.
-func withJobs(running, finished string) *v1alpha1.Installation {
-	inst := &v1alpha1.Installation{}
-	inst.Status.JobID, inst.Status.JobIDFinished = running, finished
-	return inst
-}
-
 // leaving lets an Installation be in deletion.
 func leaving(inst *v1alpha1.Installation) *v1alpha1.Installation {
 	inst.DeletionTimestamp, inst.Finalizers = &metav1.Time{Time: metav1.Now().Time}, []string{v1alpha1.Finalizer}

@@ -14,7 +14,7 @@ import (
 
 func TestMeaningOfAnOperation(t *testing.T) {
 	with := func(operation, written, recorded string) *v1alpha1.Installation {
-		inst := withJobs("b", "a")
+		inst := fixture.WithJobs("b", "a")
 		inst.Annotations = map[string]string{v1alpha1.OperationAnnotation: operation, v1alpha1.JobAnnotation: written}
 		inst.Status.OperationJobID = recorded
 		return inst

@@ -20,7 +20,7 @@ import (
 
 func TestAFailedDeletionOfASuccessorCounts(t *testing.T) {
 	failed := func(job string) *v1alpha1.Installation {
-		inst := withJobs(job, job)
+		inst := fixture.WithJobs(job, job)
 		inst.Status.Phase = v1alpha1.PhaseDeleteFailed
 		return inst
 	}
@@ -30,12 +30,12 @@ func TestAFailedDeletionOfASuccessorCounts(t *testing.T) {
 		inst, parent, successor *v1alpha1.Installation
 		want                    bool
 	}{
-		"of a root":       {withJobs("b", "a"), nil, failed("x"), true},
-		"in the same job": {fixture.Nested("", "b", "a"), leaving(withJobs("b", "a")), failed("b"), true},
-		"in the job of the parent, not in the own": {fixture.Nested("", "own", "a"), leaving(withJobs("b", "a")), failed("b"), true},
-		"in an earlier job":                        {fixture.Nested("", "b", "a"), leaving(withJobs("b", "a")), failed("a"), false},
-		"while the parent is not deleted":          {fixture.Nested("", "own", "a"), withJobs("b", "b"), failed("b"), false},
-		"tried again":                              {withJobs("b", "a"), nil, trying, false},
+		"of a root":       {fixture.WithJobs("b", "a"), nil, failed("x"), true},
+		"in the same job": {fixture.Nested("", "b", "a"), leaving(fixture.WithJobs("b", "a")), failed("b"), true},
+		"in the job of the parent, not in the own": {fixture.Nested("", "own", "a"), leaving(fixture.WithJobs("b", "a")), failed("b"), true},
+		"in an earlier job":                        {fixture.Nested("", "b", "a"), leaving(fixture.WithJobs("b", "a")), failed("a"), false},
+		"while the parent is not deleted":          {fixture.Nested("", "own", "a"), fixture.WithJobs("b", "b"), failed("b"), false},
+		"tried again":                              {fixture.WithJobs("b", "a"), nil, trying, false},
 	} {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, FailedWith(tc.inst, tc.parent, tc.successor)) })
 	}
@@ -93,7 +93,7 @@ func TestOnlyIdleFailuresWaitForExports(t *testing.T) {
 
 func TestWillStart(t *testing.T) {
 	root := func(change func(*v1alpha1.Installation)) *v1alpha1.Installation {
-		inst := withJobs("a", "a")
+		inst := fixture.WithJobs("a", "a")
 		inst.Annotations = map[string]string{}
 		change(inst)
 		return inst
@@ -128,17 +128,17 @@ func TestWillStart(t *testing.T) {
 }
 
 func TestRunning(t *testing.T) {
-	root, child := withJobs("b", "a"), fixture.Nested("b", "b", "a")
-	suspended := fixture.Following(withJobs("a", "a"))
+	root, child := fixture.WithJobs("b", "a"), fixture.Nested("b", "b", "a")
+	suspended := fixture.Following(fixture.WithJobs("a", "a"))
 	suspended.Generation, suspended.Spec.Suspend = 2, true
-	edited := fixture.Following(withJobs("a", "a"))
+	edited := fixture.Following(fixture.WithJobs("a", "a"))
 	edited.Generation = 2
 	for name, tc := range map[string]struct {
 		inst, predecessor *v1alpha1.Installation
 		want              bool
 	}{
-		"idle":                              {root, withJobs("a", "a"), false},
-		"at work":                           {root, withJobs("b", "a"), true},
+		"idle":                              {root, fixture.WithJobs("a", "a"), false},
+		"at work":                           {root, fixture.WithJobs("b", "a"), true},
 		"about to start":                    {root, edited, true},
 		"suspended":                         {root, suspended, false},
 		"nested, done with the job":         {child, fixture.Nested("b", "b", "b"), false},

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package watching says which Installations an event concerns. It reads caches and decides nothing: whoever is woken looks for itself.
+// It promises nothing to others.
 package watching
 
 import (

@@ -1,0 +1,101 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture/cluster"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/sources/memory"
+)
+
+func TestPlansOfATenantAreBoundedInBytes(t *testing.T) {
+	m := NewMaker(nil, nil, nil, &inputs.Reader{Memory: memory.New(4 << 20)})
+	honest := fixture.Working("honest", "honest", "1")
+	honest.Namespace = "honest"
+	keep := func(inst *v1alpha1.Installation, content string) {
+		item := v1alpha1.DeployItemTemplate{Name: "item", Configuration: &runtime.RawExtension{Raw: []byte(content)}}
+		p := &Plan{Inst: inst}
+		p.Content, p.Blueprint = &Content{DeployItems: []v1alpha1.DeployItemTemplate{item}}, &inputs.Blueprint{}
+		inst.Spec.Exports.Data = make([]v1alpha1.DataExport, 1)
+		m.remember(p)
+		require.LessOrEqual(t, m.Inputs.Memory.Weight(), int64(4<<20))
+	}
+	keep(honest, "{}")
+	for i := range 64 {
+		hostile := fmt.Sprint("hostile-", i)
+		keep(fixture.Working(hostile, hostile, "1"), strings.Repeat("x", 1<<18))
+	}
+	assert.Greater(t, m.Inputs.Memory.Weight(), int64(3<<20), "what fits is kept")
+	_, ok := m.kept.Recall(&inputs.Inputs{}, honest)
+	assert.True(t, ok, "the plan of another tenant stays")
+}
+
+// importing is an Installation that imports the DataObject "in".
+func importing() *v1alpha1.Installation {
+	inst := fixture.Working("root", "1", "job")
+	inst.Spec.Blueprint = fixture.InlineBlueprint(fixture.Object{"imports": []any{fixture.Object{"name": "value", "type": "data", "schema": fixture.Object{}}}})
+	inst.Spec.Imports.Data = []v1alpha1.DataImport{{Name: "value", DataRef: "in"}}
+	return inst
+}
+
+func there(content string) *v1alpha1.DataObject {
+	return &v1alpha1.DataObject{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "in"}, Data: v1alpha1.NewAnyJSON([]byte(content))}
+}
+
+func TestInputsThatAreNotThereAreLookedForAgain(t *testing.T) {
+	p := &Plan{Alarm: &jobs.Alarm{}, Inst: importing(), Now: time.Unix(1, 0)}
+	var failure *kit.Failure
+	require.ErrorAs(t, with(t).Read(t.Context(), p), &failure)
+	assert.Equal(t, jobs.ReasonImportNotFound, failure.Reason)
+	assert.Equal(t, inputs.ImportGrace, p.Requeue)
+	assert.Nil(t, p.Content)
+}
+
+func TestInputsThatAreReadAgainLeaveNoTrace(t *testing.T) {
+	p := &Plan{Alarm: &jobs.Alarm{}, Inst: importing(), Now: time.Unix(1, 0)}
+	p.Inst.Status.ImportsHash = "of the children"
+	require.NoError(t, with(t, there("2")).recollect(t.Context(), p))
+	assert.Equal(t, map[string]any{"value": float64(2)}, p.Imports.Values.Data)
+	assert.NotNil(t, p.Content)
+	assert.Equal(t, "of the children", p.Inst.Status.ImportsHash)
+}
+
+// lent counts how often it was given back.
+type lent struct{ times *int }
+
+func (l lent) Give() { *l.times++ }
+
+func TestWhatIsAdoptedIsGivenBack(t *testing.T) {
+	first, second := 0, 0
+	p, in := &Plan{Alarm: &jobs.Alarm{}}, &inputs.Reading{Values: &render.Values{}}
+	p.Borrowed = append(p.Borrowed, lent{&first})
+	in.Borrowed = append(in.Borrowed, lent{&second})
+	p.adopt(in)
+	assert.Same(t, in.Values, p.Values)
+	p.GiveBack()
+	assert.Equal(t, []int{1, 1}, []int{first, second})
+}
+
+// with makes plans in a cluster with objects.
+func with(t *testing.T, objects ...client.Object) *Maker {
+	t.Helper()
+	c := cluster.With(t, objects...)
+	return NewMaker(c, c, c, &inputs.Reader{Reader: c, Live: c})
+}

@@ -1,0 +1,107 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package publishing writes what Installations give to others: copies of imports into their own scope, exports into that of their parent. It knows whose
+// an object is and whether the cache shows it, but neither how its content comes about nor who reads it. It promises nothing to others.
+package publishing
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+)
+
+// Publisher publishes DataObjects and Targets.
+type Publisher struct {
+	client.Client
+	// Live reads from the API server.
+	Live    client.Reader
+	Related *relations.Finder
+
+	dataObjects kit.Consistency
+	targets     kit.Consistency
+	echo        kit.Echo
+}
+
+// shownRetry is when to look again after a cache lagged behind for too long.
+const shownRetry = time.Second
+
+// create creates a DataObject or Target and remembers that it did.
+func (b *Publisher) create(ctx context.Context, object client.Object) error {
+	if err := b.Create(ctx, object); err != nil {
+		return err
+	}
+	b.written(object).Created(object)
+	return nil
+}
+
+// replace writes a DataObject or Target over what exists and remembers that it did. The finalizers of others stay. One that has been
+// collected as garbage meanwhile is created.
+func (b *Publisher) replace(ctx context.Context, object, existing client.Object) error {
+	object.SetResourceVersion(existing.GetResourceVersion())
+	object.SetFinalizers(existing.GetFinalizers())
+	err := b.Update(ctx, object)
+	if apierrors.IsNotFound(err) {
+		object.SetResourceVersion("")
+		object.SetFinalizers(nil)
+		return b.create(ctx, object)
+	}
+	if err != nil {
+		return err
+	}
+	b.written(object).Wrote(object)
+	return nil
+}
+
+// Seen notes an event of an object of a kind that the cache shows by now, or does not show any more.
+func (b *Publisher) Seen(kind string, object client.Object) {
+	if kind == "DataObject" || kind == "Target" {
+		b.written(object).Stale(object)
+		b.echo.Changed()
+	}
+}
+
+func (b *Publisher) written(object client.Object) *kit.Consistency {
+	if _, ok := object.(*v1alpha1.Target); ok {
+		return &b.targets
+	}
+	return &b.dataObjects
+}
+
+// awaitShown waits until the cache shows what this process wrote to DataObjects and Targets: whoever is started next reads them there.
+func (b *Publisher) awaitShown(ctx context.Context, alarm *jobs.Alarm, objects map[string]client.Object) error {
+	for _, key := range slices.Sorted(maps.Keys(objects)) {
+		object := objects[key]
+		err := b.echo.Await(ctx, func() (bool, error) { return b.shown(ctx, object) })
+		if errors.Is(err, kit.ErrStop) {
+			alarm.Wake(shownRetry)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *Publisher) shown(ctx context.Context, object client.Object) (bool, error) {
+	key := client.ObjectKeyFromObject(object)
+	var cached client.Object = &v1alpha1.DataObject{}
+	if _, ok := object.(*v1alpha1.Target); ok {
+		cached = &v1alpha1.Target{}
+	}
+	err := b.Get(ctx, key, cached)
+	if apierrors.IsNotFound(err) {
+		return b.written(object).Unseen(key) == 0, nil
+	}
+	return err == nil && !b.written(object).Stale(cached), err
+}
