@@ -5,7 +5,6 @@ package contract
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,7 +22,6 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/owners"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/rhythm"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
@@ -415,21 +413,6 @@ func TestJobOfTheExecutionReplacesThatOfTheClock(t *testing.T) {
 	s.finished(item)
 	assert.Equal(t, item.Generation, item.Status.ObservedGeneration)
 	assert.Equal(t, v1alpha1.PhaseSucceeded, item.Status.Phase)
-}
-
-func TestUnreadableOwnerIsTriedAgain(t *testing.T) {
-	s := newRepeatingStage(t, &scripted{})
-	_, _, owned := s.owned()
-	item := s.create("item", owned)
-	_, err := owners.IsFree(t.Context(), denied{s.client()}, item)
-	assert.ErrorContains(t, err, "read the owner Execution root of the item: denied")
-}
-
-// denied reads nothing.
-type denied struct{ client.Reader }
-
-func (denied) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
-	return errors.New("denied")
 }
 
 func TestManyIdleItemsCostNoRequests(t *testing.T) {

@@ -76,3 +76,58 @@ func TestWhoseRecordIsLost(t *testing.T) {
 func ownedBy(item *v1alpha1.DeployItem, kind string) {
 	item.OwnerReferences = []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: kind, Name: "owner", UID: "owner", Controller: new(true)}}
 }
+
+func TestWhichJobsHaveBegun(t *testing.T) {
+	requested := time.Unix(1000, 0)
+	for name, tc := range map[string]struct {
+		phase      v1alpha1.Phase
+		isDeleting bool
+		pickedUp   time.Duration
+		want       bool
+	}{
+		"under way":                     {phase: v1alpha1.PhaseProgressing, want: true},
+		"an uninstall":                  {phase: v1alpha1.PhaseDeleting, isDeleting: true, want: true},
+		"none so far":                   {},
+		"the last one has ended":        {phase: v1alpha1.PhaseSucceeded},
+		"a deployment before deletion":  {phase: v1alpha1.PhaseProgressing, isDeleting: true},
+		"asked for after the last look": {phase: v1alpha1.PhaseProgressing, pickedUp: -time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			item := &v1alpha1.DeployItem{}
+			item.Status.Phase, item.Status.JobIDGenerationTime = tc.phase, &metav1.Time{Time: requested}
+			item.Status.LastReconcileTime = &metav1.Time{Time: requested.Add(tc.pickedUp)}
+			if tc.isDeleting {
+				item.DeletionTimestamp = &metav1.Time{Time: requested}
+			}
+			assert.Equal(t, tc.want, IsBegun(item))
+		})
+	}
+}
+
+func TestAJobThatBeginsForgetsTheLastOne(t *testing.T) {
+	now := time.Unix(2000, 0)
+	for _, isDeleting := range []bool{false, true} {
+		item := &v1alpha1.DeployItem{}
+		item.Generation, item.Status.LastError, item.Status.Phase = 7, &v1alpha1.Error{Message: "old"}, v1alpha1.PhaseFailed
+		item.Status.TransitionTimes = &v1alpha1.TransitionTimes{FinishedTime: &metav1.Time{Time: now}}
+		want := v1alpha1.PhaseProgressing
+		if isDeleting {
+			item.DeletionTimestamp, want = &metav1.Time{Time: now}, v1alpha1.PhaseDeleting
+		}
+		Begin(item, v1alpha1.DeployerInformation{Identity: "me"}, now)
+		assert.Nil(t, item.Status.LastError)
+		assert.Nil(t, item.Status.TransitionTimes.FinishedTime)
+		assert.Equal(t, want, item.Status.Phase)
+		assert.Equal(t, int64(7), item.Status.ObservedGeneration)
+		assert.Equal(t, "me", item.Status.Deployer.Identity)
+		assert.Equal(t, now, Began(item))
+	}
+}
+
+func TestNoJobBeginsBeforeItWasAskedFor(t *testing.T) {
+	now := time.Unix(2000, 0)
+	item := &v1alpha1.DeployItem{}
+	item.Status.JobIDGenerationTime = &metav1.Time{Time: now.Add(time.Minute)}
+	Stamp(item, v1alpha1.DeployerInformation{}, now)
+	assert.True(t, item.IsPickedUp(), "the clock of this process is behind")
+}

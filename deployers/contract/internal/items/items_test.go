@@ -5,8 +5,10 @@ package items
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
@@ -16,4 +18,43 @@ func TestTargetNameOfTheAnnotationComesFirst(t *testing.T) {
 	assert.Equal(t, "spec", TargetName(item))
 	item.Annotations = map[string]string{v1alpha1.DeployerTargetNameAnnotation: "annotation"}
 	assert.Equal(t, "annotation", TargetName(item))
+}
+
+// TestWhatAnItemIsReadyFor changes one thing of an item whose last job has succeeded.
+func TestWhatAnItemIsReadyFor(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change                     func(item *v1alpha1.DeployItem)
+		repeat, atRest, isDeleting bool
+	}{
+		"nothing":         {change: func(*v1alpha1.DeployItem) {}, repeat: true, atRest: true},
+		"its spec":        {change: func(item *v1alpha1.DeployItem) { item.Generation++ }},
+		"a job":           {change: func(item *v1alpha1.DeployItem) { item.Status.JobID = "2" }},
+		"no job so far":   {change: func(item *v1alpha1.DeployItem) { item.Status.JobID, item.Status.JobIDFinished = "", "" }},
+		"never picked up": {change: func(item *v1alpha1.DeployItem) { item.Status.LastReconcileTime = nil }},
+		"its last job":    {change: func(item *v1alpha1.DeployItem) { item.Status.Phase = v1alpha1.PhaseFailed }, repeat: true},
+		"a deletion":      {change: func(item *v1alpha1.DeployItem) { item.DeletionTimestamp = &metav1.Time{Time: time.Now()} }, isDeleting: true},
+		"a test request": {change: func(item *v1alpha1.DeployItem) {
+			item.Annotations = map[string]string{v1alpha1.OperationAnnotation: v1alpha1.OperationTestReconcile}
+		}, repeat: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			item := &v1alpha1.DeployItem{}
+			item.Generation, item.Status.ObservedGeneration, item.Status.JobID, item.Status.JobIDFinished = 1, 1, "1", "1"
+			item.Status.Phase, item.Status.LastReconcileTime = v1alpha1.PhaseSucceeded, &metav1.Time{Time: time.Now()}
+			tc.change(item)
+			assert.Equal(t, tc.repeat, MayRepeat(item))
+			assert.Equal(t, tc.atRest, IsAtRest(item))
+			assert.Equal(t, tc.isDeleting, IsDeleting(item))
+		})
+	}
+}
+
+func TestOnlyDeletionsGiveUp(t *testing.T) {
+	item := &v1alpha1.DeployItem{}
+	item.Spec.OnDelete = &v1alpha1.OnDeleteConfig{TargetGone: &v1alpha1.TargetGone{After: metav1.Duration{Duration: time.Hour}}}
+	assert.Zero(t, GoneAfter(item))
+	item.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+	assert.Equal(t, time.Hour, GoneAfter(item))
+	item.Spec.OnDelete.TargetGone = nil
+	assert.Zero(t, GoneAfter(item))
 }

@@ -4,12 +4,15 @@
 package items
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 // The API server orders the keys of a provider status. A deployer that records the same at every attempt must not cause a write.
@@ -30,4 +33,43 @@ func TestRecordedAgain(t *testing.T) {
 			assert.Equal(t, c.want, string(item.Status.ProviderStatus.Raw))
 		})
 	}
+}
+
+func TestWhatACallDoesNotRecordStays(t *testing.T) {
+	earlier := Records{ProviderStatus: &runtime.RawExtension{Raw: []byte(`{"a":1}`)}, Sources: []v1alpha1.SourceStatus{{Name: "chart"}}}
+	assert.Equal(t, earlier, Records{}.After(earlier))
+	later := Records{ProviderStatus: &runtime.RawExtension{Raw: []byte(`{"a":2}`)}, Sources: []v1alpha1.SourceStatus{}}
+	assert.Equal(t, later, later.After(earlier))
+}
+
+func TestSourcesAreRecorded(t *testing.T) {
+	used := []v1alpha1.SourceStatus{{Name: "chart"}}
+	for name, tc := range map[string]struct{ recorded, want []v1alpha1.SourceStatus }{
+		"nothing":    {nil, used},
+		"others":     {[]v1alpha1.SourceStatus{{Name: "other"}}, []v1alpha1.SourceStatus{{Name: "other"}}},
+		"that none":  {[]v1alpha1.SourceStatus{}, nil},
+		"once again": {used, used},
+	} {
+		t.Run(name, func(t *testing.T) {
+			item := &v1alpha1.DeployItem{}
+			item.Status.Sources = used
+			Records{Sources: tc.recorded}.Write(item)
+			assert.Equal(t, tc.want, item.Status.Sources)
+		})
+	}
+}
+
+func TestTheStatusKeepsTheFirstErrorAndTheLastOnes(t *testing.T) {
+	item, now := &v1alpha1.DeployItem{}, time.Unix(1000, 0)
+	failure := func(i int) *kit.Failure {
+		return &kit.Failure{Operation: "o", Reason: "R", Err: fmt.Errorf("problem %c", 'a'+i)}
+	}
+	for i := range 2 * maxErrors {
+		assert.True(t, RecordFailure(item, failure(i), now))
+		assert.False(t, RecordFailure(item, failure(i), now), "the same again deserves no event")
+	}
+	assert.Equal(t, "problem a", item.Status.FirstError.Message)
+	assert.Equal(t, "problem j", item.Status.LastError.Message)
+	assert.Len(t, item.Status.LastErrors, maxErrors)
+	assert.Equal(t, "problem f", item.Status.LastErrors[0].Message)
 }

@@ -167,16 +167,18 @@ func (j *Job) IsOverIn(item *v1alpha1.DeployItem) bool {
 
 // Jobs are the running jobs of a process. It is safe for concurrent use.
 type Jobs struct {
+	// Released is called when a job has ended, Queue to bring an item to a worker; both with the lock not held.
+	Released func(*Job)
+	Queue    func(types.NamespacedName)
+	// NotesInterrupted says that somebody asks TakeInterrupted.
+	NotesInterrupted bool
+
 	mu      sync.Mutex
 	running map[types.NamespacedName]*Job
 	// ended are jobs that planned something and were ended by somebody else.
 	ended map[types.NamespacedName]*Job
 	// interrupted are the items whose job somebody else has ended, until TakeInterrupted; only with NotesInterrupted.
-	interrupted      map[types.NamespacedName]struct{}
-	NotesInterrupted bool
-	// Released is called when a job has ended, Queue to bring an item to a worker; both with the lock not held.
-	Released func(*Job)
-	Queue    func(types.NamespacedName)
+	interrupted map[types.NamespacedName]struct{}
 }
 
 // Claim returns the running job of an item, or a new one when it is not known yet. A job of the item that is over ends.

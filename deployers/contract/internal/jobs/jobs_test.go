@@ -4,9 +4,13 @@
 package jobs
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
@@ -19,4 +23,100 @@ func TestLateEventsDoNotInterruptANewJob(t *testing.T) {
 	assert.False(t, running.IsOverIn(item), "older than the job")
 	item.ResourceVersion = "11"
 	assert.True(t, running.IsOverIn(item), "newer than the job")
+}
+
+// running returns an item with a job, which is running.
+func running() (*Jobs, *v1alpha1.DeployItem, *Job) {
+	jobs := &Jobs{Released: func(*Job) {}, Queue: func(types.NamespacedName) {}, NotesInterrupted: true}
+	item := &v1alpha1.DeployItem{}
+	item.Namespace, item.Name, item.UID, item.ResourceVersion, item.Status.JobID = "ns", "item", "uid", "1", "1"
+	return jobs, item, jobs.Claim(item, time.Unix(1000, 0), Plan{})
+}
+
+func TestAJobIsClaimedOnce(t *testing.T) {
+	jobs, item, first := running()
+	assert.Same(t, first, jobs.Claim(item, time.Now(), Plan{}))
+	item.Status.JobID = "2"
+	second := jobs.Claim(item, time.Now(), Plan{})
+	assert.NotSame(t, first, second)
+	assert.True(t, first.HasEnded())
+	assert.Same(t, second, jobs.Of(second.Key))
+	jobs.Forget(second.Key)
+	assert.Nil(t, jobs.Of(second.Key))
+}
+
+func TestAJobIsDueOnceForWhatHasHappened(t *testing.T) {
+	_, _, job := running()
+	now := time.Now()
+	due := func(at time.Time) (isDue, anything bool) {
+		news, isDue := job.Due(at)
+		return isDue, news.Anything
+	}
+	for _, step := range []struct {
+		name            string
+		happens         func()
+		isDue, anything bool
+	}{
+		{"the first call", func() {}, true, true},
+		{"nothing", func() {}, false, false},
+		{"a change", func() { job.Note() }, true, true},
+		{"nothing more", func() {}, false, false},
+		{"a time to try again that has not come", func() { job.RetryAt = now.Add(time.Second) }, false, false},
+		{"a time to try again that has come", func() { job.RetryAt = now }, true, true},
+		{"a call that did not take place", job.Hold, true, true},
+	} {
+		step.happens()
+		isDue, anything := due(now)
+		assert.Equal(t, step.isDue, isDue, step.name)
+		assert.Equal(t, step.anything, anything, step.name)
+	}
+}
+
+func TestAWakeUpBringsTheItemToAWorker(t *testing.T) {
+	jobs, item, _ := running()
+	queued := 0
+	jobs.Queue = func(types.NamespacedName) { queued++ }
+	item.Status.JobID = "2"
+	job := jobs.Claim(item, time.Now(), Plan{})
+	job.Note()
+	assert.Zero(t, queued, "whoever notes it is about to look at the item")
+	job.Wake()
+	assert.Equal(t, 1, queued)
+	assert.True(t, job.IsWoken())
+}
+
+func TestWhoHasEndedAJob(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change        func(item *v1alpha1.DeployItem, job *Job)
+		ends, byOther bool
+	}{
+		"it goes on":         {change: func(item *v1alpha1.DeployItem, _ *Job) { item.ResourceVersion = "2" }},
+		"somebody else":      {change: func(item *v1alpha1.DeployItem, _ *Job) { item.Status.JobIDFinished = "1" }, ends: true, byOther: true},
+		"a newer job":        {change: func(item *v1alpha1.DeployItem, _ *Job) { item.Status.JobID = "2" }, ends: true, byOther: true},
+		"this process":       {change: func(item *v1alpha1.DeployItem, job *Job) { item.Status.JobIDFinished = "1"; job.Close(true) }, ends: true},
+		"the item made anew": {change: func(item *v1alpha1.DeployItem, _ *Job) { item.UID = "other" }, ends: true, byOther: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			jobs, item, job := running()
+			ctx, cancel := job.Run(t.Context())
+			defer cancel(nil)
+			tc.change(item, job)
+			jobs.Observe(item)
+			assert.Equal(t, tc.ends, job.HasEnded())
+			if tc.ends {
+				require.ErrorIs(t, context.Cause(ctx), ErrInterrupted)
+			}
+			assert.Equal(t, tc.byOther, jobs.IsInterrupted(job.Key))
+			assert.Equal(t, tc.byOther, jobs.TakeInterrupted(job.Key))
+			assert.False(t, jobs.TakeInterrupted(job.Key), "it is told once")
+		})
+	}
+}
+
+func TestACallOfAJobThatHasEndedDoesNotBegin(t *testing.T) {
+	jobs, _, job := running()
+	jobs.End(job)
+	ctx, cancel := job.Run(t.Context())
+	defer cancel(nil)
+	assert.ErrorIs(t, context.Cause(ctx), ErrInterrupted)
 }
