@@ -6,7 +6,6 @@ package contract
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -135,16 +134,4 @@ func TestStoppedProcessLeavesTheJobRunning(t *testing.T) {
 	require.NoError(t, s.client().Get(t.Context(), keyOfItem(item), item))
 	assert.Equal(t, v1alpha1.PhaseProgressing, item.Status.Phase)
 	assert.Nil(t, item.Status.LastError)
-}
-
-func TestBackoffGrowsToItsLimit(t *testing.T) {
-	options := &Options{MinRetryDelay: DefaultMinRetryDelay, MaxRetryDelay: DefaultMaxRetryDelay}
-	assert.Equal(t, 250*time.Millisecond, options.backoff(0))
-	assert.Equal(t, 500*time.Millisecond, options.backoff(1))
-	assert.Equal(t, 16*time.Second, options.backoff(6))
-	assert.Equal(t, 30*time.Second, options.backoff(7))
-	assert.Equal(t, 30*time.Second, options.backoff(1000))
-	slow := &Options{MinRetryDelay: time.Minute, MaxRetryDelay: time.Hour}
-	assert.Equal(t, time.Minute, slow.backoff(0))
-	assert.Equal(t, time.Hour, slow.backoff(1000))
 }

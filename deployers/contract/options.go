@@ -102,15 +102,3 @@ func (o *Options) complete() error {
 	}
 	return nil
 }
-
-// backoff returns the pause before the next attempt, 0 being the first: the shortest, doubled up to the longest.
-func (o *Options) backoff(attempt int) time.Duration {
-	delay := o.MinRetryDelay
-	for range attempt {
-		if delay >= o.MaxRetryDelay {
-			break
-		}
-		delay *= 2
-	}
-	return min(delay, o.MaxRetryDelay)
-}

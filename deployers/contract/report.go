@@ -173,7 +173,7 @@ func (r *reporter) wait(ctx context.Context, s *scope, message string) error {
 
 // retry leaves the job for the time of the back-off.
 func (r *reporter) retry(ctx context.Context, s *scope, failure *kit.Failure) error {
-	s.job.RetryAt = time.Now().Add(r.options.backoff(s.job.Attempts))
+	s.job.RetryAt = time.Now().Add(kit.Doubled(r.options.MinRetryDelay, r.options.MaxRetryDelay, s.job.Attempts))
 	s.job.Attempts++
 	s.job.Cause, s.job.Failure, s.job.IsQuiet = failure.Error(), failure, isSilent(s.err)
 	return r.suspend(ctx, s)

@@ -10,6 +10,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 const (
@@ -23,10 +25,7 @@ const (
 // Pause returns the pause before an attempt to open a watch: the shortest, doubled up to the longest, and up to a fifth more so that
 // the watches on a target that was away do not all come at once.
 func Pause(attempt int) time.Duration {
-	pause := maxPause
-	if attempt < 9 {
-		pause = min(minPause<<max(attempt, 0), maxPause)
-	}
+	pause := kit.Doubled(minPause, maxPause, attempt)
 	return pause + rand.N(pause/5) // #nosec G404 -- only spreads the load
 }
 

@@ -20,6 +20,18 @@ const (
 	maxTransientDelay = 5 * time.Second
 )
 
+// Doubled returns the shortest pause, doubled a number of times, up to the longest.
+func Doubled(shortest, longest time.Duration, times int) time.Duration {
+	pause := shortest
+	for range times {
+		if pause > longest/2 {
+			return longest
+		}
+		pause *= 2
+	}
+	return min(pause, longest)
+}
+
 // Backoff says when to try again after a failure, by object.
 type Backoff struct {
 	failures  workqueue.TypedRateLimiter[types.NamespacedName]

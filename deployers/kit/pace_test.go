@@ -5,6 +5,7 @@ package kit
 
 import (
 	"errors"
+	"math"
 	"strconv"
 	"testing"
 	"time"
@@ -52,4 +53,14 @@ func TestBackoffSpreadsObjects(t *testing.T) {
 	}
 	assert.Equal(t, spread, delays(NewBackoff(time.Second, time.Minute).WithJitter(10), "a"), "a restart computes the same delays")
 	assert.NotEqual(t, spread, delays(NewBackoff(time.Second, time.Minute).WithJitter(10), "b"))
+}
+
+func TestDoubled(t *testing.T) {
+	for times, want := range map[int]time.Duration{
+		-1: 250 * time.Millisecond, 0: 250 * time.Millisecond, 1: 500 * time.Millisecond, 6: 16 * time.Second, 7: 30 * time.Second, 1 << 40: 30 * time.Second,
+	} {
+		assert.Equal(t, want, Doubled(250*time.Millisecond, 30*time.Second, times))
+	}
+	assert.Equal(t, time.Minute, Doubled(time.Minute, time.Minute, 3))
+	assert.Equal(t, time.Duration(math.MaxInt64), Doubled(time.Hour, math.MaxInt64, 1000))
 }

@@ -65,7 +65,7 @@ func (c correction) pause() time.Duration {
 	if c.count < freeCorrections {
 		return 0
 	}
-	return min(minFightPause<<min(c.count-freeCorrections, 10), maxFightPause)
+	return kit.Doubled(minFightPause, maxFightPause, c.count-freeCorrections)
 }
 
 // quiet is when nobody fights any more.

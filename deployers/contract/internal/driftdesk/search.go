@@ -17,6 +17,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/items"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/owners"
 	"github.com/flux-landscaper/flux-landscaper/deployers/drift"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 const (
@@ -194,7 +195,7 @@ func (i *driftItem) pace(now time.Time) time.Duration {
 		i.searches = 0
 	}
 	if over := i.searches - freeSearches; over >= 0 {
-		if wait := i.searched.Add(min(minSearchPause<<min(over, 8), maxSearchPause)).Sub(now); wait > 0 {
+		if wait := i.searched.Add(kit.Doubled(minSearchPause, maxSearchPause, over)).Sub(now); wait > 0 {
 			return wait
 		}
 	}

@@ -10,11 +10,18 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
 // maxRememberedChanges bounds the names that a watch remembers.
 const maxRememberedChanges = 4096
+
+// Pauses before a watch is opened again.
+const (
+	minBackoff = 250 * time.Millisecond
+	maxBackoff = 30 * time.Second
+)
 
 // sharedWatch watches one object, or one kind in one namespace, for all who wait for it.
 type sharedWatch struct {
@@ -97,7 +104,7 @@ func (s *sharedWatch) run(ctx context.Context) {
 		if time.Since(started) > maxBackoff {
 			attempt = 0
 		}
-		pause(ctx, backoff(attempt))
+		pause(ctx, kit.Doubled(minBackoff, maxBackoff, attempt))
 		s.wakeAll()
 	}
 }
@@ -174,17 +181,4 @@ func members(set map[Waiter]struct{}) []Waiter {
 		all = append(all, waiter)
 	}
 	return all
-}
-
-const (
-	minBackoff = 250 * time.Millisecond
-	maxBackoff = 30 * time.Second
-)
-
-// backoff returns the pause before a watch is opened again.
-func backoff(attempt int) time.Duration {
-	if attempt >= 7 {
-		return maxBackoff
-	}
-	return min(minBackoff<<max(attempt, 0), maxBackoff)
 }

@@ -48,11 +48,3 @@ func TestChangeBeforeTheSubscriptionIsNotMissed(t *testing.T) {
 	assert.True(t, shared.attach(&waiting{}, "", time.Unix(20, 0)), "any object changed during the call")
 	assert.True(t, shared.attach(&waiting{}, "b", time.Unix(5, 0)), "the watch was opened during the call")
 }
-
-func TestBackoffGrowsToItsLimit(t *testing.T) {
-	for attempt, want := range map[int]time.Duration{
-		0: 250 * time.Millisecond, 1: 500 * time.Millisecond, 6: 16 * time.Second, 7: 30 * time.Second, 1000: 30 * time.Second,
-	} {
-		assert.Equal(t, want, backoff(attempt))
-	}
-}
