@@ -42,6 +42,7 @@ type agentFlags struct {
 	waiting int
 	// publicOnly leaves the own cluster out.
 	publicOnly bool
+	content    contentFlags
 }
 
 func agentCommand() *cobra.Command {
@@ -67,6 +68,7 @@ func agentOf() (*cobra.Command, *agentFlags) {
 		"A kubeconfig of the landscaper cluster with a bootstrap token, which the agent exchanges for a credential of its own; used while the file of --landscaper-kubeconfig does not exist.")
 	flags.helm.artifacts.bindFlags(command.Flags())
 	flags.helm.registries.bindFlags(command.Flags())
+	flags.content.bindFlags(command.Flags())
 	flags.helm.children.bindFlags(command.Flags(), helm.ChildMemory)
 	bindOperations(command.Flags(), &flags.waiting)
 	bindPublicOnly(command.Flags(), &flags.publicOnly)
@@ -180,7 +182,7 @@ func subject(config *agent.Configuration) client.Object {
 func (f *agentFlags) contractOptions(config *agent.Configuration) contract.Options {
 	return contract.Options{
 		Identity: config.DeployerIdentity(), Version: version, TargetSelectors: config.DeployerSelectors(), TargetsOnly: true, Concurrency: agentWorkers,
-		MaxTimeout: maxItemTimeout, MaxWaiting: f.waiting,
+		MaxTimeout: maxItemTimeout, MaxWaiting: f.waiting, SkipPullSecrets: f.content.relay != "",
 	}
 }
 
@@ -188,7 +190,7 @@ func (f *agentFlags) contractOptions(config *agent.Configuration) contract.Optio
 func (f *agentFlags) deploy(centre, own ctrl.Manager, config *agent.Configuration) (func(), error) {
 	flags := &deployerFlags{process: f.process, itemType: v1alpha1.HelmDeployItemType}
 	flags.name, flags.acl.NoCrossNamespaceRefs = "agent-helm-deployer", true
-	flags.targets.publicOnly = f.publicOnly
+	flags.targets.publicOnly, flags.content = f.publicOnly, f.content
 	deployer, cleanUp, err := f.helm.build(centre, flags)
 	if err != nil {
 		return nil, err

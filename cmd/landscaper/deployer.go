@@ -38,6 +38,8 @@ type deployerFlags struct {
 	insecureTLS bool
 	targets     targetFlags
 	environment environmentFlags
+	// content says where charts and the like come from; only deployers that need any have the flag.
+	content contentFlags
 	// legacyTokens requests tokens for Targets by the rules of Gardener Landscaper.
 	legacyTokens bool
 	// maxTimeout is the longest timeout of a DeployItem.
@@ -104,6 +106,7 @@ func helmCommand() (*cobra.Command, *deployerFlags, *helmFlags) {
 	own.artifacts.bindFlags(flags)
 	own.registries.bindFlags(flags)
 	own.identities.bindFlags(flags)
+	shared.content.bindFlags(flags)
 	own.children.bindFlags(flags, helm.ChildMemory)
 	flags.StringVar(&own.driver, "helm-driver", os.Getenv("HELM_DRIVER"),
 		"Where Helm keeps releases: secret, configmap or memory; by default HELM_DRIVER, else secret.")
@@ -132,6 +135,10 @@ func (h *helmFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract.Depl
 	if err != nil {
 		return nil, nil, err
 	}
+	relay, err := flags.content.open(mgr)
+	if err != nil {
+		return nil, nil, err
+	}
 	registries, err := h.registries.open(flags.targets.publicOnly)
 	if err != nil {
 		return nil, nil, err
@@ -145,7 +152,7 @@ func (h *helmFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract.Depl
 	access := components.Access{
 		Registries: registries, Artifacts: store, Sources: mgr.GetAPIReader(), Live: mgr.GetAPIReader(), Identities: identities.Find,
 		Landscaper: landscaper, SourcePolicy: flags.sourcePolicy(),
-		LocalRoot: h.localRoot, PublicOnly: flags.targets.publicOnly,
+		LocalRoot: h.localRoot, PublicOnly: flags.targets.publicOnly, Relay: relay,
 	}
 	if flags.sources, err = access.Follow(context.Background(), mgr, flags.namespace(), helm.SourcesOf); err != nil {
 		closeAll()
@@ -271,7 +278,7 @@ func (f *deployerFlags) contractOptions() (contract.Options, error) {
 		Concurrency: f.concurrent, MinRetryDelay: f.rate.MinRetryDelay, MaxRetryDelay: f.rate.MaxRetryDelay,
 		MaxTimeout: f.maxTimeout, MaxWaiting: f.waiting,
 		JitterPercentage: f.jitter.Percentage, MinContinuousInterval: f.minContinuous,
-		SkipPullSecrets: f.itemType != v1alpha1.HelmDeployItemType && f.itemType != v1alpha1.ContainerDeployItemType,
+		SkipPullSecrets: f.itemType != v1alpha1.ContainerDeployItemType && (f.itemType != v1alpha1.HelmDeployItemType || f.content.relay != ""),
 		AnyTargetType:   f.itemType == v1alpha1.MockDeployItemType,
 		UnopenedTargets: f.itemType == v1alpha1.ContainerDeployItemType,
 		TargetsOnly:     f.environment.name != "",

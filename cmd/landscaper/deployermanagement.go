@@ -29,6 +29,7 @@ type managementFlags struct {
 	enabled   bool
 	namespace string
 	share     bool
+	relay     string
 }
 
 func (m *managementFlags) bindFlags(flags *pflag.FlagSet) {
@@ -38,6 +39,8 @@ func (m *managementFlags) bindFlags(flags *pflag.FlagSet) {
 		"The namespace of what is made for these deployers, and of the Leases of agents, where an Environment has no namespace of its own; see --shared-environments.")
 	flags.BoolVar(&m.share, "shared-environments", false,
 		"Let Environments without a namespace of their own share that of --deployer-management-namespace, where they are not kept from each other.")
+	flags.StringVar(&m.relay, "content-relay-namespace", "",
+		"The namespace of the content relay that helm and container deployers of Environments may get content from; empty is none.")
 }
 
 // restrict keeps what others made out of the cache.
@@ -76,7 +79,7 @@ func (f *controllerFlags) setupManagement(mgr ctrl.Manager, recorder record.Even
 	homes := pair.Homes{Shared: f.management.namespace}
 	environments := &environment.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Homes: homes, Shard: f.shard,
-		Backoff: f.backoff(), Now: time.Now, Share: f.management.share,
+		Backoff: f.backoff(), Now: time.Now, Share: f.management.share, Relay: environment.Relay(f.management.relay),
 	}
 	if err := environments.SetupWithManager(mgr, f.concurrent); err != nil {
 		return fmt.Errorf("set the controller of Environments up: %w", err)

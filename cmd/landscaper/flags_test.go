@@ -189,6 +189,8 @@ var effects = map[string]effect{
 		}
 		return p.controller.targets.accounts.Kubeconfig
 	}, "a"},
+	"content-relay":                {"a/b", func(p *parsed) any { return p.contract().SkipPullSecrets }, true}, // the relay reads them
+	"content-relay-namespace":      {"a", func(p *parsed) any { return p.controller.management.relay }, "a"},
 	"registry-controller-identity": {"true", func(p *parsed) any { return p.identities().own }, true},
 	"local-repository-dir": {"/l", func(p *parsed) any {
 		if p.helm != nil {

@@ -39,7 +39,7 @@ func main() {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(controllerCommand(), deployerCommand(), agentCommand(), webhooksCommand(), containerInit(), containerWait())
+	root.AddCommand(controllerCommand(), deployerCommand(), agentCommand(), relayCommand(), webhooksCommand(), containerInit(), containerWait())
 	if err := root.ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
 		fmt.Fprintln(os.Stderr, "landscaper:", err)
 		os.Exit(1)

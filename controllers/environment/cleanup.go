@@ -48,7 +48,7 @@ func isUninstalled(installation *v1alpha1.Installation) bool {
 }
 
 func (c *cleaner) clean(ctx context.Context, installation *v1alpha1.Installation) error {
-	bindings, err := rights{c.Client, c.Live}.present(ctx, pair.Of(installation))
+	bindings, err := rights{Client: c.Client, live: c.Live}.present(ctx, pair.Of(installation))
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func roles(registration *v1alpha1.DeployerRegistration) map[string]string {
 
 // bindings returns the bindings of a deployer whose ServiceAccount is in home: for the whole cluster where namespaces is nil, else for these alone.
 func bindings(key pair.Key, registration *v1alpha1.DeployerRegistration, home string, namespaces []string) []client.Object {
-	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: home, Name: key.Name()}}
+	subjects := subjectsOf(key, home)
 	var all []client.Object
 	for suffix, role := range roles(registration) {
 		ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}
@@ -60,19 +60,31 @@ func bindings(key pair.Key, registration *v1alpha1.DeployerRegistration, home st
 	return all
 }
 
+// subjectsOf is the ServiceAccount of a deployer in home.
+func subjectsOf(key pair.Key, home string) []rbacv1.Subject {
+	return []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: home, Name: key.Name()}}
+}
+
 // rights keeps the bindings of deployers.
 type rights struct {
 	client.Client
-	live client.Reader
+	live  client.Reader
+	relay Relay
 }
 
 // keepRights makes the bindings of a deployer, and deletes those that it no longer is to have. What it loses it loses before it gets anything.
 func (r rights) keepRights(ctx context.Context, w *work) error {
+	if err := r.relay.keepToken(ctx, r.live, r.Client, w); err != nil {
+		return err
+	}
 	present, err := r.present(ctx, w.key)
 	if err != nil {
 		return err
 	}
 	wanted := bindings(w.key, w.registration, w.installation.Namespace, w.namespaces)
+	if r.relay.serves(w) {
+		wanted = append(wanted, r.relay.bindings(w.key, w.installation.Namespace, subjectsOf(w.key, w.installation.Namespace))...)
+	}
 	for _, binding := range present {
 		if at := find(wanted, binding); at >= 0 && sameRole(wanted[at], binding) {
 			continue

@@ -142,7 +142,7 @@ func TestPoliciesLetLandscaperReachFlux(t *testing.T) {
 	var policies []*networkingv1.NetworkPolicy
 	require.NoError(t, yaml.Unmarshal([]byte(fluxPolicies), &policies))
 	source := peer{"flux-system", map[string]string{"app": "source-controller"}}
-	processes := append(deployments(t, installed(t)), typed[appsv1.Deployment](t, builtFrom(t, "flux/container-deployer"), "Deployment")...)
+	processes := append(deployments(t, installed(t)), typed[appsv1.Deployment](t, append(builtFrom(t, "flux/container-deployer"), builtFrom(t, "flux/relay")...), "Deployment")...)
 	of := func(deployment *appsv1.Deployment) peer {
 		return peer{deployment.Namespace, deployment.Spec.Template.Labels}
 	}
@@ -235,7 +235,7 @@ func TestMonitoringScrapesEachProcess(t *testing.T) {
 		require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(raw, selector))
 		chosen, err := metav1.LabelSelectorAsSelector(selector)
 		require.NoError(t, err)
-		for _, folder := range []string{"flux/install", "flux/webhooks", "flux/container-deployer"} {
+		for _, folder := range []string{"flux/install", "flux/webhooks", "flux/container-deployer", "flux/relay"} {
 			for _, deployment := range typed[appsv1.Deployment](t, builtFrom(t, folder), "Deployment") {
 				assert.True(t, chosen.Matches(klabels.Set(deployment.Spec.Template.Labels)), deployment.Name)
 				assert.Equal(t, "http-prom", deployment.Spec.Template.Spec.Containers[0].Ports[portOf(deployment, 8080)].Name, deployment.Name)

@@ -82,6 +82,11 @@ func digestOf(files []packedFile) string {
 }
 
 func (e *Engine) keep(ctx context.Context, owner string, packed packedChart, key, digest string) (*Chart, error) {
+	if e.options.Unread {
+		chart := &Chart{Digest: digest, packed: packed, size: packed.size()}
+		e.charts.add(key, chart)
+		return chart, nil
+	}
 	found, err := do(ctx, e.children, owner, task{Verb: taskLoad, Chart: packed}, nil)
 	if errors.Is(err, ErrUnaffordable) {
 		return nil, fmt.Errorf("%w: %w", ErrChart, err)

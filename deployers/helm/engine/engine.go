@@ -59,6 +59,8 @@ type Options struct {
 	Driver string
 	// Children limit the child processes that work on charts; zero fields mean the defaults.
 	Children confined.Limits
+	// Unread keeps charts as they were found and looks into none, for a process that passes them on.
+	Unread bool
 }
 
 // Engine runs Helm on clusters. It is safe for concurrent use.

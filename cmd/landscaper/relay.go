@@ -1,0 +1,130 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/labels"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/flux-landscaper/flux-landscaper/controllers/relay"
+	"github.com/flux-landscaper/flux-landscaper/deployers/components"
+	deployersrelay "github.com/flux-landscaper/flux-landscaper/deployers/relay"
+)
+
+// relayFlags are the flags of the content relay.
+type relayFlags struct {
+	process
+	address    string
+	timeout    time.Duration
+	artifacts  artifactFlags
+	registries registryFlags
+	identities identityFlags
+	localRoot  string
+	publicOnly bool
+}
+
+func relayCommand() *cobra.Command {
+	flags := &relayFlags{process: process{name: "relay"}}
+	command := &cobra.Command{
+		Use:   "relay",
+		Short: "Serve the content of DeployItems to the deployers of fenced clusters",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return flags.run(cmd.Context()) },
+	}
+	flags.bindServerFlags(command.Flags())
+	flags.bindReferenceFlags(command.Flags())
+	flags.artifacts.bindFlags(command.Flags())
+	flags.registries.bindFlags(command.Flags())
+	flags.identities.bindFlags(command.Flags())
+	bindPublicOnly(command.Flags(), &flags.publicOnly)
+	command.Flags().StringVar(&flags.localRoot, "local-repository-dir", "",
+		"The directory below which component repositories of types local, CommonTransportFormat and ComponentArchive lie; empty refuses them.")
+	command.Flags().StringVar(&flags.address, "content-addr", ":9444", "The address that content is served on, over TLS.")
+	command.Flags().DurationVar(&flags.timeout, "content-timeout", 2*time.Minute, "How long content may take to be found.")
+	flags.watch.AllNamespaces = true
+	return command
+}
+
+func (f *relayFlags) run(ctx context.Context) error {
+	mgr, err := f.start(func(*ctrl.Options, labels.Selector) {})
+	if err != nil {
+		return err
+	}
+	live, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return fmt.Errorf("connect to the landscaper cluster: %w", err)
+	}
+	access, cleanUp, err := f.access(mgr, live)
+	if err != nil {
+		return err
+	}
+	defer cleanUp()
+	charts, err := relay.ChartsOf(access)
+	if err != nil {
+		return err
+	}
+	handler, err := relay.New(relay.Options{Client: live, Chart: charts, Timeout: f.timeout, Metrics: ctrlmetrics.Registry})
+	if err != nil {
+		return err
+	}
+	server := relay.NewServer(f.address, handler)
+	if err := mgr.AddReadyzCheck("content", server.Ready); err != nil {
+		return err
+	}
+	if err := mgr.Add(server); err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+// access is what the relay uses for DeployItems, and the function that frees it.
+func (f *relayFlags) access(mgr ctrl.Manager, live client.Client) (components.Access, func(), error) {
+	identities, err := f.identities.openFor(mgr, "")
+	if err != nil {
+		return components.Access{}, nil, err
+	}
+	registries, err := f.registries.open(f.publicOnly)
+	if err != nil {
+		return components.Access{}, nil, err
+	}
+	store, cleanUp, err := f.artifacts.open()
+	if err != nil {
+		_ = registries.Close()
+		return components.Access{}, nil, err
+	}
+	return components.Access{
+		Registries: registries, Artifacts: store, Sources: live, Live: live, Identities: identities.Find, SourcePolicy: f.sourcePolicy(),
+		LocalRoot: f.localRoot, PublicOnly: f.publicOnly,
+	}, func() { cleanUp(); _ = registries.Close() }, nil
+}
+
+// contentFlags say whether a deployer gets content from the relay.
+type contentFlags struct {
+	relay string
+}
+
+func (c *contentFlags) bindFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&c.relay, "content-relay", "",
+		"The Service of the content relay on the landscaper cluster, as namespace/name: charts, components and blueprints come from it alone, and no registry is contacted.")
+}
+
+// open returns the client of the relay, nil where there is none.
+func (c *contentFlags) open(mgr ctrl.Manager) (*deployersrelay.Client, error) {
+	if c.relay == "" {
+		return nil, nil
+	}
+	opened, err := deployersrelay.NewClient(mgr.GetConfig(), mgr.GetHTTPClient(), c.relay)
+	if err != nil {
+		return nil, fmt.Errorf("--content-relay: %w", err)
+	}
+	return opened, nil
+}

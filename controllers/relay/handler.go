@@ -1,0 +1,178 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package relay
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/relay"
+)
+
+const (
+	// defaultTimeout is how long content may take to be found.
+	defaultTimeout = 2 * time.Minute
+	// How many requests are worked on at a time: all, of one caller, and of one caller for one namespace; and how many of a caller wait.
+	maxWorking     = 16
+	maxOfCaller    = 8
+	maxOfNamespace = 4
+	maxWaiting     = 64
+)
+
+// Options of New.
+type Options struct {
+	// Client reads the landscaper cluster without a cache, and asks it who callers are.
+	Client client.Client
+	// Chart finds the chart of a helm item.
+	Chart func(context.Context, *contract.Item) (*Content, error)
+	// Timeout is how long content may take to be found; 0 means two minutes.
+	Timeout time.Duration
+	// Metrics gets those of the relay.
+	Metrics prometheus.Registerer
+}
+
+// Content is what was found for an item. It may have been found only in part, with an error.
+type Content struct {
+	// MediaType of the body, and the digest of the content.
+	MediaType, Digest string
+	Body              []byte
+	// Sources are the Flux sources that it comes from.
+	Sources []v1alpha1.SourceStatus
+}
+
+// Handler answers the requests of deployers.
+type Handler struct {
+	options  Options
+	callers  callers
+	turns    *turns
+	requests *prometheus.CounterVec
+	bytes    prometheus.Counter
+}
+
+// New returns a Handler.
+func New(options Options) (*Handler, error) {
+	options.Timeout = cmp.Or(options.Timeout, defaultTimeout)
+	h := &Handler{
+		options: options, callers: callers{options.Client},
+		turns: &turns{all: maxWorking, caller: maxOfCaller, namespace: maxOfNamespace, waiting: maxWaiting, working: map[tenant]int{}},
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "landscaper_relay_requests_total", Help: "Requests of deployers to the content relay, by the status of the answer.",
+		}, []string{"code"}),
+		bytes: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "landscaper_relay_sent_bytes_total", Help: "Bytes of content that the relay has sent.",
+		}),
+	}
+	return h, errors.Join(options.Metrics.Register(h.requests), options.Metrics.Register(h.bytes))
+}
+
+// ServeHTTP answers one request. Who may not read a DeployItem learns nothing about it, not even whether it exists.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set(relay.ServedBy, "v1")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	h.requests.WithLabelValues(strconv.Itoa(h.answer(w, r))).Inc()
+}
+
+// answer writes the answer and returns its status.
+func (h *Handler) answer(w http.ResponseWriter, r *http.Request) int {
+	asked, isKnown := relay.Parse(r.URL)
+	if !isKnown || r.Method != http.MethodGet {
+		return refuse(w, http.StatusNotFound)
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), h.options.Timeout)
+	defer cancel()
+	log := ctrl.Log.WithName("relay").WithValues("kind", asked.Kind, "namespace", asked.Namespace, "name", asked.Name)
+	caller, err := h.callers.identify(ctx, r.Header.Get(relay.TokenHeader))
+	if err != nil {
+		log.Error(err, "a caller cannot be identified")
+		return refuse(w, http.StatusServiceUnavailable)
+	}
+	if caller == nil {
+		return refuse(w, http.StatusUnauthorized)
+	}
+	mayRead, err := h.callers.mayRead(ctx, caller, asked)
+	if err != nil {
+		log.Error(err, "the rights of a caller cannot be found out", "caller", caller.Username)
+		return refuse(w, http.StatusServiceUnavailable)
+	}
+	if !mayRead {
+		log.Info("a caller may not get the DeployItem", "caller", caller.Username)
+		return refuse(w, http.StatusForbidden)
+	}
+	end, err := h.turns.take(ctx, tenant{caller.Username, asked.Namespace})
+	if err != nil {
+		return refuse(w, http.StatusTooManyRequests)
+	}
+	defer end()
+	return h.serve(ctx, w, r, asked)
+}
+
+// serve finds the content and writes it, or why there is none.
+func (h *Handler) serve(ctx context.Context, w http.ResponseWriter, r *http.Request, asked relay.Asked) int {
+	item := &v1alpha1.DeployItem{}
+	err := h.options.Client.Get(ctx, client.ObjectKey{Namespace: asked.Namespace, Name: asked.Name}, item)
+	if apierrors.IsNotFound(err) || err == nil && !asked.Fits(item) {
+		return refuse(w, http.StatusConflict)
+	}
+	content, err := h.find(ctx, item, err)
+	if content != nil && len(content.Sources) > 0 {
+		if encoded, failed := json.Marshal(content.Sources); failed == nil {
+			w.Header().Set(relay.SourcesHeader, string(encoded))
+		}
+	}
+	switch {
+	case ctx.Err() != nil && r.Context().Err() == nil:
+		return h.fail(w, kit.Again("GetContent", "DownloadFailed", "the content relay did not find the content within %s", h.options.Timeout))
+	case kit.IsTransient(err):
+		return refuse(w, http.StatusServiceUnavailable)
+	case err != nil:
+		return h.fail(w, err)
+	}
+	w.Header().Set("ETag", `"`+content.Digest+`"`)
+	if r.Header.Get("If-None-Match") == `"`+content.Digest+`"` {
+		return refuse(w, http.StatusNotModified)
+	}
+	w.Header().Set("Content-Type", content.MediaType)
+	w.Header().Set("Content-Length", strconv.Itoa(len(content.Body)))
+	sent, _ := w.Write(content.Body) // who does not read on has gone
+	h.bytes.Add(float64(sent))
+	return http.StatusOK
+}
+
+func (h *Handler) find(ctx context.Context, item *v1alpha1.DeployItem, err error) (*Content, error) {
+	if err != nil {
+		return nil, err
+	}
+	found, err := contract.ReadContext(ctx, h.options.Client, h.options.Client, item)
+	if err != nil {
+		return nil, err
+	}
+	return h.options.Chart(ctx, &contract.Item{DeployItem: item, Context: found})
+}
+
+func (h *Handler) fail(w http.ResponseWriter, err error) int {
+	w.Header().Set("Content-Type", relay.MediaTypeFailure)
+	w.WriteHeader(http.StatusUnprocessableEntity)
+	_ = relay.WriteFailure(w, "GetContent", err)
+	return http.StatusUnprocessableEntity
+}
+
+// refuse answers with a status alone.
+func refuse(w http.ResponseWriter, status int) int {
+	w.WriteHeader(status)
+	return status
+}
