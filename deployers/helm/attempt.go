@@ -51,3 +51,11 @@ func attemptOf(item *contract.Item) *attempt {
 	}
 	return a
 }
+
+// warn adds a warning.
+func (a *attempt) warn(text string) {
+	if a.warning != "" {
+		text = a.warning + "; " + text
+	}
+	a.warning = text
+}

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
-	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
@@ -171,24 +170,6 @@ type content struct {
 	values map[string]any
 	// applied is what else says what the revision puts on the target, and how.
 	applied appliedSettings
-}
-
-// appliedSettings are the settings whose change makes a new revision: the common metadata, the post renderers, and some of those of upgrades.
-// The others say how long an operation may last and what happens when it fails.
-type appliedSettings struct {
-	Force          bool                         `json:"force,omitempty"`
-	TakeOwnership  bool                         `json:"takeOwnership,omitempty"`
-	DisableHooks   bool                         `json:"disableHooks,omitempty"`
-	CRDs           helmv1alpha1.CRDPolicy       `json:"crds,omitempty"`
-	CommonMetadata *helmv1alpha1.CommonMetadata `json:"commonMetadata,omitempty"`
-	PostRenderers  []helmv1alpha1.PostRenderer  `json:"postRenderers,omitempty"`
-}
-
-func appliedOf(config *helmv1alpha1.ProviderConfiguration, upgrade helmv1alpha1.ReleaseSettings) appliedSettings {
-	return appliedSettings{
-		Force: upgrade.Force, TakeOwnership: upgrade.TakeOwnership, DisableHooks: upgrade.DisableHooks, CRDs: upgrade.CRDs,
-		CommonMetadata: config.CommonMetadata, PostRenderers: config.PostRenderers,
-	}
 }
 
 // releaseLabels returns the labels of the revision that a job makes of a content.

@@ -5,12 +5,10 @@ package helm
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
@@ -63,12 +61,12 @@ func (d *deployer) beginDelete(item *contract.Item) (*job, error) {
 	if isNothing(status) && !contract.HasLostRecord(item.DeployItem) {
 		return nil, nil
 	}
-	return &job{deployer: d, item: item, config: decoded, status: status, attempt: &attempt{}}, nil
+	return d.newJob(item, decoded, status, &attempt{}), nil
 }
 
 // scatter finds out what is where by the record alone.
 func (j *job) scatter(context.Context) (resources.Progress, error) {
-	isKnown := !contract.HasLostRecord(j.item.DeployItem) && sites.Scatter(j.status.Inventory, j.recordedObjects())
+	isKnown := !contract.HasLostRecord(j.item.DeployItem) && sites.Scatter(j.record.status.Inventory, j.record.recordedObjects())
 	if isKnown {
 		return resources.Progress{}, nil
 	}
@@ -80,8 +78,7 @@ func (j *job) scatter(context.Context) (resources.Progress, error) {
 
 // settleOrExplain is settle for a deletion.
 func (j *job) settleOrExplain(ctx context.Context) (resources.Progress, error) {
-	progress, err := j.settle(ctx)
-	return progress, contract.CannotLook(j.item.DeployItem, err)
+	return resources.Progress{}, contract.CannotLook(j.item.DeployItem, j.record.settle(ctx))
 }
 
 // isNothing reports whether no job of an item has set out to put anything anywhere.
@@ -92,53 +89,24 @@ func isNothing(status *helmv1alpha1.ProviderStatus) bool {
 
 // retireAll uninstalls the releases on the target.
 func (j *job) retireAll(ctx context.Context) (resources.Progress, error) {
-	for _, release := range slices.Clone(j.status.Inventory.Releases) {
-		if progress, err := j.retire(ctx, j.item.Target, release); err != nil || !progress.Done() {
+	for _, release := range slices.Clone(j.record.status.Inventory.Releases) {
+		if progress, err := j.uninstaller.retire(ctx, j.item.Target, release); err != nil || !progress.Done() {
 			return progress, err
 		}
 	}
 	return resources.Progress{}, nil
 }
 
-// uninstallFlags returns the settings of uninstalls; malformed ones count as unset, because nobody may be able to correct them any more.
-func (j *job) uninstallFlags() engine.Flags {
-	settings, err := j.settings(uninstallSettings)
-	if err != nil {
-		return engine.Flags{}
-	}
-	return flagsOf(settings)
-}
-
-// isOwn reports whether a release belongs to the item. One that no DeployItem made does if the status was written by Gardener Landscaper, which
-// labels no releases, and no job has upgraded it since.
-func (j *job) isOwn(last *engine.Release) bool {
-	if last.Labels[ownerLabel] == "" {
-		recorded := j.status.Release
-		return recorded != nil && recorded.Revision == 0 && recorded.Name == last.Name && recorded.Namespace == last.Namespace
-	}
-	return !isOthers(last, itemLabels(j.item.DeployItem))
-}
-
 // deleteObjects removes the objects that were applied without a release.
 func (j *job) deleteObjects(ctx context.Context) (resources.Progress, error) {
-	found, err := sites.Confirm(ctx, j.session(), slices.Concat(j.known.Attempted, j.known.Planned))
+	found, err := sites.Confirm(ctx, j.record.session(), slices.Concat(j.record.known.Attempted, j.record.known.Planned))
 	if err != nil {
 		return resources.Progress{}, err
 	}
-	return removal.Delete(ctx, j.session(), resources.Union(j.known.Recorded, found), j.deletionGroups())
-}
-
-// deletionGroups returns those of the configuration. When they are broken they were never in force, and those of the last valid configuration
-// count.
-func (j *job) deletionGroups() []managedresource.DeletionGroupDefinition {
-	isMissing := j.config.Name == "" // the configuration cannot be read at all
-	if isMissing || errors.Join(managedresource.ValidateDeletionGroups("deletionGroups", j.config.DeletionGroups)...) != nil {
-		return j.status.Inventory.DeletionGroups
-	}
-	return j.config.DeletionGroups
+	return removal.Delete(ctx, j.record.session(), resources.Union(j.record.known.Recorded, found), j.record.deletionGroups())
 }
 
 // leaveAllElsewhere uninstalls what is on other clusters. The deletion waits for those that cannot be reached.
 func (j *job) leaveAllElsewhere(ctx context.Context) (resources.Progress, error) {
-	return sites.LeaveElsewhere(ctx, j.session(), j.status.Inventory, j.deletionGroups(), j.retire)
+	return sites.LeaveElsewhere(ctx, j.record.session(), j.record.status.Inventory, j.record.deletionGroups(), j.uninstaller.retire)
 }

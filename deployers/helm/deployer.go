@@ -24,7 +24,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/readiness"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/sites"
 )
 
 // Name is status.deployer.name of the items that this deployer handles.
@@ -82,7 +81,9 @@ type job struct {
 	*deployer
 	item   *contract.Item
 	config *helmv1alpha1.ProviderConfiguration
-	status *helmv1alpha1.ProviderStatus
+	record *record
+	// uninstaller removes releases that are not wanted any more.
+	uninstaller *uninstaller
 
 	// health is what is asked of the objects beside the built-in checks.
 	health readiness.Health
@@ -96,19 +97,10 @@ type job struct {
 	// attempt is what earlier calls of the same job have achieved.
 	attempt *attempt
 
-	// before is the inventory that the job found.
-	before managedresource.Inventory
-	// known is what the status says about the target, see settle.
-	known sites.Known
 	// touched says that something may have been changed on a target.
 	touched bool
-	// revisions are those of the wanted release that may have left something.
-	revisions []*engine.Release
-	// release is the wanted one once it is made, workloads its objects with a readiness rule.
-	release   *engine.Release
-	workloads []managedresource.ManagedResourceStatus
-	// undone says how the last failure was undone, empty when it was not.
-	undone string
+	// release is the wanted one once it is made.
+	release *engine.Release
 	// rejected is the status to record of a release whose tests have failed.
 	rejected *helmv1alpha1.ProviderStatus
 	// desired and applied are the objects of template mode: as wanted, and as handled.
@@ -145,7 +137,7 @@ func (d *deployer) Ensure(ctx context.Context, item *contract.Item) (contract.Ou
 		if outcome, err := j.walk(ctx, steps); err != nil || !outcome.Done {
 			return outcome, err
 		}
-		j.attempt.reached = j.record()
+		j.attempt.reached = j.record.now()
 	}
 	j.exports = j.attempt.values
 	return j.walk(ctx, observeSteps)
@@ -171,7 +163,7 @@ func (j *job) walk(ctx context.Context, steps []step) (contract.Outcome, error) 
 func (j *job) outcome(outcome contract.Outcome) contract.Outcome {
 	status := cmp.Or(j.attempt.reached, j.rejected)
 	if status == nil && j.touched {
-		status = j.record()
+		status = j.record.now()
 	}
 	outcome.Untouched, outcome.Warning, outcome.Sources = status == nil, j.attempt.warning, j.attempt.sources
 	if outcome.Done {
@@ -210,7 +202,17 @@ func (d *deployer) begin(item *contract.Item) (*job, error) {
 	if err != nil {
 		return nil, misconfigured(item, fmt.Errorf("status.providerStatus: %w", err))
 	}
-	return &job{deployer: d, item: item, config: decoded, status: status, health: health, attempt: attemptOf(item)}, nil
+	j := d.newJob(item, decoded, status, attemptOf(item))
+	j.health = health
+	return j, nil
+}
+
+// newJob returns a job with what the status of an item says.
+func (d *deployer) newJob(
+	item *contract.Item, decoded *helmv1alpha1.ProviderConfiguration, status *helmv1alpha1.ProviderStatus, known *attempt,
+) *job {
+	r := &record{item: item, config: decoded, status: status}
+	return &job{deployer: d, item: item, config: decoded, record: r, uninstaller: &uninstaller{engine: d.engine, record: r}, attempt: known}
 }
 
 var errNoTarget = errors.New("spec.target: names no target; a chart needs a cluster to go to")

@@ -68,7 +68,7 @@ func (d *deployer) FindDrift(ctx context.Context, item *contract.Item, search co
 	if j.config.DriftDetection != nil {
 		options.Ignore = j.config.DriftDetection.Ignore
 	}
-	if j.config.IsHelmDeployment() != (j.status.Release != nil) {
+	if j.config.IsHelmDeployment() != (j.record.status.Release != nil) {
 		return nil, contract.ErrNoVerdict
 	}
 	if j.config.IsHelmDeployment() {
@@ -79,7 +79,7 @@ func (d *deployer) FindDrift(ctx context.Context, item *contract.Item, search co
 
 // releaseDrift compares with the revision that the last job made, as it is recorded on the target.
 func (j *job) releaseDrift(ctx context.Context, options apply.DriftOptions) ([]contract.Drift, error) {
-	deployed := j.status.Release
+	deployed := j.record.status.Release
 	last, err := j.engine.Last(ctx, j.item.Target, deployed.Namespace, deployed.Name)
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (j *job) releaseDrift(ctx context.Context, options apply.DriftOptions) ([]c
 		other, isMarked := config.ReleaseOn(live)
 		return isMarked && other != release
 	}
-	return apply.FindDrift(ctx, j.session(), desired, options)
+	return apply.FindDrift(ctx, j.record.session(), desired, options)
 }
 
 // objectDrift compares with the objects of the chart, unless chart or values give others than those that the last job applied.
@@ -116,20 +116,20 @@ func (j *job) objectDrift(ctx context.Context, options apply.DriftOptions) ([]co
 			return nil, contract.ErrNoVerdict
 		}
 	}
-	if j.status.ObjectsDigest == "" || digestOf(j.desired, false) != j.status.ObjectsDigest {
+	if j.record.status.ObjectsDigest == "" || digestOf(j.desired, false) != j.record.status.ObjectsDigest {
 		return nil, contract.ErrNoVerdict
 	}
 	options.Strategy = j.config.UpdateStrategy
 	if known, found := j.rendered.Get(j.item.DeployItem.UID); !found || known != digestOf(j.desired, true) {
 		j.desired = withoutContent(j.desired)
 	}
-	return apply.FindDrift(ctx, j.session(), j.desired, options)
+	return apply.FindDrift(ctx, j.record.session(), j.desired, options)
 }
 
 // noteObjects notes what the job applies, for objectDrift. What Secrets hold is not part of what the status says, because its digest would tell
 // who guesses it; it is part of what the process remembers.
 func (j *job) noteObjects() {
-	j.status.ObjectsDigest = digestOf(j.desired, false)
+	j.record.status.ObjectsDigest = digestOf(j.desired, false)
 	j.rendered.Add(j.item.DeployItem.UID, digestOf(j.desired, true))
 }
 

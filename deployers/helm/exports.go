@@ -62,7 +62,7 @@ func exportValue(into, document map[string]any, export managedresource.Export) e
 
 // exportFromResources reads the exports that name an object.
 func (j *job) exportFromResources(ctx context.Context) (resources.Progress, error) {
-	found, progress, err := exports.Export(ctx, j.session(), j.config.AllExports())
+	found, progress, err := exports.Export(ctx, j.record.session(), j.config.AllExports())
 	if err != nil || !progress.Done() {
 		return progress, err
 	}

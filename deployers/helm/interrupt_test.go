@@ -8,12 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 )
 
 // TestAnInterruptEndsAHangingInstall ends the context of a call, as the contract does with the job, while Helm itself waits for something that

@@ -55,11 +55,10 @@ func (d *deployer) Sites(item *v1alpha1.DeployItem) ([]managedresource.Site, boo
 	if err != nil {
 		return nil, false
 	}
-	j := &job{status: status}
 	if contract.HasLostRecord(item) {
 		return nil, false
 	}
-	isKnown := sites.Scatter(status.Inventory, j.recordedObjects())
+	isKnown := sites.Scatter(status.Inventory, (&record{status: status}).recordedObjects())
 	return status.Inventory.Sites, isKnown
 }
 
@@ -115,34 +114,6 @@ func statusOf(item *v1alpha1.DeployItem, decoded *helmv1alpha1.ProviderConfigura
 	return status, nil
 }
 
-// settle sorts the inventory by the cluster that the target is.
-func (j *job) settle(ctx context.Context) (resources.Progress, error) {
-	j.before = *j.status.Inventory
-	known, err := sites.Settle(ctx, j.session(), j.status.Inventory, j.recordedObjects())
-	if err != nil {
-		return resources.Progress{}, err
-	}
-	j.known = known
-	if last := j.status.Release; last != nil &&
-		!slices.Contains(j.status.Inventory.Releases, managedresource.ReleaseReference{Name: last.Name, Namespace: last.Namespace}) {
-		j.status.Release = nil // it is on another cluster
-	}
-	if j.status.Release != nil {
-		_, j.workloads = split(j.status.ManagedResources)
-	}
-	return resources.Progress{}, nil
-}
-
-// recordedObjects are the objects that the status records and that were applied without a release. Those of a release are recorded for
-// readiness only; they have no UID.
-func (j *job) recordedObjects() []managedresource.ManagedResourceStatus {
-	if j.status.Release == nil {
-		return j.status.ManagedResources
-	}
-	withUID, _ := split(j.status.ManagedResources)
-	return withUID
-}
-
 // split separates the records with UID from those without.
 func split(records []managedresource.ManagedResourceStatus) (withUID, without []managedresource.ManagedResourceStatus) {
 	for _, record := range records {
@@ -155,40 +126,19 @@ func split(records []managedresource.ManagedResourceStatus) (withUID, without []
 	return withUID, without
 }
 
-// record returns the status that says what is known, also when the job has failed.
-func (j *job) record() *helmv1alpha1.ProviderStatus {
-	status, inventory := *j.status, *j.status.Inventory
-	inventory.Sites = slices.Clone(inventory.Sites)
-	inventory.DeletionGroups = j.config.DeletionGroups
-	recorded, attempted := j.known.Recorded, resources.Union(j.known.Attempted, j.failedObjects())
-	if status.Release != nil { // what has no UID counts as part of the release then
-		var unsure []managedresource.ManagedResourceStatus
-		recorded, unsure = split(recorded)
-		attempted = resources.Union(attempted, unsure)
-	}
-	sites.Attempt(&inventory, *inventory.Cluster, resources.Orphans(attempted, recorded))
-	sites.AttemptBy(&inventory, j.item.DeployItem.Status.JobID, *inventory.Cluster, j.known.Planned)
-	status.Inventory = &inventory
-	status.ManagedResources = resources.Union(recorded, j.workloads)
-	status.RecordedGeneration = j.item.DeployItem.Generation
-	return &status
+// settle finds out what is where.
+func (j *job) settle(ctx context.Context) (resources.Progress, error) {
+	return resources.Progress{}, j.record.settle(ctx)
 }
 
 // recordRelease records the release that the job sets out to make where the plan does not say it: the Target leads to another cluster than
 // when the job was picked up, or its cluster did not answer then.
 func (j *job) recordRelease(ctx context.Context) (resources.Progress, error) {
-	if sites.IsPlanned(j.before, *j.status.Inventory.Cluster, releaseOf(j.config)) {
+	if sites.IsPlanned(j.record.before, *j.record.status.Inventory.Cluster, releaseOf(j.config)) {
 		return resources.Progress{}, nil
 	}
-	j.noteRelease()
-	return resources.Progress{}, j.recordAhead(ctx)
-}
-
-// noteRelease makes the wanted release one of those of the inventory.
-func (j *job) noteRelease() {
-	if inventory := j.status.Inventory; !slices.Contains(inventory.Releases, releaseOf(j.config)) {
-		inventory.Releases = append(slices.Clone(inventory.Releases), releaseOf(j.config))
-	}
+	j.record.noteRelease()
+	return resources.Progress{}, j.record.recordAhead(ctx)
 }
 
 // recordObjects records the objects that the job sets out to apply where they are not on record.
@@ -201,20 +151,12 @@ func (j *job) recordObjects(ctx context.Context) (resources.Progress, error) {
 	if err != nil {
 		return resources.Progress{}, err
 	}
-	missing := sites.Unplanned(j.before, j.recordedObjects(), *j.status.Inventory.Cluster, attempted)
+	missing := sites.Unplanned(j.record.before, j.record.recordedObjects(), *j.record.status.Inventory.Cluster, attempted)
 	if len(missing) == 0 {
 		return resources.Progress{}, nil
 	}
-	j.known.Planned = resources.Union(j.known.Planned, resources.Orphans(missing, slices.Concat(j.known.Recorded, j.known.Attempted)))
-	return resources.Progress{}, j.recordAhead(ctx)
-}
-
-func (j *job) recordAhead(ctx context.Context) error {
-	encoded, err := config.EncodeStatus(j.record())
-	if err != nil {
-		return err
-	}
-	return j.item.Record(ctx, encoded)
+	j.record.known.Planned = resources.Union(j.record.known.Planned, resources.Orphans(missing, slices.Concat(j.record.known.Recorded, j.record.known.Attempted)))
+	return resources.Progress{}, j.record.recordAhead(ctx)
 }
 
 // leaveElsewhere uninstalls what earlier jobs put on other clusters. What those do not allow is no failure of this job: it stays recorded and
@@ -222,6 +164,6 @@ func (j *job) recordAhead(ctx context.Context) error {
 func (j *job) leaveElsewhere(ctx context.Context) (resources.Progress, error) {
 	var progress resources.Progress
 	var err error
-	progress, j.attempt.warning, err = sites.LeaveOrWarn(ctx, j.session(), &j.attempt.departure, j.status.Inventory, j.config.DeletionGroups, j.retire)
+	progress, j.attempt.warning, err = sites.LeaveOrWarn(ctx, j.record.session(), &j.attempt.departure, j.record.status.Inventory, j.config.DeletionGroups, j.uninstaller.retire)
 	return progress, err
 }

@@ -11,7 +11,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -24,6 +23,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/readiness"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/removal"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/sites"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
@@ -71,17 +71,6 @@ func locate(cluster *target.Cluster, objects []managedresource.ManagedResourceSt
 	return located, nil
 }
 
-// noteAttempts remembers the revisions of the wanted release: each says what an attempt set out to apply, from before it applied anything.
-func (j *job) noteAttempts(history []*engine.Release) {
-	for _, revision := range history {
-		last := j.status.Release
-		isKnown := last != nil && last.Name == revision.Name && last.Namespace == revision.Namespace && revision.Revision < last.Revision
-		if !isKnown {
-			j.revisions = append(j.revisions, revision)
-		}
-	}
-}
-
 // attemptedIn returns the objects of the revisions that a condition selects. What cannot be read was never applied either.
 func attemptedIn(revisions []*engine.Release, selects func(*engine.Release) bool) []managedresource.ManagedResourceStatus {
 	var attempted []managedresource.ManagedResourceStatus
@@ -96,19 +85,13 @@ func attemptedIn(revisions []*engine.Release, selects func(*engine.Release) bool
 	return attempted
 }
 
-// failedObjects returns what those attempts on the wanted release set out to apply that have not ended well. Helm itself removes the objects
-// of the others.
-func (j *job) failedObjects() []managedresource.ManagedResourceStatus {
-	return attemptedIn(j.revisions, func(r *engine.Release) bool { return r.Status == engine.StatusFailed || r.Status.IsPending() })
-}
-
 // removeLeftovers deletes what earlier attempts and jobs put on the target and the release does not have: Helm compares with the last revision
 // that ended well only, and goes on when it may not delete something.
 func (j *job) removeLeftovers(ctx context.Context) (resources.Progress, error) {
 	differs := func(r *engine.Release) bool { return r.Manifest != j.release.Manifest }
-	attempted := resources.Union(j.known.Attempted, attemptedIn(j.revisions, differs))
-	if len(attempted) == 0 && len(j.known.Recorded) == 0 {
-		j.revisions = nil
+	attempted := resources.Union(j.record.known.Attempted, attemptedIn(j.record.revisions, differs))
+	if len(attempted) == 0 && len(j.record.known.Recorded) == 0 {
+		j.record.revisions = nil
 		return resources.Progress{}, nil
 	}
 	objects, err := objectsOf(j.release)
@@ -121,16 +104,16 @@ func (j *job) removeLeftovers(ctx context.Context) (resources.Progress, error) {
 	if attempted, err = locate(j.item.Target, attempted); err != nil {
 		return resources.Progress{}, err
 	}
-	j.known.Attempted = resources.Orphans(attempted, objects) // on record until they are gone
-	if err := removeOwned(ctx, j.item.Target, releaseOf(j.config), j.known.Attempted); err != nil {
+	j.record.known.Attempted = resources.Orphans(attempted, objects) // on record until they are gone
+	if err := removeOwned(ctx, j.item.Target, releaseOf(j.config), j.record.known.Attempted); err != nil {
 		return resources.Progress{}, helmProblem(err)
 	}
-	if err := j.unmark(ctx, objects); err != nil {
+	if err := unmark(ctx, j.record, objects); err != nil {
 		return resources.Progress{}, helmProblem(err)
 	}
-	progress, err := removal.Delete(ctx, j.session(), resources.Orphans(j.known.Recorded, objects), j.config.DeletionGroupsDuringUpdate)
+	progress, err := removal.Delete(ctx, j.record.session(), resources.Orphans(j.record.known.Recorded, objects), j.config.DeletionGroupsDuringUpdate)
 	if err == nil && progress.Done() {
-		j.known, j.revisions = sites.Known{}, nil
+		j.record.known, j.record.revisions = sites.Known{}, nil
 	}
 	return progress, err
 }
@@ -178,53 +161,52 @@ func metadataOf(ref managedresource.ResourceReference) *metav1.PartialObjectMeta
 	return object
 }
 
-// adoptObjects makes the objects that were applied without a release those of the wanted release, so that they stay what they are.
-func (j *job) adoptObjects(ctx context.Context) error {
-	found, err := sites.Confirm(ctx, j.session(), j.known.Attempted)
+// adopt makes the objects that were applied without a release those of the wanted release, so that they stay what they are.
+func adopt(ctx context.Context, r *record) error {
+	found, err := sites.Confirm(ctx, r.session(), r.known.Attempted)
 	if err != nil {
 		return err
 	}
-	j.known.Recorded = resources.Union(j.known.Recorded, found)
-	labels, annotations := engine.Ownership(j.config.Namespace, j.config.Name)
-	for _, recorded := range j.known.Recorded {
+	r.known.Recorded = resources.Union(r.known.Recorded, found)
+	labels, annotations := engine.Ownership(r.config.Namespace, r.config.Name)
+	for _, recorded := range r.known.Recorded {
 		object := metadataOf(recorded.Resource)
-		err := j.item.Target.Client.Get(ctx, client.ObjectKeyFromObject(object), object)
+		err := r.item.Target.Client.Get(ctx, client.ObjectKeyFromObject(object), object)
 		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 			continue
 		}
-		if err == nil && j.mayAdopt(object) {
-			err = mark(ctx, j.item.Target, object, labels, annotations)
+		if err == nil && mayAdopt(r.item.DeployItem, object) {
+			err = mark(ctx, r.item.Target, object, labels, annotations)
 		}
 		if err != nil {
-			return fmt.Errorf("%s cannot be made part of helm release %s/%s: %w", recorded.Resource, j.config.Namespace, j.config.Name, err)
+			return fmt.Errorf("%s cannot be made part of helm release %s/%s: %w", recorded.Resource, r.config.Namespace, r.config.Name, err)
 		}
 	}
 	return nil
 }
 
 // mayAdopt reports whether an object carries the marks of the item and belongs to no release.
-func (j *job) mayAdopt(object *metav1.PartialObjectMetadata) bool {
-	return j.isMarked(object) && !engine.IsOwned(object)
+func mayAdopt(item *v1alpha1.DeployItem, object *metav1.PartialObjectMetadata) bool {
+	return isMarked(item, object) && !engine.IsOwned(object)
 }
 
-func (j *job) isMarked(object *metav1.PartialObjectMetadata) bool {
-	item := j.item.DeployItem
+func isMarked(item *v1alpha1.DeployItem, object *metav1.PartialObjectMetadata) bool {
 	owner, hasOwner := object.Annotations[resources.OwnerUIDAnnotation]
 	return object.Labels[v1alpha1.ManifestDeployItemLabel] == resources.LabelValue(item.Name) && (!hasOwner || owner == string(item.UID))
 }
 
 // unmark takes the marks of the item off those of the objects that were applied without a release and belong to the release now.
-func (j *job) unmark(ctx context.Context, objects []managedresource.ManagedResourceStatus) error {
-	others := resources.Orphans(j.known.Recorded, objects)
-	labels, annotations := j.session().Owner.Marks()
-	for _, adopted := range resources.Orphans(j.known.Recorded, others) {
+func unmark(ctx context.Context, r *record, objects []managedresource.ManagedResourceStatus) error {
+	others := resources.Orphans(r.known.Recorded, objects)
+	labels, annotations := r.session().Owner.Marks()
+	for _, adopted := range resources.Orphans(r.known.Recorded, others) {
 		object := metadataOf(adopted.Resource)
-		err := j.item.Target.Client.Get(ctx, client.ObjectKeyFromObject(object), object)
-		if err == nil && j.isMarked(object) && engine.Owns(object, j.config.Namespace, j.config.Name) {
-			err = mark(ctx, j.item.Target, object, nulls(slices.Values(labels)), nulls(slices.Values(annotations)))
+		err := r.item.Target.Client.Get(ctx, client.ObjectKeyFromObject(object), object)
+		if err == nil && isMarked(r.item.DeployItem, object) && engine.Owns(object, r.config.Namespace, r.config.Name) {
+			err = mark(ctx, r.item.Target, object, nulls(slices.Values(labels)), nulls(slices.Values(annotations)))
 		}
 		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("%s cannot be handed over to helm release %s/%s: %w", adopted.Resource, j.config.Namespace, j.config.Name, err)
+			return fmt.Errorf("%s cannot be handed over to helm release %s/%s: %w", adopted.Resource, r.config.Namespace, r.config.Name, err)
 		}
 	}
 	return nil
@@ -242,15 +224,15 @@ func mark(ctx context.Context, cluster *target.Cluster, object *metav1.PartialOb
 }
 
 // disown takes the marks of a release off the objects that the job has applied without one.
-func (j *job) disown(ctx context.Context, release managedresource.ReleaseReference) error {
+func disown(ctx context.Context, cluster *target.Cluster, applied []readiness.Subject, release managedresource.ReleaseReference) error {
 	labels, annotations := engine.Ownership(release.Namespace, release.Name)
-	for _, subject := range j.applied.Subjects {
+	for _, subject := range applied {
 		if subject.Live == nil || !engine.Owns(subject.Live, release.Namespace, release.Name) {
 			continue
 		}
 		object := metadataOf(subject.Resource)
 		object.UID, object.ResourceVersion = subject.Live.GetUID(), subject.Live.GetResourceVersion()
-		err := mark(ctx, j.item.Target, object, nulls(maps.Keys(labels)), nulls(maps.Keys(annotations)))
+		err := mark(ctx, cluster, object, nulls(maps.Keys(labels)), nulls(maps.Keys(annotations)))
 		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("%s cannot be taken out of helm release %s/%s: %w", subject.Resource, release.Namespace, release.Name, err)
 		}
@@ -269,89 +251,19 @@ func nulls(keys iter.Seq[string]) map[string]any {
 
 // retireOthers uninstalls the releases that earlier jobs made on the target under another name or in another namespace.
 func (j *job) retireOthers(ctx context.Context) (resources.Progress, error) {
-	for _, release := range slices.Clone(j.status.Inventory.Releases) {
+	for _, release := range slices.Clone(j.record.status.Inventory.Releases) {
 		if release == releaseOf(j.config) {
 			continue
 		}
 		j.touched = true
-		flags := j.uninstallFlags()
+		flags := j.uninstaller.flags()
 		flags.Wait = true // the new release may have objects of the same names
-		if err := j.uninstall(ctx, j.item.Target, release, flags); err != nil {
+		if err := j.uninstaller.uninstall(ctx, j.item.Target, release, flags); err != nil {
 			return resources.Progress{}, helmProblem(err)
 		}
-		j.dropRelease(release)
+		j.record.dropRelease(release)
 	}
 	return resources.Progress{}, nil
-}
-
-// dropRelease takes a release that is gone from the target off the record.
-func (j *job) dropRelease(release managedresource.ReleaseReference) {
-	inventory := j.status.Inventory
-	inventory.Releases = slices.DeleteFunc(slices.Clone(inventory.Releases), func(r managedresource.ReleaseReference) bool { return r == release })
-	if last := j.status.Release; last != nil && last.Name == release.Name && last.Namespace == release.Namespace {
-		j.status.Release, j.workloads = nil, nil
-	}
-}
-
-// retire implements resources.ReleaseRemover.
-func (j *job) retire(ctx context.Context, cluster *target.Cluster, release managedresource.ReleaseReference) (resources.Progress, error) {
-	return resources.Progress{}, helmProblem(j.uninstall(ctx, cluster, release, j.uninstallFlags()))
-}
-
-// uninstall removes a release of the item and what failed attempts on it left; the latter first, because the history says what that is. A
-// release of others stays.
-func (j *job) uninstall(ctx context.Context, cluster *target.Cluster, release managedresource.ReleaseReference, flags engine.Flags) error {
-	history, err := j.engine.History(ctx, cluster, release.Namespace, release.Name)
-	if err != nil {
-		return err
-	}
-	if isOurs, err := j.mayRemove(history); !isOurs || err != nil {
-		return err
-	}
-	leftovers, err := j.leftoversOf(cluster, history)
-	if err != nil {
-		return err
-	}
-	if err := removeOwned(ctx, cluster, release, leftovers); err != nil {
-		return err
-	}
-	if len(history) == 0 {
-		return nil
-	}
-	if err := j.item.Checkpoint("helm deployer: before deleting release"); err != nil {
-		return err
-	}
-	return j.engine.Uninstall(ctx, cluster, release.Namespace, release.Name, flags)
-}
-
-// mayRemove reports whether a release with this history is to be removed, and not one of others. It is an error, which passes, while a person
-// works on it: what that operation still puts on the target would stay.
-func (j *job) mayRemove(history []*engine.Release) (bool, error) {
-	if len(history) == 0 {
-		return true, nil
-	}
-	last := history[len(history)-1]
-	switch {
-	case !j.isOwn(last):
-		return false, nil
-	case isPersonAtWork(last, time.Now()):
-		return false, busy(last)
-	}
-	return true, nil
-}
-
-// leftoversOf returns what attempts on a release set out to apply and its last revision, which Helm uninstalls, does not have.
-func (j *job) leftoversOf(cluster *target.Cluster, history []*engine.Release) ([]managedresource.ManagedResourceStatus, error) {
-	attempted, err := locate(cluster, resources.Union(j.known.Attempted, attemptedIn(history, isAny)))
-	if err != nil || len(history) == 0 {
-		return attempted, err
-	}
-	last, err := objectsOf(history[len(history)-1])
-	if err != nil {
-		return nil, err
-	}
-	last, err = locate(cluster, last)
-	return resources.Orphans(attempted, last), err
 }
 
 func isAny(*engine.Release) bool { return true }
@@ -359,27 +271,27 @@ func isAny(*engine.Release) bool { return true }
 // leaveReleases removes what releases of the item have on the target and the objects of template mode do not, and then their records. What
 // both have stays.
 func (j *job) leaveReleases(ctx context.Context) (resources.Progress, error) {
-	for _, release := range slices.Clone(j.status.Inventory.Releases) {
+	for _, release := range slices.Clone(j.record.status.Inventory.Releases) {
 		history, err := j.engine.History(ctx, j.item.Target, release.Namespace, release.Name)
 		if err != nil {
 			return resources.Progress{}, helmProblem(err)
 		}
-		isOurs, err := j.mayRemove(history)
+		isOurs, err := j.uninstaller.mayRemove(history)
 		if err != nil {
 			return resources.Progress{}, err
 		}
 		if !isOurs {
-			j.dropRelease(release)
+			j.record.dropRelease(release)
 			continue
 		}
-		attempted, err := locate(j.item.Target, resources.Union(j.known.Attempted, attemptedIn(history, isAny)))
+		attempted, err := locate(j.item.Target, resources.Union(j.record.known.Attempted, attemptedIn(history, isAny)))
 		if err != nil {
 			return resources.Progress{}, err
 		}
 		if err := removeOwned(ctx, j.item.Target, release, resources.Orphans(attempted, j.applied.Managed)); err != nil {
 			return resources.Progress{}, helmProblem(err)
 		}
-		if err := j.disown(ctx, release); err != nil {
+		if err := disown(ctx, j.item.Target, j.applied.Subjects, release); err != nil {
 			return resources.Progress{}, helmProblem(err)
 		}
 		for _, revision := range history {
@@ -387,8 +299,8 @@ func (j *job) leaveReleases(ctx context.Context) (resources.Progress, error) {
 				return resources.Progress{}, helmProblem(err)
 			}
 		}
-		j.dropRelease(release)
+		j.record.dropRelease(release)
 	}
-	j.known.Attempted = nil
+	j.record.known.Attempted = nil
 	return resources.Progress{}, nil
 }

@@ -169,7 +169,7 @@ func TestD11RetriesAreLimited(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cause := errors.New("the cause")
-			j := &job{config: &helmv1alpha1.ProviderConfiguration{}, attempt: &attempt{failure: cause}}
+			j := &releaser{config: &helmv1alpha1.ProviderConfiguration{}, attempt: &attempt{failure: cause}}
 			err := j.mayTryAgain(tc.failures, tc.settings, upgradeRetries)
 			if !tc.ends {
 				require.NoError(t, err)
@@ -183,7 +183,7 @@ func TestD11RetriesAreLimited(t *testing.T) {
 
 func TestAProcessThatDidNotRunIsNoAttempt(t *testing.T) {
 	none := 0
-	j := &job{config: &helmv1alpha1.ProviderConfiguration{}, attempt: &attempt{}}
+	j := &releaser{config: &helmv1alpha1.ProviderConfiguration{}, attempt: &attempt{}}
 	lost := fmt.Errorf("helm upgrade failed: %w", engine.ErrNotRun)
 	err := j.judge(t.Context(), lost, helmv1alpha1.ReleaseSettings{Atomic: true, Retries: &none}, upgradeRetries)
 	require.Equal(t, lost, err)

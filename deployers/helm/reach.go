@@ -13,12 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/neighbours"
 )
 
@@ -35,45 +33,63 @@ const (
 // errFailedBefore stands for the cause of failures that an earlier process saw.
 var errFailedBefore = errors.New("the history of the release on the target says why")
 
+// releaser brings the release of an item to the revision that its job wants, and undoes what has failed. It knows no readiness and no objects
+// beside those of the release.
+type releaser struct {
+	engine      *engine.Engine
+	item        *contract.Item
+	config      *helmv1alpha1.ProviderConfiguration
+	record      *record
+	uninstaller *uninstaller
+	attempt     *attempt
+	chart       *engine.Chart
+	values      map[string]any
+	secrets     []string
+	// labels of the wanted revision.
+	labels map[string]string
+	// undone says how the last failure was undone, empty when it was not.
+	undone string
+}
+
 // reach takes actions until the newest revision is the one of this job.
-func (j *job) reach(ctx context.Context, labels map[string]string) (*engine.Release, error) {
+func (r *releaser) reach(ctx context.Context) (*engine.Release, error) {
 	for range maxActions {
-		history, err := j.engine.History(ctx, j.item.Target, j.config.Namespace, j.config.Name)
+		history, err := r.engine.History(ctx, r.item.Target, r.config.Namespace, r.config.Name)
 		if err != nil {
 			return nil, err
 		}
-		j.noteAttempts(history)
-		isRemedied, err := j.remedy(ctx, history, labels)
+		r.record.noteAttempts(history)
+		isRemedied, err := r.remedy(ctx, history)
 		if err != nil {
 			return nil, err
 		}
 		if isRemedied {
 			continue
 		}
-		release, err := j.next(ctx, history, labels)
+		release, err := r.next(ctx, history)
 		if err != nil {
-			return nil, j.afterFailure(ctx, labels, err)
+			return nil, r.afterFailure(ctx, err)
 		}
 		if release != nil {
 			return release, nil
 		}
 	}
 	return nil, kit.Again("DeployRelease", "ReleaseBusy", "helm release %s/%s changes all the time; somebody else works on it",
-		j.config.Namespace, j.config.Name)
+		r.config.Namespace, r.config.Name)
 }
 
 // afterFailure remembers the revision that has just failed, so that the status of the item says what it may have left, and remedies it. It returns
 // the error to end the call with.
-func (j *job) afterFailure(ctx context.Context, labels map[string]string, cause error) error {
-	history, err := j.engine.History(ctx, j.item.Target, j.config.Namespace, j.config.Name)
+func (r *releaser) afterFailure(ctx context.Context, cause error) error {
+	history, err := r.engine.History(ctx, r.item.Target, r.config.Namespace, r.config.Name)
 	if err != nil {
 		return cause
 	}
-	j.noteAttempts(history)
+	r.record.noteAttempts(history)
 	if ctx.Err() != nil || kit.IsTransient(cause) || errors.Is(cause, engine.ErrNotRun) {
 		return cause
 	}
-	isRemedied, err := j.remedy(ctx, history, labels)
+	isRemedied, err := r.remedy(ctx, history)
 	switch {
 	case err != nil:
 		return err
@@ -84,23 +100,23 @@ func (j *job) afterFailure(ctx context.Context, labels map[string]string, cause 
 }
 
 // next takes one action. It returns the release when it is as wanted.
-func (j *job) next(ctx context.Context, history []*engine.Release, labels map[string]string) (*engine.Release, error) {
+func (r *releaser) next(ctx context.Context, history []*engine.Release) (*engine.Release, error) {
 	var last *engine.Release
 	if len(history) > 0 {
 		last = history[len(history)-1]
 	}
-	settings, err := j.settings(upgradeSettings)
+	settings, err := settingsIn(r.item, r.config, upgradeSettings)
 	if err != nil {
 		return nil, err
 	}
-	orphaned, unknown := j.isOrphaned(ctx, last, labels)
-	wanted := wish{labels: labels, takeOwnership: settings.TakeOwnership || orphaned, renew: len(j.known.Recorded) > 0}
+	orphaned, unknown := r.isOrphaned(ctx, last)
+	wanted := wish{labels: r.labels, takeOwnership: settings.TakeOwnership || orphaned, renew: len(r.record.known.Recorded) > 0}
 	chosen := decide(last, wanted, time.Now())
-	if chosen == actionKeep && j.hasFailedTests(last) || chosen == actionNone && j.failedAttempt(last, labels) != nil {
+	if chosen == actionKeep && hasFailedTests(r.config, last) || chosen == actionNone && r.failedAttempt(last) != nil {
 		chosen = actionUpgrade // to test it again, where there was nothing to go back to
 	}
 	if chosen == actionKeep {
-		if chosen, err = j.keepIfWhole(ctx, last); err != nil {
+		if chosen, err = r.keepIfWhole(ctx, last); err != nil {
 			return nil, err
 		}
 	}
@@ -109,28 +125,28 @@ func (j *job) next(ctx context.Context, history []*engine.Release, labels map[st
 		return last, nil
 	case chosen == actionRefuse:
 		return nil, belongsToAnother(last, unknown)
-	case chosen == actionForget && last.Status == engine.StatusFailed && !j.isRecorded(last):
+	case chosen == actionForget && last.Status == engine.StatusFailed && !r.record.isRecorded(last):
 		chosen = actionUpgrade // only the revision says what it may have left
 	}
 	if chosen == actionUpgrade {
-		failed := max(j.attempt.failures, failures(history, labels))
-		if err := j.mayTryAgain(failed, settings, upgradeRetries); err != nil {
+		failed := max(r.attempt.failures, failures(history, r.labels))
+		if err := r.mayTryAgain(failed, settings, upgradeRetries); err != nil {
 			return nil, err
 		}
 	}
-	return j.act(ctx, chosen, last, labels)
+	return r.act(ctx, chosen, last)
 }
 
 // keepIfWhole chooses actionKeep where the target has all workloads of a revision, else actionUpgrade: the job would wait for the others until
 // its time is up.
-func (j *job) keepIfWhole(ctx context.Context, revision *engine.Release) (action, error) {
+func (r *releaser) keepIfWhole(ctx context.Context, revision *engine.Release) (action, error) {
 	workloads, err := workloadsOf(revision)
 	if err != nil {
 		return "", err
 	}
 	for _, workload := range workloads {
 		object := metadataOf(workload.Resource)
-		err := j.item.Target.Client.Get(ctx, client.ObjectKeyFromObject(object), object)
+		err := r.item.Target.Client.Get(ctx, client.ObjectKeyFromObject(object), object)
 		switch {
 		case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
 			return actionUpgrade, nil
@@ -141,15 +157,9 @@ func (j *job) keepIfWhole(ctx context.Context, revision *engine.Release) (action
 	return actionKeep, nil
 }
 
-// isRecorded reports whether the status of the item has all objects of a revision.
-func (j *job) isRecorded(revision *engine.Release) bool {
-	objects, err := objectsOf(revision)
-	return err == nil && len(resources.Orphans(objects, resources.Union(j.known.Recorded, j.known.Attempted))) == 0
-}
-
 // mayTryAgain returns an error that ends the job when an operation has failed once more often than it is to be tried again. What is not
 // undone when it fails is tried again until the time is up, unless the settings say how often.
-func (j *job) mayTryAgain(failures int, settings helmv1alpha1.ReleaseSettings, atomicRetries int) error {
+func (r *releaser) mayTryAgain(failures int, settings helmv1alpha1.ReleaseSettings, atomicRetries int) error {
 	retries := settings.Retries
 	if retries == nil && settings.Atomic {
 		retries = &atomicRetries
@@ -157,29 +167,29 @@ func (j *job) mayTryAgain(failures int, settings helmv1alpha1.ReleaseSettings, a
 	if retries == nil || failures <= *retries {
 		return nil
 	}
-	cause := j.attempt.failure
+	cause := r.attempt.failure
 	if cause == nil {
 		cause = errFailedBefore
 	}
 	return kit.Stall("DeployRelease", "RetriesExhausted", "helm release %s/%s: given up after %d failed attempts; correct chart or values, or allow more "+
-		"retries in helmDeploymentConfig: %w", j.config.Namespace, j.config.Name, failures, cause)
+		"retries in helmDeploymentConfig: %w", r.config.Namespace, r.config.Name, failures, cause)
 }
 
 // act takes one action. It returns the release when that makes it.
-func (j *job) act(ctx context.Context, chosen action, last *engine.Release, labels map[string]string) (*engine.Release, error) {
+func (r *releaser) act(ctx context.Context, chosen action, last *engine.Release) (*engine.Release, error) {
 	switch chosen {
 	case actionForget:
-		return nil, j.engine.Forget(ctx, j.item.Target, last)
+		return nil, r.engine.Forget(ctx, r.item.Target, last)
 	case actionGiveUp:
-		return nil, j.engine.GiveUp(ctx, j.item.Target, last, "the deployer was stopped in the middle of the operation")
+		return nil, r.engine.GiveUp(ctx, r.item.Target, last, "the deployer was stopped in the middle of the operation")
 	case actionFinishUninstall:
-		return nil, j.finishUninstall(ctx)
+		return nil, r.finishUninstall(ctx)
 	case actionStandBack:
 		return nil, busy(last)
 	case actionUpgrade:
-		return j.upgrade(ctx, last, labels)
+		return r.upgrade(ctx, last)
 	default:
-		return j.install(ctx, chosen == actionReplace, labels)
+		return r.install(ctx, chosen == actionReplace)
 	}
 }
 
@@ -192,15 +202,15 @@ func busy(last *engine.Release) error {
 
 // isOrphaned reports whether a release belongs to another DeployItem of the namespace that does not exist any more. One that cannot be read may
 // exist, and those of other namespaces are not asked for: whoever can write records of releases could find out what other tenants have.
-func (j *job) isOrphaned(ctx context.Context, last *engine.Release, labels map[string]string) (bool, error) {
-	if last == nil || !isOthers(last, labels) || j.item.DeployItems == nil {
+func (r *releaser) isOrphaned(ctx context.Context, last *engine.Release) (bool, error) {
+	if last == nil || !isOthers(last, r.labels) || r.item.DeployItems == nil {
 		return false, nil
 	}
 	name, namespace := last.Labels[itemLabel], last.Labels[namespaceLabel]
-	if name == "" || namespace != j.item.DeployItem.Namespace {
+	if name == "" || namespace != r.item.DeployItem.Namespace {
 		return false, nil
 	}
-	owner, err := neighbours.FindDeployItem(ctx, j.item.DeployItems, namespace, name)
+	owner, err := neighbours.FindDeployItem(ctx, r.item.DeployItems, namespace, name)
 	return err == nil && owner == nil, err
 }
 
@@ -218,119 +228,62 @@ func belongsToAnother(last *engine.Release, unknown error) error {
 		"DeployItem, or set helmDeploymentConfig.upgrade.takeOwnership to true to take the release over%s", last.Namespace, last.Name, owner, why)
 }
 
-func (j *job) install(ctx context.Context, replace bool, labels map[string]string) (*engine.Release, error) {
-	if err := j.item.Checkpoint("helm deployer: before installing release"); err != nil {
+func (r *releaser) install(ctx context.Context, replace bool) (*engine.Release, error) {
+	if err := r.item.Checkpoint("helm deployer: before installing release"); err != nil {
 		return nil, err
 	}
-	labels, err := j.begun(helmv1alpha1.ActionInstall, labels)
+	labels, err := r.begun(helmv1alpha1.ActionInstall)
 	if err != nil {
 		return nil, err
 	}
-	request, settings, err := j.request(installSettings, labels)
+	request, settings, err := r.request(installSettings, labels)
 	if err != nil {
 		return nil, err
 	}
-	request.CreateNamespace, request.Replace = j.config.CreateNamespace, replace
-	release, err := j.engine.Install(ctx, request)
-	return release, j.judge(ctx, err, settings, installRetries)
+	request.CreateNamespace, request.Replace = r.config.CreateNamespace, replace
+	release, err := r.engine.Install(ctx, request)
+	return release, r.judge(ctx, err, settings, installRetries)
 }
 
-func (j *job) upgrade(ctx context.Context, last *engine.Release, labels map[string]string) (*engine.Release, error) {
-	if err := j.item.Checkpoint("helm deployer: before upgrading release"); err != nil {
+func (r *releaser) upgrade(ctx context.Context, last *engine.Release) (*engine.Release, error) {
+	if err := r.item.Checkpoint("helm deployer: before upgrading release"); err != nil {
 		return nil, err
 	}
-	labels, err := j.begun(helmv1alpha1.ActionUpgrade, labels)
+	labels, err := r.begun(helmv1alpha1.ActionUpgrade)
 	if err != nil {
 		return nil, err
 	}
-	request, settings, err := j.request(upgradeSettings, labels)
+	request, settings, err := r.request(upgradeSettings, labels)
 	if err != nil {
 		return nil, err
 	}
 	request.From = last.Revision
-	release, err := j.engine.Upgrade(ctx, request)
-	return release, j.judge(ctx, err, settings, upgradeRetries)
+	release, err := r.engine.Upgrade(ctx, request)
+	return release, r.judge(ctx, err, settings, upgradeRetries)
 }
 
 // judge counts the failure of an operation, and makes the last one that is allowed the end of the job.
-func (j *job) judge(ctx context.Context, err error, settings helmv1alpha1.ReleaseSettings, atomicRetries int) error {
+func (r *releaser) judge(ctx context.Context, err error, settings helmv1alpha1.ReleaseSettings, atomicRetries int) error {
 	if err == nil || ctx.Err() != nil || errors.Is(err, engine.ErrNotRun) {
 		return err
 	}
-	j.attempt.failure = err
+	r.attempt.failure = err
 	if kit.IsTransient(err) {
 		return err // it may not even have begun; what it left in the history counts all the same
 	}
-	j.attempt.failures++
-	if end := j.mayTryAgain(j.attempt.failures, settings, atomicRetries); end != nil {
+	r.attempt.failures++
+	if end := r.mayTryAgain(r.attempt.failures, settings, atomicRetries); end != nil {
 		return end
 	}
 	return err
 }
 
-// settingsOf picks one of the maps of HelmDeploymentConfiguration.
-type settingsOf func(*helmv1alpha1.HelmDeploymentConfiguration) (field string, values map[string]v1alpha1.AnyJSON)
-
-func installSettings(c *helmv1alpha1.HelmDeploymentConfiguration) (string, map[string]v1alpha1.AnyJSON) {
-	return "helmDeploymentConfig.install", c.Install
-}
-
-func upgradeSettings(c *helmv1alpha1.HelmDeploymentConfiguration) (string, map[string]v1alpha1.AnyJSON) {
-	return "helmDeploymentConfig.upgrade", c.Upgrade
-}
-
-func uninstallSettings(c *helmv1alpha1.HelmDeploymentConfiguration) (string, map[string]v1alpha1.AnyJSON) {
-	return "helmDeploymentConfig.uninstall", c.Uninstall
-}
-
-func rollbackSettings(c *helmv1alpha1.HelmDeploymentConfiguration) (string, map[string]v1alpha1.AnyJSON) {
-	return "helmDeploymentConfig.rollback", c.Rollback
-}
-
-// settings decodes the settings of an operation.
-func (j *job) settings(of settingsOf) (helmv1alpha1.ReleaseSettings, error) {
-	if j.config.HelmDeploymentConfig == nil {
-		return helmv1alpha1.ReleaseSettings{}, nil
-	}
-	field, values := of(j.config.HelmDeploymentConfig)
-	settings, err := config.DecodeSettings(field, values)
-	if err != nil {
-		return settings, misconfigured(j.item, err)
-	}
-	if _, isSet := values["wait"]; settings.Remediation != nil && !isSet {
-		settings.Wait = true // else it would not notice what fails
-	}
-	return settings, nil
-}
-
-func flagsOf(settings helmv1alpha1.ReleaseSettings) engine.Flags {
-	flags := engine.Flags{
-		Atomic: settings.Atomic, Force: settings.Force, SkipSchemaValidation: settings.SkipSchemaValidation,
-		TakeOwnership: settings.TakeOwnership, Wait: settings.Wait, WaitForJobs: settings.WaitForJobs,
-		DisableHooks: settings.DisableHooks, CleanupOnFail: settings.CleanupOnFail, KeepHistory: settings.KeepHistory,
-		DeletionPropagation: settings.DeletionPropagation, CRDs: engine.CRDPolicy(settings.CRDs),
-		CheckFields: settings.DisableOpenAPIValidation != nil && !*settings.DisableOpenAPIValidation,
-		Recreate:    settings.Recreate, Reserve: settings.Remediation != nil,
-	}
-	if settings.Timeout != nil {
-		flags.Timeout = settings.Timeout.Duration
-	}
-	return flags
-}
-
-func (j *job) request(of settingsOf, labels map[string]string) (engine.Request, helmv1alpha1.ReleaseSettings, error) {
-	settings, err := j.settings(of)
+func (r *releaser) request(of settingsOf, labels map[string]string) (engine.Request, helmv1alpha1.ReleaseSettings, error) {
+	settings, err := settingsIn(r.item, r.config, of)
 	return engine.Request{
-		Owner:   j.item.DeployItem.Namespace,
-		Cluster: j.item.Target, Namespace: j.config.Namespace, Name: j.config.Name,
-		Chart: j.chart, Values: j.values, Secrets: j.secrets, Labels: labels, Flags: flagsOf(settings),
-		MaxHistory: j.config.MaxHistory, Metadata: j.commonMetadata(), Kustomizations: j.kustomizations(),
+		Owner:   r.item.DeployItem.Namespace,
+		Cluster: r.item.Target, Namespace: r.config.Namespace, Name: r.config.Name,
+		Chart: r.chart, Values: r.values, Secrets: r.secrets, Labels: labels, Flags: flagsOf(settings),
+		MaxHistory: r.config.MaxHistory, Metadata: commonMetadata(r.config), Kustomizations: kustomizations(r.config),
 	}, settings, err
-}
-
-func (j *job) commonMetadata() engine.Metadata {
-	if j.config.CommonMetadata == nil {
-		return engine.Metadata{}
-	}
-	return engine.Metadata{Labels: j.config.CommonMetadata.Labels, Annotations: j.config.CommonMetadata.Annotations}
 }

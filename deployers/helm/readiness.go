@@ -7,20 +7,11 @@ import (
 	"context"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
-	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/readiness"
 )
 
-// session is the way to the objects of the item.
-func (j *job) session() *resources.Session {
-	labels := map[string]string{v1alpha1.HelmDeployItemLabel: resources.LabelValue(j.item.DeployItem.Name)}
-	session := resources.NewSession(j.item, labels)
-	session.Owner.Releases = j.status.Inventory.Releases
-	return session
-}
-
-func subjectsOf(managed []managedresource.ManagedResourceStatus) []readiness.Subject {
+func subjectsFor(managed []managedresource.ManagedResourceStatus) []readiness.Subject {
 	subjects := make([]readiness.Subject, 0, len(managed))
 	for _, m := range managed {
 		subjects = append(subjects, readiness.Subject{Resource: m.Resource})
@@ -32,11 +23,11 @@ func subjectsOf(managed []managedresource.ManagedResourceStatus) []readiness.Sub
 func (j *job) checkDefaultReadiness(ctx context.Context) (resources.Progress, error) {
 	var progress resources.Progress
 	var err error
-	j.attempt.unready, progress, err = (&readiness.Checks{Session: j.session(), Health: j.health}).Default(ctx, j.health.Asked(j.attempt.unready))
+	j.attempt.unready, progress, err = (&readiness.Checks{Session: j.record.session(), Health: j.health}).Default(ctx, j.health.Asked(j.attempt.unready))
 	return progress, err
 }
 
 // checkCustomReadiness asks whether the checks of the configuration hold.
 func (j *job) checkCustomReadiness(ctx context.Context) (resources.Progress, error) {
-	return readiness.Custom(ctx, j.session(), j.config.ReadinessChecks.CustomReadinessChecks)
+	return readiness.Custom(ctx, j.record.session(), j.config.ReadinessChecks.CustomReadinessChecks)
 }

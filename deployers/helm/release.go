@@ -4,21 +4,27 @@
 package helm
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/readiness"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
 // releaseSteps are the phases of a job that makes a Helm release.
@@ -35,6 +41,13 @@ var releaseSteps = []step{
 	{"", (*job).leaveElsewhere},                                // inventory.go other clusters      → gone
 }
 
+// Reasons of the events about what jobs have made, as helm-controller has them.
+const (
+	reasonInstalled = "InstallSucceeded"
+	reasonUpgraded  = "UpgradeSucceeded"
+	reasonApplied   = "ApplySucceeded"
+)
+
 // resolveChart gets the chart.
 func (j *job) resolveChart(ctx context.Context) (resources.Progress, error) {
 	chart, used, err := j.charts.Find(ctx, j.item, &j.config.Chart)
@@ -50,7 +63,7 @@ func (j *job) resolveChart(ctx context.Context) (resources.Progress, error) {
 
 // deployRelease makes the revision of this job, once, unless what is deployed has been made from the same.
 func (j *job) deployRelease(ctx context.Context) (resources.Progress, error) {
-	settings, err := j.settings(upgradeSettings)
+	settings, err := settingsIn(j.item, j.config, upgradeSettings)
 	if err != nil {
 		return resources.Progress{}, err
 	}
@@ -59,21 +72,25 @@ func (j *job) deployRelease(ctx context.Context) (resources.Progress, error) {
 		return resources.Progress{}, err
 	}
 	j.touched = true
-	j.noteRelease()
-	if err := j.adoptObjects(ctx); err != nil {
+	j.record.noteRelease()
+	if err := adopt(ctx, j.record); err != nil {
 		return resources.Progress{}, helmProblem(err)
 	}
-	if j.release, err = j.reach(ctx, labels); err != nil {
+	way := &releaser{
+		engine: j.engine, item: j.item, config: j.config, record: j.record, uninstaller: j.uninstaller, attempt: j.attempt,
+		chart: j.chart, values: j.values, secrets: j.secrets, labels: labels,
+	}
+	if j.release, err = way.reach(ctx); err != nil {
 		return resources.Progress{}, helmProblem(err)
 	}
-	if j.workloads, err = workloadsOf(j.release); err != nil {
+	if j.record.workloads, err = workloadsOf(j.release); err != nil {
 		return resources.Progress{}, err
 	}
-	if j.attempt.unready, err = j.subjectsOf(j.release); err != nil {
+	if j.attempt.unready, err = subjectsOf(j.item.Target, j.health, j.release); err != nil {
 		return resources.Progress{}, err
 	}
-	j.status.ObjectsDigest = ""
-	j.status.Release = &helmv1alpha1.ReleaseStatus{
+	j.record.status.ObjectsDigest = ""
+	j.record.status.Release = &helmv1alpha1.ReleaseStatus{
 		Name: j.release.Name, Namespace: j.release.Namespace, Revision: j.release.Revision,
 		ChartName: j.chart.Name, ChartVersion: j.chart.Version, ChartDigest: j.chart.Digest, Source: j.source,
 		Inventory: inventoryFor(j.item.Target, j.release),
@@ -92,15 +109,15 @@ func workloadsOf(release *engine.Release) ([]managedresource.ManagedResourceStat
 }
 
 // subjectsOf returns the objects of a release of which more is asked than that they exist.
-func (j *job) subjectsOf(release *engine.Release) ([]readiness.Subject, error) {
+func subjectsOf(cluster *target.Cluster, health readiness.Health, release *engine.Release) ([]readiness.Subject, error) {
 	objects, err := objectsOf(release)
 	if err != nil {
 		return nil, err
 	}
-	asked, err := locate(j.item.Target, slices.DeleteFunc(objects, func(m managedresource.ManagedResourceStatus) bool {
-		return !j.health.Asks(m.Resource.APIVersion, m.Resource.Kind)
+	asked, err := locate(cluster, slices.DeleteFunc(objects, func(m managedresource.ManagedResourceStatus) bool {
+		return !health.Asks(m.Resource.APIVersion, m.Resource.Kind)
 	}))
-	return subjectsOf(asked), err
+	return subjectsFor(asked), err
 }
 
 // flatten returns the objects with those of Lists in their place.
@@ -143,4 +160,54 @@ func isDenied(err error) bool {
 		return true
 	}
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), `User "`) && strings.Contains(err.Error(), `" cannot `)
+}
+
+// announceRelease prepares the event about the revision that the job with these labels has made. There is none where an earlier job made it.
+func (j *job) announceRelease(labels map[string]string) {
+	if !sameJob(j.release, labels) {
+		return
+	}
+	action, reason := helmv1alpha1.ActionUpgrade, reasonUpgraded
+	if made, _ := attemptIn(j.release); made == helmv1alpha1.ActionInstall {
+		action, reason = made, reasonInstalled
+	}
+	j.attempt.made = eventOf(j.chart, j.source, reason, fmt.Sprintf("Helm %s succeeded for release %s/%s.v%d", action, j.release.Namespace, j.release.Name, j.release.Revision))
+}
+
+// eventOf tells of the chart, and of the source that it came from. The revision is that of the source, which commit statuses name, else the version of
+// the chart.
+func eventOf(chart *engine.Chart, source *v1alpha1.SourceStatus, reason, done string) *contract.Event {
+	made := &contract.Event{Reason: reason, Message: fmt.Sprintf("%s with chart %s@%s", done, chart.Name, chart.Version), Revision: chart.Version}
+	if source != nil {
+		made.Message += fmt.Sprintf(" of %s %s/%s at %s", source.Kind, source.Namespace, source.Name, source.Revision)
+		made.Revision = cmp.Or(source.Revision, made.Revision)
+	}
+	return made
+}
+
+// SourcesOf returns the Flux source that the chart of an item comes from, if any. It only looks at the item.
+func SourcesOf(item *v1alpha1.DeployItem) []v1alpha1.SourceReference {
+	raw := item.Spec.Configuration
+	if raw == nil || !bytes.Contains(raw.Raw, []byte(`"sourceRef"`)) {
+		return nil
+	}
+	decoded, err := config.DecodeConfiguration(raw.Raw)
+	if err != nil {
+		return nil // the job of the configuration has failed with the error
+	}
+	chart := decoded.Chart
+	if chart.SourceRef == nil || chart.Archive != nil || chart.Ref != "" || chart.HelmChartRepo != nil {
+		return nil // see charts.Finder.Find
+	}
+	return []v1alpha1.SourceReference{*chart.SourceRef}
+}
+
+// awaitSource makes a job wait for the source whose change will end an error. Other errors stay as they are.
+func (j *job) awaitSource(err error) (resources.Progress, error) {
+	outcome, waits := j.options.AwaitSource(err)
+	if !waits {
+		return resources.Progress{}, err
+	}
+	j.attempt.sources = []v1alpha1.SourceStatus{}
+	return resources.Progress{Reasons: []string{outcome.Waiting}, Watch: outcome.Watch}, nil
 }

@@ -32,17 +32,17 @@ type failedAttempt struct {
 }
 
 // failedAttempt returns the newest revision of a release if it is one of the job that is to be remedied, else nil.
-func (j *job) failedAttempt(last *engine.Release, labels map[string]string) *failedAttempt {
-	if last == nil || !sameJob(last, labels) || last.RolledBack {
+func (r *releaser) failedAttempt(last *engine.Release) *failedAttempt {
+	if last == nil || !sameJob(last, r.labels) || last.RolledBack {
 		return nil
 	}
 	failed := &failedAttempt{revision: last}
 	failed.action, failed.number = attemptIn(last)
-	failed.remediation = j.remediation(failed.action)
+	failed.remediation = remediationOf(r.item, r.config, failed.action)
 	switch {
 	case failed.remediation == nil:
 		return nil
-	case last.Status == engine.StatusFailed, last.Status == engine.StatusDeployed && j.hasFailedTests(last) && !j.ignoresTests(failed.remediation):
+	case last.Status == engine.StatusFailed, last.Status == engine.StatusDeployed && hasFailedTests(r.config, last) && !ignoresTests(r.config, failed.remediation):
 		return failed
 	}
 	return nil
@@ -59,26 +59,6 @@ func attemptIn(revision *engine.Release) (action string, number int) {
 		return helmv1alpha1.ActionInstall, 1
 	}
 	return helmv1alpha1.ActionUpgrade, 1
-}
-
-// remediation returns what the settings of an action say about its failures, nil for nothing.
-func (j *job) remediation(action string) *helmv1alpha1.Remediation {
-	of := settingsOf(upgradeSettings)
-	if action == helmv1alpha1.ActionInstall {
-		of = installSettings
-	}
-	settings, err := j.settings(of)
-	if err != nil {
-		return nil // what begins the action says so
-	}
-	return settings.Remediation
-}
-
-func (j *job) ignoresTests(remediation *helmv1alpha1.Remediation) bool {
-	if remediation.IgnoreTestFailures != nil {
-		return *remediation.IgnoreTestFailures
-	}
-	return j.config.Test != nil && j.config.Test.IgnoreFailures
 }
 
 // isForLast reports whether the failure is to be undone after which the job gives up.
@@ -100,49 +80,41 @@ func isRemedy(revision *engine.Release, labels map[string]string) bool {
 // remedy undoes the newest revision if the job failed with it, as the settings say, and reports whether it has changed the release. What it
 // finds there and in the status tells it what an earlier process did not finish. The failure is counted before anything is undone. The error says
 // that the job is at its end, or that the remedy is to be tried again.
-func (j *job) remedy(ctx context.Context, history []*engine.Release, labels map[string]string) (bool, error) {
+func (r *releaser) remedy(ctx context.Context, history []*engine.Release) (bool, error) {
 	if len(history) == 0 {
-		if j.attempts().LastAttemptedReleaseAction != "" {
-			j.noteUninstalled()
+		if r.record.attempts().LastAttemptedReleaseAction != "" {
+			r.noteUninstalled()
 		}
 		return false, nil
 	}
 	last := history[len(history)-1]
-	if isRemedy(last, labels) {
-		return false, j.noteRemedy(last)
+	if isRemedy(last, r.labels) {
+		return false, r.noteRemedy(last)
 	}
-	failed := j.failedAttempt(last, labels)
+	failed := r.failedAttempt(last)
 	if failed == nil {
 		return false, nil
 	}
-	if err := j.count(ctx, failed); err != nil {
+	if err := r.count(ctx, failed); err != nil {
 		return false, err
 	}
 	isLast := failed.remediation.IsExhausted(failed.number)
 	if isLast && !failed.isForLast() {
-		return false, j.exhausted("")
+		return false, r.exhausted("")
 	}
-	done, err := j.undo(ctx, history, failed, labels)
+	done, err := r.undo(ctx, history, failed)
 	if err != nil {
 		return true, err
 	}
 	if isLast {
-		return true, j.exhausted(done)
+		return true, r.exhausted(done)
 	}
 	return done != "", nil
 }
 
-// attempts returns the counters of the job.
-func (j *job) attempts() *helmv1alpha1.Attempts {
-	if job := j.item.DeployItem.Status.JobID; j.status.LastAttemptedJobID != job {
-		j.status.Attempts = helmv1alpha1.Attempts{LastAttemptedJobID: job}
-	}
-	return &j.status.Attempts
-}
-
 // count puts a failure on record, once.
-func (j *job) count(ctx context.Context, failed *failedAttempt) error {
-	counters := j.attempts()
+func (r *releaser) count(ctx context.Context, failed *failedAttempt) error {
+	counters := r.record.attempts()
 	if counters.Failures(failed.action) >= failed.number {
 		return nil
 	}
@@ -153,10 +125,10 @@ func (j *job) count(ctx context.Context, failed *failedAttempt) error {
 	}
 	counters.LastAttemptedReleaseAction, counters.LastAttemptedRevision = failed.action, failed.revision.ChartVersion
 	counters.LastFailure = ""
-	if j.attempt.failure != nil {
-		counters.LastFailure = beginning.Of(j.attempt.failure.Error(), maxFailure)
+	if r.attempt.failure != nil {
+		counters.LastFailure = beginning.Of(r.attempt.failure.Error(), maxFailure)
 	}
-	return j.recordAhead(ctx)
+	return r.record.recordAhead(ctx)
 }
 
 // forgive takes the failures off the record when the job has reached what it wants.
@@ -165,67 +137,67 @@ func forgive(status *helmv1alpha1.ProviderStatus) {
 }
 
 // cause is the last failure of the job.
-func (j *job) cause() error {
+func (r *releaser) cause() error {
 	switch {
-	case j.attempt.failure != nil:
-		return j.attempt.failure
-	case j.attempts().LastFailure != "":
-		return errors.New(j.attempts().LastFailure)
+	case r.attempt.failure != nil:
+		return r.attempt.failure
+	case r.record.attempts().LastFailure != "":
+		return errors.New(r.record.attempts().LastFailure)
 	}
 	return errFailedBefore
 }
 
 // exhausted is the error that ends a job with its last failure; done is how that was undone, empty when it was not.
-func (j *job) exhausted(done string) error {
-	counters := j.attempts()
+func (r *releaser) exhausted(done string) error {
+	counters := r.record.attempts()
 	action := counters.LastAttemptedReleaseAction
 	if done != "" {
 		done = ", " + done
 	}
 	return kit.Stall("DeployRelease", "RetriesExhausted", "helm release %s/%s: given up after %d failed attempts to %s%s; correct chart or values, or "+
-		"allow more retries in helmDeploymentConfig.%s.remediation: %w", j.config.Namespace, j.config.Name, counters.Failures(action), action, done,
-		action, j.cause())
+		"allow more retries in helmDeploymentConfig.%s.remediation: %w", r.config.Namespace, r.config.Name, counters.Failures(action), action, done,
+		action, r.cause())
 }
 
 // undoFailed is the error that ends a job whose failure could not be undone.
-func (j *job) undoFailed(err error) error {
+func (r *releaser) undoFailed(err error) error {
 	return kit.Stall("DeployRelease", "RemediationFailed", "helm release %s/%s: the last failure cannot be undone: %w; what had failed: %w",
-		j.config.Namespace, j.config.Name, err, j.cause())
+		r.config.Namespace, r.config.Name, err, r.cause())
 }
 
 // begun returns the labels of the revision that an action is to make; the error says that the job may not try again.
-func (j *job) begun(action string, labels map[string]string) (map[string]string, error) {
-	counters := j.attempts()
+func (r *releaser) begun(action string) (map[string]string, error) {
+	counters := r.record.attempts()
 	if last := counters.LastAttemptedReleaseAction; last != "" {
-		if remediation := j.remediation(last); remediation != nil && remediation.IsExhausted(counters.Failures(last)) {
-			return nil, j.exhausted(j.undone)
+		if remediation := remediationOf(r.item, r.config, last); remediation != nil && remediation.IsExhausted(counters.Failures(last)) {
+			return nil, r.exhausted(r.undone)
 		}
 	}
-	labels = maps.Clone(labels)
+	labels := maps.Clone(r.labels)
 	labels[attemptLabel] = fmt.Sprintf("%s-%d", action, counters.Failures(action)+1)
 	return labels, nil
 }
 
 // undo goes back to the last good revision, or uninstalls the release. It returns what it has done, empty when there is nothing to go back to.
-func (j *job) undo(ctx context.Context, history []*engine.Release, failed *failedAttempt, labels map[string]string) (string, error) {
+func (r *releaser) undo(ctx context.Context, history []*engine.Release, failed *failedAttempt) (string, error) {
 	var done string
 	var err error
 	if failed.action == helmv1alpha1.ActionInstall || failed.remediation.Strategy == helmv1alpha1.RemediationUninstall {
-		done, err = j.uninstallFailed(ctx)
+		done, err = r.uninstallFailed(ctx)
 	} else {
-		done, err = j.rollBack(ctx, j.lastGood(history, failed), labels)
+		done, err = r.rollBack(ctx, r.lastGood(history, failed))
 	}
 	if err == nil || ctx.Err() != nil || kit.IsTransient(err) {
 		return done, err
 	}
-	return done, j.undoFailed(err)
+	return done, r.undoFailed(err)
 }
 
 // lastGood returns the newest revision before a failure that ended well, nil when there is none. It is no matter who made it.
-func (j *job) lastGood(history []*engine.Release, failed *failedAttempt) *engine.Release {
+func (r *releaser) lastGood(history []*engine.Release, failed *failedAttempt) *engine.Release {
 	for _, revision := range slices.Backward(history) {
 		isOver := revision.Status == engine.StatusDeployed || revision.Status == engine.StatusSuperseded
-		isTested := !j.hasFailedTests(revision) || j.ignoresTests(failed.remediation)
+		isTested := !hasFailedTests(r.config, revision) || ignoresTests(r.config, failed.remediation)
 		if revision.Revision < failed.revision.Revision && isOver && isTested && !revision.Faulty {
 			return revision
 		}
@@ -233,72 +205,72 @@ func (j *job) lastGood(history []*engine.Release, failed *failedAttempt) *engine
 	return nil
 }
 
-func (j *job) rollBack(ctx context.Context, good *engine.Release, labels map[string]string) (string, error) {
+func (r *releaser) rollBack(ctx context.Context, good *engine.Release) (string, error) {
 	if good == nil {
 		return "", nil
 	}
-	own := itemLabels(j.item.DeployItem)
-	own[jobLabel] = remedyOf(labels)
-	request, _, err := j.request(rollbackSettings, own)
+	own := itemLabels(r.item.DeployItem)
+	own[jobLabel] = remedyOf(r.labels)
+	request, _, err := r.request(rollbackSettings, own)
 	if err != nil {
 		return "", err
 	}
-	made, err := j.engine.Rollback(ctx, request, good.Revision)
+	made, err := r.engine.Rollback(ctx, request, good.Revision)
 	if err != nil {
 		return "", err
 	}
-	if err := j.noteRemedy(made); err != nil {
+	if err := r.noteRemedy(made); err != nil {
 		return "", err
 	}
-	return j.undone, nil
+	return r.undone, nil
 }
 
 // noteRemedy makes the status say what is deployed after a rollback. The error ends the job: the rollback failed.
-func (j *job) noteRemedy(made *engine.Release) error {
+func (r *releaser) noteRemedy(made *engine.Release) error {
 	switch {
 	case made.Status == engine.StatusFailed:
-		return j.undoFailed(errFailedBefore)
+		return r.undoFailed(errFailedBefore)
 	case made.Status != engine.StatusDeployed:
 		return nil
 	}
-	before := j.status.Release
-	j.status.Release = &helmv1alpha1.ReleaseStatus{
+	before := r.record.status.Release
+	r.record.status.Release = &helmv1alpha1.ReleaseStatus{
 		Name: made.Name, Namespace: made.Namespace, Revision: made.Revision, ChartName: made.ChartName, ChartVersion: made.ChartVersion,
 	}
 	if before != nil && before.ChartName == made.ChartName && before.ChartVersion == made.ChartVersion {
-		j.status.Release.ChartDigest, j.status.Release.Source = before.ChartDigest, before.Source
+		r.record.status.Release.ChartDigest, r.record.status.Release.Source = before.ChartDigest, before.Source
 	}
-	j.undone = fmt.Sprintf("rolled back as revision %d", made.Revision)
+	r.undone = fmt.Sprintf("rolled back as revision %d", made.Revision)
 	var err error
-	j.workloads, err = workloadsOf(made)
+	r.record.workloads, err = workloadsOf(made)
 	return err
 }
 
 // noteUninstalled makes the status say that nothing is deployed after an uninstall.
-func (j *job) noteUninstalled() {
-	j.status.Release, j.workloads, j.revisions = nil, nil, nil
-	j.undone = "uninstalled"
+func (r *releaser) noteUninstalled() {
+	r.record.status.Release, r.record.workloads, r.record.revisions = nil, nil, nil
+	r.undone = "uninstalled"
 }
 
 // uninstallFailed uninstalls the release and waits until its objects are gone, because the next attempt makes them anew.
-func (j *job) uninstallFailed(ctx context.Context) (string, error) {
-	flags := j.uninstallFlags()
+func (r *releaser) uninstallFailed(ctx context.Context) (string, error) {
+	flags := r.uninstaller.flags()
 	flags.Wait = true
-	if err := j.uninstall(ctx, j.item.Target, releaseOf(j.config), flags); err != nil {
+	if err := r.uninstaller.uninstall(ctx, r.item.Target, releaseOf(r.config), flags); err != nil {
 		return "", err
 	}
-	j.noteUninstalled()
-	return j.undone, nil
+	r.noteUninstalled()
+	return r.undone, nil
 }
 
 // finishUninstall ends an uninstall that was interrupted. One that undid a failure is not tried again and again.
-func (j *job) finishUninstall(ctx context.Context) error {
-	flags := j.uninstallFlags()
-	isRemedy := j.attempts().LastAttemptedReleaseAction != ""
+func (r *releaser) finishUninstall(ctx context.Context) error {
+	flags := r.uninstaller.flags()
+	isRemedy := r.record.attempts().LastAttemptedReleaseAction != ""
 	flags.Wait = flags.Wait || isRemedy
-	err := j.engine.Uninstall(ctx, j.item.Target, j.config.Namespace, j.config.Name, flags)
+	err := r.engine.Uninstall(ctx, r.item.Target, r.config.Namespace, r.config.Name, flags)
 	if err == nil || !isRemedy || ctx.Err() != nil || kit.IsTransient(err) {
 		return err
 	}
-	return j.undoFailed(err)
+	return r.undoFailed(err)
 }

@@ -45,16 +45,16 @@ func (j *job) find(ctx context.Context) (refusal, err error) {
 	if err != nil && (j.config.IsHelmDeployment() || !apierrors.IsForbidden(err)) {
 		return nil, helmProblem(err)
 	}
-	inventory := j.status.Inventory
+	inventory := j.record.status.Inventory
 	for _, release := range found {
 		if !slices.Contains(inventory.Releases, release) {
 			inventory.Releases = append(slices.Clone(inventory.Releases), release)
 		}
 	}
-	objects, refusal, err := sites.Search(ctx, j.session(), namespaces...)
+	objects, refusal, err := sites.Search(ctx, j.record.session(), namespaces...)
 	if err != nil {
 		return nil, fmt.Errorf("cannot look for objects of an earlier job: %w", err)
 	}
-	j.known.Recorded = resources.Union(j.known.Recorded, objects)
+	j.record.known.Recorded = resources.Union(j.record.known.Recorded, objects)
 	return refusal, nil
 }

@@ -6,6 +6,7 @@ package helm
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -38,7 +39,7 @@ func (j *job) renderObjects(ctx context.Context) (resources.Progress, error) {
 	rendering, err := j.engine.Render(ctx, engine.Request{
 		Owner:   j.item.DeployItem.Namespace,
 		Cluster: j.item.Target, Namespace: j.config.Namespace, Name: j.config.Name, Chart: j.chart, Values: j.values, Secrets: j.secrets,
-		Metadata: j.commonMetadata(), Kustomizations: j.kustomizations(),
+		Metadata: commonMetadata(j.config), Kustomizations: kustomizations(j.config),
 		// Without a release Helm never validated the values; charts in use may depend on that.
 		Flags: engine.Flags{SkipSchemaValidation: true},
 	})
@@ -82,36 +83,41 @@ func (j *job) applyObjects(ctx context.Context) (resources.Progress, error) {
 			return resources.Progress{}, helmProblem(err)
 		}
 	}
-	last := j.status.ObjectsDigest
+	last := j.record.status.ObjectsDigest
 	j.noteObjects()
-	if j.status.ObjectsDigest != last {
+	if j.record.status.ObjectsDigest != last {
 		j.announceObjects()
 	}
 	var err error
-	j.applied, err = apply.Objects(ctx, j.session(), j.desired, apply.Options{
+	j.applied, err = apply.Objects(ctx, j.record.session(), j.desired, apply.Options{
 		Strategy: j.config.UpdateStrategy, OnConflict: j.config.OnConflict, OnImmutable: j.config.OnImmutable,
-		DefaultNamespace: j.config.Namespace, Memory: j.memory, Known: j.known.Recorded,
+		DefaultNamespace: j.config.Namespace, Memory: j.memory, Known: j.record.known.Recorded,
 	})
-	j.known.Recorded = resources.Union(j.applied.Managed, j.known.Recorded)
-	refused := resources.Orphans(j.known.Planned, resources.Orphans(j.known.Planned, j.applied.Refused))
-	j.known.Attempted = resources.Union(j.known.Attempted, resources.Orphans(j.known.Planned, refused))
-	j.known.Planned = refused
+	j.record.known.Recorded = resources.Union(j.applied.Managed, j.record.known.Recorded)
+	refused := resources.Orphans(j.record.known.Planned, resources.Orphans(j.record.known.Planned, j.applied.Refused))
+	j.record.known.Attempted = resources.Union(j.record.known.Attempted, resources.Orphans(j.record.known.Planned, refused))
+	j.record.known.Planned = refused
 	return j.applied.Progress, err
 }
 
 // deleteOrphans removes the objects that earlier jobs applied and this one did not.
 func (j *job) deleteOrphans(ctx context.Context) (resources.Progress, error) {
-	found, err := sites.Confirm(ctx, j.session(), resources.Orphans(j.known.Attempted, j.applied.Managed))
+	found, err := sites.Confirm(ctx, j.record.session(), resources.Orphans(j.record.known.Attempted, j.applied.Managed))
 	if err != nil {
 		return resources.Progress{}, err
 	}
-	j.known.Recorded = resources.Union(j.known.Recorded, found)
-	orphans := resources.Orphans(j.known.Recorded, j.applied.Managed)
-	progress, err := removal.Delete(ctx, j.session(), orphans, j.config.DeletionGroupsDuringUpdate)
+	j.record.known.Recorded = resources.Union(j.record.known.Recorded, found)
+	orphans := resources.Orphans(j.record.known.Recorded, j.applied.Managed)
+	progress, err := removal.Delete(ctx, j.record.session(), orphans, j.config.DeletionGroupsDuringUpdate)
 	if err != nil || !progress.Done() {
 		return progress, err
 	}
-	j.known.Recorded, j.known.Planned = j.applied.Managed, nil
+	j.record.known.Recorded, j.record.known.Planned = j.applied.Managed, nil
 	j.attempt.unready = j.applied.Subjects
 	return resources.Progress{}, nil
+}
+
+// announceObjects prepares the event about objects that were applied without a release.
+func (j *job) announceObjects() {
+	j.attempt.made = eventOf(j.chart, j.source, reasonApplied, fmt.Sprintf("Helm objects applied for %s/%s", j.config.Namespace, j.config.Name))
 }

@@ -23,27 +23,27 @@ import (
 const maxTests = 20
 
 // isTested reports whether the configuration wants tests.
-func (j *job) isTested() bool { return j.config.Test != nil && j.config.Test.Enable }
+func isTested(c *helmv1alpha1.ProviderConfiguration) bool { return c.Test != nil && c.Test.Enable }
 
 // testsIn returns the tests of a revision that the configuration wants.
-func (j *job) testsIn(revision *engine.Release) []engine.TestRun {
-	if !j.isTested() {
+func testsIn(c *helmv1alpha1.ProviderConfiguration, revision *engine.Release) []engine.TestRun {
+	if !isTested(c) {
 		return nil
 	}
-	return engine.Selected(revision.Tests, j.testFilters())
+	return engine.Selected(revision.Tests, testFilters(c))
 }
 
-func (j *job) testFilters() []engine.TestFilter {
+func testFilters(c *helmv1alpha1.ProviderConfiguration) []engine.TestFilter {
 	var filters []engine.TestFilter
-	for _, filter := range j.config.Test.Filters {
+	for _, filter := range c.Test.Filters {
 		filters = append(filters, engine.TestFilter(filter))
 	}
 	return filters
 }
 
 // hasFailedTests reports whether tests of a revision have failed that fail the job.
-func (j *job) hasFailedTests(revision *engine.Release) bool {
-	return len(failedOf(j.testsIn(revision))) > 0 && !j.config.Test.IgnoreFailures
+func hasFailedTests(c *helmv1alpha1.ProviderConfiguration, revision *engine.Release) bool {
+	return len(failedOf(testsIn(c, revision))) > 0 && !c.Test.IgnoreFailures
 }
 
 // failedOf returns the names of the tests that have failed.
@@ -59,16 +59,16 @@ func failedOf(tests []engine.TestRun) []string {
 
 // planTests finds out whether tests of the revision that the job has reached are to run. Those that have passed are not repeated.
 func (j *job) planTests() {
-	tests := j.testsIn(j.release)
-	if j.status.Tests != nil && (!j.isTested() || j.status.Tests.Revision != j.release.Revision) {
-		j.status.Tests = nil
+	tests := testsIn(j.config, j.release)
+	if j.record.status.Tests != nil && (!isTested(j.config) || j.record.status.Tests.Revision != j.release.Revision) {
+		j.record.status.Tests = nil
 	}
 	j.attempt.testing = nil
 	if slices.ContainsFunc(tests, func(t engine.TestRun) bool { return t.Phase != engine.TestSucceeded }) {
 		j.attempt.testing = j.release
 		return
 	}
-	forgive(j.status)
+	forgive(j.record.status)
 }
 
 // runTests runs the tests of the chart. What is recorded of an earlier run that failed is not repeated: only a new revision is tested again.
@@ -78,14 +78,14 @@ func (j *job) runTests(ctx context.Context) (resources.Progress, error) {
 		return resources.Progress{}, nil
 	}
 	var failure error
-	if len(failedOf(j.testsIn(tested))) == 0 {
+	if len(failedOf(testsIn(j.config, tested))) == 0 {
 		tested, failure = j.test(ctx)
 	}
 	if tested == nil {
 		return resources.Progress{}, helmProblem(failure)
 	}
 	j.attempt.testing = tested
-	tests := j.testsIn(tested)
+	tests := testsIn(j.config, tested)
 	j.attempt.reached.Tests = testStatusOf(tested, tests, podsIn(failure), j.attempt.reached.Tests)
 	failed := failedOf(tests)
 	switch {
@@ -96,7 +96,7 @@ func (j *job) runTests(ctx context.Context) (resources.Progress, error) {
 	case j.config.Test.IgnoreFailures:
 		j.attempt.testing = nil
 		forgive(j.attempt.reached)
-		j.warn(fmt.Sprintf("the tests %s failed, which test.ignoreFailures allows", strings.Join(failed, ", ")))
+		j.attempt.warn(fmt.Sprintf("the tests %s failed, which test.ignoreFailures allows", strings.Join(failed, ", ")))
 		return resources.Progress{}, nil
 	}
 	return resources.Progress{}, j.reject(tested, failed, failure)
@@ -117,22 +117,15 @@ func (j *job) test(ctx context.Context) (*engine.Release, error) {
 	if timeout := j.config.Test.Timeout; timeout != nil {
 		request.Timeout = timeout.Duration
 	}
-	tested, failure := j.engine.Test(ctx, request, j.testFilters())
+	tested, failure := j.engine.Test(ctx, request, testFilters(j.config))
 	if failure == nil || ctx.Err() != nil {
 		return tested, failure
 	}
 	last, err := j.engine.Last(ctx, j.item.Target, j.config.Namespace, j.config.Name)
-	if err != nil || last == nil || len(failedOf(j.testsIn(last))) == 0 {
+	if err != nil || last == nil || len(failedOf(testsIn(j.config, last))) == 0 {
 		return nil, failure // it could not run
 	}
 	return last, failure
-}
-
-func (j *job) warn(text string) {
-	if j.attempt.warning != "" {
-		text = j.attempt.warning + "; " + text
-	}
-	j.attempt.warning = text
 }
 
 // reject makes failed tests the end of the job, or of the attempt where the settings say what follows.
@@ -143,7 +136,7 @@ func (j *job) reject(tested *engine.Release, failed []string, failure error) err
 	j.attempt.failure = fmt.Errorf("test %s of revision %d of helm release %s/%s failed; status.providerStatus.tests says what its Pod wrote: %w",
 		strings.Join(failed, ", "), tested.Revision, tested.Namespace, tested.Name, failure)
 	action, _ := attemptIn(tested)
-	if remediation := j.remediation(action); remediation != nil && !j.ignoresTests(remediation) {
+	if remediation := remediationOf(j.item, j.config, action); remediation != nil && !ignoresTests(j.config, remediation) {
 		j.rejected, j.attempt.reached = j.attempt.reached, nil
 		return kit.Again("TestRelease", "TestFailed", "%w", j.attempt.failure)
 	}

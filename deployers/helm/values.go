@@ -25,7 +25,7 @@ func (j *job) readValues(ctx context.Context) (resources.Progress, error) {
 	if err != nil {
 		return resources.Progress{}, misconfigured(j.item, fmt.Errorf("spec.config.%w", err))
 	}
-	sources, secret, err := j.valuesSources(ctx)
+	sources, secret, err := valuesSources(ctx, j.options.Live, j.item.DeployItem.Namespace, j.config.ValuesFrom)
 	if err != nil {
 		return resources.Progress{}, err
 	}
@@ -44,20 +44,22 @@ func (j *job) readValues(ctx context.Context) (resources.Progress, error) {
 }
 
 // valuesSources reads what valuesFrom refers to, each object once. secret are those of the sources that came from Secrets.
-func (j *job) valuesSources(ctx context.Context) (sources, secret []engine.ValuesSource, err error) {
+func valuesSources(
+	ctx context.Context, live client.Reader, namespace string, refs []helmv1alpha1.ValuesReference,
+) (sources, secret []engine.ValuesSource, err error) {
 	type object struct{ kind, name string }
 	read := map[object]map[string][]byte{}
-	for i, ref := range j.config.ValuesFrom {
+	for i, ref := range refs {
 		of, key := object{ref.Kind, ref.Name}, cmp.Or(ref.ValuesKey, helmv1alpha1.DefaultValuesKey)
 		data, isRead := read[of]
 		if !isRead {
-			if data, err = j.valuesIn(ctx, ref); err != nil {
+			if data, err = valuesIn(ctx, live, namespace, ref); err != nil {
 				return nil, nil, err
 			}
 			read[of] = data
 		}
 		content, found := data[key]
-		at := fmt.Sprintf("valuesFrom[%d]: key %s of %s %s/%s", i, key, ref.Kind, j.item.DeployItem.Namespace, ref.Name)
+		at := fmt.Sprintf("valuesFrom[%d]: key %s of %s %s/%s", i, key, ref.Kind, namespace, ref.Name)
 		switch {
 		case !found && ref.Optional:
 			continue
@@ -75,20 +77,20 @@ func (j *job) valuesSources(ctx context.Context) (sources, secret []engine.Value
 }
 
 // valuesIn returns the content of an object of the item's namespace, nothing when there is no such object.
-func (j *job) valuesIn(ctx context.Context, ref helmv1alpha1.ValuesReference) (map[string][]byte, error) {
-	if j.options.Live == nil {
+func valuesIn(ctx context.Context, live client.Reader, namespace string, ref helmv1alpha1.ValuesReference) (map[string][]byte, error) {
+	if live == nil {
 		return nil, kit.Stall("ReadValues", "NotSupported", "valuesFrom: this deployer reads no Secrets and ConfigMaps; use values")
 	}
-	key := client.ObjectKey{Namespace: j.item.DeployItem.Namespace, Name: ref.Name}
+	key := client.ObjectKey{Namespace: namespace, Name: ref.Name}
 	var data map[string][]byte
 	var err error
 	if ref.Kind == helmv1alpha1.SecretValues {
 		secret := &corev1.Secret{}
-		err = j.options.Live.Get(ctx, key, secret)
+		err = live.Get(ctx, key, secret)
 		data = secret.Data
 	} else {
 		configMap := &corev1.ConfigMap{}
-		err = j.options.Live.Get(ctx, key, configMap)
+		err = live.Get(ctx, key, configMap)
 		data = map[string][]byte{}
 		for name, content := range configMap.Data {
 			data[name] = []byte(content)
