@@ -20,6 +20,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/charts"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
@@ -30,7 +31,7 @@ import (
 const Name = "helm.deployer.landscaper.gardener.cloud"
 
 // ChildMemory is how much memory a child process may take to work on a chart, in bytes, unless Options say otherwise.
-const ChildMemory = engine.TaskMemory
+const ChildMemory = rendering.TaskMemory
 
 // Options of New. What is nil makes the items that need it fail with a message that says so.
 type Options struct {

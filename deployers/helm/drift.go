@@ -21,6 +21,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
@@ -87,7 +88,7 @@ func (j *job) releaseDrift(ctx context.Context, options apply.DriftOptions) ([]c
 	if last == nil || last.Revision != deployed.Revision || last.Status != engine.StatusDeployed {
 		return nil, contract.ErrNoVerdict
 	}
-	parsed, err := engine.ParseManifest(last.Manifest)
+	parsed, err := rendering.ParseManifest(last.Manifest)
 	if err != nil {
 		return nil, err
 	}

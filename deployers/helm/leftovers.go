@@ -22,6 +22,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/readiness"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/removal"
@@ -35,7 +36,7 @@ const maxLostRaces = 5
 // objectsOf returns the objects of a revision without its hooks. Those without a namespace get that of the release, also where their kind has
 // none; see locate.
 func objectsOf(release *engine.Release) ([]managedresource.ManagedResourceStatus, error) {
-	parsed, err := engine.ParseManifest(release.Manifest)
+	parsed, err := rendering.ParseManifest(release.Manifest)
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
@@ -184,7 +185,7 @@ func TestD11RetriesAreLimited(t *testing.T) {
 func TestAProcessThatDidNotRunIsNoAttempt(t *testing.T) {
 	none := 0
 	j := &releaser{config: &helmv1alpha1.ProviderConfiguration{}, attempt: &attempt{}}
-	lost := fmt.Errorf("helm upgrade failed: %w", engine.ErrNotRun)
+	lost := fmt.Errorf("helm upgrade failed: %w", rendering.ErrNotRun)
 	err := j.judge(t.Context(), lost, helmv1alpha1.ReleaseSettings{Atomic: true, Retries: &none}, upgradeRetries)
 	require.Equal(t, lost, err)
 	assert.Equal(t, attempt{}, *j.attempt)

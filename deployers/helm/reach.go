@@ -16,6 +16,7 @@ import (
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/neighbours"
 )
@@ -86,7 +87,7 @@ func (r *releaser) afterFailure(ctx context.Context, cause error) error {
 		return cause
 	}
 	r.record.noteAttempts(history)
-	if ctx.Err() != nil || kit.IsTransient(cause) || errors.Is(cause, engine.ErrNotRun) {
+	if ctx.Err() != nil || kit.IsTransient(cause) || errors.Is(cause, rendering.ErrNotRun) {
 		return cause
 	}
 	isRemedied, err := r.remedy(ctx, history)
@@ -264,7 +265,7 @@ func (r *releaser) upgrade(ctx context.Context, last *engine.Release) (*engine.R
 
 // judge counts the failure of an operation, and makes the last one that is allowed the end of the job.
 func (r *releaser) judge(ctx context.Context, err error, settings helmv1alpha1.ReleaseSettings, atomicRetries int) error {
-	if err == nil || ctx.Err() != nil || errors.Is(err, engine.ErrNotRun) {
+	if err == nil || ctx.Err() != nil || errors.Is(err, rendering.ErrNotRun) {
 		return err
 	}
 	r.attempt.failure = err

@@ -21,6 +21,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/readiness"
@@ -143,11 +144,11 @@ func flatten(objects []map[string]any) []*unstructured.Unstructured {
 // credentials that the target refuses.
 func helmProblem(err error) error {
 	switch {
-	case errors.Is(err, engine.ErrSchema), errors.Is(err, engine.ErrChart), errors.Is(err, engine.ErrPostRender), errors.Is(err, engine.ErrUnaffordable):
+	case errors.Is(err, rendering.ErrSchema), errors.Is(err, rendering.ErrChart), errors.Is(err, rendering.ErrPostRender), errors.Is(err, rendering.ErrUnaffordable):
 		return kit.Coded(err, v1alpha1.ErrorConfigurationProblem)
 	case isDenied(err):
 		return kit.Coded(err, v1alpha1.ErrorUnauthorized)
-	case errors.Is(err, engine.ErrNotRun):
+	case errors.Is(err, rendering.ErrNotRun):
 		return kit.Again("RenderChart", "RenderProcessEnded", "%w", err)
 	}
 	return err

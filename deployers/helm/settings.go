@@ -9,6 +9,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
 )
 
 // settingsOf picks one of the maps of HelmDeploymentConfiguration.
@@ -61,16 +62,16 @@ func flagsOf(settings helmv1alpha1.ReleaseSettings) engine.Flags {
 	return flags
 }
 
-func commonMetadata(c *helmv1alpha1.ProviderConfiguration) engine.Metadata {
+func commonMetadata(c *helmv1alpha1.ProviderConfiguration) rendering.Metadata {
 	if c.CommonMetadata == nil {
-		return engine.Metadata{}
+		return rendering.Metadata{}
 	}
-	return engine.Metadata{Labels: c.CommonMetadata.Labels, Annotations: c.CommonMetadata.Annotations}
+	return rendering.Metadata{Labels: c.CommonMetadata.Labels, Annotations: c.CommonMetadata.Annotations}
 }
 
 // kustomizations returns the post renderers of the configuration.
-func kustomizations(c *helmv1alpha1.ProviderConfiguration) []engine.Kustomization {
-	var all []engine.Kustomization
+func kustomizations(c *helmv1alpha1.ProviderConfiguration) []rendering.Kustomization {
+	var all []rendering.Kustomization
 	for _, renderer := range c.PostRenderers {
 		if renderer.Kustomize != nil {
 			all = append(all, kustomizationOf(renderer.Kustomize))
@@ -79,13 +80,13 @@ func kustomizations(c *helmv1alpha1.ProviderConfiguration) []engine.Kustomizatio
 	return all
 }
 
-func kustomizationOf(kustomize *helmv1alpha1.Kustomize) engine.Kustomization {
-	var of engine.Kustomization
+func kustomizationOf(kustomize *helmv1alpha1.Kustomize) rendering.Kustomization {
+	var of rendering.Kustomization
 	for _, patch := range kustomize.Patches {
-		of.Patches = append(of.Patches, engine.Patch{Text: patch.Patch, Target: (*engine.PatchTarget)(patch.Target)})
+		of.Patches = append(of.Patches, rendering.Patch{Text: patch.Patch, Target: (*rendering.PatchTarget)(patch.Target)})
 	}
 	for _, image := range kustomize.Images {
-		of.Images = append(of.Images, engine.Image(image))
+		of.Images = append(of.Images, rendering.Image(image))
 	}
 	return of
 }

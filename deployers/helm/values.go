@@ -15,6 +15,7 @@ import (
 	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/secrecy"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 )
@@ -36,9 +37,9 @@ func (j *job) readValues(ctx context.Context) (resources.Progress, error) {
 	for _, source := range secret {
 		// A source that is merged among others can be read alone.
 		if alone, err := engine.MergeValues([]engine.ValuesSource{source}, nil); err == nil {
-			j.secrets = append(j.secrets, engine.Texts(alone)...)
+			j.secrets = append(j.secrets, secrecy.Texts(alone)...)
 		}
-		j.secrets = append(j.secrets, engine.Texts(string(source.Content))...)
+		j.secrets = append(j.secrets, secrecy.Texts(string(source.Content))...)
 	}
 	return resources.Progress{}, nil
 }

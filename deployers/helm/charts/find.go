@@ -18,6 +18,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/components"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
@@ -41,6 +42,8 @@ type Finder struct {
 	downloader *downloader
 	// seen holds the downloads from Helm repositories that need not be repeated while the chart is cached.
 	seen *lru.Cache
+	// read are the indexes that were read lately.
+	read indexes
 	// indexes holds the last answers of Helm repositories to requests for their indexes.
 	indexes *lru.Cache
 	// relayed holds the digest of the chart that the content relay had last, by the UID of the DeployItem.
@@ -59,7 +62,7 @@ func New(e *engine.Engine, access components.Access) (*Finder, error) {
 	}
 	return &Finder{
 		engine: e, access: access, components: known, forgetful: forgetful, downloader: newDownloader(access.PublicOnly),
-		seen: lru.New(rememberedDownloads), indexes: lru.New(rememberedDownloads), relayed: lru.New(rememberedDownloads),
+		seen: lru.New(rememberedDownloads), indexes: lru.New(rememberedDownloads), read: newIndexes(), relayed: lru.New(rememberedDownloads),
 	}, nil
 }
 
@@ -93,9 +96,9 @@ func (f *Finder) load(ctx context.Context, item *contract.Item, field string, ar
 
 func badChart(field string, err error) error {
 	switch {
-	case errors.Is(err, engine.ErrChart):
+	case errors.Is(err, rendering.ErrChart):
 		return kit.Stall("GetChart", "InvalidChart", "%s: %w; publish a valid chart", field, err)
-	case errors.Is(err, engine.ErrNotRun):
+	case errors.Is(err, rendering.ErrNotRun):
 		return kit.Again("GetChart", "RenderProcessEnded", "%s: %w", field, err)
 	}
 	return err

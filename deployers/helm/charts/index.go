@@ -10,7 +10,6 @@ import (
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
-	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
@@ -29,7 +28,7 @@ type received struct {
 // entryOf returns the wanted version of the wanted chart in the index of a repository.
 func (f *Finder) entryOf(
 	ctx context.Context, item *contract.Item, auths []repositoryAuth, base string, wanted *helmv1alpha1.HelmChartRepo,
-) (*engine.IndexEntry, error) {
+) (*IndexEntry, error) {
 	what, err := f.authorized(ctx, item, auths, base+"/index.yaml", maxIndex)
 	if err != nil {
 		return nil, err
@@ -52,11 +51,11 @@ func (f *Finder) entryOf(
 
 // index returns the index of a repository as it is now. It is downloaded only if the server does not say that the one remembered is still
 // right, and parsed only if its content is new.
-func (f *Finder) index(ctx context.Context, what download, base string) (*engine.Index, error) {
+func (f *Finder) index(ctx context.Context, what download, base string) (*Index, error) {
 	key := asked{what.url, sha256.Sum256([]byte(what.authorization)), sha256.Sum256([]byte(what.caData))}
-	var known *engine.Index
+	var known *Index
 	if last, ok := f.indexes.Get(key); ok {
-		if known, ok = f.engine.CachedIndex(last.(received).digest); ok {
+		if known, ok = f.read.Cached(last.(received).digest); ok {
 			what.known = last.(received).validator
 		}
 	}
@@ -64,7 +63,7 @@ func (f *Finder) index(ctx context.Context, what download, base string) (*engine
 	if err != nil || found.unchanged {
 		return known, err
 	}
-	index, err := f.engine.LoadIndex(found.body)
+	index, err := f.read.Load(found.body)
 	if err != nil {
 		return nil, kit.Again("GetChart", "InvalidIndex", "%s: index.yaml of %s %s; publish a valid index", repositoryField, shown(base), foreign.Problem(err))
 	}

@@ -76,7 +76,7 @@ func (f *Finder) fromRepository(ctx context.Context, item *contract.Item, reposi
 
 // fromOCIRepository returns the chart at path ("host/repository") of a registry, in the version that is its tag or the highest in a range.
 func (f *Finder) fromOCIRepository(ctx context.Context, item *contract.Item, path, version string, want digest.Digest) (*engine.Chart, error) {
-	if engine.IsVersion(version) {
+	if IsVersion(version) {
 		return f.pull(ctx, item, repositoryField, path+":"+tagOf(version), want)
 	}
 	if f.access.Registries == nil {

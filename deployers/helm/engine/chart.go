@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
 	"helm.sh/helm/v3/pkg/ignore"
 )
 
@@ -24,9 +25,6 @@ const (
 	maxChartBytes = 100 << 20
 )
 
-// ErrChart says that a chart cannot be used as it is; errors.Is finds it in the errors of Load, LoadDirectory and the operations.
-var ErrChart = errors.New("the chart cannot be used")
-
 // Chart is a chart as a child has found it. It is immutable and may be used by several operations at a time.
 type Chart struct {
 	// Name and Version are those of Chart.yaml.
@@ -34,7 +32,7 @@ type Chart struct {
 	// Digest identifies the content, as "sha256:<hex>".
 	Digest string
 
-	packed packedChart
+	packed rendering.PackedChart
 	size   int
 	// dynamic says that what the chart renders may depend on the kinds the cluster knows at this very moment, hasDefinitions that it brings
 	// some.
@@ -46,33 +44,33 @@ type Chart struct {
 func (e *Engine) Load(ctx context.Context, owner string, archive []byte) (*Chart, error) {
 	sum := sha256.Sum256(archive)
 	digest := "sha256:" + hex.EncodeToString(sum[:])
-	if cached, ok := e.charts.get(digest); ok {
+	if cached, ok := e.charts.Get(digest); ok {
 		return cached, nil
 	}
-	return e.keep(ctx, owner, packedChart{Archive: archive}, digest, digest)
+	return e.keep(ctx, owner, rendering.PackedChart{Archive: archive}, digest, digest)
 }
 
 // Cached returns the chart whose archive has the digest "sha256:<hex>", if it was loaded before. Whoever asks must have shown that it may
 // read the chart.
-func (e *Engine) Cached(digest string) (*Chart, bool) { return e.charts.get(digest) }
+func (e *Engine) Cached(digest string) (*Chart, bool) { return e.charts.Get(digest) }
 
 // LoadDirectory returns the chart that a directory holds; a .helmignore file is respected. The key identifies the content: what is cached under
 // it is not read again. The digest of the chart is that of its own files, whatever lies beside them. The error wraps ErrChart where the chart is at
 // fault.
 func (e *Engine) LoadDirectory(ctx context.Context, owner string, files fs.FS, key string) (*Chart, error) {
-	if cached, ok := e.charts.get(key); ok {
+	if cached, ok := e.charts.Get(key); ok {
 		return cached, nil
 	}
 	found, err := readDirectory(files)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrChart, err)
+		return nil, fmt.Errorf("%w: %w", rendering.ErrChart, err)
 	}
-	return e.keep(ctx, owner, packedChart{Files: found}, key, digestOf(found))
+	return e.keep(ctx, owner, rendering.PackedChart{Files: found}, key, digestOf(found))
 }
 
 // digestOf returns the digest of files by name and content.
-func digestOf(files []packedFile) string {
-	sorted := slices.SortedFunc(slices.Values(files), func(a, b packedFile) int { return strings.Compare(a.Name, b.Name) })
+func digestOf(files []rendering.PackedFile) string {
+	sorted := slices.SortedFunc(slices.Values(files), func(a, b rendering.PackedFile) int { return strings.Compare(a.Name, b.Name) })
 	sum := sha256.New()
 	for _, file := range sorted {
 		fmt.Fprintf(sum, "%d %s\n%d\n", len(file.Name), file.Name, len(file.Data))
@@ -81,24 +79,24 @@ func digestOf(files []packedFile) string {
 	return "sha256:" + hex.EncodeToString(sum.Sum(nil))
 }
 
-func (e *Engine) keep(ctx context.Context, owner string, packed packedChart, key, digest string) (*Chart, error) {
+func (e *Engine) keep(ctx context.Context, owner string, packed rendering.PackedChart, key, digest string) (*Chart, error) {
 	if e.options.Unread {
-		chart := &Chart{Digest: digest, packed: packed, size: packed.size()}
-		e.charts.add(key, chart)
+		chart := &Chart{Digest: digest, packed: packed, size: packed.Size()}
+		e.charts.Add(key, chart)
 		return chart, nil
 	}
-	found, err := do(ctx, e.children, owner, task{Verb: taskLoad, Chart: packed}, nil)
-	if errors.Is(err, ErrUnaffordable) {
-		return nil, fmt.Errorf("%w: %w", ErrChart, err)
+	found, err := rendering.Do(ctx, e.children, owner, rendering.Task{Verb: rendering.TaskLoad, Chart: packed}, nil)
+	if errors.Is(err, rendering.ErrUnaffordable) {
+		return nil, fmt.Errorf("%w: %w", rendering.ErrChart, err)
 	}
 	if err != nil {
 		return nil, err
 	}
 	chart := &Chart{
-		Name: found.Name, Version: found.Version, Digest: digest, packed: packed, size: packed.size(),
+		Name: found.Name, Version: found.Version, Digest: digest, packed: packed, size: packed.Size(),
 		dynamic: found.IsDynamic, hasDefinitions: found.HasDefinitions,
 	}
-	e.charts.add(key, chart)
+	e.charts.Add(key, chart)
 	return chart, nil
 }
 
@@ -130,7 +128,7 @@ func copyValue(value any) any {
 }
 
 // readDirectory reads what belongs to the chart.
-func readDirectory(root fs.FS) ([]packedFile, error) {
+func readDirectory(root fs.FS) ([]rendering.PackedFile, error) {
 	if _, err := fs.Stat(root, "Chart.yaml"); err != nil {
 		return nil, errors.New("the directory has no Chart.yaml; let chart.path name the directory of a chart")
 	}
@@ -146,7 +144,7 @@ func readDirectory(root fs.FS) ([]packedFile, error) {
 type directoryReader struct {
 	root  fs.FS
 	rules *ignore.Rules
-	files []packedFile
+	files []rendering.PackedFile
 	size  int64
 }
 
@@ -196,6 +194,6 @@ func (r *directoryReader) read(name string, size int64) error {
 	if err != nil {
 		return err
 	}
-	r.files = append(r.files, packedFile{Name: name, Data: bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))})
+	r.files = append(r.files, rendering.PackedFile{Name: name, Data: bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))})
 	return nil
 }

@@ -19,6 +19,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/internal/records"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/secrecy"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -98,28 +101,28 @@ func (g *getter) ToRawKubeConfigLoader() clientcmd.ClientConfig {
 type operation struct {
 	*action.Configuration
 	state    *clusterState
-	journal  *journal
-	children *pool
+	journal  *secrecy.Journal
+	children *rendering.Pool
 	// pods is what the Pods of a hook that failed wrote last.
 	pods *podLog
 }
 
 // begin prepares Helm for a cluster and a namespace. Once ctx has ended, the operation cannot reach the cluster any more.
 func (e *Engine) begin(ctx context.Context, cluster *target.Cluster, namespace string) (*operation, error) {
-	op := &operation{Configuration: &action.Configuration{}, journal: &journal{}, state: e.stateOf(cluster), children: e.children}
+	op := &operation{Configuration: &action.Configuration{}, journal: &secrecy.Journal{}, state: e.stateOf(cluster), children: e.children}
 	op.pods = &podLog{journal: op.journal}
 	g := newGetter(ctx, cluster, namespace)
 	if e.memory != nil {
-		kept, err := e.memory.of(ctx, cluster, namespace)
+		kept, err := e.memory.Of(ctx, cluster, namespace)
 		if err != nil {
 			return nil, err
 		}
 		op.Releases = kept
 	}
-	if err := op.Init(g, namespace, e.options.Driver, op.journal.log); err != nil {
+	if err := op.Init(g, namespace, e.options.Driver, op.journal.Log); err != nil {
 		return nil, fmt.Errorf("helm storage driver %q: %w", e.options.Driver, err)
 	}
-	op.Releases.Driver = numbered{Driver: op.Releases.Driver}
+	op.Releases.Driver = records.Numbered{Driver: op.Releases.Driver}
 	return op, nil
 }
 
@@ -131,5 +134,5 @@ func (o *operation) useCapabilities(chart *Chart) {
 }
 
 func (e *Engine) stateOf(cluster *target.Cluster) *clusterState {
-	return e.clusters.getOrAdd(cluster.Connection(), func() *clusterState { return &clusterState{} })
+	return e.clusters.GetOrAdd(cluster.Connection(), func() *clusterState { return &clusterState{} })
 }

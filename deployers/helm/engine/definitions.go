@@ -11,6 +11,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
 	"helm.sh/helm/v3/pkg/kube"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -44,8 +45,8 @@ func (o *operation) applyDefinitions(ctx context.Context, request Request, polic
 	if policy == CRDsSkip || !request.Chart.hasDefinitions {
 		return nil
 	}
-	made, err := do(ctx, o.children, request.Owner, task{
-		Verb: taskDefinitions, Chart: request.Chart.packed, Values: request.Values, Secrets: secretsOf(request),
+	made, err := rendering.Do(ctx, o.children, request.Owner, rendering.Task{
+		Verb: rendering.TaskDefinitions, Chart: request.Chart.packed, Values: request.Values, Secrets: secretsOf(request),
 	}, nil)
 	if err != nil {
 		return err
@@ -112,7 +113,7 @@ func (o *operation) awaitDefinitions(definitions []map[string]any) error {
 	if len(definitions) == 0 {
 		return nil
 	}
-	manifest, err := writeManifest(definitions)
+	manifest, err := rendering.WriteManifest(definitions)
 	if err != nil {
 		return err
 	}

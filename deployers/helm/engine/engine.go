@@ -17,6 +17,10 @@ import (
 	"helm.sh/helm/v3/pkg/storage/driver"
 
 	"github.com/flux-landscaper/flux-landscaper/confined"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/cache"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/internal/records"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/secrecy"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -50,9 +54,6 @@ const FieldManager = "helm"
 // Without this Helm names the binary that it runs in as the manager of the fields, and Helm's own command line would then fight with us.
 func init() { kube.ManagedFieldsManager = FieldManager }
 
-// ErrSchema says that the values do not fit the chart's values.schema.json; errors.Is finds it in the errors of Install and Upgrade.
-var ErrSchema = errors.New("the values do not fit the chart's schema")
-
 // Options configure an Engine.
 type Options struct {
 	// Driver is where releases are kept; empty means DriverSecret. The plurals secrets and configmaps mean the same as the singulars.
@@ -66,22 +67,20 @@ type Options struct {
 // Engine runs Helm on clusters. It is safe for concurrent use.
 type Engine struct {
 	options  Options
-	children *pool
-	charts   *bounded[string, *Chart]
-	indexes  *bounded[string, *Index]
-	clusters *bounded[string, *clusterState]
+	children *rendering.Pool
+	charts   *cache.Bounded[string, *Chart]
+	clusters *cache.Bounded[string, *clusterState]
 	locks    *locks
-	memory   *memoryStorage
+	memory   *records.MemoryStorage
 }
 
 // New returns an Engine, or an error for an unknown storage driver.
 func New(options Options) (*Engine, error) {
 	e := &Engine{
 		options:  options,
-		children: poolOf(options.Children),
-		charts:   newBounded[string](maxCharts, maxChartsSize, func(c *Chart) int { return c.size }),
-		indexes:  newBounded[string](maxIndexes, maxIndexesSize, func(i *Index) int { return i.size }),
-		clusters: newBounded[string](maxClusters, maxClusters, func(*clusterState) int { return 1 }),
+		children: rendering.PoolOf(options.Children),
+		charts:   cache.NewBounded[string](maxCharts, maxChartsSize, func(c *Chart) int { return c.size }),
+		clusters: cache.NewBounded[string](maxClusters, maxClusters, func(*clusterState) int { return 1 }),
 		locks:    newLocks(),
 	}
 	switch options.Driver {
@@ -90,7 +89,7 @@ func New(options Options) (*Engine, error) {
 	case DriverConfigMap, driverConfigMaps:
 		e.options.Driver = DriverConfigMap
 	case DriverMemory:
-		e.memory = newMemoryStorage()
+		e.memory = records.NewMemoryStorage()
 	default:
 		return nil, fmt.Errorf("helm storage driver %q is unknown; use %s, %s or %s",
 			options.Driver, DriverSecret, DriverConfigMap, DriverMemory)
@@ -115,9 +114,9 @@ type Request struct {
 	// MaxHistory is how many revisions Upgrade leaves recorded, 0 meaning all; nil means 10.
 	MaxHistory *int
 	// Metadata is set on the objects of the release.
-	Metadata Metadata
+	Metadata rendering.Metadata
 	// Kustomizations change the objects before that, one after the other.
-	Kustomizations []Kustomization
+	Kustomizations []rendering.Kustomization
 	// From is the revision that Upgrade follows; it fails when there is a newer one. 0 means the newest.
 	From int
 	// CreateNamespace makes Install create the namespace when it is missing.
@@ -205,7 +204,7 @@ func (e *Engine) Install(ctx context.Context, request Request) (*Release, error)
 		install.Timeout = request.budget(ctx)
 		// Helm's own check downloads the OpenAPI document only to learn that the server checks fields by itself.
 		install.DisableOpenAPIValidation = !request.CheckFields
-		return install.RunWithContext(context.WithoutCancel(ctx), rendered.stub(), map[string]any{})
+		return install.RunWithContext(context.WithoutCancel(ctx), rendered.Stub(), map[string]any{})
 	})
 }
 
@@ -237,7 +236,7 @@ func (e *Engine) Upgrade(ctx context.Context, request Request) (*Release, error)
 		upgrade.DisableOpenAPIValidation = !request.CheckFields
 		upgrade.DisableHooks, upgrade.WaitForJobs, upgrade.CleanupOnFail = request.DisableHooks, request.WaitForJobs, request.CleanupOnFail
 		upgrade.PostRenderer = rendered
-		return upgrade.RunWithContext(context.WithoutCancel(ctx), request.Name, rendered.stub(), map[string]any{})
+		return upgrade.RunWithContext(context.WithoutCancel(ctx), request.Name, rendered.Stub(), map[string]any{})
 	})
 }
 
@@ -301,18 +300,18 @@ func (e *Engine) run(ctx context.Context, request Request, verb string,
 		return nil, err
 	}
 	op.spareOthers(ctx, request.Namespace, request.Name)
-	op.journal.withhold(secretsOf(request))
+	op.journal.Withhold(secretsOf(request))
 	if request.Chart != nil {
 		op.useCapabilities(request.Chart)
 	}
-	records := &recovering{Driver: op.Releases.Driver}
+	records := &records.Recovering{Driver: op.Releases.Driver}
 	op.Releases.Driver = records
 	done, err := untilEnd(ctx, func() (*release.Release, error) {
 		done, err := work(op)
 		if err != nil {
 			return done, err
 		}
-		return done, records.recover()
+		return done, records.Recover()
 	})
 	if err != nil {
 		return nil, explain(verb, request, op, err)
@@ -346,12 +345,12 @@ func untilEnd(ctx context.Context, work func() (*release.Release, error)) (*rele
 
 // explain words an error of Helm for a person.
 func explain(verb string, request Request, op *operation, err error) error {
-	secrets := append(secretsOf(request), op.journal.withheld()...)
-	told := withhold(op.journal.String(), secrets)
+	secrets := append(secretsOf(request), op.journal.Withheld()...)
+	told := secrecy.Withhold(op.journal.String(), secrets)
 	if target.AboutSecret(err) {
 		told = "" // Helm logs the answer of the API server, too
 	}
 	return &Error{
-		Verb: verb, Release: request.Namespace + "/" + request.Name, Cause: withheld{err: err, secrets: secrets}, Log: told, Pods: op.pods.logs(),
+		Verb: verb, Release: request.Namespace + "/" + request.Name, Cause: secrecy.Withheld{Err: err, Secrets: secrets}, Log: told, Pods: op.pods.logs(),
 	}
 }

@@ -25,6 +25,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
@@ -415,7 +416,7 @@ func TestSchema(t *testing.T) {
 		want   error
 	}{
 		{"valid", map[string]any{"testData": "a"}, false, nil},
-		{"invalid", map[string]any{"testData": 1.0}, false, engine.ErrSchema},
+		{"invalid", map[string]any{"testData": 1.0}, false, rendering.ErrSchema},
 		{"skipped", map[string]any{"testData": 1.0}, true, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

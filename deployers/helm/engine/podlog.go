@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/secrecy"
 	"helm.sh/helm/v3/pkg/kube"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,7 +32,7 @@ const (
 // podLog holds what the Pods of hooks that failed wrote last, by the name of the hook. It is safe for concurrent use.
 type podLog struct {
 	// journal has the secrets that are not shown.
-	journal *journal
+	journal *secrecy.Journal
 
 	mu    sync.Mutex
 	lines map[string]string
@@ -90,7 +91,7 @@ func (s *sparing) lastLines(hook *resource.Info) string {
 	if err != nil {
 		return ""
 	}
-	return lastOf(withhold(wholeLines(string(text)), s.pods.journal.withheld()))
+	return lastOf(secrecy.Withhold(wholeLines(string(text)), s.pods.journal.Withheld()))
 }
 
 // wholeLines returns a log that was read without the line that reading has cut: it may end with the beginning of a secret, and only whole ones are

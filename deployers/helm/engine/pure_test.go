@@ -24,31 +24,18 @@ import (
 	helmtime "helm.sh/helm/v3/pkg/time"
 	"k8s.io/client-go/rest"
 
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/secrecy"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
-func TestJournalKeepsTheLastLines(t *testing.T) {
-	j := &journal{}
-	for i := range 2 * keptLogLines {
-		j.log("line %d", i)
-	}
-	assert.Equal(t, keptLogLines, len(strings.Split(j.String(), "; ")))
-	assert.True(t, strings.HasPrefix(j.String(), fmt.Sprintf("line %d;", keptLogLines)))
-}
-
-func TestJournalDropsLinesThatHoldSecrets(t *testing.T) {
-	j := &journal{}
-	j.log("list: failed to decode release: %v: %s", "the whole Secret", "bad")
-	assert.Empty(t, j.String())
-}
-
 func TestSecretsMayBecomeKnownWhileAnErrorIsWorded(t *testing.T) {
-	op := &operation{journal: &journal{}}
+	op := &operation{journal: &secrecy.Journal{}}
 	op.pods = &podLog{journal: op.journal}
 	known := make(chan struct{})
 	go func() {
 		defer close(known)
-		op.journal.withhold([]string{"s3cr3t"})
+		op.journal.Withhold([]string{"s3cr3t"})
 	}()
 	_ = explain("install", Request{}, op, errors.New("the context ended")).Error()
 	<-known
@@ -56,24 +43,16 @@ func TestSecretsMayBecomeKnownWhileAnErrorIsWorded(t *testing.T) {
 }
 
 func TestLogsOfPodsStayAsTheyWereTaken(t *testing.T) {
-	p := &podLog{journal: &journal{}}
+	p := &podLog{journal: &secrecy.Journal{}}
 	p.keep("a", "text")
 	taken := p.logs()
 	p.keep("b", "late")
 	assert.Equal(t, map[string]string{"a": "text"}, taken)
 }
 
-func TestSensitiveValues(t *testing.T) {
-	found := sensitive(map[string]any{
-		"password": "one-secret", "short": "x", "db": map[string]any{"auth": []any{"two-secret", 3.0}, "host": "plain"},
-		"apiToken": "abc",
-	})
-	assert.ElementsMatch(t, []string{"one-secret", "two-secret"}, found)
-}
-
 func TestTheEndOfALogShowsNoPartOfASecret(t *testing.T) {
 	key := "-----BEGIN PRIVATE KEY-----\n" + strings.Repeat("c2VjcmV0\n", 30) + "-----END PRIVATE KEY-----\n"
-	secrets := sensitive(map[string]any{"privateKey": key, "password": "s3cr3t-and-long"})
+	secrets := secrecy.Sensitive(map[string]any{"privateKey": key, "password": "s3cr3t-and-long"})
 	for name, test := range map[string]struct{ log, want string }{
 		"of several lines": {key[60:], strings.TrimSuffix(strings.Repeat("***; ", podLogLines), "; ")},
 		"cut in a line":    {"one line\n" + strings.Repeat("x", maxReadLog-len("one line\n")-6) + "s3cr3t", "one line"},
@@ -81,24 +60,9 @@ func TestTheEndOfALogShowsNoPartOfASecret(t *testing.T) {
 		"not cut":          {"one line\nwith s3cr3t-and-long", "one line; with ***"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, test.want, lastOf(withhold(wholeLines(test.log), secrets)))
+			assert.Equal(t, test.want, lastOf(secrecy.Withhold(wholeLines(test.log), secrets)))
 		})
 	}
-}
-
-func TestBoundedForgetsTheOldest(t *testing.T) {
-	b := newBounded[string](3, 10, func(size int) int { return size })
-	b.add("a", 4)
-	b.add("b", 4)
-	b.get("a")
-	b.add("c", 4)
-	_, hasA := b.get("a")
-	_, hasB := b.get("b")
-	assert.True(t, hasA)
-	assert.False(t, hasB)
-	b.add("huge", 100)
-	_, hasHuge := b.get("huge")
-	assert.True(t, hasHuge, "the newest entry is kept whatever its size")
 }
 
 func TestLockWaitsForItsTurnOrTheContext(t *testing.T) {
@@ -190,7 +154,7 @@ func TestLoadDirectory(t *testing.T) {
 				require.NoError(t, err)
 				return
 			}
-			require.ErrorIs(t, err, ErrChart)
+			require.ErrorIs(t, err, rendering.ErrChart)
 			assert.ErrorContains(t, err, tc.want)
 		})
 	}
@@ -250,7 +214,7 @@ func FuzzLoad(f *testing.F) {
 	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, archive []byte) {
 		if _, err := e.Load(t.Context(), "n", archive); err != nil {
-			assert.ErrorIs(t, err, ErrChart)
+			assert.ErrorIs(t, err, rendering.ErrChart)
 		}
 	})
 }
@@ -260,7 +224,7 @@ func FuzzParseManifest(f *testing.F) {
 	f.Add("- 1")
 	f.Add("---\n# only a comment\n")
 	f.Fuzz(func(t *testing.T, manifest string) {
-		objects, _ := ParseManifest(manifest)
+		objects, _ := rendering.ParseManifest(manifest)
 		for _, object := range objects {
 			assert.NotEmpty(t, object)
 		}
@@ -286,7 +250,7 @@ func TestD14RecordsAreChangedOnlyAsTheyWereRead(t *testing.T) {
 				Name: "a", Namespace: "b", Version: 1, Labels: map[string]string{"job": "old"},
 				Info: &release.Info{Status: release.StatusPendingUpgrade, LastDeployed: at},
 			}
-			kept, err := e.memory.of(ctx, cluster, "b")
+			kept, err := e.memory.Of(ctx, cluster, "b")
 			require.NoError(t, err)
 			require.NoError(t, kept.Create(stored))
 			read, err := e.Last(ctx, cluster, "b", "a")
@@ -327,4 +291,22 @@ func TestTheDigestOfADirectoryIsThatOfItsChart(t *testing.T) {
 	first := load("commit-1//chart", "a: b")
 	assert.Equal(t, first, load("commit-2//chart", "a: b"), "the commit changed another directory")
 	assert.NotEqual(t, first, load("commit-3//chart", "a: c"))
+}
+
+func TestChartsBeyondTheirMemoryAreAtFault(t *testing.T) {
+	large := string(packed(t, map[string]string{
+		"Chart.yaml": plainChart, "a": strings.Repeat("x", maxChartFile), "b": strings.Repeat("x", maxChartFile),
+	}))
+	files := map[string]string{"Chart.yaml": plainChart}
+	for i := range 80 {
+		files[fmt.Sprintf("charts/%d.tgz", i)] = large
+	}
+	e, err := New(Options{})
+	require.NoError(t, err)
+	_, err = e.Load(t.Context(), "n", packed(t, files))
+	require.ErrorIs(t, err, rendering.ErrChart)
+	assert.ErrorContains(t, err, "384 MiB of memory")
+	chart, err := e.Load(t.Context(), "n", packed(t, map[string]string{"Chart.yaml": plainChart}))
+	require.NoError(t, err, "others go on")
+	assert.Equal(t, "a", chart.Name)
 }

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/internal/records"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -154,7 +155,7 @@ func fromHelm(rel *release.Release) *Release {
 	}
 	result := &Release{
 		Name: rel.Name, Namespace: rel.Namespace, Revision: rel.Version, Manifest: rel.Manifest, Labels: maps.Clone(rel.Labels),
-		Inherited: isInherited(rel), Tests: testsOf(rel),
+		Inherited: records.IsInherited(rel), Tests: testsOf(rel),
 	}
 	for _, label := range driver.GetSystemLabels() {
 		delete(result.Labels, label)

@@ -6,19 +6,17 @@ package engine
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/internal/records"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/secrecy"
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/kube"
-	"helm.sh/helm/v3/pkg/releaseutil"
 	"k8s.io/client-go/discovery"
 	kjson "sigs.k8s.io/json"
-
-	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 )
 
 // Rendering is what a chart renders to.
@@ -35,7 +33,7 @@ func (e *Engine) Render(ctx context.Context, request Request) (*Rendering, error
 	if err != nil {
 		return nil, err
 	}
-	made, err := op.make(ctx, taskObjects, request, firstInstall(request))
+	made, err := op.make(ctx, rendering.TaskObjects, request, firstInstall(request))
 	if err != nil {
 		return nil, explain("render", request, op, err)
 	}
@@ -52,12 +50,12 @@ func firstInstall(request Request) chartutil.ReleaseOptions {
 }
 
 // make renders the chart of a request in a child.
-func (o *operation) make(ctx context.Context, verb taskVerb, request Request, options chartutil.ReleaseOptions) (product, error) {
+func (o *operation) make(ctx context.Context, verb rendering.TaskVerb, request Request, options chartutil.ReleaseOptions) (rendering.Product, error) {
 	if err := o.learnCapabilities(request.Chart); err != nil {
-		return product{}, err
+		return rendering.Product{}, err
 	}
 	asked := &lookups{cluster: request.Cluster}
-	made, err := do(ctx, o.children, request.Owner, task{
+	made, err := rendering.Do(ctx, o.children, request.Owner, rendering.Task{
 		Verb: verb, Chart: request.Chart.packed, Options: options, Values: request.Values, Secrets: secretsOf(request),
 		Capabilities: o.Capabilities, SkipSchema: request.SkipSchemaValidation,
 		Kustomizations: request.Kustomizations, Metadata: request.Metadata,
@@ -66,23 +64,23 @@ func (o *operation) make(ctx context.Context, verb taskVerb, request Request, op
 }
 
 // prepare renders the chart of a request for a revision of its release, after its definitions are applied as policy says.
-func (o *operation) prepare(ctx context.Context, request Request, options chartutil.ReleaseOptions, policy CRDPolicy) (*rendered, error) {
+func (o *operation) prepare(ctx context.Context, request Request, options chartutil.ReleaseOptions, policy CRDPolicy) (*records.Rendered, error) {
 	if err := o.applyDefinitions(ctx, request, policy); err != nil {
 		return nil, err
 	}
-	made, err := o.make(ctx, taskRelease, request, options)
+	made, err := o.make(ctx, rendering.TaskRelease, request, options)
 	if err != nil {
 		return nil, err
 	}
-	result := &rendered{manifest: made.Manifest, notes: made.Notes, values: copyTree(request.Values), revision: options.Revision}
-	if err := json.Unmarshal(made.Hooks, &result.hooks); err != nil {
+	result := &records.Rendered{Manifest: made.Manifest, Notes: made.Notes, Values: copyTree(request.Values), Revision: options.Revision}
+	if err := json.Unmarshal(made.Hooks, &result.Hooks); err != nil {
 		return nil, err
 	}
-	if result.chart, err = recordedChart(made.Record); err != nil {
+	if result.Chart, err = records.RecordedChart(made.Record); err != nil {
 		return nil, err
 	}
-	o.journal.withhold(made.Secrets)
-	o.Releases.Driver = &recording{Driver: o.Releases.Driver, rendered: result}
+	o.journal.Withhold(made.Secrets)
+	o.Releases.Driver = &records.Recording{Driver: o.Releases.Driver, Rendered: result}
 	return result, nil
 }
 
@@ -91,57 +89,13 @@ func IsKept(annotations map[string]string) bool {
 	return strings.ToLower(strings.TrimSpace(annotations[kube.ResourcePolicyAnno])) == kube.KeepPolicy
 }
 
-// ParseManifest returns the objects of a manifest of several YAML documents.
-func ParseManifest(manifest string) ([]map[string]any, error) {
-	return appendObjects(nil, "manifest", manifest)
-}
-
-func appendObjects(objects []map[string]any, file, content string) ([]map[string]any, error) {
-	documents := releaseutil.SplitManifests(content)
-	keys := make([]string, 0, len(documents))
-	for key := range documents {
-		keys = append(keys, key)
-	}
-	slices.SortFunc(keys, compareManifestKeys)
-	var read foreign.Several
-	for _, key := range keys {
-		object, err := parseObject(&read, documents[key])
-		if err != nil {
-			return nil, fmt.Errorf("file %s of the chart renders to something that is not an object: %w", file, err)
-		}
-		if len(object) > 0 {
-			objects = append(objects, object)
-		}
-	}
-	return objects, nil
-}
-
-func parseObject(read *foreign.Several, document string) (object map[string]any, err error) {
-	raw, err := read.ToJSON([]byte(document))
-	if err != nil {
-		return nil, err
-	}
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &object); err != nil {
-		return nil, errors.New("it is neither empty nor a map")
-	}
-	return object, nil
-}
-
-// compareManifestKeys orders keys such as manifest-2 and manifest-10 by their number.
-func compareManifestKeys(a, b string) int {
-	if len(a) != len(b) {
-		return len(a) - len(b)
-	}
-	return strings.Compare(a, b)
-}
-
 // Values returns what templates of the chart see, as plain JSON: .Values, .Release and .Chart (with both name and Name).
 func (e *Engine) Values(ctx context.Context, request Request) (map[string]any, error) {
-	made, err := do(ctx, e.children, request.Owner, task{
-		Verb: taskValues, Chart: request.Chart.packed, Options: firstInstall(request), Values: request.Values, Secrets: secretsOf(request), SkipSchema: true,
+	made, err := rendering.Do(ctx, e.children, request.Owner, rendering.Task{
+		Verb: rendering.TaskValues, Chart: request.Chart.packed, Options: firstInstall(request), Values: request.Values, Secrets: secretsOf(request), SkipSchema: true,
 	}, nil)
 	if err != nil {
-		return nil, explain("render", request, &operation{journal: &journal{}, pods: &podLog{}}, err)
+		return nil, explain("render", request, &operation{journal: &secrecy.Journal{}, pods: &podLog{}}, err)
 	}
 	var seen map[string]any
 	return seen, json.Unmarshal(made.Seen, &seen)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/internal/records"
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/release"
 )
@@ -15,7 +16,7 @@ import (
 // request. When ctx ends first, the release stays pending and nothing goes on in the background.
 func (e *Engine) Rollback(ctx context.Context, request Request, revision int) (*Release, error) {
 	return e.run(ctx, request, "rollback", func(op *operation) (*release.Release, error) {
-		op.Releases.Driver = numbered{Driver: op.Releases.Driver, labels: request.Labels}
+		op.Releases.Driver = records.Numbered{Driver: op.Releases.Driver, Labels: request.Labels}
 		rollback := action.NewRollback(op.Configuration)
 		rollback.Version, rollback.MaxHistory = revision, request.maxHistory()
 		rollback.Wait, rollback.WaitForJobs, rollback.DisableHooks = request.Wait, request.WaitForJobs, request.DisableHooks

@@ -4,7 +4,6 @@
 package engine
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -127,38 +126,4 @@ func mergeMaps(under, over map[string]any) map[string]any {
 		merged[key] = value
 	}
 	return merged
-}
-
-// Texts returns the texts and numbers in values that an error must not show when the values are secret, also line by line and in base64. What
-// has less than four characters is left out.
-func Texts(value any) []string {
-	var found []string
-	switch typed := value.(type) {
-	case map[string]any:
-		for _, inner := range typed {
-			found = append(found, Texts(inner)...)
-		}
-	case []any:
-		for _, inner := range typed {
-			found = append(found, Texts(inner)...)
-		}
-	case string:
-		found = append(lines(typed), base64.StdEncoding.EncodeToString([]byte(typed)))
-	case float64:
-		found = lines(strconv.FormatFloat(typed, 'f', -1, 64))
-	case int64:
-		found = lines(strconv.FormatInt(typed, 10))
-	}
-	return found
-}
-
-// lines returns a text and its lines.
-func lines(text string) []string {
-	var found []string
-	for _, line := range append(strings.Split(text, "\n"), text) {
-		if line = strings.TrimSpace(line); len(line) >= minimumSecret {
-			found = append(found, line)
-		}
-	}
-	return found
 }

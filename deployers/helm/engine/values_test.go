@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/secrecy"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"helm.sh/helm/v3/pkg/cli/values"
@@ -120,9 +121,9 @@ func bombOf(text string) string {
 }
 
 func TestErrorsShowNoTextOfSecrets(t *testing.T) {
-	request := Request{Secrets: Texts(map[string]any{"a": "line one\nline two", "b": []any{float64(123456)}, "c": "no"})}
+	request := Request{Secrets: secrecy.Texts(map[string]any{"a": "line one\nline two", "b": []any{float64(123456)}, "c": "no"})}
 	cause := errors.New("got line two, 123456, bGluZSBvbmUKbGluZSB0d28= and no more")
-	text := explain("install", request, &operation{journal: &journal{}, pods: &podLog{}}, cause).Error()
+	text := explain("install", request, &operation{journal: &secrecy.Journal{}, pods: &podLog{}}, cause).Error()
 	assert.Contains(t, text, "got ***, ***, *** and no more")
 }
 

@@ -1,15 +1,15 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package cache
 
 import (
 	"container/list"
 	"sync"
 )
 
-// bounded is a cache that forgets the least recently used entries when there are too many, or when they are too large together.
-type bounded[K comparable, V any] struct {
+// Bounded is a cache that forgets the least recently used entries when there are too many, or when they are too large together.
+type Bounded[K comparable, V any] struct {
 	maxEntries, maxSize int
 	size                func(V) int
 
@@ -24,14 +24,16 @@ type boundedEntry[K comparable, V any] struct {
 	value V
 }
 
-func newBounded[K comparable, V any](maxEntries, maxSize int, size func(V) int) *bounded[K, V] {
-	return &bounded[K, V]{
+// NewBounded returns a cache of so many entries, whose sizes together are at most maxSize.
+func NewBounded[K comparable, V any](maxEntries, maxSize int, size func(V) int) *Bounded[K, V] {
+	return &Bounded[K, V]{
 		maxEntries: maxEntries, maxSize: maxSize, size: size,
 		entries: map[K]*list.Element{}, recent: list.New(),
 	}
 }
 
-func (b *bounded[K, V]) get(key K) (V, bool) {
+// Get returns the value of a key, and whether there is one.
+func (b *Bounded[K, V]) Get(key K) (V, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	element, ok := b.entries[key]
@@ -43,8 +45,8 @@ func (b *bounded[K, V]) get(key K) (V, bool) {
 	return element.Value.(*boundedEntry[K, V]).value, true
 }
 
-// getOrAdd returns the value of the key, made by create when there is none yet.
-func (b *bounded[K, V]) getOrAdd(key K, create func() V) V {
+// GetOrAdd returns the value of a key, made by create when there is none yet.
+func (b *Bounded[K, V]) GetOrAdd(key K, create func() V) V {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if element, ok := b.entries[key]; ok {
@@ -56,7 +58,8 @@ func (b *bounded[K, V]) getOrAdd(key K, create func() V) V {
 	return value
 }
 
-func (b *bounded[K, V]) add(key K, value V) {
+// Add keeps a value, in place of those that were used longest ago where there is no room.
+func (b *Bounded[K, V]) Add(key K, value V) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if _, ok := b.entries[key]; !ok {
@@ -64,7 +67,7 @@ func (b *bounded[K, V]) add(key K, value V) {
 	}
 }
 
-func (b *bounded[K, V]) insert(key K, value V) {
+func (b *Bounded[K, V]) insert(key K, value V) {
 	b.entries[key] = b.recent.PushFront(&boundedEntry[K, V]{key: key, value: value})
 	b.total += b.size(value)
 	for b.recent.Len() > b.maxEntries || (b.total > b.maxSize && b.recent.Len() > 1) {

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package charts
 
 import (
 	"crypto/sha256"
@@ -11,6 +11,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/cache"
 )
 
 const (
@@ -39,11 +40,20 @@ type IndexEntry struct {
 	Digest string `json:"digest"`
 }
 
-// LoadIndex reads an index.yaml, from the cache where its content is known. The error shows nothing of the content.
-func (e *Engine) LoadIndex(raw []byte) (*Index, error) {
+// indexes are those that were read lately, by their digests. It is safe for concurrent use.
+type indexes struct {
+	known *cache.Bounded[string, *Index]
+}
+
+func newIndexes() indexes {
+	return indexes{cache.NewBounded[string](maxIndexes, maxIndexesSize, func(i *Index) int { return i.size })}
+}
+
+// Load reads an index.yaml, from the cache where its content is known. The error shows nothing of the content.
+func (i indexes) Load(raw []byte) (*Index, error) {
 	sum := sha256.Sum256(raw)
 	digest := "sha256:" + hex.EncodeToString(sum[:])
-	if cached, ok := e.indexes.get(digest); ok {
+	if cached, ok := i.known.Get(digest); ok {
 		return cached, nil
 	}
 	var read struct {
@@ -53,13 +63,13 @@ func (e *Engine) LoadIndex(raw []byte) (*Index, error) {
 		return nil, err
 	}
 	index := &Index{Digest: digest, entries: read.Entries, size: sizeOfEntries(read.Entries)}
-	e.indexes.add(digest, index)
+	i.known.Add(digest, index)
 	return index, nil
 }
 
-// CachedIndex returns the index whose content has the digest "sha256:<hex>", if it was loaded before. Whoever asks must have shown that it
+// Cached returns the index whose content has the digest "sha256:<hex>", if it was loaded before. Whoever asks must have shown that it
 // may read the index.
-func (e *Engine) CachedIndex(digest string) (*Index, bool) { return e.indexes.get(digest) }
+func (i indexes) Cached(digest string) (*Index, bool) { return i.known.Get(digest) }
 
 func sizeOfEntries(entries map[string][]IndexEntry) int {
 	size := 0

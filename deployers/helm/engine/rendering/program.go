@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package rendering
 
 import (
 	"cmp"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 	"github.com/flux-landscaper/flux-landscaper/confined"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/secrecy"
 )
 
 // taskTime is how long a child may work on a chart.
@@ -49,14 +50,14 @@ func withoutMiddle(text string) string {
 // program is everything that depends on the content of charts: it runs in child processes.
 var program = confined.NewProgram("helm", perform)
 
-// pool is the children of engines.
-type pool = confined.Pool[task, product]
+// Pool is the children of engines.
+type Pool = confined.Pool[Task, Product]
 
 // shared are the children of all engines of this process that have no limits of their own.
 var shared = confined.NewPool(program, limitsOf(confined.Limits{}))
 
-// poolOf returns children with limits.
-func poolOf(own confined.Limits) *pool {
+// PoolOf returns children with limits.
+func PoolOf(own confined.Limits) *Pool {
 	if own == (confined.Limits{}) {
 		return shared
 	}
@@ -69,26 +70,26 @@ func limitsOf(own confined.Limits) confined.Limits {
 	return own
 }
 
-// taskVerb says what a task is.
-type taskVerb string
+// TaskVerb says what a task is.
+type TaskVerb string
 
 const (
-	// taskLoad reads a chart.
-	taskLoad taskVerb = "load"
-	// taskDefinitions returns the objects of the crds directories that have a part in a release.
-	taskDefinitions taskVerb = "definitions"
-	// taskValues returns what templates see.
-	taskValues taskVerb = "values"
+	// TaskLoad reads a chart.
+	TaskLoad TaskVerb = "load"
+	// TaskDefinitions returns the objects of the crds directories that have a part in a release.
+	TaskDefinitions TaskVerb = "definitions"
+	// TaskValues returns what templates see.
+	TaskValues TaskVerb = "values"
 	// taskRelease renders what makes up a revision of a release.
-	taskRelease taskVerb = "release"
+	TaskRelease TaskVerb = "release"
 	// taskObjects renders the objects alone.
-	taskObjects taskVerb = "objects"
+	TaskObjects TaskVerb = "objects"
 )
 
-// task is one job of a child.
-type task struct {
-	Verb  taskVerb
-	Chart packedChart
+// Task is one job of a child.
+type Task struct {
+	Verb  TaskVerb
+	Chart PackedChart
 	// Options and Values are those of the release, Secrets what no error shows.
 	Options chartutil.ReleaseOptions
 	Values  tree
@@ -101,8 +102,8 @@ type task struct {
 	Metadata       Metadata
 }
 
-// product is the result of a task; each verb fills its own part.
-type product struct {
+// Product is the result of a task; each verb fills its own part.
+type Product struct {
 	// Problem is what kind of error the task ended with, if any.
 	Problem problemKind
 	// Name, Version, IsDynamic and HasDefinitions are those of Chart.
@@ -131,30 +132,30 @@ const (
 var kinds = map[problemKind]error{problemChart: ErrChart, problemSchema: ErrSchema, problemPostRender: ErrPostRender, problemSize: ErrUnaffordable}
 
 // perform does a task, in a child.
-func perform(_ context.Context, parent *confined.Parent, t task) (product, error) {
+func perform(_ context.Context, parent *confined.Parent, t Task) (Product, error) {
 	limitPatches()
-	made := product{}
+	made := Product{}
 	err := (&worker{task: t, parent: parent, product: &made}).work()
 	if err == nil {
 		return made, nil
 	}
-	text := withoutMiddle(withheld{err: err, secrets: append(textsOf(t.Values), append(t.Secrets, made.Secrets...)...)}.Error())
+	text := withoutMiddle(secrecy.Withheld{Err: err, Secrets: append(secrecy.TextsOf(t.Values), append(t.Secrets, made.Secrets...)...)}.Error())
 	for kind, known := range kinds {
 		if errors.Is(err, known) {
-			return product{Problem: kind}, errors.New(text)
+			return Product{Problem: kind}, errors.New(text)
 		}
 	}
-	return product{}, errors.New(text)
+	return Product{}, errors.New(text)
 }
 
 // do has a task done in a child, for the tenant who owns the release. An error says which of the errors of this package it is, and does
 // not show the secrets of the task.
-func do(ctx context.Context, children *pool, owner string, t task, answers map[string]confined.Answer) (product, error) {
+func Do(ctx context.Context, children *Pool, owner string, t Task, answers map[string]confined.Answer) (Product, error) {
 	made, err := children.Run(ctx, confined.Job{Owner: owner, Answers: answers}, t)
 	if err == nil {
 		return made, nil
 	}
-	return product{}, toldBy(made.Problem, err)
+	return Product{}, toldBy(made.Problem, err)
 }
 
 // toldBy returns an error of a task as one of this package.
@@ -191,9 +192,9 @@ func (f *foreignError) Unwrap() error { return f.kind }
 
 // worker does one task.
 type worker struct {
-	task    task
+	task    Task
 	parent  *confined.Parent
-	product *product
+	product *Product
 }
 
 func (w *worker) work() error {
@@ -203,15 +204,21 @@ func (w *worker) work() error {
 		return fmt.Errorf("%w: %w", ErrChart, err)
 	}
 	switch w.task.Verb {
-	case taskLoad:
+	case TaskLoad:
 		w.describe(chart)
 		return nil
-	case taskDefinitions:
+	case TaskDefinitions:
 		return w.definitions(chart)
-	case taskValues:
+	case TaskValues:
 		return w.seen(chart)
-	case taskRelease:
+	case TaskRelease:
 		return w.release(chart)
 	}
 	return w.objects(chart)
 }
+
+// ErrChart says that a chart cannot be used as it is; errors.Is finds it in the errors of Load, LoadDirectory and the operations.
+var ErrChart = errors.New("the chart cannot be used")
+
+// ErrSchema says that the values do not fit the chart's values.schema.json; errors.Is finds it in the errors of Install and Upgrade.
+var ErrSchema = errors.New("the values do not fit the chart's schema")

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package records
 
 import (
 	"fmt"
@@ -13,10 +13,10 @@ import (
 	"helm.sh/helm/v3/pkg/storage/driver"
 )
 
-// recovering is a storage that remembers the records which it could not update. Helm only logs such an error at the end of an install and for
+// Recovering is a storage that remembers the records which it could not update. Helm only logs such an error at the end of an install and for
 // the revision that an upgrade supersedes: the release would stay pending although all of it is deployed, or have two revisions that count as
 // deployed.
-type recovering struct {
+type Recovering struct {
 	driver.Driver
 
 	mu   sync.Mutex
@@ -24,7 +24,7 @@ type recovering struct {
 }
 
 // Update changes a record.
-func (r *recovering) Update(key string, rel *release.Release) error {
+func (r *Recovering) Update(key string, rel *release.Release) error {
 	err := r.Driver.Update(key, rel)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -39,15 +39,15 @@ func (r *recovering) Update(key string, rel *release.Release) error {
 }
 
 // Delete removes a record.
-func (r *recovering) Delete(key string) (*release.Release, error) {
+func (r *Recovering) Delete(key string) (*release.Release, error) {
 	r.mu.Lock()
 	delete(r.lost, key)
 	r.mu.Unlock()
 	return r.Driver.Delete(key)
 }
 
-// recover writes the records anew that were lost. Whoever gets an error has an operation that was carried out and is not recorded.
-func (r *recovering) recover() error {
+// Recover writes the records anew that were lost. Whoever gets an error has an operation that was carried out and is not recorded.
+func (r *Recovering) Recover() error {
 	r.mu.Lock()
 	lost := maps.Clone(r.lost)
 	r.mu.Unlock()

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package records
 
 import (
 	"context"
@@ -13,19 +13,20 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
-// memoryStorage keeps releases for DriverMemory, apart for each tenant and cluster: no cluster says who may see them. What a tenant reaches a cluster
+// MemoryStorage keeps releases for DriverMemory, apart for each tenant and cluster: no cluster says who may see them. What a tenant reaches a cluster
 // with may change.
-type memoryStorage struct {
+type MemoryStorage struct {
 	mu      sync.Mutex
 	drivers map[string]*driver.Memory
 }
 
-func newMemoryStorage() *memoryStorage {
-	return &memoryStorage{drivers: map[string]*driver.Memory{}}
+// NewMemoryStorage returns a storage without releases.
+func NewMemoryStorage() *MemoryStorage {
+	return &MemoryStorage{drivers: map[string]*driver.Memory{}}
 }
 
-// of returns the storage of a namespace.
-func (m *memoryStorage) of(ctx context.Context, cluster *target.Cluster, namespace string) (*storage.Storage, error) {
+// Of returns the storage of a namespace.
+func (m *MemoryStorage) Of(ctx context.Context, cluster *target.Cluster, namespace string) (*storage.Storage, error) {
 	holding, err := cluster.Holding(ctx)
 	if err != nil {
 		return nil, err

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package charts
 
 import (
 	"fmt"
@@ -14,9 +14,8 @@ import (
 
 func loadIndex(t *testing.T, raw string) *Index {
 	t.Helper()
-	e, err := New(Options{})
-	require.NoError(t, err)
-	index, err := e.LoadIndex([]byte(raw))
+	e := newIndexes()
+	index, err := e.Load([]byte(raw))
 	require.NoError(t, err)
 	return index
 }
@@ -51,33 +50,31 @@ func TestD10RangesOfVersions(t *testing.T) {
 }
 
 func TestD10AnIndexIsParsedOnce(t *testing.T) {
-	e, err := New(Options{})
-	require.NoError(t, err)
+	e := newIndexes()
 	raw := []byte("entries: {a: [{version: 1.0.0, urls: [a.tgz]}]}")
-	first, err := e.LoadIndex(raw)
+	first, err := e.Load(raw)
 	require.NoError(t, err)
-	again, err := e.LoadIndex(raw)
+	again, err := e.Load(raw)
 	require.NoError(t, err)
 	assert.Same(t, first, again)
-	cached, ok := e.CachedIndex(first.Digest)
+	cached, ok := e.Cached(first.Digest)
 	require.True(t, ok)
 	assert.Same(t, first, cached)
 }
 
 func TestD10IndexesAreWeighedInBytes(t *testing.T) {
-	e, err := New(Options{})
-	require.NoError(t, err)
+	e := newIndexes()
 	var first *Index
 	for i := range 3 {
 		location := strings.Repeat("x", maxIndexesSize/2)
-		index, err := e.LoadIndex(fmt.Appendf(nil, "entries: {a: [{version: 1.0.%d, urls: [%s]}]}", i, location))
+		index, err := e.Load(fmt.Appendf(nil, "entries: {a: [{version: 1.0.%d, urls: [%s]}]}", i, location))
 		require.NoError(t, err)
 		if first == nil {
 			first = index
 		}
 		assert.Greater(t, index.size, len(location))
 	}
-	_, ok := e.CachedIndex(first.Digest)
+	_, ok := e.Cached(first.Digest)
 	assert.False(t, ok, "the oldest gave way")
 }
 
@@ -94,10 +91,9 @@ func FuzzLoadIndex(f *testing.F) {
 	f.Add([]byte("entries: {a: [{version: 1.0.0, urls: [a.tgz]}]}"), ">=1 <2")
 	f.Add([]byte("entries: {a: null}"), "*")
 	f.Add([]byte("&a [*a]"), "")
-	e, err := New(Options{})
-	require.NoError(f, err)
+	e := newIndexes()
 	f.Fuzz(func(t *testing.T, raw []byte, version string) {
-		index, err := e.LoadIndex(raw)
+		index, err := e.Load(raw)
 		if err != nil {
 			return
 		}

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package rendering
 
 import (
 	"bytes"
@@ -58,8 +58,8 @@ func mapIn(object map[string]any, field string) (map[string]any, bool) {
 	return inner, ok
 }
 
-// writeManifest returns objects as YAML documents.
-func writeManifest(objects []map[string]any) (*bytes.Buffer, error) {
+// WriteManifest returns objects as YAML documents.
+func WriteManifest(objects []map[string]any) (*bytes.Buffer, error) {
 	manifest := &bytes.Buffer{}
 	for _, object := range objects {
 		document, err := yaml.Marshal(object)

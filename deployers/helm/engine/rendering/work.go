@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package rendering
 
 import (
 	"bytes"
@@ -22,6 +22,7 @@ import (
 	"helm.sh/helm/v3/pkg/releaseutil"
 
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/secrecy"
 )
 
 const notesFile = "NOTES.txt"
@@ -84,7 +85,7 @@ func addTemplateNames(chart any) {
 	}
 }
 
-// values returns what templates see. The chart is left without the dependencies that have no part in the release.
+// Values returns what templates see. The chart is left without the dependencies that have no part in the release.
 func (w *worker) values(chart *helmchart.Chart) (chartutil.Values, error) {
 	w.parent.Begin("dependencies of the chart")
 	if err := chartutil.ProcessDependenciesWithMerge(chart, map[string]any(w.task.Values)); err != nil {
@@ -100,7 +101,7 @@ func (w *worker) values(chart *helmchart.Chart) (chartutil.Values, error) {
 		return nil, fmt.Errorf("%w: %w", ErrSchema, err)
 	}
 	if all, ok := values["Values"].(chartutil.Values); ok {
-		w.product.Secrets = sensitive(all)
+		w.product.Secrets = secrecy.Sensitive(all)
 	}
 	return values, err
 }
@@ -247,7 +248,7 @@ func (w *worker) postRendered(manifest string) (string, error) {
 	if objects, err = w.postRender(objects); err != nil {
 		return "", err
 	}
-	written, err := writeManifest(objects)
+	written, err := WriteManifest(objects)
 	if err != nil {
 		return "", err
 	}

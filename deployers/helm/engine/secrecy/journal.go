@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package secrecy
 
 import (
 	"fmt"
@@ -18,33 +18,33 @@ const (
 	withheldStart = "list: failed to decode release"
 )
 
-// journal keeps the last lines that Helm logged during one operation; they explain errors that Helm itself words as "failed to delete
+// Journal keeps the last lines that Helm logged during one operation; they explain errors that Helm itself words as "failed to delete
 // release".
-type journal struct {
+type Journal struct {
 	mu sync.Mutex
-	// secrets are not shown: hide takes them out of a text. Nil hides nothing.
+	// Secrets are not shown: hide takes them out of a text. Nil hides nothing.
 	secrets []string
 	hide    func(string) string
 	lines   []string
 }
 
-// withhold notes texts that nothing about the operation may show. Its error may be worded at the same time, when its context ends.
-func (j *journal) withhold(secrets []string) {
+// Withhold notes texts that nothing about the operation may show. Its error may be worded at the same time, when its context ends.
+func (j *Journal) Withhold(secrets []string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.secrets = slices.Concat(j.secrets, secrets)
 	j.hide = hider(j.secrets)
 }
 
-// withheld returns the texts that are not to be shown.
-func (j *journal) withheld() []string {
+// Withheld returns the texts that are not to be shown.
+func (j *Journal) Withheld() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.secrets
 }
 
-// log is Helm's log function.
-func (j *journal) log(format string, args ...any) {
+// Log is Helm's log function.
+func (j *Journal) Log(format string, args ...any) {
 	// This line of Helm prints whole release Secrets.
 	if strings.HasPrefix(format, withheldStart) {
 		return
@@ -63,7 +63,7 @@ func (j *journal) log(format string, args ...any) {
 }
 
 // String returns the kept lines, oldest first.
-func (j *journal) String() string {
+func (j *Journal) String() string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return strings.Join(j.lines, "; ")

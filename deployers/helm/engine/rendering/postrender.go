@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package rendering
 
 import (
 	"encoding/json"
@@ -75,7 +75,7 @@ func (k Kustomization) apply(objects []map[string]any) ([]map[string]any, error)
 	if len(objects) == 0 {
 		return objects, nil
 	}
-	manifest, err := writeManifest(objects)
+	manifest, err := WriteManifest(objects)
 	if err != nil {
 		return nil, err
 	}

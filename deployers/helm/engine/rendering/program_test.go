@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package rendering
 
 import (
 	"bytes"
@@ -20,15 +20,15 @@ import (
 )
 
 func TestTreesComeOverAsTheyAre(t *testing.T) {
-	given := task{Values: tree{
+	given := Task{Values: tree{
 		"null": nil, "text": "a", "float": 1e6, "integer": int64(1 << 60), "number": json.Number("1.0"), "yes": true,
 		"map": map[string]any{"empty": map[string]any{}, "null": nil}, "list": []any{nil, "a", []any{}, map[string]any{"a": 1.5}},
 	}}
-	for name, sent := range map[string]task{"a tree": given, "an empty one": {Values: tree{}}} {
+	for name, sent := range map[string]Task{"a tree": given, "an empty one": {Values: tree{}}} {
 		t.Run(name, func(t *testing.T) {
 			var buffer bytes.Buffer
 			require.NoError(t, gob.NewEncoder(&buffer).Encode(sent))
-			var got task
+			var got Task
 			require.NoError(t, gob.NewDecoder(&buffer).Decode(&got))
 			assert.Equal(t, sent.Values, got.Values)
 		})
@@ -54,23 +54,6 @@ func TestTemplatesAreRecordedWithoutMarks(t *testing.T) {
 	assert.Equal(t, "a: 1", string(shared.Data))
 }
 
-func TestD8SecretsAreHiddenInAllTheirShapes(t *testing.T) {
-	secrets := sensitive(map[string]any{
-		"password": "pa\"ss\nword", "token": 123456.0, "nested": map[string]any{"apiKey": "long-secret"}, "auth": []any{"part-of-list"}, "pin": "no",
-	})
-	for name, shown := range map[string]string{
-		"as it is": "x pa\"ss\nword y", "quoted": `x pa\"ss\nword y`, "in base64": "x cGEic3MKd29yZA== y", "a number": "x 123456 y",
-		"a list": "x part-of-list y", "longer ones first": "x long-secret y",
-	} {
-		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, "x *** y", withhold(shown, secrets))
-		})
-	}
-	assert.Equal(t, "cannot dial postgres://user:***@db:5432/a?sslmode=off", withhold("cannot dial postgres://user:s3cr3t@db:5432/a?sslmode=off", nil))
-	assert.Equal(t, "host=db password=*** user=a", withhold("host=db password=s3cr3t user=a", nil))
-	assert.Equal(t, "GET https://[::1]:6443/api", withhold("GET https://[::1]:6443/api", nil))
-}
-
 func TestLongErrorsKeepBeginningAndEnd(t *testing.T) {
 	text := withoutMiddle("begin " + strings.Repeat("ä", 10_000) + " end")
 	assert.True(t, strings.HasPrefix(text, "begin ") && strings.HasSuffix(text, " end"))
@@ -91,22 +74,4 @@ func TestWhoIsToBlameForTheEndOfATask(t *testing.T) {
 			assert.Equal(t, tc.err.Error(), told.Error())
 		})
 	}
-}
-
-func TestChartsBeyondTheirMemoryAreAtFault(t *testing.T) {
-	large := string(packed(t, map[string]string{
-		"Chart.yaml": plainChart, "a": strings.Repeat("x", maxChartFile), "b": strings.Repeat("x", maxChartFile),
-	}))
-	files := map[string]string{"Chart.yaml": plainChart}
-	for i := range 80 {
-		files[fmt.Sprintf("charts/%d.tgz", i)] = large
-	}
-	e, err := New(Options{})
-	require.NoError(t, err)
-	_, err = e.Load(t.Context(), "n", packed(t, files))
-	require.ErrorIs(t, err, ErrChart)
-	assert.ErrorContains(t, err, "384 MiB of memory")
-	chart, err := e.Load(t.Context(), "n", packed(t, map[string]string{"Chart.yaml": plainChart}))
-	require.NoError(t, err, "others go on")
-	assert.Equal(t, "a", chart.Name)
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package records
 
 import (
 	"bytes"
@@ -13,31 +13,31 @@ import (
 	"helm.sh/helm/v3/pkg/storage/driver"
 )
 
-// rendered is what a child made of a chart for the next revision of a release. Helm's own rendering gets a chart without templates; what it cannot
+// Rendered is what a child made of a chart for the next revision of a release. Helm's own rendering gets a chart without templates; what it cannot
 // know of the revision is added when that is recorded, before any hook runs.
-type rendered struct {
-	manifest, notes string
-	hooks           []*release.Hook
-	chart           *helmchart.Chart
-	values          map[string]any
-	// revision is the one that the templates have seen.
-	revision int
+type Rendered struct {
+	Manifest, Notes string
+	Hooks           []*release.Hook
+	Chart           *helmchart.Chart
+	Values          map[string]any
+	// Revision is the one that the templates have seen.
+	Revision int
 }
 
-// stub is the chart that Helm itself renders: nothing.
-func (r *rendered) stub() *helmchart.Chart {
-	metadata := *r.chart.Metadata
+// Stub is the chart that Helm itself renders: nothing.
+func (r *Rendered) Stub() *helmchart.Chart {
+	metadata := *r.Chart.Metadata
 	metadata.Dependencies = nil
 	return &helmchart.Chart{Metadata: &metadata}
 }
 
 // Run returns the manifest in the place of the one that Helm has rendered.
-func (r *rendered) Run(*bytes.Buffer) (*bytes.Buffer, error) {
-	return bytes.NewBufferString(r.manifest), nil
+func (r *Rendered) Run(*bytes.Buffer) (*bytes.Buffer, error) {
+	return bytes.NewBufferString(r.Manifest), nil
 }
 
-// recordedChart returns a chart as Helm records it. Its values are left as they are written: nobody but the storage reads them.
-func recordedChart(raw []byte) (*helmchart.Chart, error) {
+// RecordedChart returns a chart as Helm records it. Its values are left as they are written: nobody but the storage reads them.
+func RecordedChart(raw []byte) (*helmchart.Chart, error) {
 	parts := struct {
 		Metadata  *helmchart.Metadata        `json:"metadata"`
 		Lock      *helmchart.Lock            `json:"lock"`
@@ -59,26 +59,26 @@ func recordedChart(raw []byte) (*helmchart.Chart, error) {
 	return chart, nil
 }
 
-// recording is a storage that completes the revision which an operation makes. Those that undo it are left as they are.
-type recording struct {
+// Recording is a storage that completes the revision which an operation makes. Those that undo it are left as they are.
+type Recording struct {
 	driver.Driver
-	rendered *rendered
+	Rendered *Rendered
 	isDone   bool
 }
 
 // Create stores a new revision.
-func (r *recording) Create(key string, rel *release.Release) error {
+func (r *Recording) Create(key string, rel *release.Release) error {
 	if !r.isDone {
-		if rel.Version != r.rendered.revision && !isReplacement(rel, r.rendered) {
+		if rel.Version != r.Rendered.Revision && !isReplacement(rel, r.Rendered) {
 			return fmt.Errorf("revision %d was made meanwhile", rel.Version-1)
 		}
 		r.isDone = true
-		rel.Hooks, rel.Chart, rel.Config, rel.Info.Notes = r.rendered.hooks, r.rendered.chart, r.rendered.values, r.rendered.notes
+		rel.Hooks, rel.Chart, rel.Config, rel.Info.Notes = r.Rendered.Hooks, r.Rendered.Chart, r.Rendered.Values, r.Rendered.Notes
 	}
 	return r.Driver.Create(key, rel)
 }
 
 // isReplacement reports whether an install takes the name of an uninstalled release: Helm shows its templates the revision 1 all the same.
-func isReplacement(rel *release.Release, rendered *rendered) bool {
-	return rel.Info.Status == release.StatusPendingInstall && rendered.revision == 1
+func isReplacement(rel *release.Release, rendered *Rendered) bool {
+	return rel.Info.Status == release.StatusPendingInstall && rendered.Revision == 1
 }

@@ -1,0 +1,60 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rendering
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/releaseutil"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
+)
+
+// ParseManifest returns the objects of a manifest of several YAML documents.
+func ParseManifest(manifest string) ([]map[string]any, error) {
+	return appendObjects(nil, "manifest", manifest)
+}
+
+func appendObjects(objects []map[string]any, file, content string) ([]map[string]any, error) {
+	documents := releaseutil.SplitManifests(content)
+	keys := make([]string, 0, len(documents))
+	for key := range documents {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, compareManifestKeys)
+	var read foreign.Several
+	for _, key := range keys {
+		object, err := parseObject(&read, documents[key])
+		if err != nil {
+			return nil, fmt.Errorf("file %s of the chart renders to something that is not an object: %w", file, err)
+		}
+		if len(object) > 0 {
+			objects = append(objects, object)
+		}
+	}
+	return objects, nil
+}
+
+func parseObject(read *foreign.Several, document string) (object map[string]any, err error) {
+	raw, err := read.ToJSON([]byte(document))
+	if err != nil {
+		return nil, err
+	}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &object); err != nil {
+		return nil, errors.New("it is neither empty nor a map")
+	}
+	return object, nil
+}
+
+// compareManifestKeys orders keys such as manifest-2 and manifest-10 by their number.
+func compareManifestKeys(a, b string) int {
+	if len(a) != len(b) {
+		return len(a) - len(b)
+	}
+	return strings.Compare(a, b)
+}

@@ -1,0 +1,52 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package secrecy
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestJournalKeepsTheLastLines(t *testing.T) {
+	j := &Journal{}
+	for i := range 2 * keptLogLines {
+		j.Log("line %d", i)
+	}
+	assert.Equal(t, keptLogLines, len(strings.Split(j.String(), "; ")))
+	assert.True(t, strings.HasPrefix(j.String(), fmt.Sprintf("line %d;", keptLogLines)))
+}
+
+func TestJournalDropsLinesThatHoldSecrets(t *testing.T) {
+	j := &Journal{}
+	j.Log("list: failed to decode release: %v: %s", "the whole Secret", "bad")
+	assert.Empty(t, j.String())
+}
+
+func TestSensitiveValues(t *testing.T) {
+	found := Sensitive(map[string]any{
+		"password": "one-secret", "short": "x", "db": map[string]any{"auth": []any{"two-secret", 3.0}, "host": "plain"},
+		"apiToken": "abc",
+	})
+	assert.ElementsMatch(t, []string{"one-secret", "two-secret"}, found)
+}
+
+func TestD8SecretsAreHiddenInAllTheirShapes(t *testing.T) {
+	secrets := Sensitive(map[string]any{
+		"password": "pa\"ss\nword", "token": 123456.0, "nested": map[string]any{"apiKey": "long-secret"}, "auth": []any{"part-of-list"}, "pin": "no",
+	})
+	for name, shown := range map[string]string{
+		"as it is": "x pa\"ss\nword y", "quoted": `x pa\"ss\nword y`, "in base64": "x cGEic3MKd29yZA== y", "a number": "x 123456 y",
+		"a list": "x part-of-list y", "longer ones first": "x long-secret y",
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, "x *** y", Withhold(shown, secrets))
+		})
+	}
+	assert.Equal(t, "cannot dial postgres://user:***@db:5432/a?sslmode=off", Withhold("cannot dial postgres://user:s3cr3t@db:5432/a?sslmode=off", nil))
+	assert.Equal(t, "host=db password=*** user=a", Withhold("host=db password=s3cr3t user=a", nil))
+	assert.Equal(t, "GET https://[::1]:6443/api", Withhold("GET https://[::1]:6443/api", nil))
+}
