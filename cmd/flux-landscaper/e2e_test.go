@@ -26,14 +26,14 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/flux-landscaper/flux-landscaper/tests/interop"
-	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
 
 const document = "apiVersion: landscaper.gardener.cloud/v1alpha1\nkind: Blueprint\nimports:\n- {name: replicas, type: data, schema: {type: integer}}\n"
 
 // built is the program, built once for all tests.
-var built = sync.OnceValues(func() (string, error) { return platform.BuildCLI(context.Background()) })
+var built = sync.OnceValues(func() (string, error) { return binaries.BuildCLI(context.Background()) })
 
 // program runs the built binary in a home of its own.
 type program struct {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/conformance"
-	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 )
 
 func TestConformance(t *testing.T) {
@@ -31,7 +31,7 @@ func TestConformance(t *testing.T) {
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "config.yaml")
 	require.NoError(t, os.WriteFile(path, raw, 0o600))
-	binary, err := platform.BuildCLI(t.Context())
+	binary, err := binaries.BuildCLI(t.Context())
 	require.NoError(t, err)
 
 	out, err := exec.CommandContext(t.Context(), binary, "deployer", "conformance", "--kubeconfig", s.p.KubeconfigPath, "-o", "json",

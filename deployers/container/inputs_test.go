@@ -20,6 +20,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
 
@@ -161,7 +162,7 @@ component: {name: example.com/root, version: 1.0.0, provider: example.com, repos
 `},
 		"content": {"text": "hello"},
 	} {
-		_, err := s.p.Registry.PushFluxArtifact(t.Context(), s.namespace+"/"+name, "1.0.0", platform.Files(files))
+		_, err := s.p.Registry.PushFluxArtifact(t.Context(), s.namespace+"/"+name, "1.0.0", servers.Files(files))
 		require.NoError(t, err)
 		require.NoError(t, s.p.ApplyYAML(t.Context(), fmt.Sprintf(`
 apiVersion: source.toolkit.fluxcd.io/v1

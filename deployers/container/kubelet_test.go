@@ -32,6 +32,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 )
 
 const (
@@ -66,7 +67,7 @@ type processes struct {
 // runPods starts to run the Pods of a namespace.
 func runPods(t *testing.T, p *platform.Platform, namespace string) *processes {
 	t.Helper()
-	program, err := platform.BuildLandscaper(t.Context())
+	program, err := binaries.BuildLandscaper(t.Context())
 	require.NoError(t, err)
 	clients, err := kubernetes.NewForConfig(p.RestConfig)
 	require.NoError(t, err)

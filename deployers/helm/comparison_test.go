@@ -26,7 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 )
 
 // compared are the charts of testdata/charts, each with one feature of charts that many use.
@@ -196,7 +196,7 @@ func chartFiles(t *testing.T, name string) map[string]string {
 
 func (l library) loadFiles(files map[string]string) *helmchart.Chart {
 	l.Helper()
-	packed, err := platform.PackageChart(platform.Files(files))
+	packed, err := servers.PackageChart(servers.Files(files))
 	require.NoError(l, err)
 	chart, err := loader.LoadArchive(bytes.NewReader(packed))
 	require.NoError(l, err)

@@ -26,7 +26,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
-	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
 
@@ -558,7 +558,7 @@ func TestItemWaitsForTheSourceOfItsComponent(t *testing.T) {
 	f.waitsForSource()
 
 	ref := f.push("hello-world", "1.0.0", map[string]string{"templates/cm.yaml": configMapTemplate})
-	_, err := f.platform.Registry.PushFluxArtifact(f.ctx, f.namespace+"/component", "1.0.0", platform.Files(map[string]string{
+	_, err := f.platform.Registry.PushFluxArtifact(f.ctx, f.namespace+"/component", "1.0.0", servers.Files(map[string]string{
 		"component-descriptor.yaml": `meta: {schemaVersion: v2}
 component:
   name: ` + shop + `

@@ -24,6 +24,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/faults"
 )
 
 // soon is how long a correction may take.
@@ -178,7 +179,7 @@ func TestDriftOfADeadTargetIsPacedAndRecovers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
 			f.serve()
-			door, err := platform.NewDoor(f.platform.RestConfig)
+			door, err := faults.NewDoor(f.platform.RestConfig)
 			require.NoError(t, err)
 			t.Cleanup(door.Close)
 			f.leadTo(door.Through(f.platform.RestConfig))

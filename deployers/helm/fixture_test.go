@@ -32,6 +32,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 )
 
 func TestMain(m *testing.M) {
@@ -262,7 +263,7 @@ func archive(t testing.TB, version string, files map[string]string) []byte {
 	t.Helper()
 	all := map[string]string{"Chart.yaml": "apiVersion: v2\nname: hello-world\nversion: " + version + "\n"}
 	maps.Copy(all, files)
-	packed, err := platform.PackageChart(platform.Files(all))
+	packed, err := servers.PackageChart(servers.Files(all))
 	require.NoError(t, err)
 	return packed
 }

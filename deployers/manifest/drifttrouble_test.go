@@ -20,14 +20,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/faults"
 )
 
 func TestDriftOfADeadTargetIsPacedAndRecovers(t *testing.T) {
-	var door *platform.Door
+	var door *faults.Door
 	s := serveAs(t, 0, func(user *rest.Config) *rest.Config {
 		var err error
-		door, err = platform.NewDoor(user)
+		door, err = faults.NewDoor(user)
 		require.NoError(t, err)
 		t.Cleanup(door.Close)
 		return door.Through(user)

@@ -13,11 +13,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/faults"
 )
 
 func TestFollowReturnsWhenTheServerIsGone(t *testing.T) {
 	p := platform.Shared(t)
-	door, err := platform.NewDoor(p.RestConfig)
+	door, err := faults.NewDoor(p.RestConfig)
 	require.NoError(t, err)
 	t.Cleanup(door.Close)
 	kubeconfig, err := platform.KubeconfigFor(door.Through(p.RestConfig))

@@ -29,6 +29,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 )
 
 // traffic offers good and bad objects without a pause until the test says stop, and remembers every answer that is not the webhooks'.
@@ -372,7 +373,7 @@ func TestRightsSuffice(t *testing.T) {
 
 // TestDeploymentFitsTheProgram checks what the tests do not run: the flags of the Deployment, its ports, and its privileges.
 func TestDeploymentFitsTheProgram(t *testing.T) {
-	binary, err := platform.BuildLandscaper(t.Context())
+	binary, err := binaries.BuildLandscaper(t.Context())
 	require.NoError(t, err)
 	help, err := exec.CommandContext(t.Context(), binary, "webhooks", "--help").Output()
 	require.NoError(t, err)

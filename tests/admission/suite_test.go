@@ -29,6 +29,8 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/programs"
 )
 
 const (
@@ -66,7 +68,7 @@ type site struct {
 
 // replica is one process that serves webhooks.
 type replica struct {
-	*platform.Process
+	*programs.Process
 	address string
 }
 
@@ -79,7 +81,7 @@ func newSite(t *testing.T) *site {
 
 func prepare(t testing.TB, cluster *platform.Cluster) *site {
 	t.Helper()
-	binary, err := platform.BuildLandscaper(t.Context())
+	binary, err := binaries.BuildLandscaper(t.Context())
 	require.NoError(t, err)
 	s := &site{Cluster: cluster, t: t, binary: binary, balancer: newBalancer(t)}
 	for _, folder := range []string{"flux/install", "flux/webhooks"} {
@@ -147,7 +149,7 @@ func (s *site) run(command ...string) {
 }
 
 // spawn starts a process as a user. It ends with the test.
-func (s *site) spawn(user string, groups []string, args ...string) *platform.Process {
+func (s *site) spawn(user string, groups []string, args ...string) *programs.Process {
 	s.t.Helper()
 	config, err := s.NewUser(user, groups...)
 	require.NoError(s.t, err)
@@ -157,7 +159,7 @@ func (s *site) spawn(user string, groups []string, args ...string) *platform.Pro
 	require.NoError(s.t, err)
 	path := filepath.Join(dir, "kubeconfig")
 	require.NoError(s.t, os.WriteFile(path, kubeconfig, 0o600))
-	process, err := platform.StartProcess(platform.Command{
+	process, err := programs.Start(programs.Command{
 		Name: args[0], Path: s.binary, Args: append(args, "--metrics-addr=0", "--health-addr="+freeAddress(s.t)), Dir: dir,
 		Env: []string{"KUBECONFIG=" + path, "RUNTIME_NAMESPACE=" + home},
 	})

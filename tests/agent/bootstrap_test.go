@@ -26,6 +26,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/faults"
 )
 
 // deployerChart is a manifest deployer for a fence: a Deployment, its access to the landscaper cluster and its rights to read the access to its own.
@@ -161,12 +162,12 @@ func TestAgentBringsDeployersBehindTheFence(t *testing.T) {
 	s.succeeded("shop", "greeting")
 	assert.Equal(t, map[string]string{"text": "hello"}, s.configMap("greeting"))
 
-	for name, way := range map[string]platform.WireMode{"reset": platform.Reset, "blackhole": platform.Blackhole} {
+	for name, way := range map[string]faults.WireMode{"reset": faults.Reset, "blackhole": faults.Blackhole} {
 		t.Run("a partition by "+name+" delays the deployer only", func(t *testing.T) {
 			s.centre.Become(way)
 			agent.awaitConnected(false)
 			s.install("shop", "greeting", v1alpha1.ManifestDeployItemType, manifestItem("greeting", name), map[string]string{"cluster": "behind"})
-			s.centre.Become(platform.Whole)
+			s.centre.Become(faults.Whole)
 			began := time.Now()
 			s.succeeded("shop", "greeting")
 			took := time.Since(began)

@@ -27,13 +27,13 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/enrolment"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 )
 
 // bootstrap makes a bootstrap token by the command line, and writes its kubeconfig behind the fence. It returns the path and the token.
 func (s *scene) bootstrap() (path, token string) {
 	s.t.Helper()
-	binary, err := platform.BuildCLI(s.ctx)
+	binary, err := binaries.BuildCLI(s.ctx)
 	require.NoError(s.t, err)
 	cmd := exec.CommandContext(s.ctx, binary, "agent", "bootstrap-token", s.environment, "--kubeconfig", s.KubeconfigPath, "--server", "https://"+s.centre.Address)
 	said := &bytes.Buffer{}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/programs"
 )
 
 // What an agent that has nothing to do may need. What it has mapped of its program's file is the kernel's to take away.
@@ -44,5 +45,5 @@ func TestIdleAgentIsSmallAndQuiet(t *testing.T) {
 	resident, own := agent.Memory()
 	t.Logf("an idle agent has sent %d requests in %s and has %d MiB beside %d MiB of its program's file", sent, idleWindow, own>>20, (resident-own)>>20)
 	assert.LessOrEqual(t, sent, int(idleWindow/idlePace))
-	assert.LessOrEqual(t, own, platform.Sanitized(idleMemory))
+	assert.LessOrEqual(t, own, programs.Sanitized(idleMemory))
 }

@@ -21,7 +21,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/pace"
-	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/faults"
 )
 
 // healed is within which time both sides have to agree after a partition.
@@ -83,13 +83,13 @@ func (s *scene) uid(name string) types.UID {
 }
 
 // through lets the way to the landscaper cluster be cut while something is under way, and checks how soon that is done once the way is whole.
-func (s *scene) through(agent *member, way platform.WireMode, begin, await func()) {
+func (s *scene) through(agent *member, way faults.WireMode, begin, await func()) {
 	s.t.Helper()
 	s.centre.Become(way)
 	agent.awaitConnected(false)
 	begin()
 	assert.True(s.t, agent.isReady(), "a partition does not restart the agent")
-	s.centre.Become(platform.Whole)
+	s.centre.Become(faults.Whole)
 	began := time.Now()
 	await()
 	took := time.Since(began)
@@ -100,7 +100,7 @@ func (s *scene) through(agent *member, way platform.WireMode, begin, await func(
 }
 
 // partitionStages has an Installation come, change and go, each through a partition.
-func (s *scene) partitionStages(agent *member, way platform.WireMode) {
+func (s *scene) partitionStages(agent *member, way faults.WireMode) {
 	name := "settings-" + s.environment
 	s.t.Log("install")
 	s.through(agent, way, func() { s.deploy(name, "first") }, func() { s.succeeded(s.home(), name) })
@@ -126,13 +126,13 @@ func (s *scene) partitionStages(agent *member, way platform.WireMode) {
 }
 
 // underWay cuts the way while a job is at work, for a time that is too short for anybody to be told.
-func (s *scene) underWay(agent *member, way platform.WireMode) {
+func (s *scene) underWay(agent *member, way faults.WireMode) {
 	name := "brief-" + s.environment
 	s.deploy(name, "first")
 	require.Eventually(s.t, func() bool { return len(s.revisions(name)) > 0 }, patience, time.Millisecond)
 	s.centre.Become(way)
 	time.Sleep(time.Second)
-	s.centre.Become(platform.Whole)
+	s.centre.Become(faults.Whole)
 	began := time.Now()
 	s.succeeded(s.home(), name)
 	took := time.Since(began)
@@ -156,14 +156,14 @@ func TestOfTwoAgentsOnlyTheOneThatHoldsTheEnvironmentWorks(t *testing.T) {
 	require.Eventually(t, func() bool { return s.hasEvent("AgentStandsBy", `"twin-agent"`) }, patience, 50*time.Millisecond)
 	assert.False(t, second.isReady())
 
-	s.centre.Become(platform.Blackhole)
+	s.centre.Become(faults.Blackhole)
 	began := time.Now()
 	second.awaitReady()
 	took := time.Since(began)
 	t.Logf("the second agent has taken the Environment over after %s", took)
 	assert.Greater(t, took, lease-20*time.Second, "the first one may still work until its Lease ends")
 	assert.Less(t, took, pace.Within(2*lease))
-	s.centre.Become(platform.Whole)
+	s.centre.Become(faults.Whole)
 	require.Eventually(t, func() bool { return !first.Running() }, pace.Within(healed), 50*time.Millisecond, "the first one finds another one at work")
 	require.Error(t, first.Err())
 	assert.Contains(t, first.LogTail(20), `another agent, "twin-second", holds the Environment`)
@@ -179,7 +179,7 @@ func TestPartitionsOnlyDelay(t *testing.T) {
 	t.Parallel()
 	centre := newScene(t, "parted")
 	centre.startController("--deployer-management")
-	for name, way := range map[string]platform.WireMode{"reset": platform.Reset, "blackhole": platform.Blackhole, "half-open": platform.HalfOpen} {
+	for name, way := range map[string]faults.WireMode{"reset": faults.Reset, "blackhole": faults.Blackhole, "half-open": faults.HalfOpen} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t, "parted-"+name)
@@ -194,7 +194,7 @@ func TestPartitionsOnlyDelay(t *testing.T) {
 		s := newScene(t, "parted-slow")
 		agent := s.startAgent()
 		s.managed()
-		s.centre.Become(platform.Slow)
+		s.centre.Become(faults.Slow)
 		const name = "settings-parted-slow"
 		s.deploy(name, "first")
 		s.succeeded(s.home(), name)
@@ -213,7 +213,7 @@ func TestPartitionsOnlyDelay(t *testing.T) {
 	t.Run("a new agent over a slow way", func(t *testing.T) {
 		t.Parallel()
 		s := newScene(t, "parted-far")
-		s.centre.Become(platform.Slow)
+		s.centre.Become(faults.Slow)
 		s.startAgent().awaitConnected(true)
 	})
 	t.Run("shown", func(t *testing.T) {
@@ -221,7 +221,7 @@ func TestPartitionsOnlyDelay(t *testing.T) {
 		s := newScene(t, "parted-shown")
 		agent := s.startAgent()
 		s.awaitEnvironment(isConnected)
-		s.centre.Become(platform.HalfOpen)
+		s.centre.Become(faults.HalfOpen)
 		began := time.Now()
 		s.awaitEnvironment(func(env *v1alpha1.Environment) bool {
 			return conditions.GetReason(env, v1alpha1.AgentConnectedCondition) == "AgentUnreachable"
@@ -229,7 +229,7 @@ func TestPartitionsOnlyDelay(t *testing.T) {
 		took := time.Since(began)
 		t.Logf("the landscaper cluster has shown the partition after %s", took)
 		assert.Less(t, took, pace.Within(2*lease))
-		s.centre.Become(platform.Whole)
+		s.centre.Become(faults.Whole)
 		began = time.Now()
 		s.awaitEnvironment(isConnected)
 		assert.Less(t, time.Since(began), pace.Within(healed))
@@ -243,12 +243,12 @@ func isConnected(env *v1alpha1.Environment) bool {
 
 func TestAgentStartsWithoutTheLandscaperCluster(t *testing.T) {
 	s := newScene(t, "early")
-	s.centre.Become(platform.Reset)
+	s.centre.Become(faults.Reset)
 	agent := s.start("early-agent", s.account, s.agentArgs()...)
 	agent.awaitConnected(false)
 	s.awaitHost(true)
 	assert.False(t, agent.isReady(), "nothing is registered")
-	s.centre.Become(platform.Whole)
+	s.centre.Become(faults.Whole)
 	agent.awaitReady()
 }
 

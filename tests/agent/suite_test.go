@@ -36,6 +36,10 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/faults"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/programs"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 )
 
 const (
@@ -79,7 +83,7 @@ type scene struct {
 	ctx context.Context
 	// fence is the fenced cluster, and centre the way of the agent to the landscaper cluster.
 	fence  *platform.Platform
-	centre *platform.Wire
+	centre *faults.Wire
 	// hostFront is before the fenced cluster for processes; nil is none.
 	hostFront *front
 	// hostAuthorities is the file with the authorities of the fenced cluster; empty has them in the kubeconfig.
@@ -97,7 +101,7 @@ func newScene(t *testing.T, environment string) *scene {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
 	t.Cleanup(cancel)
-	binary, err := platform.BuildLandscaper(ctx)
+	binary, err := binaries.BuildLandscaper(ctx)
 	require.NoError(t, err)
 	s := &scene{Platform: platform.Shared(t), t: t, ctx: ctx, environment: environment, account: "landscaper-agent-" + environment, binary: binary, dir: t.TempDir()}
 	fenced.Do(func() {
@@ -105,7 +109,7 @@ func newScene(t *testing.T, environment string) *scene {
 	})
 	require.NoError(t, fenced.err)
 	s.fence = fenced.platform
-	s.centre, err = platform.NewWire(strings.TrimPrefix(s.RestConfig.Host, "https://"))
+	s.centre, err = faults.NewWire(strings.TrimPrefix(s.RestConfig.Host, "https://"))
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, s.centre.Close()) })
 	s.apply(s.Cluster, "flux/agent-access")
@@ -161,7 +165,7 @@ func (s *scene) nameAuthorities(path string, authorities []byte) {
 
 // member is a running process of the product.
 type member struct {
-	*platform.Process
+	*programs.Process
 	t      *testing.T
 	health string
 	meter  string
@@ -181,7 +185,7 @@ func (s *scene) start(name, account string, args ...string) *member {
 	if s.hostAuthorities != "" {
 		s.nameAuthorities(own, authority)
 	}
-	process, err := platform.StartProcess(platform.Command{
+	process, err := programs.Start(programs.Command{
 		Name: name, Path: s.binary, Dir: dir, Args: append(args, "--metrics-addr="+m.meter, "--health-addr="+m.health),
 		Env: []string{"KUBECONFIG=" + own, "RUNTIME_NAMESPACE=" + system, "POD_NAME=" + name},
 	})
@@ -270,7 +274,7 @@ func (s *scene) startController(more ...string) {
 	s.t.Helper()
 	dir := filepath.Join(s.dir, "controller")
 	require.NoError(s.t, os.MkdirAll(dir, 0o700))
-	process, err := platform.StartProcess(platform.Command{
+	process, err := programs.Start(programs.Command{
 		Name: "controller", Path: s.binary, Dir: dir, Args: append([]string{"controller", "--metrics-addr=0", "--health-addr=" + freeAddress(s.t)}, more...),
 		Env: []string{"KUBECONFIG=" + s.KubeconfigPath, "RUNTIME_NAMESPACE=" + system},
 	})
@@ -376,7 +380,7 @@ manifests:
 func chartItem(t *testing.T, name string, values string, files map[string]string) string {
 	t.Helper()
 	files["Chart.yaml"] = "apiVersion: v2\nname: " + name + "\nversion: 1.0.0\n"
-	archive, err := platform.PackageChart(platform.Files(files))
+	archive, err := servers.PackageChart(servers.Files(files))
 	require.NoError(t, err)
 	return fmt.Sprintf(`apiVersion: helm.deployer.landscaper.gardener.cloud/v1alpha1
 kind: ProviderConfiguration

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 )
 
 // charted is a deploy item of a chart with ConfigMaps, as a Helm release or without one.
@@ -31,7 +31,7 @@ func (c charted) String() string {
 	for _, name := range c.names {
 		files["templates/"+name+".yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + "}\ndata: {value: same}\n"
 	}
-	archive, err := platform.PackageChart(platform.Files(files))
+	archive, err := servers.PackageChart(servers.Files(files))
 	if err != nil {
 		panic(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 )
 
 const helloWorld = "hello-world"
@@ -53,7 +54,7 @@ func (s *scene) pushHelloWorld() {
 		"1.0.1": "apiVersion: v1\nkind: Secret\nmetadata: {name: {{ .Release.Name }}, namespace: {{ .Release.Namespace }}}\n" +
 			"stringData: {testData: {{ .Values.testData }}}\n",
 	} {
-		packed, err := platform.PackageChart(platform.Files(map[string]string{
+		packed, err := servers.PackageChart(servers.Files(map[string]string{
 			"Chart.yaml": chart + version + "\n", "values.yaml": "testData: default-data\n", "templates/object.yaml": object,
 		}))
 		require.NoError(s.T, err)

@@ -23,6 +23,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 )
 
 func ownPlatform(ctx context.Context, t *testing.T) *platform.Platform {
@@ -35,7 +36,7 @@ func ownPlatform(ctx context.Context, t *testing.T) *platform.Platform {
 // A process whose reads the API server refuses lives, and is ready as soon as it has read everything.
 func TestReadyzWaitsForTheCaches(t *testing.T) {
 	t.Parallel()
-	_, err := platform.BuildLandscaper(t.Context())
+	_, err := binaries.BuildLandscaper(t.Context())
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), landscape.Patience)
 	defer cancel()
@@ -72,7 +73,7 @@ func TestReadyzWaitsForTheCaches(t *testing.T) {
 // A receiver that answers nothing sees one event at a time, however many Installations end meanwhile.
 func TestT10SlowEventsReceiverBlocksNobody(t *testing.T) {
 	t.Parallel()
-	_, err := platform.BuildLandscaper(t.Context())
+	_, err := binaries.BuildLandscaper(t.Context())
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), landscape.Patience)
 	defer cancel()

@@ -21,11 +21,13 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/programs"
 )
 
 // replica is one of several controllers that elect a leader.
 type replica struct {
-	*platform.Process
+	*programs.Process
 	health, metrics string
 }
 
@@ -68,7 +70,7 @@ func get(t *testing.T, url string) (int, string) {
 
 func TestLeaderElectionAndEndpoints(t *testing.T) {
 	t.Parallel()
-	_, err := platform.BuildLandscaper(t.Context())
+	_, err := binaries.BuildLandscaper(t.Context())
 	require.NoError(t, err, "outside the deadline: others may be building")
 	ctx, cancel := context.WithTimeout(t.Context(), landscape.Patience)
 	defer cancel()

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 )
 
 // sharedBlueprint deploys a ConfigMap of the name of the imported Target, so that several Installations may use it.
@@ -40,7 +40,7 @@ func (s *scene) sourced(name, blueprint string) leaf {
 
 func (s *scene) push(repository, tag, value string) {
 	s.T.Helper()
-	files := platform.Files(map[string]string{"blueprint.yaml": sharedBlueprint(value)})
+	files := servers.Files(map[string]string{"blueprint.yaml": sharedBlueprint(value)})
 	_, err := s.Registry.PushFluxArtifact(s.Ctx, s.Namespace+"/"+repository, tag, files)
 	require.NoError(s.T, err)
 }
@@ -196,7 +196,7 @@ func (s *scene) pushChart(version, value string, required ...string) {
 	s.T.Helper()
 	schema, err := json.Marshal(map[string]any{"required": append([]string{}, required...)})
 	require.NoError(s.T, err)
-	chart, err := platform.PackageChart(platform.Files(map[string]string{
+	chart, err := servers.PackageChart(servers.Files(map[string]string{
 		"Chart.yaml":         "apiVersion: v2\nname: web\nversion: " + version + "\n",
 		"templates/cm.yaml":  "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\ndata: {value: '" + value + "'}\n",
 		"values.schema.json": string(schema),

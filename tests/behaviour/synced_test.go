@@ -12,13 +12,13 @@ import (
 	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/stretchr/testify/require"
 
-	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 )
 
 // synced is a landscape in Git that Flux syncs every two seconds.
 type synced struct {
 	*scene
-	repo *platform.GitRepo
+	repo *servers.GitRepo
 }
 
 // newSynced commits Installations and lets Flux apply them, with a Target beside them.

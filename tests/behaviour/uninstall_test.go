@@ -23,13 +23,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 )
 
 // productSync installs the product through Flux, from a Git repository with the folders of this checkout.
 type productSync struct {
 	*scene
-	repo  *platform.GitRepo
+	repo  *servers.GitRepo
 	files map[string][]byte
 }
 

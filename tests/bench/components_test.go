@@ -24,7 +24,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/tests/bench/rig"
-	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
 
@@ -106,7 +106,7 @@ func componentsOnce(b *testing.B, name string, size int) {
 	b.ReportMetric(float64(most), "downloads/blob")
 	b.ReportMetric(float64(from.Count(http.MethodGet, "manifests")+from.Count(http.MethodHead, "manifests")), "manifest-requests")
 	r.stopPrograms()
-	r.must("stop the garbage collector before the floor", r.Process(platform.ControllerManager).Stop(stopGrace))
+	r.must("stop the garbage collector before the floor", r.Process(binaries.ControllerManager).Stop(stopGrace))
 	result.Phases = []*phase{create, update, remove}
 	result.Floor = r.floor(pattern, size, options.workers)
 	for _, p := range result.Phases {

@@ -22,7 +22,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/bench/rig"
-	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 )
 
 // Concurrency that the programs have by default: ours by --concurrent, the Flux controllers by theirs.
@@ -81,7 +81,7 @@ func (r *rivalry) ourDeployer(program, itemType string, config func(unit, versio
 }
 
 // fluxController is a controller of Flux with objects of its kind.
-func (r *rivalry) fluxController(component platform.Component, kind schema.GroupVersionKind, spec func(unit, version string) map[string]any) contender {
+func (r *rivalry) fluxController(component binaries.Component, kind schema.GroupVersionKind, spec func(unit, version string) map[string]any) contender {
 	return contender{
 		program: string(component), kind: kind, users: []string{string(component)}, spec: spec,
 		start: func(concurrency string) (*rig.Program, error) {
@@ -161,7 +161,7 @@ func (r *rivalry) helmContenders() (ours, theirs contender) {
 		}
 	})
 	kind := schema.GroupVersionKind{Group: "helm.toolkit.fluxcd.io", Version: "v2", Kind: "HelmRelease"}
-	theirs = r.fluxController(platform.HelmController, kind, func(unit, version string) map[string]any {
+	theirs = r.fluxController(binaries.HelmController, kind, func(unit, version string) map[string]any {
 		return map[string]any{
 			"interval": rivalSourceLife, "releaseName": unit, "targetNamespace": rivalDeployed, "storageNamespace": rivalDeployed,
 			"chartRef": chart(unit), "values": values(version),
@@ -186,7 +186,7 @@ func (r *rivalry) manifestContenders(strategy string) (ours, theirs contender) {
 		return config
 	})
 	kind := kustomizev1.GroupVersion.WithKind(kustomizev1.KustomizationKind)
-	theirs = r.fluxController(platform.KustomizeController, kind, func(unit, version string) map[string]any {
+	theirs = r.fluxController(binaries.KustomizeController, kind, func(unit, version string) map[string]any {
 		return map[string]any{
 			"interval": rivalSourceLife, "prune": true, "wait": true, "timeout": time.Minute.String(), "path": "./" + version,
 			"sourceRef": map[string]any{"kind": "OCIRepository", "name": unit},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/tests/bench/rig"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/faults"
 )
 
 // deadResult is what our programs do while nobody can reach the target of all units, and when it is back.
@@ -29,11 +30,11 @@ type deadResult struct {
 // until all units have succeeded. Their jobs may take longer than the target is away: one that ends by its timeout needs a person.
 func BenchmarkDeadTarget(b *testing.B) {
 	for range b.N {
-		var door *platform.Door
+		var door *faults.Door
 		units := rig.Units{DataImport: true, Timeout: options.deadTime + 3*phaseTimeout}
 		r := newRun(b, "dead target", units, func(r *run) {
 			var err error
-			door, err = platform.NewDoor(r.RestConfig)
+			door, err = faults.NewDoor(r.RestConfig)
 			r.must("open a door", err)
 			b.Cleanup(door.Close)
 			r.throughTarget = door.Through
@@ -42,7 +43,7 @@ func BenchmarkDeadTarget(b *testing.B) {
 	}
 }
 
-func (r *run) liveBehind(door *platform.Door, units int) *deadResult {
+func (r *run) liveBehind(door *faults.Door, units int) *deadResult {
 	ctx, cancel := context.WithTimeout(r.b.Context(), options.deadTime+2*phaseTimeout)
 	defer cancel()
 	door.Close()

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/tests/bench/rig"
-	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 )
 
 // chainLength and fanWidth are how many units data flows through; a fan has the producer beside them.
@@ -62,7 +62,7 @@ func flowOnce(b *testing.B, name string, flow rig.Flow, units, floorWriters int)
 	})
 	b.StopTimer()
 	r.stopPrograms()
-	r.must("stop the garbage collector before the floor", r.Process(platform.ControllerManager).Stop(stopGrace))
+	r.must("stop the garbage collector before the floor", r.Process(binaries.ControllerManager).Stop(stopGrace))
 	result.Phases = []*phase{create, change, remove}
 	result.Floor = r.floor(pattern, units, floorWriters)
 	for _, p := range result.Phases {

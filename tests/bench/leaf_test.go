@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/flux-landscaper/flux-landscaper/tests/bench/rig"
-	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 )
 
 // BenchmarkLeaf lets numbers of leaf Installations in one namespace be created, changed and deleted, and measures our programs at rest
@@ -54,7 +54,7 @@ func liveOnce(b *testing.B, name string, data bool, size int) {
 	})
 	b.StopTimer()
 	r.stopPrograms()
-	r.must("stop the garbage collector before the floor", r.Process(platform.ControllerManager).Stop(stopGrace))
+	r.must("stop the garbage collector before the floor", r.Process(binaries.ControllerManager).Stop(stopGrace))
 	result.Phases = []*phase{create, update, remove}
 	result.Floor = r.floor(pattern, size, options.workers)
 	for _, p := range result.Phases {

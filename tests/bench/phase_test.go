@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/programs"
 )
 
 // phase is what one phase of a run took. Times are seconds where the name does not say milliseconds; requests, CPU and traffic count
@@ -69,16 +71,16 @@ func (r *run) processes() []namedProcess {
 		list = append(list, namedProcess{program.Name, program.Process})
 	}
 	list = append(list,
-		namedProcess{"kube-apiserver", r.Process(platform.APIServer)},
+		namedProcess{"kube-apiserver", r.Process(binaries.APIServer)},
 		namedProcess{"etcd", r.Etcd()},
-		namedProcess{"kube-controller-manager", r.Process(platform.ControllerManager)},
+		namedProcess{"kube-controller-manager", r.Process(binaries.ControllerManager)},
 	)
 	return list
 }
 
 type namedProcess struct {
 	name string
-	*platform.Process
+	*programs.Process
 }
 
 func (r *run) snapshot(ctx context.Context) (*snapshot, error) {

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/flux-landscaper/flux-landscaper/tests/bench/rig"
-	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 )
 
 // Namespaces of what both sides bring, and of what they are told to bring.
@@ -113,7 +113,7 @@ func chartOf(name string) ([]byte, error) {
 		}
 		files[fmt.Sprintf("templates/object-%d.yaml", i)] = places.Replace(string(raw))
 	}
-	return platform.PackageChart(platform.Files(files))
+	return servers.PackageChart(servers.Files(files))
 }
 
 // publishChart pushes the chart of a unit and makes the source that both sides take it from.
@@ -125,7 +125,7 @@ func (r *rivalry) publishChart(ctx context.Context, unit string) error {
 	if _, err := r.Registry.PushHelmChart(ctx, "charts/"+unit, rivalChartTag, chart); err != nil {
 		return err
 	}
-	return r.createSource(ctx, unit, "charts/"+unit, map[string]any{"mediaType": platform.HelmChartMediaType, "operation": "copy"})
+	return r.createSource(ctx, unit, "charts/"+unit, map[string]any{"mediaType": servers.HelmChartMediaType, "operation": "copy"})
 }
 
 // publishManifests pushes the objects of a unit, one folder for each version, and makes the source that Kustomizations take them from.
@@ -134,7 +134,7 @@ func (r *rivalry) publishManifests(ctx context.Context, unit string) error {
 	for _, version := range []string{"v1", "v2"} {
 		files[version+"/objects.yaml"] = strings.Join(yamlOf(unit, rivalDeployed, version), "---\n")
 	}
-	if _, err := r.Registry.PushFluxArtifact(ctx, "manifests/"+unit, rivalChartTag, platform.Files(files)); err != nil {
+	if _, err := r.Registry.PushFluxArtifact(ctx, "manifests/"+unit, rivalChartTag, servers.Files(files)); err != nil {
 		return err
 	}
 	return r.createSource(ctx, unit, "manifests/"+unit, nil)

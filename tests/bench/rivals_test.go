@@ -23,6 +23,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/bench/rig"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 )
 
 // BenchmarkRivals compares our deployers with the controllers of Flux that do the same: one after the other they install, leave as it is,
@@ -31,13 +32,13 @@ import (
 func BenchmarkRivals(b *testing.B) {
 	for _, variant := range []struct {
 		name       string
-		component  platform.Component
+		component  binaries.Component
 		contenders func(*rivalry) (ours, theirs contender)
 		publish    func(*rivalry, context.Context, string) error
 	}{
-		{"helm", platform.HelmController, (*rivalry).helmContenders, (*rivalry).publishChart},
-		{"manifest", platform.KustomizeController, func(r *rivalry) (contender, contender) { return r.manifestContenders("") }, (*rivalry).publishManifests},
-		{"apply", platform.KustomizeController, func(r *rivalry) (contender, contender) { return r.manifestContenders("apply") }, (*rivalry).publishManifests},
+		{"helm", binaries.HelmController, (*rivalry).helmContenders, (*rivalry).publishChart},
+		{"manifest", binaries.KustomizeController, func(r *rivalry) (contender, contender) { return r.manifestContenders("") }, (*rivalry).publishManifests},
+		{"apply", binaries.KustomizeController, func(r *rivalry) (contender, contender) { return r.manifestContenders("apply") }, (*rivalry).publishManifests},
 	} {
 		b.Run(fmt.Sprintf("%s/%d", variant.name, options.rivalUnits), func(b *testing.B) {
 			for range b.N {
@@ -57,22 +58,22 @@ func BenchmarkRivals(b *testing.B) {
 // rivalry is one platform on which two sides are compared.
 type rivalry struct {
 	*run
-	flux *platform.Binaries
+	flux *binaries.Binaries
 }
 
-func newRivalry(b *testing.B, name string, component platform.Component) *rivalry {
+func newRivalry(b *testing.B, name string, component binaries.Component) *rivalry {
 	r := &rivalry{run: &run{b: b, name: name, pid: os.Getpid(), units: rig.Units{Namespace: rivalNamespace, Deployed: rivalDeployed}}}
 	ctx, cancel := context.WithTimeout(b.Context(), startTimeout)
 	defer cancel()
 	r.must("build our programs", r.build(ctx))
 	var err error
-	r.flux, err = platform.Tools(ctx, os.Stderr, component)
+	r.flux, err = binaries.Tools(ctx, os.Stderr, component)
 	r.must("build "+string(component), err)
 	built, err := buildinfo.ReadFile(r.flux.Path(component))
 	r.must("read the version of "+string(component), err)
 	foundVersions[string(component)] = built.Main.Version
 	var crds []string
-	if component == platform.HelmController {
+	if component == binaries.HelmController {
 		crds = append(crds, r.flux.CRDDir(component)) // the platform installs those of its own controllers
 	}
 	r.Platform = platform.New(b, platform.Options{
@@ -86,7 +87,7 @@ func newRivalry(b *testing.B, name string, component platform.Component) *rivalr
 
 // prepare makes what both sides need. The platform's own kustomize-controller is stopped, because each leg starts what it measures.
 func (r *rivalry) prepare(ctx context.Context) error {
-	if err := r.Process(platform.KustomizeController).Stop(stopGrace); err != nil {
+	if err := r.Process(binaries.KustomizeController).Stop(stopGrace); err != nil {
 		return err
 	}
 	target, err := r.NewUser(targetUser, rig.AllRights)

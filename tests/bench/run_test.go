@@ -22,6 +22,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/bench/rig"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 )
 
 const (
@@ -72,7 +73,7 @@ func newRun(b *testing.B, name string, units rig.Units, changes ...func(*run)) *
 
 func (r *run) build(ctx context.Context) (err error) {
 	if r.binary = options.binary; r.binary == "" {
-		r.binary, err = platform.BuildLandscaper(ctx)
+		r.binary, err = binaries.BuildLandscaper(ctx)
 	}
 	return err
 }

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flux-landscaper/flux-landscaper/tests/bench/rig"
-	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 )
 
 const (
@@ -141,7 +141,7 @@ spec: {ports: [{port: 99999}]}
 }
 
 func packChart(t *testing.T, files map[string]string) []byte {
-	archive, err := platform.PackageChart(platform.Files(files))
+	archive, err := servers.PackageChart(servers.Files(files))
 	require.NoError(t, err)
 	return archive
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/bench/rig"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 )
 
 const (
@@ -67,13 +68,13 @@ var restartCollector sync.Once
 // newStage prepares everything but the programs.
 func newStage(t *testing.T, prepare func(*rig.Units)) *stage {
 	p := platform.Shared(t)
-	restartCollector.Do(func() { require.NoError(t, p.Process(platform.ControllerManager).Restart()) })
+	restartCollector.Do(func() { require.NoError(t, p.Process(binaries.ControllerManager).Restart()) })
 	s := &stage{Platform: p, t: t, begun: time.Now(), programs: map[string]*rig.Program{}, path: *binary}
 	if s.path == "" {
 		ctx, cancel := context.WithTimeout(t.Context(), buildTimeout)
 		defer cancel()
 		var err error
-		s.path, err = platform.BuildLandscaper(ctx)
+		s.path, err = binaries.BuildLandscaper(ctx)
 		require.NoError(t, err)
 	}
 	s.units = rig.Units{Namespace: p.Namespace(t), Deployed: p.Namespace(t), DataImport: true}

@@ -21,6 +21,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/bench/rig"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 )
 
 // wish is what the user wants of a unit. Each field chooses between two.
@@ -76,7 +77,7 @@ var packed = [2]string{packedChart("1.0.0", "first"), packedChart("2.0.0", "seco
 // packedChart is a chart with an object that all versions have and one of its own.
 func packedChart(version, own string) string {
 	object := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"{{ .Release.Name }}-%s\"}\ndata: {version: \"{{ .Values.version }}\"}\n"
-	archive, err := platform.PackageChart(platform.Files(map[string]string{
+	archive, err := servers.PackageChart(servers.Files(map[string]string{
 		"Chart.yaml":         "apiVersion: v2\nname: settings\nversion: " + version + "\n",
 		"templates/all.yaml": fmt.Sprintf(object, "chart"),
 		"templates/own.yaml": fmt.Sprintf(object, own),

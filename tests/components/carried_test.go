@@ -22,7 +22,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
-	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
 
@@ -101,7 +101,7 @@ func (s *shipment) write(name, text string) {
 // run runs the command line with logins for the registry of the origin and, unless it is nil, another one.
 func (s *shipment) run(to *registry.Registry, args ...string) string {
 	s.T.Helper()
-	binary, err := platform.BuildCLI(s.Ctx)
+	binary, err := binaries.BuildCLI(s.Ctx)
 	require.NoError(s.T, err)
 	auths := object{s.from.Host: object{"username": "reader", "password": "of the origin"}}
 	if to != nil {

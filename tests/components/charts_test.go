@@ -23,7 +23,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
-	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 )
 
 const chartMediaType = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
@@ -82,7 +82,7 @@ func (s *scene) echoBlueprint() map[string]string {
 // echoChart packs the chart of the tour.
 func (s *scene) echoChart() []byte {
 	s.T.Helper()
-	packed, err := platform.PackageChart(os.DirFS(s.tour("chart/echo-server")))
+	packed, err := servers.PackageChart(os.DirFS(s.tour("chart/echo-server")))
 	require.NoError(s.T, err)
 	return packed
 }
@@ -163,7 +163,7 @@ func TestA14ComponentWithChartInAHelmRepository(t *testing.T) {
 // note packs a chart with a ConfigMap that holds a text.
 func (s *scene) note(version, text string) []byte {
 	s.T.Helper()
-	packed, err := platform.PackageChart(platform.Files(map[string]string{
+	packed, err := servers.PackageChart(servers.Files(map[string]string{
 		"Chart.yaml":        "apiVersion: v2\nname: note\nversion: " + version + "\n",
 		"templates/cm.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: '{{ .Release.Name }}'}\ndata: {text: " + text + "}\n",
 	}))

@@ -23,7 +23,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
-	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/programs"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
 
@@ -162,7 +162,7 @@ func TestHostileRegistries(t *testing.T) {
 	})
 	grown := controller.PeakMemory() - before
 	t.Logf("the controller grew by %d MiB beyond %d MiB", grown>>20, before>>20)
-	assert.Less(t, grown, platform.Sanitized(200<<20), "bytes")
+	assert.Less(t, grown, programs.Sanitized(200<<20), "bytes")
 	assert.True(t, controller.Running())
 	assert.Equal(t, pid, controller.PID())
 }

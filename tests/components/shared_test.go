@@ -17,13 +17,13 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
-	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 )
 
 // monorepo is a Git repository that holds components beside other things.
 type monorepo struct {
 	*scene
-	repo   *platform.GitRepo
+	repo   *servers.GitRepo
 	source *sourcev1.GitRepository
 	// held are the files of the last commit.
 	held map[string][]byte

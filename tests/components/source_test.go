@@ -18,7 +18,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
-	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 )
 
 // follow makes an OCIRepository that follows the versions of a component.
@@ -106,7 +106,7 @@ func TestSourcesThatFluxHasNotVerifiedAreRefusedWhereTheContextRequiresIt(t *tes
 	assert.Contains(t, failure.Message, "spec.componentDescriptor.sourceRef: sourceRef OCIRepository "+s.Namespace+"/root")
 	assert.Contains(t, failure.Message, "set spec.verify")
 
-	_, err := s.Registry.PushFluxArtifact(s.Ctx, s.Namespace+"/blueprint", "1.0.0", platform.Files(map[string]string{"blueprint.yaml": document(object{})}))
+	_, err := s.Registry.PushFluxArtifact(s.Ctx, s.Namespace+"/blueprint", "1.0.0", servers.Files(map[string]string{"blueprint.yaml": document(object{})}))
 	require.NoError(t, err)
 	blueprint := &sourcev1.OCIRepository{
 		ObjectMeta: s.Named("blueprint"),

@@ -22,7 +22,8 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
-	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 )
 
 // author is a person who publishes from a directory with our command line.
@@ -33,7 +34,7 @@ type author struct {
 
 func (s *scene) author() *author {
 	s.T.Helper()
-	binary, err := platform.BuildCLI(s.Ctx)
+	binary, err := binaries.BuildCLI(s.Ctx)
 	require.NoError(s.T, err)
 	return &author{s, binary, s.T.TempDir()}
 }
@@ -130,7 +131,7 @@ func TestStory2BlueprintsArePublishedAndRollForwardOnce(t *testing.T) {
 	u.rolled("1.1.0", "1.1.0")
 
 	// "flux push artifact" writes the same media types.
-	_, err := s.Registry.PushFluxArtifact(s.Ctx, s.Namespace+"/shop", "1.2.0", platform.Files(map[string]string{"blueprint.yaml": exporting("pushed by flux")}))
+	_, err := s.Registry.PushFluxArtifact(s.Ctx, s.Namespace+"/shop", "1.2.0", servers.Files(map[string]string{"blueprint.yaml": exporting("pushed by flux")}))
 	require.NoError(t, err)
 	s.Refresh(u.source)
 	u.rolled("1.2.0", "pushed by flux")

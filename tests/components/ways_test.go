@@ -22,7 +22,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit/packing"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
-	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 )
 
 // landscapeFiles is a blueprint directory with all that a blueprint reads from its files: templates in both languages, files that they
@@ -120,7 +120,7 @@ func inGit(s *scene, files map[string]string) object {
 }
 
 func asArtifact(s *scene, files map[string]string) object {
-	_, err := s.Registry.PushFluxArtifact(s.Ctx, s.Namespace+"/landscape", "1.0.0", platform.Files(files))
+	_, err := s.Registry.PushFluxArtifact(s.Ctx, s.Namespace+"/landscape", "1.0.0", servers.Files(files))
 	require.NoError(s.T, err)
 	s.addSource(&sourcev1.OCIRepository{ObjectMeta: metav1.ObjectMeta{Name: "landscape"}, Spec: sourcev1.OCIRepositorySpec{
 		URL: s.Registry.URL(s.Namespace + "/landscape"), Insecure: true, Interval: metav1.Duration{Duration: time.Hour},
@@ -147,7 +147,7 @@ func asCTF(s *scene, files map[string]string) object {
 }
 
 func inBucket(s *scene, files map[string]string) object {
-	store := platform.StartObjectStore(s.T)
+	store := servers.StartObjectStore(s.T)
 	store.CreateBucket(s.T, "landscapes")
 	store.Put(s.T, "landscapes", below("shop/blueprint", files))
 	s.secret("bucket", map[string]string{"accesskey": "reader", "secretkey": "open sesame"})

@@ -22,6 +22,8 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/programs"
 )
 
 const exampleFolder = "../../docs/example-deployer"
@@ -29,7 +31,7 @@ const exampleFolder = "../../docs/example-deployer"
 // startExample builds the example deployer and starts it as a user with the rights of its rights.yaml.
 func startExample(t *testing.T, p *platform.Platform) {
 	t.Helper()
-	binary, err := platform.BuildProgram(t.Context(), "./docs/example-deployer")
+	binary, err := binaries.BuildProgram(t.Context(), "./docs/example-deployer")
 	require.NoError(t, err)
 	raw, err := os.ReadFile(filepath.Join(exampleFolder, "rights.yaml"))
 	require.NoError(t, err)
@@ -47,7 +49,7 @@ func startExample(t *testing.T, p *platform.Platform) {
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	require.NoError(t, os.WriteFile(path, kubeconfig, 0o600))
-	process, err := platform.StartProcess(platform.Command{Name: role.Name, Path: binary, Args: []string{"--kubeconfig", path}, Dir: filepath.Dir(path)})
+	process, err := programs.Start(programs.Command{Name: role.Name, Path: binary, Args: []string{"--kubeconfig", path}, Dir: filepath.Dir(path)})
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		if t.Failed() {

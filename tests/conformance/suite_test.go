@@ -26,6 +26,8 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/conformance"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 )
 
 func TestMain(m *testing.M) {
@@ -74,7 +76,7 @@ slow:
 // helmConfigs are configurations of charts without and with a release.
 func helmConfigs(t *testing.T, isRelease bool) string {
 	t.Helper()
-	packed, err := platform.PackageChart(platform.Files(map[string]string{
+	packed, err := servers.PackageChart(servers.Files(map[string]string{
 		"Chart.yaml":        "apiVersion: v2\nname: settings\nversion: 1.0.0\n",
 		"templates/cm.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"{{ .Release.Name }}\"}\ndata: {color: \"{{ .Values.color }}\"}\n",
 	}))
@@ -94,7 +96,7 @@ func helmConfigs(t *testing.T, isRelease bool) string {
 // command runs the command line and returns the report and the exit status.
 func command(t *testing.T, args ...string) (*conformance.Report, string, int) {
 	t.Helper()
-	binary, err := platform.BuildCLI(t.Context())
+	binary, err := binaries.BuildCLI(t.Context())
 	require.NoError(t, err)
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(t.Context(), binary, append([]string{

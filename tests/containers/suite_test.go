@@ -18,6 +18,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 )
 
 func TestMain(m *testing.M) {
@@ -73,7 +74,7 @@ func (s *scene) publish(repository string, files map[string]string) {
 		require.NoError(s.T, os.MkdirAll(filepath.Dir(path), 0o755))
 		require.NoError(s.T, os.WriteFile(path, []byte(content), 0o644))
 	}
-	binary, err := platform.BuildCLI(s.Ctx)
+	binary, err := binaries.BuildCLI(s.Ctx)
 	require.NoError(s.T, err)
 	to := "oci://" + s.Registry.Host + "/" + s.Namespace + "/" + repository
 	push := exec.CommandContext(s.Ctx, binary, "component", "push", "--file", "component-constructor.yaml", "--repository", to)

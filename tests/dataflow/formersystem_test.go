@@ -28,6 +28,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 )
 
 // formerSystem is a cluster with the objects that the controllers of Gardener Landscaper leave behind. Its CRDs accept everything.
@@ -344,7 +345,7 @@ const chartTemplate = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Rel
 // chart returns a chart with one ConfigMap, as chart.archive.raw has it.
 func chart(t *testing.T) string {
 	t.Helper()
-	packed, err := platform.PackageChart(fstest.MapFS{
+	packed, err := servers.PackageChart(fstest.MapFS{
 		"Chart.yaml":        {Data: []byte("apiVersion: v2\nname: config\nversion: 1.0.0\n")},
 		"templates/cm.yaml": {Data: []byte(chartTemplate)},
 	})

@@ -22,6 +22,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 )
 
 // exampleNamespace is where the tour deploys.
@@ -48,7 +49,7 @@ func (w *tour) echo() blueprint {
 	w.T.Helper()
 	oneEcho.Lock()
 	w.T.Cleanup(oneEcho.Unlock)
-	chart, err := platform.PackageChart(os.DirFS(filepath.Join(corpusDir(), "guided-tour/components/helm-chart/chart/echo-server")))
+	chart, err := servers.PackageChart(os.DirFS(filepath.Join(corpusDir(), "guided-tour/components/helm-chart/chart/echo-server")))
 	require.NoError(w.T, err)
 	_, err = w.Registry.PushHelmChart(w.Ctx, echoChart, "1.0.0", chart)
 	require.NoError(w.T, err)

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 )
 
 // noSiblings are the hints of an Installation that neither imports from siblings nor exports to them.
@@ -52,7 +52,7 @@ func (w *tour) hello(name string, hinted bool) {
 
 func TestA36OptimizationHints(t *testing.T) {
 	w := newScene(t).walk("hello-world")
-	chart, err := platform.PackageChart(os.DirFS(filepath.Join(corpusDir(), "guided-tour/hello-world/chart/hello-world")))
+	chart, err := servers.PackageChart(os.DirFS(filepath.Join(corpusDir(), "guided-tour/hello-world/chart/hello-world")))
 	require.NoError(t, err)
 	_, err = w.Registry.PushHelmChart(w.Ctx, helloChart, "1.0.0", chart)
 	require.NoError(t, err)

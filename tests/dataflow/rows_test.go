@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 )
 
 // directItem is a DeployItem of the helm deployer that no Execution owns.
@@ -47,7 +47,7 @@ func eachMode(t *testing.T, test func(t *testing.T, d *directItem)) {
 // chartWith packs a chart with the ConfigMap "deployed" that has a value.
 func (d *directItem) chartWith(value string) string {
 	d.T.Helper()
-	packed, err := platform.PackageChart(fstest.MapFS{
+	packed, err := servers.PackageChart(fstest.MapFS{
 		"Chart.yaml": {Data: []byte("apiVersion: v2\nname: direct\nversion: 1.0.0\n")},
 		"templates/cm.yaml": {Data: []byte(
 			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: deployed, namespace: " + d.Namespace + "}\ndata: {value: " + value + "}\n")},

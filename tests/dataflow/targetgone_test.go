@@ -22,6 +22,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 )
 
 // deployForgetting deploys a ConfigMap through the Target "cluster" and gives it up when that has been gone for a minute.
@@ -59,7 +60,7 @@ func TestADeletionGivesUpAClusterThatWentAway(t *testing.T) {
 	item := s.deployForgetting()
 	require.Equal(t, "there", s.deployedOn(far.Client()))
 
-	require.NoError(t, far.Process(platform.APIServer).Kill9())
+	require.NoError(t, far.Process(binaries.APIServer).Kill9())
 	s.Delete(s.Installation("root"))
 	s.awaitItem(item, func() bool {
 		return strings.Contains(conditions.GetMessage(item, meta.ReadyCondition), "connection refused")

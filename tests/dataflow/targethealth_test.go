@@ -25,6 +25,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/faults"
 )
 
 // healthScene is a scene whose Target "cluster" names the Secret of the same name and is checked.
@@ -144,11 +145,11 @@ func TestTargetHealthFollowsTheSecret(t *testing.T) {
 }
 
 func TestTargetHealthWhileTheClusterIsGone(t *testing.T) {
-	var door *platform.Door
+	var door *faults.Door
 	s := newHealthScene(t, func(s *healthScene) (through *rest.Config) {
 		config := asDeployer(s)
 		var err error
-		door, err = platform.NewDoor(config)
+		door, err = faults.NewDoor(config)
 		require.NoError(s.T, err)
 		s.T.Cleanup(door.Close)
 		return door.Through(config)

@@ -39,6 +39,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/faults"
 )
 
 // syncScene is a scene whose TargetSync reads the namespace of the same name of the second cluster.
@@ -280,7 +281,7 @@ func TestC08TargetSyncTakesNothingOfOthers(t *testing.T) {
 
 func TestTargetSyncOutlivesItsSource(t *testing.T) {
 	s := newSyncScene(t)
-	door, err := platform.NewDoor(s.access)
+	door, err := faults.NewDoor(s.access)
 	require.NoError(t, err)
 	t.Cleanup(door.Close)
 	s.giveAccess(door.Through(s.access))
@@ -609,27 +610,27 @@ func TestC09AShorterKubeconfigIsRenewedEarlier(t *testing.T) {
 func TestC07TheUninstallIsSkippedWhereTheShootIsGone(t *testing.T) {
 	for name, tc := range map[string]struct {
 		// before happens before the Installation is deleted.
-		before func(g *gardener, shoot *unstructured.Unstructured, door *platform.Door)
+		before func(g *gardener, shoot *unstructured.Unstructured, door *faults.Door)
 		skips  bool
 	}{
-		"gone": {func(g *gardener, shoot *unstructured.Unstructured, door *platform.Door) {
+		"gone": {func(g *gardener, shoot *unstructured.Unstructured, door *faults.Door) {
 			door.Close()
 			require.NoError(g.T, g.far.Client().Delete(g.Ctx, shoot))
 			g.Gone(&v1alpha1.Target{ObjectMeta: g.Named("one")})
 		}, true},
-		"in deletion": {func(g *gardener, shoot *unstructured.Unstructured, door *platform.Door) {
+		"in deletion": {func(g *gardener, shoot *unstructured.Unstructured, door *faults.Door) {
 			door.Close()
 			shoot.SetFinalizers([]string{"example.com/slow"})
 			require.NoError(g.T, g.far.Client().Update(g.Ctx, shoot))
 			require.NoError(g.T, g.far.Client().Delete(g.Ctx, shoot))
 		}, true},
-		"there": {func(*gardener, *unstructured.Unstructured, *platform.Door) {}, false},
+		"there": {func(*gardener, *unstructured.Unstructured, *faults.Door) {}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newGardener(t)
 			config, err := g.NewUser(g.Deployer(), landscape.AllRights...)
 			require.NoError(t, err)
-			door, err := platform.NewDoor(config)
+			door, err := faults.NewDoor(config)
 			require.NoError(t, err)
 			t.Cleanup(door.Close)
 			access, err := platform.KubeconfigFor(door.Through(config))

@@ -15,6 +15,8 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 	"github.com/flux-landscaper/flux-landscaper/tests/sample"
 )
 
@@ -25,8 +27,8 @@ type demo struct {
 	started    time.Time
 	binary     string
 	platform   *platform.Platform
-	programs   *programs
-	repository *platform.GitRepo
+	programs   *started
+	repository *servers.GitRepo
 }
 
 // run shows the landscape until ctx ends or, with --exit, until it is ready. It leaves no process and no file behind.
@@ -96,7 +98,7 @@ func (d *demo) prepare(ctx context.Context, steps *steps) error {
 	})
 	group.Go(func() error {
 		return steps.do("build the landscaper", func(io.Writer) (err error) {
-			d.binary, err = platform.BuildLandscaper(ctx)
+			d.binary, err = binaries.BuildLandscaper(ctx)
 			return err
 		})
 	})

@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 )
 
 const (
@@ -38,9 +38,9 @@ func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 func testMain(m *testing.M) int {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	_, err := platform.Tools(ctx, os.Stderr)
+	_, err := binaries.Tools(ctx, os.Stderr)
 	must(err)
-	_, err = platform.BuildLandscaper(ctx)
+	_, err = binaries.BuildLandscaper(ctx)
 	must(err)
 	dir, err := os.MkdirTemp("", "demo")
 	must(err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/programs"
 	"github.com/flux-landscaper/flux-landscaper/tests/sample"
 )
 
@@ -28,20 +29,20 @@ var subCommands = []struct {
 	{"landscaper-deployer-mock", []string{"deployer", "mock"}},
 }
 
-// programs are our running processes.
-type programs struct {
+// started are our running processes.
+type started struct {
 	// dir holds their kubeconfigs and logs; it goes with the platform.
 	dir string
 	// died gets an error for each process that ended although nobody asked it to.
 	died chan error
 
 	stopping  chan struct{}
-	processes []*platform.Process
+	processes []*programs.Process
 }
 
 // startPrograms starts every sub-command of the binary against the cluster.
-func startPrograms(cluster *platform.Cluster, binary string) (*programs, error) {
-	p := &programs{
+func startPrograms(cluster *platform.Cluster, binary string) (*started, error) {
+	p := &started{
 		dir:  filepath.Join(filepath.Dir(cluster.KubeconfigPath), "landscaper"),
 		died: make(chan error, len(subCommands)), stopping: make(chan struct{}),
 	}
@@ -56,12 +57,12 @@ func startPrograms(cluster *platform.Cluster, binary string) (*programs, error) 
 	return p, nil
 }
 
-func (p *programs) start(cluster *platform.Cluster, binary, name string, args []string) error {
+func (p *started) start(cluster *platform.Cluster, binary, name string, args []string) error {
 	kubeconfig, err := writeKubeconfig(cluster, p.dir, name)
 	if err != nil {
 		return err
 	}
-	process, err := platform.StartProcess(platform.Command{
+	process, err := programs.Start(programs.Command{
 		Name: name, Path: binary, Dir: p.dir, Env: []string{"KUBECONFIG=" + kubeconfig},
 		Args: append(args[:len(args):len(args)], "--metrics-addr=0", "--health-addr=0"),
 	})
@@ -74,7 +75,7 @@ func (p *programs) start(cluster *platform.Cluster, binary, name string, args []
 }
 
 // watch reports a process that ends by itself.
-func (p *programs) watch(name string, process *platform.Process) {
+func (p *started) watch(name string, process *programs.Process) {
 	<-process.Exited()
 	select {
 	case <-p.stopping:
@@ -84,7 +85,7 @@ func (p *programs) watch(name string, process *platform.Process) {
 }
 
 // stop ends every process.
-func (p *programs) stop() error {
+func (p *started) stop() error {
 	close(p.stopping)
 	results := make([]error, len(p.processes))
 	var group sync.WaitGroup

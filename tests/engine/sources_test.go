@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 )
 
 // grant lets a user do everything with our kinds and read the rest, but for one kind of sources.
@@ -52,9 +52,9 @@ func (s *site) fromSource(namespace, name, kind string) *v1alpha1.Installation {
 
 func TestAForbiddenKindOfSourceDoesNotBlockOthers(t *testing.T) {
 	s := newSite(t)
-	binaries, err := platform.Tools(s.ctx, os.Stderr, platform.SourceController)
+	tools, err := binaries.Tools(s.ctx, os.Stderr, binaries.SourceController)
 	require.NoError(t, err)
-	require.NoError(t, s.InstallCRDs(s.ctx, binaries.CRDDir(platform.SourceController)))
+	require.NoError(t, s.InstallCRDs(s.ctx, tools.CRDDir(binaries.SourceController)))
 	s.grant("restricted", "buckets")
 	s.namespace("restricted")
 	process := s.run("restricted", nil, "controller")

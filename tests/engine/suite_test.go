@@ -18,6 +18,8 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/programs"
 )
 
 // patience bounds every wait; nothing takes that long unless it is broken.
@@ -34,7 +36,7 @@ type site struct {
 
 func newSite(t *testing.T) *site {
 	t.Helper()
-	_, err := platform.BuildLandscaper(t.Context())
+	_, err := binaries.BuildLandscaper(t.Context())
 	require.NoError(t, err, "outside the deadline: others may be building")
 	ctx, cancel := context.WithTimeout(context.Background(), 3*patience)
 	t.Cleanup(cancel)
@@ -42,13 +44,13 @@ func newSite(t *testing.T) *site {
 }
 
 // controller runs a controller with all rights until the test ends or stops it.
-func (s *site) controller(user string, flags ...string) *platform.Process {
+func (s *site) controller(user string, flags ...string) *programs.Process {
 	s.t.Helper()
 	return s.run(user, landscape.AllRights, "controller", flags...)
 }
 
 // run runs a sub-command as a user until the test ends or stops it.
-func (s *site) run(user string, groups []string, command string, flags ...string) *platform.Process {
+func (s *site) run(user string, groups []string, command string, flags ...string) *programs.Process {
 	s.t.Helper()
 	return landscape.Run(s.ctx, s.t, s.Cluster, user, groups, command, flags...)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 )
 
 // shows waits until a line of `flux landscaper get` begins with these words.
@@ -33,7 +33,7 @@ func (s *stage) shows(binary, what string, words ...string) {
 
 func TestTheCommandLineShowsStages(t *testing.T) {
 	s := newStage(t)
-	binary, err := platform.BuildCLI(s.ctx)
+	binary, err := binaries.BuildCLI(s.ctx)
 	require.NoError(t, err)
 	env := s.env("east")
 	s.create(env)

@@ -23,6 +23,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 )
 
 // deployers are those that the registrations bring behind the fence.
@@ -285,7 +286,7 @@ func (w *world) requireFenced() {
 	require.NotNil(w.t, controller)
 	own := w.networkOf("thread-self")
 	assert.Equal(w.t, own, w.networkOf(strconv.Itoa(controller.PID())), "what is tried here holds for the controller")
-	assert.NotEqual(w.t, own, w.networkOf(strconv.Itoa(w.fence.Process(platform.APIServer).PID())))
+	assert.NotEqual(w.t, own, w.networkOf(strconv.Itoa(w.fence.Process(binaries.APIServer).PID())))
 	_, err = net.DialTimeout("tcp", address, time.Second)
 	require.Error(w.t, err, "the fenced API server is reached from outside")
 }

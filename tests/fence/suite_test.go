@@ -28,6 +28,10 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/faults"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/programs"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 	"github.com/flux-landscaper/flux-landscaper/tests/releases"
 )
 
@@ -60,12 +64,12 @@ type world struct {
 	ctx   context.Context
 	fence *platform.Platform
 	// apart is the network of the fence, and wire its way to the landscaper cluster.
-	apart *platform.Network
-	wire  *platform.Wire
+	apart *programs.Network
+	wire  *faults.Wire
 	// centreNode and fenceNode run the Pods.
 	centreNode, fenceNode *platform.ProcessNode
 	// central and fenced are the repositories that the two Flux follow.
-	central, fenced *platform.GitRepo
+	central, fenced *servers.GitRepo
 }
 
 func newWorld(t *testing.T) *world {
@@ -78,16 +82,16 @@ func newWorld(t *testing.T) *world {
 	t.Cleanup(cancel)
 	w := &world{t: t, Platform: p, ctx: ctx}
 	var err error
-	w.wire, err = platform.NewWire(strings.TrimPrefix(p.RestConfig.Host, "https://"))
+	w.wire, err = faults.NewWire(strings.TrimPrefix(p.RestConfig.Host, "https://"))
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, w.wire.Close()) })
 	w.buildFence()
-	program, err := platform.BuildLandscaper(ctx)
+	program, err := binaries.BuildLandscaper(ctx)
 	require.NoError(t, err)
 	w.centreNode, w.fenceNode = w.node(p.Cluster, program), w.node(w.fence.Cluster, program)
 	t.Cleanup(w.explain)
 	w.central, w.fenced = w.repository("central", p.Cluster), w.repository("fenced", w.fence.Cluster)
-	none, err := platform.BuildStatic(ctx, "./tests/platform/cmd/pause") // no kubelet looks into the image
+	none, err := binaries.BuildStatic(ctx, "./tests/platform/cmd/pause") // no kubelet looks into the image
 	require.NoError(t, err)
 	require.NoError(t, releases.Push(ctx, p.Registry, none, filepath.Join("..", ".."), t.TempDir(), version))
 	image := p.Registry.Host + "/landscaper:" + version
@@ -99,7 +103,7 @@ func newWorld(t *testing.T) *world {
 func (w *world) buildFence() {
 	w.t.Helper()
 	var err error
-	w.apart, err = platform.NewNetwork()
+	w.apart, err = programs.NewNetwork()
 	require.NoError(w.t, err)
 	w.t.Cleanup(func() { assert.NoError(w.t, w.apart.Close()) })
 	for _, address := range []string{w.wire.Address, strings.TrimPrefix(w.Git.URL, "http://"), w.Registry.Host} {
@@ -119,7 +123,7 @@ func (w *world) node(cluster *platform.Cluster, program string) *platform.Proces
 }
 
 // repository makes a Git repository, and has the Flux of a cluster apply what is in it.
-func (w *world) repository(name string, cluster *platform.Cluster) *platform.GitRepo {
+func (w *world) repository(name string, cluster *platform.Cluster) *servers.GitRepo {
 	w.t.Helper()
 	repository, err := w.Git.CreateRepository(w.ctx, name)
 	require.NoError(w.t, err)
@@ -143,7 +147,7 @@ func (w *world) repository(name string, cluster *platform.Cluster) *platform.Git
 }
 
 // commit changes a repository; a file without content goes. It returns when Flux has applied it.
-func (w *world) commit(repository *platform.GitRepo, cluster *platform.Cluster, files map[string]string) {
+func (w *world) commit(repository *servers.GitRepo, cluster *platform.Cluster, files map[string]string) {
 	w.t.Helper()
 	changes := map[string][]byte{}
 	for name, text := range files {

@@ -34,6 +34,8 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/tests/clouds"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/programs"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
 
@@ -60,7 +62,7 @@ type scene struct {
 	ctx      context.Context
 	aws      *clouds.AWS
 	registry *registry.Registry
-	process  *platform.Process
+	process  *programs.Process
 	// log is the file with all that the controller wrote.
 	log string
 }
@@ -140,7 +142,7 @@ func (s *scene) mayRequestTokens() bool {
 // run starts the controller as its ServiceAccount.
 func (s *scene) run(environment, args []string) {
 	s.t.Helper()
-	binary, err := platform.BuildLandscaper(s.ctx)
+	binary, err := binaries.BuildLandscaper(s.ctx)
 	require.NoError(s.t, err)
 	config, err := s.NewUser(user)
 	require.NoError(s.t, err)
@@ -150,7 +152,7 @@ func (s *scene) run(environment, args []string) {
 	path := filepath.Join(dir, "kubeconfig")
 	s.log = filepath.Join(dir, "controller.log")
 	require.NoError(s.t, os.WriteFile(path, kubeconfig, 0o600))
-	s.process, err = platform.StartProcess(platform.Command{
+	s.process, err = programs.Start(programs.Command{
 		Name: "controller", Path: binary, Dir: dir,
 		Args: append(args, "--metrics-addr=0", "--health-addr="+freeAddress(s.t), "--log-level=debug", "--oci-cache-dir="+filepath.Join(dir, "cache")),
 		Env:  append([]string{"KUBECONFIG=" + path, "RUNTIME_NAMESPACE=ls-system"}, environment...),

@@ -26,6 +26,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 	"github.com/flux-landscaper/flux-landscaper/tests/releases"
 	"github.com/flux-landscaper/flux-landscaper/tests/sample"
 )
@@ -86,7 +87,7 @@ func (c *cluster) explain() {
 // release makes a release of this checkout and pushes it, as make release does.
 func (c *cluster) release(version string) {
 	c.Helper()
-	program, err := platform.BuildStatic(c.ctx, "./cmd/landscaper")
+	program, err := binaries.BuildStatic(c.ctx, "./cmd/landscaper")
 	require.NoError(c, err)
 	require.NoError(c, releases.Push(c.ctx, c.Registry, program, filepath.Join("..", ".."), c.TempDir(), version))
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/programs"
 )
 
 // Names of our processes; each is also the user under which the process works.
@@ -50,7 +51,7 @@ type Landscape struct {
 	// Standstill sees when something changes.
 	Standstill *Standstill
 	// Processes by name.
-	Processes map[string]*platform.Process
+	Processes map[string]*programs.Process
 	// Metrics are the addresses at which they serve metrics.
 	Metrics map[string]string
 }
@@ -97,7 +98,7 @@ func Shared(t testing.TB) *Landscape {
 func start(p *platform.Platform) (l *Landscape, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
-	l = &Landscape{Platform: p, Processes: map[string]*platform.Process{}, Metrics: map[string]string{}}
+	l = &Landscape{Platform: p, Processes: map[string]*programs.Process{}, Metrics: map[string]string{}}
 	all := commands(p)
 	if p.Node() != nil && p.Registry != nil {
 		if all[ContainerDeployer], err = containerDeployer(ctx, p); err != nil {

@@ -14,6 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/programs"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 )
 
 // AllRights are the groups of a user who may do everything.
@@ -25,8 +28,8 @@ const memoryLimit = "300MiB"
 
 // Start starts a sub-command of our binary, e.g. "deployer mock", on a cluster and returns at once. It works as a user of its own, so that
 // its requests can be counted. It serves health on a free address and no metrics, unless the flags say otherwise.
-func Start(ctx context.Context, c *platform.Cluster, user string, groups []string, command string, flags ...string) (*platform.Process, error) {
-	binary, err := platform.BuildLandscaper(ctx)
+func Start(ctx context.Context, c *platform.Cluster, user string, groups []string, command string, flags ...string) (*programs.Process, error) {
+	binary, err := binaries.BuildLandscaper(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -47,14 +50,14 @@ func Start(ctx context.Context, c *platform.Cluster, user string, groups []strin
 		return nil, err
 	}
 	args := append(strings.Fields(command), "--metrics-addr=0", "--health-addr="+FreeAddress())
-	args = append(args, platform.EventFlags(command)...)
-	return platform.StartProcess(platform.Command{
+	args = append(args, servers.EventFlags(command)...)
+	return programs.Start(programs.Command{
 		Name: user, Path: binary, Args: append(args, flags...), Dir: dir, Env: []string{"KUBECONFIG=" + path, "RUNTIME_NAMESPACE=ls-system", "GOMEMLIMIT=" + memoryLimit},
 	})
 }
 
 // Run starts like Start. The process ends with the test at the latest; if the test has failed, the end of its log is printed.
-func Run(ctx context.Context, t testing.TB, c *platform.Cluster, user string, groups []string, command string, flags ...string) *platform.Process {
+func Run(ctx context.Context, t testing.TB, c *platform.Cluster, user string, groups []string, command string, flags ...string) *programs.Process {
 	t.Helper()
 	process, err := Start(ctx, c, user, groups, command, flags...)
 	require.NoError(t, err)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/faults"
 )
 
 // Deployer is the user under which Targets of the scene let the deployers in, so that its requests can be told apart.
@@ -49,9 +50,9 @@ func (s *Scene) targetWith(name, kubeconfig string) {
 }
 
 // TargetBehindDoor makes a Target with the access of a user behind a door, which is open.
-func (s *Scene) TargetBehindDoor(name string, config *rest.Config) *platform.Door {
+func (s *Scene) TargetBehindDoor(name string, config *rest.Config) *faults.Door {
 	s.T.Helper()
-	door, err := platform.NewDoor(config)
+	door, err := faults.NewDoor(config)
 	require.NoError(s.T, err)
 	s.T.Cleanup(door.Close)
 	s.TargetOf(name, door.Through(config))

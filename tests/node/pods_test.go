@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 )
 
 func TestADeploymentBecomesAvailable(t *testing.T) {
@@ -185,7 +186,7 @@ func TestAPodOutlivesItsKubelet(t *testing.T) {
 	pod := r.pod("lasting", r.shell(), "sh", "-c", "wget -q -O /dev/null "+gate.URL+"; echo done")
 	require.NoError(t, r.Client().Create(r.ctx, pod))
 	<-began
-	kubelet := r.Process(platform.Kubelet)
+	kubelet := r.Process(binaries.Kubelet)
 
 	require.NoError(t, kubelet.Kill9())
 	close(goOn)

@@ -12,6 +12,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 )
 
 // DefaultIssuer is the issuer of the tokens of ServiceAccounts.
@@ -31,7 +33,7 @@ func (c *Cluster) startAPIServer(ctx context.Context, etcdDir string) error {
 		return err
 	}
 	err := c.serve(ctx, service{
-		component: APIServer,
+		component: binaries.APIServer,
 		ports:     1,
 		env:       []string{apiServerGC},
 		args:      c.apiServerArgs,
@@ -43,7 +45,7 @@ func (c *Cluster) startAPIServer(ctx context.Context, etcdDir string) error {
 	if err := c.makeClient(); err != nil {
 		return fmt.Errorf("cannot make a client: %w", err)
 	}
-	return awaitReady(ctx, c.Process(APIServer), c.hasDefaultNamespace)
+	return awaitReady(ctx, c.Process(binaries.APIServer), c.hasDefaultNamespace)
 }
 
 func (c *Cluster) apiServerAnswers(ctx context.Context) error {
@@ -56,7 +58,7 @@ func (c *Cluster) hasDefaultNamespace(ctx context.Context) error {
 
 // AwaitAPIServer waits until the API server answers, e.g. after a test has restarted its Process.
 func (c *Cluster) AwaitAPIServer(ctx context.Context) error {
-	return awaitReady(ctx, c.Process(APIServer), c.apiServerAnswers)
+	return awaitReady(ctx, c.Process(binaries.APIServer), c.apiServerAnswers)
 }
 
 func (c *Cluster) apiServerArgs(addresses []string) ([]string, error) {
@@ -90,7 +92,7 @@ func (c *Cluster) apiServerArgs(addresses []string) ([]string, error) {
 		args = append(args, "--advertise-address="+nowhere) // it finds none by itself where there is only loopback
 	}
 	if c.options.Audit {
-		args = append(args, c.auditArgs()...)
+		args = append(args, auditLog{c.dir}.args()...)
 	}
 	return append(args, c.options.APIServerArgs...), nil
 }

@@ -18,6 +18,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 )
 
 const (
@@ -74,17 +76,24 @@ type auditEvent struct {
 	RequestReceivedTimestamp metav1.MicroTime
 }
 
-func (c *Cluster) auditArgs() []string {
+// auditLog is the log of requests in the folder of a cluster.
+type auditLog struct{ dir string }
+
+func (l auditLog) path() string { return filepath.Join(l.dir, auditFile) }
+
+func (l auditLog) policy() string { return filepath.Join(l.dir, "audit-policy.yaml") }
+
+func (l auditLog) args() []string {
 	return []string{
-		"--audit-policy-file=" + filepath.Join(c.dir, "audit-policy.yaml"),
-		"--audit-log-path=" + filepath.Join(c.dir, auditFile),
+		"--audit-policy-file=" + l.policy(),
+		"--audit-log-path=" + l.path(),
 		"--audit-log-maxsize=1000000",
 		"--audit-log-format=json",
 	}
 }
 
-func (c *Cluster) writeAuditPolicy() error {
-	return os.WriteFile(filepath.Join(c.dir, "audit-policy.yaml"), []byte(auditPolicy), 0o600)
+func (l auditLog) writePolicy() error {
+	return os.WriteFile(l.policy(), []byte(auditPolicy), 0o600)
 }
 
 // Requests returns every request that the API server received at since or later and answered before this call, in the
@@ -93,14 +102,14 @@ func (c *Cluster) Requests(ctx context.Context, since time.Time) ([]Request, err
 	if !c.options.Audit {
 		return nil, errors.New("requests are not recorded: set Options.Audit")
 	}
-	marker, err := c.markAudit(ctx)
+	marker, err := markAudit(ctx, c.RestConfig)
 	if err != nil {
 		return nil, fmt.Errorf("cannot mark the end of the audit log: %w", err)
 	}
 	var requests []Request
-	err = awaitReady(ctx, c.Process(APIServer), func(context.Context) error {
+	err = awaitReady(ctx, c.Process(binaries.APIServer), func(context.Context) error {
 		var marked bool
-		requests, marked, err = readAudit(filepath.Join(c.dir, auditFile), since, marker)
+		requests, marked, err = readAudit(auditLog{c.dir}.path(), since, marker)
 		if err == nil && !marked {
 			err = errors.New("the audit log is not complete yet")
 		}
@@ -110,15 +119,15 @@ func (c *Cluster) Requests(ctx context.Context, since time.Time) ([]Request, err
 }
 
 // markAudit sends a request that can be recognised in the log: whatever was answered before stands above it.
-func (c *Cluster) markAudit(ctx context.Context) (string, error) {
+func markAudit(ctx context.Context, administrator *rest.Config) (string, error) {
 	marker := markerPrefix + rand.Text()
-	config := rest.CopyConfig(c.RestConfig)
+	config := rest.CopyConfig(administrator)
 	config.UserAgent = marker
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return "", err
 	}
-	return marker, answers(httpClient, c.RestConfig.Host+"/version")(ctx)
+	return marker, answers(httpClient, administrator.Host+"/version")(ctx)
 }
 
 // readAudit reads the log up to the marker. A watch has two entries, when it begins and when it ends; the first counts.

@@ -10,14 +10,15 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
-	"sync"
 	"time"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/programs"
 )
 
 const (
@@ -38,24 +39,24 @@ type Cluster struct {
 
 	dir       string
 	options   Options
-	binaries  *Binaries
+	binaries  *binaries.Binaries
 	authority *authority
 	address   string       // host:port of the API server
 	http      *http.Client // the administrator's
 	client    client.WithWatch
 	node      *Node
 
-	mu        sync.Mutex
-	processes []*Process // in the order of their start
+	// started are its programs, the API server first.
+	started programs.Group
 }
 
 // startCluster starts an API server on the etcd in etcdDir and then, side by side, what the options ask for.
-func startCluster(ctx context.Context, name, dir, etcdDir string, binaries *Binaries, options Options) (*Cluster, error) {
+func startCluster(ctx context.Context, name, dir, etcdDir string, binaries *binaries.Binaries, options Options) (*Cluster, error) {
 	c := &Cluster{Name: name, dir: dir, options: options, binaries: binaries}
 	steps := []func() error{
 		func() error { return os.Mkdir(dir, 0o700) },
 		c.makeIdentity,
-		c.writeAuditPolicy,
+		auditLog{dir}.writePolicy,
 		func() error { return c.startAPIServer(ctx, etcdDir) },
 		func() error { return c.startControllers(ctx) },
 	}
@@ -101,7 +102,7 @@ func (c *Cluster) NewUser(name string, groups ...string) (*rest.Config, error) {
 		Host:      "https://" + c.address,
 		UserAgent: name,
 		QPS:       -1,
-		Dial:      c.options.Network.dial(),
+		Dial:      c.options.Network.Dialer(),
 		TLSClientConfig: rest.TLSClientConfig{
 			CAData:   c.authority.pem,
 			CertData: issued.certificate,
@@ -145,9 +146,9 @@ func KubeconfigFor(config *rest.Config) ([]byte, error) {
 }
 
 // Process returns the running program of a component, to kill or restart it, or nil if this cluster has none.
-func (c *Cluster) Process(component Component) *Process {
-	for _, p := range c.running() {
-		if p.command.Name == string(component) {
+func (c *Cluster) Process(component binaries.Component) *programs.Process {
+	for _, p := range c.started.All() {
+		if p.Name() == string(component) {
 			return p
 		}
 	}
@@ -155,65 +156,29 @@ func (c *Cluster) Process(component Component) *Process {
 }
 
 // Logs returns the last lines of a component's log.
-func (c *Cluster) Logs(component Component, lines int) string {
+func (c *Cluster) Logs(component binaries.Component, lines int) string {
 	if p := c.Process(component); p != nil {
 		return p.LogTail(lines)
 	}
 	return fmt.Sprintf("cluster %s runs no %s", c.Name, component)
 }
 
-func (c *Cluster) running() []*Process {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.processes)
-}
-
 // run starts a component in the cluster's folder and remembers it for stop.
-func (c *Cluster) run(component Component, env []string, args ...string) (*Process, error) {
-	return c.runCommand(Command{Name: string(component), Path: c.binaries.Path(component), Args: args, Env: env, Dir: c.dir})
-}
-
-func (c *Cluster) runCommand(command Command) (*Process, error) {
-	command.Network = c.options.Network
-	p, err := StartProcess(command)
-	if err != nil {
-		return nil, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.processes = append(c.processes, p)
-	return p, nil
-}
-
-// forget drops a program that has ended from the list.
-func (c *Cluster) forget(gone *Process) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.processes = slices.DeleteFunc(c.processes, func(p *Process) bool { return p == gone })
+func (c *Cluster) run(component binaries.Component, env []string, args ...string) (*programs.Process, error) {
+	return c.started.Start(programs.Command{
+		Name: string(component), Path: c.binaries.Path(component), Args: args, Env: env, Dir: c.dir, Network: c.options.Network,
+	})
 }
 
 // stop ends the node and the controllers side by side, then the API server.
 func (c *Cluster) stop() error {
-	c.mu.Lock()
-	processes := c.processes
-	c.processes = nil
-	c.mu.Unlock()
+	processes := c.started.Take()
 	if len(processes) == 0 {
 		return nil
 	}
-	failures := []error{stopAll(processes[1:])}
+	failures := []error{programs.StopAll(processes[1:], stopGrace)}
 	if c.node != nil {
 		failures = append(failures, c.node.stop())
 	}
-	return errors.Join(append(failures, stopAll(processes[:1]))...)
-}
-
-func stopAll(processes []*Process) error {
-	results := make([]error, len(processes))
-	var wg sync.WaitGroup
-	for i, p := range processes {
-		wg.Go(func() { results[i] = p.Stop(stopGrace) })
-	}
-	wg.Wait()
-	return errors.Join(results...)
+	return errors.Join(append(failures, programs.StopAll(processes[:1], stopGrace))...)
 }

@@ -8,6 +8,8 @@ import (
 	"net"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 )
 
 // startControllers installs CRDs and objects and starts the controllers of the options, side by side. The garbage collector learns the
@@ -24,7 +26,7 @@ func (c *Cluster) startControllers(ctx context.Context) error {
 		group.Go(func() error { return c.startNode(ctx) })
 	}
 	if c.options.Flux {
-		group.Go(func() error { return c.startFlux(ctx) })
+		group.Go(func() error { return fluxControllers{c}.start(ctx) })
 	}
 	return group.Wait()
 }
@@ -32,12 +34,12 @@ func (c *Cluster) startControllers(ctx context.Context) error {
 // startControllerManager starts the controllers that collect garbage, empty deleted namespaces, make the tokens of service
 // accounts, roll out Deployments and watch over the node.
 func (c *Cluster) startControllerManager(ctx context.Context) error {
-	kubeconfig, err := c.userKubeconfig(string(ControllerManager))
+	kubeconfig, err := c.userKubeconfig(string(binaries.ControllerManager))
 	if err != nil {
 		return err
 	}
 	return c.serve(ctx, service{
-		component: ControllerManager,
+		component: binaries.ControllerManager,
 		ports:     1,
 		args: func(addresses []string) ([]string, error) {
 			host, port, err := net.SplitHostPort(addresses[0])
@@ -60,12 +62,12 @@ func (c *Cluster) startControllerManager(ctx context.Context) error {
 
 // startScheduler starts the program that gives Pods to the node.
 func (c *Cluster) startScheduler(ctx context.Context) error {
-	kubeconfig, err := c.userKubeconfig(string(Scheduler))
+	kubeconfig, err := c.userKubeconfig(string(binaries.Scheduler))
 	if err != nil {
 		return err
 	}
 	return c.serve(ctx, service{
-		component: Scheduler,
+		component: binaries.Scheduler,
 		ports:     1,
 		args: func(addresses []string) ([]string, error) {
 			host, port, err := net.SplitHostPort(addresses[0])

@@ -16,30 +16,35 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 )
 
 // FluxNamespace is the namespace that the Flux controllers call their own.
 const FluxNamespace = "flux-system"
 
-// startFlux makes the namespace and the CRDs of the Flux controllers, then starts both side by side.
-func (c *Cluster) startFlux(ctx context.Context) error {
+// fluxControllers are those of one cluster.
+type fluxControllers struct{ cluster *Cluster }
+
+// start makes the namespace and the CRDs of the Flux controllers, then starts both side by side.
+func (f fluxControllers) start(ctx context.Context) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: FluxNamespace}}
-	if err := client.IgnoreAlreadyExists(c.client.Create(ctx, namespace)); err != nil {
+	if err := client.IgnoreAlreadyExists(f.cluster.client.Create(ctx, namespace)); err != nil {
 		return fmt.Errorf("cannot create namespace %s: %w", FluxNamespace, err)
 	}
-	err := c.InstallCRDs(ctx, c.binaries.CRDDir(SourceController), c.binaries.CRDDir(KustomizeController))
+	err := f.cluster.InstallCRDs(ctx, f.cluster.binaries.CRDDir(binaries.SourceController), f.cluster.binaries.CRDDir(binaries.KustomizeController))
 	if err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return c.startSourceController(ctx) })
-	group.Go(func() error { return c.startKustomizeController(ctx) })
+	group.Go(func() error { return f.startSource(ctx) })
+	group.Go(func() error { return f.startKustomize(ctx) })
 	return group.Wait()
 }
 
-// fluxEnv gives a Flux controller a user of its own, so that its requests can be told apart.
-func (c *Cluster) fluxEnv(component Component) ([]string, error) {
-	kubeconfig, err := c.userKubeconfig(string(component))
+// env gives a Flux controller a user of its own, so that its requests can be told apart.
+func (f fluxControllers) env(component binaries.Component) ([]string, error) {
+	kubeconfig, err := f.cluster.userKubeconfig(string(component))
 	return []string{"RUNTIME_NAMESPACE=" + FluxNamespace, "KUBECONFIG=" + kubeconfig}, err
 }
 
@@ -53,32 +58,32 @@ func fluxArgs(addresses []string) []string {
 	}
 }
 
-func (c *Cluster) startSourceController(ctx context.Context) error {
-	storage := filepath.Join(c.dir, "source-storage")
+func (f fluxControllers) startSource(ctx context.Context) error {
+	storage := filepath.Join(f.cluster.dir, "source-storage")
 	if err := os.MkdirAll(storage, 0o700); err != nil {
 		return err
 	}
-	env, err := c.fluxEnv(SourceController)
+	env, err := f.env(binaries.SourceController)
 	if err != nil {
 		return err
 	}
-	return c.serve(ctx, service{
-		component: SourceController,
+	return f.cluster.serve(ctx, service{
+		component: binaries.SourceController,
 		ports:     3,
 		env:       env,
 		args: func(addresses []string) ([]string, error) {
 			own := []string{"--storage-path=" + storage, "--storage-addr=" + addresses[2], "--storage-adv-addr=" + addresses[2]}
-			return append(append(fluxArgs(addresses), own...), c.options.SourceControllerArgs...), nil
+			return append(append(fluxArgs(addresses), own...), f.cluster.options.SourceControllerArgs...), nil
 		},
 		ready: func(addresses []string) probe {
-			return allOf(answers(c.http, "http://"+addresses[1]+"/readyz"), c.servesFolder(addresses[2], storage))
+			return allOf(answers(f.cluster.http, "http://"+addresses[1]+"/readyz"), f.servesFolder(addresses[2], storage))
 		},
 	})
 }
 
 // servesFolder returns a probe for a file server of dir. source-controller lives on when it cannot listen on its storage
 // address, so the probe leaves a token in the folder to see that the right server answers.
-func (c *Cluster) servesFolder(address, dir string) probe {
+func (f fluxControllers) servesFolder(address, dir string) probe {
 	const file = "platform-probe"
 	return func(ctx context.Context) error {
 		token := rand.Text()
@@ -89,7 +94,7 @@ func (c *Cluster) servesFolder(address, dir string) probe {
 		if err != nil {
 			return err
 		}
-		response, err := c.http.Do(request)
+		response, err := f.cluster.http.Do(request)
 		if err != nil {
 			return err
 		}
@@ -102,18 +107,18 @@ func (c *Cluster) servesFolder(address, dir string) probe {
 	}
 }
 
-func (c *Cluster) startKustomizeController(ctx context.Context) error {
-	env, err := c.fluxEnv(KustomizeController)
+func (f fluxControllers) startKustomize(ctx context.Context) error {
+	env, err := f.env(binaries.KustomizeController)
 	if err != nil {
 		return err
 	}
-	return c.serve(ctx, service{
-		component: KustomizeController,
+	return f.cluster.serve(ctx, service{
+		component: binaries.KustomizeController,
 		ports:     2,
 		env:       env,
 		args: func(addresses []string) ([]string, error) {
-			return append(append(fluxArgs(addresses), "--requeue-dependency=5s"), c.options.KustomizeControllerArgs...), nil
+			return append(append(fluxArgs(addresses), "--requeue-dependency=5s"), f.cluster.options.KustomizeControllerArgs...), nil
 		},
-		ready: func(addresses []string) probe { return answers(c.http, "http://"+addresses[1]+"/readyz") },
+		ready: func(addresses []string) probe { return answers(f.cluster.http, "http://"+addresses[1]+"/readyz") },
 	})
 }

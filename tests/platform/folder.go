@@ -5,9 +5,13 @@ package platform
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
+
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 )
 
 const (
@@ -30,7 +34,7 @@ func newFolder() (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	owner, err := tryLock(filepath.Join(path, ownerFile))
+	owner, err := binaries.TryLock(filepath.Join(path, ownerFile))
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(path))
 	}
@@ -44,7 +48,7 @@ func sweepFolders() {
 		if err != nil || time.Since(info.ModTime()) < sweepAge {
 			continue
 		}
-		if owner, err := tryLock(filepath.Join(path, ownerFile)); err == nil {
+		if owner, err := binaries.TryLock(filepath.Join(path, ownerFile)); err == nil {
 			_ = removeGroups(filepath.Base(path))
 			_ = os.RemoveAll(path)
 			_ = owner.Close()
@@ -59,6 +63,46 @@ func (f *folder) remove() error {
 
 func ignoreClosed(err error) error {
 	if errors.Is(err, os.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// cgroupRoots are where the kernel shows control groups: all of them in one tree, or one tree for each kind.
+var cgroupRoots = []string{"/sys/fs/cgroup", "/sys/fs/cgroup/*"}
+
+// removeGroups removes a control group with those below it, from every tree. Nothing runs in them any more. A group that does not exist is
+// no error.
+func removeGroups(name string) error {
+	var failures []error
+	for _, root := range cgroupRoots {
+		tops, err := filepath.Glob(filepath.Join(root, name))
+		failures = append(failures, err)
+		for _, top := range tops {
+			failures = append(failures, removeTree(top))
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// removeTree removes the folders of a control group, the deepest first. Their files are the kernel's and go with them.
+func removeTree(top string) error {
+	var folders []string
+	err := filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() {
+			folders = append(folders, path)
+		}
+		return ignoreMissing(err)
+	})
+	failures := []error{err}
+	for _, folder := range slices.Backward(folders) {
+		failures = append(failures, ignoreMissing(os.Remove(folder)))
+	}
+	return errors.Join(failures...)
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return err

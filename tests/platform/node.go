@@ -4,16 +4,22 @@
 package platform
 
 import (
+	"bytes"
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"text/template"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/programs"
 )
 
 // Addresses in the network of a node. Every node has a network of its own, so they are the same on all.
@@ -41,7 +47,7 @@ type Node struct {
 
 	cluster *Cluster
 	dir     string
-	machine *Process
+	machine *programs.Process
 	ways    *ways
 }
 
@@ -81,11 +87,11 @@ func (n *Node) startMachine(ctx context.Context) (err error) {
 		return err
 	}
 	ready := filepath.Join(n.dir, "ready")
-	n.machine, err = StartProcess(Command{
+	n.machine, err = programs.Start(programs.Command{
 		Name: "machine", Path: "/bin/sh", Args: []string{filepath.Join(n.dir, "machine.sh"), ready}, Dir: n.dir, Isolated: true,
 		Env: []string{
 			"NODE_ADDRESS=" + nodeAddress, "SERVICE_RANGE=" + serviceRange, "SERVICE_ADDRESS=" + serviceAddress,
-			"SERVERS=" + servers, "DOOR_PORT=" + strconv.Itoa(doorPort), "GROUP=" + n.group(),
+			"SERVERS=" + outwardPorts, "DOOR_PORT=" + strconv.Itoa(doorPort), "GROUP=" + n.group(),
 		},
 	})
 	if err != nil {
@@ -113,12 +119,12 @@ func (n *Node) inside(program string, args ...string) (path string, all []string
 }
 
 // run starts a program of the node that ends with the cluster.
-func (n *Node) run(name Component, program string, args ...string) error {
+func (n *Node) run(name binaries.Component, program string, args ...string) error {
 	path, all, err := n.inside(program, args...)
 	if err != nil {
 		return err
 	}
-	_, err = n.cluster.runCommand(Command{Name: string(name), Path: path, Args: all, Dir: n.dir})
+	_, err = n.cluster.started.Start(programs.Command{Name: string(name), Path: path, Args: all, Dir: n.dir, Network: n.cluster.options.Network})
 	return err
 }
 
@@ -128,14 +134,14 @@ func (n *Node) output(ctx context.Context, program string, args ...string) (stri
 	if err != nil {
 		return "", err
 	}
-	return output(ctx, exec.Command(path, all...))
+	return programs.Output(ctx, exec.Command(path, all...))
 }
 
 func (n *Node) startContainerd(ctx context.Context) error {
-	if err := n.run(Containerd, "containerd", "--config", filepath.Join(n.dir, "containerd.toml")); err != nil {
+	if err := n.run(binaries.Containerd, "containerd", "--config", filepath.Join(n.dir, "containerd.toml")); err != nil {
 		return err
 	}
-	return awaitReady(ctx, n.cluster.Process(Containerd), func(ctx context.Context) error {
+	return awaitReady(ctx, n.cluster.Process(binaries.Containerd), func(ctx context.Context) error {
 		_, err := n.ctr(ctx, "version")
 		return err
 	})
@@ -147,14 +153,14 @@ func (n *Node) ctr(ctx context.Context, args ...string) (string, error) {
 }
 
 func (n *Node) startKubelet() error {
-	kubeconfig, err := n.cluster.kubeconfigOf(string(Kubelet), "system:node:"+n.Name, "system:nodes")
+	kubeconfig, err := n.cluster.kubeconfigOf(string(binaries.Kubelet), "system:node:"+n.Name, "system:nodes")
 	if err != nil {
 		return err
 	}
 	if err := n.writeFile("kubelet.yaml", "kubelet.yaml", n.ways.kubelet); err != nil {
 		return err
 	}
-	return n.run(Kubelet, n.cluster.binaries.Path(Kubelet),
+	return n.run(binaries.Kubelet, n.cluster.binaries.Path(binaries.Kubelet),
 		"--config="+filepath.Join(n.dir, "kubelet.yaml"),
 		"--kubeconfig="+kubeconfig,
 		"--hostname-override="+n.Name,
@@ -171,7 +177,7 @@ func (n *Node) awaitReady(ctx context.Context) error {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name}}
 	err := n.cluster.Await(ctx, node, func() bool { return len(node.Spec.Taints) == 0 && nodeIsReady(node) })
 	if err != nil {
-		return fmt.Errorf("%w\nlast lines of the kubelet:\n%s", err, n.cluster.Logs(Kubelet, 15))
+		return fmt.Errorf("%w\nlast lines of the kubelet:\n%s", err, n.cluster.Logs(binaries.Kubelet, 15))
 	}
 	return nil
 }
@@ -200,4 +206,67 @@ func (n *Node) stop() error {
 // group names the control group of all containers of the node: unique on the machine, and by it what a killed process left is found.
 func (n *Node) group() string {
 	return filepath.Join(filepath.Base(filepath.Dir(n.cluster.dir)), n.cluster.Name)
+}
+
+// nodeFiles are templates of the files that the programs of a node read.
+//
+//go:embed nodefiles
+var nodeFiles embed.FS
+
+const (
+	cniPlugins = "/usr/lib/cni"
+	pauseImage = "flux-landscaper.local/pause:1"
+	// outwardPorts are the ports of loopback that lead out of the node, in the notation of iptables: those of the platform and those that the
+	// kernel chooses.
+	outwardPorts = "20000:65535"
+)
+
+// nodeValues are what the templates may use.
+type nodeValues struct {
+	Dir, ClientCA, Group, Port              string
+	NodeAddress, PodRange, Servers, Plugins string
+	DNSAddress, PauseImage                  string
+}
+
+// writeFiles writes what the programs of the node read. The kubelet's file follows in startKubelet: its port is not known yet.
+func (n *Node) writeFiles() error {
+	bin := filepath.Join(n.dir, "cni", "bin")
+	if err := os.MkdirAll(bin, 0o700); err != nil {
+		return err
+	}
+	if err := os.Symlink(filepath.Join(cniPlugins, "loopback"), filepath.Join(bin, "loopback")); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(n.dir, "resolv.conf"), nil, 0o644); err != nil {
+		return err
+	}
+	for from, to := range map[string]string{
+		"machine.sh":      "machine.sh",
+		"containerd.toml": "containerd.toml",
+		"pods.conflist":   "cni/10-pods.conflist",
+		"pod-network.sh":  "cni/bin/pod-network",
+	} {
+		if err := n.writeFile(from, to, ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeFile fills in a template and writes it into the folder of the node.
+func (n *Node) writeFile(from, to, kubeletPort string) error {
+	parsed, err := template.ParseFS(nodeFiles, "nodefiles/"+from)
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	err = parsed.Option("missingkey=error").Execute(&text, nodeValues{
+		Dir: n.dir, ClientCA: filepath.Join(n.cluster.dir, "ca.crt"), Group: n.group(), Port: kubeletPort,
+		NodeAddress: nodeAddress, PodRange: podRange, Servers: outwardPorts, Plugins: cniPlugins,
+		DNSAddress: dnsAddress, PauseImage: pauseImage,
+	})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(n.dir, to), text.Bytes(), 0o755)
 }

@@ -4,13 +4,9 @@
 package platform
 
 import (
-	"bytes"
-	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -20,30 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 )
-
-func TestRegistryPaths(t *testing.T) {
-	for path, want := range map[string]RegistryRequest{
-		"/v2/":                                   {},
-		"/v2/shop/manifests/1.0.0":               {Repository: "shop", Kind: "manifests", Reference: "1.0.0"},
-		"/v2/team/charts/web/blobs/sha256:abc":   {Repository: "team/charts/web", Kind: "blobs", Reference: "sha256:abc"},
-		"/v2/shop/blobs/uploads/4711":            {Repository: "shop", Kind: "uploads", Reference: "4711"},
-		"/v2/shop/tags/list":                     {Repository: "shop", Kind: "tags", Reference: "list"},
-		"/v2/blobs/manifests/latest":             {Repository: "blobs", Kind: "manifests", Reference: "latest"},
-		"/v2/shop/referrers/sha256:0123456789ab": {Repository: "shop", Kind: "referrers", Reference: "sha256:0123456789ab"},
-	} {
-		assert.Equal(t, want, parseRegistryPath(path), path)
-	}
-}
-
-func FuzzRegistryPath(f *testing.F) {
-	f.Add("/v2/shop/manifests/1.0.0")
-	f.Add("/v2/shop/blobs/uploads/")
-	f.Fuzz(func(t *testing.T, path string) {
-		parsed := parseRegistryPath(path)
-		assert.Contains(t, path, parsed.Repository)
-		assert.Contains(t, path, parsed.Reference)
-	})
-}
 
 func TestNamespacePrefixBeginsADNSLabel(t *testing.T) {
 	for _, name := range []string{"TestA", "Test_Upper/with space/#01", "TestÜmlaut", strings.Repeat("Long", 40)} {
@@ -110,35 +82,6 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
-func TestLockIsHeldByOne(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "lock")
-	first, err := tryLock(path)
-	require.NoError(t, err)
-
-	_, err = tryLock(path)
-	require.ErrorIs(t, err, syscall.EWOULDBLOCK)
-	require.NoError(t, first.Close())
-	second, err := tryLock(path)
-
-	require.NoError(t, err)
-	assert.NoError(t, second.Close())
-}
-
-func TestWaitingForTheLockSaysForWhom(t *testing.T) {
-	var said bytes.Buffer
-	s := &store{root: t.TempDir(), log: &said}
-	release, err := s.lock(t.Context(), "etcd")
-	require.NoError(t, err)
-	defer release()
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(errors.New("no patience"))
-
-	_, err = s.lock(ctx, "kube-apiserver")
-
-	require.ErrorContains(t, err, "no patience")
-	assert.Contains(t, said.String(), "which provides etcd")
-}
-
 func TestFoldersOfDeadOwnersAreSwept(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	abandoned, err := newFolder()
@@ -156,30 +99,4 @@ func TestFoldersOfDeadOwnersAreSwept(t *testing.T) {
 	assert.DirExists(t, owned.path)
 	require.NoError(t, owned.remove())
 	assert.NoDirExists(t, owned.path)
-}
-
-func TestAssetsFolderIsHonoured(t *testing.T) {
-	assets := t.TempDir()
-	t.Setenv("KUBEBUILDER_ASSETS", assets)
-	require.NoError(t, os.WriteFile(filepath.Join(assets, "etcd"), nil, 0o755))
-
-	path, ok := fromAssets(recipe{component: Etcd, envtest: true})
-	assert.True(t, ok)
-	assert.Equal(t, filepath.Join(assets, "etcd"), path)
-	_, ok = fromAssets(recipe{component: APIServer, envtest: true})
-	assert.False(t, ok, "kube-apiserver is not in the folder")
-}
-
-func TestCacheFolderFollowsTheModule(t *testing.T) {
-	s := &store{root: "cache", source: t.TempDir()}
-	r := recipe{module: "etcd"}
-	require.NoError(t, os.MkdirAll(s.moduleSource(r), 0o755))
-	goMod := filepath.Join(s.moduleSource(r), "go.mod")
-	require.NoError(t, os.WriteFile(goMod, []byte("module a"), 0o600))
-	first := s.dir(r)
-
-	require.NoError(t, os.WriteFile(goMod, []byte("module b"), 0o600))
-
-	assert.NotEqual(t, first, s.dir(r))
-	assert.NotEqual(t, s.dir(r), s.dir(recipe{module: "etcd", ldflags: "-s"}))
 }

@@ -15,6 +15,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/programs"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 )
 
 // Options say what a platform consists of, beside etcd and an API server with RBAC.
@@ -46,7 +50,7 @@ type Options struct {
 
 	// Network is where the API server and all that the platform runs beside it listen; nil is the network of this process. Without a Node only.
 	// Git and Registry stay outside of it.
-	Network *Network
+	Network *programs.Network
 
 	// Issuer of the tokens of ServiceAccounts; default DefaultIssuer. An API server that trusts those of another one needs its own.
 	Issuer string
@@ -71,16 +75,16 @@ func (o Options) complete() Options {
 }
 
 // components are the programs that the options need.
-func (o Options) components() []Component {
-	needed := []Component{Etcd, APIServer}
+func (o Options) components() []binaries.Component {
+	needed := []binaries.Component{binaries.Etcd, binaries.APIServer}
 	if o.Node {
-		needed = append(needed, NodeComponents...)
+		needed = append(needed, binaries.NodeComponents...)
 	}
 	if o.ControllerManager {
-		needed = append(needed, ControllerManager)
+		needed = append(needed, binaries.ControllerManager)
 	}
 	if o.Flux {
-		needed = append(needed, SourceController, KustomizeController)
+		needed = append(needed, binaries.SourceController, binaries.KustomizeController)
 	}
 	return needed
 }
@@ -89,12 +93,12 @@ func (o Options) components() []Component {
 type Platform struct {
 	*Cluster
 	// Git is nil unless Options.Git is set.
-	Git *GitServer
+	Git *servers.GitServer
 	// Registry is nil unless Options.Registry is set.
-	Registry *Registry
+	Registry *servers.Registry
 
 	folder *folder
-	etcd   *Process
+	etcd   *programs.Process
 
 	mu     sync.Mutex
 	others []*Cluster
@@ -104,7 +108,7 @@ type Platform struct {
 // Whatever it has started is gone again if it fails. Call Stop when done; ctx bounds the start only.
 func Start(ctx context.Context, options Options) (*Platform, error) {
 	options = options.complete()
-	binaries, err := Tools(ctx, options.Log, options.components()...)
+	tools, err := binaries.Tools(ctx, options.Log, options.components()...)
 	if err != nil {
 		return nil, err
 	}
@@ -112,27 +116,27 @@ func Start(ctx context.Context, options Options) (*Platform, error) {
 	if p.folder, err = newFolder(); err != nil {
 		return nil, fmt.Errorf("cannot start the platform: %w", err)
 	}
-	if err := p.start(ctx, binaries, options); err != nil {
+	if err := p.start(ctx, tools, options); err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot start the platform: %w", err), p.Stop())
 	}
 	return p, nil
 }
 
-func (p *Platform) start(ctx context.Context, binaries *Binaries, options Options) (err error) {
+func (p *Platform) start(ctx context.Context, tools *binaries.Binaries, options Options) (err error) {
 	if options.Git {
-		if p.Git, err = startGit(p.path("git")); err != nil {
+		if p.Git, err = servers.StartGit(p.path("git")); err != nil {
 			return err
 		}
 	}
 	if options.Registry {
-		if p.Registry, err = startRegistry(); err != nil {
+		if p.Registry, err = servers.StartRegistry(); err != nil {
 			return err
 		}
 	}
-	if p.etcd, err = startEtcd(binaries.Path(Etcd), p.path("etcd")); err != nil {
+	if p.etcd, err = startEtcd(tools.Path(binaries.Etcd), p.path("etcd")); err != nil {
 		return err
 	}
-	p.Cluster, err = startCluster(ctx, "main", p.path("main"), p.path("etcd"), binaries, options)
+	p.Cluster, err = startCluster(ctx, "main", p.path("main"), p.path("etcd"), tools, options)
 	return err
 }
 
@@ -143,11 +147,11 @@ func (p *Platform) path(name string) string { return filepath.Join(p.folder.path
 // is a plain file name that no other cluster of the platform has, e.g. the namespace of the test.
 func (p *Platform) SecondCluster(ctx context.Context, name string, options Options) (*Cluster, error) {
 	options = options.complete()
-	binaries, err := Tools(ctx, options.Log, options.components()...)
+	tools, err := binaries.Tools(ctx, options.Log, options.components()...)
 	if err != nil {
 		return nil, err
 	}
-	second, err := startCluster(ctx, name, p.path(name), p.path("etcd"), binaries, options)
+	second, err := startCluster(ctx, name, p.path(name), p.path("etcd"), tools, options)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +162,7 @@ func (p *Platform) SecondCluster(ctx context.Context, name string, options Optio
 }
 
 // Etcd returns the etcd process of the platform, to kill or restart it.
-func (p *Platform) Etcd() *Process { return p.etcd }
+func (p *Platform) Etcd() *programs.Process { return p.etcd }
 
 // Clusters returns the main cluster and every second one.
 func (p *Platform) Clusters() []*Cluster {
@@ -184,11 +188,11 @@ func (p *Platform) Stop() error {
 func (p *Platform) stopServers() error {
 	var failures []error
 	if p.Git != nil {
-		failures = append(failures, p.Git.stop())
+		failures = append(failures, p.Git.Stop())
 		p.Git = nil
 	}
 	if p.Registry != nil {
-		failures = append(failures, p.Registry.stop())
+		failures = append(failures, p.Registry.Stop())
 		p.Registry = nil
 	}
 	return errors.Join(failures...)

@@ -27,15 +27,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/programs"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(childMarker) != "" {
-		playParent()
-	}
-	if os.Getenv(platform.RaceChild) != "" {
-		playRace()
-	}
 	os.Exit(platform.Main(m, platform.Options{
 		ControllerManager: true, Flux: true, Git: true, Registry: true, Audit: true,
 	}))
@@ -91,7 +88,7 @@ spec:
 func TestFluxFetchesAnArtifactFromTheRegistry(t *testing.T) {
 	p, ctx := platform.Shared(t), testContext(t)
 	namespace := p.Namespace(t)
-	digest, err := p.Registry.PushFluxArtifact(ctx, namespace+"/shop", "1.2.3", platform.Files(map[string]string{"a.yaml": "a: 1"}))
+	digest, err := p.Registry.PushFluxArtifact(ctx, namespace+"/shop", "1.2.3", servers.Files(map[string]string{"a.yaml": "a: 1"}))
 	require.NoError(t, err)
 
 	source := ociRepository(namespace, p.Registry.URL(namespace+"/shop"))
@@ -104,7 +101,7 @@ func TestFluxFetchesAnArtifactFromTheRegistry(t *testing.T) {
 func TestFluxFetchesAHelmChartFromTheRegistry(t *testing.T) {
 	p, ctx := platform.Shared(t), testContext(t)
 	namespace := p.Namespace(t)
-	chart, err := platform.PackageChart(platform.Files(map[string]string{
+	chart, err := servers.PackageChart(servers.Files(map[string]string{
 		"Chart.yaml":        "apiVersion: v2\nname: web\nversion: 1.0.0\n",
 		"templates/cm.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n",
 	}))
@@ -144,7 +141,7 @@ func ociRepository(namespace, url string) *sourcev1.OCIRepository {
 func TestRegistryCountsDownloads(t *testing.T) {
 	p, ctx := platform.Shared(t), testContext(t)
 	namespace := p.Namespace(t)
-	_, err := p.Registry.PushFluxArtifact(ctx, namespace+"/shop", "1.0.0", platform.Files(map[string]string{"count": namespace}))
+	_, err := p.Registry.PushFluxArtifact(ctx, namespace+"/shop", "1.0.0", servers.Files(map[string]string{"count": namespace}))
 	require.NoError(t, err)
 	started := time.Now()
 
@@ -209,7 +206,7 @@ func TestRepositoryTakesAPersonsPush(t *testing.T) {
 
 func TestArtifactsWithTheSameContentHaveTheSameDigest(t *testing.T) {
 	p, ctx := platform.Shared(t), testContext(t)
-	files := platform.Files(map[string]string{"b/c.yaml": "c: 1", "a.yaml": "a: 1"})
+	files := servers.Files(map[string]string{"b/c.yaml": "c: 1", "a.yaml": "a: 1"})
 
 	first, err := p.Registry.PushFluxArtifact(ctx, "same/one", "1.0.0", files)
 	require.NoError(t, err)
@@ -332,7 +329,7 @@ func TestDataSurvivesAKilledAPIServer(t *testing.T) {
 	p, ctx := platform.New(t, platform.Options{}), testContext(t)
 	namespace := p.Namespace(t)
 
-	require.NoError(t, p.Process(platform.APIServer).Restart())
+	require.NoError(t, p.Process(binaries.APIServer).Restart())
 	require.NoError(t, p.AwaitAPIServer(ctx))
 
 	require.NoError(t, p.Client().Get(ctx, client.ObjectKey{Name: namespace}, &corev1.Namespace{}))
@@ -343,9 +340,9 @@ func TestStopLeavesNothingBehind(t *testing.T) {
 	p, err := platform.Start(t.Context(), platform.Options{ControllerManager: true, Flux: true, Git: true, Registry: true})
 	require.NoError(t, err)
 	ready := time.Since(started)
-	processes := []*platform.Process{p.Etcd()}
-	for _, component := range []platform.Component{
-		platform.APIServer, platform.ControllerManager, platform.SourceController, platform.KustomizeController,
+	processes := []*programs.Process{p.Etcd()}
+	for _, component := range []binaries.Component{
+		binaries.APIServer, binaries.ControllerManager, binaries.SourceController, binaries.KustomizeController,
 	} {
 		processes = append(processes, p.Process(component))
 	}

@@ -20,6 +20,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/programs"
 )
 
 // podProcess is a Pod that runs as a process.
@@ -30,13 +32,13 @@ type podProcess struct {
 	ended chan struct{}
 
 	mu      sync.Mutex
-	process *Process
+	process *programs.Process
 	failure error
 }
 
 func (p *podProcess) end() { p.once.Do(func() { close(p.ended) }) }
 
-func (p *podProcess) current() *Process {
+func (p *podProcess) current() *programs.Process {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.process
@@ -150,7 +152,7 @@ func writeChanged(dir string, files map[string][]byte) error {
 
 // start starts the process and returns where it says that it is ready; "" when it cannot be started.
 func (p *podProcess) start() (health string) {
-	addresses, err := freeAddresses(2)
+	addresses, err := programs.FreeAddresses(2)
 	if err != nil {
 		return ""
 	}
@@ -164,7 +166,7 @@ func (p *podProcess) start() (health string) {
 		args = append(args, mounts.Replace(arg))
 	}
 	// All Pods share one network, so they cannot have the default addresses.
-	process, err := p.node.cluster.runPod(Command{
+	process, err := p.node.cluster.runPod(programs.Command{
 		Name: p.pod.Name, Path: p.node.program, Dir: p.folder(), Env: env,
 		Args: append(args, "--metrics-addr="+addresses[0], "--health-addr="+addresses[1]),
 	})
@@ -178,9 +180,9 @@ func (p *podProcess) start() (health string) {
 }
 
 // runPod starts a process of a Pod, which the ProcessNode stops.
-func (c *Cluster) runPod(command Command) (*Process, error) {
+func (c *Cluster) runPod(command programs.Command) (*programs.Process, error) {
 	command.Network = c.options.Network
-	return StartProcess(command)
+	return programs.Start(command)
 }
 
 // mounts replaces the paths inside the Pod by those here, the longest first.

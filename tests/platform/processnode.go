@@ -20,6 +20,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/programs"
 )
 
 const processNodeName = "processes"
@@ -72,7 +74,7 @@ func (c *Cluster) StartProcessNode(ctx context.Context, program string) (*Proces
 const NoHeartbeats = "--controllers=*,-node-lifecycle-controller"
 
 // Process returns the process of the newest Pod whose name begins so, or nil.
-func (n *ProcessNode) Process(prefix string) *Process {
+func (n *ProcessNode) Process(prefix string) *programs.Process {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var found *podProcess

@@ -8,14 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"github.com/flux-landscaper/flux-landscaper/publishing/image"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/images"
 )
 
@@ -24,7 +23,7 @@ const busybox = "/bin/busybox"
 
 // LandscaperImage builds cmd/landscaper of this checkout and returns an image of it, with user 65532.
 func LandscaperImage(ctx context.Context) (v1.Image, error) {
-	binary, err := BuildStatic(ctx, "./cmd/landscaper")
+	binary, err := binaries.BuildStatic(ctx, "./cmd/landscaper")
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +33,7 @@ func LandscaperImage(ctx context.Context) (v1.Image, error) {
 // ProgramImage builds a main package of this checkout, e.g. "./tests/node/cmd/report", and returns an image with nothing but it: no
 // shell, no other file. Its user is root.
 func ProgramImage(ctx context.Context, pkg string) (v1.Image, error) {
-	binary, err := BuildStatic(ctx, pkg)
+	binary, err := binaries.BuildStatic(ctx, pkg)
 	if err != nil {
 		return nil, err
 	}
@@ -43,19 +42,6 @@ func ProgramImage(ctx context.Context, pkg string) (v1.Image, error) {
 
 // ShellImage returns an image with the shell and the commands of BusyBox, which is on machines that can run a node. Its user is root.
 func ShellImage() (v1.Image, error) { return images.Shell(busybox) }
-
-// PushImage pushes an image and returns the reference that Pods of a node pull it by.
-func (r *Registry) PushImage(ctx context.Context, repository, tag string, image v1.Image) (reference string, err error) {
-	reference = r.Host + "/" + repository + ":" + tag
-	parsed, err := name.ParseReference(reference, name.Insecure)
-	if err != nil {
-		return "", err
-	}
-	if err := remote.Write(parsed, image, remote.WithContext(ctx)); err != nil {
-		return "", fmt.Errorf("cannot push the image %s: %w", reference, err)
-	}
-	return reference, nil
-}
 
 // ImportImage puts an image into the node's own store under a reference with a tag, so that Pods find it without a registry, unless their
 // pull policy is Always.
@@ -83,9 +69,4 @@ func (n *Node) importPause(ctx context.Context) error {
 		return err
 	}
 	return n.ImportImage(ctx, pauseImage, image)
-}
-
-// BuildStatic builds a main package of this checkout without C, for images, and returns the path of the program.
-func BuildStatic(ctx context.Context, pkg string) (string, error) {
-	return buildOwn(ctx, ownProgram{pkg: pkg, name: filepath.Base(pkg), static: true})
 }

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/programs"
 )
 
 const (
@@ -91,7 +93,7 @@ func InstallNode(ctx context.Context, log io.Writer) error {
 func aptGet(ctx context.Context, args ...string) error {
 	cmd := exec.Command("apt-get", args...)
 	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
-	_, err := output(ctx, cmd)
+	_, err := programs.Output(ctx, cmd)
 	return err
 }
 

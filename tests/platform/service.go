@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/programs"
 )
 
 const (
@@ -24,7 +27,7 @@ var errEnded = errors.New("the program ended")
 
 // A service is a component that listens on loopback ports of its own choice.
 type service struct {
-	component Component
+	component binaries.Component
 	ports     int
 	env       []string
 	args      func(addresses []string) ([]string, error)
@@ -47,7 +50,7 @@ func (c *Cluster) serve(ctx context.Context, s service) error {
 }
 
 func (c *Cluster) tryServe(ctx context.Context, s service) error {
-	addresses, err := freeAddresses(s.ports)
+	addresses, err := programs.FreeAddresses(s.ports)
 	if err != nil {
 		return err
 	}
@@ -60,7 +63,7 @@ func (c *Cluster) tryServe(ctx context.Context, s service) error {
 		return err
 	}
 	if err := awaitReady(ctx, p, s.ready(addresses)); err != nil {
-		c.forget(p)
+		c.started.Forget(p)
 		return errors.Join(err, p.Kill9())
 	}
 	return nil
@@ -68,7 +71,7 @@ func (c *Cluster) tryServe(ctx context.Context, s service) error {
 
 // awaitReady asks until ready succeeds. It fails as soon as the program ends, or after readyTimeout, with the end of the
 // program's log.
-func awaitReady(ctx context.Context, p *Process, ready probe) error {
+func awaitReady(ctx context.Context, p *programs.Process, ready probe) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, readyInterval, readyTimeout, true, func(ctx context.Context) (bool, error) {
 		if !p.Running() {
@@ -78,7 +81,7 @@ func awaitReady(ctx context.Context, p *Process, ready probe) error {
 		return last == nil, nil
 	})
 	if err != nil {
-		return fmt.Errorf("%s is not ready: %w (last answer: %v)\n%s", p.command.Name, err, last, p.LogTail(15))
+		return fmt.Errorf("%s is not ready: %w (last answer: %v)\n%s", p.Name(), err, last, p.LogTail(15))
 	}
 	return nil
 }

@@ -16,6 +16,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/programs"
 )
 
 const (
@@ -48,7 +50,7 @@ func Main(m *testing.M, options Options) int {
 			code = max(code, 1)
 		}
 	}
-	for _, report := range raced.reports() {
+	for _, report := range programs.Raced.Reports() {
 		fmt.Fprintln(os.Stderr, "platform: a process reported a data race in", report)
 		code = max(code, 1)
 	}
@@ -72,7 +74,7 @@ func Shared(t testing.TB) *Platform {
 	if shared.err != nil {
 		t.Fatal(shared.err)
 	}
-	failOnRace(t)
+	programs.FailOnRace(t)
 	shared.platform.LogOnFailure(t)
 	return shared.platform
 }
@@ -90,7 +92,7 @@ func New(t testing.TB, options Options) *Platform {
 			t.Errorf("cannot stop the platform: %v", err)
 		}
 	})
-	failOnRace(t)
+	programs.FailOnRace(t)
 	p.LogOnFailure(t)
 	return p
 }
@@ -102,8 +104,8 @@ func (p *Platform) LogOnFailure(t testing.TB) {
 			return
 		}
 		for _, c := range p.Clusters() {
-			for _, process := range c.running() {
-				t.Logf("last lines of %s in cluster %s:\n%s", process.command.Name, c.Name, process.LogTail(failureLines))
+			for _, process := range c.started.All() {
+				t.Logf("last lines of %s in cluster %s:\n%s", process.Name(), c.Name, process.LogTail(failureLines))
 			}
 		}
 	})

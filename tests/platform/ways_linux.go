@@ -9,10 +9,11 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"runtime"
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/programs"
 )
 
 // ways connect the network of a node with the one of this process.
@@ -22,7 +23,7 @@ type ways struct {
 
 	network   *os.File // the network namespace of the node
 	listeners []net.Listener
-	conns     connections
+	conns     programs.Connections
 }
 
 // openWays opens both directions: out of the network of the process to servers on loopback here and to the API server, and to the kubelet.
@@ -40,7 +41,7 @@ func openWays(pid int, apiServer string) (*ways, error) {
 
 // openDoor listens in the node for connections that its rules redirect.
 func (w *ways) openDoor(apiServer string) error {
-	return within(w.network, func() error {
+	return programs.Within(w.network, func() error {
 		listener, err := net.Listen("tcp4", net.JoinHostPort("0.0.0.0", strconv.Itoa(doorPort)))
 		if err != nil {
 			return err
@@ -58,7 +59,7 @@ func (w *ways) openDoor(apiServer string) error {
 
 // openKubelet listens here on a port for connections to the same port of the node.
 func (w *ways) openKubelet() error {
-	address, err := freeAddress()
+	address, err := programs.FreeAddress()
 	if err != nil {
 		return err
 	}
@@ -70,7 +71,7 @@ func (w *ways) openKubelet() error {
 		return errors.Join(err, listener.Close())
 	}
 	w.serve(listener, func(net.Conn) (conn net.Conn, err error) {
-		inside := within(w.network, func() error {
+		inside := programs.Within(w.network, func() error {
 			conn, err = net.Dial("tcp4", net.JoinHostPort(nodeAddress, w.kubelet))
 			return err
 		})
@@ -81,7 +82,7 @@ func (w *ways) openKubelet() error {
 
 func (w *ways) serve(listener net.Listener, dial func(net.Conn) (net.Conn, error)) {
 	w.listeners = append(w.listeners, listener)
-	go w.conns.serve(listener, dial)
+	go w.conns.Serve(listener, dial)
 }
 
 // close ends the ways and every connection on them.
@@ -90,22 +91,8 @@ func (w *ways) close() error {
 	for _, listener := range w.listeners {
 		failures = append(failures, listener.Close())
 	}
-	w.conns.breakAll()
+	w.conns.BreakAll()
 	return errors.Join(failures...)
-}
-
-// within runs do on a thread in the network namespace. The thread ends with it, so that nothing else ever runs there.
-func within(network *os.File, do func() error) error {
-	result := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread()
-		if err := unix.Setns(int(network.Fd()), unix.CLONE_NEWNET); err != nil {
-			result <- fmt.Errorf("cannot enter the network of the node: %w", err)
-			return
-		}
-		result <- do()
-	}()
-	return <-result
 }
 
 // wantedAddress returns where a redirected connection was meant to go.
@@ -132,5 +119,5 @@ func backendOf(wanted, apiServer string) string {
 	if host == serviceAddress {
 		return apiServer
 	}
-	return net.JoinHostPort(loopback, port)
+	return net.JoinHostPort(programs.Loopback, port)
 }

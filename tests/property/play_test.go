@@ -14,7 +14,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
-	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/faults"
 )
 
 // play is the life of one landscape: what is done in the cluster, and the model of what has to follow.
@@ -32,7 +32,7 @@ type play struct {
 	// storms are the spans of time in which many things were changed at once.
 	storms [][2]int64
 	// door is the way to the target, revoke takes the rights there away and returns what gives them back.
-	door   *platform.Door
+	door   *faults.Door
 	revoke func() (grant func())
 }
 

@@ -64,10 +64,10 @@ func (c *court) judge(states []state) {
 const interruption = "operation was interrupted"
 
 var (
-	// faults are in the messages of what goes wrong while something is broken.
-	faults = []string{landscape.QuotaMessage, landscape.WebhookMessage, landscape.PolicyMessage, "is forbidden", "connection refused"}
+	// breakages are in the messages of what goes wrong while something is broken.
+	breakages = []string{landscape.QuotaMessage, landscape.WebhookMessage, landscape.PolicyMessage, "is forbidden", "connection refused"}
 	// causes are in the messages of everything that may go wrong here; a deletion can only be interrupted, or fail while something is broken.
-	causes = append([]string{"asks for the phase Failed", failure, interruption, "depending on installation"}, faults...)
+	causes = append([]string{"asks for the phase Failed", failure, interruption, "depending on installation"}, breakages...)
 )
 
 // endsOfJobs: a job ends in a final phase, and says why when it failed.
@@ -80,7 +80,7 @@ func (c *court) endsOfJobs(states []state) {
 		switch {
 		case !job.Phase.IsFinal():
 			c.object(s, "the job ended in phase %q", job.Phase)
-		case job.Phase == v1alpha1.PhaseDeleteFailed && !namesCause(job.LastError, append(faults, interruption)...):
+		case job.Phase == v1alpha1.PhaseDeleteFailed && !namesCause(job.LastError, append(breakages, interruption)...):
 			c.object(s, "the deletion failed: %v", job.LastError)
 		case job.Phase.IsFailed() && !namesCause(job.LastError, causes...):
 			c.object(s, "the job failed without a cause: %v", job.LastError)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 )
 
 const podNamespace = "ls-containers"
@@ -29,7 +30,7 @@ const podNamespace = "ls-containers"
 // TestContainerDeployerRightsSuffice runs the container deployer under the name of its service account and takes one DeployItem through its
 // life, with a Pod that the test ends: no request may be forbidden, and no right reaches beyond the namespace of the Pods.
 func TestContainerDeployerRightsSuffice(t *testing.T) {
-	binary, err := platform.BuildLandscaper(t.Context())
+	binary, err := binaries.BuildLandscaper(t.Context())
 	require.NoError(t, err)
 	p := platform.Shared(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)

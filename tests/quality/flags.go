@@ -15,7 +15,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 )
 
 // Flag is one flag of a command.
@@ -38,7 +38,7 @@ const (
 
 // Flags builds the command landscaper and returns the flags of all of its sub-commands, in the order of their names.
 func Flags(ctx context.Context) ([]Flag, error) {
-	binary, err := platform.BuildLandscaper(ctx)
+	binary, err := binaries.BuildLandscaper(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func Flags(ctx context.Context) ([]Flag, error) {
 
 // CLIFlags is Flags for the command flux-landscaper.
 func CLIFlags(ctx context.Context) ([]Flag, error) {
-	binary, err := platform.BuildCLI(ctx)
+	binary, err := binaries.BuildCLI(ctx)
 	if err != nil {
 		return nil, err
 	}

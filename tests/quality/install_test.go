@@ -31,6 +31,9 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/programs"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 )
 
 // patience bounds every wait; nothing takes that long unless it is broken.
@@ -184,7 +187,7 @@ func TestL09TemporaryFilesAreLimited(t *testing.T) {
 func TestInstalledRightsSuffice(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
 	defer cancel()
-	binary, err := platform.BuildLandscaper(ctx)
+	binary, err := binaries.BuildLandscaper(ctx)
 	require.NoError(t, err)
 	p := platform.Shared(t)
 	installSources(ctx, t, p)
@@ -239,9 +242,9 @@ func awaitRights(ctx context.Context, t *testing.T, p *platform.Platform, object
 // installSources installs the CRDs of Flux's sources, without running Flux.
 func installSources(ctx context.Context, t *testing.T, p *platform.Platform) {
 	t.Helper()
-	binaries, err := platform.Tools(ctx, os.Stderr, platform.SourceController)
+	tools, err := binaries.Tools(ctx, os.Stderr, binaries.SourceController)
 	require.NoError(t, err)
-	require.NoError(t, p.InstallCRDs(ctx, binaries.CRDDir(platform.SourceController)))
+	require.NoError(t, p.InstallCRDs(ctx, tools.CRDDir(binaries.SourceController)))
 }
 
 // runAs runs what a Deployment runs, with the rights of its service account.
@@ -258,7 +261,7 @@ func runAs(t *testing.T, p *platform.Platform, binary string, deployment *appsv1
 	args := slices.DeleteFunc(slices.Clone(pod.Containers[0].Args), func(arg string) bool {
 		return strings.HasPrefix(arg, "--events-addr")
 	})
-	process, err := platform.StartProcess(platform.Command{
+	process, err := programs.Start(programs.Command{
 		Name: deployment.Name, Path: binary, Dir: dir, Args: append(args, "--metrics-addr=0", "--health-addr="+freeAddress(t)),
 		Env: []string{"KUBECONFIG=" + path, "RUNTIME_NAMESPACE=" + deployment.Namespace, "POD_NAME=" + deployment.Name},
 	})
@@ -363,7 +366,7 @@ spec:
 // deployAndDelete takes one Installation through its life, and leaves the result of every step to the audit log.
 func deployAndDelete(ctx context.Context, t *testing.T, p *platform.Platform) {
 	t.Helper()
-	chart, err := platform.PackageChart(fstest.MapFS{
+	chart, err := servers.PackageChart(fstest.MapFS{
 		"Chart.yaml":          {Data: []byte("apiVersion: v2\nname: tiny\nversion: 1.0.0\n")},
 		"templates/data.yaml": {Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: tiny}\n")},
 	})

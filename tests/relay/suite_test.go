@@ -33,6 +33,9 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/relay"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/programs"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
 
@@ -60,14 +63,14 @@ type scene struct {
 	system, tenant, home string
 	registry             *registry.Registry
 	binary, dir          string
-	relay                *platform.Process
+	relay                *programs.Process
 }
 
 func newScene(t *testing.T) *scene {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	t.Cleanup(cancel)
-	binary, err := platform.BuildLandscaper(ctx)
+	binary, err := binaries.BuildLandscaper(ctx)
 	require.NoError(t, err)
 	p := platform.Shared(t)
 	s := &scene{
@@ -124,7 +127,7 @@ func (s *scene) cluster(namespace string) *v1alpha1.Target {
 // push publishes a version of a chart that makes a ConfigMap with a text.
 func (s *scene) push(tag, text string) string {
 	s.t.Helper()
-	chart, err := platform.PackageChart(platform.Files(map[string]string{
+	chart, err := servers.PackageChart(servers.Files(map[string]string{
 		"Chart.yaml":        "apiVersion: v2\nname: hello\nversion: 1.0.0\n",
 		"templates/cm.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: hello}\ndata: {text: " + strconv.Quote(text) + "}\n",
 	}))
@@ -241,12 +244,12 @@ func (s *scene) account(name, namespace string) {
 }
 
 // start starts a process of the product.
-func (s *scene) start(name, kubeconfig string, args ...string) *platform.Process {
+func (s *scene) start(name, kubeconfig string, args ...string) *programs.Process {
 	s.t.Helper()
 	dir := filepath.Join(s.dir, name)
 	require.NoError(s.t, os.MkdirAll(dir, 0o700))
 	health := freeAddress(s.t, "127.0.0.1")
-	process, err := platform.StartProcess(platform.Command{
+	process, err := programs.Start(programs.Command{
 		Name: name, Path: s.binary, Dir: dir, Args: append(args, "--metrics-addr=0", "--health-addr="+health),
 		Env: []string{"KUBECONFIG=" + kubeconfig, "RUNTIME_NAMESPACE=" + s.system, "POD_NAME=" + name, "TMPDIR=" + dir},
 	})
@@ -330,7 +333,7 @@ func (s *scene) pod(address string) *corev1.ObjectReference {
 }
 
 // startDeployer starts a helm deployer for a namespace that gets to no registry: only the relay does.
-func (s *scene) startDeployer(account, namespace string) *platform.Process {
+func (s *scene) startDeployer(account, namespace string) *programs.Process {
 	s.t.Helper()
 	return s.start(account, s.kubeconfig(account, s.token(s.home, account)), "deployer", "helm", "--identity="+account,
 		"--watch-namespaces="+namespace, "--oci-mirror="+s.registry.Host+"=http://127.0.0.1:1",

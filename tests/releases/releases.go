@@ -18,7 +18,8 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/publishing/image"
 	"github.com/flux-landscaper/flux-landscaper/publishing/release"
-	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 )
 
 // Manifests is the repository of the manifests for Flux.
@@ -26,7 +27,7 @@ const Manifests = "manifests"
 
 // Push pushes a release, given as v1.2.3: the image of a program, and the manifests for Flux. Source is the folder of the checkout, and dir an empty
 // one.
-func Push(ctx context.Context, registry *platform.Registry, program, source, dir, version string) error {
+func Push(ctx context.Context, registry *servers.Registry, program, source, dir, version string) error {
 	programs, dist := filepath.Join(dir, "programs"), filepath.Join(dir, "dist")
 	if err := os.Mkdir(programs, 0o755); err != nil {
 		return err
@@ -57,12 +58,12 @@ func Push(ctx context.Context, registry *platform.Registry, program, source, dir
 }
 
 // PushComponents pushes the component versions of a release, given as v1.2.3, into a component repository of the registry.
-func PushComponents(ctx context.Context, registry *platform.Registry, source, dir, version, imageReference, repository string) error {
+func PushComponents(ctx context.Context, registry *servers.Registry, source, dir, version, imageReference, repository string) error {
 	err := release.Charts(dir, release.Options{Source: source, Repository: registry.Host + "/landscaper", Release: image.Release{Version: version}})
 	if err != nil {
 		return err
 	}
-	binary, err := platform.BuildCLI(ctx)
+	binary, err := binaries.BuildCLI(ctx)
 	if err != nil {
 		return err
 	}

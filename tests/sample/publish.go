@@ -15,6 +15,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/config/samples"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 )
 
 // What the sample landscape is called and where it lies.
@@ -29,7 +30,7 @@ const (
 )
 
 // Publish commits the sample landscape and pushes the blueprint and the chart that it takes from the registry.
-func Publish(ctx context.Context, p *platform.Platform) (*platform.GitRepo, error) {
+func Publish(ctx context.Context, p *platform.Platform) (*servers.GitRepo, error) {
 	landscape := samples.Landscape()
 	if err := pushArtifacts(ctx, p.Registry, landscape); err != nil {
 		return nil, err
@@ -46,7 +47,7 @@ func Publish(ctx context.Context, p *platform.Platform) (*platform.GitRepo, erro
 	return repository, err
 }
 
-func pushArtifacts(ctx context.Context, registry *platform.Registry, landscape fs.FS) error {
+func pushArtifacts(ctx context.Context, registry *servers.Registry, landscape fs.FS) error {
 	blueprint, err := fs.Sub(landscape, BlueprintPath)
 	if err != nil {
 		return err
@@ -58,7 +59,7 @@ func pushArtifacts(ctx context.Context, registry *platform.Registry, landscape f
 	if err != nil {
 		return err
 	}
-	packed, err := platform.PackageChart(chart)
+	packed, err := servers.PackageChart(chart)
 	if err != nil {
 		return err
 	}
@@ -79,7 +80,7 @@ func readAll(files fs.FS) (map[string][]byte, error) {
 }
 
 // Sync makes Flux apply the landscape: the only thing that is applied by hand, beside the Secret that is not for Git.
-func Sync(ctx context.Context, p *platform.Platform, repository *platform.GitRepo) error {
+func Sync(ctx context.Context, p *platform.Platform, repository *servers.GitRepo) error {
 	kubeconfig, err := Kubeconfig(p.Cluster, "landscape-"+Namespace)
 	if err != nil {
 		return err

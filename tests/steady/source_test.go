@@ -21,7 +21,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
-	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 )
 
 // shop is the Flux source "shop" of a blueprint. Its artifacts are served by the test, which breaks that.
@@ -89,7 +89,7 @@ func (s *shop) set(artifact *meta.Artifact, ready metav1.Condition) {
 // offer offers the blueprint with a value.
 func (s *shop) offer(value string) {
 	s.T.Helper()
-	packed, err := platform.PackageChart(platform.Files(map[string]string{"Chart.yaml": "name: root", "blueprint.yaml": s.blueprint(value)}))
+	packed, err := servers.PackageChart(servers.Files(map[string]string{"Chart.yaml": "name: root", "blueprint.yaml": s.blueprint(value)}))
 	require.NoError(s.T, err)
 	s.mu.Lock()
 	s.contents[value] = packed

@@ -7,11 +7,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
-	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/faults"
 )
 
 // targetBehindDoor makes the Target of the scene behind a door, which is open.
-func (s *scene) targetBehindDoor() *platform.Door {
+func (s *scene) targetBehindDoor() *faults.Door {
 	s.T.Helper()
 	config, err := s.NewUser(s.Deployer(), landscape.AllRights...)
 	require.NoError(s.T, err)

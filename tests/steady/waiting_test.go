@@ -21,7 +21,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
-	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 )
 
 const (
@@ -58,7 +58,7 @@ var manners = []struct {
 
 func (s *scene) charted(name, manifest string, isRelease bool) v1alpha1.DeployItemSpec {
 	s.T.Helper()
-	chart, err := platform.PackageChart(platform.Files(map[string]string{
+	chart, err := servers.PackageChart(servers.Files(map[string]string{
 		"Chart.yaml": "apiVersion: v2\nname: one\nversion: 1.0.0\n", "templates/one.yaml": strings.ReplaceAll(manifest, "NAME", "{{ .Release.Name }}"),
 	}))
 	require.NoError(s.T, err)

@@ -18,7 +18,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
-	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 )
 
 // honest is how many tenants only want to work.
@@ -127,7 +127,7 @@ func chartItem(name, namespace string, files map[string]string, settings ...stri
 	for path, text := range files {
 		all[path] = text
 	}
-	archive, err := platform.PackageChart(platform.Files(all))
+	archive, err := servers.PackageChart(servers.Files(all))
 	if err != nil {
 		panic(err)
 	}

@@ -28,6 +28,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 )
 
 func TestMain(m *testing.M) { os.Exit(platform.Main(m, platform.Options{})) }
@@ -89,7 +90,7 @@ func chartOf(t *testing.T, e *engine.Engine, version string, templates map[strin
 	for name, content := range templates {
 		files[name] = content
 	}
-	archive, err := platform.PackageChart(platform.Files(files))
+	archive, err := servers.PackageChart(servers.Files(files))
 	require.NoError(t, err)
 	chart, err := e.Load(t.Context(), "n", archive)
 	require.NoError(t, err)

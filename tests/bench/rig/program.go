@@ -17,6 +17,9 @@ import (
 	"time"
 
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/programs"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 )
 
 // Names of our programs; each is the user that its requests are counted under.
@@ -47,7 +50,7 @@ var commands = map[string][]string{
 
 // Program is one of our programs, or one that they are compared with, running as a process.
 type Program struct {
-	*platform.Process
+	*programs.Process
 	// Name of the program and of its user.
 	Name string
 
@@ -63,18 +66,18 @@ func Start(cluster *platform.Cluster, binary, name string, kubeconfig []byte, ar
 			return nil, err
 		}
 	}
-	own := append(slices.Clone(commands[name]), platform.EventFlags(strings.Join(commands[name], " "))...)
+	own := append(slices.Clone(commands[name]), servers.EventFlags(strings.Join(commands[name], " "))...)
 	return launch(cluster, binary, name, "ls-system", kubeconfig, append(own, args...))
 }
 
 // StartFlux starts a Flux controller like Start. The platform's own, if it runs one, has to be stopped before.
-func StartFlux(cluster *platform.Cluster, binary string, component platform.Component, args ...string) (*Program, error) {
+func StartFlux(cluster *platform.Cluster, binary string, component binaries.Component, args ...string) (*Program, error) {
 	name := string(component)
 	kubeconfig, err := kubeconfigOf(cluster, name)
 	if err != nil {
 		return nil, err
 	}
-	own := []string{platform.EventFlag(), "--enable-leader-election=false"}
+	own := []string{servers.EventFlag(), "--enable-leader-election=false"}
 	return launch(cluster, binary, name, platform.FluxNamespace, kubeconfig, append(own, args...))
 }
 
@@ -92,7 +95,7 @@ func launch(cluster *platform.Cluster, binary, name, namespace string, kubeconfi
 		return nil, err
 	}
 	p := &Program{Name: name, metrics: addresses[0], health: addresses[1]}
-	p.Process, err = platform.StartProcess(platform.Command{
+	p.Process, err = programs.Start(programs.Command{
 		Name: name, Path: binary, Dir: dir, Args: append(args, "--metrics-addr="+p.metrics, "--health-addr="+p.health),
 		Env: []string{"KUBECONFIG=" + path, "RUNTIME_NAMESPACE=" + namespace},
 	})

@@ -18,7 +18,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
-	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 )
 
 // registrations is how many deployers each environment gets.
@@ -30,7 +30,7 @@ var environments = flag.Int("environments", 50, "how many environments the bench
 // chartOf is a deploy item that installs a chart with one ConfigMap, as the name of the pair.
 func chartOf(b *testing.B) string {
 	b.Helper()
-	packed, err := platform.PackageChart(platform.Files(map[string]string{
+	packed, err := servers.PackageChart(servers.Files(map[string]string{
 		"Chart.yaml":        "apiVersion: v2\nname: deployer\nversion: 1.0.0\n",
 		"templates/cm.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: '{{ .Release.Name }}'}\n",
 	}))

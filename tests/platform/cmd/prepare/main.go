@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 )
 
 func main() {
@@ -31,14 +32,14 @@ func prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	if _, err := platform.Tools(ctx, os.Stderr); err != nil {
+	if _, err := binaries.Tools(ctx, os.Stderr); err != nil {
 		return err
 	}
 	if err := platform.CheckNode(); err != nil {
 		fmt.Fprintln(os.Stderr, "platform: TESTS THAT RUN PODS ARE SKIPPED:", err)
 		return nil
 	}
-	if _, err := platform.Tools(ctx, os.Stderr, platform.NodeComponents...); err != nil {
+	if _, err := binaries.Tools(ctx, os.Stderr, binaries.NodeComponents...); err != nil {
 		return err
 	}
 	// Compiled for the images without C, nothing of it is in the cache of the other builds: a test that had to wait for it would run out of time.

@@ -1,9 +1,0 @@
-// Copyright 2026 The flux-landscaper Authors
-// SPDX-License-Identifier: Apache-2.0
-
-//go:build race
-
-package platform
-
-// raceDetector reports whether this test binary, and so every binary that it builds, looks for data races.
-const raceDetector = true
