@@ -17,6 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target/internal/guard"
+	"github.com/flux-landscaper/flux-landscaper/sources/address"
 )
 
 // defaultMaxClusters bounds the cache of opened clusters.
@@ -50,7 +52,7 @@ type Clients struct {
 	landscaper client.Client
 	self       *rest.Config
 	isOwn      func(ctx context.Context, token string) (bool, error)
-	limits     limits
+	limits     guard.Limits
 	parsed     parsedContents
 
 	mu     sync.Mutex
@@ -69,7 +71,7 @@ func New(options Options) (*Clients, error) {
 		options.UserAgent = "flux-landscaper"
 	}
 	c := &Clients{
-		options: options, limits: defaultLimits(), parsed: newParsedContents(options.MaxClusters), opened: lru.NewWithEvictionFunc(options.MaxClusters, closeIdle),
+		options: options, limits: guard.DefaultLimits(), parsed: newParsedContents(options.MaxClusters), opened: lru.NewWithEvictionFunc(options.MaxClusters, closeIdle),
 	}
 	if options.Landscaper == nil {
 		return c, nil
@@ -234,7 +236,7 @@ func (c *Clients) connectSelf(namespace, account string, self *selfConfig) (*con
 	if account != base.Name {
 		config = impersonate(config, namespace, account)
 	}
-	return c.dial(config, nil, source, anyAddress)
+	return c.dial(config, nil, source, guard.AnyAddress)
 }
 
 func (c *Clients) connectOIDC(policy tlsPolicy, namespace, account string, oidc *oidcConfig) (*connection, error) {
@@ -279,4 +281,9 @@ func (c *connection) named(ctx context.Context, target *v1alpha1.Target) (*Clust
 	config.BearerToken = token
 	cluster.Kubeconfig, err = writeKubeconfig(config)
 	return &cluster, err
+}
+
+// tenantReach is the reach of connections whose address a tenant chose.
+func (c *Clients) tenantReach() guard.Reach {
+	return address.Control(c.options.PublicOnly)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/flux-landscaper/flux-landscaper/deployers/target/internal/guard"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -23,7 +24,7 @@ type connection struct {
 
 // dial prepares clients that share one connection pool and one lazily filled map of kinds. It sends nothing yet. The API server
 // paces the clients (priority and fairness), they do not slow themselves down.
-func (c *Clients) dial(config *rest.Config, kubeconfig []byte, source *tokens, allowed reach) (*connection, error) {
+func (c *Clients) dial(config *rest.Config, kubeconfig []byte, source *tokens, allowed guard.Reach) (*connection, error) {
 	config.QPS, config.UserAgent, config.WarningHandler = -1, c.options.UserAgent, rest.NoWarnings{}
 	if err := harden(config, allowed, c.limits, source); err != nil {
 		return nil, refuse("certificates or keys", "cannot be used: "+err.Error(), "they have to be PEM, base64 encoded once")
@@ -50,4 +51,18 @@ func (c *Clients) dial(config *rest.Config, kubeconfig []byte, source *tokens, a
 		return nil, fmt.Errorf("prepare metadata client: %w", err)
 	}
 	return opened, nil
+}
+
+// harden makes every client of a configuration use one guarded connection pool, also clients that libraries make from a copy of the
+// configuration. It changes config. Requests pass the token source, if there is one, then the guard.
+func harden(config *rest.Config, allowed guard.Reach, limits guard.Limits, source *tokens) error {
+	sender, err := guard.New(config, allowed, limits)
+	if err != nil {
+		return err
+	}
+	if source != nil {
+		sender = &tokenTransport{tokens: source, base: sender}
+	}
+	config.WrapTransport = func(http.RoundTripper) http.RoundTripper { return sender }
+	return nil
 }

@@ -4,10 +4,13 @@
 package target
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target/internal/guard"
+	"github.com/flux-landscaper/flux-landscaper/sources/address"
 )
 
 // Reasons of Error.
@@ -93,4 +96,9 @@ func where(err error) string {
 		return " (" + line + ")"
 	}
 	return ""
+}
+
+// IsUnusable reports whether a request failed because of what the server is, so that only another Target or another server helps.
+func IsUnusable(err error) bool {
+	return errors.Is(err, guard.ErrLarge) || errors.Is(err, guard.ErrRedirect) || errors.Is(err, guard.ErrForeign) || errors.Is(err, address.ErrPrivate)
 }

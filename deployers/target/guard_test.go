@@ -18,12 +18,14 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,6 +34,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/deployers/target/internal/guard"
 	"github.com/flux-landscaper/flux-landscaper/sources/address"
 )
 
@@ -41,7 +44,7 @@ const foreignText = "internal-document-9f3c"
 var configMaps = corev1.SchemeGroupVersion.WithResource("configmaps")
 
 // hostile opens a target whose server is answer, with short limits.
-func hostile(t *testing.T, answer http.HandlerFunc, adjust ...func(*limits)) *Cluster {
+func hostile(t *testing.T, answer http.HandlerFunc, adjust ...func(*guard.Limits)) *Cluster {
 	t.Helper()
 	server := httptest.NewUnstartedServer(answer)
 	server.EnableHTTP2 = true
@@ -51,11 +54,11 @@ func hostile(t *testing.T, answer http.HandlerFunc, adjust ...func(*limits)) *Cl
 	return opened(t, server, Options{}, adjust...)
 }
 
-func opened(t *testing.T, server *httptest.Server, options Options, adjust ...func(*limits)) *Cluster {
+func opened(t *testing.T, server *httptest.Server, options Options, adjust ...func(*guard.Limits)) *Cluster {
 	t.Helper()
 	clients, err := New(options)
 	require.NoError(t, err)
-	clients.limits.header, clients.limits.body = 2*time.Second, 2*time.Second
+	clients.limits.Header, clients.limits.Body = 2*time.Second, 2*time.Second
 	for _, change := range adjust {
 		change(&clients.limits)
 	}
@@ -104,9 +107,9 @@ func askKind(ctx context.Context, cluster *Cluster) error {
 func TestT04SilentServerEndsRequests(t *testing.T) {
 	t.Parallel()
 	cluster := hostile(t, silent)
-	require.ErrorIs(t, getConfigMap(t.Context(), cluster), errSilent)
+	require.ErrorIs(t, getConfigMap(t.Context(), cluster), guard.ErrSilent)
 	cluster = hostile(t, silent)
-	require.ErrorIs(t, askKind(t.Context(), cluster), errSilent)
+	require.ErrorIs(t, askKind(t.Context(), cluster), guard.ErrSilent)
 }
 
 func TestT04RequestsAfterSilenceFailAtOnce(t *testing.T) {
@@ -114,7 +117,7 @@ func TestT04RequestsAfterSilenceFailAtOnce(t *testing.T) {
 	var requests atomic.Int32
 	cluster := hostile(t, func(w http.ResponseWriter, r *http.Request) { requests.Add(1); silent(w, r) })
 	for range 5 {
-		require.ErrorIs(t, getConfigMap(t.Context(), cluster), errSilent)
+		require.ErrorIs(t, getConfigMap(t.Context(), cluster), guard.ErrSilent)
 	}
 	assert.EqualValues(t, 1, requests.Load())
 }
@@ -137,7 +140,7 @@ func TestT04OneSlowRequestOfManyIsNoSilence(t *testing.T) {
 	for ended := false; !ended; {
 		select {
 		case err := <-slow:
-			require.ErrorIs(t, err, errSilent)
+			require.ErrorIs(t, err, guard.ErrSilent)
 			ended = true
 		default:
 			require.NoError(t, other())
@@ -150,7 +153,7 @@ func TestT04DiscoveryEndsWithTheContext(t *testing.T) {
 	t.Parallel()
 	begun := make(chan struct{}, 10)
 	cluster := hostile(t, func(w http.ResponseWriter, r *http.Request) { begun <- struct{}{}; silent(w, r) },
-		func(l *limits) { l.header = time.Hour })
+		func(l *guard.Limits) { l.Header = time.Hour })
 	ctx, cancel := context.WithCancelCause(t.Context())
 	interrupted := errors.New("interrupted")
 	ended := make(chan error, 2)
@@ -182,7 +185,7 @@ func TestT04HeaderThatDripsEndsRequests(t *testing.T) {
 			return err
 		})
 	})
-	require.ErrorIs(t, getConfigMap(t.Context(), opened(t, server, Options{})), errSilent)
+	require.ErrorIs(t, getConfigMap(t.Context(), opened(t, server, Options{})), guard.ErrSilent)
 }
 
 // drip writes one drop after the other, slowly, until the other side does not listen any more.
@@ -228,7 +231,7 @@ func TestT04BodyThatDripsEndsRequests(t *testing.T) {
 		answerJSON(w, `{"kind": "ConfigMap", "apiVersion": "v1", "data": {"x": "`)
 		dripInto(w, r, "drop")
 	})
-	require.ErrorIs(t, getConfigMap(t.Context(), cluster), errSlow)
+	require.ErrorIs(t, getConfigMap(t.Context(), cluster), guard.ErrSlow)
 }
 
 func TestT04StatusThatDripsEndsRequests(t *testing.T) {
@@ -237,7 +240,7 @@ func TestT04StatusThatDripsEndsRequests(t *testing.T) {
 		w.WriteHeader(http.StatusInternalServerError)
 		dripInto(w, r, " ")
 	})
-	require.ErrorIs(t, getConfigMap(t.Context(), cluster), errSlow)
+	require.ErrorIs(t, getConfigMap(t.Context(), cluster), guard.ErrSlow)
 }
 
 func TestT04LargeAnswerTakesLittleMemory(t *testing.T) {
@@ -250,9 +253,9 @@ func TestT04LargeAnswerTakesLittleMemory(t *testing.T) {
 			}
 		}
 		_, _ = io.WriteString(w, `"]}`)
-	}, func(l *limits) { l.body = time.Minute })
+	}, func(l *guard.Limits) { l.Body = time.Minute })
 	before := heap()
-	require.ErrorIs(t, askKind(t.Context(), cluster), errLarge)
+	require.ErrorIs(t, askKind(t.Context(), cluster), guard.ErrLarge)
 	assert.Less(t, int64(heap()-before), int64(64<<20))
 }
 
@@ -271,8 +274,8 @@ func TestT04LargeAnswersAndEventsAreRefused(t *testing.T) {
 		}
 		answerJSON(w, strings.Repeat(`{"type": "ADDED", "object": {"kind": "ConfigMap", "apiVersion": "v1"}}`+"\n", 100))
 		_, _ = io.WriteString(w, `{"type": "ADDED", "object": {"kind": "ConfigMap", "apiVersion": "v1", "x": "`+strings.Repeat("x", 4096))
-	}, func(l *limits) { l.answer, l.event = 2048, 2048 })
-	require.ErrorIs(t, getConfigMap(t.Context(), cluster), errLarge)
+	}, func(l *guard.Limits) { l.Answer, l.Event = 2048, 2048 })
+	require.ErrorIs(t, getConfigMap(t.Context(), cluster), guard.ErrLarge)
 	watcher, err := cluster.Dynamic.Resource(configMaps).Watch(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	defer watcher.Stop()
@@ -289,7 +292,7 @@ func TestT04LargeHeadersAreRefused(t *testing.T) {
 	t.Parallel()
 	cluster := hostile(t, func(w http.ResponseWriter, _ *http.Request) {
 		for i := range 64 {
-			w.Header().Set("X-"+strconv.Itoa(i), strings.Repeat("x", 2*maxHeaderBytes/64))
+			w.Header().Set("X-"+strconv.Itoa(i), strings.Repeat("x", 2*(256<<10)/64))
 		}
 		answerJSON(w, `{"kind": "ConfigMap", "apiVersion": "v1"}`)
 	})
@@ -304,7 +307,7 @@ func TestT04WatchLivesLongerThanAnAnswer(t *testing.T) {
 		w.(http.Flusher).Flush()
 		<-next
 		_, _ = io.WriteString(w, `{"type": "ADDED", "object": {"kind": "ConfigMap", "apiVersion": "v1"}}`+"\n")
-	}, func(l *limits) { l.body = time.Millisecond })
+	}, func(l *guard.Limits) { l.Body = time.Millisecond })
 	watcher, err := cluster.Dynamic.Resource(configMaps).Watch(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	defer watcher.Stop()
@@ -316,15 +319,6 @@ func TestT04WatchLivesLongerThanAnAnswer(t *testing.T) {
 	close(next)
 	event := <-watcher.ResultChan()
 	assert.Equal(t, watch.Added, event.Type)
-}
-
-func TestT04RetryAfterIsShort(t *testing.T) {
-	for given, want := range map[string]string{"86400": "5", "3": "3", "-1": "", "soon": "", "": ""} {
-		header := http.Header{}
-		header.Set("Retry-After", given)
-		limitRetryAfter(header)
-		assert.Equal(t, want, header.Get("Retry-After"), given)
-	}
 }
 
 func TestT04AnswersAreBoundInTheTimeThatTheyAskFor(t *testing.T) {
@@ -355,14 +349,14 @@ func TestT05RedirectsAreNotFollowed(t *testing.T) {
 			w.Header().Set("Location", inside.URL+"/"+foreignText)
 			w.WriteHeader(code)
 		})
-		require.ErrorIs(t, getConfigMap(t.Context(), cluster), errRedirect)
+		require.ErrorIs(t, getConfigMap(t.Context(), cluster), guard.ErrRedirect)
 		err := askKind(t.Context(), cluster)
-		require.ErrorIs(t, err, errRedirect)
+		require.ErrorIs(t, err, guard.ErrRedirect)
 		assert.NotContains(t, err.Error(), foreignText)
 		discovery, err := cluster.DiscoveryFor(t.Context())
 		require.NoError(t, err)
 		_, err = discovery.ServerVersion()
-		require.ErrorIs(t, err, errRedirect)
+		require.ErrorIs(t, err, guard.ErrRedirect)
 	}
 	assert.False(t, reached.Load())
 }
@@ -404,7 +398,7 @@ func TestT05ForeignAnswersAreNotShown(t *testing.T) {
 			for i, err := range []error{getConfigMap(t.Context(), cluster), askKind(t.Context(), cluster), cluster.Client.List(t.Context(), list), create} {
 				require.Error(t, err, i)
 				assert.NotContains(t, err.Error(), foreignText, i)
-				assert.Equal(t, test.code == http.StatusOK, errors.Is(err, errForeign), i)
+				assert.Equal(t, test.code == http.StatusOK, errors.Is(err, guard.ErrForeign), i)
 			}
 		})
 	}
@@ -495,25 +489,42 @@ func TestStatusOfTheTargetIsShown(t *testing.T) {
 	assert.ErrorContains(t, err, "quota is used up")
 }
 
-func TestLongStatusIsCut(t *testing.T) {
-	long, contentType := statusOf([]byte(`{"kind": "Status", "code": 422, "reason": "Invalid", "message": "` + strings.Repeat("ä", 100_000) + `"}`))
-	assert.Less(t, len(long), 2*maxMessage)
-	assert.Equal(t, "application/json", contentType)
-	assert.Contains(t, string(long), `"code":422`)
-}
-
-func TestKindOfAnswers(t *testing.T) {
-	g := &guard{prefix: "/k8s/clusters/c-1/"}
-	for path, want := range map[string]answerKind{
-		"/api": discoveryAnswer, "/apis": discoveryAnswer, "/api/v1": discoveryAnswer, "/apis/apps/v1": discoveryAnswer, "/apis/apps": discoveryAnswer,
-		"/version": anyAnswer, "/openapi/v3": anyAnswer, "/healthz": anyAnswer, "/api/v1/namespaces/n/pods/p/log": anyAnswer,
-		"/api/v1/namespaces/n/services/s/proxy/x": anyAnswer, "/api/v1/namespaces/log": objectAnswer, "/api/v1/namespaces/n/configmaps/x": objectAnswer,
-		"/api/v1/pods?watch=true": watchAnswer, "/apis/apps/v1/deployments?watch=1": watchAnswer, "/apis/apps/v1/deployments?watch=false": objectAnswer,
-		"/api?watch=true": discoveryAnswer,
-	} {
-		request := httptest.NewRequest(http.MethodGet, "https://x/k8s/clusters/c-1"+path, nil)
-		assert.Equal(t, want, g.kindOf(request), path)
-	}
-}
-
 func encoded(raw []byte) string { return base64.StdEncoding.EncodeToString(raw) }
+
+// TestT04LargeAnswersTogether has one answer more than the process may read at a time, each of which is allowed alone. All end after one is lost.
+func TestT04LargeAnswersTogether(t *testing.T) {
+	const each, fit = 4 << 20, 3
+	block := strings.Repeat("v", 1<<20)
+	lost := make(chan struct{})
+	lose := sync.OnceFunc(func() { close(lost) })
+	together := guard.NewAllowance(fit*each + each/2)
+	cluster := hostile(t, func(w http.ResponseWriter, r *http.Request) {
+		answerJSON(w, `{"kind": "ConfigMap", "apiVersion": "v1", "data": {"x": "`)
+		for range each >> 20 {
+			_, _ = io.WriteString(w, block)
+		}
+		w.(http.Flusher).Flush()
+		select {
+		case <-r.Context().Done():
+			lose()
+		case <-lost:
+			_, _ = io.WriteString(w, `"}}`)
+		}
+	}, func(l *guard.Limits) { l.Together, l.Body = together, time.Minute })
+	var ended errgroup.Group
+	var crowded atomic.Int64
+	for range fit + 1 {
+		ended.Go(func() error {
+			err := getConfigMap(t.Context(), cluster)
+			if errors.Is(err, guard.ErrCrowded) {
+				crowded.Add(1)
+				return nil
+			}
+			return err
+		})
+	}
+	require.NoError(t, ended.Wait())
+	assert.Equal(t, int64(1), crowded.Load())
+	assert.Zero(t, together.Total)
+	require.NoError(t, getConfigMap(t.Context(), cluster), "later nothing is in the way")
+}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/flux-landscaper/flux-landscaper/deployers/target/internal/guard"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
@@ -46,7 +47,7 @@ func (k *kinds) WrappedRoundTripper() http.RoundTripper { return k.next }
 
 // ask calls question when it has its turn. All requests that question leads to end with ctx.
 func (k *kinds) ask(ctx context.Context, question func(meta.RESTMapper) error) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, discoveryTime, errSilent)
+	ctx, cancel := context.WithTimeoutCause(ctx, discoveryTime, guard.ErrSilent)
 	defer cancel()
 	select {
 	case k.turn <- struct{}{}:

@@ -5,6 +5,7 @@ package target
 
 import (
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -217,4 +218,20 @@ func writeKubeconfig(config *rest.Config) ([]byte, error) {
 		return nil, fmt.Errorf("write the sanitised kubeconfig: %w", err)
 	}
 	return written, nil
+}
+
+// fixedProxy always answers with the same proxy.
+func fixedProxy(proxy *url.URL) func(*http.Request) (*url.URL, error) {
+	return func(*http.Request) (*url.URL, error) { return proxy, nil }
+}
+
+func proxyOf(config *rest.Config) string {
+	if config.Proxy == nil {
+		return ""
+	}
+	proxy, err := config.Proxy(nil)
+	if err != nil || proxy == nil {
+		return ""
+	}
+	return proxy.String()
 }

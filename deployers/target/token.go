@@ -4,6 +4,7 @@
 package target
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -27,6 +29,12 @@ const (
 	maxExpiration int64 = 3600
 	// legacyExpiration is the default of Options.LegacyTokens, which has no maximum.
 	legacyExpiration int64 = 86400
+)
+
+const (
+	reviewPath = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+	review     = `{"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}`
+	reviewTime = 10 * time.Second
 )
 
 // tokens requests tokens of one ServiceAccount on the landscaper cluster and renews them when four fifths of their life are over.
@@ -149,3 +157,36 @@ func (t *tokenTransport) RoundTrip(request *http.Request) (*http.Response, error
 
 // WrappedRoundTripper lets client-go find the connection pool underneath.
 func (t *tokenTransport) WrappedRoundTripper() http.RoundTripper { return t.base }
+
+// accepts returns the function that asks the API server of config, which has no credentials, whether it accepts a token. Only the API server
+// knows its audiences.
+func accepts(config *rest.Config) (func(ctx context.Context, token string) (bool, error), error) {
+	sender, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the landscaper cluster: %w", err)
+	}
+	address := config.Host
+	if !strings.Contains(address, "://") {
+		address = "https://" + address
+	}
+	address = strings.TrimRight(address, "/") + reviewPath
+	return func(ctx context.Context, token string) (bool, error) {
+		ctx, cancel := context.WithTimeout(ctx, reviewTime)
+		defer cancel()
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader([]byte(review)))
+		if err != nil {
+			return false, err
+		}
+		request.Header.Set("Authorization", "Bearer "+token)
+		request.Header.Set("Content-Type", "application/json")
+		answer, err := sender.Do(request)
+		if err != nil {
+			return false, err
+		}
+		_ = answer.Body.Close() // the code says it
+		if answer.StatusCode >= 500 || answer.StatusCode == http.StatusTooManyRequests {
+			return false, fmt.Errorf("the landscaper cluster answers %d", answer.StatusCode)
+		}
+		return answer.StatusCode != http.StatusUnauthorized, nil
+	}, nil
+}

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package target
+package guard
 
 import (
 	"context"
@@ -16,20 +16,21 @@ import (
 )
 
 // limits of what a target may cost.
-type limits struct {
-	// header is the time from the begin of a request until the header of its answer.
-	header time.Duration
-	// body is the time for the rest of an answer that is no watch.
-	body time.Duration
+type Limits struct {
+	// Header is the time from the begin of a request until the header of its answer.
+	Header time.Duration
+	// Body is the time for the rest of an answer that is no watch.
+	Body time.Duration
 	// answer, discovery and event are the largest answer, answer of the discovery, and event of a watch in bytes.
-	answer, discovery, event int64
-	// together is what all answers may cost that are read at a time.
-	together *allowance
+	Answer, discovery, Event int64
+	// Together is what all answers may cost that are read at a time.
+	Together *allowance
 }
 
-func defaultLimits() limits {
-	return limits{
-		header: 30 * time.Second, body: 60 * time.Second, answer: maxTogether, discovery: 8 << 20, event: 16 << 20, together: newAllowance(maxTogether),
+// DefaultLimits returns the limits of a process. What limits all answers together is shared by those who share the result.
+func DefaultLimits() Limits {
+	return Limits{
+		Header: 30 * time.Second, Body: 60 * time.Second, Answer: maxTogether, discovery: 8 << 20, Event: 16 << 20, Together: NewAllowance(maxTogether),
 	}
 }
 
@@ -44,7 +45,7 @@ const (
 // of an answer into an error that is not the answer of a Kubernetes API server.
 type guard struct {
 	next   http.RoundTripper
-	limits limits
+	limits Limits
 	// site is the server's host and port, prefix the path of its URL.
 	site, prefix string
 	// actingAs is the user that the credentials impersonate; empty for none.
@@ -65,10 +66,10 @@ func (g *guard) WrappedRoundTripper() http.RoundTripper { return g.next }
 func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
 	began := time.Now().UnixNano()
 	if began < g.silentUntil.Load() {
-		return nil, errSilent
+		return nil, ErrSilent
 	}
 	ctx, cancel := context.WithCancelCause(request.Context())
-	late := time.AfterFunc(g.limits.header, func() { cancel(errSilent) })
+	late := time.AfterFunc(g.limits.Header, func() { cancel(ErrSilent) })
 	response, err := g.next.RoundTrip(request.WithContext(ctx))
 	late.Stop()
 	if err != nil {
@@ -91,7 +92,7 @@ func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
 func (g *guard) noteSilence(began int64, err error) {
 	var network net.Error
 	timedOut := errors.As(err, &network) && network.Timeout()
-	if (timedOut || errors.Is(err, errSilent)) && g.answered.Load() < began {
+	if (timedOut || errors.Is(err, ErrSilent)) && g.answered.Load() < began {
 		g.silentUntil.Store(time.Now().Add(silence).UnixNano())
 	}
 }
@@ -99,7 +100,7 @@ func (g *guard) noteSilence(began int64, err error) {
 // admit judges the header of an answer, and puts a guarded body in place of the one of response.
 func (g *guard) admit(ctx context.Context, cancel context.CancelCauseFunc, request *http.Request, response *http.Response) error {
 	if response.StatusCode >= 300 && response.StatusCode < 400 {
-		return errRedirect
+		return ErrRedirect
 	}
 	limitRetryAfter(response.Header)
 	if response.StatusCode == http.StatusSwitchingProtocols {
@@ -107,7 +108,7 @@ func (g *guard) admit(ctx context.Context, cancel context.CancelCauseFunc, reque
 	}
 	kind := g.kindOf(request)
 	if response.StatusCode < 300 && kind.isObject() && !isKubernetes(response.Header.Get("Content-Type")) {
-		return errForeign
+		return ErrForeign
 	}
 	response.Body = g.guarded(ctx, cancel, kind, response)
 	if response.StatusCode < 400 {

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package target
+package guard
 
 import (
 	"bytes"
@@ -23,11 +23,12 @@ type allowance struct {
 	limit int64
 
 	mu    sync.Mutex
-	total int64
+	Total int64
 	sites map[string]map[*body]struct{}
 }
 
-func newAllowance(limit int64) *allowance {
+// NewAllowance returns an allowance of so much in all.
+func NewAllowance(limit int64) *allowance {
 	return &allowance{limit: limit, sites: map[string]map[*body]struct{}{}}
 }
 
@@ -38,17 +39,17 @@ func (a *allowance) spend(b *body, cost int64) {
 	if b.lost {
 		return
 	}
-	a.total += cost - b.cost
+	a.Total += cost - b.cost
 	b.cost = cost
 	if a.sites[b.site] == nil {
 		a.sites[b.site] = map[*body]struct{}{}
 	}
 	a.sites[b.site][b] = struct{}{}
-	for a.total > a.limit {
+	for a.Total > a.limit {
 		victim := a.largest()
-		reason := errCrowded
-		if victim.cost == a.total { // it is too much alone, so another attempt is no use
-			reason = errLarge
+		reason := ErrCrowded
+		if victim.cost == a.Total { // it is too much alone, so another attempt is no use
+			reason = ErrLarge
 		}
 		victim.lost = true
 		a.drop(victim)
@@ -67,7 +68,7 @@ func (a *allowance) drop(b *body) {
 	if _, counts := a.sites[b.site][b]; !counts {
 		return
 	}
-	a.total -= b.cost
+	a.Total -= b.cost
 	b.cost = 0
 	delete(a.sites[b.site], b)
 	if len(a.sites[b.site]) == 0 {

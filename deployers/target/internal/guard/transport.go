@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package target
+package guard
 
 import (
 	"net"
@@ -12,8 +12,6 @@ import (
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
-
-	"github.com/flux-landscaper/flux-landscaper/sources/address"
 )
 
 const (
@@ -23,37 +21,26 @@ const (
 	maxHeaderBytes = 256 << 10
 )
 
-// reach says where connections may lead; it is a net.Dialer.Control.
-type reach func(network, address string, _ syscall.RawConn) error
+// Reach says where connections may lead; it is a net.Dialer.Control.
+type Reach func(network, address string, _ syscall.RawConn) error
 
-// tenantReach is the reach of connections whose address a tenant chose.
-func (c *Clients) tenantReach() reach {
-	return address.Control(c.options.PublicOnly)
-}
+// AnyAddress is the reach of connections to the landscaper cluster, whose address the operator chose.
+func AnyAddress(string, string, syscall.RawConn) error { return nil }
 
-// anyAddress is the reach of connections to the landscaper cluster, whose address the operator chose.
-func anyAddress(string, string, syscall.RawConn) error { return nil }
-
-// harden makes every client of a configuration use one guarded connection pool, also clients that libraries make from a copy of the
-// configuration. It changes config. Requests pass the token source, if there is one, then the guard.
-func harden(config *rest.Config, allowed reach, limits limits, source *tokens) error {
+// New returns what sends requests over connections of its own.
+func New(config *rest.Config, allowed Reach, limits Limits) (http.RoundTripper, error) {
 	pool, err := newPool(config, allowed)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var sender http.RoundTripper = &guard{
+	return &guard{
 		next: pool, limits: limits, site: siteOf(config.Host), prefix: pathOf(config.Host), actingAs: config.Impersonate.UserName,
-	}
-	if source != nil {
-		sender = &tokenTransport{tokens: source, base: sender}
-	}
-	config.WrapTransport = func(http.RoundTripper) http.RoundTripper { return sender }
-	return nil
+	}, nil
 }
 
 // newPool returns the connection pool of a configuration. Every address is judged when it is dialled, after names were resolved; the
 // address of a proxy as well.
-func newPool(config *rest.Config, allowed reach) (*http.Transport, error) {
+func newPool(config *rest.Config, allowed Reach) (*http.Transport, error) {
 	trust, err := rest.TLSConfigFor(config)
 	if err != nil {
 		return nil, err

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package target
+package guard
 
 import (
 	"context"
@@ -16,19 +16,20 @@ import (
 )
 
 var (
-	errSilent   = errors.New("the server did not answer in time; check the address of the Target and the server behind it")
-	errSlow     = errors.New("the server did not send the whole answer in time")
-	errLarge    = errors.New("the answer of the server is too large")
-	errCrowded  = errors.New("the answers that are read at the same time are too large together, and this server has the largest of them")
-	errRedirect = errors.New("the server redirects, which is not followed; put the address of the API server itself into the Target")
-	errForeign  = errors.New("the answer of the server is not a Kubernetes object; check the address of the Target")
-	errPrivate  = errors.New("the address of the server is not public, and the operator allows public ones only")
+	// ErrSilent says that no answer began in time.
+	ErrSilent = errors.New("the server did not answer in time; check the address of the Target and the server behind it")
+	// ErrSlow says that an answer did not end in time.
+	ErrSlow = errors.New("the server did not send the whole answer in time")
+	// ErrLarge says that an answer is larger than one may be.
+	ErrLarge = errors.New("the answer of the server is too large")
+	// ErrCrowded says that an answer was given up in favour of others.
+	ErrCrowded = errors.New("the answers that are read at the same time are too large together, and this server has the largest of them")
+	// ErrRedirect says that the server answers with a redirect.
+	ErrRedirect = errors.New("the server redirects, which is not followed; put the address of the API server itself into the Target")
+	// ErrForeign says that an answer is not one of an API server.
+	ErrForeign = errors.New("the answer of the server is not a Kubernetes object; check the address of the Target")
+	errPrivate = errors.New("the address of the server is not public, and the operator allows public ones only")
 )
-
-// IsUnusable reports whether a request failed because of what the server is, so that only another Target or another server helps.
-func IsUnusable(err error) bool {
-	return errors.Is(err, errLarge) || errors.Is(err, errRedirect) || errors.Is(err, errForeign) || errors.Is(err, address.ErrPrivate)
-}
 
 // concealed is an error whose text may quote what a server sent; only its kind is shown.
 type concealed struct {
@@ -47,19 +48,14 @@ func (c *concealed) Unwrap() error { return c.cause }
 func speakable(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	switch {
-	case errors.Is(cause, errSilent), errors.Is(cause, errSlow), errors.Is(cause, errCrowded), errors.Is(cause, errLarge):
+	case errors.Is(cause, ErrSilent), errors.Is(cause, ErrSlow), errors.Is(cause, ErrCrowded), errors.Is(cause, ErrLarge):
 		return cause
 	case errors.Is(err, address.ErrPrivate):
 		return &concealed{shown: errPrivate.Error(), cause: err}
-	case isOwn(err) || quotesNothing(err):
+	case quotesNothing(err):
 		return err
 	}
 	return &concealed{shown: "the server does not speak the protocol of API servers", cause: err}
-}
-
-func isOwn(err error) bool {
-	var problem *Error
-	return errors.As(err, &problem)
 }
 
 func quotesNothing(err error) bool {

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package target
+package guard
 
 import (
 	"bytes"
@@ -44,12 +44,12 @@ func isJSON(contentType string) bool {
 // guarded returns the body of an answer within its limits.
 func (g *guard) guarded(ctx context.Context, cancel context.CancelCauseFunc, kind answerKind, response *http.Response) io.ReadCloser {
 	guarded := &body{
-		ReadCloser: response.Body, ctx: ctx, cancel: cancel, left: g.limits.answer, together: g.limits.together, site: g.site,
+		ReadCloser: response.Body, ctx: ctx, cancel: cancel, left: g.limits.Answer, together: g.limits.Together, site: g.site,
 		isJSON: isJSON(response.Header.Get("Content-Type")),
 	}
 	switch kind {
 	case watchAnswer:
-		guarded.left, guarded.perLine = g.limits.event, g.limits.event
+		guarded.left, guarded.perLine = g.limits.Event, g.limits.Event
 		return guarded
 	case discoveryAnswer:
 		guarded.left = g.limits.discovery
@@ -57,11 +57,11 @@ func (g *guard) guarded(ctx context.Context, cancel context.CancelCauseFunc, kin
 	if response.StatusCode < 300 && kind.isObject() && isJSON(response.Header.Get("Content-Type")) {
 		guarded.scan = &kindScan{}
 	}
-	guarded.late = time.AfterFunc(g.limits.body, func() { cancel(errSlow) })
+	guarded.late = time.AfterFunc(g.limits.Body, func() { cancel(ErrSlow) })
 	return guarded
 }
 
-// body is the body of an answer; it ends with an error as soon as the answer breaks a limit.
+// Body is the body of an answer; it ends with an error as soon as the answer breaks a limit.
 type body struct {
 	io.ReadCloser
 	ctx    context.Context
@@ -72,7 +72,7 @@ type body struct {
 	// scan looks for the kind in JSON documents; nil for other answers.
 	scan *kindScan
 
-	// together is what the cost of all answers is counted by. site is the server that sends this one, and isJSON whether it sends JSON.
+	// Together is what the cost of all answers is counted by. site is the server that sends this one, and isJSON whether it sends JSON.
 	together *allowance
 	site     string
 	isJSON   bool
@@ -86,16 +86,16 @@ type body struct {
 // Read reads from the answer.
 func (b *body) Read(into []byte) (int, error) {
 	if b.left <= 0 {
-		return 0, errLarge
+		return 0, ErrLarge
 	}
 	into = into[:min(int64(len(into)), b.left)]
 	n, err := b.ReadCloser.Read(into)
 	b.count(into[:n])
 	if b.scan != nil && !b.scan.accepts(into[:n]) {
-		return 0, errForeign
+		return 0, ErrForeign
 	}
 	if err == io.EOF && b.scan != nil && b.scan.misses() {
-		return 0, errForeign
+		return 0, ErrForeign
 	}
 	if err != nil && err != io.EOF {
 		err = speakable(b.ctx, err)
@@ -132,7 +132,7 @@ func (b *body) Close() error {
 // client shows nothing but the code.
 func cleanStatus(response *http.Response) error {
 	content, err := io.ReadAll(io.LimitReader(response.Body, maxStatus))
-	if err != nil && (errors.Is(err, errSlow) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
+	if err != nil && (errors.Is(err, ErrSlow) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
 		return err
 	}
 	_ = response.Body.Close() // everything that counts was read

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package target
+package guard
 
 // kindScan reads a JSON document as it passes and looks for a kind at its top. Decoders quote documents without one in their errors.
 type kindScan struct {
