@@ -4,12 +4,15 @@
 package watches
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
@@ -47,4 +50,45 @@ func TestChangeBeforeTheSubscriptionIsNotMissed(t *testing.T) {
 	assert.False(t, shared.attach(&waiting{}, "b", time.Unix(20, 0)), "the watch was open all the time")
 	assert.True(t, shared.attach(&waiting{}, "", time.Unix(20, 0)), "any object changed during the call")
 	assert.True(t, shared.attach(&waiting{}, "b", time.Unix(5, 0)), "the watch was opened during the call")
+}
+
+// listening notes for what it is woken.
+type listening struct{ woken []Key }
+
+func (l *listening) Wake(changed ...Key) { l.woken = append(l.woken, changed...) }
+
+func TestWhoIsWokenByWhat(t *testing.T) {
+	one, other, every := &listening{}, &listening{}, &listening{}
+	key := Key{kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, namespace: "ns"}
+	shared := &sharedWatch{key: key, changed: map[string]time.Time{}, waiting: map[string]map[Waiter]struct{}{}}
+	for name, waiter := range map[string]Waiter{"one": one, "other": other, "": every} {
+		shared.attach(waiter, name, time.Now())
+	}
+	shared.report(&metav1.ObjectMeta{Name: "one"})
+	assert.Equal(t, []Key{key.of("one")}, one.woken)
+	assert.Empty(t, other.woken)
+	assert.Equal(t, []Key{key}, every.woken, "whoever waits for the kind is told of the kind")
+	shared.opened()
+	assert.Equal(t, []Key{key.of("other")}, other.woken, "before that anything may have happened")
+}
+
+func TestTooManyChangesCountAsAnOpeningAnew(t *testing.T) {
+	began := time.Now()
+	shared := &sharedWatch{changed: map[string]time.Time{}, waiting: map[string]map[Waiter]struct{}{}, complete: began.Add(-time.Hour)}
+	for i := range maxRememberedChanges + 1 {
+		shared.note(strconv.Itoa(i))
+	}
+	assert.LessOrEqual(t, len(shared.changed), maxRememberedChanges)
+	assert.True(t, shared.attach(&waiting{}, "0", began.Add(-time.Minute)), "the change is forgotten, but not missed")
+}
+
+func TestNewsTellWhatMayHaveChanged(t *testing.T) {
+	a, b := Key{name: "a"}, Key{name: "b"}
+	news := &News{}
+	assert.False(t, news.Tells(a))
+	news.Add([]Key{a})
+	assert.True(t, news.Tells(a))
+	assert.False(t, news.Tells(b))
+	news.Add(nil)
+	assert.True(t, news.Tells(b), "without keys that may be anything")
 }
