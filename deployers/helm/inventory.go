@@ -114,18 +114,6 @@ func statusOf(item *v1alpha1.DeployItem, decoded *helmv1alpha1.ProviderConfigura
 	return status, nil
 }
 
-// split separates the records with UID from those without.
-func split(records []managedresource.ManagedResourceStatus) (withUID, without []managedresource.ManagedResourceStatus) {
-	for _, record := range records {
-		if record.Resource.UID == "" {
-			without = append(without, record)
-		} else {
-			withUID = append(withUID, record)
-		}
-	}
-	return withUID, without
-}
-
 // settle finds out what is where.
 func (j *job) settle(ctx context.Context) (resources.Progress, error) {
 	return resources.Progress{}, j.record.settle(ctx)

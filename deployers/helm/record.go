@@ -46,7 +46,7 @@ func (r *record) settle(ctx context.Context) error {
 		r.status.Release = nil // it is on another cluster
 	}
 	if r.status.Release != nil {
-		_, r.workloads = split(r.status.ManagedResources)
+		_, r.workloads = sites.Split(r.status.ManagedResources)
 	}
 	return nil
 }
@@ -57,7 +57,7 @@ func (r *record) recordedObjects() []managedresource.ManagedResourceStatus {
 	if r.status.Release == nil {
 		return r.status.ManagedResources
 	}
-	withUID, _ := split(r.status.ManagedResources)
+	withUID, _ := sites.Split(r.status.ManagedResources)
 	return withUID
 }
 
@@ -69,7 +69,7 @@ func (r *record) now() *helmv1alpha1.ProviderStatus {
 	recorded, attempted := r.known.Recorded, resources.Union(r.known.Attempted, r.failedObjects())
 	if status.Release != nil { // what has no UID counts as part of the release then
 		var unsure []managedresource.ManagedResourceStatus
-		recorded, unsure = split(recorded)
+		recorded, unsure = sites.Split(recorded)
 		attempted = resources.Union(attempted, unsure)
 	}
 	sites.Attempt(&inventory, *inventory.Cluster, resources.Orphans(attempted, recorded))
@@ -82,9 +82,7 @@ func (r *record) now() *helmv1alpha1.ProviderStatus {
 
 // noteRelease makes the wanted release one of those of the inventory.
 func (r *record) noteRelease() {
-	if inventory := r.status.Inventory; !slices.Contains(inventory.Releases, releaseOf(r.config)) {
-		inventory.Releases = append(slices.Clone(inventory.Releases), releaseOf(r.config))
-	}
+	r.status.Inventory.Releases = sites.WithReleases(r.status.Inventory.Releases, releaseOf(r.config))
 }
 
 func (r *record) recordAhead(ctx context.Context) error {

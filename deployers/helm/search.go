@@ -6,7 +6,6 @@ package helm
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -46,11 +45,7 @@ func (j *job) find(ctx context.Context) (refusal, err error) {
 		return nil, helmProblem(err)
 	}
 	inventory := j.record.status.Inventory
-	for _, release := range found {
-		if !slices.Contains(inventory.Releases, release) {
-			inventory.Releases = append(slices.Clone(inventory.Releases), release)
-		}
-	}
+	inventory.Releases = sites.WithReleases(inventory.Releases, found...)
 	objects, refusal, err := sites.Search(ctx, j.record.session(), namespaces...)
 	if err != nil {
 		return nil, fmt.Errorf("cannot look for objects of an earlier job: %w", err)

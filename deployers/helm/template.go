@@ -94,9 +94,7 @@ func (j *job) applyObjects(ctx context.Context) (resources.Progress, error) {
 		DefaultNamespace: j.config.Namespace, Memory: j.memory, Known: j.record.known.Recorded,
 	})
 	j.record.known.Recorded = resources.Union(j.applied.Managed, j.record.known.Recorded)
-	refused := resources.Orphans(j.record.known.Planned, resources.Orphans(j.record.known.Planned, j.applied.Refused))
-	j.record.known.Attempted = resources.Union(j.record.known.Attempted, resources.Orphans(j.record.known.Planned, refused))
-	j.record.known.Planned = refused
+	j.record.known.Attempt(j.applied.Refused)
 	return j.applied.Progress, err
 }
 

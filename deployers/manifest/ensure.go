@@ -102,9 +102,7 @@ func (r *run) deploy(ctx context.Context) (*job, contract.Outcome, error) {
 		Memory: r.memory, Known: known.Recorded,
 	})
 	known.Recorded = applied.Union(known.Recorded)
-	refused := resources.Orphans(known.Planned, resources.Orphans(known.Planned, applied.Refused))
-	known.Attempted = resources.Union(known.Attempted, resources.Orphans(known.Planned, refused))
-	known.Planned = refused
+	known.Attempt(applied.Refused)
 	progress := applied.Progress
 	if err == nil && progress.Done() {
 		progress, err = r.removeLeftovers(ctx, &known, applied)

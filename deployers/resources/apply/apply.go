@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -196,18 +195,24 @@ func groupOf(t task) int {
 	}
 }
 
-// inOrder sorts by name and drops all but the last of equal identities.
-func inOrder(tasks []task) []task {
+// lastOfEach drops all but the last of equal identities.
+func lastOfEach[T any](all []T, identityOf func(T) objects.Identity) []T {
 	last := map[objects.Identity]int{}
-	for i, t := range tasks {
-		last[objects.IdentityOf(t.ref)] = i
+	for i, one := range all {
+		last[identityOf(one)] = i
 	}
-	var unique []task
-	for i, t := range tasks {
-		if last[objects.IdentityOf(t.ref)] == i {
-			unique = append(unique, t)
+	var unique []T
+	for i, one := range all {
+		if last[identityOf(one)] == i {
+			unique = append(unique, one)
 		}
 	}
+	return unique
+}
+
+// inOrder sorts by name and drops all but the last of equal identities.
+func inOrder(tasks []task) []task {
+	unique := lastOfEach(tasks, func(t task) objects.Identity { return objects.IdentityOf(t.ref) })
 	slices.SortStableFunc(unique, func(a, b task) int {
 		return cmp.Or(cmp.Compare(a.ref.String(), b.ref.String()), cmp.Compare(a.ref.APIVersion, b.ref.APIVersion))
 	})
@@ -243,15 +248,7 @@ func prepare(ctx context.Context, s *resources.Session, d resources.Desired, def
 // applyGroup applies the objects of a group and adds what became of them to applied.
 func (w *writer) applyGroup(ctx context.Context, tasks []task, applied *Applied) []error {
 	results := make([]result, len(tasks))
-	var running errgroup.Group
-	running.SetLimit(objects.Parallel)
-	for i, t := range tasks {
-		running.Go(func() error {
-			results[i] = w.applyOne(ctx, t)
-			return nil
-		})
-	}
-	_ = running.Wait()
+	objects.Each(len(tasks), func(i int) { results[i] = w.applyOne(ctx, tasks[i]) })
 	var problems []error
 	for i, r := range results {
 		if r.err != nil {

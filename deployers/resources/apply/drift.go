@@ -4,6 +4,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -60,7 +61,11 @@ func FindDrift(ctx context.Context, s *resources.Session, desired []resources.De
 	}
 	var found []contract.Drift
 	var problems []error
-	for _, d := range lastOfEach(desired, options.DefaultNamespace) {
+	for _, d := range lastOfEach(desired, func(d resources.Desired) objects.Identity {
+		id := objects.IdentityOf(objects.ReferenceTo(d.Object))
+		id.Namespace = cmp.Or(id.Namespace, options.DefaultNamespace)
+		return id
+	}) {
 		ref := objects.ReferenceTo(d.Object)
 		t, err := prepareSearch(ctx, s, d, options)
 		if err == nil {
@@ -85,28 +90,6 @@ func FindDrift(ctx context.Context, s *resources.Session, desired []resources.De
 		found = append(found, search.run(ctx))
 	}
 	return found, errors.Join(problems...)
-}
-
-// lastOfEach drops all but the last of equal objects, as Apply does.
-func lastOfEach(desired []resources.Desired, defaultNamespace string) []resources.Desired {
-	last := map[objects.Identity]int{}
-	key := func(d resources.Desired) objects.Identity {
-		id := objects.IdentityOf(objects.ReferenceTo(d.Object))
-		if id.Namespace == "" {
-			id.Namespace = defaultNamespace
-		}
-		return id
-	}
-	for i, d := range desired {
-		last[key(d)] = i
-	}
-	var unique []resources.Desired
-	for i, d := range desired {
-		if last[key(d)] == i {
-			unique = append(unique, d)
-		}
-	}
-	return unique
 }
 
 func prepareSearch(ctx context.Context, s *resources.Session, d resources.Desired, options DriftOptions) (task, error) {

@@ -7,10 +7,11 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/fields"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/lru"
+
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/fields"
 )
 
 // defaultMemory is how many objects a Memory holds when nothing else is asked for.

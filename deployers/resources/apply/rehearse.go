@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -31,15 +30,7 @@ type rehearsal struct {
 // be applied.
 func (w *writer) rehearse(ctx context.Context, tasks []*task) []error {
 	problems := make([]error, len(tasks))
-	var running errgroup.Group
-	running.SetLimit(objects.Parallel)
-	for i, t := range tasks {
-		running.Go(func() error {
-			problems[i] = w.rehearseOne(ctx, t)
-			return nil
-		})
-	}
-	_ = running.Wait()
+	objects.Each(len(tasks), func(i int) { problems[i] = w.rehearseOne(ctx, tasks[i]) })
 	return slices.DeleteFunc(problems, func(err error) bool { return err == nil })
 }
 

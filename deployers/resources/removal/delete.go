@@ -8,9 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
+	"strings"
 
-	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
@@ -145,40 +144,13 @@ func list(ctx context.Context, known *objects.Served, cluster *target.Cluster, s
 
 // removeAll removes objects in parallel and says which are still there. Errors are collected.
 func removeAll(ctx context.Context, s *resources.Session, removals []removal) (resources.Progress, error) {
-	var running errgroup.Group
-	running.SetLimit(objects.Parallel)
-	var lock sync.Mutex
-	remaining := make([]resources.Progress, len(removals))
-	var problems []error
-	for i, r := range removals {
-		running.Go(func() error {
-			progress, err := remove(ctx, s, r)
-			remaining[i] = progress
-			if err != nil {
-				lock.Lock()
-				defer lock.Unlock()
-				problems = append(problems, err)
-			}
-			return nil
-		})
-	}
-	_ = running.Wait()
+	remaining, problems := make([]resources.Progress, len(removals)), make([]error, len(removals))
+	objects.Each(len(removals), func(i int) { remaining[i], problems[i] = remove(ctx, s, removals[i]) })
 	var progress resources.Progress
 	for _, r := range remaining {
 		progress.Add(r)
 	}
 	return progress, joinSorted(problems)
-}
-
-// joinSorted joins errors in an order that does not depend on which request was answered first.
-func joinSorted(problems []error) error {
-	slices.SortFunc(problems, func(a, b error) int {
-		if a.Error() < b.Error() {
-			return -1
-		}
-		return 1
-	})
-	return errors.Join(problems...)
 }
 
 // stillThere says what keeps an object from being gone.
@@ -188,4 +160,11 @@ func stillThere(ref managedresource.ResourceReference, finalizers []string) stri
 		text += fmt.Sprintf(", held by %v", finalizers)
 	}
 	return text
+}
+
+// joinSorted joins errors in an order that does not depend on which object was recorded first.
+func joinSorted(problems []error) error {
+	problems = slices.DeleteFunc(problems, func(err error) bool { return err == nil })
+	slices.SortFunc(problems, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return errors.Join(problems...)
 }

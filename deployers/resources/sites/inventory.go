@@ -75,7 +75,7 @@ func AttemptBy(inventory *managedresource.Inventory, job string, cluster managed
 	}
 	site := &inventory.Sites[at]
 	site.Resources = resources.Union(site.Resources, objects)
-	site.Releases = withReleases(site.Releases, releases...)
+	site.Releases = WithReleases(site.Releases, releases...)
 }
 
 // ForgetRefused removes from the inventory with which a job ends what the API server refused to it: that was never created. It reports whether
@@ -88,11 +88,11 @@ func ForgetRefused(inventory *managedresource.Inventory, job string) bool {
 	return len(inventory.Sites) < before
 }
 
-// withReleases adds releases that are not in the list.
-func withReleases(list []managedresource.ReleaseReference, more ...managedresource.ReleaseReference) []managedresource.ReleaseReference {
+// WithReleases returns a list with the releases that it does not have. The list itself is not changed.
+func WithReleases(list []managedresource.ReleaseReference, more ...managedresource.ReleaseReference) []managedresource.ReleaseReference {
 	for _, release := range more {
 		if !slices.Contains(list, release) {
-			list = append(list, release)
+			list = append(slices.Clip(list), release)
 		}
 	}
 	return list
@@ -197,7 +197,7 @@ func sortSites(ctx context.Context, s *resources.Session, sites []managedresourc
 		}
 		if isHere {
 			known.add(site.Resources, site.Job != "" && site.Job == s.Job)
-			settled.Releases = withReleases(settled.Releases, site.Releases...)
+			settled.Releases = WithReleases(settled.Releases, site.Releases...)
 		} else if site.Resources = slices.DeleteFunc(slices.Clone(site.Resources), resources.Stays); !site.IsEmpty() {
 			settled.Sites = append(settled.Sites, site)
 		}
@@ -207,8 +207,15 @@ func sortSites(ctx context.Context, s *resources.Session, sites []managedresourc
 	return nil
 }
 
+// Attempt makes the planned objects attempted ones, but for those that the API server refused.
+func (k *Known) Attempt(refused []managedresource.ManagedResourceStatus) {
+	attempted := resources.Orphans(k.Planned, refused)
+	k.Attempted = resources.Union(k.Attempted, attempted)
+	k.Planned = resources.Orphans(k.Planned, attempted)
+}
+
 func (k *Known) add(found []managedresource.ManagedResourceStatus, planned bool) {
-	confirmed, attempted := split(found)
+	confirmed, attempted := Split(found)
 	k.Recorded = resources.Union(k.Recorded, confirmed)
 	if planned {
 		k.Planned = resources.Union(k.Planned, attempted)
@@ -217,8 +224,8 @@ func (k *Known) add(found []managedresource.ManagedResourceStatus, planned bool)
 	k.Attempted = resources.Union(k.Attempted, attempted)
 }
 
-// split separates the records with UID from those without.
-func split(records []managedresource.ManagedResourceStatus) (confirmed, attempted []managedresource.ManagedResourceStatus) {
+// Split separates the records with UID from those without.
+func Split(records []managedresource.ManagedResourceStatus) (confirmed, attempted []managedresource.ManagedResourceStatus) {
 	for _, record := range records {
 		if record.Resource.UID == "" {
 			attempted = append(attempted, record)
@@ -251,7 +258,7 @@ func isAt(ctx context.Context, s *resources.Session, here managedresource.Cluste
 	case there.Address == here.Address:
 		return true, nil
 	}
-	confirmed, _ := split(site.Resources)
+	confirmed, _ := Split(site.Resources)
 	for _, record := range confirmed {
 		live, err := s.Served.Get(ctx, s.Cluster, record.Resource)
 		if err != nil && !objects.IsGone(err) {

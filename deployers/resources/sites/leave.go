@@ -157,7 +157,7 @@ func uninstall(ctx context.Context, s *resources.Session, site managedresource.S
 		}
 		progress.Add(more)
 	}
-	confirmed, attempted := split(site.Resources)
+	confirmed, attempted := Split(site.Resources)
 	found, err := Confirm(ctx, s, attempted)
 	if err != nil {
 		return progress, err

@@ -4,6 +4,7 @@
 package objects
 
 import (
+	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -88,4 +89,17 @@ func Condition(object *unstructured.Unstructured, kind string) map[string]any {
 		}
 	}
 	return nil
+}
+
+// Each calls work for the indexes below count, several at a time, and waits for all.
+func Each(count int, work func(i int)) {
+	var running errgroup.Group
+	running.SetLimit(Parallel)
+	for i := range count {
+		running.Go(func() error {
+			work(i)
+			return nil
+		})
+	}
+	_ = running.Wait()
 }
