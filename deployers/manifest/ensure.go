@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	api "github.com/flux-landscaper/flux-landscaper/api/deployers/manifest"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/manifest/v1alpha2"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -21,8 +22,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/readiness"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/removal"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/sites"
-
-	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 )
 
 // run is one call of Ensure.

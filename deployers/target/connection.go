@@ -8,11 +8,12 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/flux-landscaper/flux-landscaper/deployers/target/internal/guard"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/deployers/target/internal/guard"
 )
 
 // connection is an opened cluster with what belongs to its life: the connection pool and, where tokens are requested, their source.

@@ -9,12 +9,13 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/flux-landscaper/flux-landscaper/deployers/target/internal/guard"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/flux-landscaper/flux-landscaper/deployers/target/internal/guard"
 )
 
 // discoveryTime bounds one question for the kinds of a cluster, with all requests that it takes.

@@ -14,8 +14,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
 	"helm.sh/helm/v3/pkg/ignore"
+
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
 )
 
 // Limits of charts that are loaded from a directory; archives have Helm's own limits.

@@ -11,13 +11,14 @@ import (
 	"maps"
 	"time"
 
-	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
 	"helm.sh/helm/v3/pkg/kube"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
 )
 
 // CRDPolicy says what an operation does with the definitions in the crds directories of a chart.

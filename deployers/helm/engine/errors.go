@@ -5,9 +5,10 @@ package engine
 
 import (
 	"fmt"
-	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/secrecy"
 	"maps"
 	"slices"
+
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/secrecy"
 )
 
 // Error is a failed operation.

@@ -12,12 +12,13 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/secrecy"
 	"helm.sh/helm/v3/pkg/kube"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/secrecy"
 )
 
 const (

@@ -9,14 +9,15 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/internal/records"
-	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
-	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/secrecy"
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/kube"
 	"k8s.io/client-go/discovery"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/internal/records"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/secrecy"
 )
 
 // Rendering is what a chart renders to.

@@ -7,9 +7,10 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/internal/records"
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/release"
+
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/internal/records"
 )
 
 // Rollback makes the next revision of a release from an earlier one, and returns it. It gets the labels of the earlier one and those of the

@@ -11,11 +11,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/secrecy"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"helm.sh/helm/v3/pkg/cli/values"
 	helmgetter "helm.sh/helm/v3/pkg/getter"
+
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/secrecy"
 )
 
 // ofHelm is what the Helm library makes of files with values and then of expressions for --set.

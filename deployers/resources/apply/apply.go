@@ -48,7 +48,7 @@ type Applied struct {
 	Ignored []managedresource.ManagedResourceStatus
 	// Refused are the objects that this call certainly did not create.
 	Refused []managedresource.ManagedResourceStatus
-	// Subjects are the objects as the API server answered them, for DefaultReadiness; also those that are left alone because they are not
+	// Subjects are the objects as the API server answered them, for readiness.Checks; also those that are left alone because they are not
 	// the owner's.
 	Subjects []readiness.Subject
 	// Progress says what has to happen before the rest can be applied: definitions to be established, old objects to be gone.

@@ -86,7 +86,7 @@ func (w *writer) keepsFromRecreating(t task, live *unstructured.Unstructured) st
 		managedresource.OnImmutableRecreate, consent)
 }
 
-// Recreate deletes exactly the object that was read. The next attempt creates it.
+// recreate deletes exactly the object that was read. The next attempt creates it.
 func (w *writer) recreate(ctx context.Context, t task, live *unstructured.Unstructured) result {
 	resource := objects.Client(w.cluster, t.kind, t.ref.Namespace)
 	removed := managedresource.ManagedResourceStatus{

@@ -122,7 +122,7 @@ func follow(ref *managedresource.FromObjectReference, value any, namespace strin
 	return next, name != ""
 }
 
-// Field reads one field of one object; what is not there yet is progress.
+// field reads one field of one object; what is not there yet is progress.
 func field(ctx context.Context, s *resources.Session, cluster *target.Cluster, export *managedresource.Export,
 	ref managedresource.ResourceReference, path string) (any, resources.Progress, error) {
 	var progress resources.Progress

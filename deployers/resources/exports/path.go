@@ -6,8 +6,9 @@ package exports
 import (
 	"strings"
 
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
 	"k8s.io/client-go/util/jsonpath"
+
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
 )
 
 // Limits of paths: a recursive descent visits the whole object, and each further one multiplies that.

@@ -182,7 +182,7 @@ type Holdings struct {
 	names   func() (map[string]string, error)
 }
 
-// newHoldings prepares for questions of a session about objects.
+// NewHoldings prepares for questions of a session about objects.
 func NewHoldings(session *resources.Session, asked map[objects.Identity]bool) *Holdings {
 	return &Holdings{session: session, asked: asked}
 }
@@ -212,7 +212,7 @@ func (h *Holdings) holdingBy(ctx context.Context, label string) (holding, error)
 
 // Standing says whose a foreign object is and whether it is to be had.
 type Standing struct {
-	// owner for messages, with what a person may do to hand the object over.
+	// Owner for messages, with what a person may do to hand the object over.
 	Owner, Handover string
 	// Held says that the owner still has a right to the object, or that this cannot be found out.
 	Held bool

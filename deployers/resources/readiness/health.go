@@ -21,7 +21,7 @@ import (
 // reasonFailed says that an object will not become ready without a change.
 const reasonFailed = "HealthCheckFailed"
 
-// Health is which checks DefaultReadiness makes beside the built-in ones of spec/deployers.md §6.4. The zero value makes none.
+// Health is which checks Checks.Default makes beside the built-in ones of spec/deployers.md §6.4. The zero value makes none.
 type Health struct {
 	checks health.Checks
 	// byStatus asks kstatus about kinds without a built-in check, and which objects have failed.
@@ -49,7 +49,7 @@ func (h Health) Asks(apiVersion, kind string) bool {
 		!h.onlyChecks && (h.byStatus || HasReadinessRule(apiVersion, kind))
 }
 
-// Asked returns the subjects that DefaultReadiness is to be asked about: all, or with disableDefault those that have a check of the user.
+// Asked returns the subjects that Checks.Default is to be asked about: all, or with disableDefault those that have a check of the user.
 func (h Health) Asked(subjects []Subject) []Subject {
 	if !h.onlyChecks {
 		return subjects

@@ -24,9 +24,9 @@ import (
 type Subject struct {
 	// Resource names it.
 	Resource managedresource.ResourceReference
-	// Live is the object when it was just read or written; nil makes DefaultReadiness read it.
+	// Live is the object when it was just read or written; nil makes Checks.Default read it.
 	Live *unstructured.Unstructured
-	// lack is what the object lacked when DefaultReadiness last read it; empty means that it has to be read.
+	// lack is what the object lacked when Checks.Default last read it; empty means that it has to be read.
 	lack string
 	// pods are those that told why.
 	pods []contract.Watched
@@ -72,7 +72,7 @@ func NotReady(object *unstructured.Unstructured) string {
 	return rule(object)
 }
 
-// DefaultReadiness asks whether objects exist and are ready by the default check of their kind (spec/deployers.md §6.4) and by Health. It
+// Default asks whether objects exist and are ready by the default check of their kind (spec/deployers.md §6.4) and by Health. It
 // returns those that are not, to be read again by the next call if they may have changed, together with what they lack. The error of an
 // object that has failed for good ends the job.
 func (c *Checks) Default(ctx context.Context, subjects []Subject) ([]Subject, resources.Progress, error) {

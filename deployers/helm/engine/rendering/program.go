@@ -80,9 +80,9 @@ const (
 	TaskDefinitions TaskVerb = "definitions"
 	// TaskValues returns what templates see.
 	TaskValues TaskVerb = "values"
-	// taskRelease renders what makes up a revision of a release.
+	// TaskRelease renders what makes up a revision of a release.
 	TaskRelease TaskVerb = "release"
-	// taskObjects renders the objects alone.
+	// TaskObjects renders the objects alone.
 	TaskObjects TaskVerb = "objects"
 )
 
@@ -148,7 +148,7 @@ func perform(_ context.Context, parent *confined.Parent, t Task) (Product, error
 	return Product{}, errors.New(text)
 }
 
-// do has a task done in a child, for the tenant who owns the release. An error says which of the errors of this package it is, and does
+// Do has a task done in a child, for the tenant who owns the release. An error says which of the errors of this package it is, and does
 // not show the secrets of the task.
 func Do(ctx context.Context, children *Pool, owner string, t Task, answers map[string]confined.Answer) (Product, error) {
 	made, err := children.Run(ctx, confined.Job{Owner: owner, Answers: answers}, t)

@@ -85,7 +85,7 @@ func addTemplateNames(chart any) {
 	}
 }
 
-// Values returns what templates see. The chart is left without the dependencies that have no part in the release.
+// values returns what templates see. The chart is left without the dependencies that have no part in the release.
 func (w *worker) values(chart *helmchart.Chart) (chartutil.Values, error) {
 	w.parent.Begin("dependencies of the chart")
 	if err := chartutil.ProcessDependenciesWithMerge(chart, map[string]any(w.task.Values)); err != nil {

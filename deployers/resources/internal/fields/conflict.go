@@ -16,7 +16,7 @@ import (
 // Conflict is one field that another manager has set to another value.
 type Conflict struct{ Field, Manager string }
 
-// Manager finds the name in the words of an API server.
+// manager finds the name in the words of an API server.
 var manager = regexp.MustCompile(`conflict with "([^"]*)"`)
 
 // ConflictsIn returns the conflicts that an API server names; none for other errors, and other conflicts.

@@ -68,7 +68,7 @@ func IsGone(err error) bool {
 	return !errors.Is(err, ErrUnanswered) && (apierrors.IsNotFound(err) || IsNoMatch(err))
 }
 
-// isNoMatch also looks into wrapped errors, which meta.IsNoMatchError does not.
+// IsNoMatch also looks into wrapped errors, which meta.IsNoMatchError does not.
 func IsNoMatch(err error) bool {
 	for ; err != nil; err = errors.Unwrap(err) {
 		if meta.IsNoMatchError(err) {

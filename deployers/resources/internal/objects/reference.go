@@ -48,7 +48,7 @@ func ReferenceTo(object *unstructured.Unstructured) managedresource.ResourceRefe
 	}
 }
 
-// preconditions tie a destructive call to the state that it was decided on.
+// Preconditions tie a destructive call to the state that it was decided on.
 func Preconditions(live *unstructured.Unstructured) *metav1.Preconditions {
 	uid, version := types.UID(live.GetUID()), live.GetResourceVersion()
 	return &metav1.Preconditions{UID: &uid, ResourceVersion: &version}

@@ -61,7 +61,7 @@ func (g *guard) guarded(ctx context.Context, cancel context.CancelCauseFunc, kin
 	return guarded
 }
 
-// Body is the body of an answer; it ends with an error as soon as the answer breaks a limit.
+// body is the body of an answer; it ends with an error as soon as the answer breaks a limit.
 type body struct {
 	io.ReadCloser
 	ctx    context.Context

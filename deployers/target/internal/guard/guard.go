@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// limits of what a target may cost.
+// Limits of what a target may cost.
 type Limits struct {
 	// Header is the time from the begin of a request until the header of its answer.
 	Header time.Duration
