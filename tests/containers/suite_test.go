@@ -148,13 +148,16 @@ func (s *scene) install(image, blueprint, item string, content map[string]string
 // item applies a container item with a job of its own, outside any Installation. target may be nil.
 func (s *scene) item(name, image string, target object, command ...string) *v1alpha1.DeployItem {
 	s.T.Helper()
-	spec := object{
-		"type": "landscaper.gardener.cloud/container",
-		"config": object{
-			"apiVersion": "container.deployer.landscaper.gardener.cloud/v1alpha1", "kind": "ProviderConfiguration",
-			"image": image, "command": command,
-		},
-	}
+	return s.itemOf(v1alpha1.ContainerDeployItemType, name, target, object{
+		"apiVersion": "container.deployer.landscaper.gardener.cloud/v1alpha1", "kind": "ProviderConfiguration",
+		"image": image, "command": command,
+	})
+}
+
+// itemOf applies an item of a type with a job of its own, outside any Installation. target may be nil.
+func (s *scene) itemOf(kind, name string, target, config object) *v1alpha1.DeployItem {
+	s.T.Helper()
+	spec := object{"type": kind, "config": config}
 	if target != nil {
 		spec["target"] = target
 	}

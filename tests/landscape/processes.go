@@ -40,6 +40,9 @@ const ChartHost = "europe-docker.pkg.dev"
 // ContainerPods is the namespace of the Pods of container items. Only Pods of the Pod Security level "restricted" may be there.
 const ContainerPods = "containers"
 
+// leavesEnvironments is the flag with which a deployer of the landscaper cluster leaves the Targets of Environments to their deployers.
+const leavesEnvironments = `--target-selector={"annotations": [{"key": "` + v1alpha1.EnvironmentAnnotation + `", "operator": "!"}]}`
+
 // parallel is how many tests run at a time, on any number of processors: they wait much more than they compute.
 const parallel = "6"
 
@@ -130,10 +133,11 @@ func verdict() []string {
 // commands are the sub-commands of our processes by name, with their flags.
 func commands(p *platform.Platform) map[string][]string {
 	all := map[string][]string{
-		Controller: append([]string{"controller"}, controllerFlags...), ManifestDeployer: {"deployer manifest"}, MockDeployer: {"deployer mock"},
+		Controller:       append([]string{"controller"}, controllerFlags...),
+		ManifestDeployer: {"deployer manifest", leavesEnvironments}, MockDeployer: {"deployer mock", leavesEnvironments},
 	}
 	if p.Registry != nil {
-		all[HelmDeployer] = []string{"deployer helm", "--oci-mirror=" + ChartHost + "=http://" + p.Registry.Host}
+		all[HelmDeployer] = []string{"deployer helm", leavesEnvironments, "--oci-mirror=" + ChartHost + "=http://" + p.Registry.Host}
 	}
 	return all
 }
@@ -152,7 +156,7 @@ func containerDeployer(ctx context.Context, p *platform.Platform) ([]string, err
 		return nil, err
 	}
 	reference, err := p.Registry.PushImage(ctx, "landscaper", "test", image)
-	return []string{"deployer container", "--host-namespace=" + ContainerPods, "--sidecar-image=" + reference}, err
+	return []string{"deployer container", leavesEnvironments, "--host-namespace=" + ContainerPods, "--sidecar-image=" + reference}, err
 }
 
 // Writes returns what our processes wrote in a namespace since a moment, events included. Leases lie in another namespace.
