@@ -23,6 +23,35 @@ func TestMalformedPathIsMisconfigured(t *testing.T) {
 	}
 }
 
+// nested returns maps of lists in each other, with one entry each.
+func nested(depth int) (object any) {
+	for range depth {
+		object = []any{map[string]any{"a": object}}
+	}
+	return object
+}
+
+// Each list of keys or indexes that selects the same twice doubles the work: this one never ends, and takes all memory.
+func TestPathThatSelectsTheSameAgainAndAgainIsMisconfigured(t *testing.T) {
+	for name, path := range map[string]string{
+		"indexes":     strings.Repeat("[0,0].a", 40),
+		"keys":        strings.Repeat("[0]['a','a']", 40),
+		"in ranges":   strings.Repeat("{range [0,0]}{range .a}", 40),
+		"in a filter": "[?(@" + strings.Repeat(".a[0,0]", 40) + "==1)]",
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Values(nested(60), path)
+			assert.Equal(t, []v1alpha1.ErrorCode{v1alpha1.ErrorConfigurationProblem}, kit.CodesOf(err))
+		})
+	}
+}
+
+func TestPathSelectsSeveralKeys(t *testing.T) {
+	found, err := Values(map[string]any{"a": map[string]any{"b": "x", "c": "y", "d": "z"}}, ".a['b','c']")
+	require.NoError(t, err)
+	assert.Equal(t, []any{"x", "y"}, found)
+}
+
 func TestNest(t *testing.T) {
 	for name, keys := range map[string][]string{"through a value": {"a", "a.b"}, "over a map": {"a.b", "a"}, "twice": {"a.b", "a.b"}} {
 		t.Run(name, func(t *testing.T) {

@@ -15,6 +15,8 @@ import (
 const (
 	maxPathLength = 1024
 	maxDescents   = 1
+	// maxChoices is how often a path may select the same: lists of keys or indexes multiply each other.
+	maxChoices = 64
 )
 
 // Values returns what a path, written with or without braces, selects in an object. Fields that are missing select nothing.
@@ -33,6 +35,10 @@ func Values(object any, path string) (found []any, err error) {
 	if err := parser.Parse(braced(path)); err != nil {
 		return nil, objects.Misconfigured("jsonPath %q: is malformed: %w", path, err)
 	}
+	parsed, err := jsonpath.Parse("", braced(path))
+	if err != nil || choices(parsed.Root) > maxChoices {
+		return nil, objects.Misconfigured("jsonPath %q: its lists of keys or indexes ([a,b]) stand for more than %d paths together, simplify it", path, maxChoices)
+	}
 	results, err := parser.FindResults(object)
 	if err != nil {
 		// With missing keys allowed the errors left are about the shape of this object, which may change.
@@ -46,6 +52,25 @@ func Values(object any, path string) (found []any, err error) {
 		}
 	}
 	return found, nil
+}
+
+// choices returns for how many paths without lists of keys or indexes a path stands; above maxChoices it may be too few.
+func choices(node jsonpath.Node) int {
+	found := 1
+	switch typed := node.(type) {
+	case *jsonpath.ListNode:
+		for _, one := range typed.Nodes {
+			found = min(found*choices(one), maxChoices+1)
+		}
+	case *jsonpath.UnionNode:
+		found = 0
+		for _, one := range typed.Nodes {
+			found += choices(one)
+		}
+	case *jsonpath.FilterNode:
+		found = choices(typed.Left) * choices(typed.Right)
+	}
+	return found
 }
 
 func braced(path string) string {
