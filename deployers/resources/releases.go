@@ -89,11 +89,14 @@ func (s *Session) rivalBy(record map[string]string, release managedresource.Rele
 	return rival{Exists: true, Owner: "DeployItem " + item + " of namespace " + namespace}
 }
 
+// maxPages is how many pages of records a cluster may have of a release.
+const maxPages = 100
+
 // newestRecord returns the labels of the newest revision of a release, nil if there is none.
 func newestRecord(ctx context.Context, cluster *target.Cluster, kind string, release managedresource.ReleaseReference) (map[string]string, error) {
 	var newest map[string]string
 	last, next := -1, ""
-	for {
+	for range maxPages {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind))
 		err := cluster.Client.List(ctx, list, crclient.InNamespace(release.Namespace), crclient.Limit(objects.Page), crclient.Continue(next),
@@ -111,6 +114,8 @@ func newestRecord(ctx context.Context, cluster *target.Cluster, kind string, rel
 			return newest, nil
 		}
 	}
+	return nil, fmt.Errorf("cannot find out whether Helm release %s/%s exists on target %s: it has too many records there; delete those of old revisions",
+		release.Namespace, release.Name, cluster.Name)
 }
 
 // IsOfRival reports whether an object with the owner's marks has been taken over by a Helm release that exists and is not the owner's.

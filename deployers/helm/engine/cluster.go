@@ -122,6 +122,13 @@ func (e *Engine) begin(ctx context.Context, cluster *target.Cluster, namespace s
 	if err := op.Init(g, namespace, e.options.Driver, op.journal.Log); err != nil {
 		return nil, fmt.Errorf("helm storage driver %q: %w", e.options.Driver, err)
 	}
+	if e.options.Driver != DriverMemory {
+		checked, err := records.NewChecked(op.Releases.Driver, g.config, namespace, e.options.Driver == DriverConfigMap)
+		if err != nil {
+			return nil, err
+		}
+		op.Releases.Driver = checked
+	}
 	op.Releases.Driver = records.Numbered{Driver: op.Releases.Driver}
 	return op, nil
 }

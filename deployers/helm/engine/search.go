@@ -5,6 +5,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,16 +17,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/internal/records"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
 // The labels by which Helm finds its records, and how many of them one answer holds.
 const (
-	recordOwner = "owner"
-	recordName  = "name"
-	byHelm      = "helm"
-	recordPage  = 500
+	recordName = "name"
+	recordPage = 500
 )
+
+// Limits of what a search takes from a cluster: pages of records, releases, and characters of a name, which is a label there.
+const (
+	maxPages    = 400
+	maxReleases = 10_000
+	maxName     = 63
+)
+
+var errTooManyRecords = errors.New("helm releases cannot be looked for: the cluster has too many records of releases")
 
 // Labelled returns the releases on a cluster that have a revision with the given labels. Where the records of all namespaces may not be listed, or
 // are not kept on the cluster, it looks in the given namespaces, as far as they may be listed there. The error is
@@ -69,10 +78,10 @@ func (e *Engine) recordedIn(ctx context.Context, cluster *target.Cluster, namesp
 		kind = "ConfigMapList"
 	}
 	wanted := maps.Clone(labels)
-	wanted[recordOwner] = byHelm
+	wanted[records.Owner] = records.ByHelm
 	var found []managedresource.ReleaseReference
 	next := ""
-	for {
+	for range maxPages {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind))
 		err := cluster.Client.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels(wanted), client.Limit(recordPage), client.Continue(next))
@@ -82,10 +91,14 @@ func (e *Engine) recordedIn(ctx context.Context, cluster *target.Cluster, namesp
 		for i := range list.Items {
 			found = with(found, managedresource.ReleaseReference{Namespace: list.Items[i].Namespace, Name: list.Items[i].Labels[recordName]})
 		}
+		if len(found) > maxReleases {
+			return nil, errTooManyRecords
+		}
 		if next = list.Continue; next == "" {
 			return found, nil
 		}
 	}
+	return nil, errTooManyRecords
 }
 
 // rememberedIn looks through the releases in memory.
@@ -116,7 +129,7 @@ func has(labels, wanted map[string]string) bool {
 
 // with adds a release to a list that does not have it.
 func with(list []managedresource.ReleaseReference, release managedresource.ReleaseReference) []managedresource.ReleaseReference {
-	if release.Name == "" || slices.Contains(list, release) {
+	if release.Name == "" || max(len(release.Name), len(release.Namespace)) > maxName || slices.Contains(list, release) {
 		return list
 	}
 	return append(list, release)

@@ -166,7 +166,7 @@ func (s *sparing) WaitForDelete(objects kube.ResourceList, timeout time.Duration
 	waited := objects.Difference(s.spared)
 	s.mu.Unlock()
 	waits(s.ctx)
-	return s.Client.WaitForDelete(waited, timeout)
+	return trusting(func() error { return s.Client.WaitForDelete(waited, timeout) })
 }
 
 // remove requests the deletion of an object unless others have taken it. Where the live object may say so, it is kept.

@@ -5,6 +5,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"helm.sh/helm/v3/pkg/kube"
@@ -29,16 +30,27 @@ func waits(ctx context.Context) {
 	}
 }
 
+// trusting calls what takes for granted that an API server has filled in the defaults of objects. It runs in a goroutine of Helm, whose panics nobody else
+// can catch.
+func trusting(call func() error) (err error) {
+	defer func() {
+		if recover() != nil {
+			err = errors.New("the cluster answers with objects in which fields are missing that every API server sets; see what serves them")
+		}
+	}()
+	return call()
+}
+
 // Wait waits until objects are ready.
 func (s *sparing) Wait(resources kube.ResourceList, timeout time.Duration) error {
 	waits(s.ctx)
-	return s.Client.Wait(resources, timeout)
+	return trusting(func() error { return s.Client.Wait(resources, timeout) })
 }
 
 // WaitWithJobs waits until objects are ready and Jobs are complete.
 func (s *sparing) WaitWithJobs(resources kube.ResourceList, timeout time.Duration) error {
 	waits(s.ctx)
-	return s.Client.WaitWithJobs(resources, timeout)
+	return trusting(func() error { return s.Client.WaitWithJobs(resources, timeout) })
 }
 
 // WaitAndGetCompletedPodPhase waits until a Pod has ended.

@@ -1,0 +1,175 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+)
+
+// packed returns the record of a release as Helm stores it.
+func packed(t *testing.T, record io.Reader) []byte {
+	t.Helper()
+	var zipped bytes.Buffer
+	w, err := gzip.NewWriterLevel(&zipped, gzip.BestCompression)
+	require.NoError(t, err)
+	_, err = io.Copy(w, record)
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	return []byte(base64.StdEncoding.EncodeToString(zipped.Bytes()))
+}
+
+func recordSecret(namespace string, record []byte) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "sh.helm.release.v1.hello.v1", Namespace: namespace,
+			Labels: map[string]string{"owner": "helm", "name": "hello", "version": "1", "status": "deployed"},
+		},
+		Type: "helm.sh/release.v1", Data: map[string][]byte{"release": record},
+	}
+}
+
+// blanks are blanks without end.
+type blanks struct{}
+
+func (blanks) Read(into []byte) (int, error) {
+	return copy(into, bytes.Repeat([]byte{' '}, len(into))), nil
+}
+
+// A record that a person made up must not end the process: Helm works in goroutines whose panics nobody can catch.
+func TestRecordsThatAreMadeUpAreErrors(t *testing.T) {
+	cluster, e := openTarget(t), newEngine(t)
+	const begin = `{"name":"hello","version":1,"namespace":"x"`
+	for name, tt := range map[string]struct {
+		record io.Reader
+		says   string
+	}{
+		"nothing in it":    {strings.NewReader(`{}`), "parts are missing"},
+		"no info":          {strings.NewReader(begin + `}`), "parts are missing"},
+		"an empty hook":    {strings.NewReader(begin + `,"info":{"status":"deployed"},"hooks":[null]}`), "parts are missing"},
+		"no JSON":          {strings.NewReader(`nonsense`), "no JSON of a release"},
+		"blanks for ever":  {io.LimitReader(blanks{}, 300<<20), "unpack to more than 64 MiB"},
+		"many small parts": {strings.NewReader(`{"hooks":[` + strings.Repeat(`{},`, 8<<20) + `{}]}`), "unpack to more than 64 MiB"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, namespace := testContext(t), platform.Shared(t).Namespace(t)
+			require.NoError(t, cluster.Client.Create(ctx, recordSecret(namespace, packed(t, tt.record))))
+			_, err := e.History(ctx, cluster, namespace, "hello")
+			require.ErrorContains(t, err, tt.says)
+			assert.ErrorContains(t, err, "Secret sh.helm.release.v1.hello.v1")
+			err = e.Uninstall(ctx, cluster, namespace, "hello", engine.Flags{})
+			assert.ErrorContains(t, err, tt.says)
+		})
+	}
+}
+
+// madeUp returns a cluster whose records, asked for one by one, are nonsense.
+func madeUp(cluster *target.Cluster) *target.Cluster {
+	copied := *cluster
+	copied.Config = rest.CopyConfig(cluster.Config)
+	copied.Config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(r *http.Request) (*http.Response, error) {
+			if r.Method != http.MethodGet || !strings.Contains(r.URL.Path, "/secrets/sh.helm.release.") {
+				return next.RoundTrip(r)
+			}
+			answer := `{"kind":"Secret","apiVersion":"v1","metadata":{"name":"x"},"data":{"release":"bm9uc2Vuc2U="}}`
+			return &http.Response{
+				StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Request: r,
+				Body: io.NopCloser(strings.NewReader(answer)),
+			}, nil
+		})
+	})
+	return &copied
+}
+
+func TestARecordThatTurnsIntoNonsenseIsAnError(t *testing.T) {
+	ctx, cluster, e, namespace := testContext(t), openTarget(t), newEngine(t), platform.Shared(t).Namespace(t)
+	request := engine.Request{
+		Cluster: cluster, Namespace: namespace, Name: "hello",
+		Chart: chartOf(t, e, "1.0.0", map[string]string{"templates/cm.yaml": configMapTemplate}),
+	}
+	installed, err := e.Install(ctx, request)
+	require.NoError(t, err)
+	assert.ErrorContains(t, e.Forget(ctx, madeUp(cluster), installed), "no record of a Helm release that can be read")
+	assert.ErrorContains(t, e.Uninstall(ctx, madeUp(cluster), namespace, "hello", engine.Flags{}), "no record of a Helm release that can be read")
+	left := &corev1.SecretList{}
+	require.NoError(t, cluster.Client.List(ctx, left, client.InNamespace(namespace), client.MatchingLabels{"owner": "helm"}))
+	assert.Len(t, left.Items, 1, "the record stays")
+}
+
+const jobTemplate = `apiVersion: batch/v1
+kind: Job
+metadata: {name: job}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: main, image: example.org/none}]
+`
+
+// bare returns a cluster that shows Jobs without what API servers fill in.
+func bare(cluster *target.Cluster) *target.Cluster {
+	copied := *cluster
+	copied.Config = rest.CopyConfig(cluster.Config)
+	var made atomic.Bool
+	copied.Config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(r *http.Request) (*http.Response, error) {
+			if isCreateOf("jobs")(r) {
+				made.Store(true)
+			}
+			if !made.Load() || r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, "/jobs/job") {
+				return next.RoundTrip(r)
+			}
+			answer := `{"kind":"Job","apiVersion":"batch/v1","metadata":{"name":"job"},"status":{"failed":1}}`
+			return &http.Response{
+				StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Request: r,
+				Body: io.NopCloser(strings.NewReader(answer)),
+			}, nil
+		})
+	})
+	return &copied
+}
+
+func TestObjectsWithoutTheDefaultsOfAPIServersEndNoProcess(t *testing.T) {
+	e := newEngine(t)
+	_, err := e.Install(testContext(t), engine.Request{
+		Cluster: bare(openTarget(t)), Namespace: platform.Shared(t).Namespace(t), Name: "hello",
+		Chart: chartOf(t, e, "1.0.0", map[string]string{"templates/job.yaml": jobTemplate}),
+		Flags: engine.Flags{Wait: true, WaitForJobs: true},
+	})
+	assert.ErrorContains(t, err, "fields are missing that every API server sets")
+}
+
+// endless is a cluster that always has one more page of records.
+type endless struct{ client.Client }
+
+func (endless) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	list.SetContinue("more")
+	return nil
+}
+
+func TestPagesWithoutEndAreAnError(t *testing.T) {
+	cluster := *openTarget(t)
+	cluster.Client = endless{cluster.Client}
+	_, err := newEngine(t).Labelled(testContext(t), &cluster, map[string]string{"a": "b"})
+	assert.ErrorContains(t, err, "too many records")
+}

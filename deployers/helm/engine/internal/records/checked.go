@@ -1,0 +1,248 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package records
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"sync"
+
+	"helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/storage/driver"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+)
+
+// Limits of the records that a cluster holds of a release: the unpacked text, where each value counts eight bytes more.
+const (
+	maxRecord  = 64 << 20
+	maxRecords = 128 << 20
+	valueCost  = 8
+	// Owner is the label of Secrets and ConfigMaps that hold records, and ByHelm its value.
+	Owner  = "owner"
+	ByHelm = "helm"
+	// recordKey is where Helm keeps a record in its Secret or ConfigMap.
+	recordKey = "release"
+)
+
+// unpacking is held while records are unpacked, because they are much larger than what a cluster sent.
+var unpacking sync.Mutex
+
+// checked is a storage on a cluster. Whoever may write Secrets there can make records up, and Helm unpacks them without limit and trusts that nothing is
+// missing in them. Here, a record that cannot be read is an error that names it. Helm's own driver writes only.
+type checked struct {
+	driver.Driver
+	kept keeper
+}
+
+// keeper has the records of a namespace as they are stored.
+type keeper interface {
+	get(name string) (stored, error)
+	list(selector string) ([]stored, error)
+	remove(name string) error
+	kind() string
+}
+
+// stored is a record as it is stored.
+type stored struct {
+	name   string
+	labels map[string]string
+	packed []byte
+}
+
+// NewChecked returns a storage around Helm's own, whose records are Secrets of a namespace, or ConfigMaps.
+func NewChecked(inner driver.Driver, config *rest.Config, namespace string, inMaps bool) (driver.Driver, error) {
+	client, err := corev1client.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the cluster of the records: %w", err)
+	}
+	if inMaps {
+		return checked{Driver: inner, kept: inConfigMaps{client.ConfigMaps(namespace)}}, nil
+	}
+	return checked{Driver: inner, kept: inSecrets{client.Secrets(namespace)}}, nil
+}
+
+// Get returns a record.
+func (c checked) Get(key string) (*release.Release, error) {
+	found, err := c.kept.get(key)
+	if apierrors.IsNotFound(err) {
+		return nil, driver.ErrReleaseNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s %s with the record cannot be read: %w", c.kept.kind(), key, err)
+	}
+	rel, err := c.read(found, maxRecord, new(int))
+	if err != nil {
+		return nil, err
+	}
+	maps.DeleteFunc(found.labels, func(name, _ string) bool { return slices.Contains(driver.GetSystemLabels(), name) })
+	rel.Labels = found.labels
+	return rel, nil
+}
+
+// List returns the records that pass a filter.
+func (c checked) List(filter func(*release.Release) bool) ([]*release.Release, error) {
+	all, err := c.Query(map[string]string{Owner: ByHelm})
+	if errors.Is(err, driver.ErrReleaseNotFound) {
+		return nil, nil
+	}
+	return slices.DeleteFunc(all, func(rel *release.Release) bool { return !filter(rel) }), err
+}
+
+// Query returns the records with the given labels.
+func (c checked) Query(wanted map[string]string) ([]*release.Release, error) {
+	selector, err := labels.ValidatedSelectorFromSet(wanted)
+	if err != nil {
+		return nil, err
+	}
+	all, err := c.kept.list(selector.String())
+	if err != nil {
+		return nil, fmt.Errorf("the records of the release cannot be listed: %w", err)
+	}
+	if len(all) == 0 {
+		return nil, driver.ErrReleaseNotFound
+	}
+	found, spent := make([]*release.Release, 0, len(all)), 0
+	for _, one := range all {
+		rel, err := c.read(one, maxRecords, &spent)
+		if err != nil {
+			return nil, err
+		}
+		rel.Labels = one.labels
+		found = append(found, rel)
+	}
+	return found, nil
+}
+
+// Delete removes a record and returns it.
+func (c checked) Delete(key string) (*release.Release, error) {
+	rel, err := c.Get(key)
+	if err != nil {
+		return nil, err
+	}
+	return rel, c.kept.remove(key)
+}
+
+// read reads a record. What it costs comes to spent, which may not get beyond limit.
+func (c checked) read(one stored, limit int, spent *int) (*release.Release, error) {
+	rel, err := readRecord(one.packed, min(maxRecord, limit-*spent), spent)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s is no record of a Helm release that can be read: %w; delete it, or correct it", c.kept.kind(), one.name, err)
+	}
+	return rel, nil
+}
+
+func readRecord(packed []byte, limit int, spent *int) (*release.Release, error) {
+	unpacking.Lock()
+	defer unpacking.Unlock()
+	raw, err := base64.StdEncoding.AppendDecode(nil, packed)
+	if err != nil {
+		return nil, errors.New("it is not in base64")
+	}
+	text := &costly{from: bytes.NewReader(raw), left: limit}
+	if bytes.HasPrefix(raw, []byte{0x1f, 0x8b, 0x08}) {
+		if text.from, err = gzip.NewReader(bytes.NewReader(raw)); err != nil {
+			return nil, errors.New("it cannot be unpacked")
+		}
+	}
+	rel := &release.Release{}
+	err = json.NewDecoder(text).Decode(rel)
+	*spent += limit - text.left
+	switch {
+	case text.left < 0:
+		return nil, fmt.Errorf("the records of a release unpack to more than %d MiB each or %d MiB together", maxRecord>>20, maxRecords>>20)
+	case err != nil:
+		return nil, errors.New("it is no JSON of a release")
+	case rel.Info == nil || slices.Contains(rel.Hooks, nil):
+		return nil, errors.New("parts are missing in it")
+	}
+	return rel, nil
+}
+
+// costly reads until that costs too much.
+type costly struct {
+	from io.Reader
+	left int
+}
+
+func (c *costly) Read(into []byte) (int, error) {
+	n, err := c.from.Read(into)
+	c.left -= n
+	for _, begin := range []string{",", "{", "["} {
+		c.left -= valueCost * bytes.Count(into[:n], []byte(begin))
+	}
+	if c.left < 0 {
+		return 0, errors.New("too much")
+	}
+	return n, err
+}
+
+type inSecrets struct{ corev1client.SecretInterface }
+
+func (inSecrets) kind() string { return "Secret" }
+
+func (s inSecrets) get(name string) (stored, error) {
+	found, err := s.Get(context.Background(), name, metav1.GetOptions{}) // the connection ends with the operation
+	if err != nil {
+		return stored{}, err
+	}
+	return stored{found.Name, found.Labels, found.Data[recordKey]}, nil
+}
+
+func (s inSecrets) list(selector string) ([]stored, error) {
+	found, err := s.List(context.Background(), metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		return nil, err
+	}
+	all := make([]stored, 0, len(found.Items))
+	for _, one := range found.Items {
+		all = append(all, stored{one.Name, one.Labels, one.Data[recordKey]})
+	}
+	return all, nil
+}
+
+func (s inSecrets) remove(name string) error {
+	return s.Delete(context.Background(), name, metav1.DeleteOptions{})
+}
+
+type inConfigMaps struct {
+	corev1client.ConfigMapInterface
+}
+
+func (inConfigMaps) kind() string { return "ConfigMap" }
+
+func (c inConfigMaps) get(name string) (stored, error) {
+	found, err := c.Get(context.Background(), name, metav1.GetOptions{})
+	if err != nil {
+		return stored{}, err
+	}
+	return stored{found.Name, found.Labels, []byte(found.Data[recordKey])}, nil
+}
+
+func (c inConfigMaps) list(selector string) ([]stored, error) {
+	found, err := c.List(context.Background(), metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		return nil, err
+	}
+	all := make([]stored, 0, len(found.Items))
+	for _, one := range found.Items {
+		all = append(all, stored{one.Name, one.Labels, []byte(one.Data[recordKey])})
+	}
+	return all, nil
+}
+
+func (c inConfigMaps) remove(name string) error {
+	return c.Delete(context.Background(), name, metav1.DeleteOptions{})
+}
