@@ -73,7 +73,9 @@ type stage struct {
 	tokenLife time.Duration
 	// isolated says that Environments do not share a namespace.
 	isolated bool
-	stop     func()
+	// relay is the namespace of a content relay; empty is none.
+	relay string
+	stop  func()
 }
 
 func newStage(t *testing.T, change ...func(*stage)) *stage {
@@ -96,7 +98,7 @@ func (s *stage) grant() *rest.Config {
 	user := s.user()
 	access, err := s.p.NewUser(user)
 	require.NoError(s.t, err)
-	for _, file := range []string{"controller", "deployer-management", "deployer", "deployer-helm", "deployer-container"} {
+	for _, file := range []string{"controller", "deployer-management", "deployer", "deployer-helm", "deployer-container", "relay"} {
 		manifests, err := os.ReadFile(filepath.Join("..", "..", "config", "rbac", file+".yaml"))
 		require.NoError(s.t, err)
 		require.NoError(s.t, s.p.ApplyYAML(s.ctx, string(manifests)))
@@ -158,6 +160,7 @@ func (s *stage) start() {
 	environments := &environment.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: s.events, Homes: pair.Homes{Shared: s.namespace}, Now: time.Now,
 		Backoff: kit.NewBackoff(10*time.Millisecond, time.Second), TokenLife: s.tokenLife, Share: !s.isolated,
+		Relay: environment.Relay(s.relay),
 	}
 	require.NoError(s.t, environments.SetupWithManager(mgr, 2))
 	registrations := &registration.Reconciler{
