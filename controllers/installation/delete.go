@@ -68,7 +68,7 @@ func (r *Reconciler) continueDeletion(ctx context.Context, s *scope) error {
 	if s.Inst.Status.Phase.IsDeletion() {
 		return nil
 	}
-	if jobs.Prepared(s.Inst, s.family.Execution) && s.family.Run() {
+	if jobs.Prepared(s.Inst, s.family.Execution, s.family.Children) && s.family.Run() {
 		return stopUnless(r.children.Interrupt(ctx, s.family, jobs.IsStuck))
 	}
 	return r.beginDeletion(ctx, s)

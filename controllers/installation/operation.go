@@ -75,7 +75,7 @@ func (r *Reconciler) interrupt(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	if s.Inst.DeletionTimestamp.IsZero() && (!jobs.Prepared(s.Inst, s.family.Execution) || s.isHeldUp()) || s.family.Execution == nil && len(s.family.Children) == 0 {
+	if s.Inst.DeletionTimestamp.IsZero() && (!jobs.Prepared(s.Inst, s.family.Execution, s.family.Children) || s.isHeldUp()) || s.family.Execution == nil && len(s.family.Children) == 0 {
 		s.fail(interrupted())
 		return kit.ErrStop
 	}

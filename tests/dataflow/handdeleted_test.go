@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
@@ -71,4 +72,41 @@ func TestASubinstallationDeletedWhileItRunsFailsTheWholeTree(t *testing.T) {
 	s.Delete(s.Installation("root"))
 	s.Gone(s.Installation("root"))
 	require.Eventually(t, func() bool { return len(s.objectsOf()) == 0 }, landscapePatience, tick, "%v", s.objectsOf())
+}
+
+// chainBeside is the chain beside a sub-installation whose item ends by its timeout only.
+func chainBeside(timeout string) list {
+	stuck := object{"name": "stuck", "blueprint": inTemplate(object{
+		"deployExecutions": goTemplate("deployItems:\n" + landscape.MockItem("stuck", "phase: Progressing") + "  timeout: " + timeout + "\n"),
+	})}
+	return list{stuck, appender("a", "A"), appender("b", "B", "a"), appender("c", "C", "b"), appender("d", "D", "c")}
+}
+
+func TestASubinstallationThatLosesItsJobWhileTheRootRunsGetsItAgain(t *testing.T) {
+	for name, lose := range map[string]func(*v1alpha1.InstallationStatus){
+		"its status":       func(status *v1alpha1.InstallationStatus) { *status = v1alpha1.InstallationStatus{} },
+		"it names another": func(status *v1alpha1.InstallationStatus) { status.JobID, status.JobIDFinished = "another", "another" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t)
+			s.install("root", chain())
+			former := s.succeeded("root").Status.JobID
+			s.install("root", landscapeOf(chainBeside("10s")...))
+			require.Eventually(t, func() bool { return len(s.deployItems(v1alpha1.PhaseProgressing)) == 1 }, landscapePatience, tick)
+			require.Eventually(t, func() bool {
+				last := s.Child("root", "d")
+				return last.Status.JobIDFinished != former && last.Status.IsIdle()
+			}, landscapePatience, tick)
+			child := s.Child("root", "a")
+			base := child.DeepCopy()
+			lose(&child.Status)
+			require.NoError(t, s.Client().Status().Patch(s.Ctx, child, client.MergeFrom(base)))
+
+			root := s.Ended("root", v1alpha1.PhaseFailed)
+			assert.Equal(t, root.Status.JobID, s.Child("root", "a").Status.JobIDFinished)
+			s.install("root", chain())
+			s.succeeded("root")
+			assert.Equal(t, `"ABCD"`, s.value("result"))
+		})
+	}
 }

@@ -105,16 +105,29 @@ func had(inst *v1alpha1.Installation, job string) bool {
 }
 
 // Prepared reports whether all children of an Installation have the specs of its running job. With sub-installations the phase says so, without
-// them the Execution does. An Execution that somebody deleted or took the job from meanwhile has to get it again.
-func Prepared(inst *v1alpha1.Installation, execution *v1alpha1.Execution) bool {
+// them the Execution does. A child that somebody deleted or took the job from meanwhile has to get it again; sub-installations that are gone or in
+// deletion fail the job.
+func Prepared(inst *v1alpha1.Installation, execution *v1alpha1.Execution, children map[string]*v1alpha1.Installation) bool {
 	status := &inst.Status
-	if status.Phase == v1alpha1.PhaseInit || execution == nil && status.ExecutionReference != nil {
+	if status.Phase == v1alpha1.PhaseInit || execution == nil && status.ExecutionReference != nil || lostJob(inst, children) {
 		return false
 	}
 	if execution != nil {
 		return Given(execution, status.JobID)
 	}
 	return status.SubInstCache != nil
+}
+
+// lostJob reports whether a sub-installation that stays does not know of the running job: its status was removed, or somebody wrote another job
+// into it.
+func lostJob(inst *v1alpha1.Installation, children map[string]*v1alpha1.Installation) bool {
+	if inst.Status.SubInstCache == nil {
+		return false
+	}
+	return slices.ContainsFunc(inst.Status.SubInstCache.ActiveSubs, func(pair v1alpha1.SubNamePair) bool {
+		child := children[pair.ObjectName]
+		return child != nil && child.DeletionTimestamp.IsZero() && child.Status.JobIDFinished != inst.Status.JobID && !Given(child, inst.Status.JobID)
+	})
 }
 
 // Given reports whether a child has been given a job. An Execution takes a job from the annotation only together with a new spec; in deletion

@@ -124,7 +124,35 @@ func TestPrepared(t *testing.T) {
 		"the Execution is not there yet, or gone":  {at(v1alpha1.PhaseProgressing, false, true), nil, false},
 		"nothing to make":                          {at(v1alpha1.PhaseProgressing, false, false), nil, false},
 	} {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, Prepared(c.inst, c.execution)) })
+		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, Prepared(c.inst, c.execution, nil)) })
+	}
+}
+
+func TestPreparedWithSubinstallations(t *testing.T) {
+	inst := fixture.WithJobs("b", "a")
+	inst.Status.Phase = v1alpha1.PhaseProgressing
+	inst.Status.SubInstCache = &v1alpha1.SubInstCache{ActiveSubs: []v1alpha1.SubNamePair{{SpecName: "sub", ObjectName: "root-sub"}}}
+	leaving := fixture.WithJobs("c", "c")
+	leaving.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+	noted := fixture.WithJobs("a", "a")
+	noted.Annotations = map[string]string{v1alpha1.JobAnnotation: "b"}
+	for name, c := range map[string]struct {
+		child *v1alpha1.Installation
+		want  bool
+	}{
+		"it is at the job":                           {fixture.WithJobs("b", "a"), true},
+		"it has ended the job":                       {fixture.WithJobs("b", "b"), true},
+		"it has ended the job and is at another":     {fixture.WithJobs("c", "b"), true},
+		"the job came with its spec":                 {noted, true},
+		"it has lost its status":                     {&v1alpha1.Installation{}, false},
+		"somebody took the job from it":              {fixture.WithJobs("c", "a"), false},
+		"it has ended what it got in place of a job": {fixture.WithJobs("c", "c"), false},
+		"it is in deletion, which fails the job":     {leaving, true},
+		"it is gone, which fails the job":            {nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, c.want, Prepared(inst, nil, map[string]*v1alpha1.Installation{"root-sub": c.child}))
+		})
 	}
 }
 
