@@ -15,7 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 	"github.com/flux-landscaper/flux-landscaper/tests/releases"
 )
 
@@ -25,7 +26,7 @@ var deployedBy = map[string]struct {
 	config func(s *scene) object
 }{
 	"helm": {v1alpha1.HelmDeployItemType, func(s *scene) object {
-		chart, err := platform.PackageChart(fstest.MapFS{
+		chart, err := servers.PackageChart(fstest.MapFS{
 			"Chart.yaml":            {Data: []byte("apiVersion: v2\nname: deployed\nversion: 1.0.0\n")},
 			"templates/config.yaml": {Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: deployed}\n")},
 		})
@@ -60,7 +61,7 @@ var deployedBy = map[string]struct {
 func (s *scene) released(version string) {
 	s.T.Helper()
 	source := filepath.Join("..", "..")
-	program, err := platform.BuildStatic(s.Ctx, "./cmd/landscaper")
+	program, err := binaries.BuildStatic(s.Ctx, "./cmd/landscaper")
 	require.NoError(s.T, err)
 	require.NoError(s.T, releases.Push(s.Ctx, s.Registry, program, source, s.T.TempDir(), version))
 	image := s.Registry.Host + "/landscaper:" + version
