@@ -14,37 +14,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/contexts"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 )
-
-func TestFingerprintsCoverTheContextAndWhatItNames(t *testing.T) {
-	plain := func() (*installationContext, *registrySecrets) {
-		return &installationContext{object: &v1alpha1.Context{}}, &registrySecrets{pull: map[string]map[string][]byte{"pull": {"key": []byte("one")}}}
-	}
-	base := fingerprint(plain())
-	assert.Equal(t, base, fingerprint(plain()))
-	for name, change := range map[string]func(*installationContext, *registrySecrets){
-		"repository": func(c *installationContext, _ *registrySecrets) {
-			c.object.RepositoryContext = anyOf([]byte(`{"type":"x"}`))
-		},
-		"pull secret's name": func(c *installationContext, _ *registrySecrets) {
-			c.object.RegistryPullSecrets = []v1alpha1.LocalObjectReference{{Name: "x"}}
-		},
-		"overwrites": func(c *installationContext, _ *registrySecrets) {
-			c.overwrites = make([]v1alpha1.ComponentVersionOverwrite, 1)
-		},
-		"login":               func(_ *installationContext, s *registrySecrets) { s.pull["pull"]["key"] = []byte("two") },
-		"OCM configuration":   func(_ *installationContext, s *registrySecrets) { s.config = []byte("x") },
-		"another pull secret": func(_ *installationContext, s *registrySecrets) { s.pull["other"] = nil },
-	} {
-		c, secrets := plain()
-		change(c, secrets)
-		assert.NotEqual(t, base, fingerprint(c, secrets), name)
-	}
-}
 
 func TestOnlyInstallationsThatFollowNothingAreToldToAsk(t *testing.T) {
 	const cure = "then annotate the installation with landscaper.gardener.cloud/operation=reconcile"
@@ -81,13 +56,8 @@ func TestUnauthorizedContentFailsTheRenderingAsSuch(t *testing.T) {
 func TestReasonOf(t *testing.T) {
 	for want, err := range map[string]error{
 		"": nil, reasonUnauthorized: fmt.Errorf("x: %w", oci.ErrUnauthorized), "ComponentNotFound": component.ErrNotFound,
-		reasonInvalidContext: kit.Stall(jobs.ContextOperation, reasonInvalidContext, "x"),
+		contexts.ReasonInvalid: kit.Stall(jobs.ContextOperation, contexts.ReasonInvalid, "x"),
 	} {
 		assert.Equal(t, want, reasonOf(err))
 	}
-}
-
-func anyOf(raw []byte) *v1alpha1.AnyJSON {
-	found := v1alpha1.NewAnyJSON(raw)
-	return &found
 }

@@ -11,7 +11,8 @@ import (
 	"strings"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/data"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/contexts"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/imports"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
@@ -20,8 +21,8 @@ import (
 
 // accessReasons are the ways in which a job fails that another content of the Context, or of what it names, may end.
 var accessReasons = map[string][]string{
-	reasonUnauthorized:   {jobs.ComponentOperation, jobs.SatisfyOperation, jobs.RenderOperation, jobs.ExportOperation},
-	reasonInvalidContext: {jobs.ContextOperation},
+	reasonUnauthorized:     {jobs.ComponentOperation, jobs.SatisfyOperation, jobs.RenderOperation, jobs.ExportOperation},
+	contexts.ReasonInvalid: {jobs.ContextOperation},
 }
 
 // ChangedContextOf tells the same of the Installation alone.
@@ -31,7 +32,7 @@ func (r *Reader) ChangedContextOf(ctx context.Context, inst *v1alpha1.Installati
 	case inst.Status.Phase != v1alpha1.PhaseFailed || last == nil:
 		return "", nil
 	case last.Reason == jobs.ReasonBeyondImports:
-		access, err := r.accessOf(ctx, inst)
+		access, err := r.contexts().BlueprintAccessOf(ctx, inst)
 		return jobs.ReasonIf(access == v1alpha1.BlueprintAccessNamespace, "blueprints may use the namespace now"), err
 	case last.Operation == jobs.ContextOperation && last.Reason == jobs.ReasonContextIncomplete:
 		arrived, err := r.contextArrived(ctx, inst)
@@ -46,11 +47,11 @@ func (r *Reader) ChangedContextOf(ctx context.Context, inst *v1alpha1.Installati
 // accessChanged reports whether an Installation may use something else now than its failed job did. Parts that are missing now count as
 // unchanged: their next event comes back here. After a restart nobody knows what the job used, so the registry is asked.
 func (r *Reader) accessChanged(ctx context.Context, inst *v1alpha1.Installation) (bool, error) {
-	c, err := r.contextOf(ctx, inst)
+	c, err := r.contexts().Find(ctx, inst)
 	if err != nil {
 		return false, transientOnly(err)
 	}
-	secrets, err := r.registrySecrets(ctx, c)
+	secrets, err := r.contexts().Access(ctx, c)
 	var identity *cloud.Error
 	switch {
 	case errors.As(err, &identity):
@@ -58,8 +59,8 @@ func (r *Reader) accessChanged(ctx context.Context, inst *v1alpha1.Installation)
 	case err != nil:
 		return false, transientOnly(err)
 	}
-	if before, known := r.tried.entries().Get(inst.UID); known {
-		return before != fingerprint(c, secrets), nil
+	if changed, known := r.tried.Changed(inst, c, secrets); known {
+		return changed, nil
 	}
 	found, err := r.findComponent(ctx, inst, c)
 	if err == nil {
@@ -87,8 +88,8 @@ func (r *Reader) ImportsArrived(ctx context.Context, inst *v1alpha1.Installation
 	if inst.Status.Phase != v1alpha1.PhaseFailed || last == nil || last.Operation != jobs.ImportOperation || last.Reason != jobs.ReasonImportNotFound {
 		return false, nil
 	}
-	_, err := r.readImports(ctx, inst)
-	if isUnread(err) {
+	_, err := r.collector().Collect(ctx, inst)
+	if imports.IsUnread(err) {
 		return false, UnreadSource{err}
 	}
 	return err == nil, nil
@@ -101,14 +102,14 @@ func (r *Reader) ChangedImports(ctx context.Context, inst *v1alpha1.Installation
 	if inst.Annotations[v1alpha1.ReconcileIfImportsChangedAnnotation] != "true" || inst.Status.ImportsHash == "" {
 		return "", nil
 	}
-	imports, err := r.readImports(ctx, inst)
-	if isUnread(err) {
+	found, err := r.collector().Collect(ctx, inst)
+	if imports.IsUnread(err) {
 		return "", UnreadSource{err}
 	}
-	if err != nil || data.HashOf(imports.hashes) == inst.Status.ImportsHash {
+	if err != nil || found.Hash() == inst.Status.ImportsHash {
 		return "", nil
 	}
-	inst.Status.ImportsHash = data.HashOf(imports.hashes)
+	inst.Status.ImportsHash = found.Hash()
 	return "the content of an import changed", nil
 }
 
@@ -162,11 +163,11 @@ func sourceToCome(err error) error {
 
 // currentSource reads a source as a job would.
 func (r *Reader) currentSource(ctx context.Context, inst *v1alpha1.Installation, use sourceUse) (*resolvedSource, error) {
-	found, err := r.contextOf(ctx, inst)
+	found, err := r.contexts().Find(ctx, inst)
 	if err != nil {
 		return nil, err
 	}
-	source, err := r.lookupSource(ctx, inst, use, found.requiresVerified())
+	source, err := r.lookupSource(ctx, inst, use, found.RequiresVerified())
 	if source != nil {
 		source.reserved.Give()
 	}

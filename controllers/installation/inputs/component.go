@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/contexts"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
@@ -61,7 +62,7 @@ func (r *Reader) resolveComponent(ctx context.Context, in *Reading) error {
 
 // componentOf returns the component of the running job of an Installation, which may be another than that of the reconciliation. It is
 // usable until the reconciliation ends.
-func (r *Reader) componentOf(ctx context.Context, in *Inputs, inst *v1alpha1.Installation, c *installationContext) (*Component, error) {
+func (r *Reader) componentOf(ctx context.Context, in *Inputs, inst *v1alpha1.Installation, c *contexts.Context) (*Component, error) {
 	if kept, ok := r.components.Recall(in, inst); ok {
 		return kept, nil
 	}
@@ -74,32 +75,32 @@ func (r *Reader) componentOf(ctx context.Context, in *Inputs, inst *v1alpha1.Ins
 	return found, nil
 }
 
-func (r *Reader) findComponent(ctx context.Context, inst *v1alpha1.Installation, c *installationContext) (*Component, error) {
+func (r *Reader) findComponent(ctx context.Context, inst *v1alpha1.Installation, c *contexts.Context) (*Component, error) {
 	definition := inst.Spec.ComponentDescriptor
-	if err := c.checkRepository(inst); err != nil {
+	if err := c.CheckRepository(inst); err != nil {
 		return nil, err
 	}
-	secrets, err := r.registrySecrets(ctx, c)
+	secrets, err := r.contexts().Access(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	r.tried.note(inst, c, secrets)
-	rights, err := secrets.rights()
+	r.tried.Note(inst, c, secrets)
+	rights, err := secrets.Rights()
 	if err != nil {
-		return nil, kit.Stall(jobs.ContextOperation, reasonInvalidContext, "%s: %w", c, err)
+		return nil, kit.Stall(jobs.ContextOperation, contexts.ReasonInvalid, "%s: %w", c, err)
 	}
 	for _, warning := range rights.Warnings() {
-		ctrl.LoggerFrom(ctx).Info("a login is left out", "context", client.ObjectKeyFromObject(c.object), "reason", warning)
+		ctrl.LoggerFrom(ctx).Info("a login is left out", "context", client.ObjectKeyFromObject(c.Object), "reason", warning)
 	}
-	found := &Component{overwritable: c.object.ComponentVersionOverwritesReference != ""}
+	found := &Component{overwritable: c.Object.ComponentVersionOverwritesReference != ""}
 	if found.standard, err = defaultRepository(c); err != nil {
 		return nil, err
 	}
 	found.session = r.Repositories.Open(repository.Scope{
-		Namespace: inst.Namespace, Repository: c.object.RepositoryContext, Rights: rights, Overwrites: c.overwrites,
+		Namespace: inst.Namespace, Repository: c.Object.RepositoryContext, Rights: rights, Overwrites: c.Overwrites,
 	})
 	found.lease.close = found.session.Close
-	if err := found.resolve(withVerification(ctx, c.requiresVerified()), definition); err != nil {
+	if err := found.resolve(withVerification(ctx, c.RequiresVerified()), definition); err != nil {
 		found.session.Close()
 		return nil, fmt.Errorf("spec.componentDescriptor: %w", err)
 	}
@@ -130,13 +131,13 @@ func (f *Component) pieces() []memory.Piece {
 	return all
 }
 
-func defaultRepository(c *installationContext) (component.Typed, error) {
-	if c.object.RepositoryContext == nil || len(c.object.RepositoryContext.RawMessage) == 0 {
+func defaultRepository(c *contexts.Context) (component.Typed, error) {
+	if c.Object.RepositoryContext == nil || len(c.Object.RepositoryContext.RawMessage) == 0 {
 		return component.Typed{}, nil
 	}
-	found, err := component.ParseTyped(c.object.RepositoryContext.RawMessage)
+	found, err := component.ParseTyped(c.Object.RepositoryContext.RawMessage)
 	if err != nil {
-		return found, kit.Stall(jobs.ContextOperation, reasonInvalidContext, "%s: %w", c.field("repositoryContext"), err)
+		return found, kit.Stall(jobs.ContextOperation, contexts.ReasonInvalid, "%s: %w", c.Field("repositoryContext"), err)
 	}
 	return found, nil
 }
@@ -144,7 +145,7 @@ func defaultRepository(c *installationContext) (component.Typed, error) {
 // componentFailure says who can end a problem with a component.
 func (r *Reader) componentFailure(in *Reading, err error) error {
 	var failure *kit.Failure
-	var missing incomplete
+	var missing contexts.Incomplete
 	var source *flux.Error
 	var identity *cloud.Error
 	switch {
@@ -236,8 +237,6 @@ func (in *Reading) listSources() {
 const (
 	// reasonUnauthorized says that a registry refused the logins of the Context.
 	reasonUnauthorized = "Unauthorized"
-	// reasonInvalidContext says that the content of a Context, or of what it names, cannot be used.
-	reasonInvalidContext = "InvalidContext"
 )
 
 // withTrigger adds to an error about access what else there is to do for an Installation that does not follow changes.

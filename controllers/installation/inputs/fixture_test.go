@@ -22,12 +22,20 @@ const clusterType = "landscaper.gardener.cloud/kubernetes-cluster"
 // object is JSON.
 type object = map[string]any
 
-// with returns a reconciler of a cluster with objects.
 // with returns a reader of some objects.
 func with(t *testing.T, objects ...client.Object) *Reader {
 	t.Helper()
 	c := cluster.With(t, objects...)
 	return &Reader{Reader: c, Live: c}
+}
+
+// incomplete is the error about a Context that is not there.
+func incomplete(t *testing.T) error {
+	t.Helper()
+	inst := fixture.Node("root", "")
+	inst.Spec.Context = "missing"
+	_, err := with(t).contexts().Find(t.Context(), inst)
+	return err
 }
 
 // importing is an Installation that imports the DataObject "in".

@@ -4,6 +4,7 @@
 package inputs
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -11,7 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/imports"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 // graceOperations are the operations that give what they miss a moment to arrive.
@@ -59,4 +62,38 @@ func (g *graces) forget(installation types.NamespacedName, operations ...string)
 	for _, operation := range operations {
 		delete(g.since, graceKey{installation, operation})
 	}
+}
+
+// ImportGrace is how long a job waits for an import that is not there: a sync that creates both creates the Installation
+// first.
+const ImportGrace = 700 * time.Millisecond
+
+// collectImports reads everything that the Installation imports.
+func (r *Reader) collectImports(ctx context.Context, in *Reading) error {
+	found, err := r.collector().Collect(ctx, in.inst)
+	if err != nil {
+		return r.importFailure(ctx, in, err)
+	}
+	r.graces.forget(client.ObjectKeyFromObject(in.inst), jobs.ImportOperation)
+	in.Imports, in.Reach.Targets = found, found.Targets
+	in.inst.Status.ImportsHash = found.Hash()
+	return nil
+}
+
+// importFailure makes what is missing a problem that a person has to solve, after a moment of grace and unless only the cache misses it. What
+// could not be read is tried again.
+func (r *Reader) importFailure(ctx context.Context, in *Reading, err error) error {
+	if imports.IsUnread(err) {
+		return err
+	}
+	if r.graces.over(in.inst, jobs.ImportOperation, in.now) {
+		if arrives, problem := r.collector().Arriving(ctx, err); problem != nil {
+			return problem
+		} else if !arrives {
+			r.graces.forget(client.ObjectKeyFromObject(in.inst), jobs.ImportOperation)
+			return kit.Stall(jobs.ImportOperation, jobs.ReasonImportNotFound, "%w", err)
+		}
+	}
+	in.Wake(ImportGrace)
+	return kit.Wait(jobs.ImportOperation, jobs.ReasonImportNotFound, "%w", err)
 }

@@ -41,8 +41,9 @@ func TestE06EachInstallationHasItsOwnGrace(t *testing.T) {
 func TestE17GracesEndWithTheJob(t *testing.T) {
 	r := &Reader{}
 	s := &Reading{inst: fixture.Working("a", "1", "job"), now: time.Unix(1000, 0)}
-	require.Error(t, r.contextFailure(s, lacking("Context missing")))
-	require.Error(t, r.importFailure(t.Context(), s, &absent{kind: "DataObject"}))
+	require.Error(t, r.contextFailure(s, incomplete(t)))
+	_, missing := with(t).collector().Collect(t.Context(), importing())
+	require.Error(t, r.importFailure(t.Context(), s, missing))
 	require.Len(t, r.graces.since, 2)
 	r.Forget(client.ObjectKeyFromObject(s.inst))
 	assert.Empty(t, r.graces.since)

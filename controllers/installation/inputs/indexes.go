@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/contexts"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 )
 
@@ -69,7 +70,7 @@ func UsedByContext(obj client.Object) []string {
 	for _, signature := range c.VerificationSignatures {
 		for _, ref := range []*v1alpha1.SecretReference{signature.PublicKeySecretReference, signature.CaCertificateSecretReference} {
 			if ref != nil {
-				keys = append(keys, "Secret/"+secretKey(c.Namespace, ref).String())
+				keys = append(keys, "Secret/"+contexts.SecretKey(c.Namespace, ref).String())
 			}
 		}
 	}
@@ -77,14 +78,6 @@ func UsedByContext(obj client.Object) []string {
 		keys = append(keys, flux.KeyFor(c.Namespace, *ref))
 	}
 	return keys
-}
-
-// secretKey returns the Secret that a reference of an object in a namespace names.
-func secretKey(namespace string, ref *v1alpha1.SecretReference) client.ObjectKey {
-	if ref.Namespace != "" {
-		namespace = ref.Namespace
-	}
-	return client.ObjectKey{Namespace: namespace, Name: ref.Name}
 }
 
 // repositorySource returns the Flux source that a typed repository lies in, nil when it lies elsewhere.

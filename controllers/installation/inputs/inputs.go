@@ -10,6 +10,8 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/validation"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/contexts"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/imports"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/view"
@@ -18,14 +20,14 @@ import (
 // Inputs are what a job works with, as it was read.
 type Inputs struct {
 	// context is nil where the controller needs none.
-	context *installationContext
+	context *contexts.Context
 	source  *resolvedSource
 	// Component is nil where there is none.
 	Component *Component
 	// Borrowed is what is given back when the reconciliation ends: components that have to stay open, and room for a blueprint.
 	Borrowed  []interface{ Give() }
 	Blueprint *Blueprint
-	Imports   *CollectedImports
+	Imports   *imports.Collected
 	// Reach is what the blueprint may use.
 	Reach Reach
 }
@@ -63,7 +65,7 @@ func (r *Reader) reads() []kit.Phase[*Reading] {
 		r.resolveComponent, // component.go  componentDescriptor    → component and all behind it
 		r.verifyComponent,  // verify.go     signature              → verified, or not asked for
 		r.loadBlueprint,    // blueprint.go  artifact or inline     → blueprint (cached by digest)
-		r.collectImports,   // imports.go    DataObjects, Targets … → typed imports
+		r.collectImports,   // grace.go      DataObjects, Targets … → typed imports
 		r.satisfyImports,   // values.go     blueprint + imports    → values (pure)
 	}
 }

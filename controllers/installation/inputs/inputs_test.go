@@ -9,8 +9,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/data"
 )
 
 func TestInputsAreReadIntoTheInstallationThatIsGiven(t *testing.T) {
@@ -19,5 +17,5 @@ func TestInputsAreReadIntoTheInstallationThatIsGiven(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, map[string]any{"value": float64(1)}, found.Imports.Values.Data)
 	assert.NotNil(t, found.Values)
-	assert.Equal(t, data.HashOf(found.Imports.hashes), inst.Status.ImportsHash)
+	assert.Equal(t, found.Imports.Hash(), inst.Status.ImportsHash)
 }

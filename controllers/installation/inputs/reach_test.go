@@ -52,7 +52,7 @@ func TestT07OperatorDecidesWhereContextIsSilent(t *testing.T) {
 			}
 			r := with(t, contexts...)
 			r.BlueprintAccess = c.operator
-			found, err := r.accessOf(t.Context(), inst)
+			found, err := r.contexts().BlueprintAccessOf(t.Context(), inst)
 			require.NoError(t, err)
 			assert.Equal(t, c.want, found)
 		})

@@ -49,7 +49,7 @@ func TestT03AnUnreadableContextIsNotUsed(t *testing.T) {
 	require.NoError(t, v1alpha1.AddToScheme(scheme))
 	stored := &v1alpha1.Context{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.DefaultContextName, Namespace: "ns"}}
 	r := &Reader{Reader: undecoding{fake.NewClientBuilder().WithScheme(scheme).WithObjects(stored).Build()}}
-	_, err := r.contextOf(t.Context(), fixture.Node("root", ""))
+	_, err := r.contexts().Find(t.Context(), fixture.Node("root", ""))
 	assert.ErrorContains(t, err, unreadable)
 }
 

@@ -14,6 +14,8 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/confined/rendering"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/contexts"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/imports"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
@@ -57,7 +59,7 @@ type Reader struct {
 	// components are those of running jobs.
 	components JobMemory[*Component]
 	digests    digestCache
-	tried      triedAccess
+	tried      contexts.Tried
 	graces     graces
 }
 
@@ -81,4 +83,16 @@ func (r *Reader) ShareMemory() *memory.Budget {
 func (r *Reader) Forget(installation types.NamespacedName) {
 	r.components.Drop(installation)
 	r.graces.forget(installation, graceOperations...)
+}
+
+// collector collects imports.
+func (r *Reader) collector() *imports.Collector {
+	return &imports.Collector{Reader: r.Reader, Live: r.Live}
+}
+
+// contexts finds Contexts.
+func (r *Reader) contexts() *contexts.Finder {
+	return &contexts.Finder{
+		Reader: r.Reader, Live: r.Live, Identity: r.Identity, BlueprintAccess: r.BlueprintAccess, NoCrossNamespaceRefs: r.NoCrossNamespaceRefs,
+	}
 }

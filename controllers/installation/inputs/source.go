@@ -55,7 +55,7 @@ func (r *Reader) resolveSources(ctx context.Context, in *Reading) error {
 	in.source = nil
 	var states []v1alpha1.SourceStatus
 	for _, use := range sourceUses(in.inst) {
-		source, err := r.lookupSource(ctx, in.inst, use, in.context.requiresVerified())
+		source, err := r.lookupSource(ctx, in.inst, use, in.context.RequiresVerified())
 		if source != nil {
 			states = append(states, source.status)
 		}
@@ -74,11 +74,6 @@ func (r *Reader) resolveSources(ctx context.Context, in *Reading) error {
 	}
 	in.inst.Status.Sources = states
 	return nil
-}
-
-// requiresVerified reports whether only sources count that Flux has verified.
-func (c *installationContext) requiresVerified() bool {
-	return c != nil && c.object.RequireVerifiedSources
 }
 
 // lookupSource returns the artifact of a source and the digest of what is used of it. When the artifact cannot be read it returns both the

@@ -12,10 +12,11 @@ import (
 	"fmt"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
-	corev1 "k8s.io/api/core/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/contexts"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/component/signing"
@@ -38,10 +39,8 @@ const (
 var SignaturePolicies = []string{string(Enforce), string(DoNotEnforce), string(Disabled)}
 
 const (
-	verifyOperation    = "VerifySignature"
 	reasonVerified     = "SignatureVerified"
 	reasonCovered      = "CoveredBySignature"
-	reasonUnverified   = "VerificationFailed"
 	reasonNotRequested = "VerificationNotRequested"
 )
 
@@ -87,7 +86,7 @@ func (r *Reader) verifyBlueprint(ctx context.Context, in *Reading) error {
 	case in.source != nil && in.source.status.Verified:
 		return nil
 	case in.source != nil:
-		return kit.Stall(verifyOperation, reasonUnverified, "spec.blueprint.sourceRef: this landscaper runs verified blueprints only, and Flux has not "+
+		return kit.Stall(jobs.VerifyOperation, jobs.ReasonUnverified, "spec.blueprint.sourceRef: this landscaper runs verified blueprints only, and Flux has not "+
 			"verified %s %s; set spec.verify there, or name a resource of the component in spec.blueprint.ref", definition.SourceReference.Kind, definition.SourceReference.Name)
 	case definition.Inline != nil:
 		return r.verifyInPlace(ctx, in)
@@ -102,7 +101,7 @@ func (r *Reader) verifyInPlace(ctx context.Context, in *Reading) error {
 	parent, err := r.related().ListingParent(ctx, in.inst, isSealed)
 	var refused *kit.Failure
 	if err == nil && parent == nil || errors.As(err, &refused) {
-		return kit.Stall(verifyOperation, reasonUnverified, "spec.blueprint.inline: this landscaper runs verified blueprints only, and this one is not "+
+		return kit.Stall(jobs.VerifyOperation, jobs.ReasonUnverified, "spec.blueprint.inline: this landscaper runs verified blueprints only, and this one is not "+
 			"what the verified blueprint of a parent holds; publish it in the component and name it in spec.blueprint.ref")
 	}
 	return err
@@ -114,7 +113,7 @@ func (f *Component) covers(resource string) error {
 	if err != nil || found.Digest.Covered() {
 		return nil
 	}
-	return kit.Stall(verifyOperation, reasonUnverified, "spec.blueprint.ref.resourceName: the signature of component %s does not cover resource %q; "+
+	return kit.Stall(jobs.VerifyOperation, jobs.ReasonUnverified, "spec.blueprint.ref.resourceName: the signature of component %s does not cover resource %q; "+
 		"sign the component with a digest of it", f.root.Descriptor.Key(), resource)
 }
 
@@ -142,14 +141,14 @@ func (in *Reading) unverified(err error) error {
 }
 
 // verifyRoot checks the signature that a root names.
-func (r *Reader) verifyRoot(ctx context.Context, root *v1alpha1.Installation, c *installationContext, found *Component) error {
+func (r *Reader) verifyRoot(ctx context.Context, root *v1alpha1.Installation, c *contexts.Context, found *Component) error {
 	if root.Spec.Verification == nil {
-		return kit.Stall(verifyOperation, reasonNotRequested,
+		return kit.Stall(jobs.VerifyOperation, reasonNotRequested,
 			"spec.verification: this landscaper accepts verified components only; name the signature in spec.verification.signatureName")
 	}
 	name := root.Spec.Verification.SignatureName
 	if found == nil {
-		return kit.Stall(verifyOperation, reasonUnverified, "spec.componentDescriptor: there is no component that signature %q could be verified of; "+
+		return kit.Stall(jobs.VerifyOperation, jobs.ReasonUnverified, "spec.componentDescriptor: there is no component that signature %q could be verified of; "+
 			"set it or remove spec.verification", name)
 	}
 	found.verifying.Lock()
@@ -157,13 +156,13 @@ func (r *Reader) verifyRoot(ctx context.Context, root *v1alpha1.Installation, c 
 	if found.verified != "" {
 		return nil
 	}
-	keys, err := r.keysOf(ctx, c, name)
+	keys, err := r.contexts().Keys(ctx, c, name)
 	if err != nil {
 		return err
 	}
 	closed, err := signing.Verify(ctx, found.closed, name, *keys, nil)
 	if err != nil {
-		return kit.Stall(verifyOperation, reasonUnverified, "spec.verification: %w", err)
+		return kit.Stall(jobs.VerifyOperation, jobs.ReasonUnverified, "spec.verification: %w", err)
 	}
 	found.take(closed, fmt.Sprintf("signature %q of component %s is verified", name, closed.Root.Key()))
 	return nil
@@ -182,12 +181,12 @@ func (r *Reader) verifyCovered(ctx context.Context, in *Reading, root *v1alpha1.
 	if found == nil || found.verified != "" {
 		return nil
 	}
-	c, err := r.contextOf(ctx, root)
+	c, err := r.contexts().Find(ctx, root)
 	if err != nil {
 		return err
 	}
 	if root.Spec.ComponentDescriptor == nil {
-		return kit.Stall(verifyOperation, reasonUnverified, "root installation %s has no component that a signature covers", root.Name)
+		return kit.Stall(jobs.VerifyOperation, jobs.ReasonUnverified, "root installation %s has no component that a signature covers", root.Name)
 	}
 	covering, err := r.componentOf(ctx, &in.Inputs, root, c)
 	if err != nil {
@@ -198,7 +197,7 @@ func (r *Reader) verifyCovered(ctx context.Context, in *Reading, root *v1alpha1.
 	}
 	own, err := covering.behind(ctx, found.root.Descriptor.Key())
 	if err != nil {
-		return kit.Stall(verifyOperation, reasonUnverified, "component of root installation %s: %s does not cover it: %w", root.Name, covering.verified, err)
+		return kit.Stall(jobs.VerifyOperation, jobs.ReasonUnverified, "component of root installation %s: %s does not cover it: %w", root.Name, covering.verified, err)
 	}
 	found.take(own, fmt.Sprintf("covered by root installation %s: %s", root.Name, covering.verified))
 	return nil
@@ -214,50 +213,6 @@ func (f *Component) behind(ctx context.Context, key component.Key) (*component.C
 		return f.closed.Follow(hint.Reference)
 	})
 	return component.Closure(ctx, root, resolver, component.Limits{})
-}
-
-// keysOf reads the keys of a signature live from the Secrets that the Context names.
-func (r *Reader) keysOf(ctx context.Context, c *installationContext, name string) (*signing.Keys, error) {
-	signature, ok := c.object.VerificationSignatures[name]
-	if !ok {
-		return nil, kit.Stall(verifyOperation, reasonUnverified,
-			"%s: verificationSignatures has no signature %q, which spec.verification names; add it with its key", c, name)
-	}
-	public, err := r.keyOf(ctx, c, name, "publicKeySecretReference", signature.PublicKeySecretReference)
-	if err != nil {
-		return nil, err
-	}
-	authorities, err := r.keyOf(ctx, c, name, "caCertificateSecretReference", signature.CaCertificateSecretReference)
-	if err != nil {
-		return nil, err
-	}
-	if public == nil && authorities == nil {
-		return nil, kit.Stall(verifyOperation, reasonUnverified,
-			"%s: verificationSignatures[%s] names neither a public key nor CA certificates; add one of them", c, name)
-	}
-	return &signing.Keys{PublicKey: public, Certificates: authorities}, nil
-}
-
-// keyOf reads one key; nil where there is no reference.
-func (r *Reader) keyOf(ctx context.Context, c *installationContext, name, field string, ref *v1alpha1.SecretReference) ([]byte, error) {
-	if ref == nil {
-		return nil, nil
-	}
-	at := c.field("verificationSignatures[%s].%s", name, field)
-	key := secretKey(c.object.Namespace, ref)
-	if key.Namespace != c.object.Namespace && r.NoCrossNamespaceRefs {
-		return nil, kit.Stall(verifyOperation, "AccessDenied", "%s: Secret %s lies in another namespace; "+
-			"copy it, or let the operator allow it with --no-cross-namespace-refs=false", at, key)
-	}
-	secret := &corev1.Secret{}
-	if err := r.Live.Get(ctx, key, secret); err != nil {
-		return nil, unread(err, at, "Secret", key)
-	}
-	content, ok := secret.Data[ref.Key]
-	if !ok {
-		return nil, lacking("%s: Secret %s has no key %q; add it or correct the reference", at, key, ref.Key)
-	}
-	return content, nil
 }
 
 // isSealed reports whether the parent has recorded the blueprint in place of a sub-installation for the job that both run.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 )
@@ -46,7 +47,7 @@ func TestT02ABlueprintInPlaceIsTheOneThatTheParentRecorded(t *testing.T) {
 			}
 			var failure *kit.Failure
 			require.ErrorAs(t, err, &failure)
-			assert.Equal(t, reasonUnverified, failure.Reason)
+			assert.Equal(t, jobs.ReasonUnverified, failure.Reason)
 		})
 	}
 }

@@ -19,6 +19,8 @@ const (
 	SatisfyOperation = "SatisfyImports"
 	// RenderOperation is of everything that rendering finds wrong with the rest of the blueprint.
 	RenderOperation = "Render"
+	// VerifyOperation is of verifying signatures.
+	VerifyOperation = "VerifySignature"
 	// ExportOperation is of computing and writing exports.
 	ExportOperation = "Exports"
 )
@@ -43,6 +45,8 @@ const (
 	ReasonBeyondImports = "BeyondImports"
 	// ReasonExportOwnedByOther says that another Installation exports an object of the same name.
 	ReasonExportOwnedByOther = "ExportOwnedByOther"
+	// ReasonUnverified says that nothing trusted vouches for a component or a blueprint.
+	ReasonUnverified = "VerificationFailed"
 	// ReasonChildrenFailed says that sub-installations have failed.
 	ReasonChildrenFailed = "ChildrenFailed"
 )

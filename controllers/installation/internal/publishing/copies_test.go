@@ -14,11 +14,11 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/children"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/data"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture/cluster"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/imports"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/plan"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
@@ -31,7 +31,7 @@ func TestE22CopiesOfTargetsKeepTheirLabels(t *testing.T) {
 	original.Annotations[data.RetiredAnnotation] = "job"
 	original.Annotations[data.LastAppliedAnnotation] = "{}"
 	p := &plan.Plan{Inst: fixture.Working("root", "1", "job")}
-	p.Imports = &inputs.CollectedImports{Targets: map[string]*v1alpha1.Target{"cluster": original}}
+	p.Imports = &imports.Collected{Targets: map[string]*v1alpha1.Target{"cluster": original}}
 	object, err := targetCopy(p, render.Target{Name: "cluster"}, "in", "in", nil)
 	require.NoError(t, err)
 	assert.Equal(t, map[string]string{

@@ -1,7 +1,9 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package inputs
+// Package imports reads what Installations import. It knows neither blueprints nor jobs, and changes nothing in the cluster. It promises nothing to
+// others.
+package imports
 
 import (
 	"context"
@@ -10,7 +12,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,13 +21,20 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/data"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
-// CollectedImports are the imports of an Installation by name, with the Target objects that they come from by object name.
-type CollectedImports struct {
+// Collector collects what Installations import.
+type Collector struct {
+	// Reader reads from caches.
+	client.Reader
+	// Live reads from the API server: contents of Secrets and ConfigMaps.
+	Live client.Reader
+}
+
+// Collected are the imports of an Installation by name, with the Target objects that they come from by object name.
+type Collected struct {
 	Values  render.Imports
 	Targets map[string]*v1alpha1.Target
 	// hashes tell by key of the import index whether an imported object changed.
@@ -35,25 +43,16 @@ type CollectedImports struct {
 	held data.Allowance
 }
 
-// collectImports reads everything that the Installation imports.
-func (r *Reader) collectImports(ctx context.Context, in *Reading) error {
-	imports, err := r.readImports(ctx, in.inst)
-	if err != nil {
-		return r.importFailure(ctx, in, err)
-	}
-	r.graces.forget(client.ObjectKeyFromObject(in.inst), jobs.ImportOperation)
-	in.Imports, in.Reach.Targets = imports, imports.Targets
-	in.inst.Status.ImportsHash = data.HashOf(imports.hashes)
-	return nil
-}
+// Hash is another one when the content of an import is another.
+func (c *Collected) Hash() string { return data.HashOf(c.hashes) }
 
-// readImports reads everything that an Installation imports. Errors name field and import.
-func (r *Reader) readImports(ctx context.Context, inst *v1alpha1.Installation) (*CollectedImports, error) {
-	imports := &CollectedImports{hashes: map[string]string{}, Targets: map[string]*v1alpha1.Target{}, Values: render.NewImports()}
+// Collect reads everything that an Installation imports. Errors name field and import.
+func (c *Collector) Collect(ctx context.Context, inst *v1alpha1.Installation) (*Collected, error) {
+	imports := &Collected{hashes: map[string]string{}, Targets: map[string]*v1alpha1.Target{}, Values: render.NewImports()}
 	var read foreign.Several
 	for i := range inst.Spec.Imports.Data {
 		definition := &inst.Spec.Imports.Data[i]
-		value, from, err := r.readData(ctx, inst, definition, &read)
+		value, from, err := c.readData(ctx, inst, definition, &read)
 		if err == nil {
 			err = imports.held.Hold(value)
 		}
@@ -61,7 +60,7 @@ func (r *Reader) readImports(ctx context.Context, inst *v1alpha1.Installation) (
 			return nil, fmt.Errorf("spec.imports.data[%d] (import %q): %w", i, definition.Name, err)
 		}
 		imports.Values.Data[definition.Name] = value
-		if own, err := r.deploys(ctx, inst, from); err != nil {
+		if own, err := c.deploys(ctx, inst, from); err != nil {
 			return nil, err
 		} else if own {
 			continue // else every job that deploys something else there would start the next
@@ -72,50 +71,28 @@ func (r *Reader) readImports(ctx context.Context, inst *v1alpha1.Installation) (
 	}
 	for i := range inst.Spec.Imports.Targets {
 		definition := &inst.Spec.Imports.Targets[i]
-		if err := r.readTargets(ctx, inst, definition, imports); err != nil {
+		if err := c.readTargets(ctx, inst, definition, imports); err != nil {
 			return nil, fmt.Errorf("spec.imports.targets[%d] (import %q): %w", i, definition.Name, err)
 		}
 	}
 	return imports, nil
 }
 
-// ImportGrace is how long a job waits for an import that is not there: a sync that creates both creates the Installation
-// first.
-const ImportGrace = 700 * time.Millisecond
-
-// importFailure makes what is missing a problem that a person has to solve, after a moment of grace and unless only the cache misses it. What
-// could not be read is tried again.
-func (r *Reader) importFailure(ctx context.Context, in *Reading, err error) error {
-	if isUnread(err) {
-		return err
-	}
-	if r.graces.over(in.inst, jobs.ImportOperation, in.now) {
-		if arrives, problem := r.arriving(ctx, err); problem != nil {
-			return problem
-		} else if !arrives {
-			r.graces.forget(client.ObjectKeyFromObject(in.inst), jobs.ImportOperation)
-			return kit.Stall(jobs.ImportOperation, jobs.ReasonImportNotFound, "%w", err)
-		}
-	}
-	in.Wake(ImportGrace)
-	return kit.Wait(jobs.ImportOperation, jobs.ReasonImportNotFound, "%w", err)
-}
-
-func (r *Reader) readData(
+func (c *Collector) readData(
 	ctx context.Context, inst *v1alpha1.Installation, definition *v1alpha1.DataImport, read *foreign.Several,
 ) (value any, from client.Object, err error) {
 	switch {
 	case definition.SecretRef != nil:
-		return r.readSecret(ctx, inst.Namespace, definition.SecretRef, read)
+		return c.readSecret(ctx, inst.Namespace, definition.SecretRef, read)
 	case definition.ConfigMapRef != nil:
-		return r.readConfigMap(ctx, inst.Namespace, definition.ConfigMapRef, read)
+		return c.readConfigMap(ctx, inst.Namespace, definition.ConfigMapRef, read)
 	}
 	object := &v1alpha1.DataObject{}
 	key := client.ObjectKey{Namespace: inst.Namespace, Name: kit.DataName(relations.ScopeOf(inst), definition.DataRef)}
-	if err := r.Get(ctx, key, object); err != nil {
+	if err := c.Get(ctx, key, object); err != nil {
 		return nil, nil, missing(err, "DataObject", key, "dataRef")
 	}
-	if err := r.checkSource(ctx, inst, object, "DataObject"); err != nil {
+	if err := c.checkSource(ctx, inst, object, "DataObject"); err != nil {
 		return nil, nil, err
 	}
 	if len(object.Data.RawMessage) == 0 {
@@ -127,24 +104,24 @@ func (r *Reader) readData(
 	return value, object, nil
 }
 
-func (r *Reader) readSecret(
+func (c *Collector) readSecret(
 	ctx context.Context, namespace string, ref *v1alpha1.LocalSecretReference, read *foreign.Several,
 ) (any, client.Object, error) {
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: namespace, Name: ref.Name}
-	if err := r.Live.Get(ctx, key, secret); err != nil {
+	if err := c.Live.Get(ctx, key, secret); err != nil {
 		return nil, nil, missing(err, "Secret", key, "secretRef")
 	}
 	value, err := readEntries(secret.Data, ref.Key, "Secret", key, read)
 	return value, secret, err
 }
 
-func (r *Reader) readConfigMap(
+func (c *Collector) readConfigMap(
 	ctx context.Context, namespace string, ref *v1alpha1.LocalConfigMapReference, read *foreign.Several,
 ) (any, client.Object, error) {
 	config := &corev1.ConfigMap{}
 	key := client.ObjectKey{Namespace: namespace, Name: ref.Name}
-	if err := r.Live.Get(ctx, key, config); err != nil {
+	if err := c.Live.Get(ctx, key, config); err != nil {
 		return nil, nil, missing(err, "ConfigMap", key, "configMapRef")
 	}
 	entries := map[string][]byte{}
@@ -187,18 +164,18 @@ func readYAML(content []byte, kind string, key client.ObjectKey, entry string, r
 }
 
 // readTargets reads the Targets of one import.
-func (r *Reader) readTargets(
-	ctx context.Context, inst *v1alpha1.Installation, definition *v1alpha1.TargetImport, imports *CollectedImports,
+func (c *Collector) readTargets(
+	ctx context.Context, inst *v1alpha1.Installation, definition *v1alpha1.TargetImport, imports *Collected,
 ) error {
 	switch {
 	case definition.Target != "":
-		target, err := r.readTarget(ctx, inst, definition.Target, imports)
+		target, err := c.readTarget(ctx, inst, definition.Target, imports)
 		imports.Values.Targets[definition.Name] = target
 		return err
 	case definition.Targets != nil:
 		list := make([]render.Target, 0, len(definition.Targets))
 		for _, name := range definition.Targets {
-			target, err := r.readTarget(ctx, inst, name, imports)
+			target, err := c.readTarget(ctx, inst, name, imports)
 			if err != nil {
 				return err
 			}
@@ -209,7 +186,7 @@ func (r *Reader) readTargets(
 	case definition.TargetMap != nil:
 		targets := map[string]render.Target{}
 		for key, name := range definition.TargetMap {
-			target, err := r.readTarget(ctx, inst, name, imports)
+			target, err := c.readTarget(ctx, inst, name, imports)
 			if err != nil {
 				return err
 			}
@@ -218,19 +195,19 @@ func (r *Reader) readTargets(
 		imports.Values.TargetMaps[definition.Name] = targets
 		return nil
 	}
-	return r.readTargetsOfParent(ctx, inst, definition, imports)
+	return c.readTargetsOfParent(ctx, inst, definition, imports)
 }
 
 // readTargetsOfParent reads the Targets that the parent imports as a list or map.
-func (r *Reader) readTargetsOfParent(
-	ctx context.Context, inst *v1alpha1.Installation, definition *v1alpha1.TargetImport, imports *CollectedImports,
+func (c *Collector) readTargetsOfParent(
+	ctx context.Context, inst *v1alpha1.Installation, definition *v1alpha1.TargetImport, imports *Collected,
 ) error {
 	scope := relations.ScopeOf(inst)
 	if scope == "" {
 		return errors.New("targetListRef and targetMapRef name imports of a parent, and this installation has none; use targets or targetMap")
 	}
 	found := &v1alpha1.TargetList{}
-	if err := r.List(ctx, found, client.InNamespace(inst.Namespace), client.MatchingFields{data.ScopeIndex: scope}); err != nil {
+	if err := c.List(ctx, found, client.InNamespace(inst.Namespace), client.MatchingFields{data.ScopeIndex: scope}); err != nil {
 		return err
 	}
 	if definition.TargetMapReference != "" {
@@ -254,7 +231,7 @@ func selectTargets(found *v1alpha1.TargetList, name, label string) []*v1alpha1.T
 }
 
 // addList adds a list of Targets in the order of their positions.
-func (i *CollectedImports) addList(definition *v1alpha1.TargetImport, targets []*v1alpha1.Target) error {
+func (i *Collected) addList(definition *v1alpha1.TargetImport, targets []*v1alpha1.Target) error {
 	slices.SortFunc(targets, func(a, b *v1alpha1.Target) int { return position(a) - position(b) })
 	list := make([]render.Target, 0, len(targets))
 	for _, target := range targets {
@@ -273,7 +250,7 @@ func position(target *v1alpha1.Target) int {
 	return at
 }
 
-func (i *CollectedImports) addMap(definition *v1alpha1.TargetImport, targets []*v1alpha1.Target) error {
+func (i *Collected) addMap(definition *v1alpha1.TargetImport, targets []*v1alpha1.Target) error {
 	byKey := map[string]render.Target{}
 	for _, target := range targets {
 		shown, err := i.add(target)
@@ -287,7 +264,7 @@ func (i *CollectedImports) addMap(definition *v1alpha1.TargetImport, targets []*
 }
 
 // add notes a Target that is imported.
-func (i *CollectedImports) add(object *v1alpha1.Target) (render.Target, error) {
+func (i *Collected) add(object *v1alpha1.Target) (render.Target, error) {
 	object.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Target"))
 	object.Status = v1alpha1.TargetStatus{} // templates see what was written, not what was found out
 	i.Targets[object.Name] = object
@@ -299,15 +276,15 @@ func (i *CollectedImports) add(object *v1alpha1.Target) (render.Target, error) {
 	return render.Target{Name: object.Name, Object: shown}, err
 }
 
-func (r *Reader) readTarget(
-	ctx context.Context, inst *v1alpha1.Installation, name string, imports *CollectedImports,
+func (c *Collector) readTarget(
+	ctx context.Context, inst *v1alpha1.Installation, name string, imports *Collected,
 ) (render.Target, error) {
 	object := &v1alpha1.Target{}
 	key := client.ObjectKey{Namespace: inst.Namespace, Name: kit.DataName(relations.ScopeOf(inst), name)}
-	if err := r.Get(ctx, key, object); err != nil {
+	if err := c.Get(ctx, key, object); err != nil {
 		return render.Target{}, missing(err, "Target", key, "target")
 	}
-	if err := r.checkSource(ctx, inst, object, "Target"); err != nil {
+	if err := c.checkSource(ctx, inst, object, "Target"); err != nil {
 		return render.Target{}, err
 	}
 	if data.IsFormerExport(object) {
@@ -318,13 +295,13 @@ func (r *Reader) readTarget(
 }
 
 // checkSource refuses what an Installation that does not exist any more has exported: it is about to go.
-func (r *Reader) checkSource(ctx context.Context, inst *v1alpha1.Installation, object client.Object, kind string) error {
+func (c *Collector) checkSource(ctx context.Context, inst *v1alpha1.Installation, object client.Object, kind string) error {
 	owner := data.OtherOwner(object, inst)
 	if owner == nil || !inst.IsRoot() && owner.Name == relations.ParentOf(inst) {
 		return nil
 	}
 	source := &v1alpha1.Installation{}
-	err := r.Get(ctx, client.ObjectKey{Namespace: inst.Namespace, Name: owner.Name}, source)
+	err := c.Get(ctx, client.ObjectKey{Namespace: inst.Namespace, Name: owner.Name}, source)
 	if client.IgnoreNotFound(err) != nil {
 		return err
 	}
@@ -349,7 +326,8 @@ type unreadImport struct{ error }
 // Unwrap returns the cause.
 func (u unreadImport) Unwrap() error { return u.error }
 
-func isUnread(err error) bool { return kit.IsTransient(err) || errors.As(err, new(unreadImport)) }
+// IsUnread reports whether an import could not be read, so that nobody knows what it holds.
+func IsUnread(err error) bool { return kit.IsTransient(err) || errors.As(err, new(unreadImport)) }
 
 // absent is an object that an import names and the cache does not show.
 type absent struct {
@@ -370,12 +348,43 @@ var importable = map[string]func() client.Object{
 	"ConfigMap":  func() client.Object { return &corev1.ConfigMap{} },
 }
 
-// arriving reports whether the API server has the object that an import misses, so that the cache, which may be late, will show it.
-func (r *Reader) arriving(ctx context.Context, problem error) (bool, error) {
+// Arriving reports whether the API server has the object that an import misses, so that the cache, which may be late, will show it.
+func (c *Collector) Arriving(ctx context.Context, problem error) (bool, error) {
 	var lacking *absent
 	if !errors.As(problem, &lacking) || importable[lacking.kind] == nil {
 		return false, nil
 	}
-	err := r.Live.Get(ctx, lacking.key, importable[lacking.kind]())
+	err := c.Live.Get(ctx, lacking.key, importable[lacking.kind]())
 	return err == nil, client.IgnoreNotFound(err)
+}
+
+// deploys reports whether a deploy item of an Installation, or of one below it, deploys an object that it imports, as the label of the object
+// says. What such an import holds is an outcome of the Installation's own jobs, as an own export is.
+func (c *Collector) deploys(ctx context.Context, inst *v1alpha1.Installation, object client.Object) (bool, error) {
+	name := object.GetLabels()[v1alpha1.ManifestDeployItemLabel]
+	if name == "" {
+		return false, nil
+	}
+	item := &v1alpha1.DeployItem{}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: inst.Namespace, Name: name}, item); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	execution := kit.ControllerOf(item, "Execution")
+	if execution == nil {
+		return false, nil
+	}
+	// An Execution has the name of its Installation. Owners of others' making may form a circle.
+	seen := map[string]bool{}
+	for above := execution.Name; above != "" && !seen[above]; {
+		if above == inst.Name {
+			return true, nil
+		}
+		seen[above] = true
+		current := &v1alpha1.Installation{}
+		if err := c.Get(ctx, client.ObjectKey{Namespace: inst.Namespace, Name: above}, current); err != nil {
+			return false, client.IgnoreNotFound(err)
+		}
+		above = relations.ParentOf(current)
+	}
+	return false, nil
 }

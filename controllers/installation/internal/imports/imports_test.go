@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package inputs
+package imports
 
 import (
 	"slices"
@@ -18,7 +18,15 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture/cluster"
 )
+
+// collectorOf collects from some objects.
+func collectorOf(t *testing.T, objects ...client.Object) *Collector {
+	t.Helper()
+	c := cluster.With(t, objects...)
+	return &Collector{Reader: c, Live: c}
+}
 
 func TestReadEntries(t *testing.T) {
 	key := client.ObjectKey{Namespace: "ns", Name: "there"}
@@ -56,6 +64,7 @@ func often(times int, definition v1alpha1.DataImport) *v1alpha1.Installation {
 
 func TestImportsTakeLittleMemoryTogether(t *testing.T) {
 	large := "[{}" + strings.Repeat(",{}", 60_000) + "]"
+	object := &v1alpha1.DataObject{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "in"}, Data: v1alpha1.NewAnyJSON([]byte(large))}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "in"}, Data: map[string][]byte{"key": []byte(large)}}
 	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "in"}, Data: map[string]string{"key": large}}
 	target := &v1alpha1.Target{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "in"}}
@@ -69,8 +78,42 @@ func TestImportsTakeLittleMemoryTogether(t *testing.T) {
 		"Target":     targets,
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := with(t, there(large), secret, config, target).readImports(t.Context(), inst)
+			_, err := collectorOf(t, object, secret, config, target).Collect(t.Context(), inst)
 			assert.ErrorContains(t, err, "takes more than 64 MiB of memory")
+		})
+	}
+}
+
+func TestDeploys(t *testing.T) {
+	in := func(name, parent string) *v1alpha1.Installation {
+		inst := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name}}
+		if parent != "" {
+			owner := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Name: parent, UID: "parent"}}
+			inst.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, v1alpha1.GroupVersion.WithKind("Installation"))}
+		}
+		return inst
+	}
+	item := &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "item"}}
+	execution := &v1alpha1.Execution{ObjectMeta: metav1.ObjectMeta{Name: "sub", UID: "e"}}
+	item.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(execution, v1alpha1.GroupVersion.WithKind("Execution"))}
+	for name, tc := range map[string]struct {
+		inst, label string
+		above       string
+		want        bool
+	}{
+		"its own item":                {"sub", "item", "root", true},
+		"an item below it":            {"root", "item", "root", true},
+		"an item of another":          {"other", "item", "root", false},
+		"an item that is gone":        {"root", "gone", "root", false},
+		"nobody's":                    {"root", "", "root", false},
+		"an item in a circle of them": {"other", "item", "sub", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{v1alpha1.ManifestDeployItemLabel: tc.label}}}
+			objects := []client.Object{item, in("root", ""), in("sub", tc.above)}
+			own, err := collectorOf(t, objects...).deploys(t.Context(), in(tc.inst, ""), config)
+			require.NoError(t, err)
+			assert.Equal(t, tc.want, own)
 		})
 	}
 }
