@@ -124,6 +124,25 @@ func TestStaleCacheStartsNoJobTwice(t *testing.T) {
 	assert.Equal(t, 1, calls)
 }
 
+// TestAnItemReadBeforeTheEndOfItsJobWasSeenIsNotWorkedOn lets the cache show the end of a job between the read of a pass and its decisions.
+func TestAnItemReadBeforeTheEndOfItsJobWasSeenIsNotWorkedOn(t *testing.T) {
+	calls := 0
+	var during *v1alpha1.DeployItem
+	var d *desk
+	d = newDesk(t, &scripted{ensure: func(context.Context, *Item) (Outcome, error) {
+		calls++
+		during = d.item()
+		return Outcome{Done: true}, nil
+	}})
+	d.trigger("1")
+	d.pass()
+	require.Equal(t, "1", d.item().Status.JobIDFinished)
+	d.r.seen(d.item())
+	d.cached = during
+	d.pass()
+	assert.Equal(t, 1, calls)
+}
+
 func TestPickUpOfAnItemThatChangedIsAConflict(t *testing.T) {
 	calls := 0
 	d := newDesk(t, during(func() { calls++ }))

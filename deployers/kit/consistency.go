@@ -4,6 +4,7 @@
 package kit
 
 import (
+	"maps"
 	"math"
 	"strconv"
 	"sync"
@@ -21,11 +22,14 @@ const unseenLimit = 5 * time.Second
 // staleLimit is how long a cache may lag behind before its content is taken as it is.
 const staleLimit = 30 * time.Second
 
-// Consistency remembers what this process wrote until the cache shows it, so that no decision rests on a cache that is
-// older than the own last write. It holds one kind of objects and is safe for concurrent use.
+// Consistency remembers what this process wrote in the last staleLimit, so that no decision rests on a cached object that is
+// older than the own last write. A write is remembered after the cache has shown it too: who read the object just before
+// still has to find it. It holds one kind of objects and is safe for concurrent use.
 type Consistency struct {
 	mu      sync.Mutex
 	written map[types.NamespacedName]write
+	// swept is when writes that say nothing any more were dropped last.
+	swept time.Time
 }
 
 type write struct {
@@ -84,6 +88,16 @@ func (c *Consistency) keep(key types.NamespacedName, w write) {
 		c.written = map[types.NamespacedName]write{}
 	}
 	c.written[key] = w
+	c.sweep(w.at)
+}
+
+// sweep drops the writes that say nothing any more, at most once in each staleLimit.
+func (c *Consistency) sweep(now time.Time) {
+	if now.Sub(c.swept) < staleLimit {
+		return
+	}
+	c.swept = now
+	maps.DeleteFunc(c.written, func(_ types.NamespacedName, w write) bool { return now.Sub(w.at) >= staleLimit })
 }
 
 // Stale reports whether a cached object is older than the last recorded write. The event that shows the write is still to
@@ -100,7 +114,10 @@ func (c *Consistency) Stale(obj client.Object) bool {
 	if err == nil && version < last.version && obj.GetUID() == last.uid && time.Since(last.at) < staleLimit {
 		return true
 	}
-	delete(c.written, key)
+	if last.created {
+		last.created = false
+		c.written[key] = last
+	}
 	return false
 }
 
@@ -109,22 +126,21 @@ func (c *Consistency) Stale(obj client.Object) bool {
 func (c *Consistency) Unseen(key types.NamespacedName) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	last, ok := c.written[key]
-	if !ok {
-		return 0
-	}
+	last := c.written[key]
 	if left := unseenLimit - time.Since(last.at); last.created && left > 0 {
 		return left
 	}
-	delete(c.written, key)
 	return 0
 }
 
-// Forget drops what was recorded for an object that is known to be gone.
+// Forget drops what was recorded for an object that the cache does not show. That this process released it stays: who read
+// the object just before still has to find that.
 func (c *Consistency) Forget(key types.NamespacedName) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.written, key)
+	if c.written[key].version != math.MaxUint64 {
+		delete(c.written, key)
+	}
 }
 
 // StripManagedFields is a cache transform: managed fields take more memory than the objects and no reconciler reads them

@@ -1,9 +1,10 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package kit_test
+package kit
 
 import (
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 func state(uid, version string) *v1alpha1.Installation {
@@ -28,26 +28,28 @@ var key = client.ObjectKey{Namespace: "n", Name: "i"}
 func TestConsistencyStale(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		record func(*kit.Consistency)
+		record func(*Consistency)
 		cached *v1alpha1.Installation
 		stale  bool
 	}{
-		"nothing written":              {func(*kit.Consistency) {}, state("a", "5"), false},
-		"older than the write":         {func(c *kit.Consistency) { c.Wrote(state("a", "7")) }, state("a", "5"), true},
-		"as the write":                 {func(c *kit.Consistency) { c.Wrote(state("a", "7")) }, state("a", "7"), false},
-		"newer than the write":         {func(c *kit.Consistency) { c.Wrote(state("a", "7")) }, state("a", "9"), false},
-		"versions compare as numbers":  {func(c *kit.Consistency) { c.Wrote(state("a", "10")) }, state("a", "9"), true},
-		"as before the deletion":       {func(c *kit.Consistency) { c.Deleted(state("a", "7")) }, state("a", "7"), true},
-		"deletion is visible":          {func(c *kit.Consistency) { c.Deleted(state("a", "7")) }, state("a", "8"), false},
-		"released":                     {func(c *kit.Consistency) { c.Released(state("a", "7")) }, state("a", "99"), true},
-		"another object of that name":  {func(c *kit.Consistency) { c.Released(state("a", "7")) }, state("b", "9"), false},
-		"write of a former object":     {func(c *kit.Consistency) { c.Wrote(state("a", "7")) }, state("b", "3"), false},
-		"forgotten":                    {func(c *kit.Consistency) { c.Wrote(state("a", "7")); c.Forget(key) }, state("a", "5"), false},
-		"write without number version": {func(c *kit.Consistency) { c.Wrote(state("a", "x")) }, state("a", "5"), false},
+		"nothing written":                {func(*Consistency) {}, state("a", "5"), false},
+		"older than the write":           {func(c *Consistency) { c.Wrote(state("a", "7")) }, state("a", "5"), true},
+		"as the write":                   {func(c *Consistency) { c.Wrote(state("a", "7")) }, state("a", "7"), false},
+		"newer than the write":           {func(c *Consistency) { c.Wrote(state("a", "7")) }, state("a", "9"), false},
+		"versions compare as numbers":    {func(c *Consistency) { c.Wrote(state("a", "10")) }, state("a", "9"), true},
+		"as before the deletion":         {func(c *Consistency) { c.Deleted(state("a", "7")) }, state("a", "7"), true},
+		"deletion is visible":            {func(c *Consistency) { c.Deleted(state("a", "7")) }, state("a", "8"), false},
+		"released":                       {func(c *Consistency) { c.Released(state("a", "7")) }, state("a", "99"), true},
+		"another object of that name":    {func(c *Consistency) { c.Released(state("a", "7")) }, state("b", "9"), false},
+		"write of a former object":       {func(c *Consistency) { c.Wrote(state("a", "7")) }, state("b", "3"), false},
+		"forgotten":                      {func(c *Consistency) { c.Wrote(state("a", "7")); c.Forget(key) }, state("a", "5"), false},
+		"read before the write was seen": {func(c *Consistency) { c.Wrote(state("a", "7")); c.Stale(state("a", "7")) }, state("a", "5"), true},
+		"read before it was released":    {func(c *Consistency) { c.Released(state("a", "7")); c.Forget(key) }, state("a", "7"), true},
+		"write without number version":   {func(c *Consistency) { c.Wrote(state("a", "x")) }, state("a", "5"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			consistency := &kit.Consistency{}
+			consistency := &Consistency{}
 			c.record(consistency)
 			assert.Equal(t, c.stale, consistency.Stale(c.cached))
 		})
@@ -57,28 +59,44 @@ func TestConsistencyStale(t *testing.T) {
 func TestConsistencyUnseen(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		record func(*kit.Consistency)
+		record func(*Consistency)
 		wait   bool
 	}{
-		"created":                  {func(c *kit.Consistency) { c.Created(state("a", "7")) }, true},
-		"created and then written": {func(c *kit.Consistency) { c.Created(state("a", "7")); c.Wrote(state("a", "8")) }, true},
-		"written only":             {func(c *kit.Consistency) { c.Wrote(state("a", "7")) }, false},
-		"created and deleted":      {func(c *kit.Consistency) { c.Created(state("a", "7")); c.Deleted(state("a", "8")) }, false},
-		"created and seen":         {func(c *kit.Consistency) { c.Created(state("a", "7")); c.Stale(state("a", "7")) }, false},
+		"created":                  {func(c *Consistency) { c.Created(state("a", "7")) }, true},
+		"created and then written": {func(c *Consistency) { c.Created(state("a", "7")); c.Wrote(state("a", "8")) }, true},
+		"written only":             {func(c *Consistency) { c.Wrote(state("a", "7")) }, false},
+		"created and deleted":      {func(c *Consistency) { c.Created(state("a", "7")); c.Deleted(state("a", "8")) }, false},
+		"created and seen":         {func(c *Consistency) { c.Created(state("a", "7")); c.Stale(state("a", "7")) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			consistency := &kit.Consistency{}
+			consistency := &Consistency{}
 			c.record(consistency)
 			assert.Equal(t, c.wait, consistency.Unseen(key) > 0)
 		})
 	}
 }
 
+func TestConsistencyKeepsNoWriteForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		consistency := &Consistency{}
+		for range 3 {
+			for i := range 100 {
+				written := state("a", "7")
+				written.Name = strconv.Itoa(i)
+				consistency.Wrote(written)
+			}
+			time.Sleep(time.Minute)
+		}
+		consistency.Wrote(state("a", "7"))
+		assert.Len(t, consistency.written, 1)
+	})
+}
+
 // TestConsistencyTrustsTheCacheInTheEnd has a cache that never shows a write: the object is then taken as it is shown.
 func TestConsistencyTrustsTheCacheInTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		consistency := &kit.Consistency{}
+		consistency := &Consistency{}
 		consistency.Created(state("a", "7"))
 		time.Sleep(4 * time.Second)
 		assert.Positive(t, consistency.Unseen(key))
