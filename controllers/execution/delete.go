@@ -25,7 +25,7 @@ func (r *Reconciler) decideDeletion(ctx context.Context, s *scope) error {
 	}
 	status := &s.execution.Status
 	if !status.IsIdle() && status.Phase.IsDeletion() && !status.Phase.IsFinal() {
-		return nil
+		return r.forgetRequest(ctx, s)
 	}
 	if !status.IsIdle() && status.Phase == v1alpha1.PhaseProgressing {
 		return r.endRunning(ctx, s)
@@ -71,7 +71,7 @@ func stopUnless(err error) error {
 }
 
 // deletionJob returns the job under which to delete, and whether the Installation has given it: that removes an interruption that was left behind
-// before. After a failed deletion only a new job of the Installation starts another.
+// before. After a failed deletion only a new job of the Installation starts another, or a person where there is no Installation.
 func (r *Reconciler) deletionJob(ctx context.Context, s *scope) (job string, given bool, err error) {
 	status := &s.execution.Status
 	if !status.IsIdle() {
@@ -81,8 +81,15 @@ func (r *Reconciler) deletionJob(ctx context.Context, s *scope) (job string, giv
 	if err != nil || job != "" {
 		return job, job != "", err
 	}
-	if status.Phase == v1alpha1.PhaseDeleteFailed {
+	if status.Phase == v1alpha1.PhaseDeleteFailed && !isRequested(s.execution) {
 		return status.JobIDFinished, false, nil
+	}
+	if status.Phase == v1alpha1.PhaseDeleteFailed {
+		parent, err := parentOf(ctx, r.Live, s.execution)
+		if err != nil || parent != nil {
+			return status.JobIDFinished, false, err
+		}
+		return uuid.NewString(), false, nil
 	}
 	// Another cache than that of Executions shows Installations. Whoever interrupted a job of its own would be told that the deletion has ended.
 	job, err = jobOfParent(ctx, r.Live, s.execution)
@@ -90,6 +97,19 @@ func (r *Reconciler) deletionJob(ctx context.Context, s *scope) (job string, giv
 		return job, job != "", err
 	}
 	return uuid.NewString(), false, nil
+}
+
+// isRequested reports whether a person asks for another job.
+func isRequested(execution *v1alpha1.Execution) bool {
+	return execution.Annotations[v1alpha1.OperationAnnotation] == v1alpha1.OperationReconcile
+}
+
+// forgetRequest removes the request for a deletion that runs by now.
+func (r *Reconciler) forgetRequest(ctx context.Context, s *scope) error {
+	if !isRequested(s.execution) {
+		return nil
+	}
+	return r.patchMetadata(ctx, s, dropped())
 }
 
 // jobOfParent returns the job under which the Installation that owns an Execution is being deleted; "" when there is none.

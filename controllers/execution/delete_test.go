@@ -81,6 +81,62 @@ func TestFailedUninstallEndsTheDeletionUntilTheInstallationAsks(t *testing.T) {
 	require.Equal(t, "3", b.item("c").Status.JobID)
 }
 
+// TestAFailedDeletionWithoutInstallationIsTriedAgainOnRequest has an Installation that went without its Execution, because a person removed its
+// finalizer.
+func TestAFailedDeletionWithoutInstallationIsTriedAgainOnRequest(t *testing.T) {
+	for name, tc := range map[string]struct {
+		isGone bool
+		again  bool
+	}{
+		"the Installation is gone":      {true, true},
+		"the Installation decides this": {false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := deployed(t)
+			parent := b.deletedBelow(t, "parent")
+			b.end("c", v1alpha1.PhaseDeleteFailed)
+			b.settle()
+			failed := b.requirePhase(v1alpha1.PhaseDeleteFailed).Status.JobID
+			if tc.isGone {
+				require.NoError(t, b.api.Delete(t.Context(), parent))
+			}
+			b.requireSteady()
+
+			b.operate(v1alpha1.OperationReconcile)
+			b.settle()
+			assert.Empty(t, b.execution().Annotations[v1alpha1.OperationAnnotation])
+			assert.Equal(t, tc.again, failed != b.execution().Status.JobID)
+			assert.Equal(t, b.execution().Status.JobID, b.item("c").Status.JobID)
+			b.requireSteady()
+		})
+	}
+}
+
+// TestARequestedDeletionRunsOnceAndNeverLooksFinishedBefore lets the process die between the begin of the job and the removal of the request.
+func TestARequestedDeletionRunsOnceAndNeverLooksFinishedBefore(t *testing.T) {
+	b := deployed(t)
+	require.NoError(t, b.api.Delete(t.Context(), b.execution()))
+	b.settle()
+	b.end("c", v1alpha1.PhaseDeleteFailed)
+	b.settle()
+	failed := b.requirePhase(v1alpha1.PhaseDeleteFailed).Status.JobID
+	b.operate(v1alpha1.OperationReconcile)
+	b.after = func() {
+		execution := b.execution()
+		require.False(t, execution.Annotations[v1alpha1.OperationAnnotation] == "" && execution.Status.IsIdle(), "the result of another job")
+	}
+	b.dieBefore(func(verb string, obj client.Object) bool { return verb == "patch" && obj.GetName() == "one" })
+	b.settle()
+	job := b.execution().Status.JobID
+	require.NotEqual(t, failed, job)
+	b.restart()
+	b.settle()
+	b.after = nil
+	b.end("c", v1alpha1.PhaseDeleteFailed)
+	b.settle()
+	assert.Equal(t, job, b.requirePhase(v1alpha1.PhaseDeleteFailed).Status.JobIDFinished)
+}
+
 // TestAnInterruptDuringTheFirstDeletionIsNotLost has a cache that shows the deletion of the Installation later than that of its Execution.
 func TestAnInterruptDuringTheFirstDeletionIsNotLost(t *testing.T) {
 	b := deployed(t)

@@ -135,7 +135,7 @@ func (r *Reconciler) importedChange(ctx context.Context, inst *v1alpha1.Installa
 func (s *scope) wayIsClear() bool {
 	last := s.Inst.Status.LastError
 	return s.Inst.Status.Phase == v1alpha1.PhaseFailed && last != nil && last.Reason == children.ReasonExecutionExists &&
-		!s.family.Foreign && s.family.Execution == nil
+		s.family.Foreign == nil && s.family.Execution == nil
 }
 
 // nestedTrigger starts the job that the parent wrote the spec for.

@@ -4,11 +4,16 @@
 package dataflow
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
@@ -100,4 +105,49 @@ func TestAJobStartsWhenTheExecutionInItsWayIsGone(t *testing.T) {
 	s.Delete(foreign)
 	s.succeeded("root")
 	s.RequireJobs(2, "root")
+}
+
+// TestANewInstallationDeploysWhatAFormerLeftHalfDeleted has a person who removes the finalizer of a root whose deletion has failed, and makes the root
+// anew.
+func TestANewInstallationDeploysWhatAFormerLeftHalfDeleted(t *testing.T) {
+	imports := list{object{"name": "cluster", "targetType": clusterType}}
+	handed := object{"targets": list{object{"name": "cluster", "target": "cluster"}}}
+	leaf := object{"imports": imports, "deployExecutions": goTemplate("deployItems:\n" + configItem("item", "{import: cluster}", "deployed", "x"))}
+	nested := object{"imports": imports, "subinstallations": list{object{"name": "sub", "imports": handed, "blueprint": inTemplate(leaf)}}}
+	for name, tc := range map[string]struct {
+		blueprint object
+		left      func(s *scene) client.Object
+	}{
+		"Execution":        {leaf, func(s *scene) client.Object { return &v1alpha1.Execution{ObjectMeta: s.Named("root")} }},
+		"sub-installation": {nested, func(s *scene) client.Object { return s.Child("root", "sub") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t)
+			access, revoke := s.LimitedDeployer("configmaps", "secrets")
+			s.TargetOf("cluster", access)
+			root := object{"imports": handed, "blueprint": inline(tc.blueprint)}
+			s.install("root", root)
+			s.succeeded("root")
+			left := tc.left(s)
+			grant := revoke()
+			s.Delete(s.Installation("root"))
+			s.AwaitState("root", func(inst *v1alpha1.Installation) bool {
+				return inst.Status.Phase == v1alpha1.PhaseDeleteFailed && inst.Status.IsIdle()
+			})
+			former := s.Installation("root")
+			require.NoError(t, s.Client().Patch(s.Ctx, former, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
+			s.Gone(former)
+
+			s.install("root", root)
+			s.AwaitState("root", func(inst *v1alpha1.Installation) bool {
+				message := conditions.GetMessage(inst, meta.ReadyCondition)
+				return strings.Contains(message, "of a former Installation with the same name could not be deleted") && strings.Contains(message, "configmaps")
+			})
+			grant()
+			s.Annotate(left, v1alpha1.OperationAnnotation, "reconcile")
+			s.succeeded("root")
+			s.RequireJobs(3, "root")
+			s.RequireStandstill()
+		})
+	}
 }

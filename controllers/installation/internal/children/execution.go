@@ -33,7 +33,8 @@ func (k *Keeper) FindExecution(ctx context.Context, f *Family) error {
 	if err != nil {
 		return err
 	}
-	if f.Foreign = !metav1.IsControlledBy(execution, f.Inst); f.Foreign {
+	if !metav1.IsControlledBy(execution, f.Inst) {
+		f.Foreign = execution
 		return nil
 	}
 	if k.Executions.Stale(execution) {
@@ -68,7 +69,10 @@ const keepingAdvice = ". If it is left from a deletion with --cascade=orphan, an
 	"=true before you delete it: what it deployed stays, and the next job takes it over"
 
 func (k *Keeper) createExecution(ctx context.Context, f *Family, spec v1alpha1.ExecutionSpec) error {
-	if f.Foreign {
+	if f.Foreign != nil && f.isOfFormer(f.Foreign) {
+		return awaitFormer("ExecutionDeleting", "Execution", f.Foreign)
+	}
+	if f.Foreign != nil {
 		return kit.Stall(jobs.Operation, ReasonExecutionExists, "Execution %s/%s exists and does not belong to this installation; delete or rename it%s",
 			f.Inst.Namespace, f.Inst.Name, keepingAdvice)
 	}

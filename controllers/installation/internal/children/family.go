@@ -31,8 +31,8 @@ type Family struct {
 	*jobs.Alarm
 	Inst      *v1alpha1.Installation
 	Execution *v1alpha1.Execution
-	// Foreign says that somebody else's Execution has the name that ours would have.
-	Foreign bool
+	// Foreign is somebody else's Execution with the name that ours would have.
+	Foreign *v1alpha1.Execution
 	// Children are the sub-installations by object name.
 	Children map[string]*v1alpha1.Installation
 }

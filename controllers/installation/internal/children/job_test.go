@@ -18,6 +18,8 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/plan"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit/packing"
 )
 
@@ -160,8 +162,38 @@ func TestAnExecutionOfSomebodyElseIsNotTaken(t *testing.T) {
 			}
 			f := familyOf(inst)
 			require.NoError(t, keeper(t, execution).FindExecution(t.Context(), f))
-			assert.Equal(t, tc.foreign, f.Foreign)
+			assert.Equal(t, tc.foreign, f.Foreign != nil)
 			assert.Equal(t, tc.foreign, f.Execution == nil)
+		})
+	}
+}
+
+func TestANewExecutionWaitsForThatOfAFormerInstallation(t *testing.T) {
+	inst, former := fixture.Working("root", "new", "job"), fixture.Working("root", "former", "job")
+	items := []v1alpha1.DeployItemTemplate{{Name: "a"}}
+	for name, tc := range map[string]struct {
+		status  v1alpha1.JobStatus
+		message string
+	}{
+		"that works": {
+			v1alpha1.JobStatus{Phase: v1alpha1.PhaseDeleting, JobID: "1"},
+			"waiting for Execution root of a former Installation with the same name to be deleted"},
+		"whose deletion failed": {
+			v1alpha1.JobStatus{
+				Phase: v1alpha1.PhaseDeleteFailed, JobID: "1", JobIDFinished: "1", LastError: &v1alpha1.Error{Message: "no rights"},
+			},
+			"Execution root of a former Installation with the same name could not be deleted: no rights; remove the cause and annotate it " +
+				"landscaper.gardener.cloud/operation=reconcile",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			execution := &v1alpha1.Execution{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "root"}, Status: v1alpha1.ExecutionStatus{JobStatus: tc.status}}
+			execution.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(former, v1alpha1.GroupVersion.WithKind("Installation"))}
+			f, k := familyOf(inst), keeper(t, execution)
+			require.NoError(t, k.FindExecution(t.Context(), f))
+			failure := kit.AsFailure(jobs.Operation, k.ApplyExecution(t.Context(), &plan.Plan{Content: &plan.Content{DeployItems: items}}, f))
+			assert.Equal(t, kit.Waiting, failure.Kind)
+			assert.Equal(t, tc.message, failure.Err.Error())
 		})
 	}
 }

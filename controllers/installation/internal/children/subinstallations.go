@@ -121,9 +121,8 @@ func (k *Keeper) createChild(ctx context.Context, f *Family, child *v1alpha1.Ins
 
 // meetExisting handles an Installation with the name of a sub-installation that the cache does not show.
 func (k *Keeper) meetExisting(ctx context.Context, f *Family, existing, wanted *v1alpha1.Installation) error {
-	if owner := metav1.GetControllerOf(existing); owner != nil && owner.Name == f.Inst.Name && owner.UID != f.Inst.UID {
-		return kit.Wait(jobs.Operation, "SubinstallationDeleting", "waiting for sub-installation %s of a former Installation with the same name to be "+
-			"deleted", wanted.Name)
+	if f.isOfFormer(existing) {
+		return awaitFormer("SubinstallationDeleting", "sub-installation", existing)
 	}
 	if !metav1.IsControlledBy(existing, f.Inst) {
 		return kit.Stall(jobs.Operation, "InstallationExists",

@@ -23,12 +23,13 @@ const (
 	AsksInVain
 )
 
-// MeaningOf returns what the operation annotation asks for while no job runs, if it is not kept in Git.
+// MeaningOf returns what the operation annotation asks for while no job runs, if it is not kept in Git. The jobs of a sub-installation are those of
+// its parent, but a failed deletion is tried again alone: the parent may be gone.
 func MeaningOf(inst *v1alpha1.Installation) Meaning {
 	switch value := inst.Annotations[v1alpha1.OperationAnnotation]; {
 	case value == "", value == v1alpha1.OperationReconcile && OperationAnswered(inst):
 		return AsksNothing
-	case value == v1alpha1.OperationReconcile && inst.IsRoot():
+	case value == v1alpha1.OperationReconcile && (inst.IsRoot() || inst.Status.Phase == v1alpha1.PhaseDeleteFailed):
 		return asksForJob
 	}
 	return AsksInVain
