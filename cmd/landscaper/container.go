@@ -59,6 +59,7 @@ func containerDeployer() *cobra.Command {
 	own.artifacts.bindFlags(flags)
 	own.registries.bindFlags(flags)
 	own.identities.bindFlags(flags)
+	shared.content.bindFlags(flags)
 	own.bindFlags(flags)
 	return command
 }
@@ -105,6 +106,10 @@ func (c *containerFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract
 	if err != nil {
 		return nil, nil, err
 	}
+	relay, err := flags.content.open(mgr)
+	if err != nil {
+		return nil, nil, err
+	}
 	registries, err := c.registries.open(flags.targets.publicOnly)
 	if err != nil {
 		return nil, nil, err
@@ -126,7 +131,7 @@ func (c *containerFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract
 		Access: components.Access{
 			Registries: registries, Artifacts: store, Sources: mgr.GetAPIReader(), Live: mgr.GetAPIReader(), Identities: identities.Find,
 			Landscaper: landscaper, SourcePolicy: flags.sourcePolicy(),
-			LocalRoot: c.localRoot, PublicOnly: flags.targets.publicOnly,
+			LocalRoot: c.localRoot, PublicOnly: flags.targets.publicOnly, Relay: relay,
 		},
 	})
 	if err == nil {

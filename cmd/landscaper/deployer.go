@@ -278,12 +278,17 @@ func (f *deployerFlags) contractOptions() (contract.Options, error) {
 		Concurrency: f.concurrent, MinRetryDelay: f.rate.MinRetryDelay, MaxRetryDelay: f.rate.MaxRetryDelay,
 		MaxTimeout: f.maxTimeout, MaxWaiting: f.waiting,
 		JitterPercentage: f.jitter.Percentage, MinContinuousInterval: f.minContinuous,
-		SkipPullSecrets: f.itemType != v1alpha1.ContainerDeployItemType && (f.itemType != v1alpha1.HelmDeployItemType || f.content.relay != ""),
+		SkipPullSecrets: !f.logsIn(),
 		AnyTargetType:   f.itemType == v1alpha1.MockDeployItemType,
 		UnopenedTargets: f.itemType == v1alpha1.ContainerDeployItemType,
 		TargetsOnly:     f.environment.name != "",
 		Liveness:        f.liveness(),
 	}, err
+}
+
+// logsIn reports whether the deployer uses the registry logins of Contexts.
+func (f *deployerFlags) logsIn() bool {
+	return f.content.relay == "" && (f.itemType == v1alpha1.HelmDeployItemType || f.itemType == v1alpha1.ContainerDeployItemType)
 }
 
 // liveness says where the deployer shows that it is alive: beside the controller. From another cluster it has no rights there; the agent speaks for it.

@@ -68,11 +68,11 @@ func (f *relayFlags) run(ctx context.Context) error {
 		return err
 	}
 	defer cleanUp()
-	charts, err := relay.ChartsOf(access)
+	finders, err := relay.Finders(access)
 	if err != nil {
 		return err
 	}
-	handler, err := relay.New(relay.Options{Client: live, Chart: charts, Timeout: f.timeout, Metrics: ctrlmetrics.Registry})
+	handler, err := relay.New(relay.Options{Client: live, Finders: finders, Timeout: f.timeout, Metrics: ctrlmetrics.Registry})
 	if err != nil {
 		return err
 	}

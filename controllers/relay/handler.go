@@ -37,13 +37,16 @@ const (
 type Options struct {
 	// Client reads the landscaper cluster without a cache, and asks it who callers are.
 	Client client.Client
-	// Chart finds the chart of a helm item.
-	Chart func(context.Context, *contract.Item) (*Content, error)
+	// Finders find each kind of content.
+	Finders map[relay.Kind]Finder
 	// Timeout is how long content may take to be found; 0 means two minutes.
 	Timeout time.Duration
 	// Metrics gets those of the relay.
 	Metrics prometheus.Registerer
 }
+
+// Finder finds content for an item.
+type Finder func(ctx context.Context, item *contract.Item) (*Content, error)
 
 // Content is what was found for an item. It may have been found only in part, with an error.
 type Content struct {
@@ -128,7 +131,7 @@ func (h *Handler) serve(ctx context.Context, w http.ResponseWriter, r *http.Requ
 	if apierrors.IsNotFound(err) || err == nil && !asked.Fits(item) {
 		return refuse(w, http.StatusConflict)
 	}
-	content, err := h.find(ctx, item, err)
+	content, err := h.find(ctx, asked.Kind, item, err)
 	if content != nil && len(content.Sources) > 0 {
 		if encoded, failed := json.Marshal(content.Sources); failed == nil {
 			w.Header().Set(relay.SourcesHeader, string(encoded))
@@ -153,7 +156,7 @@ func (h *Handler) serve(ctx context.Context, w http.ResponseWriter, r *http.Requ
 	return http.StatusOK
 }
 
-func (h *Handler) find(ctx context.Context, item *v1alpha1.DeployItem, err error) (*Content, error) {
+func (h *Handler) find(ctx context.Context, kind relay.Kind, item *v1alpha1.DeployItem, err error) (*Content, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +164,7 @@ func (h *Handler) find(ctx context.Context, item *v1alpha1.DeployItem, err error
 	if err != nil {
 		return nil, err
 	}
-	return h.options.Chart(ctx, &contract.Item{DeployItem: item, Context: found})
+	return h.options.Finders[kind](ctx, &contract.Item{DeployItem: item, Context: found})
 }
 
 func (h *Handler) fail(w http.ResponseWriter, err error) int {

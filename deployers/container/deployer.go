@@ -17,10 +17,10 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/components"
+	"github.com/flux-landscaper/flux-landscaper/deployers/container/content"
 	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
-	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
 
 // Name is status.deployer.name of the items that this deployer handles.
@@ -90,11 +90,14 @@ func (o *Options) complete() error {
 	return nil
 }
 
+// operationReconcile is that of most failures.
+const operationReconcile = "Reconcile"
+
 // Deployer carries out DeployItems of type landscaper.gardener.cloud/container.
 type Deployer struct {
-	options    Options
-	components *repository.Repositories
-	cleanup    *cleanup
+	options Options
+	content *content.Finder
+	cleanup *cleanup
 }
 
 var _ contract.Deployer = &Deployer{}
@@ -104,11 +107,11 @@ func New(options Options) (*Deployer, error) {
 	if err := options.complete(); err != nil {
 		return nil, err
 	}
-	known, err := options.Repositories(0)
+	found, err := content.New(options.Access)
 	if err != nil {
 		return nil, err
 	}
-	d := &Deployer{options: options, components: known}
+	d := &Deployer{options: options, content: found}
 	d.cleanup = newCleanup(&d.options)
 	return d, nil
 }
@@ -133,7 +136,7 @@ func (d *Deployer) Ensure(ctx context.Context, item *contract.Item) (contract.Ou
 
 // begin reads configuration and status of the item.
 func (d *Deployer) begin(item *contract.Item, operation containerv1alpha1.OperationType) (*run, error) {
-	config, err := configuration(item.DeployItem)
+	config, err := content.Configuration(item.DeployItem)
 	if err != nil {
 		return nil, err
 	}

@@ -11,12 +11,11 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/container/content"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
@@ -49,7 +48,7 @@ func (r *run) prepare(ctx context.Context) (*supplies, error) {
 	if s.logins, err = r.logins(ctx); err != nil {
 		return nil, err
 	}
-	s.content, s.sources, err = r.supply(ctx)
+	s.content, s.sources, err = r.deployer.content.Find(ctx, r.item, r.config)
 	if err != nil && r.operation == containerv1alpha1.OperationDelete && ctx.Err() == nil {
 		s.keepContent = true
 		return s, nil
@@ -114,39 +113,18 @@ func (r *run) refuseImpersonation(found *v1alpha1.Target, content []byte) error 
 			"it gets the credentials; remove the name, and give the container a Target whose own credentials have no more rights than it needs", found.Name)
 }
 
-// pullSecrets returns the contents of the Secrets with registry logins by name: those of the Context and those of the item itself.
-func (r *run) pullSecrets(ctx context.Context) (map[string]map[string][]byte, error) {
-	secrets := map[string]map[string][]byte{}
-	if r.item.Context != nil {
-		maps.Copy(secrets, r.item.Context.PullSecrets)
-	}
-	for i, ref := range r.config.RegistryPullSecrets {
-		if _, known := secrets[ref.Name]; known {
-			continue
-		}
-		secret, namespace := &corev1.Secret{}, r.item.DeployItem.Namespace
-		err := r.deployer.options.Live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, secret)
-		switch {
-		case err == nil:
-			secrets[ref.Name] = secret.Data
-		case !apierrors.IsNotFound(err):
-			return nil, fmt.Errorf("read Secret %q of registryPullSecrets: %w", ref.Name, err)
-		case r.operation != containerv1alpha1.OperationDelete:
-			return nil, kit.Again(operationReconcile, "PullSecretNotFound",
-				"spec.config.registryPullSecrets[%d]: Secret %q does not exist in namespace %q; create it, or leave it out", i, ref.Name, namespace)
-		}
-	}
-	return secrets, nil
-}
-
 // dockerConfig is the content of a Secret with which the kubelet pulls images. What belongs to a login is passed on as it is.
 type dockerConfig struct {
 	Auths map[string]json.RawMessage `json:"auths"`
 }
 
-// logins joins the logins of all pull secrets for the kubelet. Of several for one host the first by the name of the Secret counts.
+// logins joins the logins of all pull secrets for the kubelet. Of several for one host the first by the name of the Secret counts. Where content comes
+// from a relay there are none: logins stay in the landscaper cluster, and nodes have their own.
 func (r *run) logins(ctx context.Context) ([]byte, error) {
-	secrets, err := r.pullSecrets(ctx)
+	if r.deployer.options.Relay != nil {
+		return nil, nil
+	}
+	secrets, err := content.PullSecrets(ctx, r.deployer.options.Live, r.item, r.config)
 	if err != nil {
 		return nil, err
 	}

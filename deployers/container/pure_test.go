@@ -21,6 +21,7 @@ import (
 
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/container/content"
 	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
@@ -72,12 +73,12 @@ func TestConfigurationProblems(t *testing.T) {
 		``: "spec.config is missing",
 	} {
 		t.Run(config, func(t *testing.T) {
-			_, err := configuration(itemWith(config))
+			_, err := content.Configuration(itemWith(config))
 			assert.ErrorContains(t, err, message)
 			assert.Contains(t, kit.CodesOf(err), v1alpha1.ErrorConfigurationProblem)
 		})
 	}
-	_, err := configuration(itemWith(`{"registryPullSecrets": [{"name": "a", "namespace": "tenant"}, {"name": "b"}], "unknown": 1}`))
+	_, err := content.Configuration(itemWith(`{"registryPullSecrets": [{"name": "a", "namespace": "tenant"}, {"name": "b"}], "unknown": 1}`))
 	assert.NoError(t, err)
 }
 
@@ -90,7 +91,7 @@ func FuzzConfiguration(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		config, err := configuration(itemWith(string(raw)))
+		config, err := content.Configuration(itemWith(string(raw)))
 		if err != nil {
 			return
 		}

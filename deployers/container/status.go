@@ -6,10 +6,12 @@ package container
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	api "github.com/flux-landscaper/flux-landscaper/api/deployers/container"
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
@@ -23,6 +25,18 @@ const (
 	// WaitContainerCondition is True once state and exports of the run were stored.
 	WaitContainerCondition = "WaitContainer"
 )
+
+// status reads the provider status. An unreadable one counts as empty: it decides nothing but whether a container has run.
+func status(item *v1alpha1.DeployItem) (*containerv1alpha1.ProviderStatus, error) {
+	if item.Status.ProviderStatus == nil {
+		return &containerv1alpha1.ProviderStatus{}, nil
+	}
+	recorded, err := api.DecodeStatus(item.Status.ProviderStatus.Raw)
+	if err != nil {
+		return nil, kit.Coded(fmt.Errorf("status.providerStatus: %w", err), v1alpha1.ErrorInternalProblem)
+	}
+	return recorded, nil
+}
 
 // statusOf returns the provider status that describes a Pod.
 func statusOf(pod *corev1.Pod, operation containerv1alpha1.OperationType, before *containerv1alpha1.ProviderStatus) *containerv1alpha1.ProviderStatus {

@@ -91,7 +91,7 @@ func (c *Client) Get(ctx context.Context, operation string, asked Asked, known s
 		return nil, c.unreached(operation, "the connection to the API server failed: %w", shortened(err))
 	}
 	defer response.Body.Close()
-	return c.read(operation, response, known)
+	return c.read(operation, response, asked.Kind, known)
 }
 
 func isRefusedToken(response *http.Response) bool {
@@ -115,7 +115,7 @@ func (c *Client) send(ctx context.Context, asked Asked, known, token string) (*h
 }
 
 // read returns what an answer says.
-func (c *Client) read(operation string, response *http.Response, known string) (*Content, error) {
+func (c *Client) read(operation string, response *http.Response, kind Kind, known string) (*Content, error) {
 	if response.Header.Get(ServedBy) == "" {
 		return nil, c.notServed(operation, response)
 	}
@@ -129,6 +129,8 @@ func (c *Client) read(operation string, response *http.Response, known string) (
 		return nil, kit.Again(operation, "RelayBusy", "the content relay %s is busy with other requests of this deployer", c.service)
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return nil, kit.Again(operation, "RelayRefused", "the content relay %s does not serve this DeployItem to the deployer; let its ServiceAccount get the DeployItem", c.service)
+	case http.StatusNotFound:
+		return nil, c.unreached(operation, "it does not know what is asked for; update it to the version of the deployer")
 	default:
 		return nil, c.unreached(operation, "it answers %s", response.Status)
 	}
@@ -146,12 +148,12 @@ func (c *Client) read(operation string, response *http.Response, known string) (
 	}
 	found.MediaType, _, _ = mime.ParseMediaType(response.Header.Get("Content-Type"))
 	var err error
-	found.Body, err = io.ReadAll(io.LimitReader(response.Body, MaxContent+1))
+	found.Body, err = io.ReadAll(io.LimitReader(response.Body, kind.limit()+1))
 	if err != nil {
 		return nil, c.unreached(operation, "its answer broke off: %w", shortened(err))
 	}
-	if len(found.Body) > MaxContent {
-		return nil, kit.Stall(operation, "TooLarge", "the content relay %s sends more than %d MiB; publish something smaller", c.service, MaxContent>>20)
+	if int64(len(found.Body)) > kind.limit() {
+		return nil, kit.Stall(operation, "TooLarge", "the content relay %s sends more than %d MiB; publish something smaller", c.service, kind.limit()>>20)
 	}
 	return found, nil
 }

@@ -32,6 +32,8 @@ const (
 	MediaTypeFailure = "application/vnd.landscaper.failure+json"
 	// MaxContent bounds an answer, in bytes.
 	MaxContent = 128 << 20
+	// MaxArchive bounds one with KindContent, which has to fit into a few Secrets.
+	MaxArchive = 16 << 20
 
 	prefix     = "content/v1"
 	maxFailure = 64 << 10
@@ -40,11 +42,24 @@ const (
 // Kind is what is asked for of a DeployItem.
 type Kind string
 
-// KindChart is the chart of a helm item.
-const KindChart Kind = "chart"
+// The kinds of content.
+const (
+	// KindChart is the chart of a helm item.
+	KindChart Kind = "chart"
+	// KindContent is the archive with component descriptors and blueprint of a container item.
+	KindContent Kind = "content"
+)
 
 // typeOf is the type of the items that have a kind of content.
-var typeOf = map[Kind]string{KindChart: v1alpha1.HelmDeployItemType}
+var typeOf = map[Kind]string{KindChart: v1alpha1.HelmDeployItemType, KindContent: v1alpha1.ContainerDeployItemType}
+
+// limit is how many bytes of a kind of content are read.
+func (k Kind) limit() int64 {
+	if k == KindContent {
+		return MaxArchive
+	}
+	return MaxContent
+}
 
 // Asked is a request for the content of one version of one DeployItem.
 type Asked struct {

@@ -92,11 +92,12 @@ func TestAnswers(t *testing.T) {
 		"a token that is refused for all": {401, ours, strings.NewReader(""), "", "RelayRefused"},
 		"a changed item":                  {409, ours, strings.NewReader(""), "", "ItemChanged"},
 		"a busy relay":                    {429, ours, strings.NewReader(""), "", "RelayBusy"},
+		"a relay of an older release":     {404, ours, strings.NewReader(""), "", "RelayUnreachable"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := &Client{service: "ls-system/landscaper-relay"}
 			answer := &http.Response{StatusCode: tc.status, Status: http.StatusText(tc.status), Header: tc.header, Body: io.NopCloser(tc.body)}
-			found, err := c.read("GetChart", answer, tc.known)
+			found, err := c.read("GetChart", answer, KindChart, tc.known)
 			if tc.reason == "" {
 				require.NoError(t, err)
 				assert.Equal(t, "sha256:a", found.Digest)
@@ -108,6 +109,26 @@ func TestAnswers(t *testing.T) {
 			assert.NotContains(t, err.Error(), "stranger")
 		})
 	}
+}
+
+func TestAnAnswerIsReadUpToTheLimitOfItsKind(t *testing.T) {
+	for kind, limit := range map[Kind]int64{KindChart: 128 << 20, KindContent: 16 << 20} {
+		t.Run(string(kind), func(t *testing.T) {
+			c, body := &Client{service: "ls-system/landscaper-relay"}, &endless{}
+			answer := &http.Response{StatusCode: http.StatusOK, Header: http.Header{ServedBy: {"v1"}}, Body: io.NopCloser(body)}
+			_, err := c.read("Reconcile", answer, kind, "")
+			failure := kit.AsFailure("", err)
+			assert.Equal(t, []any{"TooLarge", kit.Stalled}, []any{failure.Reason, failure.Kind})
+			assert.LessOrEqual(t, body.read, limit+1)
+		})
+	}
+}
+
+type endless struct{ read int64 }
+
+func (e *endless) Read(p []byte) (int, error) {
+	e.read += int64(len(p))
+	return len(p), nil
 }
 
 type broken struct{}

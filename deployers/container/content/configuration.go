@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package container
+package content
 
 import (
 	"errors"
@@ -14,19 +14,17 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
-const operationReconcile = "Reconcile"
-
-// configuration reads and checks spec.config. Its errors carry the code ERR_CONFIGURATION_PROBLEM.
-func configuration(item *v1alpha1.DeployItem) (*containerv1alpha1.ProviderConfiguration, error) {
+// Configuration reads and checks spec.config of an item. Its errors carry the code ERR_CONFIGURATION_PROBLEM.
+func Configuration(item *v1alpha1.DeployItem) (*containerv1alpha1.ProviderConfiguration, error) {
 	if item.Spec.Configuration == nil || len(item.Spec.Configuration.Raw) == 0 {
-		return nil, kit.Stall(operationReconcile, "ConfigurationMissing", "spec.config is missing; write a configuration of the container deployer there")
+		return nil, kit.Stall(operation, "ConfigurationMissing", "spec.config is missing; write a configuration of the container deployer there")
 	}
 	config, err := api.DecodeConfiguration(item.Spec.Configuration.Raw)
 	if err == nil {
 		err = validate(config, item.Namespace)
 	}
 	if err != nil {
-		return nil, kit.Stall(operationReconcile, "ConfigurationInvalid", "spec.config: %w", err)
+		return nil, kit.Stall(operation, "ConfigurationInvalid", "spec.config: %w", err)
 	}
 	return config, nil
 }
@@ -69,16 +67,4 @@ func exactlyOne(field, choices string, given ...bool) error {
 		return nil
 	}
 	return fmt.Errorf("%s: set exactly one of %s, found %d", field, choices, count)
-}
-
-// status reads the provider status. An unreadable one counts as empty: it decides nothing but whether a container has run.
-func status(item *v1alpha1.DeployItem) (*containerv1alpha1.ProviderStatus, error) {
-	if item.Status.ProviderStatus == nil {
-		return &containerv1alpha1.ProviderStatus{}, nil
-	}
-	recorded, err := api.DecodeStatus(item.Status.ProviderStatus.Raw)
-	if err != nil {
-		return nil, kit.Coded(fmt.Errorf("status.providerStatus: %w", err), v1alpha1.ErrorInternalProblem)
-	}
-	return recorded, nil
 }

@@ -7,27 +7,42 @@ import (
 	"context"
 	"errors"
 
+	"github.com/opencontainers/go-digest"
+
 	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	"github.com/flux-landscaper/flux-landscaper/deployers/components"
+	"github.com/flux-landscaper/flux-landscaper/deployers/container/content"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/charts"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/relay"
 )
 
 var errNoConfiguration = errors.New("is empty; it has to hold a ProviderConfiguration")
 
-// ChartsOf returns the function that finds the charts of helm items as the helm deployer does. It does not look into them.
-func ChartsOf(access components.Access) (func(context.Context, *contract.Item) (*Content, error), error) {
+// Finders returns those for all kinds of content. They find it as the deployers do, and do not look into it.
+func Finders(access components.Access) (map[relay.Kind]Finder, error) {
 	passing, err := engine.New(engine.Options{Unread: true})
 	if err != nil {
 		return nil, err
 	}
-	finder, err := charts.New(passing, access)
+	foundCharts, err := charts.New(passing, access)
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context, item *contract.Item) (*Content, error) { return chartOf(ctx, finder, item) }, nil
+	foundContent, err := content.New(access)
+	if err != nil {
+		return nil, err
+	}
+	return map[relay.Kind]Finder{
+		relay.KindChart: func(ctx context.Context, item *contract.Item) (*Content, error) {
+			return chartOf(ctx, foundCharts, item)
+		},
+		relay.KindContent: func(ctx context.Context, item *contract.Item) (*Content, error) {
+			return contentOf(ctx, foundContent, item)
+		},
+	}, nil
 }
 
 func chartOf(ctx context.Context, finder *charts.Finder, item *contract.Item) (*Content, error) {
@@ -50,6 +65,15 @@ func chartOf(ctx context.Context, finder *charts.Finder, item *contract.Item) (*
 	found.Digest = chart.Digest
 	found.MediaType, found.Body, err = chart.Content()
 	return found, err
+}
+
+func contentOf(ctx context.Context, finder *content.Finder, item *contract.Item) (*Content, error) {
+	wanted, err := content.Configuration(item.DeployItem)
+	if err != nil {
+		return nil, err
+	}
+	packed, sources, err := finder.Find(ctx, item, wanted)
+	return &Content{MediaType: content.MediaType, Digest: digest.FromBytes(packed).String(), Body: packed, Sources: sources}, err
 }
 
 func misconfigured(item *contract.Item, err error) error {

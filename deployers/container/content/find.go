@@ -1,0 +1,285 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package content
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+
+	"github.com/opencontainers/go-digest"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
+	"github.com/flux-landscaper/flux-landscaper/deployers/components"
+	"github.com/flux-landscaper/flux-landscaper/deployers/container/archive"
+	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/relay"
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci"
+	"github.com/flux-landscaper/flux-landscaper/sources/repository"
+)
+
+// limits bound the archive with component descriptors and content: it has to fit into a few Secrets.
+var limits = archive.Limits{Bytes: 128 << 20, Packed: relay.MaxArchive, Entries: 20_000}
+
+// MediaType is that of the archive.
+const MediaType = "application/gzip"
+
+// operation is that of all failures here.
+const operation = "Reconcile"
+
+// Finder gets content by the rules of the Context of an item.
+type Finder struct {
+	access     components.Access
+	components *repository.Repositories
+}
+
+// New returns a Finder. What is nil in access makes the items that need it fail with a message that says so.
+func New(access components.Access) (*Finder, error) {
+	known, err := access.Repositories(0)
+	if err != nil {
+		return nil, err
+	}
+	return &Finder{access: access, components: known}, nil
+}
+
+// search is one call for one item.
+type search struct {
+	*Finder
+	item   *contract.Item
+	config *containerv1alpha1.ProviderConfiguration
+}
+
+// Find returns the archive with component descriptors and the files of the blueprint, nil where the item names neither, and the Flux sources
+// that they come from.
+func (f *Finder) Find(ctx context.Context, item *contract.Item, config *containerv1alpha1.ProviderConfiguration) ([]byte, []v1alpha1.SourceStatus, error) {
+	blueprint := config.Blueprint
+	switch {
+	case config.ComponentDescriptor == nil && blueprint == nil:
+		return nil, nil, nil
+	case f.access.Relay != nil && (config.ComponentDescriptor != nil || blueprint.Inline == nil):
+		return f.fromRelay(ctx, item)
+	}
+	return (&search{f, item, config}).pack(components.WithVerification(ctx, item.Context))
+}
+
+// fromRelay returns the archive as the content relay makes it now.
+func (f *Finder) fromRelay(ctx context.Context, item *contract.Item) ([]byte, []v1alpha1.SourceStatus, error) {
+	found, err := f.access.Relay.Get(ctx, operation, relay.For(relay.KindContent, item.DeployItem), "")
+	if err != nil {
+		return nil, nil, err
+	}
+	if digest.FromBytes(found.Body).String() != found.Digest {
+		return nil, nil, kit.Again(operation, "DigestMismatch", "spec.config: the content that came from the content relay has not the digest %s; it is asked for again", found.Digest)
+	}
+	return found.Body, found.Sources, nil
+}
+
+// pack makes the archive.
+func (r *search) pack(ctx context.Context) ([]byte, []v1alpha1.SourceStatus, error) {
+	packer := archive.NewPacker(limits)
+	session, root, err := r.openComponent(ctx, packer)
+	if err != nil {
+		return nil, nil, err
+	}
+	var sources []v1alpha1.SourceStatus
+	if session != nil {
+		defer session.Close()
+	}
+	if r.config.Blueprint != nil {
+		files, source, err := r.blueprint(ctx, session, root)
+		if err != nil {
+			return nil, nil, err
+		}
+		if source != nil {
+			sources = append(sources, *source)
+		}
+		if err := packer.AddDirectory(layout.ContentDirectory, files); err != nil {
+			return nil, nil, kit.Stall(operation, "ContentTooLarge", "spec.config.blueprint: %w", err)
+		}
+	}
+	packed, err := packer.Close()
+	if err != nil {
+		return nil, nil, kit.Stall(operation, "ContentTooLarge", "spec.config.componentDescriptor: %w", err)
+	}
+	if session != nil {
+		sources = append(sources, session.SourcesUsed()...)
+	}
+	return packed, sources, nil
+}
+
+// openComponent adds the component and all that it refers to. The session has to be closed; it is nil without component.
+func (r *search) openComponent(ctx context.Context, packer *archive.Packer) (*repository.Session, *repository.Root, error) {
+	const field = "spec.config.componentDescriptor"
+	if r.config.ComponentDescriptor == nil {
+		return nil, nil, nil
+	}
+	if r.components == nil {
+		return nil, nil, kit.Stall(operation, "NotSupported", "%s: this deployer runs without component repositories; leave it out", field)
+	}
+	scope, err := r.scope(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	session := r.components.Open(scope)
+	root, err := session.Root(ctx, *r.config.ComponentDescriptor)
+	if err != nil {
+		session.Close()
+		return nil, nil, componentProblem(field, err)
+	}
+	closure, err := session.Closure(ctx, root.Descriptor)
+	if err != nil {
+		session.Close()
+		return nil, nil, componentProblem(field, err)
+	}
+	list, err := json.Marshal(closure.ViewAll(component.SchemaV2))
+	if err == nil {
+		err = packer.AddFile(layout.ComponentDescriptorFile, archive.FileMode, list)
+	}
+	if err != nil {
+		session.Close()
+		return nil, nil, kit.Stall(operation, "ComponentTooLarge", "%s: %w", field, err)
+	}
+	return session, root, nil
+}
+
+// scope is what the item may use of component repositories.
+func (r *search) scope(ctx context.Context) (repository.Scope, error) {
+	scope := repository.Scope{Namespace: r.item.DeployItem.Namespace}
+	secrets, err := PullSecrets(ctx, r.access.Live, r.item, r.config)
+	if err != nil {
+		return scope, err
+	}
+	var ocmConfig []byte
+	if c := r.item.Context; c != nil {
+		scope.Repository, ocmConfig = c.Configuration.RepositoryContext, c.OCMConfig
+	}
+	if scope.Rights, err = repository.ParseRights(secrets, ocmConfig); err != nil {
+		return scope, kit.Stall(operation, "InvalidCredentials", "Context or registryPullSecrets: %w", err)
+	}
+	identity, err := r.access.Identity(ctx, r.item, operation)
+	if err != nil {
+		return scope, err
+	}
+	if identity != nil {
+		scope.Rights = scope.Rights.WithIdentity(identity)
+	}
+	if c := r.item.Context; c != nil && c.Overwrites != nil {
+		scope.Overwrites, err = c.Overwrites(ctx)
+	}
+	return scope, err
+}
+
+// blueprint returns the files of the blueprint, and the Flux source that holds them, if any.
+func (r *search) blueprint(ctx context.Context, session *repository.Session, root *repository.Root) (fs.FS, *v1alpha1.SourceStatus, error) {
+	const field = "spec.config.blueprint"
+	definition := r.config.Blueprint
+	switch {
+	case definition.Inline != nil:
+		files, err := model.Inline(definition.Inline.Filesystem.RawMessage)
+		if err != nil {
+			return nil, nil, kit.Stall(operation, "InvalidBlueprint", "%s.inline: %w", field, err)
+		}
+		return files, nil, nil
+	case definition.SourceReference != nil:
+		return r.fromSource(ctx, definition)
+	}
+	resource, err := root.Descriptor.FindResource(map[string]string{"name": definition.Reference.ResourceName})
+	if err != nil {
+		return nil, nil, kit.Stall(operation, "BlueprintNotFound", "%s.ref.resourceName: %w; correct the name", field, err)
+	}
+	files, _, err := session.Blueprint(ctx, root.Descriptor, resource)
+	if err != nil {
+		return nil, nil, componentProblem(field, err)
+	}
+	return files, nil, nil
+}
+
+// fromSource returns a directory of the artifact of a Flux source, and the source.
+func (r *search) fromSource(ctx context.Context, definition *v1alpha1.BlueprintDefinition) (fs.FS, *v1alpha1.SourceStatus, error) {
+	const field = "spec.config.blueprint"
+	options := &r.access
+	if options.Sources == nil || options.Artifacts == nil {
+		return nil, nil, kit.Stall(operation, "NotSupported", "%s.sourceRef: this deployer runs without Flux sources; use ref or inline", field)
+	}
+	source, err := options.Lookup(ctx, r.item.DeployItem.Namespace, *definition.SourceReference)
+	if err != nil {
+		return nil, nil, componentProblem(field, err)
+	}
+	tree, err := options.Artifacts.Open(ctx, fetch.Artifact{
+		URL: source.URL, Digest: source.Digest, Revision: source.Revision, Source: source.String(),
+	})
+	if err != nil {
+		return nil, nil, componentProblem(field+".sourceRef", err)
+	}
+	defer tree.Close()
+	files := tree.FS()
+	if definition.Path != "" {
+		if files, err = tree.Sub(definition.Path); err != nil {
+			return nil, nil, kit.Stall(operation, "BlueprintNotFound", "%s.path: %w", field, err)
+		}
+	}
+	kept, _, err := model.Snapshot(files)
+	if err != nil {
+		return nil, nil, kit.Stall(operation, "InvalidBlueprint", "%s: %w", field, err)
+	}
+	used := components.StatusOf(source)
+	return kept, &used, nil
+}
+
+// componentProblem says who can end a problem with a component or a source. What is not there may still be published.
+func componentProblem(field string, err error) error {
+	switch {
+	case errors.Is(err, oci.ErrUnauthorized):
+		return kit.Coded(kit.Again(operation, "Unauthorized", "%s: %w", field, err), v1alpha1.ErrorUnauthorized)
+	case errors.Is(err, repository.ErrRepositoryMissing):
+		return kit.Stall(operation, "RepositoryContextMissing", "%s: %w", field, err)
+	case errors.Is(err, component.ErrNotFound), errors.Is(err, oci.ErrNotFound):
+		return kit.Again(operation, "ComponentNotFound", "%s: %w", field, err)
+	case errors.Is(err, fetch.ErrTooLarge), errors.Is(err, fetch.ErrUnsafe):
+		return kit.Stall(operation, "InvalidArtifact", "%s: %w", field, err)
+	case errors.Is(err, fetch.ErrGone), repository.KindOf(err) != repository.Stalled:
+		return kit.Again(operation, "DownloadFailed", "%s: %w", field, err)
+	}
+	return kit.Stall(operation, "InvalidComponent", "%s: %w", field, err)
+}
+
+// PullSecrets returns the contents of the Secrets with registry logins by name: those of the Context and those of the item itself.
+func PullSecrets(
+	ctx context.Context, live client.Reader, item *contract.Item, config *containerv1alpha1.ProviderConfiguration,
+) (map[string]map[string][]byte, error) {
+	secrets := map[string]map[string][]byte{}
+	if item.Context != nil {
+		maps.Copy(secrets, item.Context.PullSecrets)
+	}
+	for i, ref := range config.RegistryPullSecrets {
+		if _, known := secrets[ref.Name]; known {
+			continue
+		}
+		secret, namespace := &corev1.Secret{}, item.DeployItem.Namespace
+		err := live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, secret)
+		switch {
+		case err == nil:
+			secrets[ref.Name] = secret.Data
+		case !apierrors.IsNotFound(err):
+			return nil, fmt.Errorf("read Secret %q of registryPullSecrets: %w", ref.Name, err)
+		case item.DeployItem.DeletionTimestamp.IsZero():
+			return nil, kit.Again(operation, "PullSecretNotFound",
+				"spec.config.registryPullSecrets[%d]: Secret %q does not exist in namespace %q; create it, or leave it out", i, ref.Name, namespace)
+		}
+	}
+	return secrets, nil
+}
