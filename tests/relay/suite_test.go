@@ -83,9 +83,7 @@ func newScene(t *testing.T) *scene {
 		require.NoError(t, s.ApplyYAML(ctx, string(manifests)))
 	}
 	s.create(
-		&corev1.Secret{ObjectMeta: meta(s.tenant, pullSecret), Type: corev1.SecretTypeDockerConfigJson, StringData: map[string]string{
-			corev1.DockerConfigJsonKey: fmt.Sprintf(`{"auths": {%q: {"username": %q, "password": %q}}}`, s.registry.Host, user, password),
-		}},
+		s.pullSecretOf(s.tenant, password),
 		s.contextOf(s.tenant, pullSecret),
 		s.cluster(s.tenant),
 	)
@@ -101,6 +99,13 @@ func (s *scene) create(objects ...client.Object) {
 	for _, object := range objects {
 		require.NoError(s.t, s.Client().Create(s.ctx, object))
 	}
+}
+
+// pullSecretOf is a login at the registry for a namespace.
+func (s *scene) pullSecretOf(namespace, password string) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: meta(namespace, pullSecret), Type: corev1.SecretTypeDockerConfigJson, StringData: map[string]string{
+		corev1.DockerConfigJsonKey: fmt.Sprintf(`{"auths": {%q: {"username": %q, "password": %q}}}`, s.registry.Host, user, password),
+	}}
 }
 
 // contextOf is the default Context of a namespace.
@@ -231,6 +236,16 @@ func (s *scene) account(name, namespace string) {
 		&rbacv1.Role{ObjectMeta: meta(s.home, name), Rules: []rbacv1.PolicyRule{{
 			APIGroups: []string{""}, Resources: []string{"serviceaccounts/token"}, ResourceNames: []string{name}, Verbs: []string{"create"},
 		}}},
+	)
+	s.bind(s.home, name, "Role", s.home, name)
+	s.bindTenant(name, namespace)
+	s.bind(s.system, "landscaper:relay-client", "ClusterRole", s.home, name)
+}
+
+// bindTenant lets such an account carry out the items of a namespace.
+func (s *scene) bindTenant(name, namespace string) {
+	s.t.Helper()
+	s.create(
 		&rbacv1.Role{ObjectMeta: meta(namespace, name), Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{"landscaper.gardener.cloud"}, Resources: []string{"deployitems", "deployitems/status"}, Verbs: []string{"get", "list", "watch", "update", "patch"}},
 			{APIGroups: []string{"landscaper.gardener.cloud"}, Resources: []string{"targets", "contexts"}, Verbs: []string{"get", "list", "watch"}},
@@ -238,9 +253,7 @@ func (s *scene) account(name, namespace string) {
 			{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
 		}},
 	)
-	s.bind(s.home, name, "Role", s.home, name)
 	s.bind(namespace, name, "Role", s.home, name)
-	s.bind(s.system, "landscaper:relay-client", "ClusterRole", s.home, name)
 }
 
 // start starts a process of the product.
@@ -302,22 +315,28 @@ func reachable(t *testing.T) string {
 func (s *scene) startRelay(args ...string) {
 	s.t.Helper()
 	address := freeAddress(s.t, reachable(s.t))
+	s.lead(address)
+	s.create(&corev1.ServiceAccount{ObjectMeta: meta(s.system, "landscaper-relay")})
+	s.bind("", "landscaper:relay", "ClusterRole", s.system, "landscaper-relay")
+	kubeconfig := s.kubeconfig("relay", s.token(s.system, "landscaper-relay"))
+	s.relay = s.start("relay", kubeconfig, append([]string{"relay", "--content-addr=" + address}, args...)...)
+}
+
+// lead makes the Service of the relay lead to an address.
+func (s *scene) lead(address string) {
+	s.t.Helper()
 	host, text, err := net.SplitHostPort(address)
 	require.NoError(s.t, err)
 	port, err := strconv.ParseInt(text, 10, 32)
 	require.NoError(s.t, err)
 	ports := []corev1.EndpointPort{{Name: relay.PortName, Port: int32(port)}}
 	s.create(
-		&corev1.ServiceAccount{ObjectMeta: meta(s.system, "landscaper-relay")},
 		&corev1.Service{ObjectMeta: meta(s.system, "landscaper-relay"), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: relay.PortName, Port: 443}}}},
 		//lint:ignore SA1019 the proxy of API servers finds the relay by these
 		&corev1.Endpoints{ObjectMeta: meta(s.system, "landscaper-relay"), Subsets: []corev1.EndpointSubset{
 			{Addresses: []corev1.EndpointAddress{{IP: host, TargetRef: s.pod(host)}}, Ports: ports},
 		}},
 	)
-	s.bind("", "landscaper:relay", "ClusterRole", s.system, "landscaper-relay")
-	kubeconfig := s.kubeconfig("relay", s.token(s.system, "landscaper-relay"))
-	s.relay = s.start("relay", kubeconfig, append([]string{"relay", "--content-addr=" + address}, args...)...)
 }
 
 // pod makes a Pod that has an address. API servers lead to Pods only; the process of the relay stands for this one.
@@ -335,9 +354,15 @@ func (s *scene) pod(address string) *corev1.ObjectReference {
 // startDeployer starts a helm deployer for a namespace that gets to no registry: only the relay does.
 func (s *scene) startDeployer(account, namespace string) *programs.Process {
 	s.t.Helper()
-	return s.start(account, s.kubeconfig(account, s.token(s.home, account)), "deployer", "helm", "--identity="+account,
-		"--watch-namespaces="+namespace, "--oci-mirror="+s.registry.Host+"=http://127.0.0.1:1",
-		"--content-relay="+s.system+"/landscaper-relay", "--min-retry-delay=100ms", "--max-retry-delay=1s")
+	return s.startDeployerOf("helm", account, namespace)
+}
+
+// startDeployerOf does so for a kind of deployer.
+func (s *scene) startDeployerOf(kind, account, namespace string, args ...string) *programs.Process {
+	s.t.Helper()
+	return s.start(account, s.kubeconfig(account, s.token(s.home, account)), append([]string{"deployer", kind, "--identity=" + account,
+		"--watch-namespaces=" + namespace, "--oci-mirror=" + s.registry.Host + "=http://127.0.0.1:1",
+		"--content-relay=" + s.system + "/landscaper-relay", "--min-retry-delay=100ms", "--max-retry-delay=1s"}, args...)...)
 }
 
 // ask sends a request to the relay through the API server with the rights of a ServiceAccount, and a token for the relay.
