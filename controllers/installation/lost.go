@@ -11,6 +11,7 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
@@ -30,7 +31,7 @@ func (r *Reconciler) findLoss(ctx context.Context, s *scope) (*jobs.Loss, error)
 }
 
 // showLoss makes an idle Installation that has lost a child Stalled and not Ready, and takes that back. The phase stays that of the last job, and
-// no job starts: whoever deleted the child may have meant it. Deploy items that have failed by the clock, and exports that are gone, make it not
+// no job starts: whoever deleted the child, or took it out of its owner, may have meant it. Deploy items that have failed by the clock, and exports that are gone, make it not
 // Ready and Reconciling, as the clock tries again and the root exports again. A cache may be behind, so that a child that it does not show is looked for.
 func (r *Reconciler) showLoss(ctx context.Context, s *scope) (shown bool, err error) {
 	before := jobs.IsLoss(jobs.ReadyOf(s.Inst).Reason)
@@ -46,9 +47,8 @@ func (r *Reconciler) showLoss(ctx context.Context, s *scope) (shown bool, err er
 		}
 		return false, nil
 	}
-	if found.Missing != nil && !before {
-		err := r.Live.Get(ctx, client.ObjectKeyFromObject(found.Missing), found.Missing)
-		if !apierrors.IsNotFound(err) {
+	if found.Missing != nil {
+		if isThere, err := r.lookFor(ctx, s, found, before); err != nil || isThere {
 			return false, err
 		}
 	}
@@ -59,6 +59,25 @@ func (r *Reconciler) showLoss(ctx context.Context, s *scope) (shown bool, err er
 		s.Inst.Status.ObservedGeneration = s.Inst.Generation // as that of every suspended one is
 	}
 	return true, nil
+}
+
+// lookFor reports whether a child is there that the cache does not show among those of the Installation. One that is there and has another owner, or
+// none, is lost, too. What was shown before is not looked for live again.
+func (r *Reconciler) lookFor(ctx context.Context, s *scope, found *jobs.Loss, shown bool) (isThere bool, err error) {
+	var reader client.Reader = r.Live
+	if shown {
+		reader = r.Client
+	}
+	switch err := reader.Get(ctx, client.ObjectKeyFromObject(found.Missing), found.Missing); {
+	case apierrors.IsNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, err
+	case metav1.IsControlledBy(found.Missing, s.Inst):
+		return !shown, nil
+	}
+	found.Message = found.Disowned
+	return false, nil
 }
 
 // exportPace is the least time between the end of a job and the next one for an export that somebody has deleted.

@@ -35,20 +35,35 @@ func TestOnlyASuspendedSpecCountsAsObservedWithALoss(t *testing.T) {
 }
 
 func TestALossIsShownOnlyWhenTheAPIServerHasItToo(t *testing.T) {
-	execution := &v1alpha1.Execution{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "root"}}
+	execution := func(owner *v1alpha1.Installation) []client.Object {
+		made := &v1alpha1.Execution{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "root"}}
+		if owner != nil {
+			made.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, v1alpha1.GroupVersion.WithKind("Installation"))}
+		}
+		return []client.Object{made}
+	}
 	for name, tc := range map[string]struct {
 		objects []client.Object
-		want    bool
+		want    string
 	}{
-		"it is gone":          {nil, true},
-		"the cache is behind": {[]client.Object{execution}, false},
+		"it is gone":                       {nil, "was deleted"},
+		"the cache is behind":              {execution(fixture.Grown(v1alpha1.PhaseSucceeded)), ""},
+		"it has no owner any more":         {execution(nil), "does not belong to this installation"},
+		"it has another owner of the name": {execution(fixture.Working("root", "another", "job")), "does not belong to this installation"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScope(fixture.Grown(v1alpha1.PhaseSucceeded), time.Time{})
-			shown, err := with(t, tc.objects...).showLoss(t.Context(), s)
+			r := with(t, tc.objects...)
+			shown, err := r.showLoss(t.Context(), s)
 			require.NoError(t, err)
-			assert.Equal(t, tc.want, shown)
-			assert.Equal(t, tc.want, conditions.IsFalse(s.Inst, meta.ReadyCondition))
+			assert.Equal(t, tc.want != "", shown)
+			assert.Equal(t, tc.want != "", conditions.IsFalse(s.Inst, meta.ReadyCondition))
+			assert.Contains(t, conditions.GetMessage(s.Inst, meta.ReadyCondition), tc.want)
+
+			before := s.Inst.Status.DeepCopy()
+			_, err = r.showLoss(t.Context(), s)
+			require.NoError(t, err)
+			assert.Equal(t, before, &s.Inst.Status, "nothing changes while nothing changes")
 		})
 	}
 }

@@ -23,6 +23,8 @@ type Loss struct {
 	// Missing is the child to look for before anybody is told; nil where the loss is known.
 	Missing client.Object
 	Message string
+	// Disowned is the message for the case that the missing child is there, but does not belong to the Installation any more.
+	Disowned string
 }
 
 // LossOf returns what an idle Installation that has succeeded has lost since, itself or further down; nil when nothing.
@@ -74,6 +76,8 @@ func lossAt(inst *v1alpha1.Installation, kind, name string, object client.Object
 		object.SetName(name)
 		object.SetNamespace(inst.Namespace)
 		found.Missing = object
+		found.Disowned = fmt.Sprintf("%s %s does not belong to this installation any more, because its owner reference was removed or changed: put that back, or "+
+			"delete it and annotate the root %s=reconcile to deploy it again", kind, name, v1alpha1.OperationAnnotation)
 	}
 	return found
 }
