@@ -97,6 +97,18 @@ func TestAJobThatNobodyPicksUpFails(t *testing.T) {
 	assert.Equal(t, 1, b.writes)
 }
 
+func TestAJobThatWasRequestedWhileTheClockWasWrongFails(t *testing.T) {
+	b := newBench(t, func(item *v1alpha1.DeployItem) {
+		item.Status.JobIDGenerationTime = &metav1.Time{Time: began.Add(1000 * time.Hour)}
+	})
+	require.Zero(t, b.pass(t).RequeueAfter)
+	failed := &v1alpha1.DeployItem{}
+	require.NoError(t, b.api.Get(t.Context(), client.ObjectKeyFromObject(b.item), failed))
+	assert.Equal(t, v1alpha1.PhaseFailed, failed.Status.Phase)
+	b.pass(t)
+	assert.Equal(t, 1, b.writes)
+}
+
 func TestJobsThatAreLeftAlone(t *testing.T) {
 	other := kit.Shard{Selector: labels.SelectorFromSet(labels.Set{kit.ShardLabel: "other"})}
 	for name, tc := range map[string]struct {

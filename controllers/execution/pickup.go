@@ -61,7 +61,7 @@ func (s *scope) late(items []*v1alpha1.DeployItem, after time.Duration) (late, r
 		}
 		left := requested.Add(after).Sub(s.now)
 		switch {
-		case left <= 0:
+		case left <= 0, kit.IsAhead(requested.Time, s.now):
 			late = append(late, item)
 		case s.requeue == 0 || left < s.requeue:
 			s.requeue = left

@@ -164,6 +164,19 @@ func TestDeletionOfTheInstallationEndsAJobThatNobodyBegins(t *testing.T) {
 	}
 }
 
+func TestDeletionDoesNotWaitForAClockThatWasWrong(t *testing.T) {
+	b := newBench(t, template("a", "t"))
+	right := b.now
+	b.now = right.Add(1000 * time.Hour)
+	b.start("1")
+	b.settle()
+	b.now = right
+	b.deleteParent()
+	b.settle()
+	b.requirePhase(v1alpha1.PhaseFailed)
+	b.requireSteady()
+}
+
 func TestJobWithoutADeployerIsNamedOnceItIsLate(t *testing.T) {
 	b := deployed(t)
 	b.now = b.now.Add(time.Hour)

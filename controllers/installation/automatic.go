@@ -49,6 +49,9 @@ func (s *scope) nextAutomatic() (time.Time, bool) {
 		return time.Time{}, false
 	}
 	finished := times.FinishedTime.Time
+	if kit.IsAhead(finished, s.Now) {
+		finished = time.Time{}
+	}
 	switch {
 	case inst.Status.Phase == v1alpha1.PhaseSucceeded && config.SucceededReconcile != nil:
 		return s.nextInstant(finished, config.SucceededReconcile.CronSpec, config.SucceededReconcile.Interval, defaultSucceededInterval)

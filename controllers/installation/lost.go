@@ -97,7 +97,7 @@ func (r *Reconciler) exportsAgain(ctx context.Context, s *scope) (string, error)
 	if lost == "" || times == nil || times.FinishedTime == nil || s.Inst.Status.ObservedGeneration != s.Inst.Generation {
 		return "", nil
 	}
-	if due := times.FinishedTime.Add(exportPace); due.After(s.Now) {
+	if due := times.FinishedTime.Add(exportPace); due.After(s.Now) && !kit.IsAhead(due, s.Now) {
 		s.Wake(due.Sub(s.Now))
 		return "", nil
 	}

@@ -75,8 +75,9 @@ func TestExportsComeAgainAtAPace(t *testing.T) {
 		want  bool
 		wake  time.Duration
 	}{
-		"long ago": {time.Minute, true, 0},
-		"just now": {4 * time.Second, false, exportPace - 4*time.Second},
+		"long ago":                  {time.Minute, true, 0},
+		"while the clock was wrong": {-1000 * time.Hour, true, 0},
+		"just now":                  {4 * time.Second, false, exportPace - 4*time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScope(fixture.Working("root", "1", "job"), time.Time{})

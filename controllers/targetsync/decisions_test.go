@@ -30,13 +30,14 @@ func TestUntilRotation(t *testing.T) {
 		handled string
 		left    time.Duration
 	}{
-		"never rotated":             {never: true},
-		"young":                     {age: day, left: 59 * day},
-		"of 60 days":                {age: 60 * day},
-		"older":                     {age: 70 * day},
-		"asked for":                 {age: day, asked: "true"},
-		"asked for and answered":    {age: day, asked: "true", handled: "true", left: 59 * day},
-		"asked for by another word": {age: day, asked: "again", handled: "true"},
+		"never rotated":                     {never: true},
+		"young":                             {age: day, left: 59 * day},
+		"rotated while the clock was wrong": {age: -1000 * day},
+		"of 60 days":                        {age: 60 * day},
+		"older":                             {age: 70 * day},
+		"asked for":                         {age: day, asked: "true"},
+		"asked for and answered":            {age: day, asked: "true", handled: "true", left: 59 * day},
+		"asked for by another word":         {age: day, asked: "again", handled: "true"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			status := &v1alpha1.TargetSyncStatus{LastHandledTokenRotation: tc.handled}

@@ -55,7 +55,7 @@ func (r *Reconciler) rotateToken(ctx context.Context, s *scope) error {
 
 // untilRotation returns how long the token may stay. Asked is the value of the annotation that asks for a new one.
 func untilRotation(status *v1alpha1.TargetSyncStatus, asked string, now time.Time) time.Duration {
-	if status.LastTokenRotationTime == nil || asked != "" && asked != status.LastHandledTokenRotation {
+	if status.LastTokenRotationTime == nil || kit.IsAhead(status.LastTokenRotationTime.Time, now) || asked != "" && asked != status.LastHandledTokenRotation {
 		return 0
 	}
 	return max(status.LastTokenRotationTime.Add(rotateAfter).Sub(now), 0)

@@ -121,7 +121,7 @@ func (r *starter) resume(s *scope) error {
 		s.requeue = max(left, 0)
 		return kit.ErrStop
 	}
-	s.job = r.jobs.Claim(s.item, items.Began(s.item), jobs.Plan{})
+	s.job = r.jobs.Claim(s.item, items.Began(s.item, time.Now()), jobs.Plan{})
 	return nil
 }
 

@@ -79,7 +79,7 @@ func (c *clock) start(_ context.Context, call HookCall) (*HookResult, error) {
 		return nil, nil
 	}
 	now := time.Now()
-	if wait := due.Sub(now); wait > 0 {
+	if wait := due.Sub(now); wait > 0 && !rhythm.IsAhead(item, now) {
 		return &HookResult{RequeueAfter: wait, AbortReconcile: true}, nil
 	}
 	answer := &HookResult{}

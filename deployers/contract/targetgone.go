@@ -58,7 +58,7 @@ func (r *reporter) leaveGone(ctx context.Context, s *scope) error {
 	}
 	state, now := r.presence.Of(ctx, s.item, sites), time.Now()
 	switch since := s.item.Status.TargetGoneSince; {
-	case state == presence.Gone && since == nil:
+	case state == presence.Gone && (since == nil || kit.IsAhead(since.Time, now)):
 		if err := r.noteGone(ctx, s, &metav1.Time{Time: now}); err != nil {
 			return err
 		}

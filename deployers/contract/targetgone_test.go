@@ -249,6 +249,15 @@ func TestTheClockOfAGoneClusterSurvivesARestart(t *testing.T) {
 	require.NoError(t, l.p.AwaitGone(l.context(), item))
 }
 
+func TestAClusterThatIsGoneSinceATimeToComeIsGoneSinceNow(t *testing.T) {
+	l := newLeaving(t, nowhere)
+	l.leadTo(goneHost)
+	began := time.Now()
+	item := l.delete(time.Hour, began.Add(1000*time.Hour))
+	l.underWay(item, func() bool { return item.Status.TargetGoneSince.Time.Before(began.Add(time.Hour)) })
+	assert.WithinDuration(t, began, item.Status.TargetGoneSince.Time, patience)
+}
+
 func TestTheClockIsResetWhenTheClusterIsBack(t *testing.T) {
 	l := newLeaving(t, same)
 	l.leadTo("")

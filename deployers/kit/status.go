@@ -37,6 +37,13 @@ const (
 	ReasonDeleting = "Deleting"
 )
 
+// maxClockSkew is by how much the clocks of two processes may differ.
+const maxClockSkew = 10 * time.Minute
+
+// IsAhead reports whether a moment of a status is so far in the future that the clock which named it has been put back since, or was wrong. Such a moment
+// says nothing: whoever counted from it would wait for as long as the clock was wrong by.
+func IsAhead(moment, now time.Time) bool { return moment.After(now.Add(maxClockSkew)) }
+
 // JobObject is an object that carries the job protocol in its status.
 type JobObject interface {
 	conditions.Setter
@@ -133,7 +140,7 @@ func TryAgain(obj JobObject, failure *Failure, now time.Time) {
 	next := NewError(last, failure, now)
 	if last != nil {
 		next.LastTransitionTime = last.LastTransitionTime
-		if now.Sub(last.LastUpdateTime.Time) < standsFor(last, next) {
+		if now.Sub(last.LastUpdateTime.Time) < standsFor(last, next) && !IsAhead(last.LastUpdateTime.Time, now) {
 			next = last
 		}
 	}

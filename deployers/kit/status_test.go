@@ -74,6 +74,13 @@ func TestTryAgainOfAlternatingCausesWritesLessAndLess(t *testing.T) {
 	}
 }
 
+func TestTryAgainReplacesWhatWasShownWhileTheClockWasWrong(t *testing.T) {
+	inst, now := &v1alpha1.Installation{}, time.Unix(10000, 0)
+	TryAgain(inst, retried("Forbidden", "used: 1"), now.Add(1000*time.Hour))
+	TryAgain(inst, retried("Forbidden", "used: 2"), now)
+	assert.Equal(t, "used: 2", inst.Status.LastError.Message)
+}
+
 func TestTryAgainShowsACauseAfterProgressAtOnce(t *testing.T) {
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	inst := &v1alpha1.Installation{}

@@ -42,18 +42,29 @@ func UntilTakeover(item *v1alpha1.DeployItem, identity string, longest time.Dura
 	if timeout == 0 {
 		return -1
 	}
-	return max(Began(item).Add(timeout+takeoverGrace).Sub(now), 0)
+	if kit.IsAhead(began(item), now) {
+		return 0
+	}
+	return max(Began(item, now).Add(timeout+takeoverGrace).Sub(now), 0)
 }
 
-// Began returns when the current job began according to the status.
-func Began(item *v1alpha1.DeployItem) time.Time {
+// Began returns when the current job began according to the status, and now where that does not say it.
+func Began(item *v1alpha1.DeployItem, now time.Time) time.Time {
+	if began := began(item); !began.IsZero() && !kit.IsAhead(began, now) {
+		return began
+	}
+	return now
+}
+
+// began returns when the current job began, by the clock of whoever began it; zero where the status does not say it.
+func began(item *v1alpha1.DeployItem) time.Time {
 	if times := item.Status.TransitionTimes; times != nil && times.InitTime != nil {
 		return times.InitTime.Time
 	}
 	if began := item.Status.LastReconcileTime; began != nil {
 		return began.Time
 	}
-	return time.Now()
+	return time.Time{}
 }
 
 // Begin writes into the status that a deployer has begun the job.

@@ -42,6 +42,18 @@ func TestUntilTakeover(t *testing.T) {
 	}
 }
 
+func TestAJobThatBeganWhileTheClockWasWrong(t *testing.T) {
+	now := time.Unix(10000, 0)
+	item := &v1alpha1.DeployItem{}
+	item.Status.Deployer = &v1alpha1.DeployerInformation{Identity: "other"}
+	item.Status.TransitionTimes = &v1alpha1.TransitionTimes{InitTime: &metav1.Time{Time: now.Add(1000 * time.Hour)}}
+	assert.Equal(t, now, Began(item, now), "it has all its time from now on, and no more")
+	assert.Zero(t, UntilTakeover(item, "me", 24*time.Hour, now), "nobody waits for it")
+
+	item.Status.TransitionTimes.InitTime = &metav1.Time{Time: now.Add(time.Minute)}
+	assert.Equal(t, now.Add(time.Minute), Began(item, now), "clocks differ a little")
+}
+
 func TestJobOfAnotherDeployerWithoutAnyLimitIsNeverTakenOver(t *testing.T) {
 	item := &v1alpha1.DeployItem{Spec: v1alpha1.DeployItemSpec{Timeout: &v1alpha1.Duration{}}}
 	item.Status.Deployer = &v1alpha1.DeployerInformation{Identity: "other"}
@@ -120,7 +132,7 @@ func TestAJobThatBeginsForgetsTheLastOne(t *testing.T) {
 		assert.Equal(t, want, item.Status.Phase)
 		assert.Equal(t, int64(7), item.Status.ObservedGeneration)
 		assert.Equal(t, "me", item.Status.Deployer.Identity)
-		assert.Equal(t, now, Began(item))
+		assert.Equal(t, now, Began(item, now.Add(time.Minute)))
 	}
 }
 

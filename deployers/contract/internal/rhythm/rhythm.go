@@ -45,6 +45,12 @@ func (r Rhythm) Due(item *v1alpha1.DeployItem, spec *managedresource.ContinuousR
 	return due, true
 }
 
+// IsAhead reports whether the last job was, as the status says, at a time that is still to come.
+func IsAhead(item *v1alpha1.DeployItem, now time.Time) bool {
+	times := item.Status.TransitionTimes
+	return kit.IsAhead(item.Status.LastReconcileTime.Time, now) || times != nil && times.FinishedTime != nil && kit.IsAhead(times.FinishedTime.Time, now)
+}
+
 // After returns the instant that follows a moment. An interval is made longer by the jitter; a schedule is exact.
 func (r Rhythm) After(item *v1alpha1.DeployItem, spec *managedresource.ContinuousReconcileSpec, moment time.Time) (time.Time, bool) {
 	if spec.Every != nil {

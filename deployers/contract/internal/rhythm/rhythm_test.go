@@ -49,6 +49,27 @@ func TestDue(t *testing.T) {
 	}
 }
 
+func TestAJobOfAClockThatWasWrongIsAhead(t *testing.T) {
+	now := time.Unix(10000, 0)
+	for name, tc := range map[string]struct {
+		began, finished time.Duration
+		want            bool
+	}{
+		"just now":                   {0, 0, false},
+		"the clocks differ a little": {time.Minute, time.Minute, false},
+		"all of it":                  {1000 * time.Hour, 1000 * time.Hour, true},
+		"its end":                    {0, 1000 * time.Hour, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			item := &v1alpha1.DeployItem{}
+			item.Status.LastReconcileTime = &metav1.Time{Time: now.Add(tc.began)}
+			assert.Equal(t, tc.began > time.Hour, IsAhead(item, now), "a job that has not ended")
+			item.Status.TransitionTimes = &v1alpha1.TransitionTimes{FinishedTime: &metav1.Time{Time: now.Add(tc.finished)}}
+			assert.Equal(t, tc.want, IsAhead(item, now))
+		})
+	}
+}
+
 func TestDueIsSpreadAndNeverEarly(t *testing.T) {
 	began := time.Now()
 	dueOf := func(i int) time.Duration {
