@@ -113,6 +113,7 @@ func (r *caller) perform(ctx context.Context, s *scope, c *asides.Call[*scope]) 
 		}
 		item.TargetProblem = err
 	}
+	s.job.HadTarget = s.job.HadTarget || item.Target != nil
 	c.Reaches(item.Target)
 	if item.Context, err = r.contexts.read(ctx, s.item); err != nil {
 		return Outcome{}, err

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -210,6 +211,33 @@ func TestMissingTargetFailsAtOnce(t *testing.T) {
 	assert.Equal(t, v1alpha1.PhaseFailed, item.Status.Phase)
 	assert.Equal(t, "NoTargetFound", item.Status.LastError.Reason)
 	assert.Contains(t, item.Status.LastError.Message, `Target "absent"`)
+}
+
+func TestATargetThatIsReplacedDuringAJobIsAwaited(t *testing.T) {
+	deployer, isReady := &scripted{}, atomic.Bool{}
+	deployer.ensure = func(context.Context, *Item) (Outcome, error) {
+		if !isReady.Load() {
+			return Outcome{}, errors.New("not yet")
+		}
+		return Outcome{Done: true}, nil
+	}
+	s := newStage(t, deployer, Options{})
+	s.createTarget("cluster", nil)
+	item := s.create("item", named("cluster"))
+	s.trigger(item)
+	shows := func(reason string) {
+		s.underWay(item, func() bool { return item.Status.LastError != nil && item.Status.LastError.Reason == reason })
+	}
+	s.underWay(item, func() bool { return item.Status.LastError != nil && item.Status.LastError.Message == "not yet" })
+	require.NoError(t, s.client().Delete(t.Context(), &v1alpha1.Target{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "cluster"}}))
+	shows("NoTargetFound")
+	assert.Equal(t, v1alpha1.PhaseProgressing, item.Status.Phase)
+	assert.Contains(t, item.Status.LastError.Message, "create it")
+
+	isReady.Store(true)
+	s.createTarget("cluster", nil)
+	s.finished(item)
+	assert.Equal(t, v1alpha1.PhaseSucceeded, item.Status.Phase)
 }
 
 func TestBadTargetFailsAtOnce(t *testing.T) {

@@ -41,7 +41,7 @@ func (t *targets) openOwn(ctx context.Context, s *scope) (*target.Cluster, error
 	}
 	object, err := target.Get(ctx, t.client, t.live, s.item.Namespace, name)
 	if err != nil {
-		return nil, TargetFailure(err, s.deleting())
+		return nil, TargetFailure(err, s.awaitsTarget(name))
 	}
 	if object.Spec.Type != v1alpha1.KubernetesClusterTargetType {
 		return nil, nil
@@ -52,10 +52,16 @@ func (t *targets) openOwn(ctx context.Context, s *scope) (*target.Cluster, error
 func (t *targets) open(ctx context.Context, s *scope, name string) (*target.Cluster, error) {
 	cluster, err := t.options.Clients.Open(ctx, t.client, t.live, s.item.Namespace, name, target.ActorOf(s.item))
 	if err != nil {
-		return nil, TargetFailure(err, s.deleting())
+		return nil, TargetFailure(err, s.awaitsTarget(name))
 	}
 	t.sites.Opened(s.key(), name, cluster)
 	return cluster, nil
+}
+
+// awaitsTarget reports whether the job goes on when a Target is missing: a deletion needs it, and that of the item, which was there when the job began,
+// may be about to be replaced.
+func (s *scope) awaitsTarget(name string) bool {
+	return s.deleting() || s.job != nil && s.job.HadTarget && name == items.TargetName(s.item)
 }
 
 // destination returns where the target of an item leads, as far as that is known soon.

@@ -55,6 +55,8 @@ type Job struct {
 
 	// The rest is only used by the worker that holds the item.
 	called bool
+	// HadTarget says that the Target of the item was there when the deployer was called before.
+	HadTarget bool
 	// Attempts is how often the job was tried, RetryAt when it is tried again.
 	Attempts int
 	RetryAt  time.Time
