@@ -6,6 +6,7 @@
 package force
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -71,61 +72,78 @@ func (d *Deletion) Survey(ctx context.Context, found *Remains) error {
 
 // surveyTree adds what an Installation and those below it own, each once: owners may lead round in a circle.
 func (d *Deletion) surveyTree(ctx context.Context, top *v1alpha1.Installation, found *Remains) error {
+	children, err := d.ownedIn(ctx, top.Namespace, "Installation")
+	if err != nil {
+		return err
+	}
+	items, err := d.ownedIn(ctx, top.Namespace, "DeployItem")
+	if err != nil {
+		return err
+	}
 	paths := map[types.UID]string{top.UID: top.Name}
 	for queue := []*v1alpha1.Installation{top}; len(queue) > 0; queue = queue[1:] {
 		inst := queue[0]
-		if err := d.surveyExecution(ctx, inst, paths[inst.UID], found); err != nil {
+		if err := d.surveyExecution(ctx, inst, items, paths[inst.UID], found); err != nil {
 			return err
 		}
-		children, err := d.ownedBy(ctx, inst)
-		if err != nil {
-			return err
-		}
-		for _, child := range children {
-			if _, known := paths[child.UID]; known {
+		for _, name := range children[inst.UID] {
+			child := &v1alpha1.Installation{}
+			if there, err := d.readOwned(ctx, inst, name, child); err != nil {
+				return err
+			} else if _, known := paths[child.UID]; known || !there {
 				continue
 			}
-			paths[child.UID] = paths[inst.UID] + "/" + child.Annotations[v1alpha1.SubinstallationNameAnnotation]
+			paths[child.UID] = paths[inst.UID] + "/" + cmp.Or(child.Annotations[v1alpha1.SubinstallationNameAnnotation], name)
 			found.installations, queue = append(found.installations, child), append(queue, child)
 		}
 	}
 	return nil
 }
 
-// ownedBy reads live the Installations that name one as their owner.
-func (d *Deletion) ownedBy(ctx context.Context, inst *v1alpha1.Installation) ([]*v1alpha1.Installation, error) {
-	list := &v1alpha1.InstallationList{}
-	labels := client.MatchingLabels{v1alpha1.EncompassedByLabel: inst.Name}
-	if err := d.Live.List(ctx, list, client.InNamespace(inst.Namespace), labels); err != nil {
-		return nil, err
-	}
-	var owned []*v1alpha1.Installation
-	for i := range list.Items {
-		if metav1.IsControlledBy(&list.Items[i], inst) {
-			owned = append(owned, &list.Items[i])
+// page is how many objects one answer of the API server names.
+const page = 500
+
+// ownedIn reads live the names of the objects of a kind in a namespace, by the UID of what controls them. Their labels do not count: whoever may write an
+// object may remove them, and nobody would find it afterwards.
+func (d *Deletion) ownedIn(ctx context.Context, namespace, kind string) (map[types.UID][]string, error) {
+	owned, list := map[types.UID][]string{}, &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind + "List"))
+	for {
+		if err := d.Live.List(ctx, list, client.InNamespace(namespace), client.Limit(page), client.Continue(list.Continue)); err != nil {
+			return nil, err
+		}
+		for i := range list.Items {
+			if owner := metav1.GetControllerOf(&list.Items[i]); owner != nil {
+				owned[owner.UID] = append(owned[owner.UID], list.Items[i].Name)
+			}
+		}
+		if list.Continue == "" {
+			return owned, nil
 		}
 	}
-	return owned, nil
 }
 
-func (d *Deletion) surveyExecution(ctx context.Context, inst *v1alpha1.Installation, path string, found *Remains) error {
-	execution := &v1alpha1.Execution{}
-	err := d.Live.Get(ctx, client.ObjectKeyFromObject(inst), execution)
-	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(execution, inst) {
-		return nil
+// readOwned reads an object live and reports whether it is there and controlled by another.
+func (d *Deletion) readOwned(ctx context.Context, owner client.Object, name string, into client.Object) (bool, error) {
+	err := d.Live.Get(ctx, client.ObjectKey{Namespace: owner.GetNamespace(), Name: name}, into)
+	if apierrors.IsNotFound(err) {
+		return false, nil
 	}
-	if err != nil {
+	return err == nil && metav1.IsControlledBy(into, owner), err
+}
+
+// surveyExecution adds the Execution of an Installation and its items, of which items has the names.
+func (d *Deletion) surveyExecution(ctx context.Context, inst *v1alpha1.Installation, items map[types.UID][]string, path string, found *Remains) error {
+	execution := &v1alpha1.Execution{}
+	if there, err := d.readOwned(ctx, inst, inst.Name, execution); err != nil || !there {
 		return err
 	}
 	found.executions = append(found.executions, execution)
-	items := &v1alpha1.DeployItemList{}
-	labels := client.MatchingLabels{v1alpha1.ExecutionManagedByLabel: execution.Name}
-	if err := d.Live.List(ctx, items, client.InNamespace(inst.Namespace), labels); err != nil {
-		return err
-	}
-	for i := range items.Items {
-		item := &items.Items[i]
-		if metav1.IsControlledBy(item, execution) {
+	for _, name := range items[execution.UID] {
+		item := &v1alpha1.DeployItem{}
+		if there, err := d.readOwned(ctx, execution, name, item); err != nil {
+			return err
+		} else if there {
 			found.items = append(found.items, item)
 			found.leftovers[item.Name] = describeLeftover(path, item)
 		}

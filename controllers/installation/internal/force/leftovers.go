@@ -4,6 +4,7 @@
 package force
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -62,7 +63,7 @@ type recordedStatus struct {
 // describeLeftover says what is known of an item. A provider status of an unknown form tells nothing.
 func describeLeftover(path string, item *v1alpha1.DeployItem) leftover {
 	left := leftover{
-		Installation: path, Item: item.Labels[v1alpha1.ExecutionManagedNameLabel], Type: item.Spec.Type, Phase: string(item.Status.Phase),
+		Installation: path, Item: cmp.Or(item.Labels[v1alpha1.ExecutionManagedNameLabel], item.Name), Type: item.Spec.Type, Phase: string(item.Status.Phase),
 	}
 	if item.Spec.Target != nil {
 		left.Target = item.Spec.Target.Name
