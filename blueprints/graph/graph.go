@@ -5,27 +5,21 @@
 // It promises nothing to others.
 package graph
 
-import "sort"
+import (
+	"maps"
+	"slices"
+)
 
 // Cycle returns the names along one cycle, with the first name repeated at the end, or nil when there is none. Nodes maps a name to
 // the names it depends on; names that are no nodes count as without dependencies. The result is the same for the same input.
 func Cycle(nodes map[string][]string) []string {
 	s := &search{nodes: nodes, state: map[string]visit{}}
-	for _, name := range sortedNames(nodes) {
+	for _, name := range slices.Sorted(maps.Keys(nodes)) {
 		if cycle := s.from(name); cycle != nil {
 			return cycle
 		}
 	}
 	return nil
-}
-
-func sortedNames(nodes map[string][]string) []string {
-	names := make([]string, 0, len(nodes))
-	for name := range nodes {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	return names
 }
 
 type visit int

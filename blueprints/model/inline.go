@@ -10,8 +10,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
-	"sort"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -80,12 +81,7 @@ func (b *inlineBuilder) directory(at string, entries map[string]any) error {
 	if strings.Count(at, "/") > maxInlineDepth {
 		return fmt.Errorf("directory %s is nested more than %d levels deep", at, maxInlineDepth)
 	}
-	names := make([]string, 0, len(entries))
-	for name := range entries {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(entries)) {
 		if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\\\x00") {
 			return fmt.Errorf("%q in directory %s is not a file name; use a nested map for a directory", name, at)
 		}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/mapping"
@@ -126,7 +127,7 @@ func declared(b *model.Blueprint, values map[string]any) map[string]any {
 func checkExports(env *Environment, values map[string]any) (*ExportValues, error) {
 	out := &ExportValues{Data: map[string]any{}, Targets: map[string]TargetTemplate{}}
 	known := declared(env.Blueprint, values)
-	for _, name := range sortedKeys(values) {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if _, ok := known[name]; !ok {
 			out.Ignored = append(out.Ignored, name)
 		}

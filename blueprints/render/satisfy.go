@@ -7,6 +7,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/mapping"
@@ -133,7 +135,7 @@ func (s *satisfier) targetMap(d *model.ImportDefinition) (bool, error) {
 		return false, nil
 	}
 	s.values.TargetMaps[d.Name] = targets
-	for _, key := range sortedKeys(targets) {
+	for _, key := range slices.Sorted(maps.Keys(targets)) {
 		if err := s.checkTarget(d, "["+key+"]", targets[key], true); err != nil {
 			return false, err
 		}

@@ -6,6 +6,8 @@ package render
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -138,7 +140,7 @@ func (s *siblings) connectTarget(name, list, byKey, single string, several []str
 			return err
 		}
 	}
-	for _, key := range sortedKeys(keyed) {
+	for _, key := range slices.Sorted(maps.Keys(keyed)) {
 		if err := s.origin(name, keyed[key], model.TypeTarget, s.targets); err != nil {
 			return err
 		}

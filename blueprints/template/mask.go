@@ -9,7 +9,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -26,7 +28,7 @@ const (
 // describeInputs lists the names of the bindings with types, and below the known containers the names and types of their entries.
 func describeInputs(values map[string]any) string {
 	var out strings.Builder
-	for _, key := range sortedKeys(values) {
+	for _, key := range slices.Sorted(maps.Keys(values)) {
 		if out.Len() > inputsBytes {
 			out.WriteString("  …\n")
 			break
@@ -42,19 +44,10 @@ func describe(key string, value any) string {
 		return typeName(value)
 	}
 	var parts []string
-	for _, name := range sortedKeys(entries) {
+	for _, name := range slices.Sorted(maps.Keys(entries)) {
 		parts = append(parts, name+": "+typeName(entries[name]))
 	}
 	return "{" + strings.Join(parts, ", ") + "}"
-}
-
-func sortedKeys(m map[string]any) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	sort.Strings(keys)
-	return keys
 }
 
 func typeName(value any) string {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -121,7 +122,7 @@ func (c *checker) schemas(values map[string]any) {
 		LocalTypes: c.blueprint.LocalTypes, Blueprint: c.files,
 		Resource: func(context.Context, string) ([]byte, error) { return nil, errComponent },
 	}}
-	for _, name := range sortedKeys(c.blueprint.LocalTypes) {
+	for _, name := range slices.Sorted(maps.Keys(c.blueprint.LocalTypes)) {
 		c.compile(validator, "localTypes."+name, c.blueprint.LocalTypes[name].RawMessage, nil)
 	}
 	known := map[string]bool{}
@@ -131,7 +132,7 @@ func (c *checker) schemas(values map[string]any) {
 			c.compile(validator, fmt.Sprintf("exports[%d].schema", i), s.RawMessage, nil)
 		}
 	}
-	for _, name := range sortedKeys(values) {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if !known[name] {
 			c.add(Error, model.FileName, c.document.line("imports"), "imports", "there is no data import %q to set; check its name", name)
 		}

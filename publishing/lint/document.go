@@ -4,7 +4,6 @@
 package lint
 
 import (
-	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -103,8 +102,6 @@ func (c *checker) unknownKeys(file string, d *document, into any, usual ...strin
 		}
 	}
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // blockOffset returns the line before the first one of a text written as a block (|), and whether it is one.
 func (d *document) blockOffset(field string) (int, bool) {

@@ -4,8 +4,10 @@
 package lint
 
 import (
+	"maps"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,7 +29,7 @@ func (c *checker) goTemplate(s source) {
 		c.add(Error, s.file, s.line(line), s.field, "the template cannot be parsed: %s", message)
 		return
 	}
-	for _, name := range sortedKeys(trees) {
+	for _, name := range slices.Sorted(maps.Keys(trees)) {
 		if trees[name].Root != nil {
 			walk := &goWalk{checker: c, source: s, tree: trees[name]}
 			walk.node(trees[name].Root)

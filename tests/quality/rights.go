@@ -5,6 +5,7 @@ package quality
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -72,7 +73,7 @@ func Holders(module *Module) ([]Holder, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", one.name, err)
 		}
-		for _, account := range sortedNames(rules) {
+		for _, account := range slices.Sorted(maps.Keys(rules)) {
 			holder := Holder{Account: account, With: one.name}
 			for _, way := range waysOf(rules[account]) {
 				if key := account + "\x00" + way; !known[key] {
@@ -85,15 +86,6 @@ func Holders(module *Module) ([]Holder, error) {
 		}
 	}
 	return found, nil
-}
-
-func sortedNames(rules map[string][]rbacv1.PolicyRule) []string {
-	var names []string
-	for name := range rules {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // waysOf returns how rules that hold everywhere lead to everything. A rule that names its objects leads to these alone.

@@ -11,12 +11,12 @@ import (
 	"github.com/Masterminds/semver/v3"
 
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
-	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/cache"
+	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 )
 
 const (
-	maxIndexes     = 256
-	maxIndexesSize = 32 << 20
+	cacheSize   = 32 << 20
+	largestKept = cacheSize - 1<<10
 	// entryOverhead is what an entry takes in memory beside its text.
 	entryOverhead = 128
 )
@@ -27,7 +27,6 @@ type Index struct {
 	Digest string
 
 	entries map[string][]IndexEntry
-	size    int
 }
 
 // IndexEntry is one version of a chart in a repository.
@@ -40,20 +39,23 @@ type IndexEntry struct {
 	Digest string `json:"digest"`
 }
 
+// sharedByAll is the owner of cached indexes: tenants use the same ones.
+const sharedByAll = ""
+
 // indexes are those that were read lately, by their digests. It is safe for concurrent use.
 type indexes struct {
-	known *cache.Bounded[string, *Index]
+	known *memory.Cache[string, *Index]
 }
 
 func newIndexes() indexes {
-	return indexes{cache.NewBounded[string](maxIndexes, maxIndexesSize, func(i *Index) int { return i.size })}
+	return indexes{memory.Open[string, *Index](memory.New(cacheSize), nil)}
 }
 
 // Load reads an index.yaml, from the cache where its content is known. The error shows nothing of the content.
 func (i indexes) Load(raw []byte) (*Index, error) {
 	sum := sha256.Sum256(raw)
 	digest := "sha256:" + hex.EncodeToString(sum[:])
-	if cached, ok := i.known.Get(digest); ok {
+	if cached, ok := i.known.Get(sharedByAll, digest); ok {
 		return cached, nil
 	}
 	var read struct {
@@ -62,16 +64,16 @@ func (i indexes) Load(raw []byte) (*Index, error) {
 	if err := foreign.Index.Unmarshal(raw, &read); err != nil {
 		return nil, err
 	}
-	index := &Index{Digest: digest, entries: read.Entries, size: sizeOfEntries(read.Entries)}
-	i.known.Add(digest, index)
+	index := &Index{Digest: digest, entries: read.Entries}
+	i.known.Put(sharedByAll, digest, index, min(sizeOfEntries(read.Entries), largestKept)) // one that is larger takes all of it
 	return index, nil
 }
 
 // Cached returns the index whose content has the digest "sha256:<hex>", if it was loaded before. Whoever asks must have shown that it
 // may read the index.
-func (i indexes) Cached(digest string) (*Index, bool) { return i.known.Get(digest) }
+func (i indexes) Cached(digest string) (*Index, bool) { return i.known.Get(sharedByAll, digest) }
 
-func sizeOfEntries(entries map[string][]IndexEntry) int {
+func sizeOfEntries(entries map[string][]IndexEntry) int64 {
 	size := 0
 	for name, versions := range entries {
 		size += len(name) + entryOverhead
@@ -82,7 +84,7 @@ func sizeOfEntries(entries map[string][]IndexEntry) int {
 			}
 		}
 	}
-	return size
+	return int64(size)
 }
 
 // Has reports whether the index lists a chart.

@@ -66,16 +66,25 @@ func TestD10IndexesAreWeighedInBytes(t *testing.T) {
 	e := newIndexes()
 	var first *Index
 	for i := range 3 {
-		location := strings.Repeat("x", maxIndexesSize/2)
+		location := strings.Repeat("x", cacheSize/2)
 		index, err := e.Load(fmt.Appendf(nil, "entries: {a: [{version: 1.0.%d, urls: [%s]}]}", i, location))
 		require.NoError(t, err)
 		if first == nil {
 			first = index
 		}
-		assert.Greater(t, index.size, len(location))
+		assert.Greater(t, sizeOfEntries(index.entries), int64(len(location)))
 	}
 	_, ok := e.Cached(first.Digest)
 	assert.False(t, ok, "the oldest gave way")
+}
+
+func TestTheLastIndexIsKeptWhateverItsSize(t *testing.T) {
+	e := newIndexes()
+	index, err := e.Load(fmt.Appendf(nil, "entries: {a: [{version: 1.0.0, urls: [%s]}]}", strings.Repeat("x", cacheSize)))
+	require.NoError(t, err)
+	cached, ok := e.Cached(index.Digest)
+	assert.True(t, ok)
+	assert.Same(t, index, cached)
 }
 
 func TestIsVersion(t *testing.T) {

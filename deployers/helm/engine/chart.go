@@ -26,6 +26,9 @@ const (
 	maxChartBytes = 100 << 20
 )
 
+// sharedByAll is the owner of cached charts: tenants use the same ones.
+const sharedByAll = ""
+
 // Chart is a chart as a child has found it. It is immutable and may be used by several operations at a time.
 type Chart struct {
 	// Name and Version are those of Chart.yaml.
@@ -34,7 +37,6 @@ type Chart struct {
 	Digest string
 
 	packed rendering.PackedChart
-	size   int
 	// dynamic says that what the chart renders may depend on the kinds the cluster knows at this very moment, hasDefinitions that it brings
 	// some.
 	dynamic, hasDefinitions bool
@@ -45,7 +47,7 @@ type Chart struct {
 func (e *Engine) Load(ctx context.Context, owner string, archive []byte) (*Chart, error) {
 	sum := sha256.Sum256(archive)
 	digest := "sha256:" + hex.EncodeToString(sum[:])
-	if cached, ok := e.charts.Get(digest); ok {
+	if cached, ok := e.charts.Get(sharedByAll, digest); ok {
 		return cached, nil
 	}
 	return e.keep(ctx, owner, rendering.PackedChart{Archive: archive}, digest, digest)
@@ -53,13 +55,13 @@ func (e *Engine) Load(ctx context.Context, owner string, archive []byte) (*Chart
 
 // Cached returns the chart whose archive has the digest "sha256:<hex>", if it was loaded before. Whoever asks must have shown that it may
 // read the chart.
-func (e *Engine) Cached(digest string) (*Chart, bool) { return e.charts.Get(digest) }
+func (e *Engine) Cached(digest string) (*Chart, bool) { return e.charts.Get(sharedByAll, digest) }
 
 // LoadDirectory returns the chart that a directory holds; a .helmignore file is respected. The key identifies the content: what is cached under
 // it is not read again. The digest of the chart is that of its own files, whatever lies beside them. The error wraps ErrChart where the chart is at
 // fault.
 func (e *Engine) LoadDirectory(ctx context.Context, owner string, files fs.FS, key string) (*Chart, error) {
-	if cached, ok := e.charts.Get(key); ok {
+	if cached, ok := e.charts.Get(sharedByAll, key); ok {
 		return cached, nil
 	}
 	found, err := readDirectory(files)
@@ -82,8 +84,8 @@ func digestOf(files []rendering.PackedFile) string {
 
 func (e *Engine) keep(ctx context.Context, owner string, packed rendering.PackedChart, key, digest string) (*Chart, error) {
 	if e.options.Unread {
-		chart := &Chart{Digest: digest, packed: packed, size: packed.Size()}
-		e.charts.Add(key, chart)
+		chart := &Chart{Digest: digest, packed: packed}
+		e.remember(key, chart)
 		return chart, nil
 	}
 	found, err := rendering.Do(ctx, e.children, owner, rendering.Task{Verb: rendering.TaskLoad, Chart: packed}, nil)
@@ -94,11 +96,16 @@ func (e *Engine) keep(ctx context.Context, owner string, packed rendering.Packed
 		return nil, err
 	}
 	chart := &Chart{
-		Name: found.Name, Version: found.Version, Digest: digest, packed: packed, size: packed.Size(),
+		Name: found.Name, Version: found.Version, Digest: digest, packed: packed,
 		dynamic: found.IsDynamic, hasDefinitions: found.HasDefinitions,
 	}
-	e.charts.Add(key, chart)
+	e.remember(key, chart)
 	return chart, nil
+}
+
+// remember keeps a chart. One that is larger than the cache takes all of it.
+func (e *Engine) remember(key string, chart *Chart) {
+	e.charts.Put(sharedByAll, key, chart, min(int64(chart.packed.Size()), largestKept))
 }
 
 // copyTree copies a map of decoded JSON or YAML.

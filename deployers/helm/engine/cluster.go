@@ -141,5 +141,13 @@ func (o *operation) useCapabilities(chart *Chart) {
 }
 
 func (e *Engine) stateOf(cluster *target.Cluster) *clusterState {
-	return e.clusters.GetOrAdd(cluster.Connection(), func() *clusterState { return &clusterState{} })
+	key := cluster.Connection()
+	if known, ok := e.clusters.Get(key); ok {
+		return known
+	}
+	state := &clusterState{}
+	if known, ok, _ := e.clusters.PeekOrAdd(key, state); ok {
+		return known
+	}
+	return state
 }

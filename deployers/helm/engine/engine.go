@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/kube"
@@ -17,11 +18,11 @@ import (
 	"helm.sh/helm/v3/pkg/storage/driver"
 
 	"github.com/flux-landscaper/flux-landscaper/confined"
-	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/cache"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/internal/records"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/secrecy"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 )
 
 // Storage drivers that Options.Driver names.
@@ -40,8 +41,8 @@ const (
 
 const (
 	maxHistory      = 10
-	maxCharts       = 64
-	maxChartsSize   = 32 << 20
+	cacheSize       = 32 << 20
+	largestKept     = cacheSize - 1<<10
 	maxClusters     = 128
 	minimumTimeout  = time.Second
 	maxReserve      = 2 * time.Second
@@ -68,19 +69,23 @@ type Options struct {
 type Engine struct {
 	options  Options
 	children *rendering.Pool
-	charts   *cache.Bounded[string, *Chart]
-	clusters *cache.Bounded[string, *clusterState]
+	charts   *memory.Cache[string, *Chart]
+	clusters *lru.Cache[string, *clusterState]
 	locks    *locks
 	memory   *records.MemoryStorage
 }
 
 // New returns an Engine, or an error for an unknown storage driver.
 func New(options Options) (*Engine, error) {
+	clusters, err := lru.New[string, *clusterState](maxClusters)
+	if err != nil {
+		return nil, err
+	}
 	e := &Engine{
 		options:  options,
 		children: rendering.PoolOf(options.Children),
-		charts:   cache.NewBounded[string](maxCharts, maxChartsSize, func(c *Chart) int { return c.size }),
-		clusters: cache.NewBounded[string](maxClusters, maxClusters, func(*clusterState) int { return 1 }),
+		charts:   memory.Open[string, *Chart](memory.New(cacheSize), nil),
+		clusters: clusters,
 		locks:    newLocks(),
 	}
 	switch options.Driver {

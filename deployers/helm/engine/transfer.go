@@ -52,7 +52,7 @@ func (e *Engine) Receive(ctx context.Context, owner, mediaType string, content [
 		return nil, fmt.Errorf("%w: %w", rendering.ErrChart, err)
 	}
 	digest := digestOf(files)
-	if cached, ok := e.charts.Get(digest); ok {
+	if cached, ok := e.charts.Get(sharedByAll, digest); ok {
 		return cached, nil
 	}
 	return e.keep(ctx, owner, rendering.PackedChart{Files: files}, digest, digest)

@@ -6,6 +6,7 @@ package rendering
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -22,13 +23,8 @@ func ParseManifest(manifest string) ([]map[string]any, error) {
 
 func appendObjects(objects []map[string]any, file, content string) ([]map[string]any, error) {
 	documents := releaseutil.SplitManifests(content)
-	keys := make([]string, 0, len(documents))
-	for key := range documents {
-		keys = append(keys, key)
-	}
-	slices.SortFunc(keys, compareManifestKeys)
 	var read foreign.Several
-	for _, key := range keys {
+	for _, key := range slices.SortedFunc(maps.Keys(documents), compareManifestKeys) {
 		object, err := parseObject(&read, documents[key])
 		if err != nil {
 			return nil, fmt.Errorf("file %s of the chart renders to something that is not an object: %w", file, err)
