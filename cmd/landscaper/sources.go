@@ -154,7 +154,7 @@ func (c *componentFlags) policy() (inputs.SignaturePolicy, error) {
 func (c *componentFlags) open(mgr ctrl.Manager, client *oci.Client, store *fetch.Store, identities *cloud.Identities, kept *memory.Budget, policy flux.Policy, publicOnly bool) (*repository.Repositories, error) {
 	repositories, err := repository.New(repository.Options{
 		OCI: client, Store: store, LocalRoot: c.localRoot, PublicOnly: publicOnly,
-		Source: inputs.SourceLookup(mgr.GetClient(), policy), Secret: repository.SecretReader(mgr.GetAPIReader()),
+		Source: flux.Finder(mgr.GetClient(), policy), Secret: repository.SecretReader(mgr.GetAPIReader()),
 		PullSecrets: repository.AccountReader(mgr.GetAPIReader()), Identity: identities.Find, Memory: kept,
 	})
 	if err != nil {

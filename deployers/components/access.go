@@ -58,7 +58,7 @@ func (a *Access) Repositories(limit int64) (*repository.Repositories, error) {
 		OCI: a.Registries, Store: a.Artifacts, LocalRoot: a.LocalRoot, PublicOnly: a.PublicOnly, Memory: memory.New(limit), Identity: a.Identities,
 	}
 	if a.Sources != nil {
-		options.Source = a.Lookup
+		options.Source = flux.Finder(a.Sources, a.SourcePolicy)
 	}
 	if a.Live != nil {
 		options.Secret, options.PullSecrets = repository.SecretReader(a.Live), repository.AccountReader(a.Live)
@@ -66,24 +66,16 @@ func (a *Access) Repositories(limit int64) (*repository.Repositories, error) {
 	return repository.New(options)
 }
 
-// verificationKey marks a context.Context of a lookup for which only sources count that Flux has verified.
-type verificationKey struct{}
-
-// WithVerification returns ctx for lookups of an item with a Context, which may be nil: it may ask for verified sources.
-func WithVerification(ctx context.Context, c *contract.Context) context.Context {
-	if c == nil || !c.Configuration.RequireVerifiedSources {
-		return ctx
-	}
-	return context.WithValue(ctx, verificationKey{}, true)
+// RequiresVerified reports whether an item may use only sources that Flux has verified, as its Context says.
+func RequiresVerified(item *contract.Item) bool {
+	return item.Context != nil && item.Context.Configuration.RequireVerifiedSources
 }
 
-// Lookup finds a Flux source for an item, or for the component repository that an item names.
-func (a *Access) Lookup(ctx context.Context, namespace string, ref v1alpha1.SourceReference) (flux.Source, error) {
-	source, err := flux.Lookup(ctx, a.Sources, namespace, ref, a.SourcePolicy)
-	if err == nil && ctx.Value(verificationKey{}) != nil {
-		err = source.RequireVerified()
-	}
-	return source, err
+// Lookup finds a Flux source that an item names.
+func (a *Access) Lookup(ctx context.Context, item *contract.Item, ref v1alpha1.SourceReference) (flux.Source, error) {
+	policy := a.SourcePolicy
+	policy.RequireVerified = policy.RequireVerified || RequiresVerified(item)
+	return flux.Lookup(ctx, a.Sources, item.DeployItem.Namespace, ref, policy)
 }
 
 // Identity returns that of the item's Context at its cloud; nil if it asks for none. The error is a kit.Failure of an operation that says who

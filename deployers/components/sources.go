@@ -97,12 +97,11 @@ func (f *follower) offered(ctx context.Context, item *v1alpha1.DeployItem) ([]v1
 	if err != nil {
 		return nil, err
 	}
+	policy := f.policy
+	policy.RequireVerified = policy.RequireVerified || verified
 	var found []v1alpha1.SourceStatus
 	for _, ref := range f.references(item) {
-		source, err := flux.Lookup(ctx, f.reader, item.Namespace, ref, f.policy)
-		if err == nil && verified {
-			err = source.RequireVerified()
-		}
+		source, err := flux.Lookup(ctx, f.reader, item.Namespace, ref, policy)
 		var problem *flux.Error
 		if errors.As(err, &problem) {
 			return nil, nil

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 )
 
 // Policy is what the operator of the cluster allows.
@@ -69,6 +70,18 @@ func Lookup(ctx context.Context, r client.Reader, owner string, ref v1alpha1.Sou
 		return found, found.RequireVerified()
 	}
 	return found, nil
+}
+
+// Finder returns Lookup with a reader and a policy.
+func Finder(reader client.Reader, p Policy) func(context.Context, string, v1alpha1.SourceReference) (Source, error) {
+	return func(ctx context.Context, namespace string, ref v1alpha1.SourceReference) (Source, error) {
+		return Lookup(ctx, reader, namespace, ref, p)
+	}
+}
+
+// Artifact is what the source offers now.
+func (s Source) Artifact() fetch.Artifact {
+	return fetch.Artifact{URL: s.URL, Digest: s.Digest, Revision: s.Revision, Source: s.String()}
 }
 
 func namespaceOf(owner string, ref v1alpha1.SourceReference) string {

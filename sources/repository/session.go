@@ -22,6 +22,8 @@ type Scope struct {
 	Rights Rights
 	// Overwrites of the Context.
 	Overwrites []v1alpha1.ComponentVersionOverwrite
+	// RequireVerified refuses Flux sources that Flux has not verified.
+	RequireVerified bool
 }
 
 // Session looks up component versions and content for one Scope. It remembers where each component version was found. It

@@ -39,15 +39,17 @@ func (f *finder) flux(ctx context.Context, t component.Typed, spec component.Flu
 		return nil, stalled("repository of type fluxSource", "there are no Flux sources here", "use another type of repository")
 	}
 	source, err := f.r.options.Source(ctx, f.scope.Namespace, v1alpha1.SourceReference{Kind: spec.SourceRef.Kind, Name: spec.SourceRef.Name, Namespace: spec.SourceRef.Namespace})
+	if err == nil && f.scope.RequireVerified {
+		err = source.RequireVerified()
+	}
 	if err != nil {
 		return nil, err
 	}
-	artifact := fetch.Artifact{URL: source.URL, Digest: source.Digest, Revision: source.Revision, Source: source.String()}
 	o := &fluxOrigin{finder: f, typed: t, name: source.String(), scope: fmt.Sprintf("%s %s %s", source, source.Digest, spec.Path)}
 	if o.behind, err = f.r.behind(ctx, f.scope, source); err != nil {
 		return nil, err
 	}
-	if err := o.read(ctx, artifact, spec.Path); err != nil {
+	if err := o.read(ctx, source.Artifact(), spec.Path); err != nil {
 		return nil, err
 	}
 	f.held.use(source)

@@ -161,6 +161,23 @@ func TestReferencesIntoACTFOfFlux(t *testing.T) {
 	assert.Len(t, closed.Descriptors, 2)
 }
 
+func TestAScopeCanRequireVerifiedSources(t *testing.T) {
+	offered := artifacts{}
+	offered.offer(t, "two", tarOf(t, func(s formats.Sink) error {
+		return formats.WriteCTF(s, []formats.Version{shop(t), db(t)}, component.SchemaV2)
+	}))
+	r := repositories(t, func(o *Options) { o.Source = offered.source })
+	fromBucket := raw(t, map[string]any{"type": "fluxSource", "sourceRef": map[string]any{"kind": "Bucket", "name": "two"}})
+	for _, required := range []bool{false, true} {
+		_, err := session(t, r, Scope{Namespace: "ns", Repository: fromBucket, RequireVerified: required}).Root(t.Context(), byName(shopName, "1.0.0", nil))
+		var refused *flux.Error
+		assert.Equal(t, required, errors.As(err, &refused), err)
+		if required {
+			assert.Equal(t, flux.NotVerified, refused.Reason)
+		}
+	}
+}
+
 func TestAFailingAPIServerIsRetried(t *testing.T) {
 	r := repositories(t, func(o *Options) {
 		o.Source = func(context.Context, string, v1alpha1.SourceReference) (flux.Source, error) {

@@ -98,9 +98,10 @@ func (r *Reader) findComponent(ctx context.Context, inst *v1alpha1.Installation,
 	}
 	found.session = r.Repositories.Open(repository.Scope{
 		Namespace: inst.Namespace, Repository: c.Object.RepositoryContext, Rights: rights, Overwrites: c.Overwrites,
+		RequireVerified: c.RequiresVerified(),
 	})
 	found.lease.close = found.session.Close
-	if err := found.resolve(withVerification(ctx, c.RequiresVerified()), definition); err != nil {
+	if err := found.resolve(ctx, definition); err != nil {
 		found.session.Close()
 		return nil, fmt.Errorf("spec.componentDescriptor: %w", err)
 	}

@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
@@ -80,15 +78,10 @@ func (r *Reader) resolveSources(ctx context.Context, in *Reading) error {
 // state of the source and an error.
 func (r *Reader) lookupSource(ctx context.Context, inst *v1alpha1.Installation, use sourceUse, verified bool) (*resolvedSource, error) {
 	found, err := flux.Lookup(ctx, r.Reader, inst.Namespace, *use.ref, flux.Policy{
-		NoCrossNamespaceRefs: r.NoCrossNamespaceRefs, RequireVerified: r.RequireVerifiedSources,
+		NoCrossNamespaceRefs: r.NoCrossNamespaceRefs, RequireVerified: verified || r.RequireVerifiedSources,
 	})
 	if err != nil {
 		return nil, err
-	}
-	if verified {
-		if err := found.RequireVerified(); err != nil {
-			return nil, err
-		}
 	}
 	source := &resolvedSource{status: v1alpha1.SourceStatus{
 		Kind: found.Kind, Namespace: found.Namespace, Name: found.Name, Revision: found.Revision, Digest: found.Digest,
@@ -116,7 +109,7 @@ func (r *Reader) lookupSource(ctx context.Context, inst *v1alpha1.Installation, 
 
 // fetchBlueprint downloads an artifact and loads the blueprint in it.
 func (r *Reader) fetchBlueprint(ctx context.Context, namespace string, source flux.Source, path string) (*Blueprint, *reservation, error) {
-	tree, err := r.Artifacts.Open(ctx, artifactOf(source))
+	tree, err := r.Artifacts.Open(ctx, source.Artifact())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -130,10 +123,6 @@ func (r *Reader) fetchBlueprint(ctx context.Context, namespace string, source fl
 		err = kit.Stall(jobs.Operation, "BlueprintTooLarge", "spec.blueprint.sourceRef: %s: %w", source, err)
 	}
 	return blueprint, reserved, err
-}
-
-func artifactOf(source flux.Source) fetch.Artifact {
-	return fetch.Artifact{URL: source.URL, Digest: source.Digest, Revision: source.Revision, Source: source.String()}
 }
 
 // sourceFailure says who can end a problem with a source: its next event, a person, or time.
@@ -156,25 +145,3 @@ func sourceFailure(field string, err error) error {
 }
 
 var errNoBlueprint = fmt.Errorf("spec.blueprint: give exactly one of inline, ref and sourceRef")
-
-// verificationKey marks a context.Context of a lookup for which only sources count that Flux has verified.
-type verificationKey struct{}
-
-func withVerification(ctx context.Context, required bool) context.Context {
-	if !required {
-		return ctx
-	}
-	return context.WithValue(ctx, verificationKey{}, true)
-}
-
-// SourceLookup returns the function by which component repositories find Flux sources: through a client that reads from caches, and under
-// a policy. Where the Context of the Installation requires it, sources have to be verified by Flux.
-func SourceLookup(reader client.Reader, policy flux.Policy) func(context.Context, string, v1alpha1.SourceReference) (flux.Source, error) {
-	return func(ctx context.Context, namespace string, ref v1alpha1.SourceReference) (flux.Source, error) {
-		source, err := flux.Lookup(ctx, reader, namespace, ref, policy)
-		if err == nil && ctx.Value(verificationKey{}) != nil {
-			err = source.RequireVerified()
-		}
-		return source, err
-	}
-}

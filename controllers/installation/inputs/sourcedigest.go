@@ -35,7 +35,7 @@ func (r *Reader) componentDigest(ctx context.Context, namespace string, source f
 	if known, ok := r.digests.entries().Get(namespace, key); ok && source.Digest != "" {
 		return known, nil
 	}
-	tree, err := r.Artifacts.Open(ctx, artifactOf(source))
+	tree, err := r.Artifacts.Open(ctx, source.Artifact())
 	if err != nil {
 		return "", err
 	}

@@ -73,7 +73,7 @@ func (f *Finder) Find(ctx context.Context, item *contract.Item, config *containe
 	case f.access.Relay != nil && (config.ComponentDescriptor != nil || blueprint.Inline == nil):
 		return f.fromRelay(ctx, item)
 	}
-	return (&search{f, item, config}).pack(components.WithVerification(ctx, item.Context))
+	return (&search{f, item, config}).pack(ctx)
 }
 
 // fromRelay returns the archive as the content relay makes it now.
@@ -158,7 +158,7 @@ func (r *search) openComponent(ctx context.Context, packer *archive.Packer) (*re
 
 // scope is what the item may use of component repositories.
 func (r *search) scope(ctx context.Context) (repository.Scope, error) {
-	scope := repository.Scope{Namespace: r.item.DeployItem.Namespace}
+	scope := repository.Scope{Namespace: r.item.DeployItem.Namespace, RequireVerified: components.RequiresVerified(r.item)}
 	secrets, err := PullSecrets(ctx, r.access.Live, r.item, r.config)
 	if err != nil {
 		return scope, err
@@ -215,13 +215,11 @@ func (r *search) fromSource(ctx context.Context, definition *v1alpha1.BlueprintD
 	if options.Sources == nil || options.Artifacts == nil {
 		return nil, nil, kit.Stall(operation, "NotSupported", "%s.sourceRef: this deployer runs without Flux sources; use ref or inline", field)
 	}
-	source, err := options.Lookup(ctx, r.item.DeployItem.Namespace, *definition.SourceReference)
+	source, err := options.Lookup(ctx, r.item, *definition.SourceReference)
 	if err != nil {
 		return nil, nil, componentProblem(field, err)
 	}
-	tree, err := options.Artifacts.Open(ctx, fetch.Artifact{
-		URL: source.URL, Digest: source.Digest, Revision: source.Revision, Source: source.String(),
-	})
+	tree, err := options.Artifacts.Open(ctx, source.Artifact())
 	if err != nil {
 		return nil, nil, componentProblem(field+".sourceRef", err)
 	}

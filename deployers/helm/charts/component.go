@@ -70,7 +70,6 @@ func (f *Finder) fromResource(ctx context.Context, item *contract.Item, wanted w
 	if err != nil {
 		return nil, nil, err
 	}
-	ctx = components.WithVerification(ctx, item.Context)
 	session := f.components.Open(scope)
 	chart, err := f.fromComponent(ctx, item, session, wanted)
 	var replaced *replacedError
@@ -105,7 +104,7 @@ func (f *Finder) fromComponent(
 
 // scopeOf is what an item may use of component repositories.
 func (f *Finder) scopeOf(ctx context.Context, item *contract.Item, overwritten bool) (repository.Scope, error) {
-	scope := repository.Scope{Namespace: item.DeployItem.Namespace}
+	scope := repository.Scope{Namespace: item.DeployItem.Namespace, RequireVerified: components.RequiresVerified(item)}
 	if item.Context == nil {
 		return scope, nil
 	}

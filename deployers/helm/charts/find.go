@@ -125,7 +125,7 @@ func (f *Finder) fromSource(ctx context.Context, item *contract.Item, chart *hel
 	if f.access.Sources == nil || f.access.Artifacts == nil {
 		return nil, nil, kit.Stall("GetChart", "NotSupported", "chart.sourceRef: this deployer runs without Flux sources; use chart.ref")
 	}
-	source, err := f.access.Lookup(components.WithVerification(ctx, item.Context), item.DeployItem.Namespace, *chart.SourceRef)
+	source, err := f.access.Lookup(ctx, item, *chart.SourceRef)
 	if err != nil {
 		return nil, nil, sourceProblem("chart.", err)
 	}
@@ -134,7 +134,7 @@ func (f *Finder) fromSource(ctx context.Context, item *contract.Item, chart *hel
 }
 
 func (f *Finder) fromArtifact(ctx context.Context, item *contract.Item, source flux.Source, dir string) (*engine.Chart, error) {
-	artifact := fetch.Artifact{URL: source.URL, Digest: source.Digest, Revision: source.Revision, Source: source.String()}
+	artifact := source.Artifact()
 	if source.Kind == helmSource {
 		content, err := f.access.Artifacts.OpenFile(ctx, artifact)
 		if err != nil {
