@@ -32,19 +32,21 @@ const DefaultMinContinuousInterval = 10 * time.Second
 
 // ContinuousReconcileIn reads and checks the field continuousReconcile of a configuration; nil when there is none. Errors name the field.
 func ContinuousReconcileIn(config *runtime.RawExtension) (*managedresource.ContinuousReconcileSpec, error) {
-	if config == nil || !bytes.Contains(config.Raw, []byte(`"continuousReconcile"`)) {
-		return nil, nil
-	}
 	var fields struct {
 		ContinuousReconcile *managedresource.ContinuousReconcileSpec `json:"continuousReconcile"`
 	}
-	if err := document.Decode(config.Raw, &fields); err != nil {
+	if err := decodeField(config, "continuousReconcile", &fields); err != nil {
 		return nil, err
 	}
-	if errs := managedresource.ValidateContinuousReconcile("continuousReconcile", fields.ContinuousReconcile); len(errs) > 0 {
-		return nil, errors.Join(errs...)
+	return fields.ContinuousReconcile, errors.Join(managedresource.ValidateContinuousReconcile("continuousReconcile", fields.ContinuousReconcile)...)
+}
+
+// decodeField decodes a configuration into fields where it may have the one with a name. Most have not, and are not read.
+func decodeField(config *runtime.RawExtension, name string, fields any) error {
+	if config == nil || !bytes.Contains(config.Raw, []byte(`"`+name+`"`)) {
+		return nil
 	}
-	return fields.ContinuousReconcile, nil
+	return document.Decode(config.Raw, fields)
 }
 
 // clock starts jobs of the items of a ContinuousReconciler.

@@ -4,7 +4,6 @@
 package contract
 
 import (
-	"bytes"
 	"context"
 	"errors"
 
@@ -12,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/driftdesk"
@@ -80,13 +78,10 @@ func (d *Drift) IsDrifted() bool { return d.Missing || len(d.Fields) > 0 }
 
 // DriftDetectionIn reads the field driftDetection of a configuration; nil when there is none. Errors name the field.
 func DriftDetectionIn(config *runtime.RawExtension) (*managedresource.DriftDetection, error) {
-	if config == nil || !bytes.Contains(config.Raw, []byte(`"driftDetection"`)) {
-		return nil, nil
-	}
 	var fields struct {
 		DriftDetection *managedresource.DriftDetection `json:"driftDetection"`
 	}
-	if err := document.Decode(config.Raw, &fields); err != nil {
+	if err := decodeField(config, "driftDetection", &fields); err != nil {
 		return nil, err
 	}
 	return fields.DriftDetection, errors.Join(managedresource.ValidateDriftDetection("driftDetection", fields.DriftDetection)...)

@@ -64,7 +64,7 @@ type Context struct {
 
 // Find reads Context and overwrites from caches. The Context "default" may be missing.
 func (f *Finder) Find(ctx context.Context, inst *v1alpha1.Installation) (*Context, error) {
-	key := client.ObjectKey{Namespace: inst.Namespace, Name: inst.ContextName()}
+	key := KeyOf(inst)
 	found := &Context{Object: &v1alpha1.Context{}}
 	err := f.Get(ctx, key, found.Object)
 	switch {

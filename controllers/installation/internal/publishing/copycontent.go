@@ -90,17 +90,8 @@ func targetCopy(p *plan.Plan, target render.Target, name, key string, labels map
 }
 
 func copyMeta(inst *v1alpha1.Installation, name, key string, labels map[string]string, hash string) metav1.ObjectMeta {
-	own := kit.InstallationScope(inst.Name)
-	all := map[string]string{
-		v1alpha1.DataObjectContextLabel: own, v1alpha1.DataObjectSourceLabel: own, v1alpha1.DataObjectKeyLabel: name,
-		v1alpha1.DataObjectSourceTypeLabel: v1alpha1.DataObjectSourceImport, v1alpha1.DataObjectJobIDLabel: inst.Status.JobID,
-	}
-	maps.Copy(all, labels)
-	return metav1.ObjectMeta{
-		Name: kit.DataName(own, key), Namespace: inst.Namespace, Labels: all,
-		Annotations: map[string]string{v1alpha1.HashAnnotation: hash},
-		OwnerReferences: []metav1.OwnerReference{{
-			APIVersion: v1alpha1.GroupVersion.String(), Kind: "Installation", Name: inst.Name, UID: inst.UID,
-		}},
-	}
+	meta := metaOf(inst, v1alpha1.DataObjectSourceImport, kit.InstallationScope(inst.Name), key, hash)
+	meta.Labels[v1alpha1.DataObjectKeyLabel] = name
+	maps.Copy(meta.Labels, labels)
+	return meta
 }

@@ -45,7 +45,7 @@ func (b *Publisher) writeExports(ctx context.Context, inst *v1alpha1.Installatio
 			return fmt.Errorf("encode export %q: %w", export.Name, err)
 		}
 		data := v1alpha1.NewAnyJSON(raw)
-		object := &v1alpha1.DataObject{ObjectMeta: exportMeta(inst, export.DataRef, kit.DataHash(data)), Data: data}
+		object := &v1alpha1.DataObject{ObjectMeta: metaOf(inst, v1alpha1.DataObjectSourceExport, relations.ScopeOf(inst), export.DataRef, kit.DataHash(data)), Data: data}
 		written["DataObject/"+object.Name] = object
 		if err := b.writeExport(ctx, inst, object, &v1alpha1.DataObject{}, "DataObject"); err != nil {
 			return err
@@ -70,7 +70,7 @@ func exportedTarget(inst *v1alpha1.Installation, export v1alpha1.TargetExport, t
 		return nil, fmt.Errorf("encode target export %q: %w", export.Name, err)
 	}
 	object := &v1alpha1.Target{
-		ObjectMeta: exportMeta(inst, export.Target, kit.DataHash(v1alpha1.NewAnyJSON(raw))),
+		ObjectMeta: metaOf(inst, v1alpha1.DataObjectSourceExport, relations.ScopeOf(inst), export.Target, kit.DataHash(v1alpha1.NewAnyJSON(raw))),
 		Spec: v1alpha1.TargetSpec{
 			Type: template.Type, Configuration: template.Configuration, SecretRef: template.SecretRef, ServiceAccountName: template.ServiceAccountName,
 		},
@@ -86,24 +86,6 @@ func exportedTarget(inst *v1alpha1.Installation, export v1alpha1.TargetExport, t
 		}
 	}
 	return object, nil
-}
-
-func exportMeta(inst *v1alpha1.Installation, key, hash string) metav1.ObjectMeta {
-	scope := relations.ScopeOf(inst)
-	labels := map[string]string{
-		v1alpha1.DataObjectSourceLabel: kit.InstallationScope(inst.Name), v1alpha1.DataObjectSourceTypeLabel: v1alpha1.DataObjectSourceExport,
-		v1alpha1.DataObjectKeyLabel: key, v1alpha1.DataObjectJobIDLabel: inst.Status.JobID,
-	}
-	if scope != "" {
-		labels[v1alpha1.DataObjectContextLabel] = scope
-	}
-	return metav1.ObjectMeta{
-		Name: kit.DataName(scope, key), Namespace: inst.Namespace, Labels: labels,
-		Annotations: map[string]string{v1alpha1.HashAnnotation: hash},
-		OwnerReferences: []metav1.OwnerReference{{
-			APIVersion: v1alpha1.GroupVersion.String(), Kind: "Installation", Name: inst.Name, UID: inst.UID,
-		}},
-	}
 }
 
 // writeExport creates or replaces one export, unless another Installation exports it.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -30,11 +31,29 @@ type Publisher struct {
 
 	dataObjects kit.Consistency
 	targets     kit.Consistency
-	echo        kit.Echo
+	echo        echo
 }
 
 // shownRetry is when to look again after a cache lagged behind for too long.
 const shownRetry = time.Second
+
+// metaOf is the metadata of a DataObject or Target that an Installation makes in a scope.
+func metaOf(inst *v1alpha1.Installation, source, scope, key, hash string) metav1.ObjectMeta {
+	labels := map[string]string{
+		v1alpha1.DataObjectSourceLabel: kit.InstallationScope(inst.Name), v1alpha1.DataObjectSourceTypeLabel: source,
+		v1alpha1.DataObjectKeyLabel: key, v1alpha1.DataObjectJobIDLabel: inst.Status.JobID,
+	}
+	if scope != "" {
+		labels[v1alpha1.DataObjectContextLabel] = scope
+	}
+	return metav1.ObjectMeta{
+		Name: kit.DataName(scope, key), Namespace: inst.Namespace, Labels: labels,
+		Annotations: map[string]string{v1alpha1.HashAnnotation: hash},
+		OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: v1alpha1.GroupVersion.String(), Kind: "Installation", Name: inst.Name, UID: inst.UID,
+		}},
+	}
+}
 
 // create creates a DataObject or Target and remembers that it did.
 func (b *Publisher) create(ctx context.Context, object client.Object) error {
@@ -67,7 +86,7 @@ func (b *Publisher) replace(ctx context.Context, object, existing client.Object)
 func (b *Publisher) Seen(kind string, object client.Object) {
 	if kind == "DataObject" || kind == "Target" {
 		b.written(object).Stale(object)
-		b.echo.Changed()
+		b.echo.changed()
 	}
 }
 
@@ -82,7 +101,7 @@ func (b *Publisher) written(object client.Object) *kit.Consistency {
 func (b *Publisher) awaitShown(ctx context.Context, alarm *jobs.Alarm, objects map[string]client.Object) error {
 	for _, key := range slices.Sorted(maps.Keys(objects)) {
 		object := objects[key]
-		err := b.echo.Await(ctx, func() (bool, error) { return b.shown(ctx, object) })
+		err := b.echo.await(ctx, func() (bool, error) { return b.shown(ctx, object) })
 		if errors.Is(err, kit.ErrStop) {
 			alarm.Wake(shownRetry)
 		}

@@ -1,26 +1,28 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package kit
+package publishing
 
 import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 // echoLimit bounds how long a worker waits for a cache; it usually takes milliseconds.
 const echoLimit = 2 * time.Second
 
-// Echo lets a worker wait until a cache shows what this process wrote, so that whoever is started next reads it there. The zero value is
+// echo lets a worker wait until a cache shows what this process wrote, so that whoever is started next reads it there. The zero value is
 // ready; it is safe for concurrent use.
-type Echo struct {
+type echo struct {
 	mu     sync.Mutex
 	signal chan struct{}
 }
 
-// Changed is called after every change of the cache.
-func (e *Echo) Changed() {
+// changed is called after every change of the cache.
+func (e *echo) changed() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.signal != nil {
@@ -29,9 +31,9 @@ func (e *Echo) Changed() {
 	}
 }
 
-// Await returns when shown does not return false any more, which it is asked now and after each change. It returns ErrStop when the
+// await returns when shown does not return false any more, which it is asked now and after each change. It returns kit.ErrStop when the
 // cache lags behind for seconds.
-func (e *Echo) Await(ctx context.Context, shown func() (bool, error)) error {
+func (e *echo) await(ctx context.Context, shown func() (bool, error)) error {
 	limit, cancel := context.WithTimeout(ctx, echoLimit)
 	defer cancel()
 	for {
@@ -43,12 +45,12 @@ func (e *Echo) Await(ctx context.Context, shown func() (bool, error)) error {
 		select {
 		case <-next:
 		case <-limit.Done():
-			return ErrStop
+			return kit.ErrStop
 		}
 	}
 }
 
-func (e *Echo) next() <-chan struct{} {
+func (e *echo) next() <-chan struct{} {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.signal == nil {

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package kit
+package publishing
 
 import (
 	"context"
@@ -11,19 +11,21 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 func TestEchoReturnsAtOnceWhenTheCacheShowsIt(t *testing.T) {
-	var echo Echo
-	require.NoError(t, echo.Await(t.Context(), func() (bool, error) { return true, nil }))
+	var known echo
+	require.NoError(t, known.await(t.Context(), func() (bool, error) { return true, nil }))
 }
 
 func TestEchoAsksAgainAfterAChange(t *testing.T) {
-	var echo Echo
+	var known echo
 	var asked atomic.Int32
-	require.NoError(t, echo.Await(t.Context(), func() (bool, error) {
+	require.NoError(t, known.await(t.Context(), func() (bool, error) {
 		if asked.Add(1) == 1 {
-			go echo.Changed()
+			go known.changed()
 			return false, nil
 		}
 		return true, nil
@@ -32,14 +34,14 @@ func TestEchoAsksAgainAfterAChange(t *testing.T) {
 }
 
 func TestEchoPassesProblemsOn(t *testing.T) {
-	var echo Echo
+	var known echo
 	problem := errors.New("cannot read")
-	assert.ErrorIs(t, echo.Await(t.Context(), func() (bool, error) { return false, problem }), problem)
+	assert.ErrorIs(t, known.await(t.Context(), func() (bool, error) { return false, problem }), problem)
 }
 
 func TestEchoGivesUpWithItsContext(t *testing.T) {
-	var echo Echo
+	var known echo
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	assert.ErrorIs(t, echo.Await(ctx, func() (bool, error) { return false, nil }), ErrStop)
+	assert.ErrorIs(t, known.await(ctx, func() (bool, error) { return false, nil }), kit.ErrStop)
 }
