@@ -53,6 +53,11 @@ type containerFlags struct {
 }
 
 func containerDeployer() *cobra.Command {
+	command, _, _ := containerOf()
+	return command
+}
+
+func containerOf() (*cobra.Command, *deployerFlags, *containerFlags) {
 	own := &containerFlags{}
 	command, flags, shared := deployerOf("container", v1alpha1.ContainerDeployItemType, "Run containers", own.build)
 	shared.bindReferenceFlags(flags)
@@ -61,7 +66,7 @@ func containerDeployer() *cobra.Command {
 	own.identities.bindFlags(flags)
 	shared.content.bindFlags(flags)
 	own.bindFlags(flags)
-	return command
+	return command, shared, own
 }
 
 func (c *containerFlags) bindFlags(flags *pflag.FlagSet) {

@@ -37,6 +37,8 @@ type parsed struct {
 	helm       *helmFlags
 	webhooks   *webhooksFlags
 	agent      *agentFlags
+	container  *containerFlags
+	relay      *relayFlags
 }
 
 // parse parses arguments for a sub-command, and returns its flags, too.
@@ -56,6 +58,12 @@ func parse(t *testing.T, name string, args ...string) (*parsed, *pflag.FlagSet) 
 	case "helm":
 		command, p.deployer, p.helm = helmCommand()
 		p.process = &p.deployer.process
+	case "container":
+		command, p.deployer, p.container = containerOf()
+		p.process = &p.deployer.process
+	case "relay":
+		command, p.relay = relayOf()
+		p.process = &p.relay.process
 	default:
 		command, _, p.deployer = deployerOf(name, "type", "", nil)
 		p.process = &p.deployer.process
@@ -76,8 +84,13 @@ func (p *parsed) contract() contract.Options {
 }
 
 func (p *parsed) artifacts() *artifactFlags {
-	if p.helm != nil {
+	switch {
+	case p.helm != nil:
 		return &p.helm.artifacts
+	case p.container != nil:
+		return &p.container.artifacts
+	case p.relay != nil:
+		return &p.relay.artifacts
 	}
 	return &p.controller.artifacts
 }
@@ -96,15 +109,25 @@ func (p *parsed) children() confined.Limits {
 }
 
 func (p *parsed) registries() *registryFlags {
-	if p.helm != nil {
+	switch {
+	case p.helm != nil:
 		return &p.helm.registries
+	case p.container != nil:
+		return &p.container.registries
+	case p.relay != nil:
+		return &p.relay.registries
 	}
 	return &p.controller.components.registries
 }
 
 func (p *parsed) identities() *identityFlags {
-	if p.helm != nil {
+	switch {
+	case p.helm != nil:
 		return &p.helm.identities
+	case p.container != nil:
+		return &p.container.identities
+	case p.relay != nil:
+		return &p.relay.identities
 	}
 	return &p.controller.components.identities
 }
@@ -190,11 +213,18 @@ var effects = map[string]effect{
 		return p.controller.targets.accounts.Kubeconfig
 	}, "a"},
 	"content-relay":                {"a/b", func(p *parsed) any { return p.contract().SkipPullSecrets }, true}, // the relay reads them
+	"content-addr":                 {":1", func(p *parsed) any { return p.relay.address }, ":1"},
+	"content-timeout":              {"1s", func(p *parsed) any { return p.relay.timeout }, second},
 	"content-relay-namespace":      {"a", func(p *parsed) any { return p.controller.management.relay }, "a"},
 	"registry-controller-identity": {"true", func(p *parsed) any { return p.identities().own }, true},
 	"local-repository-dir": {"/l", func(p *parsed) any {
-		if p.helm != nil {
+		switch {
+		case p.helm != nil:
 			return p.helm.localRoot
+		case p.container != nil:
+			return p.container.localRoot
+		case p.relay != nil:
+			return p.relay.localRoot
 		}
 		return p.controller.components.localRoot
 	}, "/l"},
@@ -221,16 +251,31 @@ var effects = map[string]effect{
 	"helm-driver":                   {"memory", func(p *parsed) any { return p.helm.driver }, "memory"},
 	"helm-operations":               {"3", func(p *parsed) any { return p.contract().MaxWaiting }, 3},
 
+	"host-kubeconfig":            {"/k", func(p *parsed) any { return p.container.hostKubeconfig }, "/k"},
+	"host-namespace":             {"pods", func(p *parsed) any { return p.container.namespace }, "pods"},
+	"sidecar-image":              {"a", (*parsed).sidecarImage, "a"},
+	"sidecar-pull-policy":        {"Never", func(p *parsed) any { return p.container.sidecarPullPolicy }, "Never"},
+	"default-image":              {"a", func(p *parsed) any { return p.container.defaultImage }, "a"},
+	"keep-pods":                  {"true", func(p *parsed) any { return p.container.keepPods }, true},
+	"max-state-size":             {"3", func(p *parsed) any { return p.container.maxState }, int64(3)},
+	"max-shared-size":            {"3", func(p *parsed) any { return p.container.maxShared }, int64(3)},
+	"max-stored-per-namespace":   {"3", func(p *parsed) any { return p.container.maxStored }, int64(3)},
+	"max-pods-per-namespace":     {"3", func(p *parsed) any { return p.container.maxPods }, 3},
+	"garbage-collection-period":  {"7s", func(p *parsed) any { return p.container.garbagePeriod }, 7 * second},
+	"disable-garbage-collection": {"true", func(p *parsed) any { return p.container.noGarbage }, true},
+
 	"deployer-management":           {"true", func(p *parsed) any { return p.controller.management.enabled }, true},
 	"deployer-management-namespace": {"n", func(p *parsed) any { return p.controller.management.namespace }, "n"},
 	"shared-environments":           {"true", func(p *parsed) any { return p.controller.management.share }, true},
 	"pickup-timeout":                {"1s", func(p *parsed) any { return p.controller.pickupTimeout }, second},
 	"require-verified-sources":      {"true", func(p *parsed) any { return p.process.sourcePolicy().RequireVerified }, true},
 	"no-private-networks": {"true", func(p *parsed) any {
-		if p.agent != nil {
+		switch {
+		case p.agent != nil:
 			return p.agent.publicOnly
-		}
-		if p.deployer != nil {
+		case p.relay != nil:
+			return p.relay.publicOnly
+		case p.deployer != nil:
 			return p.deployer.targets.publicOnly
 		}
 		return p.controller.targets.publicOnly
@@ -260,6 +305,15 @@ var effects = map[string]effect{
 	"webhook-url":          {"https://u", func(p *parsed) any { return p.webhooks.url }, "https://u"},
 	"cert-ns":              {"a", func(p *parsed) any { return p.webhooks.namespace }, "a"},
 	"certificate-lifetime": {"1s", func(p *parsed) any { return p.webhooks.lifetime }, second},
+}
+
+func (p *parsed) sidecarImage() any {
+	if p.container.sidecarImage == "" {
+		return "" // that of the own Pod
+	}
+	found, err := p.container.sidecar(nil)
+	require.NoError(p.t, err)
+	return found.Image
 }
 
 func (p *parsed) anyShard() any { return p.shard() }
@@ -306,7 +360,7 @@ func (p *parsed) connection() struct {
 
 func TestD21EveryFlagHasAnEffect(t *testing.T) {
 	seen := map[string]bool{}
-	for _, command := range []string{"controller", "webhooks", "manifest", "mock", "helm", "agent"} {
+	for _, command := range []string{"controller", "webhooks", "manifest", "mock", "helm", "container", "relay", "agent"} {
 		_, flags := parse(t, command)
 		flags.VisitAll(func(flag *pflag.Flag) {
 			if flag.Name == "help" {

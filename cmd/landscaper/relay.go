@@ -33,6 +33,11 @@ type relayFlags struct {
 }
 
 func relayCommand() *cobra.Command {
+	command, _ := relayOf()
+	return command
+}
+
+func relayOf() (*cobra.Command, *relayFlags) {
 	flags := &relayFlags{process: process{name: "relay"}}
 	command := &cobra.Command{
 		Use:   "relay",
@@ -51,7 +56,7 @@ func relayCommand() *cobra.Command {
 	command.Flags().StringVar(&flags.address, "content-addr", ":9444", "The address that content is served on, over TLS.")
 	command.Flags().DurationVar(&flags.timeout, "content-timeout", 2*time.Minute, "How long content may take to be found.")
 	flags.watch.AllNamespaces = true
-	return command
+	return command, flags
 }
 
 func (f *relayFlags) run(ctx context.Context) error {

@@ -371,6 +371,44 @@ func TestContentWithAnotherDigestIsAskedForAgain(t *testing.T) {
 	assert.EqualValues(t, 3, asked.Load(), "nothing of the others was used")
 }
 
+func TestTheRelayReachesPublicAddressesOnlyWhereItIsTold(t *testing.T) {
+	s := newScene(t)
+	s.startRelay("--no-private-networks")
+	s.account("east", s.tenant)
+	s.publish("1.0.0", map[string]string{"blueprint.yaml": "kind: Blueprint"})
+	ref := s.push("1.0.0", "first")
+	s.registry.Forget()
+	token := s.token(s.home, "east", relay.Audience)
+	for name, asked := range map[string]relay.Asked{
+		"chart":   relay.For(relay.KindChart, s.item(s.tenant, "hello", ref)),
+		"content": relay.For(relay.KindContent, s.container(s.tenant, "job", "1.0.0")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			response := s.ask("east", token, asked)
+			assert.Equal(t, http.StatusUnprocessableEntity, response.StatusCode)
+			assert.Contains(t, s.body(response), "the address is not public")
+		})
+	}
+	assert.Empty(t, s.registry.Requests())
+}
+
+func TestContentHasItsTimeToBeFound(t *testing.T) {
+	s := newScene(t)
+	s.startRelay("--content-timeout=1s")
+	s.account("east", s.tenant)
+	s.publish("1.0.0", map[string]string{"blueprint.yaml": "kind: Blueprint"})
+	item := s.container(s.tenant, "job", "1.0.0")
+	held := s.holdBlobs("components")
+	token := s.token(s.home, "east", relay.Audience)
+
+	response := s.ask("east", token, relay.For(relay.KindContent, item))
+
+	assert.Equal(t, http.StatusUnprocessableEntity, response.StatusCode)
+	assert.Contains(t, s.body(response), "within 1s")
+	close(held.release)
+	assert.Equal(t, http.StatusOK, s.ask("east", token, relay.For(relay.KindContent, item)).StatusCode)
+}
+
 func TestARefusedLoginIsRepeatedToNobody(t *testing.T) {
 	s := newScene(t)
 	s.startRelay()
