@@ -100,10 +100,15 @@ func (s *scene) archived(files map[string]string) []byte {
 // container makes a container item of a version of the component, without a job.
 func (s *scene) container(namespace, name, version string) *v1alpha1.DeployItem {
 	s.t.Helper()
-	return s.containerOf(namespace, name, object{
+	return s.containerOf(namespace, name, s.ofJob(version))
+}
+
+// ofJob is the configuration of a container with a version of the component and its blueprint.
+func (s *scene) ofJob(version string) object {
+	return object{
 		"componentDescriptor": s.reference(job, version), "blueprint": object{"ref": object{"resourceName": "blueprint"}},
 		"registryPullSecrets": []any{object{"name": pullSecret}},
-	})
+	}
 }
 
 // reference names a component of the private registry.
@@ -116,7 +121,9 @@ func (s *scene) reference(name, version string) object {
 func (s *scene) containerOf(namespace, name string, config object) *v1alpha1.DeployItem {
 	s.t.Helper()
 	config["apiVersion"], config["kind"] = "container.deployer.landscaper.gardener.cloud/v1alpha1", "ProviderConfiguration"
-	config["image"] = "registry.invalid/program:1"
+	if config["image"] == nil {
+		config["image"] = "registry.invalid/program:1"
+	}
 	raw, err := json.Marshal(config)
 	require.NoError(s.t, err)
 	item := &v1alpha1.DeployItem{ObjectMeta: meta(namespace, name), Spec: v1alpha1.DeployItemSpec{

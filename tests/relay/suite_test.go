@@ -68,11 +68,16 @@ type scene struct {
 
 func newScene(t *testing.T) *scene {
 	t.Helper()
+	return newSceneOn(t, platform.Shared(t))
+}
+
+// newSceneOn makes one on a platform.
+func newSceneOn(t *testing.T, p *platform.Platform) *scene {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	t.Cleanup(cancel)
 	binary, err := binaries.BuildLandscaper(ctx)
 	require.NoError(t, err)
-	p := platform.Shared(t)
 	s := &scene{
 		Platform: p, t: t, ctx: ctx, system: p.Namespace(t), tenant: p.Namespace(t), home: p.Namespace(t), binary: binary, dir: t.TempDir(),
 		registry: registry.Start(t, registry.Options{Users: []registry.User{{Name: user, Password: password}}}),
@@ -343,7 +348,9 @@ func (s *scene) lead(address string) {
 func (s *scene) pod(address string) *corev1.ObjectReference {
 	s.t.Helper()
 	pod := &corev1.Pod{
-		ObjectMeta: meta(s.system, "landscaper-relay"), Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "landscaper", Image: "landscaper"}}},
+		ObjectMeta: meta(s.system, "landscaper-relay"), Spec: corev1.PodSpec{
+			SchedulerName: "nobody", Containers: []corev1.Container{{Name: "landscaper", Image: "landscaper"}},
+		},
 	}
 	s.create(pod)
 	pod.Status.PodIP, pod.Status.PodIPs = address, []corev1.PodIP{{IP: address}}
