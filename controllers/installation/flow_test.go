@@ -5,8 +5,6 @@ package installation
 
 import (
 	"encoding/json"
-	"maps"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -21,19 +19,6 @@ import (
 )
 
 const clusterType = "landscaper.gardener.cloud/kubernetes-cluster"
-
-// imported are definitions of imports, by name with their types.
-func imported(types map[string]string) []any {
-	var imports []any
-	for _, name := range slices.Sorted(maps.Keys(types)) {
-		if types[name] == "data" {
-			imports = append(imports, object{"name": name, "type": "data", "schema": object{}})
-			continue
-		}
-		imports = append(imports, object{"name": name, "type": types[name], "targetType": clusterType})
-	}
-	return imports
-}
 
 func (s *stage) target(name string) *v1alpha1.Target {
 	config := v1alpha1.NewAnyJSON([]byte(`{"of":"` + name + `"}`))
@@ -51,8 +36,8 @@ func (s *stage) spread(more bool) *v1alpha1.Installation {
 	inst := fixture.Following(&v1alpha1.Installation{ObjectMeta: s.named("root")})
 	if more {
 		types := map[string]string{"whole": "data", "key": "data", "object": "data", "one": "target", "list": "targetList", "map": "targetMap"}
-		leaf["imports"] = imported(map[string]string{"key": "data", "one": "target", "list": "targetList", "map": "targetMap"})
-		leaf["exports"] = imported(map[string]string{"data": "data", "cluster": "target"})
+		leaf["imports"] = fixture.Imports(map[string]string{"key": "data", "one": "target", "list": "targetList", "map": "targetMap"})
+		leaf["exports"] = fixture.Imports(map[string]string{"data": "data", "cluster": "target"})
 		leaf["deployExecutions"] = deploying("{{ .imports.key }} {{ (index .imports.list 1).spec.config.of }} {{ .imports.map.a.spec.config.of }}")
 		leaf["exportExecutions"] = []any{object{"name": "default", "type": "GoTemplate", "template": "exports:\n" +
 			"  data: {{ .values.deployitems.item.said }}\n" +
@@ -65,8 +50,8 @@ func (s *stage) spread(more bool) *v1alpha1.Installation {
 		sub["exports"] = object{
 			"data": []any{object{"name": "data", "dataRef": "said"}}, "targets": []any{object{"name": "cluster", "target": "made"}},
 		}
-		root["imports"] = imported(types)
-		root["exports"] = imported(map[string]string{"data": "data", "cluster": "target"})
+		root["imports"] = fixture.Imports(types)
+		root["exports"] = fixture.Imports(map[string]string{"data": "data", "cluster": "target"})
 		root["deployExecutions"] = deploying("{{ .imports.whole.a }} {{ .imports.key }} {{ .imports.object }} {{ .imports.one.spec.config.of }}")
 		root["exportExecutions"] = []any{object{"name": "default", "type": "GoTemplate", "template": "exports:\n" +
 			"  data: {{ .values.dataobjects.said }}\n" +
@@ -171,7 +156,7 @@ func TestExportsOfItemsThatAreGoneEndTheJob(t *testing.T) {
 			s := newStage(t)
 			inst := s.leaf("root", "a")
 			inst.Spec.Blueprint = fixture.InlineBlueprint(object{
-				"deployExecutions": deploying("a"), "exports": imported(map[string]string{"said": "data"}),
+				"deployExecutions": deploying("a"), "exports": fixture.Imports(map[string]string{"said": "data"}),
 				"exportExecutions": []any{object{"name": "default", "type": "GoTemplate", "template": "exports: {said: {{ index .values.deployitems \"item\" \"said\" }}}\n"}},
 			})
 			inst.Spec.Exports.Data = []v1alpha1.DataExport{{Name: "said", DataRef: "said"}}

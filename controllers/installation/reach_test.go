@@ -256,8 +256,8 @@ func TestT07TemplatedTargets(t *testing.T) {
 				Type: clusterType, SecretRef: &v1alpha1.LocalSecretReference{Name: "imported", Key: "k"},
 			}})
 			inst := s.reaching(object{
-				"imports": imported(map[string]string{"self": "target", "kept": "target"}),
-				"exports": imported(map[string]string{"made": "target"}), "exportExecutions": exportingText("made: {type: " + clusterType + ", " + c.made + "}"),
+				"imports": fixture.Imports(map[string]string{"self": "target", "kept": "target"}),
+				"exports": fixture.Imports(map[string]string{"made": "target"}), "exportExecutions": exportingText("made: {type: " + clusterType + ", " + c.made + "}"),
 			})
 			inst.Spec.Imports.Targets = append(inst.Spec.Imports.Targets, v1alpha1.TargetImport{Name: "kept", Target: "kept"})
 			inst.Spec.Exports.Targets = []v1alpha1.TargetExport{{Name: "made", Target: "made"}}

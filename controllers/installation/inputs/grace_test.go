@@ -42,7 +42,7 @@ func TestE17GracesEndWithTheJob(t *testing.T) {
 	r := &Reader{}
 	s := &Reading{inst: fixture.Working("a", "1", "job"), now: time.Unix(1000, 0)}
 	require.Error(t, r.contextFailure(s, incomplete(t)))
-	_, missing := with(t).collector().Collect(t.Context(), importing())
+	_, missing := with(t).collector().Collect(t.Context(), fixture.Importing())
 	require.Error(t, r.importFailure(t.Context(), s, missing))
 	require.Len(t, r.graces.since, 2)
 	r.Forget(client.ObjectKeyFromObject(s.inst))

@@ -9,11 +9,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 )
 
 func TestInputsAreReadIntoTheInstallationThatIsGiven(t *testing.T) {
-	inst := importing()
-	found, err := with(t, there("1")).Read(t.Context(), inst, time.Unix(1, 0), nil)
+	inst := fixture.Importing()
+	found, err := with(t, fixture.DataObject("1")).Read(t.Context(), inst, time.Unix(1, 0), nil)
 	require.NoError(t, err)
 	assert.Equal(t, map[string]any{"value": float64(1)}, found.Imports.Values.Data)
 	assert.NotNil(t, found.Values)

@@ -20,7 +20,7 @@ func TestT07FunctionsOpenImportedSecretsOnly(t *testing.T) {
 	limits := &Reach{onlyImports: true, Targets: map[string]*v1alpha1.Target{"t": {Spec: v1alpha1.TargetSpec{SecretRef: secret("imported")}}}}
 	i := newIssuer(t)
 	i.reach = limits
-	given := map[string]any{"spec": map[string]any{"type": clusterType, "secretRef": map[string]any{"name": "foreign"}}}
+	given := map[string]any{"spec": map[string]any{"type": v1alpha1.KubernetesClusterTargetType, "secretRef": map[string]any{"name": "foreign"}}}
 	_, err := i.ServiceAccountKubeconfig(t.Context(), "name", "namespace", 600, given)
 	require.ErrorContains(t, err, "spec.secretRef is not among its imports")
 	assert.Equal(t, err, i.Refused, "the failure says so, whatever becomes of the text")

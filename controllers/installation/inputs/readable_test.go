@@ -23,7 +23,7 @@ const unreadable = "spec.x cannot be read: write a text"
 
 func TestASpecThatContradictsItselfIsRefusedFirst(t *testing.T) {
 	s := &Reading{inst: fixture.Node("root", "")}
-	s.inst.Spec.Blueprint = fixture.InlineBlueprint(object{})
+	s.inst.Spec.Blueprint = fixture.InlineBlueprint(fixture.Object{})
 	s.inst.Spec.Blueprint.SourceReference = &v1alpha1.SourceReference{Kind: "GitRepository", Name: "missing"}
 	var failure *kit.Failure
 	require.ErrorAs(t, (&Reader{}).checkReadable(t.Context(), s), &failure)
@@ -33,7 +33,7 @@ func TestASpecThatContradictsItselfIsRefusedFirst(t *testing.T) {
 
 func TestT03AJobOfAnUnreadableSpecFails(t *testing.T) {
 	s := &Reading{inst: fixture.Node("root", "")}
-	s.inst.Spec.Blueprint = fixture.InlineBlueprint(object{})
+	s.inst.Spec.Blueprint = fixture.InlineBlueprint(fixture.Object{})
 	r := &Reader{}
 	require.NoError(t, r.checkReadable(t.Context(), s))
 	s.inst.Undecoded = v1alpha1.Undecoded{unreadable}

@@ -25,10 +25,7 @@ import (
 
 // ending is a root at the end of the job "job", for the generation that it has.
 func ending() *Family {
-	inst := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Name: "root", Generation: 2}}
-	inst.Status.ObservedGeneration = 2
-	inst.Status.JobID, inst.Status.JobIDFinished = "job", "job"
-	return familyOf(inst)
+	return familyOf(fixture.Ended())
 }
 
 // changedChild is a sub-installation that noted a change during a job.

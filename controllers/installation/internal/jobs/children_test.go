@@ -75,9 +75,9 @@ func TestASubinstallationInDeletionEndsNoJobOfItsParent(t *testing.T) {
 		want  bool
 	}{
 		"at the job":                           {fixture.WithJobs(job, "a"), false},
-		"deleted while it was at the job":      {leaving(fixture.WithJobs(job, "a")), true},
-		"deleted, and its deletion is at work": {leaving(fixture.WithJobs("c", "a")), true},
-		"deleted after it had ended the job":   {leaving(fixture.WithJobs("c", job)), false},
+		"deleted while it was at the job":      {fixture.Leaving(fixture.WithJobs(job, "a")), true},
+		"deleted, and its deletion is at work": {fixture.Leaving(fixture.WithJobs("c", "a")), true},
+		"deleted after it had ended the job":   {fixture.Leaving(fixture.WithJobs("c", job)), false},
 	} {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, LeavesJob(tc.child, job)) })
 	}

@@ -39,7 +39,7 @@ func TestLossOf(t *testing.T) {
 		"the Execution is gone":              {v1alpha1.PhaseSucceeded, nil, children{"root-sub": sub}, "execution root was deleted", true},
 		"the Execution is going":             {v1alpha1.PhaseSucceeded, going, children{"root-sub": sub}, "execution root was deleted", false},
 		"a sub-installation is gone":         {v1alpha1.PhaseSucceeded, there, nil, "sub-installation root-sub was deleted", true},
-		"a sub-installation is going":        {v1alpha1.PhaseSucceeded, there, children{"root-sub": leaving(fixture.Working("root-sub", "2", ""))}, "sub-installation root-sub was deleted", false},
+		"a sub-installation is going":        {v1alpha1.PhaseSucceeded, there, children{"root-sub": fixture.Leaving(fixture.Working("root-sub", "2", ""))}, "sub-installation root-sub was deleted", false},
 		"a sub-installation has lost one":    {v1alpha1.PhaseSucceeded, there, children{"root-sub": deeper}, "root-sub: execution root-sub was deleted", false},
 		"an item has failed by the clock":    {v1alpha1.PhaseSucceeded, drifted, children{"root-sub": sub}, "deploy item a is broken", false},
 		"and so has one further down":        {v1alpha1.PhaseSucceeded, there, children{"root-sub": unwell}, "root-sub: deploy item b is broken", false},

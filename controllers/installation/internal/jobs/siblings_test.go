@@ -31,9 +31,9 @@ func TestAFailedDeletionOfASuccessorCounts(t *testing.T) {
 		want                    bool
 	}{
 		"of a root":       {fixture.WithJobs("b", "a"), nil, failed("x"), true},
-		"in the same job": {fixture.Nested("", "b", "a"), leaving(fixture.WithJobs("b", "a")), failed("b"), true},
-		"in the job of the parent, not in the own": {fixture.Nested("", "own", "a"), leaving(fixture.WithJobs("b", "a")), failed("b"), true},
-		"in an earlier job":                        {fixture.Nested("", "b", "a"), leaving(fixture.WithJobs("b", "a")), failed("a"), false},
+		"in the same job": {fixture.Nested("", "b", "a"), fixture.Leaving(fixture.WithJobs("b", "a")), failed("b"), true},
+		"in the job of the parent, not in the own": {fixture.Nested("", "own", "a"), fixture.Leaving(fixture.WithJobs("b", "a")), failed("b"), true},
+		"in an earlier job":                        {fixture.Nested("", "b", "a"), fixture.Leaving(fixture.WithJobs("b", "a")), failed("a"), false},
 		"while the parent is not deleted":          {fixture.Nested("", "own", "a"), fixture.WithJobs("b", "b"), failed("b"), false},
 		"tried again":                              {fixture.WithJobs("b", "a"), nil, trying, false},
 	} {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -47,20 +46,8 @@ func TestPlansOfATenantAreBoundedInBytes(t *testing.T) {
 	assert.True(t, ok, "the plan of another tenant stays")
 }
 
-// importing is an Installation that imports the DataObject "in".
-func importing() *v1alpha1.Installation {
-	inst := fixture.Working("root", "1", "job")
-	inst.Spec.Blueprint = fixture.InlineBlueprint(fixture.Object{"imports": []any{fixture.Object{"name": "value", "type": "data", "schema": fixture.Object{}}}})
-	inst.Spec.Imports.Data = []v1alpha1.DataImport{{Name: "value", DataRef: "in"}}
-	return inst
-}
-
-func there(content string) *v1alpha1.DataObject {
-	return &v1alpha1.DataObject{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "in"}, Data: v1alpha1.NewAnyJSON([]byte(content))}
-}
-
 func TestInputsThatAreNotThereAreLookedForAgain(t *testing.T) {
-	p := &Plan{Alarm: &jobs.Alarm{}, Inst: importing(), Now: time.Unix(1, 0)}
+	p := &Plan{Alarm: &jobs.Alarm{}, Inst: fixture.Importing(), Now: time.Unix(1, 0)}
 	var failure *kit.Failure
 	require.ErrorAs(t, with(t).Read(t.Context(), p), &failure)
 	assert.Equal(t, jobs.ReasonImportNotFound, failure.Reason)
@@ -69,9 +56,9 @@ func TestInputsThatAreNotThereAreLookedForAgain(t *testing.T) {
 }
 
 func TestInputsThatAreReadAgainLeaveNoTrace(t *testing.T) {
-	p := &Plan{Alarm: &jobs.Alarm{}, Inst: importing(), Now: time.Unix(1, 0)}
+	p := &Plan{Alarm: &jobs.Alarm{}, Inst: fixture.Importing(), Now: time.Unix(1, 0)}
 	p.Inst.Status.ImportsHash = "of the children"
-	require.NoError(t, with(t, there("2")).recollect(t.Context(), p))
+	require.NoError(t, with(t, fixture.DataObject("2")).recollect(t.Context(), p))
 	assert.Equal(t, map[string]any{"value": float64(2)}, p.Imports.Values.Data)
 	assert.NotNil(t, p.Content)
 	assert.Equal(t, "of the children", p.Inst.Status.ImportsHash)

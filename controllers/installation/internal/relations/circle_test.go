@@ -8,14 +8,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 )
 
 // relaying is an Installation that imports and exports data.
 func relaying(name, imported, exported string) *v1alpha1.Installation {
-	inst := node(name, "")
+	inst := fixture.Node(name, "")
 	inst.Spec.Imports.Data = []v1alpha1.DataImport{{Name: "in", DataRef: imported}}
 	inst.Spec.Exports.Data = []v1alpha1.DataExport{{Name: "out", DataRef: exported}}
 	return inst
@@ -43,14 +43,14 @@ func TestOnlyCirclesThatAreDeletedAsAWholeLoseTheirOrder(t *testing.T) {
 		siblings []*v1alpha1.Installation
 		want     []string
 	}{
-		"all are being deleted": {[]*v1alpha1.Installation{leaving(relaying("b", "a", "b")), leaving(relaying("c", "b", "c"))}, []string{}},
-		"the last one stays":    {[]*v1alpha1.Installation{leaving(relaying("b", "a", "b")), relaying("c", "b", "c")}, []string{"b"}},
-		"the next one stays":    {[]*v1alpha1.Installation{relaying("b", "a", "b"), leaving(relaying("c", "b", "c"))}, []string{"b"}},
-		"a consumer beside it":  {[]*v1alpha1.Installation{leaving(relaying("b", "a", "c")), relaying("x", "a", "x")}, []string{"x"}},
-		"a chain":               {[]*v1alpha1.Installation{leaving(relaying("b", "a", "b"))}, []string{"b"}},
+		"all are being deleted": {[]*v1alpha1.Installation{fixture.Leaving(relaying("b", "a", "b")), fixture.Leaving(relaying("c", "b", "c"))}, []string{}},
+		"the last one stays":    {[]*v1alpha1.Installation{fixture.Leaving(relaying("b", "a", "b")), relaying("c", "b", "c")}, []string{"b"}},
+		"the next one stays":    {[]*v1alpha1.Installation{relaying("b", "a", "b"), fixture.Leaving(relaying("c", "b", "c"))}, []string{"b"}},
+		"a consumer beside it":  {[]*v1alpha1.Installation{fixture.Leaving(relaying("b", "a", "c")), relaying("x", "a", "x")}, []string{"x"}},
+		"a chain":               {[]*v1alpha1.Installation{fixture.Leaving(relaying("b", "a", "b"))}, []string{"b"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inst := leaving(relaying("a", "c", "a"))
+			inst := fixture.Leaving(relaying("a", "c", "a"))
 			found, err := finding(t, append(tc.siblings, inst)...).AwaitedSuccessors(t.Context(), inst)
 			require.NoError(t, err)
 			assert.Equal(t, tc.want, namesOf(found))
@@ -83,11 +83,5 @@ func secretNamed(name string) *v1alpha1.Installation {
 func targetNamed(name string) *v1alpha1.Installation {
 	inst := relaying(name, "other", name)
 	inst.Spec.Imports.Targets = []v1alpha1.TargetImport{{Name: "cluster", Target: name}}
-	return inst
-}
-
-// leaving lets an Installation be in deletion.
-func leaving(inst *v1alpha1.Installation) *v1alpha1.Installation {
-	inst.DeletionTimestamp, inst.Finalizers = &metav1.Time{Time: metav1.Now().Time}, []string{v1alpha1.Finalizer}
 	return inst
 }

@@ -7,9 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -30,23 +28,4 @@ func finding(t *testing.T, installations ...*v1alpha1.Installation) *Finder {
 	}
 	c := builder.Build()
 	return &Finder{Reader: c, Live: c}
-}
-
-// node is an Installation whose UID is its name, owned by another unless owner is empty, and that lists others.
-func node(name, owner string, listed ...string) *v1alpha1.Installation {
-	inst := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns", UID: types.UID(name)}}
-	if owner != "" {
-		inst.Labels = map[string]string{v1alpha1.EncompassedByLabel: owner}
-		inst.OwnerReferences = []metav1.OwnerReference{{
-			APIVersion: v1alpha1.GroupVersion.String(), Kind: "Installation", Name: owner, UID: types.UID(owner), Controller: new(true),
-		}}
-	}
-	if len(listed) > 0 {
-		inst.Status.SubInstCache = &v1alpha1.SubInstCache{}
-	}
-	for _, name := range listed {
-		pair := v1alpha1.SubNamePair{SpecName: name, ObjectName: name}
-		inst.Status.SubInstCache.ActiveSubs = append(inst.Status.SubInstCache.ActiveSubs, pair)
-	}
-	return inst
 }

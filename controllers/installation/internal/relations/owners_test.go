@@ -15,24 +15,25 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 // line is a root and as many Installations below each other.
 func line(depth int) []*v1alpha1.Installation {
-	nodes := []*v1alpha1.Installation{node("i0", "", "i1")}
+	nodes := []*v1alpha1.Installation{fixture.Node("i0", "", "i1")}
 	for i := 1; i <= depth; i++ {
-		nodes = append(nodes, node(fmt.Sprintf("i%d", i), fmt.Sprintf("i%d", i-1), fmt.Sprintf("i%d", i+1)))
+		nodes = append(nodes, fixture.Node(fmt.Sprintf("i%d", i), fmt.Sprintf("i%d", i-1), fmt.Sprintf("i%d", i+1)))
 	}
 	return nodes
 }
 
 func TestT01OnlyWhomTheParentListsIsNested(t *testing.T) {
-	replaced := node("parent", "", "child")
+	replaced := fixture.Node("parent", "", "child")
 	replaced.UID = "another"
-	orphaned := node("parent", "", "other")
+	orphaned := fixture.Node("parent", "", "other")
 	orphaned.Status.SubInstCache.OrphanedSubs = []string{"child"}
-	foreign := node("child", "parent")
+	foreign := fixture.Node("child", "parent")
 	foreign.OwnerReferences[0].APIVersion = "apps.example.com/v1"
 	for name, tc := range map[string]struct {
 		inst   *v1alpha1.Installation
@@ -40,27 +41,27 @@ func TestT01OnlyWhomTheParentListsIsNested(t *testing.T) {
 		root   string
 		says   string
 	}{
-		"root":                   {inst: node("root", ""), root: "root"},
-		"listed":                 {inst: node("child", "parent"), others: []*v1alpha1.Installation{node("parent", "", "child")}, root: "parent"},
-		"listed as orphan":       {inst: node("child", "parent"), others: []*v1alpha1.Installation{orphaned}, root: "parent"},
-		"owner of another group": {inst: foreign, others: []*v1alpha1.Installation{node("parent", "")}, root: "child"},
-		"not listed":             {inst: node("child", "parent"), others: []*v1alpha1.Installation{node("parent", "", "other")}, says: "does not list it"},
-		"parent without list":    {inst: node("child", "parent"), others: []*v1alpha1.Installation{node("parent", "")}, says: "does not list it"},
+		"root":                   {inst: fixture.Node("root", ""), root: "root"},
+		"listed":                 {inst: fixture.Node("child", "parent"), others: []*v1alpha1.Installation{fixture.Node("parent", "", "child")}, root: "parent"},
+		"listed as orphan":       {inst: fixture.Node("child", "parent"), others: []*v1alpha1.Installation{orphaned}, root: "parent"},
+		"owner of another group": {inst: foreign, others: []*v1alpha1.Installation{fixture.Node("parent", "")}, root: "child"},
+		"not listed":             {inst: fixture.Node("child", "parent"), others: []*v1alpha1.Installation{fixture.Node("parent", "", "other")}, says: "does not list it"},
+		"parent without list":    {inst: fixture.Node("child", "parent"), others: []*v1alpha1.Installation{fixture.Node("parent", "")}, says: "does not list it"},
 		"parent with another UID": {
-			inst: node("child", "parent"), others: []*v1alpha1.Installation{replaced}, says: "no installation parent with UID parent",
+			inst: fixture.Node("child", "parent"), others: []*v1alpha1.Installation{replaced}, says: "no installation parent with UID parent",
 		},
-		"no parent":      {inst: node("child", "parent"), says: "no installation parent"},
-		"its own parent": {inst: node("child", "child", "child"), others: []*v1alpha1.Installation{node("child", "child", "child")}, says: "its own owner"},
+		"no parent":      {inst: fixture.Node("child", "parent"), says: "no installation parent"},
+		"its own parent": {inst: fixture.Node("child", "child", "child"), others: []*v1alpha1.Installation{fixture.Node("child", "child", "child")}, says: "its own owner"},
 		"circle of two": {
-			inst:   node("a", "b", "b"),
-			others: []*v1alpha1.Installation{node("a", "b", "b"), node("b", "a", "a")}, says: "do not lead to a root",
+			inst:   fixture.Node("a", "b", "b"),
+			others: []*v1alpha1.Installation{fixture.Node("a", "b", "b"), fixture.Node("b", "a", "a")}, says: "do not lead to a root",
 		},
 		"parent not listed": {
-			inst:   node("c", "b"),
-			others: []*v1alpha1.Installation{node("a", "", "x"), node("b", "a", "c")}, says: "does not list it",
+			inst:   fixture.Node("c", "b"),
+			others: []*v1alpha1.Installation{fixture.Node("a", "", "x"), fixture.Node("b", "a", "c")}, says: "does not list it",
 		},
-		"63 above": {inst: node("i63", "i62"), others: line(62), root: "i0"},
-		"64 above": {inst: node("i64", "i63"), others: line(63), says: "within 64 steps"},
+		"63 above": {inst: fixture.Node("i63", "i62"), others: line(62), root: "i0"},
+		"64 above": {inst: fixture.Node("i64", "i63"), others: line(63), says: "within 64 steps"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root, err := finding(t, tc.others...).Root(t.Context(), tc.inst)
@@ -82,15 +83,15 @@ func TestT01OnlyWhomTheParentListsIsNested(t *testing.T) {
 func TestT01AWalkOverOwnersEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := finding(t).Root(ctx, node("a", ""))
+	_, err := finding(t).Root(ctx, fixture.Node("a", ""))
 	assert.ErrorIs(t, err, context.Canceled)
 }
 
 // TestT01ACacheThatLagsRefusesNobody has a parent in the cache that does not list the child yet.
 func TestT01ACacheThatLagsRefusesNobody(t *testing.T) {
-	r := finding(t, node("parent", ""))
-	r.Live = finding(t, node("parent", "", "child")).Reader
-	_, err := r.ListingParent(t.Context(), node("child", "parent"), IsListed)
+	r := finding(t, fixture.Node("parent", ""))
+	r.Live = finding(t, fixture.Node("parent", "", "child")).Reader
+	_, err := r.ListingParent(t.Context(), fixture.Node("child", "parent"), IsListed)
 	assert.NoError(t, err)
 }
 
@@ -107,7 +108,7 @@ func TestAParentWithTheSameNameIsNoParent(t *testing.T) {
 					return nil
 				},
 			})
-			parent, err := (&Finder{Reader: reads}).Parent(t.Context(), node("child", "parent"))
+			parent, err := (&Finder{Reader: reads}).Parent(t.Context(), fixture.Node("child", "parent"))
 			assert.NoError(t, err)
 			assert.Equal(t, c.found, parent != nil)
 		})

@@ -19,10 +19,7 @@ import (
 
 // ending is a root at the end of the job "job", for the generation that it has.
 func ending() *Draft {
-	inst := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Name: "root", Generation: 2}}
-	inst.Status.ObservedGeneration = 2
-	inst.Status.JobID, inst.Status.JobIDFinished = "job", "job"
-	return &Draft{Inst: inst, Outcome: &Outcome{}}
+	return &Draft{Inst: fixture.Ended(), Outcome: &Outcome{}}
 }
 
 func TestNoJobFollowsWhileOneRuns(t *testing.T) {
