@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,15 +28,15 @@ func (r *run) withheld(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error
 	if !hasWords(pod) {
 		return pod, nil
 	}
-	logins, err := r.given(ctx, r.names.pull(), corev1.DockerConfigJsonKey, inLogins)
+	logins, _, err := r.given(ctx, r.names.pull(), corev1.DockerConfigJsonKey, inLogins)
 	if err != nil {
 		return nil, err
 	}
-	imports, err := r.given(ctx, r.names.config(), layout.ConfigurationKey, inImports)
+	imports, allImports, err := r.given(ctx, r.names.config(), layout.ConfigurationKey, inImports)
 	if err != nil {
 		return nil, err
 	}
-	content, err := r.given(ctx, r.names.target(), layout.TargetKey, inTarget)
+	content, allContent, err := r.given(ctx, r.names.target(), layout.TargetKey, inTarget)
 	if err != nil {
 		return nil, err
 	}
@@ -47,8 +48,12 @@ func (r *run) withheld(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error
 			if waits := statuses[i].State.Waiting; waits != nil {
 				waits.Message = template.Masked(waits.Message, toNode)
 			}
-			if ended := statuses[i].State.Terminated; ended != nil {
+			switch ended := statuses[i].State.Terminated; {
+			case ended == nil || ended.Message == "":
+			case allImports && allContent:
 				ended.Message = template.Masked(wholeLines(ended.Message), toProgram)
+			default:
+				ended.Message = notSearched
 			}
 		}
 	}
@@ -61,6 +66,9 @@ const (
 	cutLength = 2000
 	// lineTooLong is what is shown of a log whose last line may begin in the middle of a secret.
 	lineTooLong = "(the last line of the log is too long to be shown)"
+	// notSearched is shown where the secrets in a log cannot be found.
+	notSearched = "(the log is not shown: a document in the imports or in the target has aliases that stand for more than the document itself, " +
+		"so that secrets behind them are not known; write them out)"
 )
 
 // wholeLines returns the lines of a message that certainly are whole. One that begins in the middle of a secret would show the rest of it, because
@@ -83,41 +91,42 @@ func hasWords(pod *corev1.Pod) bool {
 		})
 }
 
-// given returns what the Pod got in a Secret, nil where there is none.
-func (r *run) given(ctx context.Context, name, key string, in func([]byte) any) (any, error) {
+// given returns what the Pod got in a Secret, nil where there is none, and whether that is all.
+func (r *run) given(ctx context.Context, name, key string, in func([]byte) (any, bool)) (found any, isAll bool, err error) {
 	secret := &corev1.Secret{}
 	at := r.podKey()
 	at.Name = name
-	err := r.deployer.options.Host.Client.Get(ctx, at, secret)
+	err = r.deployer.options.Host.Client.Get(ctx, at, secret)
 	if apierrors.IsNotFound(err) || err == nil && !r.names.owns(secret) {
-		return nil, nil
+		return nil, true, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", describeHost(at.Namespace, "Secret", name), err)
+		return nil, false, fmt.Errorf("read %s: %w", describeHost(at.Namespace, "Secret", name), err)
 	}
-	return in(secret.Data[key]), nil
+	found, isAll = in(secret.Data[key])
+	return found, isAll, nil
 }
 
-// inImports returns the values of the imports in a configuration.
-func inImports(raw []byte) any {
+// inImports returns the values of the imports in a configuration, and whether these are all.
+func inImports(raw []byte) (any, bool) {
 	config, err := api.DecodeConfiguration(raw)
 	if err != nil || config.ImportValues == nil {
-		return nil
+		return nil, true
 	}
 	var values any
 	_ = json.Unmarshal(config.ImportValues.RawMessage, &values) // it was read before
 	return unfolded(values)
 }
 
-// inTarget returns what the content of a target holds.
-func inTarget(raw []byte) any {
+// inTarget returns what the content of a target holds, and whether that is all.
+func inTarget(raw []byte) (any, bool) {
 	var document resolvedTarget
 	_ = json.Unmarshal(raw, &document) // this deployer wrote it
 	return unfolded(document.Content)
 }
 
-// inLogins returns the confidential parts of a Docker configuration.
-func inLogins(raw []byte) any {
+// inLogins returns the confidential parts of a Docker configuration, always all.
+func inLogins(raw []byte) (any, bool) {
 	var config struct {
 		Auths map[string]map[string]any `json:"auths"`
 	}
@@ -136,7 +145,7 @@ func inLogins(raw []byte) any {
 			}
 		}
 	}
-	return found
+	return found, true
 }
 
 const (
@@ -150,12 +159,16 @@ const (
 type unfolding struct {
 	// left is how many more texts are looked into.
 	left int
+	// refused says that a document was too large to be looked into.
+	refused bool
 }
 
-// unfolded returns a value with what its texts hold as documents or in base64. Of kubeconfigs it returns the credentials alone.
-func unfolded(value any) any {
+// unfolded returns a value with what its texts hold as documents or in base64, and whether every such document was looked into. Of kubeconfigs it
+// returns the credentials alone.
+func unfolded(value any) (any, bool) {
 	u := &unfolding{left: maxUnfolded}
-	return u.value(value, maxFolds)
+	found := u.value(value, maxFolds)
+	return found, !u.refused
 }
 
 func (u *unfolding) value(value any, folds int) any {
@@ -186,7 +199,10 @@ func (u *unfolding) text(text string, folds int) any {
 		return text
 	}
 	var inner any
-	if foreign.Unmarshal([]byte(text), &inner) == nil {
+	// Many texts of a few bytes could each stand for as much as one document may: none may stand for much more than it has bytes.
+	err := foreign.Limits{Values: len(text), Bytes: 2 * len(text)}.Unmarshal([]byte(text), &inner)
+	u.refused = u.refused || errors.Is(err, foreign.ErrTooMuch)
+	if err == nil {
 		switch inner.(type) {
 		case []any, map[string]any:
 			if strings.Contains(strings.TrimSpace(text), "\n") {

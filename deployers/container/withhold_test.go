@@ -6,6 +6,8 @@ package container
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -113,7 +115,9 @@ func TestARegistryThatRepeatsALoginDoesNotShowIt(t *testing.T) {
 
 func TestUnfolding(t *testing.T) {
 	shows := func(value any, text string) bool {
-		return template.Masked(text, map[string]any{"value": value}) == text
+		found, isAll := unfolded(value)
+		require.True(t, isAll)
+		return template.Masked(text, map[string]any{"value": found}) == text
 	}
 	for name, test := range map[string]struct {
 		value  any
@@ -131,7 +135,7 @@ func TestUnfolding(t *testing.T) {
 		"nothing":                  {nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, test.hidden, !shows(unfolded(test.value), "it is "+planted+" then"))
+			assert.Equal(t, test.hidden, !shows(test.value, "it is "+planted+" then"))
 		})
 	}
 	for name, text := range map[string]string{
@@ -146,16 +150,64 @@ func TestUnfolding(t *testing.T) {
 			if strings.HasPrefix(text, "[") {
 				plain = text
 			}
-			assert.False(t, shows(unfolded(text), "it is "+plain+" then"))
+			assert.False(t, shows(text, "it is "+plain+" then"))
 		})
 	}
 	oneLine := "{clusters: [], users: [{name: " + planted + ", user: {token: abc}}]}"
-	assert.True(t, shows(unfolded(oneLine), "it is "+planted+" then"), "names in a kubeconfig of one line are none")
+	assert.True(t, shows(oneLine, "it is "+planted+" then"), "names in a kubeconfig of one line are none")
 	many := make([]any, 2*maxUnfolded)
 	for i := range many {
 		many[i] = planted + "-also"
 	}
-	assert.False(t, shows(unfolded(many), planted+"-also"), "texts that are not looked into count themselves")
-	assert.Nil(t, inImports([]byte("[")))
-	assert.Empty(t, inLogins([]byte("[")))
+	assert.False(t, shows(many, planted+"-also"), "texts that are not looked into count themselves")
+	imports, _ := inImports([]byte("["))
+	assert.Nil(t, imports)
+	logins, _ := inLogins([]byte("["))
+	assert.Empty(t, logins)
+}
+
+// TestUnfoldingTakesNoMoreThanWasWritten gives imports of 8 KiB whose texts stand for a million values.
+func TestUnfoldingTakesNoMoreThanWasWritten(t *testing.T) {
+	bomb := "a: &a [" + strings.Repeat("1,", 240) + "1]\n"
+	for i := range 120 {
+		bomb += fmt.Sprintf("k%d: [*a,*a]\n", i)
+	}
+	bombs := make([]any, 20)
+	for i := range bombs {
+		bombs[i] = fmt.Sprintf("%sx: %d\n", bomb, i)
+	}
+
+	found, isAll := unfolded(bombs)
+
+	assert.False(t, isAll, "secrets may be behind the aliases")
+	assert.Less(t, countValues(found), 100)
+	found, isAll = unfolded("a: &a {password: " + planted + "}\nb: *a\ncomment: so long that the text has more bytes than all values with aliases\n")
+	assert.True(t, isAll, "aliases for less than the text are written out")
+	assert.Equal(t, 2, strings.Count(fmt.Sprint(found), planted))
+}
+
+func countValues(value any) int {
+	count := 1
+	switch typed := value.(type) {
+	case []any:
+		for _, entry := range typed {
+			count += countValues(entry)
+		}
+	case map[string]any:
+		for _, entry := range typed {
+			count += countValues(entry)
+		}
+	}
+	return count
+}
+
+// TestALogIsNotShownWhereItsSecretsAreNotKnown runs a program that prints what is behind aliases.
+func TestALogIsNotShownWhereItsSecretsAreNotKnown(t *testing.T) {
+	s := serve(t)
+	document := "a: &a {password: " + planted + ", more: " + strings.Repeat("x", 100) + "}\nb: [*a, *a]\n"
+	item := s.add(s.item("item", script(`echo "it is p7xk2vq9sun""flower" >&2; exit 7`)+"importValues: {document: "+strconv.Quote(document)+"}\n"))
+
+	s.fail(item, "the log is not shown")
+
+	assert.NotContains(t, s.told(item), planted)
 }
