@@ -48,7 +48,7 @@ func (s *Store) order(c Content) (order, error) {
 		return order{}, &Error{ErrDigest, a.String(), fmt.Sprintf("its digest %q cannot be used", c.Digest),
 			"publish it with a digest such as sha256:<64 hex digits>"}
 	}
-	return order{a, c.key(), func(ctx context.Context, f *os.File) error { return s.receive(ctx, c, f) }}, nil
+	return order{a, c.key(), "", func(ctx context.Context, f *os.File) error { return s.receive(ctx, c, f) }}, nil
 }
 
 // receive lets c write itself to f, held to the limit and the digest.

@@ -6,8 +6,11 @@ package fetch
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"time"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/address"
 )
 
 // Defaults of Options.
@@ -21,6 +24,9 @@ const (
 	DefaultRetryDelay   = 60 * time.Millisecond
 	DefaultTimeout      = time.Minute
 )
+
+// dialTimeout is that of http.DefaultTransport.
+const dialTimeout = 30 * time.Second
 
 // Options configure a Store. Every limit that is zero takes its default; there is no "unlimited".
 type Options struct {
@@ -45,7 +51,8 @@ type Options struct {
 	// HostOverwrite, if set, replaces host and port of every URL (SOURCE_CONTROLLER_LOCALHOST of the Flux controllers,
 	// for a process outside the cluster).
 	HostOverwrite string
-	// Transport carries the requests; nil means one of the store's own with http.DefaultTransport's settings.
+	// Transport carries the requests; nil means one of the store's own with http.DefaultTransport's settings, which refuses the metadata services of
+	// clouds.
 	Transport http.RoundTripper
 }
 
@@ -65,9 +72,17 @@ func (o Options) withDefaults() (Options, error) {
 	orDefault(&o.RetryDelay, DefaultRetryDelay)
 	orDefault(&o.Timeout, DefaultTimeout)
 	if o.Transport == nil {
-		o.Transport = http.DefaultTransport.(*http.Transport).Clone()
+		o.Transport = guardedTransport()
 	}
 	return o, nil
+}
+
+// guardedTransport does not reach metadata services, neither by a URL nor by a redirect: whoever may write the status of a source chooses the URL. Private
+// networks are open to it, since source-controller is in one.
+func guardedTransport() *http.Transport {
+	own := http.DefaultTransport.(*http.Transport).Clone()
+	own.DialContext = (&net.Dialer{Timeout: dialTimeout, KeepAlive: dialTimeout, Control: address.RefuseMetadata}).DialContext
+	return own
 }
 
 func orDefault[T comparable](field *T, value T) {

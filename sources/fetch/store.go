@@ -59,14 +59,14 @@ func New(o Options) (*Store, error) {
 // Temporary is a directory for what is not finished. What is left there when the process ends is removed when the next one opens the store.
 func (s *Store) Temporary() string { return s.cache.temp() }
 
-// Open returns the files of the tar or gzipped tar that a names. Concurrent calls for one digest share one download, and
+// Open returns the files of the tar or gzipped tar that a names. Concurrent calls for one digest at one URL share one download, and
 // a cached digest causes none. The error is an *Error, or says that the download may be tried again.
 func (s *Store) Open(ctx context.Context, a Artifact) (*Tree, error) {
 	d, err := a.parseDigest()
 	if err != nil {
 		return nil, err
 	}
-	return s.tree(ctx, order{a, keyOf(d), s.from(a, d)}, d)
+	return s.tree(ctx, s.ordered(a, d), d)
 }
 
 // tree returns the files of what is ordered; d is the digest to state for them.
@@ -86,11 +86,18 @@ func (s *Store) tree(ctx context.Context, o order, d digest.Digest) (*Tree, erro
 // origin writes content to an empty file, which it may empty and write again.
 type origin func(ctx context.Context, f *os.File) error
 
-// order is what a caller wants: the artifact for messages, the name that its content has in the cache, and how to get it.
+// order is what a caller wants: the artifact for messages, the name that its content has in the cache, and how to get it. Who orders the same
+// key from the same place waits for the same download.
 type order struct {
-	artifact Artifact
-	key      string
-	from     origin
+	artifact   Artifact
+	key, place string
+	from       origin
+}
+
+// ordered is the order for an artifact. Whoever knows a digest may name it with a server that never answers, or answers with something else: he waits
+// for that alone.
+func (s *Store) ordered(a Artifact, d digest.Digest) order {
+	return order{a, keyOf(d), a.URL, s.from(a, d)}
 }
 
 // keyOf is the name of content with the digest d in the cache.
@@ -107,7 +114,7 @@ func (s *Store) OpenFile(ctx context.Context, a Artifact) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := s.obtain(ctx, order{a, keyOf(d), s.from(a, d)}, fileForm)
+	e, err := s.obtain(ctx, s.ordered(a, d), fileForm)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +152,7 @@ func (s *Store) load(ctx context.Context, o order, e *entry) error {
 	if verdict, ok := s.verdicts.Get(e.key); ok {
 		return verdict.(*Error).of(o.artifact)
 	}
-	done := s.flights.DoChan(e.key, func() (any, error) {
+	done := s.flights.DoChan(e.key+" "+o.place, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.Timeout)
 		defer cancel()
 		return nil, s.make(ctx, o, e.key)

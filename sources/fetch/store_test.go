@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flux-landscaper/flux-landscaper/sources/address"
 	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -44,6 +45,57 @@ func TestThousandConsumersCauseOneDownload(t *testing.T) {
 	wg.Wait()
 	require.EqualValues(t, 1, srv.requests.Load())
 	requireTempEmpty(t, s)
+}
+
+// TestNobodyWaitsForTheServerOfAnother lets somebody name the digest of another's artifact with a server that does not answer, and with one that answers
+// with something else.
+func TestNobodyWaitsForTheServerOfAnother(t *testing.T) {
+	asked, end := make(chan struct{}), make(chan struct{})
+	hostile := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		close(asked)
+		<-end
+		_, _ = w.Write([]byte("something else"))
+	}))
+	t.Cleanup(hostile.Close)
+	srv, s := newServer(t), newStore(t, func(o *Options) { o.Retries = -1 })
+	own := srv.offer(blueprint(t, "shop"))
+	other := own
+	other.URL = hostile.URL
+	failed := make(chan error, 1)
+	go func() {
+		_, err := s.Open(context.Background(), other)
+		failed <- err
+	}()
+	<-asked
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+
+	tree, err := s.Open(ctx, own)
+
+	if assert.NoError(t, err) {
+		assert.Equal(t, "shop", read(t, tree.FS(), "blueprint.yaml"))
+		require.NoError(t, tree.Close())
+	}
+	close(end)
+	require.ErrorIs(t, <-failed, ErrDigest)
+	again := open(t, s, own)
+	require.Equal(t, "shop", read(t, again.FS(), "blueprint.yaml"))
+	require.EqualValues(t, 1, srv.requests.Load(), "what failed elsewhere takes nothing away")
+	requireTempEmpty(t, s)
+}
+
+func TestM05MetadataServicesAreNoArtifacts(t *testing.T) {
+	redirecting := httptest.NewServer(http.RedirectHandler("http://169.254.169.254/latest/meta-data/", http.StatusFound))
+	t.Cleanup(redirecting.Close)
+	for name, at := range map[string]string{
+		"named": "http://169.254.169.254/latest/meta-data/", "by IPv6": "http://[::ffff:169.254.169.254]/latest/", "redirected": redirecting.URL,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStore(t, func(o *Options) { o.Retries = -1 })
+			_, err := s.Open(t.Context(), Artifact{URL: at, Digest: "sha256:" + strings.Repeat("0", 64), Source: "ExternalArtifact default/evil"})
+			require.ErrorIs(t, err, address.ErrPrivate)
+		})
+	}
 }
 
 func TestRefusedContentIsDownloadedOnce(t *testing.T) {
