@@ -137,13 +137,14 @@ func nameOf(call celast.CallExpr) string {
 	return call.FunctionName()
 }
 
-// costs says what a call costs: one step, one for ten bytes of text that go in or come out, one for each item of a list or map that comes out.
+// costs says what a call costs: one step, one for ten bytes of text that go in or come out, one for each item of a list or map that comes out, and one for
+// ten values in lists and maps that are compared or added.
 // CEL itself knows the functions only of expressions whose types are declared.
 type costs struct{}
 
 // CallCost returns the cost of a call that has been made.
-func (costs) CallCost(_, _ string, arguments []ref.Val, result ref.Val) *uint64 {
-	cost := 1 + textIn(result)
+func (costs) CallCost(function, _ string, arguments []ref.Val, result ref.Val) *uint64 {
+	cost := 1 + textIn(result) + costOfParts(function, arguments)
 	for _, argument := range arguments {
 		cost += textIn(argument)
 	}
@@ -165,10 +166,20 @@ func textIn(value ref.Val) uint64 {
 	return 0
 }
 
-// guard bounds the texts of functions that search.
+// guard bounds the texts of functions that search, and the values that are made and compared.
 func guard(node interpreter.Interpretable) (interpreter.Interpretable, error) {
-	if call, isCall := node.(interpreter.InterpretableCall); isCall && slices.Contains(searching, call.Function()) {
-		return search{call}, nil
+	switch n := node.(type) {
+	case interpreter.InterpretableCall:
+		if slices.Contains(searching, n.Function()) {
+			return search{n}, nil
+		}
+		if comparing[n.Function()] != nil && len(n.Args()) == 2 {
+			return comparison{n}, nil
+		}
+	case interpreter.InterpretableConstructor:
+		if slices.ContainsFunc(n.InitVals(), isVariable) {
+			return construction{n}, nil
+		}
 	}
 	return node, nil
 }

@@ -4,6 +4,7 @@
 package health
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -115,6 +116,73 @@ func long() *unstructured.Unstructured {
 	}
 	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
 		"items": items, "text": strings.Repeat("a", 1<<20)}}
+}
+
+// TestValuesWithoutEndAreNotCompared asks expressions that make a value of billions of parts out of a few lists that hold each other.
+func TestValuesWithoutEndAreNotCompared(t *testing.T) {
+	const eight = "[a,a,a,a,a,a,a,a]"
+	folded := "[[1]]" + strings.Repeat(".map(a, "+eight+")", 12)
+	nested := "[[1]].all(a, "
+	for range 11 {
+		nested += "[" + eight + "].all(a, "
+	}
+	for name, text := range map[string]string{
+		"equal":       folded + " == " + folded,
+		"not equal":   folded + " != " + folded,
+		"element":     "[1] in " + folded,
+		"in nesting":  nested + "a == a" + strings.Repeat(")", 12),
+		"in maps":     "[[1]]" + strings.Repeat(".map(a, {'a': a, 'b': a, 'c': a, 'd': a})", 20) + ".all(a, a == a)",
+		"in optional": "[[1]]" + strings.Repeat(".map(a, [optional.of(a), optional.of(a), optional.of(a)])", 20) + ".all(a, a == a)",
+		"key":         "{'a': 1}[" + folded + "] == 1",
+	} {
+		t.Run(name, func(t *testing.T) {
+			checks, err := Compile("healthChecks", []managedresource.HealthCheck{{APIVersion: "v1", Kind: "ConfigMap", Current: text}})
+			require.NoError(t, err)
+			answered := make(chan Verdict, 1)
+			go func() {
+				verdict, _ := checks.Of(context.WithoutCancel(t.Context()), long())
+				answered <- verdict
+			}()
+
+			select {
+			case verdict := <-answered:
+				assert.Equal(t, InProgress, verdict.State)
+			case <-time.After(time.Minute):
+				t.Fatal("the expression is not answered")
+			}
+		})
+	}
+}
+
+func TestComparisonsOfListsHaveACost(t *testing.T) {
+	for text, costly := range map[string]bool{
+		"items == items":                                           false,
+		"items.all(i, items == items)":                             true,
+		"items.all(i, 5000 in items || i >= 0)":                    true,
+		"items.map(i, items).size() == 0":                          true,
+		"{'a': items} == {'a': items} && items != [1]":             false,
+		"[7] in items || !(items in items)":                        false,
+		"items.filter(i, i in [1, 2, 3]).size() == 3":              false,
+		"optional.of(items) == optional.of(items)":                 false,
+		"optional.none() != optional.of(items) && 'a' in {'a': 1}": false,
+	} {
+		t.Run(text, func(t *testing.T) {
+			checks, err := Compile("healthChecks", []managedresource.HealthCheck{{APIVersion: "v1", Kind: "ConfigMap", Current: text}})
+			require.NoError(t, err)
+
+			verdict, err := checks.Of(t.Context(), long())
+
+			switch {
+			case costly && err == nil:
+				assert.Contains(t, verdict.Message, "interrupted", "a busy machine needs the time for fewer steps")
+			case costly:
+				require.ErrorIs(t, err, ErrTooCostly)
+			default:
+				require.NoError(t, err)
+				assert.Equal(t, Current, verdict.State, verdict.Message)
+			}
+		})
+	}
 }
 
 func TestCostlyExpressionsEndTheirObjectsAndNobodyElses(t *testing.T) {
