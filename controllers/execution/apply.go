@@ -82,8 +82,9 @@ func (r *Reconciler) meetExisting(ctx context.Context, s *scope, template *v1alp
 	}
 	if !metav1.IsControlledBy(item, s.execution) {
 		return kit.Stall(operation, "DeployItemExists",
-			"DeployItem %s exists and does not belong to execution %s; delete it. If it is left from a deletion with --cascade=orphan, annotate "+
-				"it %s=true before: what it deployed stays, and the next job takes it over", key, s.execution.Name, v1alpha1.DeleteWithoutUninstallAnnotation)
+			"DeployItem %s exists and does not belong to execution %s; delete it, and annotate it %s=%s, because nobody else gives it the job to uninstall. If it "+
+				"is left from a deletion with --cascade=orphan, annotate it %s=true before: what it deployed stays, and the next job takes it over",
+			key, s.execution.Name, v1alpha1.OperationAnnotation, v1alpha1.OperationTestReconcile, v1alpha1.DeleteWithoutUninstallAnnotation)
 	}
 	r.items.Created(item)
 	if !serves(item, template) {

@@ -86,6 +86,7 @@ func TestItemOfOthersWithOurNameIsLeftAlone(t *testing.T) {
 	b.start("1")
 	failed := b.requirePhase(v1alpha1.PhaseFailed)
 	assert.Equal(t, "DeployItemExists", failed.Status.LastError.Reason)
+	assert.Contains(t, failed.Status.LastError.Message, "landscaper.gardener.cloud/operation=test-reconcile", "without that it never goes")
 	assert.Equal(t, version, b.item("a").ResourceVersion)
 	b.requireSteady()
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -154,6 +156,28 @@ func TestDeletionGoesOnWhenTheTargetIsBack(t *testing.T) {
 	s.underWay(item, func() bool { return item.Status.LastError != nil })
 	s.createTarget("back", nil)
 	require.NoError(t, s.p.AwaitGone(s.context(), item))
+}
+
+// TestADeletedItemWithoutAnExecutionGoesByTheTestAnnotation follows the advice of an Execution that meets one with the name that it needs.
+func TestADeletedItemWithoutAnExecutionGoesByTheTestAnnotation(t *testing.T) {
+	for leave, erasures := range map[string]int{"true": 0, "false": 1} {
+		t.Run(leave, func(t *testing.T) {
+			s := newStage(t, &scripted{}, Options{})
+			item := s.create("item")
+			s.trigger(item)
+			s.finished(item)
+			annotate := func(name, value string) {
+				patch := `{"metadata":{"annotations":{"` + name + `":"` + value + `"}}}`
+				require.NoError(t, s.client().Patch(t.Context(), item, client.RawPatch(types.MergePatchType, []byte(patch))))
+			}
+			annotate(v1alpha1.DeleteWithoutUninstallAnnotation, leave)
+			require.NoError(t, s.client().Delete(t.Context(), item))
+			annotate(v1alpha1.OperationAnnotation, v1alpha1.OperationTestReconcile)
+			require.NoError(t, s.p.AwaitGone(s.context(), item))
+			_, erased := s.deployer.calls()
+			assert.Equal(t, erasures, erased)
+		})
+	}
 }
 
 func TestDeletionNeedsNoContext(t *testing.T) {
