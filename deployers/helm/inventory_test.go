@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -206,6 +207,7 @@ func intercepted(cluster *target.Cluster, method, suffix string, happens func() 
 		})
 	})
 	copied.Client, _ = client.New(copied.Config, client.Options{Mapper: cluster.Mapper})
+	copied.Dynamic, _ = dynamic.NewForConfig(copied.Config)
 	return &copied
 }
 

@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,9 +30,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/sites"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
-
-// maxLostRaces is how often the removal of an object is tried again because somebody changed the object meanwhile.
-const maxLostRaces = 5
 
 // objectsOf returns the objects of a revision without its hooks. Those without a namespace get that of the release, also where their kind has
 // none; see locate.
@@ -106,7 +104,7 @@ func (j *job) removeLeftovers(ctx context.Context) (resources.Progress, error) {
 		return resources.Progress{}, err
 	}
 	j.record.known.Attempted = resources.Orphans(attempted, objects) // on record until they are gone
-	if err := removeOwned(ctx, j.item.Target, releaseOf(j.config), j.record.known.Attempted); err != nil {
+	if err := removeOwned(ctx, j.record.session(), j.item.Target, releaseOf(j.config), j.record.known.Attempted); err != nil {
 		return resources.Progress{}, helmProblem(err)
 	}
 	if err := unmark(ctx, j.record, objects); err != nil {
@@ -121,39 +119,19 @@ func (j *job) removeLeftovers(ctx context.Context) (resources.Progress, error) {
 
 // removeOwned deletes those of the leftovers that the release owns on the cluster and that are not to be kept.
 func removeOwned(
-	ctx context.Context, cluster *target.Cluster, release managedresource.ReleaseReference, leftovers []managedresource.ManagedResourceStatus,
+	ctx context.Context, s *resources.Session, cluster *target.Cluster, release managedresource.ReleaseReference,
+	leftovers []managedresource.ManagedResourceStatus,
 ) error {
+	isOwn := func(live *unstructured.Unstructured) bool {
+		return engine.Owns(live, release.Namespace, release.Name) && !engine.IsKept(live.GetAnnotations())
+	}
 	var problems []error
 	for _, leftover := range leftovers {
-		if err := removeObject(ctx, cluster, release, leftover.Resource); err != nil {
-			problems = append(problems, fmt.Errorf("%s, which an earlier attempt on helm release %s/%s left, cannot be deleted: %w",
-				leftover.Resource, release.Namespace, release.Name, err))
+		if err := removal.Request(ctx, s, cluster, leftover.Resource, isOwn); err != nil {
+			problems = append(problems, fmt.Errorf("an earlier attempt on helm release %s/%s left an object: %w", release.Namespace, release.Name, err))
 		}
 	}
 	return errors.Join(problems...)
-}
-
-// removeObject requests the deletion of an object if the release owns it. The request only concerns the object as it was when that was seen.
-func removeObject(ctx context.Context, cluster *target.Cluster, release managedresource.ReleaseReference, ref managedresource.ResourceReference) error {
-	for range maxLostRaces {
-		object := metadataOf(ref)
-		err := cluster.Client.Get(ctx, client.ObjectKeyFromObject(object), object)
-		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if !engine.Owns(object, release.Namespace, release.Name) || engine.IsKept(object.Annotations) || object.DeletionTimestamp != nil {
-			return nil
-		}
-		err = cluster.Client.Delete(ctx, object, client.PropagationPolicy(metav1.DeletePropagationBackground),
-			client.Preconditions{UID: &object.UID, ResourceVersion: &object.ResourceVersion})
-		if !apierrors.IsConflict(err) {
-			return client.IgnoreNotFound(err)
-		}
-	}
-	return errors.New("it changes all the time")
 }
 
 func metadataOf(ref managedresource.ResourceReference) *metav1.PartialObjectMetadata {
@@ -289,7 +267,7 @@ func (j *job) leaveReleases(ctx context.Context) (resources.Progress, error) {
 		if err != nil {
 			return resources.Progress{}, err
 		}
-		if err := removeOwned(ctx, j.item.Target, release, resources.Orphans(attempted, j.applied.Managed)); err != nil {
+		if err := removeOwned(ctx, j.record.session(), j.item.Target, release, resources.Orphans(attempted, j.applied.Managed)); err != nil {
 			return resources.Progress{}, helmProblem(err)
 		}
 		if err := disown(ctx, j.item.Target, j.applied.Subjects, release); err != nil {

@@ -5,7 +5,10 @@ package helm
 
 import (
 	"context"
+	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
@@ -38,7 +41,7 @@ func (u *uninstaller) uninstall(ctx context.Context, cluster *target.Cluster, re
 	if err != nil {
 		return err
 	}
-	if err := removeOwned(ctx, cluster, release, leftovers); err != nil {
+	if err := removeOwned(ctx, u.record.session(), cluster, release, leftovers); err != nil {
 		return err
 	}
 	if len(history) == 0 {
@@ -66,7 +69,8 @@ func (u *uninstaller) mayRemove(history []*engine.Release) (bool, error) {
 	return true, nil
 }
 
-// leftoversOf returns what attempts on a release set out to apply and its last revision, which Helm uninstalls, does not have.
+// leftoversOf returns what attempts on a release set out to apply and Helm does not uninstall: it does so with what the last revision has, in the
+// versions that the target serves.
 func (u *uninstaller) leftoversOf(cluster *target.Cluster, history []*engine.Release) ([]managedresource.ManagedResourceStatus, error) {
 	attempted, err := locate(cluster, resources.Union(u.record.known.Attempted, attemptedIn(history, isAny)))
 	if err != nil || len(history) == 0 {
@@ -77,7 +81,13 @@ func (u *uninstaller) leftoversOf(cluster *target.Cluster, history []*engine.Rel
 		return nil, err
 	}
 	last, err = locate(cluster, last)
-	return resources.Orphans(attempted, last), err
+	if err != nil {
+		return nil, err
+	}
+	isUnserved := func(object managedresource.ManagedResourceStatus) bool {
+		return !engine.IsServed(cluster.Mapper, schema.FromAPIVersionAndKind(object.Resource.APIVersion, object.Resource.Kind))
+	}
+	return resources.Orphans(attempted, slices.DeleteFunc(last, isUnserved)), nil
 }
 
 // flags returns the settings of uninstalls; malformed ones count as unset, because nobody may be able to correct them any more.

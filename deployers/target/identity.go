@@ -68,10 +68,11 @@ func (c *Cluster) readIdentity(ctx context.Context) (Identity, error) {
 	found := Identity{Address: c.Address()}
 	namespaces := c.Dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
 	system, err := namespaces.Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	isMissing := apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) // and not an unknown path
 	switch {
 	case err == nil:
 		found.UID = system.GetUID()
-	case !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err):
+	case !apierrors.IsForbidden(err) && !isMissing:
 		return Identity{}, fmt.Errorf("cannot learn which cluster Target %q leads to: %w", c.Name, err)
 	}
 	return found, nil

@@ -267,6 +267,7 @@ func (e *Engine) Uninstall(ctx context.Context, cluster *target.Cluster, namespa
 				return nil, err
 			}
 		}
+		op.dropUnserved()
 		uninstall := action.NewUninstall(op.Configuration) // IgnoreNotFound would take every failure to read the release for its absence
 		uninstall.Wait, uninstall.DisableHooks, uninstall.KeepHistory = flags.Wait, flags.DisableHooks, flags.KeepHistory
 		uninstall.DeletionPropagation = cmp.Or(flags.DeletionPropagation, "background")

@@ -4,8 +4,12 @@
 package engine
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"slices"
 	"sync"
 	"time"
@@ -15,10 +19,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/resource"
 
 	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
 )
 
 const (
@@ -39,6 +45,8 @@ type sparing struct {
 	ctx             context.Context
 	namespace, name string
 	pods            *podLog
+	// served tells which objects to pass over, because the cluster does not serve their kinds; nil is none.
+	served meta.RESTMapper
 
 	mu     sync.Mutex
 	spared kube.ResourceList
@@ -61,6 +69,56 @@ func isTaken(object metav1.Object, namespace, name string) bool {
 func isNamed(object metav1.Object, namespace, name string) bool {
 	release, found := config.ReleaseOn(object)
 	return found && release.Name == name && release.Namespace == namespace
+}
+
+// IsServed reports whether a cluster serves a kind in its version. A cluster that does not say so counts as one that does: whoever uses the kind gets
+// the error.
+func IsServed(mapper meta.RESTMapper, kind schema.GroupVersionKind) bool {
+	_, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	return !meta.IsNoMatchError(err)
+}
+
+// dropUnserved lets an uninstall go on without the objects of kinds that the cluster does not serve in their version. Helm itself gives up for ever
+// where a definition went before the release.
+func (o *operation) dropUnserved() {
+	if client, ok := o.KubeClient.(*sparing); ok {
+		client.served, _ = o.RESTClientGetter.ToRESTMapper() // without one nothing is dropped
+	}
+}
+
+// Build reads the objects of a manifest. Those of hooks, which are validated, are all read.
+func (s *sparing) Build(manifest io.Reader, validate bool) (kube.ResourceList, error) {
+	if s.served == nil || validate {
+		return s.Client.Build(manifest, validate)
+	}
+	content, err := io.ReadAll(manifest)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := rendering.ParseManifest(string(content))
+	if err != nil {
+		return nil, err
+	}
+	var served bytes.Buffer
+	for _, object := range objects {
+		kind := kindOf(object)
+		if !IsServed(s.served, kind) {
+			s.Log("Skipping delete of objects of %s, which the cluster does not serve", kind)
+			continue
+		}
+		document, err := json.Marshal(object)
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(&served, "---\n%s\n", document)
+	}
+	return s.Client.Build(&served, validate)
+}
+
+func kindOf(object map[string]any) schema.GroupVersionKind {
+	apiVersion, _ := object["apiVersion"].(string)
+	kind, _ := object["kind"].(string)
+	return schema.FromAPIVersionAndKind(apiVersion, kind)
 }
 
 // Update brings objects from one revision to the next.

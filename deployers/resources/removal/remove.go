@@ -39,32 +39,60 @@ type removal struct {
 // remove deletes one object as far as that goes without waiting. The decision is made on a live read, and every call carries UID
 // and resourceVersion of that read.
 func remove(ctx context.Context, s *resources.Session, r removal) (resources.Progress, error) {
-	kind, err := s.Served.OfAnyVersion(ctx, r.cluster, objects.GVKOf(r.Resource))
+	var live *unstructured.Unstructured
+	err := whereServed(ctx, s, r.cluster, &r.Resource, func(resource dynamic.ResourceInterface) (err error) {
+		live, err = removeOnce(ctx, s, resource, r)
+		return err
+	})
+	if err != nil || live == nil {
+		return resources.Progress{}, err
+	}
+	var progress resources.Progress
+	progress.Wait(stillThere(r.Resource, live.GetFinalizers()), objects.Watched(r.cluster, r.Resource))
+	return progress, nil
+}
+
+// Request asks for the deletion of an object that isOwn chooses by what the target has, and does not wait for its end. An object that does not
+// exist is none.
+func Request(ctx context.Context, s *resources.Session, cluster *target.Cluster, ref managedresource.ResourceReference,
+	isOwn func(live *unstructured.Unstructured) bool) error {
+	return whereServed(ctx, s, cluster, &ref, func(resource dynamic.ResourceInterface) error {
+		live, err := resource.Get(ctx, ref.Name, metav1.GetOptions{})
+		if err != nil || !isOwn(live) || live.GetDeletionTimestamp() != nil {
+			return err
+		}
+		return RequestDelete(ctx, resource, live)
+	})
+}
+
+// whereServed calls act with the API of the kind of an object, in whatever version the target serves it: again when that version turns out to have
+// gone, and when the object changed meanwhile. The apiVersion of ref is that version from then on. An object that is gone ends it without error.
+func whereServed(ctx context.Context, s *resources.Session, cluster *target.Cluster, ref *managedresource.ResourceReference,
+	act func(dynamic.ResourceInterface) error) error {
+	kind, err := s.Served.OfAnyVersion(ctx, cluster, objects.GVKOf(*ref))
 	for range objects.Attempts {
 		if objects.IsNoMatch(err) {
-			return resources.Progress{}, nil
+			return nil
 		}
 		if err != nil {
-			return resources.Progress{}, fmt.Errorf("cannot delete %s: %w", r.Resource, err)
+			return fmt.Errorf("cannot delete %s: %w", *ref, err)
 		}
-		r.Resource.APIVersion = kind.GVR.GroupVersion().String()
-		live, problem := removeOnce(ctx, s, objects.Client(r.cluster, kind, r.Resource.Namespace), r)
+		ref.APIVersion = kind.GVR.GroupVersion().String()
+		problem := act(objects.Client(cluster, kind, ref.Namespace))
 		switch {
 		case apierrors.IsConflict(problem):
 			continue
 		case objects.IsUnserved(problem):
-			kind, err = s.Served.Anew(ctx, r.cluster, objects.GVKOf(r.Resource).GroupKind())
+			kind, err = s.Served.Anew(ctx, cluster, objects.GVKOf(*ref).GroupKind())
 			continue
-		case objects.IsGone(problem), problem == nil && live == nil:
-			return resources.Progress{}, nil
+		case objects.IsGone(problem):
+			return nil
 		case problem != nil:
-			return resources.Progress{}, objects.ObjectError("delete", r.Resource, problem)
+			return objects.ObjectError("delete", *ref, problem)
 		}
-		var progress resources.Progress
-		progress.Wait(stillThere(r.Resource, live.GetFinalizers()), objects.Watched(r.cluster, r.Resource))
-		return progress, nil
+		return nil
 	}
-	return resources.Progress{}, objects.ObjectError("delete", r.Resource, objects.ErrLostRace)
+	return objects.ObjectError("delete", *ref, objects.ErrLostRace)
 }
 
 // removeOnce returns the object when it is still there, nil when it is gone or not ours to delete.

@@ -1,0 +1,126 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package helm_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+)
+
+// define makes a definition of the kind Thing, of the namespace's own group, with the versions v1beta1 and v1.
+func (f *fixture) define() (definition *unstructured.Unstructured, group string) {
+	f.Helper()
+	text, group := f.definition()
+	v1 := "{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}"
+	require.Contains(f, text, v1)
+	definition = &unstructured.Unstructured{}
+	both := strings.Replace(text, v1, strings.Replace(strings.Replace(v1, "v1", "v1beta1", 1), "storage: true", "storage: false", 1)+", "+v1, 1)
+	require.NoError(f, yaml.Unmarshal([]byte(both), definition))
+	require.NoError(f, f.cluster.Client.Create(f.ctx, definition))
+	f.Cleanup(func() { _ = f.platform.Client().Delete(context.WithoutCancel(f.ctx), definition) })
+	f.awaitServed(group, "v1beta1", true)
+	return definition, group
+}
+
+// awaitServed waits until the target serves a version of the kind Thing, or does not.
+func (f *fixture) awaitServed(group, version string, want bool) {
+	f.Helper()
+	require.Eventually(f, func() bool {
+		_, err := f.open().Mapper.RESTMapping(schema.GroupKind{Group: group, Kind: "Thing"}, version)
+		return err == nil && want || meta.IsNoMatchError(err) && !want
+	}, time.Minute, 10*time.Millisecond)
+}
+
+// dropVersion takes the version v1beta1 from what the target serves.
+func (f *fixture) dropVersion(definition *unstructured.Unstructured, group string) {
+	f.Helper()
+	patch := `[{"op": "replace", "path": "/spec/versions/0/served", "value": false}]`
+	require.NoError(f, f.cluster.Client.Patch(f.ctx, definition, client.RawPatch(types.JSONPatchType, []byte(patch))))
+	f.awaitServed(group, "v1beta1", false)
+}
+
+func (f *fixture) hasThing(group, name string) bool {
+	f.Helper()
+	thing := &unstructured.Unstructured{}
+	thing.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Thing"})
+	err := f.open().Client.Get(f.ctx, client.ObjectKey{Namespace: f.namespace, Name: name}, thing)
+	require.NoError(f, client.IgnoreNotFound(err))
+	return err == nil
+}
+
+func thingOf(group, version, name string) string {
+	return "apiVersion: " + group + "/" + version + "\nkind: Thing\nmetadata: {name: " + name + "}\n"
+}
+
+// TestLeftoversOfVersionsThatWentAreDeleted fails an upgrade after it has made an object of a version that the target does not serve any more later.
+func TestLeftoversOfVersionsThatWentAreDeleted(t *testing.T) {
+	for name, isNew := range map[string]bool{"known from before": false, "after a restart": true} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			definition, group := f.define()
+			f.cluster = f.open()
+			d := f.deployer()
+			f.configure(config{"chart": f.chart("1.0.0", map[string]string{"a": named("a")})})
+			f.succeed(d)
+			f.next(config{"chart": f.chart("1.1.0", map[string]string{
+				"a": named("a"), "t": thingOf(group, "v1beta1", "one"), "z": thingOf(group, "v1beta1", "Refused"),
+			})})
+			f.fail(d)
+			require.True(t, f.hasThing(group, "one"))
+
+			f.dropVersion(definition, group)
+			if isNew {
+				f.cluster = f.open()
+			}
+			f.next(config{"chart": f.chart("1.2.0", map[string]string{"a": named("a")})})
+			f.succeed(d)
+			assert.False(t, f.hasThing(group, "one"))
+		})
+	}
+}
+
+// TestReleasesOfVersionsThatWentAreUninstalled removes the version that a release has an object of from what the target serves.
+func TestReleasesOfVersionsThatWentAreUninstalled(t *testing.T) {
+	f := newFixture(t)
+	definition, group := f.define()
+	f.cluster = f.open()
+	f.configure(config{"chart": f.chart("1.0.0", map[string]string{"a": named("a"), "t": thingOf(group, "v1beta1", "one")})})
+	f.succeed(f.deployer())
+	f.dropVersion(definition, group)
+	f.cluster = f.open()
+	f.remove(f.deployer())
+	assert.False(t, f.hasThing(group, "one"))
+	f.isEmpty()
+}
+
+// TestReleasesOfKindsThatWentAreUninstalled deletes a definition, and with it the objects of its kind, before the release that has one.
+func TestReleasesOfKindsThatWentAreUninstalled(t *testing.T) {
+	for name, isNew := range map[string]bool{"known from before": false, "after a restart": true} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			definition, group := f.define()
+			f.cluster = f.open()
+			f.configure(config{"chart": f.chart("1.0.0", map[string]string{"a": named("a"), "t": thingOf(group, "v1", "one")})})
+			f.succeed(f.deployer())
+			require.NoError(t, f.cluster.Client.Delete(f.ctx, definition))
+			f.awaitServed(group, "v1", false)
+			if isNew {
+				f.cluster = f.open()
+			}
+			f.remove(f.deployer())
+			f.isEmpty()
+		})
+	}
+}
