@@ -7,6 +7,8 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -109,6 +111,27 @@ func TestItemThatTheAPIServerRefusesFailsTheJob(t *testing.T) {
 			b.requireSteady()
 		})
 	}
+}
+
+func TestAnItemThatHasLostItsLabelsIsNotUninstalled(t *testing.T) {
+	b := deployed(t)
+	before := b.item("a")
+	stripped := before.DeepCopy()
+	stripped.Labels = nil
+	require.NoError(t, b.api.Update(t.Context(), stripped))
+	b.settle()
+	assert.Empty(t, kit.RetryCause(b.execution()))
+	assert.True(t, conditions.IsTrue(b.execution(), meta.ReadyCondition), "it is there")
+
+	b.start("2")
+	b.settle()
+	after := b.item("a")
+	require.NotNil(t, after)
+	assert.True(t, after.DeletionTimestamp.IsZero())
+	assert.Equal(t, before.Labels, after.Labels, "the next job puts them back")
+	assert.Equal(t, "2", after.Status.JobID)
+	assert.Equal(t, "1", after.Status.JobIDFinished, "it is no other one")
+	b.requireSteady()
 }
 
 func TestPair(t *testing.T) {

@@ -47,7 +47,7 @@ func pair(execution *v1alpha1.Execution, templates []v1alpha1.DeployItemTemplate
 	slices.SortFunc(items, func(a, b *v1alpha1.DeployItem) int { return strings.Compare(a.Name, b.Name) })
 	paired, orphans := map[string]*v1alpha1.DeployItem{}, []*v1alpha1.DeployItem(nil)
 	for _, item := range items {
-		name := templateOf(item)
+		name := madeFrom(execution, templates, item)
 		serves := metav1.IsControlledBy(item, execution) && slices.ContainsFunc(templates, func(t v1alpha1.DeployItemTemplate) bool {
 			return t.Name == name && serves(item, &t)
 		})
@@ -66,7 +66,21 @@ func serves(item *v1alpha1.DeployItem, template *v1alpha1.DeployItemTemplate) bo
 	return item.DeletionTimestamp.IsZero() && item.Spec.Type == template.Type
 }
 
-// templateOf returns the name of the template that an item was made from.
+// madeFrom returns the name of the template that an item of an Execution was made from. Where somebody has removed the label that says so the name of the
+// item does: nothing is uninstalled for a label.
+func madeFrom(execution *v1alpha1.Execution, templates []v1alpha1.DeployItemTemplate, item *v1alpha1.DeployItem) string {
+	if name := templateOf(item); name != "" {
+		return name
+	}
+	for i := range templates {
+		if item.Name == kit.ChildName(execution.Name, templates[i].Name) {
+			return templates[i].Name
+		}
+	}
+	return ""
+}
+
+// templateOf returns the name of the template that an item was made from, as its label says.
 func templateOf(item *v1alpha1.DeployItem) string {
 	return item.Labels[v1alpha1.ExecutionManagedNameLabel]
 }

@@ -32,7 +32,7 @@ func lostItem(execution *v1alpha1.Execution, templates []v1alpha1.DeployItemTemp
 	}
 	for i := range templates {
 		at := slices.IndexFunc(items, func(item *v1alpha1.DeployItem) bool {
-			return templateOf(item) == templates[i].Name && item.DeletionTimestamp.IsZero()
+			return madeFrom(execution, templates, item) == templates[i].Name && item.DeletionTimestamp.IsZero()
 		})
 		if at < 0 {
 			return templates[i].Name, wasDeleted
