@@ -4,6 +4,7 @@
 package fetch
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -63,14 +64,14 @@ func (o Options) withDefaults() (Options, error) {
 	if o.MaxDownload < 0 || o.MaxExtracted < 0 || o.MaxFile < 0 || o.MaxEntries < 0 || o.CacheBytes < 0 {
 		return o, fmt.Errorf("artifact store %s: a limit is negative; use a positive number, or zero for the default", o.Dir)
 	}
-	orDefault(&o.MaxDownload, DefaultMaxDownload)
-	orDefault(&o.MaxExtracted, DefaultMaxExtracted)
-	orDefault(&o.MaxFile, DefaultMaxFile)
-	orDefault(&o.MaxEntries, DefaultMaxEntries)
-	orDefault(&o.CacheBytes, DefaultCacheBytes)
-	orDefault(&o.Retries, DefaultRetries)
-	orDefault(&o.RetryDelay, DefaultRetryDelay)
-	orDefault(&o.Timeout, DefaultTimeout)
+	o.MaxDownload = cmp.Or(o.MaxDownload, DefaultMaxDownload)
+	o.MaxExtracted = cmp.Or(o.MaxExtracted, DefaultMaxExtracted)
+	o.MaxFile = cmp.Or(o.MaxFile, DefaultMaxFile)
+	o.MaxEntries = cmp.Or(o.MaxEntries, DefaultMaxEntries)
+	o.CacheBytes = cmp.Or(o.CacheBytes, DefaultCacheBytes)
+	o.Retries = cmp.Or(o.Retries, DefaultRetries)
+	o.RetryDelay = cmp.Or(o.RetryDelay, DefaultRetryDelay)
+	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
 	if o.Transport == nil {
 		o.Transport = guardedTransport()
 	}
@@ -83,11 +84,4 @@ func guardedTransport() *http.Transport {
 	own := http.DefaultTransport.(*http.Transport).Clone()
 	own.DialContext = (&net.Dialer{Timeout: dialTimeout, KeepAlive: dialTimeout, Control: address.RefuseMetadata}).DialContext
 	return own
-}
-
-func orDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }

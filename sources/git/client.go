@@ -4,6 +4,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,22 +61,16 @@ type Client struct {
 
 // New makes a client.
 func New(o Options) *Client {
-	orDefault(&o.Timeout, DefaultTimeout)
-	orDefault(&o.MaxPack, DefaultMaxPack)
-	orDefault(&o.MaxTotal, DefaultMaxTotal)
-	orDefault(&o.MaxFile, DefaultMaxFile)
-	orDefault(&o.MaxEntries, DefaultMaxEntries)
+	o.Timeout = cmp.Or(max(o.Timeout, 0), DefaultTimeout)
+	o.MaxPack = cmp.Or(max(o.MaxPack, 0), DefaultMaxPack)
+	o.MaxTotal = cmp.Or(max(o.MaxTotal, 0), DefaultMaxTotal)
+	o.MaxFile = cmp.Or(max(o.MaxFile, 0), DefaultMaxFile)
+	o.MaxEntries = cmp.Or(max(o.MaxEntries, 0), DefaultMaxEntries)
 	if o.Transport == nil {
 		o.Transport = http.DefaultTransport
 	}
 	limited := &http.Client{Transport: limitedTransport{o.Transport, o.MaxPack}}
 	return &Client{options: o, transport: githttp.NewClientWithOptions(limited, &githttp.ClientOptions{RedirectPolicy: githttp.FollowInitialRedirects})}
-}
-
-func orDefault[T int | int64 | time.Duration](field *T, value T) {
-	if *field <= 0 {
-		*field = value
-	}
 }
 
 // Resolve returns the full hash of what at names at this moment; the server is asked even where at.Commit is set, so that

@@ -4,6 +4,7 @@
 package oci
 
 import (
+	"cmp"
 	"net/http"
 	"time"
 
@@ -59,20 +60,12 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	orDefault(&o.Timeout, DefaultTimeout)
-	orDefault(&o.TransferTimeout, DefaultTransferTimeout)
-	orDefault(&o.MaxManifest, DefaultMaxManifest)
-	orDefault(&o.MaxBlob, DefaultMaxBlob)
-	orDefault(&o.MaxContent, DefaultMaxContent)
-	orDefault(&o.CacheBytes, DefaultCacheBytes)
-	if o.LoginHint == "" {
-		o.LoginHint = DefaultLoginHint
-	}
+	o.Timeout = cmp.Or(max(o.Timeout, 0), DefaultTimeout)
+	o.TransferTimeout = cmp.Or(max(o.TransferTimeout, 0), DefaultTransferTimeout)
+	o.MaxManifest = cmp.Or(max(o.MaxManifest, 0), DefaultMaxManifest)
+	o.MaxBlob = cmp.Or(max(o.MaxBlob, 0), DefaultMaxBlob)
+	o.MaxContent = cmp.Or(max(o.MaxContent, 0), DefaultMaxContent)
+	o.CacheBytes = cmp.Or(max(o.CacheBytes, 0), DefaultCacheBytes)
+	o.LoginHint = cmp.Or(o.LoginHint, DefaultLoginHint)
 	return o
-}
-
-func orDefault[T int64 | time.Duration](field *T, value T) {
-	if *field <= 0 {
-		*field = value
-	}
 }

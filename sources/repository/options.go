@@ -4,6 +4,7 @@
 package repository
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,10 +88,10 @@ func New(o Options) (*Repositories, error) {
 	if o.OCI == nil || o.Store == nil {
 		return nil, errors.New("component repositories need Options.OCI and Options.Store")
 	}
-	orDefault(&o.Remember, DefaultRemember)
-	orDefault(&o.Timeout, DefaultTimeout)
-	orDefault(&o.MaxDescriptor, DefaultMaxDescriptor)
-	orDefault(&o.MaxDownload, DefaultMaxDownload)
+	o.Remember = cmp.Or(max(o.Remember, 0), DefaultRemember)
+	o.Timeout = cmp.Or(max(o.Timeout, 0), DefaultTimeout)
+	o.MaxDescriptor = cmp.Or(max(o.MaxDescriptor, 0), DefaultMaxDescriptor)
+	o.MaxDownload = cmp.Or(max(o.MaxDownload, 0), DefaultMaxDownload)
 	if o.Memory == nil {
 		o.Memory = memory.New(0)
 	}
@@ -109,12 +110,6 @@ func New(o Options) (*Repositories, error) {
 		versions: memory.Open[grantKey, *version](o.Memory, nil),
 		decoded:  memory.Open[decodedKey, *component.Descriptor](o.Memory, nil),
 	}, nil
-}
-
-func orDefault[T int64 | time.Duration](field *T, value T) {
-	if *field <= 0 {
-		*field = value
-	}
 }
 
 // SecretReader returns the function for Options.Secret on the landscaper cluster. The reader has no cache.
