@@ -21,7 +21,7 @@
 // allocations of every process, the CPU with that of its children; every request by user; the floor, which is how fast the same servers take as many plain writes; what
 // our programs do at rest and at a restart; how their work queues keep up (BenchmarkLeaf); how fast data flows through a chain of
 // units (BenchmarkChain) and from one to many (BenchmarkFan); how often blobs of a component version are downloaded that many
-// units use (BenchmarkComponent); how soon a unit alone begins and ends (BenchmarkIdle); where its time
+// units use (BenchmarkComponent); a few units beside many objects of other namespaces (BenchmarkElsewhere); how soon a unit alone begins and ends (BenchmarkIdle); where its time
 // goes, from the Installation to the deployed object and back, alone and in a burst (BenchmarkStages); and how our deployers compare with
 // the controllers of Flux that do the same (BenchmarkRivals). To read its numbers:
 //

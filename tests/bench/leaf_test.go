@@ -32,9 +32,9 @@ func BenchmarkLeaf(b *testing.B) {
 	}
 }
 
-// liveOnce takes one set of units through its life and records the result.
-func liveOnce(b *testing.B, name string, data bool, size int) {
-	r := newRun(b, name, rig.Units{DataImport: data})
+// liveOnce takes one set of units through its life and records the result. The changes are made before our programs start.
+func liveOnce(b *testing.B, name string, data bool, size int, changes ...func(*run)) {
+	r := newRun(b, name, rig.Units{DataImport: data}, changes...)
 	result := &runResult{Name: name, Units: size}
 	b.ResetTimer()
 	create := r.measure("create", size, rig.Succeeded(1), func(ctx context.Context, i int) error {
