@@ -7,13 +7,32 @@ import "sync"
 
 // Several reads documents that are kept in memory together. Each may have what Usual allows, and all that use aliases share that: many
 // small texts must not stand for what a single one may not. The zero value is ready; it is not for use by several goroutines.
-type Several struct{ used Limits }
+type Several struct {
+	used Limits
+	// passed is what Afford was asked about.
+	passed Limits
+}
+
+// several are the limits of all texts that Afford is asked about together, aliases not written out.
+var several = Limits{Values: 10 * Usual.Values, Bytes: 64 << 20}
+
+// Afford counts a text that another library decodes, in all its documents, with the others. It says nothing about texts that are no YAML and have no
+// aliases.
+func (s *Several) Afford(text []byte) error {
+	if err := s.charge(text, allDocuments); err != nil {
+		return err
+	}
+	if s.passed = plus(s.passed, Limits{separators(text), len(text)}); !several.hold(s.passed) {
+		return tooMuch("brings all that is read here above", several, textCure)
+	}
+	return nil
+}
 
 // ToJSON does the same as the function.
 func (s *Several) ToJSON(text []byte) ([]byte, error) {
 	leave := enter(text)
 	defer leave()
-	if err := s.charge(text); err != nil {
+	if err := s.charge(text, firstDocument); err != nil {
 		return nil, err
 	}
 	return toJSON(text)
@@ -23,14 +42,14 @@ func (s *Several) ToJSON(text []byte) ([]byte, error) {
 func (s *Several) Unmarshal(text []byte, into any) error {
 	leave := sync.OnceFunc(enter(text))
 	defer leave()
-	if err := s.charge(text); err != nil {
+	if err := s.charge(text, firstDocument); err != nil {
 		return err
 	}
 	return unmarshal(text, into, leave)
 }
 
-func (s *Several) charge(text []byte) error {
-	size, err := Usual.afford(text, firstDocument)
+func (s *Several) charge(text []byte, documents int) error {
+	size, err := Usual.afford(text, documents)
 	if err != nil {
 		return err
 	}

@@ -59,7 +59,11 @@ func bombs() map[string]hostileChart {
 	}
 	const loop = "loop without end" // said of time and of memory: it depends on the machine which of both ends first
 	yaml := "a: [" + strings.Repeat("x, ", 200_000) + "x]\n"
+	const aliases = "\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: 'a{{.}}'%s}\n" +
+		"a: &a [{{range until 300}}1,{{end}}1]\nb: [{{range until 90}}*a,{{end}}*a]\n"
 	return map[string]chart{
+		"objects of aliases":  {map[string]string{bomb: "{{range until 12}}" + fmt.Sprintf(aliases, "") + "{{end}}"}, "", "resolve its aliases"},
+		"hooks of aliases":    {map[string]string{bomb: "{{range until 12}}" + fmt.Sprintf(aliases, ", annotations: {helm.sh/hook: pre-install}") + "{{end}}"}, "", "resolve its aliases"},
 		"loop of ranges":      of(`{{range until 100000}}{{range until 100000}}{{end}}{{end}}`, loop),
 		"loop with functions": of(`{{range until 100000}}{{range until 1000}}{{$x := regexReplaceAll "a(.)" "abab" "$1"}}{{end}}{{end}}`, loop),
 		"tpl of itself":       {map[string]string{"values.yaml": "x: '{{ tpl .Values.x . }}'\n", bomb: `{{ tpl .Values.x . }}`}, "hello-world/" + bomb, ""},

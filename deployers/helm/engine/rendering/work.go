@@ -213,8 +213,9 @@ func (w *worker) release(chart *helmchart.Chart) error {
 // keepRevision makes a revision the product of the task, if the parent can afford to parse it.
 func (w *worker) keepRevision(chart *helmchart.Chart, hooks []*release.Hook, manifest string) (err error) {
 	w.parent.Begin("manifest of the chart")
-	for _, document := range releaseutil.SplitManifests(manifest) {
-		if err := foreign.Afford([]byte(document)); errors.Is(err, foreign.ErrTooMuch) {
+	var all foreign.Several // the parent holds them together
+	for _, document := range slices.Concat(slices.Collect(maps.Values(releaseutil.SplitManifests(manifest))), manifestsOf(hooks)) {
+		if err := all.Afford([]byte(document)); errors.Is(err, foreign.ErrTooMuch) {
 			return fmt.Errorf("%w: an object of the chart %w; resolve its aliases", ErrUnaffordable, err)
 		}
 	}
@@ -226,6 +227,14 @@ func (w *worker) keepRevision(chart *helmchart.Chart, hooks []*release.Hook, man
 	}
 	w.product.Record, err = json.Marshal(chart)
 	return err
+}
+
+func manifestsOf(hooks []*release.Hook) []string {
+	manifests := make([]string, len(hooks))
+	for i, hook := range hooks {
+		manifests[i] = hook.Manifest
+	}
+	return manifests
 }
 
 func (w *worker) checkVersion(chart *helmchart.Chart) error {

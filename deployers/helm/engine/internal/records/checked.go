@@ -14,6 +14,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"helm.sh/helm/v3/pkg/release"
@@ -23,13 +24,17 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
+
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 )
 
-// Limits of the records that a cluster holds of a release: the unpacked text, where each value counts eight bytes more.
+// Limits of the records that a cluster holds of a release: the unpacked text, and what its values take in memory beside that.
 const (
 	maxRecord  = 64 << 20
 	maxRecords = 128 << 20
-	valueCost  = 8
+	// objectCost is what an empty object takes, of those in a record a hook most; valueCost is what any other value takes in a list or a map.
+	objectCost = 256
+	valueCost  = 64
 	// Owner is the label of Secrets and ConfigMaps that hold records, and ByHelm its value.
 	Owner  = "owner"
 	ByHelm = "helm"
@@ -168,25 +173,59 @@ func readRecord(packed []byte, limit int, spent *int) (*release.Release, error) 
 	case rel.Info == nil || slices.Contains(rel.Hooks, nil):
 		return nil, errors.New("parts are missing in it")
 	}
-	return rel, nil
+	return rel, affordable(rel)
 }
 
-// costly reads until that costs too much.
+// affordable refuses a record whose manifests stand for more than this process can hold: Helm parses them without limit.
+func affordable(rel *release.Release) error {
+	var all foreign.Several
+	manifests := strings.Split(rel.Manifest, "\n---")
+	for _, hook := range rel.Hooks {
+		manifests = append(manifests, hook.Manifest)
+	}
+	for _, manifest := range manifests {
+		if err := all.Afford([]byte(manifest)); errors.Is(err, foreign.ErrTooMuch) {
+			return fmt.Errorf("a manifest in it %w", err)
+		}
+	}
+	return nil
+}
+
+// costly reads JSON until that costs too much.
 type costly struct {
 	from io.Reader
 	left int
+	// inText says that what follows is in a text, isEscaped that the next sign is no end of it.
+	inText, isEscaped bool
 }
 
 func (c *costly) Read(into []byte) (int, error) {
 	n, err := c.from.Read(into)
 	c.left -= n
-	for _, begin := range []string{",", "{", "["} {
-		c.left -= valueCost * bytes.Count(into[:n], []byte(begin))
+	for _, sign := range into[:n] {
+		c.count(sign)
 	}
 	if c.left < 0 {
 		return 0, errors.New("too much")
 	}
 	return n, err
+}
+
+// count adds the costs of a value to those of the text where the sign begins one.
+func (c *costly) count(sign byte) {
+	switch {
+	case c.isEscaped:
+		c.isEscaped = false
+	case c.inText && sign == '\\':
+		c.isEscaped = true
+	case sign == '"':
+		c.inText = !c.inText
+	case c.inText:
+	case sign == '{':
+		c.left -= objectCost
+	case sign == '[', sign == ',':
+		c.left -= valueCost
+	}
 }
 
 type inSecrets struct{ corev1client.SecretInterface }

@@ -1,0 +1,109 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package records
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"helm.sh/helm/v3/pkg/release"
+)
+
+func packed(t *testing.T, text string) []byte {
+	t.Helper()
+	var zipped bytes.Buffer
+	w := gzip.NewWriter(&zipped)
+	_, err := w.Write([]byte(text))
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	return []byte(base64.StdEncoding.EncodeToString(zipped.Bytes()))
+}
+
+// TestARecordTakesNoMoreThanItCosts reads records made of the parts that take most memory for what they are as text: each job that looks at a history
+// holds what was read.
+func TestARecordTakesNoMoreThanItCosts(t *testing.T) {
+	const count = 1 << 16
+	for name, parts := range map[string][3]string{
+		"hooks":        {`"hooks":[`, `{}`, `]`},
+		"dependencies": {`"chart":{"metadata":{"dependencies":[`, `{}`, `]}}`},
+		"maintainers":  {`"chart":{"metadata":{"maintainers":[`, `{}`, `]}}`},
+		"lock":         {`"chart":{"lock":{"dependencies":[`, `{}`, `]}}`},
+		"files":        {`"chart":{"files":[`, `{}`, `]}`},
+		"objects":      {`"chart":{"values":{"a":[`, `{}`, `]}}`},
+		"lists":        {`"config":{"a":[`, `[]`, `]}`},
+		"numbers":      {`"config":{"a":[`, `1`, `]}`},
+		"texts":        {`"config":{"a":[`, `""`, `]}`},
+		"events":       {`"hooks":[{"events":[`, `""`, `]}]`},
+		"escapes":      {`"manifest":"\\\"","config":{"a":[`, `"\\"`, `]}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := `{"info":{"status":"deployed"},` + parts[0] + strings.Repeat(parts[1]+",", count) + parts[1] + parts[2] + `}`
+			record, spent := packed(t, text), 0
+			before := inUse()
+
+			rel, err := readRecord(record, maxRecord, &spent)
+
+			require.NoError(t, err)
+			assert.Less(t, inUse()-before, spent+1<<20)
+			assert.Less(t, spent, len(text)+(count+10)*(objectCost+valueCost))
+			runtime.KeepAlive(rel)
+		})
+	}
+}
+
+func inUse() int {
+	var found runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&found)
+	return int(found.HeapAlloc) // #nosec G115 -- fits
+}
+
+// TestManifestsOfARecordAreAffordable reads records whose manifests Helm would parse without limit.
+func TestManifestsOfARecordAreAffordable(t *testing.T) {
+	aliases := "\n---\na: &a [" + strings.Repeat("1,", 300) + "1]\nb: [" + strings.Repeat("*a,", 500) + "*a]\n"
+	hook := func(manifest string) *release.Hook { return &release.Hook{Manifest: manifest} }
+	for name, tt := range map[string]struct {
+		rel  release.Release
+		says string
+	}{
+		"one":                {release.Release{Manifest: aliases}, ""},
+		"many with aliases":  {release.Release{Manifest: strings.Repeat(aliases, 3)}, "aliases"},
+		"hooks with aliases": {release.Release{Hooks: []*release.Hook{hook(aliases), hook(aliases), hook(aliases)}}, "aliases"},
+		"many values":        {release.Release{Manifest: strings.Repeat("\n---\na: ["+strings.Repeat("1,", 200_000)+"1]\n", 20)}, "a manifest in it"},
+		"many objects": {release.Release{Manifest: strings.Repeat("\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"+
+			"data: {a: 'some & text *'}\n", 10_000)}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tt.rel.Info = &release.Info{Status: release.StatusDeployed}
+			text, err := json.Marshal(tt.rel)
+			require.NoError(t, err)
+
+			_, err = readRecord(packed(t, string(text)), maxRecord, new(int))
+
+			if tt.says == "" {
+				require.NoError(t, err)
+			} else {
+				require.ErrorContains(t, err, tt.says)
+			}
+		})
+	}
+}
+
+func TestTextsOfARecordCostNoMoreThanTheirBytes(t *testing.T) {
+	text := `{"info":{"status":"deployed"},"manifest":"` + strings.Repeat(`{\"a\":[1,2]},\\`, 1<<14) + `"}`
+	spent := 0
+
+	rel, err := readRecord(packed(t, text), maxRecord, &spent)
+
+	require.NoError(t, err)
+	assert.Less(t, spent, len(text)+10*objectCost)
+	assert.Contains(t, rel.Manifest, `{"a":[1,2]},\{`)
+}
