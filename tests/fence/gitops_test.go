@@ -55,11 +55,34 @@ func (w *world) installCentre() {
 			w.landscaperSource(),
 			kustomization("landscaper-crds", "crds", ""),
 			kustomization("landscaper", "install", "  components: [deployer-management]\n  dependsOn: [{name: landscaper-crds}]\n"),
+			kustomization("landscaper-relay", "relay", "  dependsOn: [{name: landscaper}]\n"),
 		}, "---\n"),
-		"agents.yaml": strings.Replace(access, "  interval: 1h\n", "  interval: 1h\n  retryInterval: 1s\n  dependsOn: [{name: landscaper}]\n", 1),
+		"agents.yaml": strings.Replace(access, "  interval: 1h\n", "  interval: 1h\n  retryInterval: 1s\n  components: [content-relay]\n  dependsOn: [{name: landscaper}]\n", 1),
 	})
 	w.awaitApplied(w.Cluster, "landscaper")
+	w.awaitApplied(w.Cluster, "landscaper-relay")
+	w.leadToRelay()
 	w.awaitApplied(w.Cluster, "landscaper-agent-"+environment)
+}
+
+// leadToRelay gives the Pod of the relay the address of this machine: API servers lead to no loopback.
+func (w *world) leadToRelay() {
+	w.t.Helper()
+	address, err := platform.OwnAddress()
+	require.NoError(w.t, err)
+	pods := &corev1.PodList{}
+	require.NoError(w.t, w.Client().List(w.ctx, pods, client.InNamespace(system), client.MatchingLabels{"app.kubernetes.io/name": "landscaper-relay"}))
+	require.Len(w.t, pods.Items, 1)
+	pod := &pods.Items[0]
+	pod.Status.PodIP, pod.Status.PodIPs = address, []corev1.PodIP{{IP: address}}
+	require.NoError(w.t, w.Client().Status().Update(w.ctx, pod))
+}
+
+// relayed makes the agent get charts through the relay, and by no other way.
+func (w *world) relayed() string {
+	argument := "      - {op: add, path: /spec/template/spec/containers/0/args/-, value: \"%s\"}\n"
+	return "  patches:\n  - target: {kind: Deployment}\n    patch: |\n" + fmt.Sprintf(argument, "--content-relay="+system+"/landscaper-relay") +
+		fmt.Sprintf(argument, "--oci-mirror="+w.Registry.Host+"=http://127.0.0.1:1")
 }
 
 // installAgent commits what docs/agent.md says to the repository of the fenced cluster.
@@ -83,7 +106,7 @@ func (w *world) installAgent() {
 		case strings.Contains(document, "\nkind: OCIRepository"):
 			files[name] = w.landscaperSource()
 		case strings.Contains(document, "\nkind: Kustomization"):
-			files[name] = strings.Replace(document, "  interval: 1h\n", "  interval: 1h\n  retryInterval: 1s\n", 1)
+			files[name] = strings.Replace(document, "  interval: 1h\n", "  interval: 1h\n  retryInterval: 1s\n"+w.relayed(), 1)
 		}
 	}
 	w.commit(w.fenced, w.fence.Cluster, files)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"runtime"
@@ -110,4 +111,18 @@ func needNode(t testing.TB, options Options) {
 	default:
 		t.Skip(err)
 	}
+}
+
+// OwnAddress returns an address of this machine that is not of loopback, so that API servers lead Services there.
+func OwnAddress() (string, error) {
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		return "", err
+	}
+	for _, one := range all {
+		if network, ok := one.(*net.IPNet); ok && network.IP.IsGlobalUnicast() && network.IP.To4() != nil {
+			return network.IP.String(), nil
+		}
+	}
+	return "", errors.New("this machine has no address but those of loopback")
 }
