@@ -125,7 +125,7 @@ func (e *enrol) run(ctx context.Context) {
 		} else {
 			e.retry.Forget(e.key())
 		}
-		sleep(ctx, after)
+		kit.Sleep(ctx, after)
 	}
 }
 

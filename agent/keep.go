@@ -11,6 +11,8 @@ import (
 
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 // Keep lets the requests of a link go while the landscaper cluster answers, until ctx ends. It is for processes without a heartbeat: they ask only
@@ -24,13 +26,13 @@ func (l *Link) Keep(ctx context.Context) error {
 		began := time.Now()
 		if pace.within(ctx, func(ctx context.Context) error { return l.ask(ctx, asker) }) != nil {
 			l.down()
-			sleep(ctx, probeInterval-time.Since(began))
+			kit.Sleep(ctx, probeInterval-time.Since(began))
 			l.refresh()
 			continue
 		}
 		l.up()
 		l.untilDoubt(ctx)
-		sleep(ctx, doubtInterval-time.Since(began))
+		kit.Sleep(ctx, doubtInterval-time.Since(began))
 	}
 	return nil
 }
@@ -73,14 +75,4 @@ func (l *Link) refresh() bool {
 		ctrl.Log.WithName("link").Info("the kubeconfig is unusable, the last one is used on", "reason", err.Error())
 	}
 	return changed
-}
-
-// sleep waits for a time or the end of ctx.
-func sleep(ctx context.Context, length time.Duration) {
-	timer := time.NewTimer(length)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
 }

@@ -4,7 +4,6 @@
 package drift
 
 import (
-	"context"
 	"math/rand/v2"
 	"time"
 
@@ -27,15 +26,6 @@ const (
 func Pause(attempt int) time.Duration {
 	pause := kit.Doubled(minPause, maxPause, attempt)
 	return pause + rand.N(pause/5) // #nosec G404 -- only spreads the load
-}
-
-func sleep(ctx context.Context, pause time.Duration) {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
 }
 
 // Trouble is why the objects of an owner cannot be watched.

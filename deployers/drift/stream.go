@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -82,7 +83,7 @@ func (s *stream) run() {
 		if time.Since(began) > maxPause {
 			attempt = 0
 		}
-		sleep(s.ctx, Pause(attempt))
+		kit.Sleep(s.ctx, Pause(attempt))
 	}
 }
 

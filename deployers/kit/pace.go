@@ -4,6 +4,7 @@
 package kit
 
 import (
+	"context"
 	"hash/fnv"
 	"math"
 	"strconv"
@@ -30,6 +31,16 @@ func Doubled(shortest, longest time.Duration, times int) time.Duration {
 		pause *= 2
 	}
 	return min(pause, longest)
+}
+
+// Sleep waits for a time, or for the end of ctx.
+func Sleep(ctx context.Context, length time.Duration) {
+	timer := time.NewTimer(length)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
 }
 
 // Backoff says when to try again after a failure, by object.

@@ -104,17 +104,8 @@ func (s *sharedWatch) run(ctx context.Context) {
 		if time.Since(started) > maxBackoff {
 			attempt = 0
 		}
-		pause(ctx, kit.Doubled(minBackoff, maxBackoff, attempt))
+		kit.Sleep(ctx, kit.Doubled(minBackoff, maxBackoff, attempt))
 		s.wakeAll()
-	}
-}
-
-func pause(ctx context.Context, delay time.Duration) {
-	timer := time.NewTimer(delay)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
 	}
 }
 
