@@ -90,6 +90,10 @@ type ExecutionStatus struct {
 	// exportRef names the DataObject with the exports of all items.
 	// +optional
 	ExportReference *ObjectReference `json:"exportRef,omitempty"`
+	// allItemsBegan says, while the Execution is being deleted, that each of its DeployItems had a job before. One whose status names none has lost
+	// it since, and its deployer looks for what it had deployed.
+	// +optional
+	AllItemsBegan bool `json:"allItemsBegan,omitempty"`
 	// deployItemCache lists the known DeployItems. It is accepted and without effect: the owner of a DeployItem and its label say to which
 	// template it belongs.
 	// +optional

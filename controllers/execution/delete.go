@@ -45,6 +45,7 @@ func (r *Reconciler) decideDeletion(ctx context.Context, s *scope) error {
 			return err
 		}
 	}
+	status.AllItemsBegan = provesJobs(s.execution)
 	s.begin(job)
 	kit.Progress(s.execution, kit.ReasonDeleting, deletingMessage)
 	return r.writeStatus(ctx, s)

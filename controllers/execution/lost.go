@@ -53,10 +53,11 @@ func hasLost(item *v1alpha1.DeployItem) bool {
 }
 
 // provesJobs reports whether the status of an Execution proves that each of its items has had a job: its last one has succeeded, or it has lost its
-// status too, since a job is recorded before it makes an item. While a job runs, and after one that has failed, items may still wait for their first.
+// status too, since a job is recorded before it makes an item. While a job runs, and after one that has failed, items may still wait for their first;
+// a deletion keeps what was proved when it began.
 func provesJobs(execution *v1alpha1.Execution) bool {
 	phase := execution.Status.Phase
-	return phase == v1alpha1.PhaseSucceeded || phase == ""
+	return phase == v1alpha1.PhaseSucceeded || phase == "" || phase.IsDeletion() && execution.Status.AllItemsBegan
 }
 
 // noteLost notes in the status of items that it was lost, before the next job of the Execution begins and nothing proves that any more.

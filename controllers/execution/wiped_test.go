@@ -33,6 +33,11 @@ func TestAnItemThatHasLostItsStatusIsLeftToItsDeployer(t *testing.T) {
 			b.wipe("a")
 			b.deleteExecution()
 		},
+		"in the middle of its deletion": func(b *bench) {
+			b.deleteExecution()
+			b.wipe("a")
+			b.settle()
+		},
 		"dropped by the spec": func(b *bench) {
 			b.wipe("a")
 			b.specify(template("b", "t"))
