@@ -5,12 +5,12 @@ package template
 
 import (
 	"go/ast"
-	"go/build"
 	"go/parser"
 	"go/token"
 	"io/fs"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -68,10 +68,10 @@ var goInside = set(`abbrev abbrevboth add add1 add1f addf adler32sum ago all and
 // source parses the files of a package, with those of the packages below it.
 func source(t *testing.T, path string) map[string]*ast.File {
 	t.Helper()
-	found, err := build.Import(path, ".", build.FindOnly)
+	dir, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.Dir}}", path).Output()
 	require.NoError(t, err)
 	files := map[string]*ast.File{}
-	require.NoError(t, filepath.WalkDir(found.Dir, func(at string, _ fs.DirEntry, err error) error {
+	require.NoError(t, filepath.WalkDir(strings.TrimSpace(string(dir)), func(at string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(at, ".go") || strings.HasSuffix(at, "_test.go") {
 			return err
 		}

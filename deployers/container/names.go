@@ -21,9 +21,10 @@ import (
 )
 
 const (
-	// maxReadable is how much of namespace and name the names of objects show, hashLength how many characters of a hash follow.
+	// maxReadable is how much of namespace and name the names of objects show, hashLength how many characters of a hash follow: 80 bits, so that
+	// nobody finds a name whose objects are those of another item.
 	maxReadable = 40
-	hashLength  = 12
+	hashLength  = 20
 )
 
 // names are those of the objects of one DeployItem on the host cluster.
