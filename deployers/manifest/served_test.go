@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -216,7 +217,9 @@ func TestD01SilentTargetLetsGo(t *testing.T) {
 	asked, gone := make(chan struct{}, 100), make(chan struct{}, 100)
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/api/v1/namespaces/") {
-			http.NotFound(w, r) // it has no identity
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusNotFound) // it has no identity
+			_, _ = io.WriteString(w, `{"apiVersion": "v1", "kind": "Status", "status": "Failure", "reason": "NotFound", "code": 404}`)
 			return
 		}
 		asked <- struct{}{}
@@ -242,8 +245,15 @@ func TestD01SilentTargetLetsGo(t *testing.T) {
 	other := item.DeepCopy()
 	other.Name, other.ResourceVersion = "other", ""
 	require.NoError(t, s.p.Client().Create(t.Context(), other))
+	awaitQuestion := func() {
+		select {
+		case <-asked:
+		case <-time.After(time.Minute):
+			require.Fail(t, "nobody asks the target")
+		}
+	}
 	s.begin(item)
-	<-asked
+	awaitQuestion()
 	base := item.DeepCopy()
 	item.Status.Phase, item.Status.JobIDFinished = v1alpha1.PhaseFailed, item.Status.JobID // as an Execution does that is interrupted
 	require.NoError(t, s.p.Client().Status().Patch(t.Context(), item, client.MergeFrom(base)))
@@ -253,5 +263,5 @@ func TestD01SilentTargetLetsGo(t *testing.T) {
 		t.Fatal("the request of the interrupted job goes on")
 	}
 	s.begin(other)
-	<-asked // the other item holds a worker now, and ends with the process
+	awaitQuestion() // the other item holds a worker now, and ends with the process
 }
