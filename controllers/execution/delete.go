@@ -203,9 +203,18 @@ func deletable(items []*v1alpha1.DeployItem) []*v1alpha1.DeployItem {
 
 // hasDependents reports whether one of the items that are still there depends on the item.
 func hasDependents(item *v1alpha1.DeployItem, items []*v1alpha1.DeployItem) bool {
-	name := templateOf(item)
-	return slices.ContainsFunc(items, func(other *v1alpha1.DeployItem) bool {
-		return other != item && slices.Contains(strings.Split(other.Annotations[v1alpha1.DependsOnAnnotation], ","), name)
+	return slices.ContainsFunc(items, func(other *v1alpha1.DeployItem) bool { return other != item && dependsOn(other, item) })
+}
+
+// dependsOn reports whether an item depends on another one. Where somebody has removed the label of the other, its name says from which template it was
+// made.
+func dependsOn(item, other *v1alpha1.DeployItem) bool {
+	label, execution := templateOf(other), kit.ControllerOf(other, "Execution")
+	return slices.ContainsFunc(strings.Split(item.Annotations[v1alpha1.DependsOnAnnotation], ","), func(name string) bool {
+		if label == "" && execution != nil {
+			return name != "" && other.Name == kit.ChildName(execution.Name, name)
+		}
+		return name != "" && name == label
 	})
 }
 

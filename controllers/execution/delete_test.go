@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 func keyOf(obj client.Object) client.ObjectKey { return client.ObjectKeyFromObject(obj) }
@@ -212,15 +213,26 @@ func TestDeletable(t *testing.T) {
 		}
 		return item
 	}
+	unlabelled := func(template, after string) *v1alpha1.DeployItem {
+		stripped := item(kit.ChildName("one", template), after, true)
+		stripped.Labels = nil
+		owner := &v1alpha1.Execution{ObjectMeta: metav1.ObjectMeta{Name: "one"}}
+		stripped.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, v1alpha1.GroupVersion.WithKind("Execution"))}
+		return stripped
+	}
+	nameOf := func(template string) string { return kit.ChildName("one", template) }
 	for name, c := range map[string]struct {
 		items []*v1alpha1.DeployItem
 		want  []string
 	}{
-		"all are marked first":    {[]*v1alpha1.DeployItem{item("a", "", false), item("b", "a", false)}, []string{"a", "b"}},
-		"the last first":          {[]*v1alpha1.DeployItem{item("a", "", true), item("b", "a", true)}, []string{"b"}},
-		"one of two dependents":   {[]*v1alpha1.DeployItem{item("a", "", true), item("c", "x,a", true)}, []string{"c"}},
-		"a circle does not block": {[]*v1alpha1.DeployItem{item("a", "b", true), item("b", "a", true)}, []string{"a", "b"}},
-		"nothing left":            {nil, nil},
+		"all are marked first":                   {[]*v1alpha1.DeployItem{item("a", "", false), item("b", "a", false)}, []string{"a", "b"}},
+		"the last first":                         {[]*v1alpha1.DeployItem{item("a", "", true), item("b", "a", true)}, []string{"b"}},
+		"one of two dependents":                  {[]*v1alpha1.DeployItem{item("a", "", true), item("c", "x,a", true)}, []string{"c"}},
+		"a circle does not block":                {[]*v1alpha1.DeployItem{item("a", "b", true), item("b", "a", true)}, []string{"a", "b"}},
+		"nothing left":                           {nil, nil},
+		"without labels the last first":          {[]*v1alpha1.DeployItem{unlabelled("a", ""), unlabelled("b", "a")}, []string{nameOf("b")}},
+		"without labels beside others":           {[]*v1alpha1.DeployItem{unlabelled("a", ""), item("b", "a", true), item("c", "", true)}, []string{"b", "c"}},
+		"without labels nobody waits for nobody": {[]*v1alpha1.DeployItem{unlabelled("a", ""), item("b", "", true), item("c", "b", true)}, []string{nameOf("a"), "c"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var names []string
