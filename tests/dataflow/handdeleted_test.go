@@ -74,11 +74,9 @@ func TestASubinstallationDeletedWhileItRunsFailsTheWholeTree(t *testing.T) {
 	require.Eventually(t, func() bool { return len(s.objectsOf()) == 0 }, landscapePatience, tick, "%v", s.objectsOf())
 }
 
-// chainBeside is the chain beside a sub-installation whose item ends by its timeout only.
-func chainBeside(timeout string) list {
-	stuck := object{"name": "stuck", "blueprint": inTemplate(object{
-		"deployExecutions": goTemplate("deployItems:\n" + landscape.MockItem("stuck", "phase: Progressing") + "  timeout: " + timeout + "\n"),
-	})}
+// chainBeside is the chain beside a sub-installation whose item ends by an interruption only.
+func chainBeside() list {
+	stuck := object{"name": "stuck", "blueprint": inTemplate(object{"deployExecutions": goTemplate("deployItems:\n" + waitingItem("stuck"))})}
 	return list{stuck, appender("a", "A"), appender("b", "B", "a"), appender("c", "C", "b"), appender("d", "D", "c")}
 }
 
@@ -91,7 +89,7 @@ func TestASubinstallationThatLosesItsJobWhileTheRootRunsGetsItAgain(t *testing.T
 			s := newScene(t)
 			s.install("root", chain())
 			former := s.succeeded("root").Status.JobID
-			s.install("root", landscapeOf(chainBeside("10s")...))
+			s.install("root", landscapeOf(chainBeside()...))
 			require.Eventually(t, func() bool { return len(s.deployItems(v1alpha1.PhaseProgressing)) == 1 }, landscapePatience, tick)
 			require.Eventually(t, func() bool {
 				last := s.Child("root", "d")
@@ -102,8 +100,10 @@ func TestASubinstallationThatLosesItsJobWhileTheRootRunsGetsItAgain(t *testing.T
 			lose(&child.Status)
 			require.NoError(t, s.Client().Status().Patch(s.Ctx, child, client.MergeFrom(base)))
 
-			root := s.Ended("root", v1alpha1.PhaseFailed)
-			assert.Equal(t, root.Status.JobID, s.Child("root", "a").Status.JobIDFinished)
+			job := s.Child("root", "d").Status.JobIDFinished
+			require.Eventually(t, func() bool { return s.Child("root", "a").Status.JobIDFinished == job }, landscapePatience, tick)
+			s.Annotate(s.Installation("root"), v1alpha1.OperationAnnotation, v1alpha1.OperationInterrupt)
+			s.Ended("root", v1alpha1.PhaseFailed)
 			s.install("root", chain())
 			s.succeeded("root")
 			assert.Equal(t, `"ABCD"`, s.value("result"))
