@@ -39,7 +39,7 @@ func objectsOf(release *engine.Release) ([]managedresource.ManagedResourceStatus
 		return nil, err
 	}
 	var objects []managedresource.ManagedResourceStatus
-	for _, object := range flatten(parsed) {
+	for _, object := range rendering.Flat(parsed) {
 		if object.GetNamespace() == "" {
 			object.SetNamespace(release.Namespace)
 		}

@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
@@ -119,25 +118,6 @@ func subjectsOf(cluster *target.Cluster, health readiness.Health, release *engin
 		return !health.Asks(m.Resource.APIVersion, m.Resource.Kind)
 	}))
 	return subjectsFor(asked), err
-}
-
-// flatten returns the objects with those of Lists in their place.
-func flatten(objects []map[string]any) []*unstructured.Unstructured {
-	var flat []*unstructured.Unstructured
-	for _, fields := range objects {
-		object := &unstructured.Unstructured{Object: fields}
-		if !object.IsList() {
-			flat = append(flat, object)
-			continue
-		}
-		items, _ := fields["items"].([]any)
-		for _, item := range items {
-			if inner, ok := item.(map[string]any); ok {
-				flat = append(flat, flatten([]map[string]any{inner})...)
-			}
-		}
-	}
-	return flat
 }
 
 // helmProblem adds the codes that end a job at once: nothing but a person helps against values that the chart refuses, or against

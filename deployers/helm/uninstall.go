@@ -5,7 +5,6 @@ package helm
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -37,7 +36,7 @@ func (u *uninstaller) uninstall(ctx context.Context, cluster *target.Cluster, re
 	if isOurs, err := u.mayRemove(history); !isOurs || err != nil {
 		return err
 	}
-	leftovers, err := u.leftoversOf(cluster, history)
+	leftovers, err := u.leftoversOf(ctx, cluster, history)
 	if err != nil {
 		return err
 	}
@@ -71,7 +70,7 @@ func (u *uninstaller) mayRemove(history []*engine.Release) (bool, error) {
 
 // leftoversOf returns what attempts on a release set out to apply and Helm does not uninstall: it does so with what the last revision has, in the
 // versions that the target serves.
-func (u *uninstaller) leftoversOf(cluster *target.Cluster, history []*engine.Release) ([]managedresource.ManagedResourceStatus, error) {
+func (u *uninstaller) leftoversOf(ctx context.Context, cluster *target.Cluster, history []*engine.Release) ([]managedresource.ManagedResourceStatus, error) {
 	attempted, err := locate(cluster, resources.Union(u.record.known.Attempted, attemptedIn(history, isAny)))
 	if err != nil || len(history) == 0 {
 		return attempted, err
@@ -84,10 +83,24 @@ func (u *uninstaller) leftoversOf(cluster *target.Cluster, history []*engine.Rel
 	if err != nil {
 		return nil, err
 	}
-	isUnserved := func(object managedresource.ManagedResourceStatus) bool {
-		return !engine.IsServed(cluster.Mapper, schema.FromAPIVersionAndKind(object.Resource.APIVersion, object.Resource.Kind))
+	removed, err := u.removedBy(ctx, cluster, last)
+	return resources.Orphans(attempted, removed), err
+}
+
+// removedBy returns the objects that Helm deletes. In a version that the target serves no more it finds none, also where it still knows that version.
+func (u *uninstaller) removedBy(ctx context.Context, cluster *target.Cluster, objects []managedresource.ManagedResourceStatus) ([]managedresource.ManagedResourceStatus, error) {
+	var removed []managedresource.ManagedResourceStatus
+	session := u.record.session()
+	for _, object := range objects {
+		isServed, err := session.Served.InVersion(ctx, cluster, schema.FromAPIVersionAndKind(object.Resource.APIVersion, object.Resource.Kind))
+		if err != nil {
+			return nil, err
+		}
+		if isServed {
+			removed = append(removed, object)
+		}
 	}
-	return resources.Orphans(attempted, slices.DeleteFunc(last, isUnserved)), nil
+	return removed, nil
 }
 
 // flags returns the settings of uninstalls; malformed ones count as unset, because nobody may be able to correct them any more.

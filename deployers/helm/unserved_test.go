@@ -93,15 +93,43 @@ func TestLeftoversOfVersionsThatWentAreDeleted(t *testing.T) {
 
 // TestReleasesOfVersionsThatWentAreUninstalled removes the version that a release has an object of from what the target serves.
 func TestReleasesOfVersionsThatWentAreUninstalled(t *testing.T) {
+	for name, isNew := range map[string]bool{"known from before": false, "after a restart": true} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			definition, group := f.define()
+			f.cluster = f.open()
+			f.configure(config{"chart": f.chart("1.0.0", map[string]string{"a": named("a"), "t": thingOf(group, "v1beta1", "one")})})
+			f.succeed(f.deployer())
+			f.dropVersion(definition, group)
+			if isNew {
+				f.cluster = f.open()
+			}
+			f.remove(f.deployer())
+			assert.False(t, f.hasThing(group, "one"))
+			f.isEmpty()
+		})
+	}
+}
+
+// TestListsAreUninstalled uninstalls a release whose chart has Lists, which no target serves as a kind.
+func TestListsAreUninstalled(t *testing.T) {
 	f := newFixture(t)
-	definition, group := f.define()
-	f.cluster = f.open()
-	f.configure(config{"chart": f.chart("1.0.0", map[string]string{"a": named("a"), "t": thingOf(group, "v1beta1", "one")})})
+	f.configure(config{"chart": f.chart("1.0.0", map[string]string{"a": named("a"), "list": `apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: one}}
+- {apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: ConfigMap, metadata: {name: two}}]}
+---
+apiVersion: v1
+kind: ConfigMapList
+items:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: three}}
+`})})
 	f.succeed(f.deployer())
-	f.dropVersion(definition, group)
-	f.cluster = f.open()
+	for _, name := range []string{"a", "one", "two", "three"} {
+		f.configMap(name)
+	}
 	f.remove(f.deployer())
-	assert.False(t, f.hasThing(group, "one"))
 	f.isEmpty()
 }
 

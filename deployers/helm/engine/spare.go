@@ -6,7 +6,6 @@ package engine
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -71,9 +70,9 @@ func isNamed(object metav1.Object, namespace, name string) bool {
 	return found && release.Name == name && release.Namespace == namespace
 }
 
-// IsServed reports whether a cluster serves a kind in its version. A cluster that does not say so counts as one that does: whoever uses the kind gets
+// isServed reports whether a cluster serves a kind in its version. A cluster that does not say so counts as one that does: whoever uses the kind gets
 // the error.
-func IsServed(mapper meta.RESTMapper, kind schema.GroupVersionKind) bool {
+func isServed(mapper meta.RESTMapper, kind schema.GroupVersionKind) bool {
 	_, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	return !meta.IsNoMatchError(err)
 }
@@ -100,25 +99,19 @@ func (s *sparing) Build(manifest io.Reader, validate bool) (kube.ResourceList, e
 		return nil, err
 	}
 	var served bytes.Buffer
-	for _, object := range objects {
-		kind := kindOf(object)
-		if !IsServed(s.served, kind) {
+	for _, object := range rendering.Flat(objects) {
+		kind := object.GroupVersionKind()
+		if !isServed(s.served, kind) {
 			s.Log("Skipping delete of objects of %s, which the cluster does not serve", kind)
 			continue
 		}
-		document, err := json.Marshal(object)
+		document, err := object.MarshalJSON()
 		if err != nil {
 			return nil, err
 		}
 		fmt.Fprintf(&served, "---\n%s\n", document)
 	}
 	return s.Client.Build(&served, validate)
-}
-
-func kindOf(object map[string]any) schema.GroupVersionKind {
-	apiVersion, _ := object["apiVersion"].(string)
-	kind, _ := object["kind"].(string)
-	return schema.FromAPIVersionAndKind(apiVersion, kind)
 }
 
 // Update brings objects from one revision to the next.

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"helm.sh/helm/v3/pkg/releaseutil"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
@@ -19,6 +20,25 @@ import (
 // ParseManifest returns the objects of a manifest of several YAML documents.
 func ParseManifest(manifest string) ([]map[string]any, error) {
 	return appendObjects(nil, "manifest", manifest)
+}
+
+// Flat returns objects with those of Lists in the place of these.
+func Flat(objects []map[string]any) []*unstructured.Unstructured {
+	var flat []*unstructured.Unstructured
+	for _, fields := range objects {
+		object := &unstructured.Unstructured{Object: fields}
+		if !object.IsList() {
+			flat = append(flat, object)
+			continue
+		}
+		items, _ := fields["items"].([]any)
+		for _, item := range items {
+			if inner, ok := item.(map[string]any); ok {
+				flat = append(flat, Flat([]map[string]any{inner})...)
+			}
+		}
+	}
+	return flat
 }
 
 func appendObjects(objects []map[string]any, file, content string) ([]map[string]any, error) {

@@ -83,6 +83,33 @@ func (s *Served) OfAnyVersion(ctx context.Context, cluster *target.Cluster, gvk 
 	return kind, err
 }
 
+// versionKey is a version of a group on a cluster.
+type versionKey struct {
+	cluster *target.Cluster
+	schema.GroupVersion
+}
+
+// InVersion asks the target whether it serves a kind in exactly this version, whatever is known from before. The versions of the core group do not go.
+func (s *Served) InVersion(ctx context.Context, cluster *target.Cluster, gvk schema.GroupVersionKind) (bool, error) {
+	if gvk.Group == "" {
+		return true, nil
+	}
+	read, _ := s.known.LoadOrStore(versionKey{cluster, gvk.GroupVersion()}, sync.OnceValues(func() (*metav1.APIResourceList, error) {
+		client, err := cluster.DiscoveryFor(ctx)
+		if err != nil {
+			return nil, err
+		}
+		resources, err := client.ServerResourcesForGroupVersion(gvk.GroupVersion().String())
+		if err != nil && !apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("%w %s: %w", ErrUnanswered, cluster.Name, err)
+		}
+		return resources, nil
+	}))
+	resources, err := read.(func() (*metav1.APIResourceList, error))()
+	_, isServed := resourceIn(resources, gvk)
+	return isServed, err
+}
+
 func servedIn(ctx context.Context, cluster *target.Cluster, kind schema.GroupKind) (ResourceKind, error) {
 	client, err := cluster.DiscoveryFor(ctx)
 	if err != nil {
