@@ -4,7 +4,10 @@
 package landscape
 
 import (
+	"time"
+
 	"github.com/stretchr/testify/require"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/client-go/rest"
 
@@ -75,10 +78,25 @@ func (s *Scene) LimitedDeployer(resources ...string) (config *rest.Config, revok
 			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: s.Deployer()}},
 		}
 	}
-	grant := func() { require.NoError(s.T, s.Client().Create(s.Ctx, binding())) }
+	grant := func() {
+		require.NoError(s.T, s.Client().Create(s.Ctx, binding()))
+		s.awaitRight(resources[0], true)
+	}
 	grant()
 	return config, func() func() {
 		require.NoError(s.T, s.Client().Delete(s.Ctx, binding()))
+		s.awaitRight(resources[0], false)
 		return grant
 	}
+}
+
+// awaitRight waits until the API server lets the deployer delete a resource, or does not any more: it knows of a binding a moment after it has stored it.
+func (s *Scene) awaitRight(resource string, allowed bool) {
+	s.T.Helper()
+	require.Eventually(s.T, func() bool {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: s.Deployer(), ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: s.Namespace, Verb: "delete", Resource: resource},
+		}}
+		return s.Client().Create(s.Ctx, review) == nil && review.Status.Allowed == allowed
+	}, Patience, 10*time.Millisecond)
 }
