@@ -81,11 +81,15 @@ func connectedSince(env *v1alpha1.Environment) time.Time {
 	return time.Time{}
 }
 
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
+// waitsSince returns from when on the time for the pick-up of a job counts: when it was requested, or the agent has connected since. Moments that are
+// still to come say nothing.
+func waitsSince(requested time.Time, env *v1alpha1.Environment, now time.Time) (since time.Time) {
+	for _, moment := range []time.Time{requested, connectedSince(env)} {
+		if moment.After(since) && !kit.IsAhead(moment, now) {
+			since = moment
+		}
 	}
-	return b
+	return since
 }
 
 // connectionChanged passes the events after which items wait, or wait no longer: of the agent, and of the deployers that it speaks for.

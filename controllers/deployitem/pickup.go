@@ -95,7 +95,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil
 	}
 	now := r.Now()
-	if left := later(requested.Time, connectedSince(env)).Add(r.PickupTimeout).Sub(now); left > 0 && !kit.IsAhead(requested.Time, now) {
+	if left := waitsSince(requested.Time, env, now).Add(r.PickupTimeout).Sub(now); left > 0 {
 		return ctrl.Result{RequeueAfter: left}, nil
 	}
 	switch served, err := r.isServed(ctx, item, env); {

@@ -109,6 +109,29 @@ func TestAJobThatWasRequestedWhileTheClockWasWrongFails(t *testing.T) {
 	assert.Equal(t, 1, b.writes)
 }
 
+func TestTheTimeForPickUpCountsFromNoMomentToCome(t *testing.T) {
+	now, ahead := began.Add(time.Hour), began.Add(1000*time.Hour)
+	connected := func(at time.Time) *v1alpha1.Environment {
+		env := &v1alpha1.Environment{}
+		env.Status.Conditions = []metav1.Condition{{Type: v1alpha1.AgentConnectedCondition, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(at)}}
+		return env
+	}
+	for name, tc := range map[string]struct {
+		requested time.Time
+		env       *v1alpha1.Environment
+		want      time.Time
+	}{
+		"without agent":                        {began, nil, began},
+		"requested ahead":                      {ahead, nil, time.Time{}},
+		"connected before":                     {began, connected(began.Add(-time.Minute)), began},
+		"connected since":                      {began, connected(began.Add(time.Minute)), began.Add(time.Minute)},
+		"connected ahead":                      {began, connected(ahead), began},
+		"requested ahead, and connected since": {ahead, connected(began), began},
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, waitsSince(tc.requested, tc.env, now)) })
+	}
+}
+
 func TestJobsThatAreLeftAlone(t *testing.T) {
 	other := kit.Shard{Selector: labels.SelectorFromSet(labels.Set{kit.ShardLabel: "other"})}
 	for name, tc := range map[string]struct {
