@@ -164,10 +164,10 @@ func (s *reasonScan) read(folder string, syntax *ast.File) error {
 	ast.Inspect(syntax, func(node ast.Node) bool {
 		switch n := node.(type) {
 		case *ast.ValueSpec:
-			for _, name := range n.Names {
+			for i, name := range n.Names {
 				named, _ := n.Type.(*ast.Ident)
-				if reasonConstant.MatchString(name.Name) || named != nil && named.Name == "Reason" {
-					s.enter(folder, s.constants[folder][name.Name], "")
+				if i < len(n.Values) && (reasonConstant.MatchString(name.Name) || named != nil && named.Name == "Reason") {
+					s.values(folder, imports, n.Values[i], "")
 				}
 			}
 		case *ast.SelectorExpr:

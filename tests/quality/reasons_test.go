@@ -110,6 +110,21 @@ import ("github.com/flux-landscaper/flux-landscaper/deployers/kit"; "github.com/
 	}
 }
 
+func TestAConstantThatStandsForAnotherIsAReason(t *testing.T) {
+	var all []*File
+	for path, code := range map[string]string{
+		"deployers/kit/status.go": "package kit\nconst ReasonKept = \"Kept\"\n",
+		"controllers/x/x.go":      "package x\nimport \"github.com/flux-landscaper/flux-landscaper/deployers/kit\"\nconst reasonKept = kit.ReasonKept\n",
+	} {
+		syntax, err := parser.ParseFile(token.NewFileSet(), path, code, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		all = append(all, &File{Path: path, Syntax: syntax})
+	}
+	found, err := Reasons(loaded(t), all)
+	require.NoError(t, err)
+	assert.Equal(t, []Reason{{Name: "Kept", Rooms: []string{"controllers/x", "deployers/kit"}}}, found)
+}
+
 // TestPagesNameReasonsThatExist keeps the prose of the pages about reasons at what the code says.
 func TestPagesNameReasonsThatExist(t *testing.T) {
 	known := map[string]bool{}
