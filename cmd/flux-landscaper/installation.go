@@ -25,7 +25,7 @@ func installationCommand() *cobra.Command {
 	return group("installation", "Show Installations as trees, and ask for jobs on them", []string{"installations", "inst", "i"},
 		inspectCommand(),
 		annotatingCommand("reconcile", "Start a job", "reconciling", func(ctx context.Context, c client.Client, inst *v1alpha1.Installation) error {
-			if !inst.IsRoot() {
+			if !inst.IsRoot() && inst.Status.Phase != v1alpha1.PhaseDeleteFailed {
 				return fmt.Errorf("%s is a sub-installation, which has its jobs from its parent: reconcile the root Installation", client.ObjectKeyFromObject(inst))
 			}
 			return annotate(ctx, c, inst, v1alpha1.OperationAnnotation, v1alpha1.OperationReconcile)

@@ -95,6 +95,12 @@ func TestC33InspectShowsTheTree(t *testing.T) {
 	assert.Equal(t, "reconcile", root.Annotations[v1alpha1.OperationAnnotation])
 	assert.Equal(t, "interrupt", first.Annotations[v1alpha1.OperationAnnotation])
 
+	stuck := installation("stuck")
+	e.put(stuck, root, job(v1alpha1.PhaseDeleteFailed, "1"))
+	p.must(append(at, "installation", "reconcile", "stuck")...)
+	require.NoError(t, e.Get(t.Context(), client.ObjectKeyFromObject(stuck), stuck))
+	assert.Equal(t, "reconcile", stuck.Annotations[v1alpha1.OperationAnnotation], "a deletion that failed is tried again where it failed")
+
 	second.Finalizers = []string{v1alpha1.Finalizer}
 	require.NoError(t, e.Update(t.Context(), second))
 	p.must(append(at, "installation", "force-delete", "second")...)
