@@ -22,6 +22,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	landscape.LeaveEnvironments()
 	os.Exit(landscape.Main(m, platform.Options{Node: true, Registry: true}))
 }
 

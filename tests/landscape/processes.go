@@ -6,6 +6,7 @@ package landscape
 import (
 	"context"
 	"flag"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -40,9 +41,6 @@ const ChartHost = "europe-docker.pkg.dev"
 // ContainerPods is the namespace of the Pods of container items. Only Pods of the Pod Security level "restricted" may be there.
 const ContainerPods = "containers"
 
-// leavesEnvironments is the flag with which a deployer of the landscaper cluster leaves the Targets of Environments to their deployers.
-const leavesEnvironments = `--target-selector={"annotations": [{"key": "` + v1alpha1.EnvironmentAnnotation + `", "operator": "!"}]}`
-
 // parallel is how many tests run at a time, on any number of processors: they wait much more than they compute.
 const parallel = "6"
 
@@ -60,7 +58,7 @@ type Landscape struct {
 }
 
 var (
-	controllerFlags []string
+	controllerFlags, deployerFlags []string
 
 	startOnce sync.Once
 	started   *Landscape
@@ -79,6 +77,11 @@ func Main(m *testing.M, options platform.Options, flags ...string) int {
 	options.AfterTests = verdict
 	options.AddToScheme = append(options.AddToScheme, func(s *runtime.Scheme) error { return v1alpha1.AddToScheme(s) })
 	return platform.Main(m, options)
+}
+
+// LeaveEnvironments lets the deployers of the landscape leave the Targets of Environments to deployers there. It has to be called before Main.
+func LeaveEnvironments() {
+	deployerFlags = []string{`--target-selector={"annotations": [{"key": "` + v1alpha1.EnvironmentAnnotation + `", "operator": "!"}]}`}
 }
 
 // Shared returns the landscape of this test binary and starts it on the first call. If the test fails, the ends of all logs are printed.
@@ -134,12 +137,16 @@ func verdict() []string {
 func commands(p *platform.Platform) map[string][]string {
 	all := map[string][]string{
 		Controller:       append([]string{"controller"}, controllerFlags...),
-		ManifestDeployer: {"deployer manifest", leavesEnvironments}, MockDeployer: {"deployer mock", leavesEnvironments},
+		ManifestDeployer: deployer("manifest"), MockDeployer: deployer("mock"),
 	}
 	if p.Registry != nil {
-		all[HelmDeployer] = []string{"deployer helm", leavesEnvironments, "--oci-mirror=" + ChartHost + "=http://" + p.Registry.Host}
+		all[HelmDeployer] = deployer("helm", "--oci-mirror="+ChartHost+"=http://"+p.Registry.Host)
 	}
 	return all
+}
+
+func deployer(name string, flags ...string) []string {
+	return slices.Concat([]string{"deployer " + name}, deployerFlags, flags)
 }
 
 // containerDeployer makes what the container deployer needs, the namespace of its Pods and the image of its own program, and returns its
@@ -156,7 +163,7 @@ func containerDeployer(ctx context.Context, p *platform.Platform) ([]string, err
 		return nil, err
 	}
 	reference, err := p.Registry.PushImage(ctx, "landscaper", "test", image)
-	return []string{"deployer container", leavesEnvironments, "--host-namespace=" + ContainerPods, "--sidecar-image=" + reference}, err
+	return deployer("container", "--host-namespace="+ContainerPods, "--sidecar-image="+reference), err
 }
 
 // Writes returns what our processes wrote in a namespace since a moment, events included. Leases lie in another namespace.
