@@ -111,24 +111,18 @@ func TestReleasesOfVersionsThatWentAreUninstalled(t *testing.T) {
 	}
 }
 
-// TestListsAreUninstalled uninstalls a release whose chart has Lists, which no target serves as a kind.
-func TestListsAreUninstalled(t *testing.T) {
+// TestListsOfKindsThatWentAreUninstalled has an object of such a kind among others in a List.
+func TestListsOfKindsThatWentAreUninstalled(t *testing.T) {
 	f := newFixture(t)
-	f.configure(config{"chart": f.chart("1.0.0", map[string]string{"a": named("a"), "list": `apiVersion: v1
-kind: List
-items:
-- {apiVersion: v1, kind: ConfigMap, metadata: {name: one}}
-- {apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: ConfigMap, metadata: {name: two}}]}
----
-apiVersion: v1
-kind: ConfigMapList
-items:
-- {apiVersion: v1, kind: ConfigMap, metadata: {name: three}}
-`})})
+	definition, group := f.define()
+	f.cluster = f.open()
+	f.configure(config{"chart": f.chart("1.0.0", map[string]string{"list": "apiVersion: v1\nkind: List\nitems:\n" +
+		"- {apiVersion: v1, kind: ConfigMap, metadata: {name: listed}}\n- {apiVersion: " + group + "/v1, kind: Thing, metadata: {name: one}}\n"})})
 	f.succeed(f.deployer())
-	for _, name := range []string{"a", "one", "two", "three"} {
-		f.configMap(name)
-	}
+	f.configMap("listed")
+	require.NoError(t, f.cluster.Client.Delete(f.ctx, definition))
+	f.awaitServed(group, "v1", false)
+	f.cluster = f.open()
 	f.remove(f.deployer())
 	f.isEmpty()
 }
