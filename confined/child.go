@@ -4,7 +4,6 @@
 package confined
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 )
@@ -32,6 +30,8 @@ type child[Q, R any] struct {
 	desk    *desk[Q, R]
 	// used is the processor time that the child had taken when its last job ended.
 	used time.Duration
+	// jobs counts those that it was given.
+	jobs uint64
 	// retire ends the child when it is not used.
 	retire *time.Timer
 }
@@ -51,7 +51,7 @@ type process struct {
 	overfull bool
 	// resting says that the child waits for an order, and has nothing to say before it gets one.
 	resting bool
-	last    complaint
+	last    report
 }
 
 // startChild starts a child and waits until it is ready. The function is called when it has ended.
@@ -166,61 +166,19 @@ func (p *process) isGone() bool {
 	}
 }
 
-// allow gives the child another budget of bytes, and forgets what it complained of in its last job.
+// allow gives the child another budget of bytes for a job.
 func (p *process) allow() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.left = maxAnswer
-	p.last.forget()
-}
-
-// complaint keeps the beginning of what a process writes to its standard error: the runtime says there why it ends.
-type complaint struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-const maxComplaint = 4 << 10
-
-// Write keeps what fits.
-func (c *complaint) Write(b []byte) (int, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.text.Write(b[:min(len(b), maxComplaint-c.text.Len())])
-	return len(b), nil
-}
-
-// forget makes room for the complaints of another job.
-func (c *complaint) forget() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.text.Reset()
-}
-
-func (c *complaint) contains(text string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return strings.Contains(c.text.String(), text)
-}
-
-func (c *complaint) begins(text string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return strings.HasPrefix(c.text.String(), text)
-}
-
-// first is the first line.
-func (c *complaint) first() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	line, _, _ := strings.Cut(c.text.String(), "\n")
-	return line
 }
 
 // perform hands the job over and waits for its end; from then on none of its questions is being answered. After an error the child is of no use.
 func (c *child[Q, R]) perform(ctx context.Context, job Job, limits Limits, request Q) (Result[R], error) {
 	asking, stopAsking := context.WithCancel(ctx)
 	c.allow()
+	c.jobs++
+	c.last.begin(c.jobs)
 	w := &work{ctx: asking, answers: job.Answers, limits: limits, clock: newClock(limits.Time), left: limits.Answers}
 	c.desk.set(w)
 	defer func() {
@@ -230,7 +188,7 @@ func (c *child[Q, R]) perform(ctx context.Context, job Job, limits Limits, reque
 		w.clock.stop()
 	}()
 	select {
-	case c.orders <- Order[Q]{Request: request}:
+	case c.orders <- Order[Q]{Number: c.jobs, Request: request}:
 	case <-c.process.ended:
 		return Result[R]{}, c.cause(w)
 	case <-ctx.Done():
@@ -245,7 +203,7 @@ func (c *child[Q, R]) perform(ctx context.Context, job Job, limits Limits, reque
 			return Result[R]{}, c.cause(w)
 		case <-w.clock.over():
 			if !c.starved(limits.Time, passed) {
-				return Result[R]{}, &Ended{Step: w.at(), Reason: OutOfTime, Limit: limits.Time.String()}
+				return Result[R]{}, &Ended{Step: c.last.at(), Reason: OutOfTime, Limit: limits.Time.String()}
 			}
 			w.clock.extend(limits.Time / 10)
 			passed += limits.Time / 10

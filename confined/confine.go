@@ -22,12 +22,16 @@ const (
 // maxStack is how much stack one goroutine of a child may use. What calls itself without end is over at once.
 const maxStack = 64 << 20
 
+// gcPercent lets garbage grow to twice what is in use before it is collected. Most jobs are small, and collections were half of their work.
+const gcPercent = 200
+
 // confine limits this process before it reads anything. Where the system can limit its memory a single large allocation ends it; what
 // grows slowly is noticed after each garbage collection, everywhere.
 func confine(memory int64) error {
 	runtime.GOMAXPROCS(1)
 	debug.SetMaxStack(maxStack)
 	debug.SetTraceback("none")
+	debug.SetGCPercent(gcPercent)
 	debug.SetMemoryLimit(taken() + memory/2)
 	if err := limitSystem(memory); err != nil {
 		return err

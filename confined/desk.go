@@ -33,7 +33,6 @@ type work struct {
 
 	mu   sync.Mutex
 	left time.Duration
-	step Step
 }
 
 var (
@@ -84,21 +83,6 @@ func (d *desk[Q, R]) Take(done *Result[R], next *Order[Q]) error {
 	}
 }
 
-// maxStep is how long the name of a step may be.
-const maxStep = 512
-
-// Begin notes what the job does.
-func (d *desk[Q, R]) Begin(step *Step, _ *struct{}) error {
-	if w := d.current(); w != nil {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if step.Number > w.step.Number {
-			w.step = Step{Number: step.Number, Name: step.Name[:min(len(step.Name), maxStep)]}
-		}
-	}
-	return nil
-}
-
 // Ask answers a question of the job. While that takes, the time of the job stands still.
 func (d *desk[Q, R]) Ask(question *Question, reply *Reply) error {
 	w := d.beginAnswer()
@@ -141,13 +125,6 @@ func (w *work) answer(answer Answer, argument []byte) (content []byte, err error
 	ctx, cancel := context.WithTimeout(w.ctx, left)
 	defer cancel()
 	return answer(ctx, argument)
-}
-
-// at is what the job did last.
-func (w *work) at() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.step.Name
 }
 
 // Reason is why a child ended before its job.
@@ -203,7 +180,7 @@ var outOfMemory = []string{
 
 // cause finds out why the process has ended.
 func (c *child[Q, R]) cause(w *work) error {
-	e := &Ended{Step: w.at(), Reason: Died}
+	e := &Ended{Step: c.last.at(), Reason: Died}
 	c.mu.Lock()
 	overfull := c.overfull
 	c.mu.Unlock()

@@ -86,16 +86,9 @@ func TestAChildThatSpeaksWithoutAnOrderIsEnded(t *testing.T) {
 	}
 }
 
-func TestStepsAreBounded(t *testing.T) {
-	step := Step{Number: 1, Name: string(bytes.Repeat([]byte("x"), 10*maxStep))}
-	c := serveBytes(sent(t, call(1, "Begin"), step), true)
-	assert.Len(t, c.desk.current().at(), maxStep)
-}
-
 func FuzzDesk(f *testing.F) {
-	step := Step{Number: 1, Name: "step"}
 	f.Add(sent(f, call(1, "Take"), Result[string]{Response: "x"}), true)
-	f.Add(sent(f, call(1, "Take"), Result[string]{}, call(2, "Begin"), step, call(3, "Ask"), Question{Name: "echo", Argument: []byte("{}")}), true)
+	f.Add(sent(f, call(1, "Take"), Result[string]{}, call(2, "Ask"), Question{Name: "echo", Argument: []byte("{}")}), true)
 	f.Add(sent(f, call(1, "Ask"), Question{Name: "none"}), false)
 	f.Add(sent(f, call(1, "Nothing"), "x"), false)
 	f.Add(bytes.Repeat([]byte{0xff}, 64), false)

@@ -60,11 +60,3 @@ func TestChildThatIsGoneGetsNoJob(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "x", out)
 }
-
-func TestJobHasItsOwnComplaints(t *testing.T) {
-	p := &process{}
-	_, err := p.last.Write([]byte("out of memory"))
-	require.NoError(t, err)
-	p.allow()
-	assert.False(t, p.last.contains("out of memory"))
-}

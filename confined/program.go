@@ -42,7 +42,11 @@ func NewProgram[Q, R any](name string, run func(ctx context.Context, parent *Par
 }
 
 // Order is a job on its way to a child.
-type Order[Q any] struct{ Request Q }
+type Order[Q any] struct {
+	// Number tells the jobs of a child apart.
+	Number  uint64
+	Request Q
+}
 
 // Result is the result of a job on its way to the parent.
 type Result[R any] struct {
@@ -96,12 +100,13 @@ func (p *Program[Q, R]) serve(memory string) {
 
 func (p *Program[Q, R]) perform(parent *Parent, order Order[Q]) (out Result[R]) {
 	out.Began = true
+	parent.job.Store(order.Number)
 	defer func() {
 		if r := recover(); r != nil {
 			out.Problem = panicked(r)
 		}
 		out.Spent = taken() > grown
-		out.Used, _ = processorTime(os.Getpid())
+		out.Used = ownProcessorTime()
 	}()
 	response, err := p.run(context.Background(), parent, order.Request)
 	if err != nil {
@@ -151,21 +156,13 @@ func panicked(r any) string {
 // Parent is the parent as a child sees it.
 type Parent struct {
 	client *rpc.Client
-	// steps counts them: what the parent gets at once it may take up in any order.
-	steps atomic.Uint64
+	// job is the number of the job that runs.
+	job atomic.Uint64
 }
 
-// Step is what a job does.
-type Step struct {
-	// Number grows with each step of a child.
-	Number uint64
-	Name   string
-}
-
-// Begin tells the parent what the job does now, so that it can say where a job was that it had to end.
-func (p *Parent) Begin(step string) {
-	p.client.Go("Desk.Begin", &Step{Number: p.steps.Add(1), Name: step}, &struct{}{}, make(chan *rpc.Call, 1))
-}
+// Begin tells the parent what the job does now, so that it can say where a job was that it had to end. It does not wait for the parent, which gets to
+// know of it also if the process ends at once.
+func (p *Parent) Begin(step string) { _, _ = os.Stderr.WriteString(stepLine(p.job.Load(), step)) }
 
 // Ask calls the parent and waits for its answer. A []byte is sent as it is, everything else as JSON.
 func Ask[A, R any](parent *Parent, name string, argument A) (R, error) {

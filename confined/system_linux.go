@@ -81,6 +81,15 @@ func processorTime(pid int) (time.Duration, error) {
 	return time.Duration(user+system) * time.Second / clockTicks, errors.Join(problem, err)
 }
 
+// ownProcessorTime is what this process has used so far.
+func ownProcessorTime() time.Duration {
+	var used unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &used) != nil {
+		return 0
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
 // closeInherited closes what the parent had open beside the pipes and did not close by itself. The runtime's own descriptors stay.
 func closeInherited() error {
 	entries, err := os.ReadDir("/proc/self/fd")

@@ -19,5 +19,8 @@ func processorTime(int) (time.Duration, error) {
 	return 0, errors.New("the processor time is not known on this system")
 }
 
+// ownProcessorTime is not known here.
+func ownProcessorTime() time.Duration { return 0 }
+
 // limitSystem does nothing: memory is limited by what is noticed after each garbage collection.
 func limitSystem(int64) error { return nil }

@@ -16,7 +16,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/confined"
 )
 
-// Renderer renders blueprints in children. It is safe for concurrent use. Beside the errors of package render its methods return those of
+// Renderer renders blueprints in children, whatever in them is a program of a user. It is safe for concurrent use. Beside the errors of package render its methods return those of
 // confined.Pool.
 type Renderer struct {
 	pool *confined.Pool[Request, Response]
@@ -39,8 +39,11 @@ type Plan struct {
 	Stored render.State
 }
 
-// Satisfy is render.Satisfy followed by render.ImportExecutions.
+// Satisfy is render.Satisfy followed by render.ImportExecutions. Imports that need no program of a user are satisfied in the own process.
 func (r *Renderer) Satisfy(ctx context.Context, env *render.Environment, given *render.Imports, mappings map[string]v1alpha1.AnyJSON) (*render.Values, error) {
+	if isPlain(env.Blueprint, given, mappings) {
+		return render.Satisfy(ctx, env, given, nil)
+	}
 	var out render.Values
 	err := r.run(ctx, env, &work{Operation: satisfy, Given: given, Mappings: mappings}, &out)
 	return &out, err
