@@ -59,6 +59,8 @@ func BenchmarkRivals(b *testing.B) {
 type rivalry struct {
 	*run
 	flux *binaries.Binaries
+	// owner is the Execution that our items belong to, as all that an Execution makes do.
+	owner *v1alpha1.Execution
 }
 
 func newRivalry(b *testing.B, name string, component binaries.Component) *rivalry {
@@ -101,6 +103,10 @@ func (r *rivalry) prepare(ctx context.Context) error {
 		return err
 	}
 	if r.writer, err = rig.NewClient(r.Cluster, writerUser); err != nil {
+		return err
+	}
+	r.owner = &v1alpha1.Execution{ObjectMeta: metav1.ObjectMeta{Name: rivalNamespace, Namespace: rivalNamespace}}
+	if err := r.writer.Create(ctx, r.owner); err != nil {
 		return err
 	}
 	return errors.Join(r.measureDisk(), r.readVersions(ctx))
@@ -173,6 +179,7 @@ func (r *rivalry) install(ctx context.Context, side contender, unit, token strin
 	obj.Object["spec"] = side.spec(unit, "v1")
 	if side.jobs {
 		obj.SetFinalizers([]string{v1alpha1.Finalizer})
+		obj.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(r.owner, v1alpha1.GroupVersion.WithKind("Execution"))})
 	}
 	if err := r.writer.Create(ctx, obj); err != nil {
 		return err
