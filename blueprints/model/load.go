@@ -4,6 +4,7 @@
 package model
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 )
 
@@ -50,26 +52,17 @@ func readDocument(files fs.FS) ([]byte, error) {
 		return nil, fmt.Errorf("the blueprint has no %s at its root; %s", FileName, listRoot(files))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot be read: %w", FileName, pathless(err))
+		return nil, fmt.Errorf("%s cannot be read: %w", FileName, fault.WithoutPath(err))
 	}
 	defer func() { _ = file.Close() }()
 	text, err := io.ReadAll(io.LimitReader(file, maxDocument+1))
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot be read: %w", FileName, pathless(err))
+		return nil, fmt.Errorf("%s cannot be read: %w", FileName, fault.WithoutPath(err))
 	}
 	if len(text) > maxDocument {
 		return nil, fmt.Errorf("%s is larger than %d bytes; move templates and schemas into files of their own", FileName, maxDocument)
 	}
 	return text, nil
-}
-
-// pathless drops the path of the machine from an error of the file system.
-func pathless(err error) error {
-	var inPath *fs.PathError
-	if errors.As(err, &inPath) {
-		return inPath.Err
-	}
-	return err
 }
 
 // listRoot says what is there instead; at most 20 names.
@@ -99,9 +92,7 @@ func checkKind(b *Blueprint) error {
 
 // setDefaults fills what a blueprint may leave out. It also prefixes types of target maps, which users expect as for the others.
 func setDefaults(b *Blueprint) {
-	if b.JSONSchemaVersion == "" {
-		b.JSONSchemaVersion = DefaultJSONSchemaVersion
-	}
+	b.JSONSchemaVersion = cmp.Or(b.JSONSchemaVersion, DefaultJSONSchemaVersion)
 	setImportDefaults(b.Imports)
 	for i := range b.Exports {
 		e := &b.Exports[i]

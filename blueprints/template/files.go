@@ -11,6 +11,8 @@ import (
 	"path"
 	"strings"
 	gotemplate "text/template"
+
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 )
 
 // FileInfo describes a file of the blueprint to templates.
@@ -70,7 +72,7 @@ func ReadFile(files fs.FS, name string) ([]byte, error) {
 	defer func() { _ = file.Close() }()
 	data, err := io.ReadAll(io.LimitReader(file, maxFile+1))
 	if err != nil {
-		return nil, fmt.Errorf("file %q of the blueprint cannot be read: %w", name, pathless(err))
+		return nil, fmt.Errorf("file %q of the blueprint cannot be read: %w", name, fault.WithoutPath(err))
 	}
 	if len(data) > maxFile {
 		return nil, fmt.Errorf("file %q of the blueprint is larger than %d bytes; split it", name, maxFile)
@@ -80,7 +82,7 @@ func ReadFile(files fs.FS, name string) ([]byte, error) {
 
 func missingFile(files fs.FS, name string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("file %q of the blueprint cannot be read: %w", name, pathless(err))
+		return fmt.Errorf("file %q of the blueprint cannot be read: %w", name, fault.WithoutPath(err))
 	}
 	siblings, err := readDir(files, path.Dir(cleanPath(name)))
 	if err != nil {
@@ -93,28 +95,19 @@ func missingFile(files fs.FS, name string, err error) error {
 	return fmt.Errorf("file %q is not in the blueprint; its directory has: %s: %w", name, strings.Join(names, ", "), fs.ErrNotExist)
 }
 
-// pathless drops the path of the machine from an error of the file system.
-func pathless(err error) error {
-	var inPath *fs.PathError
-	if errors.As(err, &inPath) {
-		return inPath.Err
-	}
-	return err
-}
-
 func readDir(files fs.FS, name string) ([]FileInfo, error) {
 	if files == nil {
 		return nil, fmt.Errorf("directory %q cannot be read, because there are no files here", name)
 	}
 	entries, err := fs.ReadDir(files, cleanPath(name))
 	if err != nil {
-		return nil, fmt.Errorf("directory %q of the blueprint cannot be read: %w", name, pathless(err))
+		return nil, fmt.Errorf("directory %q of the blueprint cannot be read: %w", name, fault.WithoutPath(err))
 	}
 	out := make([]FileInfo, 0, len(entries))
 	for _, entry := range entries {
 		info, err := entry.Info()
 		if err != nil {
-			return nil, fmt.Errorf("directory %q of the blueprint cannot be read: %w", name, pathless(err))
+			return nil, fmt.Errorf("directory %q of the blueprint cannot be read: %w", name, fault.WithoutPath(err))
 		}
 		out = append(out, FileInfo{Name: info.Name(), IsDir: info.IsDir(), Size: info.Size(), Mode: info.Mode()})
 	}

@@ -11,6 +11,7 @@ import (
 	"path"
 	"time"
 
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/confined"
 )
 
@@ -54,12 +55,8 @@ func entryOf(info fs.FileInfo) entry {
 func open(files fs.FS, name string) node {
 	var out node
 	err := out.read(files, name)
-	var inPath *fs.PathError
-	if errors.As(err, &inPath) {
-		err = inPath.Err
-	}
 	if err != nil {
-		return node{Missing: errors.Is(err, fs.ErrNotExist), Problem: err.Error()}
+		return node{Missing: errors.Is(err, fs.ErrNotExist), Problem: fault.WithoutPath(err).Error()}
 	}
 	return out
 }

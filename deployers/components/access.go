@@ -7,10 +7,10 @@ package components
 
 import (
 	"context"
-	"errors"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
@@ -92,8 +92,7 @@ func (a *Access) Identity(ctx context.Context, item *contract.Item, operation st
 		return found, nil
 	}
 	failure := kit.Stall(operation, "Unauthorized", "%w", err)
-	var refusal *cloud.Error
-	if !errors.As(err, &refusal) || refusal.Retry {
+	if fault.KindOf(err) != fault.Stalled {
 		failure = kit.Again(operation, "Unauthorized", "%w", err)
 	}
 	return nil, kit.Coded(failure, v1alpha1.ErrorUnauthorized)

@@ -14,20 +14,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/net"
 
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
 // FailureKind says who can end a failure.
-type FailureKind int
+type FailureKind = fault.Kind
 
 // Kinds of failures.
 const (
 	// Retry failures go away by themselves; the work is tried again with back-off.
-	Retry FailureKind = iota
+	Retry = fault.Retry
 	// Waiting is not an error: an event of another object will come.
-	Waiting
+	Waiting = fault.Waiting
 	// Stalled failures need a person.
-	Stalled
+	Stalled = fault.Stalled
 )
 
 // Failure is why an object cannot go on. Its text never holds the content of Secrets.

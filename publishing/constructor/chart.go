@@ -15,6 +15,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/publishing/carry"
 	"github.com/flux-landscaper/flux-landscaper/publishing/pack"
@@ -34,7 +35,7 @@ func (v *version) chart(ctx context.Context, r *Resource) (component.Typed, *com
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return component.Typed{}, nil, fmt.Errorf("chart %s cannot be read: %w; paths are relative to the constructor", in.Path, reason(err))
+		return component.Typed{}, nil, fmt.Errorf("chart %s cannot be read: %w; paths are relative to the constructor", in.Path, fault.WithoutPath(err))
 	}
 	if !info.IsDir() {
 		return v.keep(oci.HelmChartLayer, func(w io.Writer) error { return copyFile(w, path, in.Path) })
@@ -53,12 +54,12 @@ func (v *version) chart(ctx context.Context, r *Resource) (component.Typed, *com
 func chartOptions(path string, in *Input) (*pack.Options, error) {
 	root, err := os.OpenRoot(path)
 	if err != nil {
-		return nil, fmt.Errorf("chart %s cannot be opened: %w", in.Path, reason(err))
+		return nil, fmt.Errorf("chart %s cannot be opened: %w", in.Path, fault.WithoutPath(err))
 	}
 	defer func() { _ = root.Close() }()
 	text, err := fs.ReadFile(root.FS(), "Chart.yaml")
 	if err != nil {
-		return nil, fmt.Errorf("chart %s has no readable Chart.yaml: %w", in.Path, reason(err))
+		return nil, fmt.Errorf("chart %s has no readable Chart.yaml: %w", in.Path, fault.WithoutPath(err))
 	}
 	var chart struct{ Name, Version string }
 	if err := foreign.Unmarshal(text, &chart); err != nil {
@@ -72,7 +73,7 @@ func chartOptions(path string, in *Input) (*pack.Options, error) {
 	}
 	ignore, err := fs.ReadFile(root.FS(), ".helmignore")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf(".helmignore of chart %s cannot be read: %w", in.Path, reason(err))
+		return nil, fmt.Errorf(".helmignore of chart %s cannot be read: %w", in.Path, fault.WithoutPath(err))
 	}
 	return &pack.Options{Prefix: chart.Name, Ignore: []string{string(ignore)}}, nil
 }

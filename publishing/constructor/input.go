@@ -18,6 +18,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/publishing/pack"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
@@ -102,7 +103,7 @@ func (v *version) file(in *Input) (component.Typed, *component.DigestSpec, error
 func copyFile(w io.Writer, path, written string) error {
 	info, err := os.Stat(path)
 	if err != nil {
-		return fmt.Errorf("file %s cannot be read: %w; paths are relative to the constructor", written, reason(err))
+		return fmt.Errorf("file %s cannot be read: %w; paths are relative to the constructor", written, fault.WithoutPath(err))
 	}
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is not a regular file; use type dir for a directory", written)
@@ -112,21 +113,13 @@ func copyFile(w io.Writer, path, written string) error {
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return fmt.Errorf("file %s cannot be opened: %w", written, reason(err))
+		return fmt.Errorf("file %s cannot be opened: %w", written, fault.WithoutPath(err))
 	}
 	defer func() { _ = f.Close() }()
 	if _, err := io.CopyN(w, f, info.Size()); err != nil {
-		return fmt.Errorf("file %s changed while it was read: %w; try again", written, reason(err))
+		return fmt.Errorf("file %s changed while it was read: %w; try again", written, fault.WithoutPath(err))
 	}
 	return nil
-}
-
-func reason(err error) error {
-	var inPath *os.PathError
-	if errors.As(err, &inPath) {
-		return inPath.Err
-	}
-	return err
 }
 
 // blob keeps what write writes, compressed where the input says so.

@@ -5,6 +5,7 @@ package pack
 
 import (
 	"archive/tar"
+	"cmp"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -17,6 +18,8 @@ import (
 	"time"
 
 	"github.com/opencontainers/go-digest"
+
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 )
 
 // Limits of an archive. They are those that controllers apply when they read it, so that what is published can be used.
@@ -60,7 +63,7 @@ type Contents struct {
 func Directory(w io.Writer, dir string, o Options) (*Contents, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, fmt.Errorf("directory %s cannot be opened: %w; name a directory that exists", dir, reason(err))
+		return nil, fmt.Errorf("directory %s cannot be opened: %w; name a directory that exists", dir, fault.WithoutPath(err))
 	}
 	defer func() { _ = root.Close() }()
 	return packFiles(w, dir, root.FS(), o)
@@ -83,15 +86,9 @@ func packFiles(w io.Writer, dir string, files fs.FS, o Options) (*Contents, erro
 }
 
 func (o Options) withDefaults() Options {
-	if o.MaxFile <= 0 {
-		o.MaxFile = DefaultMaxFile
-	}
-	if o.MaxTotal <= 0 {
-		o.MaxTotal = DefaultMaxTotal
-	}
-	if o.MaxFiles <= 0 {
-		o.MaxFiles = DefaultMaxFiles
-	}
+	o.MaxFile = cmp.Or(max(o.MaxFile, 0), DefaultMaxFile)
+	o.MaxTotal = cmp.Or(max(o.MaxTotal, 0), DefaultMaxTotal)
+	o.MaxFiles = cmp.Or(max(o.MaxFiles, 0), DefaultMaxFiles)
 	return o
 }
 
@@ -112,7 +109,7 @@ func (p *packer) collect() error {
 	}
 	err = fs.WalkDir(p.files, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
-			return p.fail(name, "cannot be read: %v", reason(err))
+			return p.fail(name, "cannot be read: %v", fault.WithoutPath(err))
 		}
 		return p.visit(name, entry, ignored)
 	})
@@ -173,14 +170,14 @@ func (p *packer) write(w, plain io.Writer) error {
 func (p *packer) file(archive *tar.Writer, name string) error {
 	info, err := fs.Stat(p.files, name)
 	if err != nil {
-		return p.fail(name, "cannot be read: %v; a symbolic link must lead to a file inside the directory", reason(err))
+		return p.fail(name, "cannot be read: %v; a symbolic link must lead to a file inside the directory", fault.WithoutPath(err))
 	}
 	if !info.Mode().IsRegular() {
 		return p.fail(name, "is not a regular file; a symbolic link must lead to a file, and devices and pipes cannot be packed")
 	}
 	f, err := p.files.Open(name)
 	if err != nil {
-		return p.fail(name, "cannot be opened: %v", reason(err))
+		return p.fail(name, "cannot be opened: %v", fault.WithoutPath(err))
 	}
 	defer func() { _ = f.Close() }()
 	if err := p.admit(name, info.Size()); err != nil {
@@ -191,7 +188,7 @@ func (p *packer) file(archive *tar.Writer, name string) error {
 		return p.fail(name, "cannot be packed: %v", err)
 	}
 	if n, err := io.CopyN(archive, f, info.Size()); err != nil {
-		return p.fail(name, "cannot be packed after %d of %d bytes: %v", n, info.Size(), reason(err))
+		return p.fail(name, "cannot be packed after %d of %d bytes: %v", n, info.Size(), fault.WithoutPath(err))
 	}
 	return nil
 }
@@ -204,13 +201,4 @@ func (p *packer) admit(name string, size int64) error {
 		return fmt.Errorf("directory %s has more than %d bytes; leave files out with --ignore-paths or .sourceignore", p.dir, p.options.MaxTotal)
 	}
 	return nil
-}
-
-// reason drops the path from an error of the file system, which the message has already.
-func reason(err error) error {
-	var inPath *fs.PathError
-	if errors.As(err, &inPath) {
-		return inPath.Err
-	}
-	return err
 }

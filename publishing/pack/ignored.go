@@ -12,6 +12,8 @@ import (
 
 	"github.com/fluxcd/pkg/sourceignore"
 	"github.com/fluxcd/pkg/sourceignore/gitignore"
+
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 )
 
 // ignored tells which paths are left out.
@@ -47,7 +49,7 @@ func sourceIgnoreFiles(files fs.FS) ([]gitignore.Pattern, error) {
 	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			return fmt.Errorf("%s cannot be read: %w", name, reason(err))
+			return fmt.Errorf("%s cannot be read: %w", name, fault.WithoutPath(err))
 		case !entry.IsDir():
 			return nil
 		case entry.Name() == ".git":
@@ -58,7 +60,7 @@ func sourceIgnoreFiles(files fs.FS) ([]gitignore.Pattern, error) {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("%s cannot be read: %w", path.Join(name, sourceignore.IgnoreFile), reason(err))
+			return fmt.Errorf("%s cannot be read: %w", path.Join(name, sourceignore.IgnoreFile), fault.WithoutPath(err))
 		}
 		patterns = append(patterns, sourceignore.ReadPatterns(strings.NewReader(string(text)), domain(name))...)
 		return nil

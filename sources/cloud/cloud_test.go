@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/tests/clouds"
 )
 
@@ -227,9 +228,8 @@ func TestIdentitiesThatNobodyMayUse(t *testing.T) {
 			}
 			found, issued := identities(t, nil, named)
 			_, err := found.Find(t.Context(), tc.request)
-			var refusal *Error
-			require.ErrorAs(t, err, &refusal)
-			assert.Equal(t, tc.retry, refusal.Retry)
+			require.ErrorIs(t, err, ErrIdentity)
+			assert.Equal(t, tc.retry, fault.KindOf(err) == fault.Retry)
 			for _, problem := range append(tc.problems, tc.request.Field+": ") {
 				require.ErrorContains(t, err, problem)
 			}

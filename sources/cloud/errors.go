@@ -4,31 +4,15 @@
 package cloud
 
 import (
+	"errors"
 	"regexp"
 	"strings"
 
 	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 )
 
-// Error says which field asks for an identity, why there is none and what to do.
-type Error struct {
-	// Retry says that another try may succeed, because what is missing announces itself by no event.
-	Retry bool
-	// Field is Request.Field.
-	Field string
-	// Problem is the fact.
-	Problem string
-	// Cure is what a person can do.
-	Cure string
-	// Cause is what Problem comes from, for errors.Is; it is no part of the message.
-	Cause error
-}
-
-// Error returns field, problem and cure as one sentence.
-func (e *Error) Error() string { return e.Field + ": " + e.Problem + "; " + e.Cure }
-
-// Unwrap returns Cause.
-func (e *Error) Unwrap() error { return e.Cause }
+// ErrIdentity is the class of a *fault.Error about an identity that cannot be used, whose subject is Request.Field.
+var ErrIdentity = errors.New("no identity")
 
 // loginError is the failure of a cloud, in words that a person may see. The library writes whole answers, and may repeat tokens.
 type loginError struct {

@@ -4,6 +4,7 @@
 package cloud
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 )
 
 // provider is a cloud: its name, and the annotations by which a ServiceAccount names a party of it.
@@ -71,9 +74,7 @@ func New(o Options) (*Identities, error) {
 	if o.Client == nil {
 		return nil, errors.New("identities of clouds need Options.Client")
 	}
-	if o.Timeout <= 0 {
-		o.Timeout = DefaultTimeout
-	}
+	o.Timeout = cmp.Or(max(o.Timeout, 0), DefaultTimeout)
 	tokens, err := lru.New[string, *cache.TokenCache](rememberedIdentities)
 	if err != nil {
 		return nil, err
@@ -94,18 +95,21 @@ type Request struct {
 }
 
 func (r Request) refused(problem, cure string) error {
-	return &Error{Field: r.Field, Problem: problem, Cure: cure}
+	return &fault.Error{Kind: fault.Stalled, Class: ErrIdentity, Subject: r.Field, Problem: problem, Cure: cure}
 }
 
-// Find returns the identity that a request asks for, if it may be used. No cloud is asked yet. The error is an *Error.
+// retried is for what is missing and announces itself by no event.
+func (r Request) retried(cause error, problem, cure string) error {
+	return &fault.Error{Class: ErrIdentity, Subject: r.Field, Problem: problem, Cure: cure, Cause: cause}
+}
+
+// Find returns the identity that a request asks for, if it may be used. No cloud is asked yet. The error is a *fault.Error of the class ErrIdentity.
 func (i *Identities) Find(ctx context.Context, r Request) (*Identity, error) {
 	cloud, ok := providers[r.Provider]
 	if !ok {
 		return nil, r.refused(fmt.Sprintf("provider %q is unknown", r.Provider), "use aws, azure or gcp")
 	}
-	if r.ServiceAccount == "" {
-		r.ServiceAccount = i.options.DefaultServiceAccount
-	}
+	r.ServiceAccount = cmp.Or(r.ServiceAccount, i.options.DefaultServiceAccount)
 	found := &Identity{provider: cloud, timeout: i.options.Timeout}
 	var err error
 	switch {
@@ -140,11 +144,9 @@ func (i *Identities) account(ctx context.Context, r Request) (*corev1.ServiceAcc
 	err := i.options.Client.Get(ctx, key, account)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, &Error{Retry: true, Field: r.Field, Cause: err,
-			Problem: fmt.Sprintf("ServiceAccount %s not found", key), Cure: "create it or correct the name"}
+		return nil, r.retried(err, fmt.Sprintf("ServiceAccount %s not found", key), "create it or correct the name")
 	case err != nil:
-		return nil, &Error{Retry: true, Field: r.Field, Cause: err, Problem: fmt.Sprintf("read ServiceAccount %s: %s", key, err),
-			Cure: "let this process read ServiceAccounts, as flux/install/registry-identities does"}
+		return nil, r.retried(err, fmt.Sprintf("read ServiceAccount %s: %s", key, err), "let this process read ServiceAccounts, as flux/install/registry-identities does")
 	}
 	return account, nil
 }
@@ -155,8 +157,7 @@ func (i *Identity) name(r Request, cloud provider) error {
 		return nil
 	}
 	if _, err := cloud.GetIdentity(*i.account); err != nil {
-		return &Error{Retry: true, Field: r.Field, Cause: err, Cure: "correct its annotations",
-			Problem: fmt.Sprintf("ServiceAccount %s/%s: %s", i.account.Namespace, i.account.Name, err)}
+		return r.retried(err, fmt.Sprintf("ServiceAccount %s/%s: %s", i.account.Namespace, i.account.Name, err), "correct its annotations")
 	}
 	for _, annotation := range cloud.annotations {
 		i.party = append(i.party, i.account.Annotations[annotation])

@@ -8,10 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 )
 
 // ErrNotFound says that there is no such component version, resource, reference or blob.
-var ErrNotFound = errors.New("not found")
+var ErrNotFound = fault.Class(fault.Stalled, "not found")
 
 // Limits of references.
 const (

@@ -4,6 +4,7 @@
 package fetch
 
 import (
+	"cmp"
 	// The hash functions that Flux may use for a digest register themselves.
 	_ "crypto/sha256"
 	_ "crypto/sha512"
@@ -33,10 +34,7 @@ func (a Artifact) String() string {
 	if a.content != "" {
 		return a.content
 	}
-	name := a.Revision
-	if name == "" {
-		name = a.Digest
-	}
+	name := cmp.Or(a.Revision, a.Digest)
 	if a.Source == "" {
 		return fmt.Sprintf("artifact %q", name)
 	}
@@ -46,13 +44,13 @@ func (a Artifact) String() string {
 // parseDigest returns the digest in canonical form, or an ErrDigest.
 func (a Artifact) parseDigest() (digest.Digest, error) {
 	if a.Digest == "" {
-		return "", &Error{ErrDigest, a.String(), "status.artifact.digest is empty",
-			"let the source publish its artifact with a digest"}
+		return "", refuse(ErrDigest, a.String(), "status.artifact.digest is empty",
+			"let the source publish its artifact with a digest")
 	}
 	d, err := digest.Parse(a.Digest)
 	if err != nil {
-		return "", &Error{ErrDigest, a.String(), fmt.Sprintf("status.artifact.digest %q cannot be used: %v", a.Digest, err),
-			"let the source publish a digest such as sha256:<64 hex digits>"}
+		return "", refuse(ErrDigest, a.String(), fmt.Sprintf("status.artifact.digest %q cannot be used: %v", a.Digest, err),
+			"let the source publish a digest such as sha256:<64 hex digits>")
 	}
 	return d, nil
 }

@@ -45,8 +45,8 @@ func (s *Store) order(c Content) (order, error) {
 		return order{}, errors.New("artifact store: a Content needs Name, Scope, ID and Write")
 	}
 	if c.Digest != "" && c.Digest.Validate() != nil {
-		return order{}, &Error{ErrDigest, a.String(), fmt.Sprintf("its digest %q cannot be used", c.Digest),
-			"publish it with a digest such as sha256:<64 hex digits>"}
+		return order{}, refuse(ErrDigest, a.String(), fmt.Sprintf("its digest %q cannot be used", c.Digest),
+			"publish it with a digest such as sha256:<64 hex digits>")
 	}
 	return order{a, c.key(), "", func(ctx context.Context, f *os.File) error { return s.receive(ctx, c, f) }}, nil
 }
@@ -61,13 +61,13 @@ func (s *Store) receive(ctx context.Context, c Content, f *os.File) error {
 	err := c.Write(ctx, limited)
 	switch {
 	case limited.full:
-		return &Error{ErrTooLarge, c.Name, fmt.Sprintf("it is larger than the limit of %d bytes", s.options.MaxDownload),
-			"make it smaller, or raise the limit of the controller"}
+		return refuse(ErrTooLarge, c.Name, fmt.Sprintf("it is larger than the limit of %d bytes", s.options.MaxDownload),
+			"make it smaller, or raise the limit of the controller")
 	case err != nil:
 		return err
 	case !check.passed():
-		return &Error{ErrDigest, c.Name, fmt.Sprintf("its content does not have the digest %s", c.Digest),
-			"publish it anew; if that does not help, somebody changed it on the way"}
+		return refuse(ErrDigest, c.Name, fmt.Sprintf("its content does not have the digest %s", c.Digest),
+			"publish it anew; if that does not help, somebody changed it on the way")
 	}
 	return nil
 }

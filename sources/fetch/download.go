@@ -15,6 +15,8 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 )
 
 // The download is our own and not fluxcd/pkg/http/fetch because that one reads an oversized body to its end, waits at
@@ -32,7 +34,7 @@ type downloader struct {
 	hostOverwrite string
 }
 
-// get writes the verified content of a to f, which it may truncate and write several times. The error is an *Error, or
+// get writes the verified content of a to f, which it may truncate and write several times. The error is a *fault.Error, or
 // names the artifact and is worth another try later.
 func (d *downloader) get(ctx context.Context, a Artifact, want digest.Digest, f *os.File) error {
 	target, err := d.target(a)
@@ -52,8 +54,7 @@ func (d *downloader) get(ctx context.Context, a Artifact, want digest.Digest, f 
 }
 
 func permanent(err error) bool {
-	var typed *Error
-	return errors.As(err, &typed) || errors.Is(err, errPermanent)
+	return verdictOf(err) != nil || errors.Is(err, errPermanent)
 }
 
 // target returns the URL to ask.
@@ -76,7 +77,7 @@ func (d *downloader) try(ctx context.Context, a Artifact, target string, want di
 	}
 	resp, err := d.client.Do(req)
 	if err != nil {
-		return fmt.Errorf("%s: download failed: %w; it is tried again", a, withoutURL(err))
+		return fmt.Errorf("%s: download failed: %w; it is tried again", a, fault.WithoutURL(err))
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if err := d.checkResponse(a, resp); err != nil {
@@ -88,8 +89,8 @@ func (d *downloader) try(ctx context.Context, a Artifact, target string, want di
 func (d *downloader) checkResponse(a Artifact, resp *http.Response) error {
 	switch code := resp.StatusCode; {
 	case code == http.StatusNotFound || code == http.StatusGone:
-		return &Error{ErrGone, a.String(), fmt.Sprintf("the server answers %d to its download", code),
-			"wait for the source to offer a new artifact, or reconcile the source"}
+		return refuse(ErrGone, a.String(), fmt.Sprintf("the server answers %d to its download", code),
+			"wait for the source to offer a new artifact, or reconcile the source")
 	case code >= 500 || code == http.StatusTooManyRequests || code == http.StatusRequestTimeout:
 		return fmt.Errorf("%s: the server answers %d to its download; it is tried again", a, code)
 	case code != http.StatusOK:
@@ -113,15 +114,15 @@ func (d *downloader) store(a Artifact, body io.Reader, want digest.Digest, f *os
 	case n > d.max:
 		return d.tooLarge(a)
 	case !verifier.Verified():
-		return &Error{ErrDigest, a.String(), fmt.Sprintf("the %d bytes downloaded do not have the digest %s of status.artifact.digest", n, want),
-			"reconcile the source so that it stores the artifact anew; if that does not help, somebody changed it on the way"}
+		return refuse(ErrDigest, a.String(), fmt.Sprintf("the %d bytes downloaded do not have the digest %s of status.artifact.digest", n, want),
+			"reconcile the source so that it stores the artifact anew; if that does not help, somebody changed it on the way")
 	}
 	return nil
 }
 
 func (d *downloader) tooLarge(a Artifact) error {
-	return &Error{ErrTooLarge, a.String(), fmt.Sprintf("the download is larger than the limit of %d bytes", d.max),
-		"leave files out with spec.ignore of the source, or raise the limit of the controller"}
+	return refuse(ErrTooLarge, a.String(), fmt.Sprintf("the download is larger than the limit of %d bytes", d.max),
+		"leave files out with spec.ignore of the source, or raise the limit of the controller")
 }
 
 // rewind empties f for another attempt.
@@ -133,13 +134,4 @@ func rewind(f *os.File) error {
 		return fmt.Errorf("artifact store: rewind a temporary file: %w", err)
 	}
 	return nil
-}
-
-// withoutURL removes the URL that net/http puts into its errors: it may carry credentials.
-func withoutURL(err error) error {
-	var withURL *url.Error
-	if errors.As(err, &withURL) {
-		return withURL.Err
-	}
-	return err
 }

@@ -238,12 +238,12 @@ func (x *extraction) writeError(raw string, err error) error {
 }
 
 func (x *extraction) unsafe(entry, problem, cure string) error {
-	return &Error{ErrUnsafe, x.artifact.String(), fmt.Sprintf("entry %.300q %s", entry, problem), cure}
+	return refuse(ErrUnsafe, x.artifact.String(), fmt.Sprintf("entry %.300q %s", entry, problem), cure)
 }
 
 func (x *extraction) tooLarge(problem string) error {
-	return &Error{ErrTooLarge, x.artifact.String(), problem,
-		"leave files out with spec.ignore of the source, or raise the limit of the controller"}
+	return refuse(ErrTooLarge, x.artifact.String(), problem,
+		"leave files out with spec.ignore of the source, or raise the limit of the controller")
 }
 
 // broken is a failure to read the archive itself.
@@ -251,6 +251,6 @@ func (x *extraction) broken(problem string, err error) error {
 	if errors.Is(err, errStreamTooLong) {
 		return x.tooLarge(fmt.Sprintf("its headers and files unpack to more than %d bytes", x.limits.total))
 	}
-	return &Error{ErrUnsafe, x.artifact.String(), fmt.Sprintf("%s (%v)", problem, err),
-		"publish the artifact as tar or gzipped tar"}
+	return refuse(ErrUnsafe, x.artifact.String(), fmt.Sprintf("%s (%v)", problem, err),
+		"publish the artifact as tar or gzipped tar")
 }

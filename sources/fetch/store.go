@@ -6,7 +6,6 @@ package fetch
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,6 +15,8 @@ import (
 	"github.com/opencontainers/go-digest"
 	"golang.org/x/sync/singleflight"
 	"k8s.io/utils/lru"
+
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 )
 
 // Store downloads, verifies and keeps artifacts. It is safe for concurrent use.
@@ -24,7 +25,7 @@ type Store struct {
 	download *downloader
 	cache    *cache
 	flights  singleflight.Group
-	// verdicts holds the *Error of content that was verified and then refused: the same digest will be refused again.
+	// verdicts holds the *fault.Error of content that was verified and then refused: the same digest will be refused again.
 	verdicts *lru.Cache
 }
 
@@ -60,7 +61,7 @@ func New(o Options) (*Store, error) {
 func (s *Store) Temporary() string { return s.cache.temp() }
 
 // Open returns the files of the tar or gzipped tar that a names. Concurrent calls for one digest at one URL share one download, and
-// a cached digest causes none. The error is an *Error, or says that the download may be tried again.
+// a cached digest causes none. The error is a *fault.Error, or says that the download may be tried again.
 func (s *Store) Open(ctx context.Context, a Artifact) (*Tree, error) {
 	d, err := a.parseDigest()
 	if err != nil {
@@ -150,7 +151,7 @@ func (s *Store) obtain(ctx context.Context, o order, form string) (*entry, error
 // others may wait for it too; Options.Timeout ends it.
 func (s *Store) load(ctx context.Context, o order, e *entry) error {
 	if verdict, ok := s.verdicts.Get(e.key); ok {
-		return verdict.(*Error).of(o.artifact)
+		return about(o.artifact, verdict.(*fault.Error))
 	}
 	done := s.flights.DoChan(e.key+" "+o.place, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.Timeout)
@@ -167,9 +168,8 @@ func (s *Store) load(ctx context.Context, o order, e *entry) error {
 
 // aboutThis lets an error of a shared download name the artifact as the caller knows it.
 func aboutThis(a Artifact, err error) error {
-	var typed *Error
-	if errors.As(err, &typed) {
-		return typed.of(a)
+	if verdict := verdictOf(err); verdict != nil {
+		return about(a, verdict)
 	}
 	return err
 }
@@ -242,8 +242,7 @@ func (s *Store) place(ctx context.Context, a Artifact, archive *os.File, form, c
 
 // remember keeps a refusal of verified content, so that a thousand consumers do not download it a thousand times.
 func (s *Store) remember(key string, err error) {
-	var verdict *Error
-	if errors.As(err, &verdict) {
+	if verdict := verdictOf(err); verdict != nil {
 		s.verdicts.Add(key, verdict)
 	}
 }

@@ -4,6 +4,7 @@
 package fetch
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -103,8 +104,8 @@ func (t *Tree) ReadFile(name string) ([]byte, error) {
 func (t *Tree) find(written string) (string, fs.FileInfo, error) {
 	name := path.Clean(strings.TrimLeft(written, "/"))
 	if !fs.ValidPath(name) {
-		return "", nil, &Error{ErrUnsafe, t.name, fmt.Sprintf("path %q leaves the artifact", written),
-			"name a path below its root"}
+		return "", nil, refuse(ErrUnsafe, t.name, fmt.Sprintf("path %q leaves the artifact", written),
+			"name a path below its root")
 	}
 	info, err := fs.Stat(t.FS(), name)
 	switch {
@@ -135,10 +136,7 @@ func (t *Tree) missing(written, name string) error {
 		}
 		names = append(names, fmt.Sprintf("%q", f.Name()))
 	}
-	there := strings.Join(names, ", ")
-	if there == "" {
-		there = "nothing"
-	}
+	there := cmp.Or(strings.Join(names, ", "), "nothing")
 	return fmt.Errorf("%s: path %q is not in it; %q holds %s; correct the path: %w", t.name, written, at, there, fs.ErrNotExist)
 }
 

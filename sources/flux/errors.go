@@ -3,6 +3,8 @@
 
 package flux
 
+import "github.com/flux-landscaper/flux-landscaper/api/fault"
+
 // Reason says why a source cannot be used; it is fit to be the reason of a condition.
 type Reason string
 
@@ -41,6 +43,14 @@ type Error struct {
 // Error returns object, problem and cure as one sentence.
 func (e *Error) Error() string {
 	return "sourceRef " + describe(e.Kind, e.Namespace, e.Name) + ": " + e.Problem + "; " + e.Cure
+}
+
+// FaultKind returns Waiting or Stalled.
+func (e *Error) FaultKind() fault.Kind {
+	if e.Waiting {
+		return fault.Waiting
+	}
+	return fault.Stalled
 }
 
 func describe(kind, namespace, name string) string { return kind + " " + namespace + "/" + name }

@@ -24,6 +24,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
 	"github.com/go-git/go-git/v5/storage/filesystem"
+
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 )
 
 // Defaults of Options.
@@ -66,9 +68,7 @@ func New(o Options) *Client {
 	o.MaxTotal = cmp.Or(max(o.MaxTotal, 0), DefaultMaxTotal)
 	o.MaxFile = cmp.Or(max(o.MaxFile, 0), DefaultMaxFile)
 	o.MaxEntries = cmp.Or(max(o.MaxEntries, 0), DefaultMaxEntries)
-	if o.Transport == nil {
-		o.Transport = http.DefaultTransport
-	}
+	o.Transport = cmp.Or(o.Transport, http.DefaultTransport)
 	limited := &http.Client{Transport: limitedTransport{o.Transport, o.MaxPack}}
 	return &Client{options: o, transport: githttp.NewClientWithOptions(limited, &githttp.ClientOptions{RedirectPolicy: githttp.FollowInitialRedirects})}
 }
@@ -173,7 +173,7 @@ func (c *Client) download(ctx context.Context, at Location, session transport.Up
 
 // refusedWant reports whether the server may have refused the wanted hash: it then answers with an error line, or nothing.
 func refusedWant(err error) bool {
-	return !errors.Is(err, errTooLarge) && ended(err) == nil
+	return !errors.Is(err, errTooLarge) && fault.EndOf(err) == nil
 }
 
 // fetch downloads the pack of hash to a file, judges it, and stores its objects.

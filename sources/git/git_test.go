@@ -17,6 +17,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 )
 
 func client(t *testing.T, change func(*Options)) *Client {
@@ -213,9 +215,9 @@ func TestTroubleOfTheServerIsWorthAnotherTry(t *testing.T) {
 			listening := httptest.NewServer(handler)
 			defer listening.Close()
 			_, err := client(t, nil).Resolve(t.Context(), Location{URL: listening.URL + "/x"})
-			var typed *Error
+			var typed *fault.Error
 			require.ErrorAs(t, err, &typed)
-			assert.NoError(t, typed.Kind)
+			assert.NoError(t, typed.Class)
 		})
 	}
 }

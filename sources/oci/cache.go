@@ -103,8 +103,8 @@ func (t target) acceptable(d ocispec.Descriptor, limit int64, what part) error {
 		return invalid(t.written, fmt.Sprintf("its %s has no usable digest and size", what), "push the artifact anew")
 	}
 	if d.Size > limit {
-		return &Error{Kind: ErrTooLarge, Ref: t.written, Cure: "make the artifact smaller or raise the limit of the controller",
-			Problem: fmt.Sprintf("its %s has %d bytes, more than the %d allowed", what, d.Size, limit)}
+		return fail(ErrTooLarge, t.written, fmt.Sprintf("its %s has %d bytes, more than the %d allowed", what, d.Size, limit),
+			"make the artifact smaller or raise the limit of the controller")
 	}
 	return nil
 }

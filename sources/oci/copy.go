@@ -4,6 +4,7 @@
 package oci
 
 import (
+	"cmp"
 	"context"
 	"io"
 
@@ -21,7 +22,7 @@ type CopyOptions struct {
 
 // Copy copies the artifact from (with tag or digest) to the repository and, if it has one, the tag of to, byte by byte: the
 // digest stays. Of an index all manifests are copied. What the destination has is not sent again, and within one
-// registry nothing is. It returns the digest. The error is an *Error that names the side that failed.
+// registry nothing is. It returns the digest. The error is a *fault.Error that names the side that failed.
 func (c *Client) Copy(ctx context.Context, from, to string, o CopyOptions) (digest.Digest, error) {
 	destination, err := c.registries.locate(to, o.To, false)
 	if err != nil {
@@ -50,9 +51,7 @@ func (w *copying) manifest(ctx context.Context, p Part) error {
 	if !p.Top {
 		at.at.Reference, as = "", w.to.repository()
 	}
-	if at.at.Reference == "" {
-		at.at.Reference = p.Digest.String()
-	}
+	at.at.Reference = cmp.Or(at.at.Reference, p.Digest.String())
 	if w.has(ctx, at, p.Digest) {
 		return nil
 	}

@@ -22,74 +22,51 @@ import (
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
 	"github.com/flux-landscaper/flux-landscaper/api/beginning"
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/sources/address"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci/internal/transport"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci/store"
 )
 
-// The kinds of failure that a caller may want to tell apart with errors.Is. Every other error is worth another try.
+// The classes of a *fault.Error of this package, whose subject is the reference as it was given. It contains no credentials and no URL. Every other
+// error is worth another try, and may have one of a context in its chain.
 var (
 	// ErrNotFound: the registry has no such repository, tag or digest, or hides it from these credentials.
-	ErrNotFound = errors.New("not found in the registry")
+	ErrNotFound = fault.Class(fault.Stalled, "not found in the registry")
 	// ErrUnauthorized: the registry refuses these credentials, or wants some and there are none.
-	ErrUnauthorized = errors.New("refused by the registry")
+	ErrUnauthorized = fault.Class(fault.Stalled, "refused by the registry")
 	// ErrDigest: the content received is not the content of its digest.
-	ErrDigest = errors.New("digest mismatch")
+	ErrDigest = fault.Class(fault.Stalled, "digest mismatch")
 	// ErrTooLarge: a manifest or blob exceeds its limit.
-	ErrTooLarge = errors.New("content too large")
+	ErrTooLarge = fault.Class(fault.Stalled, "content too large")
 	// ErrInvalid: the reference cannot be parsed, or the artifact is not of the kind asked for.
-	ErrInvalid = errors.New("invalid reference or artifact")
+	ErrInvalid = fault.Class(fault.Stalled, "invalid reference or artifact")
 )
 
-// Error says which reference failed, what failed and what to do. It contains no credentials and no URL.
-type Error struct {
-	// Kind is one of the errors above, or nil if another try may succeed.
-	Kind error
-	// Ref is the reference as it was given.
-	Ref string
-	// Problem is the fact.
-	Problem string
-	// Cure is what a person can do.
-	Cure string
-	// Cause is the error underneath a failed request to be tried again, for errors.Is; it is no part of the message.
-	Cause error
+func fail(class error, ref, problem, cure string) error {
+	return &fault.Error{Class: class, Subject: subject(ref), Problem: problem, Cure: cure}
 }
 
-// Error returns reference, problem and cure as one sentence.
-func (e *Error) Error() string { return fmt.Sprintf("%q: %s; %s", e.Ref, e.Problem, e.Cure) }
+func invalid(ref, problem, cure string) error { return fail(ErrInvalid, ref, problem, cure) }
 
-// Unwrap returns Kind and, where it is a context's, Cause.
-func (e *Error) Unwrap() []error {
-	var all []error
-	for _, err := range []error{e.Kind, e.Cause} {
-		if err != nil {
-			all = append(all, err)
-		}
-	}
-	return all
-}
+func subject(ref string) string { return strconv.Quote(keychain.HideUser(ref)) }
 
-func invalid(ref, problem, cure string) error {
-	return &Error{Kind: ErrInvalid, Ref: keychain.HideUser(ref), Problem: problem, Cure: cure}
-}
-
-// explain turns an error of the registry client into an Error. doing says what was tried, such as "resolve it"; ctx is the
+// explain turns an error of the registry client into a *fault.Error. doing says what was tried, such as "resolve it"; ctx is the
 // one it was tried with.
 func (t target) explain(ctx context.Context, doing string, err error) error {
-	var known *Error
-	if err == nil || errors.As(err, &known) {
+	if err == nil || errors.As(err, new(*fault.Error)) {
 		return err
 	}
 	err = ended(ctx, err)
-	e := &Error{Ref: keychain.HideUser(t.written), Cause: contextError(err)}
-	e.Cure, e.Kind = t.classify(err)
+	e := &fault.Error{Subject: subject(t.written), Cause: fault.EndOf(err)}
+	e.Cure, e.Class = t.classify(err)
 	e.Problem = fmt.Sprintf("could not %s: %s", doing, t.hide(t.reason(err)))
 	return e
 }
 
-// classify finds the cure of a failure and its kind.
-func (t target) classify(err error) (cure string, kind error) {
+// classify finds the cure of a failure and its class.
+func (t target) classify(err error) (cure string, class error) {
 	switch {
 	case notLoggedIn(err):
 		return "check what it may do in its cloud and at this registry; it is tried again", nil
@@ -186,16 +163,6 @@ func (t target) loginCure() string {
 	return fmt.Sprintf("add a login for this host (%s); none of those given fits", t.hint)
 }
 
-// contextError returns the error of a context if that is what ended a request.
-func contextError(err error) error {
-	for _, end := range []error{context.Canceled, context.DeadlineExceeded} {
-		if errors.Is(err, end) {
-			return end
-		}
-	}
-	return nil
-}
-
 // reason is the part of err that a person needs.
 func (t target) reason(err error) string {
 	var answer *errcode.ErrorResponse
@@ -210,11 +177,7 @@ func (t target) reason(err error) string {
 	if errors.As(err, &identity) {
 		return identity.Error()
 	}
-	var withURL *url.Error
-	if errors.As(err, &withURL) {
-		return withURL.Err.Error()
-	}
-	return err.Error()
+	return fault.WithoutURL(err).Error()
 }
 
 // answered says what a registry answered. What it repeats of a login is hidden before the text is cut, so that no part of it is left.

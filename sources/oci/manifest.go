@@ -56,7 +56,7 @@ type document struct {
 func parseManifest(ref, mediaType string, raw []byte) (*document, error) {
 	const cure = "push the artifact anew"
 	if n := elements(raw); n > maxElements {
-		return nil, &Error{Kind: ErrTooLarge, Ref: ref, Problem: fmt.Sprintf("its manifest has %d elements, more than the %d allowed", n, maxElements), Cure: "make the artifact smaller"}
+		return nil, fail(ErrTooLarge, ref, fmt.Sprintf("its manifest has %d elements, more than the %d allowed", n, maxElements), "make the artifact smaller")
 	}
 	var d document
 	if err := json.Unmarshal(raw, &d); err != nil {
@@ -194,7 +194,7 @@ func (m *Manifest) part(d digest.Digest) (ocispec.Descriptor, error) {
 	all := append([]ocispec.Descriptor{m.Config}, m.Layers...)
 	i := slices.IndexFunc(all, func(l ocispec.Descriptor) bool { return l.Digest == d })
 	if i < 0 {
-		return ocispec.Descriptor{}, &Error{Kind: ErrNotFound, Ref: m.target.written, Problem: fmt.Sprintf("it has no layer %s", d), Cure: "check the digest of the local blob"}
+		return ocispec.Descriptor{}, fail(ErrNotFound, m.target.written, fmt.Sprintf("it has no layer %s", d), "check the digest of the local blob")
 	}
 	return all[i], nil
 }

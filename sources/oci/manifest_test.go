@@ -16,6 +16,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/stretchr/testify/require"
 
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
@@ -253,7 +254,7 @@ func FuzzManifest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte, mediaType, platform string) {
 		d, err := parseManifest("ref", mediaType, raw)
 		if err != nil {
-			var typed *Error
+			var typed *fault.Error
 			require.ErrorAs(t, err, &typed)
 			return
 		}

@@ -48,7 +48,7 @@ type Blob struct {
 }
 
 // Pull returns one layer of the artifact that ref names ("host/repository:tag", with or without "oci://"). The error is an
-// *Error whose Kind reports whether another try makes sense.
+// *fault.Error whose Kind reports whether another try makes sense.
 func (c *Client) Pull(ctx context.Context, ref string, o PullOptions) (*Blob, error) {
 	ctx, cancel := c.registries.limited(ctx)
 	defer cancel()

@@ -5,7 +5,6 @@ package oci
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
@@ -275,9 +275,9 @@ func TestServerErrorsAreRetriedAndHidden(t *testing.T) {
 	_, err = newClient(t, nil).Pull(ctx, ref, o)
 	require.ErrorContains(t, err, "answers 503")
 	require.NotContains(t, err.Error(), "hunter")
-	var typed *Error
+	var typed *fault.Error
 	require.ErrorAs(t, err, &typed)
-	require.NoError(t, typed.Kind, "worth another try")
+	require.NoError(t, typed.Class, "worth another try")
 }
 
 func TestUnreachableRegistry(t *testing.T) {
@@ -369,9 +369,4 @@ func TestPlainHTTPHosts(t *testing.T) {
 			require.Equal(t, plain, at.plain)
 		})
 	}
-}
-
-func TestErrorsJoinKindAndContext(t *testing.T) {
-	err := error(&Error{Kind: ErrNotFound, Cause: context.DeadlineExceeded})
-	require.True(t, errors.Is(err, ErrNotFound) && errors.Is(err, context.DeadlineExceeded))
 }

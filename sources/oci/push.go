@@ -5,6 +5,7 @@ package oci
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -151,16 +152,14 @@ func (c *Client) PushManifest(ctx context.Context, ref, mediaType string, raw []
 	defer cancel()
 	d := ocispec.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(raw), Size: int64(len(raw))}
 	if d.Size > c.registries.options.MaxManifest {
-		return "", &Error{Kind: ErrTooLarge, Ref: t.written, Cure: "make the artifact smaller",
-			Problem: fmt.Sprintf("its manifest has %d bytes, more than the %d allowed", d.Size, c.registries.options.MaxManifest)}
+		return "", fail(ErrTooLarge, t.written, fmt.Sprintf("its manifest has %d bytes, more than the %d allowed", d.Size, c.registries.options.MaxManifest),
+			"make the artifact smaller")
 	}
 	as := t.at.Reference
 	if wanted, err := t.at.Digest(); err == nil && wanted != d.Digest {
-		return "", &Error{Kind: ErrDigest, Ref: t.written, Problem: fmt.Sprintf("the manifest to push has the digest %s", d.Digest), Cure: "push it to a tag or to its own digest"}
+		return "", fail(ErrDigest, t.written, fmt.Sprintf("the manifest to push has the digest %s", d.Digest), "push it to a tag or to its own digest")
 	}
-	if as == "" {
-		as = d.Digest.String()
-	}
+	as = cmp.Or(as, d.Digest.String())
 	err = c.registries.repository(t).Manifests().PushReference(ctx, d, bytes.NewReader(raw), as)
 	return d.Digest, t.explain(ctx, "upload its manifest", err)
 }

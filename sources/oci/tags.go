@@ -72,8 +72,8 @@ func (c *Client) Latest(ctx context.Context, ref, versions string, credentials k
 	}
 	tag := highest(tags, constraint)
 	if tag == "" {
-		return "", &Error{Kind: ErrNotFound, Ref: keychain.HideUser(ref), Problem: fmt.Sprintf("none of its %d tags is a version in %q", len(tags), versions),
-			Cure: "widen the range or push such a version; pre-releases count only if the range names one"}
+		return "", fail(ErrNotFound, ref, fmt.Sprintf("none of its %d tags is a version in %q", len(tags), versions),
+			"widen the range or push such a version; pre-releases count only if the range names one")
 	}
 	return tag, nil
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
@@ -118,7 +119,7 @@ func TestDigestsOfResourcesAreCompared(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := s.content(t, name)
 			require.Error(t, err)
-			assert.Equal(t, Stalled, KindOf(err), err)
+			assert.Equal(t, fault.Stalled, fault.KindOf(err), err)
 			assert.ErrorContains(t, err, fmt.Sprintf("resource %q of component example.com/c:1.0.0", name))
 		})
 	}
@@ -140,7 +141,7 @@ func TestOtherHashesAreCompared(t *testing.T) {
 			got, err := s.content(t, name)
 			if !fine {
 				require.Error(t, err)
-				assert.Equal(t, Stalled, KindOf(err))
+				assert.Equal(t, fault.Stalled, fault.KindOf(err))
 				return
 			}
 			require.NoError(t, err)
@@ -225,7 +226,7 @@ func TestBlueprintRefusals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := s.session.Blueprint(t.Context(), s.d, find(t, s.d, name))
 			require.ErrorContains(t, err, says)
-			assert.Equal(t, Stalled, KindOf(err))
+			assert.Equal(t, fault.Stalled, fault.KindOf(err))
 		})
 	}
 }
@@ -322,5 +323,5 @@ func TestGitAccess(t *testing.T) {
 	assert.Equal(t, "blueprint.yaml", entries[0].Name())
 	_, _, err = s.session.Blueprint(t.Context(), s.d, find(t, s.d, "digested"))
 	require.ErrorIs(t, err, fetch.ErrDigest)
-	assert.Equal(t, Stalled, KindOf(err))
+	assert.Equal(t, fault.Stalled, fault.KindOf(err))
 }

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
@@ -224,7 +225,7 @@ func TestIdentityOfASource(t *testing.T) {
 				o.OCI = unreachable(t)
 			}).closure(t)
 			require.ErrorContains(t, err, tc.want)
-			assert.Equal(t, strings.HasPrefix(tc.want, "dial"), KindOf(err) == Retry)
+			assert.Equal(t, strings.HasPrefix(tc.want, "dial"), fault.KindOf(err) == fault.Retry)
 		})
 	}
 }

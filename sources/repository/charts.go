@@ -184,8 +184,7 @@ func (r *Repositories) chartEntry(ctx context.Context, base string, a component.
 			return &entry, nil
 		}
 	}
-	return nil, &Error{Kind: Stalled, Subject: "Helm repository " + base, Problem: fmt.Sprintf("it has no chart %s in version %q", a.Chart, a.Version),
-		Cure: "check name and version", Cause: component.ErrNotFound}
+	return nil, lacking("Helm repository "+base, fmt.Sprintf("it has no chart %s in version %q", a.Chart, a.Version), "check name and version")
 }
 
 // address is where the chart is downloaded, relative to the repository.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 )
 
@@ -18,7 +19,7 @@ import (
 var ErrDigest = errors.New("digest mismatch")
 
 func mismatch(want, got digest.Digest) error {
-	return &Error{Kind: Stalled, Subject: "content", Problem: fmt.Sprintf("its digest is %s, but the component descriptor says %s", got, want), Cause: ErrDigest,
+	return &fault.Error{Kind: fault.Stalled, Subject: "content", Problem: fmt.Sprintf("its digest is %s, but the component descriptor says %s", got, want), Class: ErrDigest,
 		Cure: "find out who changed it, and publish the component version anew"}
 }
 

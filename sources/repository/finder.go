@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 )
 
@@ -53,7 +54,7 @@ type finder struct {
 func (f *finder) lookup(ctx context.Context, key component.Key, repository component.Typed) (*version, error) {
 	candidates := f.candidates(key, repository)
 	if len(candidates) == 0 {
-		return nil, &Error{Kind: Stalled, Subject: "component " + key.String(), Cause: ErrRepositoryMissing,
+		return nil, &fault.Error{Kind: fault.Stalled, Subject: "component " + key.String(), Class: ErrRepositoryMissing,
 			Problem: "no repository is given", Cure: "set repositoryContext in the Installation or its Context, or ocmConfig with a resolver for it in the Context"}
 	}
 	var absent []error

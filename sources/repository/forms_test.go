@@ -26,6 +26,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
@@ -168,7 +169,7 @@ func TestDamagedFilesNeedAPerson(t *testing.T) {
 				_, err = s.Content(t.Context(), found.Descriptor, find(t, found.Descriptor, "text"))
 			}
 			require.ErrorContains(t, err, tc.says)
-			assert.Equal(t, Stalled, KindOf(err), err)
+			assert.Equal(t, fault.Stalled, fault.KindOf(err), err)
 		})
 	}
 }
@@ -208,7 +209,7 @@ func TestLocalFilesStayBelowTheirBlobs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := s.Content(t.Context(), found.Descriptor, find(t, found.Descriptor, name))
 			require.Error(t, err)
-			assert.Equal(t, Stalled, KindOf(err), err)
+			assert.Equal(t, fault.Stalled, fault.KindOf(err), err)
 		})
 	}
 }

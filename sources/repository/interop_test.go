@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/sources/component/signing"
@@ -251,10 +252,10 @@ func TestOtherContentIsRefusedWithACure(t *testing.T) {
 	s := arrange(t, registry.Start(t, registry.Options{}), resources+line("posted", "x", "{type: wget, url: 'http://127.0.0.1:1/', verb: POST}", ""), nil)
 	for _, name := range []string{"s3x", "npmx", "mavenx", "ocmx"} {
 		_, err := s.content(t, name)
-		assert.Equal(t, Stalled, KindOf(err), name)
+		assert.Equal(t, fault.Stalled, fault.KindOf(err), name)
 		assert.ErrorContains(t, err, "its content is not reached from here; transfer the component version by value", name)
 	}
 	_, err := s.content(t, "posted")
-	assert.Equal(t, Stalled, KindOf(err))
+	assert.Equal(t, fault.Stalled, fault.KindOf(err))
 	assert.ErrorContains(t, err, "it sets verb, header or body")
 }

@@ -4,6 +4,7 @@
 package repository
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
@@ -89,7 +91,7 @@ func inFiles(err error) error {
 	if err == nil || missing(err) || slices.ContainsFunc(passing, func(other error) bool { return errors.Is(err, other) }) {
 		return err
 	}
-	return &wrapped{kind: Stalled, err: err}
+	return fault.Of(fault.Stalled, err)
 }
 
 // lying is content in files.
@@ -128,10 +130,7 @@ func (f *finder) local(ctx context.Context, t component.Typed, written string, o
 	if f.r.options.LocalRoot == "" {
 		return nil, stalled(name, "repositories in files of the controller are not enabled", "publish the component to a registry, or use fluxSource; the operator may name a directory for them")
 	}
-	clean := strings.TrimPrefix(path.Clean("/"+written), "/")
-	if clean == "" {
-		clean = "."
-	}
+	clean := cmp.Or(strings.TrimPrefix(path.Clean("/"+written), "/"), ".")
 	root, err := os.OpenRoot(f.r.options.LocalRoot)
 	if err != nil {
 		return nil, fmt.Errorf("%s: open the directory of local repositories: %w", name, err)
@@ -139,7 +138,7 @@ func (f *finder) local(ctx context.Context, t component.Typed, written string, o
 	tree := root.FS()
 	info, err := fs.Stat(tree, clean)
 	if err != nil {
-		return nil, &Error{Kind: Stalled, Subject: name, Problem: "there is no such file or directory below the directory of local repositories", Cure: "correct filePath", Cause: component.ErrNotFound}
+		return nil, lacking(name, "there is no such file or directory below the directory of local repositories", "correct filePath")
 	}
 	held := []io.Closer{root}
 	content, err := fs.Sub(tree, clean)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 )
 
 func TestResolversAreOrdered(t *testing.T) {
@@ -56,7 +58,7 @@ func TestOCMConfigErrorsHideTheContent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := ParseRights(nil, []byte(text))
 			require.Error(t, err)
-			assert.Equal(t, Stalled, KindOf(err))
+			assert.Equal(t, fault.Stalled, fault.KindOf(err))
 			assert.NotContains(t, err.Error(), "hunter2")
 		})
 	}

@@ -24,7 +24,7 @@ type Root struct {
 }
 
 // Root finds the component version that a spec.componentDescriptor names: by reference, written inline, or in a Flux source.
-// Errors have a Kind (KindOf).
+// Errors have a fault.Kind.
 func (s *Session) Root(ctx context.Context, definition v1alpha1.ComponentDescriptorDefinition) (*Root, error) {
 	root, err := s.root(ctx, definition)
 	if err != nil {

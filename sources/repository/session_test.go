@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
@@ -37,7 +38,7 @@ func TestRootTakesTheRepositoryOfTheContext(t *testing.T) {
 func TestRootWithoutAnyRepository(t *testing.T) {
 	_, err := session(t, repositories(t, nil), Scope{}).Root(t.Context(), byName(shopName, "1.0.0", nil))
 	require.ErrorIs(t, err, ErrRepositoryMissing)
-	assert.Equal(t, Stalled, KindOf(err))
+	assert.Equal(t, fault.Stalled, fault.KindOf(err))
 	assert.ErrorContains(t, err, "repositoryContext")
 }
 
@@ -61,7 +62,7 @@ func TestAMissingReferenceIsNamed(t *testing.T) {
 	require.NoError(t, err)
 	_, err = s.Closure(t.Context(), found.Descriptor)
 	require.Error(t, err)
-	assert.Equal(t, Stalled, KindOf(err))
+	assert.Equal(t, fault.Stalled, fault.KindOf(err))
 	for _, says := range []string{"example.com/db:2.0.0", reg.Host + "/c"} {
 		assert.ErrorContains(t, err, says)
 	}
@@ -274,7 +275,7 @@ func TestCachesAreBoundToLogins(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := session(t, r, Scope{Repository: scope.Repository, Rights: other}).Root(t.Context(), byName(shopName, "1.0.0", nil))
 			require.ErrorIs(t, err, oci.ErrUnauthorized)
-			assert.Equal(t, Stalled, KindOf(err))
+			assert.Equal(t, fault.Stalled, fault.KindOf(err))
 			assert.NotContains(t, err.Error(), "secret-of")
 		})
 	}
@@ -286,12 +287,12 @@ func TestKindsOfFailuresOfARegistry(t *testing.T) {
 	scope := Scope{Repository: raw(t, ociSpec(reg.Host+"/c"))}
 	_, err := session(t, repositories(t, nil), scope).Root(t.Context(), byName(shopName, "9.9.9", nil))
 	require.ErrorIs(t, err, oci.ErrNotFound)
-	assert.Equal(t, Stalled, KindOf(err))
+	assert.Equal(t, fault.Stalled, fault.KindOf(err))
 	assert.ErrorContains(t, err, "example.com/shop:9.9.9")
 	reg.Down()
 	_, err = session(t, repositories(t, nil), scope).Root(t.Context(), byName(shopName, "1.0.0", nil))
 	require.Error(t, err)
-	assert.Equal(t, Retry, KindOf(err))
+	assert.Equal(t, fault.Retry, fault.KindOf(err))
 }
 
 func TestADescriptorMustBeThatOfItsPlace(t *testing.T) {
@@ -305,7 +306,7 @@ func TestADescriptorMustBeThatOfItsPlace(t *testing.T) {
 	reg.PushManifest(t, wrong, "1.0.0", image.Manifest.MediaType, read(t, image.Manifest))
 	_, err = session(t, repositories(t, nil), Scope{Repository: raw(t, ociSpec(reg.Host+"/c"))}).Root(t.Context(), byName("example.com/other", "1.0.0", nil))
 	require.ErrorContains(t, err, "example.com/shop:1.0.0")
-	assert.Equal(t, Stalled, KindOf(err))
+	assert.Equal(t, fault.Stalled, fault.KindOf(err))
 }
 
 func TestLocalRepositories(t *testing.T) {
@@ -338,7 +339,7 @@ func TestLocalRepositories(t *testing.T) {
 				return
 			}
 			require.ErrorContains(t, err, tc.says)
-			assert.Equal(t, Stalled, KindOf(err))
+			assert.Equal(t, fault.Stalled, fault.KindOf(err))
 		})
 	}
 }
@@ -348,7 +349,7 @@ func TestInlineRepositoryReadsNoFiles(t *testing.T) {
 	spec["blobFsMode"] = "context"
 	_, err := session(t, repositories(t, nil), Scope{}).Root(t.Context(), byName(shopName, "1.0.0", raw(t, spec)))
 	require.ErrorContains(t, err, "blobFsMode")
-	assert.Equal(t, Stalled, KindOf(err))
+	assert.Equal(t, fault.Stalled, fault.KindOf(err))
 }
 
 func TestContentNeedsALookup(t *testing.T) {

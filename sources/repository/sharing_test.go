@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
@@ -168,5 +169,5 @@ func TestContentOfASessionThatHasEndedIsNotAtFault(t *testing.T) {
 	s.Close()
 	_, err = s.Content(t.Context(), found.Descriptor, find(t, found.Descriptor, "text"))
 	require.ErrorIs(t, err, fs.ErrClosed)
-	assert.Equal(t, Retry, KindOf(err))
+	assert.Equal(t, fault.Retry, fault.KindOf(err))
 }

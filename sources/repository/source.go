@@ -4,6 +4,7 @@
 package repository
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -89,13 +90,10 @@ func (o *fluxOrigin) readFile(ctx context.Context, artifact fetch.Artifact, notT
 }
 
 func (o *fluxOrigin) readTree(tree fs.FS, at string) error {
-	clean := strings.TrimPrefix(path.Clean("/"+at), "/")
-	if clean == "" {
-		clean = "."
-	}
+	clean := cmp.Or(strings.TrimPrefix(path.Clean("/"+at), "/"), ".")
 	info, err := fs.Stat(tree, clean)
 	if err != nil {
-		return &Error{Kind: Stalled, Subject: o.name, Problem: fmt.Sprintf("path %q is not in its artifact", at), Cure: "correct the path", Cause: component.ErrNotFound}
+		return lacking(o.name, fmt.Sprintf("path %q is not in its artifact", at), "correct the path")
 	}
 	if !info.IsDir() {
 		return o.readDescriptor(tree, clean)
@@ -125,8 +123,8 @@ func (o *fluxOrigin) readDescriptor(tree fs.FS, name string) error {
 	}
 	raw, err := fs.ReadFile(tree, name)
 	if err != nil {
-		return &Error{Kind: Stalled, Subject: o.name, Problem: "its artifact holds no " + name, Cause: component.ErrNotFound,
-			Cure: "publish a component descriptor, a component archive or a CTF, and name it with path if it is not at the root"}
+		return lacking(o.name, "its artifact holds no "+name,
+			"publish a component descriptor, a component archive or a CTF, and name it with path if it is not at the root")
 	}
 	d, err := component.Decode(raw)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
@@ -122,22 +123,22 @@ func TestSourceRefusals(t *testing.T) {
 	r := repositories(t, func(o *Options) { o.Source = offered.source })
 	for name, tc := range map[string]struct {
 		definition v1alpha1.ComponentDescriptorDefinition
-		kind       Kind
+		kind       fault.Kind
 		says       string
 	}{
-		"no descriptor":     {fromSource("empty", ""), Stalled, formats.DescriptorFile},
-		"no such path":      {fromSource("empty", "nope"), Stalled, `path "nope"`},
-		"noise":             {fromSource("noise", ""), Stalled, "Bucket ns/noise"},
-		"several":           {fromSource("two", ""), Stalled, "example.com/db:2.0.0, example.com/shop:1.0.0"},
-		"unsafe":            {fromSource("unsafe", ""), Stalled, ".."},
-		"no such source":    {fromSource("missing", ""), Waiting, "does not exist"},
-		"empty definition":  {v1alpha1.ComponentDescriptorDefinition{}, Stalled, "set ref, inline or sourceRef"},
-		"path that escapes": {fromSource("empty", "../../etc/passwd"), Stalled, "is not in its artifact"},
+		"no descriptor":     {fromSource("empty", ""), fault.Stalled, formats.DescriptorFile},
+		"no such path":      {fromSource("empty", "nope"), fault.Stalled, `path "nope"`},
+		"noise":             {fromSource("noise", ""), fault.Stalled, "Bucket ns/noise"},
+		"several":           {fromSource("two", ""), fault.Stalled, "example.com/db:2.0.0, example.com/shop:1.0.0"},
+		"unsafe":            {fromSource("unsafe", ""), fault.Stalled, ".."},
+		"no such source":    {fromSource("missing", ""), fault.Waiting, "does not exist"},
+		"empty definition":  {v1alpha1.ComponentDescriptorDefinition{}, fault.Stalled, "set ref, inline or sourceRef"},
+		"path that escapes": {fromSource("empty", "../../etc/passwd"), fault.Stalled, "is not in its artifact"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := session(t, r, Scope{Namespace: "ns"}).Root(t.Context(), tc.definition)
 			require.ErrorContains(t, err, tc.says)
-			assert.Equal(t, tc.kind, KindOf(err), err)
+			assert.Equal(t, tc.kind, fault.KindOf(err), err)
 		})
 	}
 }
@@ -185,5 +186,5 @@ func TestAFailingAPIServerIsRetried(t *testing.T) {
 		}
 	})
 	_, err := session(t, r, Scope{}).Root(t.Context(), fromSource("x", ""))
-	assert.Equal(t, Retry, KindOf(err))
+	assert.Equal(t, fault.Retry, fault.KindOf(err))
 }

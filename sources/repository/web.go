@@ -17,6 +17,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/sources/address"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 )
@@ -61,7 +62,7 @@ func (r *Repositories) request(ctx context.Context, a component.Web, limit int64
 	backoff := wait.Backoff{Duration: 60 * time.Millisecond, Factor: 2, Jitter: 0.1, Steps: 4}
 	err = wait.ExponentialBackoffWithContext(ctx, backoff, func(ctx context.Context) (bool, error) {
 		body, last = r.try(ctx, a, shown, limit)
-		return last == nil || KindOf(last) == Stalled, nil
+		return last == nil || fault.KindOf(last) == fault.Stalled, nil
 	})
 	if last != nil {
 		return nil, last
@@ -96,10 +97,7 @@ func (r *Repositories) try(ctx context.Context, a component.Web, shown string, l
 }
 
 func unreached(shown string, err error) error {
-	var withURL *url.Error
-	if errors.As(err, &withURL) {
-		err = withURL.Err
-	}
+	err = fault.WithoutURL(err)
 	if refusal := guarded(shown, err); refusal != err {
 		return refusal
 	}
@@ -111,7 +109,7 @@ func guarded(shown string, err error) error {
 	if !errors.Is(err, address.ErrPrivate) {
 		return err
 	}
-	return &Error{Kind: Stalled, Subject: shown, Problem: "its address is private", Cause: address.ErrPrivate,
+	return &fault.Error{Kind: fault.Stalled, Subject: shown, Problem: "its address is private", Class: address.ErrPrivate,
 		Cure: "use a public address, or let the operator allow private ones"}
 }
 
@@ -122,7 +120,7 @@ func judge(shown string, answer *http.Response, limit int64) error {
 	case code == http.StatusOK:
 		return nil
 	case code == http.StatusNotFound || code == http.StatusGone:
-		return &Error{Kind: Stalled, Subject: shown, Problem: fmt.Sprintf("the server answers %d", code), Cure: "check the URL", Cause: component.ErrNotFound}
+		return lacking(shown, fmt.Sprintf("the server answers %d", code), "check the URL")
 	case code >= 500 || code == http.StatusTooManyRequests || code == http.StatusRequestTimeout:
 		return fmt.Errorf("%s: the server answers %d; it is tried again", shown, code)
 	default:

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
 
@@ -54,11 +55,11 @@ func TestWebContent(t *testing.T) {
 			assert.Equal(t, "hello", got)
 		})
 	}
-	for name, kind := range map[string]Kind{"gone": Stalled, "secret": Stalled, "endless": Stalled, "loop": Retry} {
+	for name, kind := range map[string]fault.Kind{"gone": fault.Stalled, "secret": fault.Stalled, "endless": fault.Stalled, "loop": fault.Retry} {
 		t.Run(name, func(t *testing.T) {
 			_, err := s.content(t, name)
 			require.Error(t, err)
-			assert.Equal(t, kind, KindOf(err), err)
+			assert.Equal(t, kind, fault.KindOf(err), err)
 			assert.NotContains(t, err.Error(), "hunter2")
 		})
 	}
@@ -84,7 +85,7 @@ func TestM05PrivateServersAreRefusedWhereTheOperatorWants(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := s.content(t, name)
 			assert.ErrorContains(t, err, "private")
-			assert.Equal(t, Stalled, KindOf(err), err)
+			assert.Equal(t, fault.Stalled, fault.KindOf(err), err)
 		})
 	}
 	assert.Zero(t, requests.Load())
@@ -112,7 +113,7 @@ func TestChartOfAHelmRepository(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := s.content(t, name)
 			require.Error(t, err)
-			assert.Equal(t, Stalled, KindOf(err), err)
+			assert.Equal(t, fault.Stalled, fault.KindOf(err), err)
 		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/contexts"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/imports"
@@ -52,9 +53,9 @@ func (r *Reader) accessChanged(ctx context.Context, inst *v1alpha1.Installation)
 		return false, transientOnly(err)
 	}
 	secrets, err := r.contexts().Access(ctx, c)
-	var identity *cloud.Error
+	var identity *fault.Error
 	switch {
-	case errors.As(err, &identity):
+	case errors.Is(err, cloud.ErrIdentity) && errors.As(err, &identity):
 		return !strings.Contains(inst.Status.LastError.Message, identity.Error()), nil
 	case err != nil:
 		return false, transientOnly(err)

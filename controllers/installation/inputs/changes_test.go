@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
@@ -24,7 +25,7 @@ func TestE08ANewRevisionIsNotForgotten(t *testing.T) {
 	now := func(revision, content string) *resolvedSource {
 		return &resolvedSource{status: state("GitRepository", revision, content)}
 	}
-	gone := &fetch.Error{}
+	gone := &fault.Error{Class: fetch.ErrDigest}
 	for name, c := range map[string]struct {
 		current *resolvedSource
 		err     error

@@ -14,6 +14,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/contexts"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
@@ -22,7 +23,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
-	"github.com/flux-landscaper/flux-landscaper/sources/git"
 	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/sources/repository"
@@ -143,16 +143,16 @@ func defaultRepository(c *contexts.Context) (component.Typed, error) {
 	return found, nil
 }
 
-// componentFailure says who can end a problem with a component.
+// componentFailure says who can end a problem with a component. A lost connection is the one to the API server, unless an edge has said which content
+// it could not get.
 func (r *Reader) componentFailure(in *Reading, err error) error {
 	var failure *kit.Failure
 	var missing contexts.Incomplete
 	var source *flux.Error
-	var identity *cloud.Error
 	switch {
-	case errors.As(err, &identity):
-		return in.identityFailure(err, identity)
-	case errors.As(err, &failure), kit.IsTransient(err) && !isExplained(err):
+	case errors.Is(err, cloud.ErrIdentity):
+		return in.identityFailure(err)
+	case errors.As(err, &failure), kit.IsTransient(err) && !errors.As(err, new(*fault.Error)):
 		return err
 	case errors.As(err, &missing):
 		return r.contextFailure(in, err)
@@ -167,38 +167,28 @@ func (r *Reader) componentFailure(in *Reading, err error) error {
 	if reason == reasonUnauthorized {
 		err = in.withTrigger(err)
 	}
-	switch repository.KindOf(err) {
-	case repository.Waiting:
+	switch fault.KindOf(err) {
+	case fault.Waiting:
 		return kit.Wait(jobs.ComponentOperation, reason, "%w", err)
-	case repository.Stalled:
+	case fault.Stalled:
 		return &kit.Failure{Kind: kit.Stalled, Operation: jobs.ComponentOperation, Reason: reason, Codes: codes, Err: err}
 	}
 	return kit.Again(jobs.ComponentOperation, reason, "%w", err)
 }
 
 // identityFailure is for an identity that cannot log in at its cloud. What it needs of a ServiceAccount is announced by no event.
-func (in *Reading) identityFailure(err error, identity *cloud.Error) error {
+func (in *Reading) identityFailure(err error) error {
 	failure := kit.Again(jobs.ComponentOperation, reasonUnauthorized, "%w", err)
-	if !identity.Retry {
+	if fault.KindOf(err) == fault.Stalled {
 		failure = kit.Stall(jobs.ComponentOperation, reasonUnauthorized, "%w", in.withTrigger(err))
 	}
 	return kit.Coded(failure, v1alpha1.ErrorUnauthorized)
 }
 
-// isExplained reports whether an edge has said which content it could not get. Any other lost connection is the one to the API server.
-func isExplained(err error) bool {
-	var registry *oci.Error
-	var server *git.Error
-	var artifact *fetch.Error
-	var found *repository.Error
-	return errors.As(err, &registry) || errors.As(err, &server) || errors.As(err, &artifact) || errors.As(err, &found)
-}
-
 // repositoryReason says in one word what failed.
 func repositoryReason(err error) (string, []v1alpha1.ErrorCode) {
-	var identity *cloud.Error
 	switch {
-	case errors.Is(err, oci.ErrUnauthorized), errors.As(err, &identity):
+	case errors.Is(err, oci.ErrUnauthorized), errors.Is(err, cloud.ErrIdentity):
 		return reasonUnauthorized, []v1alpha1.ErrorCode{v1alpha1.ErrorUnauthorized}
 	case errors.Is(err, repository.ErrRepositoryMissing):
 		return "RepositoryContextMissing", []v1alpha1.ErrorCode{v1alpha1.ErrorConfigurationProblem}

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
@@ -150,7 +151,7 @@ func TestComponentFailures(t *testing.T) {
 	}{
 		"unauthorised":       {oci.ErrUnauthorized, kit.Stalled, "Unauthorized"},
 		"not found":          {component.ErrNotFound, kit.Stalled, "ComponentNotFound"},
-		"no repository":      {&repository.Error{Kind: repository.Stalled, Cause: repository.ErrRepositoryMissing}, kit.Stalled, "RepositoryContextMissing"},
+		"no repository":      {&fault.Error{Kind: fault.Stalled, Class: repository.ErrRepositoryMissing}, kit.Stalled, "RepositoryContextMissing"},
 		"network":            {errors.New("connection reset"), kit.Retry, "ComponentNotResolved"},
 		"source not ready":   {source(true), kit.Waiting, "SourceNotReady"},
 		"source not allowed": {source(false), kit.Stalled, "SourceNotReady"},

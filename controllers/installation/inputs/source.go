@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
@@ -134,12 +135,11 @@ func sourceFailure(field string, err error) error {
 		}
 		return kit.Stall(jobs.Operation, string(problem.Reason), "%s: %w", field, err)
 	}
-	var bad *fetch.Error
-	if !errors.As(err, &bad) {
-		return err
-	}
 	if errors.Is(err, fetch.ErrGone) {
 		return kit.Again(jobs.Operation, "ArtifactGone", "%s: %w", field, err)
+	}
+	if !errors.As(err, new(*fault.Error)) {
+		return err
 	}
 	return kit.Stall(jobs.Operation, "ArtifactRefused", "%s: %w", field, err)
 }

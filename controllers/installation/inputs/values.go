@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
 	"github.com/flux-landscaper/flux-landscaper/confined"
@@ -16,7 +17,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
-	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 	"github.com/flux-landscaper/flux-landscaper/sources/view"
 )
 
@@ -49,7 +49,7 @@ func viewFailure(ctx context.Context, operation string, err, problem error, read
 	case errors.Is(problem, oci.ErrUnauthorized):
 		reason, codes := repositoryReason(problem)
 		return &kit.Failure{Kind: kit.Stalled, Operation: operation, Reason: reason, Codes: codes, Err: err}
-	case problem == nil || repository.KindOf(problem) == repository.Stalled:
+	case problem == nil || fault.KindOf(problem) == fault.Stalled:
 		return RenderFailure(operation, err)
 	}
 	return kit.Again(operation, "ContentNotRead", "%w", err)

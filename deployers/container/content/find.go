@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/deployers/components"
@@ -249,7 +250,7 @@ func componentProblem(field string, err error) error {
 		return kit.Again(operation, "ComponentNotFound", "%s: %w", field, err)
 	case errors.Is(err, fetch.ErrTooLarge), errors.Is(err, fetch.ErrUnsafe):
 		return kit.Stall(operation, "InvalidArtifact", "%s: %w", field, err)
-	case errors.Is(err, fetch.ErrGone), repository.KindOf(err) != repository.Stalled:
+	case errors.Is(err, fetch.ErrGone), fault.KindOf(err) != fault.Stalled:
 		return kit.Again(operation, "DownloadFailed", "%s: %w", field, err)
 	}
 	return kit.Stall(operation, "InvalidComponent", "%s: %w", field, err)

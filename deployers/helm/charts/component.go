@@ -11,6 +11,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/components"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
@@ -179,7 +180,7 @@ func componentProblem(field string, err error) error {
 		return kit.Stall("GetChart", "RepositoryContextMissing", "%s: %w", field, err)
 	case errors.Is(err, component.ErrNotFound), errors.Is(err, oci.ErrNotFound):
 		return kit.Again("GetChart", "ChartNotFound", "%s: %w", field, err)
-	case errors.Is(err, fetch.ErrGone), repository.KindOf(err) != repository.Stalled:
+	case errors.Is(err, fetch.ErrGone), fault.KindOf(err) != fault.Stalled:
 		return kit.Again("GetChart", "DownloadFailed", "%s: %w", field, err)
 	}
 	return kit.Stall("GetChart", "InvalidComponent", "%s: %w", field, err)

@@ -16,6 +16,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/address"
@@ -178,11 +179,7 @@ func readLimited(what download, body io.Reader) ([]byte, error) {
 }
 
 func unreachable(what download, err error) error {
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
-		err = wrapped.Err // the text of url.Error repeats the URL with its credentials
-	}
-	return kit.Again("GetChart", "DownloadFailed", "%s: %s cannot be downloaded: %w", what.field, shown(what.url), err)
+	return kit.Again("GetChart", "DownloadFailed", "%s: %s cannot be downloaded: %w", what.field, shown(what.url), fault.WithoutURL(err))
 }
 
 func refused(what download, response *http.Response) error {
