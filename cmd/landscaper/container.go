@@ -25,7 +25,6 @@ import (
 
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/components"
 	"github.com/flux-landscaper/flux-landscaper/deployers/container"
 	"github.com/flux-landscaper/flux-landscaper/deployers/container/sidecar"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
@@ -34,10 +33,7 @@ import (
 
 // containerFlags are the flags of the container deployer alone.
 type containerFlags struct {
-	artifacts         artifactFlags
-	registries        registryFlags
-	identities        identityFlags
-	localRoot         string
+	accessFlags
 	hostKubeconfig    string
 	namespace         string
 	sidecarImage      string
@@ -61,17 +57,13 @@ func containerOf() (*cobra.Command, *deployerFlags, *containerFlags) {
 	own := &containerFlags{}
 	command, flags, shared := deployerOf("container", v1alpha1.ContainerDeployItemType, "Run containers", own.build)
 	shared.bindReferenceFlags(flags)
-	own.artifacts.bindFlags(flags)
-	own.registries.bindFlags(flags)
-	own.identities.bindFlags(flags)
+	own.accessFlags.bindFlags(flags)
 	shared.content.bindFlags(flags)
 	own.bindFlags(flags)
 	return command, shared, own
 }
 
 func (c *containerFlags) bindFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&c.localRoot, "local-repository-dir", "",
-		"The directory below which component repositories of types local, CommonTransportFormat and ComponentArchive lie; empty refuses them.")
 	flags.StringVar(&c.hostKubeconfig, "host-kubeconfig", "", "Kubeconfig of the cluster that runs the Pods; by default the own cluster.")
 	flags.StringVar(&c.namespace, "host-namespace", os.Getenv("RUNTIME_NAMESPACE"),
 		"The namespace of the Pods; by default RUNTIME_NAMESPACE. Everybody who may write there can change what containers get.")
@@ -103,28 +95,10 @@ func (c *containerFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract
 	if err != nil {
 		return nil, nil, err
 	}
-	landscaper, err := contract.LandscaperCluster(mgr)
+	access, closeAll, err := c.openFor(mgr, flags)
 	if err != nil {
 		return nil, nil, err
 	}
-	identities, err := c.identities.openFor(mgr, flags.targets.accounts.Self)
-	if err != nil {
-		return nil, nil, err
-	}
-	relay, err := flags.content.open(mgr)
-	if err != nil {
-		return nil, nil, err
-	}
-	registries, err := c.registries.open(flags.targets.publicOnly)
-	if err != nil {
-		return nil, nil, err
-	}
-	store, cleanUp, err := c.artifacts.open()
-	if err != nil {
-		_ = registries.Close()
-		return nil, nil, err
-	}
-	closeAll := func() { cleanUp(); _ = registries.Close() }
 	deployer, err := container.New(container.Options{
 		Host: host, Namespace: c.namespace, Identity: flags.ownIdentity(),
 		Init: sidecar, Wait: sidecar, Main: containerv1alpha1.ContainerSpec{Image: c.defaultImage},
@@ -133,11 +107,7 @@ func (c *containerFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract
 		Garbage: containerv1alpha1.GarbageCollection{
 			Disable: c.noGarbage, RequeueTimeSeconds: max(int(c.garbagePeriod.Seconds()), 1),
 		},
-		Access: components.Access{
-			Registries: registries, Artifacts: store, Sources: mgr.GetAPIReader(), Live: mgr.GetAPIReader(), Identities: identities.Find,
-			Landscaper: landscaper, SourcePolicy: flags.sourcePolicy(),
-			LocalRoot: c.localRoot, PublicOnly: flags.targets.publicOnly, Relay: relay,
-		},
+		Access: access,
 	})
 	if err == nil {
 		err = deployer.Clean(mgr)

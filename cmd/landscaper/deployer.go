@@ -16,7 +16,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/components"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/liveness"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm"
@@ -85,12 +84,9 @@ func mockDeployer() *cobra.Command {
 
 // helmFlags are the flags of the helm deployer alone.
 type helmFlags struct {
-	artifacts  artifactFlags
-	registries registryFlags
-	identities identityFlags
-	children   childFlags
-	driver     string
-	localRoot  string
+	accessFlags
+	children childFlags
+	driver   string
 }
 
 func helmDeployer() *cobra.Command {
@@ -103,16 +99,12 @@ func helmCommand() (*cobra.Command, *deployerFlags, *helmFlags) {
 	own := &helmFlags{}
 	command, flags, shared := deployerOf("helm", v1alpha1.HelmDeployItemType, "Install Helm charts", own.build)
 	shared.bindReferenceFlags(flags)
-	own.artifacts.bindFlags(flags)
-	own.registries.bindFlags(flags)
-	own.identities.bindFlags(flags)
+	own.accessFlags.bindFlags(flags)
 	shared.content.bindFlags(flags)
 	own.children.bindFlags(flags, helm.ChildMemory)
 	flags.StringVar(&own.driver, "helm-driver", os.Getenv("HELM_DRIVER"),
 		"Where Helm keeps releases: secret, configmap or memory; by default HELM_DRIVER, else secret.")
 	bindOperations(flags, &shared.waiting)
-	flags.StringVar(&own.localRoot, "local-repository-dir", "",
-		"The directory below which component repositories of types local, CommonTransportFormat and ComponentArchive lie; empty refuses them.")
 	return command, shared, own
 }
 
@@ -127,32 +119,9 @@ func (h *helmFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract.Depl
 	if err != nil {
 		return nil, nil, err
 	}
-	landscaper, err := contract.LandscaperCluster(mgr)
+	access, closeAll, err := h.openFor(mgr, flags)
 	if err != nil {
 		return nil, nil, err
-	}
-	identities, err := h.identities.openFor(mgr, flags.targets.accounts.Self)
-	if err != nil {
-		return nil, nil, err
-	}
-	relay, err := flags.content.open(mgr)
-	if err != nil {
-		return nil, nil, err
-	}
-	registries, err := h.registries.open(flags.targets.publicOnly)
-	if err != nil {
-		return nil, nil, err
-	}
-	store, cleanUp, err := h.artifacts.open()
-	if err != nil {
-		_ = registries.Close()
-		return nil, nil, err
-	}
-	closeAll := func() { cleanUp(); _ = registries.Close() }
-	access := components.Access{
-		Registries: registries, Artifacts: store, Sources: mgr.GetAPIReader(), Live: mgr.GetAPIReader(), Identities: identities.Find,
-		Landscaper: landscaper, SourcePolicy: flags.sourcePolicy(),
-		LocalRoot: h.localRoot, PublicOnly: flags.targets.publicOnly, Relay: relay,
 	}
 	if flags.sources, err = access.Follow(context.Background(), mgr, flags.namespace(), helm.SourcesOf); err != nil {
 		closeAll()

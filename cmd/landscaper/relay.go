@@ -16,19 +16,15 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/flux-landscaper/flux-landscaper/controllers/relay"
-	"github.com/flux-landscaper/flux-landscaper/deployers/components"
 	deployersrelay "github.com/flux-landscaper/flux-landscaper/deployers/relay"
 )
 
 // relayFlags are the flags of the content relay.
 type relayFlags struct {
 	process
+	accessFlags
 	address    string
 	timeout    time.Duration
-	artifacts  artifactFlags
-	registries registryFlags
-	identities identityFlags
-	localRoot  string
 	publicOnly bool
 }
 
@@ -47,12 +43,8 @@ func relayOf() (*cobra.Command, *relayFlags) {
 	}
 	flags.bindServerFlags(command.Flags())
 	flags.bindReferenceFlags(command.Flags())
-	flags.artifacts.bindFlags(command.Flags())
-	flags.registries.bindFlags(command.Flags())
-	flags.identities.bindFlags(command.Flags())
+	flags.accessFlags.bindFlags(command.Flags())
 	bindPublicOnly(command.Flags(), &flags.publicOnly)
-	command.Flags().StringVar(&flags.localRoot, "local-repository-dir", "",
-		"The directory below which component repositories of types local, CommonTransportFormat and ComponentArchive lie; empty refuses them.")
 	command.Flags().StringVar(&flags.address, "content-addr", ":9444", "The address that content is served on, over TLS.")
 	command.Flags().DurationVar(&flags.timeout, "content-timeout", 2*time.Minute, "How long content may take to be found.")
 	flags.watch.AllNamespaces = true
@@ -68,7 +60,7 @@ func (f *relayFlags) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("connect to the landscaper cluster: %w", err)
 	}
-	access, cleanUp, err := f.access(mgr, live)
+	access, cleanUp, err := f.accessFlags.open(mgr, live, f.sourcePolicy(), "", f.publicOnly)
 	if err != nil {
 		return err
 	}
@@ -89,27 +81,6 @@ func (f *relayFlags) run(ctx context.Context) error {
 		return err
 	}
 	return mgr.Start(ctx)
-}
-
-// access is what the relay uses for DeployItems, and the function that frees it.
-func (f *relayFlags) access(mgr ctrl.Manager, live client.Client) (components.Access, func(), error) {
-	identities, err := f.identities.openFor(mgr, "")
-	if err != nil {
-		return components.Access{}, nil, err
-	}
-	registries, err := f.registries.open(f.publicOnly)
-	if err != nil {
-		return components.Access{}, nil, err
-	}
-	store, cleanUp, err := f.artifacts.open()
-	if err != nil {
-		_ = registries.Close()
-		return components.Access{}, nil, err
-	}
-	return components.Access{
-		Registries: registries, Artifacts: store, Sources: live, Live: live, Identities: identities.Find, SourcePolicy: f.sourcePolicy(),
-		LocalRoot: f.localRoot, PublicOnly: f.publicOnly,
-	}, func() { cleanUp(); _ = registries.Close() }, nil
 }
 
 // contentFlags say whether a deployer gets content from the relay.

@@ -18,6 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
+	"github.com/flux-landscaper/flux-landscaper/deployers/components"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
@@ -122,6 +124,65 @@ func (a *artifactFlags) open() (*fetch.Store, func(), error) {
 	return store, cleanUp, nil
 }
 
+// accessFlags say where the content of DeployItems comes from.
+type accessFlags struct {
+	artifacts  artifactFlags
+	registries registryFlags
+	identities identityFlags
+	localRoot  string
+}
+
+func (a *accessFlags) bindFlags(flags *pflag.FlagSet) {
+	a.artifacts.bindFlags(flags)
+	a.registries.bindFlags(flags)
+	a.identities.bindFlags(flags)
+	bindLocalRoot(flags, &a.localRoot)
+}
+
+func bindLocalRoot(flags *pflag.FlagSet, dir *string) {
+	flags.StringVar(dir, "local-repository-dir", "",
+		"The directory below which component repositories of types local, CommonTransportFormat and ComponentArchive lie; empty refuses them.")
+}
+
+// open returns what DeployItems may use, and the function that closes it. Live reads from the landscaper cluster without a cache; account is that of
+// identityFlags.openFor.
+func (a *accessFlags) open(
+	mgr ctrl.Manager, live client.Reader, policy flux.Policy, account string, publicOnly bool,
+) (components.Access, func(), error) {
+	identities, err := a.identities.openFor(mgr, account)
+	if err != nil {
+		return components.Access{}, nil, err
+	}
+	registries, err := a.registries.open(publicOnly)
+	if err != nil {
+		return components.Access{}, nil, err
+	}
+	store, cleanUp, err := a.artifacts.open()
+	if err != nil {
+		_ = registries.Close()
+		return components.Access{}, nil, err
+	}
+	return components.Access{
+		Registries: registries, Artifacts: store, Sources: live, Live: live, Identities: identities.Find, SourcePolicy: policy,
+		LocalRoot: a.localRoot, PublicOnly: publicOnly,
+	}, func() { cleanUp(); _ = registries.Close() }, nil
+}
+
+// openFor is open for a deployer, which may wait for sources and get its content from a relay.
+func (a *accessFlags) openFor(mgr ctrl.Manager, flags *deployerFlags) (components.Access, func(), error) {
+	landscaper, err := contract.LandscaperCluster(mgr)
+	if err != nil {
+		return components.Access{}, nil, err
+	}
+	relay, err := flags.content.open(mgr)
+	if err != nil {
+		return components.Access{}, nil, err
+	}
+	access, closeAll, err := a.open(mgr, mgr.GetAPIReader(), flags.sourcePolicy(), flags.targets.accounts.Self, flags.targets.publicOnly)
+	access.Landscaper, access.Relay = landscaper, relay
+	return access, closeAll, err
+}
+
 // componentFlags say where components may come from and how they are verified.
 type componentFlags struct {
 	registries registryFlags
@@ -137,8 +198,7 @@ func (c *componentFlags) bindFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.signatures, "signature-verification-enforcement-policy", string(inputs.DoNotEnforce),
 		"Which components need a verified signature: "+strings.Join(inputs.SignaturePolicies, ", ")+
 			". DoNotEnforce verifies those of Installations with spec.verification.")
-	flags.StringVar(&c.localRoot, "local-repository-dir", "",
-		"The directory below which component repositories of types local, CommonTransportFormat and ComponentArchive lie; empty refuses them.")
+	bindLocalRoot(flags, &c.localRoot)
 }
 
 // policy returns the policy for signatures.
