@@ -83,26 +83,11 @@ func (s *scope) observe(failure *kit.Failure) {
 	if failure == nil {
 		failure = s.unready()
 	}
-	if failure == nil {
-		conditions.Delete(env, meta.ReconcilingCondition)
-		conditions.Delete(env, meta.StalledCondition)
-		conditions.MarkTrue(env, meta.ReadyCondition, meta.SucceededReason, "%s", fmt.Sprintf("%d deployers are installed", len(s.states)))
-		return
+	working := ""
+	if failure != nil && failure.Kind == kit.Retry {
+		working = meta.ProgressingWithRetryReason
 	}
-	reason, message := kit.Reason(failure.Reason), kit.Message(failure.Error())
-	if failure.Kind == kit.Stalled {
-		conditions.Delete(env, meta.ReconcilingCondition)
-		conditions.MarkStalled(env, reason, "%s", message)
-		conditions.MarkFalse(env, meta.ReadyCondition, reason, "%s", message)
-		return
-	}
-	conditions.Delete(env, meta.StalledCondition)
-	shown := reason
-	if failure.Kind == kit.Retry {
-		shown = meta.ProgressingWithRetryReason
-	}
-	conditions.MarkReconciling(env, shown, "%s", message)
-	conditions.MarkFalse(env, meta.ReadyCondition, reason, "%s", message)
+	pair.Show(env, failure, working, fmt.Sprintf("%d deployers are installed", len(s.states)))
 }
 
 // unready says which deployer is not installed yet. Without agent that is no surprise, and nothing to do but to bring the agent back.

@@ -87,23 +87,10 @@ func (s *scope) observe(found judgement) {
 		d.Status.LastHandledReconcileAt = requested
 	}
 	d.Status.Environments = found.environments
-	failure := found.failure
-	if failure == nil {
-		d.Status.LastError = nil
-		conditions.Delete(d, meta.ReconcilingCondition)
-		conditions.Delete(d, meta.StalledCondition)
-		conditions.MarkTrue(d, meta.ReadyCondition, meta.SucceededReason, "%s", fmt.Sprintf("installed in %d environments", found.total))
-		return
-	}
-	reason, message := kit.Reason(failure.Reason), kit.Message(failure.Error())
-	if failure.Kind == kit.Stalled {
-		d.Status.LastError = kit.NewError(d.Status.LastError, failure, s.now)
-		conditions.Delete(d, meta.ReconcilingCondition)
-		conditions.MarkStalled(d, reason, "%s", message)
+	if found.failure != nil && found.failure.Kind == kit.Stalled {
+		d.Status.LastError = kit.NewError(d.Status.LastError, found.failure, s.now)
 	} else {
 		d.Status.LastError = nil
-		conditions.Delete(d, meta.StalledCondition)
-		conditions.MarkReconciling(d, reason, "%s", message)
 	}
-	conditions.MarkFalse(d, meta.ReadyCondition, reason, "%s", message)
+	pair.Show(d, found.failure, "", fmt.Sprintf("installed in %d environments", found.total))
 }
