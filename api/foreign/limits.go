@@ -5,6 +5,7 @@ package foreign
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -35,12 +36,8 @@ const (
 )
 
 func (l Limits) orUsual() Limits {
-	if l.Values <= 0 {
-		l.Values = Usual.Values
-	}
-	if l.Bytes <= 0 {
-		l.Bytes = Usual.Bytes
-	}
+	l.Values = cmp.Or(max(l.Values, 0), Usual.Values)
+	l.Bytes = cmp.Or(max(l.Bytes, 0), Usual.Bytes)
 	return l
 }
 

@@ -4,6 +4,7 @@
 package template
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -68,9 +69,7 @@ func (r *goRun) explain(err error) error {
 		out.Line = lineIn(deepest.err.Error(), deepest.name)
 	}
 	out.Excerpt = excerpt(deepest.source, out.Line)
-	if out.File == "" {
-		out.File = "template"
-	}
+	out.File = cmp.Or(out.File, "template")
 	return out
 }
 

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,9 +75,7 @@ func (f *bootstrapFlags) run(cmd *cobra.Command, environment string) error {
 	if err != nil {
 		return err
 	}
-	if f.namespace == "" {
-		f.namespace = v1alpha1.EnvironmentNamespacePrefix + environment
-	}
+	f.namespace = cmp.Or(f.namespace, v1alpha1.EnvironmentNamespacePrefix+environment)
 	if config.Insecure {
 		return errors.New("--kubeconfig: does not verify the landscaper cluster; give its certificate-authority-data, which the agent needs")
 	}

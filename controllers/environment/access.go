@@ -4,6 +4,7 @@
 package environment
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"time"
@@ -115,10 +116,7 @@ func (w *work) access(token string, renew time.Time) (*v1alpha1.Target, error) {
 
 // newToken asks for a token of the ServiceAccount. It returns when to replace it: after half of its life, however long the API server made that.
 func (r *Reconciler) newToken(ctx context.Context, w *work) (string, time.Time, error) {
-	life := r.TokenLife
-	if life <= 0 {
-		life = tokenLife
-	}
+	life := cmp.Or(max(r.TokenLife, 0), tokenLife)
 	seconds := int64(life.Seconds())
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
 	if err := r.SubResource("token").Create(ctx, w.account, request); err != nil {

@@ -4,6 +4,7 @@
 package targetsync
 
 import (
+	"cmp"
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
@@ -90,10 +91,7 @@ func gatherSource(_ context.Context, s *scope) error {
 	if !spec.CreateTargetToSource {
 		return nil
 	}
-	name := spec.TargetToSourceName
-	if name == "" {
-		name = spec.SourceNamespace
-	}
+	name := cmp.Or(spec.TargetToSourceName, spec.SourceNamespace)
 	if s.wanted[name] != nil {
 		s.fail("Target %q is to lead to the source cluster, which has a cluster of that name; set spec.targetToSourceName to another name", name)
 		return nil

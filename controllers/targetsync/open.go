@@ -4,6 +4,7 @@
 package targetsync
 
 import (
+	"cmp"
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
@@ -35,9 +36,7 @@ type access struct {
 func (r *Reconciler) openSource(ctx context.Context, s *scope) error {
 	ref := s.sync.Spec.SecretRef
 	s.access = access{secret: &corev1.Secret{}, key: ref.Key}
-	if s.access.key == "" {
-		s.access.key = kubeconfigKey
-	}
+	s.access.key = cmp.Or(s.access.key, kubeconfigKey)
 	err := r.Live.Get(ctx, client.ObjectKey{Namespace: s.sync.Namespace, Name: ref.Name}, s.access.secret)
 	if apierrors.IsNotFound(err) {
 		return kit.Wait(operation, reasonSecretMissing,

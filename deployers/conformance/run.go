@@ -6,6 +6,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -131,15 +132,9 @@ func chosenChecks(options *Options) ([]check, error) {
 			return nil, fmt.Errorf("there is no check %q; the checks are %s", name, strings.Join(Names(), ", "))
 		}
 	}
-	if options.JobTimeout <= 0 {
-		options.JobTimeout = 30 * time.Second
-	}
-	if options.Quiet <= 0 {
-		options.Quiet = 3 * time.Second
-	}
-	if options.Parallel <= 0 {
-		options.Parallel = 4
-	}
+	options.JobTimeout = cmp.Or(max(options.JobTimeout, 0), 30*time.Second)
+	options.Quiet = cmp.Or(max(options.Quiet, 0), 3*time.Second)
+	options.Parallel = cmp.Or(max(options.Parallel, 0), 4)
 	return slices.DeleteFunc(slices.Clone(checks), func(c check) bool {
 		return len(options.Only) > 0 && !slices.Contains(options.Only, c.name)
 	}), nil

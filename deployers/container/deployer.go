@@ -81,12 +81,8 @@ func (o *Options) complete() error {
 	o.MaxStored = cmp.Or(o.MaxStored, DefaultMaxStored)
 	o.MaxShared = cmp.Or(o.MaxShared, DefaultMaxShared)
 	o.MaxPods = cmp.Or(o.MaxPods, DefaultMaxPods)
-	if o.Garbage.Worker <= 0 {
-		o.Garbage.Worker = containerv1alpha1.DefaultGarbageCollectionWorkers
-	}
-	if o.Garbage.RequeueTimeSeconds <= 0 {
-		o.Garbage.RequeueTimeSeconds = containerv1alpha1.DefaultGarbageCollectionSeconds
-	}
+	o.Garbage.Worker = cmp.Or(max(o.Garbage.Worker, 0), containerv1alpha1.DefaultGarbageCollectionWorkers)
+	o.Garbage.RequeueTimeSeconds = cmp.Or(max(o.Garbage.RequeueTimeSeconds, 0), containerv1alpha1.DefaultGarbageCollectionSeconds)
 	return nil
 }
 

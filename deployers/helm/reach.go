@@ -4,6 +4,7 @@
 package helm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -168,10 +169,7 @@ func (r *releaser) mayTryAgain(failures int, settings helmv1alpha1.ReleaseSettin
 	if retries == nil || failures <= *retries {
 		return nil
 	}
-	cause := r.attempt.failure
-	if cause == nil {
-		cause = errFailedBefore
-	}
+	cause := cmp.Or(r.attempt.failure, errFailedBefore)
 	return kit.Stall("DeployRelease", "RetriesExhausted", "helm release %s/%s: given up after %d failed attempts; correct chart or values, or allow more "+
 		"retries in helmDeploymentConfig: %w", r.config.Namespace, r.config.Name, failures, cause)
 }

@@ -4,6 +4,7 @@
 package helm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -130,9 +131,7 @@ func (j *job) test(ctx context.Context) (*engine.Release, error) {
 
 // reject makes failed tests the end of the job, or of the attempt where the settings say what follows.
 func (j *job) reject(tested *engine.Release, failed []string, failure error) error {
-	if failure == nil {
-		failure = errFailedBefore
-	}
+	failure = cmp.Or(failure, errFailedBefore)
 	j.attempt.failure = fmt.Errorf("test %s of revision %d of helm release %s/%s failed; status.providerStatus.tests says what its Pod wrote: %w",
 		strings.Join(failed, ", "), tested.Revision, tested.Namespace, tested.Name, failure)
 	action, _ := attemptIn(tested)

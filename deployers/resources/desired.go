@@ -4,6 +4,7 @@
 package resources
 
 import (
+	"cmp"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -52,10 +53,7 @@ func Expand(manifests []managedresource.Manifest) ([]Desired, error) {
 }
 
 func template(manifest managedresource.Manifest) Desired {
-	policy := manifest.Policy
-	if policy == "" {
-		policy = managedresource.ManagePolicy
-	}
+	policy := cmp.Or(manifest.Policy, managedresource.ManagePolicy)
 	return Desired{
 		Policy: policy, AnnotateBeforeCreate: manifest.AnnotateBeforeCreate, AnnotateBeforeDelete: manifest.AnnotateBeforeDelete,
 		PatchAfterDeployment: manifest.PatchAfterDeployment, PatchBeforeDelete: manifest.PatchBeforeDelete,

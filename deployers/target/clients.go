@@ -64,12 +64,8 @@ type digest [sha256.Size]byte
 
 // New returns an empty cache. It fails when the connection to the landscaper cluster is unusable.
 func New(options Options) (*Clients, error) {
-	if options.MaxClusters <= 0 {
-		options.MaxClusters = defaultMaxClusters
-	}
-	if options.UserAgent == "" {
-		options.UserAgent = "flux-landscaper"
-	}
+	options.MaxClusters = cmp.Or(max(options.MaxClusters, 0), defaultMaxClusters)
+	options.UserAgent = cmp.Or(options.UserAgent, "flux-landscaper")
 	c := &Clients{
 		options: options, limits: guard.DefaultLimits(), parsed: newParsedContents(options.MaxClusters), opened: lru.NewWithEvictionFunc(options.MaxClusters, closeIdle),
 	}

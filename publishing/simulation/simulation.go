@@ -6,6 +6,7 @@
 package simulation
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -196,9 +197,7 @@ func targetOf(name string, value any) (render.Target, error) {
 	if err := json.Unmarshal(raw, target); err != nil || target.Spec.Type == "" {
 		return render.Target{}, errors.New("write a Target, with spec.type and spec.config")
 	}
-	if target.Name == "" {
-		target.Name = name
-	}
+	target.Name = cmp.Or(target.Name, name)
 	return shown(target)
 }
 

@@ -4,6 +4,7 @@
 package component
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -206,9 +207,7 @@ func parseGit(t Typed) (Access, error) {
 	if err := t.into("access", &out); err != nil {
 		return nil, err
 	}
-	if out.Repository == "" {
-		out.Repository = out.RepoURL
-	}
+	out.Repository = cmp.Or(out.Repository, out.RepoURL)
 	if out.Repository == "" {
 		return nil, fmt.Errorf("access of type %q has no repository; set it to the URL of the Git repository", t.Type)
 	}

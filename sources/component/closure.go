@@ -4,6 +4,7 @@
 package component
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -52,9 +53,7 @@ func (l Limits) withDefaults() Limits {
 		value    *int
 		standard int
 	}{{&l.Parallel, 32}, {&l.Components, 5000}, {&l.Depth, 64}, {&l.Bytes, 32 << 20}} {
-		if *limit.value <= 0 {
-			*limit.value = limit.standard
-		}
+		*limit.value = cmp.Or(max(*limit.value, 0), limit.standard)
 	}
 	return l
 }

@@ -4,6 +4,7 @@
 package memory
 
 import (
+	"cmp"
 	"container/list"
 	"sync"
 )
@@ -25,9 +26,7 @@ type Budget struct {
 
 // New returns a Budget of so many bytes; 0 or less means DefaultLimit.
 func New(limit int64) *Budget {
-	if limit <= 0 {
-		limit = DefaultLimit
-	}
+	limit = cmp.Or(max(limit, 0), DefaultLimit)
 	return &Budget{limit: limit, owners: map[string]*owner{}}
 }
 

@@ -5,6 +5,7 @@
 package container
 
 import (
+	"cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -46,18 +47,10 @@ func DecodeFileConfiguration(raw []byte) (*v1alpha1.Configuration, error) {
 }
 
 func setDefaults(config *v1alpha1.Configuration) {
-	if config.Namespace == "" {
-		config.Namespace = v1alpha1.DefaultNamespace
-	}
-	if config.DefaultImage.Image == "" {
-		config.DefaultImage.Image = v1alpha1.DefaultImage
-	}
-	if config.GarbageCollection.Worker <= 0 {
-		config.GarbageCollection.Worker = v1alpha1.DefaultGarbageCollectionWorkers
-	}
-	if config.GarbageCollection.RequeueTimeSeconds <= 0 {
-		config.GarbageCollection.RequeueTimeSeconds = v1alpha1.DefaultGarbageCollectionSeconds
-	}
+	config.Namespace = cmp.Or(config.Namespace, v1alpha1.DefaultNamespace)
+	config.DefaultImage.Image = cmp.Or(config.DefaultImage.Image, v1alpha1.DefaultImage)
+	config.GarbageCollection.Worker = cmp.Or(max(config.GarbageCollection.Worker, 0), v1alpha1.DefaultGarbageCollectionWorkers)
+	config.GarbageCollection.RequeueTimeSeconds = cmp.Or(max(config.GarbageCollection.RequeueTimeSeconds, 0), v1alpha1.DefaultGarbageCollectionSeconds)
 }
 
 func kind(name string) metav1.TypeMeta {

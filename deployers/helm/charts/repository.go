@@ -4,6 +4,7 @@
 package charts
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -235,10 +236,7 @@ func (f *Finder) secretHeader(ctx context.Context, namespace string, ref *v1alph
 	if err := f.access.Live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, secret); err != nil {
 		return "", fmt.Errorf("%s: Secret %s/%s: %w", credentialsPrefix, namespace, ref.Name, err)
 	}
-	key := ref.Key
-	if key == "" {
-		key = defaultAuthKey
-	}
+	key := cmp.Or(ref.Key, defaultAuthKey)
 	header, ok := secret.Data[key]
 	if !ok {
 		return "", kit.Stall("GetChart", "InvalidCredentials", "%s: Secret %s/%s has no key %q; add it", credentialsPrefix, namespace, ref.Name, key)

@@ -4,6 +4,7 @@
 package apply
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 
@@ -28,9 +29,7 @@ type fingerprint struct{ written, result [sha256.Size]byte }
 
 // NewMemory returns a memory of at most size objects; 0 means a default.
 func NewMemory(size int) *Memory {
-	if size <= 0 {
-		size = defaultMemory
-	}
+	size = cmp.Or(max(size, 0), defaultMemory)
 	return &Memory{known: lru.New(size)}
 }
 

@@ -4,6 +4,7 @@
 package signing
 
 import (
+	"cmp"
 	"crypto"
 	"crypto/rand"
 	"crypto/rsa"
@@ -86,9 +87,7 @@ func (o SignOptions) withDefaults() SignOptions {
 		value    *string
 		standard string
 	}{{&o.Normalisation, component.NormalisationV3}, {&o.Hash, component.HashSHA256}, {&o.Algorithm, AlgorithmPKCS1v15}} {
-		if *option.value == "" {
-			*option.value = option.standard
-		}
+		*option.value = cmp.Or(*option.value, option.standard)
 	}
 	return o
 }

@@ -4,6 +4,7 @@
 package signing
 
 import (
+	"cmp"
 	"context"
 	"crypto"
 	"crypto/rsa"
@@ -72,10 +73,7 @@ func signatureOf(d *component.Descriptor, name string) (component.Signature, err
 		}
 		names = append(names, s.Name)
 	}
-	there := strings.Join(names, ", ")
-	if there == "" {
-		there = "none"
-	}
+	there := cmp.Or(strings.Join(names, ", "), "none")
 	return component.Signature{}, fmt.Errorf("component %s has no signature %q; it has: %.300s: %w", d.Key(), name, there, component.ErrNotFound)
 }
 

@@ -5,6 +5,7 @@ package rendering
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -92,10 +93,7 @@ func (w *worker) values(chart *helmchart.Chart) (chartutil.Values, error) {
 		return nil, err
 	}
 	w.parent.Begin("values of the chart and their schema")
-	capabilities := w.task.Capabilities
-	if capabilities == nil {
-		capabilities = chartutil.DefaultCapabilities
-	}
+	capabilities := cmp.Or(w.task.Capabilities, chartutil.DefaultCapabilities)
 	values, err := chartutil.ToRenderValuesWithSchemaValidation(chart, map[string]any(w.task.Values), w.task.Options, capabilities, w.task.SkipSchema)
 	if err != nil && strings.Contains(err.Error(), "values don't meet the specifications of the schema") {
 		return nil, fmt.Errorf("%w: %w", ErrSchema, err)

@@ -4,6 +4,7 @@
 package transport
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
@@ -112,9 +113,7 @@ func trusting(config *tls.Config, pool *x509.CertPool) *tls.Config {
 		config = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
 	config = config.Clone()
-	if config.RootCAs == nil {
-		config.RootCAs = pool
-	}
+	config.RootCAs = cmp.Or(config.RootCAs, pool)
 	return config
 }
 
