@@ -45,20 +45,10 @@ type agentFlags struct {
 	content    contentFlags
 }
 
-func agentCommand() *cobra.Command {
-	command, _ := agentOf()
-	return command
-}
-
 // agentOf returns the sub-command and what its flags set.
 func agentOf() (*cobra.Command, *agentFlags) {
 	flags := &agentFlags{process: process{name: "agent"}}
-	command := &cobra.Command{
-		Use:   "agent",
-		Short: "Join a fenced cluster: register its Environment and install its deployers",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return flags.run(cmd.Context()) },
-	}
+	command := serving("agent", "Join a fenced cluster: register its Environment and install its deployers", flags.run)
 	flags.bindServerFlags(command.Flags())
 	command.Flags().StringVar(&flags.eventsAddr, "events-addr", "", "The address of the events receiver.")
 	command.Flags().StringVar(&flags.file, "config", "", "The configuration file, as YAML or JSON of kind AgentConfiguration. Required.")

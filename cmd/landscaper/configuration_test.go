@@ -179,7 +179,7 @@ debug: {keepPod: true, color: red}
 `))
 	require.NoError(t, err)
 	assert.Equal(t, []string{`unknown field "debug.color"`}, unknown)
-	values, flags := map[string][]string{}, containerDeployer().Flags()
+	values, flags := map[string][]string{}, only(containerOf()).Flags()
 	for _, s := range settings {
 		values[s.flag] = s.values
 		for _, value := range s.values {

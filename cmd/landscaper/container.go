@@ -48,11 +48,6 @@ type containerFlags struct {
 	noGarbage         bool
 }
 
-func containerDeployer() *cobra.Command {
-	command, _, _ := containerOf()
-	return command
-}
-
 func containerOf() (*cobra.Command, *deployerFlags, *containerFlags) {
 	own := &containerFlags{}
 	command, flags, shared := deployerOf("container", v1alpha1.ContainerDeployItemType, "Run containers", own.build)

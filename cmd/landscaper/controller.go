@@ -49,20 +49,10 @@ type controllerFlags struct {
 	leases string
 }
 
-func controllerCommand() *cobra.Command {
-	command, _ := controllerOf()
-	return command
-}
-
 // controllerOf returns the command of the controller and what its flags set.
 func controllerOf() (*cobra.Command, *controllerFlags) {
 	flags := &controllerFlags{process: process{name: "controller"}}
-	command := &cobra.Command{
-		Use:   "controller",
-		Short: "Reconcile Installations and Executions",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return flags.run(cmd.Context()) },
-	}
+	command := serving("controller", "Reconcile Installations and Executions", flags.run)
 	flags.bindFlags(command.Flags(), 16)
 	flags.bindReferenceFlags(command.Flags())
 	flags.jitter.BindFlags(command.Flags())

@@ -62,24 +62,22 @@ type builder func(mgr ctrl.Manager, flags *deployerFlags) (contract.Deployer, fu
 
 func deployerCommand() *cobra.Command {
 	command := &cobra.Command{Use: "deployer", Short: "Carry out DeployItems of one type"}
-	command.AddCommand(manifestDeployer(), mockDeployer(), helmDeployer(), containerDeployer())
+	command.AddCommand(manifestDeployer(), mockDeployer(), only(helmCommand()), only(containerOf()))
 	return command
 }
 
 func manifestDeployer() *cobra.Command {
-	command, _, _ := deployerOf("manifest", v1alpha1.ManifestDeployItemType, "Apply Kubernetes manifests",
+	return only(deployerOf("manifest", v1alpha1.ManifestDeployItemType, "Apply Kubernetes manifests",
 		func(ctrl.Manager, *deployerFlags) (contract.Deployer, func(), error) {
 			return manifest.New(manifest.Options{}), func() {}, nil
-		})
-	return command
+		}))
 }
 
 func mockDeployer() *cobra.Command {
-	command, _, _ := deployerOf("mock", v1alpha1.MockDeployItemType, "Pretend, for tests",
+	return only(deployerOf("mock", v1alpha1.MockDeployItemType, "Pretend, for tests",
 		func(ctrl.Manager, *deployerFlags) (contract.Deployer, func(), error) {
 			return mock.Deployer{}, func() {}, nil
-		})
-	return command
+		}))
 }
 
 // helmFlags are the flags of the helm deployer alone.
@@ -87,11 +85,6 @@ type helmFlags struct {
 	accessFlags
 	children childFlags
 	driver   string
-}
-
-func helmDeployer() *cobra.Command {
-	command, _, _ := helmCommand()
-	return command
 }
 
 // helmCommand returns the command of the helm deployer and what its flags set.
@@ -134,12 +127,8 @@ func (h *helmFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract.Depl
 // deployerOf returns the sub-command of one deployer with the flags that all deployers have, and what they set.
 func deployerOf(name, itemType, short string, build builder) (*cobra.Command, *pflag.FlagSet, *deployerFlags) {
 	flags := &deployerFlags{process: process{name: name + "-deployer"}, itemType: itemType, waiting: maxWaiting}
-	command := &cobra.Command{
-		Use:   name,
-		Short: short,
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return flags.run(cmd.Context(), cmd.Flags(), build) },
-	}
+	var command *cobra.Command
+	command = serving(name, short, func(ctx context.Context) error { return flags.run(ctx, command.Flags(), build) })
 	flags.bindFlags(command.Flags(), 16)
 	setDefault(command.Flags(), "min-retry-delay", contract.DefaultMinRetryDelay.String())
 	setDefault(command.Flags(), "max-retry-delay", contract.DefaultMaxRetryDelay.String())

@@ -6,6 +6,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -39,9 +40,19 @@ func main() {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(controllerCommand(), deployerCommand(), agentCommand(), relayCommand(), webhooksCommand(), containerInit(), containerWait())
+	root.AddCommand(only(controllerOf()), deployerCommand(), only(agentOf()), only(relayOf()), only(webhooksOf()), containerInit(), containerWait())
 	if err := root.ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
 		fmt.Fprintln(os.Stderr, "landscaper:", err)
 		os.Exit(1)
 	}
 }
+
+// serving returns a sub-command that runs until its context ends.
+func serving(name, short string, run func(context.Context) error) *cobra.Command {
+	return &cobra.Command{
+		Use: name, Short: short, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context()) },
+	}
+}
+
+// only drops what comes with a command: what its flags set, which tests look at.
+func only(command *cobra.Command, _ ...any) *cobra.Command { return command }

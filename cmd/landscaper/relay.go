@@ -28,19 +28,9 @@ type relayFlags struct {
 	publicOnly bool
 }
 
-func relayCommand() *cobra.Command {
-	command, _ := relayOf()
-	return command
-}
-
 func relayOf() (*cobra.Command, *relayFlags) {
 	flags := &relayFlags{process: process{name: "relay"}}
-	command := &cobra.Command{
-		Use:   "relay",
-		Short: "Serve the content of DeployItems to the deployers of fenced clusters",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return flags.run(cmd.Context()) },
-	}
+	command := serving("relay", "Serve the content of DeployItems to the deployers of fenced clusters", flags.run)
 	flags.bindServerFlags(command.Flags())
 	flags.bindReferenceFlags(command.Flags())
 	flags.accessFlags.bindFlags(command.Flags())

@@ -34,20 +34,10 @@ type webhooksFlags struct {
 	lifetime    time.Duration
 }
 
-func webhooksCommand() *cobra.Command {
-	command, _ := webhooksOf()
-	return command
-}
-
 // webhooksOf returns the command of the webhooks and what its flags set.
 func webhooksOf() (*cobra.Command, *webhooksFlags) {
 	flags := &webhooksFlags{process: process{name: "webhooks"}}
-	command := &cobra.Command{
-		Use:   "webhooks",
-		Short: "Refuse malformed objects when they are written",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return flags.run(cmd.Context()) },
-	}
+	command := serving("webhooks", "Refuse malformed objects when they are written", flags.run)
 	flags.bindServerFlags(command.Flags())
 	flags.bindOwnFlags(command.Flags())
 	flags.watch.AllNamespaces = true
