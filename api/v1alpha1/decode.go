@@ -30,26 +30,28 @@ func (u Undecoded) Err() error {
 // maxUndecoded is how many problems of an object are named.
 const maxUndecoded = 8
 
-// decode reads JSON into an object, which into points to, and returns what it had to leave out. Nothing of what the object held before is kept. It
+// decode reads JSON into an object, which into points to, and notes what it had to leave out. Nothing of what the object held before is kept. It
 // fails only on what is not a JSON object.
-func decode(raw []byte, into any) (Undecoded, error) {
+func decode(raw []byte, into any, undecoded *Undecoded) error {
 	object := reflect.ValueOf(into).Elem()
 	object.SetZero()
 	err := utiljson.Unmarshal(raw, into)
 	if err == nil {
-		return nil, nil
+		return nil
 	}
 	var tree map[string]any
 	if utiljson.Unmarshal(raw, &tree) != nil {
-		return nil, err
+		return err
 	}
 	pruned := &pruning{}
 	kept, err := json.Marshal(pruned.value(object.Type(), tree, ""))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	object.SetZero()
-	return pruned.problems, utiljson.Unmarshal(kept, into)
+	err = utiljson.Unmarshal(kept, into)
+	*undecoded = pruned.problems
+	return err
 }
 
 // pruning takes out of a JSON value what a Go type does not take.
@@ -145,105 +147,79 @@ func decodesItself(t reflect.Type) bool {
 }
 
 // UnmarshalJSON reads the object, and leaves out what cannot be read; see Undecoded.
-func (in *ComponentVersionOverwrites) UnmarshalJSON(raw []byte) (err error) {
+func (in *ComponentVersionOverwrites) UnmarshalJSON(raw []byte) error {
 	type plain ComponentVersionOverwrites
-	undecoded, err := decode(raw, (*plain)(in))
-	in.Undecoded = undecoded
-	return err
+	return decode(raw, (*plain)(in), &in.Undecoded)
 }
 
 // UnmarshalJSON reads the object, and leaves out what cannot be read; see Undecoded.
-func (in *Context) UnmarshalJSON(raw []byte) (err error) {
+func (in *Context) UnmarshalJSON(raw []byte) error {
 	type plain Context
-	undecoded, err := decode(raw, (*plain)(in))
-	in.Undecoded = undecoded
-	return err
+	return decode(raw, (*plain)(in), &in.Undecoded)
 }
 
 // UnmarshalJSON reads the object, and leaves out what cannot be read; see Undecoded.
-func (in *CriticalProblems) UnmarshalJSON(raw []byte) (err error) {
+func (in *CriticalProblems) UnmarshalJSON(raw []byte) error {
 	type plain CriticalProblems
-	undecoded, err := decode(raw, (*plain)(in))
-	in.Undecoded = undecoded
-	return err
+	return decode(raw, (*plain)(in), &in.Undecoded)
 }
 
 // UnmarshalJSON reads the object, and leaves out what cannot be read; see Undecoded.
-func (in *DataObject) UnmarshalJSON(raw []byte) (err error) {
+func (in *DataObject) UnmarshalJSON(raw []byte) error {
 	type plain DataObject
-	undecoded, err := decode(raw, (*plain)(in))
-	in.Undecoded = undecoded
-	return err
+	return decode(raw, (*plain)(in), &in.Undecoded)
 }
 
 // UnmarshalJSON reads the object, and leaves out what cannot be read; see Undecoded.
-func (in *DeployItem) UnmarshalJSON(raw []byte) (err error) {
+func (in *DeployItem) UnmarshalJSON(raw []byte) error {
 	type plain DeployItem
-	undecoded, err := decode(raw, (*plain)(in))
-	in.Undecoded = undecoded
-	return err
+	return decode(raw, (*plain)(in), &in.Undecoded)
 }
 
 // UnmarshalJSON reads the object, and leaves out what cannot be read; see Undecoded.
-func (in *DeployerRegistration) UnmarshalJSON(raw []byte) (err error) {
+func (in *DeployerRegistration) UnmarshalJSON(raw []byte) error {
 	type plain DeployerRegistration
-	undecoded, err := decode(raw, (*plain)(in))
-	in.Undecoded = undecoded
-	return err
+	return decode(raw, (*plain)(in), &in.Undecoded)
 }
 
 // UnmarshalJSON reads the object, and leaves out what cannot be read; see Undecoded.
-func (in *Environment) UnmarshalJSON(raw []byte) (err error) {
+func (in *Environment) UnmarshalJSON(raw []byte) error {
 	type plain Environment
-	undecoded, err := decode(raw, (*plain)(in))
-	in.Undecoded = undecoded
-	return err
+	return decode(raw, (*plain)(in), &in.Undecoded)
 }
 
 // UnmarshalJSON reads the object, and leaves out what cannot be read; see Undecoded.
-func (in *Execution) UnmarshalJSON(raw []byte) (err error) {
+func (in *Execution) UnmarshalJSON(raw []byte) error {
 	type plain Execution
-	undecoded, err := decode(raw, (*plain)(in))
-	in.Undecoded = undecoded
-	return err
+	return decode(raw, (*plain)(in), &in.Undecoded)
 }
 
 // UnmarshalJSON reads the object, and leaves out what cannot be read; see Undecoded.
-func (in *Installation) UnmarshalJSON(raw []byte) (err error) {
+func (in *Installation) UnmarshalJSON(raw []byte) error {
 	type plain Installation
-	undecoded, err := decode(raw, (*plain)(in))
-	in.Undecoded = undecoded
-	return err
+	return decode(raw, (*plain)(in), &in.Undecoded)
 }
 
 // UnmarshalJSON reads the object, and leaves out what cannot be read; see Undecoded.
-func (in *LsHealthCheck) UnmarshalJSON(raw []byte) (err error) {
+func (in *LsHealthCheck) UnmarshalJSON(raw []byte) error {
 	type plain LsHealthCheck
-	undecoded, err := decode(raw, (*plain)(in))
-	in.Undecoded = undecoded
-	return err
+	return decode(raw, (*plain)(in), &in.Undecoded)
 }
 
 // UnmarshalJSON reads the object, and leaves out what cannot be read; see Undecoded.
-func (in *SyncObject) UnmarshalJSON(raw []byte) (err error) {
+func (in *SyncObject) UnmarshalJSON(raw []byte) error {
 	type plain SyncObject
-	undecoded, err := decode(raw, (*plain)(in))
-	in.Undecoded = undecoded
-	return err
+	return decode(raw, (*plain)(in), &in.Undecoded)
 }
 
 // UnmarshalJSON reads the object, and leaves out what cannot be read; see Undecoded.
-func (in *Target) UnmarshalJSON(raw []byte) (err error) {
+func (in *Target) UnmarshalJSON(raw []byte) error {
 	type plain Target
-	undecoded, err := decode(raw, (*plain)(in))
-	in.Undecoded = undecoded
-	return err
+	return decode(raw, (*plain)(in), &in.Undecoded)
 }
 
 // UnmarshalJSON reads the object, and leaves out what cannot be read; see Undecoded.
-func (in *TargetSync) UnmarshalJSON(raw []byte) (err error) {
+func (in *TargetSync) UnmarshalJSON(raw []byte) error {
 	type plain TargetSync
-	undecoded, err := decode(raw, (*plain)(in))
-	in.Undecoded = undecoded
-	return err
+	return decode(raw, (*plain)(in), &in.Undecoded)
 }
