@@ -107,7 +107,7 @@ func lineOf(text []byte, path []string) int {
 	}
 	node := root.Content[0]
 	for _, step := range path {
-		next := child(node, step)
+		next, _ := Child(node, step)
 		if next == nil {
 			break
 		}
@@ -116,21 +116,22 @@ func lineOf(text []byte, path []string) int {
 	return node.Line
 }
 
-func child(node *yamlv3.Node, step string) *yamlv3.Node {
+// Child returns the value at one step below a YAML node, and the line of its key; nil if there is none.
+func Child(node *yamlv3.Node, step string) (*yamlv3.Node, int) {
 	if node.Kind == yamlv3.AliasNode {
 		node = node.Alias
 	}
 	if node.Kind == yamlv3.SequenceNode {
 		index, err := strconv.Atoi(step)
 		if err != nil || index < 0 || index >= len(node.Content) {
-			return nil
+			return nil, 0
 		}
-		return node.Content[index]
+		return node.Content[index], node.Content[index].Line
 	}
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		if node.Content[i].Value == step {
-			return node.Content[i+1]
+			return node.Content[i+1], node.Content[i].Line
 		}
 	}
-	return nil
+	return nil, 0
 }

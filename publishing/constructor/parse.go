@@ -19,6 +19,7 @@ import (
 	strictjson "sigs.k8s.io/json"
 
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 )
 
@@ -293,7 +294,8 @@ func explainDecode(err error) error {
 }
 
 func hasKey(node *yamlv3.Node, key string) bool {
-	return child(node, key) != nil
+	value, _ := model.Child(node, key)
+	return value != nil
 }
 
 var (
@@ -315,7 +317,7 @@ func unknownFields(root *yamlv3.Node, problems []error) error {
 		}
 		line, node := root.Line, root
 		for _, step := range fieldStep.FindAllString(found[1], -1) {
-			if node = child(node, step); node == nil {
+			if node, _ = model.Child(node, step); node == nil {
 				break
 			}
 			line = node.Line
@@ -326,26 +328,6 @@ func unknownFields(root *yamlv3.Node, problems []error) error {
 		return nil
 	}
 	return fmt.Errorf("%s; correct or remove it (digests are computed from the content)", strings.Join(list, "; "))
-}
-
-func child(node *yamlv3.Node, step string) *yamlv3.Node {
-	if node.Kind == yamlv3.AliasNode {
-		node = node.Alias
-	}
-	if node.Kind == yamlv3.SequenceNode {
-		for i, item := range node.Content {
-			if fmt.Sprint(i) == step {
-				return item
-			}
-		}
-		return nil
-	}
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		if node.Content[i].Value == step {
-			return node.Content[i+1]
-		}
-	}
-	return nil
 }
 
 // validate checks what is needed to build; the descriptor is validated once more when it is complete.

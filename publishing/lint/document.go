@@ -12,6 +12,8 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
+
+	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 )
 
 // document is a YAML text with the places of its values.
@@ -38,33 +40,13 @@ func (d *document) line(field string) int {
 	}
 	node, line := d.root, d.root.Line
 	for _, step := range fieldStep.FindAllString(field, -1) {
-		next, at := childOf(node, step)
+		next, at := model.Child(node, step)
 		if next == nil {
 			break
 		}
 		node, line = next, at
 	}
 	return line
-}
-
-// childOf returns the value at one step, and the line of its key.
-func childOf(node *yamlv3.Node, step string) (*yamlv3.Node, int) {
-	if node.Kind == yamlv3.AliasNode {
-		node = node.Alias
-	}
-	if node.Kind == yamlv3.SequenceNode {
-		index, err := strconv.Atoi(step)
-		if err != nil || index < 0 || index >= len(node.Content) {
-			return nil, 0
-		}
-		return node.Content[index], node.Content[index].Line
-	}
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		if node.Content[i].Value == step {
-			return node.Content[i+1], node.Content[i].Line
-		}
-	}
-	return nil, 0
 }
 
 var (
@@ -110,7 +92,7 @@ func (d *document) blockOffset(field string) (int, bool) {
 		if node == nil {
 			return 0, false
 		}
-		node, _ = childOf(node, step)
+		node, _ = model.Child(node, step)
 	}
 	if node == nil || node.Style != yamlv3.LiteralStyle {
 		return 0, false

@@ -236,13 +236,11 @@ func TestFindResource(t *testing.T) {
 	}
 }
 
-func TestFindReferenceAndSource(t *testing.T) {
+func TestFindReference(t *testing.T) {
 	d := sample(t, "v2.yaml")
 	reference, err := d.FindReference(map[string]string{"name": "database", "role": "primary"})
 	require.NoError(t, err)
 	assert.Equal(t, map[string]string{"name": "database", "role": "primary"}, reference.Identity())
-	_, err = d.FindSource(map[string]string{"name": "code"})
-	require.NoError(t, err)
 	_, err = d.FindReference(map[string]string{"name": "cache"})
 	assert.ErrorContains(t, err, `no reference with name "cache"; it has: database`)
 }

@@ -64,11 +64,6 @@ func (d *Descriptor) FindReference(wanted map[string]string) (*Reference, error)
 	return find(d, "reference", d.References, wanted)
 }
 
-// FindSource returns the first source whose identity contains the wanted pairs, for example name. The error wraps ErrNotFound.
-func (d *Descriptor) FindSource(wanted map[string]string) (*Source, error) {
-	return find(d, "source", d.Sources, wanted)
-}
-
 func find[T any, P named[T]](d *Descriptor, what string, elements []T, wanted map[string]string) (P, error) {
 	for i := range elements {
 		if P(&elements[i]).element().Matches(wanted) {

@@ -70,9 +70,6 @@ func (r Rights) and(more Rights) Rights {
 	return r
 }
 
-// Resolves reports whether the OCM configuration names repositories, so that no repositoryContext is needed.
-func (r Rights) Resolves() bool { return len(r.resolvers) > 0 }
-
 // String hides the content.
 func (Rights) String() string { return "registry rights (hidden)" }
 

@@ -49,11 +49,7 @@ func DecodeStatus(raw []byte) (*v1alpha1.ProviderStatus, error) {
 // EncodeStatus writes a status.
 func EncodeStatus(status *v1alpha1.ProviderStatus) (*runtime.RawExtension, error) {
 	status.TypeMeta = typeMeta(v1alpha1.ProviderStatusKind)
-	raw, err := json.Marshal(status)
-	if err != nil {
-		return nil, fmt.Errorf("cannot encode the provider status: %w", err)
-	}
-	return &runtime.RawExtension{Raw: raw}, nil
+	return document.Write(status)
 }
 
 // DecodeFileConfiguration reads the deployer's configuration file, as JSON. Errors as for DecodeConfiguration.
@@ -83,8 +79,7 @@ func DecodeValues(values landscaper.AnyJSON) (map[string]any, error) {
 
 // typeOnly keeps values out of the messages of the JSON decoder.
 func typeOnly(err error) error {
-	var mismatch *json.UnmarshalTypeError
-	if errors.As(err, &mismatch) {
+	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return fmt.Errorf("found a JSON %s", mismatch.Value)
 	}
 	return errors.New("found no JSON")

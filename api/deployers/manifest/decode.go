@@ -5,7 +5,6 @@
 package manifest
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -95,11 +94,7 @@ func DecodeDeletionGroups(raw []byte) ([]managedresource.DeletionGroupDefinition
 // EncodeStatus writes a status, always as v1alpha2.
 func EncodeStatus(status *v1alpha2.ProviderStatus) (*runtime.RawExtension, error) {
 	status.TypeMeta = typeMeta(v1alpha2.ProviderStatusKind)
-	raw, err := json.Marshal(status)
-	if err != nil {
-		return nil, fmt.Errorf("cannot encode the provider status: %w", err)
-	}
-	return &runtime.RawExtension{Raw: raw}, nil
+	return document.Write(status)
 }
 
 // Validate checks a configuration. The error lists every problem with its field and cure.

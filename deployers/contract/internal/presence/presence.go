@@ -110,7 +110,7 @@ func LeftBehind(sites []managedresource.Site, since time.Time) string {
 			names = append(names, fmt.Sprintf("Helm release %s/%s", release.Namespace, release.Name))
 		}
 		for _, resource := range site.Resources {
-			names = append(names, nameOf(resource.Resource))
+			names = append(names, resource.Resource.String())
 		}
 	}
 	shown := names[:min(len(names), maxLeftNames)]
@@ -120,11 +120,4 @@ func LeftBehind(sites []managedresource.Site, since time.Time) string {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
-}
-
-func nameOf(ref managedresource.ResourceReference) string {
-	if ref.Namespace == "" {
-		return ref.Kind + " " + ref.Name
-	}
-	return ref.Kind + " " + ref.Namespace + "/" + ref.Name
 }
