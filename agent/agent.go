@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -235,9 +236,7 @@ func (a *Agent) managerOptions() ctrl.Options {
 	objects := map[client.Object]cache.ByObject{
 		&v1alpha1.Environment{}: {Field: fields.OneTermEqualSelector("metadata.name", own.Name), Transform: kit.StripManagedFields},
 	}
-	for object, of := range a.options.Cache {
-		objects[object] = of
-	}
+	maps.Copy(objects, a.options.Cache)
 	isTrue := true
 	return ctrl.Options{
 		Scheme: a.options.Scheme, Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",

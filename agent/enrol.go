@@ -131,8 +131,7 @@ func (e *enrol) run(ctx context.Context) {
 
 // explain tells what is wrong and returns when to look again. A refused token is not tried again; its file is only read.
 func (e *enrol) explain(err error) time.Duration {
-	var refused *refusal
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*refusal](err); ok {
 		e.tell(refused.reason, refused.text)
 		return beatInterval
 	}
@@ -176,8 +175,7 @@ func (e *enrol) step(ctx context.Context) error {
 		return nil
 	}
 	err = e.exchange(ctx, secret, bootstrap, digest)
-	var refused *refusal
-	if errors.As(err, &refused) {
+	if _, ok := errors.AsType[*refusal](err); ok {
 		e.refused = digest
 	}
 	return err

@@ -128,8 +128,7 @@ func (e *Error) Unwrap() error { return e.Cause }
 // Problem returns what is wrong with a document without quoting it, for texts that may be secret: "is not YAML", "cannot be read", or
 // which limit it exceeds and what to do.
 func Problem(err error) string {
-	var found *Error
-	if errors.As(err, &found) {
+	if found, ok := errors.AsType[*Error](err); ok {
 		return found.Problem
 	}
 	return "cannot be read"

@@ -6,6 +6,7 @@ package v1alpha1
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"strings"
 	"testing"
@@ -29,9 +30,7 @@ func listOf(t *testing.T, decoder runtime.Decoder, kind string, content object) 
 	t.Helper()
 	named := func(name string, content object) object {
 		all := object{"apiVersion": GroupVersion.String(), "kind": kind, "metadata": object{"name": name, "namespace": "ns"}}
-		for key, value := range content {
-			all[key] = value
-		}
+		maps.Copy(all, content)
 		return all
 	}
 	raw, err := json.Marshal(object{

@@ -53,8 +53,7 @@ func (e *CycleError) Error() string {
 // schemaError makes an Error for data that was checked.
 func schemaError(what, name string, err error) error {
 	reason := ReasonImportNotSatisfied
-	var mismatch *schema.Error
-	if errors.As(err, &mismatch) {
+	if _, ok := errors.AsType[*schema.Error](err); ok {
 		reason = ReasonSchemaValidationFailed
 	}
 	return &Error{Reason: reason, Name: name, Err: fmt.Errorf("%s %q: %w; correct the value or the schema", what, name, err)}

@@ -107,8 +107,7 @@ func (x *execution) state(name string) (map[string]any, error) {
 // decode reads a document. Keys match in upper and lower case.
 func decode(document json.RawMessage, into any) error {
 	err := json.Unmarshal(document, into)
-	var wrongType *json.UnmarshalTypeError
-	if errors.As(err, &wrongType) {
+	if wrongType, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		given, _, _ := strings.Cut(wrongType.Value, " ")
 		field := strings.NewReplacer(".DeployItemTemplate", "", ".InstallationTemplate", "").Replace(wrongType.Field)
 		return fmt.Errorf("a value of type %s is in field %s, which must be of type %s", given, field, wrongType.Type)

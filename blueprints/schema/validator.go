@@ -69,8 +69,7 @@ func (v *Validator) Validate(schema []byte, value any) error {
 		return err
 	}
 	err = compiled.Validate(value)
-	var mismatch *jsonschema.ValidationError
-	if errors.As(err, &mismatch) {
+	if mismatch, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
 		return describe(mismatch)
 	}
 	if err != nil {
@@ -106,8 +105,7 @@ func (v *Validator) compile(schema []byte) (*jsonschema.Schema, error) {
 // exclusiveMinimum, and existing schemas use both without saying so.
 func (v *Validator) compileAnyDraft(schema []byte) (*jsonschema.Schema, error) {
 	compiled, err := v.compileAs(schema, jsonschema.Draft7)
-	var invalid *jsonschema.SchemaValidationError
-	if !errors.As(err, &invalid) {
+	if _, ok := errors.AsType[*jsonschema.SchemaValidationError](err); !ok {
 		return compiled, err
 	}
 	if older, olderErr := v.compileAs(schema, jsonschema.Draft4); olderErr == nil {

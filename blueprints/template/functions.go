@@ -4,6 +4,7 @@
 package template
 
 import (
+	"maps"
 	"strings"
 	"sync"
 	gotemplate "text/template"
@@ -31,12 +32,10 @@ var libraryFunctions = sync.OnceValue(func() gotemplate.FuncMap {
 	for _, name := range outsideWorld {
 		delete(out, name)
 	}
-	for name, f := range map[string]any{
+	maps.Copy(out, map[string]any{
 		"toYaml": toYAML, "fromYaml": fromYAML,
 		"parseOCIRef": parseOCIRef, "ociRefRepo": ociRefRepo, "ociRefVersion": ociRefVersion,
-	} {
-		out[name] = f
-	}
+	})
 	return out
 })
 

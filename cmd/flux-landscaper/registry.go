@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -137,10 +138,8 @@ func explainLogin(err error) error {
 
 // checkOutput refuses a value of --output that is not among the known ones.
 func checkOutput(value string, known ...string) error {
-	for _, k := range known {
-		if value == k {
-			return nil
-		}
+	if slices.Contains(known, value) {
+		return nil
 	}
 	return fmt.Errorf("--output %q is not known; use %s", value, strings.Join(known, " or "))
 }

@@ -170,8 +170,7 @@ func survives(t *testing.T, words string, run func() error) {
 	assert.Less(t, time.Since(before), pace.Within(bombLimits.Time+time.Second))
 	assert.Less(t, len(err.Error()), 20000)
 	assert.ErrorContains(t, err, words)
-	var ended *confined.Ended
-	if errors.As(err, &ended) {
+	if ended, ok := errors.AsType[*confined.Ended](err); ok {
 		assert.NotEqual(t, confined.Died, ended.Reason)
 		assert.Contains(t, err.Error(), "; ", "the cure is in the message")
 	}

@@ -125,16 +125,13 @@ func failureOf(err error) *Failure {
 		return nil
 	}
 	out := &Failure{Message: err.Error()}
-	var problem *render.Error
-	if errors.As(err, &problem) {
+	if problem, ok := errors.AsType[*render.Error](err); ok {
 		out.Reason, out.Name = problem.Reason, problem.Name
 	}
-	var cycle *render.CycleError
-	if errors.As(err, &cycle) {
+	if cycle, ok := errors.AsType[*render.CycleError](err); ok {
 		out.Cycle = cycle.Names
 	}
-	var mismatch *schema.Error
-	if errors.As(err, &mismatch) {
+	if mismatch, ok := errors.AsType[*schema.Error](err); ok {
 		out.Problems = mismatch.Problems
 	}
 	return out

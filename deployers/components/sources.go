@@ -102,8 +102,7 @@ func (f *follower) offered(ctx context.Context, item *v1alpha1.DeployItem) ([]v1
 	var found []v1alpha1.SourceStatus
 	for _, ref := range f.references(item) {
 		source, err := flux.Lookup(ctx, f.reader, item.Namespace, ref, policy)
-		var problem *flux.Error
-		if errors.As(err, &problem) {
+		if _, ok := errors.AsType[*flux.Error](err); ok {
 			return nil, nil
 		}
 		if err != nil {

@@ -5,6 +5,7 @@ package helm_test
 
 import (
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -67,9 +68,7 @@ func tested(t *testing.T, phase corev1.PodPhase, log string, settings config) *f
 	f := newFixture(t)
 	f.cluster = f.running(phase, log)
 	content := f.with(testedFiles, nil)
-	for key, value := range settings {
-		content[key] = value
-	}
+	maps.Copy(content, settings)
 	f.configure(content)
 	return f
 }

@@ -6,6 +6,7 @@ package helm_test
 import (
 	"cmp"
 	"context"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -91,9 +92,7 @@ func (f *fixture) bare(text string, settings config) config {
 	content := config{
 		"chart": raw(archive(f, "1.0.0", files)), "helmDeployment": false, "values": config{"testData": text, "immutable": settings["onImmutable"] != nil},
 	}
-	for key, value := range settings {
-		content[key] = value
-	}
+	maps.Copy(content, settings)
 	return content
 }
 

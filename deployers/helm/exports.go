@@ -5,6 +5,7 @@ package helm
 
 import (
 	"context"
+	"maps"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -81,9 +82,7 @@ func merged(a, b map[string]any) (map[string]any, error) {
 		return a, nil
 	}
 	result := make(map[string]any, len(a)+len(b))
-	for key, value := range a {
-		result[key] = value
-	}
+	maps.Copy(result, a)
 	for key, value := range b {
 		present, ok := result[key]
 		if !ok {

@@ -5,6 +5,7 @@ package helm_test
 
 import (
 	"errors"
+	"maps"
 	"testing"
 	"time"
 
@@ -49,9 +50,7 @@ func TestADeletionWithoutRecordRemovesWhatIsOnTheTarget(t *testing.T) {
 			f.options.Driver = tc.driver
 			d := f.deployer()
 			content := config{"chart": f.chart("1.0.0", map[string]string{"a": named("a")})}
-			for key, value := range tc.content {
-				content[key] = value
-			}
+			maps.Copy(content, tc.content)
 			f.configure(content)
 			f.succeed(d)
 			f.configMap("a")

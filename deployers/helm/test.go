@@ -144,8 +144,7 @@ func (j *job) reject(tested *engine.Release, failed []string, failure error) err
 
 // podsIn returns what the Pods of tests wrote last.
 func podsIn(failure error) map[string]string {
-	var problem *engine.Error
-	if errors.As(failure, &problem) {
+	if problem, ok := errors.AsType[*engine.Error](failure); ok {
 		return problem.Pods
 	}
 	return nil

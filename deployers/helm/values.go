@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -96,9 +97,7 @@ func valuesIn(ctx context.Context, live client.Reader, namespace string, ref hel
 		for name, content := range configMap.Data {
 			data[name] = []byte(content)
 		}
-		for name, content := range configMap.BinaryData {
-			data[name] = content
-		}
+		maps.Copy(data, configMap.BinaryData)
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("valuesFrom: %s %s: %w", ref.Kind, key, err)

@@ -126,8 +126,7 @@ func IsUnrecoverable(err error) bool {
 // AsFailure returns err as a Failure. Errors that are none become Stalled when they carry an unrecoverable code, else Retry; a webhook that
 // did not answer a write of ours is Retry with the code ERR_WEBHOOK.
 func AsFailure(operation string, err error) *Failure {
-	var failure *Failure
-	if errors.As(err, &failure) {
+	if failure, ok := errors.AsType[*Failure](err); ok {
 		return failure
 	}
 	if isWebhookSilent(err) {

@@ -119,8 +119,7 @@ func ask(ctx context.Context, request *rest.Request, into any) error {
 
 // sick says why a check of a cluster has failed, and what to do.
 func sick(target *v1alpha1.Target, err error) error {
-	var own *Error
-	if errors.As(err, &own) {
+	if own, ok := errors.AsType[*Error](err); ok {
 		return own
 	}
 	reason, cure := diagnosis(err)

@@ -63,8 +63,7 @@ func explain(at Location, doing string, err error) error {
 
 // answered returns the status of an unexpected answer, or 0.
 func answered(err error) int {
-	var unexpected *plumbing.UnexpectedError
-	if errors.As(err, &unexpected) {
+	if unexpected, ok := errors.AsType[*plumbing.UnexpectedError](err); ok {
 		err = unexpected.Err
 	}
 	var answer *githttp.Err

@@ -102,8 +102,7 @@ func triedAgain(err error) string {
 
 // status is the HTTP status of a registry's answer, 0 if there was none.
 func status(err error) int {
-	var answer *errcode.ErrorResponse
-	if errors.As(err, &answer) {
+	if answer, ok := errors.AsType[*errcode.ErrorResponse](err); ok {
 		return answer.StatusCode
 	}
 	return 0
@@ -165,16 +164,13 @@ func (t target) loginCure() string {
 
 // reason is the part of err that a person needs.
 func (t target) reason(err error) string {
-	var answer *errcode.ErrorResponse
-	if errors.As(err, &answer) {
+	if answer, ok := errors.AsType[*errcode.ErrorResponse](err); ok {
 		return t.answered(answer)
 	}
-	var limit *timeoutError
-	if errors.As(err, &limit) {
+	if limit, ok := errors.AsType[*timeoutError](err); ok {
 		return limit.Error()
 	}
-	var identity *keychain.IdentityError
-	if errors.As(err, &identity) {
+	if identity, ok := errors.AsType[*keychain.IdentityError](err); ok {
 		return identity.Error()
 	}
 	return fault.WithoutURL(err).Error()

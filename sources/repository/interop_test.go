@@ -6,6 +6,7 @@ package repository
 import (
 	"encoding/json"
 	"io/fs"
+	"maps"
 	"os"
 	"runtime"
 	"strconv"
@@ -99,9 +100,7 @@ func sameContents(t *testing.T, s *Session, spec map[string]any, written string)
 	d := foundIn(t, s, written, spec)
 	for _, want := range interop.Contents(t, written) {
 		identity := map[string]string{"name": want.Resource}
-		for key, value := range want.Identity {
-			identity[key] = value
-		}
+		maps.Copy(identity, want.Identity)
 		resource, err := d.FindResource(identity)
 		require.NoError(t, err)
 		blob, err := s.Content(t.Context(), d, resource)

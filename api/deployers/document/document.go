@@ -49,14 +49,12 @@ func Decode(raw []byte, into any) error {
 	if err == nil {
 		return nil
 	}
-	var mismatch *json.UnmarshalTypeError
-	var syntax *json.SyntaxError
 	var tree any
-	if errors.As(json.Unmarshal(raw, &tree), &syntax) {
+	if syntax, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(raw, &tree)); ok {
 		return fmt.Errorf("the document is not JSON: problem at byte %d", syntax.Offset)
 	}
 	field := cmp.Or(fieldIn(tree, into), "the document")
-	if errors.As(err, &mismatch) {
+	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return fmt.Errorf("%s: is a JSON %s, which the field cannot hold; correct the type of the value", field, mismatch.Value)
 	}
 	return fmt.Errorf("%s: %s", field, beginning.Of(err.Error(), longestCause))

@@ -53,8 +53,7 @@ func (r *Reader) contextArrived(ctx context.Context, inst *v1alpha1.Installation
 	if err == nil {
 		err = r.contexts().Check(ctx, inst, found, r.SignaturePolicy.asksFor(inst))
 	}
-	var missing contexts.Incomplete
-	if errors.As(err, &missing) {
+	if _, ok := errors.AsType[contexts.Incomplete](err); ok {
 		return err.Error() != inst.Status.LastError.Message, nil
 	}
 	return err == nil, transientOnly(err)

@@ -128,8 +128,7 @@ func (r *Reader) fetchBlueprint(ctx context.Context, namespace string, source fl
 
 // sourceFailure says who can end a problem with a source: its next event, a person, or time.
 func sourceFailure(field string, err error) error {
-	var problem *flux.Error
-	if errors.As(err, &problem) {
+	if problem, ok := errors.AsType[*flux.Error](err); ok {
 		if problem.Waiting {
 			return kit.Wait(jobs.Operation, string(problem.Reason), "%s: %w", field, err)
 		}

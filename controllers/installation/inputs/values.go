@@ -118,13 +118,11 @@ func notRendered(ctx context.Context, operation string, err error) error {
 // RenderFailure says that a person has to change blueprint or imports.
 func RenderFailure(operation string, err error) error {
 	reason := "RenderFailed"
-	var problem *render.Error
-	if errors.As(err, &problem) {
+	if problem, ok := errors.AsType[*render.Error](err); ok {
 		reason = problem.Reason
 	}
 	codes := []v1alpha1.ErrorCode{v1alpha1.ErrorConfigurationProblem}
-	var cycle *render.CycleError
-	if errors.As(err, &cycle) {
+	if _, ok := errors.AsType[*render.CycleError](err); ok {
 		reason, codes = "CyclicDependencies", []v1alpha1.ErrorCode{v1alpha1.ErrorCyclicDependencies}
 	}
 	return &kit.Failure{Kind: kit.Stalled, Operation: operation, Reason: reason, Codes: codes, Err: err}

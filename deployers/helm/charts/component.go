@@ -73,8 +73,7 @@ func (f *Finder) fromResource(ctx context.Context, item *contract.Item, wanted w
 	}
 	session := f.components.Open(scope)
 	chart, err := f.fromComponent(ctx, item, session, wanted)
-	var replaced *replacedError
-	if errors.As(err, &replaced) {
+	if _, ok := errors.AsType[*replacedError](err); ok {
 		// What is remembered here may be older than what the key was made from.
 		session = f.forgetful.Open(scope)
 		chart, err = f.fromComponent(ctx, item, session, wanted)

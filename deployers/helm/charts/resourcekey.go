@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
@@ -61,12 +62,7 @@ func hasAlias(node *yamlv3.Node) bool {
 	if node.Kind == yamlv3.AliasNode {
 		return true
 	}
-	for _, inner := range node.Content {
-		if hasAlias(inner) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(node.Content, hasAlias)
 }
 
 // definition is the component that the key names. One that was written into the Installation is in the key: then its local blobs are looked

@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"os"
 	"strings"
@@ -87,9 +88,7 @@ func newEngine(t *testing.T) *engine.Engine {
 func chartOf(t *testing.T, e *engine.Engine, version string, templates map[string]string) *engine.Chart {
 	t.Helper()
 	files := map[string]string{"Chart.yaml": "apiVersion: v2\nname: hello-world\nversion: " + version + "\n"}
-	for name, content := range templates {
-		files[name] = content
-	}
+	maps.Copy(files, templates)
 	archive, err := servers.PackageChart(servers.Files(files))
 	require.NoError(t, err)
 	chart, err := e.Load(t.Context(), "n", archive)

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -130,9 +131,7 @@ func TestBudget(t *testing.T) {
 func TestLoadDirectory(t *testing.T) {
 	chart := func(extra fstest.MapFS) fstest.MapFS {
 		files := fstest.MapFS{"Chart.yaml": {Data: []byte("apiVersion: v2\nname: a\nversion: 1.0.0\n")}}
-		for name, file := range extra {
-			files[name] = file
-		}
+		maps.Copy(files, extra)
 		return files
 	}
 	for name, tc := range map[string]struct {

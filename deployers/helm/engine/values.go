@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"strconv"
 	"strings"
@@ -113,9 +114,7 @@ func affordableIndexes(expression string) error {
 // mergeMaps returns the content of both; that of over wins.
 func mergeMaps(under, over map[string]any) map[string]any {
 	merged := make(map[string]any, len(under)+len(over))
-	for key, value := range under {
-		merged[key] = value
-	}
+	maps.Copy(merged, under)
 	for key, value := range over {
 		if inner, isMap := value.(map[string]any); isMap {
 			if present, isMap := merged[key].(map[string]any); isMap {

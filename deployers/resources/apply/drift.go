@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"time"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
@@ -102,9 +103,7 @@ func prepareSearch(ctx context.Context, s *resources.Session, d resources.Desire
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	for name, value := range options.Labels {
-		labels[name] = value
-	}
+	maps.Copy(labels, options.Labels)
 	t.Object.SetLabels(labels)
 	fields.Annotate(t.Object, options.Annotations)
 	return t, nil

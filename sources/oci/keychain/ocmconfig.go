@@ -180,7 +180,7 @@ func (c ocmConsumer) entries() ([]entry, error) {
 // ocmEntry reads where a login is for. Without a port it fits any port and without a host any host, as OCM has it.
 func ocmEntry(identity map[string]any) (entry, error) {
 	host, port := text(identity["hostname"]), text(identity["port"])
-	if at := strings.LastIndex(host, "@"); at >= 0 || strings.Contains(host, "/") {
+	if found := strings.Contains(host, "@"); found || strings.Contains(host, "/") {
 		return entry{}, errors.New("identity.hostname is not a host name; write it without scheme, user and path")
 	}
 	e := entry{host: CanonicalHost(host), anyHost: host == "", prefix: strings.Trim(text(identity["pathprefix"]), "/"), scheme: text(identity["scheme"])}

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -128,9 +129,7 @@ func (c *Collector) readConfigMap(
 	for name, text := range config.Data {
 		entries[name] = []byte(text)
 	}
-	for name, content := range config.BinaryData {
-		entries[name] = content
-	}
+	maps.Copy(entries, config.BinaryData)
 	value, err := readEntries(entries, ref.Key, "ConfigMap", key, read)
 	return value, config, err
 }

@@ -6,6 +6,7 @@ package rendering
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"helm.sh/helm/v3/pkg/action"
 	helmchart "helm.sh/helm/v3/pkg/chart"
@@ -79,10 +80,5 @@ func isDynamic(chart *helmchart.Chart) bool {
 			return true
 		}
 	}
-	for _, dependency := range chart.Dependencies() {
-		if isDynamic(dependency) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(chart.Dependencies(), isDynamic)
 }

@@ -103,8 +103,7 @@ func (e *expression) ask(ctx context.Context, object map[string]any) (bool, erro
 }
 
 func isCostly(err error) bool {
-	var cancelled interpreter.EvalCancelledError
-	if errors.As(err, &cancelled) {
+	if cancelled, ok := errors.AsType[interpreter.EvalCancelledError](err); ok {
 		return cancelled.Cause == interpreter.CostLimitExceeded
 	}
 	return err != nil && strings.Contains(err.Error(), "actual cost limit exceeded")

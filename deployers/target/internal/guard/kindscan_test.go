@@ -5,6 +5,7 @@ package guard
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -60,10 +61,5 @@ func FuzzKindScan(f *testing.F) {
 }
 
 func containsEscape(content []byte) bool {
-	for _, c := range content {
-		if c == '\\' {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(content, '\\')
 }
