@@ -23,7 +23,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
-	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/readiness"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/removal"
@@ -34,21 +33,13 @@ import (
 // objectsOf returns the objects of a revision without its hooks. Those without a namespace get that of the release, also where their kind has
 // none; see locate.
 func objectsOf(release *engine.Release) ([]managedresource.ManagedResourceStatus, error) {
-	parsed, err := rendering.ParseManifest(release.Manifest)
+	references, err := release.References()
 	if err != nil {
 		return nil, err
 	}
 	var objects []managedresource.ManagedResourceStatus
-	for _, object := range rendering.Flat(parsed) {
-		if object.GetNamespace() == "" {
-			object.SetNamespace(release.Namespace)
-		}
-		objects = append(objects, managedresource.ManagedResourceStatus{
-			Policy: managedresource.ManagePolicy,
-			Resource: managedresource.ResourceReference{
-				APIVersion: object.GetAPIVersion(), Kind: object.GetKind(), Namespace: object.GetNamespace(), Name: object.GetName(),
-			},
-		})
+	for _, reference := range references {
+		objects = append(objects, managedresource.ManagedResourceStatus{Policy: managedresource.ManagePolicy, Resource: reference})
 	}
 	return objects, nil
 }

@@ -4,12 +4,15 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"helm.sh/helm/v3/pkg/release"
@@ -18,7 +21,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/internal/records"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -66,6 +71,39 @@ type Release struct {
 	Tests []TestRun
 	// Began is when the install, upgrade or uninstall began.
 	Began time.Time
+
+	listed *listing
+}
+
+// listing is what a manifest says of its objects, read once: jobs ask for it several times, and manifests are long.
+type listing struct {
+	once       sync.Once
+	references []managedresource.ResourceReference
+	err        error
+}
+
+// References returns what names the objects of the manifest, those of Lists in the place of these. Those without a namespace get that of the release,
+// also where their kind has none. Callers may change the list.
+func (r *Release) References() ([]managedresource.ResourceReference, error) {
+	if r.listed == nil {
+		return referencesIn(r.Manifest, r.Namespace)
+	}
+	r.listed.once.Do(func() { r.listed.references, r.listed.err = referencesIn(r.Manifest, r.Namespace) })
+	return slices.Clone(r.listed.references), r.listed.err
+}
+
+func referencesIn(manifest, namespace string) ([]managedresource.ResourceReference, error) {
+	parsed, err := rendering.ParseManifest(manifest)
+	if err != nil {
+		return nil, err
+	}
+	var references []managedresource.ResourceReference
+	for _, object := range rendering.Flat(parsed) {
+		references = append(references, managedresource.ResourceReference{
+			APIVersion: object.GetAPIVersion(), Kind: object.GetKind(), Namespace: cmp.Or(object.GetNamespace(), namespace), Name: object.GetName(),
+		})
+	}
+	return references, nil
 }
 
 // Last returns the newest revision of a release in any state, nil when there is none.
@@ -155,7 +193,7 @@ func fromHelm(rel *release.Release) *Release {
 	}
 	result := &Release{
 		Name: rel.Name, Namespace: rel.Namespace, Revision: rel.Version, Manifest: rel.Manifest, Labels: maps.Clone(rel.Labels),
-		Inherited: records.IsInherited(rel), Tests: testsOf(rel),
+		Inherited: records.IsInherited(rel), Tests: testsOf(rel), listed: &listing{},
 	}
 	for _, label := range driver.GetSystemLabels() {
 		delete(result.Labels, label)
