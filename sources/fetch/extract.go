@@ -16,6 +16,8 @@ import (
 	"path"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/measured"
 )
 
 // The walk over the archive is our own and not fluxcd/pkg/tar because that one drops symbolic links without a word,
@@ -58,7 +60,7 @@ func extract(ctx context.Context, a Artifact, r io.Reader, dest *os.Root, l limi
 	if err != nil {
 		return usage{}, err
 	}
-	archive := tar.NewReader(&cappedReader{r: stream, left: l.total + int64(l.entries+2)*headerAllowance})
+	archive := tar.NewReader(measured.Reader(stream, l.total+int64(l.entries+2)*headerAllowance, errStreamTooLong))
 	for {
 		if err := ctx.Err(); err != nil {
 			return usage{}, fmt.Errorf("%s: extraction stopped: %w", a, err)

@@ -10,30 +10,9 @@ import (
 	"syscall"
 )
 
-// errStreamTooLong ends a cappedReader.
+// errStreamTooLong ends what unpacks to more than it may. That also bounds what the tar reader skips by itself, such as an endless row of extension
+// headers.
 var errStreamTooLong = errors.New("stream too long")
-
-// cappedReader fails with errStreamTooLong as soon as more than left bytes are read. It also bounds what the tar reader
-// skips by itself, such as an endless row of extension headers.
-type cappedReader struct {
-	r    io.Reader
-	left int64
-}
-
-func (c *cappedReader) Read(p []byte) (int, error) {
-	if c.left < 0 {
-		return 0, errStreamTooLong
-	}
-	if int64(len(p)) > c.left+1 {
-		p = p[:c.left+1]
-	}
-	n, err := c.r.Read(p)
-	c.left -= int64(n)
-	if c.left < 0 {
-		return 0, errStreamTooLong
-	}
-	return n, err
-}
 
 // sourceReader remembers the error of a read, so that io.Copy's error can be told from one of writing.
 type sourceReader struct {

@@ -14,6 +14,8 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/measured"
 )
 
 // errTooLarge is inside every error about a limit.
@@ -31,25 +33,11 @@ func (t limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer.Body = &limitedBody{ReadCloser: answer.Body, left: t.max}
+	answer.Body = struct {
+		io.Reader
+		io.Closer
+	}{measured.Reader(answer.Body, t.max, errTooLarge), answer.Body}
 	return answer, nil
-}
-
-type limitedBody struct {
-	io.ReadCloser
-	left int64
-}
-
-func (b *limitedBody) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		return 0, errTooLarge
-	}
-	if int64(len(p)) > b.left {
-		p = p[:b.left]
-	}
-	n, err := b.ReadCloser.Read(p)
-	b.left -= int64(n)
-	return n, err
 }
 
 // judge reads the pack in f once, without resolving deltas, and refuses it if its objects would exceed a limit when they

@@ -37,7 +37,7 @@ func newContent(file *store.File, d ocispec.Descriptor) *Content {
 }
 
 // Open returns the config or layer of m with the digest d, of at most maxBytes; zero means Options.MaxContent. It is
-// streamed to disk unless it is there. The caller closes it. The error is an *Error.
+// streamed to disk unless it is there. The caller closes it. The error is a *fault.Error.
 func (m *Manifest) Open(ctx context.Context, d digest.Digest, maxBytes int64) (*Content, error) {
 	ctx, cancel := m.client.registries.transferring(ctx)
 	defer cancel()
@@ -65,7 +65,7 @@ func (c *Client) PullContent(ctx context.Context, ref string, o PullOptions) (*C
 
 // OpenBlob returns a blob that is named by its digest alone, as component versions do with access type ociBlob: ref is
 // "host/repository@digest", size is what the caller was told, or negative if unknown; maxBytes limits it, zero means
-// Options.MaxContent. The caller closes it. The error is an *Error.
+// Options.MaxContent. The caller closes it. The error is a *fault.Error.
 func (c *Client) OpenBlob(ctx context.Context, ref string, size, maxBytes int64, credentials keychain.Credentials) (*Content, error) {
 	t, err := c.registries.locate(ref, credentials, true)
 	if err != nil {

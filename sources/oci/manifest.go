@@ -97,7 +97,7 @@ func (d *document) isIndex() bool {
 }
 
 // Manifest resolves ref with the caller's credentials and returns its manifest; of an index the one for linux on the
-// architecture of this process. The error is an *Error.
+// architecture of this process. The error is a *fault.Error.
 func (c *Client) Manifest(ctx context.Context, ref string, credentials keychain.Credentials) (*Manifest, error) {
 	return c.ManifestFor(ctx, ref, PullOptions{Credentials: credentials})
 }
@@ -106,11 +106,7 @@ func (c *Client) Manifest(ctx context.Context, ref string, credentials keychain.
 func (c *Client) ManifestFor(ctx context.Context, ref string, o PullOptions) (*Manifest, error) {
 	ctx, cancel := c.registries.limited(ctx)
 	defer cancel()
-	t, err := c.registries.locate(ref, o.Credentials, true)
-	if err != nil {
-		return nil, err
-	}
-	t, found, err := c.cache.resolve(ctx, t, c.cache.readUnknown)
+	t, found, err := c.find(ctx, ref, o.Credentials, c.cache.readUnknown)
 	if err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ type Blob struct {
 	Stale bool
 }
 
-// Pull returns one layer of the artifact that ref names ("host/repository:tag", with or without "oci://"). The error is an
+// Pull returns one layer of the artifact that ref names ("host/repository:tag", with or without "oci://"). The error is a
 // *fault.Error whose Kind reports whether another try makes sense.
 func (c *Client) Pull(ctx context.Context, ref string, o PullOptions) (*Blob, error) {
 	ctx, cancel := c.registries.limited(ctx)
@@ -68,8 +68,8 @@ func (c *Client) pick(ctx context.Context, ref string, o PullOptions) (*Manifest
 	return m, layer, err
 }
 
-// Blob returns the config or layer of m with the digest d, of at most maxBytes; zero means Options.MaxBlob. The error is an
-// *Error.
+// Blob returns the config or layer of m with the digest d, of at most maxBytes; zero means Options.MaxBlob. The error is a
+// *fault.Error.
 func (m *Manifest) Blob(ctx context.Context, d digest.Digest, maxBytes int64) (*Blob, error) {
 	ctx, cancel := m.client.registries.limited(ctx)
 	defer cancel()

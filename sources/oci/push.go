@@ -52,7 +52,7 @@ type Artifact struct {
 
 // PushArtifact uploads config and layers that the repository does not have yet, then the manifest, and tags it if ref has a
 // tag. It returns the digest of the manifest, which depends on nothing but the artifact: no time, no order of a map. The
-// error is an *Error.
+// error is a *fault.Error.
 func (c *Client) PushArtifact(ctx context.Context, ref string, a Artifact, credentials keychain.Credentials) (digest.Digest, error) {
 	config := a.Config
 	if config == nil {
@@ -80,7 +80,7 @@ func (c *Client) PushArtifact(ctx context.Context, ref string, a Artifact, crede
 }
 
 // PushBlob uploads a blob to the repository of ref (tag and digest are ignored) unless it is there, and returns its
-// descriptor for a manifest. The error is an *Error.
+// descriptor for a manifest. The error is a *fault.Error.
 func (c *Client) PushBlob(ctx context.Context, ref string, s Source, credentials keychain.Credentials) (ocispec.Descriptor, error) {
 	t, err := c.registries.locate(ref, credentials, false)
 	if err != nil {
@@ -142,7 +142,7 @@ func (s Source) describe(t target) (ocispec.Descriptor, error) {
 }
 
 // PushManifest uploads a manifest or index as it is, tags it if ref has a tag, and returns its digest. What it refers to
-// has to be in the repository. A digest in ref has to be that of raw. The error is an *Error.
+// has to be in the repository. A digest in ref has to be that of raw. The error is a *fault.Error.
 func (c *Client) PushManifest(ctx context.Context, ref, mediaType string, raw []byte, credentials keychain.Credentials) (digest.Digest, error) {
 	t, err := c.registries.locate(ref, credentials, false)
 	if err != nil {
@@ -164,7 +164,7 @@ func (c *Client) PushManifest(ctx context.Context, ref, mediaType string, raw []
 	return d.Digest, t.explain(ctx, "upload its manifest", err)
 }
 
-// Tag makes the tag of ref ("host/repository:tag") stand for the manifest d of the same repository. The error is an *Error.
+// Tag makes the tag of ref ("host/repository:tag") stand for the manifest d of the same repository. The error is a *fault.Error.
 func (c *Client) Tag(ctx context.Context, ref string, d digest.Digest, credentials keychain.Credentials) error {
 	t, err := c.registries.locate(ref, credentials, true)
 	if err != nil {
@@ -184,7 +184,7 @@ func (c *Client) Tag(ctx context.Context, ref string, d digest.Digest, credentia
 }
 
 // Exists reports whether the tag or digest of ref is a manifest of the repository. A registry that cannot be asked, or
-// refuses the credentials, is an *Error.
+// refuses the credentials, is a *fault.Error.
 func (c *Client) Exists(ctx context.Context, ref string, credentials keychain.Credentials) (bool, error) {
 	t, err := c.registries.locate(ref, credentials, true)
 	if err != nil {

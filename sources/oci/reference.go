@@ -21,7 +21,7 @@ type Reference struct {
 	Digest digest.Digest
 }
 
-// ParseReference takes "host/path", with or without :tag, @digest and a scheme, apart. The error is an *Error.
+// ParseReference takes "host/path", with or without :tag, @digest and a scheme, apart. The error is a *fault.Error.
 func ParseReference(ref string) (Reference, error) {
 	scheme, rest := splitScheme(ref)
 	at, err := registry.ParseReference(rest)

@@ -31,15 +31,20 @@ type Resolved struct {
 }
 
 // Resolve asks the registry, with the caller's credentials, what ref ("host/repository:tag", or with a digest) stands for.
-// A registry that is down, and no more than that, is bridged by its last answer to the same credentials. The error is an
-// *Error.
+// A registry that is down, and no more than that, is bridged by its last answer to the same credentials. The error is a
+// *fault.Error.
 func (c *Client) Resolve(ctx context.Context, ref string, credentials keychain.Credentials) (Resolved, error) {
+	_, found, err := c.find(ctx, ref, credentials, c.registries.headOf(manifestPart))
+	return Resolved{found.Digest, found.MediaType, found.stale}, err
+}
+
+// find resolves a reference.
+func (c *Client) find(ctx context.Context, ref string, credentials keychain.Credentials, as question) (target, answer, error) {
 	t, err := c.registries.locate(ref, credentials, true)
 	if err != nil {
-		return Resolved{}, err
+		return t, answer{}, err
 	}
-	_, found, err := c.cache.resolve(ctx, t, c.registries.headOf(manifestPart))
-	return Resolved{found.Digest, found.MediaType, found.stale}, err
+	return c.cache.resolve(ctx, t, as)
 }
 
 // question asks a registry what t is. Its error is one of the registry client.

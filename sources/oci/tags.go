@@ -22,7 +22,7 @@ const (
 
 var errTooManyTags = fmt.Errorf("the repository has more than %d tags", maxTags)
 
-// Tags returns the tags of the repository ref ("host/repository"), sorted by the registry. The error is an *Error; more
+// Tags returns the tags of the repository ref ("host/repository"), sorted by the registry. The error is a *fault.Error; more
 // than 100000 tags are an ErrTooLarge.
 func (c *Client) Tags(ctx context.Context, ref string, credentials keychain.Credentials) ([]string, error) {
 	ctx, cancel := c.registries.limited(ctx)
@@ -59,7 +59,7 @@ func (r *registries) tags(ctx context.Context, t target) ([]string, error) {
 
 // Latest returns the tag of the repository ref ("host/repository") with the highest version in the semver range, such as
 // "1.x" or ">=1.2.0-0 <2", by the rules of Flux: tags that are no full version, with or without "v", do not count, and
-// pre-releases only if the range names one. The error is an *Error: ErrInvalid for a malformed range, ErrNotFound if no
+// pre-releases only if the range names one. The error is a *fault.Error: ErrInvalid for a malformed range, ErrNotFound if no
 // tag fits.
 func (c *Client) Latest(ctx context.Context, ref, versions string, credentials keychain.Credentials) (string, error) {
 	constraint, err := semver.NewConstraint(versions)

@@ -28,7 +28,7 @@ type Part struct {
 	from   target
 }
 
-// Open returns a blob, verified and on disk. The caller closes it. The error is an *Error.
+// Open returns a blob, verified and on disk. The caller closes it. The error is a *fault.Error.
 func (p Part) Open(ctx context.Context) (*Content, error) {
 	ctx, cancel := p.client.registries.transferring(ctx)
 	defer cancel()
@@ -54,15 +54,11 @@ type Top struct {
 	Index bool
 }
 
-// Top returns what ref (with tag or digest) stands for, without choosing from an index. The error is an *Error.
+// Top returns what ref (with tag or digest) stands for, without choosing from an index. The error is a *fault.Error.
 func (c *Client) Top(ctx context.Context, ref string, credentials keychain.Credentials) (*Top, error) {
 	ctx, cancel := c.registries.limited(ctx)
 	defer cancel()
-	t, err := c.registries.locate(ref, credentials, true)
-	if err != nil {
-		return nil, err
-	}
-	t, found, err := c.cache.resolve(ctx, t, c.cache.readUnknown)
+	t, found, err := c.find(ctx, ref, credentials, c.cache.readUnknown)
 	if err != nil {
 		return nil, err
 	}
@@ -79,14 +75,10 @@ const maxManifests = 256
 
 // Walk shows visit everything that the artifact ref (with tag or digest) consists of, each once: what a manifest refers to
 // before the manifest, and of an index all manifests. A blob is downloaded when visit opens it. Layers that registries
-// need not have, since they name the URL where they are, are left out. It returns what ref stands for. The error is an
-// *Error, or that of visit.
+// need not have, since they name the URL where they are, are left out. It returns what ref stands for. The error is a
+// *fault.Error, or that of visit.
 func (c *Client) Walk(ctx context.Context, ref string, credentials keychain.Credentials, visit func(Part) error) (ocispec.Descriptor, error) {
-	t, err := c.registries.locate(ref, credentials, true)
-	if err != nil {
-		return ocispec.Descriptor{}, err
-	}
-	t, found, err := c.cache.resolve(ctx, t, c.registries.headOf(manifestPart))
+	t, found, err := c.find(ctx, ref, credentials, c.registries.headOf(manifestPart))
 	if err != nil {
 		return ocispec.Descriptor{}, err
 	}

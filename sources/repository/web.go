@@ -20,6 +20,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/sources/address"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/measured"
 )
 
 // web is what the access wget names. Requests with a method, header or body of their own are for those only who may send any request
@@ -88,12 +89,12 @@ func (r *Repositories) try(ctx context.Context, a component.Web, shown string, l
 		cancel()
 		return nil, unreached(shown, err)
 	}
-	body := &limitedBody{ReadCloser: answer.Body, left: limit, cancel: cancel}
+	content := &body{measured.Reader(answer.Body, limit, refused("download", errTooLarge)), answer.Body, cancel}
 	if err := judge(shown, answer, limit); err != nil {
-		_ = body.Close()
+		_ = content.Close()
 		return nil, err
 	}
-	return body, nil
+	return content, nil
 }
 
 func unreached(shown string, err error) error {
@@ -128,27 +129,17 @@ func judge(shown string, answer *http.Response, limit int64) error {
 	}
 }
 
-// limitedBody fails when more than left bytes come.
-type limitedBody struct {
-	io.ReadCloser
-	left   int64
+// body ends its request when it is closed.
+type body struct {
+	io.Reader
+	answer io.Closer
 	cancel context.CancelFunc
 }
 
-func (b *limitedBody) Read(p []byte) (int, error) {
-	if int64(len(p)) > b.left+1 {
-		p = p[:b.left+1]
-	}
-	n, err := b.ReadCloser.Read(p)
-	if b.left -= int64(n); b.left < 0 {
-		return 0, refused("download", errTooLarge)
-	}
-	return n, err
-}
-
-func (b *limitedBody) Close() error {
+// Close implements io.Closer.
+func (b *body) Close() error {
 	b.cancel()
-	return b.ReadCloser.Close()
+	return b.answer.Close()
 }
 
 // guardedTransport connects to no metadata services of clouds, and to public addresses alone where publicOnly says so.

@@ -20,6 +20,7 @@ var rooms = []room{
 	{"api", 0},
 	{"sources/component", 10},
 	{"sources/memory", 10},
+	{"sources/measured", 10},
 	{"blueprints", 11},
 	{"sources/address", 12},
 	{"confined", 20},
@@ -108,7 +109,7 @@ var allowedIn = map[string][]string{
 var (
 	impure       = []string{"os", "os/exec", "os/user", "net", "net/http", "syscall", "plugin", "log", "k8s.io/client-go", "sigs.k8s.io/controller-runtime"}
 	clients      = []string{"k8s.io/client-go", "sigs.k8s.io/controller-runtime"}
-	pureRooms    = []string{"api", "blueprints", "sources/component", "sources/memory"}
+	pureRooms    = []string{"api", "blueprints", "sources/component", "sources/memory", "sources/measured"}
 	exactImpure  = []string{"os", "net", "log", "syscall", "plugin"}
 	freeOfLimits = "tests"
 )

@@ -14,6 +14,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/measured"
 )
 
 // Permissions of what is unpacked: the owner and the group of the volume may always read and write.
@@ -22,17 +24,20 @@ const (
 	FileMode      = 0o660
 )
 
+// errArchive is the failure of archives that are larger than allowed, or unpack to more.
+var errArchive = fmt.Errorf("the archive: %w", ErrTooLarge)
+
 // Unpack writes the content of an archive below a directory that it cannot leave. It keeps whether files are executable. An archive
 // with anything but files and directories, with paths that leave the directory, or beyond the limits is an error.
 func Unpack(packed io.Reader, root *os.Root, limits Limits) error {
-	unzipped, err := gzip.NewReader(&counted{from: packed, left: limits.Packed})
+	unzipped, err := gzip.NewReader(measured.Reader(packed, limits.Packed, errArchive))
 	if err != nil {
 		return fmt.Errorf("read the archive: %w", err)
 	}
 	defer unzipped.Close()
 	// What tar needs beside the files: a header and padding for each.
 	overhead := int64(limits.Entries+1)*4096 + 1<<20
-	entries, content := tar.NewReader(&counted{from: unzipped, left: limits.Bytes + overhead}), limits.Bytes
+	entries, content := tar.NewReader(measured.Reader(unzipped, limits.Bytes+overhead, errArchive)), limits.Bytes
 	for count := 0; ; count++ {
 		header, err := entries.Next()
 		if errors.Is(err, io.EOF) {
@@ -103,25 +108,4 @@ func writeFile(root *os.Root, name string, mode fs.FileMode, content io.Reader, 
 		return written, fmt.Errorf("the files of the archive are larger than allowed: %w", ErrTooLarge)
 	}
 	return written, nil
-}
-
-// counted reads at most so many bytes; more are an error.
-type counted struct {
-	from io.Reader
-	left int64
-}
-
-// Read reads on while the limit is not reached.
-func (c *counted) Read(p []byte) (int, error) {
-	if c.left < 0 {
-		return 0, fmt.Errorf("the archive: %w", ErrTooLarge)
-	}
-	if int64(len(p)) > c.left+1 {
-		p = p[:c.left+1]
-	}
-	n, err := c.from.Read(p)
-	if c.left -= int64(n); c.left < 0 {
-		return 0, fmt.Errorf("the archive: %w", ErrTooLarge)
-	}
-	return n, err
 }
