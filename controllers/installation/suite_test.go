@@ -8,13 +8,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"sync"
 	"testing"
 	"time"
 
 	runtimectrl "github.com/fluxcd/pkg/runtime/controller"
 	"github.com/fluxcd/pkg/runtime/metrics"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,7 +20,6 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
-	"k8s.io/client-go/util/retry"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -106,15 +103,8 @@ func (s *stage) start() {
 		Metrics: runtimectrl.NewMetrics(mgr, metrics.NewRecorder(), v1alpha1.Finalizer),
 		Backoff: kit.NewBackoff(10*time.Millisecond, time.Second),
 	}
-	ctx, cancel := context.WithCancel(s.ctx)
-	require.NoError(s.t, reconciler.SetupWithManager(ctx, mgr, 4))
-	ended := make(chan error, 1)
-	go func() { ended <- mgr.Start(ctx) }()
-	s.stop = sync.OnceFunc(func() {
-		cancel()
-		assert.NoError(s.t, <-ended)
-	})
-	s.t.Cleanup(func() { s.stop() })
+	require.NoError(s.t, reconciler.SetupWithManager(s.ctx, mgr, 4))
+	s.stop = platform.Run(s.ctx, s.t, mgr)
 }
 
 // object is JSON.
@@ -156,25 +146,13 @@ func (s *stage) create(objects ...client.Object) {
 // edit changes an object, whatever else happens to it.
 func edit[O client.Object](s *stage, o O, change func(O)) {
 	s.t.Helper()
-	require.NoError(s.t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		if err := s.client.Get(s.ctx, client.ObjectKeyFromObject(o), o); err != nil {
-			return err
-		}
-		change(o)
-		return s.client.Update(s.ctx, o)
-	}))
+	require.NoError(s.t, platform.Edit(s.ctx, s.client, o, change))
 }
 
 // editStatus changes the status of an object, whatever else happens to it.
 func editStatus[O client.Object](s *stage, o O, change func(O)) {
 	s.t.Helper()
-	require.NoError(s.t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		if err := s.client.Get(s.ctx, client.ObjectKeyFromObject(o), o); err != nil {
-			return err
-		}
-		change(o)
-		return s.client.Status().Update(s.ctx, o)
-	}))
+	require.NoError(s.t, platform.EditStatus(s.ctx, s.client, o, change))
 }
 
 // annotate sets an annotation, as kubectl does.

@@ -20,7 +20,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/retry"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -201,13 +200,9 @@ func (s *served) configure(item *v1alpha1.DeployItem, config string) {
 // begin starts a job, as an Execution does.
 func (s *served) begin(item *v1alpha1.DeployItem) {
 	s.t.Helper()
-	require.NoError(s.t, client.IgnoreNotFound(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		if err := s.p.Client().Get(s.t.Context(), client.ObjectKeyFromObject(item), item); err != nil {
-			return err
-		}
+	require.NoError(s.t, client.IgnoreNotFound(platform.EditStatus(s.t.Context(), s.p.Client(), item, func(item *v1alpha1.DeployItem) {
 		now := metav1.Now()
 		item.Status.JobID, item.Status.JobIDGenerationTime = uuid.NewString(), &now
-		return s.p.Client().Status().Update(s.t.Context(), item)
 	})))
 }
 

@@ -149,15 +149,8 @@ func (s *stage) start(options Options) {
 	}
 	options.Metrics = runtimectrl.NewMetrics(mgr, s.recorder, v1alpha1.Finalizer)
 	require.NoError(s.t, Serve(mgr, s.served, options))
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- mgr.Start(ctx) }()
-	require.True(s.t, mgr.GetCache().WaitForCacheSync(ctx))
-	s.stop = sync.OnceFunc(func() {
-		cancel()
-		assert.NoError(s.t, <-ended)
-	})
-	s.t.Cleanup(s.stop)
+	s.stop = platform.Run(context.Background(), s.t, mgr)
+	require.True(s.t, mgr.GetCache().WaitForCacheSync(s.context()))
 }
 
 func (s *stage) client() client.Client { return s.p.Client() }

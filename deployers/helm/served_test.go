@@ -4,7 +4,6 @@
 package helm_test
 
 import (
-	"context"
 	"encoding/json"
 	"testing"
 	"time"
@@ -25,6 +24,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
 // serve runs the deployer in a manager until the test ends, with Target and Context in place. The landscaper cluster is the target itself.
@@ -51,14 +51,7 @@ func (f *fixture) serveWith(options contract.Options) {
 	options.Clients, err = target.New(target.Options{Landscaper: f.platform.RestConfig})
 	require.NoError(f, err)
 	require.NoError(f, contract.Serve(mgr, f.deployer(), options))
-	ctx, cancel := context.WithCancel(f.ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- mgr.Start(ctx) }()
-	f.Cleanup(func() {
-		cancel()
-		assert.NoError(f, <-ended)
-	})
-
+	platform.Run(f.ctx, f.T, mgr)
 	content, err := json.Marshal(config{"kubeconfig": string(f.platform.Kubeconfig)})
 	require.NoError(f, err)
 	encoded := v1alpha1.NewAnyJSON(content)

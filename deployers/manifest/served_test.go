@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -25,7 +24,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/retry"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -98,14 +96,7 @@ func (s *served) start() {
 	require.NoError(t, contract.Serve(mgr, New(Options{}), contract.Options{
 		Identity: "test", Version: "test", Clients: clients, MaxDriftWatches: s.maxWatches,
 	}))
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- mgr.Start(ctx) }()
-	s.stop = sync.OnceFunc(func() {
-		stop()
-		assert.NoError(t, <-ended)
-	})
-	t.Cleanup(s.stop)
+	s.stop = platform.Run(context.Background(), t, mgr)
 }
 
 func (s *served) create(config string) *v1alpha1.DeployItem {
@@ -139,13 +130,9 @@ func (s *served) begin(item *v1alpha1.DeployItem) {
 }
 
 func (s *served) tryBegin(item *v1alpha1.DeployItem) error {
-	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		if err := s.p.Client().Get(s.t.Context(), client.ObjectKeyFromObject(item), item); err != nil {
-			return err
-		}
+	return platform.EditStatus(s.t.Context(), s.p.Client(), item, func(item *v1alpha1.DeployItem) {
 		now := metav1.Now()
 		item.Status.JobID, item.Status.JobIDGenerationTime = uuid.NewString(), &now
-		return s.p.Client().Status().Update(s.t.Context(), item)
 	})
 }
 

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -168,14 +167,7 @@ func (s *stage) start() {
 		Backoff: kit.NewBackoff(10*time.Millisecond, time.Second),
 	}
 	require.NoError(s.t, registrations.SetupWithManager(mgr, 2))
-	ctx, cancel := context.WithCancel(s.ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- mgr.Start(ctx) }()
-	s.stop = sync.OnceFunc(func() {
-		cancel()
-		assert.NoError(s.t, <-ended)
-	})
-	s.t.Cleanup(func() { s.stop() })
+	s.stop = platform.Run(s.ctx, s.t, mgr)
 }
 
 // clear takes away what the test has left, by force.
@@ -266,13 +258,7 @@ func (s *stage) gone(o client.Object) {
 // edit changes an object, whatever else happens to it.
 func edit[O client.Object](s *stage, o O, change func(O)) {
 	s.t.Helper()
-	require.NoError(s.t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		if err := s.client.Get(s.ctx, client.ObjectKeyFromObject(o), o); err != nil {
-			return err
-		}
-		change(o)
-		return s.client.Update(s.ctx, o)
-	}))
+	require.NoError(s.t, platform.Edit(s.ctx, s.client, o, change))
 }
 
 // triggered waits until all of a pair is there.

@@ -15,7 +15,10 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/programs"
 )
@@ -148,4 +151,40 @@ func namespacePrefix(test string) string {
 	}, strings.TrimPrefix(test, "Test"))
 	label = strings.Trim(label[:min(len(label), namespaceSize)], "-")
 	return "t-" + label + "-"
+}
+
+// Run starts a manager and returns the function that stops it, which the end of the test calls, too. The test fails where the manager does.
+func Run(ctx context.Context, t *testing.T, mgr manager.Manager) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("the manager failed: %v", err)
+		}
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
+// Edit changes the newest version of an object, whatever else happens to it.
+func Edit[O client.Object](ctx context.Context, c client.Client, object O, change func(O)) error {
+	return edit(ctx, c, object, change, func() error { return c.Update(ctx, object) })
+}
+
+// EditStatus is Edit for the status.
+func EditStatus[O client.Object](ctx context.Context, c client.Client, object O, change func(O)) error {
+	return edit(ctx, c, object, change, func() error { return c.Status().Update(ctx, object) })
+}
+
+func edit[O client.Object](ctx context.Context, c client.Client, object O, change func(O), write func() error) error {
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		if err := c.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+			return err
+		}
+		change(object)
+		return write()
+	})
 }
