@@ -25,6 +25,7 @@ SPDX-License-Identifier: Apache-2.0
 {{- end -}}
 {{- $args := list "agent" "--bootstrap-kubeconfig=/etc/landscaper/cluster/bootstrap-kubeconfig" -}}
 {{- with .Values.agent.eventsAddr }}{{ $args = append $args (print "--events-addr=" .) }}{{ end -}}
+{{- with .Values.agent.contentRelay }}{{ $args = append $args (print "--content-relay=" .) }}{{ end -}}
 {{- $settings := dict "configuration" $config "args" (concat $args .Values.agent.extraArgs) "verbosity" .Values.agent.verbosity -}}
 {{- $_ := set $settings "access" $access -}}
 {{- $_ := set $settings "registries" ((.Values.agent.registryConfig | default dict).secrets | default dict) -}}
