@@ -48,6 +48,8 @@ type Options struct {
 	MaxPods int
 	// Accounts are acted as where nobody names a ServiceAccount; no container can be held to one, so that such items are refused.
 	Accounts target.Accounts
+	// Environment is the one whose Targets may refer to Secrets of its host cluster; empty refuses them. Containers get the reference, and no credentials.
+	Environment string
 	// Garbage says how often leftovers are looked for.
 	Garbage containerv1alpha1.GarbageCollection
 

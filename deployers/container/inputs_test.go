@@ -6,6 +6,7 @@ package container
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -34,6 +35,36 @@ func (s *served) target(spec document) {
 		"metadata": document{"name": "place", "namespace": s.namespace}, "spec": spec})
 	require.NoError(s.t, err)
 	require.NoError(s.t, s.p.ApplyYAML(s.t.Context(), string(raw)))
+}
+
+func TestTargetOfAnEnvironmentIsGivenAsItIsWritten(t *testing.T) {
+	s := serve(t, func(o *Options) { o.Environment = "edge" })
+	given := func(name, environment string, more document) *v1alpha1.DeployItem {
+		s.t.Helper()
+		spec := document{"config": document{"kubeconfig": document{"secretRef": document{"name": "access"}}}}
+		maps.Copy(spec, more)
+		raw, err := json.Marshal(document{"metadata": document{
+			"name": name, "namespace": s.namespace, "annotations": document{v1alpha1.EnvironmentAnnotation: environment},
+		}, "spec": spec})
+		require.NoError(t, err)
+		place := &v1alpha1.Target{}
+		require.NoError(t, json.Unmarshal(raw, place))
+		place.Spec.Type = v1alpha1.KubernetesClusterTargetType
+		require.NoError(t, s.p.Client().Create(t.Context(), place))
+		item := s.item(name, script(`cp "$TARGET_PATH" "$EXPORTS_PATH"`))
+		item.Spec.Target = &v1alpha1.DeployItemTarget{Name: name}
+		s.add(item)
+		return item
+	}
+
+	own := given("own", "edge", nil)
+	s.succeed(own)
+	var exported struct{ Content string }
+	require.NoError(t, json.Unmarshal([]byte(s.exports(own)), &exported))
+	assert.JSONEq(t, `{"kubeconfig": {"secretRef": {"name": "access"}}}`, exported.Content, "there are no credentials in it")
+
+	s.fail(given("other", "north", nil), "kubeconfig.secretRef is no longer supported")
+	s.fail(given("named", "edge", document{"serviceAccountName": "robot"}), "used as a ServiceAccount")
 }
 
 func TestTargetWithItsContent(t *testing.T) {

@@ -99,8 +99,12 @@ func (r *run) target(ctx context.Context) ([]byte, error) {
 }
 
 // refuseImpersonation fails where the item acts as a ServiceAccount: a program gets the content of the Target, and with it could act as the
-// credentials allow.
+// credentials allow. A reference to a Secret of the Environment's cluster has none, and only names in Target and DeployItem count.
 func (r *run) refuseImpersonation(found *v1alpha1.Target, content []byte) error {
+	own := r.deployer.options.Environment
+	if own != "" && found.Annotations[v1alpha1.EnvironmentAnnotation] == own && target.IsHostReference(content) {
+		content = nil
+	}
 	impersonated, err := r.deployer.options.Accounts.Impersonated(found, content, target.ActorOf(r.item.DeployItem))
 	if err != nil {
 		return contract.TargetFailure(err, r.operation == containerv1alpha1.OperationDelete)

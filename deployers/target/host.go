@@ -87,6 +87,12 @@ func (h *Host) admit(target *v1alpha1.Target, ref *hostReference) error {
 	return nil
 }
 
+// IsHostReference reports whether a content is a reference to a Secret of the cluster of an Environment, and holds no credentials itself.
+func IsHostReference(content []byte) bool {
+	ref, err := referenceIn(content)
+	return ref != nil && err == nil
+}
+
 // referenceIn returns the reference to the host cluster that a content is, nil for any other content.
 func referenceIn(raw []byte) (*hostReference, error) {
 	if len(raw) > maxContent {
