@@ -60,7 +60,7 @@ define step
 endef
 
 # Suites that run Pods. They are skipped where no node can run, unless it is required.
-NODE_PKGS ?= ./tests/node/... ./tests/containers/... ./tests/installed/... ./tests/relay
+NODE_PKGS ?= ./tests/node/... ./tests/containers/... ./tests/installed/... ./tests/relay ./tests/fence
 
 .PHONY: help run test test-node generate lint bench fuzz guards build images release components clean prepare prepare-node FORCE
 

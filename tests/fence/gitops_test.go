@@ -4,9 +4,14 @@
 package fence
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"os"
+	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -21,7 +26,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/flux-landscaper/flux-landscaper/api/enrolment"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 )
@@ -88,10 +95,6 @@ func (w *world) relayed() string {
 // installAgent commits what docs/agent.md says to the repository of the fenced cluster.
 func (w *world) installAgent() {
 	w.t.Helper()
-	accounts := &corev1.ServiceAccountList{}
-	require.NoError(w.t, w.Client().List(w.ctx, accounts, client.MatchingFields{"metadata.name": "landscaper-agent-" + environment}))
-	require.Len(w.t, accounts.Items, 1)
-	kubeconfig := w.kubeconfigOf(w.Cluster, "https://"+w.wire.Address, accounts.Items[0].Namespace, accounts.Items[0].Name)
 	files := map[string]string{}
 	for i, document := range strings.Split(w.documented("In the repository of the host cluster"), "---\n") {
 		files[fmt.Sprintf("agent/%d.yaml", i)] = document
@@ -99,10 +102,7 @@ func (w *world) installAgent() {
 	for name, document := range files {
 		switch {
 		case strings.Contains(document, "\nkind: Secret"):
-			secret := &corev1.Secret{}
-			require.NoError(w.t, yaml.Unmarshal([]byte(document), secret))
-			secret.StringData = map[string]string{"kubeconfig": kubeconfig}
-			files[name] = text(w, secret)
+			files[name] = w.bootstrapToken(document)
 		case strings.Contains(document, "\nkind: OCIRepository"):
 			files[name] = w.landscaperSource()
 		case strings.Contains(document, "\nkind: Kustomization"):
@@ -111,6 +111,38 @@ func (w *world) installAgent() {
 	}
 	w.commit(w.fenced, w.fence.Cluster, files)
 	w.awaitApplied(w.fence.Cluster, "landscaper-agent")
+}
+
+// bootstrapToken makes the Secret of the documented manifest by the command line.
+func (w *world) bootstrapToken(documented string) string {
+	w.t.Helper()
+	binary, err := binaries.BuildCLI(w.ctx)
+	require.NoError(w.t, err)
+	cmd := exec.CommandContext(w.ctx, binary, "agent", "bootstrap-token", environment, "--kubeconfig", w.KubeconfigPath, "--server", "https://"+w.wire.Address)
+	said := &bytes.Buffer{}
+	cmd.Stderr = said
+	made, err := cmd.Output()
+	require.NoError(w.t, err, "%s", said)
+	secret, want := &corev1.Secret{}, &corev1.Secret{}
+	require.NoError(w.t, yaml.UnmarshalStrict(made, secret))
+	require.NoError(w.t, yaml.Unmarshal([]byte(documented), want))
+	assert.Equal(w.t, client.ObjectKeyFromObject(want), client.ObjectKeyFromObject(secret))
+	assert.Equal(w.t, slices.Collect(maps.Keys(want.StringData)), slices.Collect(maps.Keys(secret.StringData)))
+	return string(made)
+}
+
+// requireEnrolled checks that the bootstrap token is used up, and that applying it again changes nothing.
+func (w *world) requireEnrolled() {
+	w.t.Helper()
+	credential := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: environment + "-agent-credential"}}
+	require.NoError(w.t, w.fence.Client().Get(w.ctx, client.ObjectKeyFromObject(credential), credential))
+	assert.NotEmpty(w.t, credential.Data["token"])
+	assert.NotContains(w.t, credential.Data, "pending-key")
+	w.gone(w.Cluster, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.EnvironmentNamespacePrefix + environment, Name: enrolment.ClaimPrefix + environment}})
+	settled := credential.ResourceVersion
+	w.commit(w.fenced, w.fence.Cluster, map[string]string{"notes.md": "Flux applies the used token again.\n"})
+	require.NoError(w.t, w.fence.Client().Get(w.ctx, client.ObjectKeyFromObject(credential), credential))
+	assert.Equal(w.t, settled, credential.ResourceVersion)
 }
 
 // registered returns the Environment as it is.
@@ -158,8 +190,8 @@ func namespaceOf(name string) string {
 	return fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: %s}\n", name)
 }
 
-// greeting is an Installation of the tenant that makes a ConfigMap behind the fence.
-func greeting(word string) string {
+// greeting is an Installation of the tenant that makes a ConfigMap behind the fence, runs a container there, and exports what that says.
+func greeting(word, image string) string {
 	return fmt.Sprintf(`apiVersion: landscaper.gardener.cloud/v1alpha1
 kind: Installation
 metadata:
@@ -168,6 +200,7 @@ metadata:
   annotations: {landscaper.gardener.cloud/reconcile-if-changed: "true"}
 spec:
   imports: {targets: [{name: cluster, target: factory}]}
+  exports: {data: [{name: report, dataRef: report}]}
   blueprint:
     inline:
       filesystem:
@@ -175,6 +208,7 @@ spec:
           apiVersion: landscaper.gardener.cloud/v1alpha1
           kind: Blueprint
           imports: [{name: cluster, type: target, targetType: landscaper.gardener.cloud/kubernetes-cluster}]
+          exports: [{name: report, type: data, schema: {type: object}}]
           deployExecutions:
           - name: greeting
             type: GoTemplate
@@ -190,7 +224,72 @@ spec:
                   manifests:
                   - policy: manage
                     manifest: {apiVersion: v1, kind: ConfigMap, metadata: {name: greeting, namespace: %[1]s}, data: {word: %[2]s}}
-`, tenant, word)
+              - name: container
+                type: landscaper.gardener.cloud/container
+                target: {import: cluster}
+                dependsOn: [greeting]
+                config:
+                  apiVersion: container.deployer.landscaper.gardener.cloud/v1alpha1
+                  kind: ProviderConfiguration
+                  image: %[3]s
+                  command: [sh, -euc]
+                  args:
+                  - |
+                    echo "word: %[2]s" >"$EXPORTS_PATH"
+                    echo "pod: $POD_NAME" >>"$EXPORTS_PATH"
+                    echo "namespace: $POD_NAMESPACE" >>"$EXPORTS_PATH"
+                    echo "network: '$(readlink /proc/self/ns/net)'" >>"$EXPORTS_PATH"
+                    grep -q shop-access "$TARGET_PATH"
+          exportExecutions:
+          - name: report
+            type: GoTemplate
+            template: |
+              exports: {report: {{ toJson .values.deployitems.container }}}
+`, tenant, word, image)
+}
+
+// report is what the container of the tenant has said.
+type report struct {
+	Word, Pod, Namespace, Network string
+}
+
+// reported returns what the container has exported to the landscaper cluster.
+func (w *world) reported() report {
+	w.t.Helper()
+	data := &v1alpha1.DataObject{}
+	require.NoError(w.t, w.Client().Get(w.ctx, client.ObjectKey{Namespace: tenant, Name: "report"}, data))
+	said := report{}
+	require.NoError(w.t, json.Unmarshal(data.Data.RawMessage, &said))
+	return said
+}
+
+// requireRanInside checks that a Pod behind the fence has run the container of the tenant.
+func (w *world) requireRanInside(said report) {
+	w.t.Helper()
+	assert.Equal(w.t, system, said.Namespace, "the namespace of the deployers")
+	assert.NotEqual(w.t, w.networkOf("thread-self"), said.Network)
+	fenced := w.networkOf(strconv.Itoa(w.fence.Process(binaries.APIServer).PID()))
+	if w.fenceNode != nil {
+		assert.Equal(w.t, fenced, said.Network, "the process has run behind the fence")
+		return
+	}
+	assert.NotEqual(w.t, fenced, said.Network, "a Pod has a network of its own")
+	started := &corev1.EventList{}
+	require.NoError(w.t, w.fence.Client().List(w.ctx, started, client.InNamespace(system), client.MatchingFields{"involvedObject.name": said.Pod, "reason": "Started"}))
+	assert.Len(w.t, started.Items, 3, "the kubelet behind the fence has started all containers of %s", said.Pod)
+}
+
+// program pushes the image of the container of the tenant. Where processes run it there is none.
+func (w *world) program() string {
+	w.t.Helper()
+	if w.fenceNode != nil {
+		return w.Registry.Host + "/shell:1"
+	}
+	image, err := platform.ShellImage()
+	require.NoError(w.t, err)
+	reference, err := w.Registry.PushImage(w.ctx, "shell", "1", image)
+	require.NoError(w.t, err)
+	return reference
 }
 
 var greetingKey = client.ObjectKey{Namespace: tenant, Name: "greeting"}
@@ -208,17 +307,19 @@ func (w *world) secretsOfTheFence() map[string]string {
 	w.t.Helper()
 	secrets, err := w.fence.PrivateKeys()
 	require.NoError(w.t, err)
-	tokens, err := w.fenceNode.Tokens()
-	require.NoError(w.t, err)
-	for name, token := range tokens {
-		secrets["token of Pod "+name] = token
+	if w.fenceNode != nil {
+		tokens, err := w.fenceNode.Tokens()
+		require.NoError(w.t, err)
+		for name, token := range tokens {
+			secrets["token of Pod "+name] = token
+		}
 	}
 	list := &corev1.SecretList{}
 	require.NoError(w.t, w.fence.Client().List(w.ctx, list))
 	for _, secret := range list.Items {
 		access := string(secret.Data["kubeconfig"])
-		if !strings.Contains(access, w.fence.RestConfig.Host) {
-			continue // an access to the landscaper cluster
+		if access == "" || strings.Contains(access, w.wire.Address) {
+			continue // no access, or one to the landscaper cluster
 		}
 		_, after, found := strings.Cut(access, "token: ")
 		require.True(w.t, found, secret.Name)
@@ -244,9 +345,22 @@ func (w *world) requireKept(secrets map[string]string) {
 	require.Equal(w.t, []string{"what is there"}, found)
 }
 
-// A commit installs the agent; commits on the other side bring deployers and workloads behind the fence, and take all of it away again.
-func TestFromCommitsToObjectsBehindTheFence(t *testing.T) {
-	w := newWorld(t)
+// Processes stand for the Pods behind the fence.
+func TestFromCommitsToWorkloadsBehindTheFence(t *testing.T) {
+	skipWithoutRoot(t)
+	newWorld(t, platform.Shared(t), false).fromCommitsToWorkloads()
+}
+
+func TestFromCommitsToPodsBehindTheFence(t *testing.T) {
+	skipWithoutRoot(t)
+	platform.NeedNode(t)
+	newWorld(t, platform.New(t, centre()), true).fromCommitsToWorkloads()
+}
+
+// fromCommitsToWorkloads has a commit install the agent; commits on the other side bring deployers and workloads behind the fence, and take all of it
+// away again.
+func (w *world) fromCommitsToWorkloads() {
+	t := w.t
 	began := time.Now()
 	phase := func(what string) { t.Logf("%6.1f s: %s", time.Since(began).Seconds(), what) }
 	w.installCentre()
@@ -254,6 +368,7 @@ func TestFromCommitsToObjectsBehindTheFence(t *testing.T) {
 	w.requireFenced()
 	w.installAgent()
 	phase("the agent is ready")
+	w.requireEnrolled()
 	env := await(w, w.registered(), func(e *v1alpha1.Environment) bool { return conditions.IsTrue(e, v1alpha1.AgentConnectedCondition) })
 	assert.NotEmpty(t, env.Status.AgentVersion)
 
@@ -280,10 +395,13 @@ func TestFromCommitsToObjectsBehindTheFence(t *testing.T) {
 	}
 
 	w.openTenant()
-	w.commit(w.central, w.Cluster, map[string]string{"greeting.yaml": greeting("hello")})
+	w.commit(w.central, w.Cluster, map[string]string{"greeting.yaml": greeting("hello", w.program())})
 	job := w.succeeded(greetingKey).Status.JobID
-	phase("a ConfigMap is behind the fence")
+	phase("a ConfigMap is behind the fence, and a container has run there")
 	assert.Equal(t, "hello", w.says())
+	said := w.reported()
+	assert.Equal(t, "hello", said.Word)
+	w.requireRanInside(said)
 	secrets := w.secretsOfTheFence()
 	w.requireKept(secrets)
 	phase("no secret of the fence is outside")
@@ -292,10 +410,24 @@ func TestFromCommitsToObjectsBehindTheFence(t *testing.T) {
 	w.commit(w.central, w.Cluster, map[string]string{"greeting.yaml": ""})
 	w.gone(w.Cluster, &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: "greeting"}})
 	w.gone(w.fence.Cluster, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: "greeting"}})
+	w.requireNoContainers()
 	phase("the ConfigMap is gone")
 	w.removeAll()
 	phase("all is gone")
 	w.requireKept(secrets)
+}
+
+// requireNoContainers checks that nothing of the container of the tenant is left behind the fence.
+func (w *world) requireNoContainers() {
+	w.t.Helper()
+	pods := &corev1.PodList{}
+	require.NoError(w.t, w.fence.Client().List(w.ctx, pods, client.InNamespace(system)))
+	for _, pod := range pods.Items {
+		assert.Equal(w.t, corev1.RestartPolicyAlways, pod.Spec.RestartPolicy, pod.Name)
+	}
+	secrets := &corev1.SecretList{}
+	require.NoError(w.t, w.fence.Client().List(w.ctx, secrets, client.InNamespace(system), client.HasLabels{layout.DeployerID}))
+	assert.Empty(w.t, secrets.Items)
 }
 
 // requireFenced checks that the processes of the landscaper cluster have no way to the fenced one.

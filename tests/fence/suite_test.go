@@ -1,8 +1,9 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fence shows the way from a commit to an object behind the fence, with nothing played but the kubelets: two clusters with an etcd, an
-// authority and a Flux of their own each, and a network around the fenced one that leads outwards only.
+// Package fence shows the way from a commit to objects and Pods behind the fence: two clusters with an etcd, an authority and a Flux of their own
+// each, and a network around the fenced one that leads outwards only. Nothing is played but the kubelet of the landscaper cluster, and that of the
+// fenced one where no node can run.
 package fence
 
 import (
@@ -24,7 +25,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
@@ -50,11 +50,16 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(platform.Main(m, platform.Options{
+	os.Exit(platform.Main(m, centre()))
+}
+
+// centre is what the landscaper cluster consists of.
+func centre() platform.Options {
+	return platform.Options{
 		ControllerManager: true, Flux: true, Git: true, Registry: true, Audit: true,
 		AddToScheme:           []func(*runtime.Scheme) error{v1alpha1.AddToScheme},
 		ControllerManagerArgs: []string{platform.NoHeartbeats},
-	}))
+	}
 }
 
 // world is the landscaper cluster, and the fenced one.
@@ -66,13 +71,14 @@ type world struct {
 	// apart is the network of the fence, and wire its way to the landscaper cluster.
 	apart *programs.Network
 	wire  *faults.Wire
-	// centreNode and fenceNode run the Pods.
+	// centreNode and fenceNode run the Pods; fenceNode is nil where a kubelet does.
 	centreNode, fenceNode *platform.ProcessNode
 	// central and fenced are the repositories that the two Flux follow.
 	central, fenced *servers.GitRepo
 }
 
-func newWorld(t *testing.T) *world {
+// skipWithoutRoot skips a test where no network can be made.
+func skipWithoutRoot(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("a network around the fence needs root")
@@ -80,7 +86,11 @@ func newWorld(t *testing.T) *world {
 	if _, err := platform.OwnAddress(); err != nil {
 		t.Skipf("API servers lead to no relay on loopback: %v", err)
 	}
-	p := platform.Shared(t)
+}
+
+// newWorld builds the fence around a cluster beside a landscaper cluster. With a node Pods run there on a kubelet, otherwise as processes.
+func newWorld(t *testing.T, p *platform.Platform, node bool) *world {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
 	t.Cleanup(cancel)
 	w := &world{t: t, Platform: p, ctx: ctx}
@@ -88,22 +98,27 @@ func newWorld(t *testing.T) *world {
 	w.wire, err = faults.NewWire(strings.TrimPrefix(p.RestConfig.Host, "https://"))
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, w.wire.Close()) })
-	w.buildFence()
+	w.buildFence(node)
 	program, err := binaries.BuildLandscaper(ctx)
 	require.NoError(t, err)
-	w.centreNode, w.fenceNode = w.node(p.Cluster, program), w.node(w.fence.Cluster, program)
+	w.centreNode = w.processNode(p.Cluster, program)
+	inImage := "./cmd/landscaper"
+	if !node {
+		w.fenceNode = w.processNode(w.fence.Cluster, program)
+		inImage = "./tests/platform/cmd/pause" // no kubelet looks into the image
+	}
 	t.Cleanup(w.explain)
 	w.central, w.fenced = w.repository("central", p.Cluster), w.repository("fenced", w.fence.Cluster)
-	none, err := binaries.BuildStatic(ctx, "./tests/platform/cmd/pause") // no kubelet looks into the image
+	program, err = binaries.BuildStatic(ctx, inImage)
 	require.NoError(t, err)
-	require.NoError(t, releases.Push(ctx, p.Registry, none, filepath.Join("..", ".."), t.TempDir(), version))
+	require.NoError(t, releases.Push(ctx, p.Registry, program, filepath.Join("..", ".."), t.TempDir(), version))
 	image := p.Registry.Host + "/landscaper:" + version
 	require.NoError(t, releases.PushComponents(ctx, p.Registry, filepath.Join("..", ".."), t.TempDir(), version, image, components))
 	return w
 }
 
 // buildFence starts the fenced cluster in a network of its own, with ways to the landscaper cluster, the Git server and the registry.
-func (w *world) buildFence() {
+func (w *world) buildFence(node bool) {
 	w.t.Helper()
 	var err error
 	w.apart, err = programs.NewNetwork()
@@ -113,11 +128,19 @@ func (w *world) buildFence() {
 		require.NoError(w.t, w.apart.Lead(address))
 	}
 	w.fence = platform.New(w.t, platform.Options{
-		ControllerManager: true, Flux: true, Audit: true, Network: w.apart, ControllerManagerArgs: []string{platform.NoHeartbeats},
+		ControllerManager: true, Flux: true, Audit: true, Network: w.apart, Node: node, ControllerManagerArgs: w.heartbeats(node),
 	})
 }
 
-func (w *world) node(cluster *platform.Cluster, program string) *platform.ProcessNode {
+// heartbeats are the arguments of a controller-manager: on a kubelet there are heartbeats.
+func (w *world) heartbeats(node bool) []string {
+	if node {
+		return nil
+	}
+	return []string{platform.NoHeartbeats}
+}
+
+func (w *world) processNode(cluster *platform.Cluster, program string) *platform.ProcessNode {
 	w.t.Helper()
 	node, err := cluster.StartProcessNode(w.ctx, program)
 	require.NoError(w.t, err)
@@ -252,6 +275,9 @@ func (w *world) explain() {
 		return
 	}
 	for _, node := range []*platform.ProcessNode{w.centreNode, w.fenceNode} {
+		if node == nil {
+			continue
+		}
 		for name, log := range node.Logs(25) {
 			w.t.Logf("last lines of Pod %s:\n%s", name, log)
 		}
@@ -263,11 +289,4 @@ func (w *world) explain() {
 	for _, one := range installations.Items {
 		w.t.Logf("Installation %s/%s: phase %q, error %+v, conditions %+v", one.Namespace, one.Name, one.Status.Phase, one.Status.LastError, one.Status.Conditions)
 	}
-}
-
-// text is an object as YAML.
-func text(w *world, object any) string {
-	raw, err := yaml.Marshal(object)
-	require.NoError(w.t, err)
-	return string(raw)
 }

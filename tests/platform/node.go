@@ -103,9 +103,9 @@ func (n *Node) startMachine(ctx context.Context) (err error) {
 	})
 }
 
-// openWays connects the network of the node with this machine: Pods reach servers on loopback here, the API server reaches the kubelet.
+// openWays connects the network of the node with that of the cluster: Pods reach servers on loopback there, the API server reaches the kubelet.
 func (n *Node) openWays() (err error) {
-	n.ways, err = openWays(n.machine.PID(), n.cluster.address)
+	n.ways, err = openWays(n.machine.PID(), n.cluster.address, n.cluster.options.Network)
 	return err
 }
 

@@ -48,7 +48,8 @@ type Options struct {
 	// AddToScheme teaches Client, Apply and Await more typed kinds; built-in kinds, CRDs and Flux's are known already.
 	AddToScheme []func(*runtime.Scheme) error
 
-	// Network is where the API server and all that the platform runs beside it listen; nil is the network of this process. Without a Node only.
+	// Network is where the API server and all that the platform runs beside it listen; nil is the network of this process. A Node reaches nothing that
+	// the network does not lead to.
 	// Git and Registry stay outside of it.
 	Network *programs.Network
 

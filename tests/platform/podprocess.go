@@ -18,7 +18,6 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/programs"
@@ -236,9 +235,7 @@ func (p *podProcess) kubeconfig() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	raw, err := KubeconfigFor(&rest.Config{
-		Host: p.node.cluster.RestConfig.Host, BearerToken: issued.Status.Token, TLSClientConfig: rest.TLSClientConfig{CAData: p.node.cluster.RestConfig.CAData},
-	})
+	raw, err := p.node.kubeconfig(issued.Status.Token)
 	if err != nil {
 		return "", err
 	}

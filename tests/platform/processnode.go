@@ -17,17 +17,20 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/podruns"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/programs"
 )
 
 const processNodeName = "processes"
 
 // ProcessNode plays scheduler and Node without containers: it runs each Pod that has one container as a process of one program, whatever its
-// image, with the arguments, environment, files and ServiceAccount that the Pod says. Other Pods stay pending.
+// image, with the arguments, environment, files and ServiceAccount that the Pod says. A Pod that is not restarted runs as package podruns says. Other
+// Pods stay pending.
 type ProcessNode struct {
 	cluster *Cluster
 	program string
@@ -40,6 +43,14 @@ type ProcessNode struct {
 	running sync.WaitGroup
 	mu      sync.Mutex
 	pods    map[types.UID]*podProcess
+	runs    map[types.UID]*podRun
+	failed  []error
+}
+
+// podRun is a Pod that ends.
+type podRun struct {
+	podruns.Run
+	end context.CancelFunc
 }
 
 // StartProcessNode starts a ProcessNode for one program. The cluster needs its controller-manager, without the controller that looks after the
@@ -55,7 +66,7 @@ func (c *Cluster) StartProcessNode(ctx context.Context, program string) (*Proces
 	if err := client.IgnoreAlreadyExists(c.client.Create(ctx, node)); err != nil {
 		return nil, fmt.Errorf("cannot make a Node: %w", err)
 	}
-	n := &ProcessNode{cluster: c, program: program, dir: filepath.Join(c.dir, "pods"), kube: kube, plain: c.http, pods: map[types.UID]*podProcess{}}
+	n := &ProcessNode{cluster: c, program: program, dir: filepath.Join(c.dir, "pods"), kube: kube, plain: c.http, pods: map[types.UID]*podProcess{}, runs: map[types.UID]*podRun{}}
 	n.ctx, n.stop = context.WithCancel(context.Background())
 	pods := cache.NewListWatchFromClient(kube.CoreV1().RESTClient(), "pods", metav1.NamespaceAll, fields.Everything())
 	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
@@ -102,7 +113,7 @@ func (n *ProcessNode) Logs(lines int) map[string]string {
 	return logs
 }
 
-// Tokens returns the tokens that Pods have, by their names.
+// Tokens returns the tokens that Pods have, and those that have ended had, by their names.
 func (n *ProcessNode) Tokens() (map[string]string, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -114,6 +125,11 @@ func (n *ProcessNode) Tokens() (map[string]string, error) {
 		}
 		tokens[p.pod.Name] = config.AuthInfos[config.Contexts[config.CurrentContext].AuthInfo].Token
 	}
+	for _, run := range n.runs {
+		if token := run.Token(); token != "" {
+			tokens[run.Pod.Name] = token
+		}
+	}
 	return tokens, nil
 }
 
@@ -123,7 +139,7 @@ func (n *ProcessNode) Stop() error {
 	n.running.Wait()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	var failures []error
+	failures := n.failed
 	for _, p := range n.pods {
 		failures = append(failures, p.failure)
 	}
@@ -131,7 +147,8 @@ func (n *ProcessNode) Stop() error {
 }
 
 func (n *ProcessNode) see(pod *corev1.Pod) {
-	if pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && len(pod.Spec.Containers) == 1 && len(pod.Spec.InitContainers) == 0 {
+	ends := pod.Spec.RestartPolicy == corev1.RestartPolicyNever
+	if pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && (ends || len(pod.Spec.Containers) == 1 && len(pod.Spec.InitContainers) == 0) {
 		binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}, Target: corev1.ObjectReference{Kind: "Node", Name: processNodeName}}
 		_ = n.kube.CoreV1().Pods(pod.Namespace).Bind(n.ctx, binding, metav1.CreateOptions{})
 		return
@@ -141,6 +158,10 @@ func (n *ProcessNode) see(pod *corev1.Pod) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if ends {
+		n.runOnce(pod)
+		return
+	}
 	p := n.pods[pod.UID]
 	if p == nil {
 		p = &podProcess{node: n, pod: pod, ended: make(chan struct{})}
@@ -150,6 +171,50 @@ func (n *ProcessNode) see(pod *corev1.Pod) {
 	if pod.DeletionTimestamp != nil {
 		p.end()
 	}
+}
+
+// runOnce runs a Pod that ends, or ends it when it is being deleted.
+func (n *ProcessNode) runOnce(pod *corev1.Pod) {
+	run := n.runs[pod.UID]
+	if run == nil && pod.DeletionTimestamp == nil {
+		ctx, end := context.WithCancel(n.ctx)
+		run = &podRun{end: end, Run: podruns.Run{
+			Pod: pod.DeepCopy(), Clients: n.kube, Program: n.program, Dir: filepath.Join(n.dir, string(pod.UID)), Network: n.cluster.options.Network,
+			Kubeconfig: n.kubeconfig,
+		}}
+		n.runs[pod.UID] = run
+		n.running.Go(func() { n.follow(ctx, run) })
+	}
+	if run != nil && pod.DeletionTimestamp != nil {
+		run.end()
+	}
+}
+
+// follow runs a Pod to its end, and takes it away where that was asked for before.
+func (n *ProcessNode) follow(ctx context.Context, run *podRun) {
+	goOn, err := run.Init(ctx)
+	if err == nil && goOn {
+		err = run.Containers(ctx, nil)
+	}
+	if ctx.Err() != nil {
+		err = nil
+		if n.ctx.Err() == nil {
+			err = run.Remove(n.ctx)
+		}
+	}
+	run.end()
+	if err != nil && n.ctx.Err() == nil {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.failed = append(n.failed, fmt.Errorf("run Pod %s/%s: %w", run.Pod.Namespace, run.Pod.Name, err))
+	}
+}
+
+// kubeconfig returns one for the cluster with a token.
+func (n *ProcessNode) kubeconfig(token string) ([]byte, error) {
+	return KubeconfigFor(&rest.Config{
+		Host: n.cluster.RestConfig.Host, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{CAData: n.cluster.RestConfig.CAData},
+	})
 }
 
 func (n *ProcessNode) forget(o any) {
@@ -162,6 +227,9 @@ func (n *ProcessNode) forget(o any) {
 	if p := n.pods[uid]; p != nil {
 		p.end()
 		delete(n.pods, uid)
+	}
+	if run := n.runs[uid]; run != nil {
+		run.end()
 	}
 }
 

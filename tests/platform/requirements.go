@@ -98,12 +98,17 @@ func aptGet(ctx context.Context, args ...string) error {
 	return err
 }
 
-// needNode ends a test whose node this machine cannot run: as skipped, or as failed where a node is required.
+// needNode is NeedNode for a platform with a node.
 func needNode(t testing.TB, options Options) {
 	t.Helper()
-	if !options.Node {
-		return
+	if options.Node {
+		NeedNode(t)
 	}
+}
+
+// NeedNode ends a test whose node this machine cannot run: as skipped, or as failed where a node is required. Shared and New call it for Options.Node.
+func NeedNode(t testing.TB) {
+	t.Helper()
 	switch err := CheckNode(); {
 	case err == nil:
 	case NodeRequired():

@@ -4,6 +4,7 @@
 package platform
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -16,23 +17,24 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/programs"
 )
 
-// ways connect the network of a node with the one of this process.
+// ways connect the network of a node with the one of its cluster, which is that of this process or a network apart.
 type ways struct {
-	// kubelet is the port on loopback here that leads to the same port of the node.
+	// kubelet is the port on loopback of the cluster that leads to the same port of the node.
 	kubelet string
 
-	network   *os.File // the network namespace of the node
+	cluster   *programs.Network // nil is the network of this process
+	network   *os.File          // the network namespace of the node
 	listeners []net.Listener
 	conns     programs.Connections
 }
 
-// openWays opens both directions: out of the network of the process to servers on loopback here and to the API server, and to the kubelet.
-func openWays(pid int, apiServer string) (*ways, error) {
+// openWays opens both directions: out of the network of the process to servers on loopback of the cluster and to the API server, and to the kubelet.
+func openWays(pid int, apiServer string, cluster *programs.Network) (*ways, error) {
 	network, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", pid))
 	if err != nil {
 		return nil, err
 	}
-	w := &ways{network: network}
+	w := &ways{network: network, cluster: cluster}
 	if err := errors.Join(w.openDoor(apiServer), w.openKubelet()); err != nil {
 		return nil, errors.Join(err, w.close())
 	}
@@ -51,19 +53,19 @@ func (w *ways) openDoor(apiServer string) error {
 			if err != nil {
 				return nil, err
 			}
-			return net.Dial("tcp4", backendOf(wanted, apiServer))
+			return w.cluster.Dial(context.Background(), "tcp4", backendOf(wanted, apiServer))
 		})
 		return nil
 	})
 }
 
-// openKubelet listens here on a port for connections to the same port of the node.
+// openKubelet listens in the network of the cluster on a port for connections to the same port of the node.
 func (w *ways) openKubelet() error {
 	address, err := programs.FreeAddress()
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp4", address)
+	listener, err := w.cluster.Listen(address)
 	if err != nil {
 		return err
 	}
@@ -113,7 +115,7 @@ func wantedAddress(conn net.Conn) (address string, err error) {
 	return address, errors.Join(controlled, err)
 }
 
-// backendOf returns the server here that is meant by an address in the node.
+// backendOf returns the server on loopback of the cluster that is meant by an address in the node.
 func backendOf(wanted, apiServer string) string {
 	host, port, _ := net.SplitHostPort(wanted)
 	if host == serviceAddress {

@@ -5,11 +5,17 @@
 
 package platform
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/programs"
+)
 
 // ways connect the network of a node with the one of this process: on Linux only.
 type ways struct{ kubelet string }
 
-func openWays(int, string) (*ways, error) { return nil, errors.New("nodes need Linux") }
+func openWays(int, string, *programs.Network) (*ways, error) {
+	return nil, errors.New("nodes need Linux")
+}
 
 func (w *ways) close() error { return nil }

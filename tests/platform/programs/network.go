@@ -34,6 +34,14 @@ func (n *Network) Lead(address string) error {
 	return nil
 }
 
+// Listen listens on an address in the network; in the one of this process where n is nil.
+func (n *Network) Listen(address string) (net.Listener, error) {
+	if n == nil {
+		return net.Listen("tcp4", address)
+	}
+	return n.apart.listen(address)
+}
+
 // Close ends the ways out of the network. What still runs in it is killed.
 func (n *Network) Close() error {
 	n.mu.Lock()
