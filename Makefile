@@ -40,6 +40,7 @@ RELEASE_ARGS = --version "$(VERSION)" --revision "$$(git rev-parse HEAD)" --crea
 GOSEC_TOOLS := publishing/.*:G122,G301,G302,G304,G306,G703;cmd/flux-landscaper/.*:G301,G304
 GO_TOOL := go tool -modfile=tests/platform/tools/generate/go.mod
 HEADER  := tests/quality/header.go.txt
+NOTIFICATIONS := paths=github.com/fluxcd/notification-controller/api/v1 paths=github.com/fluxcd/notification-controller/api/v1beta3
 
 # The race detector needs a C compiler; without one it stays off.
 ifneq ($(RACE),)
@@ -93,6 +94,7 @@ lint: ## gofmt, go vet, the command line built for Windows, staticcheck, gosec a
 generate: ## Deepcopy functions, CRDs and the generated parts of docs/
 	$(call step,deepcopy functions,$(GO_TOOL) controller-gen object:headerFile=$(HEADER) paths=./api/...)
 	$(call step,CRDs,$(GO_TOOL) controller-gen crd paths=./api/... output:crd:dir=config/crd/bases)
+	$(call step,CRDs of notification-controller for tests,$(GO_TOOL) controller-gen crd $(NOTIFICATIONS) output:crd:dir=tests/notifications/testdata)
 	$(call step,docs,go run ./tests/quality/cmd/docs)
 
 bench: ## The benchmarks (BENCH=regexp, BENCH_FLAGS=..., BENCH_ARGS="-sizes 200")

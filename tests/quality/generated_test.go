@@ -25,13 +25,18 @@ func controllerGen(t *testing.T, args ...string) {
 }
 
 func TestGeneratedCRDs(t *testing.T) {
-	dir := t.TempDir()
-	controllerGen(t, "crd", "paths=./api/...", "output:crd:dir="+dir)
-	fresh, committed := contents(t, dir), contents(t, loaded(t).Path("config/crd/bases"))
-	require.NotEmpty(t, fresh)
-	assert.ElementsMatch(t, keys(fresh), keys(committed), cure)
-	for name, content := range fresh {
-		assert.True(t, content == committed[name], "config/crd/bases/%s is stale: %s", name, cure)
+	const notifications = "paths=github.com/fluxcd/notification-controller/api/"
+	for folder, paths := range map[string][]string{
+		"config/crd/bases": {"paths=./api/..."}, "tests/notifications/testdata": {notifications + "v1", notifications + "v1beta3"},
+	} {
+		dir := t.TempDir()
+		controllerGen(t, append([]string{"crd", "output:crd:dir=" + dir}, paths...)...)
+		fresh, committed := contents(t, dir), contents(t, loaded(t).Path(folder))
+		require.NotEmpty(t, fresh)
+		assert.ElementsMatch(t, keys(fresh), keys(committed), cure)
+		for name, content := range fresh {
+			assert.True(t, content == committed[name], "%s/%s is stale: %s", folder, name, cure)
+		}
 	}
 }
 
