@@ -4,6 +4,7 @@
 package agent
 
 import (
+	"flag"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,6 +27,32 @@ import (
 
 // healed is within which time both sides have to agree after a partition.
 const healed = 10 * time.Second
+
+// lasting is how long partitions last beyond the moment that the agent has noticed them: go test ./tests/agent -run Partitions -args -lasting 5m.
+var lasting = flag.Duration("lasting", 0, "how long partitions last that TestPartitionsOnlyDelay makes, beyond the moment that the agent has noticed them")
+
+// last waits as long as a partition lasts. Meanwhile the agent neither ends nor gets unready.
+func (s *scene) last(agent *member) {
+	s.t.Helper()
+	for end := time.Now().Add(*lasting); time.Now().Before(end); time.Sleep(min(time.Second, time.Until(end))) {
+		require.True(s.t, agent.isReady(), "a partition does not restart the agent")
+	}
+}
+
+// requireWaits checks that the landscaper cluster shows what a partition longer than a lease means for an Installation: it waits, and has not failed.
+func (s *scene) requireWaits(name string) {
+	s.t.Helper()
+	if *lasting <= lease {
+		return
+	}
+	assert.Equal(s.t, "AgentUnreachable", conditions.GetReason(s.registered(), v1alpha1.AgentConnectedCondition))
+	installation := &v1alpha1.Installation{}
+	require.NoError(s.t, s.Client().Get(s.ctx, client.ObjectKey{Namespace: s.home(), Name: name}, installation))
+	assert.True(s.t, conditions.IsReconciling(installation), "%+v", installation.Status.Conditions)
+	assert.False(s.t, conditions.IsStalled(installation), "%+v", installation.Status.Conditions)
+	assert.False(s.t, installation.Status.IsIdle())
+	assert.NotContains(s.t, []v1alpha1.Phase{v1alpha1.PhaseFailed, v1alpha1.PhaseDeleteFailed}, installation.Status.Phase)
+}
 
 // settings is the config of a helm item that makes a ConfigMap behind the fence.
 func settings(t *testing.T, name, text string) string {
@@ -83,12 +110,14 @@ func (s *scene) uid(name string) types.UID {
 }
 
 // through lets the way to the landscaper cluster be cut while something is under way, and checks how soon that is done once the way is whole.
-func (s *scene) through(agent *member, way faults.WireMode, begin, await func()) {
+func (s *scene) through(agent *member, way faults.WireMode, name string, begin, await func()) {
 	s.t.Helper()
 	s.centre.Become(way)
 	agent.awaitConnected(false)
 	begin()
 	assert.True(s.t, agent.isReady(), "a partition does not restart the agent")
+	s.last(agent)
+	s.requireWaits(name)
 	s.centre.Become(faults.Whole)
 	began := time.Now()
 	await()
@@ -103,12 +132,12 @@ func (s *scene) through(agent *member, way faults.WireMode, begin, await func())
 func (s *scene) partitionStages(agent *member, way faults.WireMode) {
 	name := "settings-" + s.environment
 	s.t.Log("install")
-	s.through(agent, way, func() { s.deploy(name, "first") }, func() { s.succeeded(s.home(), name) })
+	s.through(agent, way, name, func() { s.deploy(name, "first") }, func() { s.succeeded(s.home(), name) })
 	assert.Equal(s.t, []string{"1"}, s.revisions(name), "it was installed once")
 	installed := s.uid(name)
 	require.NotEmpty(s.t, installed)
 	s.t.Log("upgrade")
-	s.through(agent, way, func() {
+	s.through(agent, way, name, func() {
 		s.deploy(name, "second")
 		assert.Equal(s.t, "first", s.configMap(name)["text"])
 	}, func() { s.succeeded(s.home(), name) })
@@ -117,7 +146,7 @@ func (s *scene) partitionStages(agent *member, way faults.WireMode) {
 	assert.Equal(s.t, installed, s.uid(name), "nothing was deleted")
 	s.t.Log("delete")
 	var removed *v1alpha1.Installation
-	s.through(agent, way, func() {
+	s.through(agent, way, name, func() {
 		removed = s.remove(name)
 		assert.Equal(s.t, installed, s.uid(name))
 	}, func() { require.NoError(s.t, s.AwaitGone(s.ctx, removed)) })
@@ -125,18 +154,19 @@ func (s *scene) partitionStages(agent *member, way faults.WireMode) {
 	assert.Empty(s.t, s.revisions(name))
 }
 
-// underWay cuts the way while a job is at work, for a time that is too short for anybody to be told.
+// underWay cuts the way while a job is at work, for a time that is too short for anybody to be told, or as long as partitions last.
 func (s *scene) underWay(agent *member, way faults.WireMode) {
 	name := "brief-" + s.environment
 	s.deploy(name, "first")
 	require.Eventually(s.t, func() bool { return len(s.revisions(name)) > 0 }, patience, time.Millisecond)
 	s.centre.Become(way)
 	time.Sleep(time.Second)
+	s.last(agent)
 	s.centre.Become(faults.Whole)
 	began := time.Now()
 	s.succeeded(s.home(), name)
 	took := time.Since(began)
-	s.t.Logf("done %s after a partition of a second has healed", took)
+	s.t.Logf("done %s after a partition in the middle has healed", took)
 	assert.Less(s.t, took, pace.Within(healed))
 	assert.Equal(s.t, []string{"1"}, s.revisions(name), "nothing was done twice")
 	assert.Equal(s.t, "first", s.configMap(name)["text"])

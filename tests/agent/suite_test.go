@@ -99,7 +99,7 @@ type scene struct {
 
 func newScene(t *testing.T, environment string) *scene {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*patience+5**lasting)
 	t.Cleanup(cancel)
 	binary, err := binaries.BuildLandscaper(ctx)
 	require.NoError(t, err)
