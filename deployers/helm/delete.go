@@ -38,7 +38,8 @@ func (d *deployer) Delete(ctx context.Context, item *contract.Item) (contract.Ou
 	if err != nil || j == nil {
 		return contract.Outcome{Done: err == nil}, err
 	}
-	ctx = engine.OnWait(ctx, item.Waits)
+	ctx, end := d.engine.Session(engine.OnWait(ctx, item.Waits), item.DeployItem.Namespace)
+	defer end()
 	steps := deleteSteps
 	if j.item.Target == nil {
 		steps = scatteredSteps

@@ -129,7 +129,8 @@ func (d *deployer) Ensure(ctx context.Context, item *contract.Item) (contract.Ou
 	if err != nil {
 		return contract.Outcome{Untouched: true}, err
 	}
-	ctx = engine.OnWait(ctx, item.Waits)
+	ctx, end := d.engine.Session(engine.OnWait(ctx, item.Waits), item.DeployItem.Namespace)
+	defer end()
 	if j.attempt.reached == nil {
 		steps := releaseSteps
 		if !j.config.IsHelmDeployment() {

@@ -88,7 +88,7 @@ func (r *releaser) afterFailure(ctx context.Context, cause error) error {
 		return cause
 	}
 	r.record.noteAttempts(history)
-	if ctx.Err() != nil || kit.IsTransient(cause) || errors.Is(cause, rendering.ErrNotRun) {
+	if ctx.Err() != nil || kit.IsTransient(cause) || wasCrowdedOut(cause) {
 		return cause
 	}
 	isRemedied, err := r.remedy(ctx, history)
@@ -261,9 +261,14 @@ func (r *releaser) upgrade(ctx context.Context, last *engine.Release) (*engine.R
 	return release, r.judge(ctx, err, settings, upgradeRetries)
 }
 
+// wasCrowdedOut reports whether an operation failed because of what else the deployer does. It says nothing about the release.
+func wasCrowdedOut(err error) bool {
+	return errors.Is(err, rendering.ErrNotRun) || errors.Is(err, engine.ErrRecordsBusy)
+}
+
 // judge counts the failure of an operation, and makes the last one that is allowed the end of the job.
 func (r *releaser) judge(ctx context.Context, err error, settings helmv1alpha1.ReleaseSettings, atomicRetries int) error {
-	if err == nil || ctx.Err() != nil || errors.Is(err, rendering.ErrNotRun) {
+	if err == nil || ctx.Err() != nil || wasCrowdedOut(err) {
 		return err
 	}
 	r.attempt.failure = err

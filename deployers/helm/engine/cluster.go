@@ -123,7 +123,7 @@ func (e *Engine) begin(ctx context.Context, cluster *target.Cluster, namespace s
 		return nil, fmt.Errorf("helm storage driver %q: %w", e.options.Driver, err)
 	}
 	if e.options.Driver != DriverMemory {
-		checked, err := records.NewChecked(op.Releases.Driver, g.config, namespace, e.options.Driver == DriverConfigMap)
+		checked, err := records.NewChecked(op.Releases.Driver, g.config, namespace, e.options.Driver == DriverConfigMap, boundIn(ctx))
 		if err != nil {
 			return nil, err
 		}

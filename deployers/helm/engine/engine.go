@@ -73,6 +73,7 @@ type Engine struct {
 	clusters *lru.Cache[string, *clusterState]
 	locks    *locks
 	memory   *records.MemoryStorage
+	room     *records.Room
 }
 
 // New returns an Engine, or an error for an unknown storage driver.
@@ -87,6 +88,7 @@ func New(options Options) (*Engine, error) {
 		charts:   memory.Open[string, *Chart](memory.New(cacheSize), nil),
 		clusters: clusters,
 		locks:    newLocks(),
+		room:     records.NewRoom(),
 	}
 	switch options.Driver {
 	case "", DriverSecret, driverSecrets:

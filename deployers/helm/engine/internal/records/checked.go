@@ -49,7 +49,18 @@ var unpacking sync.Mutex
 // missing in them. Here, a record that cannot be read is an error that names it. Helm's own driver writes only.
 type checked struct {
 	driver.Driver
-	kept keeper
+	kept  keeper
+	bound Bound
+}
+
+// Bound is what an operation may have of records in memory.
+type Bound struct {
+	// Context ends the waits for room.
+	Context context.Context
+	// Claim of the call; nil bounds only what is read at once.
+	Claim *Claim
+	// Waits is called before a wait.
+	Waits func()
 }
 
 // keeper has the records of a namespace as they are stored.
@@ -68,33 +79,34 @@ type stored struct {
 }
 
 // NewChecked returns a storage around Helm's own, whose records are Secrets of a namespace, or ConfigMaps.
-func NewChecked(inner driver.Driver, config *rest.Config, namespace string, inMaps bool) (driver.Driver, error) {
+func NewChecked(inner driver.Driver, config *rest.Config, namespace string, inMaps bool, bound Bound) (driver.Driver, error) {
 	client, err := corev1client.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the cluster of the records: %w", err)
 	}
 	if inMaps {
-		return checked{Driver: inner, kept: inConfigMaps{client.ConfigMaps(namespace)}}, nil
+		return checked{Driver: inner, kept: inConfigMaps{client.ConfigMaps(namespace)}, bound: bound}, nil
 	}
-	return checked{Driver: inner, kept: inSecrets{client.Secrets(namespace)}}, nil
+	return checked{Driver: inner, kept: inSecrets{client.Secrets(namespace)}, bound: bound}, nil
 }
 
 // Get returns a record.
 func (c checked) Get(key string) (*release.Release, error) {
-	found, err := c.kept.get(key)
-	if apierrors.IsNotFound(err) {
-		return nil, driver.ErrReleaseNotFound
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s %s with the record cannot be read: %w", c.kept.kind(), key, err)
-	}
-	rel, err := c.read(found, maxRecord, new(int))
+	found, err := c.readWithRoom(maxRecord, func() ([]stored, error) {
+		found, err := c.kept.get(key)
+		if apierrors.IsNotFound(err) {
+			return nil, driver.ErrReleaseNotFound
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s %s with the record cannot be read: %w", c.kept.kind(), key, err)
+		}
+		maps.DeleteFunc(found.labels, func(name, _ string) bool { return slices.Contains(driver.GetSystemLabels(), name) })
+		return []stored{found}, nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	maps.DeleteFunc(found.labels, func(name, _ string) bool { return slices.Contains(driver.GetSystemLabels(), name) })
-	rel.Labels = found.labels
-	return rel, nil
+	return found[0], nil
 }
 
 // List returns the records that pass a filter.
@@ -112,16 +124,52 @@ func (c checked) Query(wanted map[string]string) ([]*release.Release, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := c.kept.list(selector.String())
+	return c.readWithRoom(maxRecords, func() ([]stored, error) {
+		all, err := c.kept.list(selector.String())
+		if err != nil {
+			return nil, fmt.Errorf("the records of the release cannot be listed: %w", err)
+		}
+		if len(all) == 0 {
+			return nil, driver.ErrReleaseNotFound
+		}
+		return all, nil
+	})
+}
+
+// readWithRoom reads records, which may cost up to limit together. Those for which there is no room are got anew once there is: who waits holds none.
+func (c checked) readWithRoom(limit int, get func() ([]stored, error)) ([]*release.Release, error) {
+	all, err := get()
 	if err != nil {
-		return nil, fmt.Errorf("the records of the release cannot be listed: %w", err)
+		return nil, err
 	}
-	if len(all) == 0 {
-		return nil, driver.ErrReleaseNotFound
+	before := c.bound.Claim.holds()
+	found, err := c.readAll(all, limit)
+	if !errors.Is(err, ErrBusy) {
+		return found, err
 	}
+	c.bound.Claim.giveBack(before)
+	found = nil
+	cost, err := c.costOf(all, limit)
+	if err != nil {
+		return nil, err
+	}
+	all = nil
+	if c.bound.Waits != nil {
+		c.bound.Waits()
+	}
+	if err := c.bound.Claim.wait(c.bound.Context, cost); err != nil {
+		return nil, err
+	}
+	if all, err = get(); err != nil {
+		return nil, err
+	}
+	return c.readAll(all, limit)
+}
+
+func (c checked) readAll(all []stored, limit int) ([]*release.Release, error) {
 	found, spent := make([]*release.Release, 0, len(all)), 0
 	for _, one := range all {
-		rel, err := c.read(one, maxRecords, &spent)
+		rel, err := c.read(one, limit, &spent)
 		if err != nil {
 			return nil, err
 		}
@@ -129,6 +177,16 @@ func (c checked) Query(wanted map[string]string) ([]*release.Release, error) {
 		found = append(found, rel)
 	}
 	return found, nil
+}
+
+// costOf returns what records cost, without having them in memory.
+func (c checked) costOf(all []stored, limit int) (spent int, err error) {
+	for _, one := range all {
+		if err := measureRecord(one.packed, min(maxRecord, limit-spent), &spent); err != nil {
+			return 0, c.about(one, err)
+		}
+	}
+	return spent, nil
 }
 
 // Delete removes a record and returns it.
@@ -142,38 +200,78 @@ func (c checked) Delete(key string) (*release.Release, error) {
 
 // read reads a record. What it costs comes to spent, which may not get beyond limit.
 func (c checked) read(one stored, limit int, spent *int) (*release.Release, error) {
-	rel, err := readRecord(one.packed, min(maxRecord, limit-*spent), spent)
+	rel, err := readRecord(one.packed, min(maxRecord, limit-*spent), spent, c.bound.Claim)
+	if errors.Is(err, ErrBusy) {
+		return nil, err
+	}
 	if err != nil {
-		return nil, fmt.Errorf("%s %s is no record of a Helm release that can be read: %w; delete it, or correct it", c.kept.kind(), one.name, err)
+		return nil, c.about(one, err)
 	}
 	return rel, nil
 }
 
-func readRecord(packed []byte, limit int, spent *int) (*release.Release, error) {
+func (c checked) about(one stored, err error) error {
+	return fmt.Errorf("%s %s is no record of a Helm release that can be read: %w; delete it, or correct it", c.kept.kind(), one.name, err)
+}
+
+var errRecordTooLarge = fmt.Errorf("the records of a release unpack to more than %d MiB each or %d MiB together", maxRecord>>20, maxRecords>>20)
+
+func readRecord(packed []byte, limit int, spent *int, claim *Claim) (*release.Release, error) {
 	unpacking.Lock()
 	defer unpacking.Unlock()
-	raw, err := base64.StdEncoding.AppendDecode(nil, packed)
+	already := *spent
+	text, err := unpack(packed, limit, func(cost int) bool { return claim.fits(already + cost) })
 	if err != nil {
-		return nil, errors.New("it is not in base64")
-	}
-	text := &costly{from: bytes.NewReader(raw), left: limit}
-	if bytes.HasPrefix(raw, []byte{0x1f, 0x8b, 0x08}) {
-		if text.from, err = gzip.NewReader(bytes.NewReader(raw)); err != nil {
-			return nil, errors.New("it cannot be unpacked")
-		}
+		return nil, err
 	}
 	rel := &release.Release{}
 	err = json.NewDecoder(text).Decode(rel)
-	*spent += limit - text.left
+	*spent += text.cost()
 	switch {
 	case text.left < 0:
-		return nil, fmt.Errorf("the records of a release unpack to more than %d MiB each or %d MiB together", maxRecord>>20, maxRecords>>20)
+		return nil, errRecordTooLarge
+	case errors.Is(err, ErrBusy):
+		return nil, err
 	case err != nil:
 		return nil, errors.New("it is no JSON of a release")
 	case rel.Info == nil || slices.Contains(rel.Hooks, nil):
 		return nil, errors.New("parts are missing in it")
 	}
 	return rel, affordable(rel)
+}
+
+// measureRecord adds to spent what a record costs.
+func measureRecord(packed []byte, limit int, spent *int) error {
+	unpacking.Lock()
+	defer unpacking.Unlock()
+	text, err := unpack(packed, limit, func(int) bool { return true })
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, text)
+	*spent += text.cost()
+	switch {
+	case text.left < 0:
+		return errRecordTooLarge
+	case err != nil:
+		return errors.New("it cannot be unpacked")
+	}
+	return nil
+}
+
+// unpack returns the text of a record, which may cost up to limit and has to fit.
+func unpack(packed []byte, limit int, fits func(cost int) bool) (*costly, error) {
+	raw, err := base64.StdEncoding.AppendDecode(nil, packed)
+	if err != nil {
+		return nil, errors.New("it is not in base64")
+	}
+	text := &costly{from: bytes.NewReader(raw), left: limit, limit: limit, fits: fits}
+	if bytes.HasPrefix(raw, []byte{0x1f, 0x8b, 0x08}) {
+		if text.from, err = gzip.NewReader(bytes.NewReader(raw)); err != nil {
+			return nil, errors.New("it cannot be unpacked")
+		}
+	}
+	return text, nil
 }
 
 // affordable refuses a record whose manifests stand for more than this process can hold: Helm parses them without limit.
@@ -193,8 +291,10 @@ func affordable(rel *release.Release) error {
 
 // costly reads JSON until that costs too much.
 type costly struct {
-	from io.Reader
-	left int
+	from        io.Reader
+	left, limit int
+	// fits says whether there is room for what was read up to now.
+	fits func(cost int) bool
 	// inText says that what follows is in a text, isEscaped that the next sign is no end of it.
 	inText, isEscaped bool
 }
@@ -208,8 +308,14 @@ func (c *costly) Read(into []byte) (int, error) {
 	if c.left < 0 {
 		return 0, errors.New("too much")
 	}
+	if !c.fits(c.cost()) {
+		return 0, ErrBusy
+	}
 	return n, err
 }
+
+// cost returns what was read up to now costs.
+func (c *costly) cost() int { return c.limit - c.left }
 
 // count adds the costs of a value to those of the text where the sign begins one.
 func (c *costly) count(sign byte) {

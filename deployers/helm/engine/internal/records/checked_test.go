@@ -49,7 +49,7 @@ func TestARecordTakesNoMoreThanItCosts(t *testing.T) {
 			record, spent := packed(t, text), 0
 			before := inUse()
 
-			rel, err := readRecord(record, maxRecord, &spent)
+			rel, err := readRecord(record, maxRecord, &spent, nil)
 
 			require.NoError(t, err)
 			assert.Less(t, inUse()-before, spent+1<<20)
@@ -86,7 +86,7 @@ func TestManifestsOfARecordAreAffordable(t *testing.T) {
 			text, err := json.Marshal(tt.rel)
 			require.NoError(t, err)
 
-			_, err = readRecord(packed(t, string(text)), maxRecord, new(int))
+			_, err = readRecord(packed(t, string(text)), maxRecord, new(int), nil)
 
 			if tt.says == "" {
 				require.NoError(t, err)
@@ -101,7 +101,7 @@ func TestTextsOfARecordCostNoMoreThanTheirBytes(t *testing.T) {
 	text := `{"info":{"status":"deployed"},"manifest":"` + strings.Repeat(`{\"a\":[1,2]},\\`, 1<<14) + `"}`
 	spent := 0
 
-	rel, err := readRecord(packed(t, text), maxRecord, &spent)
+	rel, err := readRecord(packed(t, text), maxRecord, &spent, nil)
 
 	require.NoError(t, err)
 	assert.Less(t, spent, len(text)+10*objectCost)

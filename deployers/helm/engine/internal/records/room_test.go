@@ -1,0 +1,71 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package records
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestLargeRecordsOfAnOwnerWaitForEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		room := NewRoom()
+		first, second := room.Claim("busy"), room.Claim("busy")
+		require.True(t, first.fits(ownerRoom))
+		assert.False(t, second.fits(smallRecords+1))
+		assert.True(t, second.fits(smallRecords), "small ones wait for nobody")
+		began := time.Now()
+		assert.ErrorIs(t, second.wait(t.Context(), 2*smallRecords), ErrBusy)
+		assert.Equal(t, patience, time.Since(began))
+
+		time.AfterFunc(time.Second, first.End)
+		began = time.Now()
+		require.NoError(t, second.wait(t.Context(), ownerRoom))
+		assert.Equal(t, time.Second, time.Since(began))
+
+		calm := room.Claim("calm")
+		assert.True(t, calm.fits(ownerRoom), "another owner waits for nobody")
+		third := room.Claim("third")
+		assert.False(t, third.fits(smallRecords+1), "the process has a limit, too")
+		time.AfterFunc(time.Second, calm.End)
+		require.NoError(t, third.wait(t.Context(), ownerRoom))
+		second.End()
+		third.End()
+	})
+}
+
+func TestNothingIsLeftOfClaims(t *testing.T) {
+	room := NewRoom()
+	first, second := room.Claim("n"), room.Claim("n")
+	require.True(t, first.fits(2*roomStep))
+	require.True(t, first.fits(roomStep), "what the call has is enough")
+	first.giveBack(roomStep)
+	assert.EqualValues(t, roomStep, first.holds())
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	assert.ErrorIs(t, second.wait(ended, ownerRoom), context.Canceled)
+	require.NoError(t, second.wait(t.Context(), ownerRoom-roomStep), "the others leave so much")
+	first.End()
+	first.End()
+	second.End()
+	assert.False(t, second.fits(2*smallRecords), "a call that has ended gets nothing")
+	assert.ErrorIs(t, second.wait(t.Context(), 2*smallRecords), ErrBusy)
+	assert.Empty(t, room.owners)
+	assert.True(t, room.process.TryAcquire(processRoom))
+}
+
+func TestMeasuringARecordFindsWhatReadingItCosts(t *testing.T) {
+	record := packed(t, `{"info":{"status":"deployed"},"hooks":[{},{},{}]}`)
+	measured, spent := 0, 0
+	require.NoError(t, measureRecord(record, maxRecord, &measured))
+	_, err := readRecord(record, maxRecord, &spent, nil)
+	require.NoError(t, err)
+	assert.Equal(t, spent, measured)
+	assert.ErrorIs(t, measureRecord(record, spent-1, new(int)), errRecordTooLarge)
+}
