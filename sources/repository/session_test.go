@@ -281,6 +281,32 @@ func TestCachesAreBoundToLogins(t *testing.T) {
 	}
 }
 
+// Whoever knows the digest of a blob in a registry gets it only if the registry lets him, although somebody else has got it before.
+func TestBlobsOfRegistriesAreBoundToLogins(t *testing.T) {
+	reg := registry.Start(t, registry.Options{Users: []registry.User{{Name: "alice", Password: "secret-of-alice"}}})
+	blob := reg.PushBlob(t, "blobs", "text/plain", []byte("of alice"))
+	written := describe(t, "example.com/c", "1.0.0",
+		line("blob", "plainText", fmt.Sprintf("{type: ociBlob, ref: %s/blobs, mediaType: text/plain, digest: '%s', size: %d}", reg.Host, blob.Digest, blob.Size), ""), nil)
+	r := repositories(t, nil)
+	read := func(rights Rights) (string, error) {
+		s := session(t, r, Scope{Rights: rights})
+		found, err := s.Root(t.Context(), inlineDefinition(t, written))
+		require.NoError(t, err)
+		return (&scene{session: s, d: found.Descriptor}).content(t, "blob")
+	}
+	for range 2 {
+		got, err := read(rights(t, reg.Host, "alice", "secret-of-alice"))
+		require.NoError(t, err)
+		require.Equal(t, "of alice", got)
+	}
+	for name, other := range map[string]Rights{"anonymous": {}, "wrong": rights(t, reg.Host, "alice", "secret-of-bob")} {
+		t.Run(name, func(t *testing.T) {
+			_, err := read(other)
+			require.ErrorIs(t, err, oci.ErrUnauthorized)
+		})
+	}
+}
+
 func TestKindsOfFailuresOfARegistry(t *testing.T) {
 	reg := registry.Start(t, registry.Options{})
 	publish(t, reg, component.OCIRegistry{BaseURL: reg.Host + "/c"}, shop(t))
