@@ -47,12 +47,6 @@ func (d *desk[Q, R]) set(w *work) {
 	d.work, d.due = w, w != nil
 }
 
-func (d *desk[Q, R]) current() *work {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.work
-}
-
 // beginAnswer returns the job, nil where there is none, and has its end wait for an answer.
 func (d *desk[Q, R]) beginAnswer() *work {
 	d.mu.Lock()
