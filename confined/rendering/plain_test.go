@@ -4,6 +4,7 @@
 package rendering
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -36,6 +37,24 @@ func schemas(blueprint *model.Blueprint) *schema.Validator {
 	return schema.New(schema.Options{LocalTypes: blueprint.LocalTypes})
 }
 
+// numbers is a schema that compares a value, or each in a list, with so many numbers.
+func numbers(count int) string {
+	var all []string
+	for i := range count {
+		all = append(all, fmt.Sprintf("1.0e+%d", i+22))
+	}
+	return "{enum: [" + strings.Join(all, ",") + "], items: {enum: [" + all[0] + "]}}"
+}
+
+// others are so many more imports, each after a line break.
+func others(count int, schema string) string {
+	var out strings.Builder
+	for i := range count {
+		fmt.Fprintf(&out, "\n- {name: other%d, type: data, required: false, schema: %s}", i, schema)
+	}
+	return out.String()
+}
+
 func TestWhatRunsInTheOwnProcess(t *testing.T) {
 	const anything = `{type: [object, "null"], properties: {a: {type: string, maxLength: 3}, b: {items: {enum: [1, 2]}}}, additionalProperties: false, required: [a]}`
 	mapping := map[string]v1alpha1.AnyJSON{"value": v1alpha1.NewAnyJSON([]byte(`"(( 1 ))"`))}
@@ -64,6 +83,13 @@ func TestWhatRunsInTheOwnProcess(t *testing.T) {
 		"long keys":                    {schema: `{}`, value: map[string]any{strings.Repeat("x", 2*maxPlainValue*textUnit): nil}},
 		"large value of another":       {schema: `{}`, more: "- {name: other, type: data, schema: {}, required: false, default: {value: " + strings.Repeat("x", 2*maxPlainValue) + "}}"},
 		"pattern of a conditional one": {schema: `{}`, more: "- {name: other, type: data, schema: {}, required: false, imports: [{name: third, type: data, schema: {pattern: x}}]}"},
+		"reference in a default":       {schema: `{default: [{$ref: "blueprint://x"}]}`},
+		"reference among values":       {schema: `{properties: {a: {enum: [{b: {$ref: "cd://resources/x"}}]}}}`},
+		"list of many numbers":         {schema: numbers(250), value: make([]any, 500)},
+		"many imports":                 {schema: `{}`, more: others(1000, `{}`)},
+		"many conditional imports":     {schema: `{}`, more: "- {name: other, type: data, schema: {}, required: false, imports: [" + strings.ReplaceAll(others(1000, `{}`), "\n- ", ",")[1:] + "]}"},
+		"many long schemas":            {schema: `{}`, more: others(20, numbers(250))},
+		"several imports":              {schema: `{}`, more: others(30, `{type: object, properties: {a: {type: string}}}`), plain: true},
 		"target":                       {schema: `{}`, more: "- {name: other, type: target, targetType: x}", plain: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -90,4 +116,23 @@ func TestPlainImportsNeedNoChild(t *testing.T) {
 	assert.NotContains(t, err.Error(), "secret")
 	_, err = r.Satisfy(t.Context(), importing(t, `{pattern: x}`, ""), &render.Imports{Data: map[string]any{"value": "x"}}, nil)
 	require.Error(t, err, "a Renderer without children has run a pattern")
+}
+
+// Compiled schemas take many times as much memory as their text, and what is kept with a blueprint is not told of it: a Validator without memory for them
+// is never asked.
+func TestPlainImportsLeaveNoSchemasInMemory(t *testing.T) {
+	r := New(confined.Limits{})
+	r.Close()
+	env := importing(t, `{type: integer}`, "")
+	env.Schemas = &schema.Validator{}
+	given := &render.Imports{Data: map[string]any{"value": 80.0}}
+	_, err := r.Satisfy(t.Context(), env, given, nil)
+	require.NoError(t, err)
+
+	given.Data["value"] = "x"
+	_, err = r.Satisfy(t.Context(), env, given, nil)
+	require.ErrorAs(t, err, new(*schema.Error))
+	env.Schemas = nil
+	_, err = r.Satisfy(t.Context(), env, given, nil)
+	require.NoError(t, err, "without schemas nothing is checked")
 }

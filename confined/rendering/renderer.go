@@ -16,8 +16,8 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/confined"
 )
 
-// Renderer renders blueprints in children, whatever in them is a program of a user. It is safe for concurrent use. Beside the errors of package render its methods return those of
-// confined.Pool.
+// Renderer renders blueprints in children, whatever in them is a program of a user. It is safe for concurrent use. Beside the errors of package render its
+// methods return those of confined.Pool.
 type Renderer struct {
 	pool *confined.Pool[Request, Response]
 }
@@ -42,11 +42,20 @@ type Plan struct {
 // Satisfy is render.Satisfy followed by render.ImportExecutions. Imports that need no program of a user are satisfied in the own process.
 func (r *Renderer) Satisfy(ctx context.Context, env *render.Environment, given *render.Imports, mappings map[string]v1alpha1.AnyJSON) (*render.Values, error) {
 	if isPlain(env.Blueprint, given, mappings) {
-		return render.Satisfy(ctx, env, given, nil)
+		return render.Satisfy(ctx, withOwnSchemas(env), given, nil)
 	}
 	var out render.Values
 	err := r.run(ctx, env, &work{Operation: satisfy, Given: given, Mappings: mappings}, &out)
 	return &out, err
+}
+
+// withOwnSchemas returns an environment that checks the same, and keeps no compiled schemas with the blueprint.
+func withOwnSchemas(env *render.Environment) *render.Environment {
+	own := *env
+	if own.Schemas != nil {
+		own.Schemas = schema.New(schema.Options{}) // plain schemas refer to nothing
+	}
+	return &own
 }
 
 // Plan is render.DeployItems followed by render.Subinstallations.
