@@ -37,7 +37,7 @@ const (
 // stepLine returns the line that says what the job of a number does.
 func stepLine(job uint64, step string) string {
 	step = strings.ToValidUTF8(step[:min(len(step), maxStep)], "")
-	return string([]byte{stepMark}) + strconv.FormatUint(job, 10) + " " + strings.ReplaceAll(step, "\n", " ") + "\n"
+	return string([]byte{stepMark}) + strconv.FormatUint(job, 10) + " " + strings.NewReplacer("\n", " ", string([]byte{stepMark}), " ").Replace(step) + "\n"
 }
 
 // Write takes in what the child has written. It never fails.

@@ -35,6 +35,7 @@ func TestReport(t *testing.T) {
 		"of the job before":            {written: []string{stepLine(1, "a")}},
 		"of no job":                    {written: []string{"\x01\n", "\x01x y\n", "\x01 \n"}},
 		"lines in a name":              {written: []string{stepLine(2, "a\nb")}, step: "a b"},
+		"mark of a line in a name":     {written: []string{stepLine(2, "a\x012 b")}, step: "a 2 b"},
 		"complaint":                    {written: []string{"fatal error:", " out of memory\nmore"}, complaint: "fatal error: out of memory"},
 		"complaint after a step":       {written: []string{stepLine(2, "a") + "SIGSEGV: x"}, step: "a", complaint: "SIGSEGV: x"},
 		"step after a part of a line":  {written: []string{"printed", stepLine(2, "a")}, step: "a", complaint: "printed"},
