@@ -116,10 +116,12 @@ func (v *Values) DataImports(b *model.Blueprint) map[string]any {
 
 // Flatten lists definitions with their conditional ones.
 func Flatten(definitions []model.ImportDefinition) []model.ImportDefinition {
-	var out []model.ImportDefinition
+	return appendFlat(nil, definitions)
+}
+
+func appendFlat(out, definitions []model.ImportDefinition) []model.ImportDefinition {
 	for _, d := range definitions {
-		out = append(out, d)
-		out = append(out, Flatten(d.ConditionalImports)...)
+		out = appendFlat(append(out, d), d.ConditionalImports)
 	}
 	return out
 }
