@@ -8,14 +8,12 @@ import (
 	"errors"
 	"sync"
 	"time"
-
-	"golang.org/x/sync/semaphore"
 )
 
 const (
-	// ownerRoom is how many bytes of records the calls for one owner may have in memory together, and processRoom those for all owners.
-	ownerRoom   = maxRecords
-	processRoom = 2 * ownerRoom
+	// processRoom is how many bytes of records the calls for all owners may have in memory together. Those for one owner may have half of what the others
+	// leave of it, maxRecords where they have none: however many keep as much as they may, there is some left.
+	processRoom = 2 * maxRecords
 	// roomStep is the unit of claims in bytes. A release that grows while a call works on it seldom needs another one.
 	roomStep = 4 << 20
 	// smallRecords is up to how many bytes records count for nothing: nobody waits with them.
@@ -29,58 +27,37 @@ var ErrBusy = errors.New("its records are large, and other calls have as many re
 
 // Room bounds what the records that are read take in memory, for each owner and for the process. It is safe for concurrent use.
 type Room struct {
-	process *semaphore.Weighted
-	mu      sync.Mutex
-	owners  map[string]*ownersRoom
-}
-
-// ownersRoom is what is free for an owner, and how many claims of his there are.
-type ownersRoom struct {
-	*semaphore.Weighted
-	claims int
+	mu sync.Mutex
+	// held is what the calls for each owner have, total what all have.
+	held  map[string]int64
+	total int64
+	// freed is closed when something is given back.
+	freed chan struct{}
 }
 
 // NewRoom returns an empty Room.
 func NewRoom() *Room {
-	return &Room{process: semaphore.NewWeighted(processRoom), owners: map[string]*ownersRoom{}}
+	return &Room{held: map[string]int64{}, freed: make(chan struct{})}
 }
 
 // Claim is what one call has in memory: as much as the largest history that it has read. Nil is one without limit.
 type Claim struct {
 	room  *Room
 	owner string
-	own   *ownersRoom
-
-	mu    sync.Mutex
+	// held and ended belong to the Room.
 	held  int64
 	ended bool
 }
 
 // Claim begins a call for an owner.
-func (r *Room) Claim(owner string) *Claim {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.owners[owner] == nil {
-		r.owners[owner] = &ownersRoom{Weighted: semaphore.NewWeighted(ownerRoom)}
-	}
-	r.owners[owner].claims++
-	return &Claim{room: r, owner: owner, own: r.owners[owner]}
-}
+func (r *Room) Claim(owner string) *Claim { return &Claim{room: r, owner: owner} }
 
 // End gives back what the call has. Whatever goes on for it may read no large records any more.
 func (c *Claim) End() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.ended {
-		return
-	}
-	c.ended = true
-	c.shrink(0)
 	c.room.mu.Lock()
 	defer c.room.mu.Unlock()
-	if c.own.claims--; c.own.claims == 0 {
-		delete(c.room.owners, c.owner)
-	}
+	c.ended = true
+	c.shrink(0)
 }
 
 // fits reports whether the call may have so many bytes of records in memory, without a wait.
@@ -88,49 +65,49 @@ func (c *Claim) fits(bytes int) bool {
 	if c == nil || bytes <= smallRecords {
 		return true
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	more := steps(bytes) - c.held
-	switch {
-	case more <= 0:
-		return true
-	case c.ended || !c.own.TryAcquire(more):
-		return false
-	case !c.room.process.TryAcquire(more):
-		c.own.Release(more)
-		return false
-	}
-	c.held += more
-	return true
+	c.room.mu.Lock()
+	defer c.room.mu.Unlock()
+	return c.grow(bytes)
 }
 
 // wait is fits for a call that has time. The error is ErrBusy, or that of ctx.
 func (c *Claim) wait(ctx context.Context, bytes int) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	more := steps(bytes) - c.held
-	if c.ended {
-		return ErrBusy
-	}
-	if more <= 0 {
-		return nil
-	}
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	err := c.own.Acquire(waiting, more)
-	if err == nil {
-		if err = c.room.process.Acquire(waiting, more); err != nil {
-			c.own.Release(more)
+	for {
+		c.room.mu.Lock()
+		hasGrown, hasEnded, freed := c.grow(bytes), c.ended, c.room.freed
+		c.room.mu.Unlock()
+		switch {
+		case hasGrown:
+			return nil
+		case hasEnded:
+			return ErrBusy
+		}
+		select {
+		case <-freed:
+		case <-waiting.Done():
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			return ErrBusy
 		}
 	}
+}
+
+// grow gives the call room for so many bytes, and reports whether it has that.
+func (c *Claim) grow(bytes int) bool {
+	more, own := steps(bytes)-c.held, c.room.held[c.owner]
 	switch {
-	case err == nil:
-		c.held += more
-		return nil
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
+	case c.ended:
+		return false
+	case more <= 0:
+		return true
+	case own+more > (processRoom-(c.room.total-own))/2:
+		return false
 	}
-	return ErrBusy
+	c.add(more)
+	return true
 }
 
 // holds returns what the call has.
@@ -138,8 +115,8 @@ func (c *Claim) holds() int64 {
 	if c == nil {
 		return 0
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.room.mu.Lock()
+	defer c.room.mu.Unlock()
 	return c.held
 }
 
@@ -148,19 +125,26 @@ func (c *Claim) giveBack(before int64) {
 	if c == nil {
 		return
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.room.mu.Lock()
+	defer c.room.mu.Unlock()
 	c.shrink(before)
 }
 
 func (c *Claim) shrink(to int64) {
-	free := c.held - to
-	if free <= 0 {
+	if c.held <= to {
 		return
 	}
-	c.own.Release(free)
-	c.room.process.Release(free)
-	c.held = to
+	c.add(to - c.held)
+	close(c.room.freed)
+	c.room.freed = make(chan struct{})
+}
+
+func (c *Claim) add(more int64) {
+	c.held += more
+	c.room.total += more
+	if c.room.held[c.owner] += more; c.room.held[c.owner] == 0 {
+		delete(c.room.held, c.owner)
+	}
 }
 
 // steps rounds up to whole steps.

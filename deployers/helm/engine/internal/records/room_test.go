@@ -17,7 +17,7 @@ func TestLargeRecordsOfAnOwnerWaitForEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		room := NewRoom()
 		first, second := room.Claim("busy"), room.Claim("busy")
-		require.True(t, first.fits(ownerRoom))
+		require.True(t, first.fits(maxRecords))
 		assert.False(t, second.fits(smallRecords+1))
 		assert.True(t, second.fits(smallRecords), "small ones wait for nobody")
 		began := time.Now()
@@ -26,18 +26,34 @@ func TestLargeRecordsOfAnOwnerWaitForEachOther(t *testing.T) {
 
 		time.AfterFunc(time.Second, first.End)
 		began = time.Now()
-		require.NoError(t, second.wait(t.Context(), ownerRoom))
+		require.NoError(t, second.wait(t.Context(), maxRecords))
 		assert.Equal(t, time.Second, time.Since(began))
 
 		calm := room.Claim("calm")
-		assert.True(t, calm.fits(ownerRoom), "another owner waits for nobody")
+		assert.True(t, calm.fits(maxRecords/2), "another owner waits for nobody")
 		third := room.Claim("third")
-		assert.False(t, third.fits(smallRecords+1), "the process has a limit, too")
+		assert.False(t, third.fits(maxRecords/2), "the process has a limit, too")
 		time.AfterFunc(time.Second, calm.End)
-		require.NoError(t, third.wait(t.Context(), ownerRoom))
-		second.End()
+		time.AfterFunc(2*time.Second, second.End)
+		began = time.Now()
+		require.NoError(t, third.wait(t.Context(), maxRecords))
+		assert.Equal(t, 2*time.Second, time.Since(began))
 		third.End()
 	})
+}
+
+// Owners that take as much as they may, and keep it, leave room to all others.
+func TestOwnersThatKeepTheirRoomLeaveSomeToOthers(t *testing.T) {
+	room := NewRoom()
+	for _, hostile := range []string{"a", "b", "c"} {
+		kept := room.Claim(hostile)
+		defer kept.End()
+		for kept.fits(int(kept.holds()) + roomStep) {
+		}
+	}
+	other := room.Claim("other")
+	defer other.End()
+	assert.True(t, other.fits(4*roomStep))
 }
 
 func TestNothingIsLeftOfClaims(t *testing.T) {
@@ -49,15 +65,15 @@ func TestNothingIsLeftOfClaims(t *testing.T) {
 	assert.EqualValues(t, roomStep, first.holds())
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	assert.ErrorIs(t, second.wait(ended, ownerRoom), context.Canceled)
-	require.NoError(t, second.wait(t.Context(), ownerRoom-roomStep), "the others leave so much")
+	assert.ErrorIs(t, second.wait(ended, maxRecords), context.Canceled)
+	require.NoError(t, second.wait(t.Context(), maxRecords-roomStep), "the others leave so much")
 	first.End()
 	first.End()
 	second.End()
 	assert.False(t, second.fits(2*smallRecords), "a call that has ended gets nothing")
 	assert.ErrorIs(t, second.wait(t.Context(), 2*smallRecords), ErrBusy)
-	assert.Empty(t, room.owners)
-	assert.True(t, room.process.TryAcquire(processRoom))
+	assert.Empty(t, room.held)
+	assert.Zero(t, room.total)
 }
 
 func TestMeasuringARecordFindsWhatReadingItCosts(t *testing.T) {
