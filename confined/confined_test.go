@@ -173,6 +173,9 @@ func TestBombsEndTheirOwnJobOnly(t *testing.T) {
 	pool := newPool(t, confined.Limits{Time: 4 * time.Second, Memory: 64 << 20})
 	for act, want := range cases {
 		t.Run(act, func(t *testing.T) {
+			if act == "once" && confined.UnderRaceDetector {
+				t.Skip("only the kernel's limit refuses memory that is asked for and never touched, and there is none under the race detector")
+			}
 			before := time.Now()
 			_, err := run(t, pool, "hostile", act)
 			var ended *confined.Ended

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
+	watchtools "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -284,44 +285,67 @@ func (r *rivalry) step(side contender, step rivalStep) *rivalPhase {
 }
 
 // arrivals begins to wait until a side has taken as many units through a step. The returned function returns when the last was there.
+// Events are read from the start, and a watch that the API server ends, as it does to a client that reads too slowly, begins anew.
 func (r *rivalry) arrivals(ctx context.Context, side contender, step rivalStep, units int) (func() (time.Time, error), error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(side.kind)
 	if err := r.writer.List(ctx, list, client.InNamespace(rivalNamespace)); err != nil {
 		return nil, err
 	}
-	events, err := r.writer.Watch(ctx, list, client.InNamespace(rivalNamespace), &client.ListOptions{
-		Raw: &metav1.ListOptions{ResourceVersion: list.GetResourceVersion()},
-	})
+	events, err := watchtools.NewRetryWatcherWithContext(ctx, list.GetResourceVersion(), rivalSource{r.writer, list})
 	if err != nil {
 		return nil, err
 	}
-	return func() (time.Time, error) {
+	var last time.Time
+	done := make(chan error, 1)
+	go func() {
 		defer events.Stop()
-		there := map[string]bool{}
-		var last *unstructured.Unstructured
-		for {
-			select {
-			case <-ctx.Done():
-				return time.Time{}, fmt.Errorf("%d of %d units got there: %w; last was seen %v", len(there), units, ctx.Err(), last)
-			case event, open := <-events.ResultChan():
-				obj, ok := event.Object.(*unstructured.Unstructured)
-				if !open || !ok {
-					return time.Time{}, fmt.Errorf("%d of %d units got there before the watch ended: %v", len(there), units, event.Object)
-				}
-				met, err := step.isReached(side, event.Type, obj)
-				if err != nil {
-					return time.Time{}, err
-				}
-				if last = obj; met {
-					there[obj.GetName()] = true
-				}
-				if len(there) == units {
-					return time.Now(), nil
-				}
+		var err error
+		last, err = step.lastArrival(ctx, side, events.ResultChan(), units)
+		done <- err
+	}()
+	return func() (time.Time, error) {
+		err := <-done
+		return last, err
+	}, nil
+}
+
+// rivalSource begins watches for a RetryWatcher.
+type rivalSource struct {
+	client client.WithWatch
+	list   *unstructured.UnstructuredList
+}
+
+// WatchWithContext watches all units of one side.
+func (s rivalSource) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	return s.client.Watch(ctx, s.list, &client.ListOptions{Namespace: rivalNamespace, Raw: &options})
+}
+
+// lastArrival reads events until they have told of as many units that a step has reached, and returns when the last was there.
+func (s rivalStep) lastArrival(ctx context.Context, side contender, events <-chan watch.Event, units int) (time.Time, error) {
+	there := map[string]bool{}
+	var last *unstructured.Unstructured
+	for {
+		select {
+		case <-ctx.Done():
+			return time.Time{}, fmt.Errorf("%d of %d units got there: %w; last was seen %v", len(there), units, ctx.Err(), last)
+		case event, open := <-events:
+			obj, ok := event.Object.(*unstructured.Unstructured)
+			if !open || !ok {
+				return time.Time{}, fmt.Errorf("%d of %d units got there before the watch ended: %v", len(there), units, event.Object)
+			}
+			met, err := s.isReached(side, event.Type, obj)
+			if err != nil {
+				return time.Time{}, err
+			}
+			if last = obj; met {
+				there[obj.GetName()] = true
+			}
+			if len(there) == units {
+				return time.Now(), nil
 			}
 		}
-	}, nil
+	}
 }
 
 // isReached reports whether a change of an object says that its unit is where the step leads to.
