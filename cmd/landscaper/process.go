@@ -35,6 +35,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/agent"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/cmd/landscaper/internal/pages"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit/notify"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
@@ -138,7 +139,7 @@ func (p *process) start(adjust func(*ctrl.Options, labels.Selector)) (ctrl.Manag
 	if err != nil {
 		return nil, fmt.Errorf("create the manager: %w", err)
 	}
-	return mgr, addProbes(mgr)
+	return mgr, errors.Join(addProbes(mgr), mgr.Add(pages.Startup{}))
 }
 
 // managerOptions is what the flags say about the manager.

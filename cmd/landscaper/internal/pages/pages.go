@@ -1,0 +1,26 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pages
+
+import (
+	"context"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+// Startup is a Runnable of a manager. Once all caches are synced it gives back the pages of the program's file that the process has mapped:
+// the start needed most of them, and nothing afterwards does. They would count as the container's memory until the node runs out of it.
+type Startup struct{}
+
+// Start is called when the caches are synced that every replica has. It returns with ctx.
+func (Startup) Start(ctx context.Context) error {
+	if err := releaseFile(); err != nil {
+		ctrl.LoggerFrom(ctx).V(1).Info("cannot give back the pages of the program that its start needed", "problem", err.Error())
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// NeedLeaderElection returns false: a replica that waits to lead needs no more than the leader.
+func (Startup) NeedLeaderElection() bool { return false }
