@@ -9,7 +9,6 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -152,27 +151,18 @@ func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Resu
 	case err == nil:
 		r.Backoff.Forget(key)
 	case kit.IsTransient(err), errors.As(err, &hidden):
-		return r.again(ctx, key, err), nil
+		return r.Backoff.Later(ctx, key, err), nil
 	default:
 		r.absorb(s, kit.AsOwnFailure(operation, err))
 	}
 	before := s.persisted
 	if err := r.writeStatus(ctx, s); err != nil {
-		return r.again(ctx, key, err), nil
+		return r.Backoff.Later(ctx, key, err), nil
 	}
 	if last := s.execution.Status.LastError; s.failed && last != nil && s.persisted != before {
 		r.Recorder.Eventf(s.execution, corev1.EventTypeWarning, last.Reason, "%s", last.Message)
 	}
 	return ctrl.Result{RequeueAfter: s.requeue}, nil
-}
-
-// again returns when to try again after an error that the status does not show. The Backoff decides that and not the queue of the
-// controller, so an error that says something about the object is logged here.
-func (r *Reconciler) again(ctx context.Context, key client.ObjectKey, err error) ctrl.Result {
-	if !kit.IsTransient(err) && !apierrors.IsNotFound(err) {
-		ctrl.LoggerFrom(ctx).Error(err, "it is tried again")
-	}
-	return ctrl.Result{RequeueAfter: r.Backoff.After(key, err)}
 }
 
 // absorb shows a failure in the status. One that needs a person ends the job.

@@ -6,10 +6,10 @@ package installation
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -72,7 +72,7 @@ func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Resu
 		s.family.TakeOverChange()
 	}
 	if writeErr := r.writer.Settle(ctx, s.Draft); writeErr != nil && !errors.Is(writeErr, kit.ErrStop) {
-		return r.later(ctx, key, writeErr), nil
+		return r.Backoff.Later(ctx, key, fmt.Errorf("write the end of a reconciliation: %w", writeErr)), nil
 	}
 	return ctrl.Result{RequeueAfter: s.Requeue}, nil
 }
@@ -103,15 +103,6 @@ func (r *Reconciler) absorb(s *scope, err error) (ctrl.Result, bool) {
 		s.Wake(r.Backoff.After(key, err))
 	}
 	return ctrl.Result{}, false
-}
-
-// later plans another attempt after a write that failed. The delay is ours alone: controller-runtime drops it from a result that comes with an
-// error. What the next attempt is expected to be free of is no error in the log.
-func (r *Reconciler) later(ctx context.Context, key client.ObjectKey, err error) ctrl.Result {
-	if !kit.IsTransient(err) && !apierrors.IsNotFound(err) {
-		ctrl.LoggerFrom(ctx).Error(err, "the end of a reconciliation cannot be written; it is tried again")
-	}
-	return ctrl.Result{RequeueAfter: r.Backoff.After(key, err)}
 }
 
 func (s *scope) fail(failure *kit.Failure) {

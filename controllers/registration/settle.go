@@ -25,7 +25,7 @@ func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Resu
 		return ctrl.Result{}, nil
 	}
 	if kit.IsTransient(err) {
-		return ctrl.Result{RequeueAfter: r.Backoff.After(key, err)}, nil
+		return r.Backoff.Later(ctx, key, err), nil
 	}
 	found := judge(s.registration, s.environments, s.installations)
 	if err != nil {
@@ -33,7 +33,7 @@ func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Resu
 	}
 	s.observe(found)
 	if err := r.record(ctx, s); err != nil {
-		return ctrl.Result{RequeueAfter: r.Backoff.After(key, err)}, nil
+		return r.Backoff.Later(ctx, key, err), nil
 	}
 	if found.failure != nil && found.failure.Kind == kit.Retry {
 		return ctrl.Result{RequeueAfter: r.Backoff.After(key, found.failure)}, nil

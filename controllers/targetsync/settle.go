@@ -27,7 +27,7 @@ const maxShown = 10
 func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Result, error) {
 	key := client.ObjectKeyFromObject(s.sync)
 	if kit.IsTransient(err) {
-		return ctrl.Result{RequeueAfter: r.Backoff.After(key, err)}, nil
+		return r.Backoff.Later(ctx, key, err), nil
 	}
 	if !s.sync.DeletionTimestamp.IsZero() && err == nil {
 		r.leave(key)
@@ -39,7 +39,7 @@ func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Resu
 	failure := s.failure()
 	s.observe(failure)
 	if err := r.record(ctx, s); err != nil {
-		return ctrl.Result{RequeueAfter: r.Backoff.After(key, err)}, nil
+		return r.Backoff.Later(ctx, key, err), nil
 	}
 	if failure == nil || failure.Kind == kit.Stalled {
 		r.Backoff.Forget(key)

@@ -10,9 +10,12 @@ import (
 	"strconv"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
 // Delays after a lost race or a request that the API server could not serve now.
@@ -72,6 +75,16 @@ func (b *Backoff) After(key types.NamespacedName, err error) time.Duration {
 	}
 	attempt := strconv.Itoa(limiter.NumRequeues(key))
 	return b.jitter.Spread(limiter.When(key), key.String()+"/"+attempt)
+}
+
+// Later plans another attempt after an error that no status shows. The delay is that of the Backoff: controller-runtime drops the one of a result
+// that comes with an error. So the error is logged here, unless it is one that the next attempt is expected to be free of.
+func (b *Backoff) Later(ctx context.Context, key types.NamespacedName, err error) reconcile.Result {
+	delay := b.After(key, err)
+	if !IsTransient(err) && !apierrors.IsNotFound(err) {
+		log.FromContext(ctx).Error(err, "it is tried again", "after", delay)
+	}
+	return reconcile.Result{RequeueAfter: delay}
 }
 
 // Forget begins from the shortest delay again.

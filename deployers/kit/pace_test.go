@@ -10,8 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 func TestJitterStaysWithinItsPercentage(t *testing.T) {
@@ -53,6 +57,27 @@ func TestBackoffSpreadsObjects(t *testing.T) {
 	}
 	assert.Equal(t, spread, delays(NewBackoff(time.Second, time.Minute).WithJitter(10), "a"), "a restart computes the same delays")
 	assert.NotEqual(t, spread, delays(NewBackoff(time.Second, time.Minute).WithJitter(10), "b"))
+}
+
+func TestAnotherAttemptIsLoggedUnlessItIsExpected(t *testing.T) {
+	gone := schema.GroupResource{Resource: "installations"}
+	for name, tc := range map[string]struct {
+		err    error
+		after  time.Duration
+		logged bool
+	}{
+		"a problem":          {errors.New("problem"), time.Second, true},
+		"a lost race":        {apierrors.NewConflict(gone, "a", nil), transientDelay, false},
+		"an object that was": {apierrors.NewNotFound(gone, "a"), time.Second, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var lines []string
+			logger := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
+			result := NewBackoff(time.Second, time.Minute).Later(log.IntoContext(t.Context(), logger), types.NamespacedName{Name: "a"}, tc.err)
+			assert.Equal(t, tc.after, result.RequeueAfter)
+			assert.Equal(t, tc.logged, len(lines) > 0, lines)
+		})
+	}
 }
 
 func TestDoubled(t *testing.T) {
