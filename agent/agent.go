@@ -101,10 +101,8 @@ func New(mgr ctrl.Manager, options Options) (*Agent, error) {
 	a.pulse = &pulse{
 		link: options.Link, say: a.say, connected: newConnectedMetric(options), changed: a.linkChanged, look: a.host.look,
 		due: make(chan struct{}, 1),
-		holder: &holder{
-			leases: leases.Leases(options.Configuration.LandscaperNamespace), name: options.Configuration.leaseName(),
-			instance: options.Instance, version: options.Version, now: time.Now,
-		},
+		holder: newHolder(leases.Leases(options.Configuration.LandscaperNamespace), options.Configuration.leaseName(),
+			options.Instance, options.Version, time.Now),
 	}
 	return a, errors.Join(a.host.setup(mgr), mgr.Add(a))
 }

@@ -72,7 +72,7 @@ func (p *pulse) run(ctx context.Context, held chan<- struct{}) error {
 		p.reload()
 		p.look()
 		began := time.Now()
-		err := p.holder.beat(ctx)
+		err := p.holder.Renew(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}

@@ -64,11 +64,9 @@ func TestTheEnvironmentIsWrittenAsByFormerAgents(t *testing.T) {
 }
 
 func TestTheLeaseIsWrittenAsByFormerAgents(t *testing.T) {
-	h := &holder{
-		name: wired(t).config.leaseName(), instance: "landscaper-agent-north-0", version: "v1.2.3",
-		now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC) },
-	}
-	lease := &coordinationv1.Lease{TypeMeta: metav1.TypeMeta{APIVersion: "coordination.k8s.io/v1", Kind: "Lease"}, ObjectMeta: metav1.ObjectMeta{Name: h.name}}
+	h := newHolder(nil, wired(t).config.leaseName(), "landscaper-agent-north-0", "v1.2.3",
+		func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC) })
+	lease := &coordinationv1.Lease{TypeMeta: metav1.TypeMeta{APIVersion: "coordination.k8s.io/v1", Kind: "Lease"}, ObjectMeta: metav1.ObjectMeta{Name: h.Name}}
 	h.fill(lease)
 	requireWire(t, "lease.yaml", lease)
 }

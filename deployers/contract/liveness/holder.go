@@ -14,13 +14,13 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/lease"
 )
 
 // Times of the Lease of a deployer.
@@ -45,13 +45,10 @@ type Options struct {
 
 // Holder renews the Lease of one deployer.
 type Holder struct {
-	leases   coordinationclient.LeaseInterface
-	name     string
+	keeper   lease.Keeper
 	identity string
 	serves   string
 	interval time.Duration
-	// lease is as it was written last; nil before that.
-	lease *coordinationv1.Lease
 	// told says that a failure was logged.
 	told bool
 }
@@ -70,10 +67,9 @@ func New(config *rest.Config, options Options, claim Claim) (*Holder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to the landscaper cluster: %w", err)
 	}
-	return &Holder{
-		leases: client.Leases(options.Namespace), name: nameOf(serves), identity: claim.Identity, serves: string(serves),
-		interval: cmp.Or(options.Interval, DefaultInterval),
-	}, nil
+	h := &Holder{identity: claim.Identity, serves: string(serves), interval: cmp.Or(options.Interval, DefaultInterval)}
+	h.keeper = lease.Keeper{Leases: client.Leases(options.Namespace), Name: nameOf(serves), Fill: h.fill}
+	return h, nil
 }
 
 // nameOf returns the name of the Lease for what a deployer says in it. Deployers that carry out other DeployItems have Leases of their own, also with
@@ -101,7 +97,7 @@ func (h *Holder) Run(ctx context.Context) error {
 func (h *Holder) note(err error) {
 	if err != nil && !h.told {
 		ctrl.Log.WithName("liveness").Info("the deployer cannot renew its Lease: DeployItems that wait for it fail after the pickup timeout; "+
-			"let it get, create and update Leases in this namespace", "lease", h.name, "problem", err.Error())
+			"let it get, create and update Leases in this namespace", "lease", h.keeper.Name, "problem", err.Error())
 	}
 	h.told = err != nil
 }
@@ -109,46 +105,12 @@ func (h *Holder) note(err error) {
 func (h *Holder) renew(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, h.interval)
 	defer cancel()
-	if h.lease != nil {
-		err := h.write(ctx, h.lease)
-		if err == nil || !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
-			return err
-		}
-		h.lease = nil
-	}
-	found, err := h.leases.Get(ctx, h.name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return h.create(ctx)
-	}
-	if err != nil {
-		return err
-	}
-	return h.write(ctx, found)
+	return h.keeper.Renew(ctx)
 }
 
-func (h *Holder) create(ctx context.Context) error {
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: h.name}}
-	h.fill(lease)
-	made, err := h.leases.Create(ctx, lease, metav1.CreateOptions{})
-	if err == nil {
-		h.lease = made
-	}
-	return err
-}
-
-func (h *Holder) write(ctx context.Context, lease *coordinationv1.Lease) error {
-	lease = lease.DeepCopy()
-	h.fill(lease)
-	written, err := h.leases.Update(ctx, lease, metav1.UpdateOptions{})
-	if err == nil {
-		h.lease = written
-	}
-	return err
-}
-
-func (h *Holder) fill(lease *coordinationv1.Lease) {
+func (h *Holder) fill(of *coordinationv1.Lease) {
 	now, seconds := metav1.NowMicro(), int32((renewals * h.interval).Seconds())
-	lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds, lease.Spec.RenewTime = &h.identity, new(max(seconds, 1)), &now
-	metav1.SetMetaDataLabel(&lease.ObjectMeta, v1alpha1.DeployerLeaseLabel, "true")
-	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, v1alpha1.DeployerServesAnnotation, h.serves)
+	of.Spec.HolderIdentity, of.Spec.LeaseDurationSeconds, of.Spec.RenewTime = &h.identity, new(max(seconds, 1)), &now
+	metav1.SetMetaDataLabel(&of.ObjectMeta, v1alpha1.DeployerLeaseLabel, "true")
+	metav1.SetMetaDataAnnotation(&of.ObjectMeta, v1alpha1.DeployerServesAnnotation, h.serves)
 }
