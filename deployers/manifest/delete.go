@@ -130,11 +130,7 @@ func inManifests(item *v1alpha1.DeployItem) []managedresource.ManagedResourceSta
 	if !contract.HasLostRecord(item) {
 		return nil
 	}
-	config, err := configuration(item)
-	if err != nil {
-		return nil
-	}
-	desired, err := resources.Expand(config.Manifests)
+	_, desired, err := manifests(item)
 	if err != nil {
 		return nil
 	}

@@ -5,7 +5,6 @@ package manifest
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -34,13 +33,9 @@ func (d *Deployer) Deployed(item *v1alpha1.DeployItem) (contract.Deployed, error
 
 // FindDrift compares the manifests with the target.
 func (d *Deployer) FindDrift(ctx context.Context, item *contract.Item, search contract.DriftSearch) ([]contract.Drift, error) {
-	config, err := configuration(item.DeployItem)
+	config, desired, err := manifests(item.DeployItem)
 	if err != nil {
 		return nil, err
-	}
-	desired, err := resources.Expand(config.Manifests)
-	if err != nil {
-		return nil, fmt.Errorf("spec.config: %w", err)
 	}
 	options := apply.DriftOptions{DriftSearch: search, Strategy: config.UpdateStrategy}
 	if config.DriftDetection != nil {

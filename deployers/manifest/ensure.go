@@ -45,13 +45,9 @@ func (d *Deployer) begin(item *contract.Item) (*run, error) {
 	if item.Target == nil {
 		return nil, configurationProblem(errNoTarget)
 	}
-	config, err := configuration(item.DeployItem)
+	config, desired, err := manifests(item.DeployItem)
 	if err != nil {
 		return nil, configurationProblem(err)
-	}
-	desired, err := resources.Expand(config.Manifests)
-	if err != nil {
-		return nil, fmt.Errorf("spec.config: %w", err)
 	}
 	health, err := readiness.NewHealth(&config.ReadinessChecks, config.UpdateStrategy)
 	if err != nil {
@@ -241,6 +237,19 @@ func configuration(item *v1alpha1.DeployItem) (*v1alpha2.ProviderConfiguration, 
 		return nil, fmt.Errorf("spec.config: %w", err)
 	}
 	return config, nil
+}
+
+// manifests reads the configuration, and the objects that it wants.
+func manifests(item *v1alpha1.DeployItem) (*v1alpha2.ProviderConfiguration, []resources.Desired, error) {
+	config, err := configuration(item)
+	if err != nil {
+		return nil, nil, err
+	}
+	desired, err := resources.Expand(config.Manifests)
+	if err != nil {
+		return nil, nil, fmt.Errorf("spec.config: %w", err)
+	}
+	return config, desired, nil
 }
 
 // status reads the provider status. An unreadable one is an internal problem: only deployers write it.

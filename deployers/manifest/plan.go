@@ -20,11 +20,7 @@ var _ contract.SiteKeeper = &Deployer{}
 // Plan returns the provider status with the objects of the manifests as attempted. It returns nil where nothing new is attempted, where the
 // configuration is broken, and where a job without a plan may have left objects that only a search on the target finds.
 func (d *Deployer) Plan(item *v1alpha1.DeployItem, to managedresource.ClusterReference) *runtime.RawExtension {
-	config, err := configuration(item)
-	if err != nil {
-		return nil
-	}
-	desired, err := resources.Expand(config.Manifests)
+	config, desired, err := manifests(item)
 	if err != nil {
 		return nil
 	}
