@@ -60,15 +60,16 @@ type LsHealthCheckStatus string
 
 // Outcomes of a health check.
 const (
-	// LsHealthCheckStatusInit is the state before the first check.
+	// LsHealthCheckStatusInit is the state of a new check that has found a problem which may end by itself.
 	LsHealthCheckStatusInit LsHealthCheckStatus = "Init"
 	// LsHealthCheckStatusOk says that everything runs.
 	LsHealthCheckStatusOk LsHealthCheckStatus = "Ok"
-	// LsHealthCheckStatusFailed says that something does not.
+	// LsHealthCheckStatusFailed says that something has not run for an interval.
 	LsHealthCheckStatusFailed LsHealthCheckStatus = "Failed"
 )
 
-// LsHealthCheck is the health of the installation of this system. All fields are at the top level.
+// LsHealthCheck shows whether the Deployments of this system run: the controller writes the one that its flag --health-check
+// names, in its own namespace. All fields are at the top level.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=lshealthchecks,shortName=lshc,singular=lshealthcheck
@@ -82,11 +83,11 @@ type LsHealthCheck struct {
 	// Undecoded is what could not be read.
 	Undecoded Undecoded `json:"-"`
 
-	// status is the outcome.
+	// status is the outcome: Init, Ok or Failed. A problem counts once it has lasted for an interval.
 	Status LsHealthCheckStatus `json:"status"`
-	// lastUpdateTime is when the check last ran.
+	// lastUpdateTime is when the check was last written: at least once in an interval while somebody checks.
 	LastUpdateTime metav1.Time `json:"lastUpdateTime"`
-	// description of the first problem.
+	// description of the first problem, or ok.
 	Description string `json:"description"`
 }
 
@@ -99,9 +100,9 @@ type LsHealthCheckList struct {
 	Items           []LsHealthCheck `json:"items"`
 }
 
-// CriticalProblemsSpec lists problems.
+// CriticalProblemsSpec is the list of problems.
 type CriticalProblemsSpec struct {
-	// criticalProblem lists the newest problems.
+	// criticalProblem lists the newest ten problems, the oldest first.
 	// +optional
 	// +listType=atomic
 	CriticalProblems []CriticalProblem `json:"criticalProblem,omitempty"`
@@ -109,13 +110,13 @@ type CriticalProblemsSpec struct {
 
 // CriticalProblem is one problem.
 type CriticalProblem struct {
-	// podName of the process.
+	// podName is the Pod of the process.
 	// +optional
 	PodName string `json:"podName,omitempty"`
-	// creationTime is when it happened.
+	// creationTime is when it happened. The same problem of a Pod is renewed once an hour.
 	// +optional
 	CreationTime metav1.Time `json:"creationTime,omitempty"`
-	// description of the problem.
+	// description of the problem: what panicked, with function and line. The log of the Pod has the stack.
 	// +optional
 	Description string `json:"description,omitempty"`
 }
@@ -123,7 +124,8 @@ type CriticalProblem struct {
 // CriticalProblemsStatus is empty.
 type CriticalProblemsStatus struct{}
 
-// CriticalProblems collects problems that an operator has to know.
+// CriticalProblems collects problems that an operator has to report: each controller and deployer of the cluster records its
+// panics in the one named critical-problems of its own namespace, and tries the object again.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

@@ -44,6 +44,7 @@ type controllerFlags struct {
 	components    componentFlags
 	contexts      contextFlags
 	management    managementFlags
+	health        healthFlags
 	shard         kit.Shard
 	// leases is the namespace of the Leases of deployers, empty where the process may not watch them.
 	leases string
@@ -62,6 +63,7 @@ func controllerOf() (*cobra.Command, *controllerFlags) {
 	flags.contexts.bindFlags(command.Flags())
 	flags.targets.bindFlags(command.Flags())
 	flags.management.bindFlags(command.Flags())
+	flags.health.bindFlags(command.Flags())
 	command.Flags().DurationVar(&flags.pickupTimeout, "pickup-timeout", 5*time.Minute,
 		"The time a deployer has to begin the job of a DeployItem, unless one that serves it is alive and busy; 0 means no limit.")
 	return command, flags
@@ -69,6 +71,9 @@ func controllerOf() (*cobra.Command, *controllerFlags) {
 
 func (f *controllerFlags) run(ctx context.Context) error {
 	if err := f.targets.check(); err != nil {
+		return err
+	}
+	if err := f.health.check(); err != nil {
 		return err
 	}
 	if _, err := f.contexts.blueprintAccess(); err != nil {
@@ -102,6 +107,12 @@ func (f *controllerFlags) run(ctx context.Context) error {
 	}
 	defer func() { _ = registries.Close() }()
 	if err := f.setup(ctx, mgr, store, registries); err != nil {
+		return err
+	}
+	if err := f.health.setup(mgr, &f.process); err != nil {
+		return err
+	}
+	if err := f.recordPanics(mgr); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)

@@ -194,6 +194,9 @@ func (f *deployerFlags) run(ctx context.Context, flags *pflag.FlagSet, build bui
 	if err := contract.Serve(mgr, deployer, options); err != nil {
 		return fmt.Errorf("set the deployer up: %w", err)
 	}
+	if err := f.recordPanics(mgr); err != nil {
+		return err
+	}
 	return mgr.Start(ctx)
 }
 
@@ -251,8 +254,8 @@ func (f *deployerFlags) logsIn() bool {
 
 // liveness says where the deployer shows that it is alive: beside the controller. From another cluster it has no rights there; the agent speaks for it.
 func (f *deployerFlags) liveness() *liveness.Options {
-	own := os.Getenv("RUNTIME_NAMESPACE")
-	if own == "" || f.kubeconfig != "" || f.environment.name != "" {
+	own := f.ownNamespace()
+	if own == "" || f.environment.name != "" {
 		return nil
 	}
 	return &liveness.Options{Namespace: own, Namespaces: f.watchedNamespaces(), LabelSelector: f.watch.LabelSelector}

@@ -296,6 +296,9 @@ var effects = map[string]effect{
 		return string(access)
 	}, "imports"},
 	"default-context-excluded-namespaces": {"a,b", func(p *parsed) any { return len(p.controller.contexts.excluded) }, 2},
+	"health-check":                        {"a", func(p *parsed) any { return p.controller.health.name }, "a"},
+	"health-check-deployments":            {"a,b", func(p *parsed) any { return p.controller.health.deployments }, []string{"a", "b"}},
+	"health-check-interval":               {"1s", func(p *parsed) any { return p.controller.health.interval }, second},
 
 	"kubeconfig":           {"/k", func(p *parsed) any { return p.process.kubeconfig }, "/k"},
 	"port":                 {"3", func(p *parsed) any { return p.webhooks.port }, 3},
@@ -492,6 +495,30 @@ func TestM05OneFlagForPrivateNetworks(t *testing.T) {
 		assert.Equal(t, "false", flag.DefValue, command)
 		flags.VisitAll(func(other *pflag.Flag) {
 			assert.False(t, other.Name != flag.Name && strings.Contains(other.Name, "private"), "--%s of %s", other.Name, command)
+		})
+	}
+}
+
+func TestTheHealthCheckNeedsItsDeploymentsAndItsNamespace(t *testing.T) {
+	for name, tc := range map[string]struct {
+		namespace string
+		flags     healthFlags
+		says      string
+	}{
+		"none":           {"", healthFlags{interval: second}, ""},
+		"both":           {"n", healthFlags{name: "a", deployments: []string{"b"}, interval: second}, ""},
+		"no Deployments": {"n", healthFlags{name: "a", interval: second}, "give both"},
+		"no name":        {"n", healthFlags{deployments: []string{"b"}, interval: second}, "give both"},
+		"no namespace":   {"", healthFlags{name: "a", deployments: []string{"b"}, interval: second}, "RUNTIME_NAMESPACE"},
+		"no interval":    {"n", healthFlags{name: "a", deployments: []string{"b"}}, "--health-check-interval"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("RUNTIME_NAMESPACE", tc.namespace)
+			if err := tc.flags.check(); tc.says == "" {
+				assert.NoError(t, err)
+			} else {
+				assert.ErrorContains(t, err, tc.says)
+			}
 		})
 	}
 }

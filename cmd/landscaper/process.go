@@ -38,6 +38,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/cmd/landscaper/internal/pages"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit/notify"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/panics"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 )
 
@@ -237,6 +238,26 @@ func (p *process) direct() (client.Client, error) {
 		return nil, fmt.Errorf("connect to the landscaper cluster: %w", err)
 	}
 	return direct, nil
+}
+
+// ownNamespace is the namespace of the process on the landscaper cluster, empty where it runs in another cluster, or nobody says where.
+func (p *process) ownNamespace() string {
+	if p.kubeconfig != "" {
+		return ""
+	}
+	return os.Getenv("RUNTIME_NAMESPACE")
+}
+
+// recordPanics shows the panics of the process to its operator, in its own namespace. Elsewhere they stand in the log alone.
+func (p *process) recordPanics(mgr ctrl.Manager) error {
+	own := p.ownNamespace()
+	if own == "" {
+		return nil
+	}
+	if err := panics.Record(mgr, own); err != nil {
+		return fmt.Errorf("record panics: %w", err)
+	}
+	return nil
 }
 
 // backoff returns the delays between retries.

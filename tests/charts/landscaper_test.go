@@ -112,6 +112,29 @@ func TestEachProcessHasItsRights(t *testing.T) {
 		[]string{"--deployer-management", "--deployer-management-namespace=fence"})
 }
 
+func TestTheHealthCheckIsOfTheOwnDeployments(t *testing.T) {
+	off := render(t, release.LandscaperChart, nil)
+	assert.NotContains(t, named[*appsv1.Deployment](off, "edge-landscaper").Spec.Template.Spec.Containers[0].Args, "--health-check=edge")
+
+	r := render(t, release.LandscaperChart, ofProcesses(object{"landscaper": object{"healthCheck": object{
+		"additionalDeployments": object{"deployments": []any{"helm-deployer"}},
+	}}}))
+	assert.Subset(t, named[*appsv1.Deployment](r, "edge-landscaper").Spec.Template.Spec.Containers[0].Args,
+		[]string{"--health-check=edge", "--health-check-deployments=edge-landscaper,edge-landscaper-webhooks,helm-deployer"})
+	binding := named[*rbacv1.RoleBinding](r, "landscaper:health-check")
+	named[*rbacv1.ClusterRole](r, binding.RoleRef.Name)
+	assert.Equal(t, []rbacv1.Subject{{Kind: "ServiceAccount", Name: "landscaper", Namespace: "fence"}}, binding.Subjects)
+	for _, name := range []string{"edge-landscaper", "edge-landscaper-webhooks"} {
+		named[*appsv1.Deployment](r, name)
+	}
+
+	alone := render(t, release.LandscaperChart, ofProcesses(object{
+		"landscaper": object{"healthCheck": object{"name": "mine"}}, "webhooksServer": object{"disableWebhooks": []any{"all"}},
+	}))
+	assert.Subset(t, named[*appsv1.Deployment](alone, "edge-landscaper").Spec.Template.Spec.Containers[0].Args,
+		[]string{"--health-check=mine", "--health-check-deployments=edge-landscaper"})
+}
+
 func TestAccountsAreShared(t *testing.T) {
 	r := render(t, release.LandscaperChart, object{"global": object{"serviceAccount": object{
 		"controller": object{"create": false, "name": "mine"}, "user": object{"create": true},

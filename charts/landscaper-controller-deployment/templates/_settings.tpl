@@ -65,6 +65,14 @@ landscaper.gardener.cloud/component: {{ .component }}
 {{- if include "controller.manages" . -}}
 {{- $args = concat $args (list "--deployer-management" (print "--deployer-management-namespace=" ($own.deployerManagement.namespace | default .Release.Namespace))) -}}
 {{- end -}}
+{{- with $own.healthCheck -}}
+{{- $args = append $args (print "--health-check=" (.name | default $.Release.Name)) -}}
+{{- $fullname := include "process.fullname" $ -}}
+{{- $deployments := list $fullname -}}
+{{- if include "webhooks.run" $ }}{{ $deployments = append $deployments (print $fullname "-webhooks") }}{{ end -}}
+{{- $deployments = concat $deployments ((.additionalDeployments | default dict).deployments | default list) -}}
+{{- $args = append $args (print "--health-check-deployments=" (join "," $deployments)) -}}
+{{- end -}}
 {{- with $own.eventsAddr }}{{ $args = append $args (print "--events-addr=" .) }}{{ end -}}
 {{ toYaml (concat $args $own.extraArgs) }}
 {{- end -}}

@@ -7,9 +7,7 @@ package asides
 
 import (
 	"context"
-	"fmt"
 	"maps"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -17,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/jobs"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/panics"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -64,7 +63,7 @@ type Call[A any] struct {
 	owners                      []string
 	hasRoom, isDetached, isOver bool
 	// panicked is what the deployer broke off with, nil when it did not.
-	panicked any
+	panicked error
 }
 
 // Run makes a call of the deployer for a job. It returns the answer, or false when the worker leaves.
@@ -116,7 +115,7 @@ func (c *Call[A]) Reaches(cluster *target.Cluster) {
 // rescue keeps a panic for the worker that takes the answer.
 func (c *Call[A]) rescue() {
 	if problem := recover(); problem != nil {
-		c.panicked = fmt.Sprintf("%v\n\n%s", problem, debug.Stack())
+		c.panicked = panics.Carry(problem)
 	}
 }
 

@@ -1,0 +1,89 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package panics
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+func TestWhichProblemsStay(t *testing.T) {
+	noon := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
+	problem := func(text string, minutes int) v1alpha1.CriticalProblem {
+		return v1alpha1.CriticalProblem{PodName: "pod", Description: text, CreationTime: metav1.NewTime(noon.Add(time.Duration(minutes) * time.Minute))}
+	}
+	var full []v1alpha1.CriticalProblem
+	for i := range maxProblems {
+		full = append(full, problem(fmt.Sprint(i), i))
+	}
+	ofAnother := problem("a", 0)
+	ofAnother.PodName = "other"
+	for name, tc := range map[string]struct {
+		known   []v1alpha1.CriticalProblem
+		adds    v1alpha1.CriticalProblem
+		want    []v1alpha1.CriticalProblem
+		changed bool
+	}{
+		"the first":                    {nil, problem("a", 0), []v1alpha1.CriticalProblem{problem("a", 0)}, true},
+		"another":                      {full[:1], problem("a", 5), []v1alpha1.CriticalProblem{full[0], problem("a", 5)}, true},
+		"of another Pod":               {[]v1alpha1.CriticalProblem{ofAnother}, problem("a", 0), []v1alpha1.CriticalProblem{ofAnother, problem("a", 0)}, true},
+		"again within the hour":        {full[:2], problem("0", 59), full[:2], false},
+		"again after it":               {full[:2], problem("0", 60), []v1alpha1.CriticalProblem{full[1], problem("0", 60)}, true},
+		"again after the clock is set": {full[:1], problem("0", -61), []v1alpha1.CriticalProblem{problem("0", -61)}, true},
+		"one too many":                 {full, problem("a", 20), append(append([]v1alpha1.CriticalProblem{}, full[1:]...), problem("a", 20)), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, changed := added(tc.known, tc.adds)
+			assert.Equal(t, tc.want, got)
+			assert.Equal(t, tc.changed, changed)
+		})
+	}
+}
+
+// described returns what is said of a function that panics.
+func described(breaks func()) (text string) {
+	defer func() { text = describe(recover()) }()
+	breaks()
+	return ""
+}
+
+func TestAPanicIsDescribedInOneLine(t *testing.T) {
+	var missing map[string]int
+	var none []int
+	for name, tc := range map[string]struct {
+		breaks func()
+		starts string
+	}{
+		"a word":         {func() { panic("broken\nsecond line") }, "broken in "},
+		"an error":       {func() { panic(assert.AnError) }, assert.AnError.Error() + " in "},
+		"an index":       {func() { _ = none[len(missing)] }, "runtime error: index out of range [0] with length 0 in "},
+		"a map":          {func() { missing["a"] = 1 }, "assignment to entry in nil map in "},
+		"a long text":    {func() { panic(strings.Repeat("a", 5000)) }, strings.Repeat("a", maxDescription) + " in "},
+		"a cut rune":     {func() { panic(strings.Repeat("a", maxDescription-1) + "ä") }, strings.Repeat("a", maxDescription-1) + " in "},
+		"one carried on": {func() { panic(carried()) }, "elsewhere in "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := described(tc.breaks)
+			assert.True(t, strings.HasPrefix(text, tc.starts), text)
+			assert.Contains(t, text, "(panics/panics_test.go:")
+			assert.Contains(t, text, "deployers/kit/panics.")
+		})
+	}
+	assert.Contains(t, described(func() { panic(carried()) }), "panics.carried.func2 ", "where it began")
+	assert.ErrorContains(t, carried(), "\n\ngoroutine ", "the log has its stack")
+}
+
+// carried returns a panic as another goroutine gets it.
+func carried() (c *Carried) {
+	defer func() { c = Carry(recover()) }()
+	func() { panic("elsewhere") }()
+	return nil
+}
