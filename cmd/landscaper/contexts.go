@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	contexts "github.com/flux-landscaper/flux-landscaper/controllers/context"
+	"github.com/flux-landscaper/flux-landscaper/controllers/defaultcontext"
 )
 
 // contextFlags say whether every namespace gets a default Context, and what holds where a Context does not say it.
@@ -79,7 +79,7 @@ func (c *contextFlags) setup(mgr ctrl.Manager, p *process) error {
 	if err != nil || repository == nil {
 		return err
 	}
-	keeper := &contexts.Reconciler{Client: mgr.GetClient(), RepositoryContext: *repository, Excluded: c.excluded, Backoff: p.backoff()}
+	keeper := &defaultcontext.Reconciler{Client: mgr.GetClient(), RepositoryContext: *repository, Excluded: c.excluded, Backoff: p.backoff()}
 	if err := keeper.SetupWithManager(mgr, p.concurrent); err != nil {
 		return fmt.Errorf("set the controller of default contexts up: %w", err)
 	}

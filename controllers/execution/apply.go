@@ -133,7 +133,7 @@ func describe(execution *v1alpha1.Execution, item *v1alpha1.DeployItem, template
 	if shard, ok := execution.Labels[kit.ShardLabel]; ok {
 		item.Labels[kit.ShardLabel] = shard
 	}
-	kit.Bequeath(execution, item)
+	kit.SetInherited(execution, item)
 	item.Annotations[v1alpha1.DeployerTypeAnnotation] = template.Type
 	item.Annotations[v1alpha1.DeployerTargetNameAnnotation] = v1alpha1.NoTargetName
 	item.Annotations[v1alpha1.DependsOnAnnotation] = strings.Join(template.DependsOn, ",")

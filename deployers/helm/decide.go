@@ -125,7 +125,7 @@ func isPersonAtWork(last *engine.Release, now time.Time) bool {
 }
 
 // isOthers reports whether a release belongs to another DeployItem. A release that no DeployItem made belongs to nobody. One of an item of
-// the same name and namespace belonged to a predecessor of this item, which is gone.
+// the same name and namespace belonged to a former item of this name, which is gone.
 func isOthers(last *engine.Release, own map[string]string) bool {
 	owner := last.Labels[ownerLabel]
 	if owner == "" || owner == own[ownerLabel] {

@@ -26,8 +26,8 @@ func Inherit(parent metav1.Object) map[string]*string {
 	return changes
 }
 
-// Bequeath gives a child in memory the inherited annotations of its parent and removes those that the parent does not have.
-func Bequeath(parent, child metav1.Object) {
+// SetInherited gives a child in memory the inherited annotations of its parent and removes those that the parent does not have.
+func SetInherited(parent, child metav1.Object) {
 	annotations := child.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}

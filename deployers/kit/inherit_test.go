@@ -11,7 +11,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
-func TestBequeath(t *testing.T) {
+func TestSetInherited(t *testing.T) {
 	const name = v1alpha1.CacheHelmChartsAnnotation
 	for title, c := range map[string]struct{ parent, child, want map[string]string }{
 		"to one without annotations": {map[string]string{name: "true", "other": "1"}, nil, map[string]string{name: "true"}},
@@ -21,7 +21,7 @@ func TestBequeath(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			parent, child := &v1alpha1.Installation{}, &v1alpha1.Execution{}
 			parent.Annotations, child.Annotations = c.parent, c.child
-			Bequeath(parent, child)
+			SetInherited(parent, child)
 			assert.Equal(t, c.want, child.Annotations)
 		})
 	}

@@ -94,10 +94,10 @@ func inFiles(err error) error {
 	return fault.Of(fault.Stalled, err)
 }
 
-// lying is content in files.
-type lying struct{ io.ReadCloser }
+// localContent marks errors of reading local files as permanent.
+type localContent struct{ io.ReadCloser }
 
-func (l lying) Read(p []byte) (int, error) {
+func (l localContent) Read(p []byte) (int, error) {
 	n, err := l.ReadCloser.Read(p)
 	return n, inFiles(err)
 }
@@ -114,7 +114,7 @@ func (b fileBlobs) blob(ctx context.Context, reference string) (*stream, error) 
 		if err != nil {
 			return nil, inFiles(err)
 		}
-		return lying{content}, nil
+		return localContent{content}, nil
 	}
 	content, mediaType, err := b.files.repository.Blob(ctx, b.of, reference)
 	if err != nil {

@@ -70,7 +70,7 @@ func (r *Reader) componentOf(ctx context.Context, in *Inputs, inst *v1alpha1.Ins
 	if err != nil {
 		return nil, err
 	}
-	in.borrow(found)
+	in.keepOpen(found)
 	r.components.Keep(inst, found, found, 0)
 	return found, nil
 }

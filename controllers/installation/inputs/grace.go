@@ -87,7 +87,7 @@ func (r *Reader) importFailure(ctx context.Context, in *Reading, err error) erro
 		return err
 	}
 	if r.graces.over(in.inst, jobs.ImportOperation, in.now) {
-		if arrives, problem := r.collector().Arriving(ctx, err); problem != nil {
+		if arrives, problem := r.collector().IsOnServer(ctx, err); problem != nil {
 			return problem
 		} else if !arrives {
 			r.graces.forget(client.ObjectKeyFromObject(in.inst), jobs.ImportOperation)

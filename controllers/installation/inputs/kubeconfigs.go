@@ -261,11 +261,11 @@ func send(config *rest.Config, call *http.Request, answer any) error {
 	if err != nil {
 		return unansweredError{fmt.Errorf("the answer of the cluster ended early: %w", err)}
 	}
-	return understand(response.StatusCode, content, answer)
+	return decodeAnswer(response.StatusCode, content, answer)
 }
 
-// understand decodes an answer, or says what the cluster said instead.
-func understand(code int, content []byte, answer any) error {
+// decodeAnswer decodes an answer, or says what the cluster said instead.
+func decodeAnswer(code int, content []byte, answer any) error {
 	if code == http.StatusOK || code == http.StatusCreated {
 		if err := json.Unmarshal(content, answer); err != nil {
 			return errors.New("the answer of the cluster is not a JSON object")

@@ -59,8 +59,8 @@ func (l *lease) Give() {
 	}
 }
 
-// Borrow keeps a component open until the reconciliation ends. It returns false when the component was closed meanwhile.
-func (in *Inputs) borrow(found *Component) bool {
+// keepOpen keeps a component open until the reconciliation ends. It returns false when the component was closed meanwhile.
+func (in *Inputs) keepOpen(found *Component) bool {
 	if !found.lease.take() {
 		return false
 	}
@@ -106,7 +106,7 @@ func (m *JobMemory[T]) entries() *memory.Cache[types.NamespacedName, jobEntry[T]
 // Recall returns what is kept of the running job of an Installation and borrows its component for the reconciliation.
 func (m *JobMemory[T]) Recall(in *Inputs, inst *v1alpha1.Installation) (T, bool) {
 	kept, ok := m.entries().Get(inst.Namespace, client.ObjectKeyFromObject(inst))
-	if !ok || kept.uid != inst.UID || kept.job != inst.Status.JobID || kept.component != nil && !in.borrow(kept.component) {
+	if !ok || kept.uid != inst.UID || kept.job != inst.Status.JobID || kept.component != nil && !in.keepOpen(kept.component) {
 		var none T
 		return none, false
 	}

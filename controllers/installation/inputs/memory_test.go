@@ -32,7 +32,7 @@ func closing(closed *int) *Component {
 // keptIn keeps a component as a reconciliation does that has ended meanwhile.
 func keptIn(m *JobMemory[*Component], inst *v1alpha1.Installation, found *Component) {
 	s := &Inputs{}
-	s.borrow(found)
+	s.keepOpen(found)
 	m.Keep(inst, found, found, 0)
 	s.GiveBack()
 }
@@ -52,10 +52,10 @@ func TestComponentIsOpenWhileItsJobRuns(t *testing.T) {
 func TestClosedComponentIsNotUsedAgain(t *testing.T) {
 	closed := 0
 	found, s := closing(&closed), &Inputs{}
-	require.True(t, s.borrow(found))
+	require.True(t, s.keepOpen(found))
 	s.GiveBack()
 	require.Equal(t, 1, closed)
-	assert.False(t, s.borrow(found))
+	assert.False(t, s.keepOpen(found))
 	m := &JobMemory[*Component]{}
 	m.Keep(jobOf("shop", "1"), found, found, 0)
 	_, ok := m.Recall(s, jobOf("shop", "1"))

@@ -75,7 +75,7 @@ func (f *Finder) fromResource(ctx context.Context, item *contract.Item, wanted w
 	chart, err := f.fromComponent(ctx, item, session, wanted)
 	if _, ok := errors.AsType[*replacedError](err); ok {
 		// What is remembered here may be older than what the key was made from.
-		session = f.forgetful.Open(scope)
+		session = f.uncached.Open(scope)
 		chart, err = f.fromComponent(ctx, item, session, wanted)
 	}
 	return chart, session.SourcesUsed(), err

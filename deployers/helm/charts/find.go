@@ -37,8 +37,8 @@ type Finder struct {
 	engine     *engine.Engine
 	access     components.Access
 	components *repository.Repositories
-	// forgetful finds the same as components, and asks each time.
-	forgetful  *repository.Repositories
+	// uncached finds the same as components, and asks each time.
+	uncached   *repository.Repositories
 	downloader *downloader
 	// seen holds the downloads from Helm repositories that need not be repeated while the chart is cached.
 	seen *lru.Cache
@@ -56,12 +56,12 @@ func New(e *engine.Engine, access components.Access) (*Finder, error) {
 	if err != nil {
 		return nil, err
 	}
-	forgetful, err := access.Repositories(1)
+	uncached, err := access.Repositories(1)
 	if err != nil {
 		return nil, err
 	}
 	return &Finder{
-		engine: e, access: access, components: known, forgetful: forgetful, downloader: newDownloader(access.PublicOnly),
+		engine: e, access: access, components: known, uncached: uncached, downloader: newDownloader(access.PublicOnly),
 		seen: lru.New(rememberedDownloads), indexes: lru.New(rememberedDownloads), read: newIndexes(), relayed: lru.New(rememberedDownloads),
 	}, nil
 }

@@ -55,7 +55,7 @@ func OpenLedger(dir string, most int) (*Ledger, error) {
 	if err := os.MkdirAll(l.folder(), 0o700); err != nil {
 		return nil, fmt.Errorf("ledger: make its directory: %w", err)
 	}
-	if err := l.season(); err != nil {
+	if err := l.loadSalt(); err != nil {
 		return nil, err
 	}
 	return l, l.adopt()
@@ -63,8 +63,8 @@ func OpenLedger(dir string, most int) (*Ledger, error) {
 
 func (l *Ledger) folder() string { return filepath.Join(l.dir, factsName) }
 
-// season reads the salt, or makes one; without it what was remembered is lost.
-func (l *Ledger) season() error {
+// loadSalt reads the salt, or makes one; without it what was remembered is lost.
+func (l *Ledger) loadSalt() error {
 	path := filepath.Join(l.dir, saltName)
 	if salt, err := os.ReadFile(path); err == nil && len(salt) == saltBytes { // #nosec G304 -- below the own directory
 		l.salt = salt

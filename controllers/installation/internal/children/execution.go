@@ -86,7 +86,7 @@ func (k *Keeper) createExecution(ctx context.Context, f *Family, spec v1alpha1.E
 		},
 		Spec: spec,
 	}
-	kit.Bequeath(f.Inst, execution)
+	kit.SetInherited(f.Inst, execution)
 	if shard, ok := f.Inst.Labels[kit.ShardLabel]; ok {
 		execution.Labels = map[string]string{kit.ShardLabel: shard}
 	}
@@ -133,7 +133,7 @@ func (k *Keeper) updateExecution(ctx context.Context, f *Family, spec v1alpha1.E
 
 func (k *Keeper) respecifyExecution(ctx context.Context, f *Family, spec v1alpha1.ExecutionSpec) error {
 	f.Execution.Spec = spec
-	kit.Bequeath(f.Inst, f.Execution)
+	kit.SetInherited(f.Inst, f.Execution)
 	if jobs.IsInterruptedIdle(f.Execution) {
 		delete(f.Execution.Annotations, v1alpha1.OperationAnnotation)
 	}

@@ -149,7 +149,7 @@ func (k *Keeper) updateChild(ctx context.Context, f *Family, existing, wanted *v
 	for key, value := range wanted.Annotations {
 		metav1.SetMetaDataAnnotation(&existing.ObjectMeta, key, value)
 	}
-	kit.Bequeath(wanted, existing)
+	kit.SetInherited(wanted, existing)
 	if jobs.IsInterruptedIdle(existing) {
 		delete(existing.Annotations, v1alpha1.OperationAnnotation)
 	}
@@ -207,7 +207,7 @@ func describeChild(p *plan.Plan, f *Family, template *model.InstallationTemplate
 			Exports: template.Exports, ExportDataMappings: template.ExportDataMappings, Optimization: template.Optimization,
 		},
 	}
-	kit.Bequeath(f.Inst, child)
+	kit.SetInherited(f.Inst, child)
 	if shard, ok := f.Inst.Labels[kit.ShardLabel]; ok {
 		child.Labels[kit.ShardLabel] = shard
 	}

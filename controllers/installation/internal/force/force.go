@@ -155,12 +155,12 @@ func (d *Deletion) surveyExecution(ctx context.Context, inst *v1alpha1.Installat
 // Executions and sub-installations, children first. Only our own finalizer is removed, and only from objects of this tree.
 func (d *Deletion) Dismantle(ctx context.Context, found *Remains) error {
 	for _, inst := range found.installations {
-		if err := d.condemn(ctx, inst, d.Installations); err != nil {
+		if err := d.beginDeletion(ctx, inst, d.Installations); err != nil {
 			return err
 		}
 	}
 	for _, execution := range found.executions {
-		if err := d.condemn(ctx, execution, d.Executions); err != nil {
+		if err := d.beginDeletion(ctx, execution, d.Executions); err != nil {
 			return err
 		}
 	}
@@ -182,8 +182,8 @@ func (d *Deletion) Dismantle(ctx context.Context, found *Remains) error {
 	return nil
 }
 
-// condemn deletes an object that its finalizer still holds, so that from now on nothing is done for it but to delete it without uninstalling.
-func (d *Deletion) condemn(ctx context.Context, object client.Object, written *kit.Consistency) error {
+// beginDeletion deletes an object that its finalizer still holds, so that from now on nothing is done for it but to delete it without uninstalling.
+func (d *Deletion) beginDeletion(ctx context.Context, object client.Object, written *kit.Consistency) error {
 	yes := "true"
 	change := kit.MetadataChange{Annotations: map[string]*string{v1alpha1.DeleteWithoutUninstallAnnotation: &yes}}
 	if err := kit.PatchMetadata(ctx, d.Client, object, change); err != nil {

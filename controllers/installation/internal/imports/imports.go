@@ -347,8 +347,8 @@ var importable = map[string]func() client.Object{
 	"ConfigMap":  func() client.Object { return &corev1.ConfigMap{} },
 }
 
-// Arriving reports whether the API server has the object that an import misses, so that the cache, which may be late, will show it.
-func (c *Collector) Arriving(ctx context.Context, problem error) (bool, error) {
+// IsOnServer reports whether the API server has the object that an import misses, so that the cache, which may be late, will show it.
+func (c *Collector) IsOnServer(ctx context.Context, problem error) (bool, error) {
 	var lacking *absent
 	if !errors.As(problem, &lacking) || importable[lacking.kind] == nil {
 		return false, nil

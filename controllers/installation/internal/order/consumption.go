@@ -20,7 +20,7 @@ import (
 // ProducedChange reports whether a root has to run because siblings that it imports from have finished with other values than it
 // used last. One that never ran starts only if a producer finished after it was created.
 func (o *Order) ProducedChange(ctx context.Context, inst *v1alpha1.Installation) (string, error) {
-	producers, err := o.Related.Predecessors(ctx, inst)
+	producers, err := o.Related.Producers(ctx, inst)
 	if err != nil || len(producers) == 0 {
 		return "", err
 	}
@@ -47,7 +47,7 @@ func (o *Order) upstreamAtWork(
 			continue
 		}
 		seen[current.UID] = true
-		above, err := o.Related.Predecessors(ctx, current)
+		above, err := o.Related.Producers(ctx, current)
 		if err != nil {
 			return nil, err
 		}
@@ -162,7 +162,7 @@ func (o *Order) contentHash(ctx context.Context, namespace, key string) (string,
 
 // TakeAsConsumed records what siblings export now as what the last job consumed, unless a job for it was still to come.
 func (o *Order) TakeAsConsumed(ctx context.Context, inst *v1alpha1.Installation) error {
-	producers, err := o.Related.Predecessors(ctx, inst)
+	producers, err := o.Related.Producers(ctx, inst)
 	if err != nil || len(producers) == 0 || slices.ContainsFunc(producers, func(p *v1alpha1.Installation) bool { return owesTrigger(p, inst) }) {
 		return err
 	}

@@ -36,7 +36,7 @@ func (o *Order) AwaitPredecessors(ctx context.Context, inst *v1alpha1.Installati
 	if cycle, err := o.Related.Cycle(ctx, inst); err != nil || cycle != nil {
 		return cycleFailure(cycle, err)
 	}
-	predecessors, err := o.Related.Predecessors(ctx, inst)
+	predecessors, err := o.Related.Producers(ctx, inst)
 	if err != nil || len(predecessors) == 0 {
 		return err
 	}

@@ -18,7 +18,7 @@ func importsOwnExport(inst *v1alpha1.Installation) bool {
 
 // AwaitedSuccessors returns the successors that have to be gone before an Installation: all but those that are being deleted in a circle with it.
 func (f *Finder) AwaitedSuccessors(ctx context.Context, inst *v1alpha1.Installation) ([]*v1alpha1.Installation, error) {
-	successors, err := f.successors(ctx, inst)
+	successors, err := f.consumers(ctx, inst)
 	if err != nil || !slices.ContainsFunc(successors, InDeletion) {
 		return successors, err
 	}
@@ -28,7 +28,7 @@ func (f *Finder) AwaitedSuccessors(ctx context.Context, inst *v1alpha1.Installat
 		if _, seen := after[current.Name]; seen || !InDeletion(current) {
 			continue
 		}
-		further, err := f.successors(ctx, current)
+		further, err := f.consumers(ctx, current)
 		if err != nil {
 			return nil, err
 		}
@@ -61,7 +61,7 @@ func leadsTo(from, to string, after map[string][]string, seen map[string]bool) b
 	})
 }
 
-// Cycle follows the predecessors and returns the names along a way that leads back, nil when there is none.
+// Cycle follows the producers and returns the names along a way that leads back, nil when there is none.
 func (f *Finder) Cycle(ctx context.Context, inst *v1alpha1.Installation) ([]string, error) {
 	if importsOwnExport(inst) {
 		return []string{inst.Name, inst.Name}, nil
@@ -84,18 +84,18 @@ type cycleWalk struct {
 func (w *cycleWalk) from(ctx context.Context, inst *v1alpha1.Installation) (bool, error) {
 	w.done[inst.Name] = true
 	w.path = append(w.path, inst.Name)
-	predecessors, err := w.finder.Predecessors(ctx, inst)
+	producers, err := w.finder.Producers(ctx, inst)
 	if err != nil {
 		return false, err
 	}
-	for _, predecessor := range predecessors {
-		if predecessor.UID == w.start.UID {
+	for _, producer := range producers {
+		if producer.UID == w.start.UID {
 			return true, nil
 		}
-		if w.done[predecessor.Name] {
+		if w.done[producer.Name] {
 			continue
 		}
-		if found, err := w.from(ctx, predecessor); err != nil || found {
+		if found, err := w.from(ctx, producer); err != nil || found {
 			return found, err
 		}
 	}

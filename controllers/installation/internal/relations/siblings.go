@@ -22,19 +22,19 @@ func namesOf(installations []*v1alpha1.Installation) []string {
 	return names
 }
 
-// Predecessors returns the siblings that export what an Installation imports, by name.
-func (f *Finder) Predecessors(ctx context.Context, inst *v1alpha1.Installation) ([]*v1alpha1.Installation, error) {
+// Producers returns the siblings that export what an Installation imports, by name.
+func (f *Finder) Producers(ctx context.Context, inst *v1alpha1.Installation) ([]*v1alpha1.Installation, error) {
 	return f.siblingsBy(ctx, inst, ExportIndex, ImportsOf(inst))
 }
 
-// successors returns the siblings that import what an Installation exports, by name.
-func (f *Finder) successors(ctx context.Context, inst *v1alpha1.Installation) ([]*v1alpha1.Installation, error) {
+// consumers returns the siblings that import what an Installation exports, by name.
+func (f *Finder) consumers(ctx context.Context, inst *v1alpha1.Installation) ([]*v1alpha1.Installation, error) {
 	return f.siblingsBy(ctx, inst, ImportIndex, ExportsOf(inst))
 }
 
-// Downstream returns the roots that something flows to, at any distance; of nested Installations only the successors.
+// Downstream returns the roots that something flows to, at any distance; of nested Installations only the consumers.
 func (f *Finder) Downstream(ctx context.Context, inst *v1alpha1.Installation) ([]*v1alpha1.Installation, error) {
-	found, err := f.successors(ctx, inst)
+	found, err := f.consumers(ctx, inst)
 	if err != nil || !inst.IsRoot() {
 		return found, err
 	}
@@ -44,7 +44,7 @@ func (f *Finder) Downstream(ctx context.Context, inst *v1alpha1.Installation) ([
 		if current := queue[0]; !seen[current.UID] {
 			seen[current.UID] = true
 			all = append(all, current)
-			further, err := f.successors(ctx, current)
+			further, err := f.consumers(ctx, current)
 			if err != nil {
 				return nil, err
 			}

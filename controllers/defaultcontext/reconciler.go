@@ -1,9 +1,9 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package context keeps a Context named default in every namespace, so that Installations find the default component repository
+// Package defaultcontext keeps a Context named default in every namespace, so that Installations find the default component repository
 // without anybody writing a Context for each namespace. It promises nothing to others.
-package context
+package defaultcontext
 
 import (
 	"context"
@@ -61,12 +61,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.Backoff.Forget(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
-	delay := r.Backoff.After(req.NamespacedName, err)
-	if kit.IsTransient(err) || apierrors.IsAlreadyExists(err) {
-		return ctrl.Result{RequeueAfter: delay}, nil
+	if apierrors.IsAlreadyExists(err) {
+		return ctrl.Result{RequeueAfter: r.Backoff.After(req.NamespacedName, err)}, nil
 	}
-	ctrl.LoggerFrom(ctx).Error(err, "cannot keep the default Context", "namespace", req.Name, "again", delay)
-	return ctrl.Result{RequeueAfter: delay}, nil
+	return r.Backoff.Later(ctx, req.NamespacedName, fmt.Errorf("keep the default Context: %w", err)), nil
 }
 
 func (r *Reconciler) keep(ctx context.Context, namespace string) error {
