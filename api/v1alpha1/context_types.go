@@ -29,7 +29,8 @@ type Context struct {
 
 // ContextConfiguration is the content of a Context.
 type ContextConfiguration struct {
-	// repositoryContext is the typed default repository of component descriptors.
+	// repositoryContext is the repository of component descriptors where an Installation names none, for example
+	// {type: ociRegistry, baseUrl: registry.example.com/components}.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
@@ -41,7 +42,7 @@ type ContextConfiguration struct {
 	// +optional
 	// +listType=atomic
 	RegistryPullSecrets []LocalObjectReference `json:"registryPullSecrets,omitempty"`
-	// registryIdentity logs in at the registries of a cloud where no pull secret does. An addition to the existing API.
+	// registryIdentity logs in at the registries of a cloud where no pull secret does. An addition to the API of Gardener Landscaper.
 	// +optional
 	RegistryIdentity *RegistryIdentity `json:"registryIdentity,omitempty"`
 	// configurations is a free map, read by deployers.
@@ -57,11 +58,11 @@ type ContextConfiguration struct {
 	// +optional
 	VerificationSignatures map[string]VerificationSignature `json:"verificationSignatures,omitempty"`
 	// requireVerifiedSources refuses Flux sources whose signature Flux itself has not verified: they need spec.verify and the condition
-	// SourceVerified. An addition to the existing API.
+	// SourceVerified. An addition to the API of Gardener Landscaper.
 	// +optional
 	RequireVerifiedSources bool `json:"requireVerifiedSources,omitempty"`
 	// blueprintAccess says what blueprints of Installations with this Context may use: imports or namespace. Without it the operator decides by
-	// --default-blueprint-access. An addition to the existing API.
+	// --default-blueprint-access. An addition to the API of Gardener Landscaper.
 	// +optional
 	BlueprintAccess BlueprintAccess `json:"blueprintAccess,omitempty"`
 }

@@ -43,15 +43,15 @@ type DeployerRegistrationStatus struct {
 	// lastError is what went wrong last.
 	// +optional
 	LastError *Error `json:"lastError,omitempty"`
-	// observedGeneration is the generation last reconciled. An addition to the existing API.
+	// observedGeneration is the generation last reconciled. An addition to the API of Gardener Landscaper.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// conditions are Ready and, while true, Reconciling or Stalled, as kstatus reads them. An addition to the existing API.
+	// conditions are Ready and, while true, Reconciling or Stalled, as kstatus reads them. An addition to the API of Gardener Landscaper.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// environments are those that the deployer is installed into, by name, 200 at most. An addition to the existing API.
+	// environments are those that the deployer is installed into, by name, 200 at most. An addition to the API of Gardener Landscaper.
 	// +optional
 	// +listType=atomic
 	Environments []RegistrationEnvironment `json:"environments,omitempty"`

@@ -65,8 +65,8 @@ type DeployerInformation struct {
 // where that cannot be watched. It is absent where nothing is to be said.
 const DriftedCondition = "Drifted"
 
-// RecordLostCondition, on DeployItems, is True from when the Execution, or without one the deployer, starts one whose status, the record of what it has
-// deployed, somebody has removed, until a job succeeds. Meanwhile its deployer looks on the target for what carries the marks of the item.
+// RecordLostCondition, on DeployItems, is True where somebody has removed the status, which is the record of what is deployed: from the start of the next
+// job until one succeeds. Meanwhile the deployer looks on the target for what carries the marks of the item.
 const RecordLostCondition = "RecordLost"
 
 // DeployItemStatus is written by the Execution controller (jobID) and by the deployer (everything else).
@@ -76,7 +76,7 @@ type DeployItemStatus struct {
 
 	JobStatus `json:",inline"`
 
-	// jobIDGenerationTime is when JobID was set; the pickup timeout counts from here.
+	// jobIDGenerationTime is when jobID was set; the pickup timeout counts from here.
 	// +optional
 	JobIDGenerationTime *metav1.Time `json:"jobIDGenerationTime,omitempty"`
 	// lastReconcileTime is when the deployer began the job.
@@ -97,7 +97,7 @@ type DeployItemStatus struct {
 	// +optional
 	ProviderStatus *runtime.RawExtension `json:"providerStatus,omitempty"`
 	// sources are the states of the Flux sources that the last job used; of one that ended before it came to them, those that it found. An
-	// addition to the existing API.
+	// addition to the API of Gardener Landscaper.
 	// +optional
 	// +listType=atomic
 	Sources []SourceStatus `json:"sources,omitempty"`
@@ -105,7 +105,7 @@ type DeployItemStatus struct {
 	// +optional
 	ExportReference *ObjectReference `json:"exportRef,omitempty"`
 	// targetGoneSince is since when a deletion with spec.onDelete.targetGone has found the clusters gone; absent while one is not. An addition to
-	// the existing API.
+	// the API of Gardener Landscaper.
 	// +optional
 	TargetGoneSince *metav1.Time `json:"targetGoneSince,omitempty"`
 	// deployItemPhase is accepted for old deployers and ignored.

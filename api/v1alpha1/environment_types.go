@@ -20,8 +20,8 @@ type EnvironmentSpec struct {
 	// +optional
 	// +listType=atomic
 	TargetSelectors []TargetSelector `json:"targetSelectors,omitempty"`
-	// namespaces of the landscaper cluster in which the deployers of this environment may work. Absent is all, as in the existing API, or all that
-	// the namespace of the Environment allows; an empty list is none. An addition to the existing API.
+	// namespaces of the landscaper cluster in which the deployers of this environment may work. Absent is all, as in the API of Gardener Landscaper,
+	// or all that the namespace of the Environment allows; an empty list is none. An addition to the API of Gardener Landscaper.
 	// +kubebuilder:validation:MaxItems=1000
 	// +listType=set
 	// +optional
@@ -41,7 +41,7 @@ type EnvironmentStatus struct {
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// namespace of the landscaper cluster that holds what is made for the deployers of this environment, and the Lease of the agent. An
-	// addition to the existing API.
+	// addition to the API of Gardener Landscaper.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 	// agentVersion is the version of the agent, as it wrote it into its Lease.

@@ -17,7 +17,7 @@ type ExecutionSpec struct {
 	// +optional
 	// +listType=atomic
 	DeployItems []DeployItemTemplate `json:"deployItems,omitempty"`
-	// deployItemsCompressed is the gzipped JSON of the templates; when given it wins over DeployItems.
+	// deployItemsCompressed is the gzipped JSON of the templates; when given it wins over deployItems.
 	// +optional
 	DeployItemsCompressed []byte `json:"deployItemsCompressed,omitempty"`
 }
@@ -62,7 +62,7 @@ type OnDeleteConfig struct {
 	// +optional
 	SkipUninstallIfClusterRemoved bool `json:"skipUninstallIfClusterRemoved,omitempty"`
 	// targetGone deletes the DeployItem without uninstall when the clusters that it was deployed to have been gone for a while. An addition to
-	// the existing API.
+	// the API of Gardener Landscaper.
 	// +optional
 	TargetGone *TargetGone `json:"targetGone,omitempty"`
 }

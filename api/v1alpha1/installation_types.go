@@ -295,18 +295,18 @@ type InstallationStatus struct {
 	meta.ReconcileRequestStatus `json:",inline"`
 
 	// operationJobID is the running job of a root when the operation annotation started it. The annotation goes after the status says so, in
-	// the write that puts this job into the annotation landscaper.gardener.cloud/job. An addition to the existing API.
+	// the write that puts this job into the annotation landscaper.gardener.cloud/job. An addition to the API of Gardener Landscaper.
 	// +optional
 	OperationJobID string `json:"operationJobID,omitempty"`
 	// lastAttemptedRevision is the revision that the last job used: of the first of sources, or the version of the component. An addition to
-	// the existing API.
+	// the API of Gardener Landscaper.
 	// +optional
 	LastAttemptedRevision string `json:"lastAttemptedRevision,omitempty"`
-	// lastAppliedRevision is that of the last job that succeeded. An addition to the existing API.
+	// lastAppliedRevision is that of the last job that succeeded. An addition to the API of Gardener Landscaper.
 	// +optional
 	LastAppliedRevision string `json:"lastAppliedRevision,omitempty"`
 	// history lists the contents that the last jobs deployed, five at most and the newest first, in the form of Flux: digest is that of
-	// spec, sources and imports, lastReconciledStatus the phase. An addition to the existing API.
+	// spec, sources and imports, lastReconciledStatus the phase. An addition to the API of Gardener Landscaper.
 	// +optional
 	// +listType=atomic
 	History []meta.Snapshot `json:"history,omitempty"`
@@ -317,7 +317,7 @@ type InstallationStatus struct {
 	// importsHash is a hash over the imports of the last job.
 	// +optional
 	ImportsHash string `json:"importsHash,omitempty"`
-	// consumedHash is a hash over those imports of the last job that siblings exported. An addition to the existing API.
+	// consumedHash is a hash over those imports of the last job that siblings exported. An addition to the API of Gardener Landscaper.
 	// +optional
 	ConsumedHash string `json:"consumedHash,omitempty"`
 	// executionRef names the Execution.
@@ -355,7 +355,7 @@ type SubNamePair struct {
 	// objectName is the name of the object.
 	ObjectName string `json:"objectName"`
 	// blueprintDigest is the digest of the blueprint that the verified blueprint of the parent holds for this sub-installation, as
-	// algorithm:hex. It is set where the policy for signatures is Enforce. An addition to the existing API.
+	// algorithm:hex. It is set where the policy for signatures is Enforce. An addition to the API of Gardener Landscaper.
 	// +optional
 	BlueprintDigest string `json:"blueprintDigest,omitempty"`
 }

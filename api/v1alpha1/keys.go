@@ -22,16 +22,16 @@ const (
 	// DeleteIgnoreSuccessorsAnnotation, set to "true", deletes although siblings still import the exports.
 	DeleteIgnoreSuccessorsAnnotation = "landscaper.gardener.cloud/delete-ignore-successors"
 	// ForceDeleteAnnotation, set to "true" on an Installation in deletion, takes it apart without uninstalling and without waiting for
-	// anything. What stays behind is written to a ConfigMap with LeftBehindLabel. It is an addition to the existing API.
+	// anything. What stays behind is written to a ConfigMap with LeftBehindLabel. It is an addition to the API of Gardener Landscaper.
 	ForceDeleteAnnotation = "landscaper.gardener.cloud/force-delete"
 	// TargetTokensAnnotation on a ServiceAccount allows Targets of its namespace to act as it: "selfConfig" on the landscaper cluster,
 	// "oidcConfig" on servers that such a Target names, or both, separated by a comma. Whoever may write Targets there gets its rights.
 	TargetTokensAnnotation = "landscaper.gardener.cloud/tokens-for-targets"
 	// TargetNamespacesAnnotation, on a Secret in the cluster of an Environment, lists the namespaces of the landscaper cluster, by comma or * for
-	// all, whose Targets may refer to it by config.kubeconfig.secretRef. An addition to the existing API.
+	// all, whose Targets may refer to it by config.kubeconfig.secretRef. An addition to the API of Gardener Landscaper.
 	TargetNamespacesAnnotation = "landscaper.gardener.cloud/target-namespaces"
 	// ReleaseAgentAnnotation, set to "true" on an Environment in deletion, lets the agent remove its own finalizer once it has cleaned up. An
-	// addition to the existing API.
+	// addition to the API of Gardener Landscaper.
 	ReleaseAgentAnnotation = "landscaper.gardener.cloud/release-agent"
 	// CacheHelmChartsAnnotation is passed on from an Installation to everything that it makes, for deployers of others; the helm deployer
 	// caches charts with and without it.
@@ -61,7 +61,7 @@ const (
 	// LastTargetSyncAnnotation, on a Target that a TargetSync made for a Shoot, is when its kubeconfig was last renewed, as RFC 3339.
 	LastTargetSyncAnnotation = "landscaper.gardener.cloud/lasttargetsync"
 	// JobAnnotation, on an Execution or nested Installation, is the job of the parent for which its spec was written. The child starts
-	// this job by itself. It is an addition to the existing API.
+	// this job by itself. It is an addition to the API of Gardener Landscaper.
 	JobAnnotation = "landscaper.gardener.cloud/job"
 )
 
@@ -138,7 +138,7 @@ const (
 const Finalizer = "finalizer.landscaper.gardener.cloud"
 
 // InUseFinalizer keeps Targets, Contexts, Secrets and ConfigMaps that Flux prunes until everything deployed through them is uninstalled. An
-// addition to the existing API.
+// addition to the API of Gardener Landscaper.
 const InUseFinalizer = "inuse.landscaper.gardener.cloud/finalizer"
 
 // DeployerManagementFinalizer keeps Environments and DeployerRegistrations until the Installations of their deployers are gone, and those
@@ -152,22 +152,22 @@ const AgentFinalizer = "finalizer.agent.landscaper.gardener.cloud"
 // the Environment follows.
 const AgentLeasePrefix = "landscaper-agent-"
 
-// DeployerLeasePrefix begins the name of the Lease that a deployer renews while it works. An addition to the existing API.
+// DeployerLeasePrefix begins the name of the Lease that a deployer renews while it works. An addition to the API of Gardener Landscaper.
 const DeployerLeasePrefix = "landscaper-deployer-"
 
-// DeployerLeaseLabel marks the Leases of deployers. An addition to the existing API.
+// DeployerLeaseLabel marks the Leases of deployers. An addition to the API of Gardener Landscaper.
 const DeployerLeaseLabel = "landscaper.gardener.cloud/deployer-lease"
 
 // DeployerServesAnnotation, on the Lease of a deployer, is JSON that says which DeployItems it carries out: types, and where it does not take all of
-// them, targetSelectors, targetsOnly, namespaces and labelSelector. An addition to the existing API.
+// them, targetSelectors, targetsOnly, namespaces and labelSelector. An addition to the API of Gardener Landscaper.
 const DeployerServesAnnotation = "landscaper.gardener.cloud/deployer-serves"
 
 // EnvironmentNamespacePrefix begins the name of the namespace of the landscaper cluster that belongs to an Environment. The name of the Environment
-// follows. An addition to the existing API.
+// follows. An addition to the API of Gardener Landscaper.
 const EnvironmentNamespacePrefix = "ls-env-"
 
 // AllowedNamespacesAnnotation, on the namespace of an Environment, lists the namespaces in which its deployers may work, by comma or * for all. An
-// addition to the existing API.
+// addition to the API of Gardener Landscaper.
 const AllowedNamespacesAnnotation = "deployers.landscaper.gardener.cloud/allowed-namespaces"
 
 // AgentConnectedCondition is the condition of Environments that says whether the agent gives signs of life.

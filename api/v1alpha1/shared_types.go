@@ -226,7 +226,7 @@ type TransitionTimes struct {
 type Error struct {
 	// operation that failed.
 	Operation string `json:"operation"`
-	// lastTransitionTime is when Operation last changed.
+	// lastTransitionTime is when operation last changed.
 	LastTransitionTime metav1.Time `json:"lastTransitionTime"`
 	// lastUpdateTime is when anything in this error last changed.
 	LastUpdateTime metav1.Time `json:"lastUpdateTime"`
@@ -321,7 +321,7 @@ type JobStatus struct {
 	// phase is the stage of the job.
 	// +optional
 	Phase Phase `json:"phase,omitempty"`
-	// phaseTransitionTime is when Phase last changed.
+	// phaseTransitionTime is when phase last changed.
 	// +optional
 	PhaseTransitionTime *metav1.Time `json:"phaseTransitionTime,omitempty"`
 	// jobID identifies the requested job.

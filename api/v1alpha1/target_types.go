@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TargetSpec describes something to deploy to: its content is in Configuration or in a Secret, not in both.
+// TargetSpec describes something to deploy to: its content is in config or in a Secret, not in both.
 type TargetSpec struct {
 	// type of the target; landscaper.gardener.cloud/kubernetes-cluster is built in, any other string is allowed.
 	Type string `json:"type"`
@@ -25,7 +25,7 @@ type TargetSpec struct {
 	// +optional
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 	// healthCheck makes the controller ask the cluster from time to time whether it answers, and show that in the status. Without it nothing is
-	// sent and the status stays empty. Copies of the Target that Installations make have none. An addition to the existing API.
+	// sent and the status stays empty. Copies of the Target that Installations make have none. An addition to the API of Gardener Landscaper.
 	// +optional
 	HealthCheck *TargetHealthCheck `json:"healthCheck,omitempty"`
 }
@@ -48,10 +48,10 @@ type TargetStatus struct {
 	// observedGeneration is the generation last checked.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// identity is the user as whom the cluster knows whoever acts by this Target. Empty while the Target is not Ready.
+	// identity is the user that the cluster sees when somebody works through this Target. Empty while the Target is not Ready.
 	// +optional
 	Identity string `json:"identity,omitempty"`
-	// version of the API server. Empty while the Target is not Ready, and where the server does not tell.
+	// version of the API server. Empty while the Target is not Ready, and where the server does not say it.
 	// +optional
 	Version string `json:"version,omitempty"`
 	// lastChecked is when a check last found something else than the one before. One that finds the same writes nothing.

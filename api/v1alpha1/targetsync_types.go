@@ -17,19 +17,19 @@ type TargetSyncSpec struct {
 	// createTargetToSource makes a Target for the source cluster itself.
 	// +optional
 	CreateTargetToSource bool `json:"createTargetToSource,omitempty"`
-	// targetToSourceName is the name of that Target; SourceNamespace when empty.
+	// targetToSourceName is the name of that Target. Default: the value of sourceNamespace.
 	// +optional
 	TargetToSourceName string `json:"targetToSourceName,omitempty"`
-	// secretNameExpression selects Secrets by name: a regular expression (RE2) that matches anywhere in the name. * is all, empty none.
+	// secretNameExpression selects Secrets by name: a regular expression (RE2) that matches anywhere in the name, for example ^prod-. * is all, empty none.
 	// +optional
 	SecretNameExpression string `json:"secretNameExpression,omitempty"`
-	// shootNameExpression selects Gardener Shoots by name in the same way; excludes SecretNameExpression.
+	// shootNameExpression selects Gardener Shoots by name in the same way; not beside secretNameExpression.
 	// +optional
 	ShootNameExpression string `json:"shootNameExpression,omitempty"`
-	// tokenRotation rotates the token inside SecretRef.
+	// tokenRotation renews the token in the Secret of secretRef.
 	// +optional
 	TokenRotation *TokenRotation `json:"tokenRotation,omitempty"`
-	// suspend stops the sync, as in every Flux object; what it has made stays. An addition to the existing API.
+	// suspend stops the sync, as in every Flux object; what it has made stays. An addition to the API of Gardener Landscaper.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 }
@@ -59,10 +59,10 @@ type TargetSyncStatus struct {
 	// +optional
 	LastTokenRotationTime *metav1.Time `json:"lastTokenRotationTime,omitempty"`
 	// lastHandledTokenRotation is the value of the annotation landscaper.gardener.cloud/rotate-token that was last answered. An addition to
-	// the existing API.
+	// the API of Gardener Landscaper.
 	// +optional
 	LastHandledTokenRotation string `json:"lastHandledTokenRotation,omitempty"`
-	// conditions are Ready and, while true, Reconciling or Stalled, as kstatus reads them. An addition to the existing API.
+	// conditions are Ready and, while true, Reconciling or Stalled, as kstatus reads them. An addition to the API of Gardener Landscaper.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -122,7 +122,7 @@ func TestLoadWithoutDocumentListsWhatIsThere(t *testing.T) {
 	assert.ErrorContains(t, err, "it is empty")
 }
 
-// TestCorpus loads all blueprints of the corpus of the existing system.
+// TestCorpus loads all blueprints of the corpus of Gardener Landscaper.
 func TestCorpus(t *testing.T) {
 	root := os.Getenv("FLUX_LANDSCAPER_CORPUS")
 	if root == "" {
@@ -141,7 +141,7 @@ func TestCorpus(t *testing.T) {
 		return nil
 	})
 	if err != nil || found == 0 {
-		t.Skipf("CORPUS NOT FOUND at %s: no blueprint of the existing system was read; set FLUX_LANDSCAPER_CORPUS", root)
+		t.Skipf("CORPUS NOT FOUND at %s: no blueprint of Gardener Landscaper was read; set FLUX_LANDSCAPER_CORPUS", root)
 	}
 	t.Logf("%d blueprints read", found)
 }

@@ -30,7 +30,7 @@ func isPlaceholder(at string) bool {
 	return slices.ContainsFunc(placeholders, func(suffix string) bool { return strings.HasSuffix(filepath.ToSlash(at), suffix) })
 }
 
-// TestCorpus renders all blueprints of the corpus of the existing system, those in files and those in place, with made-up imports and
+// TestCorpus renders all blueprints of the corpus of Gardener Landscaper, those in files and those in place, with made-up imports and
 // a made-up component descriptor.
 func TestCorpus(t *testing.T) {
 	root := os.Getenv("FLUX_LANDSCAPER_CORPUS")
@@ -49,7 +49,7 @@ func TestCorpus(t *testing.T) {
 		return nil
 	})
 	if err != nil || found == 0 {
-		t.Skipf("CORPUS NOT FOUND at %s: no blueprint of the existing system was rendered; set FLUX_LANDSCAPER_CORPUS", root)
+		t.Skipf("CORPUS NOT FOUND at %s: no blueprint of Gardener Landscaper was rendered; set FLUX_LANDSCAPER_CORPUS", root)
 	}
 	t.Logf("%d blueprints rendered", found)
 }

@@ -19,11 +19,12 @@ import (
 )
 
 // OwnerUIDAnnotation, on deployed objects, is the UID of the DeployItem that owns them. It tells items of the same name in
-// different namespaces apart; the labels only hold the name. It is an addition to the existing API.
+// different namespaces apart; the labels only hold the name. It is an addition to the API of Gardener Landscaper.
 const OwnerUIDAnnotation = "manifest.deployer.landscaper.gardener.cloud/deployitem-uid"
 
 // OwnerNamespaceAnnotation, on deployed objects, is the namespace of the DeployItem that owns them. A DeployItem that was made anew under the
-// same name in the same namespace, for example from a backup, goes on with the objects of the old one. It is an addition to the existing API.
+// same name in the same namespace, for example from a backup, goes on with the objects of the old one. It is an addition to the API of Gardener
+// Landscaper.
 const OwnerNamespaceAnnotation = "manifest.deployer.landscaper.gardener.cloud/deployitem-namespace"
 
 // MaxLabelValue is the longest label value that Kubernetes takes.

@@ -48,7 +48,7 @@ stringData: {kubeconfig: %q}
 	}
 }
 
-// TestTargetDeletedByHandGoesAtOnce keeps what users of the existing system see: only what Flux applies is protected.
+// TestTargetDeletedByHandGoesAtOnce keeps what users of Gardener Landscaper see: only what Flux applies is protected.
 func TestTargetDeletedByHandGoesAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)

@@ -22,7 +22,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 )
 
-// Names that the former system generated.
+// Names that Gardener Landscaper generated.
 const (
 	formerDatabase = "db-7x2lp"
 	formerWeb      = "web-m4q8z"
@@ -124,7 +124,7 @@ func (f *formerSystem) spec(spec object) object {
 	return (&scene{Scene: &landscape.Scene{T: f.t, Namespace: f.namespace}}).here(spec)
 }
 
-// named is the reference to a Target in a deploy item of the former system.
+// named is the reference to a Target in a deploy item of Gardener Landscaper.
 func (f *formerSystem) named(scope string) string {
 	return fmt.Sprintf("{name: %s, namespace: %s}", kit.DataName(scope, "cluster"), f.namespace)
 }
@@ -137,7 +137,7 @@ func (f *formerSystem) manifest(owner client.Object, rendered, item, config, val
 	f.item(execution, item, rendered, itemEnded("manifest.deployer.landscaper.gardener.cloud", object{"providerStatus": managed(deployed)}))
 }
 
-// shop makes the landscape as the former system has left it after its last job.
+// shop makes the landscape as Gardener Landscaper has left it after its last job.
 func (f *formerSystem) shop(chart string) {
 	f.t.Helper()
 	f.target("cluster")
@@ -301,7 +301,7 @@ var workingItem = landscape.MockItem("item", "phase: Succeeded")
 
 const nextJob = "5d0c3b0e-91ab-4a57-8b77-27d2c2f7a0aa"
 
-// working makes a root in the middle of a job. The former system hands the job to the children in phase ObjectsCreated.
+// working makes a root in the middle of a job. Gardener Landscaper hands the job to the children in phase ObjectsCreated.
 func (f *formerSystem) working(name, phase string, handedOver bool) {
 	f.t.Helper()
 	rootSpec, subSpec := workingSpec()
@@ -323,7 +323,7 @@ func (f *formerSystem) working(name, phase string, handedOver bool) {
 	own(f.sub(root, "sub", name+"-7x2lp", f.spec(subSpec), job(ended(object{}))))
 }
 
-// deleting makes a root in the middle of its deletion. The former system deletes the children before it hands the job to them.
+// deleting makes a root in the middle of its deletion. Gardener Landscaper deletes the children before it hands the job to them.
 func (f *formerSystem) deleting(name, phase string, childrenToo, handedOver bool) {
 	f.t.Helper()
 	f.working(name, phase, handedOver)
@@ -366,7 +366,7 @@ func TestE18TakeOverInTheMiddleOfAJob(t *testing.T) {
 	}
 }
 
-// change replaces the spec of an Installation and asks for a job, as users of the former system do.
+// change replaces the spec of an Installation and asks for a job, as users of Gardener Landscaper do.
 func (f *formerSystem) change(name string, spec object) {
 	f.t.Helper()
 	inst := &unstructured.Unstructured{}

@@ -18,7 +18,7 @@ const (
 )
 
 // OwnerNamespaceLabel, on the records of a release, is the namespace of the DeployItem that the release belongs to. Its name stands in the label
-// v1alpha1.HelmDeployItemLabel. It is an addition to the existing API.
+// v1alpha1.HelmDeployItemLabel. It is an addition to the API of Gardener Landscaper.
 const OwnerNamespaceLabel = "helm.deployer.landscaper.gardener.cloud/deployitem-namespace"
 
 // ReleaseOn returns the release that the annotations of an object name; false if they name none.

@@ -43,7 +43,7 @@ type CustomResourceGroup struct {
 	ForceDelete bool `json:"forceDelete,omitempty"`
 	// deleteAllResources deletes every matching object of the cluster, not only the managed ones.
 	DeleteAllResources bool `json:"deleteAllResources,omitempty"`
-	// targetName names another Target to delete on; it requires DeleteAllResources.
+	// targetName names another Target to delete on; it requires deleteAllResources.
 	TargetName *string `json:"targetName,omitempty"`
 }
 

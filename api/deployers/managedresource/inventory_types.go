@@ -7,11 +7,11 @@ import "k8s.io/apimachinery/pkg/types"
 
 // Inventory is the part of a provider status that says where the objects of a DeployItem are, and what is where they no longer
 // should be. Deployers uninstall by it what an earlier Target, name, namespace or mode of the DeployItem left behind. It is an
-// addition to the existing API; statuses of other implementations have none.
+// addition to the API of Gardener Landscaper; statuses of other implementations have none.
 type Inventory struct {
-	// cluster is where the managed resources of the provider status and Releases are. It is absent until a job has reached a target.
+	// cluster is where the managed resources of the provider status and releases are. It is absent until a job has reached a target.
 	Cluster *ClusterReference `json:"cluster,omitempty"`
-	// releases are the Helm releases that jobs made on Cluster.
+	// releases are the Helm releases that jobs made on cluster.
 	Releases []ReleaseReference `json:"releases,omitempty"`
 	// deletionGroups are those of the last valid configuration. A deletion uses them when those of the configuration are broken.
 	DeletionGroups []DeletionGroupDefinition `json:"deletionGroups,omitempty"`
@@ -26,7 +26,7 @@ type Site struct {
 	// job is the ID of the job that set out to put the resources there and has not confirmed them: it runs, it was refused, or somebody else
 	// ended it. Else empty.
 	Job string `json:"job,omitempty"`
-	// resources are objects. One without UID was attempted and not confirmed: it is deleted only when it proves to be the DeployItem's.
+	// resources are objects. One without uid was attempted and not confirmed: it is deleted only when it proves to be the DeployItem's.
 	Resources []ManagedResourceStatus `json:"resources,omitempty"`
 	// releases are Helm releases.
 	Releases []ReleaseReference `json:"releases,omitempty"`

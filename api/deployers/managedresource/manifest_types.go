@@ -39,7 +39,7 @@ const (
 	// UpdateStrategyMergeOverwrite merges deeply; values of the manifest win.
 	UpdateStrategyMergeOverwrite UpdateStrategy = "mergeOverwrite"
 	// UpdateStrategyApply applies the manifest by server-side apply, after a dry run of all manifests. Fields that leave the manifest leave the
-	// object; fields that the manifest never had stay with those who wrote them. It is an addition to the existing API.
+	// object; fields that the manifest never had stay with those who wrote them. It is an addition to the API of Gardener Landscaper.
 	UpdateStrategyApply UpdateStrategy = "apply"
 )
 
@@ -101,9 +101,9 @@ type ManagedResourceStatus struct {
 	Policy ManifestPolicy `json:"policy,omitempty"`
 	// resource names the object.
 	Resource ResourceReference `json:"resource"`
-	// annotateBeforeDelete as in Manifest.
+	// annotateBeforeDelete as in manifests.
 	AnnotateBeforeDelete map[string]string `json:"annotateBeforeDelete,omitempty"`
-	// patchBeforeDelete as in Manifest.
+	// patchBeforeDelete as in manifests.
 	PatchBeforeDelete *runtime.RawExtension `json:"patchBeforeDelete,omitempty"`
 }
 

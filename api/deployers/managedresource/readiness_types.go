@@ -13,10 +13,10 @@ type ReadinessCheckConfiguration struct {
 	Timeout *v1alpha1.Duration `json:"timeout,omitempty"`
 	// kstatus makes the objects of all kinds without a built-in check wait for what kstatus makes of their status: conditions and
 	// observedGeneration, Jobs for their end. An object that has failed ends the job of the DeployItem at once. Unset means true for updateStrategy
-	// apply, else false: such objects are ready when they exist. It is an addition to the existing API.
+	// apply, else false: such objects are ready when they exist. It is an addition to the API of Gardener Landscaper.
 	KStatus *bool `json:"kstatus,omitempty"`
 	// healthChecks say for whole kinds, by CEL expressions, when their objects are ready. They replace the built-in check of the kind, also with
-	// disableDefault. At most 32. They are an addition to the existing API, as healthCheckExprs in a Flux Kustomization.
+	// disableDefault. At most 32. They are an addition to the API of Gardener Landscaper, as healthCheckExprs in a Flux Kustomization.
 	HealthChecks []HealthCheck `json:"healthChecks,omitempty"`
 	// custom checks are evaluated after the built-in ones.
 	CustomReadinessChecks []CustomReadinessCheckConfiguration `json:"custom,omitempty"`

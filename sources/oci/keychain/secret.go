@@ -19,7 +19,7 @@ const (
 
 // ParseSecret reads the logins of a pull secret: a Docker configuration under .dockerconfigjson, the older form under
 // .dockercfg, an OCM credential configuration under .ocmcredentialconfig (ParseOCMConfig), and Docker configurations under
-// any other key. A Secret without any of these gives no logins, as in the existing system. name is for messages. Errors
+// any other key. A Secret without any of these gives no logins, as in Gardener Landscaper. name is for messages. Errors
 // name the key and repeat nothing of its content but hosts.
 func ParseSecret(name string, data map[string][]byte) (Credentials, error) {
 	var all Credentials

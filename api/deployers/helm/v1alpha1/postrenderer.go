@@ -59,6 +59,6 @@ type Image struct {
 	NewName string `json:"newName,omitempty"`
 	// newTag replaces the tag.
 	NewTag string `json:"newTag,omitempty"`
-	// digest replaces the tag; it wins over NewTag.
+	// digest replaces the tag; it wins over newTag.
 	Digest string `json:"digest,omitempty"`
 }

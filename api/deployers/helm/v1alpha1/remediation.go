@@ -29,7 +29,7 @@ type Remediation struct {
 	// until the time of the DeployItem is up.
 	Retries int `json:"retries,omitempty"`
 	// remediateLastFailure also undoes the failure after which the job gives up. Unset means false for installs, and for upgrades true
-	// unless Retries is 0.
+	// unless retries is 0.
 	RemediateLastFailure *bool `json:"remediateLastFailure,omitempty"`
 	// ignoreTestFailures neither counts nor undoes failures of tests. Unset means the value of Test.IgnoreFailures.
 	IgnoreTestFailures *bool `json:"ignoreTestFailures,omitempty"`

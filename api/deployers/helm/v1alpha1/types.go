@@ -40,42 +40,42 @@ type ProviderConfiguration struct {
 	// values of the chart: a JSON object.
 	Values v1alpha1.AnyJSON `json:"values,omitempty"`
 	// valuesFrom are values in Secrets and ConfigMaps of the namespace of the DeployItem, at most 100. They are merged in this order, and
-	// Values win. Each job reads them anew. It is an addition to the existing API, as in a HelmRelease.
+	// Values win. Each job reads them anew. It is an addition to the API of Gardener Landscaper, as in a HelmRelease.
 	ValuesFrom []ValuesReference `json:"valuesFrom,omitempty"`
 	// helmDeployment false renders the chart and applies its objects one by one, without a Helm release. Unset means true.
 	HelmDeployment *bool `json:"helmDeployment,omitempty"`
 	// helmDeploymentConfig holds settings of the Helm operations.
 	HelmDeploymentConfig *HelmDeploymentConfiguration `json:"helmDeploymentConfig,omitempty"`
 	// maxHistory is how many revisions of the release stay recorded on the target; 0 means all. Unset means 10. It is an addition to the
-	// existing API, as in a HelmRelease.
+	// API of Gardener Landscaper, as in a HelmRelease.
 	MaxHistory *int `json:"maxHistory,omitempty"`
 	// commonMetadata is set on all objects of the chart except hooks and the definitions in its crds directory. It is an addition to the
-	// existing API, as in a HelmRelease.
+	// API of Gardener Landscaper, as in a HelmRelease.
 	CommonMetadata *CommonMetadata `json:"commonMetadata,omitempty"`
 	// postRenderers change the objects of the chart except hooks and the definitions in its crds directory, one after the other, before
-	// CommonMetadata is set. It is an addition to the existing API, as in a HelmRelease.
+	// CommonMetadata is set. It is an addition to the API of Gardener Landscaper, as in a HelmRelease.
 	PostRenderers []PostRenderer `json:"postRenderers,omitempty"`
 	// test runs the tests of the chart after each install and upgrade, once the objects are ready; only with a Helm release. It is an addition to
-	// the existing API, as in a HelmRelease.
+	// the API of Gardener Landscaper, as in a HelmRelease.
 	Test *Test `json:"test,omitempty"`
 	// updateStrategy for objects that exist already, update, patch or apply; only without a Helm release. Empty means update.
 	UpdateStrategy managedresource.UpdateStrategy `json:"updateStrategy,omitempty"`
 	// onConflict says what strategy apply does about fields that another field manager has set, Force or Fail; empty means Force. It is an
-	// addition to the existing API.
+	// addition to the API of Gardener Landscaper.
 	OnConflict managedresource.OnConflict `json:"onConflict,omitempty"`
 	// onImmutable says what becomes of an object when a field is changed that cannot be changed, Fail or Recreate; only without a
-	// Helm release. Empty means Fail. It is an addition to the existing API.
+	// Helm release. Empty means Fail. It is an addition to the API of Gardener Landscaper.
 	OnImmutable managedresource.OnImmutable `json:"onImmutable,omitempty"`
 	// readinessChecks say when the objects are ready.
 	ReadinessChecks managedresource.ReadinessCheckConfiguration `json:"readinessChecks,omitempty"`
 	// exports are read from the values of the chart or from objects.
 	Exports *managedresource.Exports `json:"exports,omitempty"`
-	// exportsFromManifests is the older form of Exports; both are read.
+	// exportsFromManifests is the older form of exports; both are read.
 	ExportsFromManifests []managedresource.Export `json:"exportsFromManifests,omitempty"`
 	// continuousReconcile carries the DeployItem out again by the clock.
 	ContinuousReconcile *managedresource.ContinuousReconcileSpec `json:"continuousReconcile,omitempty"`
-	// driftDetection says what happens when somebody changes or deletes deployed objects. It is an addition to the existing API, as in a
-	// HelmRelease.
+	// driftDetection says what happens when somebody changes or deletes deployed objects. It is an addition to the API of Gardener Landscaper, as in
+	// a HelmRelease.
 	DriftDetection *managedresource.DriftDetection `json:"driftDetection,omitempty"`
 	// deletionGroups are the steps of the deletion of the DeployItem; only without a Helm release.
 	DeletionGroups []managedresource.DeletionGroupDefinition `json:"deletionGroups,omitempty"`
@@ -106,11 +106,12 @@ type Chart struct {
 	Ref string `json:"ref,omitempty"`
 	// helmChartRepo is a chart of a Helm repository.
 	HelmChartRepo *HelmChartRepo `json:"helmChartRepo,omitempty"`
-	// sourceRef names a Flux source: HelmChart, OCIRepository, GitRepository, Bucket or ExternalArtifact. It is an addition to the existing API.
+	// sourceRef names a Flux source: HelmChart, OCIRepository, GitRepository, Bucket or ExternalArtifact. It is an addition to the API of Gardener
+	// Landscaper.
 	SourceRef *v1alpha1.SourceReference `json:"sourceRef,omitempty"`
-	// path is the directory of the chart inside the artifact of SourceRef; empty means its root.
+	// path is the directory of the chart inside the artifact of sourceRef; empty means its root.
 	Path string `json:"path,omitempty"`
-	// fromResource is the oldest form of ResourceRef.
+	// fromResource is the oldest form of resourceRef.
 	FromResource *RemoteChartReference `json:"fromResource,omitempty"`
 	// resourceRef is a resource of a component, as the template function getResourceKey returns it. A digest in it has to be that of the chart.
 	ResourceRef string `json:"resourceRef,omitempty"`
@@ -138,7 +139,7 @@ type HelmChartRepo struct {
 	// helmChartName is the name of the chart.
 	HelmChartName string `json:"helmChartName,omitempty"`
 	// helmChartVersion is the exact version of the chart, or a semver range such as 1.x, which means the highest version in it at the time of
-	// the job. Ranges and oci:// are additions to the existing API.
+	// the job. Ranges and oci:// are additions to the API of Gardener Landscaper.
 	HelmChartVersion string `json:"helmChartVersion,omitempty"`
 }
 
@@ -157,12 +158,12 @@ type HelmDeploymentConfiguration struct {
 	// install holds atomic, crds, disableHooks, disableOpenAPIValidation, disableWaitForJobs, force, remediation, retries,
 	// skipSchemaValidation, takeOwnership, timeout, wait and waitForJobs.
 	Install map[string]v1alpha1.AnyJSON `json:"install,omitempty"`
-	// upgrade holds the same keys as Install, and cleanupOnFail.
+	// upgrade holds the same keys as install, and cleanupOnFail.
 	Upgrade map[string]v1alpha1.AnyJSON `json:"upgrade,omitempty"`
 	// uninstall holds deletionPropagation, disableHooks, keepHistory, timeout and wait.
 	Uninstall map[string]v1alpha1.AnyJSON `json:"uninstall,omitempty"`
 	// rollback holds cleanupOnFail, disableHooks, disableWaitForJobs, force, recreate, timeout, wait and waitForJobs. It counts for rollbacks
-	// that remediate a failed upgrade. It is an addition to the existing API, as in a HelmRelease.
+	// that remediate a failed upgrade. It is an addition to the API of Gardener Landscaper, as in a HelmRelease.
 	Rollback map[string]v1alpha1.AnyJSON `json:"rollback,omitempty"`
 }
 
@@ -225,20 +226,20 @@ type ReleaseSettings struct {
 	// takeOwnership adopts objects that exist already. In the settings of upgrades it also takes over a release that another DeployItem made.
 	TakeOwnership bool `json:"takeOwnership,omitempty"`
 	// retries is how often a job tries the operation again after it failed; then the job fails. Unset means 2 for atomic upgrades, 10 for
-	// atomic installs, and for others until the time of the DeployItem is up. It is an addition to the existing API.
+	// atomic installs, and for others until the time of the DeployItem is up. It is an addition to the API of Gardener Landscaper.
 	Retries *int `json:"retries,omitempty"`
 	// wait makes the operation last until the objects are ready, or gone.
 	Wait bool `json:"wait,omitempty"`
 	// timeout limits hooks and waiting, within the time that the DeployItem has left.
 	Timeout *v1alpha1.Duration `json:"timeout,omitempty"`
 
-	// The following are additions to the existing API with the names that they have in a HelmRelease.
+	// The following are additions to the API of Gardener Landscaper with the names that they have in a HelmRelease.
 
 	// disableHooks runs no hooks.
 	DisableHooks bool `json:"disableHooks,omitempty"`
 	// waitForJobs makes what waits wait for Jobs to complete, too.
 	WaitForJobs bool `json:"waitForJobs,omitempty"`
-	// disableWaitForJobs is the opposite of WaitForJobs; false means the same as WaitForJobs true.
+	// disableWaitForJobs is the opposite of waitForJobs; false means the same as waitForJobs true.
 	DisableWaitForJobs *bool `json:"disableWaitForJobs,omitempty"`
 	// cleanupOnFail deletes the objects that a failed upgrade has created.
 	CleanupOnFail bool `json:"cleanupOnFail,omitempty"`
@@ -251,7 +252,7 @@ type ReleaseSettings struct {
 	// disableOpenAPIValidation false lets Helm check the objects against the schemas of the cluster. Helm leaves that to clusters that check
 	// fields themselves, as all current ones do. Unset means true.
 	DisableOpenAPIValidation *bool `json:"disableOpenAPIValidation,omitempty"`
-	// remediation says what follows a failed install or upgrade. Unset means that nothing is undone. It excludes Atomic and Retries.
+	// remediation says what follows a failed install or upgrade. Unset means that nothing is undone. It excludes atomic and retries.
 	Remediation *Remediation `json:"remediation,omitempty"`
 	// recreate restarts the Pods that a rollback has changed.
 	Recreate bool `json:"recreate,omitempty"`
@@ -263,20 +264,20 @@ type ProviderStatus struct {
 	// managedResources are the objects on the target that belong to the DeployItem: with a Helm release only its workloads, for
 	// readiness; without one all.
 	ManagedResources []managedresource.ManagedResourceStatus `json:"managedResources,omitempty"`
-	// release is the release that the last job made. It is an addition to the existing API and absent without a Helm release.
+	// release is the release that the last job made. It is an addition to the API of Gardener Landscaper and absent without a Helm release.
 	Release *ReleaseStatus `json:"release,omitempty"`
 	// objectsDigest identifies the objects that the last job applied without a Helm release; what Secrets hold is not part of it. It is an
-	// addition to the existing API.
+	// addition to the API of Gardener Landscaper.
 	ObjectsDigest string `json:"objectsDigest,omitempty"`
-	// recordedGeneration is the generation of the DeployItem whose objects ManagedResources records. It is an addition to the
-	// existing API and absent in statuses of other implementations.
+	// recordedGeneration is the generation of the DeployItem whose objects managedResources records. It is an addition to the
+	// API of Gardener Landscaper and absent in statuses of other implementations.
 	RecordedGeneration int64 `json:"recordedGeneration,omitempty"`
-	// inventory says where release and objects are, and what is left elsewhere. It is an addition to the existing API and absent in
+	// inventory says where release and objects are, and what is left elsewhere. It is an addition to the API of Gardener Landscaper and absent in
 	// statuses of other implementations.
 	Inventory *managedresource.Inventory `json:"inventory,omitempty"`
-	// Attempts counts failed attempts; recorded with Remediation only.
+	// Attempts counts failed attempts; recorded with remediation only.
 	Attempts `json:",inline"`
-	// tests are the results of the last run of the chart's tests; recorded with Test only.
+	// tests are the results of the last run of the chart's tests; recorded with test only.
 	Tests *TestStatus `json:"tests,omitempty"`
 }
 
@@ -287,7 +288,7 @@ type ReleaseStatus struct {
 	Namespace string `json:"namespace"`
 	// revision of the release.
 	Revision int `json:"revision"`
-	// chartName, ChartVersion and ChartDigest identify the chart.
+	// chartName, chartVersion and chartDigest identify the chart.
 	ChartName    string `json:"chartName,omitempty"`
 	ChartVersion string `json:"chartVersion,omitempty"`
 	ChartDigest  string `json:"chartDigest,omitempty"`

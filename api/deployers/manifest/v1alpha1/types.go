@@ -21,10 +21,10 @@ type ProviderConfiguration struct {
 	// updateStrategy for objects that exist already: update, patch, merge, mergeOverwrite or apply. Empty means update.
 	UpdateStrategy managedresource.UpdateStrategy `json:"updateStrategy,omitempty"`
 	// onConflict says what strategy apply does about fields that another field manager has set, Force or Fail; empty means Force. It is an
-	// addition to the existing API.
+	// addition to the API of Gardener Landscaper.
 	OnConflict managedresource.OnConflict `json:"onConflict,omitempty"`
 	// onImmutable says what becomes of an object when a field is changed that cannot be changed, Fail or Recreate; empty means Fail. It is an
-	// addition to the existing API.
+	// addition to the API of Gardener Landscaper.
 	OnImmutable managedresource.OnImmutable `json:"onImmutable,omitempty"`
 	// readinessChecks say when the objects are ready.
 	ReadinessChecks managedresource.ReadinessCheckConfiguration `json:"readinessChecks,omitempty"`
@@ -34,8 +34,8 @@ type ProviderConfiguration struct {
 	Exports *managedresource.Exports `json:"exports,omitempty"`
 	// continuousReconcile carries the DeployItem out again by the clock.
 	ContinuousReconcile *managedresource.ContinuousReconcileSpec `json:"continuousReconcile,omitempty"`
-	// driftDetection says what happens when somebody changes or deletes deployed objects. It is an addition to the existing API, as in a
-	// HelmRelease.
+	// driftDetection says what happens when somebody changes or deletes deployed objects. It is an addition to the API of Gardener Landscaper, as in
+	// a HelmRelease.
 	DriftDetection *managedresource.DriftDetection `json:"driftDetection,omitempty"`
 	// deletionGroups are the steps of the deletion of the DeployItem.
 	DeletionGroups []managedresource.DeletionGroupDefinition `json:"deletionGroups,omitempty"`

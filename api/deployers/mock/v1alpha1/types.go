@@ -28,7 +28,7 @@ type ProviderConfiguration struct {
 	metav1.TypeMeta `json:",inline"`
 	// phase in which the job stays or ends; empty means Succeeded.
 	Phase *landscaper.Phase `json:"phase,omitempty"`
-	// initialPhase is the phase of a job that begins, where Phase says nothing else.
+	// initialPhase is the phase of a job that begins, where phase says nothing else.
 	InitialPhase *landscaper.Phase `json:"initialPhase,omitempty"`
 	// providerStatus becomes the provider status.
 	ProviderStatus *landscaper.AnyJSON `json:"providerStatus,omitempty"`
