@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"os"
 	"path"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -53,6 +54,30 @@ func isPhaseList(expression ast.Expr) bool {
 	named, ok := generic.X.(*ast.SelectorExpr)
 	return ok && named.Sel.Name == "Phase"
 }
+
+// TestNoWalkHasMoreThanFiveFiles reads the chapter of the walks: each row names a phase, and the files from there to its effect.
+func TestNoWalkHasMoreThanFiveFiles(t *testing.T) {
+	const most = 5
+	page, err := os.ReadFile(loaded(t).Path("docs/architecture.md"))
+	require.NoError(t, err)
+	_, chapter, _ := strings.Cut(string(page), "### Three walks\n")
+	chapter, _, _ = strings.Cut(chapter, "\n### ")
+	require.Equal(t, 3, strings.Count(chapter, "\n**"), "walks")
+	rows := 0
+	for line := range strings.Lines(chapter) {
+		if walked := quoted.FindAllStringSubmatch(line, -1); len(walked) > 0 {
+			rows++
+			assert.LessOrEqual(t, len(walked), most, line)
+			for _, file := range walked {
+				assert.FileExists(t, loaded(t).Path(file[1]))
+			}
+		}
+	}
+	assert.Greater(t, rows, 10)
+}
+
+// quoted is a word of a page that is code.
+var quoted = regexp.MustCompile("`([^`]+)`")
 
 func TestArchitectureNamesEveryPhase(t *testing.T) {
 	page, err := os.ReadFile(loaded(t).Path("docs/architecture.md"))
