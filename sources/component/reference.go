@@ -54,7 +54,7 @@ func ParseReference(reference any) (RelativeReference, error) {
 	return RelativeReference{}, fmt.Errorf("a resource reference must be a text or an object, not %s", describe(reference))
 }
 
-// copyTree copies JSON-like data; what is none becomes null.
+// copyTree copies JSON-like data; a value that JSON does not have becomes null.
 func copyTree(value any) any {
 	raw, err := json.Marshal(value)
 	if err != nil {
