@@ -51,7 +51,14 @@ type DeployerRegistrationStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// environments are those that the deployer is installed into, by name, 200 at most. An addition to the API of Gardener Landscaper.
+	// totalEnvironments is how many Environments the deployer belongs into. An addition to the API of Gardener Landscaper.
+	// +optional
+	TotalEnvironments int32 `json:"totalEnvironments,omitempty"`
+	// readyEnvironments is in how many of them it is ready. An addition to the API of Gardener Landscaper.
+	// +optional
+	ReadyEnvironments int32 `json:"readyEnvironments,omitempty"`
+	// environments are some of them, 10 at most: by name, and those where the deployer is not ready first. How far it is in any other one says its
+	// Installation there. An addition to the API of Gardener Landscaper.
 	// +optional
 	// +listType=atomic
 	Environments []RegistrationEnvironment `json:"environments,omitempty"`

@@ -5,6 +5,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -135,10 +136,11 @@ func deployerRows(cmd *cobra.Command, c client.Client) ([][]string, error) {
 	slices.SortFunc(list.Items, func(a, b v1alpha1.Installation) int {
 		return cmp.Or(cmp.Compare(a.Labels[v1alpha1.DeployerEnvironmentLabel], b.Labels[v1alpha1.DeployerEnvironmentLabel]), cmp.Compare(a.Name, b.Name))
 	})
-	homes, err := homesOf(cmd, c)
-	if err != nil {
+	environments, registrations := &v1alpha1.EnvironmentList{}, &v1alpha1.DeployerRegistrationList{}
+	if err := errors.Join(c.List(cmd.Context(), environments), c.List(cmd.Context(), registrations)); err != nil {
 		return nil, err
 	}
+	homes := homesOf(environments.Items)
 	table := [][]string{{"ENVIRONMENT", "DEPLOYER", "STAGE", "VERSION", "INSTALLATION", "MESSAGE"}}
 	seen := map[string]bool{}
 	for i := range list.Items {
@@ -156,36 +158,44 @@ func deployerRows(cmd *cobra.Command, c client.Client) ([][]string, error) {
 			env, registration, stageOfDeployer(installation), version, installation.Namespace + "/" + installation.Name, message(installation.Status.Conditions),
 		})
 	}
-	return appendMissing(cmd, c, table, seen)
+	return append(table, missingRows(environments.Items, registrations.Items, seen)...), nil
 }
 
 // homesOf returns the namespaces of Environments by their names.
-func homesOf(cmd *cobra.Command, c client.Client) (map[string]string, error) {
-	list := &v1alpha1.EnvironmentList{}
-	if err := c.List(cmd.Context(), list); err != nil {
-		return nil, err
-	}
+func homesOf(environments []v1alpha1.Environment) map[string]string {
 	homes := map[string]string{}
-	for _, env := range list.Items {
+	for _, env := range environments {
 		homes[env.Name] = env.Status.Namespace
 	}
-	return homes, nil
+	return homes
 }
 
-// appendMissing adds the deployers that have no Installation yet.
-func appendMissing(cmd *cobra.Command, c client.Client, table [][]string, seen map[string]bool) ([][]string, error) {
-	list := &v1alpha1.DeployerRegistrationList{}
-	if err := c.List(cmd.Context(), list); err != nil {
-		return nil, err
-	}
-	for i := range list.Items {
-		for _, env := range list.Items[i].Status.Environments {
-			if !seen[env.Name+"/"+list.Items[i].Name] {
-				table = append(table, []string{env.Name, list.Items[i].Name, stageRegistering, "-", "-", cmp.Or(env.Message, "-")})
+// missingRows are the deployers that have no Installation yet: a registration has one in every Environment. Seen are those that have one.
+func missingRows(environments []v1alpha1.Environment, registrations []v1alpha1.DeployerRegistration, seen map[string]bool) (table [][]string) {
+	for _, env := range environments {
+		for _, registration := range registrations {
+			if seen[env.Name+"/"+registration.Name] || !env.DeletionTimestamp.IsZero() || !registration.DeletionTimestamp.IsZero() {
+				continue
 			}
+			table = append(table, []string{env.Name, registration.Name, stageRegistering, "-", "-", whyMissing(env.Name, &registration, env.Status.Deployers)})
 		}
 	}
-	return table, nil
+	return table
+}
+
+// whyMissing says why there is no Installation, as far as the Environment or the registration shows it.
+func whyMissing(env string, registration *v1alpha1.DeployerRegistration, deployers []v1alpha1.EnvironmentDeployer) string {
+	for _, deployer := range deployers {
+		if deployer.Name == registration.Name && deployer.Message != "" {
+			return deployer.Message
+		}
+	}
+	for _, shown := range registration.Status.Environments {
+		if shown.Name == env && shown.Message != "" {
+			return shown.Message
+		}
+	}
+	return "-"
 }
 
 // stageOfDeployer says how far the Installation of a deployer is. Before the first job has succeeded it installs, afterwards it upgrades.

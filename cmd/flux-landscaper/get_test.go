@@ -77,3 +77,19 @@ func TestStagesOfDeployers(t *testing.T) {
 		})
 	}
 }
+
+func TestDeployersWithoutInstallationAreShownInEveryEnvironment(t *testing.T) {
+	named := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
+	leaving := named("leaving")
+	leaving.DeletionTimestamp = &metav1.Time{Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	environments := []v1alpha1.Environment{{ObjectMeta: named("east")}, {ObjectMeta: named("west")}, {ObjectMeta: leaving}}
+	environments[0].Status.Deployers = []v1alpha1.EnvironmentDeployer{{Name: "helm", Message: "the name is too long"}}
+	registrations := []v1alpha1.DeployerRegistration{{ObjectMeta: named("helm")}, {ObjectMeta: named("mock")}, {ObjectMeta: leaving}}
+	registrations[1].Status.Environments = []v1alpha1.RegistrationEnvironment{{Name: "west", Message: "it is not made yet"}}
+
+	assert.Equal(t, [][]string{
+		{"east", "helm", stageRegistering, "-", "-", "the name is too long"},
+		{"west", "helm", stageRegistering, "-", "-", "-"},
+		{"west", "mock", stageRegistering, "-", "-", "it is not made yet"},
+	}, missingRows(environments, registrations, map[string]bool{"east/mock": true}))
+}

@@ -16,30 +16,42 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
-// judgement is how the deployer of a registration is installed in each Environment.
+// maxListed is how many Environments the status of a registration lists. It is written whenever a pair changes: with all pairs of a fleet in it, what
+// is written would grow with the square of the fleet.
+const maxListed = 10
+
+// judgement is how the deployer of a registration is installed in the Environments.
 type judgement struct {
-	environments []v1alpha1.RegistrationEnvironment
+	// listed are those of the status.
+	listed []v1alpha1.RegistrationEnvironment
 	// failure is the gravest that is missing; nil when nothing is.
-	failure *kit.Failure
-	total   int
+	failure      *kit.Failure
+	total, ready int
 }
 
 // judge says how the deployer is installed in each Environment. What an Environment says about a deadlock counts more than what the Installation
-// says, which only waits.
+// says, which only waits. Listed are first those where it is not ready.
 func judge(registration *v1alpha1.DeployerRegistration, environments []*v1alpha1.Environment, installations []*v1alpha1.Installation) judgement {
 	found := judgement{total: len(environments)}
+	var ready []v1alpha1.RegistrationEnvironment
 	sorted := slices.Clone(environments)
 	slices.SortFunc(sorted, func(a, b *v1alpha1.Environment) int { return cmp.Compare(a.Name, b.Name) })
 	for _, env := range sorted {
 		key := pair.Key{Registration: registration.Name, Environment: env.Name}
 		shown := v1alpha1.RegistrationEnvironment{Name: env.Name}
 		failure := judgePair(key, env, installations, &shown)
-		found.environments = append(found.environments, shown)
+		if shown.Ready {
+			found.ready++
+			ready = append(ready, shown)
+		} else {
+			found.listed = append(found.listed, shown)
+		}
 		if failure != nil && (found.failure == nil || found.failure.Kind != kit.Stalled && failure.Kind == kit.Stalled) {
 			found.failure = failure
 		}
 	}
-	found.environments = found.environments[:min(len(found.environments), pair.MaxShown)]
+	found.listed = append(found.listed, ready...)
+	found.listed = found.listed[:min(len(found.listed), maxListed)]
 	return found
 }
 
@@ -86,7 +98,8 @@ func (s *scope) observe(found judgement) {
 	if requested, ok := meta.ReconcileAnnotationValue(d.Annotations); ok {
 		d.Status.LastHandledReconcileAt = requested
 	}
-	d.Status.Environments = found.environments
+	d.Status.Environments = found.listed
+	d.Status.TotalEnvironments, d.Status.ReadyEnvironments = int32(found.total), int32(found.ready) // #nosec G115 -- nobody has so many clusters
 	if found.failure != nil && found.failure.Kind == kit.Stalled {
 		d.Status.LastError = kit.NewError(d.Status.LastError, found.failure, s.now)
 	} else {

@@ -4,6 +4,8 @@
 package registration
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -42,6 +44,57 @@ func succeeded(i *v1alpha1.Installation) {
 func failed(i *v1alpha1.Installation) {
 	conditions.MarkStalled(i, "Failed", "broken")
 	conditions.MarkFalse(i, meta.ReadyCondition, "Failed", "broken")
+}
+
+// fleet is a registration with pairs that work in each of some Environments.
+func fleet(size int) (environments []*v1alpha1.Environment, installations []*v1alpha1.Installation) {
+	for i := range size {
+		name := fmt.Sprintf("environment-%03d", i)
+		environments = append(environments, environmentOf(name, true))
+		installations = append(installations, installationOf("r", name, func(*v1alpha1.Installation) {}))
+	}
+	return environments, installations
+}
+
+// A rollout changes every pair, and every change is written. What is written in all grows with the fleet, and not with its square.
+func TestARolloutWritesInProportionToTheFleet(t *testing.T) {
+	written := func(size int) (bytes int) {
+		environments, installations := fleet(size)
+		s := &scope{registration: &v1alpha1.DeployerRegistration{ObjectMeta: metav1.ObjectMeta{Name: "r"}}, now: time.Unix(1, 0)}
+		for _, installation := range installations {
+			succeeded(installation)
+			s.observe(judge(s.registration, environments, installations))
+			raw, err := json.Marshal(s.registration.Status)
+			require.NoError(t, err)
+			bytes += len(raw)
+		}
+		assert.True(t, conditions.IsReady(s.registration))
+		return bytes
+	}
+	few, many := written(50), written(400)
+	t.Logf("the status of a registration takes %d bytes for each of 50 environments, and %d for each of 400", few/50, many/400)
+	assert.Less(t, many/400, few/50*11/10)
+}
+
+func TestStatusListsFirstWhatIsNotReady(t *testing.T) {
+	environments, installations := fleet(50)
+	for i, installation := range installations {
+		if i != 30 && i != 45 {
+			succeeded(installation)
+		}
+	}
+	s := &scope{registration: &v1alpha1.DeployerRegistration{ObjectMeta: metav1.ObjectMeta{Name: "r"}}, now: time.Unix(1, 0)}
+	s.observe(judge(s.registration, environments, installations))
+
+	status := s.registration.Status
+	assert.EqualValues(t, 50, status.TotalEnvironments)
+	assert.EqualValues(t, 48, status.ReadyEnvironments)
+	require.Len(t, status.Environments, maxListed)
+	assert.Equal(t, v1alpha1.RegistrationEnvironment{
+		Name: "environment-030", Installation: "r-environment-030", Message: "its job has not begun",
+	}, status.Environments[0])
+	assert.Equal(t, "environment-045", status.Environments[1].Name)
+	assert.Equal(t, v1alpha1.RegistrationEnvironment{Name: "environment-000", Installation: "r-environment-000", Ready: true}, status.Environments[2])
 }
 
 func TestJudge(t *testing.T) {
@@ -101,7 +154,8 @@ func TestJudge(t *testing.T) {
 				registration.Name = test.name
 			}
 			found := judge(registration, test.environments, test.installations)
-			assert.Len(t, found.environments, len(test.environments))
+			assert.Len(t, found.listed, len(test.environments))
+			assert.Equal(t, len(test.environments), found.total)
 			s := &scope{registration: registration, now: time.Unix(1, 0)}
 			s.observe(found)
 			assert.Equal(t, test.reason == "", conditions.IsReady(registration))
