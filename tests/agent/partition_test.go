@@ -57,8 +57,14 @@ func (s *scene) requireWaits(name string) {
 // settings is the config of a helm item that makes a ConfigMap behind the fence.
 func settings(t *testing.T, name, text string) string {
 	t.Helper()
+	return settingsWith(t, name, text, "")
+}
+
+// settingsWith is settings with more metadata of the ConfigMap.
+func settingsWith(t *testing.T, name, text, more string) string {
+	t.Helper()
 	return chartItem(t, name, "text: "+text+"\n", map[string]string{
-		"templates/settings.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\ndata: {text: {{ .Values.text }}}\n",
+		"templates/settings.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}" + more + "}\ndata: {text: {{ .Values.text }}}\n",
 	})
 }
 
@@ -173,6 +179,23 @@ func (s *scene) underWay(agent *member, way faults.WireMode) {
 	agent.awaitConnected(true)
 }
 
+// deletionUnderWay cuts the way when the release is half uninstalled. The rest of it goes behind the fence meanwhile, or once the way is whole.
+func (s *scene) deletionUnderWay(agent *member, way faults.WireMode) {
+	name := "kept-" + s.environment
+	config := settingsWith(s.t, name, "first", ", finalizers: [example.com/keep]")
+	s.install(s.home(), name, v1alpha1.HelmDeployItemType, config, map[string]string{"cluster": s.environment})
+	s.succeeded(s.home(), name)
+	kept := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: name}}
+	removed := s.remove(name)
+	require.NoError(s.t, s.fence.Await(s.ctx, kept, func() bool { return !kept.DeletionTimestamp.IsZero() }))
+	s.through(agent, way, name, func() {
+		let := client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`))
+		require.NoError(s.t, s.fence.Client().Patch(s.ctx, kept, let))
+	}, func() { require.NoError(s.t, s.AwaitGone(s.ctx, removed)) })
+	assert.Empty(s.t, s.uid(name))
+	assert.Empty(s.t, s.revisions(name))
+}
+
 func TestOfTwoAgentsOnlyTheOneThatHoldsTheEnvironmentWorks(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, "twin")
@@ -217,6 +240,13 @@ func TestPartitionsOnlyDelay(t *testing.T) {
 			s.managed()
 			s.partitionStages(agent, way)
 			s.underWay(agent, way)
+		})
+		t.Run("deletion-"+name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t, "parted-deletion-"+name)
+			agent := s.startAgent()
+			s.managed()
+			s.deletionUnderWay(agent, way)
 		})
 	}
 	t.Run("slow", func(t *testing.T) {
