@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/spf13/cobra"
 
@@ -49,7 +50,7 @@ func root() *cobra.Command {
 	flags.StringVar(&s.options.Repository, "repository", "ghcr.io/flux-landscaper/landscaper", "Where clusters find the images.")
 	flags.StringVar(&s.to, "push", "", "A registry with a path to push to, as <push>/landscaper and <push>/manifests; nothing is pushed when empty.")
 	flags.BoolVar(&s.plainHTTP, "plain-http", false, "The registry to push to has no TLS.")
-	flags.StringVar(&s.key, "key", "", "A file with the private key, in PEM, that signs the checksums.")
+	flags.StringVar(&s.key, "key", "", "A file with the private key, in PEM, that signs the checksums, and what is pushed.")
 	command.AddCommand(
 		&cobra.Command{Use: "images", Short: "Only the images", RunE: func(c *cobra.Command, _ []string) error { return s.images(c.Context()) }},
 		&cobra.Command{Use: "charts", Short: "Only the charts", RunE: func(*cobra.Command, []string) error { return release.Charts(s.dist, s.options) }},
@@ -99,9 +100,20 @@ func (s *settings) pushImages(ctx context.Context, set *image.Set) error {
 		if err := set.Push(ctx, s.options.Repository, s.options.Release.Version, s.plainHTTP); err != nil {
 			return err
 		}
+		if err := s.sign(ctx, s.options.Repository, digest); err != nil {
+			return err
+		}
 	}
 	_, err = fmt.Printf("%s:%s@%s\n", s.options.Repository, s.options.Release.Version, digest)
 	return err
+}
+
+// sign signs what was pushed, where there is a key.
+func (s *settings) sign(ctx context.Context, repository string, digest v1.Hash) error {
+	if len(s.options.Key) == 0 {
+		return nil
+	}
+	return image.Sign(ctx, repository, digest, s.options.Key, s.plainHTTP)
 }
 
 // all makes the whole release, and pushes images and manifests where that is wanted.
@@ -117,6 +129,10 @@ func (s *settings) all(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	digest, err := artifact.Digest()
+	if err != nil {
+		return err
+	}
 	repository, err := image.Repository(s.to+"/manifests", s.plainHTTP)
 	if err != nil {
 		return err
@@ -124,6 +140,9 @@ func (s *settings) all(ctx context.Context) error {
 	to := repository.Tag(s.options.Release.Version)
 	if err := remote.Write(to, artifact, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)); err != nil {
 		return fmt.Errorf("cannot push the manifests to %s: %w", to, err)
+	}
+	if err := s.sign(ctx, s.to+"/manifests", digest); err != nil {
+		return err
 	}
 	_, err = fmt.Println("oci://" + to.String())
 	return err

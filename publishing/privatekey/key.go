@@ -1,12 +1,17 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package privatekey reads the keys that sign what is published.
+// Package privatekey reads the keys that sign what is published, and signs as cosign does.
 // It promises nothing to others.
 package privatekey
 
 import (
 	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
@@ -31,4 +36,27 @@ func Parse(text []byte) (crypto.Signer, error) {
 		return parsed, nil
 	}
 	return nil, fmt.Errorf("the private key, a PEM block of type %.40q, cannot be read: give an unencrypted one as PKCS #8, PKCS #1 or SEC 1", block.Type)
+}
+
+// Sign signs a message as cosign does: its SHA-256 sum with ECDSA, in ASN.1, or with RSA by PKCS #1 v1.5; with Ed25519 the message itself.
+func Sign(signer crypto.Signer, message []byte) ([]byte, error) {
+	if _, isEd25519 := signer.Public().(ed25519.PublicKey); isEd25519 {
+		return signer.Sign(nil, message, crypto.Hash(0))
+	}
+	sum := sha256.Sum256(message)
+	return signer.Sign(rand.Reader, sum[:], crypto.SHA256)
+}
+
+// Verifies reports whether a signature is one that Sign made with the private half of a key.
+func Verifies(public crypto.PublicKey, message, signature []byte) bool {
+	sum := sha256.Sum256(message)
+	switch key := public.(type) {
+	case ed25519.PublicKey:
+		return ed25519.Verify(key, message, signature)
+	case *ecdsa.PublicKey:
+		return ecdsa.VerifyASN1(key, sum[:], signature)
+	case *rsa.PublicKey:
+		return rsa.VerifyPKCS1v15(key, crypto.SHA256, sum[:], signature) == nil
+	}
+	return false
 }

@@ -49,6 +49,10 @@ func TestParse(t *testing.T) {
 			got, err := Parse(test.text)
 			require.NoError(t, err)
 			assert.Equal(t, test.want, got)
+			signature, err := Sign(got, []byte("word"))
+			require.NoError(t, err)
+			assert.True(t, Verifies(got.Public(), []byte("word"), signature))
+			assert.False(t, Verifies(got.Public(), []byte("another"), signature))
 		})
 	}
 }

@@ -5,9 +5,6 @@ package release
 
 import (
 	"bytes"
-	"crypto"
-	"crypto/ed25519"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
@@ -19,7 +16,7 @@ import (
 )
 
 // writeChecksums writes the sums of all files of a release, folders included, and signs them where there is a key. The sums are in the form of
-// sha256sum, the signature in that of `cosign sign-blob`: base64 over ASN.1 for ECDSA, which signs the SHA-256 sum, over the bare signature for others.
+// sha256sum, the signature in that of `cosign sign-blob`: base64.
 func writeChecksums(dist string, key []byte) error {
 	var sums bytes.Buffer
 	err := filepath.WalkDir(dist, func(file string, found fs.DirEntry, err error) error {
@@ -43,22 +40,13 @@ func writeChecksums(dist string, key []byte) error {
 	if err := os.WriteFile(filepath.Join(dist, ChecksumsFile), sums.Bytes(), 0o644); err != nil || len(key) == 0 {
 		return err
 	}
-	signature, err := sign(sums.Bytes(), key)
+	signer, err := privatekey.Parse(key)
+	if err != nil {
+		return err
+	}
+	signature, err := privatekey.Sign(signer, sums.Bytes())
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dist, SignatureFile), []byte(base64.StdEncoding.EncodeToString(signature)+"\n"), 0o644)
-}
-
-// sign signs a message with a private key in PEM.
-func sign(message, key []byte) ([]byte, error) {
-	signer, err := privatekey.Parse(key)
-	if err != nil {
-		return nil, err
-	}
-	if _, isEd25519 := signer.Public().(ed25519.PublicKey); isEd25519 {
-		return signer.Sign(nil, message, crypto.Hash(0))
-	}
-	sum := sha256.Sum256(message)
-	return signer.Sign(rand.Reader, sum[:], crypto.SHA256)
 }
