@@ -90,6 +90,10 @@ func (c *containerFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract
 	if err != nil {
 		return nil, nil, err
 	}
+	secrets, err := flags.environment.host(&flags.process)
+	if err != nil {
+		return nil, nil, err
+	}
 	access, closeAll, err := c.openFor(mgr, flags)
 	if err != nil {
 		return nil, nil, err
@@ -97,7 +101,7 @@ func (c *containerFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract
 	deployer, err := container.New(container.Options{
 		Host: host, Namespace: c.namespace, Identity: flags.ownIdentity(),
 		Init: sidecar, Wait: sidecar, Main: containerv1alpha1.ContainerSpec{Image: c.defaultImage},
-		Accounts: flags.targets.accounts, Environment: flags.environment.name,
+		Accounts: flags.targets.accounts, HostSecrets: secrets,
 		KeepPods: c.keepPods, MaxState: c.maxState, MaxShared: c.maxShared, MaxPods: c.maxPods, MaxStored: c.maxStored,
 		Garbage: containerv1alpha1.GarbageCollection{
 			Disable: c.noGarbage, RequeueTimeSeconds: max(int(c.garbagePeriod.Seconds()), 1),

@@ -48,8 +48,9 @@ type Options struct {
 	MaxPods int
 	// Accounts are acted as where nobody names a ServiceAccount; no container can be held to one, so that such items are refused.
 	Accounts target.Accounts
-	// Environment is the one whose Targets may refer to Secrets of its host cluster; empty refuses them. Containers get the reference, and no credentials.
-	Environment string
+	// HostSecrets are those of the host cluster of an Environment that its Targets may refer to. Containers get the kubeconfig, and it stays in that
+	// cluster. Nil refuses such Targets.
+	HostSecrets *target.Host
 	// Garbage says how often leftovers are looked for.
 	Garbage containerv1alpha1.GarbageCollection
 

@@ -4,9 +4,11 @@
 package container
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,9 +17,11 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
@@ -37,34 +41,117 @@ func (s *served) target(spec document) {
 	require.NoError(s.t, s.p.ApplyYAML(s.t.Context(), string(raw)))
 }
 
-func TestTargetOfAnEnvironmentIsGivenAsItIsWritten(t *testing.T) {
-	s := serve(t, func(o *Options) { o.Environment = "edge" })
-	given := func(name, environment string, more document) *v1alpha1.DeployItem {
-		s.t.Helper()
-		spec := document{"config": document{"kubeconfig": document{"secretRef": document{"name": "access"}}}}
-		maps.Copy(spec, more)
-		raw, err := json.Marshal(document{"metadata": document{
-			"name": name, "namespace": s.namespace, "annotations": document{v1alpha1.EnvironmentAnnotation: environment},
-		}, "spec": spec})
-		require.NoError(t, err)
-		place := &v1alpha1.Target{}
-		require.NoError(t, json.Unmarshal(raw, place))
-		place.Spec.Type = v1alpha1.KubernetesClusterTargetType
-		require.NoError(t, s.p.Client().Create(t.Context(), place))
-		item := s.item(name, script(`cp "$TARGET_PATH" "$EXPORTS_PATH"`))
-		item.Spec.Target = &v1alpha1.DeployItemTarget{Name: name}
-		s.add(item)
-		return item
+// fencedToken is the credential of the host cluster in tests.
+const fencedToken = "fenced-token-q8w3z5sunflower"
+
+// edge lets the deployer work for the Environment "edge", with one access to its cluster.
+func edge(o *Options) {
+	o.HostSecrets = &target.Host{Environment: "edge", Namespace: o.Namespace, Secrets: o.Host.Client}
+}
+
+// refer runs a script with a Target that refers to the access to the host cluster, for Targets of the namespaces that are allowed.
+func (s *served) refer(name, environment, allowed, run string, more document) *v1alpha1.DeployItem {
+	s.t.Helper()
+	kubeconfig := "apiVersion: v1\nkind: Config\nclusters: [{name: here, cluster: {server: https://here.example.com}}]\n" +
+		"users: [{name: deployer, user: {token: " + fencedToken + "}}]\n" +
+		"contexts: [{name: it, context: {cluster: here, user: deployer}}]\ncurrent-context: it\n"
+	require.NoError(s.t, s.p.Client().Create(s.t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.host, Name: name, Annotations: map[string]string{v1alpha1.TargetNamespacesAnnotation: allowed}},
+		StringData: map[string]string{"kubeconfig": kubeconfig},
+	}))
+	spec := document{"type": v1alpha1.KubernetesClusterTargetType, "config": document{"kubeconfig": document{"secretRef": document{"name": name}}}}
+	maps.Copy(spec, more)
+	raw, err := json.Marshal(document{"metadata": document{
+		"name": name, "namespace": s.namespace, "annotations": document{v1alpha1.EnvironmentAnnotation: environment},
+	}, "spec": spec})
+	require.NoError(s.t, err)
+	place := &v1alpha1.Target{}
+	require.NoError(s.t, json.Unmarshal(raw, place))
+	require.NoError(s.t, s.p.Client().Create(s.t.Context(), place))
+	item := s.item(name, script(run))
+	item.Spec.Target = &v1alpha1.DeployItemTarget{Name: name}
+	return s.add(item)
+}
+
+func TestTargetOfAnEnvironmentIsGivenWithItsKubeconfig(t *testing.T) {
+	s := serve(t, edge)
+	item := s.refer("access", "edge", "other, "+s.namespace, `echo "sum: $(sha256sum <"$TARGET_PATH" | cut -d ' ' -f 1)" >"$EXPORTS_PATH"`, nil)
+
+	s.succeed(item)
+
+	secret := &corev1.Secret{}
+	name := namesOf(keyOf(item), s.options.Identity).target()
+	require.NoError(t, s.p.Client().Get(t.Context(), keyIn(s.host, name), secret))
+	written := secret.Data["target.json"]
+	assert.JSONEq(t, fmt.Sprintf(`{"sum": "%x"}`, sha256.Sum256(written)), s.exports(item), "that is what the program has read")
+	var document struct {
+		Target  v1alpha1.Target
+		Content string
 	}
+	require.NoError(t, json.Unmarshal(written, &document))
+	assert.JSONEq(t, `{"kubeconfig": {"secretRef": {"name": "access"}}}`, string(document.Target.Spec.Configuration.RawMessage), "the Target is as it is written")
+	var content struct{ Kubeconfig string }
+	require.NoError(t, json.Unmarshal([]byte(document.Content), &content))
+	config, err := clientcmd.RESTConfigFromKubeConfig([]byte(content.Kubeconfig))
+	require.NoError(t, err)
+	assert.Equal(t, fencedToken, config.BearerToken)
+}
 
-	own := given("own", "edge", nil)
-	s.succeed(own)
-	var exported struct{ Content string }
-	require.NoError(t, json.Unmarshal([]byte(s.exports(own)), &exported))
-	assert.JSONEq(t, `{"kubeconfig": {"secretRef": {"name": "access"}}}`, exported.Content, "there are no credentials in it")
+func TestReferenceToTheHostClusterIsFollowedForWhomItIsMeant(t *testing.T) {
+	for name, test := range map[string]struct {
+		adjust               func(*Options)
+		environment, allowed string
+		more                 document
+		says                 string
+	}{
+		"no environment":        {func(*Options) {}, "edge", "*", nil, "kubeconfig.secretRef is no longer supported"},
+		"another environment":   {edge, "north", "*", nil, `environment "edge" only`},
+		"as ServiceAccount":     {edge, "edge", "*", document{"serviceAccountName": "robot"}, "used as a ServiceAccount"},
+		"by default as account": {func(o *Options) { edge(o); o.Accounts.Kubeconfig = "default" }, "edge", "*", nil, "used as a ServiceAccount"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, test.adjust)
+			item := s.refer("access", test.environment, test.allowed, "true", test.more)
+			s.fail(item, test.says)
+			assert.NotContains(t, s.told(item), fencedToken)
+		})
+	}
+}
 
-	s.fail(given("other", "north", nil), "kubeconfig.secretRef is no longer supported")
-	s.fail(given("named", "edge", document{"serviceAccountName": "robot"}), "used as a ServiceAccount")
+func TestReferenceToTheHostClusterWaitsForLeave(t *testing.T) {
+	s := serve(t, edge)
+	item := s.refer("access", "edge", "other", "true", nil)
+	s.await(item, func() bool { return item.Status.LastError != nil })
+	assert.Contains(t, item.Status.LastError.Message, "has no Secret "+s.host+"/access for Targets of this namespace")
+
+	access := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.host, Name: "access"}}
+	patch := `{"metadata": {"annotations": {"` + v1alpha1.TargetNamespacesAnnotation + `": "other, ` + s.namespace + `"}}}`
+	require.NoError(t, s.p.Client().Patch(t.Context(), access, client.RawPatch("application/merge-patch+json", []byte(patch))))
+	s.succeed(item)
+}
+
+func TestCredentialsOfTheHostClusterStayThere(t *testing.T) {
+	for name, test := range map[string]struct{ script, says string }{
+		"exported as a whole":   {`cp "$TARGET_PATH" "$EXPORTS_PATH"`, "a credential of the target"},
+		"exported in a text":    {`echo "word: it is TOKEN then" >"$EXPORTS_PATH"`, "a credential of the target"},
+		"exported encoded":      {`echo "word: $(printf %s TOKEN | base64)" >"$EXPORTS_PATH"`, "a credential of the target"},
+		"exported in documents": {`printf '{"word": "{\\"deep\\": [\\"%s\\"]}"}' "TOKEN" >"$EXPORTS_PATH"`, "a credential of the target"},
+		"printed at the end":    {`cat "$TARGET_PATH" >&2; exit 7`, "ended with exit code 7"},
+		"kept in the state":     {`cp "$TARGET_PATH" "$STATE_PATH"; echo "server: https://here.example.com" >"$EXPORTS_PATH"`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, edge)
+			found := `$(grep -o 'fenced-token-[a-z0-9]*' "$TARGET_PATH")`
+			item := s.refer("access", "edge", s.namespace, strings.ReplaceAll(test.script, "TOKEN", found), nil)
+			if test.says == "" {
+				s.succeed(item)
+				return
+			}
+			s.fail(item, test.says)
+			assert.NotContains(t, s.told(item), fencedToken)
+			assert.Nil(t, item.Status.ExportReference)
+		})
+	}
 }
 
 func TestTargetWithItsContent(t *testing.T) {

@@ -61,7 +61,11 @@ func (r *run) store(ctx context.Context, s *supplies, have stored) ([]string, er
 		return nil, err
 	}
 	if s.target != nil {
-		if err := r.put(ctx, have, r.names.target(), layout.TypeTarget, marks, layout.TargetKey, s.target); err != nil {
+		of := maps.Clone(marks)
+		if s.ofHost {
+			of[layout.HostCredentials] = "true"
+		}
+		if err := r.put(ctx, have, r.names.target(), layout.TypeTarget, of, layout.TargetKey, s.target); err != nil {
 			return nil, err
 		}
 	}

@@ -25,6 +25,8 @@ import (
 type supplies struct {
 	// configuration and target are the documents that init reads; target is nil without one.
 	configuration, target []byte
+	// ofHost says that the target has credentials of the host cluster, which must not leave it.
+	ofHost bool
 	// content is the archive with component descriptors and files; nil without.
 	content []byte
 	// keepContent says that the content could not be found again, so that what an earlier job stored counts.
@@ -42,7 +44,7 @@ func (r *run) prepare(ctx context.Context) (*supplies, error) {
 		return nil, kit.Stall(operationReconcile, "ConfigurationTooLarge", "spec.config has %d bytes, at most %d reach the container; put data into the content", len(s.configuration), maxSecret)
 	}
 	var err error
-	if s.target, err = r.target(ctx); err != nil {
+	if s.target, s.ofHost, err = r.target(ctx); err != nil {
 		return nil, err
 	}
 	if s.logins, err = r.logins(ctx); err != nil {
@@ -62,23 +64,32 @@ type resolvedTarget struct {
 	Content string           `json:"content"`
 }
 
-// target returns the document with the Target and its content, nil where the item names none.
-func (r *run) target(ctx context.Context) ([]byte, error) {
+// target returns the document with the Target and its content, nil where the item names none, and whether it has credentials of the host cluster.
+func (r *run) target(ctx context.Context) (document []byte, ofHost bool, err error) {
 	item, live := r.item.DeployItem, r.deployer.options.Live
 	if item.Spec.Target == nil || item.Spec.Target.Name == "" {
-		return nil, nil
+		return nil, false, nil
 	}
 	found, err := target.Get(ctx, live, live, item.Namespace, item.Spec.Target.Name)
 	if err != nil {
-		return nil, contract.TargetFailure(err, r.operation == containerv1alpha1.OperationDelete)
+		return nil, false, contract.TargetFailure(err, r.operation == containerv1alpha1.OperationDelete)
 	}
 	content, err := target.Content(ctx, live, found)
+	if err == nil {
+		content, ofHost, err = r.deployer.options.HostSecrets.Content(ctx, found, content)
+	}
 	if err != nil {
-		return nil, contract.TargetFailure(err, r.operation == containerv1alpha1.OperationDelete)
+		return nil, false, contract.TargetFailure(err, r.operation == containerv1alpha1.OperationDelete)
 	}
 	if err := r.refuseImpersonation(found, content); err != nil {
-		return nil, err
+		return nil, false, err
 	}
+	document, err = documentOf(found, content)
+	return document, ofHost, err
+}
+
+// documentOf returns the document at TARGET_PATH: the Target as it is written, and its content.
+func documentOf(found *v1alpha1.Target, content []byte) ([]byte, error) {
 	shown := &v1alpha1.Target{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Target"},
 		ObjectMeta: metav1.ObjectMeta{
@@ -99,12 +110,8 @@ func (r *run) target(ctx context.Context) ([]byte, error) {
 }
 
 // refuseImpersonation fails where the item acts as a ServiceAccount: a program gets the content of the Target, and with it could act as the
-// credentials allow. A reference to a Secret of the Environment's cluster has none, and only names in Target and DeployItem count.
+// credentials allow.
 func (r *run) refuseImpersonation(found *v1alpha1.Target, content []byte) error {
-	own := r.deployer.options.Environment
-	if own != "" && found.Annotations[v1alpha1.EnvironmentAnnotation] == own && target.IsHostReference(content) {
-		content = nil
-	}
 	impersonated, err := r.deployer.options.Accounts.Impersonated(found, content, target.ActorOf(r.item.DeployItem))
 	if err != nil {
 		return contract.TargetFailure(err, r.operation == containerv1alpha1.OperationDelete)

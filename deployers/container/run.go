@@ -5,7 +5,6 @@ package container
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -188,29 +187,6 @@ func (r *run) follow(ctx context.Context, pod *corev1.Pod) (contract.Outcome, er
 	}
 	outcome.ProviderStatus = encoded
 	return outcome, err
-}
-
-// exports returns what the wait container of a Pod has stored; nil where the user's program exported nothing.
-func (r *run) exports(ctx context.Context, pod *corev1.Pod) (map[string]any, error) {
-	if r.operation == containerv1alpha1.OperationDelete {
-		return nil, nil
-	}
-	secret, name := &corev1.Secret{}, r.names.export()
-	err := r.deployer.options.Host.Client.Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: name}, secret)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the exports: %w", err)
-	}
-	if !r.names.owns(secret) || secret.Annotations[layout.UUID] != string(pod.UID) {
-		return nil, nil
-	}
-	var values map[string]any
-	if json.Unmarshal(secret.Data[layout.ExportKey], &values) != nil {
-		return nil, kit.Stall(operationReconcile, "ExportInvalid", "%s holds no JSON object; remove it and deploy again", describeHost(pod.Namespace, "Secret", name))
-	}
-	return values, nil
 }
 
 // endPod ends a Pod whose result nobody needs. Without our finalizer the kubelet, or the API server, removes it.

@@ -87,10 +87,22 @@ func (h *Host) admit(target *v1alpha1.Target, ref *hostReference) error {
 	return nil
 }
 
-// IsHostReference reports whether a content is a reference to a Secret of the cluster of an Environment, and holds no credentials itself.
-func IsHostReference(content []byte) bool {
-	ref, err := referenceIn(content)
-	return ref != nil && err == nil
+// Content returns the content of a Target as a program in the host cluster gets it, and whether it has credentials of that cluster: a kubeconfig, as
+// {"kubeconfig": "…"}, stands for the reference to its Secret. Any other content is returned as it is, as is every one without a Host. Errors are
+// of type *Error where a person can cure them.
+func (h *Host) Content(ctx context.Context, target *v1alpha1.Target, raw []byte) (content []byte, followed bool, err error) {
+	if h == nil || target.Spec.Type != v1alpha1.KubernetesClusterTargetType {
+		return raw, false, nil
+	}
+	if ref, err := referenceIn(raw); ref == nil || err != nil {
+		return raw, false, located(target, err)
+	}
+	kubeconfig, err := h.resolve(ctx, target, raw)
+	if err != nil {
+		return nil, false, located(target, err)
+	}
+	content, err = json.Marshal(map[string]string{"kubeconfig": string(kubeconfig)})
+	return content, true, err
 }
 
 // referenceIn returns the reference to the host cluster that a content is, nil for any other content.

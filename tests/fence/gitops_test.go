@@ -5,6 +5,7 @@ package fence
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -22,7 +23,9 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -239,7 +242,8 @@ spec:
                     echo "pod: $POD_NAME" >>"$EXPORTS_PATH"
                     echo "namespace: $POD_NAMESPACE" >>"$EXPORTS_PATH"
                     echo "network: '$(readlink /proc/self/ns/net)'" >>"$EXPORTS_PATH"
-                    grep -q shop-access "$TARGET_PATH"
+                    grep -q '"name":"shop-access"' "$TARGET_PATH"
+                    echo "target: $(sha256sum <"$TARGET_PATH" | cut -d ' ' -f 1)" >>"$EXPORTS_PATH"
           exportExecutions:
           - name: report
             type: GoTemplate
@@ -251,6 +255,8 @@ spec:
 // report is what the container of the tenant has said.
 type report struct {
 	Word, Pod, Namespace, Network string
+	// Target is the sum of the file with its target.
+	Target string
 }
 
 // reported returns what the container has exported to the landscaper cluster.
@@ -277,6 +283,30 @@ func (w *world) requireRanInside(said report) {
 	started := &corev1.EventList{}
 	require.NoError(w.t, w.fence.Client().List(w.ctx, started, client.InNamespace(system), client.MatchingFields{"involvedObject.name": said.Pod, "reason": "Started"}))
 	assert.Len(w.t, started.Items, 3, "the kubelet behind the fence has started all containers of %s", said.Pod)
+}
+
+// requireAccess checks that the container of the tenant had what his Target refers to: a kubeconfig with which the fenced cluster is reached.
+func (w *world) requireAccess(said report) {
+	w.t.Helper()
+	secrets := &corev1.SecretList{}
+	ofTarget := client.MatchingLabels{layout.Type: layout.TypeTarget}
+	require.NoError(w.t, w.fence.Client().List(w.ctx, secrets, client.InNamespace(system), ofTarget))
+	require.Len(w.t, secrets.Items, 1)
+	written := secrets.Items[0].Data[layout.TargetKey]
+	assert.Equal(w.t, fmt.Sprintf("%x", sha256.Sum256(written)), said.Target, "that is what the program has read")
+	var document struct{ Content string }
+	require.NoError(w.t, json.Unmarshal(written, &document))
+	var content struct{ Kubeconfig string }
+	require.NoError(w.t, json.Unmarshal([]byte(document.Content), &content))
+	config, err := clientcmd.RESTConfigFromKubeConfig([]byte(content.Kubeconfig))
+	require.NoError(w.t, err)
+	config.Dial = w.apart.Dial
+	inside, err := client.New(config, client.Options{})
+	require.NoError(w.t, err)
+	found := &corev1.ConfigMap{}
+	require.NoError(w.t, inside.Get(w.ctx, greetingKey, found), "the namespace of the tenant is what the access is for")
+	err = inside.Get(w.ctx, client.ObjectKey{Namespace: system, Name: "shop-access"}, &corev1.Secret{})
+	require.True(w.t, apierrors.IsForbidden(err), "%v", err)
 }
 
 // program pushes the image of the container of the tenant. Where processes run it there is none.
@@ -402,6 +432,7 @@ func (w *world) fromCommitsToWorkloads() {
 	said := w.reported()
 	assert.Equal(t, "hello", said.Word)
 	w.requireRanInside(said)
+	w.requireAccess(said)
 	secrets := w.secretsOfTheFence()
 	w.requireKept(secrets)
 	phase("no secret of the fence is outside")

@@ -126,6 +126,8 @@ const (
 	Sequence = prefix + "sequence"
 	// Size is the annotation of a piece with its number of bytes.
 	Size = prefix + "size"
+	// HostCredentials is the annotation of a target with credentials of the host cluster, which must not leave it.
+	HostCredentials = prefix + "host-credentials"
 	// Sources is the annotation of a Pod with the Flux sources that it was made from, as JSON.
 	Sources = prefix + "sources"
 	// Finalizer keeps a Pod until its result is read.

@@ -1,0 +1,99 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package container
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+)
+
+// exports returns what the wait container of a Pod has stored; nil where the user's program exported nothing.
+func (r *run) exports(ctx context.Context, pod *corev1.Pod) (map[string]any, error) {
+	if r.operation == containerv1alpha1.OperationDelete {
+		return nil, nil
+	}
+	secret, name := &corev1.Secret{}, r.names.export()
+	err := r.deployer.options.Host.Client.Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: name}, secret)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the exports: %w", err)
+	}
+	if !r.names.owns(secret) || secret.Annotations[layout.UUID] != string(pod.UID) {
+		return nil, nil
+	}
+	var values map[string]any
+	if json.Unmarshal(secret.Data[layout.ExportKey], &values) != nil {
+		return nil, kit.Stall(operationReconcile, "ExportInvalid", "%s holds no JSON object; remove it and deploy again", describeHost(pod.Namespace, "Secret", name))
+	}
+	return values, r.keepCredentials(ctx, values)
+}
+
+// credentialLength is the length of the shortest text that counts as a credential in exports.
+const credentialLength = 12
+
+// keepCredentials fails where exports, which go to the landscaper cluster, have a credential of the host cluster that the program got with its target.
+// It keeps programs from a mistake, not from intent: one that rewrites what it got is not seen through.
+func (r *run) keepCredentials(ctx context.Context, exports map[string]any) error {
+	secret, name := &corev1.Secret{}, r.names.target()
+	at := client.ObjectKey{Namespace: r.podKey().Namespace, Name: name}
+	err := r.deployer.options.Host.Client.Get(ctx, at, secret)
+	if apierrors.IsNotFound(err) || err == nil && secret.Annotations[layout.HostCredentials] != "true" {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", describeHost(at.Namespace, "Secret", name), err)
+	}
+	credentials, _ := inTarget(secret.Data[layout.TargetKey])
+	given, whole := unfolded(exports)
+	if whole && !carries(given, credentials) {
+		return nil
+	}
+	return kit.Stall(operationReconcile, "CredentialsExported",
+		"the exports have a credential of the target, which is one of the host cluster and stays there, or a document that cannot be searched for one; export less")
+}
+
+// carries reports whether a text of a value has a credential in it.
+func carries(value, credentials any) bool {
+	texts := textsIn(value, nil)
+	for _, credential := range textsIn(credentials, nil) {
+		if len(credential) < credentialLength {
+			continue
+		}
+		for _, text := range texts {
+			if strings.Contains(text, credential) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// textsIn adds the texts of a value.
+func textsIn(value any, to []string) []string {
+	switch typed := value.(type) {
+	case string:
+		to = append(to, strings.TrimSpace(typed))
+	case []any:
+		for _, entry := range typed {
+			to = textsIn(entry, to)
+		}
+	case map[string]any:
+		for _, entry := range typed {
+			to = textsIn(entry, to)
+		}
+	}
+	return to
+}
