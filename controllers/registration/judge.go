@@ -34,12 +34,16 @@ type judgement struct {
 func judge(registration *v1alpha1.DeployerRegistration, environments []*v1alpha1.Environment, installations []*v1alpha1.Installation) judgement {
 	found := judgement{total: len(environments)}
 	var ready []v1alpha1.RegistrationEnvironment
+	made := map[pair.Key]*v1alpha1.Installation{}
+	for _, installation := range installations {
+		made[pair.Of(installation)] = installation
+	}
 	sorted := slices.Clone(environments)
 	slices.SortFunc(sorted, func(a, b *v1alpha1.Environment) int { return cmp.Compare(a.Name, b.Name) })
 	for _, env := range sorted {
 		key := pair.Key{Registration: registration.Name, Environment: env.Name}
 		shown := v1alpha1.RegistrationEnvironment{Name: env.Name}
-		failure := judgePair(key, env, installations, &shown)
+		failure := judgePair(key, env, made[key], &shown)
 		if shown.Ready {
 			found.ready++
 			ready = append(ready, shown)
@@ -55,16 +59,14 @@ func judge(registration *v1alpha1.DeployerRegistration, environments []*v1alpha1
 	return found
 }
 
-func judgePair(key pair.Key, env *v1alpha1.Environment, installations []*v1alpha1.Installation, shown *v1alpha1.RegistrationEnvironment) *kit.Failure {
+// judgePair judges one pair by its Installation, which may be nil.
+func judgePair(key pair.Key, env *v1alpha1.Environment, installation *v1alpha1.Installation, shown *v1alpha1.RegistrationEnvironment) *kit.Failure {
 	if err := key.Check(operation); err != nil {
 		shown.Message = err.Error()
 		return kit.AsFailure(operation, err)
 	}
-	var installation *v1alpha1.Installation
-	for _, one := range installations {
-		if pair.Of(one) == key {
-			installation, shown.Installation = one, one.Name
-		}
+	if installation != nil {
+		shown.Installation = installation.Name
 	}
 	state := pair.StateOf(installation)
 	shown.Ready = state.Ready
