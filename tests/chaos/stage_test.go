@@ -91,11 +91,11 @@ func newStage(t *testing.T, prepare func(*rig.Units)) *stage {
 }
 
 // start starts our programs, which are ready when it returns. Kubeconfigs replace the access of the programs named.
-func (s *stage) start(ctx context.Context, names []string, kubeconfigs map[string][]byte) {
+func (s *stage) start(ctx context.Context, names []string, kubeconfigs map[string][]byte, args ...string) {
 	s.t.Helper()
 	s.t.Cleanup(s.stop)
 	for _, name := range names {
-		program, err := rig.Start(s.Cluster, s.path, name, kubeconfigs[name])
+		program, err := rig.Start(s.Cluster, s.path, name, kubeconfigs[name], args...)
 		require.NoError(s.t, err)
 		s.programs[name] = program
 	}

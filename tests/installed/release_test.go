@@ -17,11 +17,11 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/tests/sample"
 )
 
-// A release is installed by Flux from its artifact, delivers the sample landscape, is upgraded and rolled back beneath it without a job, and goes
-// without a trace but the CRDs.
+// The release of the previous commit is installed by Flux from its artifact, delivers the sample landscape, is upgraded to this one and rolled back
+// beneath it without a job, and goes without a trace but the CRDs.
 func TestAReleaseIsInstalledByFlux(t *testing.T) {
 	c := newCluster(t)
-	c.release("v0.1.0")
+	c.former("v0.1.0")
 	_, install := c.subscribe()
 	c.mock()
 	repository, err := sample.Publish(c.ctx, c.Platform)
@@ -39,6 +39,12 @@ func TestAReleaseIsInstalledByFlux(t *testing.T) {
 	assert.Contains(t, c.deployment("landscaper-controller").Spec.Template.Spec.Containers[0].Image, "/landscaper:v0.2.0@sha256:")
 	require.NoError(t, c.AwaitReady(c.ctx, shop))
 	assert.Equal(t, before, c.jobs(), "an upgrade runs no job")
+
+	c.former("v0.3.0")
+	c.upgrade(install, "v0.3.0")
+
+	require.NoError(t, c.AwaitReady(c.ctx, shop))
+	assert.Equal(t, before, c.jobs(), "nor does the way back")
 
 	require.NoError(t, c.Client().Delete(c.ctx, shop))
 	require.NoError(t, c.AwaitGone(c.ctx, shop))

@@ -50,7 +50,7 @@ type cluster struct {
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	p := platform.Shared(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	t.Cleanup(cancel)
 	c := &cluster{T: t, Platform: p, ctx: ctx}
 	require.NoError(t, p.Apply(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fleet}}))
@@ -90,6 +90,20 @@ func (c *cluster) release(version string) {
 	program, err := binaries.BuildStatic(c.ctx, "./cmd/landscaper")
 	require.NoError(c, err)
 	require.NoError(c, releases.Push(c.ctx, c.Registry, program, filepath.Join("..", ".."), c.TempDir(), version))
+}
+
+// former makes a release of the previous commit and pushes it; of this one where there is none.
+func (c *cluster) former(version string) {
+	c.Helper()
+	previous, err := binaries.CheckOutPrevious(c.ctx)
+	if errors.Is(err, binaries.ErrNoPrevious) {
+		c.Logf("%s is a release of this checkout: %v", version, err)
+		c.release(version)
+		return
+	}
+	require.NoError(c, err)
+	c.Logf("%s is a release of commit %s", version, previous.Commit)
+	require.NoError(c, releases.PushPrevious(c.ctx, c.Registry, previous, c.TempDir(), version))
 }
 
 // subscribe makes Flux install every release from 0.1.0 on, as the quick start says.

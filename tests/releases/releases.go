@@ -57,6 +57,31 @@ func Push(ctx context.Context, registry *servers.Registry, program, source, dir,
 	return remote.Write(repository.Tag(version), artifact, remote.WithContext(ctx))
 }
 
+// PushPrevious pushes a release of the previous commit, given as v1.2.3, by the command of that commit. Dir is an empty folder.
+func PushPrevious(ctx context.Context, registry *servers.Registry, previous *binaries.Previous, dir, version string) error {
+	program, err := previous.Build(ctx, "./cmd/landscaper")
+	if err != nil {
+		return err
+	}
+	command, err := previous.Build(ctx, "./cmd/release")
+	if err != nil {
+		return err
+	}
+	programs := filepath.Join(dir, "programs")
+	if err := os.Mkdir(programs, 0o755); err != nil {
+		return err
+	}
+	if err := os.Symlink(program, filepath.Join(programs, "landscaper_linux_"+runtime.GOARCH)); err != nil {
+		return err
+	}
+	said, err := exec.CommandContext(ctx, command, "all", "--source", previous.Source, "--programs", programs, "--dist", filepath.Join(dir, "dist"),
+		"--version", version, "--revision", previous.Commit, "--push", registry.Host, "--plain-http").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, said)
+	}
+	return nil
+}
+
 // PushComponents pushes the component versions of a release, given as v1.2.3, into a component repository of the registry.
 func PushComponents(ctx context.Context, registry *servers.Registry, source, dir, version, imageReference, repository string) error {
 	err := release.Charts(dir, release.Options{Source: source, Repository: registry.Host + "/landscaper", Release: image.Release{Version: version}})

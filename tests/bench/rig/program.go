@@ -82,8 +82,8 @@ func StartFlux(cluster *platform.Cluster, binary string, component binaries.Comp
 }
 
 func launch(cluster *platform.Cluster, binary, name, namespace string, kubeconfig []byte, args []string) (*Program, error) {
-	dir := filepath.Join(filepath.Dir(cluster.KubeconfigPath), "our-"+name)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	dir, err := os.MkdirTemp(filepath.Dir(cluster.KubeconfigPath), "our-"+name+"-") // a program of the name may run already
+	if err != nil {
 		return nil, fmt.Errorf("cannot make a folder for %s: %w", name, err)
 	}
 	path := filepath.Join(dir, "kubeconfig")

@@ -82,7 +82,7 @@ func compileOwn(ctx context.Context, program ownProgram) (string, error) {
 	folder, flags := hex.EncodeToString(checkout[:8]), []string{"build", "-buildvcs=false"}
 	switch {
 	case program.static:
-		folder, flags = folder+"-static", append(flags, "-trimpath", "-ldflags=-s -w")
+		folder, flags = folder+"-static", staticFlags()
 	case programs.RaceDetector:
 		folder, flags = folder+"-race", append(flags, "-race")
 	}
@@ -105,6 +105,11 @@ func compileOwn(ctx context.Context, program ownProgram) (string, error) {
 		return "", fmt.Errorf("cannot build %s: %w", program.name, err)
 	}
 	return path, nil
+}
+
+// staticFlags have programs of different checkouts share the compiled packages.
+func staticFlags() []string {
+	return []string{"build", "-buildvcs=false", "-trimpath", "-ldflags=-s -w"}
 }
 
 // ownRooms are the folders that our binaries are made of.
