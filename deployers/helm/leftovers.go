@@ -21,7 +21,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
-	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/readiness"
@@ -145,7 +144,7 @@ func adopt(ctx context.Context, r *record) error {
 		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 			continue
 		}
-		if err == nil && mayAdopt(r.item.DeployItem, object) {
+		if err == nil && mayAdopt(r.session().Owner, object) {
 			err = mark(ctx, r.item.Target, object, labels, annotations)
 		}
 		if err != nil {
@@ -156,13 +155,13 @@ func adopt(ctx context.Context, r *record) error {
 }
 
 // mayAdopt reports whether an object carries the marks of the item and belongs to no release.
-func mayAdopt(item *v1alpha1.DeployItem, object *metav1.PartialObjectMetadata) bool {
-	return isMarked(item, object) && !engine.IsOwned(object)
+func mayAdopt(owner resources.Owner, object *metav1.PartialObjectMetadata) bool {
+	return isMarked(owner, object) && !engine.IsOwned(object)
 }
 
-func isMarked(item *v1alpha1.DeployItem, object *metav1.PartialObjectMetadata) bool {
-	owner, hasOwner := object.Annotations[resources.OwnerUIDAnnotation]
-	return object.Labels[v1alpha1.ManifestDeployItemLabel] == resources.LabelValue(item.Name) && (!hasOwner || owner == string(item.UID))
+// isMarked reports whether an object carries the marks of the item. Those of an item of the same name in another namespace have that on them.
+func isMarked(owner resources.Owner, object *metav1.PartialObjectMetadata) bool {
+	return owner.Labelled(object) && !owner.Taken(object)
 }
 
 // unmark takes the marks of the item off those of the objects that were applied without a release and belong to the release now.
@@ -172,7 +171,7 @@ func unmark(ctx context.Context, r *record, objects []managedresource.ManagedRes
 	for _, adopted := range resources.Orphans(r.known.Recorded, others) {
 		object := metadataOf(adopted.Resource)
 		err := r.item.Target.Client.Get(ctx, client.ObjectKeyFromObject(object), object)
-		if err == nil && isMarked(r.item.DeployItem, object) && engine.Owns(object, r.config.Namespace, r.config.Name) {
+		if err == nil && isMarked(r.session().Owner, object) && engine.Owns(object, r.config.Namespace, r.config.Name) {
 			err = mark(ctx, r.item.Target, object, nulls(slices.Values(labels)), nulls(slices.Values(annotations)))
 		}
 		if client.IgnoreNotFound(err) != nil {

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -80,12 +81,12 @@ func (o Owner) Marks() (labels, annotations []string) {
 }
 
 // Labelled reports whether an object carries the label of this owner.
-func (o Owner) Labelled(object *unstructured.Unstructured) bool {
+func (o Owner) Labelled(object metav1.Object) bool {
 	return object.GetLabels()[v1alpha1.ManifestDeployItemLabel] == LabelValue(o.Item)
 }
 
 // Proven reports whether an object is certainly this owner's: label and UID are right.
-func (o Owner) Proven(object *unstructured.Unstructured) bool {
+func (o Owner) Proven(object metav1.Object) bool {
 	return o.Labelled(object) && o.UID != "" && object.GetAnnotations()[OwnerUIDAnnotation] == string(o.UID)
 }
 
@@ -103,7 +104,7 @@ const (
 
 // ClaimOf reads from the marks of an object who owns it. The label holds only the name, so an annotation with another namespace, or with
 // another UID and no namespace, means a DeployItem of the same name from elsewhere.
-func (o Owner) ClaimOf(object *unstructured.Unstructured) Claim {
+func (o Owner) ClaimOf(object metav1.Object) Claim {
 	label, isLabelled := object.GetLabels()[v1alpha1.ManifestDeployItemLabel]
 	uid, namespace := object.GetAnnotations()[OwnerUIDAnnotation], object.GetAnnotations()[OwnerNamespaceAnnotation]
 	switch {
@@ -126,7 +127,7 @@ func claimIf(isOwn bool) Claim {
 }
 
 // Taken reports whether another DeployItem, or one of the same name made anew, has taken an object over since it was recorded.
-func (o Owner) Taken(object *unstructured.Unstructured) bool {
+func (o Owner) Taken(object metav1.Object) bool {
 	uid := object.GetAnnotations()[OwnerUIDAnnotation]
 	return o.ClaimOf(object) == Foreign || uid != "" && o.UID != "" && uid != string(o.UID)
 }
