@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
@@ -26,9 +27,16 @@ func (u *uninstaller) retire(ctx context.Context, cluster *target.Cluster, relea
 	return resources.Progress{}, helmProblem(u.uninstall(ctx, cluster, release, u.flags()))
 }
 
+// isOnlyFound reports whether nothing but the labels of its records says that a release is the item's. Whoever may write Secrets in some namespace of
+// the target can write such records, and may not have the rights with which the deployer uninstalls them.
+func (u *uninstaller) isOnlyFound(release managedresource.ReleaseReference) bool {
+	return contract.HasLostRecord(u.record.item.DeployItem) && release != releaseOf(u.record.config)
+}
+
 // uninstall removes a release of the item and what failed attempts on it left; the latter first, because the history says what that is. A
 // release of others stays.
 func (u *uninstaller) uninstall(ctx context.Context, cluster *target.Cluster, release managedresource.ReleaseReference, flags engine.Flags) error {
+	flags.OnlyMarked = u.isOnlyFound(release)
 	history, err := u.engine.History(ctx, cluster, release.Namespace, release.Name)
 	if err != nil {
 		return err

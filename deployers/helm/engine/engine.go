@@ -166,6 +166,8 @@ type Flags struct {
 	Recreate bool
 	// Reserve keeps a fifth of the time for undoing what fails, as Atomic does.
 	Reserve bool
+	// OnlyMarked lets an uninstall delete only objects that carry the marks of the release, and run no hooks: anybody may have written its records.
+	OnlyMarked bool
 }
 
 // budget returns how long hooks and waiting may take: the timeout, but never longer than the context. Atomic and Reserve keep a
@@ -271,7 +273,7 @@ func (e *Engine) Uninstall(ctx context.Context, cluster *target.Cluster, namespa
 		}
 		op.dropUnserved()
 		uninstall := action.NewUninstall(op.Configuration) // IgnoreNotFound would take every failure to read the release for its absence
-		uninstall.Wait, uninstall.DisableHooks, uninstall.KeepHistory = flags.Wait, flags.DisableHooks, flags.KeepHistory
+		uninstall.Wait, uninstall.DisableHooks, uninstall.KeepHistory = flags.Wait, flags.DisableHooks || flags.OnlyMarked, flags.KeepHistory
 		uninstall.DeletionPropagation = cmp.Or(flags.DeletionPropagation, "background")
 		uninstall.Timeout = flags.budget(ctx)
 		_, err := uninstall.Run(name)
@@ -307,7 +309,7 @@ func (e *Engine) run(ctx context.Context, request Request, verb string,
 	if err != nil {
 		return nil, err
 	}
-	op.spareOthers(ctx, request.Namespace, request.Name)
+	op.spareOthers(ctx, request)
 	op.journal.Withhold(secretsOf(request))
 	if request.Chart != nil {
 		op.useCapabilities(request.Chart)

@@ -43,7 +43,9 @@ type sparing struct {
 	*kube.Client
 	ctx             context.Context
 	namespace, name string
-	pods            *podLog
+	// onlyMarked leaves alone whatever lacks the marks of the release.
+	onlyMarked bool
+	pods       *podLog
 	// served tells which objects to pass over, because the cluster does not serve their kinds; nil is none.
 	served meta.RESTMapper
 
@@ -51,11 +53,18 @@ type sparing struct {
 	spared kube.ResourceList
 }
 
-// spareOthers makes an operation leave alone what does not belong to a release any more.
-func (o *operation) spareOthers(ctx context.Context, namespace, name string) {
+// spareOthers makes an operation leave alone what does not belong to its release any more.
+func (o *operation) spareOthers(ctx context.Context, request Request) {
 	if client, ok := o.KubeClient.(*kube.Client); ok {
-		o.KubeClient = &sparing{Client: client, ctx: ctx, namespace: namespace, name: name, pods: o.pods}
+		o.KubeClient = &sparing{
+			Client: client, ctx: ctx, namespace: request.Namespace, name: request.Name, onlyMarked: request.OnlyMarked, pods: o.pods,
+		}
 	}
+}
+
+// isSpared reports whether an object is left alone.
+func (s *sparing) isSpared(object metav1.Object) bool {
+	return isTaken(object, s.namespace, s.name) || s.onlyMarked && !Owns(object, s.namespace, s.name)
 }
 
 // isTaken reports whether an object has the marks of another release or of a DeployItem, and not those of the release. Hooks have none.
@@ -235,7 +244,7 @@ func (s *sparing) remove(info *resource.Info, policy metav1.DeletionPropagation,
 		if err != nil {
 			return err
 		}
-		if mayBeKept && IsKept(object.GetAnnotations()) || isTaken(object, s.namespace, s.name) {
+		if mayBeKept && IsKept(object.GetAnnotations()) || s.isSpared(object) {
 			s.spare(info)
 			return nil
 		}

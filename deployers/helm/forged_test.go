@@ -1,0 +1,164 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package helm_test
+
+import (
+	"encoding/json"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+)
+
+// forge leaves a record in a namespace of somebody who may write Secrets there: with the labels of the item, a hook, and a ConfigMap that is another's.
+// Both are in the namespace of the item.
+func (f *fixture) forge() {
+	f.Helper()
+	forger := f.sibling(f.item.Name)
+	forger.item.UID = f.item.UID
+	hook := strings.Replace(named("hook"), "{name: hook}", "{name: hook, namespace: "+f.namespace+", annotations: {helm.sh/hook: pre-delete}}", 1)
+	prey := strings.Replace(named("prey"), "{name: prey}", "{name: prey, namespace: "+f.namespace+"}", 1)
+	forger.configure(config{
+		"name": "forged", "namespace": platform.Shared(f.T).Namespace(f.T), "chart": f.chart("1.0.0", map[string]string{"hook": hook, "prey": prey}),
+	})
+	forger.succeed(f.deployer())
+	object := &corev1.ConfigMap{}
+	require.NoError(f, f.get("prey", object))
+	f.meddle(object, `{"metadata":{"labels":null,"annotations":null}}`)
+}
+
+// TestARecordThatIsOnlyFoundGivesNoRights has a release found by labels, which whoever may write Secrets in any namespace of the target can write.
+func TestARecordThatIsOnlyFoundGivesNoRights(t *testing.T) {
+	content := func(f *fixture) config { return config{"chart": f.chart("1.0.0", map[string]string{"a": named("a")})} }
+	for name, end := range map[string]func(f *fixture){
+		"deletion": func(f *fixture) { f.remove(f.deployer()) },
+		"next job": func(f *fixture) { f.succeed(f.deployer()) },
+		"without release": func(f *fixture) {
+			bare := content(f)
+			bare["helmDeployment"] = false
+			f.next(bare)
+			f.settle(f.deployer().Ensure)
+		},
+		"process that dies": func(f *fixture) {
+			for writes := 1; f.diesAfter(writes); writes++ {
+				require.Less(f, writes, 100)
+			}
+			f.remove(f.deployer())
+		},
+		"broken configuration": func(f *fixture) {
+			f.configure(config{"name": 1})
+			f.remove(f.deployer())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.configure(content(f))
+			f.succeed(f.deployer())
+			f.forge()
+			f.loseRecord()
+			require.True(t, contract.HasLostRecord(f.item))
+
+			end(f)
+
+			f.configMap("prey")
+			assert.True(t, f.isGone("hook"), "a hook runs with the rights of the Target")
+		})
+	}
+}
+
+// marksOf are labels and annotations by which an object looks like one of an item without a release, of a release, and of Flux.
+func marksOf(item *v1alpha1.DeployItem, release string) (labels, annotations config) {
+	labels = config{
+		v1alpha1.ManifestDeployItemLabel: item.Name, v1alpha1.HelmDeployItemLabel: item.Name, helm.ManagedByLabel: helm.ManagedByHelm,
+		"kustomize.toolkit.fluxcd.io/name": "tenants", "kustomize.toolkit.fluxcd.io/namespace": "flux-system",
+	}
+	return labels, config{
+		resources.OwnerNamespaceAnnotation: item.Namespace, resources.OwnerUIDAnnotation: string(item.UID),
+		helm.ReleaseNameAnnotation: release, helm.ReleaseNamespaceAnnotation: item.Namespace,
+	}
+}
+
+// TestMarksThatAnItemSetsItselfReachNobodyElse has the objects of an item marked as those of others, in each way that a user has.
+func TestMarksThatAnItemSetsItselfReachNobodyElse(t *testing.T) {
+	for way, forge := range map[string]func(labels, annotations config) (string, config){
+		"chart": func(labels, annotations config) (string, config) {
+			raw, _ := json.Marshal(config{"labels": labels, "annotations": annotations})
+			return string(raw)[1:], nil // the end of metadata is in it
+		},
+		"commonMetadata": func(labels, annotations config) (string, config) {
+			return "", config{"commonMetadata": config{"labels": labels, "annotations": annotations}}
+		},
+		"postRenderers": func(labels, annotations config) (string, config) {
+			raw, _ := json.Marshal(config{"apiVersion": "v1", "kind": "ConfigMap", "metadata": config{"name": "any", "labels": labels, "annotations": annotations}})
+			return "", config{"postRenderers": []any{patched(config{"patch": string(raw), "target": config{"kind": "ConfigMap"}})}}
+		},
+	} {
+		for mode, isRelease := range map[string]bool{"release": true, "objects": false} {
+			t.Run(way+" of "+mode, func(t *testing.T) {
+				f := newFixture(t)
+				bare, release := f.sibling("bare"), f.sibling("release")
+				bare.configure(config{"helmDeployment": false, "chart": f.chart("1.0.0", map[string]string{"one": named("one")})})
+				bare.settle(f.deployer().Ensure)
+				release.configure(config{"name": "prey", "chart": f.chart("1.0.0", map[string]string{"two": named("two")})})
+				release.succeed(f.deployer())
+				before := map[string]string{"one": f.uidOf("one"), "two": f.uidOf("two")}
+				meta, settings := forge(marksOf(bare.item, "prey"))
+				forged := func(names ...string) config {
+					templates := map[string]string{}
+					for _, name := range names {
+						templates[name] = named(name)
+						if meta != "" {
+							templates[name] = strings.Replace(named(name), "{name: "+name+"}", "{name: "+name+", "+meta, 1)
+						}
+					}
+					content := config{"helmDeployment": isRelease, "chart": f.chart("1.0.0", templates)}
+					maps.Copy(content, settings)
+					return content
+				}
+				f.configure(forged("own"))
+				f.settle(f.deployer().Ensure)
+				own := &corev1.ConfigMap{}
+				require.NoError(t, f.get("own", own))
+				if isRelease {
+					assert.True(t, engine.Owns(own, f.namespace, "hello-world"), "%v", own.Annotations)
+				} else {
+					assert.Equal(t, f.item.Name, own.Labels[v1alpha1.ManifestDeployItemLabel])
+					assert.Equal(t, string(f.item.UID), own.Annotations[resources.OwnerUIDAnnotation])
+				}
+
+				for _, name := range []string{"one", "two"} {
+					f.next(forged("own", name))
+					f.fail(f.deployer())
+				}
+				f.item.Generation++
+				f.settle(f.deployer().Delete)
+				assert.Equal(t, before, map[string]string{"one": f.uidOf("one"), "two": f.uidOf("two")})
+
+				f.item.UID = types.UID(uuid.NewString())
+				f.next(forged("left"))
+				f.settle(f.deployer().Ensure)
+				for _, other := range []*fixture{bare, release} {
+					other.newJob()
+					other.settle(f.deployer().Ensure)
+					other.item.Generation++
+					other.settle(f.deployer().Delete)
+				}
+				f.configMap("left")
+				assert.True(t, f.isGone("one") && f.isGone("two"), "others are not kept from what is theirs")
+			})
+		}
+	}
+}
