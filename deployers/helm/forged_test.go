@@ -4,16 +4,20 @@
 package helm_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"maps"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -160,5 +164,36 @@ func TestMarksThatAnItemSetsItselfReachNobodyElse(t *testing.T) {
 				assert.True(t, f.isGone("one") && f.isGone("two"), "others are not kept from what is theirs")
 			})
 		}
+	}
+}
+
+// TestALookupOfAChartHasTheRightsOfTheTarget has charts that ask for a Secret which the deployer could read, and the credentials of the Target may not.
+func TestALookupOfAChartHasTheRightsOfTheTarget(t *testing.T) {
+	for mode, isRelease := range map[string]bool{"release": true, "objects": false} {
+		t.Run(mode, func(t *testing.T) {
+			f := newFixture(t)
+			prey := &corev1.Secret{ObjectMeta: objectMeta(f.platform.Namespace(t), "prey"), StringData: map[string]string{"key": "planted"}}
+			require.NoError(t, f.platform.Client().Create(f.ctx, prey))
+			text := strings.Replace(named("found"), "\n", "\ndata: {value: {{ (lookup \"v1\" \"Secret\" \""+prey.Namespace+"\" \"prey\").data.key | quote }}}\n", 1)
+			content := config{"helmDeployment": isRelease, "chart": f.chart("1.0.0", map[string]string{"found": text})}
+			f.configure(content)
+			f.settle(f.deployer().Ensure)
+			require.Equal(t, base64.StdEncoding.EncodeToString([]byte("planted")), f.configMap("found")["value"], "with the rights for it")
+			f.item.Generation++
+			f.settle(f.deployer().Delete)
+
+			f.item.Status.ProviderStatus = nil
+			restricted, user := f.restricted()
+			f.allow(user, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps", "secrets"}, Verbs: []string{"*"}})
+			require.Eventually(t, func() bool { // the API server learns of the binding by a watch
+				return restricted.Client.List(f.ctx, &corev1.SecretList{}, client.InNamespace(f.namespace)) == nil
+			}, time.Minute, 20*time.Millisecond)
+			f.cluster = restricted
+			f.next(content)
+			err := f.fail(f.deployer())
+			assert.ErrorContains(t, err, "forbidden")
+			assert.NotContains(t, err.Error(), "planted")
+			assert.True(t, f.isGone("found"))
+		})
 	}
 }
