@@ -154,7 +154,7 @@ func TestForeignNamespacesInReferencesAreRefused(t *testing.T) {
 	key := object{"name": "prey", "namespace": prey.Namespace, "key": "key"}
 	s.Put("Context", "repository", object{"repositoryContext": repository})
 	for _, field := range []string{"publicKeySecretReference", "caCertificateSecretReference"} {
-		s.Put("Context", strings.ToLower(field), object{"repositoryContext": repository, "verificationSignatures": object{"release": object{field: key}}})
+		s.Put("Context", strings.ToLower(field), object{"verificationSignatures": object{"release": object{field: key}}})
 	}
 	component := func(more object) object {
 		ref := object{"componentName": "example.com/prey", "version": "1.0.0"}
@@ -163,27 +163,40 @@ func TestForeignNamespacesInReferencesAreRefused(t *testing.T) {
 		}
 		return object{"ref": ref}
 	}
+	inPlace := object{"inline": object{"meta": object{"schemaVersion": "v2"}, "component": object{
+		"name": "example.com/own", "version": "1.0.0", "provider": "own",
+		"repositoryContexts": []any{}, "sources": []any{}, "componentReferences": []any{}, "resources": []any{},
+	}}}
+	signature := object{"signatureName": "release"}
 	fromComponent := object{"ref": object{"resourceName": "blueprint"}}
 	chart := "deployItems:\n" + chartItem("chart", s.Namespace, nil)
 	before, _, _ := strings.Cut(chart, "    chart: ")
 	text, err := json.Marshal(source)
 	require.NoError(t, err)
-	for name, parts := range map[string]object{
-		"blueprint":       {"blueprint": object{"sourceRef": source}},
-		"component":       {"blueprint": fromComponent, "componentDescriptor": object{"sourceRef": source}},
-		"repository":      {"blueprint": fromComponent, "componentDescriptor": component(object{"repositoryContext": repository})},
-		"of-context":      {"blueprint": fromComponent, "componentDescriptor": component(nil), "context": "repository"},
-		"public-key":      {"componentDescriptor": component(nil), "context": "publickeysecretreference", "verification": object{"signatureName": "release"}},
-		"authority":       {"componentDescriptor": component(nil), "context": "cacertificatesecretreference", "verification": object{"signatureName": "release"}},
-		"source-of-chart": {},
+	for name, tc := range map[string]struct {
+		field string
+		parts object
+	}{
+		"blueprint":  {"spec.blueprint.sourceRef", object{"blueprint": object{"sourceRef": source}}},
+		"component":  {"spec.componentDescriptor.sourceRef", object{"blueprint": fromComponent, "componentDescriptor": object{"sourceRef": source}}},
+		"repository": {"GitRepository", object{"blueprint": fromComponent, "componentDescriptor": component(object{"repositoryContext": repository})}},
+		"of-context": {"GitRepository", object{"blueprint": fromComponent, "componentDescriptor": component(nil), "context": "repository"}},
+		"public-key": {"verificationSignatures[release].publicKeySecretReference", object{
+			"componentDescriptor": inPlace, "context": "publickeysecretreference", "verification": signature,
+		}},
+		"authority": {"verificationSignatures[release].caCertificateSecretReference", object{
+			"componentDescriptor": inPlace, "context": "cacertificatesecretreference", "verification": signature,
+		}},
+		"source-of-chart": {"GitRepository", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			blueprint := object{}
-			if len(parts) == 0 {
+			if tc.parts == nil {
 				blueprint["deployExecutions"] = landscape.GoTemplate(before + "    chart: {sourceRef: " + string(text) + "}\n")
 			}
-			require.NoError(t, h.create(name, blueprint, parts))
+			require.NoError(t, h.create(name, blueprint, tc.parts))
 			failed := s.Failed(name)
+			assert.Contains(t, failed.Message, tc.field)
 			assert.Contains(t, failed.Message, prey.Namespace+"/prey")
 			assert.Contains(t, failed.Message, "--no-cross-namespace-refs=false", "it is refused by the rule, whether it exists or not")
 			inst := s.Installation(name)
