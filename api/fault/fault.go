@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io/fs"
 	"net/url"
+	"regexp"
 )
 
 // Kind says who can end a failure.
@@ -105,13 +106,34 @@ func EndOf(err error) error {
 	return nil
 }
 
-// WithoutURL takes the URL, which may hold credentials, from an error of net/http. Others stay.
+// WithoutURL takes the URL, which may hold credentials, from an error of net/http, and what Unquoted takes. Others stay.
 func WithoutURL(err error) error {
 	if inURL, ok := errors.AsType[*url.Error](err); ok {
-		return inURL.Err
+		return Unquoted(inURL.Err)
 	}
 	return err
 }
+
+// Unquoted takes from an error of net/http what it quotes of an answer that is no HTTP: that may come from a server which is not meant for whoever chose
+// its address. Others stay.
+func Unquoted(err error) error {
+	if quotesAnswer.MatchString(err.Error()) {
+		return &unquoted{err}
+	}
+	return err
+}
+
+// quotesAnswer matches the errors of net/http and net/textproto that quote a line, a header or a frame of an answer.
+var quotesAnswer = regexp.MustCompile(`(?is)(malformed|Content-Length|transfer encoding|Location header|trailer|GOAWAY|header field|pseudo-header).*"`)
+
+// unquoted is an error whose text is not shown.
+type unquoted struct{ cause error }
+
+// Error says as much as may be shown.
+func (u *unquoted) Error() string { return "what answers there is no valid HTTP" }
+
+// Unwrap returns the cause.
+func (u *unquoted) Unwrap() error { return u.cause }
 
 // WithoutPath takes the path on this machine from an error of a file system. Others stay.
 func WithoutPath(err error) error {

@@ -96,7 +96,7 @@ func (f *controllerFlags) run(ctx context.Context) error {
 	if err = cmp.Or(refused, err); err != nil {
 		return err
 	}
-	store, cleanUp, err := f.artifacts.open()
+	store, cleanUp, err := f.artifacts.open(f.targets.publicOnly)
 	if err != nil {
 		return err
 	}

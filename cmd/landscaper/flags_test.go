@@ -187,6 +187,7 @@ var effects = map[string]effect{
 	"http-retry":             {"3", func(p *parsed) any { return p.artifacts().retries }, 3},
 	"artifact-cache-size":    {"3", func(p *parsed) any { return p.artifacts().cacheBytes }, int64(3)},
 	"artifact-max-download":  {"3", func(p *parsed) any { return p.artifacts().maxDownload }, int64(3)},
+	"artifact-hosts":         {"a,b:1", func(p *parsed) any { return strings.Join(p.artifacts().hosts, " ") }, "a b:1"},
 	"artifact-max-extracted": {"3", func(p *parsed) any { return p.artifacts().maxExtracted }, int64(3)},
 	"render-processes":       {"3", func(p *parsed) any { return p.children().Children }, 3},
 	"render-process-memory":  {"67108864", func(p *parsed) any { return p.children().Memory }, int64(64 << 20)},

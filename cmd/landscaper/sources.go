@@ -90,7 +90,11 @@ type artifactFlags struct {
 	cacheBytes   int64
 	maxExtracted int64
 	maxDownload  int64
+	hosts        []string
 }
+
+// storageOfFlux are the Services of Flux that hand out artifacts, where it is installed in the usual namespace.
+var storageOfFlux = []string{"source-controller.flux-system.svc.cluster.local", "source-watcher.flux-system.svc.cluster.local"}
 
 const mebibyte = 1 << 20
 
@@ -101,10 +105,12 @@ func (a *artifactFlags) bindFlags(flags *pflag.FlagSet) {
 	flags.Int64Var(&a.cacheBytes, "artifact-cache-size", 1024*mebibyte, "The bytes on disk that unused artifacts may take.")
 	flags.Int64Var(&a.maxDownload, "artifact-max-download", 64*mebibyte, "The largest download of an artifact, in bytes.")
 	flags.Int64Var(&a.maxExtracted, "artifact-max-extracted", 256*mebibyte, "The largest extracted artifact, in bytes.")
+	flags.StringSliceVar(&a.hosts, "artifact-hosts", storageOfFlux,
+		"Hosts, or host:port, of the servers from which Flux hands out artifacts. With --no-private-networks they are the only private ones that artifacts come from.")
 }
 
-// open returns the store, and a function that removes what no later process can use.
-func (a *artifactFlags) open() (*fetch.Store, func(), error) {
+// open returns the store, which reaches private networks as publicOnly and the flags say, and a function that removes what no later process can use.
+func (a *artifactFlags) open(publicOnly bool) (*fetch.Store, func(), error) {
 	dir, cleanUp := a.dir, func() {}
 	if dir == "" {
 		made, err := scratch.Make("landscaper-artifacts-")
@@ -116,6 +122,7 @@ func (a *artifactFlags) open() (*fetch.Store, func(), error) {
 	store, err := fetch.New(fetch.Options{
 		Dir: filepath.Clean(dir), Retries: a.retries, CacheBytes: a.cacheBytes,
 		MaxExtracted: a.maxExtracted, MaxDownload: a.maxDownload, HostOverwrite: os.Getenv("SOURCE_CONTROLLER_LOCALHOST"),
+		PublicOnly: publicOnly, Storage: a.hosts,
 	})
 	if err != nil {
 		cleanUp()
@@ -157,7 +164,7 @@ func (a *accessFlags) open(
 	if err != nil {
 		return components.Access{}, nil, err
 	}
-	store, cleanUp, err := a.artifacts.open()
+	store, cleanUp, err := a.artifacts.open(publicOnly)
 	if err != nil {
 		_ = registries.Close()
 		return components.Access{}, nil, err

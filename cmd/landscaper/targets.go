@@ -30,8 +30,8 @@ func (t *targetFlags) bindFlags(flags *pflag.FlagSet) {
 // bindPublicOnly binds the one flag for private addresses. It has the same default and the same meaning in every process.
 func bindPublicOnly(flags *pflag.FlagSet, publicOnly *bool) {
 	flags.BoolVar(publicOnly, "no-private-networks", false,
-		"Reach what tenants name only at public addresses: clusters of Targets, except the own one, and OCI, Git, Helm and web servers. Names and redirects count "+
-			"as what they resolve to. Metadata services of clouds are refused in any case.")
+		"Reach what tenants name only at public addresses: clusters of Targets, except the own one, OCI, Git, Helm and web servers, and "+
+			"artifacts, except those of --artifact-hosts. Names and redirects count as what they resolve to. Metadata services of clouds are refused in any case.")
 }
 
 // bindSelfFlag binds the flag for Targets that lead to the landscaper cluster.

@@ -101,7 +101,7 @@ func (d *downloader) checkResponse(a Artifact, resp *http.Response) error {
 	return nil
 }
 
-// store copies body to f and compares the digest. Content-Length may lie, so the bytes are counted.
+// store copies body to f and compares the digest. Content-Length may lie, so the bytes are counted. Errors tell nothing of a body without the digest.
 func (d *downloader) store(a Artifact, body io.Reader, want digest.Digest, f *os.File) error {
 	if err := rewind(f); err != nil {
 		return err
@@ -110,11 +110,11 @@ func (d *downloader) store(a Artifact, body io.Reader, want digest.Digest, f *os
 	n, err := io.Copy(io.MultiWriter(f, verifier), io.LimitReader(body, d.max+1))
 	switch {
 	case err != nil:
-		return fmt.Errorf("%s: download broke off after %d bytes: %w; it is tried again", a, n, err)
+		return fmt.Errorf("%s: download broke off: %w; it is tried again", a, fault.Unquoted(err))
 	case n > d.max:
 		return d.tooLarge(a)
 	case !verifier.Verified():
-		return refuse(ErrDigest, a.String(), fmt.Sprintf("the %d bytes downloaded do not have the digest %s of status.artifact.digest", n, want),
+		return refuse(ErrDigest, a.String(), fmt.Sprintf("the bytes downloaded do not have the digest %s of status.artifact.digest", want),
 			"reconcile the source so that it stores the artifact anew; if that does not help, somebody changed it on the way")
 	}
 	return nil

@@ -7,11 +7,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"time"
-
-	"github.com/flux-landscaper/flux-landscaper/sources/address"
 )
 
 // Defaults of Options.
@@ -25,9 +22,6 @@ const (
 	DefaultRetryDelay   = 60 * time.Millisecond
 	DefaultTimeout      = time.Minute
 )
-
-// dialTimeout is that of http.DefaultTransport.
-const dialTimeout = 30 * time.Second
 
 // Options configure a Store. Every limit that is zero takes its default; there is no "unlimited".
 type Options struct {
@@ -52,8 +46,12 @@ type Options struct {
 	// HostOverwrite, if set, replaces host and port of every URL (SOURCE_CONTROLLER_LOCALHOST of the Flux controllers,
 	// for a process outside the cluster).
 	HostOverwrite string
+	// PublicOnly refuses servers at addresses that are not public, except those of Storage and HostOverwrite.
+	PublicOnly bool
+	// Storage lists the servers of the operator from which artifacts come, as host or host:port; without a port it is that of the scheme.
+	Storage []string
 	// Transport carries the requests; nil means one of the store's own with http.DefaultTransport's settings, which refuses the metadata services of
-	// clouds.
+	// clouds, and what PublicOnly says.
 	Transport http.RoundTripper
 }
 
@@ -73,15 +71,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.RetryDelay = cmp.Or(o.RetryDelay, DefaultRetryDelay)
 	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
 	if o.Transport == nil {
-		o.Transport = guardedTransport()
+		o.Transport = newGuard(o)
 	}
 	return o, nil
-}
-
-// guardedTransport does not reach metadata services, neither by a URL nor by a redirect: whoever may write the status of a source chooses the URL. Private
-// networks are open to it, since source-controller is in one.
-func guardedTransport() *http.Transport {
-	own := http.DefaultTransport.(*http.Transport).Clone()
-	own.DialContext = (&net.Dialer{Timeout: dialTimeout, KeepAlive: dialTimeout, Control: address.RefuseMetadata}).DialContext
-	return own
 }

@@ -101,10 +101,16 @@ func (s *scene) verify(source *sourcev1.OCIRepository) {
 // enforcing replaces the controller that all tests share by one that accepts signed components only, until the test ends.
 func (s *scene) enforcing() {
 	s.T.Helper()
+	s.controllerWith("--signature-verification-enforcement-policy=Enforce")
+}
+
+// controllerWith replaces the controller that all tests share by one with flags, until the test ends.
+func (s *scene) controllerWith(flags ...string) {
+	s.T.Helper()
 	shared := s.Processes[landscape.Controller]
 	require.NoError(s.T, shared.Stop(landscape.Patience))
 	s.T.Cleanup(func() { require.NoError(s.T, shared.Restart()) })
-	landscape.Run(s.Ctx, s.T, s.Cluster, landscape.Controller, landscape.AllRights, "controller", "--signature-verification-enforcement-policy=Enforce")
+	landscape.Run(s.Ctx, s.T, s.Cluster, landscape.Controller, landscape.AllRights, "controller", flags...)
 }
 
 // TestC11EnforcedSignatures runs alone: it replaces the controller that all tests share.
