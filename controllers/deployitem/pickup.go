@@ -1,7 +1,8 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package deployitem watches over DeployItems that no deployer picks up. It promises nothing to others.
+// Package deployitem ends jobs of DeployItems in place of their deployers: those that no deployer picks up, and those of items without an Execution that
+// somebody interrupts. It promises nothing to others.
 package deployitem
 
 import (
@@ -23,11 +24,11 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fair"
 )
 
-// Reconciler ends jobs of DeployItems that no deployer has picked up in time.
+// Reconciler ends jobs of DeployItems that no deployer has picked up in time, or that somebody interrupts.
 type Reconciler struct {
 	// Client reads from caches and writes to the API server.
 	client.Client
-	// Live reads from the API server: Leases whose time is over.
+	// Live reads from the API server: Leases whose time is over, and who keeps an operation.
 	Live client.Reader
 	// Recorder writes events.
 	Recorder record.EventRecorder
@@ -47,16 +48,13 @@ type Reconciler struct {
 	deployers deployers
 }
 
-// SetupWithManager registers the controller, unless there is neither a limit nor an Environment to wait for.
+// SetupWithManager registers the controller.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, concurrency int) error {
-	if r.PickupTimeout <= 0 && !r.Environments {
-		return nil
-	}
 	blder := ctrl.NewControllerManagedBy(mgr).
 		Named("deployitem-pickup").
 		For(&v1alpha1.DeployItem{}).
 		WithOptions(fair.Options(concurrency, nil))
-	if r.Leases != "" {
+	if r.Leases != "" && r.PickupTimeout > 0 {
 		blder = blder.WatchesRawSource(source.Func(r.deployers.keepQueue)).
 			Watches(&v1alpha1.Target{}, handler.EnqueueRequestsFromMapFunc(r.deployers.parkedOf), builder.WithPredicates(selectionChanged))
 		if err := r.watchLeases(mgr); err != nil {
@@ -72,7 +70,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 	return blder.Complete(r)
 }
 
-// Reconcile fails the job of one DeployItem when its time for pick-up is over, and otherwise looks again at that instant.
+// Reconcile fails the job of one DeployItem when somebody interrupts it or its time for pick-up is over, and otherwise looks again at that instant.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	r.deployers.unpark(req.NamespacedName)
 	item := &v1alpha1.DeployItem{}
@@ -80,8 +78,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.items.Forget(req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if !r.Shard.Has(item) || item.Status.IsIdle() || r.items.Stale(item) {
+	if !r.Shard.Has(item) || r.items.Stale(item) {
 		return ctrl.Result{}, nil
+	}
+	err := r.interrupt(ctx, item)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return ctrl.Result{}, nil // the event of what came in between follows
+	}
+	if err != nil || item.Status.IsIdle() {
+		return ctrl.Result{}, err
 	}
 	env, err := r.environmentOf(ctx, item)
 	if err != nil {

@@ -34,6 +34,8 @@ type bench struct {
 	events *record.FakeRecorder
 	writes int
 	refuse error
+	// refusePatch is the answer to changes of metadata.
+	refusePatch error
 	// unread returns why an object cannot be read.
 	unread func(client.Object) error
 }
@@ -52,7 +54,7 @@ func newBench(t *testing.T, change ...func(*v1alpha1.DeployItem)) *bench {
 		c(item)
 	}
 	b := &bench{item: item, events: record.NewFakeRecorder(10)}
-	b.api = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(item).WithObjects(item).Build()
+	b.api = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(item).WithReturnManagedFields().WithObjects(item).Build()
 	counted := interceptor.NewClient(b.api, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 			if b.unread != nil {
@@ -69,14 +71,24 @@ func newBench(t *testing.T, change ...func(*v1alpha1.DeployItem)) *bench {
 			}
 			return c.SubResource(sub).Update(ctx, o, opts...)
 		},
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			if b.refusePatch != nil {
+				return b.refusePatch
+			}
+			return c.Patch(ctx, o, patch, opts...)
+		},
 	})
 	b.r = &Reconciler{Client: counted, Live: counted, Recorder: b.events, PickupTimeout: time.Minute, Now: func() time.Time { return began.Add(time.Minute) }}
 	return b
 }
 
+func (b *bench) request() ctrl.Request {
+	return ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b.item)}
+}
+
 func (b *bench) pass(t *testing.T) ctrl.Result {
 	t.Helper()
-	result, err := b.r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b.item)})
+	result, err := b.r.Reconcile(t.Context(), b.request())
 	require.NoError(t, err)
 	return result
 }

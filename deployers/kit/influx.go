@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fluxcd/pkg/runtime/conditions"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -17,8 +18,24 @@ import (
 // OperationInGitCondition is True while Flux keeps an operation annotation on an object. Its message names the cure.
 const OperationInGitCondition = "OperationInGit"
 
-// ReasonLoopGuard is the reason of that condition and of the event when it begins.
-const ReasonLoopGuard = "LoopGuard"
+// Reasons of that condition and of the event when it begins.
+const (
+	// ReasonLoopGuard is that of operations that start a job.
+	ReasonLoopGuard = "LoopGuard"
+	// ReasonInterruptInGit is that of an interrupt of a DeployItem without an Execution.
+	ReasonInterruptInGit = "InterruptInGit"
+)
+
+// IsInterruptKnown reports whether the status of a DeployItem says that Flux keeps an interrupt on it: it has ended the job that ran when it came, and
+// means nothing to later ones.
+func IsInterruptKnown(item *v1alpha1.DeployItem) bool {
+	return conditions.GetReason(item, OperationInGitCondition) == ReasonInterruptInGit
+}
+
+// IsInterruptDue reports whether a DeployItem asks by its annotation that its job ends. Of the items of an Execution the Execution ends the jobs.
+func IsInterruptDue(item *v1alpha1.DeployItem) bool {
+	return item.Annotations[v1alpha1.OperationAnnotation] == v1alpha1.OperationInterrupt && !IsInterruptKnown(item) && ControllerOf(item, "Execution") == nil
+}
 
 // IsAppliedByFlux reads live, because caches hold no managed fields, whether Flux applies an annotation of an object of our API group. Flux
 // would put it back at every sync.

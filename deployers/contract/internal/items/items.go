@@ -43,7 +43,7 @@ func IsTestRequested(item *v1alpha1.DeployItem) bool {
 
 // IsGuarded reports whether status says that Flux keeps the test annotation of an item.
 func IsGuarded(item *v1alpha1.DeployItem) bool {
-	return conditions.Has(item, kit.OperationInGitCondition)
+	return conditions.Has(item, kit.OperationInGitCondition) && !kit.IsInterruptKnown(item)
 }
 
 // LacksFinalizer reports whether an idle item that the named deployer has begun to deploy is without the finalizer that its deletion waits for. Without
@@ -54,15 +54,21 @@ func LacksFinalizer(item *v1alpha1.DeployItem, deployer string) bool {
 		!controllerutil.ContainsFinalizer(item, v1alpha1.Finalizer) && item.Annotations[v1alpha1.DeleteWithoutUninstallAnnotation] != "true"
 }
 
-// MayRepeat reports whether an item may get a job of its own: it has had one, for its present spec, and stays.
+// MayRepeat reports whether an item may get a job of its own: it has had one, for its present spec, and stays. An interrupt that is still there was for
+// the last job, and would end the next one.
 func MayRepeat(item *v1alpha1.DeployItem) bool {
+	return hasHadJob(item) && !kit.IsInterruptDue(item)
+}
+
+// hasHadJob reports whether the last job of an idle item that stays was for its present spec.
+func hasHadJob(item *v1alpha1.DeployItem) bool {
 	return item.Job().IsIdle() && !IsDeleting(item) && item.Status.JobID != "" && item.Status.ObservedGeneration == item.Generation &&
 		item.Status.LastReconcileTime != nil
 }
 
 // IsAtRest reports whether what an item says is what its last job has deployed.
 func IsAtRest(item *v1alpha1.DeployItem) bool {
-	return MayRepeat(item) && item.Status.Phase == v1alpha1.PhaseSucceeded && !IsTestRequested(item)
+	return hasHadJob(item) && item.Status.Phase == v1alpha1.PhaseSucceeded && !IsTestRequested(item)
 }
 
 // GoneAfter returns for how long the clusters of an item in deletion have to be gone until it is given up; 0 is for ever.

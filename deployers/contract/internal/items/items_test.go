@@ -7,10 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 func TestTargetNameOfTheAnnotationComesFirst(t *testing.T) {
@@ -18,6 +20,19 @@ func TestTargetNameOfTheAnnotationComesFirst(t *testing.T) {
 	assert.Equal(t, "spec", TargetName(item))
 	item.Annotations = map[string]string{v1alpha1.DeployerTargetNameAnnotation: "annotation"}
 	assert.Equal(t, "annotation", TargetName(item))
+}
+
+func interrupted(item *v1alpha1.DeployItem) {
+	item.Annotations = map[string]string{v1alpha1.OperationAnnotation: v1alpha1.OperationInterrupt}
+}
+
+func TestWhoseTestAnnotationIsGuarded(t *testing.T) {
+	item := &v1alpha1.DeployItem{}
+	assert.False(t, IsGuarded(item))
+	conditions.MarkTrue(item, kit.OperationInGitCondition, kit.ReasonInterruptInGit, "an interrupt is kept in Git")
+	assert.False(t, IsGuarded(item))
+	conditions.MarkTrue(item, kit.OperationInGitCondition, kit.ReasonLoopGuard, "the test annotation is kept in Git")
+	assert.True(t, IsGuarded(item))
 }
 
 // TestWhatAnItemIsReadyFor changes one thing of an item whose last job has succeeded.
@@ -36,6 +51,15 @@ func TestWhatAnItemIsReadyFor(t *testing.T) {
 		"a test request": {change: func(item *v1alpha1.DeployItem) {
 			item.Annotations = map[string]string{v1alpha1.OperationAnnotation: v1alpha1.OperationTestReconcile}
 		}, repeat: true},
+		"an interrupt": {change: interrupted, atRest: true},
+		"an interrupt of an item of an Execution": {change: func(item *v1alpha1.DeployItem) {
+			interrupted(item)
+			item.OwnerReferences = []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Execution", Controller: new(true)}}
+		}, repeat: true, atRest: true},
+		"an interrupt that Flux keeps": {change: func(item *v1alpha1.DeployItem) {
+			interrupted(item)
+			conditions.MarkTrue(item, kit.OperationInGitCondition, kit.ReasonInterruptInGit, "it is kept in Git")
+		}, repeat: true, atRest: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			item := &v1alpha1.DeployItem{}

@@ -1,0 +1,73 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package deployitem
+
+import (
+	"context"
+	"errors"
+
+	"github.com/fluxcd/pkg/runtime/conditions"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+)
+
+const interruptInGitMessage = "the annotation " + v1alpha1.OperationAnnotation + ": " + v1alpha1.OperationInterrupt + " is kept in Git: it ends the job that runs when " +
+	"it comes, and no later one. Remove it in Git; to end a job by hand set it without Flux"
+
+var errInterrupted = errors.New("operation was interrupted")
+
+// interrupt ends the job of an item without an Execution in place of its deployer, as the protocol says, and only then forgets the operation: whoever
+// waits until no operation is left and the job has ended never sees the result of another job. An operation that Flux keeps stays, because Flux would put
+// it back at every sync; the status says so as long as it is there.
+func (r *Reconciler) interrupt(ctx context.Context, item *v1alpha1.DeployItem) error {
+	switch isAsked := item.Annotations[v1alpha1.OperationAnnotation] == v1alpha1.OperationInterrupt; {
+	case item.Annotations[v1alpha1.IgnoreAnnotation] == "true":
+		return nil
+	case !isAsked && kit.IsInterruptKnown(item):
+		conditions.Delete(item, kit.OperationInGitCondition)
+		return kit.WriteItemStatus(ctx, r.Client, item, r.Now(), &r.items)
+	case !kit.IsInterruptDue(item):
+		return nil
+	}
+	isKept, err := kit.IsAppliedByFlux(ctx, r.Live, item, "DeployItem", v1alpha1.OperationAnnotation)
+	if err != nil {
+		return err
+	}
+	if err := r.end(ctx, item, isKept); err != nil || isKept {
+		return err
+	}
+	before := item.ResourceVersion
+	err = kit.PatchMetadata(ctx, r.Client, item, kit.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: nil}})
+	if err == nil && item.ResourceVersion != before {
+		r.items.Wrote(item)
+	}
+	return err
+}
+
+// end writes that the running job was interrupted, and that the operation is kept in Git.
+func (r *Reconciler) end(ctx context.Context, item *v1alpha1.DeployItem, isKept bool) error {
+	runs := !item.Status.IsIdle()
+	if !runs && !isKept {
+		return nil
+	}
+	failure := &kit.Failure{Kind: kit.Stalled, Operation: "InterruptOperation", Reason: "InterruptOperation", Err: errInterrupted}
+	if runs {
+		kit.Fail(item, failure, r.Now())
+	}
+	if isKept {
+		conditions.MarkTrue(item, kit.OperationInGitCondition, kit.ReasonInterruptInGit, "%s", interruptInGitMessage)
+	}
+	if err := kit.WriteItemStatus(ctx, r.Client, item, r.Now(), &r.items); err != nil {
+		return err
+	}
+	if runs {
+		r.Recorder.Event(item, corev1.EventTypeWarning, failure.Reason, failure.Error())
+	}
+	if isKept {
+		r.Recorder.Event(item, corev1.EventTypeWarning, kit.ReasonInterruptInGit, interruptInGitMessage)
+	}
+	return nil
+}
