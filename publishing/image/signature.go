@@ -26,11 +26,14 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/publishing/privatekey"
 )
 
-// What cosign calls signatures: a layer of signatureType has the signed text, and its annotation the signature in base64.
+// signatureType is that of the layers with signed texts.
+const signatureType types.MediaType = "application/vnd.dev.cosign.simplesigning.v1+json"
+
 const (
-	signatureType       types.MediaType = "application/vnd.dev.cosign.simplesigning.v1+json"
-	signatureAnnotation                 = "dev.cosignproject.cosign/signature"
-	signedType                          = "cosign container image signature"
+	// signatureAnnotation of such a layer is the signature in base64.
+	signatureAnnotation = "dev.cosignproject.cosign/signature"
+	// signedType is in each signed text.
+	signedType = "cosign container image signature"
 )
 
 // maxSigned bounds a signed text that a registry answers with, in bytes.
