@@ -47,6 +47,9 @@ const credentialLength = 12
 // keepCredentials fails where exports, which go to the landscaper cluster, have a credential of the host cluster that the program got with its target.
 // It keeps programs from a mistake, not from intent: one that rewrites what it got is not seen through.
 func (r *run) keepCredentials(ctx context.Context, exports map[string]any) error {
+	if r.deployer.options.HostSecrets == nil {
+		return nil
+	}
 	secret, name := &corev1.Secret{}, r.names.target()
 	at := client.ObjectKey{Namespace: r.podKey().Namespace, Name: name}
 	err := r.deployer.options.Host.Client.Get(ctx, at, secret)
