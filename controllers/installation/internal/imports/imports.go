@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 
@@ -50,23 +49,23 @@ func (c *Collected) Hash() string { return data.HashOf(c.hashes) }
 // Collect reads everything that an Installation imports. Errors name field and import.
 func (c *Collector) Collect(ctx context.Context, inst *v1alpha1.Installation) (*Collected, error) {
 	imports := &Collected{hashes: map[string]string{}, Targets: map[string]*v1alpha1.Target{}, Values: render.NewImports()}
-	var read foreign.Several
+	contents, err := newLive(c.Live, inst, &imports.held)
+	if err != nil {
+		return nil, err
+	}
 	for i := range inst.Spec.Imports.Data {
 		definition := &inst.Spec.Imports.Data[i]
-		value, from, err := c.readData(ctx, inst, definition, &read)
-		if err == nil {
-			err = imports.held.Hold(value)
+		found := c.readData(ctx, inst, i, contents)
+		if found.err != nil {
+			return nil, fmt.Errorf("spec.imports.data[%d] (import %q): %w", i, definition.Name, found.err)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("spec.imports.data[%d] (import %q): %w", i, definition.Name, err)
-		}
-		imports.Values.Data[definition.Name] = value
-		if own, err := c.deploys(ctx, inst, from); err != nil {
+		imports.Values.Data[definition.Name] = found.value
+		if own, err := c.deploys(ctx, inst, found.labels); err != nil {
 			return nil, err
 		} else if own {
 			continue // else every job that deploys something else there would start the next
 		}
-		if imports.hashes[definition.Name], err = data.ValueHash(value); err != nil {
+		if imports.hashes[definition.Name], err = data.ValueHash(found.value); err != nil {
 			return nil, err
 		}
 	}
@@ -79,59 +78,36 @@ func (c *Collector) Collect(ctx context.Context, inst *v1alpha1.Installation) (*
 	return imports, nil
 }
 
-func (c *Collector) readData(
-	ctx context.Context, inst *v1alpha1.Installation, definition *v1alpha1.DataImport, read *foreign.Several,
-) (value any, from client.Object, err error) {
-	switch {
-	case definition.SecretRef != nil:
-		return c.readSecret(ctx, inst.Namespace, definition.SecretRef, read)
-	case definition.ConfigMapRef != nil:
-		return c.readConfigMap(ctx, inst.Namespace, definition.ConfigMapRef, read)
+// readData reads the data import at a position, and counts what it holds.
+func (c *Collector) readData(ctx context.Context, inst *v1alpha1.Installation, i int, contents *live) imported {
+	definition := &inst.Spec.Imports.Data[i]
+	if at, _, ok := placeOf(definition); ok {
+		return contents.take(ctx, i, at)
 	}
+	value, object, err := c.readDataObject(ctx, inst, definition)
+	if err == nil {
+		err = contents.held.Hold(value)
+	}
+	return imported{value, object.Labels, err}
+}
+
+func (c *Collector) readDataObject(ctx context.Context, inst *v1alpha1.Installation, definition *v1alpha1.DataImport) (any, *v1alpha1.DataObject, error) {
 	object := &v1alpha1.DataObject{}
 	key := client.ObjectKey{Namespace: inst.Namespace, Name: kit.DataName(relations.ScopeOf(inst), definition.DataRef)}
 	if err := c.Get(ctx, key, object); err != nil {
-		return nil, nil, missing(err, "DataObject", key, "dataRef")
+		return nil, object, missing(err, "DataObject", key, "dataRef")
 	}
 	if err := c.checkSource(ctx, inst, object, "DataObject"); err != nil {
-		return nil, nil, err
+		return nil, object, err
 	}
 	if len(object.Data.RawMessage) == 0 {
 		return nil, object, nil
 	}
+	var value any
 	if err := json.Unmarshal(object.Data.RawMessage, &value); err != nil {
-		return nil, nil, fmt.Errorf("DataObject %s: data is not JSON", key)
+		return nil, object, fmt.Errorf("DataObject %s: data is not JSON", key)
 	}
 	return value, object, nil
-}
-
-func (c *Collector) readSecret(
-	ctx context.Context, namespace string, ref *v1alpha1.LocalSecretReference, read *foreign.Several,
-) (any, client.Object, error) {
-	secret := &corev1.Secret{}
-	key := client.ObjectKey{Namespace: namespace, Name: ref.Name}
-	if err := c.Live.Get(ctx, key, secret); err != nil {
-		return nil, nil, missing(err, "Secret", key, "secretRef")
-	}
-	value, err := readEntries(secret.Data, ref.Key, "Secret", key, read)
-	return value, secret, err
-}
-
-func (c *Collector) readConfigMap(
-	ctx context.Context, namespace string, ref *v1alpha1.LocalConfigMapReference, read *foreign.Several,
-) (any, client.Object, error) {
-	config := &corev1.ConfigMap{}
-	key := client.ObjectKey{Namespace: namespace, Name: ref.Name}
-	if err := c.Live.Get(ctx, key, config); err != nil {
-		return nil, nil, missing(err, "ConfigMap", key, "configMapRef")
-	}
-	entries := map[string][]byte{}
-	for name, text := range config.Data {
-		entries[name] = []byte(text)
-	}
-	maps.Copy(entries, config.BinaryData)
-	value, err := readEntries(entries, ref.Key, "ConfigMap", key, read)
-	return value, config, err
 }
 
 // readEntries reads one entry, or all as one object, as YAML. Errors never show the content.
@@ -357,10 +333,10 @@ func (c *Collector) IsOnServer(ctx context.Context, problem error) (bool, error)
 	return err == nil, client.IgnoreNotFound(err)
 }
 
-// deploys reports whether a deploy item of an Installation, or of one below it, deploys an object that it imports, as the label of the object
-// says. What such an import holds is an outcome of the Installation's own jobs, as an own export is.
-func (c *Collector) deploys(ctx context.Context, inst *v1alpha1.Installation, object client.Object) (bool, error) {
-	name := object.GetLabels()[v1alpha1.ManifestDeployItemLabel]
+// deploys reports whether a deploy item of an Installation, or of one below it, deploys an object that it imports, as the labels of the object
+// say. What such an import holds is an outcome of the Installation's own jobs, as an own export is.
+func (c *Collector) deploys(ctx context.Context, inst *v1alpha1.Installation, labels map[string]string) (bool, error) {
+	name := labels[v1alpha1.ManifestDeployItemLabel]
 	if name == "" {
 		return false, nil
 	}
