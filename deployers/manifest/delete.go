@@ -130,7 +130,7 @@ func inManifests(item *v1alpha1.DeployItem) []managedresource.ManagedResourceSta
 	if !contract.HasLostRecord(item) {
 		return nil
 	}
-	_, desired, err := manifests(item)
+	_, desired, err := expanded(item)
 	if err != nil {
 		return nil
 	}

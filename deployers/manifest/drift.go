@@ -33,7 +33,7 @@ func (d *Deployer) Deployed(item *v1alpha1.DeployItem) (contract.Deployed, error
 
 // FindDrift compares the manifests with the target.
 func (d *Deployer) FindDrift(ctx context.Context, item *contract.Item, search contract.DriftSearch) ([]contract.Drift, error) {
-	config, desired, err := manifests(item.DeployItem)
+	config, desired, err := expanded(item.DeployItem)
 	if err != nil {
 		return nil, err
 	}

@@ -45,7 +45,7 @@ func (d *Deployer) begin(item *contract.Item) (*run, error) {
 	if item.Target == nil {
 		return nil, configurationProblem(errNoTarget)
 	}
-	config, desired, err := manifests(item.DeployItem)
+	config, desired, err := expanded(item.DeployItem)
 	if err != nil {
 		return nil, configurationProblem(err)
 	}
@@ -239,8 +239,8 @@ func configuration(item *v1alpha1.DeployItem) (*v1alpha2.ProviderConfiguration, 
 	return config, nil
 }
 
-// manifests reads the configuration, and the objects that it wants.
-func manifests(item *v1alpha1.DeployItem) (*v1alpha2.ProviderConfiguration, []resources.Desired, error) {
+// expanded reads the configuration, and the objects that it wants.
+func expanded(item *v1alpha1.DeployItem) (*v1alpha2.ProviderConfiguration, []resources.Desired, error) {
 	config, err := configuration(item)
 	if err != nil {
 		return nil, nil, err

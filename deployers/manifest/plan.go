@@ -20,7 +20,7 @@ var _ contract.SiteKeeper = &Deployer{}
 // Plan returns the provider status with the objects of the manifests as attempted. It returns nil where nothing new is attempted, where the
 // configuration is broken, and where a job without a plan may have left objects that only a search on the target finds.
 func (d *Deployer) Plan(item *v1alpha1.DeployItem, to managedresource.ClusterReference) *runtime.RawExtension {
-	config, desired, err := manifests(item)
+	config, desired, err := expanded(item)
 	if err != nil {
 		return nil
 	}

@@ -31,7 +31,7 @@ type Remediation struct {
 	// remediateLastFailure also undoes the failure after which the job gives up. Unset means false for installs, and for upgrades true
 	// unless retries is 0.
 	RemediateLastFailure *bool `json:"remediateLastFailure,omitempty"`
-	// ignoreTestFailures neither counts nor undoes failures of tests. Unset means the value of Test.IgnoreFailures.
+	// ignoreTestFailures neither counts nor undoes failures of tests. Unset means the value of test.ignoreFailures.
 	IgnoreTestFailures *bool `json:"ignoreTestFailures,omitempty"`
 	// strategy for failed upgrades; empty means rollback. A failed install is always uninstalled.
 	Strategy RemediationStrategy `json:"strategy,omitempty"`
