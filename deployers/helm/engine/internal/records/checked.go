@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -65,8 +66,8 @@ type Bound struct {
 
 // keeper has the records of a namespace as they are stored.
 type keeper interface {
-	get(name string) (stored, error)
-	list(selector string) ([]stored, error)
+	get(ctx context.Context, name string) (stored, error)
+	list(ctx context.Context, selector string) ([]stored, error)
 	remove(name string) error
 	kind() string
 }
@@ -80,6 +81,8 @@ type stored struct {
 
 // NewChecked returns a storage around Helm's own, whose records are Secrets of a namespace, or ConfigMaps.
 func NewChecked(inner driver.Driver, config *rest.Config, namespace string, inMaps bool, bound Bound) (driver.Driver, error) {
+	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return claiming{next} })
 	client, err := corev1client.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the cluster of the records: %w", err)
@@ -92,8 +95,8 @@ func NewChecked(inner driver.Driver, config *rest.Config, namespace string, inMa
 
 // Get returns a record.
 func (c checked) Get(key string) (*release.Release, error) {
-	found, err := c.readWithRoom(maxRecord, func() ([]stored, error) {
-		found, err := c.kept.get(key)
+	found, err := c.readWithRoom(maxRecord, func(ctx context.Context) ([]stored, error) {
+		found, err := c.kept.get(ctx, key)
 		if apierrors.IsNotFound(err) {
 			return nil, driver.ErrReleaseNotFound
 		}
@@ -124,8 +127,8 @@ func (c checked) Query(wanted map[string]string) ([]*release.Release, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.readWithRoom(maxRecords, func() ([]stored, error) {
-		all, err := c.kept.list(selector.String())
+	return c.readWithRoom(maxRecords, func(ctx context.Context) ([]stored, error) {
+		all, err := c.kept.list(ctx, selector.String())
 		if err != nil {
 			return nil, fmt.Errorf("the records of the release cannot be listed: %w", err)
 		}
@@ -137,8 +140,10 @@ func (c checked) Query(wanted map[string]string) ([]*release.Release, error) {
 }
 
 // readWithRoom reads records, which may cost up to limit together. Those for which there is no room are got anew once there is: who waits holds none.
-func (c checked) readWithRoom(limit int, get func() ([]stored, error)) ([]*release.Release, error) {
-	all, err := get()
+func (c checked) readWithRoom(limit int, get func(context.Context) ([]stored, error)) ([]*release.Release, error) {
+	answers := c.bound.Claim.ofAnswers()
+	defer answers.End()
+	all, err := c.obtain(answers, get)
 	if err != nil {
 		return nil, err
 	}
@@ -154,13 +159,14 @@ func (c checked) readWithRoom(limit int, get func() ([]stored, error)) ([]*relea
 		return nil, err
 	}
 	all = nil
+	answers.giveBack(0)
 	if c.bound.Waits != nil {
 		c.bound.Waits()
 	}
 	if err := c.bound.Claim.wait(c.bound.Context, cost); err != nil {
 		return nil, err
 	}
-	if all, err = get(); err != nil {
+	if all, err = c.obtain(answers, get); err != nil {
 		return nil, err
 	}
 	return c.readAll(all, limit)
@@ -338,16 +344,16 @@ type inSecrets struct{ corev1client.SecretInterface }
 
 func (inSecrets) kind() string { return "Secret" }
 
-func (s inSecrets) get(name string) (stored, error) {
-	found, err := s.Get(context.Background(), name, metav1.GetOptions{}) // the connection ends with the operation
+func (s inSecrets) get(ctx context.Context, name string) (stored, error) {
+	found, err := s.Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return stored{}, err
 	}
 	return stored{found.Name, found.Labels, found.Data[recordKey]}, nil
 }
 
-func (s inSecrets) list(selector string) ([]stored, error) {
-	found, err := s.List(context.Background(), metav1.ListOptions{LabelSelector: selector})
+func (s inSecrets) list(ctx context.Context, selector string) ([]stored, error) {
+	found, err := s.List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
 		return nil, err
 	}
@@ -368,16 +374,16 @@ type inConfigMaps struct {
 
 func (inConfigMaps) kind() string { return "ConfigMap" }
 
-func (c inConfigMaps) get(name string) (stored, error) {
-	found, err := c.Get(context.Background(), name, metav1.GetOptions{})
+func (c inConfigMaps) get(ctx context.Context, name string) (stored, error) {
+	found, err := c.Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return stored{}, err
 	}
 	return stored{found.Name, found.Labels, []byte(found.Data[recordKey])}, nil
 }
 
-func (c inConfigMaps) list(selector string) ([]stored, error) {
-	found, err := c.List(context.Background(), metav1.ListOptions{LabelSelector: selector})
+func (c inConfigMaps) list(ctx context.Context, selector string) ([]stored, error) {
+	found, err := c.List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
 		return nil, err
 	}

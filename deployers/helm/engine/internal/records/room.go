@@ -27,6 +27,11 @@ var ErrBusy = errors.New("its records are large, and other calls have as many re
 
 // Room bounds what the records that are read take in memory, for each owner and for the process. It is safe for concurrent use.
 type Room struct {
+	// size is what there is for all owners, in bytes.
+	size int64
+	// answers is the room for records as they came, before they are read.
+	answers *Room
+
 	mu sync.Mutex
 	// held is what the calls for each owner have, total what all have.
 	held  map[string]int64
@@ -37,7 +42,13 @@ type Room struct {
 
 // NewRoom returns an empty Room.
 func NewRoom() *Room {
-	return &Room{held: map[string]int64{}, freed: make(chan struct{})}
+	room := newRoom(processRoom)
+	room.answers = newRoom(answersRoom)
+	return room
+}
+
+func newRoom(size int64) *Room {
+	return &Room{size: size, held: map[string]int64{}, freed: make(chan struct{})}
 }
 
 // Claim is what one call has in memory: as much as the largest history that it has read. Nil is one without limit.
@@ -54,6 +65,9 @@ func (r *Room) Claim(owner string) *Claim { return &Claim{room: r, owner: owner}
 
 // End gives back what the call has. Whatever goes on for it may read no large records any more.
 func (c *Claim) End() {
+	if c == nil {
+		return
+	}
 	c.room.mu.Lock()
 	defer c.room.mu.Unlock()
 	c.ended = true
@@ -103,7 +117,7 @@ func (c *Claim) grow(bytes int) bool {
 		return false
 	case more <= 0:
 		return true
-	case own+more > (processRoom-(c.room.total-own))/2:
+	case own+more > (c.room.size-(c.room.total-own))/2:
 		return false
 	}
 	c.add(more)
