@@ -6,6 +6,7 @@ package helm_test
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -196,4 +197,24 @@ func TestALookupOfAChartHasTheRightsOfTheTarget(t *testing.T) {
 			assert.True(t, f.isGone("found"))
 		})
 	}
+}
+
+// TestObjectsOfOthersKeepNoSearchFromEnding has objects with the label of the item whose metadata is more than one answer of a target may have. Names of
+// items are easily guessed.
+func TestObjectsOfOthersKeepNoSearchFromEnding(t *testing.T) {
+	f := newFixture(t)
+	f.configure(config{"helmDeployment": false, "chart": f.chart("1.0.0", map[string]string{"a": named("a")})})
+	f.settle(f.deployer().Ensure)
+	elsewhere, bloat := platform.Shared(t).Namespace(t), strings.Repeat("x", 250<<10)
+	for i := range 140 {
+		other := &corev1.ConfigMap{ObjectMeta: objectMeta(elsewhere, fmt.Sprintf("other-%03d", i))}
+		other.Labels, other.Annotations = map[string]string{v1alpha1.ManifestDeployItemLabel: f.item.Name}, map[string]string{"bloat": bloat}
+		require.NoError(t, f.platform.Client().Create(f.ctx, other))
+	}
+	f.loseRecord()
+	f.item.Generation++
+
+	f.settle(f.deployer().Delete)
+
+	assert.True(t, f.isGone("a"))
 }

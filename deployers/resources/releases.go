@@ -5,6 +5,7 @@ package resources
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -18,7 +19,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -95,27 +95,28 @@ const maxPages = 100
 // newestRecord returns the labels of the newest revision of a release, nil if there is none.
 func newestRecord(ctx context.Context, cluster *target.Cluster, kind string, release managedresource.ReleaseReference) (map[string]string, error) {
 	var newest map[string]string
-	last, next := -1, ""
-	for range maxPages {
+	last := -1
+	err := target.Pages(maxPages, func(limit int64, next string) (string, error) {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind))
-		err := cluster.Client.List(ctx, list, crclient.InNamespace(release.Namespace), crclient.Limit(objects.Page), crclient.Continue(next),
+		err := cluster.Client.List(ctx, list, crclient.InNamespace(release.Namespace), crclient.Limit(limit), crclient.Continue(next),
 			crclient.MatchingLabels{recordOwner: recordOfHelm, recordName: release.Name})
-		if err != nil {
-			return nil, fmt.Errorf("cannot find out whether Helm release %s/%s exists on target %s: %s",
-				release.Namespace, release.Name, cluster.Name, target.ShownError(err))
-		}
 		for _, record := range list.Items {
 			if revision, err := strconv.Atoi(record.Labels[recordRevision]); err == nil && revision > last {
 				newest, last = record.Labels, revision
 			}
 		}
-		if next = list.Continue; next == "" {
-			return newest, nil
-		}
+		return list.Continue, err
+	})
+	switch {
+	case errors.Is(err, target.ErrTooManyPages):
+		return nil, fmt.Errorf("cannot find out whether Helm release %s/%s exists on target %s: it has too many records there; delete those of old revisions",
+			release.Namespace, release.Name, cluster.Name)
+	case err != nil:
+		return nil, fmt.Errorf("cannot find out whether Helm release %s/%s exists on target %s: %s",
+			release.Namespace, release.Name, cluster.Name, target.ShownError(err))
 	}
-	return nil, fmt.Errorf("cannot find out whether Helm release %s/%s exists on target %s: it has too many records there; delete those of old revisions",
-		release.Namespace, release.Name, cluster.Name)
+	return newest, nil
 }
 
 // IsOfRival reports whether an object with the owner's marks has been taken over by a Helm release that exists and is not the owner's.

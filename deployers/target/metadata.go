@@ -5,7 +5,6 @@ package target
 
 import (
 	"context"
-	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -13,11 +12,8 @@ import (
 	"k8s.io/client-go/metadata"
 )
 
-const (
-	// metadataPage is how many objects one answer lists, metadataPages how many answers are read.
-	metadataPage  = 500
-	metadataPages = 2000
-)
+// metadataPages is how many answers of a list are read.
+const metadataPages = 2000
 
 // MetadataStream names what FollowMetadata watches.
 type MetadataStream struct {
@@ -69,21 +65,19 @@ func (c *Cluster) FollowMetadata(ctx context.Context, stream MetadataStream, han
 
 // listMetadata hands over all objects, page by page, and returns the version of the list.
 func listMetadata(ctx context.Context, resource metadata.ResourceInterface, selector string, listed func(*metav1.PartialObjectMetadata)) (string, error) {
-	options := metav1.ListOptions{LabelSelector: selector, Limit: metadataPage}
-	for range metadataPages {
-		list, err := resource.List(ctx, options)
+	version := ""
+	err := Pages(metadataPages, func(limit int64, next string) (string, error) {
+		list, err := resource.List(ctx, metav1.ListOptions{LabelSelector: selector, Limit: limit, Continue: next})
 		if err != nil {
 			return "", err
 		}
 		for i := range list.Items {
 			listed(&list.Items[i])
 		}
-		if list.Continue == "" {
-			return list.ResourceVersion, nil
-		}
-		options.Continue = list.Continue
-	}
-	return "", fmt.Errorf("the cluster has more than %d objects of the kind", metadataPage*metadataPages)
+		version = list.ResourceVersion
+		return list.Continue, nil
+	})
+	return version, err
 }
 
 func (c *Cluster) metadataOf(ctx context.Context, stream MetadataStream) (metadata.ResourceInterface, error) {

@@ -21,11 +21,8 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
-// The labels by which Helm finds its records, and how many of them one answer holds.
-const (
-	recordName = "name"
-	recordPage = 500
-)
+// recordName is the label by which Helm finds its records of a release.
+const recordName = "name"
 
 // Limits of what a search takes from a cluster: pages of records, releases, and characters of a name, which is a label there.
 const (
@@ -80,25 +77,25 @@ func (e *Engine) recordedIn(ctx context.Context, cluster *target.Cluster, namesp
 	wanted := maps.Clone(labels)
 	wanted[records.Owner] = records.ByHelm
 	var found []managedresource.ReleaseReference
-	next := ""
-	for range maxPages {
+	err := target.Pages(maxPages, func(limit int64, next string) (string, error) {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind))
-		err := cluster.Client.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels(wanted), client.Limit(recordPage), client.Continue(next))
-		if err != nil {
-			return nil, fmt.Errorf("helm releases cannot be looked for: %w", err)
-		}
+		err := cluster.Client.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels(wanted), client.Limit(limit), client.Continue(next))
 		for i := range list.Items {
 			found = with(found, managedresource.ReleaseReference{Namespace: list.Items[i].Namespace, Name: list.Items[i].Labels[recordName]})
 		}
-		if len(found) > maxReleases {
-			return nil, errTooManyRecords
+		if err == nil && len(found) > maxReleases {
+			err = errTooManyRecords
 		}
-		if next = list.Continue; next == "" {
-			return found, nil
-		}
+		return list.Continue, err
+	})
+	switch {
+	case errors.Is(err, errTooManyRecords), errors.Is(err, target.ErrTooManyPages):
+		return nil, errTooManyRecords
+	case err != nil:
+		return nil, fmt.Errorf("helm releases cannot be looked for: %w", err)
 	}
-	return nil, errTooManyRecords
+	return found, nil
 }
 
 // rememberedIn looks through the releases in memory.

@@ -19,6 +19,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/fields"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
 // Sweep looks through all kinds of the target for objects that certainly are the owner's, by label and UID. It costs one list
@@ -106,10 +107,19 @@ func deletableKinds(ctx context.Context, s *resources.Session) ([]schema.GroupVe
 
 // marked lists the objects of a kind in a namespace, or in all, that carry the owner's marks.
 func marked(ctx context.Context, s *resources.Session, gvk schema.GroupVersionKind, namespace string) ([]managedresource.ManagedResourceStatus, error) {
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
-	err := s.Cluster.Client.List(ctx, list, crclient.InNamespace(namespace),
-		crclient.MatchingLabels{v1alpha1.ManifestDeployItemLabel: resources.LabelValue(s.Owner.Item)})
+	var items []metav1.PartialObjectMetadata
+	err := target.Pages(maxPages, func(limit int64, next string) (string, error) {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+		err := s.Cluster.Client.List(ctx, list, crclient.InNamespace(namespace), crclient.Limit(limit), crclient.Continue(next),
+			crclient.MatchingLabels{v1alpha1.ManifestDeployItemLabel: resources.LabelValue(s.Owner.Item)})
+		for i := range list.Items {
+			if isProven(s.Owner, &list.Items[i]) {
+				items = append(items, list.Items[i])
+			}
+		}
+		return list.Continue, err
+	})
 	if objects.IsGone(err) {
 		return nil, nil
 	}
@@ -117,14 +127,19 @@ func marked(ctx context.Context, s *resources.Session, gvk schema.GroupVersionKi
 		return nil, fmt.Errorf("cannot list %s on target %s: %w", gvk.Kind, s.Cluster.Name, err)
 	}
 	var found []managedresource.ManagedResourceStatus
-	for _, item := range list.Items {
-		// Objects that controllers make copy labels (Endpoints) or annotations (ReplicaSets) of the deployed ones, never both
-		// without naming an owner. Copies by backups and replicators have both, but nobody writes them under a name of ours.
-		if item.Annotations[resources.OwnerUIDAnnotation] == string(s.Owner.UID) && len(item.OwnerReferences) == 0 && fields.IsWrittenByUs(&item) {
-			found = append(found, managedresource.ManagedResourceStatus{Policy: managedresource.ManagePolicy,
-				Resource: managedresource.ResourceReference{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind,
-					Name: item.Name, Namespace: item.Namespace, UID: item.UID}})
-		}
+	for _, item := range items {
+		found = append(found, managedresource.ManagedResourceStatus{Policy: managedresource.ManagePolicy,
+			Resource: managedresource.ResourceReference{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind,
+				Name: item.Name, Namespace: item.Namespace, UID: item.UID}})
 	}
 	return found, nil
+}
+
+// maxPages is how many answers of a list are read.
+const maxPages = 2000
+
+// isProven reports whether an object certainly is the owner's. Objects that controllers make copy labels (Endpoints) or annotations (ReplicaSets) of the
+// deployed ones, never both without naming an owner. Copies by backups and replicators have both, but nobody writes them under a name of ours.
+func isProven(owner resources.Owner, item *metav1.PartialObjectMetadata) bool {
+	return item.Annotations[resources.OwnerUIDAnnotation] == string(owner.UID) && len(item.OwnerReferences) == 0 && fields.IsWrittenByUs(item)
 }

@@ -1,0 +1,37 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package target
+
+import (
+	"errors"
+
+	"github.com/flux-landscaper/flux-landscaper/deployers/target/internal/guard"
+)
+
+// page is how many objects one answer lists.
+const page = 500
+
+// ErrTooManyPages says that a list has no end.
+var ErrTooManyPages = errors.New("the cluster has more pages of the list than are read")
+
+// Pages calls read for one page of a list after the other, with its limit and the token that the page before came with, until read returns no
+// token; most is how many answers are read. An answer that is too large is asked for again in smaller pages: whoever may write objects that the
+// list selects, too, may not keep it from coming to its end.
+func Pages(most int, read func(limit int64, next string) (following string, err error)) error {
+	limit, next := int64(page), ""
+	for range most {
+		following, err := read(limit, next)
+		switch {
+		case errors.Is(err, guard.ErrLarge) && limit > 1:
+			limit = max(limit/8, 1)
+		case err != nil:
+			return err
+		case following == "":
+			return nil
+		default:
+			next, limit = following, min(2*limit, page)
+		}
+	}
+	return ErrTooManyPages
+}
