@@ -59,6 +59,10 @@ type DeployerInformation struct {
 	Name string `json:"name"`
 	// version of the deployer.
 	Version string `json:"version"`
+	// type is what spec.type was. While spec.type is another one no deployer does anything for the item: what was deployed is known to those of this
+	// type. An addition to the existing API.
+	// +optional
+	Type string `json:"type,omitempty"`
 }
 
 // DriftedCondition, on DeployItems, is True where deployed objects are not as the last job left them, False after a correction, and Unknown

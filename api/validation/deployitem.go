@@ -27,6 +27,9 @@ func DeployItemUpdate(item, old *v1alpha1.DeployItem) field.ErrorList {
 	if old.Spec.Type == "" || item.Spec.Type == old.Spec.Type {
 		return nil
 	}
+	if by := old.Status.Deployer; by != nil && by.Type == item.Spec.Type {
+		return nil // it was changed past the webhooks, and is set back
+	}
 	// Flux deletes and recreates, when told to force, what is called immutable.
 	return field.ErrorList{field.Forbidden(field.NewPath("spec", "type"),
 		"the type of a DeployItem stays "+old.Spec.Type+"; delete it and make another one")}

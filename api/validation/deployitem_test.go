@@ -23,3 +23,25 @@ func TestProblemsOfTemplatesAreBounded(t *testing.T) {
 		})
 	}
 }
+
+func TestTheTypeOfADeployItemStays(t *testing.T) {
+	for name, tc := range map[string]struct {
+		deployed, before, after string
+		problems                int
+	}{
+		"the same":                       {deployed: "a", before: "a", after: "a"},
+		"another one":                    {deployed: "a", before: "a", after: "b", problems: 1},
+		"set back past a change":         {deployed: "a", before: "b", after: "a"},
+		"changed again":                  {deployed: "a", before: "b", after: "c", problems: 1},
+		"not deployed by anybody so far": {before: "a", after: "b", problems: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before, after := &v1alpha1.DeployItem{}, &v1alpha1.DeployItem{}
+			before.Spec.Type, after.Spec.Type = tc.before, tc.after
+			if tc.deployed != "" {
+				before.Status.Deployer = &v1alpha1.DeployerInformation{Type: tc.deployed}
+			}
+			assert.Len(t, DeployItemUpdate(after, before), tc.problems)
+		})
+	}
+}

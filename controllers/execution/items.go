@@ -61,9 +61,13 @@ func pair(execution *v1alpha1.Execution, templates []v1alpha1.DeployItemTemplate
 }
 
 // serves reports whether an item can be made what the template of its name says. One in deletion cannot come back, and the type of an item
-// is immutable, because it names the deployer that has to uninstall.
+// is immutable, because it names the deployer that has to uninstall: where somebody has changed it the one before counts.
 func serves(item *v1alpha1.DeployItem, template *v1alpha1.DeployItemTemplate) bool {
-	return item.DeletionTimestamp.IsZero() && item.Spec.Type == template.Type
+	deployed := item.Spec.Type
+	if by := item.Status.Deployer; by != nil && by.Type != "" {
+		deployed = by.Type
+	}
+	return item.DeletionTimestamp.IsZero() && deployed == template.Type
 }
 
 // madeFrom returns the name of the template that an item of an Execution was made from. Where somebody has removed the label that says so the name of the

@@ -76,6 +76,30 @@ func TestE04ChangedTypeIsReplaced(t *testing.T) {
 	b.requireSteady()
 }
 
+// TestATypeThatSomebodyChangedIsSetBack changes the type of an item by hand: its deployer has to go on with what it has deployed.
+func TestATypeThatSomebodyChangedIsSetBack(t *testing.T) {
+	b := newBench(t, template("a", "old"))
+	b.start("1")
+	b.end("a", v1alpha1.PhaseSucceeded)
+	b.settle()
+	item := b.item("a")
+	item.Status.Deployer = &v1alpha1.DeployerInformation{Identity: "i", Name: "n", Version: "v", Type: "old"}
+	require.NoError(t, b.api.Status().Update(t.Context(), item))
+	item.Spec.Type = "new"
+	require.NoError(t, b.api.Update(t.Context(), item))
+
+	b.start("2")
+
+	kept := b.item("a")
+	require.Equal(t, item.UID, kept.UID)
+	require.Equal(t, "old", kept.Spec.Type)
+	require.True(t, kept.DeletionTimestamp.IsZero())
+	b.end("a", v1alpha1.PhaseSucceeded)
+	b.settle()
+	b.requirePhase(v1alpha1.PhaseSucceeded)
+	b.requireSteady()
+}
+
 func TestE04DeletedItemIsUninstalledAndCreatedAgain(t *testing.T) {
 	for name, c := range map[string]struct{ end, next bool }{
 		"while its deployer works": {end: false},

@@ -28,6 +28,8 @@ type starter struct {
 	live     client.Reader
 	options  *Options
 	deployer string
+	// itemType is the type of the items that it takes.
+	itemType string
 	// planner is nil where the deployer is none.
 	planner Planner
 	targets *targets
@@ -37,7 +39,7 @@ type starter struct {
 
 // by is what jobs say about who began them.
 func (r *starter) by() v1alpha1.DeployerInformation {
-	return v1alpha1.DeployerInformation{Identity: r.options.Identity, Name: r.deployer, Version: r.options.Version}
+	return v1alpha1.DeployerInformation{Identity: r.options.Identity, Name: r.deployer, Version: r.options.Version, Type: r.itemType}
 }
 
 // takeTestRequest turns the test annotation into a job that no Execution asked for. A running job ends first. The annotation goes after

@@ -28,7 +28,7 @@ func TestSuccessIsTwoStatusWrites(t *testing.T) {
 	status := item.Status
 	assert.Equal(t, v1alpha1.PhaseSucceeded, status.Phase)
 	assert.Equal(t, item.Generation, status.ObservedGeneration)
-	assert.Equal(t, &v1alpha1.DeployerInformation{Identity: "me", Name: s.deployer.Name(), Version: "v1"}, status.Deployer)
+	assert.Equal(t, &v1alpha1.DeployerInformation{Identity: "me", Name: s.deployer.Name(), Version: "v1", Type: s.deployer.Type()}, status.Deployer)
 	assert.True(t, item.IsPickedUp())
 	assert.NotNil(t, status.TransitionTimes.InitTime)
 	assert.NotNil(t, status.TransitionTimes.FinishedTime)

@@ -114,7 +114,7 @@ func newReconciler(c client.Client, live client.Reader, deployer Deployer, optio
 	all[HookShouldReconcile] = append(all[HookShouldReconcile], clock.start, options.Sources.rollForward)
 	targets := &targets{client: c, live: live, options: r.options, sites: r.sites, planner: planner}
 	r.starter = &starter{
-		live: live, options: r.options, deployer: deployer.Name(), planner: planner, targets: targets, jobs: r.jobs, writes: r.writes,
+		live: live, options: r.options, deployer: deployer.Name(), itemType: deployer.Type(), planner: planner, targets: targets, jobs: r.jobs, writes: r.writes,
 	}
 	contexts := &contexts{client: c, live: live, skipPullSecrets: options.SkipPullSecrets}
 	r.drift = r.newDriftDesk(live, contexts)
@@ -135,6 +135,7 @@ func newReconciler(c client.Client, live client.Reader, deployer Deployer, optio
 		r.showDrift,                 // drift.go           what was found on the target → condition Drifted
 		r.repeater.repeat,           // repeat.go          nothing to do, hooks, clock, sources → a new job, or wait for the clock
 		r.starter.skipUninstall,     // claim.go           delete-without-uninstall → finalizer off
+		r.starter.refuseOtherType,   // othertype.go        last job of another type → failed
 		r.starter.pickUp,            // claim.go           new job → one status write
 		r.starter.forgetTestRequest, // claim.go           job that it asked for → test annotation off
 		r.caller.takeAnswer,         // call.go            call that has gone on without a worker → its answer

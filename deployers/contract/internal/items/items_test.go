@@ -52,6 +52,15 @@ func TestWhatAnItemIsReadyFor(t *testing.T) {
 			item.Annotations = map[string]string{v1alpha1.OperationAnnotation: v1alpha1.OperationTestReconcile}
 		}, repeat: true},
 		"an interrupt": {change: interrupted, atRest: true},
+		"the last job of another type": {change: func(item *v1alpha1.DeployItem) {
+			item.Status.Deployer = &v1alpha1.DeployerInformation{Type: "former"}
+		}},
+		"the last job of its type": {change: func(item *v1alpha1.DeployItem) {
+			item.Spec.Type, item.Status.Deployer = "same", &v1alpha1.DeployerInformation{Type: "same"}
+		}, repeat: true, atRest: true},
+		"the last job of a deployer that names no type": {change: func(item *v1alpha1.DeployItem) {
+			item.Spec.Type, item.Status.Deployer = "same", &v1alpha1.DeployerInformation{}
+		}, repeat: true, atRest: true},
 		"an interrupt of an item of an Execution": {change: func(item *v1alpha1.DeployItem) {
 			interrupted(item)
 			item.OwnerReferences = []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Execution", Controller: new(true)}}
