@@ -60,7 +60,7 @@ type DeployerInformation struct {
 	// version of the deployer.
 	Version string `json:"version"`
 	// type is what spec.type was. While spec.type is another one no deployer does anything for the item: what was deployed is known to those of this
-	// type. An addition to the existing API.
+	// type. An addition to the API of Gardener Landscaper.
 	// +optional
 	Type string `json:"type,omitempty"`
 }
