@@ -27,7 +27,7 @@ func interrupting(item *v1alpha1.DeployItem) {
 func inGit(item *v1alpha1.DeployItem) {
 	item.ManagedFields = []metav1.ManagedFieldsEntry{{
 		Manager: "kustomize-controller", Operation: metav1.ManagedFieldsOperationApply, APIVersion: v1alpha1.GroupVersion.String(), FieldsType: "FieldsV1",
-		FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:metadata":{"f:annotations":{"f:` + v1alpha1.OperationAnnotation + `":{}}}}`)},
+		FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:annotations":{"f:` + v1alpha1.OperationAnnotation + `":{}}}}`),
 	}}
 }
 

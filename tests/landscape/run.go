@@ -5,7 +5,6 @@ package landscape
 
 import (
 	"context"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -70,12 +69,12 @@ func Run(ctx context.Context, t testing.TB, c *platform.Cluster, user string, gr
 	return process
 }
 
-// FreeAddress returns a loopback address that nothing listens on right now.
+// FreeAddress returns a loopback address that nothing listens on right now, of a port that the kernel gives to no outgoing connection: a program that
+// is started again takes its address again.
 func FreeAddress() string {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := programs.FreeAddress()
 	if err != nil {
-		return "127.0.0.1:0"
+		return programs.Loopback + ":0"
 	}
-	defer listener.Close() // nothing was written
-	return listener.Addr().String()
+	return address
 }
