@@ -99,25 +99,25 @@ func TestLookalikesOfAnEnvironmentAreNobodysButTheTenants(t *testing.T) {
 	s := newStage(t, isolated)
 	shop := s.p.Namespace(t)
 	tenant := s.tenant(shop)
-	home := s.admit("prey", shop)
-	forged := lookalikes(t, shop, home, pair.Key{Registration: "helm", Environment: "prey"})
+	home := s.admit("copied", shop)
+	forged := lookalikes(t, shop, home, pair.Key{Registration: "helm", Environment: "copied"})
 	for _, object := range forged {
 		require.NoError(t, tenant.Create(s.ctx, object), "%T %s", object, object.GetName())
 	}
 	before := s.versions(forged)
-	env, registration := s.env("prey"), deployer("helm", v1alpha1.HelmDeployItemType)
+	env, registration := s.env("copied"), deployer("helm", v1alpha1.HelmDeployItemType)
 	s.create(env, registration)
 	at := s.at(home)
-	at.triggered("helm-prey")
-	at.succeed("helm-prey")
+	at.triggered("helm-copied")
+	at.succeed("helm-copied")
 
 	s.create(&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-		Namespace: home, Name: v1alpha1.AgentLeasePrefix + "prey", Labels: map[string]string{v1alpha1.DeployerEnvironmentLabel: "prey"},
+		Namespace: home, Name: v1alpha1.AgentLeasePrefix + "copied", Labels: map[string]string{v1alpha1.DeployerEnvironmentLabel: "copied"},
 		Annotations: map[string]string{v1alpha1.AgentVersionAnnotation: "v1.2.3"},
 	}, Spec: coordinationv1.LeaseSpec{LeaseDurationSeconds: new(int32(5))}})
-	at.beat("prey", 5)
-	at.connected("prey", metav1.ConditionTrue)
-	lease := forged[slices.IndexFunc(forged, func(o client.Object) bool { return o.GetName() == v1alpha1.AgentLeasePrefix+"prey" })].(*coordinationv1.Lease)
+	at.beat("copied", 5)
+	at.connected("copied", metav1.ConditionTrue)
+	lease := forged[slices.IndexFunc(forged, func(o client.Object) bool { return o.GetName() == v1alpha1.AgentLeasePrefix+"copied" })].(*coordinationv1.Lease)
 	require.Eventually(t, func() bool { // only the Lease of the tenant is renewed
 		now := metav1.NewMicroTime(time.Now())
 		lease.Spec.RenewTime = &now
@@ -137,7 +137,7 @@ func TestLookalikesOfAnEnvironmentAreNobodysButTheTenants(t *testing.T) {
 
 	require.NoError(t, s.client.Delete(s.ctx, registration))
 	require.NoError(t, s.client.Delete(s.ctx, env))
-	at.uninstall("helm-prey")
+	at.uninstall("helm-copied")
 	s.gone(registration)
 	until(s, env, func(e *v1alpha1.Environment) bool { return len(e.Finalizers) == 1 })
 	edit(s, env, func(e *v1alpha1.Environment) { e.Finalizers = nil })
@@ -149,7 +149,7 @@ func TestLookalikesOfAnEnvironmentAreNobodysButTheTenants(t *testing.T) {
 	assert.Equal(t, before, after, "%v", slices.Sorted(maps.Keys(before)))
 
 	for what, object := range map[string]client.Object{
-		"the host Target": &v1alpha1.Target{ObjectMeta: metav1.ObjectMeta{Namespace: home, Name: "prey"}},
+		"the host Target": &v1alpha1.Target{ObjectMeta: metav1.ObjectMeta{Namespace: home, Name: "copied"}},
 		"a namespace":     &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ls-env-conquered"}},
 		"an Environment":  s.env("conquered"),
 		"a binding":       &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: shop, Name: "x"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"}},
