@@ -285,14 +285,24 @@ func (w *world) requireRanInside(said report) {
 	assert.Len(w.t, started.Items, 3, "the kubelet behind the fence has started all containers of %s", said.Pod)
 }
 
-// requireAccess checks that the container of the tenant had what his Target refers to: a kubeconfig with which the fenced cluster is reached.
-func (w *world) requireAccess(said report) {
+// givenTarget begins to look for what containers behind the fence get as their target, which is there as long as their job. The returned function returns
+// the first one.
+func (w *world) givenTarget() func() []byte {
 	w.t.Helper()
-	secrets := &corev1.SecretList{}
 	ofTarget := client.MatchingLabels{layout.Type: layout.TypeTarget}
-	require.NoError(w.t, w.fence.Client().List(w.ctx, secrets, client.InNamespace(system), ofTarget))
-	require.Len(w.t, secrets.Items, 1)
-	written := secrets.Items[0].Data[layout.TargetKey]
+	watching, err := w.fence.Client().Watch(w.ctx, &corev1.SecretList{}, client.InNamespace(system), ofTarget)
+	require.NoError(w.t, err)
+	w.t.Cleanup(watching.Stop)
+	return func() []byte {
+		event := <-watching.ResultChan() // closed with the context of the test
+		require.IsType(w.t, &corev1.Secret{}, event.Object)
+		return event.Object.(*corev1.Secret).Data[layout.TargetKey]
+	}
+}
+
+// requireAccess checks that the container of the tenant was given what his Target refers to: a kubeconfig with which the fenced cluster is reached.
+func (w *world) requireAccess(said report, written []byte) {
+	w.t.Helper()
 	assert.Equal(w.t, fmt.Sprintf("%x", sha256.Sum256(written)), said.Target, "that is what the program has read")
 	var document struct{ Content string }
 	require.NoError(w.t, json.Unmarshal(written, &document))
@@ -425,6 +435,7 @@ func (w *world) fromCommitsToWorkloads() {
 	}
 
 	w.openTenant()
+	given := w.givenTarget()
 	w.commit(w.central, w.Cluster, map[string]string{"greeting.yaml": greeting("hello", w.program())})
 	job := w.succeeded(greetingKey).Status.JobID
 	phase("a ConfigMap is behind the fence, and a container has run there")
@@ -432,7 +443,7 @@ func (w *world) fromCommitsToWorkloads() {
 	said := w.reported()
 	assert.Equal(t, "hello", said.Word)
 	w.requireRanInside(said)
-	w.requireAccess(said)
+	w.requireAccess(said, given())
 	secrets := w.secretsOfTheFence()
 	w.requireKept(secrets)
 	phase("no secret of the fence is outside")
