@@ -89,10 +89,15 @@ type claimed struct {
 	asked *answer
 	// length is what the server says, below 0 where it says nothing.
 	length, read int
+	// isRefused says that there was no room. client-go reads on then, to use the connection again.
+	isRefused bool
 }
 
 // Read fails with ErrBusy where there is no room. Then it knows how much is needed, if need be by reading to the end without keeping anything.
 func (c *claimed) Read(into []byte) (int, error) {
+	if c.isRefused {
+		return 0, ErrBusy
+	}
 	n, err := c.ReadCloser.Read(into)
 	c.read += n
 	if c.asked.claim.fits(answerCost * c.read) { // of what is still to come a server may say anything
@@ -103,6 +108,6 @@ func (c *claimed) Read(into []byte) (int, error) {
 		rest, _ := io.CopyN(io.Discard, c.ReadCloser, int64(max(maxAnswer-c.read, 0)))
 		whole = c.read + int(rest)
 	}
-	c.asked.needs = answerCost * min(whole, maxAnswer)
+	c.asked.needs, c.isRefused = answerCost*min(whole, maxAnswer), true
 	return 0, ErrBusy
 }

@@ -105,6 +105,36 @@ func TestListsOfRecordsAreBoundedTogether(t *testing.T) {
 	assert.Zero(t, room.answers.total)
 }
 
+// TestALargeListWithoutItsLengthIsAskedForTwice frees room step by step: a call that knows what it needs waits for all of it.
+func TestALargeListWithoutItsLengthIsAskedForTwice(t *testing.T) {
+	answer := bulky(t, 12, 1<<20)
+	var requests atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		requests.Add(1)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(answer)
+	}))
+	t.Cleanup(server.Close)
+	room := NewRoom()
+	other := room.Claim("n").ofAnswers()
+	require.True(t, other.fits(answersRoom/2))
+	claim := room.Claim("n")
+	defer claim.End()
+	storage, err := NewChecked(nil, &rest.Config{Host: server.URL}, "default", false, Bound{Context: t.Context(), Claim: claim, Waits: func() {
+		go func() {
+			for left := other.holds() - roomStep; left >= 0; left -= roomStep {
+				other.giveBack(left)
+				<-time.After(20 * time.Millisecond) // for whoever is content with one step
+			}
+		}()
+	}})
+	require.NoError(t, err)
+	found, err := storage.List(func(*release.Release) bool { return true })
+	require.NoError(t, err)
+	assert.Len(t, found, 12)
+	assert.EqualValues(t, 2, requests.Load())
+}
+
 // TestALargeListOfAnotherWaitsAndIsReadThen lets a call wait for the room that another one has.
 func TestALargeListOfAnotherWaitsAndIsReadThen(t *testing.T) {
 	answer := bulky(t, 2, 1<<20)
