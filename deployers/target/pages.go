@@ -12,8 +12,11 @@ import (
 // page is how many objects one answer lists.
 const page = 500
 
+// MaxAnswer is the length in bytes from which on an answer of a target is refused.
+const MaxAnswer = guard.MaxTogether
+
 // ErrTooManyPages says that a list has no end.
-var ErrTooManyPages = errors.New("the cluster has more pages of the list than are read")
+var ErrTooManyPages = errors.New("the cluster has more objects with these labels than are looked through; delete those that nobody needs, or take the labels off")
 
 // Pages calls read for one page of a list after the other, with its limit and the token that the page before came with, until read returns no
 // token; most is how many answers are read. An answer that is too large is asked for again in smaller pages: whoever may write objects that the

@@ -114,7 +114,7 @@ func marked(ctx context.Context, s *resources.Session, gvk schema.GroupVersionKi
 		err := s.Cluster.Client.List(ctx, list, crclient.InNamespace(namespace), crclient.Limit(limit), crclient.Continue(next),
 			crclient.MatchingLabels{v1alpha1.ManifestDeployItemLabel: resources.LabelValue(s.Owner.Item)})
 		for i := range list.Items {
-			if isProven(s.Owner, &list.Items[i]) {
+			if isSwept(s.Owner, &list.Items[i]) {
 				items = append(items, list.Items[i])
 			}
 		}
@@ -138,8 +138,8 @@ func marked(ctx context.Context, s *resources.Session, gvk schema.GroupVersionKi
 // maxPages is how many answers of a list are read.
 const maxPages = 2000
 
-// isProven reports whether an object certainly is the owner's. Objects that controllers make copy labels (Endpoints) or annotations (ReplicaSets) of the
+// isSwept reports whether an object certainly is the owner's. Objects that controllers make copy labels (Endpoints) or annotations (ReplicaSets) of the
 // deployed ones, never both without naming an owner. Copies by backups and replicators have both, but nobody writes them under a name of ours.
-func isProven(owner resources.Owner, item *metav1.PartialObjectMetadata) bool {
+func isSwept(owner resources.Owner, item *metav1.PartialObjectMetadata) bool {
 	return item.Annotations[resources.OwnerUIDAnnotation] == string(owner.UID) && len(item.OwnerReferences) == 0 && fields.IsWrittenByUs(item)
 }

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// maxTogether is what all large answers that a process reads at a time may cost together, in bytes.
-	maxTogether = 32 << 20
+	// MaxTogether is what all large answers that a process reads at a time may cost together, in bytes. It is the most that one may have.
+	MaxTogether = 32 << 20
 	// smallAnswer is the cost up to which an answer does not count, in bytes.
 	smallAnswer = 1 << 20
 	// valueCost is what a value in JSON costs beyond its text, in bytes: decoded it takes much more than the one or two bytes that it may have there.

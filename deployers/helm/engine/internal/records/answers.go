@@ -10,14 +10,13 @@ import (
 	"net/http"
 
 	"github.com/go-logr/logr"
+
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
 // answersRoom is how many bytes the answers with records may take for all owners together, from their first byte until they are unpacked. One owner may
 // have half of what the others leave: the largest answer that is read, where they have none.
-const answersRoom = 4 * maxAnswer
-
-// maxAnswer is the largest answer of a target in bytes.
-const maxAnswer = 32 << 20
+const answersRoom = 2 * answerCost * target.MaxAnswer
 
 // answerCost is how often an answer is in memory: as it came, and as what is in it.
 const answerCost = 2
@@ -51,7 +50,7 @@ func (c checked) obtain(claim *Claim, get func(context.Context) ([]stored, error
 		case err == nil:
 			claim.giveBack(steps(packedSize(all)))
 			return all, nil
-		case !errors.Is(err, ErrBusy), claim.holds() >= answerCost*maxAnswer:
+		case !errors.Is(err, ErrBusy), claim.holds() >= answerCost*target.MaxAnswer:
 			return nil, err
 		}
 		claim.giveBack(0)
@@ -64,9 +63,13 @@ func (c checked) obtain(claim *Claim, get func(context.Context) ([]stored, error
 	}
 }
 
+// packedSize is what records take as they are stored, with their labels.
 func packedSize(all []stored) (size int) {
 	for _, one := range all {
 		size += len(one.packed)
+		for name, value := range one.labels {
+			size += len(name) + len(value)
+		}
 	}
 	return size
 }
@@ -78,7 +81,7 @@ type claiming struct{ next http.RoundTripper }
 func (c claiming) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := c.next.RoundTrip(request)
 	if asked, ok := request.Context().Value(answerKey{}).(*answer); ok && err == nil {
-		response.Body = &claimed{ReadCloser: response.Body, asked: asked, length: int(min(response.ContentLength, maxAnswer))}
+		response.Body = &claimed{ReadCloser: response.Body, asked: asked, length: int(min(response.ContentLength, target.MaxAnswer))}
 	}
 	return response, err
 }
@@ -105,9 +108,9 @@ func (c *claimed) Read(into []byte) (int, error) {
 	}
 	whole := c.length
 	if whole < c.read {
-		rest, _ := io.CopyN(io.Discard, c.ReadCloser, int64(max(maxAnswer-c.read, 0)))
+		rest, _ := io.CopyN(io.Discard, c.ReadCloser, int64(max(target.MaxAnswer-c.read, 0)))
 		whole = c.read + int(rest)
 	}
-	c.asked.needs, c.isRefused = answerCost*min(whole, maxAnswer), true
+	c.asked.needs, c.isRefused = answerCost*min(whole, target.MaxAnswer), true
 	return 0, ErrBusy
 }
