@@ -6,12 +6,9 @@ package container
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
@@ -23,22 +20,19 @@ func (r *run) exports(ctx context.Context, pod *corev1.Pod) (map[string]any, err
 	if r.operation == containerv1alpha1.OperationDelete {
 		return nil, nil
 	}
-	secret, name := &corev1.Secret{}, r.names.export()
-	err := r.deployer.options.Host.Client.Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: name}, secret)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the exports: %w", err)
-	}
-	if !r.names.owns(secret) || secret.Annotations[layout.UUID] != string(pod.UID) {
-		return nil, nil
+	name := r.names.export()
+	secret, err := r.secret(ctx, name)
+	if err != nil || secret == nil || secret.Annotations[layout.UUID] != string(pod.UID) {
+		return nil, err
 	}
 	var values map[string]any
 	if json.Unmarshal(secret.Data[layout.ExportKey], &values) != nil {
 		return nil, kit.Stall(operationReconcile, "ExportInvalid", "%s holds no JSON object; remove it and deploy again", describeHost(pod.Namespace, "Secret", name))
 	}
-	return values, r.keepCredentials(ctx, values)
+	if err := r.keepCredentials(ctx, values); err != nil {
+		return nil, err
+	}
+	return values, nil
 }
 
 // credentialLength is the length of the shortest text that counts as a credential in exports.
@@ -50,22 +44,22 @@ func (r *run) keepCredentials(ctx context.Context, exports map[string]any) error
 	if r.deployer.options.HostSecrets == nil {
 		return nil
 	}
-	secret, name := &corev1.Secret{}, r.names.target()
-	at := client.ObjectKey{Namespace: r.podKey().Namespace, Name: name}
-	err := r.deployer.options.Host.Client.Get(ctx, at, secret)
-	if apierrors.IsNotFound(err) || err == nil && secret.Annotations[layout.HostCredentials] != "true" {
-		return nil
+	secret, err := r.secret(ctx, r.names.target())
+	if err != nil || secret == nil || secret.Annotations[layout.HostCredentials] != "true" {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("read %s: %w", describeHost(at.Namespace, "Secret", name), err)
-	}
-	credentials, _ := inTarget(secret.Data[layout.TargetKey])
-	given, whole := unfolded(exports)
-	if whole && !carries(given, credentials) {
+	if !mayCarry(exports, secret.Data[layout.TargetKey]) {
 		return nil
 	}
 	return kit.Stall(operationReconcile, "CredentialsExported",
 		"the exports have a credential of the target, which is one of the host cluster and stays there, or a document that cannot be searched for one; export less")
+}
+
+// mayCarry reports whether exports have a credential of the content of a target, or cannot be searched for one. Target is a document at TARGET_PATH.
+func mayCarry(exports map[string]any, target []byte) bool {
+	credentials, allCredentials := inTarget(target)
+	given, allGiven := unfolded(exports)
+	return !allCredentials || !allGiven || carries(given, credentials)
 }
 
 // carries reports whether a text of a value has a credential in it.

@@ -259,3 +259,28 @@ func TestLoginsOfPullSecrets(t *testing.T) {
 		})
 	}
 }
+
+func TestWhetherExportsMayCarryACredential(t *testing.T) {
+	const user = `users: [{name: a, user: {token: "0123456789abcdef"}}]`
+	plain := "apiVersion: v1\nclusters: []\n" + user + "\n"
+	folded := plain + "more: &a [" + strings.Repeat("a, ", 40) + "]\nagain: [" + strings.Repeat("*a, ", 40) + "]\n"
+	for name, tc := range map[string]struct {
+		export     any
+		kubeconfig string
+		want       bool
+	}{
+		"nothing of it":         {"https://here.example.com", plain, false},
+		"a part of a text":      {"it is 0123456789abcdef then", plain, true},
+		"a document in a text":  {`{"deep": ["0123456789abcdef"]}`, plain, true},
+		"of a target not known": {"https://here.example.com", folded, true},
+		"a document not known":  {folded, plain, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			content, err := json.Marshal(map[string]string{"kubeconfig": tc.kubeconfig})
+			require.NoError(t, err)
+			document, err := json.Marshal(resolvedTarget{Content: string(content)})
+			require.NoError(t, err)
+			assert.Equal(t, tc.want, mayCarry(map[string]any{"word": tc.export}, document))
+		})
+	}
+}

@@ -93,18 +93,26 @@ func hasWords(pod *corev1.Pod) bool {
 
 // given returns what the Pod got in a Secret, nil where there is none, and whether that is all.
 func (r *run) given(ctx context.Context, name, key string, in func([]byte) (any, bool)) (found any, isAll bool, err error) {
-	secret := &corev1.Secret{}
-	at := r.podKey()
-	at.Name = name
-	err = r.deployer.options.Host.Client.Get(ctx, at, secret)
-	if apierrors.IsNotFound(err) || err == nil && !r.names.owns(secret) {
-		return nil, true, nil
-	}
-	if err != nil {
-		return nil, false, fmt.Errorf("read %s: %w", describeHost(at.Namespace, "Secret", name), err)
+	secret, err := r.secret(ctx, name)
+	if err != nil || secret == nil {
+		return nil, err == nil, err
 	}
 	found, isAll = in(secret.Data[key])
 	return found, isAll, nil
+}
+
+// secret returns a Secret of the item on the host cluster; nil where there is none.
+func (r *run) secret(ctx context.Context, name string) (*corev1.Secret, error) {
+	secret, at := &corev1.Secret{}, r.podKey()
+	at.Name = name
+	err := r.deployer.options.Host.Client.Get(ctx, at, secret)
+	if apierrors.IsNotFound(err) || err == nil && !r.names.owns(secret) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", describeHost(at.Namespace, "Secret", name), err)
+	}
+	return secret, nil
 }
 
 // inImports returns the values of the imports in a configuration, and whether these are all.
