@@ -59,7 +59,7 @@ func containerOf() (*cobra.Command, *deployerFlags, *containerFlags) {
 }
 
 func (c *containerFlags) bindFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&c.hostKubeconfig, "host-kubeconfig", "", "Kubeconfig of the cluster that runs the Pods; by default the own cluster.")
+	flags.StringVar(&c.hostKubeconfig, "host-kubeconfig", "", "Kubeconfig of the cluster that runs the Pods; by default the own cluster. Not with --environment.")
 	flags.StringVar(&c.namespace, "host-namespace", os.Getenv("RUNTIME_NAMESPACE"),
 		"The namespace of the Pods; by default RUNTIME_NAMESPACE. Everybody who may write there can change what containers get.")
 	flags.StringVar(&c.sidecarImage, "sidecar-image", "",
@@ -79,7 +79,7 @@ func (c *containerFlags) bindFlags(flags *pflag.FlagSet) {
 }
 
 func (c *containerFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract.Deployer, func(), error) {
-	if err := c.check(); err != nil {
+	if err := c.check(flags.environment.name); err != nil {
 		return nil, nil, err
 	}
 	host, err := c.host(mgr, flags)
@@ -118,8 +118,11 @@ func (c *containerFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract
 	return deployer, closeAll, nil
 }
 
-// check refuses limits that nobody could keep.
-func (c *containerFlags) check() error {
+// check refuses limits that nobody could keep, and credentials of the cluster of an Environment on another one.
+func (c *containerFlags) check(environment string) error {
+	if environment != "" && c.hostKubeconfig != "" {
+		return errors.New("--host-kubeconfig: the Pods of a deployer with --environment run in its own cluster, whose credentials they get; leave out one of both")
+	}
 	if c.maxPods < 1 {
 		return fmt.Errorf("--max-pods-per-namespace is %d; it has to be 1 at least", c.maxPods)
 	}

@@ -488,6 +488,12 @@ func TestLimitsOfContainersThatCannotBeUsed(t *testing.T) {
 	}
 }
 
+func TestCredentialsOfAnEnvironmentStayInItsCluster(t *testing.T) {
+	own := &containerFlags{maxPods: 1, maxStored: 1, hostKubeconfig: "/elsewhere"}
+	_, _, err := own.build(nil, &deployerFlags{environment: environmentFlags{name: "edge"}})
+	assert.ErrorContains(t, err, "--host-kubeconfig: the Pods of a deployer with --environment run in its own cluster")
+}
+
 func TestM05OneFlagForPrivateNetworks(t *testing.T) {
 	for _, command := range []string{"controller", "manifest", "mock", "helm", "agent"} {
 		_, flags := parse(t, command)
