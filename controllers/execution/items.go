@@ -63,11 +63,15 @@ func pair(execution *v1alpha1.Execution, templates []v1alpha1.DeployItemTemplate
 // serves reports whether an item can be made what the template of its name says. One in deletion cannot come back, and the type of an item
 // is immutable, because it names the deployer that has to uninstall: where somebody has changed it the one before counts.
 func serves(item *v1alpha1.DeployItem, template *v1alpha1.DeployItemTemplate) bool {
-	deployed := item.Spec.Type
+	return item.DeletionTimestamp.IsZero() && deployedType(item) == template.Type
+}
+
+// deployedType returns the type of the deployer that ran the last job of an item, or its spec.type where that is not known.
+func deployedType(item *v1alpha1.DeployItem) string {
 	if by := item.Status.Deployer; by != nil && by.Type != "" {
-		deployed = by.Type
+		return by.Type
 	}
-	return item.DeletionTimestamp.IsZero() && deployed == template.Type
+	return item.Spec.Type
 }
 
 // madeFrom returns the name of the template that an item of an Execution was made from. Where somebody has removed the label that says so the name of the

@@ -88,7 +88,25 @@ func (r *Reconciler) deleteItem(ctx context.Context, s *scope, item *v1alpha1.De
 	if step != toStart {
 		return nil
 	}
+	if err := r.setTypeBack(ctx, item); err != nil {
+		return err
+	}
 	return r.startOn(ctx, s, item)
+}
+
+// setTypeBack gives an item that is to be uninstalled the type of its last job again where somebody has changed it: only a deployer of that type knows
+// what it has deployed.
+func (r *Reconciler) setTypeBack(ctx context.Context, item *v1alpha1.DeployItem) error {
+	deployed := deployedType(item)
+	if item.Spec.Type == deployed {
+		return nil
+	}
+	item.Spec.Type = deployed
+	if err := r.Update(ctx, item); err != nil {
+		return err
+	}
+	r.items.Wrote(item)
+	return nil
 }
 
 // startOn writes the running job into the status of an item, as the DeployItem protocol says.

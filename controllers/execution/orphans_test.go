@@ -100,6 +100,40 @@ func TestATypeThatSomebodyChangedIsSetBack(t *testing.T) {
 	b.requireSteady()
 }
 
+// TestATypeThatSomebodyChangedIsSetBackToUninstall changes the type of an item by hand, and then the item has to go: only a deployer of the type before
+// knows what is to be uninstalled.
+func TestATypeThatSomebodyChangedIsSetBackToUninstall(t *testing.T) {
+	for name, leave := range map[string]func(b *bench){
+		"the template is gone": func(b *bench) {
+			b.specify(template("b", "t"))
+			b.start("2")
+		},
+		"the Execution is deleted": func(b *bench) {
+			require.NoError(t, b.api.Delete(t.Context(), b.execution()))
+			b.settle()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, template("a", "old"))
+			b.start("1")
+			b.end("a", v1alpha1.PhaseSucceeded)
+			b.settle()
+			item := b.item("a")
+			item.Status.Deployer = &v1alpha1.DeployerInformation{Identity: "i", Name: "n", Version: "v", Type: "old"}
+			require.NoError(t, b.api.Status().Update(t.Context(), item))
+			item.Spec.Type = "new"
+			require.NoError(t, b.api.Update(t.Context(), item))
+
+			leave(b)
+
+			going := b.item("a")
+			require.False(t, going.DeletionTimestamp.IsZero())
+			require.Equal(t, "old", going.Spec.Type)
+			require.False(t, going.Status.IsIdle(), "its deployer has got a job to uninstall")
+		})
+	}
+}
+
 func TestE04DeletedItemIsUninstalledAndCreatedAgain(t *testing.T) {
 	for name, c := range map[string]struct{ end, next bool }{
 		"while its deployer works": {end: false},
