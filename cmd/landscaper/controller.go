@@ -109,7 +109,7 @@ func (f *controllerFlags) run(ctx context.Context) error {
 	if err := f.setup(ctx, mgr, store, registries); err != nil {
 		return err
 	}
-	if err := f.health.setup(mgr, &f.process); err != nil {
+	if err := f.health.setup(ctx, mgr, &f.process); err != nil {
 		return err
 	}
 	if err := f.recordPanics(mgr); err != nil {

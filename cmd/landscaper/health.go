@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -49,8 +50,9 @@ func (h *healthFlags) check() error {
 	return nil
 }
 
-// setup adds the health check, in the cluster that the process runs in, which may be another than that with the landscaper objects.
-func (h *healthFlags) setup(mgr ctrl.Manager, p *process) error {
+// setup adds the health check, in the cluster that the process runs in, which may be another than that with the landscaper objects. Where the
+// Deployments cannot be listed, it says so: their cache would never be filled, and the whole process would end without a cause.
+func (h *healthFlags) setup(ctx context.Context, mgr ctrl.Manager, p *process) error {
 	if h.name == "" {
 		return nil
 	}
@@ -68,6 +70,10 @@ func (h *healthFlags) setup(mgr ctrl.Manager, p *process) error {
 	})
 	if err != nil {
 		return fmt.Errorf("--health-check: connect to the own cluster: %w", err)
+	}
+	if err := own.GetAPIReader().List(ctx, &appsv1.DeploymentList{}, client.InNamespace(namespace), client.Limit(1)); err != nil {
+		return fmt.Errorf("--health-check: the Deployments of namespace %s cannot be listed; bind the ClusterRole landscaper:health-check there: %w",
+			namespace, err)
 	}
 	if err := mgr.Add(own); err != nil {
 		return fmt.Errorf("add the own cluster: %w", err)

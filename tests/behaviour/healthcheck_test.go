@@ -51,14 +51,34 @@ func ownDeployment(name string) *appsv1.Deployment {
 	}
 }
 
-func TestC29TheHealthCheckFollowsTheDeployments(t *testing.T) {
-	t.Parallel()
+// healthChecked starts what a controller with a health check needs. The context ends with the patience of the test.
+func healthChecked(t *testing.T) (context.Context, *platform.Platform) {
+	t.Helper()
 	_, err := binaries.BuildLandscaper(t.Context())
 	require.NoError(t, err, "outside the deadline: others may be building")
 	ctx, cancel := context.WithTimeout(t.Context(), landscape.Patience)
-	defer cancel()
+	t.Cleanup(cancel)
 	p := platform.New(t, platform.Options{LandscaperCRDs: true, AddToScheme: []func(*runtime.Scheme) error{v1alpha1.AddToScheme}})
 	require.NoError(t, p.Apply(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ls-system"}}))
+	return ctx, p
+}
+
+func TestC29AHealthCheckWithoutItsRightsIsRefused(t *testing.T) {
+	t.Parallel()
+	ctx, p := healthChecked(t)
+	stranger, err := landscape.Start(ctx, p.Cluster, "stranger", nil, "controller", "--health-check=landscaper", "--health-check-deployments=landscaper")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, stranger.Stop(landscape.Patience)) })
+	select {
+	case <-stranger.Exited():
+	case <-ctx.Done():
+	}
+	assert.Contains(t, stranger.LogTail(3), "--health-check: the Deployments of namespace ls-system cannot be listed; bind the ClusterRole landscaper:health-check there")
+}
+
+func TestC29TheHealthCheckFollowsTheDeployments(t *testing.T) {
+	t.Parallel()
+	ctx, p := healthChecked(t)
 	controller, webhooks := ownDeployment("landscaper"), ownDeployment("landscaper-webhooks")
 	runs(ctx, t, p, controller, 1)
 	landscape.Run(ctx, t, p.Cluster, "controller", landscape.AllRights, "controller",
