@@ -58,6 +58,6 @@ func TestC30APanicIsRecordedAndTheItemTriedAgain(t *testing.T) {
 	problem := problems.Spec.CriticalProblems[0]
 	assert.Equal(t, pod, problem.PodName)
 	assert.WithinRange(t, problem.CreationTime.Time, start.Truncate(time.Second), time.Now())
-	assert.Contains(t, problem.Description, "broken in ")
+	assert.Contains(t, problem.Description, "a value of type string in ")
 	assert.Contains(t, problem.Description, "contract.TestC30APanicIsRecordedAndTheItemTriedAgain.func1 (contract/panics_test.go:")
 }

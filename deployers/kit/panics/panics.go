@@ -116,12 +116,12 @@ func (r *recorder) write(ctx context.Context, problem v1alpha1.CriticalProblem) 
 	})
 }
 
-// added returns the newest problems with one more, and whether that is another list: the same problem of a Pod stands there once, and its time
-// is renewed once an hour.
+// added returns the newest problems with one more, and whether that is another list: panics of a Pod at the same place are the same problem, whatever
+// numbers they name. It stands there once, and is renewed once an hour.
 func added(problems []v1alpha1.CriticalProblem, problem v1alpha1.CriticalProblem) ([]v1alpha1.CriticalProblem, bool) {
 	kept := make([]v1alpha1.CriticalProblem, 0, len(problems)+1)
 	for _, known := range problems {
-		isSame := known.PodName == problem.PodName && known.Description == problem.Description
+		isSame := known.PodName == problem.PodName && placeOf(known.Description) == placeOf(problem.Description)
 		if isSame && problem.CreationTime.Sub(known.CreationTime.Time).Abs() < renewAfter {
 			return problems, false
 		}
@@ -145,19 +145,31 @@ func Carry(value any) *Carried { return &Carried{describe(value), debug.Stack()}
 // Error returns what it is, and the stack where it began.
 func (c *Carried) Error() string { return c.description + "\n\n" + string(c.stack) }
 
-// describe says in one line what panicked, and where. It has to be called while the panic is handled.
+// inPlace stands between what panicked and where.
+const inPlace = " in "
+
+// describe says in one line what panicked, and where. It has to be called while the panic is handled. What the runtime says of a mistake names types and
+// numbers; any other value may quote what a user wrote, and only its type is told.
 func describe(value any) string {
+	text := fmt.Sprintf("a value of type %T", value)
 	if err, isError := value.(error); isError {
 		if carried := (*Carried)(nil); errors.As(err, &carried) {
 			return carried.description
 		}
+		if broken := runtime.Error(nil); errors.As(err, &broken) {
+			line, _, _ := strings.Cut(broken.Error(), "\n")
+			text = strings.ToValidUTF8(line[:min(len(line), maxDescription)], "")
+		}
 	}
-	line, _, _ := strings.Cut(fmt.Sprint(value), "\n")
-	text := strings.ToValidUTF8(line[:min(len(line), maxDescription)], "")
 	if place := place(); place != "" {
-		text += " in " + place
+		text += inPlace + place
 	}
 	return text
+}
+
+// placeOf returns the place in a description, or the whole where it names none.
+func placeOf(description string) string {
+	return description[strings.LastIndex(description, inPlace)+1:]
 }
 
 // place returns the function and the line that panicked.
