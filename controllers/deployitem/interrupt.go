@@ -5,7 +5,6 @@ package deployitem
 
 import (
 	"context"
-	"errors"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
 	corev1 "k8s.io/api/core/v1"
@@ -16,8 +15,6 @@ import (
 
 const interruptInGitMessage = "the annotation " + v1alpha1.OperationAnnotation + ": " + v1alpha1.OperationInterrupt + " is kept in Git: it ends the job that runs when " +
 	"it comes, and no later one. Remove it in Git; to end a job by hand set it without Flux"
-
-var errInterrupted = errors.New("operation was interrupted")
 
 // interrupt ends the job of an item without an Execution in place of its deployer, as the protocol says, and only then forgets the operation: whoever
 // waits until no operation is left and the job has ended never sees the result of another job. An operation that Flux keeps stays, because Flux would put
@@ -53,7 +50,7 @@ func (r *Reconciler) end(ctx context.Context, item *v1alpha1.DeployItem, isKept 
 	if !runs && !isKept {
 		return nil
 	}
-	failure := &kit.Failure{Kind: kit.Stalled, Operation: "InterruptOperation", Reason: "InterruptOperation", Err: errInterrupted}
+	failure := kit.Interrupted()
 	if runs {
 		kit.Fail(item, failure, r.Now())
 	}

@@ -155,7 +155,7 @@ func (r *Reconciler) endRunning(ctx context.Context, s *scope) error {
 			return kit.ErrStop
 		}
 	}
-	s.fail(interrupted())
+	s.fail(kit.Interrupted())
 	return kit.ErrStop
 }
 

@@ -5,18 +5,12 @@ package execution
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
-
-// interruptOperation is operation and reason of the error of interrupted jobs.
-const interruptOperation = "InterruptOperation"
-
-var errInterrupted = errors.New("operation was interrupted")
 
 // interrupt ends the job on every item that has not ended it, then the own job, and only then forgets the operation: whoever waits until
 // no operation is left and the job has ended never sees the result of another job.
@@ -29,7 +23,7 @@ func (r *Reconciler) interrupt(ctx context.Context, s *scope) error {
 			return err
 		}
 	}
-	s.fail(interrupted())
+	s.fail(kit.Interrupted())
 	if err := r.writeStatus(ctx, s); err != nil {
 		return err
 	}
@@ -47,7 +41,7 @@ func dropped() kit.MetadataChange {
 func isLeftBehind(execution *v1alpha1.Execution) bool {
 	last := execution.Status.LastError
 	return execution.Annotations[v1alpha1.OperationAnnotation] == v1alpha1.OperationInterrupt &&
-		execution.Status.Phase.IsFinal() && last != nil && last.Operation == interruptOperation &&
+		execution.Status.Phase.IsFinal() && last != nil && last.Operation == kit.InterruptOperation &&
 		(kit.ControllerOf(execution, "Installation") == nil || !execution.DeletionTimestamp.IsZero())
 }
 
@@ -58,12 +52,6 @@ func (r *Reconciler) interruptItem(ctx context.Context, s *scope, item *v1alpha1
 		return nil
 	}
 	item.Status.JobID = job
-	kit.Fail(item, interrupted(), s.now)
+	kit.Fail(item, kit.Interrupted(), s.now)
 	return kit.WriteItemStatus(ctx, r.Client, item, s.now, &r.items)
-}
-
-func interrupted() *kit.Failure {
-	return &kit.Failure{
-		Kind: kit.Stalled, Operation: interruptOperation, Reason: interruptOperation, Err: errInterrupted,
-	}
 }

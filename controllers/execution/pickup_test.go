@@ -38,7 +38,7 @@ func TestWhatNoDeployerEverPickedUpGoesAtOnce(t *testing.T) {
 	for name, prepare := range map[string]func(b *bench){
 		"in its first job": func(*bench) {},
 		"after the pick-up timeout": func(b *bench) {
-			b.deploy("a", func(item *v1alpha1.DeployItem) { kit.Fail(item, interrupted(), b.now) })
+			b.deploy("a", func(item *v1alpha1.DeployItem) { kit.Fail(item, kit.Interrupted(), b.now) })
 			b.settle()
 			b.requirePhase(v1alpha1.PhaseFailed)
 		},
@@ -61,7 +61,7 @@ func TestDroppedItemThatNoDeployerEverPickedUpGoesAtOnce(t *testing.T) {
 	b := newBench(t, template("a", "t"), template("b", "t"))
 	b.start("1")
 	b.end("a", v1alpha1.PhaseSucceeded)
-	b.deploy("b", func(item *v1alpha1.DeployItem) { kit.Fail(item, interrupted(), b.now) })
+	b.deploy("b", func(item *v1alpha1.DeployItem) { kit.Fail(item, kit.Interrupted(), b.now) })
 	b.settle()
 	b.specify(template("a", "t"))
 
@@ -105,7 +105,7 @@ func TestWhatADeployerPickedUpIsNeverLetGo(t *testing.T) {
 func TestDeployerThatComesWhenAnItemIsLetGoWins(t *testing.T) {
 	b := newBench(t, template("a", "t"))
 	b.start("1")
-	b.deploy("a", func(item *v1alpha1.DeployItem) { kit.Fail(item, interrupted(), b.now) })
+	b.deploy("a", func(item *v1alpha1.DeployItem) { kit.Fail(item, kit.Interrupted(), b.now) })
 	b.settle()
 	require.NoError(t, b.api.Delete(t.Context(), b.execution()))
 	came := false

@@ -102,7 +102,7 @@ func (r *Reconciler) beginDeletion(ctx context.Context, s *scope) error {
 // deletion. It is not the deletion that failed.
 func (s *scope) giveWay() error {
 	if !s.Inst.Status.IsIdle() {
-		s.fail(interrupted())
+		s.fail(kit.Interrupted())
 		kit.SetPhase(s.Inst.Job(), v1alpha1.PhaseFailed, s.Now)
 	}
 	return kit.ErrStop

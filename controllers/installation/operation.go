@@ -76,7 +76,7 @@ func (r *Reconciler) interrupt(ctx context.Context, s *scope) error {
 		return err
 	}
 	if s.Inst.DeletionTimestamp.IsZero() && (!jobs.Prepared(s.Inst, s.family.Execution, s.family.Children) || s.isHeldUp()) || s.family.Execution == nil && len(s.family.Children) == 0 {
-		s.fail(interrupted())
+		s.fail(kit.Interrupted())
 		return kit.ErrStop
 	}
 	return r.writer.PatchMetadata(ctx, s.Draft, kit.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: nil}})
@@ -97,10 +97,4 @@ func (r *Reconciler) takePending(ctx context.Context, s *scope) (bool, error) {
 	}
 	s.start(jobs.NewJobID(s.Inst), reason)
 	return true, nil
-}
-
-func interrupted() *kit.Failure {
-	return &kit.Failure{
-		Kind: kit.Stalled, Operation: "InterruptOperation", Reason: "InterruptOperation", Err: errInterrupted,
-	}
 }

@@ -22,8 +22,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
-var errInterrupted = errors.New("operation was interrupted")
-
 // recordJob makes a new job durable before anything is created for it, with the children that it is going to make.
 func (r *Reconciler) recordJob(ctx context.Context, s *scope) error {
 	if s.family.SomeChildHasJob() {

@@ -212,3 +212,11 @@ func IsTransient(err error) bool {
 		apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err) || net.IsConnectionRefused(err) ||
 		net.IsConnectionReset(err) || net.IsProbableEOF(err) || errors.Is(err, context.Canceled)
 }
+
+// InterruptOperation is operation and reason of the error of a job that was interrupted.
+const InterruptOperation = "InterruptOperation"
+
+// Interrupted returns the failure of a job that the operation "interrupt" has ended.
+func Interrupted() *Failure {
+	return &Failure{Kind: Stalled, Operation: InterruptOperation, Reason: InterruptOperation, Err: errors.New("operation was interrupted")}
+}
