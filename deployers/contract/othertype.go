@@ -38,12 +38,16 @@ func (r *starter) refuseOtherType(ctx context.Context, s *scope) error {
 	return stopAfter(r.writes.Metadata(ctx, s.item, kit.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: nil}}))
 }
 
-// otherType says what to do about a type that was changed.
+// otherType says what to do about a type that was changed. An Execution sets the type of its items back with its next job.
 func otherType(item *v1alpha1.DeployItem, former string) *kit.Failure {
-	then := "then delete the DeployItem and make another one of type " + item.Spec.Type
+	cure := "set spec.type back, annotate " + v1alpha1.OperationAnnotation + "=" + v1alpha1.OperationTestReconcile + " to try again"
+	if kit.ControllerOf(item, "Execution") != nil {
+		cure = "annotate its root Installation " + v1alpha1.OperationAnnotation + "=" + v1alpha1.OperationReconcile + ", which sets spec.type back"
+	}
+	then := ". For another type delete the DeployItem then and make another one"
 	if items.IsDeleting(item) {
-		then = "or annotate " + v1alpha1.DeleteWithoutUninstallAnnotation + "=true to leave it there"
+		then = ", or annotate the DeployItem " + v1alpha1.DeleteWithoutUninstallAnnotation + "=true to leave it there"
 	}
 	return &kit.Failure{Kind: kit.Stalled, Operation: operationReconcile, Reason: "TypeChanged", Err: fmt.Errorf(
-		"spec.type was %s before, and only a deployer of that type can uninstall what it has deployed: set spec.type back, %s", former, then)}
+		"spec.type was %s before, and only a deployer of that type can uninstall what it has deployed: %s%s", former, cure, then)}
 }

@@ -71,7 +71,7 @@ func TestAnItemOfAnotherTypeIsLeftToItsDeployer(t *testing.T) {
 			assert.Equal(t, tc.writes, d.writes)
 			assert.Empty(t, d.item().Annotations)
 			assert.Len(t, d.events.Events, 1)
-			d.requireRefused(v1alpha1.PhaseFailed, "set spec.type back, then delete the DeployItem and make another one of type example.com/desk")
+			d.requireRefused(v1alpha1.PhaseFailed, "set spec.type back, annotate "+v1alpha1.OperationAnnotation+"=test-reconcile to try again. For another type delete the DeployItem")
 		})
 	}
 }
@@ -83,7 +83,7 @@ func TestAnItemOfAnotherTypeIsNotUninstalled(t *testing.T) {
 
 	d.pass()
 
-	d.requireRefused(v1alpha1.PhaseDeleteFailed, "set spec.type back, or annotate "+v1alpha1.DeleteWithoutUninstallAnnotation+"=true")
+	d.requireRefused(v1alpha1.PhaseDeleteFailed, "to try again, or annotate the DeployItem "+v1alpha1.DeleteWithoutUninstallAnnotation+"=true")
 	item := d.item()
 	item.Annotations = map[string]string{v1alpha1.DeleteWithoutUninstallAnnotation: "true"}
 	require.NoError(t, d.api.Update(t.Context(), item))
