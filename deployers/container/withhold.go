@@ -67,8 +67,8 @@ const (
 	// lineTooLong is what is shown of a log whose last line may begin in the middle of a secret.
 	lineTooLong = "(the last line of the log is too long to be shown)"
 	// notSearched is shown where the secrets in a log cannot be found.
-	notSearched = "(the log is not shown: a document in the imports or in the target has aliases that stand for more than the document itself, " +
-		"so that secrets behind them are not known; write them out)"
+	notSearched = "(the log is not shown: the imports or the target have more than 100000 texts, or a document with aliases that stand for more than the " +
+		"document itself, so that secrets there are not known; write fewer, and aliases out)"
 )
 
 // wholeLines returns the lines of a message that certainly are whole. One that begins in the middle of a secret would show the rest of it, because
@@ -160,14 +160,14 @@ const (
 	// maxFolds is how many documents are looked for in each other: JSON with a kubeconfig with keys in base64 are three.
 	maxFolds = 4
 	// maxUnfolded is how many texts are looked into.
-	maxUnfolded = 10_000
+	maxUnfolded = 100_000
 )
 
 // unfolding looks for documents in texts.
 type unfolding struct {
 	// left is how many more texts are looked into.
 	left int
-	// refused says that a document was too large to be looked into.
+	// refused says that a document was too large to be looked into, or that there were too many.
 	refused bool
 }
 
@@ -203,7 +203,11 @@ func (u *unfolding) value(value any, folds int) any {
 }
 
 func (u *unfolding) text(text string, folds int) any {
-	if u.left--; folds == 0 || u.left < 0 {
+	if u.left--; u.left < 0 {
+		u.refused = true
+		return text
+	}
+	if folds == 0 {
 		return text
 	}
 	var inner any

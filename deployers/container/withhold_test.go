@@ -186,6 +186,21 @@ func TestUnfoldingTakesNoMoreThanWasWritten(t *testing.T) {
 	assert.Equal(t, 2, strings.Count(fmt.Sprint(found), planted))
 }
 
+// TestTooManyTextsAreNotSaidToBeSearched hides a document behind more texts than are looked into.
+func TestTooManyTextsAreNotSaidToBeSearched(t *testing.T) {
+	texts := make([]any, maxUnfolded+1)
+	for i := range texts {
+		texts[i] = "t"
+	}
+	texts[maxUnfolded] = `{"password": "` + planted + `"}`
+
+	_, isAll := unfolded(texts)
+	assert.False(t, isAll)
+
+	_, isAll = unfolded(texts[2:]) // the document has a text of its own
+	assert.True(t, isAll)
+}
+
 func countValues(value any) int {
 	count := 1
 	switch typed := value.(type) {
