@@ -89,7 +89,7 @@ func (s *Session) rivalBy(record map[string]string, release managedresource.Rele
 	return rival{Exists: true, Owner: "DeployItem " + item + " of namespace " + namespace}
 }
 
-// maxPages is how many pages of records a cluster may have of a release.
+// maxPages is how many answers of a list of a release's records are read: Helm keeps ten by default, and only metadata is read.
 const maxPages = 100
 
 // newestRecord returns the labels of the newest revision of a release, nil if there is none.

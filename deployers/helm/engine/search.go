@@ -24,7 +24,8 @@ import (
 // recordName is the label by which Helm finds its records of a release.
 const recordName = "name"
 
-// Limits of what a search takes from a cluster: pages of records, releases, and characters of a name, which is a label there.
+// Limits of what a search takes from a cluster: answers of a list, which is of the records of all releases of a namespace and of metadata alone, releases,
+// and characters of a name, which is a label there.
 const (
 	maxPages    = 400
 	maxReleases = 10_000

@@ -135,7 +135,8 @@ func marked(ctx context.Context, s *resources.Session, gvk schema.GroupVersionKi
 	return found, nil
 }
 
-// maxPages is how many answers of a list are read.
+// maxPages is how many answers of a list are read: a million objects with the label of one owner in pages of the usual size, 2000 where others write
+// objects so large that each is an answer of its own.
 const maxPages = 2000
 
 // isSwept reports whether an object certainly is the owner's. Objects that controllers make copy labels (Endpoints) or annotations (ReplicaSets) of the
