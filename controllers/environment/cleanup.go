@@ -5,6 +5,7 @@ package environment
 
 import (
 	"context"
+	"fmt"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,11 +34,7 @@ func (c *cleaner) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 		c.Backoff.Forget(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
-	delay := c.Backoff.After(req.NamespacedName, err)
-	if !kit.IsTransient(err) {
-		ctrl.LoggerFrom(ctx).Error(err, "cannot take the rights of a deployer away", "installation", req.String(), "again", delay)
-	}
-	return ctrl.Result{RequeueAfter: delay}, nil
+	return c.Backoff.Later(ctx, req.NamespacedName, fmt.Errorf("take the rights of a deployer away: %w", err)), nil
 }
 
 // isUninstalled reports whether nothing of an Installation is left but the rights of its deployer.

@@ -5,6 +5,7 @@ package environment
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -56,9 +57,7 @@ func (e *enroller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 		return ctrl.Result{RequeueAfter: left}, nil
 	}
 	if err := e.answer(ctx, name, claim); err != nil {
-		delay := e.Backoff.After(req.NamespacedName, err)
-		ctrl.LoggerFrom(ctx).Error(err, "cannot answer the claim of an agent", "environment", name, "again", delay)
-		return ctrl.Result{RequeueAfter: delay}, nil
+		return e.Backoff.Later(ctx, req.NamespacedName, fmt.Errorf("answer the claim of the agent of Environment %s: %w", name, err)), nil
 	}
 	e.Backoff.Forget(req.NamespacedName)
 	return ctrl.Result{RequeueAfter: left}, nil

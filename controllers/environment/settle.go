@@ -40,7 +40,7 @@ func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Resu
 	failure := s.failure()
 	s.observe(failure)
 	if err := r.record(ctx, s); err != nil {
-		return ctrl.Result{RequeueAfter: r.Backoff.After(key, err)}, nil
+		return r.Backoff.Later(ctx, key, err), nil
 	}
 	if failure == nil || failure.Kind != kit.Retry {
 		r.Backoff.Forget(key)

@@ -139,17 +139,17 @@ func (r *HealthReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 	}
 	if target.Spec.HealthCheck == nil || target.Spec.Type != v1alpha1.KubernetesClusterTargetType {
 		r.visits.forget(req.NamespacedName)
-		return ended(r.Backoff, req, r.show(ctx, target, uncheckable(target)))
+		return ended(ctx, r.Backoff, req, r.show(ctx, target, uncheckable(target))), nil
 	}
 	state, err := r.stateOf(ctx, target)
 	if err != nil {
-		return ended(r.Backoff, req, err)
+		return ended(ctx, r.Backoff, req, err), nil
 	}
 	visit := r.visits.of(req.NamespacedName, func() *visit { return r.firstVisit(target, state) })
 	if found := visit.take(state); found != nil {
 		if err := r.show(ctx, target, found); err != nil {
 			visit.keep(found)
-			return ended(r.Backoff, req, err)
+			return ended(ctx, r.Backoff, req, err), nil
 		}
 		visit.schedule(r.Now(), found, r.pause(target))
 		r.Backoff.Forget(req.NamespacedName)

@@ -31,20 +31,16 @@ func (p *protector) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 	if !p.Shard.Has(object) || !isProtected(object) && !kit.IsOwnedByFlux(object) {
 		return ctrl.Result{}, nil
 	}
-	return ended(p.Backoff, req, p.settle(ctx, object))
+	return ended(ctx, p.Backoff, req, p.settle(ctx, object)), nil
 }
 
 // ended turns the error of a reconciliation into back-off.
-func ended(backoff *kit.Backoff, req ctrl.Request, err error) (ctrl.Result, error) {
+func ended(ctx context.Context, backoff *kit.Backoff, req ctrl.Request, err error) ctrl.Result {
 	if client.IgnoreNotFound(err) == nil {
 		backoff.Forget(req.NamespacedName)
-		return ctrl.Result{}, nil
+		return ctrl.Result{}
 	}
-	delay := backoff.After(req.NamespacedName, err)
-	if kit.IsTransient(err) {
-		return ctrl.Result{RequeueAfter: delay}, nil
-	}
-	return ctrl.Result{}, err
+	return backoff.Later(ctx, req.NamespacedName, err)
 }
 
 func (p *protector) settle(ctx context.Context, object client.Object) error {

@@ -75,7 +75,7 @@ func (r *releaser) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	if err == nil && !held {
 		err = kit.PatchMetadata(ctx, r.Client, object, kit.MetadataChange{RemoveFinalizer: v1alpha1.InUseFinalizer})
 	}
-	return ended(r.Backoff, req, err)
+	return ended(ctx, r.Backoff, req, err), nil
 }
 
 // content reads the metadata of a Secret or ConfigMap.
