@@ -5,18 +5,29 @@ package pages
 
 import (
 	"context"
+	"time"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// Startup is a Runnable of a manager. Once all caches are synced it gives back the pages of the program's file that the process has mapped:
-// the start needed most of them, and nothing afterwards does. They would count as the container's memory until the node runs out of it.
+// settled is how long after the start what is set up once, beside the caches, is set up too: connections to other clusters, and what depends on them.
+const settled = 20 * time.Second
+
+// Startup is a Runnable of a manager. Once all caches are synced, and again a while later, it gives back the pages of the program's file that the process
+// has mapped: the start needed most of them, and nothing afterwards does. They would count as the container's memory until the node runs out of it.
 type Startup struct{}
 
 // Start is called when the caches are synced that every replica has. It returns with ctx.
 func (Startup) Start(ctx context.Context) error {
-	if err := releaseFile(); err != nil {
-		ctrl.LoggerFrom(ctx).V(1).Info("cannot give back the pages of the program that its start needed", "problem", err.Error())
+	for _, wait := range []time.Duration{0, settled} {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(wait):
+		}
+		if err := releaseFile(); err != nil {
+			ctrl.LoggerFrom(ctx).V(1).Info("cannot give back the pages of the program that its start needed", "problem", err.Error())
+		}
 	}
 	<-ctx.Done()
 	return nil
