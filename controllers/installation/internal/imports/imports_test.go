@@ -84,6 +84,23 @@ func TestImportsTakeLittleMemoryTogether(t *testing.T) {
 	}
 }
 
+// TestE21ASecretBehindATargetIsNoImport rotates credentials, which starts no job, and lets a Target name others, which does.
+func TestE21ASecretBehindATargetIsNoImport(t *testing.T) {
+	inst := fixture.Working("root", "1", "job")
+	inst.Spec.Imports.Targets = []v1alpha1.TargetImport{{Name: "cluster", Target: "cluster"}}
+	hash := func(name, credentials string, generation int64) string {
+		target := &v1alpha1.Target{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "cluster", Generation: generation}}
+		target.Spec.SecretRef = &v1alpha1.LocalSecretReference{Name: name, Key: "kubeconfig"}
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name}, Data: map[string][]byte{"kubeconfig": []byte(credentials)}}
+		found, err := collectorOf(t, target, secret).Collect(t.Context(), inst)
+		require.NoError(t, err)
+		return found.Hash()
+	}
+	before := hash("access", "one", 1)
+	assert.Equal(t, before, hash("access", "two", 1))
+	assert.NotEqual(t, before, hash("other", "one", 2))
+}
+
 func TestDeploys(t *testing.T) {
 	in := func(name, parent string) *v1alpha1.Installation {
 		inst := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name}}
