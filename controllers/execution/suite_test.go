@@ -195,6 +195,10 @@ func (b *bench) update(ctx context.Context, c client.WithWatch, obj client.Objec
 	if err := b.write("update", obj); err != nil {
 		return err
 	}
+	existing := obj.DeepCopyObject().(client.Object)
+	if err := c.Get(ctx, client.ObjectKeyFromObject(obj), existing); err == nil && obj.GetUID() == "" {
+		obj.SetUID(existing.GetUID()) // an object keeps it for life
+	}
 	return b.done(c.Update(ctx, obj, options...))
 }
 

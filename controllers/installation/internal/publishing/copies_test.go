@@ -4,6 +4,7 @@
 package publishing
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
@@ -73,16 +75,23 @@ func TestE13CopiesOfAFormerInstallationAreMadeAnew(t *testing.T) {
 			if tc.renewed {
 				tc.exists.Finalizers = nil
 			}
-			b := with(t, tc.exists)
+			b, deleted := with(t, tc.exists), 0
+			b.Client = interceptor.NewClient(b.Client.(client.WithWatch), interceptor.Funcs{
+				Delete: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.DeleteOption) error {
+					deleted++
+					return c.Delete(ctx, object, options...)
+				},
+			})
 			require.NoError(t, b.publish(t.Context(), fixture.Working("root", "new", "job"), owned("new")))
 			found := &v1alpha1.DataObject{}
 			require.NoError(t, b.Get(t.Context(), client.ObjectKeyFromObject(tc.exists), found))
 			assert.Equal(t, types.UID("new"), found.OwnerReferences[0].UID)
 			assert.JSONEq(t, "1", string(found.Data.RawMessage))
 			if tc.renewed {
-				assert.NotEqual(t, types.UID("exists"), found.UID, "what replaced garbage would be collected")
+				assert.Equal(t, 1, deleted, "what replaced garbage would be collected")
 				return
 			}
+			assert.Zero(t, deleted)
 			assert.Equal(t, []string{"example.com/held"}, found.Finalizers, "finalizers of others stay")
 		})
 	}
