@@ -28,6 +28,8 @@ const (
 	// sampleWrites is how many writes the deaths of the sample are spread over.
 	sampleWrites  = 14
 	sampleTimeout = 9 * time.Minute
+	// quietAfterDeath is how long nothing may change after a life with a death. A loop without back-off writes many times in it.
+	quietAfterDeath = 500 * time.Millisecond
 )
 
 // edits are what the user changes while a program is dead. Each changes there what it changed back another time.
@@ -176,6 +178,7 @@ func (e *editing) live(ctx context.Context, d death, n int) bool {
 	require.NoError(e.t, e.harness.Get(ctx, client.ObjectKeyFromObject(inst), inst), plan)
 	e.succeed(ctx, plan, unit, inst.Generation, func() error { return nil })
 	found := e.found(ctx, unit)
+	e.requireStandstill(ctx, quietAfterDeath)
 	e.vanish(ctx, plan, unit)
 	require.Equal(e.t, e.freshly(ctx, last), found, plan)
 	return fired != ""

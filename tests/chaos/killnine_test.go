@@ -53,6 +53,7 @@ func TestKillNineOfEveryProgramTenTimes(t *testing.T) {
 	kills.requireAll(t)
 	t.Logf("deployed after %s; %s", time.Since(s.begun), s.summary(ctx))
 	s.requireDeployedOnce(ctx)
+	s.requireStandstill(ctx, 3*time.Second)
 
 	kills = s.killDuring(random, programs)
 	s.reach(ctx, killedUnits, rig.Gone(), func(ctx context.Context, i int) error { return s.units.Delete(ctx, s.harness, i) })

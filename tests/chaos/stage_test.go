@@ -19,6 +19,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/bench/rig"
+	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 )
@@ -27,6 +28,9 @@ const (
 	buildTimeout = 10 * time.Minute
 	writers      = 8
 	stopGrace    = 10 * time.Second
+
+	// standstillPatience is how long the last writes of what has succeeded may take.
+	standstillPatience = 30 * time.Second
 
 	harnessUser = "harness"
 	targetUser  = "target"
@@ -58,6 +62,8 @@ type stage struct {
 	harness  client.WithWatch
 	observer *rig.Observer
 	ledger   *ledger
+	// standstill sees when something last changed in the landscaper cluster.
+	standstill *landscape.Standstill
 	// breaks says that each unit gets a version that its release cannot be upgraded to, before the next good one.
 	breaks bool
 }
@@ -87,7 +93,19 @@ func newStage(t *testing.T, prepare func(*rig.Units)) *stage {
 	s.observer, err = rig.Observe(t.Context(), s.harness, s.units.Namespace)
 	require.NoError(t, err)
 	t.Cleanup(s.observer.Stop)
+	s.standstill, err = landscape.WatchStandstill(t.Context(), p.Cluster)
+	require.NoError(t, err)
 	return s
+}
+
+// requireStandstill fails unless, for a while, nothing changes any more among the objects of the units and what they deploy here.
+func (s *stage) requireStandstill(ctx context.Context, quiet time.Duration) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(ctx, standstillPatience)
+	defer cancel()
+	for _, namespace := range []string{s.units.Namespace, s.units.Deployed} {
+		require.NoError(s.t, s.standstill.Await(ctx, namespace, quiet))
+	}
 }
 
 // start starts our programs, which are ready when it returns. Kubeconfigs replace the access of the programs named.
