@@ -13,7 +13,9 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture/cluster"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 func TestE06EachInstallationHasItsOwnGrace(t *testing.T) {
@@ -34,6 +36,30 @@ func TestE06EachInstallationHasItsOwnGrace(t *testing.T) {
 			g := &graces{}
 			require.False(t, g.over(fixture.Working("a", "1", "job"), jobs.ImportOperation, begin))
 			assert.Equal(t, tc.over, g.over(tc.inst, tc.operation, later))
+		})
+	}
+}
+
+// TestWhatOnlyTheCacheMissesIsWaitedFor has an import that the cache does not show when the moment of grace is over.
+func TestWhatOnlyTheCacheMissesIsWaitedFor(t *testing.T) {
+	inst := fixture.Importing()
+	for name, tc := range map[string]struct {
+		server []client.Object
+		kind   kit.FailureKind
+	}{
+		"the API server has it":   {[]client.Object{fixture.DataObject("1")}, kit.Waiting},
+		"the API server lacks it": {nil, kit.Stalled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := with(t)
+			r.Live = cluster.With(t, tc.server...)
+			s := &Reading{inst: inst, now: time.Unix(1000, 0)}
+			_, missing := r.collector().Collect(t.Context(), inst)
+			require.Equal(t, kit.Waiting, kit.AsFailure(jobs.ImportOperation, r.importFailure(t.Context(), s, missing)).Kind)
+			s.now = s.now.Add(ImportGrace)
+			failure := kit.AsFailure(jobs.ImportOperation, r.importFailure(t.Context(), s, missing))
+			assert.Equal(t, tc.kind, failure.Kind)
+			assert.Equal(t, jobs.ReasonImportNotFound, failure.Reason)
 		})
 	}
 }
