@@ -246,12 +246,22 @@ func TestSignaturesOfTheCLI(t *testing.T) {
 	}
 }
 
-func TestAllSignaturesOfARecursiveSigning(t *testing.T) {
-	collection := opened(t, "signed/recursive.tgz")
-	for name, version := range map[string]string{"shop": "1.2.0", "mid": "2.0.0-rc.1+build.7", "leaf": "1.0.0"} {
-		c := closure(t, collection, interopPrefix+name+":"+version)
-		_, err := signing.Verify(t.Context(), c, "sig", signing.Keys{PublicKey: interop.Read(t, "keys/rsa.pub")}, digester(t, collection))
-		assert.NoError(t, err, name)
+// TestAllSignaturesOfOneArchive has archives in which several components are signed.
+func TestAllSignaturesOfOneArchive(t *testing.T) {
+	for file, want := range map[string]int{"recursive.tgz": 3, "mixed-mid-v2-shop-v3.tgz": 2} {
+		t.Run(file, func(t *testing.T) {
+			collection, verified := opened(t, "signed/"+file), 0
+			for name, version := range map[string]string{"shop": "1.2.0", "mid": "2.0.0-rc.1+build.7", "leaf": "1.0.0"} {
+				c := closure(t, collection, interopPrefix+name+":"+version)
+				for _, signature := range c.Root.Signatures {
+					keys := signing.Keys{PublicKey: interop.Read(t, "keys/rsa.pub")}
+					_, err := signing.Verify(t.Context(), c, signature.Name, keys, digester(t, collection))
+					assert.NoError(t, err, "%s %s", name, signature.Name)
+					verified++
+				}
+			}
+			assert.Equal(t, want, verified)
+		})
 	}
 }
 
