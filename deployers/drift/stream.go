@@ -43,6 +43,8 @@ type stream struct {
 	objects map[objectKey]state
 	// used counts the objects of owners, strangers those of nobody.
 	used, strangers int
+	// closed says that nothing is remembered any more, though an event may still come.
+	closed bool
 	// synced says that every change is seen; round counts the lists.
 	synced bool
 	round  uint32
@@ -148,17 +150,37 @@ func (s *stream) meet(key objectKey, st state, known bool, seen mark, deleted bo
 	switch {
 	case deleted && known:
 		delete(s.objects, key)
-		s.strangers--
+		s.forgetStranger()
 		return
-	case deleted, !known && s.strangers >= maxStrangers:
+	case deleted, !known && !s.hasRoomFor(key):
 		return
 	case !known:
 		// the strings of an event are part of the whole answer of the server
 		key.name = string([]byte(key.name))
 		s.strangers++
+		s.watches.strangers[s.tenant]++
 	}
 	st.mark, st.round = seen, s.round
 	s.objects[key] = st
+}
+
+// hasRoomFor reports whether one more object of nobody is remembered. One that is not is read once when it becomes an owner's.
+func (s *stream) hasRoomFor(key objectKey) bool {
+	return !s.closed && s.strangers < maxStrangers && s.watches.strangers[s.tenant] < maxTenantStrangers && max(len(key.name), len(key.namespace.Value())) <= maxName
+}
+
+// close ends the watch of a stream that has no objects of owners.
+func (s *stream) close() {
+	s.cancel()
+	s.watches.forgetStrangers(s.tenant, s.strangers)
+	s.closed, s.strangers = true, 0
+	clear(s.objects)
+}
+
+// forgetStranger counts an object of nobody less.
+func (s *stream) forgetStranger() {
+	s.strangers--
+	s.watches.forgetStrangers(s.tenant, 1)
 }
 
 // isForeign reports whether somebody else may have changed an object after the deployer wrote it last; where it never did, after the last job.
@@ -185,7 +207,7 @@ func (s *stream) opened() {
 		case st.round == s.round:
 		case st.owner == nil:
 			delete(s.objects, key)
-			s.strangers--
+			s.forgetStranger()
 		case !st.gone:
 			st.gone, st.suspect, st.mark = true, true, mark{}
 			s.objects[key] = st

@@ -26,6 +26,10 @@ const (
 	DefaultMaxTenantWatches = 512
 	// maxStrangers is how many objects of nobody a watch remembers: objects of jobs that have not ended yet.
 	maxStrangers = 10000
+	// maxTenantStrangers is how many of them all watches for one namespace of the landscaper cluster remember together.
+	maxTenantStrangers = 5 * maxStrangers
+	// maxName is the length of the longest name of an object of nobody that is remembered: that of nearly all kinds.
+	maxName = 253
 	// grace is how long an object that a job has just made may be missing in a watch until somebody looks for it.
 	grace = 5 * time.Second
 )
@@ -70,6 +74,8 @@ type Watches struct {
 	narrow map[streamKey]struct{}
 	// tenants counts the streams of each namespace.
 	tenants map[string]int
+	// strangers counts the objects of nobody in the streams of each namespace.
+	strangers map[string]int
 	// objects counts those of all owners.
 	objects int
 	done    bool
@@ -106,6 +112,7 @@ func New(changed func(owner types.NamespacedName), maxWatches, maxTenantWatches 
 	return &Watches{
 		changed: changed, maxWatches: cmp.Or(maxWatches, DefaultMaxWatches), maxTenant: cmp.Or(maxTenantWatches, DefaultMaxTenantWatches),
 		owners: map[types.NamespacedName]*owner{}, streams: map[streamKey]*stream{}, narrow: map[streamKey]struct{}{}, tenants: map[string]int{},
+		strangers: map[string]int{},
 	}
 }
 
@@ -301,7 +308,7 @@ func (w *Watches) attach(o *owner, since time.Time) (suspicious, missing bool) {
 		if !known {
 			missing = missing || p.stream.synced
 		} else if st.owner == nil {
-			p.stream.strangers--
+			p.stream.forgetStranger()
 		}
 		if st.owner == nil || st.owner.key != o.key {
 			st.suspect = known && (st.gone || isForeign(st.mark, since))
@@ -337,7 +344,7 @@ func (w *Watches) closeUnused() {
 		if s.used > 0 {
 			continue
 		}
-		s.cancel()
+		s.close()
 		delete(w.streams, key)
 		if w.tenants[s.tenant]--; w.tenants[s.tenant] <= 0 {
 			delete(w.tenants, s.tenant)
@@ -347,6 +354,13 @@ func (w *Watches) closeUnused() {
 		if !w.needs(key) {
 			delete(w.narrow, key)
 		}
+	}
+}
+
+// forgetStrangers counts objects of nobody less.
+func (w *Watches) forgetStrangers(tenant string, objects int) {
+	if w.strangers[tenant] -= objects; w.strangers[tenant] <= 0 {
+		delete(w.strangers, tenant)
 	}
 }
 

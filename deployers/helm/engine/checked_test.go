@@ -10,9 +10,11 @@ import (
 	"encoding/base64"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -23,6 +25,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -172,4 +175,33 @@ func TestPagesWithoutEndAreAnError(t *testing.T) {
 	cluster.Client = endless{cluster.Client}
 	_, err := newEngine(t).Labelled(testContext(t), &cluster, map[string]string{"a": "b"})
 	assert.ErrorContains(t, err, "too many records")
+}
+
+// onePage is a cluster that has all records in one page, whatever its limit.
+type onePage struct {
+	client.Client
+	records int
+}
+
+func (p onePage) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	records := list.(*metav1.PartialObjectMetadataList)
+	records.Items = make([]metav1.PartialObjectMetadata, p.records)
+	for i := range records.Items {
+		records.Items[i].Namespace, records.Items[i].Labels = "n", map[string]string{"name": strconv.Itoa(i)}
+	}
+	return nil
+}
+
+// TestReleasesOfOnePageAreComparedOnce has as many releases as fit into one answer of a server that heeds no limit.
+func TestReleasesOfOnePageAreComparedOnce(t *testing.T) {
+	cluster, began := *openTarget(t), time.Now()
+	cluster.Client = onePage{cluster.Client, 400_000}
+	_, err := newEngine(t).Labelled(testContext(t), &cluster, map[string]string{"a": "b"})
+	require.ErrorContains(t, err, "too many records")
+	assert.Less(t, time.Since(began), pace.Within(2*time.Second))
+
+	cluster.Client = onePage{cluster.Client, 10_000}
+	found, err := newEngine(t).Labelled(testContext(t), &cluster, map[string]string{"a": "b"})
+	require.NoError(t, err)
+	assert.Len(t, found, 10_000)
 }

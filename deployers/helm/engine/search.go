@@ -78,17 +78,25 @@ func (e *Engine) recordedIn(ctx context.Context, cluster *target.Cluster, namesp
 	wanted := maps.Clone(labels)
 	wanted[records.Owner] = records.ByHelm
 	var found []managedresource.ReleaseReference
+	known := map[managedresource.ReleaseReference]bool{}
 	err := target.Pages(maxPages, func(limit int64, next string) (string, error) {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind))
 		err := cluster.Client.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels(wanted), client.Limit(limit), client.Continue(next))
+		if err != nil {
+			return "", err
+		}
 		for i := range list.Items {
-			found = with(found, managedresource.ReleaseReference{Namespace: list.Items[i].Namespace, Name: list.Items[i].Labels[recordName]})
+			release := managedresource.ReleaseReference{Namespace: list.Items[i].Namespace, Name: list.Items[i].Labels[recordName]}
+			if !isName(release) || known[release] {
+				continue
+			}
+			if len(found) == maxReleases {
+				return "", errTooManyRecords
+			}
+			known[release], found = true, append(found, release)
 		}
-		if err == nil && len(found) > maxReleases {
-			err = errTooManyRecords
-		}
-		return list.Continue, err
+		return list.Continue, nil
 	})
 	switch {
 	case errors.Is(err, errTooManyRecords), errors.Is(err, target.ErrTooManyPages):
@@ -111,7 +119,9 @@ func (e *Engine) rememberedIn(ctx context.Context, cluster *target.Cluster, name
 	}
 	var found []managedresource.ReleaseReference
 	for _, rel := range kept {
-		found = with(found, managedresource.ReleaseReference{Namespace: namespace, Name: rel.Name})
+		if release := (managedresource.ReleaseReference{Namespace: namespace, Name: rel.Name}); isName(release) && !slices.Contains(found, release) {
+			found = append(found, release)
+		}
 	}
 	return found, nil
 }
@@ -125,10 +135,7 @@ func has(labels, wanted map[string]string) bool {
 	return true
 }
 
-// with adds a release to a list that does not have it.
-func with(list []managedresource.ReleaseReference, release managedresource.ReleaseReference) []managedresource.ReleaseReference {
-	if release.Name == "" || max(len(release.Name), len(release.Namespace)) > maxName || slices.Contains(list, release) {
-		return list
-	}
-	return append(list, release)
+// isName reports whether a cluster can have a release of that name.
+func isName(release managedresource.ReleaseReference) bool {
+	return release.Name != "" && max(len(release.Name), len(release.Namespace)) <= maxName
 }

@@ -37,38 +37,63 @@ func Search(ctx context.Context, s *resources.Session, namespaces ...string) (fo
 	if err != nil {
 		return nil, nil, err
 	}
-	isListed := false
+	isListed, swept := false, &sweep{Session: s}
 	for _, gvk := range kinds {
-		more, refused, err := sweepKind(ctx, s, gvk, namespaces)
+		refused, err := swept.kind(ctx, gvk, namespaces)
 		if err != nil {
 			return nil, nil, err
 		}
-		found, refusal, isListed = append(found, more...), refused, isListed || refused == nil
+		refusal, isListed = refused, isListed || refused == nil
 	}
 	if isListed {
 		refusal = nil
 	}
-	return found, refusal, nil
+	return swept.found, refusal, nil
 }
 
-// sweepKind looks for the objects of one kind. The refusal is set if it may be listed nowhere.
-func sweepKind(ctx context.Context, s *resources.Session, gvk schema.GroupVersionKind, namespaces []string) (found []managedresource.ManagedResourceStatus, refusal, err error) {
-	found, refusal = marked(ctx, s, gvk, metav1.NamespaceAll)
+// maxFound is what the objects that one search finds may take in memory, in bytes: more than the status of a DeployItem can record.
+const maxFound = 8 << 20
+
+// foundCost is what a found object takes beside its names.
+const foundCost = 256
+
+// sweep is one search.
+type sweep struct {
+	*resources.Session
+	found []managedresource.ManagedResourceStatus
+	// cost is what found takes in memory.
+	cost int
+}
+
+// add notes an object that was found. Nothing else of it is kept.
+func (s *sweep) add(gvk schema.GroupVersionKind, item *metav1.PartialObjectMetadata) error {
+	if s.cost += foundCost + len(item.Name) + len(item.Namespace) + len(item.UID); s.cost > maxFound {
+		return fmt.Errorf("target %s has more objects with its marks than a DeployItem can have deployed; delete them there", s.Cluster.Name)
+	}
+	s.found = append(s.found, managedresource.ManagedResourceStatus{Policy: managedresource.ManagePolicy,
+		Resource: managedresource.ResourceReference{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind,
+			Name: item.Name, Namespace: item.Namespace, UID: item.UID}})
+	return nil
+}
+
+// kind looks for the objects of one kind. The refusal is set if it may be listed nowhere.
+func (s *sweep) kind(ctx context.Context, gvk schema.GroupVersionKind, namespaces []string) (refusal, err error) {
+	refusal = s.marked(ctx, gvk, metav1.NamespaceAll)
 	if !objects.IsUnauthorized(refusal) {
-		return found, nil, refusal
+		return nil, refusal
 	}
 	isListed := false
 	for _, namespace := range namespaces {
-		more, err := marked(ctx, s, gvk, namespace)
+		err := s.marked(ctx, gvk, namespace)
 		if err != nil && !objects.IsUnauthorized(err) {
-			return nil, nil, err
+			return nil, err
 		}
-		found, isListed = append(found, more...), isListed || err == nil
+		isListed = isListed || err == nil
 	}
 	if isListed {
 		refusal = nil
 	}
-	return found, refusal, nil
+	return refusal, nil
 }
 
 // Namespaces returns the namespaces of objects, each once.
@@ -105,34 +130,34 @@ func deletableKinds(ctx context.Context, s *resources.Session) ([]schema.GroupVe
 	return kinds, nil
 }
 
-// marked lists the objects of a kind in a namespace, or in all, that carry the owner's marks.
-func marked(ctx context.Context, s *resources.Session, gvk schema.GroupVersionKind, namespace string) ([]managedresource.ManagedResourceStatus, error) {
-	var items []metav1.PartialObjectMetadata
+// marked finds the objects of a kind in a namespace, or in all, that carry the owner's marks. Those of a list that fails count for nothing.
+func (s *sweep) marked(ctx context.Context, gvk schema.GroupVersionKind, namespace string) error {
+	before, cost, version := len(s.found), s.cost, gvk.GroupVersion()
 	err := target.Pages(maxPages, func(limit int64, next string) (string, error) {
 		list := &metav1.PartialObjectMetadataList{}
-		list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+		list.SetGroupVersionKind(version.WithKind(gvk.Kind + "List"))
 		err := s.Cluster.Client.List(ctx, list, crclient.InNamespace(namespace), crclient.Limit(limit), crclient.Continue(next),
 			crclient.MatchingLabels{v1alpha1.ManifestDeployItemLabel: resources.LabelValue(s.Owner.Item)})
+		if err != nil {
+			return "", err
+		}
 		for i := range list.Items {
-			if isSwept(s.Owner, &list.Items[i]) {
-				items = append(items, list.Items[i])
+			if item := &list.Items[i]; isSwept(s.Owner, item) {
+				if err := s.add(gvk, item); err != nil {
+					return "", err
+				}
 			}
 		}
-		return list.Continue, err
+		return list.Continue, nil
 	})
+	if err == nil {
+		return nil
+	}
+	s.found, s.cost = s.found[:before], cost
 	if objects.IsGone(err) {
-		return nil, nil
+		return nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot list %s on target %s: %w", gvk.Kind, s.Cluster.Name, err)
-	}
-	var found []managedresource.ManagedResourceStatus
-	for _, item := range items {
-		found = append(found, managedresource.ManagedResourceStatus{Policy: managedresource.ManagePolicy,
-			Resource: managedresource.ResourceReference{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind,
-				Name: item.Name, Namespace: item.Namespace, UID: item.UID}})
-	}
-	return found, nil
+	return fmt.Errorf("cannot list %s on target %s: %w", gvk.Kind, s.Cluster.Name, err)
 }
 
 // maxPages is how many answers of a list are read: a million objects with the label of one owner in pages of the usual size, 2000 where others write
