@@ -4,19 +4,26 @@
 package targetsync
 
 import (
+	"context"
+	"encoding/base64"
 	"fmt"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -124,4 +131,126 @@ func TestASourceMayNotFillTheMemory(t *testing.T) {
 	assert.Less(t, len(s.wanted), 17)
 	assert.Equal(t, 40, s.unusable)
 	assert.Len(t, s.unusableNames, maxShown)
+}
+
+// TestNamesOfASourceMayNotFillTheMemory has names and the like that no API server lets anybody write.
+func TestNamesOfASourceMayNotFillTheMemory(t *testing.T) {
+	s, long := &scope{wanted: map[string]*wanted{}, pattern: regexp.MustCompile("")}, strings.Repeat("x", 1<<20)
+	content := map[string][]byte{kubeconfigKey: []byte("k")}
+	s.takeSecret(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: long}, Data: content})
+	s.takeSecret(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: long}})
+	s.takeShoot(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: long}})
+	assert.Zero(t, len(s.wanted)+len(s.unusableNames)) // a failure would print the names
+	for i := range 40 {
+		s.takeSecret(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("uid", i), UID: types.UID(long)}, Data: content})
+		s.takeSecret(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("version", i), ResourceVersion: long}, Data: content})
+		s.takeSecret(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("type", i)}, Type: corev1.SecretType(long), Data: content})
+	}
+	assert.Greater(t, s.bytes, maxBytes)
+	assert.Less(t, len(s.wanted), 17)
+}
+
+// gardener is a cluster that gives a kubeconfig for each Shoot.
+type gardener struct {
+	client.Client
+	kubeconfig string
+}
+
+func (gardener) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return apierrors.NewNotFound(schema.GroupResource{}, "any")
+}
+
+func (gardener) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	shoots := list.(*metav1.PartialObjectMetadataList)
+	shoots.Items = make([]metav1.PartialObjectMetadata, 100)
+	for i := range shoots.Items {
+		shoots.Items[i].Name = fmt.Sprint("shoot-", i)
+	}
+	return nil
+}
+
+func (g gardener) SubResource(string) client.SubResourceClient {
+	return requests{kubeconfig: g.kubeconfig}
+}
+
+type requests struct {
+	client.SubResourceClient
+	kubeconfig string
+}
+
+func (r requests) Create(_ context.Context, _, request client.Object, _ ...client.SubResourceCreateOption) error {
+	return unstructured.SetNestedField(request.(*unstructured.Unstructured).Object, r.kubeconfig, "status", "kubeconfig")
+}
+
+func TestKubeconfigsOfShootsMayNotFillTheMemory(t *testing.T) {
+	for name, tc := range map[string]struct {
+		size, failed int
+		requeue      time.Duration
+	}{
+		"as Gardener has them":    {size: 4 << 10, requeue: 12 * time.Hour},
+		"together too much":       {size: 1 << 19, requeue: nextShoots},
+		"each more than a Secret": {size: 2 << 20, failed: 100},
+	} {
+		t.Run(name, func(t *testing.T) {
+			source := gardener{kubeconfig: base64.StdEncoding.EncodeToString(make([]byte, tc.size))}
+			sync := &v1alpha1.TargetSync{Spec: v1alpha1.TargetSyncSpec{SourceNamespace: "n", ShootNameExpression: "*"}}
+			s := &scope{wanted: map[string]*wanted{}, pattern: regexp.MustCompile(""), sync: sync, source: &target.Cluster{Client: source}, now: noon}
+			require.NoError(t, (&Reconciler{Client: source}).gatherShoots(t.Context(), s))
+			kept, failed := 0, 0
+			for _, shoot := range s.wanted {
+				if shoot.copy != nil {
+					kept += sizeOf(shoot.copy)
+				}
+				if shoot.failed {
+					failed++
+				}
+			}
+			assert.LessOrEqual(t, kept, maxBytes)
+			assert.Len(t, s.wanted, 100)
+			assert.Len(t, s.problems, tc.failed)
+			assert.Equal(t, tc.requeue == nextShoots || tc.failed > 0, failed > 0)
+			assert.InDelta(t, tc.requeue, s.requeue, float64(time.Second))
+		})
+	}
+}
+
+// crowded is a cluster that has many objects in one page, whatever its limit, and always one more page.
+type crowded struct {
+	client.Client
+	asked *int
+}
+
+func (c crowded) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	*c.asked++
+	list.(*corev1.SecretList).Items = make([]corev1.Secret, 10_000)
+	list.SetContinue("more")
+	return nil
+}
+
+func TestPagesOfASourceAreCountedByTheirObjects(t *testing.T) {
+	asked := 0
+	sync := &v1alpha1.TargetSync{Spec: v1alpha1.TargetSyncSpec{SourceNamespace: "n", SecretNameExpression: "none"}}
+	s := &scope{wanted: map[string]*wanted{}, pattern: regexp.MustCompile("none"), sync: sync, source: &target.Cluster{Client: crowded{asked: &asked}}}
+	require.ErrorContains(t, gatherSecrets(t.Context(), s), "too many objects")
+	assert.LessOrEqual(t, asked, 3)
+}
+
+// TestExpressionsThatCostMuchAreRefused has expressions that take longer for each name the more they repeat.
+func TestExpressionsThatCostMuchAreRefused(t *testing.T) {
+	for name, tc := range map[string]struct{ expression, problem string }{
+		"fifty names":        {"^(" + strings.Repeat("cluster-of-team-1|", 50) + "last)$", ""},
+		"repeated":           {strings.Repeat("[a-z]{0,1000}", 70), "repeats too much"},
+		"longer than needed": {strings.Repeat("x", 3000), "longer than"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := patternOf(&v1alpha1.TargetSyncSpec{
+				SourceNamespace: "n", SecretRef: v1alpha1.LocalSecretReference{Name: "s"}, SecretNameExpression: tc.expression,
+			})
+			if tc.problem == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, tc.problem)
+		})
+	}
 }

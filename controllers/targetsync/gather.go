@@ -26,6 +26,8 @@ const (
 	maxBytes = 16 << 20
 	// maxPages bounds what one sync reads of a source, names that do not match included.
 	maxPages = 4 * maxClusters / pageSize
+	// maxName is the length of the longest name that a Secret, a Shoot or a Target can have.
+	maxName = 253
 )
 
 const reasonSource = "SourceFailed"
@@ -60,7 +62,7 @@ func gatherSecrets(ctx context.Context, s *scope) error {
 // takeSecret notes a Secret of the source as a Target, and as one that is no good where it holds no kubeconfig.
 func (s *scope) takeSecret(secret *corev1.Secret) {
 	switch {
-	case !s.pattern.MatchString(secret.Name):
+	case !s.selects(secret.Name):
 		return
 	case len(secret.Data[kubeconfigKey]) == 0:
 		s.noteUnusable(secret.Name)
@@ -78,7 +80,12 @@ func (s *scope) takeSecret(secret *corev1.Secret) {
 	}
 }
 
-func sizeOf(secret *corev1.Secret) (size int) {
+// selects reports whether the sync is for an object of that name.
+func (s *scope) selects(name string) bool { return len(name) <= maxName && s.pattern.MatchString(name) }
+
+// sizeOf returns what is kept of a Secret, in bytes.
+func sizeOf(secret *corev1.Secret) int {
+	size := len(secret.UID) + len(secret.ResourceVersion) + len(secret.Type)
 	for key, value := range secret.Data {
 		size += len(key) + len(value)
 	}
@@ -100,15 +107,17 @@ func gatherSource(_ context.Context, s *scope) error {
 	return nil
 }
 
-// eachPage reads the objects of the source namespace page by page into list, and calls take after each.
+// eachPage reads the objects of the source namespace page by page into list, and calls take after each. A source may heed no limit of a page.
 func (s *scope) eachPage(ctx context.Context, list client.ObjectList, take func()) error {
+	seen := 0
 	for range maxPages {
 		err := s.source.Client.List(ctx, list, client.InNamespace(s.sync.Spec.SourceNamespace), client.Limit(pageSize), client.Continue(list.GetContinue()))
 		if err != nil {
 			return s.sourceProblem(err)
 		}
 		take()
-		if len(s.wanted) > maxClusters || s.bytes > maxBytes {
+		seen += meta.LenList(list)
+		if len(s.wanted) > maxClusters || s.bytes > maxBytes || seen > maxPages*pageSize {
 			break
 		}
 		if list.GetContinue() == "" {

@@ -7,6 +7,8 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,6 +25,8 @@ const (
 	kubeconfigLife = 24 * time.Hour
 	// renewAfter is how old a kubeconfig of that life gets.
 	renewAfter = kubeconfigLife / 2
+	// nextShoots is when the next sync renews those that one sync has no memory for.
+	nextShoots = time.Second
 )
 
 // gatherShoots takes the Shoots of the source that match, with new kubeconfigs for those whose last one is old.
@@ -32,27 +36,31 @@ func (r *Reconciler) gatherShoots(ctx context.Context, s *scope) error {
 	}
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(shootKind.GroupVersion().WithKind(shootKind.Kind + "List"))
-	var names []string
 	err := s.eachPage(ctx, list, func() {
 		for i := range list.Items {
-			if name := list.Items[i].Name; s.pattern.MatchString(name) {
-				names = append(names, name)
-				s.wanted[name] = &wanted{
-					ref:     v1alpha1.LocalSecretReference{Name: name, Key: kubeconfigKey},
-					leaving: !list.Items[i].DeletionTimestamp.IsZero(),
-				}
-			}
+			s.takeShoot(&list.Items[i])
 		}
 	})
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(s.wanted)) {
 		if err := r.renewShoot(ctx, s, name); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// takeShoot notes a Shoot of the source as a Target.
+func (s *scope) takeShoot(shoot *metav1.PartialObjectMetadata) {
+	if !s.selects(shoot.Name) {
+		return
+	}
+	s.wanted[shoot.Name] = &wanted{
+		ref:     v1alpha1.LocalSecretReference{Name: shoot.Name, Key: kubeconfigKey},
+		leaving: !shoot.DeletionTimestamp.IsZero(),
+	}
 }
 
 // renewShoot asks for a kubeconfig where the last one is old or lost.
@@ -67,6 +75,11 @@ func (r *Reconciler) renewShoot(ctx context.Context, s *scope, name string) erro
 		shoot.renewed = last.Format(time.RFC3339)
 		return nil
 	}
+	if s.bytes > maxBytes-corev1.MaxSecretSize { // kubeconfigs are in memory together until they are written
+		shoot.failed = true
+		s.wakeIn(nextShoots)
+		return nil
+	}
 	kubeconfig, life, err := requestKubeconfig(ctx, s.source, s.sync.Spec.SourceNamespace, name)
 	if err != nil {
 		shoot.failed = true
@@ -74,6 +87,7 @@ func (r *Reconciler) renewShoot(ctx context.Context, s *scope, name string) erro
 		return nil
 	}
 	shoot.copy = &corev1.Secret{Data: map[string][]byte{kubeconfigKey: kubeconfig}, Type: corev1.SecretTypeOpaque}
+	s.bytes += sizeOf(shoot.copy)
 	// The annotation has one meaning for every reader: half a day after it the next renewal is due. A shorter life therefore moves it back.
 	due := min(life/2, renewAfter)
 	shoot.renewed = s.now.Add(due - renewAfter).UTC().Format(time.RFC3339)
@@ -100,7 +114,10 @@ func (r *Reconciler) renewedAt(ctx context.Context, s *scope, name string) (time
 	return last, nil
 }
 
-var errNoKubeconfig = errors.New("the answer holds none")
+var (
+	errNoKubeconfig    = errors.New("the answer holds none")
+	errLargeKubeconfig = errors.New("the answer is larger than a Secret may be")
+)
 
 // requestKubeconfig asks Gardener for an administrator's kubeconfig of a Shoot, and returns it with its life.
 func requestKubeconfig(ctx context.Context, source *target.Cluster, namespace, name string) ([]byte, time.Duration, error) {
@@ -118,8 +135,11 @@ func requestKubeconfig(ctx context.Context, source *target.Cluster, namespace, n
 	}
 	encoded, _, _ := unstructured.NestedString(request.Object, "status", "kubeconfig")
 	kubeconfig, err := base64.StdEncoding.DecodeString(encoded)
-	if err != nil || len(kubeconfig) == 0 {
+	switch {
+	case err != nil, len(kubeconfig) == 0:
 		return nil, 0, errNoKubeconfig
+	case len(kubeconfig) > corev1.MaxSecretSize:
+		return nil, 0, errLargeKubeconfig
 	}
 	return kubeconfig, lifeOf(request, began), nil
 }
