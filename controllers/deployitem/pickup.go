@@ -1,8 +1,8 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package deployitem ends jobs of DeployItems in place of their deployers: those that no deployer picks up, and those of items without an Execution that
-// somebody interrupts. It promises nothing to others.
+// Package deployitem ends jobs of DeployItems in place of their deployers: those that no deployer picks up, those of items without an Execution that
+// somebody interrupts, and those of items whose type somebody has changed. It promises nothing to others.
 package deployitem
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fair"
 )
 
-// Reconciler ends jobs of DeployItems that no deployer has picked up in time, or that somebody interrupts.
+// Reconciler ends jobs of DeployItems that no deployer has picked up in time, that somebody interrupts, or whose type somebody changes.
 type Reconciler struct {
 	// Client reads from caches and writes to the API server.
 	client.Client
@@ -70,7 +70,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 	return blder.Complete(r)
 }
 
-// Reconcile fails the job of one DeployItem when somebody interrupts it or its time for pick-up is over, and otherwise looks again at that instant.
+// Reconcile fails the job of one DeployItem when somebody interrupts it, when its type was changed, or when its time for pick-up is over, and otherwise looks
+// again at that instant.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	r.deployers.unpark(req.NamespacedName)
 	item := &v1alpha1.DeployItem{}
@@ -86,6 +87,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil // the event of what came in between follows
 	}
 	if err != nil || item.Status.IsIdle() {
+		return ctrl.Result{}, err
+	}
+	if ended, err := r.endOtherType(ctx, item); ended || err != nil {
 		return ctrl.Result{}, err
 	}
 	env, err := r.environmentOf(ctx, item)
@@ -109,17 +113,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	case served:
 		return ctrl.Result{}, r.awaitDeployer(ctx, item)
 	}
-	failure := r.failure(ctx, item)
+	return ctrl.Result{}, r.fail(ctx, item, r.failure(ctx, item))
+}
+
+// fail ends the running job, unless its deployer has just written to it: the event of that follows.
+func (r *Reconciler) fail(ctx context.Context, item *v1alpha1.DeployItem, failure *kit.Failure) error {
+	now := r.Now()
 	kit.Fail(item, failure, now)
-	err = kit.WriteItemStatus(ctx, r.Client, item, now, &r.items)
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return ctrl.Result{}, nil
-	}
-	if err != nil {
-		return ctrl.Result{}, err
+	switch err := kit.WriteItemStatus(ctx, r.Client, item, now, &r.items); {
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return err
 	}
 	r.Recorder.Event(item, corev1.EventTypeWarning, failure.Reason, failure.Error())
-	return ctrl.Result{}, nil
+	return nil
 }
 
 // failure says that nobody came, and what may be the reason.

@@ -4,6 +4,7 @@
 package execution
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -68,10 +69,7 @@ func serves(item *v1alpha1.DeployItem, template *v1alpha1.DeployItemTemplate) bo
 
 // deployedType returns the type of the deployer that ran the last job of an item, or its spec.type where that is not known.
 func deployedType(item *v1alpha1.DeployItem) string {
-	if by := item.Status.Deployer; by != nil && by.Type != "" {
-		return by.Type
-	}
-	return item.Spec.Type
+	return cmp.Or(kit.FormerType(item), item.Spec.Type)
 }
 
 // madeFrom returns the name of the template that an item of an Execution was made from. Where somebody has removed the label that says so the name of the

@@ -10,8 +10,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 )
 
@@ -72,4 +74,50 @@ func TestAnItemOfAnotherTypeKeepsWhatIsDeployed(t *testing.T) {
 			requireGone(s.Ctx, t, s.Cluster, &corev1.ConfigMap{}, s.Namespace, "of-"+kinds[0])
 		})
 	}
+}
+
+// TestAJobEndsWhoseTypeNobodyServes changes the type of a DeployItem while its deployer works: that one leaves the item alone from then on, and there is
+// no other.
+func TestAJobEndsWhoseTypeNobodyServes(t *testing.T) {
+	for name, uninstalls := range map[string]bool{"while it is deployed": false, "while it is uninstalled": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			config, err := s.NewUser(s.Deployer(), landscape.AllRights...)
+			require.NoError(t, err)
+			door, phase := s.TargetBehindDoor("cluster", config), v1alpha1.PhaseProgressing
+			s.apply(leaf{name: "one", value: "1", annotations: follows()}.String())
+			s.Succeeded("one")
+			door.Close()
+			if uninstalls {
+				phase = v1alpha1.PhaseDeleting
+				s.Delete(s.Installation("one"))
+			} else {
+				s.apply(leaf{name: "one", value: "2", annotations: follows()}.String())
+			}
+			item := s.items()["config"]
+			require.NoError(t, s.Await(s.Ctx, item, func() bool { return item.Status.Phase == phase && item.Status.LastError != nil }))
+
+			s.retype(item, "example.com/none")
+
+			failed := s.AwaitState("one", func(inst *v1alpha1.Installation) bool { return inst.Status.IsIdle() && inst.Status.Phase.IsFailed() })
+			require.Contains(t, failed.Status.LastError.Message, "spec.type was landscaper.gardener.cloud/kubernetes-manifest before")
+			s.RequireStandstill()
+			require.NoError(t, door.Open())
+			if uninstalls {
+				s.Annotate(failed, v1alpha1.OperationAnnotation, v1alpha1.OperationReconcile)
+			} else {
+				s.Delete(failed)
+			}
+			s.Gone(failed)
+			s.requireUninstalled("one")
+		})
+	}
+}
+
+// retype changes the type of a DeployItem past its Execution.
+func (s *scene) retype(item *v1alpha1.DeployItem, kind string) {
+	s.T.Helper()
+	patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"type":"`+kind+`"}}`))
+	require.NoError(s.T, s.Client().Patch(s.Ctx, item, patch))
 }

@@ -54,14 +54,6 @@ func LacksFinalizer(item *v1alpha1.DeployItem, deployer string) bool {
 		!controllerutil.ContainsFinalizer(item, v1alpha1.Finalizer) && item.Annotations[v1alpha1.DeleteWithoutUninstallAnnotation] != "true"
 }
 
-// FormerType returns the type of which the last job of an item was, when spec.type is another one now; else "".
-func FormerType(item *v1alpha1.DeployItem) string {
-	if by := item.Status.Deployer; by != nil && by.Type != item.Spec.Type {
-		return by.Type
-	}
-	return ""
-}
-
 // MayRepeat reports whether an item may get a job of its own: it has had one, for its present spec, and stays. An interrupt that is still there was for
 // the last job, and would end the next one.
 func MayRepeat(item *v1alpha1.DeployItem) bool {
@@ -71,7 +63,7 @@ func MayRepeat(item *v1alpha1.DeployItem) bool {
 // hasHadJob reports whether the last job of an idle item that stays was for its present spec and type.
 func hasHadJob(item *v1alpha1.DeployItem) bool {
 	return item.Job().IsIdle() && !IsDeleting(item) && item.Status.JobID != "" && item.Status.ObservedGeneration == item.Generation &&
-		item.Status.LastReconcileTime != nil && FormerType(item) == ""
+		item.Status.LastReconcileTime != nil && kit.FormerType(item) == ""
 }
 
 // IsAtRest reports whether what an item says is what its last job has deployed.
