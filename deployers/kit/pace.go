@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"math"
 	"strconv"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -51,6 +52,10 @@ type Backoff struct {
 	failures  workqueue.TypedRateLimiter[types.NamespacedName]
 	transient workqueue.TypedRateLimiter[types.NamespacedName]
 	jitter    Jitter
+
+	mu sync.Mutex
+	// due says when the next attempt after a failure is planned.
+	due map[types.NamespacedName]time.Time
 }
 
 // NewBackoff returns a Backoff whose delay after failures grows from shortest to longest.
@@ -58,6 +63,7 @@ func NewBackoff(shortest, longest time.Duration) *Backoff {
 	return &Backoff{
 		failures:  workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](shortest, longest),
 		transient: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](transientDelay, maxTransientDelay),
+		due:       map[types.NamespacedName]time.Time{},
 	}
 }
 
@@ -67,12 +73,25 @@ func (b *Backoff) WithJitter(jitter Jitter) *Backoff {
 	return b
 }
 
-// After returns the delay after one more failure.
+// After returns the delay after one more failure. An attempt that an event brings before the planned one does not make the delay longer: events come in
+// bursts, and what was wrong may be cured by now.
 func (b *Backoff) After(key types.NamespacedName, err error) time.Duration {
-	limiter := b.failures
 	if IsTransient(err) {
-		limiter = b.transient
+		return b.next(b.transient, key)
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	if left := b.due[key].Sub(now); left > 0 {
+		return left
+	}
+	delay := b.next(b.failures, key)
+	b.due[key] = now.Add(delay)
+	return delay
+}
+
+// next returns the delay after one more failure of a kind.
+func (b *Backoff) next(limiter workqueue.TypedRateLimiter[types.NamespacedName], key types.NamespacedName) time.Duration {
 	attempt := strconv.Itoa(limiter.NumRequeues(key))
 	return b.jitter.Spread(limiter.When(key), key.String()+"/"+attempt)
 }
@@ -89,8 +108,11 @@ func (b *Backoff) Later(ctx context.Context, key types.NamespacedName, err error
 
 // Forget begins from the shortest delay again.
 func (b *Backoff) Forget(key types.NamespacedName) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.failures.Forget(key)
 	b.transient.Forget(key)
+	delete(b.due, key)
 }
 
 // Jitter spreads intervals, so that objects of one interval do not all come at the same instant. Its value is the largest deviation in

@@ -5,13 +5,16 @@ package kit
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -46,17 +49,38 @@ func TestBackoffSpreadsObjects(t *testing.T) {
 		var all []time.Duration
 		for range 3 {
 			all = append(all, backoff.After(types.NamespacedName{Name: name}, problem))
+			time.Sleep(all[len(all)-1])
 		}
 		return all
 	}
-	exact := delays(NewBackoff(time.Second, time.Minute), "a")
-	assert.Equal(t, []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}, exact)
-	spread := delays(NewBackoff(time.Second, time.Minute).WithJitter(10), "a")
-	for i := range spread {
-		assert.InDelta(t, exact[i], spread[i], float64(exact[i])/10)
-	}
-	assert.Equal(t, spread, delays(NewBackoff(time.Second, time.Minute).WithJitter(10), "a"), "a restart computes the same delays")
-	assert.NotEqual(t, spread, delays(NewBackoff(time.Second, time.Minute).WithJitter(10), "b"))
+	synctest.Test(t, func(t *testing.T) {
+		exact := delays(NewBackoff(time.Second, time.Minute), "a")
+		assert.Equal(t, []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}, exact)
+		spread := delays(NewBackoff(time.Second, time.Minute).WithJitter(10), "a")
+		for i := range spread {
+			assert.InDelta(t, exact[i], spread[i], float64(exact[i])/10)
+		}
+		assert.Equal(t, spread, delays(NewBackoff(time.Second, time.Minute).WithJitter(10), "a"), "a restart computes the same delays")
+		assert.NotEqual(t, spread, delays(NewBackoff(time.Second, time.Minute).WithJitter(10), "b"))
+	})
+}
+
+// TestEventsMakeNoBackoffLonger lets events bring an object that fails, between the planned attempts.
+func TestEventsMakeNoBackoffLonger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		backoff, key, problem := NewBackoff(4*time.Second, time.Hour), types.NamespacedName{Name: "a"}, errors.New("problem")
+		require.Equal(t, 4*time.Second, backoff.After(key, problem))
+		for left := 4 * time.Second; left > 0; left -= time.Second {
+			for range 3 {
+				require.Equal(t, left, backoff.After(key, problem))
+			}
+			require.Equal(t, 4*time.Second, backoff.After(types.NamespacedName{Name: fmt.Sprint(left)}, problem), "each object has its own")
+			time.Sleep(time.Second)
+		}
+		require.Equal(t, 8*time.Second, backoff.After(key, problem))
+		backoff.Forget(key)
+		require.Equal(t, 4*time.Second, backoff.After(key, problem))
+	})
 }
 
 func TestAnotherAttemptIsLoggedUnlessItIsExpected(t *testing.T) {
