@@ -6,6 +6,7 @@ package container
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -138,8 +139,6 @@ func TestPodOfAnItem(t *testing.T) {
 	assert.Equal(t, "user:1", main.Image)
 	assert.Equal(t, []string{"run"}, main.Command)
 	assert.Empty(t, main.Args)
-	assert.Contains(t, main.Env, corev1.EnvVar{Name: "OPERATION", Value: "DELETE"})
-	assert.Contains(t, main.Env, corev1.EnvVar{Name: "IMPORTS_PATH", Value: "/data/ls/shared/imports/import.json"})
 	assert.Equal(t, []corev1.VolumeMount{{Name: "shared", MountPath: "/data/ls/shared"}}, main.VolumeMounts, "nothing else is mounted")
 	assert.Equal(t, []string{"container-init"}, pod.Spec.InitContainers[0].Args)
 	assert.Equal(t, []string{"container-wait"}, pod.Spec.Containers[1].Args)
@@ -148,6 +147,32 @@ func TestPodOfAnItem(t *testing.T) {
 			assert.NotEqual(t, tokenVolume, mounted.Name, "%s has no token", container.Name)
 		}
 	}
+	assert.False(t, *pod.Spec.AutomountServiceAccountToken)
+	token := slices.IndexFunc(pod.Spec.Volumes, func(volume corev1.Volume) bool { return volume.Name == tokenVolume })
+	require.GreaterOrEqual(t, token, 0)
+	projection := pod.Spec.Volumes[token].Projected.Sources[0].ServiceAccountToken
+	assert.Equal(t, int64(600), *projection.ExpirationSeconds, "the token of the container wait is short-lived")
+}
+
+// TestEnvironmentOfContainers holds what programs of users, and images made for Gardener Landscaper, find in their environment.
+func TestEnvironmentOfContainers(t *testing.T) {
+	of := func(path string) *corev1.EnvVarSource {
+		return &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: path}}
+	}
+	all := []corev1.EnvVar{
+		{Name: "IMPORTS_PATH", Value: "/data/ls/shared/imports/import.json"}, {Name: "EXPORTS_PATH", Value: "/data/ls/shared/exports/values"},
+		{Name: "COMPONENT_DESCRIPTOR_PATH", Value: "/data/ls/shared/component_descriptor.json"},
+		{Name: "TARGET_PATH", Value: "/data/ls/shared/targets/target.json"}, {Name: "CONTENT_PATH", Value: "/data/ls/shared/content"},
+		{Name: "STATE_PATH", Value: "/data/ls/shared/state"},
+		{Name: "POD_NAME", ValueFrom: of("metadata.name")}, {Name: "POD_NAMESPACE", ValueFrom: of("metadata.namespace")},
+	}
+	item := []corev1.EnvVar{{Name: "DEPLOY_ITEM_NAME", Value: "item"}, {Name: "DEPLOY_ITEM_NAMESPACE", Value: "tenant"}}
+	pod := podOf(&containerv1alpha1.ProviderConfiguration{})
+
+	assert.ElementsMatch(t, append(slices.Clone(all), corev1.EnvVar{Name: "OPERATION", Value: "DELETE"}), pod.Spec.Containers[0].Env)
+	assert.Subset(t, pod.Spec.Containers[1].Env, append(slices.Clone(all), item...), "of the container wait")
+	paths := []corev1.EnvVar{{Name: "CONFIGURATION_PATH", Value: "/data/ls/internal/configuration.json"}}
+	assert.Subset(t, pod.Spec.InitContainers[0].Env, slices.Concat(all, item, paths), "of the container init")
 }
 
 func TestItemWithoutImageRunsTheDefault(t *testing.T) {

@@ -26,6 +26,7 @@ import (
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
+	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
@@ -229,8 +230,10 @@ func TestAnInterruptEndsAHangingPod(t *testing.T) {
 	s.await(pod, func() bool { return pod.DeletionTimestamp != nil })
 	told := time.Since(interrupted)
 	s.Gone(pod)
-	t.Logf("the Pod was asked to end after %s, its programs had ended after %s", told, time.Since(interrupted))
+	ended := time.Since(interrupted)
+	t.Logf("the Pod was asked to end after %s, its programs had ended after %s", told, ended)
 	assert.Less(t, told, 2*time.Second)
+	assert.Less(t, ended, pace.Within(2*time.Second))
 }
 
 // podOf returns the name of the Pod of an item.
