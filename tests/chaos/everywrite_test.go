@@ -39,6 +39,12 @@ func TestDeathOfHelmAtEveryWrite(t *testing.T) {
 	s.dieEverywhere([]string{rig.Controller, rig.ManifestDeployer, rig.HelmDeployer}, rig.HelmDeployer)
 }
 
+// TestDeathOfMockAtEveryWrite lets the mock deployer die, whose items come after those of the manifest deployer.
+func TestDeathOfMockAtEveryWrite(t *testing.T) {
+	s := newStage(t, func(u *rig.Units) { u.Mock = true })
+	s.dieEverywhere([]string{rig.Controller, rig.ManifestDeployer, rig.MockDeployer}, rig.MockDeployer)
+}
+
 // TestDeathOfApplyAtEveryWrite lets the manifest deployer die that applies by the API server.
 func TestDeathOfApplyAtEveryWrite(t *testing.T) {
 	s := newStage(t, func(u *rig.Units) { u.Strategy = "apply" })

@@ -93,14 +93,17 @@ func (s *stage) requireUnit(ctx context.Context, unit int, plan, version string,
 	name := s.units.Name(unit)
 	require.Len(s.t, s.observer.Jobs(name), jobs, "%s: jobs", plan)
 	require.Equal(s.t, version, s.deployedVersion(ctx, unit), "%s: version of the ConfigMap", plan)
-	items := 1
+	items, deployed := 1, 1
+	if s.units.Mock {
+		items++
+	}
 	if s.units.HasHelm(unit) {
-		items = 2
+		items, deployed = items+1, 2
 		if s.units.HasReleases() {
 			s.requireReleases(ctx, unit, unit+1, "")
 		}
 	}
-	for kind, each := range map[string]int{executionKind: 1, deployItemKind: items, configMapKind: items, dataObjectKind: 1, targetKind: 1} {
+	for kind, each := range map[string]int{executionKind: 1, deployItemKind: items, configMapKind: deployed, dataObjectKind: 1, targetKind: 1} {
 		require.Len(s.t, s.ledger.births(kind), (unit+1)*each, "%s: objects of kind %s so far", plan, kind)
 		for object, times := range s.ledger.births(kind) {
 			require.Equal(s.t, 1, times, "%s: times that %s %s was created", plan, kind, object)
