@@ -40,6 +40,8 @@ var checks = []check{
 		[]string{Good}, exports},
 	{"garbage-status", "Whatever a status holds, the job ends, and other items are carried out.",
 		[]string{Good}, garbageStatus},
+	{"crash", "A job that a process of the deployer had begun before it died is carried out to its end by the one that comes after it.",
+		[]string{Good}, crash},
 	{"stale-news", "A result never overwrites what somebody else has written meanwhile, as the end of the job by an interrupt.",
 		[]string{Good}, staleNews},
 	{"timeout", "A job that takes longer than spec.timeout ends in phase Failed with lastError.",

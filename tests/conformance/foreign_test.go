@@ -29,7 +29,7 @@ type stranger struct {
 	client   client.WithWatch
 	itemType string
 	// Faults.
-	splitsEnd, touchesIdle, ignoresInterrupt, ignoresTimeout, forgetsDeployer, losesExports, takesAll, deletesAtOnce, answersOnce bool
+	splitsEnd, touchesIdle, ignoresInterrupt, ignoresTimeout, forgetsDeployer, losesExports, takesAll, deletesAtOnce, answersOnce, leavesBegun, chokes bool
 }
 
 func (d *stranger) start(t *testing.T, namespace string) {
@@ -78,6 +78,10 @@ func (d *stranger) handle(ctx context.Context, stops map[string]context.CancelFu
 	}
 	key := item.Name + item.Status.JobID
 	if stops[key] != nil || d.answersOnce && item.Status.JobIDFinished != "" && item.DeletionTimestamp.IsZero() {
+		return
+	}
+	phase := item.Status.Phase
+	if d.leavesBegun && phase != "" && !phase.IsFinal() || d.chokes && phase == "Nonsense" {
 		return
 	}
 	work, stop := context.WithCancel(ctx)
@@ -203,6 +207,8 @@ func TestFaultsAreFound(t *testing.T) {
 		"loses exports":              {stranger{losesExports: true}, []string{"exports", "final-phase"}, []string{"exports"}},
 		"takes items of other types": {stranger{takesAll: true}, []string{"other-types", "final-phase"}, []string{"other-types"}},
 		"deletes without a job":      {stranger{deletesAtOnce: true}, []string{"delete", "final-phase"}, []string{"delete"}},
+		"forgets what it began":      {stranger{leavesBegun: true}, []string{"crash", "final-phase", "delete"}, []string{"crash"}},
+		"chokes on garbage":          {stranger{chokes: true}, []string{"garbage-status", "final-phase"}, []string{"garbage-status"}},
 		"takes one job only":         {stranger{answersOnce: true}, []string{"second-job", "observed-generation", "once"}, []string{"observed-generation", "second-job"}},
 	} {
 		t.Run(name, func(t *testing.T) {
