@@ -136,14 +136,17 @@ func (s *scene) waiting() (count int) {
 	return count
 }
 
-// requestsSince lists what our processes, and what they deploy with, asked for here since a moment, reads included.
+// requestsSince lists what our processes, and what they deploy with, asked for here since a moment, reads included, and what they deploy with asked
+// for in all namespaces.
 func (s *scene) requestsSince(since time.Time) []string {
 	s.T.Helper()
 	requests, err := s.Requests(s.Ctx, since)
 	require.NoError(s.T, err)
 	var found []string
 	for _, r := range requests {
-		if r.Time.After(since) && r.Namespace == s.Namespace && (s.Processes[r.User] != nil || r.User == s.Deployer()) {
+		isDeployer := r.User == s.Deployer()
+		isHere := r.Namespace == s.Namespace || isDeployer && r.Namespace == "" && r.Verb != "watch"
+		if r.Time.After(since) && isHere && (s.Processes[r.User] != nil || isDeployer) {
 			found = append(found, fmt.Sprintln(r.Time.Format(time.StampMicro), r.User, r.Verb, r.Resource, r.Subresource, r.Name, r.Code))
 		}
 	}
