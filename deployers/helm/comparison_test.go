@@ -36,6 +36,8 @@ var compared = []struct {
 	failsToUpgrade bool
 	// cannotRollBack says that the library cannot: an object is still there that the failed upgrade was to drop.
 	cannotRollBack bool
+	// cannotReturn says that the library cannot roll back to the first version: an object that the second one drops is kept, and in the way.
+	cannotReturn bool
 	// onlyTemplate are the objects that exist without a release only: there hooks and tests are objects like all others.
 	onlyTemplate []string
 	// stays are the objects that an uninstall leaves.
@@ -53,7 +55,7 @@ var compared = []struct {
 	}},
 	{chart: "immutable", failsToUpgrade: true},
 	{chart: "jobs", cannotRollBack: true},
-	{chart: "keep", stays: []string{"ConfigMap/stays", "ConfigMap/goes"}},
+	{chart: "keep", cannotReturn: true, stays: []string{"ConfigMap/stays", "ConfigMap/goes"}},
 	{chart: "kinds-order"},
 	{chart: "library", cannotRollBack: true},
 	{chart: "lists", cannotRollBack: true},
@@ -86,15 +88,19 @@ func TestC25EveryChartIsCompared(t *testing.T) {
 func TestC25HelmSpecifics(t *testing.T) {
 	for _, row := range compared {
 		t.Run(row.chart, func(t *testing.T) {
-			t.Run("release", func(t *testing.T) { compareRelease(t, row.chart, row.failsToUpgrade, row.cannotRollBack) })
+			t.Run("release", func(t *testing.T) { compareRelease(t, row.chart, "1", row.failsToUpgrade, row.cannotRollBack) })
+			if row.cannotRollBack {
+				t.Run("release that drops nothing", func(t *testing.T) { compareRelease(t, row.chart, "2", false, false) })
+			}
 			t.Run("template", func(t *testing.T) {
-				compareTemplate(t, row.chart, row.failsToUpgrade, append(slices.Clone(row.onlyTemplate), row.stays...))
+				compareTemplate(t, row.chart, row.failsToUpgrade, row.cannotReturn, append(slices.Clone(row.onlyTemplate), row.stays...))
 			})
 		})
 	}
 }
 
-func compareRelease(t *testing.T, name string, failsToUpgrade, cannotRollBack bool) {
+// compareRelease rolls back from an upgrade that fails with the values of the last version.
+func compareRelease(t *testing.T, name, last string, failsToUpgrade, cannotRollBack bool) {
 	f := newFixture(t)
 	l := f.library()
 	files := chartFiles(t, name)
@@ -113,11 +119,11 @@ func compareRelease(t *testing.T, name string, failsToUpgrade, cannotRollBack bo
 	if !failsToUpgrade {
 		bad := maps.Clone(files)
 		bad["templates/broken.yaml"] = broken
-		content := f.packed(bad, "1", nil)
+		content := f.packed(bad, last, nil)
 		content["helmDeploymentConfig"] = config{"upgrade": config{"wait": false, "remediation": config{"retries": 0, "remediateLastFailure": true}}}
 		f.next(content)
 		require.True(t, isFinal(f.fail(f.deployer())))
-		require.Error(t, l.run(bad, "1", true))
+		require.Error(t, l.run(bad, last, true))
 		rollback := action.NewRollback(l.helm)
 		rollback.Version = 2
 		assert.Equal(t, cannotRollBack, rollback.Run("hello-world") != nil)
@@ -135,7 +141,7 @@ func compareRelease(t *testing.T, name string, failsToUpgrade, cannotRollBack bo
 	f.isLike(l, "uninstall")
 }
 
-func compareTemplate(t *testing.T, name string, failsToUpgrade bool, except []string) {
+func compareTemplate(t *testing.T, name string, failsToUpgrade, cannotReturn bool, except []string) {
 	f := newFixture(t)
 	l := f.library()
 	files := chartFiles(t, name)
@@ -148,6 +154,7 @@ func compareTemplate(t *testing.T, name string, failsToUpgrade bool, except []st
 	f.settle(f.deployer().Ensure)
 	require.NoError(t, l.run(files, "1", false))
 	f.hasObjectsOf(l, except, "install")
+	installed := f.unmarked()
 
 	f.next(apply("2"))
 	err := l.run(files, "2", true)
@@ -159,6 +166,17 @@ func compareTemplate(t *testing.T, name string, failsToUpgrade bool, except []st
 		f.settle(f.deployer().Ensure)
 	}
 	f.hasObjectsOf(l, except, "upgrade")
+
+	f.next(apply("1")) // without a history, whoever wants the former version back says so
+	f.settle(f.deployer().Ensure)
+	rollback := action.NewRollback(l.helm)
+	rollback.Version = 1
+	assert.Equal(t, cannotReturn, rollback.Run("hello-world") != nil)
+	if cannotReturn {
+		assert.Equal(t, installed, f.unmarked(), "objects after the rollback")
+	} else {
+		f.hasObjectsOf(l, except, "rollback")
+	}
 
 	f.item.Generation++
 	f.settle(f.deployer().Delete)

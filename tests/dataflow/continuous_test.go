@@ -59,3 +59,20 @@ func TestB1303FailureByTheClockReachesTheRoot(t *testing.T) {
 	s.Gone(root)
 	assert.False(t, s.exists(config))
 }
+
+func TestB1303ContinuousReconcileOfMocks(t *testing.T) {
+	s := newScene(t)
+	s.Put("DeployItem", "pretend", object{
+		"metadata": object{"annotations": object{v1alpha1.OperationAnnotation: v1alpha1.OperationTestReconcile}},
+		"spec": object{"type": "landscaper.gardener.cloud/mock", "config": object{
+			"apiVersion": "mock.deployer.landscaper.gardener.cloud/v1alpha1", "kind": "ProviderConfiguration",
+			"continuousReconcile": object{"every": "1s"}, "export": object{"a": "b"},
+		}},
+	})
+	item := &v1alpha1.DeployItem{ObjectMeta: s.Named("pretend")}
+	s.awaitItem(item, func() bool {
+		return item.Job().IsIdle() && strings.HasPrefix(item.Status.JobIDFinished, v1alpha1.ContinuousJobPrefix)
+	})
+	assert.Equal(t, v1alpha1.PhaseSucceeded, item.Status.Phase)
+	require.NotNil(t, item.Status.ExportReference)
+}
