@@ -267,7 +267,9 @@ func timeout(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	return s.fails(ctx, limit)
+	failed := s.fails(ctx, limit)
+	_, err = s.edit(ctx, func(item *v1alpha1.DeployItem) { item.Spec.Timeout = nil }) // the uninstall may take longer
+	return errors.Join(failed, err)
 }
 
 func interrupt(ctx context.Context, b *bench) error {
