@@ -6,6 +6,7 @@ package installation
 import (
 	"io"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -21,13 +22,16 @@ import (
 )
 
 func TestE08ASourceThatIsTriedAgainChangesNoStatus(t *testing.T) {
-	r := &Reconciler{Backoff: kit.NewBackoff(time.Second, time.Minute)}
-	s := newScope(&v1alpha1.Installation{}, time.Unix(1, 0))
-	first, final := r.absorb(s, inputs.UnreadSource{Cause: io.ErrUnexpectedEOF})
-	assert.True(t, final)
-	second, _ := r.absorb(s, inputs.UnreadSource{Cause: io.ErrUnexpectedEOF})
-	assert.Greater(t, second.RequeueAfter, first.RequeueAfter)
-	assert.Empty(t, s.Inst.Status)
+	synctest.Test(t, func(t *testing.T) {
+		r := &Reconciler{Backoff: kit.NewBackoff(time.Second, time.Minute)}
+		s := newScope(&v1alpha1.Installation{}, time.Unix(1, 0))
+		first, final := r.absorb(s, inputs.UnreadSource{Cause: io.ErrUnexpectedEOF})
+		assert.True(t, final)
+		time.Sleep(first.RequeueAfter)
+		second, _ := r.absorb(s, inputs.UnreadSource{Cause: io.ErrUnexpectedEOF})
+		assert.Greater(t, second.RequeueAfter, first.RequeueAfter)
+		assert.Empty(t, s.Inst.Status)
+	})
 }
 
 func TestShowPending(t *testing.T) {
