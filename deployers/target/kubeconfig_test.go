@@ -106,6 +106,22 @@ func TestOperatorAllowsInsecureTLS(t *testing.T) {
 	assert.Empty(t, config.CAData)
 }
 
+func TestInsecureTargetsAreOpenedWhereTheOperatorAllowsThem(t *testing.T) {
+	insecure := []byte(strings.Replace(goodKubeconfig, "tls-server-name: api", "insecure-skip-tls-verify: true, certificate-authority-data: eA==", 1))
+	for name, allowed := range map[string]bool{"refused": false, "allowed": true} {
+		t.Run(name, func(t *testing.T) {
+			clients, err := New(Options{AllowInsecureTLS: allowed})
+			require.NoError(t, err)
+			_, err = connected(clients, insecure)
+			if !allowed {
+				assert.ErrorContains(t, err, "insecure-skip-tls-verify")
+				return
+			}
+			assert.NoError(t, err)
+		})
+	}
+}
+
 func TestAddressWithoutSchemeIsHTTPS(t *testing.T) {
 	config, _, err := tlsPolicy{}.sanitise([]byte(strings.Replace(goodKubeconfig, "https://api", "api", 1)))
 	require.NoError(t, err)
