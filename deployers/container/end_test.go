@@ -137,6 +137,43 @@ func TestKeptPodStaysUntilTheNextJob(t *testing.T) {
 	assert.Empty(t, s.left())
 }
 
+// leftovers are what an item has on the host cluster.
+func (s *served) leftovers(of names) []client.Object {
+	meta := of.meta(s.host, of.base, layout.TypeIdentity, nil)
+	pod := podOf(&emptyConfiguration)
+	pod.ObjectMeta = meta
+	pod.Finalizers, pod.Spec.ServiceAccountName = []string{layout.Finalizer}, of.base
+	return []client.Object{
+		&corev1.ServiceAccount{ObjectMeta: meta}, &rbacv1.Role{ObjectMeta: meta},
+		&rbacv1.RoleBinding{ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: of.base}},
+		&corev1.Secret{ObjectMeta: of.meta(s.host, of.state(1)+"0", layout.TypeState, nil)}, &corev1.Secret{ObjectMeta: of.meta(s.host, of.config(), layout.TypeConfig, nil)},
+		pod,
+	}
+}
+
+func TestDisabledGarbageCollectionEndsPodsOnly(t *testing.T) {
+	for name, disabled := range map[string]bool{"collected": false, "disabled": true} {
+		t.Run(name, func(t *testing.T) {
+			s := prepare(t, func(o *Options) { o.Garbage.Disable = disabled })
+			s.kubelet.ignore = true
+			gone := namesOf(keyIn(s.namespace, "gone"), s.options.Identity)
+			for _, object := range s.leftovers(gone) {
+				require.NoError(t, s.p.Client().Create(t.Context(), object), "%T", object)
+			}
+			all := s.left()
+
+			require.NoError(t, (&cleanup{options: &s.options}).abandon(t.Context(), gone))
+
+			s.awaitLeft(func(left map[string][]string) bool { return len(left["Pod"]) == 0 })
+			delete(all, "Pod")
+			if !disabled {
+				all = map[string][]string{}
+			}
+			assert.Equal(t, all, s.left())
+		})
+	}
+}
+
 func TestC27ContainerGarbageCollection(t *testing.T) {
 	s := serve(t, func(o *Options) { o.Garbage.RequeueTimeSeconds = 1 })
 	kept := s.create(script(`echo x > "$STATE_PATH/x"`))
@@ -146,20 +183,8 @@ func TestC27ContainerGarbageCollection(t *testing.T) {
 
 	gone := namesOf(client.ObjectKey{Namespace: s.namespace, Name: "gone"}, s.options.Identity)
 	foreign := namesOf(client.ObjectKey{Namespace: s.namespace, Name: "gone"}, "another deployer")
-	make := func(n names) []client.Object {
-		meta := n.meta(s.host, n.base, layout.TypeIdentity, nil)
-		pod := podOf(&emptyConfiguration)
-		pod.ObjectMeta = meta
-		pod.Finalizers, pod.Spec.ServiceAccountName = []string{layout.Finalizer}, n.base
-		return []client.Object{
-			&corev1.ServiceAccount{ObjectMeta: meta}, &rbacv1.Role{ObjectMeta: meta},
-			&rbacv1.RoleBinding{ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: n.base}},
-			&corev1.Secret{ObjectMeta: n.meta(s.host, n.state(1)+"0", layout.TypeState, nil)}, &corev1.Secret{ObjectMeta: n.meta(s.host, n.config(), layout.TypeConfig, nil)},
-			pod,
-		}
-	}
 	s.kubelet.ignore = true
-	for _, object := range append(make(gone), make(foreign)...) {
+	for _, object := range append(s.leftovers(gone), s.leftovers(foreign)...) {
 		require.NoError(t, s.p.Client().Create(t.Context(), object), "%T", object)
 	}
 	unmarked := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.host, Name: gone.base + "-unmarked"}}
@@ -167,7 +192,7 @@ func TestC27ContainerGarbageCollection(t *testing.T) {
 
 	s.awaitLeft(func(left map[string][]string) bool { return assert.ObjectsAreEqual(before, left) })
 
-	for _, object := range append(make(foreign), unmarked) {
+	for _, object := range append(s.leftovers(foreign), unmarked) {
 		assert.NoError(t, s.p.Client().Get(t.Context(), client.ObjectKeyFromObject(object), object), "%T of others stays", object)
 	}
 }

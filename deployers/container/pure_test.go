@@ -110,12 +110,15 @@ func FuzzConfiguration(f *testing.F) {
 var emptyConfiguration containerv1alpha1.ProviderConfiguration
 
 // podOf returns the Pod for a configuration, with a target, content in two pieces and a state.
-func podOf(config *containerv1alpha1.ProviderConfiguration) *corev1.Pod {
+func podOf(config *containerv1alpha1.ProviderConfiguration, adjust ...func(*Options)) *corev1.Pod {
 	item := itemWith("{}")
 	item.Status.JobID = "job"
 	options := Options{Namespace: "pods", Identity: "test", Main: containerv1alpha1.ContainerSpec{Image: "default", Args: []string{"fallback"}},
 		Init: containerv1alpha1.ContainerSpec{Image: "landscaper"}, Wait: containerv1alpha1.ContainerSpec{Image: "landscaper"},
 		MaxState: DefaultMaxState, MaxShared: DefaultMaxShared}
+	for _, change := range adjust {
+		change(&options)
+	}
 	now := time.Now()
 	return blueprintOfPod{
 		run: &run{
@@ -173,6 +176,24 @@ func TestEnvironmentOfContainers(t *testing.T) {
 	assert.Subset(t, pod.Spec.Containers[1].Env, append(slices.Clone(all), item...), "of the container wait")
 	paths := []corev1.EnvVar{{Name: "CONFIGURATION_PATH", Value: "/data/ls/internal/configuration.json"}}
 	assert.Subset(t, pod.Spec.InitContainers[0].Env, slices.Concat(all, item, paths), "of the container init")
+}
+
+func TestThePodIsMadeAsTheOptionsSay(t *testing.T) {
+	pod := podOf(&emptyConfiguration, func(o *Options) {
+		o.Namespace, o.MaxShared, o.MaxState = "others", 5, 7
+		o.Main = containerv1alpha1.ContainerSpec{Image: "default:2"}
+		o.Init = containerv1alpha1.ContainerSpec{Image: "own:2", ImagePullPolicy: corev1.PullNever}
+		o.Wait = containerv1alpha1.ContainerSpec{Image: "own:3", ImagePullPolicy: corev1.PullAlways}
+	})
+
+	assert.Equal(t, "others", pod.Namespace)
+	assert.Equal(t, "default:2", pod.Spec.Containers[0].Image)
+	prepares, stores := pod.Spec.InitContainers[0], pod.Spec.Containers[1]
+	assert.Equal(t, []string{"own:2", "Never"}, []string{prepares.Image, string(prepares.ImagePullPolicy)})
+	assert.Equal(t, []string{"own:3", "Always"}, []string{stores.Image, string(stores.ImagePullPolicy)})
+	assert.Contains(t, stores.Env, corev1.EnvVar{Name: layout.StateBytes, Value: strconv.Itoa(7 * unpackedState)})
+	shared := slices.IndexFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == sharedVolume })
+	assert.Equal(t, int64(5), pod.Spec.Volumes[shared].EmptyDir.SizeLimit.Value())
 }
 
 func TestItemWithoutImageRunsTheDefault(t *testing.T) {
