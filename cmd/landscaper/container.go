@@ -98,16 +98,9 @@ func (c *containerFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract
 	if err != nil {
 		return nil, nil, err
 	}
-	deployer, err := container.New(container.Options{
-		Host: host, Namespace: c.namespace, Identity: flags.ownIdentity(),
-		Init: sidecar, Wait: sidecar, Main: containerv1alpha1.ContainerSpec{Image: c.defaultImage},
-		Accounts: flags.targets.accounts, HostSecrets: secrets,
-		KeepPods: c.keepPods, MaxState: c.maxState, MaxShared: c.maxShared, MaxPods: c.maxPods, MaxStored: c.maxStored,
-		Garbage: containerv1alpha1.GarbageCollection{
-			Disable: c.noGarbage, RequeueTimeSeconds: max(int(c.garbagePeriod.Seconds()), 1),
-		},
-		Access: access,
-	})
+	options := c.options(flags, sidecar)
+	options.Host, options.HostSecrets, options.Access = host, secrets, access
+	deployer, err := container.New(options)
 	if err == nil {
 		err = deployer.Clean(mgr)
 	}
@@ -116,6 +109,18 @@ func (c *containerFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract
 		return nil, nil, err
 	}
 	return deployer, closeAll, nil
+}
+
+// options is what the flags say about the work in Pods.
+func (c *containerFlags) options(flags *deployerFlags, sidecar containerv1alpha1.ContainerSpec) container.Options {
+	return container.Options{
+		Namespace: c.namespace, Identity: flags.ownIdentity(), Init: sidecar, Wait: sidecar, Main: containerv1alpha1.ContainerSpec{Image: c.defaultImage},
+		Accounts: flags.targets.accounts,
+		KeepPods: c.keepPods, MaxState: c.maxState, MaxShared: c.maxShared, MaxPods: c.maxPods, MaxStored: c.maxStored,
+		Garbage: containerv1alpha1.GarbageCollection{
+			Disable: c.noGarbage, RequeueTimeSeconds: max(int(c.garbagePeriod.Seconds()), 1),
+		},
+	}
 }
 
 // check refuses limits that nobody could keep, and credentials of the cluster of an Environment on another one.

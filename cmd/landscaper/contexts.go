@@ -79,9 +79,13 @@ func (c *contextFlags) setup(mgr ctrl.Manager, p *process) error {
 	if err != nil || repository == nil {
 		return err
 	}
-	keeper := &defaultcontext.Reconciler{Client: mgr.GetClient(), RepositoryContext: *repository, Excluded: c.excluded, Backoff: p.backoff()}
-	if err := keeper.SetupWithManager(mgr, p.concurrent); err != nil {
+	if err := c.keeper(mgr, *repository, p).SetupWithManager(mgr, p.concurrent); err != nil {
 		return fmt.Errorf("set the controller of default contexts up: %w", err)
 	}
 	return nil
+}
+
+// keeper keeps the Contexts named default.
+func (c *contextFlags) keeper(mgr ctrl.Manager, repository v1alpha1.AnyJSON, p *process) *defaultcontext.Reconciler {
+	return &defaultcontext.Reconciler{Client: mgr.GetClient(), RepositoryContext: repository, Excluded: c.excluded, Backoff: p.backoff()}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -178,7 +179,7 @@ func (f *controllerFlags) setup(ctx context.Context, mgr ctrl.Manager, store *fe
 		return err
 	}
 	metrics := measure(mgr)
-	clusters, err := deploytarget.New(deploytarget.Options{PublicOnly: f.targets.publicOnly, Accounts: f.targets.accounts})
+	clusters, err := deploytarget.New(f.targets.options())
 	if err != nil {
 		return err
 	}
@@ -209,11 +210,7 @@ func (f *controllerFlags) setup(ctx context.Context, mgr ctrl.Manager, store *fe
 	if err := executions.SetupWithManager(ctx, mgr, f.concurrent); err != nil {
 		return fmt.Errorf("set the execution controller up: %w", err)
 	}
-	items := &deployitem.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Shard: f.shard, Recorder: recorder, PickupTimeout: f.pickupTimeout, Now: time.Now,
-		Environments: f.management.enabled, Leases: f.leases,
-	}
-	if err := items.SetupWithManager(ctx, mgr, f.concurrent); err != nil {
+	if err := f.deployItems(mgr, recorder).SetupWithManager(ctx, mgr, f.concurrent); err != nil {
 		return fmt.Errorf("set the pickup controller up: %w", err)
 	}
 	targets := &target.Reconciler{Client: mgr.GetClient(), Shard: f.shard, Backoff: f.backoff()}
@@ -237,4 +234,12 @@ func (f *controllerFlags) setup(ctx context.Context, mgr ctrl.Manager, store *fe
 		return err
 	}
 	return f.contexts.setup(mgr, &f.process)
+}
+
+// deployItems fails jobs that no deployer begins.
+func (f *controllerFlags) deployItems(mgr ctrl.Manager, recorder record.EventRecorder) *deployitem.Reconciler {
+	return &deployitem.Reconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Shard: f.shard, Recorder: recorder, PickupTimeout: f.pickupTimeout, Now: time.Now,
+		Environments: f.management.enabled, Leases: f.leases,
+	}
 }

@@ -108,7 +108,7 @@ func bindOperations(flags *pflag.FlagSet, operations *int) {
 }
 
 func (h *helmFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract.Deployer, func(), error) {
-	limits, err := h.children.limits()
+	options, err := h.options()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -120,8 +120,15 @@ func (h *helmFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract.Depl
 		closeAll()
 		return nil, nil, err
 	}
-	deployer, err := helm.New(helm.Options{Driver: h.driver, Access: access, Children: limits})
+	options.Access = access
+	deployer, err := helm.New(options)
 	return deployer, closeAll, err
+}
+
+// options is what the flags say about Helm.
+func (h *helmFlags) options() (helm.Options, error) {
+	limits, err := h.children.limits()
+	return helm.Options{Driver: h.driver, Children: limits}, err
 }
 
 // deployerOf returns the sub-command of one deployer with the flags that all deployers have, and what they set.
@@ -212,10 +219,16 @@ func (f *deployerFlags) clients(mgr ctrl.Manager) (*target.Clients, error) {
 			return nil, err
 		}
 	}
-	return target.New(target.Options{
-		Landscaper: landscaper, AllowInsecureTLS: f.insecureTLS, PublicOnly: f.targets.publicOnly, LegacyTokens: f.legacyTokens,
-		Accounts: f.targets.accounts, Host: host,
-	})
+	options := f.targetOptions()
+	options.Landscaper, options.Host = landscaper, host
+	return target.New(options)
+}
+
+// targetOptions is what the flags say about Targets.
+func (f *deployerFlags) targetOptions() target.Options {
+	options := f.targets.options()
+	options.AllowInsecureTLS, options.LegacyTokens = f.insecureTLS, f.legacyTokens
+	return options
 }
 
 // restrict makes the cache hold the DeployItems of the deployer's type and shard.

@@ -76,20 +76,30 @@ func (f *controllerFlags) setupManagement(mgr ctrl.Manager, recorder record.Even
 	if !f.management.enabled {
 		return nil
 	}
-	homes := pair.Homes{Shared: f.management.namespace}
-	environments := &environment.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Homes: homes, Shard: f.shard,
-		Backoff: f.backoff(), Now: time.Now, Share: f.management.share, Relay: environment.Relay(f.management.relay),
-	}
-	if err := environments.SetupWithManager(mgr, f.concurrent); err != nil {
+	if err := f.environments(mgr, recorder).SetupWithManager(mgr, f.concurrent); err != nil {
 		return fmt.Errorf("set the controller of Environments up: %w", err)
 	}
-	registrations := &registration.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Homes: homes, Shard: f.shard,
-		Backoff: f.backoff(), Now: time.Now,
-	}
-	if err := registrations.SetupWithManager(mgr, f.concurrent); err != nil {
+	if err := f.registrations(mgr, recorder).SetupWithManager(mgr, f.concurrent); err != nil {
 		return fmt.Errorf("set the controller of DeployerRegistrations up: %w", err)
 	}
 	return nil
 }
+
+// environments prepares Environments and uninstalls what is in those that go.
+func (f *controllerFlags) environments(mgr ctrl.Manager, recorder record.EventRecorder) *environment.Reconciler {
+	return &environment.Reconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Homes: f.management.homes(), Shard: f.shard,
+		Backoff: f.backoff(), Now: time.Now, Share: f.management.share, Relay: environment.Relay(f.management.relay),
+	}
+}
+
+// registrations installs the deployers of DeployerRegistrations.
+func (f *controllerFlags) registrations(mgr ctrl.Manager, recorder record.EventRecorder) *registration.Reconciler {
+	return &registration.Reconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Homes: f.management.homes(), Shard: f.shard,
+		Backoff: f.backoff(), Now: time.Now,
+	}
+}
+
+// homes says where what belongs to an Environment without a namespace of its own is.
+func (m *managementFlags) homes() pair.Homes { return pair.Homes{Shared: m.namespace} }

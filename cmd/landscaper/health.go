@@ -78,12 +78,16 @@ func (h *healthFlags) setup(ctx context.Context, mgr ctrl.Manager, p *process) e
 	if err := mgr.Add(own); err != nil {
 		return fmt.Errorf("add the own cluster: %w", err)
 	}
-	check := &health.Reconciler{
-		Cluster: own, Check: client.ObjectKey{Namespace: namespace, Name: h.name}, Deployments: h.deployments, Interval: h.interval,
-		Backoff: p.backoff(), Now: time.Now,
-	}
-	if err := check.SetupWithManager(mgr); err != nil {
+	if err := h.reconciler(own, namespace, p).SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("set the health check up: %w", err)
 	}
 	return nil
+}
+
+// reconciler checks the Deployments of a namespace of the own cluster.
+func (h *healthFlags) reconciler(own cluster.Cluster, namespace string, p *process) *health.Reconciler {
+	return &health.Reconciler{
+		Cluster: own, Check: client.ObjectKey{Namespace: namespace, Name: h.name}, Deployments: h.deployments, Interval: h.interval,
+		Backoff: p.backoff(), Now: time.Now,
+	}
 }

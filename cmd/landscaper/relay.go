@@ -59,7 +59,7 @@ func (f *relayFlags) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	handler, err := relay.New(relay.Options{Client: live, Finders: finders, Timeout: f.timeout, Metrics: ctrlmetrics.Registry})
+	handler, err := relay.New(f.options(live, finders))
 	if err != nil {
 		return err
 	}
@@ -71,6 +71,11 @@ func (f *relayFlags) run(ctx context.Context) error {
 		return err
 	}
 	return mgr.Start(ctx)
+}
+
+// options is what the flags say about the service, which finds content with the finders.
+func (f *relayFlags) options(live client.Client, finders map[deployersrelay.Kind]relay.Finder) relay.Options {
+	return relay.Options{Client: live, Finders: finders, Timeout: f.timeout, Metrics: ctrlmetrics.Registry}
 }
 
 // contentFlags say whether a deployer gets content from the relay.

@@ -52,15 +52,23 @@ func (r *registryFlags) bindFlags(flags *pflag.FlagSet) {
 }
 
 func (r *registryFlags) open(publicOnly bool) (*oci.Client, error) {
-	logins, err := r.logins()
+	options, err := r.options(publicOnly)
 	if err != nil {
 		return nil, err
 	}
-	registries, err := oci.New(oci.Options{Dir: r.dir, CacheBytes: r.bytes, Mirrors: r.mirrors, PlainHTTP: r.plainHTTP, Logins: logins, PublicOnly: publicOnly})
+	registries, err := oci.New(options)
 	if err != nil {
 		return nil, fmt.Errorf("--oci-mirror or --oci-cache-dir: %w", err)
 	}
 	return registries, nil
+}
+
+// options is what the flags say about registries.
+func (r *registryFlags) options(publicOnly bool) (oci.Options, error) {
+	logins, err := r.logins()
+	return oci.Options{
+		Dir: r.dir, CacheBytes: r.bytes, Mirrors: r.mirrors, PlainHTTP: r.plainHTTP, Logins: logins, PublicOnly: publicOnly,
+	}, err
 }
 
 // maxLoginFile is the size of the largest dockerconfigjson file, in bytes: that of a Secret.
@@ -119,16 +127,21 @@ func (a *artifactFlags) open(publicOnly bool) (*fetch.Store, func(), error) {
 		}
 		dir, cleanUp = made.Path, func() { _ = made.Remove() }
 	}
-	store, err := fetch.New(fetch.Options{
-		Dir: filepath.Clean(dir), Retries: a.retries, CacheBytes: a.cacheBytes,
-		MaxExtracted: a.maxExtracted, MaxDownload: a.maxDownload, HostOverwrite: os.Getenv("SOURCE_CONTROLLER_LOCALHOST"),
-		PublicOnly: publicOnly, Storage: a.hosts,
-	})
+	store, err := fetch.New(a.options(dir, publicOnly))
 	if err != nil {
 		cleanUp()
 		return nil, nil, fmt.Errorf("--artifact-dir: %w", err)
 	}
 	return store, cleanUp, nil
+}
+
+// options is what the flags say about artifacts, which are kept in dir.
+func (a *artifactFlags) options(dir string, publicOnly bool) fetch.Options {
+	return fetch.Options{
+		Dir: filepath.Clean(dir), Retries: a.retries, CacheBytes: a.cacheBytes,
+		MaxExtracted: a.maxExtracted, MaxDownload: a.maxDownload, HostOverwrite: os.Getenv("SOURCE_CONTROLLER_LOCALHOST"),
+		PublicOnly: publicOnly, Storage: a.hosts,
+	}
 }
 
 // accessFlags say where the content of DeployItems comes from.
@@ -289,5 +302,10 @@ func (i *identityFlags) open(mgr ctrl.Manager) (*cloud.Identities, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to the landscaper cluster: %w", err)
 	}
-	return cloud.New(cloud.Options{Client: live, OwnIdentity: i.own, DefaultServiceAccount: i.defaultAccount})
+	return cloud.New(i.options(live))
+}
+
+// options is what the flags say about identities of clouds, which live reads.
+func (i *identityFlags) options(live client.Client) cloud.Options {
+	return cloud.Options{Client: live, OwnIdentity: i.own, DefaultServiceAccount: i.defaultAccount}
 }

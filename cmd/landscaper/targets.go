@@ -27,6 +27,11 @@ func (t *targetFlags) bindFlags(flags *pflag.FlagSet) {
 		"The ServiceAccount, in the namespace of the Target, that is impersonated on clusters reached by kubeconfig or oidcConfig where neither DeployItem nor Target names one.")
 }
 
+// options is what the flags say about Targets.
+func (t *targetFlags) options() target.Options {
+	return target.Options{PublicOnly: t.publicOnly, Accounts: t.accounts}
+}
+
 // bindPublicOnly binds the one flag for private addresses. It has the same default and the same meaning in every process.
 func bindPublicOnly(flags *pflag.FlagSet, publicOnly *bool) {
 	flags.BoolVar(publicOnly, "no-private-networks", false,
