@@ -9,6 +9,7 @@ import (
 	"go/token"
 	"go/types"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -56,6 +57,29 @@ func parsePackage(t *testing.T, set *token.FileSet, dir string) (files []*ast.Fi
 	return files
 }
 
+// testNames has the tests of directories that were read already.
+var testNames = map[string][]string{}
+
+// testsIn returns the names of the tests in a directory whatever their build constraints.
+func testsIn(t *testing.T, dir string) []string {
+	t.Helper()
+	if names, isKnown := testNames[dir]; isKnown {
+		return names
+	}
+	paths, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	require.NoError(t, err)
+	for _, path := range paths {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		for _, declared := range file.Decls {
+			if function, ok := declared.(*ast.FuncDecl); ok && function.Recv == nil && strings.HasPrefix(function.Name.Name, "Test") {
+				testNames[dir] = append(testNames[dir], function.Name.Name)
+			}
+		}
+	}
+	return testNames[dir]
+}
+
 // unreadFlags returns the flags whose field nothing reads, by name, and how many flags are bound to fields.
 func unreadFlags(set *token.FileSet, files []*ast.File) (unread []string, bound int) {
 	info := &types.Info{Selections: map[*ast.SelectorExpr]*types.Selection{}}
@@ -95,6 +119,12 @@ func TestD21EveryFlagIsRead(t *testing.T) {
 	unread, bound := unreadFlags(set, parsePackage(t, set, "."))
 	assert.Empty(t, unread, "make use of the flag, or remove it")
 	assert.Greater(t, bound, 60)
+}
+
+func TestTestsAreFoundByDirectory(t *testing.T) {
+	assert.Subset(t, testsIn(t, "."), []string{"TestD21EveryFlagIsRead", "TestTestsAreFoundByDirectory"})
+	assert.NotContains(t, testsIn(t, "."), "testsIn")
+	assert.Empty(t, testsIn(t, "testdata"))
 }
 
 func TestUnreadFlagsAreFound(t *testing.T) {

@@ -4,6 +4,8 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -13,24 +15,40 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/flux-landscaper/flux-landscaper/agent"
+	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/confined"
+	"github.com/flux-landscaper/flux-landscaper/controllers/environment"
+	"github.com/flux-landscaper/flux-landscaper/controllers/webhooks"
+	"github.com/flux-landscaper/flux-landscaper/deployers/container"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
+	"github.com/flux-landscaper/flux-landscaper/sources/flux"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 )
 
 // parsed is what the flags of one sub-command set. Parts that the sub-command does not have are nil.
 type parsed struct {
 	t          *testing.T
+	flags      *pflag.FlagSet
 	process    *process
 	controller *controllerFlags
 	deployer   *deployerFlags
@@ -45,6 +63,7 @@ type parsed struct {
 func parse(t *testing.T, name string, args ...string) (*parsed, *pflag.FlagSet) {
 	t.Helper()
 	p, command := &parsed{t: t}, (*cobra.Command)(nil)
+	defer func() { p.flags = command.Flags() }()
 	switch name {
 	case "controller":
 		command, p.controller = controllerOf()
@@ -83,16 +102,63 @@ func (p *parsed) contract() contract.Options {
 	return options
 }
 
-func (p *parsed) artifacts() *artifactFlags {
+// access returns what the flags say about the content of DeployItems, and whether it comes from public addresses only. The controller has the flags
+// in other groups.
+func (p *parsed) access() (*accessFlags, bool) {
 	switch {
+	case p.agent != nil:
+		return &p.agent.helm.accessFlags, p.agent.publicOnly
 	case p.helm != nil:
-		return &p.helm.artifacts
+		return &p.helm.accessFlags, p.deployer.targets.publicOnly
 	case p.container != nil:
-		return &p.container.artifacts
+		return &p.container.accessFlags, p.deployer.targets.publicOnly
 	case p.relay != nil:
-		return &p.relay.artifacts
+		return &p.relay.accessFlags, p.relay.publicOnly
 	}
-	return &p.controller.artifacts
+	own := &p.controller.components
+	return &accessFlags{artifacts: p.controller.artifacts, registries: own.registries, identities: own.identities, localRoot: own.localRoot},
+		p.controller.targets.publicOnly
+}
+
+func (p *parsed) artifacts() fetch.Options {
+	access, publicOnly := p.access()
+	return access.artifacts.options(access.artifacts.dir, publicOnly)
+}
+
+func (p *parsed) oci() oci.Options {
+	access, publicOnly := p.access()
+	options, err := access.registries.options(publicOnly)
+	require.NoError(p.t, err)
+	return options
+}
+
+func (p *parsed) registries() *registryFlags {
+	access, _ := p.access()
+	return &access.registries
+}
+
+func (p *parsed) identities() *identityFlags {
+	access, _ := p.access()
+	return &access.identities
+}
+
+// targets returns how Targets are opened.
+func (p *parsed) targets() target.Options {
+	if p.deployer != nil {
+		return p.deployer.targetOptions()
+	}
+	return p.controller.targets.options()
+}
+
+// isPublicOnly reports whether all that strangers name is reached at public addresses alone. Not every process fetches something.
+func (p *parsed) isPublicOnly() any {
+	if p.agent == nil && p.relay == nil && !p.targets().PublicOnly {
+		return false
+	}
+	if p.deployer != nil && p.helm == nil && p.container == nil {
+		return true
+	}
+	return p.artifacts().PublicOnly && p.oci().PublicOnly
 }
 
 func (p *parsed) children() confined.Limits {
@@ -106,30 +172,6 @@ func (p *parsed) children() confined.Limits {
 	limits, err := flags.limits()
 	require.NoError(p.t, err)
 	return limits
-}
-
-func (p *parsed) registries() *registryFlags {
-	switch {
-	case p.helm != nil:
-		return &p.helm.registries
-	case p.container != nil:
-		return &p.container.registries
-	case p.relay != nil:
-		return &p.relay.registries
-	}
-	return &p.controller.components.registries
-}
-
-func (p *parsed) identities() *identityFlags {
-	switch {
-	case p.helm != nil:
-		return &p.helm.identities
-	case p.container != nil:
-		return &p.container.identities
-	case p.relay != nil:
-		return &p.relay.identities
-	}
-	return &p.controller.components.identities
 }
 
 // shard returns which DeployItems the process caches.
@@ -149,175 +191,345 @@ func (p *parsed) shard() string {
 	return ""
 }
 
-// effect is a value of a flag and what it has to become in what the process is made from.
+// effect is a value of a flag and what it has to become in the options of a part of the process. Tests are those that show another behaviour of
+// the part for another value of the option: as directory: name, separated by commas.
 type effect struct {
 	value string
 	of    func(*parsed) any
 	want  any
+	tests string
 }
 
 const second = time.Second
 
-// effects has every flag of every sub-command. Whoever adds a flag says here what it changes.
+// effects has every flag of every sub-command. Whoever adds a flag says here which option it sets, and which test shows what the option changes.
 var effects = map[string]effect{
-	"metrics-addr":                      {":1", func(p *parsed) any { return p.manager().Metrics.BindAddress }, ":1"},
-	"health-addr":                       {":1", func(p *parsed) any { return p.manager().HealthProbeBindAddress }, ":1"},
-	"graceful-shutdown-timeout":         {"1s", func(p *parsed) any { return *p.manager().GracefulShutdownTimeout }, second},
-	"concurrent":                        {"3", func(p *parsed) any { return p.manager().Controller.MaxConcurrentReconciles }, 3},
-	"enable-leader-election":            {"true", func(p *parsed) any { return p.manager().LeaderElection }, true},
-	"leader-election-lease-duration":    {"1s", func(p *parsed) any { return *p.manager().LeaseDuration }, second},
-	"leader-election-renew-deadline":    {"1s", func(p *parsed) any { return *p.manager().RenewDeadline }, second},
-	"leader-election-retry-period":      {"1s", func(p *parsed) any { return *p.manager().RetryPeriod }, second},
-	"leader-election-release-on-cancel": {"false", func(p *parsed) any { return p.manager().LeaderElectionReleaseOnCancel }, false},
-	"watch-all-namespaces":              {"false", func(p *parsed) any { return len(p.manager().Cache.DefaultNamespaces) }, 1},
-	"cache-sync-timeout":                {"1s", func(p *parsed) any { return p.manager().Controller.CacheSyncTimeout }, second},
-	"watch-label-selector":              {"a=b", (*parsed).anyShard, "a=b"},
-	"events-addr":                       {"http://e", func(p *parsed) any { return p.process.eventsAddr }, "http://e"},
-	"landscaper-kubeconfig":             {"/k", func(p *parsed) any { return p.process.kubeconfig }, "/k"},
-	"kube-api-qps":                      {"7", func(p *parsed) any { return p.connection().QPS }, float32(7)},
-	"kube-api-burst":                    {"7", func(p *parsed) any { return p.connection().Burst }, 7},
-	"log-level":                         {"trace", func(p *parsed) any { return p.process.logging.LogLevel }, "trace"},
-	"log-encoding":                      {"console", func(p *parsed) any { return p.process.logging.LogEncoding }, "console"},
-	"min-retry-delay":                   {"1s", (*parsed).minRetryDelay, second},
-	"max-retry-delay":                   {"1s", (*parsed).maxRetryDelay, second},
-	"interval-jitter-percentage":        {"7", (*parsed).jitter, uint8(7)},
-	"no-cross-namespace-refs":           {"false", func(p *parsed) any { return p.process.acl.NoCrossNamespaceRefs }, false},
+	"metrics-addr": {":1", func(p *parsed) any { return p.manager().Metrics.BindAddress }, ":1",
+		"tests/behaviour: TestLeaderElectionAndEndpoints"},
+	"health-addr": {":1", func(p *parsed) any { return p.manager().HealthProbeBindAddress }, ":1",
+		"tests/behaviour: TestLeaderElectionAndEndpoints"},
+	"graceful-shutdown-timeout": {"1s", func(p *parsed) any { return *p.manager().GracefulShutdownTimeout }, second,
+		"cmd/landscaper: TestWhatDoesNotEndIsLeftAfterTheGrace"},
+	"concurrent": {"3", func(p *parsed) any { return p.manager().Controller.MaxConcurrentReconciles }, 3,
+		"deployers/kit/fair: TestAllWorkersOfOneNamespaceWork"},
+	"enable-leader-election": {"true", func(p *parsed) any { return p.manager().LeaderElection }, true,
+		"tests/behaviour: TestLeaderElectionAndEndpoints"},
+	"leader-election-lease-duration": {"1s", func(p *parsed) any { return *p.manager().LeaseDuration }, second,
+		"cmd/landscaper: TestTheLeaseIsHeldAsTheFlagsSay"},
+	"leader-election-renew-deadline": {"1s", func(p *parsed) any { return *p.manager().RenewDeadline }, second,
+		"cmd/landscaper: TestALeaderThatCannotRenewEnds"},
+	"leader-election-retry-period": {"1s", func(p *parsed) any { return *p.manager().RetryPeriod }, second,
+		"cmd/landscaper: TestTheLeaseOfAnotherIsLookedAtEachPeriod"},
+	"leader-election-release-on-cancel": {"false", func(p *parsed) any { return p.manager().LeaderElectionReleaseOnCancel }, false,
+		"cmd/landscaper: TestTheLeaseIsHeldAsTheFlagsSay"},
+	"watch-all-namespaces": {"false", func(p *parsed) any { return len(p.manager().Cache.DefaultNamespaces) }, 1,
+		"cmd/landscaper: TestOnlyWatchedNamespacesAreAskedFor"},
+	"cache-sync-timeout": {"1s", func(p *parsed) any { return p.manager().Controller.CacheSyncTimeout }, second,
+		"cmd/landscaper: TestCachesThatDoNotFillEndTheProcess"},
+	"watch-label-selector": {"a=b", (*parsed).anyShard, "a=b",
+		"tests/dataflow: TestE09AnInstallationMovesBetweenShards"},
+	"events-addr": {"http://e", (*parsed).receiver, "http://e",
+		"deployers/kit/notify: TestT10EventsReachTheReceiver"},
+	"landscaper-kubeconfig": {"testdata/kubeconfig", (*parsed).server, "https://landscaper.example.com",
+		"cmd/landscaper: TestRequestsGoWhereTheKubeconfigLeads"},
+	"kube-api-qps": {"7", func(p *parsed) any { return p.connection().QPS }, float32(7),
+		"cmd/landscaper: TestRequestsOfAProcessAreLimited"},
+	"kube-api-burst": {"7", func(p *parsed) any { return p.connection().Burst }, 7,
+		"cmd/landscaper: TestRequestsOfAProcessAreLimited"},
+	"log-level": {"trace", func(p *parsed) any { return p.process.logging.LogLevel }, "trace",
+		"cmd/landscaper: TestTheLogIsAsTheFlagsSay"},
+	"log-encoding": {"console", func(p *parsed) any { return p.process.logging.LogEncoding }, "console",
+		"cmd/landscaper: TestTheLogIsAsTheFlagsSay"},
+	"min-retry-delay": {"1s", (*parsed).minRetryDelay, second,
+		"deployers/kit: TestBackoffSpreadsObjects, deployers/contract: TestRetryDelaysAreThoseOfTheOptions"},
+	"max-retry-delay": {"1s", (*parsed).maxRetryDelay, second,
+		"deployers/kit: TestDoubled, deployers/contract: TestRetryDelaysAreThoseOfTheOptions"},
+	"interval-jitter-percentage": {"7", (*parsed).jitter, uint8(7),
+		"deployers/kit: TestJitterStaysWithinItsPercentage"},
+	"no-cross-namespace-refs": {"false", func(p *parsed) any { return p.process.sourcePolicy().NoCrossNamespaceRefs }, false,
+		"sources/flux: TestLookupCrossesNamespacesWhereAllowed"},
 
-	"artifact-dir":           {"/a", func(p *parsed) any { return p.artifacts().dir }, "/a"},
-	"http-retry":             {"3", func(p *parsed) any { return p.artifacts().retries }, 3},
-	"artifact-cache-size":    {"3", func(p *parsed) any { return p.artifacts().cacheBytes }, int64(3)},
-	"artifact-max-download":  {"3", func(p *parsed) any { return p.artifacts().maxDownload }, int64(3)},
-	"artifact-hosts":         {"a,b:1", func(p *parsed) any { return strings.Join(p.artifacts().hosts, " ") }, "a b:1"},
-	"artifact-max-extracted": {"3", func(p *parsed) any { return p.artifacts().maxExtracted }, int64(3)},
-	"render-processes":       {"3", func(p *parsed) any { return p.children().Children }, 3},
-	"render-process-memory":  {"67108864", func(p *parsed) any { return p.children().Memory }, int64(64 << 20)},
-	"oci-mirror":             {"a=b", func(p *parsed) any { return p.registries().mirrors["a"] }, "b"},
-	"oci-plain-http":         {"a,b", func(p *parsed) any { return len(p.registries().plainHTTP) }, 2},
-	"oci-config-file":        {"a,b", func(p *parsed) any { return strings.Join(p.registries().configFiles, " ") }, "a,b"},
-	"oci-cache-dir":          {"/o", func(p *parsed) any { return p.registries().dir }, "/o"},
-	"oci-cache-size":         {"3", func(p *parsed) any { return p.registries().bytes }, int64(3)},
+	"artifact-dir": {"/a", func(p *parsed) any { return p.artifacts().Dir }, "/a",
+		"sources/fetch: TestCacheSurvivesARestart"},
+	"http-retry": {"3", func(p *parsed) any { return p.artifacts().Retries }, 3,
+		"sources/fetch: TestRetriesEnd"},
+	"artifact-cache-size": {"3", func(p *parsed) any { return p.artifacts().CacheBytes }, int64(3),
+		"sources/fetch: TestEvictionTakesTheLeastRecentlyUsed"},
+	"artifact-max-download": {"3", func(p *parsed) any { return p.artifacts().MaxDownload }, int64(3),
+		"sources/fetch: TestDownloadLimit"},
+	"artifact-hosts": {"a,b:1", func(p *parsed) any { return p.artifacts().Storage }, []string{"a", "b:1"},
+		"sources/fetch: TestStorageOfTheOperatorMayBePrivate"},
+	"artifact-max-extracted": {"3", func(p *parsed) any { return p.artifacts().MaxExtracted }, int64(3),
+		"sources/fetch: TestOpenRefusesUnsafeArchives"},
+	"render-processes": {"3", func(p *parsed) any { return p.children().Children }, 3,
+		"confined: TestHostileOwnerLeavesAChildForOthers"},
+	"render-process-memory": {"67108864", func(p *parsed) any { return p.children().Memory }, int64(64 << 20),
+		"confined: TestBombsEndTheirOwnJobOnly"},
+	"oci-mirror": {"a=b", func(p *parsed) any { return p.oci().Mirrors["a"] }, "b",
+		"sources/oci: TestMirrorStandsInForAHost"},
+	"oci-plain-http": {"a,b", func(p *parsed) any { return p.oci().PlainHTTP }, []string{"a", "b"},
+		"sources/oci: TestPlainHTTPHosts"},
+	"oci-config-file": {"testdata/logins.json", func(p *parsed) any { return reflect.DeepEqual(p.oci().Logins, keychain.Join()) }, false,
+		"sources/oci: TestLoginsOfTheOperator"},
+	"oci-cache-dir": {"/o", func(p *parsed) any { return p.oci().Dir }, "/o",
+		"sources/oci: TestARestartCausesNoDownload"},
+	"oci-cache-size": {"3", func(p *parsed) any { return p.oci().CacheBytes }, int64(3),
+		"sources/oci: TestContentLargerThanTheCache"},
 	"feature-gates": {"ObjectLevelWorkloadIdentity=true", func(p *parsed) any {
 		supported := map[string]bool{"ObjectLevelWorkloadIdentity": false}
 		require.NoError(p.t, p.identities().gates.SupportedFeatures(supported))
 		return supported["ObjectLevelWorkloadIdentity"]
-	}, true},
+	}, true,
+		"tests/identities: TestComponentsOfARegistryOfAWS"},
 	"default-service-account": {"a", func(p *parsed) any {
 		if p.deployer != nil {
-			return p.deployer.targets.accounts.Self
+			return p.targets().Accounts.Self
 		}
-		return p.identities().defaultAccount
-	}, "a"},
-	"default-kubeconfig-service-account": {"a", func(p *parsed) any {
-		if p.deployer != nil {
-			return p.deployer.targets.accounts.Kubeconfig
-		}
-		return p.controller.targets.accounts.Kubeconfig
-	}, "a"},
-	"content-relay":                {"a/b", func(p *parsed) any { return p.contract().SkipPullSecrets }, true}, // the relay reads them
-	"content-addr":                 {":1", func(p *parsed) any { return p.relay.address }, ":1"},
-	"content-timeout":              {"1s", func(p *parsed) any { return p.relay.timeout }, second},
-	"content-relay-namespace":      {"a", func(p *parsed) any { return p.controller.management.relay }, "a"},
-	"registry-controller-identity": {"true", func(p *parsed) any { return p.identities().own }, true},
-	"local-repository-dir": {"/l", func(p *parsed) any {
-		switch {
-		case p.helm != nil:
-			return p.helm.localRoot
-		case p.container != nil:
-			return p.container.localRoot
-		case p.relay != nil:
-			return p.relay.localRoot
-		}
-		return p.controller.components.localRoot
-	}, "/l"},
+		return p.identities().options(nil).DefaultServiceAccount
+	}, "a",
+		"deployers/target: TestActorGoesBeforeTargetAndTargetBeforeDefault, sources/cloud: TestDefaultServiceAccountWinsOverTheOwnIdentity"},
+	"default-kubeconfig-service-account": {"a", func(p *parsed) any { return p.targets().Accounts.Kubeconfig }, "a",
+		"deployers/target: TestActorGoesBeforeTargetAndTargetBeforeDefault"},
+	"content-relay": {"a/b", func(p *parsed) any { return p.contract().SkipPullSecrets }, true,
+		"deployers/contract: TestContextWithoutSecretsForDeployersThatNeedNone, tests/relay: TestAChartComesThroughTheRelay"}, // the relay reads them
+	"content-addr": {":1", func(p *parsed) any { return p.relay.address }, ":1",
+		"tests/relay: TestAChartComesThroughTheRelay"},
+	"content-timeout": {"1s", func(p *parsed) any { return p.relay.options(nil, nil).Timeout }, second,
+		"tests/relay: TestContentHasItsTimeToBeFound"},
+	"content-relay-namespace": {"a", func(p *parsed) any { return p.controller.environments(p.offline(), nil).Relay }, environment.Relay("a"),
+		"tests/environments: TestWithoutContentRelayNobodyGetsRightsForIt"},
+	"registry-controller-identity": {"true", func(p *parsed) any { return p.identities().options(nil).OwnIdentity }, true,
+		"sources/cloud: TestOwnIdentityWhereTheOperatorLetsEverybody"},
+	"local-repository-dir": {"/l", (*parsed).localRoot, "/l",
+		"sources/repository: TestLocalRepositories"},
 
-	"config": {"/c", func(p *parsed) any {
-		if p.agent != nil {
-			return p.agent.file
-		}
-		return p.deployer.file
-	}, "/c"},
-	"instance":             {"a", func(p *parsed) any { return p.agent.instance }, "a"},
-	"bootstrap-kubeconfig": {"/b", func(p *parsed) any { return p.agent.bootstrap }, "/b"},
-	"identity":             {"a", func(p *parsed) any { return p.contract().Identity }, "a"},
-	"watch-namespaces":     {"a,b", func(p *parsed) any { return slices.Sorted(maps.Keys(p.manager().Cache.DefaultNamespaces)) }, []string{"a", "b"}},
-	"target-selector":      {"{targets: [{name: a}]}", func(p *parsed) any { return len(p.contract().TargetSelectors) }, 1},
+	"config": {"testdata/configuration.yaml", (*parsed).configuredName, "mine",
+		"cmd/landscaper: TestConfigurationFile, agent: TestConfigurationOfTheFormerAgentIsRead"},
+	"instance": {"a", func(p *parsed) any { return p.agent.ownInstance() }, "a",
+		"tests/agent: TestOfTwoAgentsOnlyTheOneThatHoldsTheEnvironmentWorks"},
+	"bootstrap-kubeconfig": {"testdata/kubeconfig", (*parsed).server, "https://landscaper.example.com",
+		"tests/agent: TestABootstrapTokenIsExchangedOnce"},
+	"identity": {"a", func(p *parsed) any { return p.contract().Identity }, "a",
+		"deployers/contract: TestD14JobOfAnotherDeployerIsLeftToIt"},
+	"watch-namespaces": {"a,b", func(p *parsed) any { return slices.Sorted(maps.Keys(p.manager().Cache.DefaultNamespaces)) }, []string{"a", "b"},
+		"cmd/landscaper: TestOnlyWatchedNamespacesAreAskedFor"},
+	"target-selector": {"{targets: [{name: a}]}", func(p *parsed) any { return len(p.contract().TargetSelectors) }, 1,
+		"deployers/contract: TestDeployerWithSelectorsServesItsTargetsOnly"},
 	"environment": {"a", func(p *parsed) any {
 		return len(p.contract().TargetSelectors) == 1 && p.contract().TargetsOnly && p.deployer.environment.name == "a"
-	}, true},
-	"environment-secrets-namespace": {"a", func(p *parsed) any { return p.deployer.environment.namespace }, "a"},
-	"insecure-kubeconfig-tls":       {"true", func(p *parsed) any { return p.deployer.insecureTLS }, true},
-	"legacy-target-tokens":          {"true", func(p *parsed) any { return p.deployer.legacyTokens }, true},
-	"min-continuous-interval":       {"1s", func(p *parsed) any { return p.contract().MinContinuousInterval }, second},
-	"max-deploy-item-timeout":       {"1s", func(p *parsed) any { return p.contract().MaxTimeout }, second},
-	"helm-driver":                   {"memory", func(p *parsed) any { return p.helm.driver }, "memory"},
-	"helm-operations":               {"3", func(p *parsed) any { return p.contract().MaxWaiting }, 3},
+	}, true,
+		"deployers/contract: TestDeployerOfTargetsOnlyLeavesItemsWithoutTarget"},
+	"environment-secrets-namespace": {"a", (*parsed).secretsNamespace, "a",
+		"deployers/target: TestSecretsOfTheHostClusterAreForItsEnvironmentOnly"},
+	"insecure-kubeconfig-tls": {"true", func(p *parsed) any { return p.targets().AllowInsecureTLS }, true,
+		"deployers/target: TestInsecureTargetsAreOpenedWhereTheOperatorAllowsThem"},
+	"legacy-target-tokens": {"true", func(p *parsed) any { return p.targets().LegacyTokens }, true,
+		"deployers/target: TestT06TokensOfTheLandscaperClusterStayThere"},
+	"min-continuous-interval": {"1s", func(p *parsed) any { return p.contract().MinContinuousInterval }, second,
+		"deployers/contract/internal/rhythm: TestDue"},
+	"max-deploy-item-timeout": {"1s", func(p *parsed) any { return p.contract().MaxTimeout }, second,
+		"deployers/contract: TestT04OperatorsMaximumEndsAJobWithoutTimeout"},
+	"helm-driver": {"memory", func(p *parsed) any { return p.helmOptions().Driver }, "memory",
+		"deployers/helm/engine: TestDrivers"},
+	"helm-operations": {"3", func(p *parsed) any { return p.contract().MaxWaiting }, 3,
+		"deployers/contract: TestTheWorkerStaysWhereTooManyWait"},
 
-	"host-kubeconfig":            {"/k", func(p *parsed) any { return p.container.hostKubeconfig }, "/k"},
-	"host-namespace":             {"pods", func(p *parsed) any { return p.container.namespace }, "pods"},
-	"sidecar-image":              {"a", (*parsed).sidecarImage, "a"},
-	"sidecar-pull-policy":        {"Never", func(p *parsed) any { return p.container.sidecarPullPolicy }, "Never"},
-	"default-image":              {"a", func(p *parsed) any { return p.container.defaultImage }, "a"},
-	"keep-pods":                  {"true", func(p *parsed) any { return p.container.keepPods }, true},
-	"max-state-size":             {"3", func(p *parsed) any { return p.container.maxState }, int64(3)},
-	"max-shared-size":            {"3", func(p *parsed) any { return p.container.maxShared }, int64(3)},
-	"max-stored-per-namespace":   {"3", func(p *parsed) any { return p.container.maxStored }, int64(3)},
-	"max-pods-per-namespace":     {"3", func(p *parsed) any { return p.container.maxPods }, 3},
-	"garbage-collection-period":  {"7s", func(p *parsed) any { return p.container.garbagePeriod }, 7 * second},
-	"disable-garbage-collection": {"true", func(p *parsed) any { return p.container.noGarbage }, true},
+	"host-kubeconfig": {"testdata/kubeconfig", (*parsed).hostServer, "https://landscaper.example.com",
+		"tests/relay: TestAContainerGetsComponentsAndBlueprintThroughTheRelay"},
+	"host-namespace": {"pods", func(p *parsed) any { return p.pods().Namespace }, "pods",
+		"deployers/container: TestThePodIsMadeAsTheOptionsSay"},
+	"sidecar-image": {"a", func(p *parsed) any { return p.pods().Init.Image }, "a",
+		"deployers/container: TestThePodIsMadeAsTheOptionsSay"},
+	"sidecar-pull-policy": {"Never", func(p *parsed) any { return p.pods().Wait.ImagePullPolicy }, corev1.PullNever,
+		"deployers/container: TestThePodIsMadeAsTheOptionsSay"},
+	"default-image": {"a", func(p *parsed) any { return p.pods().Main.Image }, "a",
+		"deployers/container: TestThePodIsMadeAsTheOptionsSay"},
+	"keep-pods": {"true", func(p *parsed) any { return p.pods().KeepPods }, true,
+		"deployers/container: TestKeptPodStaysUntilTheNextJob"},
+	"max-state-size": {"3", func(p *parsed) any { return p.pods().MaxState }, int64(3),
+		"deployers/container: TestWhatTheProgramLeavesIsNotTrusted"},
+	"max-shared-size": {"3", func(p *parsed) any { return p.pods().MaxShared }, int64(3),
+		"deployers/container: TestThePodIsMadeAsTheOptionsSay"},
+	"max-stored-per-namespace": {"3", func(p *parsed) any { return p.pods().MaxStored }, int64(3),
+		"deployers/container: TestWhatANamespaceStoresIsLimited"},
+	"max-pods-per-namespace": {"3", func(p *parsed) any { return p.pods().MaxPods }, 3,
+		"deployers/container: TestPodsOfANamespaceAreLimited"},
+	"garbage-collection-period": {"7s", func(p *parsed) any { return p.pods().Garbage.RequeueTimeSeconds }, 7,
+		"deployers/container: TestC27ContainerGarbageCollection"},
+	"disable-garbage-collection": {"true", func(p *parsed) any { return p.pods().Garbage.Disable }, true,
+		"deployers/container: TestDisabledGarbageCollectionEndsPodsOnly"},
 
-	"deployer-management":           {"true", func(p *parsed) any { return p.controller.management.enabled }, true},
-	"deployer-management-namespace": {"n", func(p *parsed) any { return p.controller.management.namespace }, "n"},
-	"shared-environments":           {"true", func(p *parsed) any { return p.controller.management.share }, true},
-	"pickup-timeout":                {"1s", func(p *parsed) any { return p.controller.pickupTimeout }, second},
-	"require-verified-sources":      {"true", func(p *parsed) any { return p.process.sourcePolicy().RequireVerified }, true},
-	"no-private-networks": {"true", func(p *parsed) any {
-		switch {
-		case p.agent != nil:
-			return p.agent.publicOnly
-		case p.relay != nil:
-			return p.relay.publicOnly
-		case p.deployer != nil:
-			return p.deployer.targets.publicOnly
-		}
-		return p.controller.targets.publicOnly
-	}, true},
+	"deployer-management": {"true", func(p *parsed) any { return p.controller.deployItems(p.offline(), nil).Environments }, true,
+		"tests/environments/processes: TestDeployersAreInstalledIntoEveryEnvironmentAndUninstalled"},
+	"deployer-management-namespace": {"n", func(p *parsed) any { return p.controller.registrations(p.offline(), nil).Homes.Shared }, "n",
+		"tests/environments: TestAPairGetsAllThatItsDeployerNeeds"},
+	"shared-environments": {"true", func(p *parsed) any { return p.controller.environments(p.offline(), nil).Share }, true,
+		"tests/environments: TestAnEnvironmentHasNothingBeforeItsNamespace"},
+	"pickup-timeout": {"1s", func(p *parsed) any { return p.controller.deployItems(p.offline(), nil).PickupTimeout }, second,
+		"controllers/deployitem: TestAJobThatNobodyPicksUpFails"},
+	"require-verified-sources": {"true", func(p *parsed) any { return p.process.sourcePolicy().RequireVerified }, true,
+		"sources/flux: TestL06OperatorRequiresVerifiedSources"},
+	"no-private-networks": {"true", (*parsed).isPublicOnly, true,
+		"deployers/target: TestT05PrivateTargetsAreRefused, sources/oci: TestM05PrivateRegistriesAreRefusedWhereTheOperatorWants, sources/fetch: TestStorageOfTheOperatorMayBePrivate"},
 	"signature-verification-enforcement-policy": {"Enforce", func(p *parsed) any {
 		policy, err := p.controller.components.policy()
 		require.NoError(p.t, err)
 		return string(policy)
-	}, "Enforce"},
+	}, "Enforce",
+		"controllers/installation/inputs: TestSignaturePolicyAsksFor"},
 	"default-repository-context": {"{type: a}", func(p *parsed) any {
 		repository, err := p.controller.contexts.parse()
 		require.NoError(p.t, err)
 		return repository != nil
-	}, true},
+	}, true,
+		"tests/engine: TestC13DefaultContext"},
 	"default-blueprint-access": {"imports", func(p *parsed) any {
 		access, err := p.controller.contexts.blueprintAccess()
 		require.NoError(p.t, err)
 		return string(access)
-	}, "imports"},
-	"default-context-excluded-namespaces": {"a,b", func(p *parsed) any { return len(p.controller.contexts.excluded) }, 2},
-	"health-check":                        {"a", func(p *parsed) any { return p.controller.health.name }, "a"},
-	"health-check-deployments":            {"a,b", func(p *parsed) any { return p.controller.health.deployments }, []string{"a", "b"}},
-	"health-check-interval":               {"1s", func(p *parsed) any { return p.controller.health.interval }, second},
+	}, "imports",
+		"controllers/installation/inputs: TestT07OperatorDecidesWhereContextIsSilent"},
+	"default-context-excluded-namespaces": {"a,b", func(p *parsed) any {
+		return p.controller.contexts.keeper(p.offline(), v1alpha1.AnyJSON{}, p.process).Excluded
+	}, []string{"a", "b"},
+		"tests/engine: TestC13DefaultContext"},
+	"health-check": {"a", func(p *parsed) any { return p.controller.health.reconciler(nil, "", p.process).Check.Name }, "a",
+		"tests/behaviour: TestC29TheHealthCheckFollowsTheDeployments"},
+	"health-check-deployments": {"a,b", func(p *parsed) any { return p.controller.health.reconciler(nil, "", p.process).Deployments }, []string{"a", "b"},
+		"tests/behaviour: TestC29TheHealthCheckFollowsTheDeployments"},
+	"health-check-interval": {"1s", func(p *parsed) any { return p.controller.health.reconciler(nil, "", p.process).Interval }, second,
+		"controllers/health: TestAProblemHasToLast"},
 
-	"kubeconfig":           {"/k", func(p *parsed) any { return p.process.kubeconfig }, "/k"},
-	"port":                 {"3", func(p *parsed) any { return p.webhooks.port }, 3},
-	"disable-webhooks":     {"targets", func(p *parsed) any { return len(p.webhooks.disabled) }, 1},
-	"webhook-service":      {"a/b", func(p *parsed) any { return p.webhooks.service }, "a/b"},
-	"webhook-service-port": {"3", func(p *parsed) any { return p.webhooks.servicePort }, int32(3)},
-	"webhook-url":          {"https://u", func(p *parsed) any { return p.webhooks.url }, "https://u"},
-	"cert-ns":              {"a", func(p *parsed) any { return p.webhooks.namespace }, "a"},
-	"certificate-lifetime": {"1s", func(p *parsed) any { return p.webhooks.lifetime }, second},
+	"kubeconfig": {"testdata/kubeconfig", (*parsed).server, "https://landscaper.example.com",
+		"cmd/landscaper: TestRequestsGoWhereTheKubeconfigLeads"},
+	"port": {"3", func(p *parsed) any {
+		return webhooks.New(webhooks.Options{}).Server(p.webhooks.port).(*webhook.DefaultServer).Options.Port
+	}, 3,
+		"tests/admission: TestReplicasStartTogether"},
+	"disable-webhooks": {"targets", func(p *parsed) any {
+		kinds, err := webhooks.Enabled(p.webhooks.disabled)
+		require.NoError(p.t, err)
+		return len(kinds)
+	}, 3,
+		"tests/admission: TestAllDisabledRemovesTheRegistration"},
+	"webhook-service": {"a/b", func(p *parsed) any { return p.called("", "").Endpoint }, endpoint("a/b", 9443, ""),
+		"controllers/webhooks: TestEndpoints"},
+	"webhook-service-port": {"3", func(p *parsed) any { return p.called("a/b", "").Endpoint }, endpoint("a/b", 3, ""),
+		"controllers/webhooks: TestEndpoints"},
+	"webhook-url": {"https://u", func(p *parsed) any { return p.called("", "").Endpoint }, endpoint("", 9443, "https://u"),
+		"controllers/webhooks: TestEndpoints"},
+	"cert-ns": {"a", func(p *parsed) any { return p.called("", "https://u").Namespace }, "a",
+		"tests/admission: TestLostSecretIsMadeAnew"},
+	"certificate-lifetime": {"40s", func(p *parsed) any { return p.called("", "https://u").Lifetime }, 40 * second,
+		"tests/admission: TestCertificatesAreRenewed"},
 }
 
-func (p *parsed) sidecarImage() any {
-	if p.container.sidecarImage == "" {
-		return "" // that of the own Pod
+// localRoot returns below which directory component repositories are looked for.
+func (p *parsed) localRoot() any {
+	if p.controller != nil {
+		return p.controller.components.localRoot
 	}
-	found, err := p.container.sidecar(nil)
+	access, _ := p.access()
+	opened, closeAll, err := access.open(p.offline(), nil, flux.Policy{}, "", false)
 	require.NoError(p.t, err)
-	return found.Image
+	defer closeAll()
+	return opened.LocalRoot
+}
+
+// helmOptions returns how Helm is run.
+func (p *parsed) helmOptions() helm.Options {
+	options, err := p.helm.options()
+	require.NoError(p.t, err)
+	return options
+}
+
+// pods returns how containers are run. Without an image for the sidecar that of the own Pod is used, which there is none of here.
+func (p *parsed) pods() container.Options {
+	sidecar := containerv1alpha1.ContainerSpec{}
+	if p.container.sidecarImage != "" || p.container.sidecarPullPolicy != string(corev1.PullIfNotPresent) {
+		p.container.sidecarImage = cmp.Or(p.container.sidecarImage, "image")
+		found, err := p.container.sidecar(nil)
+		require.NoError(p.t, err)
+		sidecar = found
+	}
+	return p.container.options(p.deployer, sidecar)
+}
+
+// hostServer returns the server of the cluster that runs the Pods.
+func (p *parsed) hostServer() any {
+	config, err := p.container.hostConfig(p.offline(), &deployerFlags{})
+	require.NoError(p.t, err)
+	return config.Host
+}
+
+// server returns the server with the landscaper objects. The cluster of the process itself is another one.
+func (p *parsed) server() any {
+	p.t.Setenv("KUBECONFIG", kubeconfigFor(p.t, "https://127.0.0.1:1"))
+	if p.agent == nil {
+		config, err := p.process.restConfig()
+		require.NoError(p.t, err)
+		return config.Host
+	}
+	link, err := p.agent.openLink()
+	if err != nil {
+		return err.Error()
+	}
+	return link.Config().Host
+}
+
+// receiver returns where events are posted.
+func (p *parsed) receiver() any {
+	shared := ctrlmetrics.Registry
+	defer func() { ctrlmetrics.Registry = shared }()
+	ctrlmetrics.Registry = prometheus.NewRegistry() // a process has one recorder
+	recorder, err := p.process.recorder(p.offline())
+	require.NoError(p.t, err)
+	return recorder.Webhook
+}
+
+// configuredName returns the name that the configuration file gives to the process.
+func (p *parsed) configuredName() any {
+	if p.agent == nil {
+		_, err := p.deployer.readFile(p.flags)
+		require.NoError(p.t, err)
+		return p.contract().Identity
+	}
+	config, err := p.agent.configuration()
+	if err != nil {
+		return err.Error()
+	}
+	return config.Name
+}
+
+// secretsNamespace returns where Targets of an Environment may name Secrets.
+func (p *parsed) secretsNamespace() any {
+	p.t.Setenv("KUBECONFIG", kubeconfigFor(p.t, "https://127.0.0.1:1"))
+	p.deployer.environment.name = "edge"
+	host, err := p.deployer.environment.host(p.process)
+	if err != nil {
+		return err.Error()
+	}
+	return host.Namespace
+}
+
+// called returns how the webhooks are called; service and url stand for flags that are not set. It is empty where no flag says how.
+func (p *parsed) called(service, url string) webhooks.Options {
+	p.t.Setenv("RUNTIME_NAMESPACE", "own")
+	p.webhooks.service, p.webhooks.url = cmp.Or(p.webhooks.service, service), cmp.Or(p.webhooks.url, url)
+	options, err := p.webhooks.options()
+	if err != nil {
+		return webhooks.Options{}
+	}
+	return options
+}
+
+// endpoint is where webhooks are called.
+func endpoint(service string, port int32, url string) webhooks.Endpoint {
+	parsed, err := webhooks.ParseEndpoint(service, port, url)
+	if err != nil {
+		panic(err)
+	}
+	return parsed
 }
 
 func (p *parsed) anyShard() any { return p.shard() }
@@ -333,14 +545,24 @@ func (p *parsed) minRetryDelay() any {
 	if p.deployer != nil {
 		return p.contract().MinRetryDelay
 	}
-	return p.process.rate.MinRetryDelay
+	return p.delays(1)
 }
 
 func (p *parsed) maxRetryDelay() any {
 	if p.deployer != nil {
 		return p.contract().MaxRetryDelay
 	}
-	return p.process.rate.MaxRetryDelay
+	return p.delays(30)
+}
+
+// delays returns the delay after so many failures of one object.
+func (p *parsed) delays(failures int) (delay time.Duration) {
+	p.process.jitter.Percentage = 0
+	backoff := p.process.backoff()
+	for range failures {
+		delay = backoff.After(types.NamespacedName{Name: "a"}, errors.New("a problem"))
+	}
+	return delay
 }
 
 const someKubeconfig = `{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}],
@@ -374,6 +596,7 @@ func TestD21EveryFlagHasAnEffect(t *testing.T) {
 				expected, known := effects[flag.Name]
 				require.True(t, known, "say in effects what the flag changes, or remove it")
 				seen[flag.Name] = true
+				requireTests(t, expected.tests)
 				unset, _ := parse(t, command)
 				assert.NotEqual(t, expected.want, expected.of(unset), "the value of the test has to differ from the default")
 				set, _ := parse(t, command, "--"+flag.Name+"="+expected.value)
@@ -383,6 +606,16 @@ func TestD21EveryFlagHasAnEffect(t *testing.T) {
 	}
 	for name := range effects {
 		assert.True(t, seen[name], "no sub-command has --%s", name)
+	}
+}
+
+// requireTests fails where one of the tests does not exist, or none is named.
+func requireTests(t *testing.T, names string) {
+	t.Helper()
+	for _, name := range strings.Split(names, ", ") {
+		dir, test, isNamed := strings.Cut(name, ": ")
+		require.True(t, isNamed, "name the tests of the option as directory: name, not %q", names)
+		assert.Contains(t, testsIn(t, filepath.Join("..", "..", dir)), test, "%s has no such test", dir)
 	}
 }
 
