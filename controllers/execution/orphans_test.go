@@ -76,8 +76,8 @@ func TestE04ChangedTypeIsReplaced(t *testing.T) {
 	b.requireSteady()
 }
 
-// TestATypeThatSomebodyChangedIsSetBack changes the type of an item by hand: its deployer has to go on with what it has deployed.
-func TestATypeThatSomebodyChangedIsSetBack(t *testing.T) {
+// newRetypedBench returns a bench with a deployed item, a, whose type somebody has changed from old to new.
+func newRetypedBench(t *testing.T) (*bench, *v1alpha1.DeployItem) {
 	b := newBench(t, template("a", "old"))
 	b.start("1")
 	b.end("a", v1alpha1.PhaseSucceeded)
@@ -87,6 +87,12 @@ func TestATypeThatSomebodyChangedIsSetBack(t *testing.T) {
 	require.NoError(t, b.api.Status().Update(t.Context(), item))
 	item.Spec.Type = "new"
 	require.NoError(t, b.api.Update(t.Context(), item))
+	return b, item
+}
+
+// TestATypeThatSomebodyChangedIsSetBack changes the type of an item by hand: its deployer has to go on with what it has deployed.
+func TestATypeThatSomebodyChangedIsSetBack(t *testing.T) {
+	b, item := newRetypedBench(t)
 
 	b.start("2")
 
@@ -114,15 +120,7 @@ func TestATypeThatSomebodyChangedIsSetBackToUninstall(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, template("a", "old"))
-			b.start("1")
-			b.end("a", v1alpha1.PhaseSucceeded)
-			b.settle()
-			item := b.item("a")
-			item.Status.Deployer = &v1alpha1.DeployerInformation{Identity: "i", Name: "n", Version: "v", Type: "old"}
-			require.NoError(t, b.api.Status().Update(t.Context(), item))
-			item.Spec.Type = "new"
-			require.NoError(t, b.api.Update(t.Context(), item))
+			b, _ := newRetypedBench(t)
 
 			leave(b)
 
