@@ -242,7 +242,7 @@ var effects = map[string]effect{
 		"cmd/landscaper: TestTheLogIsAsTheFlagsSay"},
 	"min-retry-delay": {"1s", (*parsed).minRetryDelay, second,
 		"deployers/kit: TestBackoffSpreadsObjects, deployers/contract: TestRetryDelaysAreThoseOfTheOptions"},
-	"max-retry-delay": {"1s", (*parsed).maxRetryDelay, second,
+	"max-retry-delay": {"1ms", (*parsed).maxRetryDelay, time.Millisecond,
 		"deployers/kit: TestDoubled, deployers/contract: TestRetryDelaysAreThoseOfTheOptions"},
 	"interval-jitter-percentage": {"7", (*parsed).jitter, uint8(7),
 		"deployers/kit: TestJitterStaysWithinItsPercentage"},
@@ -545,24 +545,21 @@ func (p *parsed) minRetryDelay() any {
 	if p.deployer != nil {
 		return p.contract().MinRetryDelay
 	}
-	return p.delays(1)
+	return p.retryDelay()
 }
 
+// maxRetryDelay expects a largest delay that is shorter than the default of the shortest.
 func (p *parsed) maxRetryDelay() any {
 	if p.deployer != nil {
 		return p.contract().MaxRetryDelay
 	}
-	return p.delays(30)
+	return p.retryDelay()
 }
 
-// delays returns the delay after so many failures of one object.
-func (p *parsed) delays(failures int) (delay time.Duration) {
+// retryDelay returns the delay after the first failure of an object.
+func (p *parsed) retryDelay() time.Duration {
 	p.process.jitter.Percentage = 0
-	backoff := p.process.backoff()
-	for range failures {
-		delay = backoff.After(types.NamespacedName{Name: "a"}, errors.New("a problem"))
-	}
-	return delay
+	return p.process.backoff().After(types.NamespacedName{Name: "a"}, errors.New("a problem"))
 }
 
 const someKubeconfig = `{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}],
