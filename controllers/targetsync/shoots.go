@@ -25,8 +25,9 @@ const (
 	kubeconfigLife = 24 * time.Hour
 	// renewAfter is how old a kubeconfig of that life gets.
 	renewAfter = kubeconfigLife / 2
-	// nextShoots is when the next sync renews those that one sync has no memory for.
-	nextShoots = time.Second
+	// nextShoots is when the next sync renews those that one sync has no memory for. Kubeconfigs of the usual size all fit; a source that sends the largest
+	// ones, and has them renewed all the time, writes 1.6 MiB a second.
+	nextShoots = 10 * time.Second
 )
 
 // gatherShoots takes the Shoots of the source that match, with new kubeconfigs for those whose last one is old.

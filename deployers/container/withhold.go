@@ -68,7 +68,7 @@ const (
 	lineTooLong = "(the last line of the log is too long to be shown)"
 	// notSearched is shown where the secrets in a log cannot be found.
 	notSearched = "(the log is not shown: the imports or the target have more than 100000 texts, or a document with aliases that stand for more than the " +
-		"document itself, so that secrets there are not known; write fewer, and aliases out)"
+		"document itself, so that secrets there are not known; give it fewer texts, and write aliases out)"
 )
 
 // wholeLines returns the lines of a message that certainly are whole. One that begins in the middle of a secret would show the rest of it, because
