@@ -135,7 +135,7 @@ func (s *site) start(args ...string) *replica {
 // launch starts a process that nobody calls yet. It ends with the test.
 func (s *site) launch(args ...string) *replica {
 	s.t.Helper()
-	address := freeAddress(s.t)
+	address := programs.RequireFreeAddress(s.t, programs.Loopback)
 	_, port, err := net.SplitHostPort(address)
 	require.NoError(s.t, err)
 	flags := []string{"webhooks", "--webhook-url=https://" + s.balancer.address, "--port=" + port}
@@ -160,7 +160,7 @@ func (s *site) spawn(user string, groups []string, args ...string) *programs.Pro
 	path := filepath.Join(dir, "kubeconfig")
 	require.NoError(s.t, os.WriteFile(path, kubeconfig, 0o600))
 	process, err := programs.Start(programs.Command{
-		Name: args[0], Path: s.binary, Args: append(args, "--metrics-addr=0", "--health-addr="+freeAddress(s.t)), Dir: dir,
+		Name: args[0], Path: s.binary, Args: append(args, "--metrics-addr=0", "--health-addr="+programs.RequireFreeAddress(s.t, programs.Loopback)), Dir: dir,
 		Env: []string{"KUBECONFIG=" + path, "RUNTIME_NAMESPACE=" + home},
 	})
 	require.NoError(s.t, err)
@@ -174,14 +174,6 @@ func (s *site) spawn(user string, groups []string, args ...string) *programs.Pro
 		require.NoError(s.t, process.Stop(10*time.Second))
 	})
 	return process
-}
-
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer listener.Close()
-	return listener.Addr().String()
 }
 
 // awaitEnforced waits until the API server refuses what the webhooks refuse: it reads their registration from a cache.

@@ -11,7 +11,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -176,7 +175,7 @@ func (s *scene) start(name, account string, args ...string) *member {
 	s.t.Helper()
 	dir := filepath.Join(s.dir, name)
 	require.NoError(s.t, os.MkdirAll(dir, 0o700))
-	m := &member{t: s.t, health: freeAddress(s.t), meter: freeAddress(s.t)}
+	m := &member{t: s.t, health: programs.RequireFreeAddress(s.t, programs.Loopback), meter: programs.RequireFreeAddress(s.t, programs.Loopback)}
 	host, authority := s.fence.RestConfig.Host, s.fence.RestConfig.CAData
 	if s.hostFront != nil {
 		host, authority = s.hostFront.server.URL, s.hostFront.authority()
@@ -261,21 +260,13 @@ func (m *member) awaitConnected(connected bool) {
 	}, patience, 50*time.Millisecond)
 }
 
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer listener.Close()
-	return listener.Addr().String()
-}
-
 // startController starts the controller of the landscaper cluster, which knows nothing of the fence.
 func (s *scene) startController(more ...string) {
 	s.t.Helper()
 	dir := filepath.Join(s.dir, "controller")
 	require.NoError(s.t, os.MkdirAll(dir, 0o700))
 	process, err := programs.Start(programs.Command{
-		Name: "controller", Path: s.binary, Dir: dir, Args: append([]string{"controller", "--metrics-addr=0", "--health-addr=" + freeAddress(s.t)}, more...),
+		Name: "controller", Path: s.binary, Dir: dir, Args: append([]string{"controller", "--metrics-addr=0", "--health-addr=" + programs.RequireFreeAddress(s.t, programs.Loopback)}, more...),
 		Env: []string{"KUBECONFIG=" + s.KubeconfigPath, "RUNTIME_NAMESPACE=" + system},
 	})
 	require.NoError(s.t, err)

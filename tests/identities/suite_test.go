@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"net"
 	"net/http/httputil"
 	"net/url"
 	"os"
@@ -154,7 +153,7 @@ func (s *scene) run(environment, args []string) {
 	require.NoError(s.t, os.WriteFile(path, kubeconfig, 0o600))
 	s.process, err = programs.Start(programs.Command{
 		Name: "controller", Path: binary, Dir: dir,
-		Args: append(args, "--metrics-addr=0", "--health-addr="+freeAddress(s.t), "--log-level=debug", "--oci-cache-dir="+filepath.Join(dir, "cache")),
+		Args: append(args, "--metrics-addr=0", "--health-addr="+programs.RequireFreeAddress(s.t, programs.Loopback), "--log-level=debug", "--oci-cache-dir="+filepath.Join(dir, "cache")),
 		Env:  append([]string{"KUBECONFIG=" + path, "RUNTIME_NAMESPACE=ls-system"}, environment...),
 	})
 	require.NoError(s.t, err)
@@ -171,14 +170,6 @@ func (s *scene) restart() {
 	s.t.Helper()
 	require.NoError(s.t, s.process.Stop(patience))
 	require.NoError(s.t, s.process.Restart())
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer listener.Close()
-	return listener.Addr().String()
 }
 
 // put applies an object of our API group.

@@ -69,8 +69,7 @@ func Run(ctx context.Context, t testing.TB, c *platform.Cluster, user string, gr
 	return process
 }
 
-// FreeAddress returns a loopback address that nothing listens on right now, of a port that the kernel gives to no outgoing connection: a program that
-// is started again takes its address again.
+// FreeAddress returns a loopback address for a program of a test, or one whose port the kernel chooses when none is free.
 func FreeAddress() string {
 	address, err := programs.FreeAddress()
 	if err != nil {

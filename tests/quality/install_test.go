@@ -5,7 +5,6 @@ package quality
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -262,7 +261,7 @@ func runAs(t *testing.T, p *platform.Platform, binary string, deployment *appsv1
 		return strings.HasPrefix(arg, "--events-addr")
 	})
 	process, err := programs.Start(programs.Command{
-		Name: deployment.Name, Path: binary, Dir: dir, Args: append(args, "--metrics-addr=0", "--health-addr="+freeAddress(t)),
+		Name: deployment.Name, Path: binary, Dir: dir, Args: append(args, "--metrics-addr=0", "--health-addr="+programs.RequireFreeAddress(t, programs.Loopback)),
 		Env: []string{"KUBECONFIG=" + path, "RUNTIME_NAMESPACE=" + deployment.Namespace, "POD_NAME=" + deployment.Name},
 	})
 	require.NoError(t, err)
@@ -276,14 +275,6 @@ func runAs(t *testing.T, p *platform.Platform, binary string, deployment *appsv1
 
 func serviceAccount(deployment *appsv1.Deployment) string {
 	return "system:serviceaccount:" + deployment.Namespace + ":" + deployment.Spec.Template.Spec.ServiceAccountName
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer listener.Close()
-	return listener.Addr().String()
 }
 
 // rights is a landscape that makes every process use all that its role allows: imports of each kind, a Target that Flux may prune,

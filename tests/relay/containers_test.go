@@ -33,6 +33,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/relay"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/programs"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
 
@@ -363,7 +364,7 @@ func TestContentWithAnotherDigestIsAskedForAgain(t *testing.T) {
 		w.Header().Set("ETag", `"`+digest.FromBytes(good).String()+`"`)
 		_, _ = w.Write(sent)
 	}))
-	listener, err := net.Listen("tcp", freeAddress(t, reachable(t)))
+	listener, err := net.Listen("tcp", programs.RequireFreeAddress(t, reachable(t)))
 	require.NoError(t, err)
 	poser.Listener = listener
 	poser.StartTLS()

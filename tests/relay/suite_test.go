@@ -266,7 +266,7 @@ func (s *scene) start(name, kubeconfig string, args ...string) *programs.Process
 	s.t.Helper()
 	dir := filepath.Join(s.dir, name)
 	require.NoError(s.t, os.MkdirAll(dir, 0o700))
-	health := freeAddress(s.t, "127.0.0.1")
+	health := programs.RequireFreeAddress(s.t, programs.Loopback)
 	process, err := programs.Start(programs.Command{
 		Name: name, Path: s.binary, Dir: dir, Args: append(args, "--metrics-addr=0", "--health-addr="+health),
 		Env: []string{"KUBECONFIG=" + kubeconfig, "RUNTIME_NAMESPACE=" + s.system, "POD_NAME=" + name, "TMPDIR=" + dir},
@@ -294,14 +294,6 @@ func isReady(address string) bool {
 	return response.StatusCode == http.StatusOK
 }
 
-func freeAddress(t *testing.T, host string) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
-	require.NoError(t, err)
-	defer listener.Close()
-	return listener.Addr().String()
-}
-
 // reachable returns an address of this machine that an API server leads to: one that is not of loopback.
 func reachable(t *testing.T) string {
 	t.Helper()
@@ -315,7 +307,7 @@ func reachable(t *testing.T) string {
 // startRelay starts the relay with the rights of config/rbac, behind its Service.
 func (s *scene) startRelay(args ...string) {
 	s.t.Helper()
-	address := freeAddress(s.t, reachable(s.t))
+	address := programs.RequireFreeAddress(s.t, reachable(s.t))
 	s.lead(address)
 	s.create(&corev1.ServiceAccount{ObjectMeta: meta(s.system, "landscaper-relay")})
 	s.bind("", "landscaper:relay", "ClusterRole", s.system, "landscaper-relay")

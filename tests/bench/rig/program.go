@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -90,7 +89,7 @@ func launch(cluster *platform.Cluster, binary, name, namespace string, kubeconfi
 	if err := os.WriteFile(path, kubeconfig, 0o600); err != nil {
 		return nil, fmt.Errorf("cannot write the kubeconfig of %s: %w", name, err)
 	}
-	addresses, err := freeAddresses(2)
+	addresses, err := programs.FreeAddresses(2)
 	if err != nil {
 		return nil, err
 	}
@@ -148,18 +147,4 @@ func get(ctx context.Context, url string) (io.ReadCloser, error) {
 		return nil, errors.Join(fmt.Errorf("GET %s: %s", url, response.Status), response.Body.Close())
 	}
 	return response.Body, nil
-}
-
-// freeAddresses returns distinct host:port pairs on loopback that are free now.
-func freeAddresses(count int) ([]string, error) {
-	var addresses []string
-	for range count {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, fmt.Errorf("cannot find a free port: %w", err)
-		}
-		defer listener.Close()
-		addresses = append(addresses, listener.Addr().String())
-	}
-	return addresses, nil
 }

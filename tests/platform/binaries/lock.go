@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/programs"
 )
 
 const lockRetry = 250 * time.Millisecond
@@ -26,7 +28,7 @@ func (s *store) lock(ctx context.Context, purpose string) (release func(), err e
 func (s *store) lockFile(ctx context.Context, path, purpose string) (release func(), err error) {
 	var announced time.Time
 	for {
-		file, err := TryLock(path)
+		file, err := programs.TryLock(path)
 		if err == nil {
 			_ = file.Truncate(0)
 			_, _ = fmt.Fprintf(file, "process %d, which provides %s", os.Getpid(), purpose)
@@ -46,16 +48,4 @@ func (s *store) lockFile(ctx context.Context, path, purpose string) (release fun
 		case <-time.After(lockRetry):
 		}
 	}
-}
-
-// TryLock opens path and takes its exclusive lock, or fails with syscall.EWOULDBLOCK if another process holds it.
-func TryLock(path string) (*os.File, error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	return file, nil
 }
