@@ -4,6 +4,8 @@
 package agent
 
 import (
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -24,6 +26,7 @@ const (
 
 func TestIdleAgentIsSmallAndQuiet(t *testing.T) {
 	s := newScene(t, "idle")
+	s.memory = memoryGroup(t)
 	agent := s.startAgent()
 	ours := func(since time.Time) int {
 		count := 0
@@ -46,4 +49,25 @@ func TestIdleAgentIsSmallAndQuiet(t *testing.T) {
 	t.Logf("an idle agent has sent %d requests in %s and has %d MiB beside %d MiB of its program's file", sent, idleWindow, own>>20, (resident-own)>>20)
 	assert.LessOrEqual(t, sent, int(idleWindow/idlePace))
 	assert.LessOrEqual(t, own, programs.Sanitized(idleMemory))
+	if s.memory == nil {
+		return
+	}
+	set, err := s.memory.WorkingSet()
+	require.NoError(t, err)
+	t.Logf("its working set, as the kubelet counts it, is %d MiB", set>>20)
+	assert.LessOrEqual(t, set, programs.Sanitized(idleMemory))
+}
+
+// memoryGroup returns a control group that is removed after the processes of the test, or nil where there can be none.
+func memoryGroup(t *testing.T) *programs.MemoryGroup {
+	t.Helper()
+	group, err := programs.NewMemoryGroup(fmt.Sprintf("agent-%d", os.Getpid()))
+	if err != nil {
+		t.Logf("the working set is not measured: %v", err)
+		return nil
+	}
+	t.Cleanup(func() {
+		assert.Eventually(t, func() bool { return group.Close() == nil }, patience, 10*time.Millisecond, "the control group is not empty")
+	})
+	return group
 }

@@ -94,6 +94,8 @@ type scene struct {
 	binary, dir string
 	// token is that of the agent at the landscaper cluster.
 	token string
+	// memory counts that of the processes behind the fence; nil is none.
+	memory *programs.MemoryGroup
 }
 
 func newScene(t *testing.T, environment string) *scene {
@@ -184,10 +186,16 @@ func (s *scene) start(name, account string, args ...string) *member {
 	if s.hostAuthorities != "" {
 		s.nameAuthorities(own, authority)
 	}
-	process, err := programs.Start(programs.Command{
+	command := programs.Command{
 		Name: name, Path: s.binary, Dir: dir, Args: append(args, "--metrics-addr="+m.meter, "--health-addr="+m.health),
 		Env: []string{"KUBECONFIG=" + own, "RUNTIME_NAMESPACE=" + system, "POD_NAME=" + name},
-	})
+	}
+	if s.memory != nil {
+		var err error
+		command, err = s.memory.Contain(command)
+		require.NoError(s.t, err)
+	}
+	process, err := programs.Start(command)
 	require.NoError(s.t, err)
 	m.Process = process
 	s.t.Cleanup(func() {
