@@ -48,7 +48,7 @@ func root() *cobra.Command {
 	flags.StringVar(&s.options.Release.Revision, "revision", "", "The commit.")
 	flags.StringVar(&s.created, "created", "0", "The time of the commit in seconds since 1970.")
 	flags.StringVar(&s.options.Repository, "repository", "ghcr.io/flux-landscaper/landscaper", "Where clusters find the images.")
-	flags.StringVar(&s.to, "push", "", "A registry with a path to push to, as <push>/landscaper and <push>/manifests; nothing is pushed when empty.")
+	flags.StringVar(&s.to, "push", "", "A registry with a path to push to, as <push>/landscaper, <push>/manifests and <push>/charts/<chart>; nothing is pushed when empty.")
 	flags.BoolVar(&s.plainHTTP, "plain-http", false, "The registry to push to has no TLS.")
 	flags.StringVar(&s.key, "key", "", "A file with the private key, in PEM, that signs the checksums, and what is pushed.")
 	command.AddCommand(
@@ -116,7 +116,7 @@ func (s *settings) sign(ctx context.Context, repository string, digest v1.Hash) 
 	return image.Sign(ctx, repository, digest, s.options.Key, s.plainHTTP)
 }
 
-// all makes the whole release, and pushes images and manifests where that is wanted.
+// all makes the whole release, and pushes images, manifests and charts where that is wanted.
 func (s *settings) all(ctx context.Context) error {
 	set, err := release.Make(s.dist, s.options)
 	if err != nil {
@@ -129,21 +129,38 @@ func (s *settings) all(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := s.push(ctx, s.to+"/manifests", s.options.Release.Version, artifact); err != nil {
+		return err
+	}
+	charts, err := release.ChartArtifacts(s.options)
+	if err != nil {
+		return err
+	}
+	for _, chart := range charts {
+		if err := s.push(ctx, s.to+"/charts/"+chart.Name, chart.Tag, chart.Image); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// push pushes an artifact to a repository, and signs it where there is a key.
+func (s *settings) push(ctx context.Context, to, tag string, artifact v1.Image) error {
 	digest, err := artifact.Digest()
 	if err != nil {
 		return err
 	}
-	repository, err := image.Repository(s.to+"/manifests", s.plainHTTP)
+	repository, err := image.Repository(to, s.plainHTTP)
 	if err != nil {
 		return err
 	}
-	to := repository.Tag(s.options.Release.Version)
-	if err := remote.Write(to, artifact, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)); err != nil {
-		return fmt.Errorf("cannot push the manifests to %s: %w", to, err)
+	named := repository.Tag(tag)
+	if err := remote.Write(named, artifact, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)); err != nil {
+		return fmt.Errorf("cannot push to %s: %w", named, err)
 	}
-	if err := s.sign(ctx, s.to+"/manifests", digest); err != nil {
+	if err := s.sign(ctx, to, digest); err != nil {
 		return err
 	}
-	_, err = fmt.Println("oci://" + to.String())
+	_, err = fmt.Println("oci://" + named.String())
 	return err
 }

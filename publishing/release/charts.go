@@ -44,37 +44,62 @@ const (
 	noImage   = "repository: ghcr.io/flux-landscaper/landscaper"
 )
 
+// packedChart is a chart as it is released.
+type packedChart struct {
+	name string
+	// archive is the packed chart, metadata its Chart.yaml.
+	archive, metadata []byte
+}
+
 // Charts writes all charts into a folder, packed as <name>-<version>.tgz. The version has to be a semantic one.
 func Charts(dist string, o Options) error {
-	if err := o.checkVersion(); err != nil {
-		return err
-	}
 	if err := os.MkdirAll(dist, 0o755); err != nil {
 		return err
 	}
-	folder, err := os.MkdirTemp("", "charts-")
+	charts, err := packCharts(o)
 	if err != nil {
 		return err
+	}
+	for _, chart := range charts {
+		file := filepath.Join(dist, chart.name+"-"+strings.TrimPrefix(o.Release.Version, "v")+".tgz")
+		if err := os.WriteFile(file, chart.archive, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// packCharts packs all charts.
+func packCharts(o Options) ([]packedChart, error) {
+	if err := o.checkVersion(); err != nil {
+		return nil, err
+	}
+	folder, err := os.MkdirTemp("", "charts-")
+	if err != nil {
+		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
 	names := []string{AgentChart, LandscaperChart, ControllerChart, RightsChart}
 	for _, deployer := range Deployers {
 		names = append(names, deployer+deployerSuffix)
 	}
+	var charts []packedChart
 	for _, name := range names {
-		if err := Chart(filepath.Join(folder, name), name, o); err != nil {
-			return fmt.Errorf("cannot make the chart %s: %w", name, err)
+		own := filepath.Join(folder, name)
+		if err := Chart(own, name, o); err != nil {
+			return nil, fmt.Errorf("cannot make the chart %s: %w", name, err)
+		}
+		metadata, err := os.ReadFile(filepath.Join(own, "Chart.yaml"))
+		if err != nil {
+			return nil, err
 		}
 		var packed bytes.Buffer
-		if _, err := pack.Directory(&packed, filepath.Join(folder, name), pack.Options{Prefix: name}); err != nil {
-			return err
+		if _, err := pack.Directory(&packed, own, pack.Options{Prefix: name}); err != nil {
+			return nil, err
 		}
-		file := filepath.Join(dist, name+"-"+strings.TrimPrefix(o.Release.Version, "v")+".tgz")
-		if err := os.WriteFile(file, packed.Bytes(), 0o644); err != nil {
-			return err
-		}
+		charts = append(charts, packedChart{name: name, archive: packed.Bytes(), metadata: metadata})
 	}
-	return nil
+	return charts, nil
 }
 
 // checkVersion refuses what Helm does not take as the version of a chart.

@@ -28,8 +28,9 @@ type Options struct {
 
 // Names of what lies in the folder of a release.
 const (
-	// ImagesFolder is an OCI image layout with the images, ManifestsLayout one with the manifests as artifact for Flux.
-	ImagesFolder, ManifestsLayout = "images", "manifests-artifact"
+	// ImagesFolder is an OCI image layout with the images, ManifestsLayout one with the manifests as artifact for Flux, ChartsLayout one with the
+	// charts as artifacts for Helm and Flux.
+	ImagesFolder, ManifestsLayout, ChartsLayout = "images", "manifests-artifact", "charts-artifacts"
 	// ManifestsFolder is what the artifact holds: flux/ and config/ with the images of the release.
 	ManifestsFolder = "manifests"
 	// ChecksumsFile lists the SHA-256 sums of all files beside it, as sha256sum does; SignatureFile is its signature.
@@ -94,6 +95,7 @@ func Make(dist string, o Options) (*image.Set, error) {
 		func() error { return writeManifests(dist, o, digest.String()) },
 		func() error { return writeSchemas(dist, filepath.Join(o.Source, "config", "crd", "bases")) },
 		func() error { return Charts(dist, o) },
+		func() error { return writeChartArtifacts(dist, o) },
 		func() error { return writeArchives(dist, o) },
 		func() error { return writePlugin(dist, o) },
 		func() error { return writeMaterials(dist, o) },

@@ -18,6 +18,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -106,7 +107,7 @@ func TestAReleaseIsMadeTwiceTheSame(t *testing.T) {
 	assert.Equal(t, sums, string(read(t, second, ChecksumsFile)))
 	for _, name := range []string{
 		"install.yaml", "crds.yaml", "crd-schemas.tar.gz", "plugin.yaml", "flux-landscaper_1.2.3_linux_amd64.tar.gz", "flux-landscaper_1.2.3_windows_amd64.zip",
-		"landscaper_linux_arm64.spdx.json", "images/index.json", "manifests-artifact/index.json", "manifests/flux/install/kustomization.yaml", "landscaper-1.2.3.tgz", "landscaper-agent-1.2.3.tgz",
+		"landscaper_linux_arm64.spdx.json", "images/index.json", "manifests-artifact/index.json", "charts-artifacts/index.json", "manifests/flux/install/kustomization.yaml", "landscaper-1.2.3.tgz", "landscaper-agent-1.2.3.tgz",
 		"landscaper-controller-rbac-1.2.3.tgz", "landscaper-controller-deployment-1.2.3.tgz", "helm-deployer-1.2.3.tgz",
 	} {
 		assert.Contains(t, sums, "  "+name+"\n")
@@ -163,6 +164,43 @@ func TestManifestsNameTheImageByDigest(t *testing.T) {
 	assert.Contains(t, string(read(t, dist, "crds.yaml")), "kind: CustomResourceDefinition")
 	for _, folder := range []string{"install", "webhooks", "container-deployer", "relay", "agent"} {
 		assert.Contains(t, string(read(t, dist, ManifestsFolder, "flux", folder, "kustomization.yaml")), "digest: "+digest.String(), folder)
+	}
+}
+
+// Helm finds a chart by the name of the repository and its version, and reads the configuration of the artifact.
+func TestChartsAreArtifactsForHelm(t *testing.T) {
+	dist, options := t.TempDir(), optionsOf(programs(t, "landscaper_linux_amd64"))
+	options.Release.Version = "v1.2.3+build"
+	_, err := Make(dist, options)
+	require.NoError(t, err)
+
+	written, err := layout.ImageIndexFromPath(filepath.Join(dist, ChartsLayout))
+	require.NoError(t, err)
+	index, err := written.IndexManifest()
+	require.NoError(t, err)
+
+	named := map[string]bool{}
+	for _, descriptor := range index.Manifests {
+		name, tag, _ := strings.Cut(descriptor.Annotations["org.opencontainers.image.ref.name"], ":")
+		named[name] = true
+		assert.Equal(t, "1.2.3_build", tag, "no tag has a +")
+		artifact, err := written.Image(descriptor.Digest)
+		require.NoError(t, err)
+		manifest, err := artifact.Manifest()
+		require.NoError(t, err)
+		assert.EqualValues(t, "application/vnd.cncf.helm.config.v1+json", manifest.Config.MediaType)
+		config, err := artifact.RawConfigFile()
+		require.NoError(t, err)
+		var metadata struct{ Name, Version string }
+		require.NoError(t, json.Unmarshal(config, &metadata))
+		assert.Equal(t, name, metadata.Name)
+		assert.Equal(t, "1.2.3+build", metadata.Version)
+		require.Len(t, manifest.Layers, 1)
+		assert.EqualValues(t, "application/vnd.cncf.helm.chart.content.v1.tar+gzip", manifest.Layers[0].MediaType)
+		assert.Equal(t, fmt.Sprintf("%x", sha256.Sum256(read(t, dist, name+"-1.2.3+build.tgz"))), manifest.Layers[0].Digest.Hex)
+	}
+	for _, name := range []string{"landscaper", "landscaper-agent", "helm-deployer", "manifest-deployer", "container-deployer", "mock-deployer"} {
+		assert.True(t, named[name], name)
 	}
 }
 

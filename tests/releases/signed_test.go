@@ -153,6 +153,36 @@ func TestFluxVerifiesTheSignatureOfARelease(t *testing.T) {
 	}
 }
 
+// A HelmRelease takes a chart by an OCIRepository, or by a HelmRepository and a version.
+func TestFluxGetsTheChartsOfARelease(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	p := publish(t, "charted", key)
+	p.secret("ours", key)
+	for _, chart := range []string{"landscaper", "landscaper-agent", "helm-deployer"} {
+		source := p.follow(chart, "charts/"+chart, "1.0.0", "ours")
+		p.verified(source)
+		require.NoError(t, p.AwaitReady(p.ctx, source))
+	}
+
+	repository := &sourcev1.HelmRepository{
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: "charts"},
+		Spec:       sourcev1.HelmRepositorySpec{Type: sourcev1.HelmRepositoryTypeOCI, URL: p.Registry.URL(p.path + "/charts"), Insecure: true},
+	}
+	chart := &sourcev1.HelmChart{
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: "agent"},
+		Spec: sourcev1.HelmChartSpec{
+			Chart: "landscaper-agent", Version: ">=1.0.0", SourceRef: sourcev1.LocalHelmChartSourceReference{Kind: sourcev1.HelmRepositoryKind, Name: repository.Name},
+			Interval: metav1.Duration{Duration: time.Hour},
+			Verify:   &sourcev1.HelmChartVerification{Provider: "cosign", SecretRef: &meta.LocalObjectReference{Name: "ours"}},
+		},
+	}
+	require.NoError(t, p.Client().Create(p.ctx, repository))
+	require.NoError(t, p.Client().Create(p.ctx, chart))
+	require.NoError(t, p.AwaitReady(p.ctx, chart))
+	assert.Equal(t, "1.0.0", chart.Status.Artifact.Revision)
+}
+
 func TestFluxRefusesWhatTheKeyOfTheReleaseHasNotSigned(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
