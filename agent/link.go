@@ -209,7 +209,7 @@ func lineOf(config *rest.Config) (*line, error) {
 		return nil, fmt.Errorf("the kubeconfig of the landscaper cluster has unusable certificates or keys: %w", err)
 	}
 	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second}
-	l := &line{digest: digestOf(config), base: base, server: serverOf(config), opened: connrotation.NewConnectionTracker()}
+	l := &line{digest: digestOf(config), base: base, server: serverOf(config, base), opened: connrotation.NewConnectionTracker()}
 	pool := utilnet.SetTransportDefaults(&http.Transport{
 		Proxy: config.Proxy, TLSClientConfig: trust, TLSHandshakeTimeout: dialTimeout, IdleConnTimeout: idleTimeout,
 		DialContext: connrotation.NewDialerWithTracker(dialer.DialContext, l.opened).DialContext,
@@ -239,10 +239,25 @@ func digestOf(config *rest.Config) [sha256.Size]byte {
 }
 
 // serverOf is what an Environment says about the way to the landscaper cluster.
-func serverOf(config *rest.Config) v1alpha1.ClusterRestConfig {
+func serverOf(config *rest.Config, base *url.URL) v1alpha1.ClusterRestConfig {
 	return v1alpha1.ClusterRestConfig{
 		Host: config.Host, APIPath: config.APIPath, Insecure: config.Insecure, ServerName: config.ServerName, CAData: config.CAData, NextProtos: config.NextProtos,
+		ProxyURL: proxyOf(config, base),
 	}
+}
+
+// proxyOf returns the proxy of a connection, of the kubeconfig or of the environment variables, for others who take the same way. One that wants a login
+// is left out: what the Environment says leaves the own network.
+func proxyOf(config *rest.Config, base *url.URL) string {
+	find := config.Proxy
+	if find == nil {
+		find = utilnet.NewProxierWithNoProxyCIDR(http.ProxyFromEnvironment)
+	}
+	proxy, err := find(&http.Request{URL: base})
+	if err != nil || proxy == nil || proxy.User != nil {
+		return ""
+	}
+	return proxy.String()
 }
 
 // gate holds requests back while it is shut. The zero value is open.

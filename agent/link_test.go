@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/tools/clientcmd"
 )
 
 // kubeconfigOf writes a kubeconfig whose token is in a file beside it.
@@ -104,4 +105,27 @@ func TestServerOfTheEnvironmentHasNoCredentials(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "https://a:1", link.Server().Host)
 	assert.NotContains(t, fmt.Sprintf("%+v", link.Server()), "secret")
+}
+
+// The deployers of the Environment take the same way as the agent.
+func TestServerOfTheEnvironmentNamesTheProxy(t *testing.T) {
+	for name, c := range map[string]struct{ proxy, wants string }{
+		"none":       {"", ""},
+		"a proxy":    {"http://proxy.example.com:3128", "http://proxy.example.com:3128"},
+		"of SOCKS":   {"socks5://proxy.example.com", "socks5://proxy.example.com"},
+		"with login": {"http://me:secret@proxy.example.com", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := kubeconfigOf(t, "https://a:1", "{token: b}")
+			config, err := clientcmd.LoadFromFile(path)
+			require.NoError(t, err)
+			config.Clusters["c"].ProxyURL = c.proxy
+			require.NoError(t, clientcmd.WriteToFile(*config, path))
+
+			link, err := OpenLink(path)
+
+			require.NoError(t, err)
+			assert.Equal(t, c.wants, link.Server().ProxyURL)
+		})
+	}
 }

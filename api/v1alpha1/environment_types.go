@@ -105,6 +105,10 @@ type ClusterRestConfig struct {
 	// +optional
 	// +listType=atomic
 	NextProtos []string `json:"nextProtos,omitempty"`
+	// proxyURL is the proxy that leads there, without a login. An addition to the API of Gardener Landscaper.
+	// +kubebuilder:validation:Pattern=`^((http|https|socks5)://[^@]+)?$`
+	// +optional
+	ProxyURL string `json:"proxyURL,omitempty"`
 }
 
 // Environment is a cluster that deployers are installed into.

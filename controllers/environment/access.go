@@ -149,7 +149,7 @@ func usableToken(target *v1alpha1.Target, account *corev1.ServiceAccount, now ti
 func kubeconfig(cluster *v1alpha1.ClusterRestConfig, namespace, token string) (*v1alpha1.AnyJSON, error) {
 	const name = "landscaper"
 	server := clientcmdv1.Cluster{
-		Server: cluster.Host + cluster.APIPath, InsecureSkipTLSVerify: cluster.Insecure, TLSServerName: cluster.ServerName,
+		Server: cluster.Host + cluster.APIPath, InsecureSkipTLSVerify: cluster.Insecure, TLSServerName: cluster.ServerName, ProxyURL: cluster.ProxyURL,
 	}
 	if !cluster.Insecure {
 		server.CertificateAuthorityData = cluster.CAData

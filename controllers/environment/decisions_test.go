@@ -4,6 +4,7 @@
 package environment
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/mapping"
@@ -186,6 +188,22 @@ func TestLimit(t *testing.T) {
 			assert.Equal(t, test.refused, len(s.problems) > 0)
 		})
 	}
+}
+
+func TestDeployersTakeTheWayOfTheAgent(t *testing.T) {
+	content, err := kubeconfig(&v1alpha1.ClusterRestConfig{
+		Host: "https://h:1", APIPath: "/p", ServerName: "s", CAData: []byte("a"), ProxyURL: "http://proxy.example.com:3128",
+	}, "n", "secret")
+	require.NoError(t, err)
+	var held struct{ Kubeconfig string }
+	require.NoError(t, json.Unmarshal(content.RawMessage, &held))
+	config, err := clientcmd.Load([]byte(held.Kubeconfig))
+	require.NoError(t, err)
+	cluster := config.Clusters["landscaper"]
+	assert.Equal(t, "https://h:1/p", cluster.Server)
+	assert.Equal(t, "s", cluster.TLSServerName)
+	assert.Equal(t, []byte("a"), cluster.CertificateAuthorityData)
+	assert.Equal(t, "http://proxy.example.com:3128", cluster.ProxyURL)
 }
 
 func TestUsableToken(t *testing.T) {

@@ -70,8 +70,8 @@ spec:
 `,
 }
 
-// registration makes what the landscaper cluster makes for a deployer of the environment: its access, and the Installation.
-func (s *scene) registration(name string) {
+// admit makes the access of a deployer of the environment to the landscaper cluster, and returns its kubeconfig as the landscaper cluster makes it.
+func (s *scene) admit(name string) []byte {
 	s.t.Helper()
 	account := &corev1.ServiceAccount{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"}, ObjectMeta: metav1.ObjectMeta{Namespace: s.home(), Name: name},
@@ -94,7 +94,20 @@ func (s *scene) registration(name string) {
 		Host: landscaper.Host, BearerToken: s.tokenOf(s.Cluster, s.home(), name), TLSClientConfig: rest.TLSClientConfig{CAData: landscaper.CAData},
 	})
 	require.NoError(s.t, err)
-	content, err := json.Marshal(map[string]string{"kubeconfig": string(kubeconfig)})
+	config, err := clientcmd.Load(kubeconfig)
+	require.NoError(s.t, err)
+	for _, cluster := range config.Clusters {
+		cluster.TLSServerName, cluster.ProxyURL = landscaper.ServerName, landscaper.ProxyURL
+	}
+	kubeconfig, err = clientcmd.Write(*config)
+	require.NoError(s.t, err)
+	return kubeconfig
+}
+
+// registration makes what the landscaper cluster makes for a deployer of the environment: its access, and the Installation.
+func (s *scene) registration(name string) {
+	s.t.Helper()
+	content, err := json.Marshal(map[string]string{"kubeconfig": string(s.admit(name))})
 	require.NoError(s.t, err)
 	raw := v1alpha1.NewAnyJSON(content)
 	require.NoError(s.t, s.Apply(s.ctx, &v1alpha1.Target{

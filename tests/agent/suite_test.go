@@ -92,6 +92,8 @@ type scene struct {
 	// account is that of the agent behind the fence.
 	account     string
 	binary, dir string
+	// environ are further environment variables of the processes behind the fence, as NAME=value.
+	environ []string
 	// token is that of the agent at the landscaper cluster.
 	token string
 	// memory counts that of the processes behind the fence; nil is none.
@@ -188,7 +190,7 @@ func (s *scene) start(name, account string, args ...string) *member {
 	}
 	command := programs.Command{
 		Name: name, Path: s.binary, Dir: dir, Args: append(args, "--metrics-addr="+m.meter, "--health-addr="+m.health),
-		Env: []string{"KUBECONFIG=" + own, "RUNTIME_NAMESPACE=" + system, "POD_NAME=" + name},
+		Env: append([]string{"KUBECONFIG=" + own, "RUNTIME_NAMESPACE=" + system, "POD_NAME=" + name}, s.environ...),
 	}
 	if s.memory != nil {
 		var err error
