@@ -285,6 +285,37 @@ func TestContentComesFromTheRelay(t *testing.T) {
 	}
 }
 
+// What a proxy with a login, and registries with an authority of their own, need.
+func TestVariablesAndFilesReachTheProcess(t *testing.T) {
+	for _, chart := range append(names(), release.AgentChart) {
+		t.Run(chart, func(t *testing.T) {
+			pod := render(t, chart, reached(chart, object{
+				"env":          []any{object{"name": "HTTPS_PROXY", "valueFrom": object{"secretKeyRef": object{"name": "proxy", "key": "url"}}}},
+				"volumes":      []any{object{"name": "authorities", "configMap": object{"name": "authorities"}}},
+				"volumeMounts": []any{object{"name": "authorities", "mountPath": "/etc/ssl/certs/own.crt", "subPath": "own.crt"}},
+			})).deployment().Spec.Template.Spec
+
+			container := pod.Containers[0]
+			assert.Equal(t, "HTTPS_PROXY", container.Env[len(container.Env)-1].Name)
+			assert.Equal(t, "proxy", container.Env[len(container.Env)-1].ValueFrom.SecretKeyRef.Name)
+			assert.True(t, slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == "authorities" }))
+			assert.True(t, slices.ContainsFunc(container.VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == "/etc/ssl/certs/own.crt" }))
+			_, err := tryRender(t, chart, reached(chart, object{"env": object{"HTTPS_PROXY": "a"}}))
+			require.ErrorContains(t, err, "env", "a map is not what containers have")
+		})
+	}
+}
+
+func TestDeployersReportToTheOwnFlux(t *testing.T) {
+	for _, chart := range names() {
+		args := func(values object) []string {
+			return render(t, chart, values).deployment().Spec.Template.Spec.Containers[0].Args
+		}
+		assert.Contains(t, args(object{"deployer": object{"eventsAddr": "http://events"}}), "--events-addr=http://events", chart)
+		assert.NotContains(t, strings.Join(args(nil), " "), "--events-addr", chart)
+	}
+}
+
 func TestTheAgentNeedsAnAccess(t *testing.T) {
 	_, err := tryRender(t, "landscaper-agent", nil)
 	assert.ErrorContains(t, err, "agent.landscaperClusterKubeconfig: give secretRef")
@@ -355,12 +386,13 @@ func TestEachValueIsTaken(t *testing.T) {
 		"serviceAccount": object{"create": false, "annotations": object{"a": "b"}, "name": "n"}, "podAnnotations": object{"a": "b"},
 		"podSecurityContext": object{"fsGroup": 1}, "securityContext": object{"privileged": false}, "resources": object{"limits": object{"cpu": 1}},
 		"nodeSelector": object{"a": "b"}, "tolerations": []any{object{"key": "a"}}, "affinity": object{"nodeAffinity": object{}},
+		"env": []any{object{"name": "A", "value": "b"}}, "volumes": []any{object{"name": "v", "emptyDir": object{}}}, "volumeMounts": []any{object{"name": "v", "mountPath": "/v"}},
 	}
 	selectors := []any{object{"targets": []any{object{"name": "a"}}, "annotations": []any{object{"key": "a"}}, "labels": []any{object{"key": "a"}}}}
 	logins := object{"logins": object{"auths": object{}}}
 	process := object{
 		"landscaperClusterKubeconfig": object{"kubeconfig": "apiVersion: v1"}, "identity": "i", "namespace": "n", "verbosityLevel": "error",
-		"targetSelector": selectors, "environment": "e", "watchNamespaces": []any{"a"}, "extraArgs": []any{"--a"}, "k8sClientSettings": object{"hostClient": object{"qps": 1}},
+		"targetSelector": selectors, "environment": "e", "watchNamespaces": []any{"a"}, "eventsAddr": "http://e", "extraArgs": []any{"--a"}, "k8sClientSettings": object{"hostClient": object{"qps": 1}},
 		"controller": object{"workers": 3, "cacheSyncTimeout": "2m"}, "oci": object{"secrets": logins, "allowPlainHttp": true, "insecureSkipVerify": false},
 	}
 	for _, chart := range append(names(), release.AgentChart) {

@@ -5,6 +5,7 @@ package components
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -12,8 +13,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 	"github.com/flux-landscaper/flux-landscaper/tests/releases"
 )
@@ -53,6 +56,45 @@ func TestDeployersAreComponents(t *testing.T) {
 	require.NoError(t, s.Client().Get(s.Ctx, client.ObjectKey{Namespace: s.Namespace, Name: key.Name + "-config"}, config))
 	assert.Contains(t, string(config.Data["config.yaml"]), "identity: manifest-edge")
 	assert.Contains(t, string(config.Data["config.yaml"]), "operator: exists")
+}
+
+// Behind a fence a deployer sends its events to the Flux there, where its values name no other receiver.
+func TestFencedDeployersReportToTheFluxBesideThem(t *testing.T) {
+	const own = "http://notification-controller.flux-system.svc.cluster.local./"
+	s := newScene(t)
+	s.released("v1.2.3")
+	s.useRegistry(nil)
+	s.Target("cluster")
+	s.Target("fence")
+	fence := &v1alpha1.Target{ObjectMeta: s.Named("fence")}
+	require.NoError(t, s.Client().Patch(s.Ctx, fence, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+v1alpha1.EnvironmentAnnotation+`":"edge"}}}`))))
+	for name, c := range map[string]struct {
+		target string
+		values object
+		wants  []string
+	}{
+		"central":  {"cluster", object{}, nil},
+		"fenced":   {"fence", object{}, []string{"--events-addr=" + own}},
+		"received": {"fence", object{"eventsAddr": "http://events"}, []string{"--events-addr=http://events"}},
+		"silent":   {"fence", object{"eventsAddr": ""}, nil},
+	} {
+		s.install(name, of("github.com/gardener/landscaper/mock-deployer", "1.2.3", "mock-deployer-blueprint", object{
+			"imports": object{"targets": list{object{"name": "cluster", "target": c.target}}},
+			"importDataMappings": object{
+				"releaseName": name, "releaseNamespace": s.Namespace, "values": object{"replicaCount": 0, "deployer": c.values},
+			},
+		}))
+		s.succeeded(name)
+		deployment := &appsv1.Deployment{}
+		require.NoError(t, s.Client().Get(s.Ctx, client.ObjectKey{Namespace: s.Namespace, Name: name + "-mock-deployer"}, deployment))
+		var sends []string
+		for _, argument := range deployment.Spec.Template.Spec.Containers[0].Args {
+			if strings.HasPrefix(argument, "--events-addr") {
+				sends = append(sends, argument)
+			}
+		}
+		assert.Equal(t, c.wants, sends, name)
+	}
 }
 
 // Its chart is installed as part of another component, with CRDs that are there already.

@@ -22,6 +22,7 @@ SPDX-License-Identifier: Apache-2.0
 {{- $args := list "deployer" $type "--enable-leader-election" -}}
 {{- with .Values.deployer.environment }}{{ $args = append $args (print "--environment=" .) }}{{ end -}}
 {{- with .Values.deployer.watchNamespaces }}{{ $args = append $args (print "--watch-namespaces=" (join "," .)) }}{{ end -}}
+{{- with .Values.deployer.eventsAddr }}{{ $args = append $args (print "--events-addr=" .) }}{{ end -}}
 {{- with .Values.deployer.contentRelay }}{{ $args = append $args (print "--content-relay=" .) }}{{ end -}}
 {{- $settings := dict "configuration" $config "args" (concat $args .Values.deployer.extraArgs) "verbosity" .Values.deployer.verbosityLevel -}}
 {{- $_ := set $settings "access" (.Values.deployer.landscaperClusterKubeconfig | default dict) -}}
