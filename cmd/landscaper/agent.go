@@ -80,8 +80,10 @@ func (f *agentFlags) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	//lint:ignore SA1019 the recorders of Flux, which deployers use, have this interface
-	recorder := mgr.GetEventRecorderFor("landscaper-agent")
+	recorder, err := f.recorder(mgr)
+	if err != nil {
+		return fmt.Errorf("set the recorder of events up: %w", err)
+	}
 	joined, err := agent.New(mgr, agent.Options{
 		Configuration: config, Link: link, Host: mgr.GetConfig(), Instance: f.ownInstance(), Version: version, Scheme: mgr.GetScheme(),
 		Cache: contract.CacheOptions(v1alpha1.HelmDeployItemType), GracefulTimeout: f.gracefulTimeout,

@@ -7,6 +7,7 @@ package notify
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -53,7 +54,7 @@ func NewRecorder(mgr ctrl.Manager, log logr.Logger, address, controller string, 
 		return recorder, err
 	}
 	queue := newEventQueue(log)
-	if err := registry.Register(queue.dropped); err != nil {
+	if err := queue.count(registry); err != nil {
 		return nil, err
 	}
 	recorder.Client.HTTPClient.Transport = queue
@@ -90,6 +91,21 @@ func newEventQueue(log logr.Logger) *eventQueue {
 			Help: "Events that did not reach the receiver of --events-addr, by reason.",
 		}, []string{"reason"}),
 	}
+}
+
+// count shows what is dropped. Recorders of one process count together: the agent has one for each of its two clusters.
+func (q *eventQueue) count(registry prometheus.Registerer) error {
+	err := registry.Register(q.dropped)
+	known := prometheus.AlreadyRegisteredError{}
+	if !errors.As(err, &known) {
+		return err
+	}
+	shared, isOurs := known.ExistingCollector.(*prometheus.CounterVec)
+	if !isOurs {
+		return err
+	}
+	q.dropped = shared
+	return nil
 }
 
 // RoundTrip takes a post and answers at once.

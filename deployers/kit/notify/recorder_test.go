@@ -15,7 +15,9 @@ import (
 
 	eventv1 "github.com/fluxcd/pkg/apis/event/v1beta1"
 	"github.com/fluxcd/pkg/runtime/events"
+	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -157,4 +159,14 @@ func TestT10TriesOfTheReceiver(t *testing.T) {
 			assert.Equal(t, c.dropped, queue.droppedFor(dropUndelivered))
 		})
 	}
+}
+
+func TestRecordersOfOneProcessCountTogether(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	first, second := newEventQueue(logr.Discard()), newEventQueue(logr.Discard())
+	require.NoError(t, first.count(registry))
+	require.NoError(t, second.count(registry))
+	first.drop(dropExpired)
+	second.drop(dropExpired)
+	assert.InDelta(t, 2, testutil.ToFloat64(first.dropped.WithLabelValues(dropExpired)), 0)
 }
