@@ -89,9 +89,9 @@ type scene struct {
 	hostAuthorities string
 	// environment is also the name of what the agent makes.
 	environment string
-	// account is that of the agent behind the fence.
-	account     string
-	binary, dir string
+	// account is that of the agent behind the fence, and inside its namespace.
+	account, inside string
+	binary, dir     string
 	// environ are further environment variables of the processes behind the fence, as NAME=value.
 	environ []string
 	// token is that of the agent at the landscaper cluster.
@@ -106,7 +106,7 @@ func newScene(t *testing.T, environment string) *scene {
 	t.Cleanup(cancel)
 	binary, err := binaries.BuildLandscaper(ctx)
 	require.NoError(t, err)
-	s := &scene{Platform: platform.Shared(t), t: t, ctx: ctx, environment: environment, account: "landscaper-agent-" + environment, binary: binary, dir: t.TempDir()}
+	s := &scene{Platform: platform.Shared(t), t: t, ctx: ctx, environment: environment, account: "landscaper-agent-" + environment, inside: system, binary: binary, dir: t.TempDir()}
 	fenced.Do(func() {
 		fenced.platform, fenced.err = platform.Start(context.Background(), platform.Options{Audit: true, Objects: []client.Object{namespace()}})
 	})
@@ -184,13 +184,13 @@ func (s *scene) start(name, account string, args ...string) *member {
 	if s.hostFront != nil {
 		host, authority = s.hostFront.server.URL, s.hostFront.authority()
 	}
-	own := s.kubeconfig(name+"-own", host, authority, s.tokenOf(s.fence.Cluster, system, account))
+	own := s.kubeconfig(name+"-own", host, authority, s.tokenOf(s.fence.Cluster, s.inside, account))
 	if s.hostAuthorities != "" {
 		s.nameAuthorities(own, authority)
 	}
 	command := programs.Command{
 		Name: name, Path: s.binary, Dir: dir, Args: append(args, "--metrics-addr="+m.meter, "--health-addr="+m.health),
-		Env: append([]string{"KUBECONFIG=" + own, "RUNTIME_NAMESPACE=" + system, "POD_NAME=" + name}, s.environ...),
+		Env: append([]string{"KUBECONFIG=" + own, "RUNTIME_NAMESPACE=" + s.inside, "POD_NAME=" + name}, s.environ...),
 	}
 	if s.memory != nil {
 		var err error

@@ -45,8 +45,9 @@ func substituted(t *testing.T, kustomization string, variables map[string]string
 
 func TestNamesOfEnvironmentsStayTexts(t *testing.T) {
 	for folder, kustomization := range map[string]string{
-		"flux/agent":        "resources: [\"{}/agent\"]\ncomponents: [\"{}/agent/cluster-rights\"]\n",
-		"flux/agent-access": "resources: [\"{}/agent-access\"]\n",
+		"flux/agent":           "resources: [\"{}/agent\"]\ncomponents: [\"{}/agent/cluster-rights\"]\n",
+		"flux/agent-access":    "resources: [\"{}/agent-access\"]\n",
+		"flux/own-environment": "resources: [\"{}/own-environment\"]\n",
 	} {
 		usual, err := json.Marshal(substituted(t, kustomization, map[string]string{"environment": "north"}))
 		require.NoError(t, err)
