@@ -4,19 +4,16 @@
 package template
 
 import (
-	"encoding/base64"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
 	"sort"
 	"strconv"
 	"strings"
 
 	"github.com/flux-landscaper/flux-landscaper/api/beginning"
+	"github.com/flux-landscaper/flux-landscaper/api/disguise"
 )
 
 // Limits of what an error shows of the inputs.
@@ -93,7 +90,7 @@ func Masked(text string, values map[string]any) string { return masked(text, Inp
 
 // masked does so in a text.
 func masked(text string, in Input) string {
-	m := newMasker(beginning.Of(text, maxMessage), in.Source)
+	m := newMasker(text, in.Source)
 	for key, value := range in.Values {
 		if !openBindings[key] {
 			m.look(value)
@@ -103,7 +100,10 @@ func masked(text string, in Input) string {
 	for _, form := range longestFirst(m.found) {
 		m.message = strings.ReplaceAll(m.message, form, "[masked]")
 	}
-	return m.message
+	if m.isCut {
+		m.message += "…"
+	}
+	return beginning.Of(m.message, maxMessage)
 }
 
 // masker collects the forms in which values of the inputs are in a message.
@@ -112,6 +112,8 @@ type masker struct {
 	// pieces of the message, so that most forms are ruled out by a look at both ends.
 	pieces map[string]bool
 	found  map[string]bool
+	// isCut says that the message is the beginning of a longer one, which may end within a form.
+	isCut bool
 }
 
 // pieceLength is the length of the pieces: that of the shortest form.
@@ -119,6 +121,10 @@ const pieceLength = shortLength + 2
 
 func newMasker(message, source string) *masker {
 	m := &masker{source: source, message: message, pieces: map[string]bool{}, found: map[string]bool{}}
+	if len(message) > maxMessage {
+		m.message, m.isCut = strings.ToValidUTF8(message[:maxMessage], ""), true
+		message = m.message
+	}
 	for i := range max(0, len(message)-pieceLength+1) {
 		m.pieces[message[i:i+pieceLength]] = true
 	}
@@ -130,10 +136,10 @@ func (m *masker) look(value any) {
 	case string:
 		m.text(t)
 	case float64:
-		m.form(strconv.FormatFloat(t, 'f', -1, 64), secretLength)
+		m.number(strconv.FormatFloat(t, 'f', -1, 64))
 		m.form(fmt.Sprint(t), secretLength)
 	case int64:
-		m.form(strconv.FormatInt(t, 10), secretLength)
+		m.number(strconv.FormatInt(t, 10))
 	case []any:
 		for _, item := range t {
 			m.look(item)
@@ -145,6 +151,13 @@ func (m *masker) look(value any) {
 	}
 }
 
+// number looks for a number; short ones are everywhere.
+func (m *masker) number(text string) {
+	if len(text) >= secretLength {
+		m.encoded(text)
+	}
+}
+
 // text looks for a text as a whole and for each of its lines.
 func (m *masker) text(text string) {
 	lines := strings.Split(text, "\n")
@@ -153,40 +166,52 @@ func (m *masker) text(text string) {
 	}
 	for _, line := range lines {
 		line = strings.TrimSuffix(line, "\r")
-		m.form(line, secretLength)
-		m.form(inside(strconv.Quote(line)), secretLength)
 		if len(line) >= secretLength {
 			m.encoded(line)
 			continue
 		}
-		m.form(`"`+line+`"`, shortLength+2)
-		m.form("`"+line+"`", shortLength+2)
-		m.form("'"+line+"'", shortLength+2)
+		quoted := strconv.Quote(line)
+		m.form(quoted[1:len(quoted)-1], secretLength)
+		for _, quote := range []string{`"`, "`", "'"} {
+			m.form(quote+line+quote, shortLength+2)
+		}
 	}
 }
 
 // encoded looks for what encodings make of a text.
 func (m *masker) encoded(text string) {
-	inJSON, _ := json.Marshal(text)
-	m.form(inside(string(inJSON)), secretLength)
-	m.form(inside(strconv.QuoteToASCII(text)), secretLength)
-	m.form(url.QueryEscape(text), secretLength)
-	m.form(url.PathEscape(text), secretLength)
-	m.form(base64.RawStdEncoding.EncodeToString([]byte(text)), secretLength)
-	m.form(base64.RawURLEncoding.EncodeToString([]byte(text)), secretLength)
-	m.form(strings.ReplaceAll(text, "'", "''"), secretLength)
-	m.form(hex.EncodeToString([]byte(text)), secretLength)
+	for _, form := range disguise.Forms(text) {
+		m.form(form, secretLength)
+	}
 }
-
-func inside(quoted string) string { return quoted[1 : len(quoted)-1] }
 
 // form notes a form that the message has and the template itself has not.
 func (m *masker) form(form string, least int) {
-	if len(form) < least || !m.pieces[form[:pieceLength]] || !m.pieces[form[len(form)-pieceLength:]] {
+	if len(form) < least || !m.pieces[form[:pieceLength]] {
+		return
+	}
+	if m.isCut && !strings.Contains(m.source, form) {
+		m.cut(form)
+	}
+	if !m.pieces[form[len(form)-pieceLength:]] {
 		return
 	}
 	if strings.Contains(m.message, form) && !strings.Contains(m.source, form) {
 		m.found[form] = true
+	}
+}
+
+// cut takes the beginning of a form off the end of the message.
+func (m *masker) cut(form string) {
+	for at := max(0, len(m.message)-len(form)); ; at++ {
+		next := strings.Index(m.message[at:], form[:pieceLength])
+		if next < 0 {
+			return
+		}
+		if at += next; strings.HasPrefix(form, m.message[at:]) {
+			m.message = m.message[:at]
+			return
+		}
 	}
 }
 

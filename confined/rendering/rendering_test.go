@@ -184,8 +184,11 @@ func TestSecretsAreMaskedInEveryForm(t *testing.T) {
 		"plain": "fail .imports.secret", "quoted": "fail (quote .imports.secret)", "JSON": "fail (toJson .imports.secret)",
 		"base64": "fail (b64enc .imports.secret)", "URL": "fail (urlquery .imports.secret)", "number": "fail (printf `%.0f` .imports.number)",
 		"short": "fail (quote .imports.short)", "YAML": "fail (squote .imports.secret)", "hex": "fail (printf `%x` .imports.secret)",
+		"upper hex": "fail (printf `%X` .imports.secret)", "base64 of a login": "fail (b64enc (printf `user:%s` .imports.secret))",
+		"number in base64": "fail (b64enc (printf `%.0f` .imports.number))",
 	}
-	shown := []string{secret, strconv.Quote(secret), base64.StdEncoding.EncodeToString([]byte(secret)), url.QueryEscape(secret), "987654321", "abcd", "w\\\"ord", "70407373"}
+	shown := []string{secret, strconv.Quote(secret), base64.StdEncoding.EncodeToString([]byte(secret)), url.QueryEscape(secret), "987654321", "abcd", "w\\\"ord", "70407373", "2F7722",
+		base64.StdEncoding.EncodeToString([]byte("user:" + secret))[8:20], "OTg3NjU0MzIx"}
 	for name, call := range forms {
 		t.Run(name, func(t *testing.T) {
 			_, err := r.Plan(t.Context(), environment("ns", template.KindGoTemplate, "a: {{ "+call+" }}"), given, nil)

@@ -4,6 +4,7 @@
 package helm_test
 
 import (
+	"encoding/base64"
 	"io"
 	"maps"
 	"net/http"
@@ -221,6 +222,18 @@ func TestC25AnInterruptEndsATest(t *testing.T) {
 	began := time.Now()
 	f.crash(http.MethodGet, "/pods") // when it watches the Pod
 	assert.Less(t, time.Since(began), pace.Within(2*time.Second))
+}
+
+func TestTheLogOfAHookShowsNoValue(t *testing.T) {
+	f := newFixture(t)
+	f.cluster = f.running(corev1.PodFailed, "word is correct-horse, default battery-staple, user:pass "+base64.StdEncoding.EncodeToString([]byte("user:correct-horse"))+"\n")
+	content := f.with(map[string]string{"templates/hook.yaml": podHook("migrate", "pre-install"), "values.yaml": "neutral: battery-staple\n"}, nil)
+	content["values"] = config{"word": "correct-horse"}
+	f.configure(content)
+	err := f.fail(f.deployer())
+	require.ErrorContains(t, err, "last log lines of hook migrate: word is ***, default ***, user:pass ")
+	assert.NotContains(t, err.Error(), "Y29ycmVjdC1ob3JzZ")
+	assert.NotContains(t, err.Error(), "pjb3JyZWN0LWhvcnNl")
 }
 
 func TestC25TheLogOfAHookThatFailsIsPartOfTheError(t *testing.T) {

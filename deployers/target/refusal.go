@@ -21,19 +21,22 @@ const noValue = `Invalid value: "…"`
 // quoted is a value that an API server refuses, as it quotes it.
 var quoted = regexp.MustCompile(`Invalid value: "(?:[^"\\]|\\.)*"`)
 
+// quotedOf is such a value with its field, and whether it is wrong or there twice.
+var quotedOf = regexp.MustCompile(`([^\s\[]+): (Invalid|Duplicate) value: "(?:[^"\\]|\\.)*"`)
+
 // secretKind finds out from the words of clients and API servers that an error is about a Secret.
 var secretKind = regexp.MustCompile(`\b(?:kind|as a) "?Secret\b|\bSecret "|\bsecrets "`)
 
 // excerpt is where a JSON decoder begins to show what surrounds the place that it could not read.
 var excerpt = regexp.MustCompile(`(?s)error found in #.*`)
 
-// ShownError returns the text of an error about an object, as it may be shown. API servers quote what they refuse: whole objects are left out of
-// the text, and of Secrets every value. It also looks into the text, because Helm joins the words of errors and drops the errors.
+// ShownError returns the text of an error about an object, as it may be shown. API servers quote what they refuse: of that only names, labels and
+// annotations are shown, and of Secrets nothing. It also looks into the text, because Helm joins the words of errors and drops the errors.
 func ShownError(err error) string {
 	var status apierrors.APIStatus
 	text := err.Error()
 	if !AboutSecret(err) {
-		return quoted.ReplaceAllStringFunc(text, shortened)
+		return quoted.ReplaceAllStringFunc(quotedOf.ReplaceAllStringFunc(text, ofMetadata), shortened)
 	}
 	if !errors.As(err, &status) {
 		return excerpt.ReplaceAllString(quoted.ReplaceAllString(text, noValue), "…")
@@ -62,6 +65,16 @@ func aboutSecret(text string, answer metav1.Status) bool {
 }
 
 func quotesValues(err error) bool { return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) }
+
+// ofMetadata returns the value of a field as it is where that is of the metadata of an object, and the field without it elsewhere: any other may be a
+// password, as of an account in a resource of others.
+func ofMetadata(quote string) string {
+	parts := quotedOf.FindStringSubmatch(quote)
+	if field := parts[1]; strings.HasPrefix(field, "metadata.") || strings.Contains(field, ".metadata.") {
+		return quote
+	}
+	return parts[1] + ": " + parts[2] + ` value: "…"`
+}
 
 func shortened(quote string) string {
 	if len(quote) < maxQuote {

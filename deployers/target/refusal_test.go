@@ -30,7 +30,14 @@ func TestShownError(t *testing.T) {
 		secret bool
 	}{
 		"no answer of a server": {errors.New(`Invalid value: "hunter"`), []string{`Invalid value: "hunter"`}, false},
-		"a short value":         {refused("Deployment", "hunter", "no number"), []string{`patch: Invalid value: "hunter": no number`}, false},
+		"a short value":         {refused("Deployment", "aHVudGVy", "no number"), []string{`patch: Invalid value: "…": no number`}, false},
+		"a value among others": {
+			apierrors.NewInvalid(schema.GroupKind{Kind: "Account"}, "app", field.ErrorList{
+				field.Invalid(field.NewPath("metadata", "labels"), "too long!", "no label"),
+				field.Invalid(field.NewPath("spec", "greeting"), "aHVudGVy", "too short"), field.Duplicate(field.NewPath("spec").Index(1), "aHVudGVy"),
+			}),
+			[]string{`[metadata.labels: Invalid value: "too long!": no label, spec.greeting: Invalid value: "…": too short, spec[1]: Duplicate value: "…"]`}, false,
+		},
 		"a whole object": {
 			fmt.Errorf("cannot patch: %w", refused("Deployment", whole, "no number")),
 			[]string{`cannot patch: Deployment "app" is invalid: patch: Invalid value: "…": no number`}, false,

@@ -121,7 +121,19 @@ func manifestOfSecret(field string) func(*landscape.Scene, string) object {
 	}
 }
 
+// manifestOfService is a blueprint with a manifest that no API server accepts, because a field of it has the value of an import.
+func manifestOfService(s *landscape.Scene, _ string) object {
+	item := landscape.ConfigItem("manifest", "{import: cluster}", s.Namespace, "planted", "")
+	item = strings.Replace(item, "kind: ConfigMap", "kind: Service", 1)
+	item = strings.Replace(item, "        data:\n          \n", "        spec: {ports: [{port: 80}], clusterIP: '{{ .imports.word.greeting }}'}\n", 1)
+	return object{"deployExecutions": landscape.GoTemplate("deployItems:\n" + item)}
+}
+
+// long is a text of one line that no message has room for.
+func long(secret string) any { return secret + strings.Repeat("-", 10_000) }
+
 const (
+	service = "apiVersion: v1\nkind: Service\nmetadata: {name: planted}\nspec: {ports: [{port: 80}], clusterIP: '{{ .Values.greeting }}'}\n"
 	failing = "{{ fail .Values.greeting }}"
 	hook    = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: of-hook\n  annotations: {helm.sh/hook: pre-install}\n"
 )
@@ -129,10 +141,13 @@ const (
 var plantings = map[string]planting{
 	"neutral key, GoTemplate": {prepare: dataObject(text), parts: given(), blueprint: deploying("GoTemplate", `{{ fail .imports.word.greeting }}`), says: "deployExecutions[0]"},
 	"neutral key, as base64":  {prepare: dataObject(text), parts: given(), blueprint: deploying("GoTemplate", `{{ fail (b64enc .imports.word.greeting) }}`), says: "deployExecutions[0]"},
-	"neutral key, Spiff":      {prepare: dataObject(text), parts: given(), blueprint: deploying("Spiff", `deployItems: (( error(imports.word.greeting) ))`), says: "deployExecutions[0]"},
-	"number, GoTemplate":      {prepare: dataObject(number), parts: given(), numeric: true, blueprint: deploying("GoTemplate", `{{ fail (printf "%v" .imports.word.greeting) }}`), says: "deployExecutions[0]"},
-	"number, whole":           {prepare: dataObject(number), parts: given(), numeric: true, blueprint: deploying("GoTemplate", `{{ fail (printf "%d" (int64 .imports.word.greeting)) }}`), says: "deployExecutions[0]"},
-	"Secret, GoTemplate":      {prepare: inSecret, parts: fromSecret(), blueprint: deploying("GoTemplate", `{{ fail .imports.word }}`), says: "deployExecutions[0]"},
+	"neutral key, within others as base64": {prepare: dataObject(text), parts: given(), says: "deployExecutions[0]",
+		blueprint: deploying("GoTemplate", `{{ fail (b64enc (printf "user:%s" .imports.word.greeting)) }}`)},
+	"neutral key, long":  {prepare: dataObject(long), parts: given(), blueprint: deploying("GoTemplate", `{{ fail .imports.word.greeting }}`), says: "deployExecutions[0]"},
+	"neutral key, Spiff": {prepare: dataObject(text), parts: given(), blueprint: deploying("Spiff", `deployItems: (( error(imports.word.greeting) ))`), says: "deployExecutions[0]"},
+	"number, GoTemplate": {prepare: dataObject(number), parts: given(), numeric: true, blueprint: deploying("GoTemplate", `{{ fail (printf "%v" .imports.word.greeting) }}`), says: "deployExecutions[0]"},
+	"number, whole":      {prepare: dataObject(number), parts: given(), numeric: true, blueprint: deploying("GoTemplate", `{{ fail (printf "%d" (int64 .imports.word.greeting)) }}`), says: "deployExecutions[0]"},
+	"Secret, GoTemplate": {prepare: inSecret, parts: fromSecret(), blueprint: deploying("GoTemplate", `{{ fail .imports.word }}`), says: "deployExecutions[0]"},
 	"output of a template": {prepare: dataObject(text), parts: given(), says: "deployExecutions[0]",
 		blueprint: deploying("GoTemplate", "deployItems: {{ .imports.word.greeting }}")},
 	"output that is not YAML": {prepare: dataObject(text), parts: given(), says: "deployExecutions[0]",
@@ -159,13 +174,18 @@ var plantings = map[string]planting{
 		"values.yaml": "pin: {secret: %s}\n", "templates/x.yaml": `{{ fail (printf "%.0f" .Values.pin.secret) }}`})},
 	"chart value":            {blueprint: charted(map[string]string{"templates/x.yaml": failing}, "values: {greeting: '%s'}"), says: "chart"},
 	"chart value, as base64": {blueprint: charted(map[string]string{"templates/x.yaml": "{{ fail (b64enc .Values.greeting) }}"}, "values: {greeting: '%s'}"), says: "chart"},
+	"chart value, within others as base64": {says: "chart", blueprint: charted(
+		map[string]string{"templates/x.yaml": `{{ fail (b64enc (printf "user:%s" .Values.greeting)) }}`}, "values: {greeting: '%s'}")},
+	"chart value, as hex":               {blueprint: charted(map[string]string{"templates/x.yaml": `{{ fail (printf "%x" .Values.greeting) }}`}, "values: {greeting: '%s'}"), says: "chart"},
+	"chart value that a target refuses": {blueprint: charted(map[string]string{"templates/x.yaml": service}, "values: {greeting: '%s'}"), says: "clusterIP"},
 	"chart value from a Secret": {prepare: inSecret, says: "chart", blueprint: charted(map[string]string{"templates/x.yaml": failing},
 		"valuesFrom: [{kind: Secret, name: word, valuesKey: greeting, targetPath: greeting}]")},
-	"hook":                       {blueprint: charted(map[string]string{"templates/x.yaml": hook + "data: {greeting: '*{{ .Values.greeting }}'}\n"}, "values: {greeting: '%s'}"), says: "hook"},
-	"hook of a wrong kind":       {blueprint: charted(map[string]string{"templates/x.yaml": hook + "stringData: ['{{ .Values.greeting }}']\n"}, "values: {greeting: '%s'}"), says: "hook"},
-	"answer of a target":         {prepare: answering, says: "server groups", blueprint: manifestOfSecret("data: {}")},
-	"manifest that is no base64": {prepare: dataObject(text), parts: given(), blueprint: manifestOfSecret("data: {greeting: '*{{ .imports.word.greeting }}'}"), says: "manifest"},
-	"manifest of a wrong type":   {prepare: dataObject(text), parts: given(), blueprint: manifestOfSecret("data: ['{{ .imports.word.greeting }}']"), says: "manifest"},
+	"hook":                           {blueprint: charted(map[string]string{"templates/x.yaml": hook + "data: {greeting: '*{{ .Values.greeting }}'}\n"}, "values: {greeting: '%s'}"), says: "hook"},
+	"hook of a wrong kind":           {blueprint: charted(map[string]string{"templates/x.yaml": hook + "stringData: ['{{ .Values.greeting }}']\n"}, "values: {greeting: '%s'}"), says: "hook"},
+	"manifest that a target refuses": {prepare: dataObject(text), parts: given(), blueprint: manifestOfService, says: "clusterIP"},
+	"answer of a target":             {prepare: answering, says: "server groups", blueprint: manifestOfSecret("data: {}")},
+	"manifest that is no base64":     {prepare: dataObject(text), parts: given(), blueprint: manifestOfSecret("data: {greeting: '*{{ .imports.word.greeting }}'}"), says: "manifest"},
+	"manifest of a wrong type":       {prepare: dataObject(text), parts: given(), blueprint: manifestOfSecret("data: ['{{ .imports.word.greeting }}']"), says: "manifest"},
 }
 
 // TestPlantedSecretsAreNowhere lets something go wrong beside each secret, and looks for it in whatever people read.

@@ -311,6 +311,7 @@ func (e *Engine) run(ctx context.Context, request Request, verb string,
 	}
 	op.spareOthers(ctx, request)
 	op.journal.Withhold(secretsOf(request))
+	op.pods.withhold(secrecy.TextsOf(request.Values))
 	if request.Chart != nil {
 		op.useCapabilities(request.Chart)
 	}

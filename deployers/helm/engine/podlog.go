@@ -7,6 +7,7 @@ import (
 	"context"
 	"io"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -35,8 +36,24 @@ type podLog struct {
 	// journal has the secrets that are not shown.
 	journal *secrecy.Journal
 
-	mu    sync.Mutex
+	mu sync.Mutex
+	// given are the texts of all values, which a program may print, whatever their keys sound like.
+	given []string
 	lines map[string]string
+}
+
+// withhold notes texts that the lines of programs may not show.
+func (p *podLog) withhold(given []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.given = slices.Concat(p.given, given)
+}
+
+// withheld are the texts that the lines of programs may not show.
+func (p *podLog) withheld() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Concat(p.journal.Withheld(), p.given)
 }
 
 func (p *podLog) keep(hook, text string) {
@@ -92,7 +109,7 @@ func (s *sparing) lastLines(hook *resource.Info) string {
 	if err != nil {
 		return ""
 	}
-	return lastOf(secrecy.Withhold(wholeLines(string(text)), s.pods.journal.Withheld()))
+	return lastOf(secrecy.Withhold(wholeLines(string(text)), s.pods.withheld()))
 }
 
 // wholeLines returns a log that was read without the line that reading has cut: it may end with the beginning of a secret, and only whole ones are

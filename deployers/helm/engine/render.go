@@ -81,6 +81,7 @@ func (o *operation) prepare(ctx context.Context, request Request, options chartu
 		return nil, err
 	}
 	o.journal.Withhold(made.Secrets)
+	o.pods.withhold(made.Given)
 	o.Releases.Driver = &records.Recording{Driver: o.Releases.Driver, Rendered: result}
 	return result, nil
 }

@@ -114,6 +114,8 @@ type Product struct {
 	Hooks, Record   []byte
 	// Secrets are the texts below keys of all values, those of the chart included, that sound like secrets.
 	Secrets []string
+	// Given are the longer texts of all values, where the revision has hooks, whose programs may print them.
+	Given []string
 	// Definitions and Objects are JSON lists of objects, Seen is a JSON object.
 	Definitions, Objects, Seen []byte
 }
@@ -195,6 +197,8 @@ type worker struct {
 	task    Task
 	parent  *confined.Parent
 	product *Product
+	// given are all values, with those of the chart.
+	given map[string]any
 }
 
 func (w *worker) work() error {

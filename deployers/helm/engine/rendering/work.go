@@ -99,7 +99,7 @@ func (w *worker) values(chart *helmchart.Chart) (chartutil.Values, error) {
 		return nil, fmt.Errorf("%w: %w", ErrSchema, err)
 	}
 	if all, ok := values["Values"].(chartutil.Values); ok {
-		w.product.Secrets = secrecy.Sensitive(all)
+		w.product.Secrets, w.given = secrecy.Sensitive(all), all
 	}
 	return values, err
 }
@@ -196,6 +196,9 @@ func (w *worker) release(chart *helmchart.Chart) error {
 	hooks, manifests, err := releaseutil.SortManifests(files, nil, releaseutil.InstallOrder)
 	if err != nil {
 		return err
+	}
+	if len(hooks) > 0 {
+		w.product.Given = secrecy.TextsOf(w.given)
 	}
 	var all bytes.Buffer
 	for _, manifest := range manifests {

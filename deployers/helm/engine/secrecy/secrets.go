@@ -12,9 +12,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"helm.sh/helm/v3/pkg/chartutil"
 
+	"github.com/flux-landscaper/flux-landscaper/api/disguise"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -44,24 +46,41 @@ var logins = regexp.MustCompile(`(?i)(://[^\s/:@"']*:)[^\s/@"']+(@)|((?:password
 // Withhold returns a text without secrets.
 func Withhold(text string, secrets []string) string { return hider(secrets)(text) }
 
-// hider returns a function that takes secrets out of a text, whether it shows them as they are, quoted or in base64.
+// hider returns a function that takes secrets out of a text, in whatever form that repeats them.
 func hider(secrets []string) func(string) string {
 	if len(secrets) > maxSecrets {
 		return func(string) string { return "*** (the values hold too many secrets to look for them in the message)" }
 	}
-	var shapes []string
+	forms := sync.OnceValue(func() []string { return formsOf(secrets) })
+	return func(text string) string {
+		pieces := piecesOf(text)
+		for _, form := range forms() {
+			if pieces[form[:minimumSecret]] && pieces[form[len(form)-minimumSecret:]] {
+				text = strings.ReplaceAll(text, form, "***")
+			}
+		}
+		return logins.ReplaceAllString(text, "$1$3***$2")
+	}
+}
+
+// formsOf returns the forms of all secrets, the longest first: a secret may be part of another one.
+func formsOf(secrets []string) []string {
+	var forms []string
 	for _, secret := range secrets {
-		quoted := strconv.Quote(secret)
-		shapes = append(shapes, secret, quoted[1:len(quoted)-1], base64.StdEncoding.EncodeToString([]byte(secret)))
+		forms = append(append(forms, disguise.Forms(secret)...), base64.StdEncoding.EncodeToString([]byte(secret)))
 	}
-	// A secret may be part of another one.
-	slices.SortFunc(shapes, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b)) })
-	var pairs []string
-	for _, shape := range slices.Compact(shapes) {
-		pairs = append(pairs, shape, "***")
+	forms = slices.DeleteFunc(forms, func(form string) bool { return len(form) < minimumSecret })
+	slices.SortFunc(forms, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b)) })
+	return slices.Compact(forms)
+}
+
+// piecesOf returns all pieces of a text that are as long as the shortest secret: most others are ruled out by a look at both ends.
+func piecesOf(text string) map[string]bool {
+	pieces := map[string]bool{}
+	for i := range max(0, len(text)-minimumSecret+1) {
+		pieces[text[i:i+minimumSecret]] = true
 	}
-	replacer := strings.NewReplacer(pairs...)
-	return func(text string) string { return logins.ReplaceAllString(replacer.Replace(text), "$1$3***$2") }
+	return pieces
 }
 
 // Sensitive returns the texts and numbers below keys that sound like secrets, also line by line: the end of a log may show the end of a key.
@@ -70,12 +89,17 @@ func Sensitive(values map[string]any) []string {
 	for key, value := range values {
 		found = collect(found, value, sensitiveKey.MatchString(key))
 	}
-	for _, text := range slices.Clone(found) {
+	return withLines(found)
+}
+
+// withLines adds the lines of texts.
+func withLines(texts []string) []string {
+	for _, text := range slices.Clone(texts) {
 		if strings.Contains(text, "\n") {
-			found = append(found, lines(text)...)
+			texts = append(texts, lines(text)...)
 		}
 	}
-	return found
+	return texts
 }
 
 func collect(found []string, value any, isSecret bool) []string {
@@ -101,9 +125,10 @@ func collect(found []string, value any, isSecret bool) []string {
 // shortText is the length up to which a text is likely to be an ordinary word.
 const shortText = 5
 
-// TextsOf returns the longer texts and numbers of values, whatever their keys sound like: templates may show any of them in an error.
+// TextsOf returns the longer texts and numbers of values, whatever their keys sound like, also line by line: templates may show any of them in an error,
+// and programs in their logs.
 func TextsOf(values map[string]any) []string {
-	return slices.DeleteFunc(collect(nil, values, true), func(text string) bool { return len(text) <= shortText })
+	return slices.DeleteFunc(withLines(collect(nil, values, true)), func(text string) bool { return len(text) <= shortText })
 }
 
 // plain is a text or a number as it is written.

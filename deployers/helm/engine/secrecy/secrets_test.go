@@ -4,6 +4,7 @@
 package secrecy
 
 import (
+	"encoding/base64"
 	"fmt"
 	"strings"
 	"testing"
@@ -41,6 +42,7 @@ func TestD8SecretsAreHiddenInAllTheirShapes(t *testing.T) {
 	for name, shown := range map[string]string{
 		"as it is": "x pa\"ss\nword y", "quoted": `x pa\"ss\nword y`, "in base64": "x cGEic3MKd29yZA== y", "a number": "x 123456 y",
 		"a list": "x part-of-list y", "longer ones first": "x long-secret y",
+		"in JSON": `x pa\"ss\nword y`, "in hex": "x 6c6f6e672d736563726574 y", "in upper hex": "x 6C6F6E672D736563726574 y", "in a URL": "x pa%22ss%0Aword y",
 	} {
 		t.Run(name, func(t *testing.T) {
 			assert.Equal(t, "x *** y", Withhold(shown, secrets))
@@ -49,4 +51,11 @@ func TestD8SecretsAreHiddenInAllTheirShapes(t *testing.T) {
 	assert.Equal(t, "cannot dial postgres://user:***@db:5432/a?sslmode=off", Withhold("cannot dial postgres://user:s3cr3t@db:5432/a?sslmode=off", nil))
 	assert.Equal(t, "host=db password=*** user=a", Withhold("host=db password=s3cr3t user=a", nil))
 	assert.Equal(t, "GET https://[::1]:6443/api", Withhold("GET https://[::1]:6443/api", nil))
+}
+
+func TestSecretsAreHiddenWithinOthersInBase64(t *testing.T) {
+	for _, before := range []string{"", "u:", "us:", "user:"} {
+		auth := base64.StdEncoding.EncodeToString([]byte(before + "correct horse\n"))
+		assert.NotContains(t, Withhold("auth is "+auth, []string{"correct horse"}), auth[8:20], before)
+	}
 }
