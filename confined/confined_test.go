@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -38,6 +40,10 @@ var program = confined.NewProgram("test", perform)
 func perform(_ context.Context, parent *confined.Parent, r request) (string, error) {
 	if r.Text != "" {
 		parent.Begin(r.Text)
+	}
+	if r.Do == "dial" {
+		_, err := net.Dial("tcp", r.Text)
+		return "", err
 	}
 	act, ok := acts()[r.Do]
 	if !ok {
@@ -71,6 +77,12 @@ func acts() map[string]func(*confined.Parent) (string, error) {
 		"write": func(*confined.Parent) (string, error) {
 			return "", os.WriteFile(os.TempDir()+"/written-by-a-child", []byte("x"), 0o600)
 		},
+		"listen": func(*confined.Parent) (string, error) {
+			_, err := net.Listen("tcp", "127.0.0.1:0")
+			return "", err
+		},
+		"start":       func(*confined.Parent) (string, error) { return "", exec.Command("/proc/self/exe").Run() },
+		"threads":     threads,
 		"descriptors": descriptors,
 		"visit":       visit,
 		"asks":        askForEver,
@@ -123,6 +135,17 @@ func descriptors(*confined.Parent) (string, error) {
 		}
 	}
 	return strings.Join(out, " "), err
+}
+
+// threads returns what the system says of each thread.
+func threads(*confined.Parent) (string, error) {
+	files, err := filepath.Glob("/proc/self/task/*/status")
+	var out strings.Builder
+	for _, file := range files {
+		status, _ := os.ReadFile(file) // a thread may have ended
+		out.Write(status)
+	}
+	return out.String(), err
 }
 
 // visit tells the parent where it is, and when it leaves.
@@ -222,6 +245,30 @@ func TestChildCannotWriteFiles(t *testing.T) {
 	defer func() { _ = os.Remove(os.TempDir() + "/written-by-a-child") }()
 	_, err := run(t, newPool(t, confined.Limits{}), "a", "write")
 	require.Error(t, err)
+}
+
+func TestChildHasNoNetwork(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux refuses calls of the system")
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { _ = listener.Close() }()
+	pool := newPool(t, confined.Limits{})
+	for _, act := range []string{"dial", "listen", "start"} {
+		_, err := pool.Run(t.Context(), confined.Job{Owner: "a"}, request{Do: act, Text: listener.Addr().String()})
+		require.ErrorContains(t, err, "operation not permitted", act)
+	}
+}
+
+func TestNoThreadOfAChildGainsPrivileges(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("privileges of threads are a matter of Linux")
+	}
+	out, err := run(t, newPool(t, confined.Limits{}), "a", "threads")
+	require.NoError(t, err)
+	assert.Contains(t, out, "NoNewPrivs:\t1")
+	assert.NotContains(t, out, "NoNewPrivs:\t0")
 }
 
 func TestQuestionsAreAnswered(t *testing.T) {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package confined runs the programs of users, such as templates and charts, in child processes of the own binary. A child has no
-// environment, no descriptors beside its two pipes, a limit of memory that it sets itself before it reads anything, and a deadline. Whatever
+// environment, no descriptors beside its two pipes, no connections, a limit of memory that it sets itself before it reads anything, and a deadline. Whatever
 // the program does, it ends its own job and nothing else.
 //
 // A package that has something to run declares a Program in a variable of its own; every executable that imports the package, a test

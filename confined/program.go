@@ -236,8 +236,11 @@ type Limits struct {
 
 // DefaultLimits returns the limits that apply where none are given.
 func DefaultLimits() Limits {
-	return Limits{Children: 4, Memory: 256 << 20, Time: 10 * time.Second, Answers: 5 * time.Minute, Idle: time.Minute}
+	return Limits{Children: 4, Memory: 256 << 20, Time: 8 * time.Second, Answers: 5 * time.Minute, Idle: time.Minute}
 }
+
+// headroom is for the granularity in which the runtime takes memory, and for what its garbage collector needs.
+const headroom = 128 << 20
 
 func (l Limits) orElse(d Limits) Limits {
 	return Limits{

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -38,15 +39,16 @@ func limitSystem(memory int64) error {
 			return fmt.Errorf("limit resource %d: %w", resource, err)
 		}
 	}
+	// One thread gives up privileges, and the filter of calls takes them from all others.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("give up new privileges: %w", err)
 	}
+	forbidCalls()
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) // not everywhere writable; the limits hold without it
 	return nil
 }
-
-// headroom is for the granularity in which the runtime takes memory, and for what its garbage collector needs.
-const headroom = 128 << 20
 
 // dataSize is how much memory counts for the limit already.
 func dataSize() (uint64, error) {

@@ -112,6 +112,8 @@ func spiffBombs() map[string]string {
 		"bcrypt":         `a: (( bcrypt("x", 31) ))`,
 		"endless sync":   `a: (( sync(1, false, 1) ))`,
 		"large template": strings.Repeat("#", 1<<20+1),
+		"joined":         `a: (( join(",", [1..900000]) join(",", [1..900000]) join(",", [1..900000]) ))`,
+		"circle":         "a: (( b ))\nb: (( c ))\nc: (( a ))",
 		"large output":   "l: (( &temporary([1..900000]) ))\na: (( l ))\nb: (( l ))\nc: (( l ))",
 	}
 }
@@ -216,6 +218,20 @@ func TestBombsInSchemas(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestABombHasLittleTimeAsInstalled lets a bomb go off within the limits that hold where no flag says others.
+func TestABombHasLittleTimeAsInstalled(t *testing.T) {
+	before := time.Now()
+	_, err := renderer(t, confined.Limits{}).Plan(t.Context(), environment("hostile", template.KindGoTemplate, `{{ range 9999999999 }}{{ end }}`), values(), nil)
+	require.ErrorContains(t, err, "look for a loop without end")
+	assert.Less(t, time.Since(before), pace.Within(10*time.Second))
+}
+
+func TestThereAreTwentyBombsOfEachKind(t *testing.T) {
+	assert.GreaterOrEqual(t, len(goBombs()), 20)
+	assert.GreaterOrEqual(t, len(spiffBombs()), 20)
+	assert.GreaterOrEqual(t, len(schemaBombs()), 20)
 }
 
 func TestBombsInMappings(t *testing.T) {
