@@ -17,6 +17,8 @@ BENCH_FLAGS  ?= -benchtime 1x -timeout 120m
 # Tests that promise a time. They keep it on a quiet machine only (tests/pace), so bench runs them alone.
 TIMED_TESTS  := ^Test(BadInputFailsAtOnce|AnswersWithinFiveMilliseconds|AnInterruptEnds.*|InterruptEndsThePod|TimeoutEndsThePod|D2AChart.*|DriftIsCorrected.*|BombsFailWithinASecond|OthersAreUnaffectedByBombs|PartitionsOnlyDelay)$$
 TIMED_PKGS   := ./tests/behaviour ./tests/agent ./controllers/webhooks ./deployers/contract ./deployers/manifest ./deployers/helm ./deployers/container ./sources/fetch ./confined/rendering
+# The database of known vulnerabilities that lint asks for.
+GOVULNDB     ?= https://vuln.go.dev
 # Flags of tests/bench itself, which its doc.go lists; the other packages do not know them.
 BENCH_ARGS   ?=
 RUN_FLAGS    ?=
@@ -39,6 +41,7 @@ RELEASE_ARGS = --version "$(VERSION)" --revision "$$(git rev-parse HEAD)" --crea
 # Tools of people read and write the files that they are told to, and what they publish is for everybody; only gosec is told so.
 GOSEC_TOOLS := publishing/.*:G122,G301,G302,G304,G306,G703;cmd/flux-landscaper/.*:G301,G304
 GO_TOOL := go tool -modfile=tests/platform/tools/generate/go.mod
+GOVULNCHECK := go tool -modfile=tests/platform/tools/govulncheck/go.mod govulncheck -db $(GOVULNDB)
 HEADER  := tests/quality/header.go.txt
 NOTIFICATIONS := paths=github.com/fluxcd/notification-controller/api/v1 paths=github.com/fluxcd/notification-controller/api/v1beta3
 
@@ -83,12 +86,14 @@ test-node: export FLUX_LANDSCAPER_NODE := required
 test-node: prepare ## The suites that run Pods on a real kubelet, as root on Debian; nothing is skipped
 	$(call step,go test,go test -vet=off -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(NODE_PKGS))
 
-lint: ## gofmt, go vet, the command line built for Windows, staticcheck, gosec and deadcode
+lint: ## gofmt, go vet, the command line built for Windows, staticcheck, gosec, govulncheck and deadcode
 	$(call step,gofmt,files=$$("$$(go env GOROOT)/bin/gofmt" -l .); if [[ -n "$$files" ]]; then echo "run gofmt -w on:"; echo "$$files"; exit 1; fi)
 	$(call step,go vet,go vet $(PKGS))
 	$(call step,command line for Windows,CGO_ENABLED=0 GOOS=windows GOARCH=amd64 go build -o /dev/null ./cmd/flux-landscaper)
 	$(call step,staticcheck,$(GO_TOOL) staticcheck $(PKGS))
 	$(call step,gosec,go tool -modfile=tests/platform/tools/gosec/go.mod gosec -quiet -exclude-generated -exclude-dir=tests -exclude-rules="$(GOSEC_TOOLS)" ./...)
+	$(call step,govulncheck,if $(GOVULNCHECK) -mode=query -json stdlib@go1.26.0 >/dev/null 2>&1; then $(GOVULNCHECK) $(PKGS); \
+	  else echo "    NOT RUN: its database cannot be had here; GOVULNDB names another"; fi)
 	$(call step,deadcode,dead=$$($(GO_TOOL) deadcode -test ./...) || exit 1; if [[ -n "$$dead" ]]; then echo "nothing calls:"; echo "$$dead"; exit 1; fi)
 
 generate: ## Deepcopy functions, CRDs and the generated parts of docs/
