@@ -242,6 +242,15 @@ func DefaultLimits() Limits {
 // headroom is for the granularity in which the runtime takes memory, and for what its garbage collector needs.
 const headroom = 128 << 20
 
+// idleMemory is what a child has of its own before it does anything, at most.
+const idleMemory = 24 << 20
+
+// Most returns how many bytes all children together may take at most.
+func (l Limits) Most() int64 {
+	l = l.orElse(DefaultLimits())
+	return int64(l.Children) * (l.Memory + headroom + idleMemory)
+}
+
 func (l Limits) orElse(d Limits) Limits {
 	return Limits{
 		Children: orElse(l.Children, d.Children), Memory: orElse(l.Memory, d.Memory), Time: orElse(l.Time, d.Time),

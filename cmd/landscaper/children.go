@@ -5,6 +5,8 @@ package main
 
 import (
 	"fmt"
+	"math"
+	"runtime/debug"
 
 	"github.com/spf13/pflag"
 
@@ -15,6 +17,19 @@ import (
 type childFlags struct {
 	processes int
 	memory    int64
+}
+
+// wholeMemory is what GOMEMLIMIT says, as much as there can be where it says nothing.
+var wholeMemory = debug.SetMemoryLimit(-1)
+
+// ownMemory is what this process has in any case, in bytes, however little its children leave.
+const ownMemory = 256 * mebibyte
+
+// keepRoom has the garbage collector of this process go by what children leave of the memory of the container.
+func keepRoom(children confined.Limits) {
+	if wholeMemory < math.MaxInt64 {
+		debug.SetMemoryLimit(max(wholeMemory-children.Most(), ownMemory))
+	}
 }
 
 // minChildMemory is less than what a child needs for anything useful.

@@ -80,9 +80,11 @@ func (f *controllerFlags) run(ctx context.Context) error {
 	if _, err := f.contexts.blueprintAccess(); err != nil {
 		return err
 	}
-	if _, err := f.children.limits(); err != nil {
+	children, err := f.children.limits()
+	if err != nil {
 		return err
 	}
+	keepRoom(children)
 	if err := f.findUnwatched(ctx); err != nil {
 		return err
 	}

@@ -121,6 +121,7 @@ func (h *helmFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract.Depl
 		return nil, nil, err
 	}
 	options.Access = access
+	keepRoom(options.Children)
 	deployer, err := helm.New(options)
 	return deployer, closeAll, err
 }

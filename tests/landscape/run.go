@@ -5,6 +5,7 @@ package landscape
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,9 +22,20 @@ import (
 // AllRights are the groups of a user who may do everything.
 var AllRights = []string{"system:masters"}
 
-// memoryLimit is what the garbage collector of a process goes by, as in Pods of flux/install, which know their limit. The pages of the program come
-// on top.
-const memoryLimit = "300MiB"
+// MemoryLimits are what the processes are told of the memory of their containers, in bytes and by their commands: those of the manifests in flux/.
+var MemoryLimits = map[string]int64{
+	"controller": 2 << 30, "deployer helm": 2560 << 20, "deployer manifest": 1 << 30, "deployer container": 1 << 30, "relay": 1 << 30, "agent": 1 << 30,
+	"webhooks": 512 << 20,
+}
+
+// memoryLimit returns the environment variable with the limit of a command; what we ship no manifest for has that of the other deployers.
+func memoryLimit(command string) string {
+	limit, isShipped := MemoryLimits[command]
+	if !isShipped {
+		limit = MemoryLimits["deployer manifest"]
+	}
+	return fmt.Sprintf("GOMEMLIMIT=%d", limit)
+}
 
 // Start starts a sub-command of our binary, e.g. "deployer mock", on a cluster and returns at once. It works as a user of its own, so that
 // its requests can be counted. It serves health on a free address and no metrics, unless the flags say otherwise.
@@ -51,7 +63,7 @@ func Start(ctx context.Context, c *platform.Cluster, user string, groups []strin
 	args := append(strings.Fields(command), "--metrics-addr=0", "--health-addr="+FreeAddress())
 	args = append(args, servers.EventFlags(command)...)
 	return programs.Start(programs.Command{
-		Name: user, Path: binary, Args: append(args, flags...), Dir: dir, Env: []string{"KUBECONFIG=" + path, "RUNTIME_NAMESPACE=ls-system", "GOMEMLIMIT=" + memoryLimit},
+		Name: user, Path: binary, Args: append(args, flags...), Dir: dir, Env: []string{"KUBECONFIG=" + path, "RUNTIME_NAMESPACE=ls-system", memoryLimit(command)},
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -29,6 +30,9 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/confined"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm"
+	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/programs"
@@ -179,6 +183,60 @@ func TestL09TemporaryFilesAreLimited(t *testing.T) {
 			}
 		}
 	}
+}
+
+// ownMemory is what a process may need beside its children, in bytes.
+const ownMemory = 400 << 20
+
+// Where the memory of a container is at its end, the kernel ends all of its processes: one tenant's charts would end the deployer.
+func TestChildProcessesHaveRoomBesideTheirParents(t *testing.T) {
+	all := append(builtFrom(t, "flux/install"), builtFrom(t, "flux/agent")...)
+	byProcess := map[string]confined.Limits{
+		"controller": confined.DefaultLimits(), "helm": {Memory: helm.ChildMemory}, "agent": {Memory: helm.ChildMemory},
+	}
+	found := 0
+	for _, deployment := range typed[appsv1.Deployment](t, all, "Deployment") {
+		container := deployment.Spec.Template.Spec.Containers[0]
+		children, renders := byProcess[processOf(container.Args)]
+		if !renders {
+			continue
+		}
+		found++
+		for _, argument := range container.Args {
+			if number, isSet := strings.CutPrefix(argument, "--render-processes="); isSet {
+				var err error
+				children.Children, err = strconv.Atoi(number)
+				require.NoError(t, err)
+			}
+		}
+		room := container.Resources.Limits.Memory().Value() - children.Most()
+		assert.GreaterOrEqual(t, room>>20, int64(ownMemory>>20), "MiB that the children of %s leave of its memory limit", deployment.Name)
+	}
+	assert.Equal(t, len(byProcess), found)
+}
+
+// What tests say of the memory of processes is true of those that are installed.
+func TestProcessesOfTestsHaveTheMemoryOfThoseThatAreInstalled(t *testing.T) {
+	shipped := map[string]int64{}
+	for _, folder := range []string{"install", "container-deployer", "relay", "agent", "webhooks"} {
+		for _, deployment := range typed[appsv1.Deployment](t, builtFrom(t, "flux/"+folder), "Deployment") {
+			container := deployment.Spec.Template.Spec.Containers[0]
+			command := container.Args[0]
+			if command == "deployer" {
+				command += " " + container.Args[1]
+			}
+			shipped[command] = container.Resources.Limits.Memory().Value()
+		}
+	}
+	assert.Equal(t, shipped, landscape.MemoryLimits)
+}
+
+// processOf is the sub-command that a container runs; of deployers their own name.
+func processOf(arguments []string) string {
+	if arguments[0] == "deployer" {
+		return arguments[1]
+	}
+	return arguments[0]
 }
 
 // TestInstalledRightsSuffice installs the manifests, runs the processes under the names of their service accounts and deploys, exports
