@@ -5,6 +5,9 @@ package deployitem
 
 import (
 	"context"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
@@ -20,4 +23,21 @@ func (r *Reconciler) endOtherType(ctx context.Context, item *v1alpha1.DeployItem
 	failure := &kit.Failure{Kind: kit.Stalled, Operation: "reconcilePrivate", Reason: "TypeChanged", Err: kit.TypeChanged(item, former)}
 	item.Status.ObservedGeneration = item.Generation
 	return true, r.fail(ctx, item, failure)
+}
+
+// leaveOtherType lets an item in deletion go that somebody has given another type, once it is asked to leave what was deployed, and reports whether it
+// has: a deployer of the new type may live nowhere, and nothing of the target is needed. It waits for no job, because a deployer would have to give one.
+func (r *Reconciler) leaveOtherType(ctx context.Context, item *v1alpha1.DeployItem) (left bool, err error) {
+	isAsked := !item.DeletionTimestamp.IsZero() && item.Annotations[v1alpha1.DeleteWithoutUninstallAnnotation] == "true"
+	if !isAsked || kit.FormerType(item) == "" || item.Annotations[v1alpha1.IgnoreAnnotation] == "true" || !slices.Contains(item.Finalizers, v1alpha1.Finalizer) {
+		return false, nil
+	}
+	err = kit.PatchMetadata(ctx, r.Client, item, kit.MetadataChange{RemoveFinalizer: v1alpha1.Finalizer})
+	switch {
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		return true, nil // the event of what came in between follows
+	case err == nil:
+		r.items.Wrote(item)
+	}
+	return true, err
 }

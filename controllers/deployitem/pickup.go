@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package deployitem ends jobs of DeployItems in place of their deployers: those that no deployer picks up, those of items without an Execution that
-// somebody interrupts, and those of items whose type somebody has changed. It promises nothing to others.
+// somebody interrupts, and those of items whose type somebody has changed. Of these it lets go in a deletion what is to be left on the target. It promises
+// nothing to others.
 package deployitem
 
 import (
@@ -71,7 +72,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 }
 
 // Reconcile fails the job of one DeployItem when somebody interrupts it, when its type was changed, or when its time for pick-up is over, and otherwise looks
-// again at that instant.
+// again at that instant. An item of another type that is to be deleted without uninstalling goes.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	r.deployers.unpark(req.NamespacedName)
 	item := &v1alpha1.DeployItem{}
@@ -81,6 +82,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	if !r.Shard.Has(item) || r.items.Stale(item) {
 		return ctrl.Result{}, nil
+	}
+	if left, err := r.leaveOtherType(ctx, item); left || err != nil {
+		return ctrl.Result{}, err
 	}
 	err := r.interrupt(ctx, item)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {

@@ -115,6 +115,25 @@ func TestAJobEndsWhoseTypeNobodyServes(t *testing.T) {
 	}
 }
 
+// TestAnItemOfATypeThatNobodyServesIsLetGo changes the type of a DeployItem to one without a deployer, and does what the failure of its deletion says.
+func TestAnItemOfATypeThatNobodyServesIsLetGo(t *testing.T) {
+	const kind = "kubernetes-manifest"
+	t.Parallel()
+	s := newScene(t)
+	s.Target("cluster")
+	s.apply(s.typed(kind))
+	item := s.tested("")
+	require.Equal(t, v1alpha1.PhaseSucceeded, item.Status.Phase)
+	s.retype(item, "example.com/none")
+	s.Delete(item)
+	s.RequireStandstill()
+
+	s.Annotate(item, v1alpha1.DeleteWithoutUninstallAnnotation, "true")
+
+	s.Gone(item)
+	require.True(t, s.has("of-"+kind))
+}
+
 // retype changes the type of a DeployItem past its Execution.
 func (s *scene) retype(item *v1alpha1.DeployItem, kind string) {
 	s.T.Helper()
