@@ -24,6 +24,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/faults"
 )
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -233,6 +234,42 @@ func TestPagesOfASourceAreCountedByTheirObjects(t *testing.T) {
 	s := &scope{wanted: map[string]*wanted{}, pattern: regexp.MustCompile("none"), sync: sync, source: &target.Cluster{Client: crowded{asked: &asked}}}
 	require.ErrorContains(t, gatherSecrets(t.Context(), s), "too many objects")
 	assert.LessOrEqual(t, asked, 3)
+}
+
+// shelf is a cluster with Secrets.
+type shelf struct {
+	client.Client
+	secrets []corev1.Secret
+}
+
+func (s shelf) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	list.(*corev1.SecretList).Items = s.secrets
+	return nil
+}
+
+// TestASourceWhoseListExpiresIsReadAnew has three Secrets, one without a kubeconfig, in pages of one.
+func TestASourceWhoseListExpiresIsReadAnew(t *testing.T) {
+	secret := func(name, key string) corev1.Secret {
+		return corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string][]byte{key: []byte("x")}}
+	}
+	api := shelf{secrets: []corev1.Secret{secret("a", kubeconfigKey), secret("b", "other"), secret("c", kubeconfigKey)}}
+	gather := func(times int) (*scope, error) {
+		sync := &v1alpha1.TargetSync{Spec: v1alpha1.TargetSyncSpec{SourceNamespace: "n", SecretNameExpression: "."}}
+		source := &target.Cluster{Client: &faults.Expiry{Client: api, Times: times}}
+		s := &scope{wanted: map[string]*wanted{}, pattern: regexp.MustCompile("."), sync: sync, source: source}
+		return s, gatherSecrets(t.Context(), s)
+	}
+	whole, err := gather(0)
+	require.NoError(t, err)
+	anew, err := gather(1)
+	require.NoError(t, err)
+	assert.Equal(t, whole.wanted, anew.wanted)
+	assert.Equal(t, whole.bytes, anew.bytes)
+	assert.Equal(t, []string{"b"}, anew.unusableNames)
+	assert.Equal(t, 1, anew.unusable)
+
+	_, err = gather(-1)
+	require.ErrorContains(t, err, "cannot be listed: The provided continue parameter is too old")
 }
 
 // TestExpressionsThatCostMuchAreRefused has expressions that take longer for each name the more they repeat.

@@ -6,6 +6,7 @@ package targetsync
 import (
 	"cmp"
 	"context"
+	"errors"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
 const (
@@ -110,19 +112,27 @@ func gatherSource(_ context.Context, s *scope) error {
 // eachPage reads the objects of the source namespace page by page into list, and calls take after each. A source may heed no limit of a page.
 func (s *scope) eachPage(ctx context.Context, list client.ObjectList, take func()) error {
 	seen := 0
-	for range maxPages {
-		err := s.source.Client.List(ctx, list, client.InNamespace(s.sync.Spec.SourceNamespace), client.Limit(pageSize), client.Continue(list.GetContinue()))
+	err := target.Pages(maxPages, func(limit int64, next string) (string, error) {
+		err := s.source.Client.List(ctx, list, client.InNamespace(s.sync.Spec.SourceNamespace), client.Limit(min(limit, pageSize)), client.Continue(next))
 		if err != nil {
-			return s.sourceProblem(err)
+			return "", err
+		}
+		if next == "" {
+			seen, s.bytes, s.unusable, s.unusableNames = 0, 0, 0, nil
+			clear(s.wanted)
 		}
 		take()
 		seen += meta.LenList(list)
 		if len(s.wanted) > maxClusters || s.bytes > maxBytes || seen > maxPages*pageSize {
-			break
+			return "", target.ErrTooManyPages
 		}
-		if list.GetContinue() == "" {
-			return nil
-		}
+		return list.GetContinue(), nil
+	})
+	switch {
+	case err == nil:
+		return nil
+	case !errors.Is(err, target.ErrTooManyPages):
+		return s.sourceProblem(err)
 	}
 	return kit.Stall(operation, reasonSource, "namespace %q of the source cluster holds too many objects, or more than %d that match, or Secrets of more than %d MiB; narrow the expression, or use several namespaces",
 		s.sync.Spec.SourceNamespace, maxClusters, maxBytes>>20)

@@ -75,9 +75,8 @@ func newStream(w *Watches, key streamKey, tenant string, cluster *target.Cluster
 func (s *stream) run() {
 	for attempt := 0; s.ctx.Err() == nil; attempt++ {
 		began := time.Now()
-		s.begin()
 		err := s.cluster.FollowMetadata(s.ctx, target.MetadataStream{Kind: s.key.kind, Namespace: s.key.namespace, Selector: s.key.selector},
-			target.MetadataHandler{Present: s.present, Opened: s.opened, Deleted: s.deleted})
+			target.MetadataHandler{Begin: s.begin, Present: s.present, Opened: s.opened, Deleted: s.deleted})
 		if s.ctx.Err() != nil || s.split(err) {
 			return
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/sites"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/faults"
 )
 
 func checkOf(t *testing.T, text string) managedresource.CustomReadinessCheckConfiguration {
@@ -194,6 +195,28 @@ func TestSweepFindsOnlyProvenObjects(t *testing.T) {
 
 	require.NoError(t, err)
 	assert.Equal(t, []managedresource.ManagedResourceStatus{managed("manage", owner)}, found)
+}
+
+// TestASweepWhoseListExpiresFindsEachObjectOnce has pages of one object each.
+func TestASweepWhoseListExpiresFindsEachObjectOnce(t *testing.T) {
+	for name, times := range map[string]int{"once": 1, "for ever": -1} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.apply("", nil, manage(b.configMap("one", "a", "1")), manage(b.configMap("two", "a", "1")))
+			cluster := *b.Cluster
+			cluster.Client = &faults.Expiry{Client: cluster.Client, Times: times}
+			b.Cluster = &cluster
+
+			found, err := sites.Sweep(t.Context(), b.Session)
+
+			if times < 0 {
+				require.ErrorContains(t, err, "cannot list ConfigMap on target")
+				return
+			}
+			require.NoError(t, err)
+			assert.Len(t, found, 2)
+		})
+	}
 }
 
 func TestConfirmFindsWhatACrashLeft(t *testing.T) {

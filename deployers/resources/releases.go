@@ -95,8 +95,11 @@ const maxPages = 100
 // newestRecord returns the labels of the newest revision of a release, nil if there is none.
 func newestRecord(ctx context.Context, cluster *target.Cluster, kind string, release managedresource.ReleaseReference) (map[string]string, error) {
 	var newest map[string]string
-	last := -1
+	var last int
 	err := target.Pages(maxPages, func(limit int64, next string) (string, error) {
+		if next == "" {
+			newest, last = nil, -1
+		}
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind))
 		err := cluster.Client.List(ctx, list, crclient.InNamespace(release.Namespace), crclient.Limit(limit), crclient.Continue(next),

@@ -27,6 +27,8 @@ type MetadataStream struct {
 
 // MetadataHandler takes the metadata of objects. Its functions are called one after the other, and keep nothing of what they get.
 type MetadataHandler struct {
+	// Begin says that a list begins, also one in place of another that did not come to its end. Opened is about the last. May be nil.
+	Begin func()
 	// Present gets each object that is there when the watch opens, and each that is added or changed after that.
 	Present func(object *metav1.PartialObjectMetadata)
 	// Opened says that all have been listed, and that no change goes unnoticed any more.
@@ -43,7 +45,7 @@ func (c *Cluster) FollowMetadata(ctx context.Context, stream MetadataStream, han
 	if err != nil {
 		return err
 	}
-	version, err := listMetadata(ctx, resource, stream.Selector, handler.Present)
+	version, err := listMetadata(ctx, resource, stream.Selector, handler)
 	if err != nil {
 		return err
 	}
@@ -64,15 +66,18 @@ func (c *Cluster) FollowMetadata(ctx context.Context, stream MetadataStream, han
 }
 
 // listMetadata hands over all objects, page by page, and returns the version of the list.
-func listMetadata(ctx context.Context, resource metadata.ResourceInterface, selector string, listed func(*metav1.PartialObjectMetadata)) (string, error) {
+func listMetadata(ctx context.Context, resource metadata.ResourceInterface, selector string, handler MetadataHandler) (string, error) {
 	version := ""
 	err := Pages(metadataPages, func(limit int64, next string) (string, error) {
+		if next == "" && handler.Begin != nil {
+			handler.Begin()
+		}
 		list, err := resource.List(ctx, metav1.ListOptions{LabelSelector: selector, Limit: limit, Continue: next})
 		if err != nil {
 			return "", err
 		}
 		for i := range list.Items {
-			listed(&list.Items[i])
+			handler.Present(&list.Items[i])
 		}
 		version = list.ResourceVersion
 		return list.Continue, nil

@@ -6,6 +6,8 @@ package target
 import (
 	"errors"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/flux-landscaper/flux-landscaper/deployers/target/internal/guard"
 )
 
@@ -15,19 +17,25 @@ const page = 500
 // MaxAnswer is the length in bytes from which on an answer of a target is refused.
 const MaxAnswer = guard.MaxTogether
 
+// beginnings is how often a list begins that does not come to its end.
+const beginnings = 4
+
 // ErrTooManyPages says that a list has no end.
 var ErrTooManyPages = errors.New("the cluster has more objects with these labels than are looked through; delete those that nobody needs, or take the labels off")
 
 // Pages calls read for one page of a list after the other, with its limit and the token that the page before came with, until read returns no
 // token; most is how many answers are read. An answer that is too large is asked for again in smaller pages: whoever may write objects that the
-// list selects, too, may not keep it from coming to its end.
+// list selects, too, may not keep it from coming to its end. A list of which a token has expired begins anew, a few times: read gets no token then, and
+// has to forget the pages before.
 func Pages(most int, read func(limit int64, next string) (following string, err error)) error {
-	limit, next := int64(page), ""
+	limit, next, begun := int64(page), "", 1
 	for range most {
 		following, err := read(limit, next)
 		switch {
 		case errors.Is(err, guard.ErrLarge) && limit > 1:
 			limit = max(limit/8, 1)
+		case isExpired(err) && next != "" && begun < beginnings:
+			next, begun = "", begun+1
 		case err != nil:
 			return err
 		case following == "":
@@ -38,3 +46,6 @@ func Pages(most int, read func(limit int64, next string) (following string, err 
 	}
 	return ErrTooManyPages
 }
+
+// isExpired reports whether an API server does not have the version of a list any more that a token is for.
+func isExpired(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }

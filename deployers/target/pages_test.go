@@ -10,6 +10,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	metadatafake "k8s.io/client-go/metadata/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/flux-landscaper/flux-landscaper/deployers/target/internal/guard"
 )
@@ -51,6 +57,77 @@ func TestPagesThatAreTooLargeAreReadInParts(t *testing.T) {
 			if err == nil {
 				assert.Equal(t, tc.objects, listed)
 			}
+		})
+	}
+}
+
+// TestAListWhoseTokenExpiresBeginsAnew has a list of three pages, of which tokens expire.
+func TestAListWhoseTokenExpiresBeginsAnew(t *testing.T) {
+	expired := apierrors.NewResourceExpired("The provided continue parameter is too old")
+	for name, tc := range map[string]struct {
+		// at is the page that is refused, times how often.
+		at    string
+		times int
+		asked []string
+		err   bool
+	}{
+		"once":                       {"2", 1, []string{"", "2", "", "2", "3"}, false},
+		"once at the last page":      {"3", 1, []string{"", "2", "3", "", "2", "3"}, false},
+		"for ever":                   {"2", 100, []string{"", "2", "", "2", "", "2", "", "2"}, true},
+		"a page that needs no token": {"", 1, []string{""}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asked []string
+			err := Pages(100, func(_ int64, next string) (string, error) {
+				asked = append(asked, next)
+				if next == tc.at && tc.times > 0 {
+					tc.times--
+					return "", fmt.Errorf("list: %w", expired)
+				}
+				return map[string]string{"": "2", "2": "3"}[next], nil
+			})
+			assert.Equal(t, tc.asked, asked)
+			assert.Equal(t, tc.err, err != nil, "%v", err)
+			if tc.err {
+				assert.True(t, apierrors.IsResourceExpired(err), "it says why")
+			}
+		})
+	}
+}
+
+// TestWhatFollowsMetadataLearnsOfAnotherBeginning has a list of two pages, of which the second is refused so many times.
+func TestWhatFollowsMetadataLearnsOfAnotherBeginning(t *testing.T) {
+	for name, tc := range map[string]struct {
+		times int
+		seen  []string
+		err   bool
+	}{
+		"once":     {1, []string{"begin", "a", "begin", "a", "b"}, false},
+		"for ever": {100, []string{"begin", "a", "begin", "a", "begin", "a", "begin", "a"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			api, times, isSecond := metadatafake.NewSimpleMetadataClient(metadatafake.NewTestScheme()), tc.times, false
+			api.PrependReactor("list", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+				name, page := "a", &metav1.List{}
+				if isSecond && times > 0 {
+					isSecond, times = false, times-1
+					return true, nil, apierrors.NewResourceExpired("The provided continue parameter is too old")
+				}
+				if isSecond {
+					name = "b"
+				} else {
+					isSecond, page.Continue = true, "2"
+				}
+				page.Items = []runtime.RawExtension{{Object: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name}}}}
+				return true, page, nil
+			})
+			var seen []string
+			_, err := listMetadata(t.Context(), api.Resource(corev1.SchemeGroupVersion.WithResource("configmaps")), "", MetadataHandler{
+				Begin:   func() { seen = append(seen, "begin") },
+				Present: func(object *metav1.PartialObjectMetadata) { seen = append(seen, object.Name) },
+			})
+			assert.Equal(t, tc.seen, seen)
+			assert.Equal(t, tc.err, err != nil, "%v", err)
 		})
 	}
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/faults"
 )
 
 // packed returns the record of a release as Helm stores it.
@@ -204,4 +205,23 @@ func TestReleasesOfOnePageAreComparedOnce(t *testing.T) {
 	found, err := newEngine(t).Labelled(testContext(t), &cluster, map[string]string{"a": "b"})
 	require.NoError(t, err)
 	assert.Len(t, found, 10_000)
+}
+
+// TestASearchWhoseListExpiresFindsEachReleaseOnce has two records in pages of one.
+func TestASearchWhoseListExpiresFindsEachReleaseOnce(t *testing.T) {
+	for name, times := range map[string]int{"once": 1, "for ever": -1} {
+		t.Run(name, func(t *testing.T) {
+			cluster := *openTarget(t)
+			expiry := &faults.Expiry{Client: onePage{cluster.Client, 2}, Times: times}
+			cluster.Client = expiry
+			found, err := newEngine(t).Labelled(testContext(t), &cluster, map[string]string{"a": "b"})
+			if times < 0 {
+				require.ErrorContains(t, err, "helm releases cannot be looked for")
+				assert.LessOrEqual(t, expiry.Lists, 4)
+				return
+			}
+			require.NoError(t, err)
+			assert.Len(t, found, 2)
+		})
+	}
 }

@@ -80,6 +80,10 @@ func (e *Engine) recordedIn(ctx context.Context, cluster *target.Cluster, namesp
 	var found []managedresource.ReleaseReference
 	known := map[managedresource.ReleaseReference]bool{}
 	err := target.Pages(maxPages, func(limit int64, next string) (string, error) {
+		if next == "" {
+			found = nil
+			clear(known)
+		}
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind))
 		err := cluster.Client.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels(wanted), client.Limit(limit), client.Continue(next))

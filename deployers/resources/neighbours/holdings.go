@@ -6,6 +6,7 @@ package neighbours
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,6 +20,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
 // FindDeployItem reads live the metadata of the DeployItem that marks name: by its namespace and by its name as labels hold it. It returns nil
@@ -59,22 +61,23 @@ func getNamed(ctx context.Context, live crclient.Reader, namespace, name string,
 // longNames returns the names of the DeployItems of a namespace that labels hold shortened, by these labels.
 func longNames(ctx context.Context, live crclient.Reader, namespace string) (map[string]string, error) {
 	names := map[string]string{}
-	next := ""
-	for {
+	err := target.Pages(math.MaxInt, func(limit int64, next string) (string, error) {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("DeployItemList"))
-		if err := live.List(ctx, list, crclient.InNamespace(namespace), crclient.Limit(objects.Page), crclient.Continue(next)); err != nil {
-			return nil, fmt.Errorf("cannot list the DeployItems of namespace %s: %w", namespace, err)
+		if err := live.List(ctx, list, crclient.InNamespace(namespace), crclient.Limit(limit), crclient.Continue(next)); err != nil {
+			return "", fmt.Errorf("cannot list the DeployItems of namespace %s: %w", namespace, err)
+		}
+		if next == "" {
+			clear(names)
 		}
 		for i := range list.Items {
 			if name := list.Items[i].Name; len(name) > resources.MaxLabelValue {
 				names[resources.LabelValue(name)] = name
 			}
 		}
-		if next = list.Continue; next == "" {
-			return names, nil
-		}
-	}
+		return list.Continue, nil
+	})
+	return names, err
 }
 
 // holding is what a DeployItem has a right to on targets, of the objects that another one is about to apply.

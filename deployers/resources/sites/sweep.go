@@ -134,6 +134,9 @@ func deletableKinds(ctx context.Context, s *resources.Session) ([]schema.GroupVe
 func (s *sweep) marked(ctx context.Context, gvk schema.GroupVersionKind, namespace string) error {
 	before, cost, version := len(s.found), s.cost, gvk.GroupVersion()
 	err := target.Pages(maxPages, func(limit int64, next string) (string, error) {
+		if next == "" {
+			s.found, s.cost = s.found[:before], cost
+		}
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(version.WithKind(gvk.Kind + "List"))
 		err := s.Cluster.Client.List(ctx, list, crclient.InNamespace(namespace), crclient.Limit(limit), crclient.Continue(next),

@@ -8,6 +8,7 @@ package force
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
 // Operation is what lastError.operation names.
@@ -100,27 +102,26 @@ func (d *Deletion) surveyTree(ctx context.Context, top *v1alpha1.Installation, f
 	return nil
 }
 
-// page is how many objects one answer of the API server names.
-const page = 500
-
 // ownedIn reads live the names of the objects of a kind in a namespace, by the UID of what controls them. Their labels do not count: whoever may write an
 // object may remove them, and nobody would find it afterwards.
 func (d *Deletion) ownedIn(ctx context.Context, namespace, kind string) (map[types.UID][]string, error) {
 	owned, list := map[types.UID][]string{}, &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind + "List"))
-	for {
-		if err := d.Live.List(ctx, list, client.InNamespace(namespace), client.Limit(page), client.Continue(list.Continue)); err != nil {
-			return nil, err
+	err := target.Pages(math.MaxInt, func(limit int64, next string) (string, error) {
+		if err := d.Live.List(ctx, list, client.InNamespace(namespace), client.Limit(limit), client.Continue(next)); err != nil {
+			return "", err
+		}
+		if next == "" {
+			clear(owned)
 		}
 		for i := range list.Items {
 			if owner := metav1.GetControllerOf(&list.Items[i]); owner != nil {
 				owned[owner.UID] = append(owned[owner.UID], list.Items[i].Name)
 			}
 		}
-		if list.Continue == "" {
-			return owned, nil
-		}
-	}
+		return list.Continue, nil
+	})
+	return owned, err
 }
 
 // readOwned reads an object live and reports whether it is there and controlled by another.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,6 +17,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture/cluster"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/faults"
 )
 
 func TestADeletionByForceFindsWhatHasLostItsLabels(t *testing.T) {
@@ -41,4 +43,21 @@ func TestADeletionByForceFindsWhatHasLostItsLabels(t *testing.T) {
 	assert.Equal(t, "top/child", found.leftovers["child"].Installation)
 	assert.Equal(t, "child", found.leftovers["child"].Item)
 	assert.NotContains(t, found.leftovers, "other", fmt.Sprint(found.leftovers))
+}
+
+// TestADeletionByForceListsAnewWhatHasExpired has three sub-installations in pages of one.
+func TestADeletionByForceListsAnewWhatHasExpired(t *testing.T) {
+	for name, times := range map[string]int{"once": 1, "for ever": -1} {
+		t.Run(name, func(t *testing.T) {
+			top, found := fixture.Node("top", ""), Of(fixture.Node("top", ""))
+			api := cluster.With(t, top, fixture.Node("a", "top"), fixture.Node("b", "top"), fixture.Node("c", "top"))
+			err := (&Deletion{Live: &faults.Expiry{Client: api, Times: times}}).surveyTree(t.Context(), top, found)
+			if times < 0 {
+				require.True(t, apierrors.IsResourceExpired(err), "%v", err)
+				return
+			}
+			require.NoError(t, err)
+			assert.Len(t, found.installations, 3)
+		})
+	}
 }

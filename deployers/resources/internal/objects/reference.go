@@ -23,8 +23,6 @@ const (
 	Attempts = 5
 	// Parallel bounds the requests that one call has under way at a time.
 	Parallel = 16
-	// Page bounds the objects in one answer where many may be found.
-	Page = 500
 )
 
 // Client returns the client for the objects of a kind in a namespace. The namespace of cluster-scoped kinds is ignored.
