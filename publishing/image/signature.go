@@ -13,8 +13,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
@@ -51,8 +53,17 @@ type critical struct {
 	Type     string            `json:"type"`
 }
 
+// signings is how often a signature is pushed, and settling the pause after which it has to be still there: longer than another signer takes from
+// reading the signatures to pushing them together with its own.
+const (
+	signings = 5
+	settling = 2 * time.Second
+)
+
 // Sign signs an artifact of a repository by its digest with a private key in PEM, and pushes the signature to where cosign and Flux look for it: beside
-// the artifact, with its digest as tag. Signatures of others stay, and one of this key that is there is enough. Logins and plainHTTP are as for Set.Push.
+// the artifact, with its digest as tag. Signatures of others stay, and one of this key that is there is enough. All signatures are one manifest, and
+// registries write none on the condition that nobody else has: where somebody signs at the same moment a signature may be lost, so Sign looks for its own
+// after a pause, and pushes it again a few times. Logins and plainHTTP are as for Set.Push.
 func Sign(ctx context.Context, repository string, digest v1.Hash, key []byte, plainHTTP bool) error {
 	signer, err := privatekey.Parse(key)
 	if err != nil {
@@ -70,25 +81,39 @@ func Sign(ctx context.Context, repository string, digest v1.Hash, key []byte, pl
 	}
 	tag := to.Tag(digest.Algorithm + "-" + digest.Hex + ".sig")
 	options := []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)}
+	for pushed := 0; ; pushed++ {
+		signatures, err := signaturesAt(tag, options...)
+		if err != nil {
+			return fmt.Errorf("cannot read the signatures at %s: %w", tag, err)
+		}
+		switch done, err := isSigned(signatures, signer.Public(), text); {
+		case err != nil || done:
+			return err
+		case pushed == signings:
+			return fmt.Errorf("the signature at %s does not stay: others sign at the same time; sign again when they are done", tag)
+		}
+		if signatures, err = appendSignature(signatures, signer, text); err != nil {
+			return err
+		}
+		if err := remote.Write(tag, signatures, options...); err != nil {
+			return fmt.Errorf("cannot push the signature to %s: %w", tag, err)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(settling):
+		}
+	}
+}
+
+// signaturesAt returns what is at a tag; without layers where nothing is.
+func signaturesAt(tag name.Tag, options ...remote.Option) (v1.Image, error) {
 	signatures, err := remote.Image(tag, options...)
 	var answer *transport.Error
 	if errors.As(err, &answer) && answer.StatusCode == http.StatusNotFound {
-		signatures, err = ociTyped(empty.Image), nil
+		return ociTyped(empty.Image), nil
 	}
-	if err != nil {
-		return fmt.Errorf("cannot read the signatures at %s: %w", tag, err)
-	}
-	done, err := isSigned(signatures, signer.Public(), text)
-	if err != nil || done {
-		return err
-	}
-	if signatures, err = appendSignature(signatures, signer, text); err != nil {
-		return err
-	}
-	if err := remote.Write(tag, signatures, options...); err != nil {
-		return fmt.Errorf("cannot push the signature to %s: %w", tag, err)
-	}
-	return nil
+	return signatures, err
 }
 
 // isSigned reports whether a text is among signatures with one of a key.

@@ -5,8 +5,12 @@ package ocm
 
 import (
 	"context"
+	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -157,6 +161,50 @@ func TestPushAgain(t *testing.T) {
 	})
 }
 
+// pairs lets requests of a path go on two at a time.
+func pairs(path string) registry.Fault {
+	var mu sync.Mutex
+	var waiting chan struct{}
+	return func(_ *registry.Registry, _ http.ResponseWriter, request *http.Request) bool {
+		if !strings.HasSuffix(request.URL.Path, path) {
+			return false
+		}
+		mu.Lock()
+		mine := waiting
+		if waiting == nil {
+			mine = make(chan struct{})
+			waiting = mine
+		} else {
+			close(waiting)
+			waiting = nil
+		}
+		mu.Unlock()
+		select {
+		case <-mine:
+		case <-request.Context().Done():
+		}
+		return false
+	}
+}
+
+// TestOfTwoPushesOfTheSameMomentOneFails lets both look for the version before any of them writes, and again after both have written.
+func TestOfTwoPushesOfTheSameMomentOneFails(t *testing.T) {
+	server := registry.Start(t, registry.Options{})
+	p := place(t, "oci://"+server.Host+"/components")
+	const one = "name: example.com/a\nversion: 1.0.0\nprovider: me\n"
+	server.Break(registry.Reads(pairs("/manifests/1.0.0")))
+	var all sync.WaitGroup
+	errs := make([]error, 2)
+	for i, text := range []string{one, one + "labels: [{name: x, value: 1}]\n"} {
+		r, version := client(t), build(t, p, text)[0]
+		all.Go(func() { _, errs[i] = Push(t.Context(), r, p, version, false) })
+	}
+	all.Wait()
+	failed := slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	require.Len(t, failed, 1)
+	assert.ErrorContains(t, failed[0], "was replaced at the same moment by other content (sha256:")
+}
+
 func TestNothingHalfDoneStays(t *testing.T) {
 	server, r := registry.Start(t, registry.Options{}), client(t)
 	p := place(t, "oci://"+server.Host+"/components")
@@ -176,7 +224,7 @@ func TestManifestComesAfterBlobs(t *testing.T) {
 	server, r := registry.Start(t, registry.Options{}), client(t)
 	p := place(t, "oci://"+server.Host+"/components")
 	pushAll(t, r, p, build(t, p, text)[:1])
-	requests := server.Requests()
+	requests := slices.DeleteFunc(server.Requests(), func(r registry.Request) bool { return r.Method == "GET" || r.Method == "HEAD" })
 	last := requests[len(requests)-1]
 	assert.Equal(t, []string{"PUT", "manifests", "1.0.0.build-a"}, []string{last.Method, last.Kind, last.Reference})
 	assert.Equal(t, 1, server.Count("PUT", "manifests"))

@@ -36,7 +36,8 @@ type Pushed struct {
 const maxGenerated = 64 << 20
 
 // Push publishes a component version: blobs first, then the manifest, with the tag at last, so that a version is there completely or
-// not at all. A version that is there with other content is an error, unless overwrite is set.
+// not at all. A version that is there with other content is an error, unless overwrite is set, and so is one that others have replaced when it is looked at
+// again: registries write no tag on the condition that nobody else has.
 func Push(ctx context.Context, r publishing.Registry, place *Place, v formats.Version, overwrite bool) (*Pushed, error) {
 	key := v.Descriptor.Key()
 	ref, err := place.Reference(key)
@@ -58,7 +59,14 @@ func Push(ctx context.Context, r publishing.Registry, place *Place, v formats.Ve
 	case there != "" && !overwrite:
 		return nil, fmt.Errorf("component %s:%s exists at %s with other content (%s); raise its version, or add --overwrite", key.Name, key.Version, ref, there)
 	}
-	return pushed, upload(ctx, r, ref, image)
+	if err := upload(ctx, r, ref, image); err != nil {
+		return nil, err
+	}
+	if there, err = existing(ctx, r, ref); err == nil && there != image.Manifest.Digest {
+		err = fmt.Errorf("component %s:%s at %s was replaced at the same moment by other content (%s); let one push it only, and sign it under one name",
+			key.Name, key.Version, ref, there)
+	}
+	return pushed, err
 }
 
 // existing returns the digest that the reference stands for; empty when there is none.
