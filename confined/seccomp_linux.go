@@ -42,13 +42,14 @@ func forbidCalls() {
 // filterOf returns the program by which the kernel judges each call.
 func filterOf(architecture uint32) []unix.SockFilter {
 	const load, equal, atLeast, answer = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, unix.BPF_RET | unix.BPF_K
-	refuse := uint8(len(forbidden) + 3) // how many instructions there are between the second one and the refusal
+	// refuse is how many instructions there are between the second one and the refusal.
+	refuse := uint8(len(forbidden) + 3) // #nosec G115 -- there are some ten calls
 	filter := []unix.SockFilter{
 		{Code: load, K: architectureAt}, {Code: equal, K: architecture, Jf: refuse},
 		{Code: load, K: numberAt}, {Code: atLeast, K: otherNumbers, Jt: refuse - 2},
 	}
 	for i, call := range forbidden {
-		filter = append(filter, unix.SockFilter{Code: equal, K: call, Jt: uint8(len(forbidden) - i)})
+		filter = append(filter, unix.SockFilter{Code: equal, K: call, Jt: uint8(len(forbidden) - i)}) // #nosec G115 -- there are some ten calls
 	}
 	return append(filter, unix.SockFilter{Code: answer, K: unix.SECCOMP_RET_ALLOW}, unix.SockFilter{Code: answer, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)})
 }
