@@ -14,8 +14,10 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/programs"
 )
 
@@ -116,6 +118,27 @@ func NeedNode(t testing.TB) {
 	default:
 		t.Skip(err)
 	}
+}
+
+// provided holds what NeedProgram has found, or why not, so that only the first test of a package waits for it.
+var provided sync.Map
+
+// NeedProgram returns where the program of a component lies that not every machine can download, and ends a test as skipped where this one cannot.
+func NeedProgram(t testing.TB, component binaries.Component) *binaries.Binaries {
+	t.Helper()
+	provide, _ := provided.LoadOrStore(component, sync.OnceValues(func() (*binaries.Binaries, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+		defer cancel()
+		return binaries.Tools(ctx, os.Stderr, component)
+	}))
+	found, err := provide.(func() (*binaries.Binaries, error))()
+	if errors.Is(err, binaries.ErrNotDownloaded) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
 }
 
 // OwnAddress returns an address of this machine that is not of loopback, so that API servers lead Services there.

@@ -23,6 +23,11 @@ func (s *store) build(ctx context.Context, r recipe) (string, error) {
 	if err := s.copyModule(r, dir); err != nil {
 		return "", err
 	}
+	if r.rare {
+		if err := fetch(ctx, dir, r); err != nil {
+			return "", err
+		}
+	}
 	path := filepath.Join(dir, string(r.component))
 	stop := s.progress(r)
 	_, err := goTool(ctx, dir, "build", "-ldflags", r.ldflags, "-o", path+".partial", r.pkg)

@@ -22,13 +22,15 @@ const (
 	SourceController    Component = "source-controller"
 	KustomizeController Component = "kustomize-controller"
 	HelmController      Component = "helm-controller" // for benchmarks only; no platform starts it
+	// NotificationController is started by the tests that are about it. Where its modules cannot be downloaded, Tools returns ErrNotDownloaded.
+	NotificationController Component = "notification-controller"
 )
 
 // NodeComponents are what a platform with a node needs beside the others.
 var NodeComponents = []Component{Scheduler, Kubelet}
 
 // byName are components that are built only for who names them.
-var byName = slices.Concat(NodeComponents, []Component{HelmController})
+var byName = slices.Concat(NodeComponents, []Component{HelmController, NotificationController})
 
 // Kubernetes calls itself this version; without it a server built from modules reports a version that clients refuse.
 const (
@@ -45,6 +47,7 @@ type recipe struct {
 	crds      string        // module whose config/crd/bases belongs to the component, empty for none
 	ldflags   string        // linker flags
 	envtest   bool          // setup-envtest and KUBEBUILDER_ASSETS have it ready-made
+	rare      bool          // not every module proxy has it; nobody waits for its build but who names it
 	cold      time.Duration // measured with an empty build cache on two cores
 }
 
@@ -65,4 +68,6 @@ var recipes = []recipe{
 		crds: "github.com/fluxcd/source-controller", ldflags: "-s -w", cold: 4 * time.Minute},
 	{component: HelmController, module: "helm-controller", pkg: "github.com/fluxcd/helm-controller",
 		crds: "github.com/fluxcd/helm-controller", ldflags: "-s -w", cold: 3 * time.Minute},
+	{component: NotificationController, module: "notification-controller", pkg: "github.com/fluxcd/notification-controller",
+		crds: "github.com/fluxcd/notification-controller", ldflags: "-s -w", rare: true, cold: 3 * time.Minute},
 }

@@ -24,7 +24,7 @@ func (b *Binaries) Path(component Component) string { return b.paths[component] 
 // CRDDir returns the folder with the CRD manifests of a Flux controller, or "" if the component brings none.
 func (b *Binaries) CRDDir(component Component) string { return b.crds[component] }
 
-// Tools finds or makes the named components, or if none is named all but those of a node and of benchmarks, and reports progress to log.
+// Tools finds or makes the named components, or if none is named all that every suite needs, and reports progress to log.
 // Sources in order: the cache folder, KUBEBUILDER_ASSETS, setup-envtest (off with FLUX_LANDSCAPER_NO_DOWNLOAD=1), a build
 // from the modules below tools. Parallel callers, also in other processes, wait for one builder.
 func Tools(ctx context.Context, log io.Writer, components ...Component) (*Binaries, error) {
@@ -73,7 +73,7 @@ func (s *store) provide(ctx context.Context, r recipe, found *Binaries) error {
 
 // obtain downloads or builds the component while holding the lock of the cache folder.
 func (s *store) obtain(ctx context.Context, r recipe) (string, error) {
-	release, err := s.lock(ctx, string(r.component))
+	release, err := s.lockFor(ctx, r)
 	if err != nil {
 		return "", err
 	}

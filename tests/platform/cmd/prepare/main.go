@@ -3,7 +3,7 @@
 
 // Command prepare provides every program of the test platform ahead of time, so that the first test run does not build. Where
 // FLUX_LANDSCAPER_NODE is "required" it also installs and builds what a node needs, as root on Debian; else it says whether tests that run
-// Pods are skipped here.
+// Pods are skipped here. So it does for tests that run notification-controller, which not every module proxy has.
 package main
 
 import (
@@ -35,6 +35,17 @@ func prepare(ctx context.Context) error {
 	if _, err := binaries.Tools(ctx, os.Stderr); err != nil {
 		return err
 	}
+	if err := prepareNode(ctx); err != nil {
+		return err
+	}
+	// The last one: all other tests run without it. Those that need it say why it is missing, or fail where it cannot be built.
+	if _, err := binaries.Tools(ctx, os.Stderr, binaries.NotificationController); err != nil {
+		fmt.Fprintln(os.Stderr, "platform: NO TEST RUNS NOTIFICATION-CONTROLLER:", err)
+	}
+	return ctx.Err()
+}
+
+func prepareNode(ctx context.Context) error {
 	if err := platform.CheckNode(); err != nil {
 		fmt.Fprintln(os.Stderr, "platform: TESTS THAT RUN PODS ARE SKIPPED:", err)
 		return nil
