@@ -11,6 +11,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/notify"
 )
 
 const interruptInGitMessage = "the annotation " + v1alpha1.OperationAnnotation + ": " + v1alpha1.OperationInterrupt + " is kept in Git: it ends the job that runs when " +
@@ -61,7 +62,7 @@ func (r *Reconciler) end(ctx context.Context, item *v1alpha1.DeployItem, isKept 
 		return err
 	}
 	if runs {
-		r.Recorder.Event(item, corev1.EventTypeWarning, failure.Reason, failure.Error())
+		r.Recorder.AnnotatedEventf(item, notify.Once(item.Status.JobID), corev1.EventTypeWarning, failure.Reason, "%s", failure.Error())
 	}
 	if isKept {
 		r.Recorder.Event(item, corev1.EventTypeWarning, kit.ReasonInterruptInGit, interruptInGitMessage)

@@ -107,6 +107,9 @@ func TestWhatAnInterruptDoes(t *testing.T) {
 			assert.Equal(t, tc.shown, conditions.GetReason(item, kit.OperationInGitCondition) == kit.ReasonInterruptInGit, "what is shown")
 			assert.Equal(t, tc.writes, b.writes)
 			assert.Len(t, b.events.Events, tc.events)
+			if tc.ends != "" {
+				assert.Contains(t, <-b.events.Events, "landscaper.gardener.cloud/token:job", "the event is that of the job")
+			}
 		})
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fair"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/notify"
 )
 
 // Reconciler ends jobs of DeployItems that no deployer has picked up in time, that somebody interrupts, or whose type somebody changes.
@@ -130,7 +131,7 @@ func (r *Reconciler) fail(ctx context.Context, item *v1alpha1.DeployItem, failur
 	case err != nil:
 		return err
 	}
-	r.Recorder.Event(item, corev1.EventTypeWarning, failure.Reason, failure.Error())
+	r.Recorder.AnnotatedEventf(item, notify.Once(item.Status.JobID), corev1.EventTypeWarning, failure.Reason, "%s", failure.Error())
 	return nil
 }
 

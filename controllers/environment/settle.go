@@ -21,6 +21,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/notify"
 )
 
 const reasonDeployers = "DeployersNotReady"
@@ -145,7 +146,8 @@ func (r *Reconciler) record(ctx context.Context, s *scope) error {
 		kind = corev1.EventTypeWarning
 	}
 	for _, installation := range s.installations {
-		r.Recorder.Eventf(installation, kind, conditions.GetReason(s.env, v1alpha1.AgentConnectedCondition), "Environment %s: %s",
+		metadata := notify.Once(notify.Since(conditions.Get(s.env, v1alpha1.AgentConnectedCondition)))
+		r.Recorder.AnnotatedEventf(installation, metadata, kind, conditions.GetReason(s.env, v1alpha1.AgentConnectedCondition), "Environment %s: %s",
 			s.env.Name, conditions.GetMessage(s.env, v1alpha1.AgentConnectedCondition))
 	}
 	return nil

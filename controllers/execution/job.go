@@ -14,6 +14,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/notify"
 )
 
 const operation = "Reconcile"
@@ -160,7 +161,7 @@ func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Resu
 		return r.Backoff.Later(ctx, key, err), nil
 	}
 	if last := s.execution.Status.LastError; s.failed && last != nil && s.persisted != before {
-		r.Recorder.Eventf(s.execution, corev1.EventTypeWarning, last.Reason, "%s", last.Message)
+		r.Recorder.AnnotatedEventf(s.execution, notify.Once(s.execution.Status.JobID), corev1.EventTypeWarning, last.Reason, "%s", last.Message)
 	}
 	return ctrl.Result{RequeueAfter: s.requeue}, nil
 }

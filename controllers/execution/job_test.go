@@ -365,4 +365,5 @@ func TestAMetadataPatchThatIsRefusedForGoodEndsTheJobOnce(t *testing.T) {
 	assert.Len(t, b.events.Events, 1)
 	b.requireSteady()
 	assert.Len(t, b.events.Events, 1)
+	assert.Contains(t, <-b.events.Events, "landscaper.gardener.cloud/token:1", "the event is that of the job")
 }

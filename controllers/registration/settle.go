@@ -16,6 +16,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/notify"
 )
 
 // settle is the only place that turns the end of a reconciliation into status, events and requeue.
@@ -50,7 +51,8 @@ func (r *Reconciler) record(ctx context.Context, s *scope) error {
 	}
 	if reason := stalledFor(&s.registration.Status); reason != "" && reason != before {
 		for _, installation := range s.installations {
-			r.Recorder.Eventf(installation, corev1.EventTypeWarning, reason, "DeployerRegistration %s: %s",
+			metadata := notify.Once(notify.Since(conditions.Get(s.registration, meta.ReadyCondition)))
+			r.Recorder.AnnotatedEventf(installation, metadata, corev1.EventTypeWarning, reason, "DeployerRegistration %s: %s",
 				s.registration.Name, conditions.GetMessage(s.registration, meta.ReadyCondition))
 		}
 	}

@@ -25,6 +25,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/notify"
 	deploytarget "github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -213,7 +214,8 @@ func TestACheckThatFindsTheSameWritesNothing(t *testing.T) {
 func TestEventsTellWhenReadyChanges(t *testing.T) {
 	w := newWard(t)
 	w.settle()
-	assert.Equal(t, []string{"Normal Succeeded " + healthyMessage}, w.told())
+	token := notify.Since(conditions.Get(w.target(), meta.ReadyCondition))
+	assert.Equal(t, []string{"Normal Succeeded " + healthyMessage + " map[landscaper.gardener.cloud/token:" + token + "]"}, w.told())
 	w.clusters.answer = problem(deploytarget.ReasonTimeout)
 	w.after(5 * time.Minute)
 	assert.Len(t, w.told(), 1)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/notify"
 	deploytarget "github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -72,7 +73,7 @@ func (r *HealthReconciler) announce(target *v1alpha1.Target, persisted *v1alpha1
 	if ready.Status == metav1.ConditionTrue {
 		kind = corev1.EventTypeNormal
 	}
-	r.Recorder.Event(target, kind, ready.Reason, ready.Message)
+	r.Recorder.AnnotatedEventf(target, notify.Once(notify.Since(ready)), kind, ready.Reason, "%s", ready.Message)
 }
 
 // observe puts the finding into the status of a Target.

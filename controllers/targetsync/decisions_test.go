@@ -291,3 +291,21 @@ func TestExpressionsThatCostMuchAreRefused(t *testing.T) {
 		})
 	}
 }
+
+func TestChangesOfOtherObjectsHaveAnotherToken(t *testing.T) {
+	token := func(change func(*changes)) string {
+		var c changes
+		change(&c)
+		return c.token()
+	}
+	target := func(name string) *v1alpha1.Target { return &v1alpha1.Target{ObjectMeta: metav1.ObjectMeta{Name: name}} }
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	created := token(func(c *changes) { c.create(target("a")) })
+
+	assert.Equal(t, created, token(func(c *changes) { c.create(target("a")) }), "somebody keeps deleting it")
+	assert.NotEqual(t, created, token(func(c *changes) { c.create(target("b")) }))
+	assert.NotEqual(t, created, token(func(c *changes) { c.update(target("a")) }))
+	assert.NotEqual(t, created, token(func(c *changes) { c.create(secret) }))
+	assert.Equal(t, token(func(c *changes) { c.create(target("a")); c.delete(target("b")) }),
+		token(func(c *changes) { c.delete(target("b")); c.create(target("a")) }), "in any order")
+}

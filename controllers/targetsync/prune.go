@@ -81,7 +81,7 @@ func (r *Reconciler) deleteOne(ctx context.Context, s *scope, object *metav1.Par
 	if len(rivals) > 0 {
 		return kit.ErrStop
 	}
-	s.changes.deleted++
+	s.changes.delete(object)
 	return kit.DeleteLive(ctx, r.Live, r.Client, object, nil)
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/notify"
 )
 
 // maxShown is how many problems and names are shown.
@@ -148,10 +149,12 @@ func (r *Reconciler) words(status *v1alpha1.TargetSyncStatus) string {
 // announce tells of a failure when it begins, and of what a sync has changed.
 func (r *Reconciler) announce(s *scope, news bool) {
 	if reason := r.words(&s.sync.Status); reason != "" && news {
-		r.Recorder.Event(s.sync, corev1.EventTypeWarning, reason, conditions.GetMessage(s.sync, meta.ReadyCondition))
+		metadata := notify.Once(notify.Since(conditions.Get(s.sync, meta.ReadyCondition)))
+		r.Recorder.AnnotatedEventf(s.sync, metadata, corev1.EventTypeWarning, reason, "%s", conditions.GetMessage(s.sync, meta.ReadyCondition))
 	}
 	if c := s.changes; c.any() {
-		r.Recorder.Eventf(s.sync, corev1.EventTypeNormal, meta.SucceededReason, "objects created: %d, updated: %d, deleted: %d", c.created, c.updated, c.deleted)
+		r.Recorder.AnnotatedEventf(s.sync, notify.Once(c.token()), corev1.EventTypeNormal, meta.SucceededReason,
+			"objects created: %d, updated: %d, deleted: %d", c.created, c.updated, c.deleted)
 	}
 }
 

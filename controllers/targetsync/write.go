@@ -7,8 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -25,9 +27,25 @@ import (
 // changes counts what a sync has done.
 type changes struct {
 	created, updated, deleted int
+	// objects tells the same counts for other objects apart, in whatever order those come.
+	objects uint64
 }
 
-func (c changes) any() bool { return c != changes{} }
+func (c *changes) create(object client.Object) { c.note(&c.created, "create", object) }
+func (c *changes) update(object client.Object) { c.note(&c.updated, "update", object) }
+func (c *changes) delete(object client.Object) { c.note(&c.deleted, "delete", object) }
+
+func (c *changes) note(count *int, verb string, object client.Object) {
+	*count++
+	hash := fnv.New64a()
+	fmt.Fprintf(hash, "%s %T %s", verb, object, object.GetName())
+	c.objects += hash.Sum64()
+}
+
+func (c *changes) any() bool { return *c != changes{} }
+
+// token is another one for changes of other objects, and the same where somebody else keeps changing an object back.
+func (c *changes) token() string { return strconv.FormatUint(c.objects, 16) }
 
 // writer makes Targets and the Secrets behind them.
 type writer struct {
@@ -117,7 +135,7 @@ func (w writer) copySecret(ctx context.Context, s *scope, described *corev1.Secr
 		return described, w.replace(ctx, s, present, described)
 	}
 	present.Data = described.Data
-	s.changes.updated++
+	s.changes.update(present)
 	return present, w.Update(ctx, present)
 }
 
@@ -155,7 +173,7 @@ func (w writer) writeTarget(ctx context.Context, s *scope, name string, wanted *
 	if !complete(present, described) {
 		return nil
 	}
-	s.changes.updated++
+	s.changes.update(present)
 	return w.Update(ctx, present)
 }
 
@@ -171,7 +189,7 @@ func complete(present, described *v1alpha1.Target) bool {
 }
 
 func (w writer) create(ctx context.Context, s *scope, object client.Object) error {
-	s.changes.created++
+	s.changes.create(object)
 	return w.Create(ctx, object)
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/items"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/notify"
 )
 
 // refuseOtherType fails the job of an item whose type somebody has changed: what earlier jobs have deployed is recorded in the status, in a form that only
@@ -31,7 +32,7 @@ func (r *starter) refuseOtherType(ctx context.Context, s *scope) error {
 	if err := r.writes.Status(ctx, s.item); err != nil {
 		return err
 	}
-	r.options.Recorder.Event(s.item, corev1.EventTypeWarning, failure.Reason, failure.Error())
+	r.options.Recorder.AnnotatedEventf(s.item, notify.Once(status.JobID), corev1.EventTypeWarning, failure.Reason, "%s", failure.Error())
 	if !items.IsTestRequested(s.item) || !items.IsTestJob(status.JobID) || items.IsGuarded(s.item) {
 		return kit.ErrStop
 	}

@@ -78,7 +78,7 @@ func (r *reporter) succeed(ctx context.Context, s *scope) error {
 	}
 	r.announce(s)
 	if s.outcome.Warning != "" {
-		r.options.Recorder.Event(s.item, corev1.EventTypeWarning, reasonWarning, kit.Message(s.outcome.Warning))
+		r.options.Recorder.AnnotatedEventf(s.item, notify.Once(s.item.Status.JobID), corev1.EventTypeWarning, reasonWarning, "%s", kit.Message(s.outcome.Warning))
 	}
 	return nil
 }
@@ -89,7 +89,7 @@ func (r *reporter) announce(s *scope) {
 	if event == nil {
 		return
 	}
-	metadata := map[string]string{v1alpha1.GroupName + "/" + notify.TokenKey: s.item.Status.JobIDFinished}
+	metadata := notify.Once(s.item.Status.JobID)
 	if event.Revision != "" {
 		metadata[v1alpha1.GroupName+"/"+notify.RevisionKey] = event.Revision
 	}
@@ -244,5 +244,5 @@ func (s *scope) progress(item *v1alpha1.DeployItem, now time.Time) bool {
 }
 
 func (r *reporter) warn(s *scope, failure *kit.Failure) {
-	r.options.Recorder.Event(s.item, corev1.EventTypeWarning, failure.Reason, failure.Error())
+	r.options.Recorder.AnnotatedEventf(s.item, notify.Once(s.item.Status.JobID), corev1.EventTypeWarning, failure.Reason, "%s", failure.Error())
 }

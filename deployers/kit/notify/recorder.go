@@ -17,7 +17,10 @@ import (
 	"github.com/fluxcd/pkg/runtime/events"
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
 const (
@@ -44,6 +47,24 @@ const (
 	// RevisionKey is shown, and forwarded to commit statuses.
 	RevisionKey = "revision"
 )
+
+// Once returns the metadata of an event that receivers tell of although they have seen the same message about the object before: its token is that of
+// the job, or of the moment, that it is about. An empty token is none. The map is the caller's.
+func Once(token string) map[string]string {
+	metadata := map[string]string{}
+	if token != "" {
+		metadata[v1alpha1.GroupName+"/"+TokenKey] = token
+	}
+	return metadata
+}
+
+// Since returns the token of an event about a condition that has just changed.
+func Since(condition *metav1.Condition) string {
+	if condition == nil {
+		return ""
+	}
+	return string(condition.Status) + " since " + condition.LastTransitionTime.UTC().Format(time.RFC3339)
+}
 
 // NewRecorder returns a recorder of events for Kubernetes and, with an address, for a receiver such as notification-controller. Events
 // for the receiver are posted beside the workers, one after the other, by a part that it adds to the manager; a slow receiver delays

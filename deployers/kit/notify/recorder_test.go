@@ -102,6 +102,20 @@ func TestT10EventsReachTheReceiver(t *testing.T) {
 	assert.Equal(t, "info", seen[1].Severity)
 }
 
+func TestTokensTellEventsApart(t *testing.T) {
+	const key = "landscaper.gardener.cloud/token"
+	assert.Equal(t, map[string]string{key: "a"}, Once("a"))
+	assert.Empty(t, Once(""), "without a job")
+	assert.NotNil(t, Once(""), "others add to it")
+	began := metav1.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	well := &metav1.Condition{Status: metav1.ConditionTrue, LastTransitionTime: began}
+	again := &metav1.Condition{Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(began.Add(time.Second))}
+	gone := &metav1.Condition{Status: metav1.ConditionFalse, LastTransitionTime: began}
+	assert.NotEqual(t, Since(well), Since(again))
+	assert.NotEqual(t, Since(well), Since(gone), "a change within the second")
+	assert.Empty(t, Since(nil))
+}
+
 func TestT10SilentReceiverBlocksNobody(t *testing.T) {
 	r := newReceiver(t, func(_ http.ResponseWriter, request *http.Request, _ int) { <-request.Context().Done() })
 	recorder, queue := recorderFor(t, r)

@@ -41,10 +41,7 @@ func ContentOf(inst *v1alpha1.Installation) string {
 // EventMetadata returns the revision of the source that the last job used, and as token the job: notification-controller drops an event that
 // it has seen within minutes, unless its revision or token is another.
 func EventMetadata(inst *v1alpha1.Installation) map[string]string {
-	metadata := map[string]string{}
-	if job := inst.Status.JobIDFinished; job != "" {
-		metadata[v1alpha1.GroupName+"/"+notify.TokenKey] = job
-	}
+	metadata := notify.Once(inst.Status.JobIDFinished)
 	if len(inst.Status.Sources) > 0 {
 		metadata[v1alpha1.GroupName+"/"+notify.RevisionKey] = inst.Status.Sources[0].Revision
 	}
