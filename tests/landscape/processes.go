@@ -59,6 +59,7 @@ type Landscape struct {
 
 var (
 	controllerFlags, deployerFlags []string
+	eventsAddress                  string
 
 	startOnce sync.Once
 	started   *Landscape
@@ -83,6 +84,9 @@ func Main(m *testing.M, options platform.Options, flags ...string) int {
 func LeaveEnvironments() {
 	deployerFlags = []string{`--target-selector={"annotations": [{"key": "` + v1alpha1.EnvironmentAnnotation + `", "operator": "!"}]}`}
 }
+
+// SendEvents has all processes of the landscape post their events to an address. It has to be called before Main.
+func SendEvents(address string) { eventsAddress = address }
 
 // Shared returns the landscape of this test binary and starts it on the first call. If the test fails, the ends of all logs are printed.
 func Shared(t testing.TB) *Landscape {
@@ -114,6 +118,9 @@ func start(p *platform.Platform) (l *Landscape, err error) {
 	for name, command := range all {
 		l.Metrics[name] = FreeAddress()
 		flags := append(command[1:], "--log-level=info", "--concurrent=8", "--metrics-addr="+l.Metrics[name])
+		if eventsAddress != "" {
+			flags = append(flags, "--events-addr="+eventsAddress)
+		}
 		if l.Processes[name], err = Start(ctx, p.Cluster, name, AllRights, command[0], flags...); err != nil {
 			return nil, err
 		}

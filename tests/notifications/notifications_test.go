@@ -1,8 +1,8 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package notifications checks flux/notifications beside a real API server with the definitions of notification-controller, which controller-gen makes
-// from its API. The controller itself does not run here.
+// Package notifications checks flux/notifications on a real API server: by the definitions of the newest notification-controller, which controller-gen makes
+// from its API, and with the program of a version that can be built here. Tests of the program are skipped where it cannot be downloaded.
 package notifications
 
 import (
@@ -27,14 +27,16 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
 const patience = time.Minute
 
 func TestMain(m *testing.M) {
-	os.Exit(platform.Main(m, platform.Options{
-		LandscaperCRDs: true, AddToScheme: []func(*runtime.Scheme) error{v1alpha1.AddToScheme, notificationv1.AddToScheme, notificationv1beta3.AddToScheme},
+	landscape.SendEvents("http://" + eventsAddress + "/")
+	os.Exit(landscape.Main(m, platform.Options{
+		AddToScheme: []func(*runtime.Scheme) error{notificationv1.AddToScheme, notificationv1beta3.AddToScheme},
 	}))
 }
 
@@ -57,38 +59,40 @@ func newScene(t *testing.T) *scene {
 // install applies what a kustomization for Flux builds, which has these further lines.
 func (s *scene) install(lines string) {
 	s.t.Helper()
-	folder, err := filepath.EvalSymlinks(s.t.TempDir())
-	require.NoError(s.t, err)
-	for name, from := range map[string]string{"definitions": "testdata", "landscaper": filepath.Join("..", "..", "flux", "notifications")} {
-		require.NoError(s.t, os.CopyFS(filepath.Join(folder, name), os.DirFS(from)))
-	}
-	resources := "resources:\n"
-	definitions, err := os.ReadDir("testdata")
-	require.NoError(s.t, err)
-	for _, file := range definitions {
-		resources += "- definitions/" + file.Name() + "\n"
-	}
-	require.NoError(s.t, os.WriteFile(filepath.Join(folder, "kustomization.yaml"), []byte(resources+lines), 0o600))
-	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
-	require.NoError(s.t, err)
-	text, err := built.AsYaml()
-	require.NoError(s.t, err)
-	require.NoError(s.t, s.ApplyYAML(s.ctx, string(text)))
+	require.NoError(s.t, s.ApplyYAML(s.ctx, built(s.t, "testdata", lines)))
 }
 
-// create makes an object. Another schema for its kind may have come just now.
+// built returns what a kustomization builds that has the definitions of a folder and these further lines, in which our folder is called landscaper.
+func built(t *testing.T, definitions, lines string) string {
+	t.Helper()
+	folder, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	for name, from := range map[string]string{"definitions": definitions, "landscaper": filepath.Join("..", "..", "flux", "notifications")} {
+		require.NoError(t, os.CopyFS(filepath.Join(folder, name), os.DirFS(from)))
+	}
+	resources := "resources:\n"
+	files, err := os.ReadDir(definitions)
+	require.NoError(t, err)
+	for _, file := range files {
+		resources += "- definitions/" + file.Name() + "\n"
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "kustomization.yaml"), []byte(resources+lines), 0o600))
+	made, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
+	require.NoError(t, err)
+	text, err := made.AsYaml()
+	require.NoError(t, err)
+	return string(text)
+}
+
+// create makes an object, or finds it refused as invalid. Its kind, or another schema for it, may have come just now.
 func (s *scene) create(object client.Object, accepted bool) {
 	s.t.Helper()
 	object.SetNamespace(s.namespace)
 	object.SetGenerateName("test-")
-	var err error
 	require.Eventually(s.t, func() bool {
-		err = s.Client().Create(s.ctx, object.DeepCopyObject().(client.Object))
-		return (err == nil) == accepted
-	}, patience, 100*time.Millisecond, "%T: %v", object, err)
-	if !accepted {
-		assert.True(s.t, apierrors.IsInvalid(err), "%v", err)
-	}
+		err := s.Client().Create(s.ctx, object.DeepCopyObject().(client.Object))
+		return accepted && err == nil || !accepted && apierrors.IsInvalid(err)
+	}, patience, 100*time.Millisecond, "%T", object)
 }
 
 func alert(kind string) *notificationv1beta3.Alert {
