@@ -21,8 +21,12 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/address"
 )
 
-// defaultMaxClusters bounds the cache of opened clusters.
-const defaultMaxClusters = 512
+const (
+	// defaultMaxClusters bounds the cache of opened clusters.
+	defaultMaxClusters = 512
+	// maxPaces is of how many namespaces it is known what was read for them.
+	maxPaces = 4096
+)
 
 // Options of Clients.
 type Options struct {
@@ -57,6 +61,8 @@ type Clients struct {
 
 	mu     sync.Mutex
 	opened *lru.Cache
+	// paces are those of the namespaces that were asked for last.
+	paces *lru.Cache
 }
 
 // digest identifies the content of a Target, credentials included.
@@ -68,6 +74,7 @@ func New(options Options) (*Clients, error) {
 	options.UserAgent = cmp.Or(options.UserAgent, "flux-landscaper")
 	c := &Clients{
 		options: options, limits: guard.DefaultLimits(), parsed: newParsedContents(options.MaxClusters), opened: lru.NewWithEvictionFunc(options.MaxClusters, closeIdle),
+		paces: lru.New(maxPaces),
 	}
 	if options.Landscaper == nil {
 		return c, nil
@@ -110,7 +117,24 @@ func (c *Clients) Open(ctx context.Context, cache, live client.Reader, namespace
 	if err != nil {
 		return nil, err
 	}
-	return connection.named(ctx, target)
+	cluster, err := connection.named(ctx, target)
+	if err != nil {
+		return nil, err
+	}
+	cluster.pace = c.paceOf(target.Namespace)
+	return cluster, nil
+}
+
+// paceOf returns what watches for a namespace keep to.
+func (c *Clients) paceOf(namespace string) *guard.Pace {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known, ok := c.paces.Get(namespace); ok {
+		return known.(*guard.Pace)
+	}
+	pace := guard.NewPace(guard.PaceRate, guard.PaceBurst)
+	c.paces.Add(namespace, pace)
+	return pace
 }
 
 // OpenKubeconfig returns the cluster that a tenant's kubeconfig describes, with the care of Open and the rights of the kubeconfig. An error names
@@ -125,6 +149,7 @@ func (c *Clients) OpenKubeconfig(namespace string, raw []byte) (*Cluster, error)
 		return nil, err
 	}
 	cluster := connection.cluster
+	cluster.pace = c.paceOf(namespace)
 	return &cluster, nil
 }
 

@@ -13,6 +13,8 @@ const (
 	MaxTogether = 32 << 20
 	// smallAnswer is the cost up to which an answer does not count, in bytes.
 	smallAnswer = 1 << 20
+	// smallEvent is the same for an event of a watch, of which a process has thousands.
+	smallEvent = 64 << 10
 	// valueCost is what a value in JSON costs beyond its text, in bytes: decoded it takes much more than the one or two bytes that it may have there.
 	valueCost = 8
 )

@@ -45,11 +45,12 @@ func isJSON(contentType string) bool {
 func (g *guard) guarded(ctx context.Context, cancel context.CancelCauseFunc, kind answerKind, response *http.Response) io.ReadCloser {
 	guarded := &body{
 		ReadCloser: response.Body, ctx: ctx, cancel: cancel, left: g.limits.Answer, together: g.limits.Together, site: g.site,
-		isJSON: isJSON(response.Header.Get("Content-Type")),
+		isJSON: isJSON(response.Header.Get("Content-Type")), pace: paceOf(ctx), small: smallAnswer,
 	}
 	switch kind {
 	case watchAnswer:
-		guarded.left, guarded.perLine = g.limits.Event, g.limits.Event
+		guarded.left, guarded.perEvent, guarded.small = g.limits.Event, g.limits.Event, smallEvent
+		guarded.events = &events{isJSON: guarded.isJSON}
 		return guarded
 	case discoveryAnswer:
 		guarded.left = g.limits.discovery
@@ -67,8 +68,15 @@ type body struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	late   *time.Timer
-	// left is how many bytes may still come, perLine how many a line may have; 0 means no limit for lines.
-	left, perLine int64
+	// left is how many bytes may still come, perEvent how many an event may have.
+	left, perEvent int64
+	// events of a watch; nil for other answers. hadLarge says that one was large: then the watch ends, because decoders keep the buffer that they
+	// needed once, and goes on in a new one.
+	events   *events
+	hadLarge bool
+	// pace is what reading keeps to; nil for none. end gives back the place in it; nil for none.
+	pace *Pace
+	end  func()
 	// scan looks for the kind in JSON documents; nil for other answers.
 	scan *kindScan
 
@@ -76,8 +84,8 @@ type body struct {
 	together *allowance
 	site     string
 	isJSON   bool
-	// spent is what was read so far, or of the current line. A small answer does not count.
-	spent int64
+	// spent is what was read so far, or of the current event. One that costs no more than small does not count.
+	spent, small int64
 	// cost is what together has counted, and lost whether it took the answer away. Both belong to it.
 	cost int64
 	lost bool
@@ -85,8 +93,15 @@ type body struct {
 
 // Read reads from the answer.
 func (b *body) Read(into []byte) (int, error) {
-	if b.left <= 0 {
+	switch {
+	case b.hadLarge:
+		return 0, io.EOF
+	case b.left <= 0:
 		return 0, ErrLarge
+	case b.events != nil:
+		if err := b.pace.wait(b.ctx); err != nil {
+			return 0, err
+		}
 	}
 	into = into[:min(int64(len(into)), b.left)]
 	n, err := b.ReadCloser.Read(into)
@@ -104,17 +119,29 @@ func (b *body) Read(into []byte) (int, error) {
 }
 
 func (b *body) count(read []byte) {
+	b.pace.charge(len(read))
 	b.left -= int64(len(read))
-	if end := bytes.LastIndexByte(read, '\n'); b.perLine > 0 && end >= 0 {
-		read = read[end+1:]
-		b.left = b.perLine - int64(len(read))
-		b.spent = 0
-		b.together.giveBack(b)
+	if b.events != nil {
+		read = b.countEvents(read)
 	}
 	b.spent += costOf(read, b.isJSON)
-	if b.spent > smallAnswer {
+	if b.spent > b.small {
 		b.together.spend(b, b.spent)
 	}
+}
+
+// countEvents counts the events that end in a part of a watch, and returns what is of the next one.
+func (b *body) countEvents(read []byte) []byte {
+	ended, largest, end := b.events.read(read)
+	if ended == 0 {
+		return read
+	}
+	b.pace.charge(ended * eventCost)
+	b.hadLarge = largest > smallEvent
+	b.left = b.perEvent - b.events.size
+	b.spent = 0
+	b.together.giveBack(b)
+	return read[end:]
 }
 
 // Close ends the answer.
@@ -125,6 +152,9 @@ func (b *body) Close() error {
 	err := b.ReadCloser.Close()
 	b.cancel(nil)
 	b.together.giveBack(b)
+	if b.end != nil {
+		b.end()
+	}
 	return err
 }
 

@@ -11,8 +11,11 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
 // Limits of what a target may cost.
@@ -44,8 +47,10 @@ const (
 // guard sends requests to a server that a tenant chose. It bounds the time and the size of answers, follows no redirect, and lets no byte
 // of an answer into an error that is not the answer of a Kubernetes API server.
 type guard struct {
-	next   http.RoundTripper
-	limits Limits
+	next http.RoundTripper
+	// watches sends watches: what nobody reads yet of their answers takes little memory there.
+	watches *http.Transport
+	limits  Limits
 	// site is the server's host and port, prefix the path of its URL.
 	site, prefix string
 	// actingAs is the user that the credentials impersonate; empty for none.
@@ -62,15 +67,45 @@ const silence = 10 * time.Second
 // WrappedRoundTripper lets client-go find the connection pool underneath.
 func (g *guard) WrappedRoundTripper() http.RoundTripper { return g.next }
 
+// CloseIdleConnections closes what no request needs.
+func (g *guard) CloseIdleConnections() {
+	utilnet.CloseIdleConnectionsFor(g.next)
+	g.watches.CloseIdleConnections()
+}
+
 // RoundTrip sends a request.
 func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
+	kind := g.kindOf(request)
+	end, err := paceOf(request.Context()).begin(request.Context(), kind)
+	if err != nil {
+		return nil, err
+	}
+	response, err := g.send(request, kind)
+	if err != nil {
+		end()
+		return nil, err
+	}
+	if guarded, isGuarded := response.Body.(*body); isGuarded {
+		guarded.end = sync.OnceFunc(end)
+	} else {
+		end()
+	}
+	return response, nil
+}
+
+// send sends a request, and returns its answer within the limits.
+func (g *guard) send(request *http.Request, kind answerKind) (*http.Response, error) {
 	began := time.Now().UnixNano()
 	if began < g.silentUntil.Load() {
 		return nil, ErrSilent
 	}
+	next := g.next
+	if kind == watchAnswer {
+		next = g.watches
+	}
 	ctx, cancel := context.WithCancelCause(request.Context())
 	late := time.AfterFunc(g.limits.Header, func() { cancel(ErrSilent) })
-	response, err := g.next.RoundTrip(request.WithContext(ctx))
+	response, err := next.RoundTrip(request.WithContext(ctx))
 	late.Stop()
 	if err != nil {
 		defer cancel(nil)
@@ -81,7 +116,7 @@ func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	g.answered.Store(time.Now().UnixNano())
-	if err := g.admit(ctx, cancel, request, response); err != nil {
+	if err := g.admit(ctx, cancel, kind, response); err != nil {
 		_ = response.Body.Close() // nobody reads on
 		cancel(nil)
 		return nil, err
@@ -98,7 +133,7 @@ func (g *guard) noteSilence(began int64, err error) {
 }
 
 // admit judges the header of an answer, and puts a guarded body in place of the one of response.
-func (g *guard) admit(ctx context.Context, cancel context.CancelCauseFunc, request *http.Request, response *http.Response) error {
+func (g *guard) admit(ctx context.Context, cancel context.CancelCauseFunc, kind answerKind, response *http.Response) error {
 	if response.StatusCode >= 300 && response.StatusCode < 400 {
 		return ErrRedirect
 	}
@@ -106,7 +141,6 @@ func (g *guard) admit(ctx context.Context, cancel context.CancelCauseFunc, reque
 	if response.StatusCode == http.StatusSwitchingProtocols {
 		return nil
 	}
-	kind := g.kindOf(request)
 	if response.StatusCode < 300 && kind.isObject() && !isKubernetes(response.Header.Get("Content-Type")) {
 		return ErrForeign
 	}

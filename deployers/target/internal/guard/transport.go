@@ -19,6 +19,8 @@ const (
 	idleTimeout    = 90 * time.Second
 	idlePerCluster = 25
 	maxHeaderBytes = 256 << 10
+	// watchWindow is how many bytes of a watch a server may send that nobody has read.
+	watchWindow = 64 << 10
 )
 
 // Reach says where connections may lead; it is a net.Dialer.Control.
@@ -33,14 +35,18 @@ func New(config *rest.Config, allowed Reach, limits Limits) (http.RoundTripper, 
 	if err != nil {
 		return nil, err
 	}
+	watches, err := newPool(config, allowed, func(t *http.Transport) { t.HTTP2 = &http.HTTP2Config{MaxReceiveBufferPerStream: watchWindow} })
+	if err != nil {
+		return nil, err
+	}
 	return &guard{
-		next: pool, limits: limits, site: siteOf(config.Host), prefix: pathOf(config.Host), actingAs: config.Impersonate.UserName,
+		next: pool, watches: watches, limits: limits, site: siteOf(config.Host), prefix: pathOf(config.Host), actingAs: config.Impersonate.UserName,
 	}, nil
 }
 
 // newPool returns the connection pool of a configuration. Every address is judged when it is dialled, after names were resolved; the
 // address of a proxy as well.
-func newPool(config *rest.Config, allowed Reach) (*http.Transport, error) {
+func newPool(config *rest.Config, allowed Reach, adjust ...func(*http.Transport)) (*http.Transport, error) {
 	trust, err := rest.TLSConfigFor(config)
 	if err != nil {
 		return nil, err
@@ -49,11 +55,15 @@ func newPool(config *rest.Config, allowed Reach) (*http.Transport, error) {
 		Timeout: dialTimeout, KeepAlive: 30 * time.Second,
 		Control: allowed,
 	}
-	return utilnet.SetTransportDefaults(&http.Transport{
+	pool := &http.Transport{
 		Proxy: config.Proxy, DialContext: dialer.DialContext, TLSClientConfig: trust, DisableCompression: config.DisableCompression,
 		TLSHandshakeTimeout: dialTimeout, IdleConnTimeout: idleTimeout, MaxIdleConnsPerHost: idlePerCluster,
 		MaxResponseHeaderBytes: maxHeaderBytes,
-	}), nil
+	}
+	for _, change := range adjust {
+		change(pool)
+	}
+	return utilnet.SetTransportDefaults(pool), nil
 }
 
 // siteOf returns host and port of the URL of a server.
