@@ -109,14 +109,22 @@ func (s *subject) editStatus(ctx context.Context, change func(*v1alpha1.DeployIt
 	return s.write(ctx, change, func(item *v1alpha1.DeployItem) error { return s.client.Status().Update(ctx, item) })
 }
 
-// start hands a new job to the item and returns its ID.
-func (s *subject) start(ctx context.Context) (string, error) {
+// handOver hands a new job to the item and returns the version with it.
+func (s *subject) handOver(ctx context.Context) (*v1alpha1.DeployItem, error) {
 	job := uuid.NewString()
-	_, err := s.editStatus(ctx, func(item *v1alpha1.DeployItem) error {
+	return s.editStatus(ctx, func(item *v1alpha1.DeployItem) error {
 		item.Status.JobID, item.Status.JobIDGenerationTime = job, s.now()
 		return nil
 	})
-	return job, err
+}
+
+// start hands a new job to the item and returns its ID.
+func (s *subject) start(ctx context.Context) (string, error) {
+	item, err := s.handOver(ctx)
+	if err != nil {
+		return "", err
+	}
+	return item.Status.JobID, nil
 }
 
 // interrupt ends the job from outside, unless it has ended.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -221,44 +222,88 @@ func garbageStatus(ctx context.Context, b *bench) error {
 
 // rounds is how often staleNews races with the deployer, until landings interrupts have come in time.
 const (
-	rounds   = 12
-	landings = 3
+	rounds   = 30
+	landings = 2
 )
 
-// staleNews ends jobs while the deployer works on them: in turns right when they are handed over, and right when they are begun. Rounds in
-// which the deployer was faster say nothing.
+// staleNews ends jobs while the deployer works on them: in the request after the one that hands them over, and when they are begun. Of a job that was
+// ended before it began the deployer learns twice, and whoever begins it by the first of these news overwrites its end.
 func staleNews(ctx context.Context, b *bench) error {
 	s, err := b.item(ctx, "stale-news", Good)
 	if err != nil {
 		return err
 	}
-	landed := 0
-	for round := 0; round < rounds && landed < landings; round++ {
-		job, err := s.start(ctx)
-		if err != nil {
+	unbegun, err := s.race(ctx, s.interruptUnbegun)
+	if err != nil {
+		return fmt.Errorf("a job that was ended before it was begun: %w", err)
+	}
+	if b.Configurations[Slow] != nil {
+		if s, err = b.item(ctx, "stale-news-begun", Slow); err != nil {
 			return err
 		}
-		if round%2 == 1 {
-			if _, err := s.pickedUp(ctx, job); err != nil {
-				return err
-			}
-		}
-		ended, err := s.interrupt(ctx, job)
+	}
+	begun, err := s.race(ctx, s.interruptBegun)
+	switch {
+	case err != nil:
+		return fmt.Errorf("a job that was ended when it was begun: %w", err)
+	case unbegun == 0:
+		return skip("the deployer always began the job before the interrupt")
+	case begun == 0:
+		return skip("the deployer always ended the job before the interrupt; a configuration \"slow\" makes it slower")
+	}
+	return nil
+}
+
+// race interrupts jobs, and returns how often that came in time. After that nothing may be written.
+func (s *subject) race(ctx context.Context, interrupt func(context.Context) (*v1alpha1.DeployItem, error)) (landed int, err error) {
+	for round := 0; round < rounds && landed < landings; round++ {
+		ended, err := interrupt(ctx)
 		if errors.Is(err, errVoid) {
 			continue
 		}
 		if err != nil {
-			return err
+			return landed, err
 		}
 		landed++
 		if err := s.quiet(ctx, ended); err != nil {
-			return err
+			return landed, err
 		}
 	}
-	if landed == 0 {
-		return skip("the deployer was always faster than the interrupt")
+	return landed, nil
+}
+
+// interruptUnbegun hands a job over and ends it in the next request, which only comes in time if nobody has written in between.
+func (s *subject) interruptUnbegun(ctx context.Context) (*v1alpha1.DeployItem, error) {
+	item, err := s.handOver(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	job := item.Status.JobID
+	item.Status.Phase, item.Status.JobIDFinished = v1alpha1.PhaseFailed, job
+	err = s.client.Status().Update(ctx, item)
+	if err == nil {
+		s.history.wrote(item)
+		return item, nil
+	}
+	if !apierrors.IsConflict(err) {
+		return nil, err
+	}
+	if _, err = s.finished(ctx, job); err == nil {
+		err = errVoid
+	}
+	return nil, err
+}
+
+// interruptBegun ends a job that the deployer has begun.
+func (s *subject) interruptBegun(ctx context.Context) (*v1alpha1.DeployItem, error) {
+	job, err := s.start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.pickedUp(ctx, job); err != nil {
+		return nil, err
+	}
+	return s.interrupt(ctx, job)
 }
 
 func timeout(ctx context.Context, b *bench) error {

@@ -29,7 +29,9 @@ type stranger struct {
 	client   client.WithWatch
 	itemType string
 	// Faults.
-	splitsEnd, touchesIdle, ignoresInterrupt, ignoresTimeout, forgetsDeployer, losesExports, takesAll, deletesAtOnce, answersOnce, leavesBegun, chokes bool
+	splitsEnd, touchesIdle, ignoresInterrupt, ignoresTimeout, forgetsDeployer, losesExports, takesAll, deletesAtOnce, answersOnce, leavesBegun, chokes, overwrites bool
+	// late is how old its news are.
+	late time.Duration
 }
 
 func (d *stranger) start(t *testing.T, namespace string) {
@@ -43,6 +45,7 @@ func (d *stranger) start(t *testing.T, namespace string) {
 		defer close(ended)
 		stops := map[string]context.CancelFunc{}
 		for event := range events.ResultChan() {
+			<-time.After(d.late)
 			item, isItem := event.Object.(*v1alpha1.DeployItem)
 			if !isItem || event.Type == apiwatch.Deleted || item.Spec.Type != d.itemType && !d.takesAll {
 				continue
@@ -94,6 +97,11 @@ func (d *stranger) work(ctx context.Context, item *v1alpha1.DeployItem) {
 	item.Status.LastReconcileTime = &metav1.Time{Time: time.Now()}
 	if !d.forgetsDeployer {
 		item.Status.Deployer = &v1alpha1.DeployerInformation{Identity: "stranger", Name: "stranger", Version: "v1"}
+	}
+	if d.overwrites {
+		current := &v1alpha1.DeployItem{}
+		_ = d.client.Get(ctx, client.ObjectKeyFromObject(item), current)
+		item.ResourceVersion = current.ResourceVersion
 	}
 	if d.client.Status().Update(ctx, item) != nil {
 		return
@@ -192,6 +200,16 @@ func TestStrangerConforms(t *testing.T) {
 	require.Len(t, report.Results, len(conformance.Names()))
 }
 
+// lateness is how old news are that a deployer gets after the next request of the suite, and not much later.
+const lateness = 100 * time.Millisecond
+
+// TestOldNewsAreNoFault has a deployer that learns of everything late, and overwrites nothing.
+func TestOldNewsAreNoFault(t *testing.T) {
+	t.Parallel()
+	report := put(t, &stranger{late: lateness}, "stale-news")
+	require.Equal(t, conformance.OK, report.Results[0].Verdict, report.Results[0].Seen)
+}
+
 func TestFaultsAreFound(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -201,7 +219,8 @@ func TestFaultsAreFound(t *testing.T) {
 	}{
 		"ends in two writes":         {stranger{splitsEnd: true}, []string{"pick-up", "final-phase", "failure", "once"}, []string{"failure", "final-phase"}},
 		"touches idle items":         {stranger{touchesIdle: true}, []string{"final-phase", "idle"}, []string{"idle"}},
-		"ignores an interrupt":       {stranger{ignoresInterrupt: true}, []string{"interrupt", "final-phase"}, []string{"interrupt"}},
+		"ignores an interrupt":       {stranger{ignoresInterrupt: true}, []string{"interrupt", "final-phase", "stale-news"}, []string{"interrupt", "stale-news"}},
+		"acts on old news":           {stranger{overwrites: true, late: lateness}, []string{"stale-news", "final-phase"}, []string{"stale-news"}},
 		"ignores the timeout":        {stranger{ignoresTimeout: true}, []string{"timeout", "interrupt"}, []string{"timeout"}},
 		"does not say who it is":     {stranger{forgetsDeployer: true}, []string{"pick-up", "final-phase"}, []string{"pick-up"}},
 		"loses exports":              {stranger{losesExports: true}, []string{"exports", "final-phase"}, []string{"exports"}},
