@@ -19,7 +19,8 @@ const interruptInGitMessage = "the annotation " + v1alpha1.OperationAnnotation +
 
 // interrupt ends the job of an item without an Execution in place of its deployer, as the protocol says, and only then forgets the operation: whoever
 // waits until no operation is left and the job has ended never sees the result of another job. An operation that Flux keeps stays, because Flux would put
-// it back at every sync; the status says so as long as it is there.
+// it back at every sync; the status says so as long as it is there. One that has left Git and that somebody has set by hand since, also while nobody
+// looked, is another one.
 func (r *Reconciler) interrupt(ctx context.Context, item *v1alpha1.DeployItem) error {
 	switch isAsked := item.Annotations[v1alpha1.OperationAnnotation] == v1alpha1.OperationInterrupt; {
 	case item.Annotations[v1alpha1.IgnoreAnnotation] == "true":
@@ -27,11 +28,11 @@ func (r *Reconciler) interrupt(ctx context.Context, item *v1alpha1.DeployItem) e
 	case !isAsked && kit.IsInterruptKnown(item):
 		conditions.Delete(item, kit.OperationInGitCondition)
 		return kit.WriteItemStatus(ctx, r.Client, item, r.Now(), &r.items)
-	case !kit.IsInterruptDue(item):
+	case !isAsked || kit.ControllerOf(item, "Execution") != nil:
 		return nil
 	}
 	isKept, err := kit.IsAppliedByFlux(ctx, r.Live, item, "DeployItem", v1alpha1.OperationAnnotation)
-	if err != nil {
+	if err != nil || isKept && kit.IsInterruptKnown(item) {
 		return err
 	}
 	if err := r.end(ctx, item, isKept); err != nil || isKept {
@@ -54,6 +55,9 @@ func (r *Reconciler) end(ctx context.Context, item *v1alpha1.DeployItem, isKept 
 	failure := kit.Interrupted()
 	if runs {
 		kit.Fail(item, failure, r.Now())
+	}
+	if kit.IsInterruptKnown(item) {
+		conditions.Delete(item, kit.OperationInGitCondition)
 	}
 	if isKept {
 		conditions.MarkTrue(item, kit.OperationInGitCondition, kit.ReasonInterruptInGit, "%s", interruptInGitMessage)

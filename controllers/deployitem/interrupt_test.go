@@ -78,6 +78,8 @@ func TestWhatAnInterruptDoes(t *testing.T) {
 		"and no later one":                             {item: []change{interrupting, pickedUp, inGit, guarded}, stays: true, shown: true},
 		"without a job it is told":                     {item: []change{interrupting, idle, inGit}, stays: true, shown: true, writes: 1, events: 1},
 		"once":                                         {item: []change{interrupting, idle, inGit, guarded}, stays: true, shown: true},
+		"one by hand after that ends the job":          {item: []change{interrupting, pickedUp, guarded}, ends: v1alpha1.PhaseFailed, writes: 1, events: 1},
+		"and is forgotten without a job":               {item: []change{interrupting, idle, guarded}, writes: 1},
 		"also in place of another operation":           {item: []change{interrupting, idle, inGit, testGuarded}, stays: true, shown: true, writes: 1, events: 1},
 		"it is told until it leaves Git":               {item: []change{idle, guarded}, writes: 1},
 		"the deployer tells of its own operation":      {item: []change{idle, testGuarded}},
@@ -133,6 +135,29 @@ func TestAnInterruptIsForgottenAfterItsEffect(t *testing.T) {
 	assert.Equal(t, item.Status, b.shown(t).Status)
 	assert.Equal(t, 1, b.writes)
 	assert.Len(t, b.events.Events, 1)
+}
+
+// TestAnInterruptByHandAfterOneInGitEndsOneJob has an interrupt that left Git and was set by hand while no controller ran, which dies between its writes.
+func TestAnInterruptByHandAfterOneInGitEndsOneJob(t *testing.T) {
+	b := newBench(t, interrupting, pickedUp, guarded)
+	b.at(0)
+	b.refusePatch = errors.New("the process has died")
+	_, err := b.r.Reconcile(t.Context(), b.request())
+	require.Error(t, err)
+	assert.Equal(t, "job", b.shown(t).Status.JobIDFinished)
+
+	b.refusePatch = nil
+	b.pass(t)
+	b.pass(t)
+	assert.NotContains(t, b.shown(t).Annotations, v1alpha1.OperationAnnotation)
+	assert.False(t, conditions.Has(b.shown(t), kit.OperationInGitCondition))
+	assert.Equal(t, 1, b.writes)
+	assert.Len(t, b.events.Events, 1)
+	item := b.shown(t)
+	item.Status.JobID = "next"
+	require.NoError(t, b.api.Status().Update(t.Context(), item))
+	b.pass(t)
+	assert.Equal(t, "job", b.shown(t).Status.JobIDFinished, "the next job goes on")
 }
 
 func TestADeployerThatEndsTheJobFirstIsNotInterrupted(t *testing.T) {
