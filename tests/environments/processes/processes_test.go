@@ -9,6 +9,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,7 +19,10 @@ import (
 	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -168,4 +172,65 @@ func TestItemsOfAnEnvironmentWithoutAgentWait(t *testing.T) {
 	s.Delete(registration)
 	s.Delete(env)
 	s.Gone(registration, env, s.Installation("three-lonely"))
+}
+
+// begun does what a deployer of an environment does that has begun with the DeployItem of a pair, and returns that.
+func begun(s *landscape.Scene, pair string) *v1alpha1.DeployItem {
+	s.T.Helper()
+	items := &v1alpha1.DeployItemList{}
+	require.Eventually(s.T, func() bool {
+		return s.Client().List(s.Ctx, items, client.MatchingLabels{v1alpha1.ExecutionManagedByLabel: pair}) == nil && len(items.Items) == 1
+	}, landscape.Patience, 50*time.Millisecond)
+	item := &items.Items[0]
+	require.NoError(s.T, s.Client().Patch(s.Ctx, item, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":["`+v1alpha1.Finalizer+`"]}}`))))
+	require.NoError(s.T, s.Client().Status().Patch(s.Ctx, item, client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Progressing","jobID":"`+
+		item.Status.JobID+`","deployer":{"name":"lost","identity":"lost","version":"v1"},"providerStatus":{"release":{"name":"left","namespace":"fence"}}}}`))))
+	return item
+}
+
+// An agent that never comes back keeps nothing: what docs/environments.md says about force takes its Environment apart. Its deployer, which the test plays,
+// had begun to deploy.
+func TestAnEnvironmentWhoseAgentIsLostGoesByForce(t *testing.T) {
+	s := newScene(t)
+	seconds := int32(5)
+	lease := &coordinationv1.Lease{ObjectMeta: s.Named(v1alpha1.AgentLeasePrefix + "lost")}
+	lease.Spec.LeaseDurationSeconds = &seconds // nobody renews it
+	require.NoError(t, s.Client().Create(s.Ctx, lease))
+	env := environment(s, "lost")
+	require.NoError(t, s.Await(s.Ctx, env, func() bool { return conditions.IsFalse(env, v1alpha1.AgentConnectedCondition) }))
+	registration := register(s, "four", "- name: deploy\n  type: example.com/nobody\n  target: {import: cluster}\n  config: {}\n")
+	installation := s.AwaitState("four-lost", func(inst *v1alpha1.Installation) bool { return inst.Status.ExecutionReference != nil })
+	change := func(object client.Object, patch string) {
+		require.NoError(t, s.Client().Patch(s.Ctx, object, client.RawPatch(types.MergePatchType, []byte(patch))))
+	}
+	item := begun(s, "four-lost")
+	change(env, `{"metadata":{"finalizers":["`+v1alpha1.AgentFinalizer+`","`+v1alpha1.DeployerManagementFinalizer+`"]}}`)
+
+	s.Delete(env)
+
+	require.NoError(t, s.Await(s.Ctx, env, func() bool {
+		return strings.Contains(conditions.GetMessage(env, meta.ReadyCondition), "Installation "+home+"/four-lost has to be gone first")
+	}))
+	require.Never(t, func() bool {
+		return apierrors.IsNotFound(s.Client().Get(s.Ctx, client.ObjectKeyFromObject(installation), &v1alpha1.Installation{}))
+	}, 2*pickupTimeout, 100*time.Millisecond, "nobody uninstalls it")
+	change(installation, `{"metadata":{"annotations":{"`+v1alpha1.ForceDeleteAnnotation+`":"true"}}}`)
+	s.Gone(installation)
+	records := &corev1.ConfigMapList{}
+	require.NoError(t, s.Client().List(s.Ctx, records, client.InNamespace(home), client.MatchingLabels{v1alpha1.LeftBehindLabel: "four-lost"}))
+	require.Len(t, records.Items, 1)
+	assert.Contains(t, records.Items[0].Data[item.Name], "release: fence/left", "what stays behind the fence is known")
+	require.NoError(t, s.Await(s.Ctx, env, func() bool { return len(env.Finalizers) == 1 }))
+	change(env, `{"metadata":{"finalizers":null}}`)
+	s.Gone(env)
+	for _, left := range []client.Object{
+		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "four-lost"}}, &corev1.ServiceAccount{ObjectMeta: s.Named("four-lost")},
+		&v1alpha1.Target{ObjectMeta: s.Named("four-lost")}, &v1alpha1.Target{ObjectMeta: s.Named("lost")},
+	} {
+		require.NoError(t, s.AwaitGone(s.Ctx, left), "%T", left)
+	}
+	s.Delete(registration)
+	s.Delete(lease)
+	s.Delete(&records.Items[0])
+	s.Gone(registration, lease)
 }
