@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,6 +22,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
@@ -313,6 +315,34 @@ func TestDeployersReportToTheOwnFlux(t *testing.T) {
 		}
 		assert.Contains(t, args(object{"deployer": object{"eventsAddr": "http://events"}}), "--events-addr=http://events", chart)
 		assert.NotContains(t, strings.Join(args(nil), " "), "--events-addr", chart)
+	}
+}
+
+func TestMonitoringScrapesWhatChartsInstall(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "flux", "monitoring", "scraping.yaml"))
+	require.NoError(t, err)
+	var monitor struct {
+		Spec struct {
+			Selector            metav1.LabelSelector
+			PodMetricsEndpoints []struct{ Port string }
+		}
+	}
+	require.NoError(t, yaml.Unmarshal(text, &monitor))
+	chosen, err := metav1.LabelSelectorAsSelector(&monitor.Spec.Selector)
+	require.NoError(t, err)
+	require.Len(t, monitor.Spec.PodMetricsEndpoints, 1)
+	for _, chart := range append(names(), release.AgentChart, release.LandscaperChart) {
+		values := object{}
+		if chart != release.LandscaperChart {
+			values = reached(chart, values)
+		}
+		for _, deployment := range find[*appsv1.Deployment](render(t, chart, values)) {
+			pod := deployment.Spec.Template
+			assert.True(t, chosen.Matches(labels.Set(pod.Labels)), "%s: %v", deployment.Name, pod.Labels)
+			assert.True(t, slices.ContainsFunc(pod.Spec.Containers[0].Ports, func(p corev1.ContainerPort) bool {
+				return p.Name == monitor.Spec.PodMetricsEndpoints[0].Port
+			}), deployment.Name)
+		}
 	}
 }
 

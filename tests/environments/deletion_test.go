@@ -102,9 +102,9 @@ func TestAnAgentThatGoesIsNoticedAndOneThatComesBackToo(t *testing.T) {
 	for len(s.events.Events) > 0 {
 		told = append(told, <-s.events.Events)
 	}
-	all := strings.Join(told, "\n")
-	assert.Contains(t, all, "Warning AgentUnreachable Environment east: the agent does not renew its Lease")
-	assert.Contains(t, all, "Normal LeaseRenewed Environment east: the agent renews its Lease")
+	all, about := strings.Join(told, "\n"), "*v1alpha1.Installation "+s.namespace+"/mock-east: "
+	assert.Contains(t, all, "Warning AgentUnreachable "+about+"Environment east: the agent does not renew its Lease")
+	assert.Contains(t, all, "Normal LeaseRenewed "+about+"Environment east: the agent renews its Lease")
 }
 
 func TestAnAgentThatComesWithItsEnvironmentIsShownByItsFirstSignOfLife(t *testing.T) {

@@ -68,7 +68,7 @@ type stage struct {
 	access    *rest.Config
 	namespace string
 	life      mortal.Life
-	events    *record.FakeRecorder
+	events    told
 	tokenLife time.Duration
 	// isolated says that Environments do not share a namespace.
 	isolated bool
@@ -82,7 +82,7 @@ func newStage(t *testing.T, change ...func(*stage)) *stage {
 	p := platform.Shared(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 4*patience)
 	t.Cleanup(cancel)
-	s := &stage{t: t, p: p, ctx: ctx, client: p.Client(), namespace: p.Namespace(t), events: record.NewFakeRecorder(1000)}
+	s := &stage{t: t, p: p, ctx: ctx, client: p.Client(), namespace: p.Namespace(t), events: told{record.NewFakeRecorder(1000)}}
 	for _, c := range change {
 		c(s)
 	}
@@ -168,6 +168,15 @@ func (s *stage) start() {
 	}
 	require.NoError(s.t, registrations.SetupWithManager(mgr, 2))
 	s.stop = platform.Run(s.ctx, s.t, mgr)
+}
+
+// told keeps events with the objects that they are about.
+type told struct{ *record.FakeRecorder }
+
+// Eventf keeps an event.
+func (r told) Eventf(about runtime.Object, kind, reason, format string, args ...any) {
+	object := about.(client.Object)
+	r.FakeRecorder.Eventf(about, kind, reason, "%T %s: "+format, append([]any{object, client.ObjectKeyFromObject(object)}, args...)...)
 }
 
 // clear takes away what the test has left, by force.
