@@ -33,6 +33,10 @@ const (
 	enrolInterval = time.Minute
 	enrolRetry    = time.Second
 	maxEnrolRetry = time.Minute
+	// maxReachRetry is the longest pause while nobody has answered: a way that is whole again is used within seconds.
+	maxReachRetry = 5 * time.Second
+	// enrolGrace is how long it may take until somebody is told that there is no credential yet.
+	enrolGrace = 10 * time.Second
 	// usedAnnotation, on the Secret with the credential, is the digest of the bootstrap token that it was given for, and leftAnnotation says that the
 	// claim of this token is still to be deleted.
 	usedAnnotation = "landscaper.gardener.cloud/bootstrap-used"
@@ -87,6 +91,8 @@ type enrol struct {
 	refused string
 	// way leads to the landscaper cluster with the bootstrap token; nil until it is needed.
 	way *line
+	// failing is since when no step has succeeded; zero where the last one has.
+	failing time.Time
 
 	mu sync.Mutex
 	// told is the problem that was told last, and why its reason.
@@ -124,6 +130,8 @@ func (e *enrol) run(ctx context.Context) {
 			after = e.explain(err)
 		} else {
 			e.retry.Forget(e.key())
+			e.failing = time.Time{}
+			e.tell("", "")
 		}
 		kit.Sleep(ctx, after)
 	}
@@ -135,8 +143,14 @@ func (e *enrol) explain(err error) time.Duration {
 		e.tell(refused.reason, refused.text)
 		return beatInterval
 	}
+	if e.failing.IsZero() {
+		e.failing = e.now()
+	}
 	after := e.retry.After(e.key(), err)
-	if after >= beatInterval {
+	if apierrors.ReasonForError(err) == metav1.StatusReasonUnknown {
+		after = min(after, maxReachRetry)
+	}
+	if e.now().Sub(e.failing) >= enrolGrace {
 		e.tell("EnrolmentWaits", fmt.Sprintf("the credential of the agent for the landscaper cluster is not there or not renewed yet: %v", err))
 	}
 	ctrl.Log.WithName("agent").Info("the credential for the landscaper cluster is tried again", "reason", err.Error(), "after", after.String())

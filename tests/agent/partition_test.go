@@ -196,6 +196,25 @@ func (s *scene) deletionUnderWay(agent *member, way faults.WireMode) {
 	assert.Empty(s.t, s.revisions(name))
 }
 
+// enrolLate cuts the way before an agent with a bootstrap token has reached anybody, for long enough that it would try less and less often.
+func (s *scene) enrolLate(way faults.WireMode) {
+	path, _ := s.bootstrap()
+	s.centre.Become(way)
+	agent := s.start(s.environment+"-agent", s.account, s.enrolArgs(path)...)
+	require.Eventually(s.t, func() bool { return s.hasEvent("EnrolmentWaits", "") }, patience, 100*time.Millisecond)
+	for end := time.Now().Add(10*time.Second + *lasting); time.Now().Before(end); time.Sleep(time.Second) {
+		require.True(s.t, agent.Running())
+		require.False(s.t, agent.isReady())
+	}
+	s.centre.Become(faults.Whole)
+	began := time.Now()
+	agent.awaitReady()
+	took := time.Since(began)
+	s.t.Logf("enrolled %s after the partition has healed", took)
+	assert.Less(s.t, took, pace.Within(healed))
+	assert.False(s.t, s.hasEvent("BootstrapTokenRefused", ""), "nobody has refused anything")
+}
+
 func TestOfTwoAgentsOnlyTheOneThatHoldsTheEnvironmentWorks(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, "twin")
@@ -247,6 +266,11 @@ func TestPartitionsOnlyDelay(t *testing.T) {
 			agent := s.startAgent()
 			s.managed()
 			s.deletionUnderWay(agent, way)
+		})
+		t.Run("enrolment-"+name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t, "parted-enrolment-"+name)
+			s.enrolLate(way)
 		})
 	}
 	t.Run("slow", func(t *testing.T) {
