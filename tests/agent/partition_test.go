@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -160,23 +161,28 @@ func (s *scene) partitionStages(agent *member, way faults.WireMode) {
 	assert.Empty(s.t, s.revisions(name))
 }
 
-// underWay cuts the way while a job is at work, for a time that is too short for anybody to be told, or as long as partitions last.
+// underWay cuts the way while a job is at work, for a time that is too short for anybody to be told, or as long as partitions last: of an installation,
+// and of an upgrade.
 func (s *scene) underWay(agent *member, way faults.WireMode) {
 	name := "brief-" + s.environment
-	s.deploy(name, "first")
-	require.Eventually(s.t, func() bool { return len(s.revisions(name)) > 0 }, patience, time.Millisecond)
-	s.centre.Become(way)
-	time.Sleep(time.Second)
-	s.last(agent)
-	s.centre.Become(faults.Whole)
-	began := time.Now()
-	s.succeeded(s.home(), name)
-	took := time.Since(began)
-	s.t.Logf("done %s after a partition in the middle has healed", took)
-	assert.Less(s.t, took, pace.Within(healed))
-	assert.Equal(s.t, []string{"1"}, s.revisions(name), "nothing was done twice")
-	assert.Equal(s.t, "first", s.configMap(name)["text"])
-	agent.awaitConnected(true)
+	var wants []string
+	for i, text := range []string{"first", "second"} {
+		wants = append(wants, strconv.Itoa(i+1))
+		s.deploy(name, text)
+		require.Eventually(s.t, func() bool { return len(s.revisions(name)) == len(wants) }, patience, time.Millisecond)
+		s.centre.Become(way)
+		time.Sleep(time.Second)
+		s.last(agent)
+		s.centre.Become(faults.Whole)
+		began := time.Now()
+		s.succeeded(s.home(), name)
+		took := time.Since(began)
+		s.t.Logf("done %s after a partition in the middle has healed", took)
+		assert.Less(s.t, took, pace.Within(healed))
+		assert.Equal(s.t, wants, s.revisions(name), "nothing was done twice")
+		assert.Equal(s.t, text, s.configMap(name)["text"])
+		agent.awaitConnected(true)
+	}
 }
 
 // deletionUnderWay cuts the way when the release is half uninstalled. The rest of it goes behind the fence meanwhile, or once the way is whole.
