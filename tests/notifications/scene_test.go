@@ -101,16 +101,17 @@ var fluxRights = []rbacv1.PolicyRule{
 
 // startController starts notification-controller as its ServiceAccount of Flux, as a landscape of several tenants runs it.
 func startController(ctx context.Context, c *platform.Cluster, path string) (*programs.Process, error) {
-	const user = "system:serviceaccount:flux-system:notification-controller"
+	// The rights of Flux are for the group of the program, so that tests can also see what our rights alone allow to its ServiceAccount.
+	const user, group = "system:serviceaccount:flux-system:notification-controller", "flux-controllers"
 	name := metav1.ObjectMeta{Name: "crd-controller"}
 	err := c.Apply(ctx, &rbacv1.ClusterRole{ObjectMeta: name, Rules: fluxRights}, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: name, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name.Name},
-		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: group}},
 	})
 	if err != nil {
 		return nil, err
 	}
-	config, err := c.NewUser(user, "system:serviceaccounts", "system:serviceaccounts:flux-system", "system:authenticated")
+	config, err := c.NewUser(user, "system:serviceaccounts", "system:serviceaccounts:flux-system", "system:authenticated", group)
 	if err != nil {
 		return nil, err
 	}
