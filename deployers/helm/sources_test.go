@@ -288,6 +288,18 @@ func TestM05PrivateChartsAreRefusedWhereTheOperatorWants(t *testing.T) {
 	require.ErrorContains(t, err, "the address is not public")
 }
 
+func TestNamesOfAPrivateNetworkAreNotToldApart(t *testing.T) {
+	told := func(host string) string {
+		f := newFixture(t)
+		f.options.PublicOnly = true
+		f.configure(config{"chart": config{"archive": config{"remote": config{"url": "http://" + host + ":8080/chart.tgz"}}}})
+		_, err := f.ensure(f.deployer())
+		require.Error(t, err)
+		return strings.ReplaceAll(err.Error(), host, "<host>")
+	}
+	require.Equal(t, told("localhost"), told("nobody.invalid"))
+}
+
 func TestC26PrivateRegistryIsDeniedWithoutCredentials(t *testing.T) {
 	f := newFixture(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

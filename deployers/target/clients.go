@@ -233,13 +233,13 @@ func (c *Clients) connect(namespace, account string, parsed *content) (*connecti
 // dialAs connects with a sanitised kubeconfig.
 func (c *Clients) dialAs(namespace, account string, config *rest.Config, kubeconfig []byte) (*connection, error) {
 	if account == "" {
-		return c.dial(config, kubeconfig, nil, c.tenantReach())
+		return c.dial(config, kubeconfig, nil, c.toTenants())
 	}
 	kubeconfig, err := writeKubeconfig(impersonate(config, namespace, account))
 	if err != nil {
 		return nil, err
 	}
-	return c.dial(config, kubeconfig, nil, c.tenantReach())
+	return c.dial(config, kubeconfig, nil, c.toTenants())
 }
 
 // connectSelf connects with tokens of the ServiceAccount that the content names, which impersonates another one; without it with tokens of the
@@ -257,7 +257,7 @@ func (c *Clients) connectSelf(namespace, account string, self *selfConfig) (*con
 	if account != base.Name {
 		config = impersonate(config, namespace, account)
 	}
-	return c.dial(config, nil, source, guard.AnyAddress)
+	return c.dial(config, nil, source, guard.Anywhere())
 }
 
 func (c *Clients) connectOIDC(policy tlsPolicy, namespace, account string, oidc *oidcConfig) (*connection, error) {
@@ -273,7 +273,7 @@ func (c *Clients) connectOIDC(policy tlsPolicy, namespace, account string, oidc 
 		source.form, source.isOwn = "oidcConfig", c.isOwn
 	}
 	config := &rest.Config{Host: server, TLSClientConfig: rest.TLSClientConfig{CAData: oidc.CAData}}
-	return c.dial(impersonate(config, namespace, account), nil, source, c.tenantReach())
+	return c.dial(impersonate(config, namespace, account), nil, source, c.toTenants())
 }
 
 func (c *Clients) tokens(namespace string, account serviceAccount, audience []string, expiration *int64) *tokens {
@@ -304,7 +304,5 @@ func (c *connection) named(ctx context.Context, target *v1alpha1.Target) (*Clust
 	return &cluster, err
 }
 
-// tenantReach is the reach of connections whose address a tenant chose.
-func (c *Clients) tenantReach() guard.Reach {
-	return address.Control(c.options.PublicOnly)
-}
+// toTenants opens connections whose address a tenant chose.
+func (c *Clients) toTenants() address.Dial { return guard.ToTenants(c.options.PublicOnly) }

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/deployers/target/internal/guard"
+	"github.com/flux-landscaper/flux-landscaper/sources/address"
 )
 
 // connection is an opened cluster with what belongs to its life: the connection pool and, where tokens are requested, their source.
@@ -25,9 +26,9 @@ type connection struct {
 
 // dial prepares clients that share one connection pool and one lazily filled map of kinds. It sends nothing yet. The API server
 // paces the clients (priority and fairness), they do not slow themselves down.
-func (c *Clients) dial(config *rest.Config, kubeconfig []byte, source *tokens, allowed guard.Reach) (*connection, error) {
+func (c *Clients) dial(config *rest.Config, kubeconfig []byte, source *tokens, dial address.Dial) (*connection, error) {
 	config.QPS, config.UserAgent, config.WarningHandler = -1, c.options.UserAgent, rest.NoWarnings{}
-	if err := harden(config, allowed, c.limits, source); err != nil {
+	if err := harden(config, dial, c.limits, source); err != nil {
 		return nil, refuse("certificates or keys", "cannot be used: "+err.Error(), "they have to be PEM, base64 encoded once")
 	}
 	pool, err := rest.HTTPClientFor(config)
@@ -56,8 +57,8 @@ func (c *Clients) dial(config *rest.Config, kubeconfig []byte, source *tokens, a
 
 // harden makes every client of a configuration use one guarded connection pool, also clients that libraries make from a copy of the
 // configuration. It changes config. Requests pass the token source, if there is one, then the guard.
-func harden(config *rest.Config, allowed guard.Reach, limits guard.Limits, source *tokens) error {
-	sender, err := guard.New(config, allowed, limits)
+func harden(config *rest.Config, dial address.Dial, limits guard.Limits, source *tokens) error {
+	sender, err := guard.New(config, dial, limits)
 	if err != nil {
 		return err
 	}

@@ -468,6 +468,29 @@ func TestT05NamesOfPrivateAddressesAreRefused(t *testing.T) {
 	require.ErrorIs(t, getConfigMap(t.Context(), named), address.ErrPrivate)
 }
 
+// TestNamesOfAPrivateNetworkAreNotToldApart asks servers and proxies that exist there, and those that do not.
+func TestNamesOfAPrivateNetworkAreNotToldApart(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	defer server.Close()
+	told := func(host string) (texts []string) {
+		for _, cluster := range []*Cluster{
+			openedAt(t, server, "https://"+host+":8443", "", Options{PublicOnly: true}),
+			openedAt(t, server, "https://203.0.114.1", "http://"+host+":8443", Options{PublicOnly: true}),
+		} {
+			err := getConfigMap(t.Context(), cluster)
+			reason, cure := diagnosis(err)
+			texts = append(texts, strings.ReplaceAll(strings.Join([]string{ShownError(err), reason, cure}, "; "), host, "<host>"))
+			assert.False(t, IsHostGone(err))
+		}
+		return texts
+	}
+	assert.Equal(t, told("localhost"), told("nobody.invalid"))
+
+	gone := openedAt(t, server, "https://nobody.invalid", "", Options{PublicOnly: true})
+	assert.True(t, gone.HasNoHost(getConfigMap(t.Context(), gone)), "for what was deployed there")
+}
+
 func TestT05MetadataServicesAreNoTargets(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewTLSServer(http.NotFoundHandler())

@@ -13,7 +13,6 @@ import (
 	"net"
 	"net/url"
 	"regexp"
-	"strings"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,6 +24,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target/internal/guard"
+	"github.com/flux-landscaper/flux-landscaper/sources/address"
 )
 
 // Health is what a cluster answers to a check.
@@ -148,22 +148,15 @@ func diagnosis(err error) (reason, cure string) {
 	return ReasonUnreachable, "look at the cluster, and at the network between"
 }
 
-// IsHostGone reports whether a request failed because the name of a host does not exist in DNS. A resolver that does not answer, or answers with an
-// error of its own, says nothing about the name.
-func IsHostGone(err error) bool { return missingHost(err) != "" }
-
-// HasNoHost reports whether a request to the cluster failed because the name of its server does not exist in DNS. The name of a proxy says nothing
-// about the cluster.
-func (c *Cluster) HasNoHost(err error) bool {
-	server, parseErr := url.Parse(c.Config.Host)
-	return parseErr == nil && c.Config.Proxy == nil && missingHost(err) != "" && missingHost(err) == server.Hostname()
+// IsHostGone reports whether a request failed because the name of a host does not exist in DNS, and that may be told.
+func IsHostGone(err error) bool {
+	return address.MissingHost(err) != "" && !errors.Is(err, address.ErrPrivate)
 }
 
-// missingHost returns the name that does not exist; empty where the error is another one.
-func missingHost(err error) string {
-	var problem *net.DNSError
-	if errors.As(err, &problem) && problem.IsNotFound && !problem.IsTimeout && !problem.IsTemporary {
-		return strings.TrimSuffix(problem.Name, ".")
-	}
-	return ""
+// HasNoHost reports whether a request to the cluster failed because the name of its server does not exist in DNS. The name of a proxy says nothing
+// about the cluster. Where IsUnusable says the same, only who knows that the cluster was once there may let a tenant see it.
+func (c *Cluster) HasNoHost(err error) bool {
+	server, parseErr := url.Parse(c.Config.Host)
+	missing := address.MissingHost(err)
+	return parseErr == nil && c.Config.Proxy == nil && missing != "" && missing == server.Hostname()
 }

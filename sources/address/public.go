@@ -13,8 +13,9 @@ import (
 	"syscall"
 )
 
-// ErrPrivate is inside the error of a connection that RequirePublic refused.
-var ErrPrivate = errors.New("the address is not public")
+// ErrPrivate is inside the error of a connection that RequirePublic refused, and of one to a host that does not exist where only public addresses are
+// allowed: see Dialing.
+var ErrPrivate = errors.New("the address is not public, or the host does not exist")
 
 // Control returns the net.Dialer.Control for addresses that tenants choose: RequirePublic where the operator wants that, else RefuseMetadata.
 func Control(publicOnly bool) func(network, address string, _ syscall.RawConn) error {

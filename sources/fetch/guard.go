@@ -44,7 +44,7 @@ func newGuard(o Options) *guard {
 
 func dialing(publicOnly bool) *http.Transport {
 	own := http.DefaultTransport.(*http.Transport).Clone()
-	own.DialContext = (&net.Dialer{Timeout: dialTimeout, KeepAlive: dialTimeout, Control: address.Control(publicOnly)}).DialContext
+	own.DialContext = address.Dialing(publicOnly, dialTimeout)
 	return own
 }
 

@@ -4,6 +4,7 @@
 package oci
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -22,6 +23,16 @@ func TestM05PrivateRegistriesAreRefusedWhereTheOperatorWants(t *testing.T) {
 	require.ErrorIs(t, err, ErrInvalid, "another try would find the same")
 	assert.ErrorContains(t, err, address.ErrPrivate.Error())
 	assert.ErrorContains(t, err, "use a registry at a public address")
+}
+
+func TestNamesOfAPrivateNetworkAreNotToldApart(t *testing.T) {
+	client := newClient(t, func(o *Options) { o.PublicOnly = true })
+	told := func(host string) string {
+		_, err := client.Pull(t.Context(), "http://"+host+"/shop:1.0.0", PullOptions{})
+		require.ErrorIs(t, err, ErrInvalid)
+		return strings.ReplaceAll(err.Error(), host, "<host>")
+	}
+	assert.Equal(t, told("localhost:5000"), told("nobody.invalid:5000"))
 }
 
 func TestM05MetadataServicesAreNoRegistries(t *testing.T) {

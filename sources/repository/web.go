@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -110,7 +109,7 @@ func guarded(shown string, err error) error {
 	if !errors.Is(err, address.ErrPrivate) {
 		return err
 	}
-	return &fault.Error{Kind: fault.Stalled, Subject: shown, Problem: "its address is private", Class: address.ErrPrivate,
+	return &fault.Error{Kind: fault.Stalled, Subject: shown, Problem: "its address is private, or its host does not exist", Class: address.ErrPrivate,
 		Cure: "use a public address, or let the operator allow private ones"}
 }
 
@@ -144,10 +143,9 @@ func (b *body) Close() error {
 
 // guardedTransport connects to no metadata services of clouds, and to public addresses alone where publicOnly says so.
 func guardedTransport(publicOnly bool) http.RoundTripper {
-	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second, Control: address.Control(publicOnly)}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.Proxy = nil
-	transport.DialContext = dialer.DialContext
+	transport.DialContext = address.Dialing(publicOnly, 10*time.Second)
 	transport.ResponseHeaderTimeout = 30 * time.Second
 	return transport
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -89,6 +90,26 @@ func TestM05PrivateServersAreRefusedWhereTheOperatorWants(t *testing.T) {
 		})
 	}
 	assert.Zero(t, requests.Load())
+}
+
+func TestNamesOfAPrivateNetworkAreNotToldApart(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	told := func(address string) (texts []string) {
+		s := arrange(t, registry.Start(t, registry.Options{}),
+			line("web", "x", "{type: wget, url: '"+address+"'}", "")+
+				line("helm", "helmChart", "{type: helm, helmRepository: '"+address+"', helmChart: web, version: '1'}", "")+
+				line("git", "x", "{type: git, repository: '"+address+"', ref: main}", ""),
+			func(o *Options) { o.PublicOnly = true })
+		for _, name := range []string{"web", "helm", "git"} {
+			_, err := s.content(t, name)
+			require.Error(t, err)
+			texts = append(texts, fmt.Sprint(fault.KindOf(err), strings.ReplaceAll(err.Error(), address, "<server>")))
+		}
+		return texts
+	}
+	_, port, _ := strings.Cut(strings.TrimPrefix(server.URL, "http://"), ":")
+	assert.Equal(t, told("http://localhost:"+port), told("http://nobody.invalid:"+port))
 }
 
 func TestChartOfAHelmRepository(t *testing.T) {

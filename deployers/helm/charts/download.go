@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"time"
@@ -66,8 +65,7 @@ type downloader struct {
 // newDownloader returns a downloader, which connects to public addresses only where the operator wants that, and to no metadata service.
 func newDownloader(publicOnly bool) *downloader {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	dialer := &net.Dialer{Timeout: dialTimeout, Control: address.Control(publicOnly)}
-	transport.DialContext = dialer.DialContext
+	transport.DialContext = address.Dialing(publicOnly, dialTimeout)
 	transport.ResponseHeaderTimeout = downloadTimeout
 	return &downloader{transport: transport}
 }

@@ -96,7 +96,7 @@ func Ask(ctx context.Context, cluster *target.Cluster, there managedresource.Clu
 		return Seen, true
 	case utilnet.IsConnectionRefused(err):
 		return Seen, false
-	case cluster.HasNoHost(err) && (there.Address == "" || there.Address == cluster.Address()):
+	case cluster.HasNoHost(err) && (there.Address == cluster.Address() || there.Address == "" && !target.IsUnusable(err)):
 		return Gone, false
 	}
 	return Unknown, false

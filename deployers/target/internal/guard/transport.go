@@ -7,11 +7,12 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"syscall"
 	"time"
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/address"
 )
 
 const (
@@ -23,19 +24,21 @@ const (
 	watchWindow = 64 << 10
 )
 
-// Reach says where connections may lead; it is a net.Dialer.Control.
-type Reach func(network, address string, _ syscall.RawConn) error
+// Anywhere opens connections to the landscaper cluster, whose address the operator chose.
+func Anywhere() address.Dial {
+	return (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
+}
 
-// AnyAddress is the reach of connections to the landscaper cluster, whose address the operator chose.
-func AnyAddress(string, string, syscall.RawConn) error { return nil }
+// ToTenants opens connections to addresses that tenants chose, to public ones alone where publicOnly says so.
+func ToTenants(publicOnly bool) address.Dial { return address.Dialing(publicOnly, dialTimeout) }
 
 // New returns what sends requests over connections of its own.
-func New(config *rest.Config, allowed Reach, limits Limits) (http.RoundTripper, error) {
-	pool, err := newPool(config, allowed)
+func New(config *rest.Config, dial address.Dial, limits Limits) (http.RoundTripper, error) {
+	pool, err := newPool(config, dial)
 	if err != nil {
 		return nil, err
 	}
-	watches, err := newPool(config, allowed, func(t *http.Transport) { t.HTTP2 = &http.HTTP2Config{MaxReceiveBufferPerStream: watchWindow} })
+	watches, err := newPool(config, dial, func(t *http.Transport) { t.HTTP2 = &http.HTTP2Config{MaxReceiveBufferPerStream: watchWindow} })
 	if err != nil {
 		return nil, err
 	}
@@ -46,17 +49,13 @@ func New(config *rest.Config, allowed Reach, limits Limits) (http.RoundTripper, 
 
 // newPool returns the connection pool of a configuration. Every address is judged when it is dialled, after names were resolved; the
 // address of a proxy as well.
-func newPool(config *rest.Config, allowed Reach, adjust ...func(*http.Transport)) (*http.Transport, error) {
+func newPool(config *rest.Config, dial address.Dial, adjust ...func(*http.Transport)) (*http.Transport, error) {
 	trust, err := rest.TLSConfigFor(config)
 	if err != nil {
 		return nil, err
 	}
-	dialer := &net.Dialer{
-		Timeout: dialTimeout, KeepAlive: 30 * time.Second,
-		Control: allowed,
-	}
 	pool := &http.Transport{
-		Proxy: config.Proxy, DialContext: dialer.DialContext, TLSClientConfig: trust, DisableCompression: config.DisableCompression,
+		Proxy: config.Proxy, DialContext: dial, TLSClientConfig: trust, DisableCompression: config.DisableCompression,
 		TLSHandshakeTimeout: dialTimeout, IdleConnTimeout: idleTimeout, MaxIdleConnsPerHost: idlePerCluster,
 		MaxResponseHeaderBytes: maxHeaderBytes,
 	}

@@ -10,7 +10,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"time"
 
@@ -72,7 +71,7 @@ func New(o Options) (*Clients, error) {
 // ownTransport asks for no compression: a digest is one of the bytes on the wire, and an answer that grows is a bomb.
 func ownTransport(headerWait time.Duration, publicOnly bool) *http.Transport {
 	own := http.DefaultTransport.(*http.Transport).Clone()
-	own.DialContext = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second, Control: address.Control(publicOnly)}).DialContext
+	own.DialContext = address.Dialing(publicOnly, dialTimeout)
 	own.ResponseHeaderTimeout = headerWait
 	own.MaxResponseHeaderBytes = maxHeaderBytes
 	own.MaxIdleConnsPerHost = 16
