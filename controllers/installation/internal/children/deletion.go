@@ -165,10 +165,14 @@ func (k *Keeper) deleteOrphans(ctx context.Context, f *Family, orphans []*v1alph
 			return err
 		}
 	}
-	if len(orphans) > 0 {
-		return kit.Wait(jobs.Operation, string(v1alpha1.PhaseCleanupOrphaned), "waiting for sub-installation %s to be deleted", orphans[0].Name)
+	if len(orphans) == 0 {
+		return nil
 	}
-	return nil
+	message := fmt.Sprintf("waiting for sub-installation %s to be deleted", orphans[0].Name)
+	if first := jobs.EndsFirst(f.Inst.Status.JobID, nil, map[string]*v1alpha1.Installation{orphans[0].Name: orphans[0]}); first != "" {
+		message += ": " + first
+	}
+	return kit.Wait(jobs.Operation, string(v1alpha1.PhaseCleanupOrphaned), "%s", message)
 }
 
 // DeleteLateOrphans deletes the remaining sub-installations without template, now that their siblings have left them.

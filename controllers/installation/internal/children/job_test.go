@@ -7,11 +7,14 @@ import (
 	"bytes"
 	"compress/gzip"
 	"testing"
+	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
@@ -163,6 +166,40 @@ func TestAnExecutionOfSomebodyElseIsNotTaken(t *testing.T) {
 			assert.Equal(t, tc.foreign, f.Execution == nil)
 		})
 	}
+}
+
+// TestAParentSaysThatADeletedChildHasAJobOfItsOwn has a sub-installation that somebody deleted before the job of the parent began.
+func TestAParentSaysThatADeletedChildHasAJobOfItsOwn(t *testing.T) {
+	const want = "sub-installation a is being deleted and still has a job of its own, which has to end first: the target does not answer"
+	family := func() *Family {
+		f, child := familyOf(fixture.Working("root", "1", "job")), fixture.Node("a", "root")
+		child.DeletionTimestamp, child.Status.Phase = &metav1.Time{Time: time.Unix(1, 0)}, v1alpha1.PhaseDeleting
+		child.Status.JobID, child.Status.JobIDFinished = "own", "former"
+		kit.ShowCause(child, "the target does not answer", "")
+		f.Children["a"] = child
+		return f
+	}
+	t.Run("by a job", func(t *testing.T) {
+		f := family()
+		stored := f.Children["a"].DeepCopy()
+		stored.Finalizers = []string{v1alpha1.Finalizer}
+		k := keeper(t, stored)
+		require.NoError(t, k.Get(t.Context(), client.ObjectKeyFromObject(stored), f.Children["a"]))
+		failure := kit.AsFailure(jobs.Operation, k.deleteOrphans(t.Context(), f, []*v1alpha1.Installation{f.Children["a"]}))
+		assert.Equal(t, kit.Waiting, failure.Kind)
+		assert.Equal(t, "waiting for sub-installation a to be deleted: "+want, failure.Err.Error())
+	})
+	t.Run("by a deletion", func(t *testing.T) {
+		f := family()
+		f.Inst.DeletionTimestamp = &metav1.Time{Time: time.Unix(2, 0)}
+		require.ErrorIs(t, (&Keeper{}).AwaitDeletedChildren(t.Context(), f), kit.ErrStop)
+		assert.Equal(t, want, conditions.GetMessage(f.Inst, meta.ReadyCondition))
+
+		f.Children["a"].Status.JobID = "job"
+		conditions.Delete(f.Children["a"], meta.ReconcilingCondition)
+		require.ErrorIs(t, (&Keeper{}).AwaitDeletedChildren(t.Context(), f), kit.ErrStop)
+		assert.Equal(t, deletingMessage, conditions.GetMessage(f.Inst, meta.ReadyCondition))
+	})
 }
 
 func TestANewExecutionWaitsForThatOfAFormerInstallation(t *testing.T) {

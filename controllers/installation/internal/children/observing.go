@@ -4,6 +4,7 @@
 package children
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,13 +71,15 @@ const (
 	deletingMessage = "sub-installations and deploy items are being deleted"
 )
 
-// await stops, and shows why the work of a child is tried again, or that none is.
+// await stops, and shows why the work of a child is tried again, or that none is. In a deletion it also shows which child has another job.
 func (f *Family) await() error {
-	otherwise := WorkingMessage
+	otherwise, job := WorkingMessage, f.Inst.Status.JobID
+	cause := jobs.RetryCause(job, f.Execution, f.Children)
 	if !f.Inst.DeletionTimestamp.IsZero() {
 		otherwise = deletingMessage
+		cause = cmp.Or(cause, jobs.EndsFirst(job, f.Execution, f.Children))
 	}
-	kit.ShowCause(f.Inst, jobs.RetryCause(f.Inst.Status.JobID, f.Execution, f.Children), otherwise)
+	kit.ShowCause(f.Inst, cause, otherwise)
 	return kit.ErrStop
 }
 

@@ -34,6 +34,36 @@ func RetryCause(job string, execution *v1alpha1.Execution, children map[string]*
 	return ""
 }
 
+// EndsFirst says which of the children that are being deleted has another job than the given one, which its parent waits for: one that began when
+// somebody deleted the child, or that ran then. It returns "" when none has.
+func EndsFirst(job string, execution *v1alpha1.Execution, children map[string]*v1alpha1.Installation) string {
+	if execution != nil {
+		if found := endsFirst(job, "Execution", execution); found != "" {
+			return found
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(children)) {
+		if found := endsFirst(job, "sub-installation", children[name]); found != "" {
+			return found
+		}
+	}
+	return ""
+}
+
+func endsFirst(job, kind string, child kit.JobObject) string {
+	if child.GetDeletionTimestamp().IsZero() || child.Job().IsIdle() || child.Job().JobID == job {
+		return ""
+	}
+	found := fmt.Sprintf("%s %s is being deleted and still has a job of its own, which has to end first", kind, child.GetName())
+	if cause := kit.RetryCause(child); cause != "" {
+		return found + ": " + cause
+	}
+	if !child.Job().Phase.IsDeletion() {
+		found += "; annotate it " + v1alpha1.OperationAnnotation + "=" + v1alpha1.OperationInterrupt + " to end that at once"
+	}
+	return found
+}
+
 // JudgeExecution returns nil when an Execution has succeeded with a job or none is needed, ErrStop while it is to be waited for, and
 // otherwise why it failed. One in deletion has nothing deployed, whatever its last job was, and is waited for until it is gone.
 func JudgeExecution(execution *v1alpha1.Execution, job string) error {

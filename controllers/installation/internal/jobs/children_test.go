@@ -128,6 +128,52 @@ func TestPrepared(t *testing.T) {
 	}
 }
 
+func TestJobsThatDeletedChildrenEndFirst(t *testing.T) {
+	const job, first = "b", " is being deleted and still has a job of its own, which has to end first"
+	at := func(obj kit.JobObject, name string, phase v1alpha1.Phase, id, finished string) {
+		obj.SetName(name)
+		obj.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)})
+		obj.Job().Phase, obj.Job().JobID, obj.Job().JobIDFinished = phase, id, finished
+	}
+	execution := func(phase v1alpha1.Phase, id, finished string) *v1alpha1.Execution {
+		execution := &v1alpha1.Execution{}
+		at(execution, "root", phase, id, finished)
+		return execution
+	}
+	child := func(phase v1alpha1.Phase, id, finished string, change ...func(*v1alpha1.Installation)) *v1alpha1.Installation {
+		child := &v1alpha1.Installation{}
+		at(child, "a", phase, id, finished)
+		for _, c := range change {
+			c(child)
+		}
+		return child
+	}
+	stays := func(inst *v1alpha1.Installation) { inst.DeletionTimestamp = nil }
+	refused := func(inst *v1alpha1.Installation) { kit.ShowCause(inst, "no rights", "") }
+	for name, tc := range map[string]struct {
+		execution *v1alpha1.Execution
+		child     *v1alpha1.Installation
+		want      string
+	}{
+		"a deletion by hand":          {child: child(v1alpha1.PhaseDeleting, "own", "a"), want: "sub-installation a" + first},
+		"one that is tried again":     {child: child(v1alpha1.PhaseDeleting, "own", "a", refused), want: "sub-installation a" + first + ": no rights"},
+		"the job before the deletion": {child: child(v1alpha1.PhaseProgressing, "own", "a"), want: "sub-installation a" + first + "; annotate it landscaper.gardener.cloud/operation=interrupt to end that at once"},
+		"the Execution":               {execution: execution(v1alpha1.PhaseDeleting, "own", "a"), child: child(v1alpha1.PhaseDeleting, "own", "a"), want: "Execution root" + first},
+		"the job of the parent":       {execution: execution(v1alpha1.PhaseDeleting, job, "a"), child: child(v1alpha1.PhaseDeleting, job, "a")},
+		"it has ended":                {execution: execution(v1alpha1.PhaseDeleteFailed, "own", "own"), child: child(v1alpha1.PhaseDeleteFailed, "own", "own")},
+		"it is not in deletion":       {child: child(v1alpha1.PhaseProgressing, "own", "a", stays)},
+		"there are no children":       {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			children := map[string]*v1alpha1.Installation{}
+			if tc.child != nil {
+				children["a"] = tc.child
+			}
+			assert.Equal(t, tc.want, EndsFirst(job, tc.execution, children))
+		})
+	}
+}
+
 func TestPreparedWithSubinstallations(t *testing.T) {
 	inst := fixture.WithJobs("b", "a")
 	inst.Status.Phase = v1alpha1.PhaseProgressing
