@@ -34,7 +34,7 @@ type work struct {
 func (r *Reconciler) keepPairs(ctx context.Context, s *scope) error {
 	for _, registration := range s.registrations {
 		w := &work{scope: s, registration: registration, key: pair.Key{Registration: registration.Name, Environment: s.env.Name}}
-		err := kit.Run(ctx, w, []kit.Phase[*work]{
+		err := kit.Run(ctx, w, []kit.Step[*work]{
 			checkPair, findInstallation, r.keepInstallation, r.keepAccount, rights{r.Client, r.Live, r.Relay}.keepRights, r.keepAccess, r.trigger,
 		})
 		if kit.IsTransient(err) {

@@ -97,7 +97,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	s := &scope{env: env, persisted: env.Status.DeepCopy(), now: r.Now(), states: map[string]pair.State{}, prevented: map[string]string{}}
-	err := kit.Run(ctx, s, []kit.Phase[*scope]{
+	err := kit.Run(ctx, s, []kit.Step[*scope]{
 		r.readInstallations, r.findHome, r.findNamespaces, r.judgeAgent, r.uninstall, checkSpec, r.protect, checkHome, r.keepHostTarget, r.readRegistrations,
 		r.deleteRetired, r.keepPairs, r.findDeadlocks,
 	})

@@ -145,8 +145,8 @@ func (r *Reconciler) endRunning(ctx context.Context, s *scope) error {
 		}
 	}()
 	_ = readTemplates(ctx, s) // templates that cannot be read make no items
-	for _, phase := range []kit.Phase[*scope]{r.pairItems, r.interrupt} {
-		if err := phase(ctx, s); err != nil {
+	for _, step := range []kit.Step[*scope]{r.pairItems, r.interrupt} {
+		if err := step(ctx, s); err != nil {
 			return err
 		}
 	}

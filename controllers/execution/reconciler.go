@@ -74,12 +74,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	defer func() { r.Metrics.RecordDuration(ctx, execution, started) }()
 
 	s := &scope{execution: execution, persisted: execution.Status.DeepCopy(), now: started}
-	return r.settle(ctx, s, kit.Run(ctx, s, r.phases(execution)))
+	return r.settle(ctx, s, kit.Run(ctx, s, r.steps(execution)))
 }
 
-func (r *Reconciler) phases(execution *v1alpha1.Execution) []kit.Phase[*scope] {
+func (r *Reconciler) steps(execution *v1alpha1.Execution) []kit.Step[*scope] {
 	if !execution.DeletionTimestamp.IsZero() {
-		return []kit.Phase[*scope]{
+		return []kit.Step[*scope]{
 			r.readItems,      // items.go      owner               → DeployItems as the cache has them
 			r.moveShard,      // shard.go      label of the shard  → the same on the items
 			r.noteLost,       // lost.go       items without trace → condition RecordLost, as long as the Execution proves that each had a job
@@ -90,7 +90,7 @@ func (r *Reconciler) phases(execution *v1alpha1.Execution) []kit.Phase[*scope] {
 			r.release,        // delete.go     all gone            → finalizer off
 		}
 	}
-	return []kit.Phase[*scope]{
+	return []kit.Step[*scope]{
 		r.readItems,     // items.go      owner               → DeployItems as the cache has them
 		r.moveShard,     // shard.go      label of the shard  → the same on the items
 		r.noteLost,      // lost.go       items without trace → condition RecordLost, as long as the Execution proves that each had a job

@@ -38,7 +38,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 	return watches.WithOptions(fair.Options(concurrency, nil)).Complete(r)
 }
 
-// furnish makes the parts that the phases work with. Metadata reads Secrets from the cache of metadata; Client would ask the API server.
+// furnish makes the parts that the steps work with. Metadata reads Secrets from the cache of metadata; Client would ask the API server.
 func (r *Reconciler) furnish(metadata client.Reader) {
 	r.related = &relations.Finder{Reader: r.Client, Live: r.Live}
 	r.writer = &writing.Writer{

@@ -88,12 +88,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.takeOver(ctx, s); err != nil {
 		return r.settle(ctx, s, err)
 	}
-	return r.settle(ctx, s, kit.Run(ctx, s, r.phases(inst)))
+	return r.settle(ctx, s, kit.Run(ctx, s, r.steps(inst)))
 }
 
-func (r *Reconciler) phases(inst *v1alpha1.Installation) []kit.Phase[*scope] {
+func (r *Reconciler) steps(inst *v1alpha1.Installation) []kit.Step[*scope] {
 	if force.Requested(inst) {
-		return []kit.Phase[*scope]{
+		return []kit.Step[*scope]{
 			remains(r.force.Survey),          // internal/force  name, owners   → everything there is, read live
 			remains(r.force.RecordLeftovers), // internal/force  deploy items   → record of what stays behind
 			remains(r.force.Dismantle),       // internal/force  record written → the tree taken apart
@@ -101,7 +101,7 @@ func (r *Reconciler) phases(inst *v1alpha1.Installation) []kit.Phase[*scope] {
 		}
 	}
 	if !inst.DeletionTimestamp.IsZero() {
-		return []kit.Phase[*scope]{
+		return []kit.Step[*scope]{
 			draft(r.writer.Mend),                    // internal/writing   job of an operation → annotation gone
 			family(r.children.FindExecution),        // internal/children  name                → Execution as the cache has it
 			family(r.children.FindChildren),         // internal/children  owner               → sub-installations as the cache has them
@@ -115,7 +115,7 @@ func (r *Reconciler) phases(inst *v1alpha1.Installation) []kit.Phase[*scope] {
 			r.release,                               // delete.go          all gone            → finalizer off
 		}
 	}
-	return []kit.Phase[*scope]{
+	return []kit.Step[*scope]{
 		// decide
 		r.checkOwner,                     // ownership.go         owner                 → nobody, or an Installation that lists this one
 		draft(r.writer.Mend),             // internal/writing     job of an operation   → annotation gone; a finalizer that was lost → back
@@ -136,9 +136,9 @@ func (r *Reconciler) phases(inst *v1alpha1.Installation) []kit.Phase[*scope] {
 	}
 }
 
-// makes are the phases that make the children of a job.
-func (r *Reconciler) makes() []kit.Phase[*scope] {
-	return []kit.Phase[*scope]{
+// makes are the steps that make the children of a job.
+func (r *Reconciler) makes() []kit.Step[*scope] {
+	return []kit.Step[*scope]{
 		planned(r.plans.Render),          // internal/plan        blueprint + values → children to make (pure, but for the state of templates)
 		r.recordJob,                      // status.go            job                → status, before anything is created
 		made(r.publisher.PublishImports), // internal/publishing  imports            → copies in the own scope

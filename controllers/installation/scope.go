@@ -44,27 +44,27 @@ func newScope(inst *v1alpha1.Installation, now time.Time) *scope {
 	}
 }
 
-// family makes a phase of the children of an Installation one of the reconciliation.
-func family(phase kit.Phase[*children.Family]) kit.Phase[*scope] {
-	return func(ctx context.Context, s *scope) error { return phase(ctx, s.family) }
+// family makes a step of the children of an Installation one of the reconciliation.
+func family(step kit.Step[*children.Family]) kit.Step[*scope] {
+	return func(ctx context.Context, s *scope) error { return step(ctx, s.family) }
 }
 
-// planned makes a phase of the plan of a job one of the reconciliation.
-func planned(phase kit.Phase[*plan.Plan]) kit.Phase[*scope] {
-	return func(ctx context.Context, s *scope) error { return phase(ctx, s.plan) }
+// planned makes a step of the plan of a job one of the reconciliation.
+func planned(step kit.Step[*plan.Plan]) kit.Step[*scope] {
+	return func(ctx context.Context, s *scope) error { return step(ctx, s.plan) }
 }
 
-// made makes a phase that makes what is planned one of the reconciliation.
-func made(phase func(context.Context, *plan.Plan, *children.Family) error) kit.Phase[*scope] {
-	return func(ctx context.Context, s *scope) error { return phase(ctx, s.plan, s.family) }
+// made makes a step that makes what is planned one of the reconciliation.
+func made(step func(context.Context, *plan.Plan, *children.Family) error) kit.Step[*scope] {
+	return func(ctx context.Context, s *scope) error { return step(ctx, s.plan, s.family) }
 }
 
-// draft makes a phase that writes the Installation one of the reconciliation.
-func draft(phase kit.Phase[*writing.Draft]) kit.Phase[*scope] {
-	return func(ctx context.Context, s *scope) error { return phase(ctx, s.Draft) }
+// draft makes a step that writes the Installation one of the reconciliation.
+func draft(step kit.Step[*writing.Draft]) kit.Step[*scope] {
+	return func(ctx context.Context, s *scope) error { return step(ctx, s.Draft) }
 }
 
-// remains makes a phase of what is left of an Installation one of the reconciliation.
-func remains(phase kit.Phase[*force.Remains]) kit.Phase[*scope] {
-	return func(ctx context.Context, s *scope) error { return phase(ctx, s.remains) }
+// remains makes a step of what is left of an Installation one of the reconciliation.
+func remains(step kit.Step[*force.Remains]) kit.Step[*scope] {
+	return func(ctx context.Context, s *scope) error { return step(ctx, s.remains) }
 }

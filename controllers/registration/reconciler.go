@@ -62,7 +62,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil
 	}
 	s := &scope{registration: registration, persisted: registration.Status.DeepCopy(), now: r.Now()}
-	err := kit.Run(ctx, s, []kit.Phase[*scope]{r.readInstallations, r.uninstall, r.checkSpec, r.protect, r.readEnvironments})
+	err := kit.Run(ctx, s, []kit.Step[*scope]{r.readInstallations, r.uninstall, r.checkSpec, r.protect, r.readEnvironments})
 	return r.settle(ctx, s, err)
 }
 

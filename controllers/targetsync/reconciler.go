@@ -85,7 +85,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	s := &scope{sync: sync, persisted: sync.Status.DeepCopy(), now: r.Now(), wanted: map[string]*wanted{}}
 	bounded, cancel := context.WithTimeout(ctx, passTime)
 	defer cancel()
-	err := kit.Run(bounded, s, []kit.Phase[*scope]{
+	err := kit.Run(bounded, s, []kit.Step[*scope]{
 		r.uninstall, r.checkAlone, r.checkSuspended, checkSpec, r.protect, r.openSource, r.rotateToken, r.follow,
 		gatherSecrets, r.gatherShoots, r.skipUninstalls, gatherSource, writer{r.Client, r.Live, r.metadata, &r.copies}.write, r.prune,
 	})

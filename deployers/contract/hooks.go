@@ -188,8 +188,8 @@ func (r *hookRunner) run(ctx context.Context, s *scope, at HookType) (*HookResul
 	return answer, err
 }
 
-// phase returns the phase that runs the hooks of a point. An error is kept for the job of the item.
-func (r *hookRunner) phase(at HookType) kit.Phase[*scope] {
+// step returns the step that runs the hooks of a point. An error is kept for the job of the item.
+func (r *hookRunner) step(at HookType) kit.Step[*scope] {
 	return func(ctx context.Context, s *scope) error {
 		if s.hookErr != nil {
 			return nil

@@ -35,7 +35,7 @@ import (
 // conflictPause is how long to wait for the cache after a write met a newer object.
 const conflictPause = 100 * time.Millisecond
 
-// reconciler carries out the DeployItems of one deployer, in passes of phases. It knows the queue and who takes part; what a phase does is theirs.
+// reconciler carries out the DeployItems of one deployer, in passes of steps. It knows the queue and who takes part; what a step does is theirs.
 type reconciler struct {
 	client   client.Client
 	deployer Deployer
@@ -57,7 +57,7 @@ type reconciler struct {
 	drift     *driftdesk.Desk
 	restored  *flowcontrol.Backoff
 	queue     workqueue.TypedRateLimitingInterface[ctrl.Request]
-	phases    []kit.Phase[*scope]
+	steps     []kit.Step[*scope]
 }
 
 // scope is one pass over one item.
@@ -126,10 +126,10 @@ func newReconciler(c client.Client, live client.Reader, deployer Deployer, optio
 		options: r.options, planner: planner, keeper: keeper, jobs: r.jobs, watches: r.watches, writes: r.writes,
 		exports: &exports.Publisher{Client: c, Live: live}, presence: &presence.Looker{Clients: options.Clients, Client: c, Live: live},
 	}
-	r.phases = []kit.Phase[*scope]{
-		r.hooks.phase(HookStart),     // hooks.go
+	r.steps = []kit.Step[*scope]{
+		r.hooks.step(HookStart),      // hooks.go
 		r.selection.checkResponsible, // responsibility.go  type, target and selectors → go on or leave it to another deployer
-		r.hooks.phase(HookAfterResponsibilityCheck),
+		r.hooks.step(HookAfterResponsibilityCheck),
 		r.keepFinalizer,             // finalizer.go       idle item that has lost it → finalizer back
 		r.starter.takeTestRequest,   // claim.go           test annotation → a new job
 		r.showDrift,                 // drift.go           what was found on the target → condition Drifted
@@ -192,7 +192,7 @@ func (r *reconciler) forget(key types.NamespacedName) {
 	r.drift.Forget(key)
 }
 
-// pass runs the phases. When they break off, by error or panic, the deployer is called again in the next pass.
+// pass runs the steps. When they break off, by error or panic, the deployer is called again in the next pass.
 func (r *reconciler) pass(ctx context.Context, s *scope) (err error) {
 	complete := false
 	defer func() {
@@ -200,7 +200,7 @@ func (r *reconciler) pass(ctx context.Context, s *scope) (err error) {
 			s.job.Note()
 		}
 	}()
-	err = kit.Run(ctx, s, r.phases)
+	err = kit.Run(ctx, s, r.steps)
 	if complete = err == nil; complete {
 		r.hooks.atEnd(ctx, s)
 	}

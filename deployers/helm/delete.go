@@ -16,7 +16,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/sites"
 )
 
-// deleteSteps are the phases of a deletion. All look at what the status records, because mode, names and Target may have changed between jobs.
+// deleteSteps are the steps of a deletion. All look at what the status records, because mode, names and Target may have changed between jobs.
 var deleteSteps = []step{
 	{"helm deployer: start delete", (*job).settleOrExplain}, // inventory.go status + target → what is where
 	{"", (*job).searchOrExplain},                            // search.go    lost record     → what carries the marks

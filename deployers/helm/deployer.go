@@ -109,13 +109,13 @@ type job struct {
 	applied apply.Applied
 }
 
-// step is one phase of a job. The job goes on when the progress is done.
+// step is one entry in the list of a job. The job goes on when the progress is done.
 type step struct {
 	checkpoint string
 	run        func(*job, context.Context) (resources.Progress, error)
 }
 
-// observeSteps are the phases of a job after the target is as the job wants it.
+// observeSteps are the steps of a job after the target is as the job wants it.
 var observeSteps = []step{
 	{"helm deployer: default readiness checks", (*job).checkDefaultReadiness},   // readiness.go workloads           → ready or waiting
 	{"helm deployer: custom readiness checks", (*job).checkCustomReadiness},     // readiness.go objects             → ready or waiting

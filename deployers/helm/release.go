@@ -27,7 +27,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
-// releaseSteps are the phases of a job that makes a Helm release.
+// releaseSteps are the steps of a job that makes a Helm release.
 var releaseSteps = []step{
 	{"helm deployer: start reconcile", (*job).resolveChart},    // release.go   chart source        → chart
 	{"helm deployer: start progressing", (*job).readValues},    // values.go    values              → map

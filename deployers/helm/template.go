@@ -18,7 +18,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/sites"
 )
 
-// templateSteps are the phases of a job that applies the objects of a chart without a Helm release.
+// templateSteps are the steps of a job that applies the objects of a chart without a Helm release.
 var templateSteps = []step{
 	{"helm deployer: start reconcile", (*job).resolveChart},         // release.go   chart source        → chart
 	{"helm deployer: start progressing", (*job).readValues},         // values.go    values              → map

@@ -55,9 +55,9 @@ func (r *Reader) Read(ctx context.Context, inst *v1alpha1.Installation, now time
 	return in, kit.Through(ctx, in, r.reads())
 }
 
-// reads are the phases that collect what a job works with. They change nothing in the cluster.
-func (r *Reader) reads() []kit.Phase[*Reading] {
-	return []kit.Phase[*Reading]{
+// reads are the steps that collect what a job works with. They change nothing in the cluster.
+func (r *Reader) reads() []kit.Step[*Reading] {
+	return []kit.Step[*Reading]{
 		r.checkReadable,    // inputs.go     spec as it was decoded → nothing of it was left out
 		r.readReach,        // context.go    Context                → what the blueprint may use
 		r.readContext,      // context.go    Context                → overwrites, what is allowed

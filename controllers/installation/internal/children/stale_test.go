@@ -38,7 +38,7 @@ func TestNothingIsDecidedOnChildrenThatTheCacheShowsTooOld(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			k := keeper(t, tc.cached...)
 			tc.wrote(k)
-			err := kit.Through(t.Context(), familyOf(root), []kit.Phase[*Family]{k.FindExecution, k.FindChildren})
+			err := kit.Through(t.Context(), familyOf(root), []kit.Step[*Family]{k.FindExecution, k.FindChildren})
 			if !tc.stops {
 				require.NoError(t, err)
 				return

@@ -15,12 +15,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// phases returns the names of the phases that a file lists, in order; those of other rooms are arguments of what adapts them.
-func phases(file *File) []string {
+// steps returns the names of the steps that a file lists, in order; those of other rooms are arguments of what adapts them.
+func steps(file *File) []string {
 	var names []string
 	ast.Inspect(file.Syntax, func(node ast.Node) bool {
 		list, ok := node.(*ast.CompositeLit)
-		if !ok || !isPhaseList(list.Type) {
+		if !ok || !isStepList(list.Type) {
 			return true
 		}
 		for _, element := range list.Elts {
@@ -29,11 +29,11 @@ func phases(file *File) []string {
 					element = adapted
 				}
 			}
-			switch phase := element.(type) {
+			switch step := element.(type) {
 			case *ast.SelectorExpr:
-				names = append(names, phase.Sel.Name)
+				names = append(names, step.Sel.Name)
 			case *ast.Ident:
-				names = append(names, phase.Name)
+				names = append(names, step.Name)
 			}
 		}
 		return false
@@ -41,8 +41,8 @@ func phases(file *File) []string {
 	return names
 }
 
-// isPhaseList reports whether a type is []kit.Phase[...].
-func isPhaseList(expression ast.Expr) bool {
+// isStepList reports whether a type is []kit.Step[...].
+func isStepList(expression ast.Expr) bool {
 	list, ok := expression.(*ast.ArrayType)
 	if !ok {
 		return false
@@ -52,10 +52,10 @@ func isPhaseList(expression ast.Expr) bool {
 		return false
 	}
 	named, ok := generic.X.(*ast.SelectorExpr)
-	return ok && named.Sel.Name == "Phase"
+	return ok && named.Sel.Name == "Step"
 }
 
-// TestNoWalkHasMoreThanFiveFiles reads the chapter of the walks: each row names a phase, and the files from there to its effect.
+// TestNoWalkHasMoreThanFiveFiles reads the chapter of the walks: each row names a step, and the files from there to its effect.
 func TestNoWalkHasMoreThanFiveFiles(t *testing.T) {
 	const most = 5
 	page, err := os.ReadFile(loaded(t).Path("docs/architecture.md"))
@@ -79,7 +79,7 @@ func TestNoWalkHasMoreThanFiveFiles(t *testing.T) {
 // quoted is a word of a page that is code.
 var quoted = regexp.MustCompile("`([^`]+)`")
 
-func TestArchitectureNamesEveryPhase(t *testing.T) {
+func TestArchitectureNamesEveryStep(t *testing.T) {
 	page, err := os.ReadFile(loaded(t).Path("docs/architecture.md"))
 	require.NoError(t, err)
 	found := 0
@@ -89,9 +89,9 @@ func TestArchitectureNamesEveryPhase(t *testing.T) {
 		}
 		_, chapter, _ := strings.Cut(string(page), "(`"+file.Path+"`)")
 		chapter, _, _ = strings.Cut(chapter, "\n**")
-		for _, phase := range phases(file) {
+		for _, step := range steps(file) {
 			found++
-			assert.Contains(t, chapter, phase, "docs/architecture.md names every phase of %s below its path", file.Path)
+			assert.Contains(t, chapter, step, "docs/architecture.md names every step of %s below its path", file.Path)
 		}
 	}
 	assert.Positive(t, found)
