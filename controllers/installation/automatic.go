@@ -26,7 +26,7 @@ const (
 const shortestInterval = 10 * time.Second
 
 // dueByClock reports whether spec.automaticReconcile starts a job now, and otherwise asks to be woken at the instant when it does.
-func (s *scope) dueByClock() bool {
+func (s *reconciliation) dueByClock() bool {
 	due, ok := s.nextAutomatic()
 	if !ok {
 		return false
@@ -40,7 +40,7 @@ func (s *scope) dueByClock() bool {
 }
 
 // nextAutomatic returns when the clock starts the next job of an idle root; false when it starts none.
-func (s *scope) nextAutomatic() (time.Time, bool) {
+func (s *reconciliation) nextAutomatic() (time.Time, bool) {
 	inst := s.Inst
 	config := inst.Spec.AutomaticReconcile
 	times := inst.Status.TransitionTimes
@@ -62,7 +62,7 @@ func (s *scope) nextAutomatic() (time.Time, bool) {
 }
 
 // nextRetry returns when a failed job is tried again: at once after the first failure, then by the interval, as often as allowed.
-func (s *scope) nextRetry(config *v1alpha1.FailedReconcile, finished time.Time) (time.Time, bool) {
+func (s *reconciliation) nextRetry(config *v1alpha1.FailedReconcile, finished time.Time) (time.Time, bool) {
 	counter := s.Inst.Status.AutomaticReconcileStatus
 	counted := int32(0)
 	if counter != nil && counter.OnFailed && counter.Generation == s.Inst.Generation {
@@ -79,7 +79,7 @@ func (s *scope) nextRetry(config *v1alpha1.FailedReconcile, finished time.Time) 
 
 // nextInstant returns the instant after a moment that a schedule or an interval names. "none" is no interval at all; a schedule that
 // cannot be read was refused with the spec. A schedule is exact; intervals are spread, the same way whenever they are computed for a job.
-func (s *scope) nextInstant(from time.Time, expression string, interval *v1alpha1.Duration, standard time.Duration) (time.Time, bool) {
+func (s *reconciliation) nextInstant(from time.Time, expression string, interval *v1alpha1.Duration, standard time.Duration) (time.Time, bool) {
 	if expression != "" {
 		parsed, err := schedule.Parse(expression)
 		if err != nil {
@@ -95,7 +95,7 @@ func (s *scope) nextInstant(from time.Time, expression string, interval *v1alpha
 }
 
 // clockReason says why the clock starts a job.
-func (s *scope) clockReason() string {
+func (s *reconciliation) clockReason() string {
 	if s.Inst.Status.Phase.IsFailed() {
 		return "automatic retry after a failure"
 	}
@@ -103,7 +103,7 @@ func (s *scope) clockReason() string {
 }
 
 // countAutomatic counts a job that the clock starts, or that says of itself that it is a retry. Every other job begins from zero.
-func (s *scope) countAutomatic() {
+func (s *reconciliation) countAutomatic() {
 	status := &s.Inst.Status
 	if !s.automatic && !s.isRetry() {
 		status.AutomaticReconcileStatus = nil
@@ -119,14 +119,14 @@ func (s *scope) countAutomatic() {
 }
 
 // forgetCounter drops a counter of the other kind than what just happened.
-func (s *scope) forgetCounter(failed bool) {
+func (s *reconciliation) forgetCounter(failed bool) {
 	if counter := s.Inst.Status.AutomaticReconcileStatus; counter != nil && counter.OnFailed != failed {
 		s.Inst.Status.AutomaticReconcileStatus = nil
 	}
 }
 
 // announceRetry shows a failure that the clock will try again as work in progress: nobody has to act yet.
-func (s *scope) announceRetry(failure *kit.Failure) {
+func (s *reconciliation) announceRetry(failure *kit.Failure) {
 	s.forgetCounter(true)
 	due, ok := s.nextAutomatic()
 	if !ok {

@@ -69,7 +69,7 @@ func TestDueByClock(t *testing.T) {
 			inst.Status.ObservedGeneration = 1
 			inst.Status.TransitionTimes = &v1alpha1.TransitionTimes{FinishedTime: &metav1.Time{Time: ended}}
 			tc.configure(inst)
-			s := newScope(inst, ended.Add(tc.now))
+			s := newReconciliation(inst, ended.Add(tc.now))
 			assert.Equal(t, tc.due, s.dueByClock())
 			assert.Equal(t, tc.due, s.automatic)
 			assert.Equal(t, tc.wake, s.Requeue)
@@ -83,7 +83,7 @@ func TestRetriesOfTheClockAreCountedAndAnnounced(t *testing.T) {
 	inst.Status.ObservedGeneration = 1
 	begin := time.Unix(1000, 0)
 	for try := range int32(3) {
-		s := newScope(inst, begin.Add(time.Duration(try)*time.Hour))
+		s := newReconciliation(inst, begin.Add(time.Duration(try)*time.Hour))
 		if try > 0 {
 			assert.True(t, s.dueByClock())
 			assert.Equal(t, "automatic retry after a failure", s.clockReason())
@@ -95,7 +95,7 @@ func TestRetriesOfTheClockAreCountedAndAnnounced(t *testing.T) {
 		}
 		assert.Contains(t, kit.RetryCause(inst), "tried again at ")
 	}
-	s := newScope(inst, begin.Add(9*time.Hour))
+	s := newReconciliation(inst, begin.Add(9*time.Hour))
 	s.start("next", "somebody asked")
 	assert.Nil(t, inst.Status.AutomaticReconcileStatus)
 }

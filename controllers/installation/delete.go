@@ -15,7 +15,7 @@ import (
 )
 
 // decideDeletion starts the deletion job. It needs nothing but what the cluster recorded: neither blueprint nor imports.
-func (r *Reconciler) decideDeletion(ctx context.Context, s *scope) error {
+func (r *Reconciler) decideDeletion(ctx context.Context, s *reconciliation) error {
 	inst := s.Inst
 	if !slices.Contains(inst.Finalizers, v1alpha1.Finalizer) || kit.IsOrphaning(inst) {
 		return kit.ErrStop
@@ -44,7 +44,7 @@ func stopUnless(err error) error {
 
 // retriesDeletion reports whether a failed deletion is tried again: when somebody asks for it, and of roots also by the clock or when the
 // sibling that was in the way is out of it.
-func (r *Reconciler) retriesDeletion(ctx context.Context, s *scope) (bool, error) {
+func (r *Reconciler) retriesDeletion(ctx context.Context, s *reconciliation) (bool, error) {
 	parent, err := r.related.Parent(ctx, s.Inst)
 	if err != nil || s.asked || jobs.DeletionRequested(s.Inst, parent) {
 		return err == nil, err
@@ -64,7 +64,7 @@ func (r *Reconciler) retriesDeletion(ctx context.Context, s *scope) (bool, error
 }
 
 // continueDeletion lets a job that still applies end first. One that has created nothing gives way.
-func (r *Reconciler) continueDeletion(ctx context.Context, s *scope) error {
+func (r *Reconciler) continueDeletion(ctx context.Context, s *reconciliation) error {
 	if s.Inst.Status.Phase.IsDeletion() {
 		return nil
 	}
@@ -74,7 +74,7 @@ func (r *Reconciler) continueDeletion(ctx context.Context, s *scope) error {
 	return r.beginDeletion(ctx, s)
 }
 
-func (r *Reconciler) beginDeletion(ctx context.Context, s *scope) error {
+func (r *Reconciler) beginDeletion(ctx context.Context, s *reconciliation) error {
 	if err := r.readOperation(ctx, s); err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (r *Reconciler) beginDeletion(ctx context.Context, s *scope) error {
 
 // giveWay ends the job that a sub-installation still has while its deletion has to wait for its parent: that waits for the job, to begin its own
 // deletion. It is not the deletion that failed.
-func (s *scope) giveWay() error {
+func (s *reconciliation) giveWay() error {
 	if !s.Inst.Status.IsIdle() {
 		s.fail(kit.Interrupted())
 		kit.SetPhase(s.Inst.Job(), v1alpha1.PhaseFailed, s.Now)
@@ -109,7 +109,7 @@ func (s *scope) giveWay() error {
 }
 
 // release lets the Installation go once nothing of it is left.
-func (r *Reconciler) release(ctx context.Context, s *scope) error {
+func (r *Reconciler) release(ctx context.Context, s *reconciliation) error {
 	if err := r.writer.PatchMetadata(ctx, s.Draft, kit.MetadataChange{RemoveFinalizer: v1alpha1.Finalizer}); err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ func TestF08WhatHealsByItselfIsNotStalled(t *testing.T) {
 		"a login that a registry does not accept": {fixture.Following(root()), jobs.ComponentOperation, "Unauthorized", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newScope(c.inst, time.Unix(2, 0))
+			s := newReconciliation(c.inst, time.Unix(2, 0))
 			s.fail(&kit.Failure{Kind: kit.Stalled, Operation: c.operation, Reason: c.reason, Err: assert.AnError})
 			assert.True(t, c.inst.Status.Phase.IsFailed())
 			assert.True(t, c.inst.Status.IsIdle())
@@ -87,7 +87,7 @@ func TestF08TheRootSaysWhetherWhatFailedBelowHeals(t *testing.T) {
 			execution.Status.JobID, execution.Status.JobIDFinished, execution.Status.Phase = "job", "job", v1alpha1.PhaseSucceeded
 			tc.change(root, execution)
 
-			s := newScope(root, time.Unix(2, 0))
+			s := newReconciliation(root, time.Unix(2, 0))
 			s.family.Execution, s.family.Children = execution, map[string]*v1alpha1.Installation{"middle": middle}
 			var failure *kit.Failure
 			require.ErrorAs(t, with(t, root, middle, leaf).children.ObserveChildren(t.Context(), s.family), &failure)
@@ -110,7 +110,7 @@ func TestF09SuspensionLeavesReadyAsItIs(t *testing.T) {
 			inst := fixture.Following(&v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Generation: 2}})
 			c.show(inst)
 			inst.Status.ObservedGeneration, inst.Spec.Suspend = 1, true
-			reason, err := (&Reconciler{}).trigger(t.Context(), newScope(inst, time.Unix(2, 0)))
+			reason, err := (&Reconciler{}).trigger(t.Context(), newReconciliation(inst, time.Unix(2, 0)))
 			assert.NoError(t, err)
 			assert.Empty(t, reason)
 			assert.Equal(t, c.want, conditions.GetReason(inst, meta.ReadyCondition))

@@ -19,7 +19,7 @@ import (
 )
 
 // findLoss returns what an idle Installation has lost; nil when nothing.
-func (r *Reconciler) findLoss(ctx context.Context, s *scope) (*jobs.Loss, error) {
+func (r *Reconciler) findLoss(ctx context.Context, s *reconciliation) (*jobs.Loss, error) {
 	if found := jobs.LossOf(s.Inst, s.family.Execution, s.family.Children); found != nil {
 		return found, nil
 	}
@@ -33,7 +33,7 @@ func (r *Reconciler) findLoss(ctx context.Context, s *scope) (*jobs.Loss, error)
 // showLoss makes an idle Installation that has lost a child Stalled and not Ready, and takes that back. The phase stays that of the last job, and
 // no job starts: whoever deleted the child, or took it out of its owner, may have meant it. Deploy items that have failed by the clock, and exports that are gone, make it not
 // Ready and Reconciling, as the clock tries again and the root exports again. A cache may be behind, so that a child that it does not show is looked for.
-func (r *Reconciler) showLoss(ctx context.Context, s *scope) (shown bool, err error) {
+func (r *Reconciler) showLoss(ctx context.Context, s *reconciliation) (shown bool, err error) {
 	before := jobs.IsLoss(jobs.ReadyOf(s.Inst).Reason)
 	found, err := r.findLoss(ctx, s)
 	if err != nil {
@@ -63,7 +63,7 @@ func (r *Reconciler) showLoss(ctx context.Context, s *scope) (shown bool, err er
 
 // lookFor reports whether a child is there that the cache does not show among those of the Installation. One that is there and has another owner, or
 // none, is lost, too. What was shown before is not looked for live again.
-func (r *Reconciler) lookFor(ctx context.Context, s *scope, found *jobs.Loss, shown bool) (isThere bool, err error) {
+func (r *Reconciler) lookFor(ctx context.Context, s *reconciliation, found *jobs.Loss, shown bool) (isThere bool, err error) {
 	var reader client.Reader = r.Live
 	if shown {
 		reader = r.Client
@@ -85,7 +85,7 @@ const exportPace = 10 * time.Second
 
 // exportsAgain returns why a root has to export again: it has lost an export, or an Installation below it says so. That ends the wait of those who
 // import it. A job for it comes at a pace, whoever deletes exports how often ever.
-func (r *Reconciler) exportsAgain(ctx context.Context, s *scope) (string, error) {
+func (r *Reconciler) exportsAgain(ctx context.Context, s *reconciliation) (string, error) {
 	lost, err := r.publisher.Lost(ctx, s.Inst)
 	if err != nil {
 		return "", err

@@ -24,7 +24,7 @@ func TestOnlyASuspendedSpecCountsAsObservedWithALoss(t *testing.T) {
 		want      int64
 	}{"suspended": {true, 2}, "at work": {false, 1}} {
 		t.Run(name, func(t *testing.T) {
-			s := newScope(fixture.Grown(v1alpha1.PhaseSucceeded), time.Time{})
+			s := newReconciliation(fixture.Grown(v1alpha1.PhaseSucceeded), time.Time{})
 			s.Inst.Generation, s.Inst.Status.ObservedGeneration, s.Inst.Spec.Suspend = 2, 1, tc.suspended
 			shown, err := with(t).showLoss(t.Context(), s)
 			require.NoError(t, err)
@@ -52,7 +52,7 @@ func TestALossIsShownOnlyWhenTheAPIServerHasItToo(t *testing.T) {
 		"it has another owner of the name": {execution(fixture.Working("root", "another", "job")), "does not belong to this installation"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newScope(fixture.Grown(v1alpha1.PhaseSucceeded), time.Time{})
+			s := newReconciliation(fixture.Grown(v1alpha1.PhaseSucceeded), time.Time{})
 			r := with(t, tc.objects...)
 			shown, err := r.showLoss(t.Context(), s)
 			require.NoError(t, err)
@@ -80,7 +80,7 @@ func TestExportsComeAgainAtAPace(t *testing.T) {
 		"just now":                  {4 * time.Second, false, exportPace - 4*time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newScope(fixture.Working("root", "1", "job"), time.Time{})
+			s := newReconciliation(fixture.Working("root", "1", "job"), time.Time{})
 			s.Now = now
 			s.Inst.Status.Phase, s.Inst.Status.ObservedGeneration = v1alpha1.PhaseSucceeded, s.Inst.Generation
 			s.Inst.Status.TransitionTimes = &v1alpha1.TransitionTimes{FinishedTime: &metav1.Time{Time: now.Add(-tc.ended)}}

@@ -24,7 +24,7 @@ const (
 
 // readOperation finds out what the operation annotation asks for. One that Flux owns is left alone, because Flux would put it back at every
 // sync; one that asks in vain is removed. A suspended Installation keeps its operation until it may start something.
-func (r *Reconciler) readOperation(ctx context.Context, s *scope) error {
+func (r *Reconciler) readOperation(ctx context.Context, s *reconciliation) error {
 	s.asked = false
 	meaning := jobs.MeaningOf(s.Inst)
 	if s.Inst.Annotations[v1alpha1.OperationAnnotation] == "" {
@@ -49,12 +49,12 @@ func (r *Reconciler) readOperation(ctx context.Context, s *scope) error {
 }
 
 // isRetry reports whether the operation that starts a job says of itself that it retries a failed one.
-func (s *scope) isRetry() bool {
+func (s *reconciliation) isRetry() bool {
 	return s.asked && s.Inst.Annotations[v1alpha1.ReconcileReasonAnnotation] == v1alpha1.ReconcileReasonRetry
 }
 
 // guardLoop shows the loop guard, with one event when it begins.
-func (r *Reconciler) guardLoop(s *scope) {
+func (r *Reconciler) guardLoop(s *reconciliation) {
 	if !conditions.Has(s.Inst, jobs.OperationInGitCondition) {
 		r.Recorder.Event(s.Inst, corev1.EventTypeWarning, reasonLoopGuard, loopGuardMessage)
 	}
@@ -62,7 +62,7 @@ func (r *Reconciler) guardLoop(s *scope) {
 }
 
 // interrupt ends a running job: its children are told, and a job that has no children yet fails here.
-func (r *Reconciler) interrupt(ctx context.Context, s *scope) error {
+func (r *Reconciler) interrupt(ctx context.Context, s *reconciliation) error {
 	if s.Inst.Annotations[v1alpha1.OperationAnnotation] != v1alpha1.OperationInterrupt {
 		return nil
 	}
@@ -84,13 +84,13 @@ func (r *Reconciler) interrupt(ctx context.Context, s *scope) error {
 
 // isHeldUp reports whether the children have ended the running job and an error of the Installation itself keeps it from ending: nobody below can
 // be interrupted, and the operation would be passed down again and again by parents that wait for this one.
-func (s *scope) isHeldUp() bool {
+func (s *reconciliation) isHeldUp() bool {
 	last := s.Inst.Status.LastError
 	return last != nil && !jobs.IsUnfinished(last) && !s.family.Run()
 }
 
 // takePending begins the job that the parent has asked for, so that an interruption can end it.
-func (r *Reconciler) takePending(ctx context.Context, s *scope) (bool, error) {
+func (r *Reconciler) takePending(ctx context.Context, s *reconciliation) (bool, error) {
 	reason, err := r.nestedTrigger(ctx, s.Inst)
 	if err != nil || reason == "" {
 		return false, err

@@ -13,7 +13,7 @@ import (
 
 // checkOwner refuses an Installation that names an owner which does not list it. Whoever may write Installations may write any owner into
 // their metadata, but nobody except this controller writes their status. A deletion needs no owner, so it is not checked there.
-func (r *Reconciler) checkOwner(ctx context.Context, s *scope) error {
+func (r *Reconciler) checkOwner(ctx context.Context, s *reconciliation) error {
 	_, err := r.related.ListingParent(ctx, s.Inst, relations.IsListed)
 	if err != nil && s.refusedBefore(err) {
 		return kit.ErrStop
@@ -22,7 +22,7 @@ func (r *Reconciler) checkOwner(ctx context.Context, s *scope) error {
 }
 
 // refusedBefore reports whether the status says so already, so that nothing is written again.
-func (s *scope) refusedBefore(err error) bool {
+func (s *reconciliation) refusedBefore(err error) bool {
 	var failure *kit.Failure
 	last := s.Inst.Status.LastError
 	return errors.As(err, &failure) && s.Inst.Status.IsIdle() && last != nil && last.Reason == failure.Reason && last.Message == failure.Error()

@@ -18,7 +18,7 @@ import (
 
 func TestT01ARefusalIsWrittenOnce(t *testing.T) {
 	r := with(t)
-	s := newScope(fixture.Node("child", "child"), time.Time{})
+	s := newReconciliation(fixture.Node("child", "child"), time.Time{})
 	err := r.checkOwner(t.Context(), s)
 	var failure *kit.Failure
 	require.ErrorAs(t, err, &failure)

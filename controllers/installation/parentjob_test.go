@@ -51,7 +51,7 @@ func TestE12FailedDeletionsThatAreTriedAgain(t *testing.T) {
 			if tc.other != nil {
 				objects = append(objects, tc.other)
 			}
-			s := newScope(tc.inst, time.Unix(2, 0))
+			s := newReconciliation(tc.inst, time.Unix(2, 0))
 			s.asked = tc.asked
 			again, err := with(t, objects...).retriesDeletion(t.Context(), s)
 			require.NoError(t, err)

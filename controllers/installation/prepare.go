@@ -11,7 +11,7 @@ import (
 )
 
 // prepare gives all children the specs of the running job, unless they have them. It ends a job that would give them specs of two generations.
-func (r *Reconciler) prepare(ctx context.Context, s *scope) error {
+func (r *Reconciler) prepare(ctx context.Context, s *reconciliation) error {
 	if jobs.Prepared(s.Inst, s.family.Execution, s.family.Children) {
 		return nil
 	}

@@ -22,7 +22,7 @@ import (
 func TestE17ADelayNeverComesWithAnError(t *testing.T) {
 	r := &Reconciler{Client: refusing(errors.New("boom")), Backoff: kit.NewBackoff(time.Second, time.Minute), Recorder: silent}
 	r.furnish(r.Client)
-	s := newScope(fixture.WithJobs("b", "a"), time.Unix(1, 0))
+	s := newReconciliation(fixture.WithJobs("b", "a"), time.Unix(1, 0))
 	s.Persisted = &v1alpha1.InstallationStatus{}
 	result, err := r.settle(t.Context(), s, nil)
 	require.NoError(t, err)

@@ -82,7 +82,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	started := r.Now()
 	defer func() { r.Metrics.RecordDuration(ctx, inst, started) }()
 
-	s := newScope(inst, started)
+	s := newReconciliation(inst, started)
 	s.jitter, s.plan.Clusters = r.Jitter, r.Inputs.ClustersFor(inst)
 	defer s.plan.GiveBack()
 	if err := r.takeOver(ctx, s); err != nil {
@@ -91,9 +91,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return r.settle(ctx, s, kit.Run(ctx, s, r.steps(inst)))
 }
 
-func (r *Reconciler) steps(inst *v1alpha1.Installation) []kit.Step[*scope] {
+func (r *Reconciler) steps(inst *v1alpha1.Installation) []kit.Step[*reconciliation] {
 	if force.Requested(inst) {
-		return []kit.Step[*scope]{
+		return []kit.Step[*reconciliation]{
 			remains(r.force.Survey),          // internal/force  name, owners   → everything there is, read live
 			remains(r.force.RecordLeftovers), // internal/force  deploy items   → record of what stays behind
 			remains(r.force.Dismantle),       // internal/force  record written → the tree taken apart
@@ -101,7 +101,7 @@ func (r *Reconciler) steps(inst *v1alpha1.Installation) []kit.Step[*scope] {
 		}
 	}
 	if !inst.DeletionTimestamp.IsZero() {
-		return []kit.Step[*scope]{
+		return []kit.Step[*reconciliation]{
 			draft(r.writer.Mend),                    // internal/writing   job of an operation → annotation gone
 			family(r.children.FindExecution),        // internal/children  name                → Execution as the cache has it
 			family(r.children.FindChildren),         // internal/children  owner               → sub-installations as the cache has them
@@ -115,7 +115,7 @@ func (r *Reconciler) steps(inst *v1alpha1.Installation) []kit.Step[*scope] {
 			r.release,                               // delete.go          all gone            → finalizer off
 		}
 	}
-	return []kit.Step[*scope]{
+	return []kit.Step[*reconciliation]{
 		// decide
 		r.checkOwner,                     // ownership.go         owner                 → nobody, or an Installation that lists this one
 		draft(r.writer.Mend),             // internal/writing     job of an operation   → annotation gone; a finalizer that was lost → back
@@ -137,8 +137,8 @@ func (r *Reconciler) steps(inst *v1alpha1.Installation) []kit.Step[*scope] {
 }
 
 // makes are the steps that make the children of a job.
-func (r *Reconciler) makes() []kit.Step[*scope] {
-	return []kit.Step[*scope]{
+func (r *Reconciler) makes() []kit.Step[*reconciliation] {
+	return []kit.Step[*reconciliation]{
 		planned(r.plans.Render),          // internal/plan        blueprint + values → children to make (pure, but for the state of templates)
 		r.recordJob,                      // status.go            job                → status, before anything is created
 		made(r.publisher.PublishImports), // internal/publishing  imports            → copies in the own scope

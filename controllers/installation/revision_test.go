@@ -33,7 +33,7 @@ func endedJob(revision string, phase v1alpha1.Phase, began time.Time) *v1alpha1.
 
 // recordAt ends the job of an Installation at a time.
 func recordAt(inst *v1alpha1.Installation, now time.Time) {
-	(newScope(inst, now)).recordRevision()
+	(newReconciliation(inst, now)).recordRevision()
 }
 
 func TestTheRevisionOfAFailedJobIsAttemptedOnly(t *testing.T) {
@@ -65,7 +65,7 @@ func TestTheHistoryCountsJobsOfTheSameContent(t *testing.T) {
 func TestAJobHasTheRevisionOfItsSpec(t *testing.T) {
 	inst := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Name: "root", Generation: 2}}
 	inst.Status.ObservedGeneration, inst.Status.JobID, inst.Status.JobIDFinished = 2, "job", "job"
-	s := newScope(inst, time.Time{})
+	s := newReconciliation(inst, time.Time{})
 	version := &v1alpha1.ComponentDescriptorReference{Version: "1.0.0"}
 	s.Inst.Spec.ComponentDescriptor = &v1alpha1.ComponentDescriptorDefinition{Reference: version}
 	s.plan.Content = &plan.Content{}
@@ -94,7 +94,7 @@ func TestAJobHasTheRevisionOfItsSpec(t *testing.T) {
 func TestAJobThatFailsAgainForTheSameCauseCountsOnce(t *testing.T) {
 	inst := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Name: "root", Generation: 2}}
 	inst.Status.ObservedGeneration, inst.Status.JobID, inst.Status.JobIDFinished = 2, "job", "job"
-	s := newScope(inst, time.Time{})
+	s := newReconciliation(inst, time.Time{})
 	s.Inst.Status.JobIDFinished = ""
 	refused := &kit.Failure{Kind: kit.Stalled, Operation: jobs.Operation, Reason: "Invalid", Err: errors.New("metadata.annotations: too long")}
 	s.fail(refused)

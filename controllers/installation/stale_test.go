@@ -62,7 +62,7 @@ func TestTheGenerationIsObservedUntilAChildHasTheJob(t *testing.T) {
 				},
 			})
 			r.furnish(r.Client)
-			s := newScope(inst, time.Time{})
+			s := newReconciliation(inst, time.Time{})
 			s.family.Execution, s.plan.Content = execution, &plan.Content{}
 			require.NoError(t, r.recordJob(t.Context(), s))
 			assert.Equal(t, given, inst.Status.ObservedGeneration == 1)

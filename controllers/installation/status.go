@@ -23,7 +23,7 @@ import (
 )
 
 // recordJob makes a new job durable before anything is created for it, with the children that it is going to make.
-func (r *Reconciler) recordJob(ctx context.Context, s *scope) error {
+func (r *Reconciler) recordJob(ctx context.Context, s *reconciliation) error {
 	if s.family.SomeChildHasJob() {
 		if same, err := r.publisher.HasCopies(ctx, s.plan); err != nil {
 			return err
@@ -58,7 +58,7 @@ func (r *Reconciler) recordJob(ctx context.Context, s *scope) error {
 }
 
 // settle is the only place that turns the end of a reconciliation into status, events and requeue.
-func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Result, error) {
+func (r *Reconciler) settle(ctx context.Context, s *reconciliation, err error) (ctrl.Result, error) {
 	key := client.ObjectKeyFromObject(s.Inst)
 	if err == nil {
 		r.Backoff.Forget(key)
@@ -76,7 +76,7 @@ func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Resu
 }
 
 // absorb puts a failure into the status. It returns final when nothing is to be written.
-func (r *Reconciler) absorb(s *scope, err error) (ctrl.Result, bool) {
+func (r *Reconciler) absorb(s *reconciliation, err error) (ctrl.Result, bool) {
 	key := client.ObjectKeyFromObject(s.Inst)
 	if kit.IsTransient(err) || errors.As(err, new(inputs.UnreadSource)) || errors.Is(err, inputs.ErrLoadLimit) {
 		return ctrl.Result{RequeueAfter: r.Backoff.After(key, err)}, true
@@ -103,7 +103,7 @@ func (r *Reconciler) absorb(s *scope, err error) (ctrl.Result, bool) {
 	return ctrl.Result{}, false
 }
 
-func (s *scope) fail(failure *kit.Failure) {
+func (s *reconciliation) fail(failure *kit.Failure) {
 	failure.Heals = failure.Heals || jobs.Heals(s.Inst, failure.Operation, failure.Reason)
 	if kit.Fail(s.Inst, failure, s.Now) {
 		s.recordRevision()
@@ -113,7 +113,7 @@ func (s *scope) fail(failure *kit.Failure) {
 }
 
 // complete ends the job well.
-func (r *Reconciler) complete(_ context.Context, s *scope) error {
+func (r *Reconciler) complete(_ context.Context, s *reconciliation) error {
 	if len(s.family.Children) == 0 {
 		s.Inst.Status.SubInstCache = nil
 	} else if s.Inst.Status.SubInstCache != nil {
@@ -127,7 +127,7 @@ func (r *Reconciler) complete(_ context.Context, s *scope) error {
 }
 
 // publishExports computes the exports and publishes them.
-func (r *Reconciler) publishExports(ctx context.Context, s *scope) error {
+func (r *Reconciler) publishExports(ctx context.Context, s *reconciliation) error {
 	exports, err := r.plans.Exports(ctx, s.plan, s.family.Execution)
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func (r *Reconciler) publishExports(ctx context.Context, s *scope) error {
 // markApplied records that all children have their specs. Without sub-installations the Execution itself shows it, unless a failure on the
 // way has to be taken back. Without any children it records nothing: nothing is waited for, so this reconciliation says how the job goes on, and
 // whatever is written here as well would begin the next one.
-func (r *Reconciler) markApplied(ctx context.Context, s *scope) error {
+func (r *Reconciler) markApplied(ctx context.Context, s *reconciliation) error {
 	if s.Inst.Status.ExecutionReference == nil && s.Inst.Status.SubInstCache == nil {
 		return nil
 	}
@@ -154,7 +154,7 @@ func (r *Reconciler) markApplied(ctx context.Context, s *scope) error {
 // recordRevision enters into the status of an Installation, whose job has just ended, which revision the job used, and what it deployed as
 // newest entry of the history. A job whose spec was replaced after the children got it used what recordJob noted, and leaves no entry: nobody has
 // that spec any more.
-func (s *scope) recordRevision() {
+func (s *reconciliation) recordRevision() {
 	status := &s.Inst.Status
 	replaced := s.Inst.Generation != status.ObservedGeneration && s.family.SomeHaveJob()
 	if !replaced {

@@ -17,7 +17,7 @@ import (
 // takeOver completes in memory the status that the controllers of Gardener Landscaper left: nothing but their last job is known, and that
 // counts. An idle Installation gets the condition that shows its result, and what siblings export now counts as consumed, so that no job
 // starts. Conditions of the former kind go. A running job goes on from its beginning, because not every child may have got it.
-func (r *Reconciler) takeOver(ctx context.Context, s *scope) error {
+func (r *Reconciler) takeOver(ctx context.Context, s *reconciliation) error {
 	if !isFormer(s.Inst) {
 		return nil
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 // decideJob lets a running job go on, starts one when something asks for it, and stops otherwise.
-func (r *Reconciler) decideJob(ctx context.Context, s *scope) error {
+func (r *Reconciler) decideJob(ctx context.Context, s *reconciliation) error {
 	if !s.Inst.Status.IsIdle() {
 		return r.takeUp(ctx, s)
 	}
@@ -39,7 +39,7 @@ func (r *Reconciler) decideJob(ctx context.Context, s *scope) error {
 
 // takeUp begins a job that was requested from outside or queued behind an earlier one: the phase still belongs to the
 // job before.
-func (r *Reconciler) takeUp(ctx context.Context, s *scope) error {
+func (r *Reconciler) takeUp(ctx context.Context, s *reconciliation) error {
 	if phase := s.Inst.Status.Phase; phase != "" && !phase.IsFinal() {
 		return nil
 	}
@@ -52,7 +52,7 @@ func (r *Reconciler) takeUp(ctx context.Context, s *scope) error {
 
 // trigger returns why a job has to start now, or nothing. When it returns nothing although the spec changed or a child is lost, the status
 // says so.
-func (r *Reconciler) trigger(ctx context.Context, s *scope) (string, error) {
+func (r *Reconciler) trigger(ctx context.Context, s *reconciliation) (string, error) {
 	var unknown error
 	for _, cause := range jobs.Causes(s.Inst) {
 		reason, err := r.asks(ctx, s, cause)
@@ -75,7 +75,7 @@ func (r *Reconciler) trigger(ctx context.Context, s *scope) (string, error) {
 }
 
 // asks returns why one thing asks for a job, or nothing.
-func (r *Reconciler) asks(ctx context.Context, s *scope, cause jobs.Cause) (string, error) {
+func (r *Reconciler) asks(ctx context.Context, s *reconciliation, cause jobs.Cause) (string, error) {
 	inst := s.Inst
 	switch cause {
 	case jobs.ParentsJob:
@@ -105,7 +105,7 @@ func (r *Reconciler) asks(ctx context.Context, s *scope, cause jobs.Cause) (stri
 }
 
 // showPending shows that a changed spec is not applied, and takes that back when it is none any more.
-func (s *scope) showPending() {
+func (s *reconciliation) showPending() {
 	switch {
 	case !s.Inst.IsRoot():
 	case s.Inst.Spec.Suspend && s.Inst.Status.JobID == "":
@@ -132,7 +132,7 @@ func (r *Reconciler) importedChange(ctx context.Context, inst *v1alpha1.Installa
 }
 
 // wayIsClear reports whether the last job failed because of somebody else's Execution and now there is none.
-func (s *scope) wayIsClear() bool {
+func (s *reconciliation) wayIsClear() bool {
 	last := s.Inst.Status.LastError
 	return s.Inst.Status.Phase == v1alpha1.PhaseFailed && last != nil && last.Reason == children.ReasonExecutionExists &&
 		s.family.Foreign == nil && s.family.Execution == nil
@@ -145,7 +145,7 @@ func (r *Reconciler) nestedTrigger(ctx context.Context, inst *v1alpha1.Installat
 }
 
 // pending shows that a changed spec is not applied.
-func (s *scope) pending(changed bool, reason, message string) {
+func (s *reconciliation) pending(changed bool, reason, message string) {
 	if changed {
 		kit.Pending(s.Inst, reason, message)
 		return
@@ -157,7 +157,7 @@ func (s *scope) pending(changed bool, reason, message string) {
 }
 
 // restoreReady shows the result of the last job again after a change was taken back.
-func (s *scope) restoreReady() {
+func (s *reconciliation) restoreReady() {
 	switch last := s.Inst.Status.LastError; {
 	case s.Inst.Status.Phase == v1alpha1.PhaseSucceeded:
 		conditions.MarkTrue(s.Inst, meta.ReadyCondition, meta.ReconciliationSucceededReason, "%s", jobs.SucceededMessage)
@@ -167,7 +167,7 @@ func (s *scope) restoreReady() {
 }
 
 // start begins a new job in memory; recordJob or settle writes it.
-func (s *scope) start(id, reason string) {
+func (s *reconciliation) start(id, reason string) {
 	s.triggered = reason
 	s.countAutomatic()
 	phase := v1alpha1.PhaseInit
@@ -186,7 +186,7 @@ func (s *scope) start(id, reason string) {
 }
 
 // observe records what the running job works on.
-func (s *scope) observe() {
+func (s *reconciliation) observe() {
 	s.Inst.Status.ObservedGeneration = s.Inst.Generation
 	if token, ok := meta.ReconcileAnnotationValue(s.Inst.Annotations); ok {
 		s.Inst.Status.LastHandledReconcileAt = token

@@ -24,7 +24,7 @@ import (
 func TestE08ASourceThatIsTriedAgainChangesNoStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &Reconciler{Backoff: kit.NewBackoff(time.Second, time.Minute)}
-		s := newScope(&v1alpha1.Installation{}, time.Unix(1, 0))
+		s := newReconciliation(&v1alpha1.Installation{}, time.Unix(1, 0))
 		first, final := r.absorb(s, inputs.UnreadSource{Cause: io.ErrUnexpectedEOF})
 		assert.True(t, final)
 		time.Sleep(first.RequeueAfter)
@@ -59,14 +59,14 @@ func TestShowPending(t *testing.T) {
 			inst.Status.Phase, inst.Status.JobID = v1alpha1.PhaseSucceeded, "a"
 			conditions.MarkTrue(inst, meta.ReadyCondition, "Before", "as it was")
 			tc.change(inst)
-			(newScope(inst, time.Time{})).showPending()
+			(newReconciliation(inst, time.Time{})).showPending()
 			assert.Equal(t, tc.want, conditions.GetReason(inst, meta.ReadyCondition))
 		})
 	}
 }
 
 func TestAJobStartsWithoutTheChangesOfTheFormer(t *testing.T) {
-	s := newScope(fixture.WithJobs("job", "job"), time.Time{})
+	s := newReconciliation(fixture.WithJobs("job", "job"), time.Time{})
 	s.family.NoteChange()
 	s.start("next", "test")
 	assert.False(t, conditions.Has(s.Inst, jobs.ChangedDuringJobCondition))
@@ -94,7 +94,7 @@ func TestAnErrorOfItsOwnHoldsAJobUp(t *testing.T) {
 		}
 		inst := &v1alpha1.Installation{}
 		inst.Status.LastError = c.last
-		s := newScope(inst, time.Time{})
+		s := newReconciliation(inst, time.Time{})
 		s.family.Execution = execution
 		assert.Equal(t, c.want, s.isHeldUp(), name)
 	}

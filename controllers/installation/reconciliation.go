@@ -16,8 +16,8 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
-// scope is everything that one reconciliation has read and decided so far.
-type scope struct {
+// reconciliation is everything that one reconciliation has read and decided so far.
+type reconciliation struct {
 	*writing.Draft
 	jitter kit.Jitter
 
@@ -33,10 +33,10 @@ type scope struct {
 	remains *force.Remains
 }
 
-// newScope begins a reconciliation.
-func newScope(inst *v1alpha1.Installation, now time.Time) *scope {
+// newReconciliation begins a reconciliation.
+func newReconciliation(inst *v1alpha1.Installation, now time.Time) *reconciliation {
 	alarm := &jobs.Alarm{}
-	return &scope{
+	return &reconciliation{
 		Draft:   &writing.Draft{Alarm: alarm, Inst: inst, Persisted: inst.Status.DeepCopy(), Now: now},
 		family:  &children.Family{Alarm: alarm, Inst: inst},
 		plan:    &plan.Plan{Alarm: alarm, Inst: inst, Now: now},
@@ -45,26 +45,26 @@ func newScope(inst *v1alpha1.Installation, now time.Time) *scope {
 }
 
 // family makes a step of the children of an Installation one of the reconciliation.
-func family(step kit.Step[*children.Family]) kit.Step[*scope] {
-	return func(ctx context.Context, s *scope) error { return step(ctx, s.family) }
+func family(step kit.Step[*children.Family]) kit.Step[*reconciliation] {
+	return func(ctx context.Context, s *reconciliation) error { return step(ctx, s.family) }
 }
 
 // planned makes a step of the plan of a job one of the reconciliation.
-func planned(step kit.Step[*plan.Plan]) kit.Step[*scope] {
-	return func(ctx context.Context, s *scope) error { return step(ctx, s.plan) }
+func planned(step kit.Step[*plan.Plan]) kit.Step[*reconciliation] {
+	return func(ctx context.Context, s *reconciliation) error { return step(ctx, s.plan) }
 }
 
 // made makes a step that makes what is planned one of the reconciliation.
-func made(step func(context.Context, *plan.Plan, *children.Family) error) kit.Step[*scope] {
-	return func(ctx context.Context, s *scope) error { return step(ctx, s.plan, s.family) }
+func made(step func(context.Context, *plan.Plan, *children.Family) error) kit.Step[*reconciliation] {
+	return func(ctx context.Context, s *reconciliation) error { return step(ctx, s.plan, s.family) }
 }
 
 // draft makes a step that writes the Installation one of the reconciliation.
-func draft(step kit.Step[*writing.Draft]) kit.Step[*scope] {
-	return func(ctx context.Context, s *scope) error { return step(ctx, s.Draft) }
+func draft(step kit.Step[*writing.Draft]) kit.Step[*reconciliation] {
+	return func(ctx context.Context, s *reconciliation) error { return step(ctx, s.Draft) }
 }
 
 // remains makes a step of what is left of an Installation one of the reconciliation.
-func remains(step kit.Step[*force.Remains]) kit.Step[*scope] {
-	return func(ctx context.Context, s *scope) error { return step(ctx, s.remains) }
+func remains(step kit.Step[*force.Remains]) kit.Step[*reconciliation] {
+	return func(ctx context.Context, s *reconciliation) error { return step(ctx, s.remains) }
 }
