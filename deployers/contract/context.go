@@ -123,6 +123,9 @@ func (c *contexts) overwritesOf(object *v1alpha1.Context) func(context.Context) 
 		if err != nil {
 			return nil, fmt.Errorf("read ComponentVersionOverwrites %q of Context %q: %w", name, object.Name, err)
 		}
+		if err := found.Undecoded.Err(); err != nil {
+			return nil, kit.Stall(operationReconcile, "InvalidContext", "ComponentVersionOverwrites %q: %w", name, err)
+		}
 		return found.Overwrites, nil
 	}
 }

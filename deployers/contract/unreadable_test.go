@@ -4,6 +4,7 @@
 package contract
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -11,7 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/jobs"
@@ -34,4 +37,23 @@ func TestT03AnUnreadableItemIsNotCarriedOut(t *testing.T) {
 	require.NoError(t, err)
 	_, erased := deployer.calls()
 	assert.Equal(t, 1, erased)
+}
+
+// TestOverwritesThatCannotBeReadAreNotLeftOut has an overwrite that was left out when the object was read.
+func TestOverwritesThatCannotBeReadAreNotLeftOut(t *testing.T) {
+	scheme := runtime.NewScheme()
+	require.NoError(t, v1alpha1.AddToScheme(scheme))
+	live := interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).Build(), interceptor.Funcs{
+		Get: func(_ context.Context, _ client.WithWatch, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+			into.(*v1alpha1.ComponentVersionOverwrites).Undecoded = v1alpha1.Undecoded{"overwrites[0] cannot be read"}
+			return nil
+		},
+	})
+	object := &v1alpha1.Context{ContextConfiguration: v1alpha1.ContextConfiguration{ComponentVersionOverwritesReference: "mine"}}
+	_, err := (&contexts{live: live}).overwritesOf(object)(t.Context())
+	var failure *kit.Failure
+	require.ErrorAs(t, err, &failure)
+	assert.Equal(t, kit.Stalled, failure.Kind)
+	assert.Equal(t, "InvalidContext", failure.Reason)
+	assert.ErrorContains(t, err, "overwrites[0] cannot be read")
 }
