@@ -59,3 +59,12 @@ func TestObjectsOfNobodyFillNoMemory(t *testing.T) {
 	last.note(stranger("n", "o"), true)
 	assert.Empty(t, w.strangers)
 }
+
+func TestAWatchRemembersSoManyObjectsOfNobody(t *testing.T) {
+	w := New(func(types.NamespacedName) {}, 0, 0)
+	s := newStream(w, streamKey{}, "n", nil, []string{us})
+	for i := range maxStrangers + 10 {
+		s.note(stranger("n", fmt.Sprint(i)), false)
+	}
+	assert.Len(t, s.objects, maxStrangers)
+}
