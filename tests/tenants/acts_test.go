@@ -54,6 +54,8 @@ var acts = []act{
 	{"items without pause", continuous},
 	{"sub-installations of sub-installations", nested},
 	{"events for one object without pause", requests},
+	{"items that wait for what never comes", waiting},
+	{"records of releases that unpack to more than there is", forgedReleases},
 }
 
 func ownThemselves(h *hostile) {

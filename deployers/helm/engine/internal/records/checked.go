@@ -16,7 +16,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage/driver"
@@ -42,9 +41,6 @@ const (
 	// recordKey is where Helm keeps a record in its Secret or ConfigMap.
 	recordKey = "release"
 )
-
-// unpacking is held while records are unpacked, because they are much larger than what a cluster sent.
-var unpacking sync.Mutex
 
 // checked is a storage on a cluster. Whoever may write Secrets there can make records up, and Helm unpacks them without limit and trusts that nothing is
 // missing in them. Here, a record that cannot be read is an error that names it. Helm's own driver writes only.
@@ -188,7 +184,7 @@ func (c checked) readAll(all []stored, limit int) ([]*release.Release, error) {
 // costOf returns what records cost, without having them in memory.
 func (c checked) costOf(all []stored, limit int) (spent int, err error) {
 	for _, one := range all {
-		if err := measureRecord(one.packed, min(maxRecord, limit-spent), &spent); err != nil {
+		if err := measureRecord(one.packed, min(maxRecord, limit-spent), &spent, c.bound.Claim); err != nil {
 			return 0, c.about(one, err)
 		}
 	}
@@ -222,34 +218,45 @@ func (c checked) about(one stored, err error) error {
 
 var errRecordTooLarge = fmt.Errorf("the records of a release unpack to more than %d MiB each or %d MiB together", maxRecord>>20, maxRecords>>20)
 
+// readRecord reads a record. Nobody waits with a small one, as almost all are.
 func readRecord(packed []byte, limit int, spent *int, claim *Claim) (*release.Release, error) {
-	unpacking.Lock()
-	defer unpacking.Unlock()
-	already := *spent
+	if len(packed) <= smallRecords {
+		rel, cost, err := decodeRecord(packed, min(limit, smallRecords), 0, nil)
+		if !errors.Is(err, errRecordTooLarge) {
+			*spent += cost
+			return rel, err
+		}
+	}
+	defer claim.takeTurn()()
+	rel, cost, err := decodeRecord(packed, limit, *spent, claim)
+	*spent += cost
+	return rel, err
+}
+
+// decodeRecord returns a record and what it costs, beside what others that the call has read have cost already.
+func decodeRecord(packed []byte, limit, already int, claim *Claim) (*release.Release, int, error) {
 	text, err := unpack(packed, limit, func(cost int) bool { return claim.fits(already + cost) })
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	rel := &release.Release{}
 	err = json.NewDecoder(text).Decode(rel)
-	*spent += text.cost()
 	switch {
 	case text.left < 0:
-		return nil, errRecordTooLarge
+		return nil, text.cost(), errRecordTooLarge
 	case errors.Is(err, ErrBusy):
-		return nil, err
+		return nil, text.cost(), err
 	case err != nil:
-		return nil, errors.New("it is no JSON of a release")
+		return nil, text.cost(), errors.New("it is no JSON of a release")
 	case rel.Info == nil || slices.Contains(rel.Hooks, nil):
-		return nil, errors.New("parts are missing in it")
+		return nil, text.cost(), errors.New("parts are missing in it")
 	}
-	return rel, affordable(rel)
+	return rel, text.cost(), affordable(rel)
 }
 
 // measureRecord adds to spent what a record costs.
-func measureRecord(packed []byte, limit int, spent *int) error {
-	unpacking.Lock()
-	defer unpacking.Unlock()
+func measureRecord(packed []byte, limit int, spent *int, claim *Claim) error {
+	defer claim.takeTurn()()
 	text, err := unpack(packed, limit, func(int) bool { return true })
 	if err != nil {
 		return err

@@ -31,6 +31,7 @@ type Room struct {
 	size int64
 	// answers is the room for records as they came, before they are read.
 	answers *Room
+	turns   turns
 
 	mu sync.Mutex
 	// held is what the calls for each owner have, total what all have.
