@@ -14,9 +14,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit/notify"
 )
 
-const interruptInGitMessage = "the annotation " + v1alpha1.OperationAnnotation + ": " + v1alpha1.OperationInterrupt + " is kept in Git: it ends the job that runs when " +
-	"it comes, and no later one. Remove it in Git; to end a job by hand set it without Flux"
-
 // interrupt ends the job of an item without an Execution in place of its deployer, as the protocol says, and only then forgets the operation: whoever
 // waits until no operation is left and the job has ended never sees the result of another job. An operation that Flux keeps stays, because Flux would put
 // it back at every sync; the status says so as long as it is there. One that has left Git and that somebody has set by hand since, also while nobody
@@ -60,7 +57,7 @@ func (r *Reconciler) end(ctx context.Context, item *v1alpha1.DeployItem, isKept 
 		conditions.Delete(item, kit.OperationInGitCondition)
 	}
 	if isKept {
-		conditions.MarkTrue(item, kit.OperationInGitCondition, kit.ReasonInterruptInGit, "%s", interruptInGitMessage)
+		conditions.MarkTrue(item, kit.OperationInGitCondition, kit.ReasonInterruptInGit, "%s", kit.InterruptInGitMessage)
 	}
 	if err := kit.WriteItemStatus(ctx, r.Client, item, r.Now(), &r.items); err != nil {
 		return err
@@ -69,7 +66,7 @@ func (r *Reconciler) end(ctx context.Context, item *v1alpha1.DeployItem, isKept 
 		r.Recorder.AnnotatedEventf(item, notify.Once(item.Status.JobID), corev1.EventTypeWarning, failure.Reason, "%s", failure.Error())
 	}
 	if isKept {
-		r.Recorder.Event(item, corev1.EventTypeWarning, kit.ReasonInterruptInGit, interruptInGitMessage)
+		r.Recorder.Event(item, corev1.EventTypeWarning, kit.ReasonInterruptInGit, kit.InterruptInGitMessage)
 	}
 	return nil
 }

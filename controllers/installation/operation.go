@@ -38,7 +38,7 @@ func (r *Reconciler) readOperation(ctx context.Context, s *reconciliation) error
 	case err != nil:
 		return err
 	case owned:
-		r.guardLoop(s)
+		r.showInGit(s)
 	case meaning == jobs.AsksInVain:
 		return r.writer.PatchMetadata(ctx, s.Draft, kit.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: nil}})
 	default:
@@ -53,17 +53,25 @@ func (s *reconciliation) isRetry() bool {
 	return s.asked && s.Inst.Annotations[v1alpha1.ReconcileReasonAnnotation] == v1alpha1.ReconcileReasonRetry
 }
 
-// guardLoop shows the loop guard, with one event when it begins.
-func (r *Reconciler) guardLoop(s *reconciliation) {
-	if !conditions.Has(s.Inst, jobs.OperationInGitCondition) {
-		r.Recorder.Event(s.Inst, corev1.EventTypeWarning, reasonLoopGuard, loopGuardMessage)
+// showInGit shows that Flux keeps an operation and what that means, with one event when it begins.
+func (r *Reconciler) showInGit(s *reconciliation) {
+	reason, message := reasonLoopGuard, loopGuardMessage
+	if s.Inst.Annotations[v1alpha1.OperationAnnotation] == v1alpha1.OperationInterrupt {
+		reason, message = kit.ReasonInterruptInGit, kit.InterruptInGitMessage
 	}
-	conditions.MarkTrue(s.Inst, jobs.OperationInGitCondition, reasonLoopGuard, "%s", loopGuardMessage)
+	if conditions.GetReason(s.Inst, jobs.OperationInGitCondition) != reason {
+		r.Recorder.Event(s.Inst, corev1.EventTypeWarning, reason, message)
+	}
+	conditions.MarkTrue(s.Inst, jobs.OperationInGitCondition, reason, "%s", message)
 }
 
-// interrupt ends a running job: its children are told, and a job that has no children yet fails here.
+// interrupt ends a running job: its children are told, and a job that has no children yet fails here. An operation that Flux keeps stays, because Flux would
+// put it back at every sync; it ends the job that runs when it comes, and no later one.
 func (r *Reconciler) interrupt(ctx context.Context, s *reconciliation) error {
 	if s.Inst.Annotations[v1alpha1.OperationAnnotation] != v1alpha1.OperationInterrupt {
+		if kit.IsInterruptKnown(s.Inst) {
+			conditions.Delete(s.Inst, jobs.OperationInGitCondition)
+		}
 		return nil
 	}
 	if s.Inst.Status.IsIdle() {
@@ -71,13 +79,23 @@ func (r *Reconciler) interrupt(ctx context.Context, s *reconciliation) error {
 			return err
 		}
 	}
-	err := r.children.Interrupt(ctx, s.family, func(child kit.JobObject) bool { return child.Job().JobIDFinished != s.Inst.Status.JobID })
+	isKept, err := kit.IsAppliedByFlux(ctx, r.Live, s.Inst, "Installation", v1alpha1.OperationAnnotation)
+	if err != nil || isKept && kit.IsInterruptKnown(s.Inst) {
+		return err
+	}
+	err = r.children.Interrupt(ctx, s.family, func(child kit.JobObject) bool { return child.Job().JobIDFinished != s.Inst.Status.JobID })
 	if err != nil {
 		return err
+	}
+	if conditions.Delete(s.Inst, jobs.OperationInGitCondition); isKept {
+		r.showInGit(s)
 	}
 	if s.Inst.DeletionTimestamp.IsZero() && (!jobs.Prepared(s.Inst, s.family.Execution, s.family.Children) || s.isHeldUp()) || s.family.Execution == nil && len(s.family.Children) == 0 {
 		s.fail(kit.Interrupted())
 		return kit.ErrStop
+	}
+	if isKept {
+		return nil
 	}
 	return r.writer.PatchMetadata(ctx, s.Draft, kit.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: nil}})
 }

@@ -22,14 +22,18 @@ const OperationInGitCondition = "OperationInGit"
 const (
 	// ReasonLoopGuard is that of operations that start a job.
 	ReasonLoopGuard = "LoopGuard"
-	// ReasonInterruptInGit is that of an interrupt of a DeployItem without an Execution.
+	// ReasonInterruptInGit is that of an interrupt of an Installation, or of a DeployItem without an Execution.
 	ReasonInterruptInGit = "InterruptInGit"
 )
 
-// IsInterruptKnown reports whether the status of a DeployItem says that Flux keeps an interrupt on it: it has ended the job that ran when it came, and
+// InterruptInGitMessage says what an interrupt in Git means, and the cure.
+const InterruptInGitMessage = "the annotation " + v1alpha1.OperationAnnotation + ": " + v1alpha1.OperationInterrupt + " is kept in Git: it ends the job that runs when " +
+	"it comes, and no later one. Remove it in Git; to end a job by hand set it without Flux"
+
+// IsInterruptKnown reports whether the status of an object says that Flux keeps an interrupt on it: it has ended the job that ran when it came, and
 // means nothing to later ones.
-func IsInterruptKnown(item *v1alpha1.DeployItem) bool {
-	return conditions.GetReason(item, OperationInGitCondition) == ReasonInterruptInGit
+func IsInterruptKnown(obj conditions.Getter) bool {
+	return conditions.GetReason(obj, OperationInGitCondition) == ReasonInterruptInGit
 }
 
 // IsInterruptDue reports whether a DeployItem asks by its annotation that its job ends. Of the items of an Execution the Execution ends the jobs.

@@ -42,3 +42,27 @@ func TestOperationInGitStartsNoLoop(t *testing.T) {
 	s.AwaitState("one", func(inst *v1alpha1.Installation) bool { return !conditions.Has(inst, operationInGit) })
 	s.RequireJobs(2, "one")
 }
+
+// TestInterruptInGitEndsNoLaterJob commits the annotation that ends a job.
+func TestInterruptInGitEndsNoLaterJob(t *testing.T) {
+	t.Parallel()
+	inGit := map[string]string{v1alpha1.OperationAnnotation: v1alpha1.OperationInterrupt, v1alpha1.ReconcileIfChangedAnnotation: "true"}
+	s := newSynced(t, leaf{name: "one", value: "first", annotations: inGit})
+	s.awaitReadyOnce("one")
+	s.requireValue("one", "first")
+	kept := s.AwaitState("one", func(inst *v1alpha1.Installation) bool { return conditions.IsTrue(inst, operationInGit) })
+	require.Contains(t, conditions.GetMessage(kept, operationInGit), "Remove it in Git")
+
+	quiet := time.Now()
+	s.awaitSyncs(5)
+	s.RequireNoWrites(quiet)
+	s.AwaitEvents(1, "InterruptInGit", "one")
+
+	s.awaitSynced(s.commit(leaf{name: "one", value: "second", annotations: inGit}))
+	s.requireValue("one", "second")
+	s.RequireJobs(2, "one")
+
+	s.commit(leaf{name: "one", value: "second", annotations: map[string]string{v1alpha1.ReconcileIfChangedAnnotation: "true"}})
+	s.AwaitState("one", func(inst *v1alpha1.Installation) bool { return !conditions.Has(inst, operationInGit) })
+	s.RequireJobs(2, "one")
+}
