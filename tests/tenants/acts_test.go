@@ -12,11 +12,14 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -42,6 +45,7 @@ var acts = []act{
 	{"target that accepts connections and says nothing", mutedTarget},
 	{"target with endless answers", endlessTarget},
 	{"target that redirects", redirectingTarget},
+	{"target with changes without end", changingTarget},
 	{"GoTemplates without end", templates("GoTemplate", goTemplateBombs)},
 	{"Spiff documents without end", templates("Spiff", spiffBombs)},
 	{"schemas without end", schemas},
@@ -143,6 +147,42 @@ func redirectingTarget(h *hostile) {
 		http.Redirect(w, r, "/"+strings.Repeat("x", int(time.Now().UnixNano()%100)), http.StatusFound)
 	})
 	h.trapped(func() bool { return requests.Load() > 0 })
+}
+
+// changingTarget is the own cluster, where jobs succeed, behind a server that says of whatever is watched that it changes all the time.
+func changingTarget(h *hostile) {
+	config, err := h.NewUser(h.Deployer(), landscape.AllRights...)
+	require.NoError(h.T, err)
+	cluster, err := url.Parse(config.Host)
+	require.NoError(h.T, err)
+	through := httputil.NewSingleHostReverseProxy(cluster)
+	through.Transport, err = rest.TransportFor(config)
+	require.NoError(h.T, err)
+	change := `{"type": "MODIFIED", "object": {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": {"namespace": "n", "name": "o",
+		"resourceVersion": "1000000000"}}}`
+	changes, watches := []byte(strings.Repeat(change+"\n", 100)), atomic.Int64{}
+	h.serve(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("watch") == "" {
+			through.ServeHTTP(w, r)
+			return
+		}
+		watches.Add(1)
+		w.Header().Set("Content-Type", "application/json")
+		for h.until.Err() == nil {
+			if _, err := w.Write(changes); err != nil {
+				return
+			}
+		}
+	})
+	var items strings.Builder
+	for i := range 4 {
+		items.WriteString(landscape.ConfigItem(fmt.Sprint("item-", i), "{import: cluster}", h.Namespace, fmt.Sprint("changing-", i), "value: x"))
+	}
+	h.install(1, func(int, string) object {
+		return object{"deployExecutions": landscape.GoTemplate("deployItems:\n" + items.String())}
+	},
+		object{"imports": object{"targets": []any{object{"name": "cluster", "target": "trap"}}}})
+	h.bites(func() bool { return watches.Load() > 0 })
 }
 
 var goTemplateBombs = []string{
