@@ -30,6 +30,9 @@ func Dialing(publicOnly bool, timeout time.Duration) Dial {
 		if missing == "" && !errors.Is(err, ErrPrivate) {
 			return connection, err
 		}
+		if host, _, problem := net.SplitHostPort(address); problem == nil && net.ParseIP(host) != nil {
+			return nil, ErrPrivate
+		}
 		logr.FromContextOrDiscard(ctx).V(1).Info("No connection to a public address", "address", address, "error", err.Error())
 		return nil, &concealed{missing: missing}
 	}
@@ -46,6 +49,12 @@ func (c *concealed) Error() string { return ErrPrivate.Error() }
 
 // Unwrap makes it an ErrPrivate.
 func (c *concealed) Unwrap() error { return ErrPrivate }
+
+// IsOfName reports whether an ErrPrivate is about the name of a host, and not about an address: another attempt may find what the name leads to.
+func IsOfName(err error) bool {
+	_, isHidden := errors.AsType[*concealed](err)
+	return isHidden
+}
 
 // MissingHost returns the name of the host that a connection failed for because it does not exist in DNS; empty where it failed for something else. A
 // resolver that does not answer, or answers with an error of its own, says nothing about the name. Where the error is an ErrPrivate, only who knows

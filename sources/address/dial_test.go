@@ -27,6 +27,7 @@ func TestNamesOfAPrivateNetworkAreNotToldApart(t *testing.T) {
 		require.ErrorIs(t, err, ErrPrivate, host)
 		assert.Equal(t, ErrPrivate.Error(), err.Error(), host)
 		assert.Equal(t, missing, MissingHost(err), host)
+		assert.Equal(t, net.ParseIP(host) == nil, IsOfName(err), host)
 	}
 
 	open := Dialing(false, 10*time.Second)

@@ -70,6 +70,8 @@ func (t target) classify(err error) (cure string, class error) {
 	switch {
 	case notLoggedIn(err):
 		return "check what it may do in its cloud and at this registry; it is tried again", nil
+	case address.IsOfName(err):
+		return "use a registry at a public address, or have the operator allow private ones; it is tried again", nil
 	case errors.Is(err, address.ErrPrivate):
 		return "use a registry at a public address, or have the operator allow private ones", ErrInvalid
 	case unauthorized(err):

@@ -109,8 +109,12 @@ func guarded(shown string, err error) error {
 	if !errors.Is(err, address.ErrPrivate) {
 		return err
 	}
-	return &fault.Error{Kind: fault.Stalled, Subject: shown, Problem: "its address is private, or its host does not exist", Class: address.ErrPrivate,
+	refusal := &fault.Error{Kind: fault.Stalled, Subject: shown, Problem: "its address is private, or its host does not exist", Class: address.ErrPrivate,
 		Cure: "use a public address, or let the operator allow private ones"}
+	if address.IsOfName(err) {
+		refusal.Kind, refusal.Cure = fault.Retry, refusal.Cure+"; it is tried again"
+	}
+	return refusal
 }
 
 func judge(shown string, answer *http.Response, limit int64) error {

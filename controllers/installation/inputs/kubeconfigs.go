@@ -28,6 +28,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/template"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+	"github.com/flux-landscaper/flux-landscaper/sources/address"
 	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 )
 
@@ -247,7 +248,7 @@ func send(config *rest.Config, call *http.Request, answer any) error {
 		return fmt.Errorf("prepare the connection: %w", err)
 	}
 	response, err := sender.Do(call)
-	if target.IsUnusable(err) {
+	if target.IsUnusable(err) && !address.IsOfName(err) {
 		return fmt.Errorf("the cluster cannot be used: %w", err)
 	}
 	if err != nil {
