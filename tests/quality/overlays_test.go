@@ -35,6 +35,26 @@ func overlaid(t *testing.T, kustomization string) []*unstructured.Unstructured {
 	return built(t, folder)
 }
 
+// fluxBuilds returns what Flux builds of a folder of flux/ with the components that its Kustomization names: it adds them to the kustomization of the
+// folder itself, whose labels come after them.
+func fluxBuilds(t *testing.T, folder string, components ...string) []*unstructured.Unstructured {
+	t.Helper()
+	root := t.TempDir()
+	for _, part := range []string{"flux", "config"} {
+		require.NoError(t, os.CopyFS(filepath.Join(root, part), os.DirFS(loaded(t).Path(part))))
+	}
+	path := filepath.Join(root, "flux", folder, "kustomization.yaml")
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	kustomization := map[string]any{}
+	require.NoError(t, yaml.Unmarshal(content, &kustomization))
+	kustomization["components"] = components
+	content, err = yaml.Marshal(kustomization)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, content, 0o600))
+	return built(t, filepath.Dir(path))
+}
+
 // typed returns the objects of the kind of T.
 func typed[T any](t *testing.T, objects []*unstructured.Unstructured, kind string) []*T {
 	t.Helper()
@@ -64,7 +84,16 @@ components: ["{}/install/deployer-management", "{}/install/shared-environments",
 }
 
 func TestTwoReplicasHaveAMinimumOfOne(t *testing.T) {
-	objects := overlaid(t, `{resources: ["{}/install"], components: ["{}/install/two-replicas"]}`)
+	for form, objects := range map[string][]*unstructured.Unstructured{
+		"of a user": overlaid(t, `{resources: ["{}/install"], components: ["{}/install/two-replicas"]}`),
+		"of Flux":   fluxBuilds(t, "install", "two-replicas"),
+	} {
+		t.Run(form, func(t *testing.T) { requireTwoReplicas(t, objects) })
+	}
+}
+
+func requireTwoReplicas(t *testing.T, objects []*unstructured.Unstructured) {
+	t.Helper()
 	budgets := map[string]bool{}
 	for _, budget := range typed[policyv1.PodDisruptionBudget](t, objects, "PodDisruptionBudget") {
 		assert.Equal(t, 1, budget.Spec.MaxUnavailable.IntValue())
@@ -80,10 +109,25 @@ func TestTwoReplicasHaveAMinimumOfOne(t *testing.T) {
 }
 
 func TestPullSecretIsForEachProcess(t *testing.T) {
-	accounts := typed[corev1.ServiceAccount](t, overlaid(t, `{resources: ["{}/install"], components: ["{}/install/pull-secret"]}`), "ServiceAccount")
-	assert.NotEmpty(t, accounts)
-	for _, account := range accounts {
-		assert.Equal(t, []corev1.LocalObjectReference{{Name: "landscaper-pull"}}, account.ImagePullSecrets, account.Name)
+	for form, objects := range map[string][]*unstructured.Unstructured{
+		"of a user":            overlaid(t, `{resources: ["{}/install"], components: ["{}/install/pull-secret"]}`),
+		"of Flux":              fluxBuilds(t, "install", "pull-secret"),
+		"of the webhooks":      fluxBuilds(t, "webhooks", "../install/pull-secret"),
+		"of the agent":         fluxBuilds(t, "agent", "../install/pull-secret"),
+		"of the content relay": fluxBuilds(t, "relay", "../install/pull-secret"),
+		"of the containers":    fluxBuilds(t, "container-deployer", "../install/pull-secret"),
+	} {
+		t.Run(form, func(t *testing.T) {
+			with := map[string]bool{}
+			for _, account := range typed[corev1.ServiceAccount](t, objects, "ServiceAccount") {
+				with[account.Name] = len(account.ImagePullSecrets) == 1 && account.ImagePullSecrets[0].Name == "landscaper-pull"
+			}
+			all := typed[appsv1.Deployment](t, objects, "Deployment")
+			assert.NotEmpty(t, all)
+			for _, deployment := range all {
+				assert.True(t, with[deployment.Spec.Template.Spec.ServiceAccountName], deployment.Name)
+			}
+		})
 	}
 }
 
