@@ -27,12 +27,13 @@ const maxShown = 10
 // settle is the only place that turns the end of a sync into status, events and requeue.
 func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Result, error) {
 	key := client.ObjectKeyFromObject(s.sync)
-	if kit.IsTransient(err) {
-		return r.Backoff.Later(ctx, key, err), nil
-	}
 	if !s.sync.DeletionTimestamp.IsZero() && err == nil {
 		r.leave(key)
 		return ctrl.Result{}, nil
+	}
+	r.announceChanges(s)
+	if kit.IsTransient(err) {
+		return r.Backoff.Later(ctx, key, err), nil
 	}
 	if err != nil {
 		s.problems = append(s.problems, err)
@@ -132,7 +133,9 @@ func (r *Reconciler) record(ctx context.Context, s *scope) error {
 	if err := r.writeStatus(ctx, s); err != nil {
 		return err
 	}
-	r.announce(s, failsNow != failedBefore)
+	if failsNow != failedBefore {
+		r.announceFailure(s)
+	}
 	return r.answer(ctx, s)
 }
 
@@ -146,12 +149,16 @@ func (r *Reconciler) words(status *v1alpha1.TargetSyncStatus) string {
 	return ""
 }
 
-// announce tells of a failure when it begins, and of what a sync has changed.
-func (r *Reconciler) announce(s *scope, news bool) {
-	if reason := r.words(&s.sync.Status); reason != "" && news {
+// announceFailure tells of a failure.
+func (r *Reconciler) announceFailure(s *scope) {
+	if reason := r.words(&s.sync.Status); reason != "" {
 		metadata := notify.Once(notify.Since(conditions.Get(s.sync, meta.ReadyCondition)))
 		r.Recorder.AnnotatedEventf(s.sync, metadata, corev1.EventTypeWarning, reason, "%s", conditions.GetMessage(s.sync, meta.ReadyCondition))
 	}
+}
+
+// announceChanges tells of what a sync has changed, whatever becomes of its status: another sync finds nothing to change.
+func (r *Reconciler) announceChanges(s *scope) {
 	if c := s.changes; c.any() {
 		r.Recorder.AnnotatedEventf(s.sync, notify.Once(c.token()), corev1.EventTypeNormal, meta.SucceededReason,
 			"objects created: %d, updated: %d, deleted: %d", c.created, c.updated, c.deleted)

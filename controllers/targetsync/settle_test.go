@@ -1,0 +1,55 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package targetsync
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+)
+
+// Another sync finds nothing to change, so nobody would ever hear of it.
+func TestWhatASyncHasChangedIsToldWhateverBecomesOfItsStatus(t *testing.T) {
+	scheme := runtime.NewScheme()
+	require.NoError(t, v1alpha1.AddToScheme(scheme))
+	conflict := apierrors.NewConflict(schema.GroupResource{}, "clusters", errors.New("somebody has annotated it"))
+	for name, end := range map[string]error{"its status conflicts": nil, "its last write conflicts": conflict} {
+		t.Run(name, func(t *testing.T) {
+			sync := &v1alpha1.TargetSync{ObjectMeta: metav1.ObjectMeta{Name: "clusters", Namespace: "n", Generation: 1}}
+			refusing := interceptor.Funcs{SubResourceUpdate: func(context.Context, client.Client, string, client.Object, ...client.SubResourceUpdateOption) error {
+				return conflict
+			}}
+			events := record.NewFakeRecorder(5)
+			r := &Reconciler{
+				Client:  fake.NewClientBuilder().WithScheme(scheme).WithObjects(sync).WithInterceptorFuncs(refusing).Build(),
+				Backoff: kit.NewBackoff(time.Second, time.Minute), Recorder: events,
+			}
+			s := &scope{sync: sync, persisted: sync.Status.DeepCopy(), now: time.Now()}
+			s.changes.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "cluster-0"}})
+
+			result, err := r.settle(t.Context(), s, end)
+
+			require.NoError(t, err)
+			assert.Positive(t, result.RequeueAfter)
+			require.Len(t, events.Events, 1)
+			assert.Contains(t, <-events.Events, "objects created: 1, updated: 0, deleted: 0")
+		})
+	}
+}
