@@ -26,10 +26,11 @@ import (
 const (
 	// defaultTimeout is how long content may take to be found.
 	defaultTimeout = 2 * time.Minute
-	// How many requests are worked on at a time: all, of one caller, and of one caller for one namespace; and how many of a caller wait.
-	maxWorking     = 16
-	maxOfCaller    = 8
-	maxOfNamespace = 4
+	// How many requests are worked on at a time: all, of one caller, and of one caller for one namespace; and how many of a caller wait. An answer is
+	// in memory as a whole, up to some 50 MiB with what it is made from, until its reader has it: all together take half of what the process has.
+	maxWorking     = 8
+	maxOfCaller    = 4
+	maxOfNamespace = 2
 	maxWaiting     = 64
 )
 

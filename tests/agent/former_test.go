@@ -5,6 +5,7 @@ package agent
 
 import (
 	"errors"
+	"strconv"
 	"testing"
 	"time"
 
@@ -15,11 +16,18 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 )
 
-// The agent of the previous commit works with the controller of this one, and is replaced by that of this commit, and back, as a commit in the repository of
-// the fence does it: nothing is done twice, and the Environment is the same.
+// The agents of the two commits before work with the controller of this one, and are replaced by that of this commit, and back, as a commit in the repository
+// of the fence does it: nothing is done twice, and the Environment is the same.
 func TestAFormerAgentIsServedAndReplaced(t *testing.T) {
-	s := newScene(t, "former")
-	previous, err := binaries.CheckOutPrevious(s.ctx)
+	for _, back := range []int{1, 2} {
+		t.Run(strconv.Itoa(back)+" back", func(t *testing.T) { requireServedAndReplaced(t, back) })
+	}
+}
+
+func requireServedAndReplaced(t *testing.T, back int) {
+	t.Helper()
+	s := newScene(t, "former-"+strconv.Itoa(back))
+	previous, err := binaries.CheckOutPrevious(s.ctx, back)
 	if errors.Is(err, binaries.ErrNoPrevious) {
 		t.Skipf("there is no former agent: %v", err)
 	}
@@ -27,10 +35,10 @@ func TestAFormerAgentIsServedAndReplaced(t *testing.T) {
 	former, err := previous.Build(s.ctx, "./cmd/landscaper")
 	require.NoError(t, err)
 	s.startController("--deployer-management")
-	args, newest, name := s.agentArgs(), s.binary, "settings-former"
+	args, newest, name := s.agentArgs(), s.binary, "settings-"+s.environment
 	run := func(binary string) *member {
 		s.binary = binary
-		agent := s.start("former-agent", s.account, args...)
+		agent := s.start(s.environment+"-agent", s.account, args...)
 		agent.awaitReady()
 		s.awaitEnvironment(isConnected)
 		return agent

@@ -28,7 +28,7 @@ func crdsOf(source string) string { return filepath.Join(source, "config", "crd"
 // releases are that of the previous commit, and that of this checkout.
 func (s *stage) releases(ctx context.Context) (before, now release) {
 	s.t.Helper()
-	previous, err := binaries.CheckOutPrevious(ctx)
+	previous, err := binaries.CheckOutPrevious(ctx, 1)
 	if errors.Is(err, binaries.ErrNoPrevious) {
 		s.t.Skipf("nothing to upgrade from: %v", err)
 	}

@@ -175,8 +175,16 @@ type told struct{ *record.FakeRecorder }
 
 // Eventf keeps an event.
 func (r told) Eventf(about runtime.Object, kind, reason, format string, args ...any) {
-	object := about.(client.Object)
-	r.FakeRecorder.Eventf(about, kind, reason, "%T %s: "+format, append([]any{object, client.ObjectKeyFromObject(object)}, args...)...)
+	r.FakeRecorder.Eventf(about, kind, reason, "%T %s: "+format, withObject(about, args)...)
+}
+
+// AnnotatedEventf keeps an event, with its annotations at the end.
+func (r told) AnnotatedEventf(about runtime.Object, annotations map[string]string, kind, reason, format string, args ...any) {
+	r.FakeRecorder.AnnotatedEventf(about, annotations, kind, reason, "%T %s: "+format, withObject(about, args)...)
+}
+
+func withObject(about runtime.Object, args []any) []any {
+	return append([]any{about, client.ObjectKeyFromObject(about.(client.Object))}, args...)
 }
 
 // clear takes away what the test has left, by force.

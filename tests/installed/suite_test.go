@@ -95,7 +95,7 @@ func (c *cluster) release(version string) {
 // former makes a release of the previous commit and pushes it; of this one where there is none.
 func (c *cluster) former(version string) {
 	c.Helper()
-	previous, err := binaries.CheckOutPrevious(c.ctx)
+	previous, err := binaries.CheckOutPrevious(c.ctx, 1)
 	if errors.Is(err, binaries.ErrNoPrevious) {
 		c.Logf("%s is a release of this checkout: %v", version, err)
 		c.release(version)

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/flux-landscaper/flux-landscaper/tests/platform/programs"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 )
 
 const (
@@ -34,7 +34,7 @@ func newFolder() (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	owner, err := programs.TryLock(filepath.Join(path, ownerFile))
+	owner, err := binaries.TryLock(filepath.Join(path, ownerFile))
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(path))
 	}
@@ -48,7 +48,7 @@ func sweepFolders() {
 		if err != nil || time.Since(info.ModTime()) < sweepAge {
 			continue
 		}
-		if owner, err := programs.TryLock(filepath.Join(path, ownerFile)); err == nil {
+		if owner, err := binaries.TryLock(filepath.Join(path, ownerFile)); err == nil {
 			_ = removeGroups(filepath.Base(path))
 			_ = os.RemoveAll(path)
 			_ = owner.Close()

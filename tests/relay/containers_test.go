@@ -320,13 +320,13 @@ func TestASlowRegistryHoldsUpItsOwnTenantOnly(t *testing.T) {
 		s.pushComponent(object{"name": "example.com/slow-" + name, "version": "1.0.0"})
 		s.run(s.containerOf(s.tenant, name, object{"componentDescriptor": s.reference("example.com/slow-"+name, "1.0.0")}))
 	}
-	s.awaited(held.asked, 4)
+	s.awaited(held.asked, 2)
 
 	item := s.container(other, "job", "1.0.0")
 	s.run(item)
 
 	assert.Equal(t, "kind: Blueprint", s.given(item)["content/blueprint.yaml"])
-	assert.LessOrEqual(t, held.now.Load(), int32(4), "half of what the deployer may ask for is left to others")
+	assert.LessOrEqual(t, held.now.Load(), int32(2), "half of what the deployer may ask for is left to others")
 }
 
 func TestContentOverTheLimitEndsTheJob(t *testing.T) {

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"github.com/flux-landscaper/flux-landscaper/tests/platform/programs"
 )
 
 const lockRetry = 250 * time.Millisecond
@@ -36,7 +34,7 @@ func (s *store) lockFor(ctx context.Context, r recipe) (release func(), err erro
 func (s *store) lockFile(ctx context.Context, path, purpose string) (release func(), err error) {
 	var announced time.Time
 	for {
-		file, err := programs.TryLock(path)
+		file, err := TryLock(path)
 		if err == nil {
 			_ = file.Truncate(0)
 			_, _ = fmt.Fprintf(file, "process %d, which provides %s", os.Getpid(), purpose)
@@ -56,4 +54,17 @@ func (s *store) lockFile(ctx context.Context, path, purpose string) (release fun
 		case <-time.After(lockRetry):
 		}
 	}
+}
+
+// TryLock opens path and takes its exclusive lock, or fails with syscall.EWOULDBLOCK if somebody else holds it. The kernel
+// releases the lock when the file is closed or its process dies.
+func TryLock(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
 }

@@ -12,15 +12,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/programs"
 )
 
-// ErrNoPrevious says that there is no commit before that of this checkout: no Git, no history, or one that is cut off.
-var ErrNoPrevious = errors.New("there is no previous commit")
+// ErrNoPrevious says that a commit before that of this checkout is not there: no Git, no history, or one that is cut off.
+var ErrNoPrevious = errors.New("there is no such former commit")
 
-// Previous is what the commit before that of this checkout holds.
+// Previous is what a commit before that of this checkout holds.
 type Previous struct {
 	// Commit is its hash.
 	Commit string
@@ -28,23 +29,23 @@ type Previous struct {
 	Source string
 }
 
-// CheckOutPrevious writes the files of the previous commit into the cache, which keeps them until another commit is the previous one. It changes
-// nothing in the repository. The error is ErrNoPrevious where there is none.
-func CheckOutPrevious(ctx context.Context) (*Previous, error) {
+// CheckOutPrevious writes the files of a former commit into the cache: 1 back is the one before that of this checkout. The cache keeps them until
+// another commit is so far back. It changes nothing in the repository. The error is ErrNoPrevious where there is none.
+func CheckOutPrevious(ctx context.Context, back int) (*Previous, error) {
 	store, err := openStore(os.Stderr)
 	if err != nil {
 		return nil, err
 	}
-	commit, err := git(ctx, store.source, "rev-parse", "--verify", "HEAD^")
+	commit, err := git(ctx, store.source, "rev-parse", "--verify", "HEAD~"+strconv.Itoa(back))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s", ErrNoPrevious, programs.LastLines(err.Error(), 1))
 	}
 	checkout := sha256.Sum256([]byte(store.source))
-	home := filepath.Join(cacheDir(), "previous", hex.EncodeToString(checkout[:8]))
+	home := filepath.Join(cacheDir(), "previous", hex.EncodeToString(checkout[:8]), strconv.Itoa(back))
 	if err := os.MkdirAll(home, 0o755); err != nil {
 		return nil, err
 	}
-	release, err := store.lockFile(ctx, filepath.Join(home, "lock"), "the previous commit")
+	release, err := store.lockFile(ctx, filepath.Join(home, "lock"), "a former commit")
 	if err != nil {
 		return nil, err
 	}
@@ -74,14 +75,14 @@ func git(ctx context.Context, dir string, args ...string) (string, error) {
 	return programs.Output(ctx, cmd)
 }
 
-// Build builds a main package of the previous commit like BuildStatic, and returns the path of the program.
+// Build builds a main package of the former commit like BuildStatic, and returns the path of the program.
 func (p *Previous) Build(ctx context.Context, pkg string) (string, error) {
 	path := filepath.Join(filepath.Dir(p.Source), filepath.Base(pkg))
 	store, err := openStore(os.Stderr)
 	if err != nil {
 		return "", err
 	}
-	release, err := store.lockFile(ctx, path+".lock", filepath.Base(pkg)+" of the previous commit")
+	release, err := store.lockFile(ctx, path+".lock", filepath.Base(pkg)+" of a former commit")
 	if err != nil {
 		return "", err
 	}

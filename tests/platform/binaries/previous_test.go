@@ -15,6 +15,6 @@ func TestAFolderWithoutHistoryHasNoPreviousCommit(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module "+modulePath+"\n"), 0o600))
 	t.Chdir(dir)
-	_, err := CheckOutPrevious(t.Context())
+	_, err := CheckOutPrevious(t.Context(), 1)
 	require.ErrorIs(t, err, ErrNoPrevious)
 }

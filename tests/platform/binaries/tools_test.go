@@ -9,11 +9,24 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
+
+func TestLockIsHeldByOne(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	first, err := TryLock(path)
+	require.NoError(t, err)
+	_, err = TryLock(path)
+	require.ErrorIs(t, err, syscall.EWOULDBLOCK)
+	require.NoError(t, first.Close())
+	second, err := TryLock(path)
+	require.NoError(t, err)
+	require.NoError(t, second.Close())
+}
 
 func TestWaitingForTheLockSaysForWhom(t *testing.T) {
 	var said bytes.Buffer

@@ -4,11 +4,10 @@
 package programs
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"os"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"testing"
@@ -22,15 +21,15 @@ const (
 	portAttempts = 100
 )
 
-// claims are the locks of the ports that this process gave away. They are held until it ends, so that a program that is
-// started again finds its port free.
+// claims are the sockets by which this process holds the ports that it gave away. They are open until it ends, so that a program that is started
+// again finds its port free.
 var claims struct {
 	sync.Mutex
-	files []*os.File
+	sockets []net.Listener
 }
 
 // FreeAddress returns a loopback address that nothing listens on, for a program that is given its address. No other call
-// returns its port, in no process of this user, until this process ends.
+// returns its port, in no process of this machine on Linux, until this process ends.
 func FreeAddress() (string, error) { return FreeAddressOf(Loopback) }
 
 // FreeAddressOf is FreeAddress for another address of this machine.
@@ -56,24 +55,19 @@ func RequireFreeAddress(t testing.TB, host string) string {
 	return address
 }
 
-// claim takes the lock of a port and keeps it if nothing listens at address.
+// claim takes a port for this process if nothing listens at address.
 func claim(port int, address string) error {
-	dir := filepath.Join(os.TempDir(), fmt.Sprintf("flux-landscaper-ports-%d", os.Getuid()))
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	file, err := TryLock(filepath.Join(dir, strconv.Itoa(port)))
+	held, err := hold(port)
 	if err != nil {
 		return fmt.Errorf("port %d is claimed: %w", port, err)
 	}
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		_ = file.Close()
-		return err
+		return errors.Join(err, held.Close())
 	}
 	claims.Lock()
 	defer claims.Unlock()
-	claims.files = append(claims.files, file)
+	claims.sockets = append(claims.sockets, held)
 	return listener.Close()
 }
 

@@ -5,9 +5,7 @@ package programs_test
 
 import (
 	"net"
-	"path/filepath"
 	"strconv"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -35,16 +33,4 @@ func TestAnAddressOfAnotherHostIsNotTheOneOfLoopback(t *testing.T) {
 	number, err := strconv.Atoi(port)
 	require.NoError(t, err)
 	assert.Less(t, number, 32768, "the kernel gives ports from here on to outgoing connections")
-}
-
-func TestLockIsHeldByOne(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "lock")
-	first, err := programs.TryLock(path)
-	require.NoError(t, err)
-	_, err = programs.TryLock(path)
-	require.ErrorIs(t, err, syscall.EWOULDBLOCK)
-	require.NoError(t, first.Close())
-	second, err := programs.TryLock(path)
-	require.NoError(t, err)
-	require.NoError(t, second.Close())
 }
