@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/flux-landscaper/flux-landscaper/confined"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/programs"
@@ -22,19 +24,22 @@ import (
 // AllRights are the groups of a user who may do everything.
 var AllRights = []string{"system:masters"}
 
-// MemoryLimits are what the processes are told of the memory of their containers, in bytes and by their commands: those of the manifests in flux/.
-var MemoryLimits = map[string]int64{
-	"controller": 2 << 30, "deployer helm": 2560 << 20, "deployer manifest": 1 << 30, "deployer container": 1 << 30, "relay": 1 << 30, "agent": 1 << 30,
-	"webhooks": 512 << 20,
-}
+// ownMemory is what the garbage collector of a process goes by, in bytes, beside what its children may take. The pages of the program come on top. The
+// manifests in flux/ leave a process more, so that it collects garbage less often.
+const ownMemory = 300 << 20
 
-// memoryLimit returns the environment variable with the limit of a command; what we ship no manifest for has that of the other deployers.
+// memoryLimit returns the environment variable with the limit of a command.
 func memoryLimit(command string) string {
-	limit, isShipped := MemoryLimits[command]
-	if !isShipped {
-		limit = MemoryLimits["deployer manifest"]
+	var children int64
+	switch command {
+	case "controller":
+		children = confined.DefaultLimits().Most()
+	case "deployer helm":
+		limits := confined.DefaultLimits()
+		limits.Memory = helm.ChildMemory
+		children = limits.Most()
 	}
-	return fmt.Sprintf("GOMEMLIMIT=%d", limit)
+	return fmt.Sprintf("GOMEMLIMIT=%d", ownMemory+children)
 }
 
 // Start starts a sub-command of our binary, e.g. "deployer mock", on a cluster and returns at once. It works as a user of its own, so that

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	notificationv1 "github.com/fluxcd/notification-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/meta"
@@ -35,7 +36,7 @@ func (s *notified) hook(name string, resources ...notificationv1.CrossNamespaceO
 	}}
 	require.NoError(s.t, s.Client().Create(s.Ctx, made))
 	require.NoError(s.t, s.AwaitReady(s.Ctx, made))
-	return func(key string) int {
+	call = func(key string) int {
 		const body = `{"pushed": "something"}`
 		mac := hmac.New(sha256.New, []byte(key))
 		_, _ = mac.Write([]byte(body))
@@ -51,6 +52,9 @@ func (s *notified) hook(name string, resources ...notificationv1.CrossNamespaceO
 		_ = answer.Body.Close()
 		return answer.StatusCode
 	}
+	// It knows the path a moment after the status says so.
+	require.Eventually(s.t, func() bool { return call("wrong") != http.StatusNotFound }, time.Minute, 10*time.Millisecond)
+	return call
 }
 
 func named(kind, name string) notificationv1.CrossNamespaceObjectReference {

@@ -32,7 +32,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/confined"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm"
-	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/programs"
@@ -213,22 +212,6 @@ func TestChildProcessesHaveRoomBesideTheirParents(t *testing.T) {
 		assert.GreaterOrEqual(t, room>>20, int64(ownMemory>>20), "MiB that the children of %s leave of its memory limit", deployment.Name)
 	}
 	assert.Equal(t, len(byProcess), found)
-}
-
-// What tests say of the memory of processes is true of those that are installed.
-func TestProcessesOfTestsHaveTheMemoryOfThoseThatAreInstalled(t *testing.T) {
-	shipped := map[string]int64{}
-	for _, folder := range []string{"install", "container-deployer", "relay", "agent", "webhooks"} {
-		for _, deployment := range typed[appsv1.Deployment](t, builtFrom(t, "flux/"+folder), "Deployment") {
-			container := deployment.Spec.Template.Spec.Containers[0]
-			command := container.Args[0]
-			if command == "deployer" {
-				command += " " + container.Args[1]
-			}
-			shipped[command] = container.Resources.Limits.Memory().Value()
-		}
-	}
-	assert.Equal(t, shipped, landscape.MemoryLimits)
 }
 
 // processOf is the sub-command that a container runs; of deployers their own name.
