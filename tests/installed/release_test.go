@@ -18,7 +18,7 @@ import (
 )
 
 // The release of the previous commit is installed by Flux from its artifact, delivers the sample landscape, is upgraded to this one and rolled back
-// beneath it without a job, and goes without a trace but the CRDs.
+// beneath it without a job, while other Installations change without a pause, and goes without a trace but the CRDs.
 func TestAReleaseIsInstalledByFlux(t *testing.T) {
 	c := newCluster(t)
 	c.former("v0.1.0")
@@ -33,19 +33,21 @@ func TestAReleaseIsInstalledByFlux(t *testing.T) {
 	require.NotEmpty(t, before)
 	assert.Contains(t, image, c.Registry.Host+"/landscaper:v0.1.0@sha256:")
 
+	load := newLoad(c)
 	c.release("v0.2.0")
-	c.upgrade(install, "v0.2.0")
+	load.during(func() { c.upgrade(install, "v0.2.0") })
 
 	assert.Contains(t, c.deployment("landscaper-controller").Spec.Template.Spec.Containers[0].Image, "/landscaper:v0.2.0@sha256:")
 	require.NoError(t, c.AwaitReady(c.ctx, shop))
 	assert.Equal(t, before, c.jobs(), "an upgrade runs no job")
 
 	c.former("v0.3.0")
-	c.upgrade(install, "v0.3.0")
+	load.during(func() { c.upgrade(install, "v0.3.0") })
 
 	require.NoError(t, c.AwaitReady(c.ctx, shop))
 	assert.Equal(t, before, c.jobs(), "nor does the way back")
 
+	load.remove()
 	require.NoError(t, c.Client().Delete(c.ctx, shop))
 	require.NoError(t, c.AwaitGone(c.ctx, shop))
 	for name := range before {
