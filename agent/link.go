@@ -257,7 +257,11 @@ func proxyOf(config *rest.Config, base *url.URL) string {
 	if err != nil || proxy == nil || proxy.User != nil {
 		return ""
 	}
-	return proxy.String()
+	named := *proxy
+	if named.Scheme == "socks5h" {
+		named.Scheme = "socks5" // the same to Go; kubeconfigs know this name only
+	}
+	return named.String()
 }
 
 // gate holds requests back while it is shut. The zero value is open.

@@ -11,12 +11,14 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 )
 
@@ -105,6 +107,13 @@ func TestServerOfTheEnvironmentHasNoCredentials(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "https://a:1", link.Server().Host)
 	assert.NotContains(t, fmt.Sprintf("%+v", link.Server()), "secret")
+}
+
+func TestKubeconfigsKnowTheProxyOfTheEnvironmentVariables(t *testing.T) {
+	proxy := &url.URL{Scheme: "socks5h", Host: "proxy.example.com"}
+	server := serverOf(&rest.Config{Proxy: http.ProxyURL(proxy)}, &url.URL{Scheme: "https", Host: "a:1"})
+	assert.Equal(t, "socks5://proxy.example.com", server.ProxyURL)
+	assert.Equal(t, "socks5h", proxy.Scheme, "the connections of the process go by it")
 }
 
 // The deployers of the Environment take the same way as the agent.

@@ -4,6 +4,7 @@
 package installation
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -12,11 +13,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 // TestAnInterruptionEndsOneJobOnly plays an Execution that dies between the end of an interrupted job and the write that takes the operation away.
@@ -46,6 +49,34 @@ func TestAnInterruptionEndsOneJobOnly(t *testing.T) {
 			assert.NotContains(t, next.Annotations, v1alpha1.OperationAnnotation, "the interruption was for the former job")
 		})
 	}
+}
+
+// TestAnInterruptThatFluxKeepsEndsTheRunningJobOnly applies the operation as Flux does, which would put it back at every sync.
+func TestAnInterruptThatFluxKeepsEndsTheRunningJobOnly(t *testing.T) {
+	s := newStage(t)
+	s.create(fixture.Following(s.leaf("root", "former")))
+	execution := s.execution("root", "")
+	root := s.installation("root", func(inst *v1alpha1.Installation) bool { return inst.Status.Phase == v1alpha1.PhaseProgressing })
+	applied := fmt.Sprintf(`{"apiVersion": %q, "kind": "Installation", "metadata": {"name": "root", "annotations": {%q: %q}}}`,
+		v1alpha1.GroupVersion, v1alpha1.OperationAnnotation, v1alpha1.OperationInterrupt)
+	require.NoError(t, s.client.Patch(s.ctx, root, client.RawPatch(types.ApplyPatchType, []byte(applied)), client.FieldOwner("kustomize-controller"), client.ForceOwnership))
+	until(s, execution, func(execution *v1alpha1.Execution) bool {
+		return execution.Annotations[v1alpha1.OperationAnnotation] == v1alpha1.OperationInterrupt
+	})
+
+	first := s.finish(execution, v1alpha1.PhaseFailed)
+
+	ended := s.ended("root", "", v1alpha1.PhaseFailed)
+	assert.Equal(t, v1alpha1.OperationInterrupt, ended.Annotations[v1alpha1.OperationAnnotation], "Flux would put it back")
+	assert.Equal(t, kit.ReasonInterruptInGit, conditions.GetReason(ended, kit.OperationInGitCondition))
+
+	edit(s, &v1alpha1.Installation{ObjectMeta: s.named("root")}, func(inst *v1alpha1.Installation) {
+		inst.Spec.Blueprint = fixture.InlineBlueprint(object{"deployExecutions": deploying("newer")})
+	})
+	next := s.execution("root", first)
+	assert.NotContains(t, next.Annotations, v1alpha1.OperationAnnotation)
+	s.finish(next, v1alpha1.PhaseSucceeded)
+	s.ended("root", ended.Status.JobID, v1alpha1.PhaseSucceeded)
 }
 
 // TestAnInterruptedChildEndsBeforeTheNextJob plays an Installation that was interrupted before all children had its job: it has ended, and its Execution

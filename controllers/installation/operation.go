@@ -87,8 +87,10 @@ func (r *Reconciler) interrupt(ctx context.Context, s *reconciliation) error {
 	if err != nil {
 		return err
 	}
-	if conditions.Delete(s.Inst, jobs.OperationInGitCondition); isKept {
+	if isKept {
 		r.showInGit(s)
+	} else {
+		conditions.Delete(s.Inst, jobs.OperationInGitCondition)
 	}
 	if s.Inst.DeletionTimestamp.IsZero() && (!jobs.Prepared(s.Inst, s.family.Execution, s.family.Children) || s.isHeldUp()) || s.family.Execution == nil && len(s.family.Children) == 0 {
 		s.fail(kit.Interrupted())

@@ -144,14 +144,21 @@ func TestDeployersAreInstalledIntoEveryEnvironmentAndUninstalled(t *testing.T) {
 	s.Gone(two)
 }
 
+// withoutAgent makes an Environment whose agent has gone, and waits until that is shown.
+func withoutAgent(s *landscape.Scene, name string) *v1alpha1.Environment {
+	s.T.Helper()
+	seconds := int32(5)
+	lease := &coordinationv1.Lease{ObjectMeta: s.Named(v1alpha1.AgentLeasePrefix + name)}
+	lease.Spec.LeaseDurationSeconds = &seconds // nobody renews it
+	require.NoError(s.T, s.Client().Create(s.Ctx, lease))
+	env := environment(s, name)
+	require.NoError(s.T, s.Await(s.Ctx, env, func() bool { return conditions.IsFalse(env, v1alpha1.AgentConnectedCondition) }))
+	return env
+}
+
 func TestItemsOfAnEnvironmentWithoutAgentWait(t *testing.T) {
 	s := newScene(t)
-	seconds := int32(5)
-	lease := &coordinationv1.Lease{ObjectMeta: s.Named(v1alpha1.AgentLeasePrefix + "lonely")}
-	lease.Spec.LeaseDurationSeconds = &seconds // nobody renews it
-	require.NoError(t, s.Client().Create(s.Ctx, lease))
-	env := environment(s, "lonely")
-	require.NoError(t, s.Await(s.Ctx, env, func() bool { return conditions.IsFalse(env, v1alpha1.AgentConnectedCondition) }))
+	env := withoutAgent(s, "lonely")
 	registration := register(s, "three", "- name: deploy\n  type: example.com/nobody\n  target: {import: cluster}\n  config: {}\n")
 	shown := s.AwaitState("three-lonely", func(inst *v1alpha1.Installation) bool { return inst.Status.ExecutionReference != nil })
 	items := &v1alpha1.DeployItemList{}
@@ -192,12 +199,7 @@ func begun(s *landscape.Scene, pair string) *v1alpha1.DeployItem {
 // had begun to deploy.
 func TestAnEnvironmentWhoseAgentIsLostGoesByForce(t *testing.T) {
 	s := newScene(t)
-	seconds := int32(5)
-	lease := &coordinationv1.Lease{ObjectMeta: s.Named(v1alpha1.AgentLeasePrefix + "lost")}
-	lease.Spec.LeaseDurationSeconds = &seconds // nobody renews it
-	require.NoError(t, s.Client().Create(s.Ctx, lease))
-	env := environment(s, "lost")
-	require.NoError(t, s.Await(s.Ctx, env, func() bool { return conditions.IsFalse(env, v1alpha1.AgentConnectedCondition) }))
+	env := withoutAgent(s, "lost")
 	registration := register(s, "four", "- name: deploy\n  type: example.com/nobody\n  target: {import: cluster}\n  config: {}\n")
 	installation := s.AwaitState("four-lost", func(inst *v1alpha1.Installation) bool { return inst.Status.ExecutionReference != nil })
 	change := func(object client.Object, patch string) {
@@ -229,6 +231,7 @@ func TestAnEnvironmentWhoseAgentIsLostGoesByForce(t *testing.T) {
 	} {
 		require.NoError(t, s.AwaitGone(s.Ctx, left), "%T", left)
 	}
+	lease := &coordinationv1.Lease{ObjectMeta: s.Named(v1alpha1.AgentLeasePrefix + "lost")}
 	s.Delete(registration)
 	s.Delete(lease)
 	s.Delete(&records.Items[0])

@@ -4,6 +4,7 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -49,24 +50,12 @@ func (p *Pace) charge(bytes int) {
 	}
 }
 
-// wait waits until what was read is paid. It returns the error of a context that ends before.
+// wait waits until what was read before is paid. It returns why a context has ended or will end before.
 func (p *Pace) wait(ctx context.Context) error {
-	if p == nil {
+	if p == nil || p.tokens.WaitN(ctx, 0) == nil {
 		return nil
 	}
-	for {
-		missing := -p.tokens.Tokens()
-		if missing <= 0 {
-			return nil
-		}
-		timer := time.NewTimer(time.Duration(missing / float64(p.tokens.Limit()) * float64(time.Second)))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return context.Cause(ctx)
-		}
-	}
+	return cmp.Or(context.Cause(ctx), context.DeadlineExceeded)
 }
 
 // begin waits until one more request may be sent. The returned function ends it.
