@@ -26,7 +26,7 @@ var AllRights = []string{"system:masters"}
 
 // ownMemory is what the garbage collector of a process goes by, in bytes, beside what its children may take. The pages of the program come on top. The
 // manifests in flux/ leave a process more, so that it collects garbage less often.
-const ownMemory = 300 << 20
+const ownMemory = 256 << 20
 
 // memoryLimit returns the environment variable with the limit of a command.
 func memoryLimit(command string) string {
