@@ -72,7 +72,8 @@ func startChild[Q, R any](program string, memory int64, ended func(*child[Q, R])
 	timer := time.NewTimer(startTime)
 	defer timer.Stop()
 	select {
-	case <-c.results:
+	case first := <-c.results:
+		c.used = first.Used
 		ready <- true
 		return c, nil
 	case <-c.process.ended:
@@ -174,7 +175,8 @@ func (p *process) allow() {
 }
 
 // perform hands the job over and waits for its end; from then on none of its questions is being answered. After an error the child is of no use.
-func (c *child[Q, R]) perform(ctx context.Context, job Job, limits Limits, request Q) (Result[R], error) {
+// Once the job is long, lengthen says whether it may go on; it ends with errPutBack otherwise.
+func (c *child[Q, R]) perform(ctx context.Context, job Job, limits Limits, request Q, lengthen func() bool) (Result[R], error) {
 	asking, stopAsking := context.WithCancel(ctx)
 	c.allow()
 	c.jobs++
@@ -194,8 +196,19 @@ func (c *child[Q, R]) perform(ctx context.Context, job Job, limits Limits, reque
 	case <-ctx.Done():
 		return Result[R]{}, context.Cause(ctx)
 	}
-	for passed := limits.Time; ; {
+	look := time.NewTicker(lookInterval)
+	defer look.Stop()
+	for began, passed := time.Now(), limits.Time; ; {
 		select {
+		case <-look.C:
+			if !c.isLong(time.Since(began)) {
+				continue
+			}
+			if !lengthen() {
+				return Result[R]{}, errPutBack
+			}
+			lowerPriority(c.command.Process.Pid)
+			look.Stop()
 		case result := <-c.results:
 			c.used = result.Used
 			return result, nil
@@ -211,6 +224,20 @@ func (c *child[Q, R]) perform(ctx context.Context, job Job, limits Limits, reque
 			return Result[R]{}, context.Cause(ctx)
 		}
 	}
+}
+
+// A job is long that has taken shortWork of processor time, or shortStay by the clock, for which it may have waited for answers. It runs behind all short
+// jobs and everything else of the machine, in a child that cannot be used again, because a process may not take its turn back.
+const (
+	shortWork    = 50 * time.Millisecond
+	shortStay    = time.Second
+	lookInterval = 20 * time.Millisecond
+)
+
+// isLong reports whether the job that has its child for so long is a long one.
+func (c *child[Q, R]) isLong(stay time.Duration) bool {
+	used, err := processorTime(c.command.Process.Pid)
+	return err == nil && used-c.used >= shortWork || stay >= shortStay
 }
 
 // Where a machine is so busy that a job has had less than a share of its time on a processor, it gets more, up to a multiple of its time.

@@ -62,6 +62,12 @@ func acts() map[string]func(*confined.Parent) (string, error) {
 				_ = i
 			}
 		},
+		"work":     work,
+		"priority": priority,
+		"work and tell": func(p *confined.Parent) (string, error) {
+			_, _ = work(p)
+			return priority(p)
+		},
 		"recurse": func(*confined.Parent) (string, error) { return strconv.Itoa(deeper(0)), nil },
 		"once":    func(*confined.Parent) (string, error) { return strconv.Itoa(len(make([]byte, 4<<30))), nil },
 		"grow": func(*confined.Parent) (string, error) {
@@ -446,6 +452,76 @@ func TestHostileOwnerLeavesAChildForOthers(t *testing.T) {
 	assert.Empty(t, held.entered, "the last child is for others")
 	close(held.released)
 	hostile.Wait()
+}
+
+func TestLongJobsRunBehindShortOnes(t *testing.T) {
+	cases := map[string]string{"that work": "work", "that wait for answers": "ask"}
+	for name, act := range cases {
+		t.Run(name, func(t *testing.T) {
+			pool := newPool(t, confined.Limits{Children: 3})
+			ended := make(chan struct{})
+			waiting := confined.AnswerWith(func(ctx context.Context, _ string) (string, error) {
+				select {
+				case <-ended:
+				case <-ctx.Done():
+				}
+				return "", ctx.Err()
+			})
+			var long sync.WaitGroup
+			for i := range 6 {
+				job := confined.Job{Owner: fmt.Sprintf("hostile-%d", i), Answers: map[string]confined.Answer{"greet": waiting}}
+				long.Go(func() {
+					_, err := pool.Run(t.Context(), job, request{Do: act})
+					assert.NoError(t, err)
+				})
+			}
+			require.Eventually(t, func() bool { return metric(t, "landscaper_child_jobs_running") >= 2 }, time.Minute, time.Millisecond)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			for i := range 20 {
+				out, err := pool.Run(ctx, confined.Job{Owner: fmt.Sprintf("other-%d", i)}, request{Text: "short"})
+				require.NoError(t, err)
+				assert.Equal(t, "short", out)
+			}
+			assert.Positive(t, metric(t, "landscaper_child_jobs_waiting"), "the long ones have not ended before")
+			close(ended)
+			long.Wait()
+		})
+	}
+}
+
+func TestLongJobsGoOnBehindAllOthers(t *testing.T) {
+	pool := newPool(t, confined.Limits{})
+	priority := func() int {
+		out, err := run(t, pool, "a", "priority")
+		require.NoError(t, err)
+		value, err := strconv.Atoi(out)
+		require.NoError(t, err)
+		return value
+	}
+	before := priority()
+	out, err := run(t, pool, "a", "work and tell")
+	require.NoError(t, err)
+	assert.Equal(t, strconv.Itoa(before+10), out)
+	assert.Equal(t, before, priority(), "no other job is behind because of it")
+}
+
+// priority returns the nice value of this process.
+func priority(*confined.Parent) (string, error) {
+	text, err := os.ReadFile("/proc/self/stat")
+	if err != nil {
+		return "", err
+	}
+	_, rest, _ := strings.Cut(string(text), ") ")
+	return strings.Fields(rest)[16], nil
+}
+
+// work keeps the processor busy for a while.
+func work(*confined.Parent) (string, error) {
+	for begun := time.Now(); time.Since(begun) < 10*patience; {
+		_ = strings.Repeat("x", 1<<10)
+	}
+	return "worked", nil
 }
 
 // hold keeps children busy until it is released.

@@ -22,8 +22,9 @@ type Pool[Q, R any] struct {
 	idle []*child[Q, R]
 	// children counts those that have not ended, starting those of them that are not ready yet.
 	children, starting int
-	// running counts the jobs of each owner.
+	// running counts the jobs of each owner, long those of them all that are long.
 	running map[string]int
+	long    int
 	waiting []*waiter[Q, R]
 	closed  bool
 	shown   measured
@@ -32,7 +33,9 @@ type Pool[Q, R any] struct {
 // waiter is a job without a child. Its channel has room for the one value that it gets.
 type waiter[Q, R any] struct {
 	owner string
-	given chan seat[Q, R]
+	// isLong says that the job is known to be long.
+	isLong bool
+	given  chan seat[Q, R]
 }
 
 // seat is a child for one job, or why there is none.
@@ -91,20 +94,53 @@ func (p *Pool[Q, R]) jobs() int {
 }
 
 func (p *Pool[Q, R]) attempt(ctx context.Context, job Job, request Q) (R, error) {
-	var none R
-	taken, err := p.acquire(ctx, job.Owner)
-	if err != nil {
-		return none, err
+	w := &waiter[Q, R]{owner: job.Owner, given: make(chan seat[Q, R], 1)}
+	result, err := p.seated(ctx, w, job, request)
+	if errors.Is(err, errPutBack) {
+		w.isLong = true
+		result, err = p.seated(ctx, w, job, request)
 	}
-	began := time.Now()
-	result, err := taken.perform(ctx, job, job.Limits.orElse(p.limits), request)
-	countJob(p.program.name, time.Since(began), err)
-	p.release(taken, job.Owner, err == nil && !result.Spent)
 	if err == nil && result.Problem != "" {
 		err = problem(result.Problem)
 	}
 	return result.Response, err
 }
+
+// errPutBack says that a job turned out to be long while there were as many of those as there may be.
+var errPutBack = errors.New("the job waits until fewer long ones are running")
+
+// seated runs a request in the child that it waits for.
+func (p *Pool[Q, R]) seated(ctx context.Context, w *waiter[Q, R], job Job, request Q) (Result[R], error) {
+	taken, err := p.acquire(ctx, w)
+	if err != nil {
+		return Result[R]{}, err
+	}
+	began := time.Now()
+	result, err := taken.perform(ctx, job, job.Limits.orElse(p.limits), request, func() bool { return p.lengthen(w) })
+	if !errors.Is(err, errPutBack) {
+		countJob(p.program.name, time.Since(began), err)
+	}
+	p.release(taken, w, err == nil && !result.Spent && !w.isLong)
+	return result, err
+}
+
+// lengthen counts a running job among the long ones and reports whether it may go on.
+func (p *Pool[Q, R]) lengthen(w *waiter[Q, R]) bool {
+	p.mu.Lock()
+	defer p.unlock()
+	if w.isLong {
+		return true
+	}
+	if p.long >= p.mostLong() {
+		return false
+	}
+	w.isLong = true
+	p.long++
+	return true
+}
+
+// mostLong is how many long jobs run at most: one child is left for short ones, whoever has the others.
+func (p *Pool[Q, R]) mostLong() int { return max(p.limits.Children-1, 1) }
 
 // Close ends all children that have no job, and refuses further jobs.
 func (p *Pool[Q, R]) Close() {
@@ -118,8 +154,7 @@ func (p *Pool[Q, R]) Close() {
 	p.fail(errClosed)
 }
 
-func (p *Pool[Q, R]) acquire(ctx context.Context, owner string) (*child[Q, R], error) {
-	w := &waiter[Q, R]{owner: owner, given: make(chan seat[Q, R], 1)}
+func (p *Pool[Q, R]) acquire(ctx context.Context, w *waiter[Q, R]) (*child[Q, R], error) {
 	p.mu.Lock()
 	if p.closed {
 		p.unlock()
@@ -145,18 +180,21 @@ func (p *Pool[Q, R]) leave(w *waiter[Q, R]) {
 	select {
 	case s := <-w.given:
 		if s.child != nil {
-			p.release(s.child, w.owner, true)
+			p.release(s.child, w, true)
 		}
 	default:
 	}
 }
 
 // release gives a child back; one that is not usable ends.
-func (p *Pool[Q, R]) release(c *child[Q, R], owner string, usable bool) {
+func (p *Pool[Q, R]) release(c *child[Q, R], w *waiter[Q, R], usable bool) {
 	p.mu.Lock()
 	defer p.unlock()
-	if p.running[owner]--; p.running[owner] == 0 {
-		delete(p.running, owner)
+	if p.running[w.owner]--; p.running[w.owner] == 0 {
+		delete(p.running, w.owner)
+	}
+	if w.isLong {
+		p.long--
 	}
 	if usable && !p.closed {
 		p.rest(c)
@@ -204,6 +242,9 @@ func (p *Pool[Q, R]) dispatch() {
 		p.idle = p.idle[:len(p.idle)-1]
 		c.retire.Stop()
 		p.running[w.owner]++
+		if w.isLong {
+			p.long++
+		}
 		w.given <- seat[Q, R]{child: c}
 	}
 	busy := p.children - p.starting - len(p.idle)
@@ -224,7 +265,7 @@ func (p *Pool[Q, R]) next() int {
 	isLast := p.jobs()+1 >= p.limits.Children && p.limits.Children > 1
 	for i, w := range p.waiting {
 		own := p.running[w.owner]
-		if own > 0 && isLast {
+		if own > 0 && isLast || w.isLong && p.long >= p.mostLong() {
 			continue
 		}
 		if found < 0 || own < p.running[p.waiting[found].owner] {

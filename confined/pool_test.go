@@ -34,7 +34,7 @@ func TestWaitingOutlastsAChildThatCannotBeStarted(t *testing.T) {
 	pool.children, pool.starting = 2, 1
 	pool.start()
 	require.Empty(t, w.given, "the child of another job will be free")
-	pool.release(busy, "a", true)
+	pool.release(busy, &waiter[string, string]{owner: "a"}, true)
 	require.Len(t, w.given, 1)
 	given := <-w.given
 	require.NoError(t, given.err)
@@ -54,7 +54,7 @@ func TestChildThatIsGoneGetsNoJob(t *testing.T) {
 	pool.running["a"]++
 	gone.kill()
 	<-gone.process.ended
-	pool.release(gone, "a", true)
+	pool.release(gone, &waiter[string, string]{owner: "a"}, true)
 	assert.Empty(t, pool.idle)
 	out, err := pool.Run(t.Context(), Job{}, "x")
 	require.NoError(t, err)

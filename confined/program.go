@@ -88,7 +88,7 @@ func (p *Program[Q, R]) serve(memory string) {
 		os.Exit(exitUnusable)
 	}
 	parent := &Parent{client: rpc.NewClient(mute())}
-	done := Result[R]{}
+	done := Result[R]{Used: ownProcessorTime()}
 	for {
 		var next Order[Q]
 		if err := parent.client.Call("Desk.Take", &done, &next); err != nil {

@@ -92,6 +92,22 @@ func ownProcessorTime() time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
+// yieldingNice is the nice value of a process that lets others go first: beside one of ours that does not it gets a tenth of a processor.
+const yieldingNice = 10
+
+// lowerPriority lets what others run go before the threads of a process. Threads that it starts later inherit it, so those are looked for that were just
+// being started.
+func lowerPriority(pid int) {
+	for range 2 {
+		threads, _ := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/task")
+		for _, thread := range threads {
+			if id, err := strconv.Atoi(thread.Name()); err == nil {
+				_ = unix.Setpriority(unix.PRIO_PROCESS, id, yieldingNice)
+			}
+		}
+	}
+}
+
 // closeInherited closes what the parent had open beside the pipes and did not close by itself. The runtime's own descriptors stay.
 func closeInherited() error {
 	entries, err := os.ReadDir("/proc/self/fd")

@@ -22,5 +22,8 @@ func processorTime(int) (time.Duration, error) {
 // ownProcessorTime is not known here.
 func ownProcessorTime() time.Duration { return 0 }
 
+// lowerPriority does nothing: threads have no priorities of their own everywhere.
+func lowerPriority(int) {}
+
 // limitSystem does nothing: memory is limited by what is noticed after each garbage collection.
 func limitSystem(int64) error { return nil }
