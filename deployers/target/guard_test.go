@@ -259,6 +259,24 @@ func TestT04LargeAnswerTakesLittleMemory(t *testing.T) {
 	assert.Less(t, int64(heap()-before), int64(64<<20))
 }
 
+// One object is never as large as a list of many.
+func TestAnAnswerThatIsOneObjectIsReadNoFurther(t *testing.T) {
+	t.Parallel()
+	block := strings.Repeat("v", 1<<20)
+	sent := atomic.Int64{}
+	cluster := hostile(t, func(w http.ResponseWriter, r *http.Request) {
+		answerJSON(w, `{"kind": "ConfigMap", "apiVersion": "v1", "data": {"x": "`)
+		for r.Context().Err() == nil {
+			if _, err := io.WriteString(w, block); err != nil {
+				return
+			}
+			sent.Add(1)
+		}
+	}, func(l *guard.Limits) { l.Body = time.Minute })
+	require.ErrorIs(t, getConfigMap(t.Context(), cluster), guard.ErrLarge)
+	assert.Less(t, sent.Load(), int64(24), "MiB, of which the connection holds some")
+}
+
 func heap() uint64 {
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)

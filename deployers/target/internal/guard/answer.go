@@ -52,6 +52,8 @@ func (g *guard) guarded(ctx context.Context, cancel context.CancelCauseFunc, kin
 		guarded.left, guarded.perEvent, guarded.small = g.limits.Event, g.limits.Event, smallEvent
 		guarded.events = &events{isJSON: guarded.isJSON}
 		return guarded
+	case oneAnswer:
+		guarded.left = min(g.limits.one, g.limits.Answer)
 	case discoveryAnswer:
 		guarded.left = g.limits.discovery
 	}

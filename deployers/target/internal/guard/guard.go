@@ -24,8 +24,8 @@ type Limits struct {
 	Header time.Duration
 	// Body is the time for the rest of an answer that is no watch.
 	Body time.Duration
-	// answer, discovery and event are the largest answer, answer of the discovery, and event of a watch in bytes.
-	Answer, discovery, Event int64
+	// Answer, one, discovery and Event are the largest answer, answer that is one object, answer of the discovery, and event of a watch in bytes.
+	Answer, one, discovery, Event int64
 	// Together is what all answers may cost that are read at a time.
 	Together *allowance
 }
@@ -33,7 +33,7 @@ type Limits struct {
 // DefaultLimits returns the limits of a process. What limits all answers together is shared by those who share the result.
 func DefaultLimits() Limits {
 	return Limits{
-		Header: 30 * time.Second, Body: 60 * time.Second, Answer: MaxTogether, discovery: 8 << 20, Event: 16 << 20, Together: NewAllowance(MaxTogether),
+		Header: 30 * time.Second, Body: 60 * time.Second, Answer: MaxTogether, one: 8 << 20, discovery: 8 << 20, Event: 16 << 20, Together: NewAllowance(MaxTogether),
 	}
 }
 
@@ -195,6 +195,7 @@ const (
 	// anyAnswer is text or a document without a kind, such as the version.
 	anyAnswer answerKind = iota
 	objectAnswer
+	oneAnswer
 	discoveryAnswer
 	watchAnswer
 )
@@ -221,8 +222,18 @@ func (g *guard) kindOf(request *http.Request) answerKind {
 		return watchAnswer
 	case isRaw(segments[root:]):
 		return anyAnswer
+	case isOne(request.Method, segments[root:]):
+		return oneAnswer
 	}
 	return objectAnswer
+}
+
+// isOne reports whether the answer to a request below a group and version is one object and no list.
+func isOne(method string, segments []string) bool {
+	if segments[0] == "namespaces" && len(segments) > 2 {
+		segments = segments[2:]
+	}
+	return len(segments) > 1 || method != http.MethodGet && method != http.MethodDelete
 }
 
 // isRaw reports whether the path below a group and version leads to a subresource that answers with something else than objects.

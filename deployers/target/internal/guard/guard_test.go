@@ -14,15 +14,20 @@ import (
 
 func TestKindOfAnswers(t *testing.T) {
 	g := &guard{prefix: "/k8s/clusters/c-1/"}
-	for path, want := range map[string]answerKind{
+	for request, want := range map[string]answerKind{
 		"/api": discoveryAnswer, "/apis": discoveryAnswer, "/api/v1": discoveryAnswer, "/apis/apps/v1": discoveryAnswer, "/apis/apps": discoveryAnswer,
 		"/version": anyAnswer, "/openapi/v3": anyAnswer, "/healthz": anyAnswer, "/api/v1/namespaces/n/pods/p/log": anyAnswer,
-		"/api/v1/namespaces/n/services/s/proxy/x": anyAnswer, "/api/v1/namespaces/log": objectAnswer, "/api/v1/namespaces/n/configmaps/x": objectAnswer,
+		"/api/v1/namespaces/n/services/s/proxy/x": anyAnswer, "/api/v1/namespaces/log": oneAnswer, "/api/v1/namespaces/n/configmaps/x": oneAnswer,
 		"/api/v1/pods?watch=true": watchAnswer, "/apis/apps/v1/deployments?watch=1": watchAnswer, "/apis/apps/v1/deployments?watch=false": objectAnswer,
-		"/api?watch=true": discoveryAnswer,
+		"/api?watch=true": discoveryAnswer, "/api/v1/namespaces": objectAnswer, "/api/v1/namespaces/n/configmaps": objectAnswer, "/apis/apps/v1/x/status": oneAnswer,
+		"DELETE /api/v1/namespaces/n/configmaps": objectAnswer, "DELETE /api/v1/namespaces/n/configmaps/x": oneAnswer,
+		"POST /api/v1/namespaces/n/configmaps": oneAnswer, "PATCH /api/v1/nodes/n": oneAnswer,
 	} {
-		request := httptest.NewRequest(http.MethodGet, "https://x/k8s/clusters/c-1"+path, nil)
-		assert.Equal(t, want, g.kindOf(request), path)
+		method, path, hasMethod := strings.Cut(request, " ")
+		if !hasMethod {
+			method, path = http.MethodGet, request
+		}
+		assert.Equal(t, want, g.kindOf(httptest.NewRequest(method, "https://x/k8s/clusters/c-1"+path, nil)), request)
 	}
 }
 
