@@ -273,8 +273,10 @@ func TestAnAnswerThatIsOneObjectIsReadNoFurther(t *testing.T) {
 			sent.Add(1)
 		}
 	}, func(l *guard.Limits) { l.Body = time.Minute })
-	require.ErrorIs(t, getConfigMap(t.Context(), cluster), guard.ErrLarge)
-	assert.Less(t, sent.Load(), int64(24), "MiB, of which the connection holds some")
+	for range 3 {
+		require.ErrorIs(t, getConfigMap(t.Context(), cluster), guard.ErrLarge)
+		assert.Less(t, sent.Load(), int64(24), "MiB, of which the connection holds some; the server is left alone for a while")
+	}
 }
 
 func heap() uint64 {
@@ -285,15 +287,14 @@ func heap() uint64 {
 
 func TestT04LargeAnswersAndEventsAreRefused(t *testing.T) {
 	t.Parallel()
-	cluster := hostile(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Query().Get("watch") == "" {
-			answerJSON(w, `{"kind": "ConfigMap", "apiVersion": "v1", "data": {"x": "`+strings.Repeat("x", 4096)+`"}}`)
-			return
-		}
+	small := func(l *guard.Limits) { l.Answer, l.Event = 2048, 2048 }
+	require.ErrorIs(t, getConfigMap(t.Context(), hostile(t, func(w http.ResponseWriter, _ *http.Request) {
+		answerJSON(w, `{"kind": "ConfigMap", "apiVersion": "v1", "data": {"x": "`+strings.Repeat("x", 4096)+`"}}`)
+	}, small)), guard.ErrLarge)
+	cluster := hostile(t, func(w http.ResponseWriter, _ *http.Request) {
 		answerJSON(w, strings.Repeat(`{"type": "ADDED", "object": {"kind": "ConfigMap", "apiVersion": "v1"}}`+"\n", 100))
 		_, _ = io.WriteString(w, `{"type": "ADDED", "object": {"kind": "ConfigMap", "apiVersion": "v1", "x": "`+strings.Repeat("x", 4096))
-	}, func(l *guard.Limits) { l.Answer, l.Event = 2048, 2048 })
-	require.ErrorIs(t, getConfigMap(t.Context(), cluster), guard.ErrLarge)
+	}, small)
 	watcher, err := cluster.Dynamic.Resource(configMaps).Watch(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	defer watcher.Stop()

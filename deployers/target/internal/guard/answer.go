@@ -53,9 +53,9 @@ func (g *guard) guarded(ctx context.Context, cancel context.CancelCauseFunc, kin
 		guarded.events = &events{isJSON: guarded.isJSON}
 		return guarded
 	case oneAnswer:
-		guarded.left = min(g.limits.one, g.limits.Answer)
+		guarded.left, guarded.exceeded = min(g.limits.one, g.limits.Answer), g.noteEndless
 	case discoveryAnswer:
-		guarded.left = g.limits.discovery
+		guarded.left, guarded.exceeded = g.limits.discovery, g.noteEndless
 	}
 	if response.StatusCode < 300 && kind.isObject() && isJSON(response.Header.Get("Content-Type")) {
 		guarded.scan = &kindScan{}
@@ -72,6 +72,8 @@ type body struct {
 	late   *time.Timer
 	// left is how many bytes may still come, perEvent how many an event may have.
 	left, perEvent int64
+	// exceeded is told when more comes; nil where nobody wants to know.
+	exceeded func()
 	// events of a watch; nil for other answers. hadLarge says that one was large: then the watch ends, because decoders keep the buffer that they
 	// needed once, and goes on in a new one.
 	events   *events
@@ -99,6 +101,9 @@ func (b *body) Read(into []byte) (int, error) {
 	case b.hadLarge:
 		return 0, io.EOF
 	case b.left <= 0:
+		if b.exceeded != nil {
+			b.exceeded()
+		}
 		return 0, ErrLarge
 	case b.events != nil:
 		if err := b.pace.wait(b.ctx); err != nil {

@@ -56,12 +56,13 @@ type guard struct {
 	// actingAs is the user that the credentials impersonate; empty for none.
 	actingAs string
 
-	// answered is when the server last answered, and silentUntil until when it is not asked again, in nanoseconds.
-	answered, silentUntil atomic.Int64
+	// answered is when the server last answered, silentUntil until when it is not asked again, and endlessUntil the same after an answer larger than those of
+	// API servers, in nanoseconds.
+	answered, silentUntil, endlessUntil atomic.Int64
 }
 
-// silence is how long a server that let a request time out, and answered no other one meanwhile, is not asked again. All requests of a job
-// fail at once then, in place of one after the other.
+// silence is how long a server that let a request time out, and answered no other one meanwhile, is not asked again, and one that answers with more than an
+// API server does. All requests of a job fail at once then, in place of one after the other.
 const silence = 10 * time.Second
 
 // WrappedRoundTripper lets client-go find the connection pool underneath.
@@ -99,6 +100,9 @@ func (g *guard) send(request *http.Request, kind answerKind) (*http.Response, er
 	if began < g.silentUntil.Load() {
 		return nil, ErrSilent
 	}
+	if began < g.endlessUntil.Load() {
+		return nil, ErrLarge
+	}
 	next := g.next
 	if kind == watchAnswer {
 		next = g.watches
@@ -131,6 +135,9 @@ func (g *guard) noteSilence(began int64, err error) {
 		g.silentUntil.Store(time.Now().Add(silence).UnixNano())
 	}
 }
+
+// noteEndless notes that an answer has more than any API server answers with.
+func (g *guard) noteEndless() { g.endlessUntil.Store(time.Now().Add(silence).UnixNano()) }
 
 // admit judges the header of an answer, and puts a guarded body in place of the one of response.
 func (g *guard) admit(ctx context.Context, cancel context.CancelCauseFunc, kind answerKind, response *http.Response) error {
