@@ -28,7 +28,12 @@ func agentOf(t *testing.T, variables map[string]string) []*unstructured.Unstruct
 // substituted returns what Flux applies of a kustomization: it substitutes object by object.
 func substituted(t *testing.T, kustomization string, variables map[string]string) []*unstructured.Unstructured {
 	t.Helper()
-	objects := overlaid(t, kustomization)
+	return substitute(t, overlaid(t, kustomization), variables)
+}
+
+// substitute puts the values of variables into objects, as Flux does after it has built them.
+func substitute(t *testing.T, objects []*unstructured.Unstructured, variables map[string]string) []*unstructured.Unstructured {
+	t.Helper()
 	for _, object := range objects {
 		text, err := yaml.Marshal(object)
 		require.NoError(t, err)

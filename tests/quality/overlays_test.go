@@ -39,6 +39,12 @@ func overlaid(t *testing.T, kustomization string) []*unstructured.Unstructured {
 // folder itself, whose labels come after them.
 func fluxBuilds(t *testing.T, folder string, components ...string) []*unstructured.Unstructured {
 	t.Helper()
+	return fluxBuildsWith(t, folder, func(kustomization map[string]any) { kustomization["components"] = components })
+}
+
+// fluxBuildsWith returns what Flux builds of a folder of flux/ whose kustomization it has changed by what its own Kustomization says.
+func fluxBuildsWith(t *testing.T, folder string, change func(kustomization map[string]any)) []*unstructured.Unstructured {
+	t.Helper()
 	root := t.TempDir()
 	for _, part := range []string{"flux", "config"} {
 		require.NoError(t, os.CopyFS(filepath.Join(root, part), os.DirFS(loaded(t).Path(part))))
@@ -48,7 +54,7 @@ func fluxBuilds(t *testing.T, folder string, components ...string) []*unstructur
 	require.NoError(t, err)
 	kustomization := map[string]any{}
 	require.NoError(t, yaml.Unmarshal(content, &kustomization))
-	kustomization["components"] = components
+	change(kustomization)
 	content, err = yaml.Marshal(kustomization)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(path, content, 0o600))
@@ -73,7 +79,7 @@ func typed[T any](t *testing.T, objects []*unstructured.Unstructured, kind strin
 func TestAnotherNamespaceReachesEverything(t *testing.T) {
 	objects := overlaid(t, `
 namespace: elsewhere
-resources: ["{}/install", "{}/webhooks"]
+resources: ["{}/install", "{}/webhooks", "{}/relay"]
 components: ["{}/install/deployer-management", "{}/install/shared-environments", "{}/install/registry-identities", "{}/install/target-tokens", "{}/install/two-replicas", "{}/install/pull-secret"]
 `)
 	for _, object := range objects {
@@ -199,7 +205,15 @@ func TestPoliciesLetLandscaperReachFlux(t *testing.T) {
 		assert.True(t, admits(t, policies, of(process), source, 9090), "%s downloads artifacts", process.Name)
 		assert.True(t, admits(t, policies, of(process), notification, 9090), "%s posts events", process.Name)
 	}
+	agents := typed[appsv1.Deployment](t, substituted(t, "resources: [\"{}/own-environment\"]\n", map[string]string{"environment": "default"}), "Deployment")
+	require.Len(t, agents, 1)
+	assert.True(t, admits(t, policies, of(agents[0]), source, 9090), "the own agent downloads artifacts")
+	for _, chart := range []string{"helm-deployer", "manifest-deployer", "container-deployer"} {
+		deployer := peer{agents[0].Namespace, map[string]string{"app.kubernetes.io/name": chart}} // as in charts/process
+		assert.True(t, admits(t, policies, deployer, source, 9090), "the %s beside it, too", chart)
+	}
 	for name, stranger := range map[string]peer{
+		"a Pod of an own deployer":   {"ls-deployers", map[string]string{"app": "something"}},
 		"a Pod beside the processes": {"ls-system", map[string]string{"app": "something"}},
 		"a Pod of a DeployItem":      {"ls-containers", nil},
 		"a Pod of a tenant":          {"shop", map[string]string{"app.kubernetes.io/name": "landscaper-controller"}},
