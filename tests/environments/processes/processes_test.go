@@ -9,6 +9,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -195,6 +196,21 @@ func begun(s *landscape.Scene, pair string) *v1alpha1.DeployItem {
 	return item
 }
 
+// documentedRelease is the patch of docs/environments.md that takes the finalizer of the agent off. The commands beside it name what the landscaper knows.
+func documentedRelease(t *testing.T) []byte {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "environments.md"))
+	require.NoError(t, err)
+	_, rest, found := strings.Cut(string(page), "--type=json -p '")
+	require.True(t, found)
+	patch, rest, _ := strings.Cut(rest, "'\n")
+	for _, name := range []string{v1alpha1.ForceDeleteAnnotation + "=true", "-n " + v1alpha1.EnvironmentNamespacePrefix + "east annotate",
+		"-l " + v1alpha1.LeftBehindLabel, "-l " + v1alpha1.DeployerEnvironmentLabel + "=east"} {
+		assert.Contains(t, rest, name)
+	}
+	return []byte(patch)
+}
+
 // An agent that never comes back keeps nothing: what docs/environments.md says about force takes its Environment apart. Its deployer, which the test plays,
 // had begun to deploy.
 func TestAnEnvironmentWhoseAgentIsLostGoesByForce(t *testing.T) {
@@ -216,6 +232,9 @@ func TestAnEnvironmentWhoseAgentIsLostGoesByForce(t *testing.T) {
 	require.Never(t, func() bool {
 		return apierrors.IsNotFound(s.Client().Get(s.Ctx, client.ObjectKeyFromObject(installation), &v1alpha1.Installation{}))
 	}, 2*pickupTimeout, 100*time.Millisecond, "nobody uninstalls it")
+	releasing := documentedRelease(t)
+	err := s.Client().Patch(s.Ctx, env.DeepCopy(), client.RawPatch(types.JSONPatchType, releasing))
+	require.True(t, apierrors.IsInvalid(err), "the management has its finalizer: %v", err)
 	change(installation, `{"metadata":{"annotations":{"`+v1alpha1.ForceDeleteAnnotation+`":"true"}}}`)
 	s.Gone(installation)
 	records := &corev1.ConfigMapList{}
@@ -223,7 +242,7 @@ func TestAnEnvironmentWhoseAgentIsLostGoesByForce(t *testing.T) {
 	require.Len(t, records.Items, 1)
 	assert.Contains(t, records.Items[0].Data[item.Name], "release: fence/left", "what stays behind the fence is known")
 	require.NoError(t, s.Await(s.Ctx, env, func() bool { return len(env.Finalizers) == 1 }))
-	change(env, `{"metadata":{"finalizers":null}}`)
+	require.NoError(t, s.Client().Patch(s.Ctx, env, client.RawPatch(types.JSONPatchType, releasing)))
 	s.Gone(env)
 	for _, left := range []client.Object{
 		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "four-lost"}}, &corev1.ServiceAccount{ObjectMeta: s.Named("four-lost")},
