@@ -4,11 +4,15 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
+	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
 
@@ -43,5 +47,25 @@ func TestMirror(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			assert.Contains(t, p.fail(append([]string{"mirror"}, c.args...)...), c.says)
 		})
+	}
+}
+
+// The list of docs/releases.md is one of references that registries are asked for.
+func TestDocumentedListOfReferences(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "releases.md"))
+	require.NoError(t, err)
+	_, rest, found := strings.Cut(string(page), "```\n# more.txt")
+	require.True(t, found)
+	text, _, _ := strings.Cut("# more.txt"+rest, "```")
+	list := filepath.Join(t.TempDir(), "more.txt")
+	require.NoError(t, os.WriteFile(list, []byte(text), 0o600))
+
+	references, err := (&mirrorFlags{list: list}).references(nil)
+
+	require.NoError(t, err)
+	assert.Len(t, references, strings.Count(text, "\n")-1)
+	for _, reference := range references {
+		_, err := oci.ParseReference(reference)
+		assert.NoError(t, err)
 	}
 }

@@ -6,6 +6,7 @@ package fence
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -179,14 +180,22 @@ metadata: {name: deployer, namespace: %[1]s}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: edit}
 subjects: [{kind: ServiceAccount, name: deployer, namespace: %[1]s}]
 `, tenant)))
-	access := &corev1.Secret{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "shop-access", Annotations: map[string]string{v1alpha1.TargetNamespacesAnnotation: tenant}},
-		StringData: map[string]string{"kubeconfig": w.kubeconfigOf(w.fence.Cluster, w.fence.RestConfig.Host, tenant, "deployer")},
-	}
-	require.NoError(w.t, w.fence.Apply(w.ctx, access))
+	require.NoError(w.t, w.fence.ApplyYAML(w.ctx, w.documentedAccess()))
 	target := strings.Replace(w.documented("A Target of a tenant on the landscaper cluster"), "environment: my-env", "environment: "+environment, 1)
 	w.commit(w.central, w.Cluster, map[string]string{"target.yaml": target})
+}
+
+// documentedAccess is the Secret of docs/agent.md with the token and the authority that its commands print, and an API server that processes reach.
+func (w *world) documentedAccess() string {
+	w.t.Helper()
+	written, err := clientcmd.Load([]byte(w.kubeconfigOf(w.fence.Cluster, w.fence.RestConfig.Host, tenant, "deployer")))
+	require.NoError(w.t, err)
+	current := written.Contexts[written.CurrentContext]
+	authority := base64.StdEncoding.EncodeToString(written.Clusters[current.Cluster].CertificateAuthorityData)
+	return strings.NewReplacer(
+		`"https://kubernetes.default.svc"`, w.fence.RestConfig.Host, `certificate-authority-data: "…"`, "certificate-authority-data: "+authority,
+		`{token: "…"}`, "\n        token: "+written.AuthInfos[current.AuthInfo].Token,
+	).Replace(w.documented("The Secret is in the host cluster, in the namespace of the deployers"))
 }
 
 func namespaceOf(name string) string {

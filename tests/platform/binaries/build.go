@@ -44,6 +44,27 @@ func (s *store) build(ctx context.Context, r recipe) (string, error) {
 	return path, os.Rename(path+".partial", path)
 }
 
+// definitions returns the CRDs of the component, and downloads their module where the cache has none.
+func (s *store) definitions(ctx context.Context, r recipe) (string, error) {
+	release, err := s.lockFor(ctx, r)
+	if err != nil {
+		return "", err
+	}
+	defer release()
+	folder := s.crdDir(r)
+	if _, err := os.Stat(folder); err == nil {
+		return folder, nil
+	}
+	dir := s.dir(r)
+	if err := s.copyModule(r, dir); err != nil {
+		return "", err
+	}
+	if _, err := goTool(ctx, dir, "mod", "download", r.crds); err != nil {
+		return "", err
+	}
+	return folder, copyCRDs(ctx, dir, r.crds, folder)
+}
+
 // copyModule copies go.mod and go.sum, so that what the go command adds for this machine never dirties the checkout.
 func (s *store) copyModule(r recipe, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -89,7 +110,7 @@ func (s *store) progress(r recipe) (stop func() time.Duration) {
 
 func since(start time.Time) time.Duration { return time.Since(start).Round(100 * time.Millisecond) }
 
-// copyCRDs takes the generated CRDs out of a module that the build has just downloaded.
+// copyCRDs takes the generated CRDs out of a module that has been downloaded.
 func copyCRDs(ctx context.Context, dir, module, to string) error {
 	out, err := goTool(ctx, dir, "list", "-m", "-f", "{{.Dir}}", module)
 	if err != nil {

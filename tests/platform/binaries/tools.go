@@ -44,6 +44,23 @@ func Tools(ctx context.Context, log io.Writer, components ...Component) (*Binari
 	return found, nil
 }
 
+// CRDs returns the folder with the CRD manifests of a Flux controller, for which nothing is built.
+func CRDs(ctx context.Context, log io.Writer, component Component) (string, error) {
+	at := slices.IndexFunc(recipes, func(r recipe) bool { return r.component == component && r.crds != "" })
+	if at < 0 {
+		return "", fmt.Errorf("%s brings no CRDs", component)
+	}
+	store, err := openStore(log)
+	if err != nil {
+		return "", err
+	}
+	folder, err := store.definitions(ctx, recipes[at])
+	if err != nil {
+		return "", fmt.Errorf("cannot provide the CRDs of %s: %w", component, err)
+	}
+	return folder, nil
+}
+
 // wanted reports whether the component is one of those that were asked for.
 func (r recipe) wanted(components []Component) bool {
 	if len(components) == 0 {
