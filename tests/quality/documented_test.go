@@ -21,7 +21,7 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -100,7 +100,7 @@ var notOurs = []string{"deployItems:", "# component-constructor.yaml"}
 func fragments() []any {
 	return []any{
 		&kustomizev1.Kustomization{}, &kustomizev1.KustomizationSpec{}, &kustomize.Kustomization{}, &v1alpha1.DeployerRegistration{}, &v1alpha1.DeployItem{},
-		&corev1.Container{}, &helm.ProviderConfiguration{},
+		&helm.ProviderConfiguration{},
 	}
 }
 
@@ -238,6 +238,17 @@ func syncsOf(t *testing.T, page string) []shownSync {
 	return found
 }
 
+// appendTo adds to a list of a kustomization, as Flux does.
+func appendTo[T any](kustomization map[string]any, field string, more []T) {
+	list, _ := kustomization[field].([]any)
+	for _, one := range more {
+		list = append(list, one)
+	}
+	if len(list) > 0 {
+		kustomization[field] = list
+	}
+}
+
 // applied returns what Flux applies for a Kustomization.
 func applied(t *testing.T, spec kustomizev1.KustomizationSpec) []*unstructured.Unstructured {
 	t.Helper()
@@ -248,13 +259,8 @@ func applied(t *testing.T, spec kustomizev1.KustomizationSpec) []*unstructured.U
 		if len(spec.Components) > 0 {
 			kustomization["components"] = spec.Components
 		}
-		patches, _ := kustomization["patches"].([]any)
-		for _, patch := range spec.Patches {
-			patches = append(patches, patch)
-		}
-		if len(patches) > 0 {
-			kustomization["patches"] = patches
-		}
+		appendTo(kustomization, "patches", spec.Patches)
+		appendTo(kustomization, "images", spec.Images)
 	})
 	if spec.PostBuild == nil {
 		return objects
@@ -283,5 +289,24 @@ func TestDocumentedKustomizationsBuild(t *testing.T) {
 	}
 	for _, folder := range []string{"crds", "install", "agent", "agent-access", "own-environment"} {
 		assert.Positive(t, built["./flux/"+folder], folder)
+	}
+}
+
+// What pages show as a part of a Kustomization does to the folder what they say.
+func TestDocumentedPartsBuild(t *testing.T) {
+	for after, c := range map[string]struct{ page, folder, makes string }{
+		"## Default Contexts":                               {"docs/operations.md", "install", `--default-repository-context={\"type\": \"OCIRegistry\", `},
+		"Further ones come by a patch in its Kustomization": {"docs/agent.md", "agent", "hostRights: Cluster"},
+		"name it in the Kustomization":                      {"docs/releases.md", "install", `"registry.factory.example.com/flux-landscaper/landscaper:`},
+	} {
+		t.Run(after, func(t *testing.T) {
+			part := shownParts(t, c.page, after)[0]
+			part.Path = "./flux/" + c.folder
+			objects := applied(t, part)
+			raw, err := json.Marshal(objects)
+			require.NoError(t, err)
+			assert.Contains(t, string(raw), c.makes)
+			requireFlags(t, typed[appsv1.Deployment](t, objects, "Deployment"))
+		})
 	}
 }

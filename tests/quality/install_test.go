@@ -118,9 +118,15 @@ func TestF07CRDsAreApartAndNeverPruned(t *testing.T) {
 }
 
 func TestInstallUsesFlagsThatExist(t *testing.T) {
+	requireFlags(t, deployments(t, installed(t)))
+}
+
+// requireFlags checks that the processes of Deployments know the flags that they are given.
+func requireFlags(t *testing.T, deployments []*appsv1.Deployment) {
+	t.Helper()
 	flags, err := Flags(t.Context())
 	require.NoError(t, err)
-	for _, deployment := range deployments(t, installed(t)) {
+	for _, deployment := range deployments {
 		args := deployment.Spec.Template.Spec.Containers[0].Args
 		command, used := splitArgs(args)
 		for _, name := range used {
