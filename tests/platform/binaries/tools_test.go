@@ -68,3 +68,16 @@ func TestCacheFolderFollowsTheModule(t *testing.T) {
 	assert.NotEqual(t, first, s.dir(r))
 	assert.NotEqual(t, s.dir(r), s.dir(recipe{module: "etcd", ldflags: "-s"}))
 }
+
+func TestCRDsThatAreThereNeedNoModule(t *testing.T) {
+	s := &store{root: t.TempDir(), source: t.TempDir(), log: &bytes.Buffer{}}
+	r := recipe{component: HelmController, module: "helm-controller", crds: "example.com/helm-controller"}
+	require.NoError(t, os.MkdirAll(s.crdDir(r), 0o755))
+
+	folder, err := s.definitions(t.Context(), r)
+
+	require.NoError(t, err)
+	assert.Equal(t, s.crdDir(r), folder)
+	_, err = CRDs(t.Context(), &bytes.Buffer{}, Etcd)
+	assert.ErrorContains(t, err, "etcd brings no CRDs")
+}
