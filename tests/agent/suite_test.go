@@ -128,7 +128,11 @@ func (s *scene) apply(cluster *platform.Cluster, folder string) {
 	require.NoError(s.t, err)
 	text, err := built.AsYaml()
 	require.NoError(s.t, err)
-	substituted, err := envsubst.Eval(string(text), func(name string) (string, bool) { return s.environment, name == "environment" })
+	variables := map[string]string{"environment": s.environment}
+	substituted, err := envsubst.Eval(string(text), func(name string) (string, bool) {
+		value, isSet := variables[name]
+		return value, isSet
+	})
 	require.NoError(s.t, err)
 	require.NoError(s.t, cluster.ApplyYAML(s.ctx, substituted))
 }
