@@ -210,6 +210,9 @@ func (c *child[Q, R]) perform(ctx context.Context, job Job, limits Limits, reque
 			lowerPriority(c.command.Process.Pid)
 			look.Stop()
 		case result := <-c.results:
+			if job.Took != nil {
+				job.Took(max(0, min(result.Used-c.used, passed-w.clock.rest())))
+			}
 			c.used = result.Used
 			return result, nil
 		case <-c.process.ended:

@@ -209,6 +209,16 @@ func (c *clock) over() <-chan time.Time { return c.timer.C }
 
 func (c *clock) stop() { c.timer.Stop() }
 
+// rest is how much is left.
+func (c *clock) rest() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pausing > 0 {
+		return c.left
+	}
+	return c.left - time.Since(c.since)
+}
+
 // extend gives more time after it was over.
 func (c *clock) extend(by time.Duration) {
 	c.mu.Lock()

@@ -57,6 +57,8 @@ type Job struct {
 	Answers map[string]Answer
 	// Limits of this job where they are other than those of the Pool; only Time and Answers count.
 	Limits Limits
+	// Took is told how much of Time a job has taken that came to its end: what it was on a processor, or less where that was in parallel. Nil is nobody.
+	Took func(time.Duration)
 }
 
 // ErrNotStarted is in the chain of errors of children that could not be started. Trying again may help.

@@ -4,9 +4,11 @@
 package rendering
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
@@ -20,11 +22,22 @@ import (
 // methods return those of confined.Pool.
 type Renderer struct {
 	pool *confined.Pool[Request, Response]
+	// shares of jobs in the time that limits give, and whose job this is; empty is none.
+	shares *shares
+	job    string
 }
 
 // New returns a Renderer, which starts its first child with the first job.
 func New(limits confined.Limits) *Renderer {
-	return &Renderer{pool: confined.NewPool(program, limits)}
+	return &Renderer{pool: confined.NewPool(program, limits), shares: newShares(cmp.Or(limits.Time, confined.DefaultLimits().Time))}
+}
+
+// Of returns the Renderer for one job, which is what has the same name: Satisfy, Plan and Exports take their time out of one. An operation
+// that is tried again costs it once, and each has an eighth of it in any case. The children are those of all jobs.
+func (r *Renderer) Of(job string) *Renderer {
+	own := *r
+	own.job = job
+	return &own
 }
 
 // Close ends the children.
@@ -93,8 +106,16 @@ func (r *Renderer) run(ctx context.Context, env *render.Environment, w *work, ou
 	if err != nil {
 		return err
 	}
-	response, err := r.pool.Run(ctx, confined.Job{Owner: env.Namespace, Answers: answers(env)}, Request{Body: body})
+	share := r.shares.of(r.job)
+	left := share.left(w.Operation)
+	response, err := r.pool.Run(ctx, confined.Job{
+		Owner: env.Namespace, Answers: answers(env), Limits: confined.Limits{Time: left},
+		Took: func(taken time.Duration) { share.take(w.Operation, taken) },
+	}, Request{Body: body})
 	var ended *confined.Ended
+	if errors.As(err, &ended) {
+		share.tell(ended, left)
+	}
 	if errors.As(err, &ended) && ended.Step == "" {
 		ended.Step = "reading what the templates see"
 	}

@@ -27,6 +27,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/confined/rendering"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture/cluster"
@@ -63,6 +64,8 @@ type stage struct {
 	stop      func()
 	// meddle stands between the controller and its client; nil is nobody.
 	meddle func(client.WithWatch) client.WithWatch
+	// renderer is what the controller renders with; nil is its own.
+	renderer *rendering.Renderer
 }
 
 func newStage(t *testing.T) *stage {
@@ -99,7 +102,7 @@ func (s *stage) start() {
 	require.NoError(s.t, err)
 	reconciler := &Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: silent, Now: time.Now,
-		Inputs:  inputs.Reader{Reader: mgr.GetClient(), Live: mgr.GetAPIReader()},
+		Inputs:  inputs.Reader{Reader: mgr.GetClient(), Live: mgr.GetAPIReader(), Renderer: s.renderer},
 		Metrics: runtimectrl.NewMetrics(mgr, metrics.NewRecorder(), v1alpha1.Finalizer),
 		Backoff: kit.NewBackoff(10*time.Millisecond, time.Second),
 	}
