@@ -5,6 +5,8 @@ package target
 
 import (
 	"context"
+	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,8 +31,8 @@ type Stream struct {
 }
 
 // Follow watches objects of the cluster until the watch breaks or ctx ends. It calls opened once no change goes unnoticed any more, and
-// report for each change after that; bookmarks are left out. A watch that the server ends goes on in a new one; where that cannot be opened
-// Follow returns at once, so that the caller paces the attempts. The error says why the watch could not be opened.
+// report for each change after that; bookmarks are left out. A watch that the server ends goes on in a new one; where that cannot be opened, or the
+// server wants it to be opened much later, Follow returns, so that the caller paces the attempts. The error says why the watch was not opened.
 func (c *Cluster) Follow(ctx context.Context, stream Stream, opened func(), report func(object metav1.Object)) error {
 	resource, err := c.resource(ctx, stream)
 	if err != nil {
@@ -56,6 +58,23 @@ func (c *Cluster) Follow(ctx context.Context, stream Stream, opened func(), repo
 	})
 }
 
+// maxPause is how long a watch may be left unopened after the server has ended it, as it is allowed to ask for.
+const maxPause = 10 * time.Second
+
+var errPaused = fmt.Errorf("the server wants its watch to be opened again later than in %s", maxPause)
+
+// paused is a watch after whose end the time until the next one is measured.
+type paused struct {
+	watch.Interface
+	pause *time.Timer
+}
+
+// Stop ends the watch.
+func (p paused) Stop() {
+	p.Interface.Stop()
+	p.pause.Reset(maxPause)
+}
+
 // openWatch opens a watch that ends with ctx.
 type openWatch func(ctx context.Context, from metav1.ListOptions) (watch.Interface, error)
 
@@ -64,13 +83,17 @@ type openWatch func(ctx context.Context, from metav1.ListOptions) (watch.Interfa
 func watchFrom(ctx context.Context, version string, open openWatch, opened func(), handle func(watch.Event)) error {
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
+	pause := time.AfterFunc(maxPause, func() { giveUp(errPaused) })
+	defer pause.Stop()
 	watcher, err := watchtools.NewRetryWatcherWithContext(ctx, version, &cache.ListWatch{
 		WatchFuncWithContext: func(_ context.Context, from metav1.ListOptions) (watch.Interface, error) {
+			pause.Stop()
 			events, err := open(ctx, from)
 			if err != nil {
 				giveUp(err) // the library would ask again every second, for ever
+				return nil, err
 			}
-			return events, err
+			return paused{Interface: events, pause: pause}, nil // the library waits as long as the server says
 		},
 	})
 	if err != nil {

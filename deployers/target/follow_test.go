@@ -4,6 +4,9 @@
 package target
 
 import (
+	"context"
+	"math"
+	"net/http"
 	"testing"
 	"time"
 
@@ -11,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/faults"
@@ -45,4 +49,26 @@ func TestFollowReturnsWhenTheServerIsGone(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Fatal("it goes on asking a server that is gone")
 	}
+}
+
+// TestAWatchEndsThatTheServerHasWait has the server end a watch with the wish that it is opened again in a hundred years.
+func TestAWatchEndsThatTheServerHasWait(t *testing.T) {
+	opened := 0
+	open := func(context.Context, metav1.ListOptions) (watch.Interface, error) {
+		opened++
+		events := watch.NewFakeWithOptions(watch.FakeOptions{ChannelSize: 1})
+		events.Error(&metav1.Status{
+			Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: "later",
+			Details: &metav1.StatusDetails{RetryAfterSeconds: math.MaxInt32},
+		})
+		return events, nil
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+
+	err := watchFrom(ctx, "1", open, func() {}, func(watch.Event) {})
+
+	require.NoError(t, ctx.Err(), "it waits as long as the server wants")
+	require.ErrorIs(t, err, errPaused)
+	assert.Equal(t, 1, opened)
 }
