@@ -107,7 +107,7 @@ bench: ## The benchmarks (BENCH=regexp, BENCH_FLAGS=..., BENCH_ARGS="-sizes 200"
 	@TEST_PACE=exact go test -p 1 -count=1 -timeout 30m -run '$(TIMED_TESTS)' $(TIMED_PKGS)
 	@go test ./sources/component ./sources/repository -run '^$$' -bench '$(BENCH)' $(BENCH_FLAGS)
 	@go test ./tests/tenants -run '^$$' -bench '$(BENCH)' $(BENCH_FLAGS)
-	@go test ./tests/environments/processes -run '^$$' -bench '$(BENCH)' $(BENCH_FLAGS)
+	@go test ./tests/agent -run '^$$' -bench '$(BENCH)' $(BENCH_FLAGS)
 	@go test ./tests/bench -run '^$$' -bench '$(BENCH)' $(BENCH_FLAGS) $(if $(BENCH_ARGS),-args $(BENCH_ARGS))
 
 guards: ## Each guard taken out of the code, and whether its test notices (GUARDS=regexp)

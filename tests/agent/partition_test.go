@@ -56,13 +56,13 @@ func (s *scene) requireWaits(name string) {
 }
 
 // settings is the config of a helm item that makes a ConfigMap behind the fence.
-func settings(t *testing.T, name, text string) string {
+func settings(t testing.TB, name, text string) string {
 	t.Helper()
 	return settingsWith(t, name, text, "")
 }
 
 // settingsWith is settings with more metadata of the ConfigMap.
-func settingsWith(t *testing.T, name, text, more string) string {
+func settingsWith(t testing.TB, name, text, more string) string {
 	t.Helper()
 	return chartItem(t, name, "text: "+text+"\n", map[string]string{
 		"templates/settings.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}" + more + "}\ndata: {text: {{ .Values.text }}}\n",

@@ -78,7 +78,7 @@ var fenced struct {
 // scene is an agent of one environment. Each test has its own.
 type scene struct {
 	*platform.Platform
-	t   *testing.T
+	t   testing.TB
 	ctx context.Context
 	// fence is the fenced cluster, and centre the way of the agent to the landscaper cluster.
 	fence  *platform.Platform
@@ -100,7 +100,7 @@ type scene struct {
 	memory *programs.MemoryGroup
 }
 
-func newScene(t *testing.T, environment string) *scene {
+func newScene(t testing.TB, environment string) *scene {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience+5**lasting)
 	t.Cleanup(cancel)
@@ -173,7 +173,7 @@ func (s *scene) nameAuthorities(path string, authorities []byte) {
 // member is a running process of the product.
 type member struct {
 	*programs.Process
-	t      *testing.T
+	t      testing.TB
 	health string
 	meter  string
 }
@@ -382,7 +382,7 @@ manifests:
 }
 
 // chartItem is the config of a DeployItem that installs a chart behind the fence.
-func chartItem(t *testing.T, name string, values string, files map[string]string) string {
+func chartItem(t testing.TB, name string, values string, files map[string]string) string {
 	t.Helper()
 	files["Chart.yaml"] = "apiVersion: v2\nname: " + name + "\nversion: 1.0.0\n"
 	archive, err := servers.PackageChart(servers.Files(files))

@@ -18,6 +18,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/bench/rig"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/programs"
 )
 
 // floorNamespace is where the floor is written. Our programs do not run meanwhile.
@@ -135,9 +136,9 @@ func (r *run) floor(p *pattern, units, writers int) floorResult {
 
 // cpuOfAll returns the CPU seconds that all processes of the run have used so far.
 func (r *run) cpuOfAll() float64 {
-	total := cpuSeconds(r.pid)
+	total := programs.CPUSeconds(r.pid)
 	for _, p := range r.processes() {
-		total += familySeconds(p.PID())
+		total += programs.FamilySeconds(p.PID())
 	}
 	return total
 }

@@ -84,9 +84,9 @@ type namedProcess struct {
 }
 
 func (r *run) snapshot(ctx context.Context) (*snapshot, error) {
-	s := &snapshot{cpu: map[string]float64{"harness": cpuSeconds(r.pid)}, programs: map[string]samples{}}
+	s := &snapshot{cpu: map[string]float64{"harness": programs.CPUSeconds(r.pid)}, programs: map[string]samples{}}
 	for _, p := range r.processes() {
-		s.cpu[p.name] = familySeconds(p.PID())
+		s.cpu[p.name] = programs.FamilySeconds(p.PID())
 	}
 	var err error
 	for _, program := range r.programs {

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package bench
+package programs
 
 import (
 	"os/exec"
@@ -28,7 +28,7 @@ func TestWhatChildrenUseCounts(t *testing.T) {
 				_ = parent.Wait()
 			})
 			assert.Eventually(t, func() bool {
-				return familySeconds(parent.Process.Pid) > cpuSeconds(parent.Process.Pid)+0.01
+				return FamilySeconds(parent.Process.Pid) > CPUSeconds(parent.Process.Pid)+0.01
 			}, 30*time.Second, 50*time.Millisecond)
 		})
 	}
