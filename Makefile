@@ -15,7 +15,7 @@ PKGS         ?= ./...
 BENCH        ?= .
 BENCH_FLAGS  ?= -benchtime 1x -timeout 120m
 # Tests that promise a time. They keep it on a quiet machine only (tests/pace), so bench runs them alone.
-TIMED_TESTS  := ^Test(BadInputFailsAtOnce|AnswersWithinFiveMilliseconds|AnInterruptEnds.*|InterruptEndsThePod|TimeoutEndsThePod|D2AChart.*|DriftIsCorrected.*|BombsFailWithinASecond|BombsIn.*|ABombHasLittleTimeAsInstalled|OthersAreUnaffectedByBombs|PartitionsOnlyDelay)$$
+TIMED_TESTS  := ^Test(BadInputFailsAtOnce|AnswersWithinFiveMilliseconds|AnInterruptEnds.*|InterruptEndsThePod|TimeoutEndsThePod|D2AChart.*|DriftIsCorrected.*|BombsFailWithinASecond|BombsIn.*|ABombHasLittleTimeAsInstalled|ARenderInAChildCostsAMillisecondAtMost|OthersAreUnaffectedByBombs|PartitionsOnlyDelay)$$
 TIMED_PKGS   := ./tests/behaviour ./tests/agent ./controllers/webhooks ./deployers/contract ./deployers/manifest ./deployers/helm ./deployers/container ./sources/fetch ./confined/rendering
 # The database of known vulnerabilities that lint asks for.
 GOVULNDB     ?= https://vuln.go.dev

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io/fs"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -350,6 +351,47 @@ func FuzzImportValues(f *testing.F) {
 			require.Len(t, plan.DeployItems, 3)
 		}
 	})
+}
+
+// TestARenderInAChildCostsAMillisecondAtMost has a template rendered in turn in the own process and in a child. What asks the parent for files and the like
+// takes the time of that beside it, and is only told.
+func TestARenderInAChildCostsAMillisecondAtMost(t *testing.T) {
+	if !pace.IsExact() {
+		t.Skip("a millisecond says nothing on a busy machine; make bench measures it")
+	}
+	one := environment("ns", template.KindGoTemplate, "deployItems:\n- {name: x, type: example.com/x, config: {name: {{ .imports.name }}}}")
+	child, own := inTurn(t, one, values())
+	assert.LessOrEqual(t, child-own, time.Millisecond)
+	all := whole(t)
+	given, err := render.Satisfy(t.Context(), all, &render.Imports{Data: map[string]any{"anything": "x"}}, nil)
+	require.NoError(t, err)
+	inTurn(t, all, given)
+}
+
+// inTurn returns the medians of how long a plan takes in a child and in the own process.
+func inTurn(t *testing.T, env *render.Environment, given *render.Values) (time.Duration, time.Duration) {
+	t.Helper()
+	r := renderer(t, confined.Limits{})
+	_, err := r.Plan(t.Context(), env, given, nil)
+	require.NoError(t, err)
+	const rounds = 400
+	child, own := make([]time.Duration, rounds), make([]time.Duration, rounds)
+	for i := range rounds {
+		began := time.Now()
+		_, err := r.Plan(t.Context(), env, given, nil)
+		child[i] = time.Since(began)
+		require.NoError(t, err)
+		began = time.Now()
+		_, _, err = render.DeployItems(t.Context(), env, given, nil)
+		require.NoError(t, err)
+		_, _, err = render.Subinstallations(t.Context(), env, given, nil)
+		own[i] = time.Since(began)
+		require.NoError(t, err)
+	}
+	slices.Sort(child)
+	slices.Sort(own)
+	t.Logf("%d executions: %s in a child, %s in the own process", len(env.Blueprint.DeployExecutions), child[rounds/2], own[rounds/2])
+	return child[rounds/2], own[rounds/2]
 }
 
 func BenchmarkRender(b *testing.B) {

@@ -21,8 +21,11 @@ const (
 // Within returns the time in which something has to end that a quiet machine ends within the given one. It is thirty times as long unless the
 // environment variable TEST_PACE is "exact": what is bounded there is that something ends at all, not how fast the machine is.
 func Within(quiet time.Duration) time.Duration {
-	if os.Getenv(setting) == exact {
+	if IsExact() {
 		return quiet
 	}
 	return busy * quiet
 }
+
+// IsExact reports whether tests run one after the other on a quiet machine. Times so short that a busy machine says nothing of them are looked at there only.
+func IsExact() bool { return os.Getenv(setting) == exact }
