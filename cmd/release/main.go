@@ -16,6 +16,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/flux-landscaper/flux-landscaper/publishing/image"
 	"github.com/flux-landscaper/flux-landscaper/publishing/release"
@@ -129,19 +130,17 @@ func (s *settings) all(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.push(ctx, s.to+"/manifests", s.options.Release.Version, artifact); err != nil {
-		return err
-	}
 	charts, err := release.ChartArtifacts(s.options)
 	if err != nil {
 		return err
 	}
+	// All at once, since each signature is looked for again after a pause. What they name, the images, is there.
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.push(ctx, s.to+"/manifests", s.options.Release.Version, artifact) })
 	for _, chart := range charts {
-		if err := s.push(ctx, s.to+"/charts/"+chart.Name, chart.Tag, chart.Image); err != nil {
-			return err
-		}
+		group.Go(func() error { return s.push(ctx, s.to+"/charts/"+chart.Name, chart.Tag, chart.Image) })
 	}
-	return nil
+	return group.Wait()
 }
 
 // push pushes an artifact to a repository, and signs it where there is a key.
