@@ -57,11 +57,12 @@ func publish(t *testing.T, path string, key crypto.Signer) *published {
 	t.Cleanup(cancel)
 	shared := platform.Shared(t)
 	p := &published{T: t, Platform: shared, ctx: ctx, namespace: shared.Namespace(t), path: path, key: key}
-	p.release()
+	p.release("v1.0.0")
 	return p
 }
 
-func (p *published) release() {
+// release makes a release of this version with the key, and pushes it.
+func (p *published) release(version string) {
 	p.Helper()
 	command, err := binaries.BuildProgram(p.ctx, "./cmd/release")
 	require.NoError(p, err)
@@ -74,7 +75,7 @@ func (p *published) release() {
 	key := filepath.Join(dir, "key.pem")
 	require.NoError(p, os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600))
 	said, err := exec.CommandContext(p.ctx, command, "all", "--source", filepath.Join("..", ".."), "--programs", dir, "--dist", p.TempDir(),
-		"--version", "v1.0.0", "--revision", strings.Repeat("0", 40), "--push", p.Registry.Host+"/"+p.path, "--plain-http", "--key", key).CombinedOutput()
+		"--version", version, "--revision", strings.Repeat("0", 40), "--push", p.Registry.Host+"/"+p.path, "--plain-http", "--key", key).CombinedOutput()
 	require.NoError(p, err, "%s", said)
 }
 
@@ -207,8 +208,8 @@ func TestAReleaseIsSignedOnceByAKeyAndKeepsTheSignaturesOfOthers(t *testing.T) {
 	require.NoError(t, err)
 	p := publish(t, "again", another)
 	p.key = key
-	p.release()
-	p.release()
+	p.release("v1.0.0")
+	p.release("v1.0.0")
 
 	genuine, err := remote.Image(p.in("manifests", "v1.0.0"), remote.WithContext(p.ctx))
 	require.NoError(t, err)

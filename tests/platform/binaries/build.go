@@ -23,7 +23,7 @@ func (s *store) build(ctx context.Context, r recipe) (string, error) {
 	if err := s.copyModule(r, dir); err != nil {
 		return "", err
 	}
-	if r.rare {
+	if r.rare() {
 		if err := fetch(ctx, dir, r); err != nil {
 			return "", err
 		}

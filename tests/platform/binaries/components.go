@@ -21,16 +21,20 @@ const (
 	Containerd          Component = "containerd" // the distribution's: InstallNode
 	SourceController    Component = "source-controller"
 	KustomizeController Component = "kustomize-controller"
-	HelmController      Component = "helm-controller" // for benchmarks only; no platform starts it
-	// NotificationController is started by the tests that are about it. Where its modules cannot be downloaded, Tools returns ErrNotDownloaded.
+	// No platform starts these two, but the tests and benchmarks that are about them. Where their modules cannot be downloaded, Tools returns
+	// ErrNotDownloaded.
+	HelmController         Component = "helm-controller"
 	NotificationController Component = "notification-controller"
 )
 
 // NodeComponents are what a platform with a node needs beside the others.
 var NodeComponents = []Component{Scheduler, Kubelet}
 
+// RareComponents are what few tests need, and not every machine can download.
+var RareComponents = []Component{HelmController, NotificationController}
+
 // byName are components that are built only for who names them.
-var byName = slices.Concat(NodeComponents, []Component{HelmController, NotificationController})
+var byName = slices.Concat(NodeComponents, RareComponents)
 
 // Kubernetes calls itself this version; without it a server built from modules reports a version that clients refuse.
 const (
@@ -47,7 +51,6 @@ type recipe struct {
 	crds      string        // module whose config/crd/bases belongs to the component, empty for none
 	ldflags   string        // linker flags
 	envtest   bool          // setup-envtest and KUBEBUILDER_ASSETS have it ready-made
-	rare      bool          // not every module proxy has it; nobody waits for its build but who names it
 	cold      time.Duration // measured with an empty build cache on two cores
 }
 
@@ -69,5 +72,8 @@ var recipes = []recipe{
 	{component: HelmController, module: "helm-controller", pkg: "github.com/fluxcd/helm-controller",
 		crds: "github.com/fluxcd/helm-controller", ldflags: "-s -w", cold: 3 * time.Minute},
 	{component: NotificationController, module: "notification-controller", pkg: "github.com/fluxcd/notification-controller",
-		crds: "github.com/fluxcd/notification-controller", ldflags: "-s -w", rare: true, cold: 3 * time.Minute},
+		crds: "github.com/fluxcd/notification-controller", ldflags: "-s -w", cold: 3 * time.Minute},
 }
+
+// rare reports whether not every module proxy has the component. Nobody waits for its build but who names it.
+func (r recipe) rare() bool { return slices.Contains(RareComponents, r.component) }

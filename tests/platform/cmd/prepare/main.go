@@ -3,7 +3,7 @@
 
 // Command prepare provides every program of the test platform ahead of time, so that the first test run does not build. Where
 // FLUX_LANDSCAPER_NODE is "required" it also installs and builds what a node needs, as root on Debian; else it says whether tests that run
-// Pods are skipped here. So it does for tests that run notification-controller, which not every module proxy has.
+// Pods are skipped here. So it does for tests that run helm-controller or notification-controller, which not every module proxy has.
 package main
 
 import (
@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
@@ -38,9 +39,11 @@ func prepare(ctx context.Context) error {
 	if err := prepareNode(ctx); err != nil {
 		return err
 	}
-	// The last one: all other tests run without it. Those that need it say why it is missing, or fail where it cannot be built.
-	if _, err := binaries.Tools(ctx, os.Stderr, binaries.NotificationController); err != nil {
-		fmt.Fprintln(os.Stderr, "platform: NO TEST RUNS NOTIFICATION-CONTROLLER:", err)
+	// The last ones: all other tests run without them. Those that need one say why it is missing, or fail where it cannot be built.
+	for _, rare := range binaries.RareComponents {
+		if _, err := binaries.Tools(ctx, os.Stderr, rare); err != nil {
+			fmt.Fprintf(os.Stderr, "platform: NO TEST RUNS %s: %v\n", strings.ToUpper(string(rare)), err)
+		}
 	}
 	return ctx.Err()
 }
