@@ -6,6 +6,7 @@ package platform
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/programs"
@@ -268,17 +270,21 @@ func (p *podProcess) report(ready bool, restarts int32) {
 		return
 	}
 	state.State.Running = &corev1.ContainerStateRunning{StartedAt: now}
-	next := p.pod.DeepCopy()
-	next.ResourceVersion = ""
-	next.Status = corev1.PodStatus{Phase: corev1.PodRunning, StartTime: &now, ContainerStatuses: []corev1.ContainerStatus{state}}
+	next := corev1.PodStatus{Phase: corev1.PodRunning, StartTime: &now, ContainerStatuses: []corev1.ContainerStatus{state}}
 	for _, kind := range []corev1.PodConditionType{corev1.PodScheduled, corev1.PodInitialized, corev1.ContainersReady, corev1.PodReady} {
 		condition := corev1.PodCondition{Type: kind, Status: status, LastTransitionTime: now}
 		if kind == corev1.PodScheduled || kind == corev1.PodInitialized {
 			condition.Status = corev1.ConditionTrue
 		}
-		next.Status.Conditions = append(next.Status.Conditions, condition)
+		next.Conditions = append(next.Conditions, condition)
 	}
-	if written, err := p.node.kube.CoreV1().Pods(p.pod.Namespace).UpdateStatus(p.node.ctx, next, metav1.UpdateOptions{}); err == nil {
+	// A patch, so that the address that a test gives to a Pod stays.
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": p.pod.UID}, "status": next})
+	if err != nil {
+		return
+	}
+	pods := p.node.kube.CoreV1().Pods(p.pod.Namespace)
+	if written, err := pods.Patch(p.node.ctx, p.pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err == nil {
 		p.pod.Status = written.Status
 	}
 }
