@@ -122,7 +122,7 @@ func Chart(folder, name string, o Options) error {
 	case LandscaperChart:
 		return completeLandscaper(folder, o)
 	case ControllerChart:
-		return shareNames(folder, o)
+		return errors.Join(shareNames(folder, o), writeOwnEnvironment(folder, o))
 	case RightsChart:
 		return errors.Join(shareNames(folder, o), writeRoles(folder, o))
 	}
@@ -146,6 +146,15 @@ func shareNames(folder string, o Options) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(folder, "templates", names), content, 0o644)
+}
+
+// writeOwnEnvironment adds flux/own-environment, which the chart fills in for its value deployerManagement.agent.
+func writeOwnEnvironment(folder string, o Options) error {
+	manifests, err := build(filepath.Join(o.Source, "flux", "own-environment"))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, "own-environment.yaml"), manifests, 0o644)
 }
 
 // writeRoles adds the roles of config/rbac, one after the other.

@@ -11,9 +11,15 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/publishing/image"
+	"github.com/flux-landscaper/flux-landscaper/publishing/release"
 )
 
 // ownNamespace is the namespace of flux/own-environment for the deployers of the landscaper cluster itself.
@@ -39,25 +45,61 @@ func (s *scene) ownArgs() []string {
 	return []string{"agent", "--config=" + filepath.Join(s.dir, "config.yaml"), "--landscaper-kubeconfig=" + filepath.Join(s.dir, "kubeconfig")}
 }
 
-// The landscaper cluster is an Environment, too, by a commit and without a token of anybody.
+// applyChart applies what the chart landscaper makes of its value deployerManagement.agent.
+func (s *scene) applyChart() {
+	s.t.Helper()
+	folder := filepath.Join(s.t.TempDir(), "chart")
+	require.NoError(s.t, release.Chart(folder, release.LandscaperChart, release.Options{
+		Source: filepath.Join("..", ".."), Repository: "registry.example.com/landscaper", Release: image.Release{Version: "v1.2.3"},
+	}))
+	chart, err := loader.LoadDir(folder)
+	require.NoError(s.t, err)
+	values, err := chartutil.ReadValues([]byte("landscaper: {landscaper: {deployerManagement: {disable: false, agent: {name: " + s.environment + "}}}}"))
+	require.NoError(s.t, err)
+	require.NoError(s.t, chartutil.ProcessDependenciesWithMerge(chart, values))
+	all, err := chartutil.ToRenderValues(chart, values, chartutil.ReleaseOptions{Name: "landscaper", Namespace: system}, nil)
+	require.NoError(s.t, err)
+	texts, err := engine.Render(chart, all)
+	require.NoError(s.t, err)
+	const ofAgent = "landscaper/charts/landscaper/templates/agent.yaml"
+	require.Contains(s.t, texts, ofAgent)
+	require.NoError(s.t, s.ApplyYAML(s.ctx, texts[ofAgent]))
+}
+
+// The landscaper cluster is an Environment, too, by a commit or a value, and without a token of anybody.
 func TestTheLandscaperClusterHasAnEnvironmentOfItsOwn(t *testing.T) {
-	s := newScene(t, "own")
-	s.apply(s.Cluster, "flux/own-environment")
+	t.Run("by a commit", func(t *testing.T) {
+		s := newScene(t, "own")
+		s.apply(s.Cluster, "flux/own-environment")
+		s.requireOwnEnvironment()
+	})
+	t.Run("by a value", func(t *testing.T) {
+		s := newScene(t, "own-by-chart")
+		s.applyChart()
+		s.requireOwnEnvironment()
+	})
+}
+
+// requireOwnEnvironment starts the agent that is applied, and has it install a deployer.
+func (s *scene) requireOwnEnvironment() {
+	t := s.t
+	t.Helper()
 	s.fence, s.inside = s.Platform, ownNamespace
 	s.startController("--deployer-management")
 
-	agent := s.start("own-agent", s.account, s.ownArgs()...)
+	agent := s.start(s.environment+"-agent", s.account, s.ownArgs()...)
 
 	agent.awaitReady()
 	s.awaitEnvironment(isConnected)
 	s.managed()
-	config := strings.Replace(settings(t, "own-settings", "done"), "namespace: "+system, "namespace: "+ownNamespace, 1)
-	s.install(s.home(), "own-settings", "landscaper.gardener.cloud/helm", config, map[string]string{"cluster": "own"})
-	s.succeeded(s.home(), "own-settings")
+	name := s.environment + "-settings"
+	config := strings.Replace(settings(t, name, "done"), "namespace: "+system, "namespace: "+ownNamespace, 1)
+	s.install(s.home(), name, "landscaper.gardener.cloud/helm", config, map[string]string{"cluster": s.environment})
+	s.succeeded(s.home(), name)
 	made := &corev1.ConfigMap{}
-	require.NoError(t, s.Client().Get(s.ctx, client.ObjectKey{Namespace: ownNamespace, Name: "own-settings"}, made))
+	require.NoError(t, s.Client().Get(s.ctx, client.ObjectKey{Namespace: ownNamespace, Name: name}, made))
 	assert.Equal(t, "done", made.Data["text"])
-	for account, namespace := range map[string]string{"deployer-own": ownNamespace, s.account: ownNamespace} {
+	for account, namespace := range map[string]string{"deployer-" + s.environment: ownNamespace, s.account: ownNamespace} {
 		for verb, resource := range map[string]string{"create": "pods", "get": "secrets"} {
 			assert.False(t, s.mayIn(s.Cluster, namespace, account, authorizationv1.ResourceAttributes{Verb: verb, Resource: resource, Namespace: system}),
 				"%s: %s %s beside the controller", account, verb, resource)

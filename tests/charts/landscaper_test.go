@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -110,6 +111,77 @@ func TestEachProcessHasItsRights(t *testing.T) {
 	assert.Equal(t, "landscaper-webhooks", named[*appsv1.Deployment](r, "edge-landscaper-webhooks").Spec.Template.Spec.ServiceAccountName)
 	assert.Subset(t, named[*appsv1.Deployment](r, "edge-landscaper").Spec.Template.Spec.Containers[0].Args,
 		[]string{"--deployer-management", "--deployer-management-namespace=fence"})
+}
+
+// withAgent are values of the chart landscaper for the cluster itself as an Environment.
+func withAgent(agent, more object) object {
+	settings := object{"deployerManagement": object{"disable": false, "agent": agent}}
+	maps.Copy(settings, more)
+	return object{"landscaper": settings}
+}
+
+func TestTheClusterItselfIsAnEnvironmentByAValue(t *testing.T) {
+	values := ofProcesses(withAgent(object{"name": "home", "targetSelectors": []any{object{"labels": []any{object{"key": "a", "operator": "exists"}}}}}, object{
+		"eventsAddr": "http://receiver/", "registryConfig": object{"secrets": object{"ours": object{"auths": object{"a": object{}}}}},
+		"truststore": object{"secrets": object{"own": "PEM"}},
+	}))
+	values["landscaper"].(object)["imagePullSecrets"] = []any{object{"name": "pull"}}
+	texts, err := tryRender(t, release.LandscaperChart, values)
+	require.NoError(t, err)
+	for name, text := range texts {
+		assert.NotContains(t, text, "${", name)
+	}
+	r := render(t, release.LandscaperChart, values)
+
+	agent := named[*appsv1.Deployment](r, "landscaper-agent-home")
+	assert.Equal(t, "ls-deployers", agent.Namespace)
+	pod := agent.Spec.Template.Spec
+	assert.Equal(t, named[*appsv1.Deployment](r, "edge-landscaper").Spec.Template.Spec.Containers[0].Image, pod.Containers[0].Image)
+	assert.Equal(t, []corev1.LocalObjectReference{{Name: "pull"}}, pod.ImagePullSecrets)
+	assert.Equal(t, []string{"agent", "--config=/etc/landscaper/config.yaml", "--landscaper-kubeconfig=/var/run/landscaper/kubeconfig"}, pod.Containers[0].Args[:3])
+	assert.Subset(t, pod.Containers[0].Args, []string{"--events-addr=http://receiver/", "--log-level=info"})
+	assert.NotContains(t, pod.Containers[0].Args, "--events-addr=http://notification-controller.flux-system.svc.cluster.local./")
+	var config object
+	require.NoError(t, yaml.Unmarshal([]byte(named[*corev1.ConfigMap](r, "landscaper-agent-home").Data["config.yaml"]), &config))
+	assert.Equal(t, object{
+		"apiVersion": "config.landscaper.gardener.cloud/v1alpha1", "kind": "AgentConfiguration", "name": "home", "namespace": "ls-deployers",
+		"landscaperNamespace": "ls-env-home", "oci": object{"configFiles": []any{"/app/ls/registry/secrets/ours"}},
+		"targetSelectors": []any{object{"labels": []any{object{"key": "a", "operator": "exists"}}}},
+	}, config)
+	assert.Equal(t, map[string]string{"/app/ls/registry/secrets": "landscaper-agent-home-registry", "/etc/ssl/certs/own.crt": "landscaper-agent-home-certs"}, files(agent))
+	logins := named[*corev1.Secret](r, "landscaper-agent-home-registry")
+	assert.Equal(t, "ls-deployers", logins.Namespace)
+	assert.JSONEq(t, `{"auths":{"a":{}}}`, string(logins.Data["ours"]))
+	management := named[*rbacv1.RoleBinding](r, "landscaper-controller-deployer-management")
+	assert.Equal(t, "ls-env-home", management.Namespace)
+	assert.Equal(t, []rbacv1.Subject{{Kind: "ServiceAccount", Name: "landscaper", Namespace: "fence"}}, management.Subjects)
+	named[*rbacv1.ClusterRole](r, management.RoleRef.Name)
+	for _, name := range []string{"ls-deployers", "ls-env-home"} {
+		assert.Equal(t, "keep", named[*corev1.Namespace](r, name).Annotations["helm.sh/resource-policy"], "%s outlives the release", name)
+	}
+	assert.Equal(t, "ls-env-home,*", named[*corev1.Namespace](r, "ls-env-home").Annotations["deployers.landscaper.gardener.cloud/allowed-namespaces"])
+}
+
+func TestTheClusterItselfIsNoEnvironmentUnlessAValueSaysSo(t *testing.T) {
+	for name, management := range map[string]object{
+		"not named": {"disable": false}, "disabled": {"disable": false, "agent": object{"disable": true, "name": "home"}},
+		"without the management": {"disable": true, "agent": object{"disable": false}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := render(t, release.LandscaperChart, ofProcesses(object{"landscaper": object{"deployerManagement": management}}))
+			assert.Len(t, find[*appsv1.Deployment](r), 2)
+			assert.Empty(t, find[*corev1.Namespace](r))
+		})
+	}
+	t.Run("named default", func(t *testing.T) {
+		r := render(t, release.LandscaperChart, ofProcesses(withAgent(object{"disable": false}, nil)))
+		named[*appsv1.Deployment](r, "landscaper-agent-default")
+	})
+	t.Run("a name that YAML takes for a number", func(t *testing.T) {
+		r := render(t, release.LandscaperChart, ofProcesses(withAgent(object{"name": "123"}, nil)))
+		agent := named[*appsv1.Deployment](r, "landscaper-agent-123")
+		assert.Equal(t, "123", agent.Spec.Selector.MatchLabels["app.kubernetes.io/instance"])
+	})
 }
 
 func TestTheHealthCheckIsOfTheOwnDeployments(t *testing.T) {
@@ -274,16 +346,24 @@ func TestValuesOfLandscaperThatNobodyReadsAreRefused(t *testing.T) {
 		values object
 		says   string
 	}{
-		"at the top":              {object{"landscapr": object{}}, "landscapr"},
-		"one level too high":      {ofProcesses(object{"verbosity": "debug"}), "verbosity"},
-		"of the controller":       {ofProcesses(object{"landscaper": object{"worker": 3}}), "worker"},
-		"of a kind":               {ofProcesses(object{"landscaper": object{"controllers": object{"installations": object{"worker": 3}}}}), "worker"},
-		"no time":                 {ofProcesses(object{"landscaper": object{"deployItemTimeouts": object{"pickup": "soon"}}}), "pickup"},
-		"no kind":                 {ofProcesses(object{"webhooksServer": object{"disableWebhooks": []any{"pods"}}}), "disableWebhooks"},
-		"of the rights":           {object{"rbac": object{"aggregate": object{}}}, "aggregate"},
-		"of the accounts":         {object{"global": object{"serviceAccount": object{"agent": object{}}}}, "agent"},
-		"of the access":           {ofProcesses(object{"controller": object{"landscaperKubeconfig": object{"secret": "a"}}}), "secret"},
-		"of another type":         {ofProcesses(object{"controller": object{"replicaCount": "two"}}), "replicaCount"},
+		"at the top":         {object{"landscapr": object{}}, "landscapr"},
+		"one level too high": {ofProcesses(object{"verbosity": "debug"}), "verbosity"},
+		"of the controller":  {ofProcesses(object{"landscaper": object{"worker": 3}}), "worker"},
+		"of a kind":          {ofProcesses(object{"landscaper": object{"controllers": object{"installations": object{"worker": 3}}}}), "worker"},
+		"no time":            {ofProcesses(object{"landscaper": object{"deployItemTimeouts": object{"pickup": "soon"}}}), "pickup"},
+		"no kind":            {ofProcesses(object{"webhooksServer": object{"disableWebhooks": []any{"pods"}}}), "disableWebhooks"},
+		"of the rights":      {object{"rbac": object{"aggregate": object{}}}, "aggregate"},
+		"of the accounts":    {object{"global": object{"serviceAccount": object{"agent": object{}}}}, "agent"},
+		"of the access":      {ofProcesses(object{"controller": object{"landscaperKubeconfig": object{"secret": "a"}}}), "secret"},
+		"of another type":    {ofProcesses(object{"controller": object{"replicaCount": "two"}}), "replicaCount"},
+		"no name":            {ofProcesses(withAgent(object{"name": "A b"}, nil)), "name"},
+		"a long name":        {ofProcesses(withAgent(object{"name": strings.Repeat("a", 31)}, nil)), "name"},
+		"of the agent":       {ofProcesses(withAgent(object{"oci": object{}}, nil)), "oci"},
+		"no agent for another cluster": {
+			object{release.LandscaperChart: object{
+				"landscaper": withAgent(object{"name": "a"}, nil)["landscaper"], "controller": object{"landscaperKubeconfig": object{"secretRef": "b"}},
+			}}, "install the chart landscaper-agent in this cluster",
+		},
 		"no policy of signatures": {ofProcesses(object{"landscaper": object{"signatureVerificationEnforcementPolicy": "Sometimes"}}), "signatureVerification"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -82,6 +82,22 @@ landscaper.gardener.cloud/component: {{ .component }}
 {{- with .Values.landscaper.deployerManagement }}{{ if not .disable }}yes{{ end }}{{ end -}}
 {{- end -}}
 
+{{- /* The data of the Secrets with certificates and logins, by their names. */ -}}
+{{- define "controller.files" -}}
+{{- $secrets := dict -}}
+{{- with .Values.landscaper.truststore.secrets -}}
+{{- $files := dict -}}
+{{- range $name, $pem := . }}{{ $_ := set $files (print $name ".crt") (b64enc $pem) }}{{ end -}}
+{{- $_ := set $secrets "certs" $files -}}
+{{- end -}}
+{{- with .Values.landscaper.registryConfig.secrets -}}
+{{- $files := dict -}}
+{{- range $name, $logins := . }}{{ $_ := set $files $name (b64enc (toJson $logins)) }}{{ end -}}
+{{- $_ := set $secrets "registry" $files -}}
+{{- end -}}
+{{ toYaml $secrets }}
+{{- end -}}
+
 {{- /* Whether there are webhooks; empty is no. */ -}}
 {{- define "webhooks.run" -}}
 {{- if not (has "all" .Values.webhooksServer.disableWebhooks) }}yes{{ end -}}
