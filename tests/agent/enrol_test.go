@@ -122,7 +122,7 @@ func TestABootstrapTokenIsExchangedOnce(t *testing.T) {
 	t.Run("the same token again changes nothing", func(t *testing.T) {
 		settled := s.credential().ResourceVersion
 		since := time.Now()
-		for range 3 {
+		for range 10 {
 			require.NoError(t, m.Stop(20*time.Second))
 			require.NoError(t, m.Restart())
 			m.awaitReady()

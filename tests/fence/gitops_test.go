@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"slices"
@@ -143,10 +144,42 @@ func (w *world) requireEnrolled() {
 	assert.NotEmpty(w.t, credential.Data["token"])
 	assert.NotContains(w.t, credential.Data, "pending-key")
 	w.gone(w.Cluster, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.EnvironmentNamespacePrefix + environment, Name: enrolment.ClaimPrefix + environment}})
-	settled := credential.ResourceVersion
-	w.commit(w.fenced, w.fence.Cluster, map[string]string{"notes.md": "Flux applies the used token again.\n"})
+	settled, since := credential.ResourceVersion, time.Now()
+	used := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "landscaper-agent-kubeconfig"}}
+	for interval := range 10 {
+		require.NoError(w.t, w.fence.Client().Delete(w.ctx, used)) // for Flux to write it, and not only to compare
+		w.commit(w.fenced, w.fence.Cluster, map[string]string{"notes.md": fmt.Sprintf("Flux applies the used token again, %d.\n", interval)})
+		require.NoError(w.t, w.fence.Client().Get(w.ctx, client.ObjectKeyFromObject(used), used))
+	}
+	w.replaceAgent()
 	require.NoError(w.t, w.fence.Client().Get(w.ctx, client.ObjectKeyFromObject(credential), credential))
 	assert.Equal(w.t, settled, credential.ResourceVersion)
+	requests, err := w.Requests(w.ctx, since)
+	require.NoError(w.t, err)
+	require.NotEmpty(w.t, requests)
+	for _, request := range requests {
+		assert.NotContains(w.t, request.User, "landscaper-agent-bootstrap-")
+		assert.NotEqual(w.t, http.StatusUnauthorized, request.Code, "%s %s", request.Verb, request.Name)
+	}
+}
+
+// replaceAgent deletes the Pod of the agent, and waits until the next one, which looks at its token at once, is ready.
+func (w *world) replaceAgent() {
+	w.t.Helper()
+	pods := func() []corev1.Pod {
+		list := &corev1.PodList{}
+		require.NoError(w.t, w.fence.Client().List(w.ctx, list, client.InNamespace(system), client.MatchingLabels{"app.kubernetes.io/name": "landscaper-agent"}))
+		return list.Items
+	}
+	former := pods()
+	require.Len(w.t, former, 1)
+	require.NoError(w.t, w.fence.Client().Delete(w.ctx, &former[0]))
+	require.Eventually(w.t, func() bool {
+		now := pods()
+		return len(now) == 1 && now[0].UID != former[0].UID && slices.ContainsFunc(now[0].Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+		})
+	}, patience, tick, "the next Pod of the agent is not ready")
 }
 
 // registered returns the Environment as it is.
