@@ -60,7 +60,7 @@ type Options struct {
 	// AllowHTTP lets Git repositories be reached without TLS.
 	AllowHTTP bool
 	// Transport carries the requests to web, Helm and Git servers, and takes over what PublicOnly decides; nil means one of
-	// the package's own, which uses no proxy.
+	// the package's own, which takes the proxy of the environment.
 	Transport http.RoundTripper
 	// Remember is for how long a component version that was found is known to a Scope with the same logins.
 	Remember time.Duration

@@ -145,10 +145,10 @@ func (b *body) Close() error {
 	return b.answer.Close()
 }
 
-// guardedTransport connects to no metadata services of clouds, and to public addresses alone where publicOnly says so.
+// guardedTransport connects to no metadata services of clouds, and to public addresses alone where publicOnly says so; the same holds for the proxy of
+// the environment.
 func guardedTransport(publicOnly bool) http.RoundTripper {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.Proxy = nil
 	transport.DialContext = address.Dialing(publicOnly, 10*time.Second)
 	transport.ResponseHeaderTimeout = 30 * time.Second
 	return transport
