@@ -170,8 +170,16 @@ func TestEnvironmentOfContainers(t *testing.T) {
 		{Name: "POD_NAME", ValueFrom: of("metadata.name")}, {Name: "POD_NAMESPACE", ValueFrom: of("metadata.namespace")},
 	}
 	item := []corev1.EnvVar{{Name: "DEPLOY_ITEM_NAME", Value: "item"}, {Name: "DEPLOY_ITEM_NAMESPACE", Value: "tenant"}}
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"} {
+		t.Setenv(name, "http://user:password@proxy.example.com")
+	}
 	pod := podOf(&containerv1alpha1.ProviderConfiguration{})
 
+	for _, container := range append(slices.Clone(pod.Spec.InitContainers), pod.Spec.Containers...) {
+		for _, variable := range container.Env {
+			assert.NotContains(t, variable.Name, "PROXY", "%s: the login at a proxy is that of the deployer", container.Name)
+		}
+	}
 	assert.ElementsMatch(t, append(slices.Clone(all), corev1.EnvVar{Name: "OPERATION", Value: "DELETE"}), pod.Spec.Containers[0].Env)
 	assert.Subset(t, pod.Spec.Containers[1].Env, append(slices.Clone(all), item...), "of the container wait")
 	paths := []corev1.EnvVar{{Name: "CONFIGURATION_PATH", Value: "/data/ls/internal/configuration.json"}}
