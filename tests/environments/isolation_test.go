@@ -194,6 +194,30 @@ func TestNothingOfOthersIsReachedWithTheCredentialsOfAnEnvironment(t *testing.T)
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: hostile, Name: "helm-hostile"}}, &authenticationv1.TokenRequest{})))
 }
 
+// Otherwise the deployers of the landscaper cluster would carry out what somebody behind a fence thinks up.
+func TestNobodyOfAnEnvironmentChangesWhatADeployItemSays(t *testing.T) {
+	s := newStage(t, isolated)
+	shop := s.p.Namespace(t)
+	home := s.admit("reader", shop)
+	s.create(s.env("reader"), deployer("mock"))
+	s.at(home).triggered("mock-reader")
+	for namespace, c := range map[string]client.Client{home: s.as(home, "landscaper-agent-reader"), shop: s.with(s.at(home).token("mock-reader"))} {
+		item := &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "item"}, Spec: v1alpha1.DeployItemSpec{Type: "x"}}
+		s.create(item)
+		patch := func(text string) error {
+			return c.Patch(s.ctx, item.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(text)))
+		}
+		require.Eventually(t, func() bool { return patch(`{"metadata":{"annotations":{"a":"b"}}}`) == nil }, patience, tick, "what is theirs they have")
+		for _, spec := range []string{`{"type":"landscaper.gardener.cloud/container"}`, `{"target":{"name":"other"}}`, `{"config":{"a":"b"}}`, `{"serviceAccountName":"a"}`} {
+			require.Eventually(t, func() bool { // the API server learns of the policy by a watch
+				err := patch(`{"spec":` + spec + `}`)
+				return err != nil && strings.Contains(err.Error(), "do not change the spec of a DeployItem")
+			}, patience, tick, spec)
+		}
+		require.NoError(t, c.Status().Patch(s.ctx, item.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(`{"status":{"phase":"Succeeded"}}`))))
+	}
+}
+
 func TestAnAgentCannotWidenWhereItsDeployersWork(t *testing.T) {
 	s := newStage(t, isolated)
 	shop, tenant := s.p.Namespace(t), s.p.Namespace(t)
