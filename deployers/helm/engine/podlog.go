@@ -76,7 +76,9 @@ func (p *podLog) logs() map[string]string {
 // WatchUntilReady waits until a hook has ended. Of one that fails it keeps the log before Helm deletes the Pod.
 func (s *sparing) WatchUntilReady(resources kube.ResourceList, timeout time.Duration) error {
 	waits(s.ctx)
-	err := trusting(func() error { return s.Client.WatchUntilReady(resources, timeout) })
+	err := inParts(s.ctx, timeout, hookPart, func(part time.Duration) error {
+		return trusting(func() error { return s.Client.WatchUntilReady(resources, part) })
+	})
 	if err != nil && s.ctx.Err() == nil {
 		for _, hook := range resources {
 			s.pods.keep(hook.Name, s.lastLines(hook))

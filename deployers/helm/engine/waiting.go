@@ -10,6 +10,7 @@ import (
 
 	"helm.sh/helm/v3/pkg/kube"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/internal/records"
 )
@@ -61,6 +62,21 @@ func trusting(call func() error) (err error) {
 		}
 	}()
 	return call()
+}
+
+// hookPart is how long Helm waits for a hook at a stretch. No context ends that: what an operation leaves behind that was ended goes away with its part.
+const hookPart = time.Minute
+
+// inParts waits for timeout, one part after the other, unless ctx ends. Wait ends each with an error of wait.Interrupted where its time was too short.
+func inParts(ctx context.Context, timeout, part time.Duration, waitFor func(time.Duration) error) error {
+	end := time.Now().Add(timeout)
+	for {
+		left := time.Until(end)
+		err := waitFor(max(min(left, part), time.Millisecond)) // zero has no end
+		if !wait.Interrupted(err) || left <= part || ctx.Err() != nil {
+			return err
+		}
+	}
 }
 
 // Wait waits until objects are ready.
