@@ -91,7 +91,7 @@ func (e *enroller) answer(ctx context.Context, name string, claim *corev1.Secret
 	if client.IgnoreNotFound(err) != nil {
 		return err
 	}
-	if admitted, err := e.admitted(ctx, claim.Namespace, name); err != nil || !admitted {
+	if err := e.checkAdmitted(ctx, claim.Namespace, name); err != nil {
 		return err
 	}
 	seconds := int64(agentTokenLife.Seconds())
@@ -113,11 +113,17 @@ func (e *enroller) answer(ctx context.Context, name string, claim *corev1.Secret
 	return nil
 }
 
-// admitted reports whether an operator has made the namespace for the Environment.
-func (e *enroller) admitted(ctx context.Context, namespace, environment string) (bool, error) {
+// checkAdmitted fails where no operator has made the namespace for the Environment.
+func (e *enroller) checkAdmitted(ctx context.Context, namespace, environment string) error {
 	if namespace == e.Homes.Shared {
-		return e.Share, nil
+		if !e.Share {
+			return fmt.Errorf("namespace %s is for no Environment; start the controller with --shared-environments, or make a namespace by flux/agent-access", namespace)
+		}
+		return nil
 	}
 	found, err := e.namespace(ctx, namespace)
-	return found != nil && found.Labels[v1alpha1.DeployerEnvironmentLabel] == environment, err
+	if err == nil && (found == nil || found.Labels[v1alpha1.DeployerEnvironmentLabel] != environment) {
+		return fmt.Errorf("namespace %s is not for this Environment; give it the label %s: %s", namespace, v1alpha1.DeployerEnvironmentLabel, environment)
+	}
+	return err
 }

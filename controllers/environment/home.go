@@ -22,6 +22,7 @@ const (
 	reasonNamespaceMissing    = "NamespaceMissing"
 	reasonNamespaceForeign    = "NamespaceForeign"
 	reasonNamespaceNotAllowed = "NamespaceNotAllowed"
+	reasonNamespaceRefuses    = "NamespaceRefuses"
 )
 
 // findHome decides which namespace is for what is made. Once it is known it stays: deployers do not move. A namespace of an Environment is made by

@@ -28,6 +28,8 @@ type work struct {
 	registration *v1alpha1.DeployerRegistration
 	installation *v1alpha1.Installation
 	account      *corev1.ServiceAccount
+	// refusals are of namespaces in which the deployer cannot be bound.
+	refusals []refusal
 }
 
 // keepPairs brings every deployer on. What is wrong with one of them does not keep the others.
@@ -35,7 +37,7 @@ func (r *Reconciler) keepPairs(ctx context.Context, s *scope) error {
 	for _, registration := range s.registrations {
 		w := &work{scope: s, registration: registration, key: pair.Key{Registration: registration.Name, Environment: s.env.Name}}
 		err := kit.Run(ctx, w, []kit.Step[*work]{
-			checkPair, findInstallation, r.keepInstallation, r.keepAccount, rights{r.Client, r.Live, r.Relay}.keepRights, r.keepAccess, r.trigger,
+			checkPair, findInstallation, r.makeInstallation, r.keepAccount, rights{r.Client, r.Live, r.Relay}.keepRights, r.keepInstallation, r.keepAccess, r.trigger,
 		})
 		if kit.IsTransient(err) {
 			return err
@@ -78,19 +80,24 @@ func findInstallation(_ context.Context, w *work) error {
 	return nil
 }
 
-// keepInstallation creates the Installation, or brings the parts of its spec that the registration and the Environment say to what they say. It is
-// created without a trigger: its job begins when all that it imports is there.
-func (r *Reconciler) keepInstallation(ctx context.Context, w *work) error {
-	wanted, err := describe(w.env, w.registration, w.namespaces)
-	if err != nil {
-		return err
-	}
+// makeInstallation creates the Installation where there is none. It is created without a trigger: its job begins when all that it imports is there.
+func (r *Reconciler) makeInstallation(ctx context.Context, w *work) error {
 	if w.installation == nil {
-		return r.createInstallation(ctx, w, wanted)
+		return r.createInstallation(ctx, w)
 	}
 	if !w.installation.DeletionTimestamp.IsZero() {
 		return kit.Wait(operation, kit.ReasonDeleting, "Installation %s/%s is being deleted; it is made again when it is gone",
 			w.installation.Namespace, w.installation.Name)
+	}
+	return nil
+}
+
+// keepInstallation brings the parts of the spec that the registration and the Environment say to what they say, with the namespaces where the deployer
+// has its rights.
+func (r *Reconciler) keepInstallation(ctx context.Context, w *work) error {
+	wanted, err := describe(w.env, w.registration, w.served())
+	if err != nil {
+		return err
 	}
 	next := w.installation.DeepCopy()
 	next.Spec.ComponentDescriptor, next.Spec.Blueprint = wanted.ComponentDescriptor, wanted.Blueprint
@@ -107,8 +114,12 @@ func (r *Reconciler) keepInstallation(ctx context.Context, w *work) error {
 	return nil
 }
 
-func (r *Reconciler) createInstallation(ctx context.Context, w *work, spec *v1alpha1.InstallationSpec) error {
-	err := r.Live.Get(ctx, client.ObjectKeyFromObject(w.registration), w.registration)
+func (r *Reconciler) createInstallation(ctx context.Context, w *work) error {
+	spec, err := describe(w.env, w.registration, w.namespaces)
+	if err != nil {
+		return err
+	}
+	err = r.Live.Get(ctx, client.ObjectKeyFromObject(w.registration), w.registration)
 	if apierrors.IsNotFound(err) || err == nil && !w.registration.DeletionTimestamp.IsZero() {
 		return kit.ErrStop // the cache is about to say so
 	}
@@ -135,8 +146,12 @@ func (r *Reconciler) createInstallation(ctx context.Context, w *work, spec *v1al
 // explainExisting says why the Installation of the name of the pair is none of it.
 func (r *Reconciler) explainExisting(ctx context.Context, w *work) error {
 	present := &v1alpha1.Installation{}
-	if err := r.Live.Get(ctx, client.ObjectKey{Namespace: w.home, Name: w.key.Name()}, present); err != nil {
-		return client.IgnoreNotFound(err)
+	err := r.Live.Get(ctx, client.ObjectKey{Namespace: w.home, Name: w.key.Name()}, present)
+	if apierrors.IsNotFound(err) {
+		return kit.ErrStop // it has gone, and the cache is about to say so
+	}
+	if err != nil {
+		return err
 	}
 	if err := w.key.CheckMade(operation, "Installation", present); err != nil {
 		return err
@@ -232,7 +247,10 @@ func (r *Reconciler) deleteRetired(ctx context.Context, s *scope) error {
 // deleteOrphans deletes the Installations of an Environment that is gone although they are not: somebody took its finalizer off.
 func (r *Reconciler) deleteOrphans(ctx context.Context, name string) error {
 	installations, err := r.Homes.OfEnvironment(ctx, r.Client, name)
-	if err != nil || len(installations) == 0 {
+	if err != nil {
+		return err
+	}
+	if err := r.deleteStray(ctx, name, installations); err != nil || len(installations) == 0 {
 		return err
 	}
 	gone, err := r.isGone(ctx, name, &v1alpha1.Environment{})

@@ -98,7 +98,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	s := &scope{env: env, persisted: env.Status.DeepCopy(), now: r.Now(), states: map[string]pair.State{}, prevented: map[string]string{}}
 	err := kit.Run(ctx, s, []kit.Step[*scope]{
-		r.readInstallations, r.findHome, r.findNamespaces, r.judgeAgent, r.uninstall, checkSpec, r.protect, checkHome, r.keepHostTarget, r.readRegistrations,
+		r.readInstallations, r.takeStray, r.findHome, r.findNamespaces, r.judgeAgent, r.uninstall, checkSpec, r.protect, checkHome, r.keepHostTarget, r.readRegistrations,
 		r.deleteRetired, r.keepPairs, r.findDeadlocks,
 	})
 	return r.settle(ctx, s, err)

@@ -72,7 +72,8 @@ type rights struct {
 	relay Relay
 }
 
-// keepRights makes the bindings of a deployer, and deletes those that it no longer is to have. What it loses it loses before it gets anything.
+// keepRights makes the bindings of a deployer, and deletes those that it no longer is to have. What it loses it loses before it gets anything. A
+// namespace in which it cannot be bound is left out: nobody who owns one keeps a deployer from the others.
 func (r rights) keepRights(ctx context.Context, w *work) error {
 	if err := r.relay.keepToken(ctx, r.live, r.Client, w); err != nil {
 		return err
@@ -100,20 +101,60 @@ func (r rights) keepRights(ctx context.Context, w *work) error {
 			}
 			continue
 		}
-		if err := r.bind(ctx, w, binding); err != nil {
+		if err := r.bind(ctx, w, binding); err != nil && !w.leaveOut(binding.GetNamespace(), err) {
 			return err
 		}
+	}
+	return w.tellRefusals()
+}
+
+// refusal is why a deployer cannot be bound in a namespace.
+type refusal struct {
+	namespace string
+	err       error
+}
+
+// leaveOut notes why a deployer cannot be bound in a namespace, and reports whether it can do without.
+func (w *work) leaveOut(namespace string, err error) bool {
+	if kit.IsTransient(err) || !slices.Contains(w.namespaces, namespace) {
+		return false
+	}
+	w.refusals = append(w.refusals, refusal{namespace, err})
+	return true
+}
+
+// tellRefusals fails where no namespace is left for a deployer: one that is told none watches all.
+func (w *work) tellRefusals() error {
+	if len(w.refusals) > 0 && len(w.served()) == 0 {
+		return w.refusals[0].err
+	}
+	for _, refused := range w.refusals {
+		w.problems = append(w.problems, refused.err)
 	}
 	return nil
 }
 
-// bind creates a binding. A namespace that has gone in between ends the reconciliation: the event of that begins the next.
+// served are the namespaces in which a deployer works; nil is all. One that watches a namespace without rights is never ready.
+func (w *work) served() []string {
+	if w.namespaces == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(w.namespaces), func(name string) bool {
+		return slices.ContainsFunc(w.refusals, func(refused refusal) bool { return refused.namespace == name })
+	})
+}
+
+// bind creates a binding. A namespace that has gone in between says so by an event, which begins the next reconciliation.
 func (r rights) bind(ctx context.Context, w *work, binding client.Object) error {
 	err := r.Create(ctx, binding)
 	switch {
 	case apierrors.IsNotFound(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return kit.Wait(operation, reasonNamespaceMissing, "namespace %s is being deleted; create it, or take it off spec.namespaces or what is allowed",
 			binding.GetNamespace())
+	case apierrors.IsForbidden(err) && binding.GetNamespace() != "":
+		return kit.Again(operation, reasonNamespaceRefuses,
+			"namespace %s refuses RoleBinding %s, without which the deployer does not work there; allow it, or take the namespace off spec.namespaces or what is allowed: %w",
+			binding.GetNamespace(), binding.GetName(), err)
 	case !apierrors.IsAlreadyExists(err):
 		return err
 	}
@@ -146,7 +187,10 @@ func (r rights) keepSubjects(ctx context.Context, present, wanted client.Object)
 
 // present returns the bindings that carry the labels of a pair, in all namespaces.
 func (r rights) present(ctx context.Context, key pair.Key) ([]client.Object, error) {
-	labels := client.MatchingLabels(key.Labels())
+	return r.labelled(ctx, client.MatchingLabels(key.Labels()))
+}
+
+func (r rights) labelled(ctx context.Context, labels client.MatchingLabels) ([]client.Object, error) {
 	wide, narrow := &rbacv1.ClusterRoleBindingList{}, &rbacv1.RoleBindingList{}
 	if err := r.List(ctx, wide, labels); err != nil {
 		return nil, err
@@ -181,6 +225,16 @@ func kindOf(binding client.Object) string {
 }
 
 func sameRole(a, b client.Object) bool { return roleRef(a) == roleRef(b) }
+
+func subjectsIn(binding client.Object) []rbacv1.Subject {
+	switch b := binding.(type) {
+	case *rbacv1.ClusterRoleBinding:
+		return b.Subjects
+	case *rbacv1.RoleBinding:
+		return b.Subjects
+	}
+	return nil
+}
 
 func roleRef(binding client.Object) rbacv1.RoleRef {
 	switch b := binding.(type) {

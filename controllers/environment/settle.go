@@ -91,21 +91,32 @@ func (s *scope) observe(failure *kit.Failure) {
 	pair.Show(env, failure, working, fmt.Sprintf("%d deployers are installed", len(s.states)))
 }
 
-// unready says which deployer is not installed yet. Without agent that is no surprise, and nothing to do but to bring the agent back.
+// unready says which deployer is not installed yet: one for which a person has to act before others. Without agent the others are no surprise, and there
+// is nothing to do but to bring the agent back.
 func (s *scope) unready() *kit.Failure {
+	var first *kit.Failure
 	for _, registration := range s.registrations {
 		state := s.states[registration.Name]
-		if state.Ready {
-			continue
+		if state.Stalled {
+			key := pair.Key{Registration: registration.Name, Environment: s.env.Name}
+			return &kit.Failure{Kind: kit.Stalled, Operation: operation, Reason: reasonDeployers, Err: fmt.Errorf(
+				"deployer %s is not installed; Installation %s/%s says: %s", registration.Name, s.home, key.Name(), state.Message)}
 		}
-		message := fmt.Sprintf("deployer %s is not installed: %s", registration.Name, state.Message)
-		if !isConnected(s.env) {
-			return &kit.Failure{Kind: kit.Waiting, Operation: operation, Reason: reasonUnreachable, Err: fmt.Errorf(
-				"%s; %s", message, conditions.GetMessage(s.env, v1alpha1.AgentConnectedCondition))}
+		if !state.Ready && first == nil {
+			first = s.waiting(registration.Name, state.Message)
 		}
-		return &kit.Failure{Kind: kit.Waiting, Operation: operation, Reason: reasonDeployers, Err: errors.New(message)}
 	}
-	return nil
+	return first
+}
+
+// waiting says that a deployer is not installed yet.
+func (s *scope) waiting(registration, message string) *kit.Failure {
+	message = fmt.Sprintf("deployer %s is not installed: %s", registration, message)
+	if !isConnected(s.env) {
+		return &kit.Failure{Kind: kit.Waiting, Operation: operation, Reason: reasonUnreachable, Err: fmt.Errorf(
+			"%s; %s", message, conditions.GetMessage(s.env, v1alpha1.AgentConnectedCondition))}
+	}
+	return &kit.Failure{Kind: kit.Waiting, Operation: operation, Reason: reasonDeployers, Err: errors.New(message)}
 }
 
 // deployers lists the deployers for the status: those that registrations want, and those that are still being uninstalled.

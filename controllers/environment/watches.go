@@ -200,8 +200,19 @@ func ofTarget(_ context.Context, target client.Object) []reconcile.Request {
 func (w *watches) ofNamespace(ctx context.Context, namespace client.Object) []reconcile.Request {
 	return w.those(ctx, func(env *v1alpha1.Environment) bool {
 		return namespace.GetName() == w.homes.Own(env.Name) || slices.Contains(env.Spec.Namespaces, namespace.GetName()) ||
-			conditions.GetReason(env, meta.ReadyCondition) == reasonNamespaceMissing
+			conditions.GetReason(env, meta.ReadyCondition) == reasonNamespaceMissing || w.isAllowed(ctx, env, namespace.GetName())
 	})
+}
+
+// isAllowed reports whether the deployers of an Environment that names no namespaces may work in one, because its own namespace allows that by name.
+func (w *watches) isAllowed(ctx context.Context, env *v1alpha1.Environment, namespace string) bool {
+	if env.Spec.Namespaces != nil {
+		return false
+	}
+	home := &metav1.PartialObjectMetadata{}
+	home.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	err := w.Get(ctx, client.ObjectKey{Name: w.homes.Own(env.Name)}, home)
+	return err == nil && slices.Contains(names(home.Annotations[v1alpha1.AllowedNamespacesAnnotation]), namespace)
 }
 
 func (w *watches) those(ctx context.Context, concern func(*v1alpha1.Environment) bool) []reconcile.Request {

@@ -30,6 +30,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -74,7 +75,9 @@ type stage struct {
 	isolated bool
 	// relay is the namespace of a content relay; empty is none.
 	relay string
-	stop  func()
+	// making is called before the loops create something; nil is nothing.
+	making func(client.Object)
+	stop   func()
 }
 
 func newStage(t *testing.T, change ...func(*stage)) *stage {
@@ -152,7 +155,10 @@ func (s *stage) start() {
 		NewClient: func(access *rest.Config, options client.Options) (client.Client, error) {
 			options.Cache.DisableFor = []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}
 			direct, err := client.NewWithWatch(access, options)
-			return s.life.Client(direct), err
+			if err != nil {
+				return nil, err
+			}
+			return s.life.Client(s.watched(direct)), nil
 		},
 	})
 	require.NoError(s.t, err)
@@ -168,6 +174,18 @@ func (s *stage) start() {
 	}
 	require.NoError(s.t, registrations.SetupWithManager(mgr, 2))
 	s.stop = platform.Run(s.ctx, s.t, mgr)
+}
+
+// watched is a client that tells what is about to be created.
+func (s *stage) watched(c client.WithWatch) client.WithWatch {
+	return interceptor.NewClient(c, interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.CreateOption) error {
+			if s.making != nil {
+				s.making(o)
+			}
+			return c.Create(ctx, o, options...)
+		},
+	})
 }
 
 // told keeps events with the objects that they are about.
