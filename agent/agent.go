@@ -9,14 +9,17 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -64,6 +67,8 @@ type Agent struct {
 	pulse   *pulse
 	// enrol gets the credential for the landscaper cluster; nil where the kubeconfig has it.
 	enrol *enrol
+	// watching is why the agent does not see what it works on at the landscaper cluster, and keeping why it does not keep the Environment.
+	watching, keeping *trouble
 	// registered says that the Environment was as it should be once.
 	registered atomic.Bool
 }
@@ -84,14 +89,15 @@ func New(mgr ctrl.Manager, options Options) (*Agent, error) {
 		return nil, err
 	}
 	a := &Agent{options: options}
+	a.watching, a.keeping = &trouble{say: a.say}, &trouble{say: a.say}
 	a.host = &host{
 		config: options.Configuration, server: server, client: mgr.GetClient(), live: mgr.GetAPIReader(), now: time.Now,
-		ready: make(chan struct{}), retry: kit.NewBackoff(minRetry, maxRetry), say: a.say,
+		ready: make(chan struct{}), retry: kit.NewBackoff(minRetry, maxRetry), say: a.say, trouble: &trouble{say: a.say},
 	}
 	if options.Link.credential != nil {
 		a.enrol = &enrol{
 			config: options.Configuration, link: options.Link, client: mgr.GetClient(), live: mgr.GetAPIReader(), say: a.say, now: time.Now,
-			retry: kit.NewBackoff(enrolRetry, maxEnrolRetry), enrolled: make(chan struct{}),
+			retry: kit.NewBackoff(enrolRetry, maxEnrolRetry), enrolled: make(chan struct{}), trouble: &trouble{say: a.say},
 		}
 	}
 	leases, err := coordinationclient.NewForConfig(options.Link.probeConfig())
@@ -126,13 +132,32 @@ func (a *Agent) say(eventType, reason, message string) {
 
 // Ready is nil from the first registration of the Environment on, also while the landscaper cluster is not reached later.
 func (a *Agent) Ready(*http.Request) error {
-	if problem := a.enrol.problem(); problem != "" && !a.registered.Load() {
-		return errors.New(problem)
+	if a.registered.Load() {
+		return nil
 	}
-	if !a.registered.Load() {
-		return fmt.Errorf("environment %q is not registered yet", a.options.Configuration.Name)
+	for _, part := range a.parts() {
+		if problem := part.problem(); problem != "" {
+			return errors.New(problem)
+		}
 	}
-	return nil
+	return fmt.Errorf("environment %q is not registered yet", a.options.Configuration.Name)
+}
+
+// parts are what may keep the agent from the registration, in the order in which they come.
+func (a *Agent) parts() []*trouble {
+	parts := []*trouble{a.host.trouble, a.keeping, a.watching}
+	if a.enrol != nil {
+		parts = slices.Insert(parts, 1, a.enrol.trouble)
+	}
+	return parts
+}
+
+// notWatched is called for each attempt to watch something of the landscaper cluster that has failed.
+func (a *Agent) notWatched(ctx context.Context, of *toolscache.Reflector, err error) {
+	toolscache.DefaultWatchErrorHandler(ctx, of, err)
+	if apierrors.IsForbidden(err) {
+		a.watching.met(err, byLandscaper)
+	}
 }
 
 // NeedLeaderElection returns false: the Lease of the Environment decides which agent works.
@@ -200,7 +225,8 @@ func (a *Agent) work(ctx context.Context) error {
 	}
 	environment := &environment{
 		config: a.options.Configuration, link: a.options.Link, host: a.host, client: mgr.GetClient(), live: mgr.GetAPIReader(),
-		retry: kit.NewBackoff(minRetry, maxRetry), say: a.say, registered: a.noteRegistered,
+		retry: kit.NewBackoff(minRetry, maxRetry), say: a.say, trouble: a.keeping,
+		registered: a.noteRegistered,
 	}
 	if err := environment.setup(mgr); err != nil {
 		return fmt.Errorf("keep the Environment: %w", err)
@@ -217,6 +243,7 @@ func (a *Agent) work(ctx context.Context) error {
 // noteRegistered lets the landscaper cluster see a sign of life at once: what it has seen of the agent before there was an Environment may be old.
 func (a *Agent) noteRegistered() {
 	a.registered.Store(true)
+	a.watching.over()
 	a.pulse.soon()
 	a.say(corev1.EventTypeNormal, "EnvironmentRegistered", fmt.Sprintf("Environment %q is registered", a.options.Configuration.Name))
 }
@@ -242,6 +269,7 @@ func (a *Agent) managerOptions() ctrl.Options {
 		Client:                  client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}}},
 		Cache: cache.Options{
 			DefaultTransform: kit.StripManagedFields, DefaultNamespaces: map[string]cache.Config{namespace: {}}, ByObject: objects,
+			DefaultWatchErrorHandler: a.notWatched,
 		},
 		Controller: config.Controller{RecoverPanic: &isTrue, CacheSyncTimeout: patience},
 	}

@@ -94,32 +94,10 @@ type enrol struct {
 	// failing is since when no step has succeeded; zero where the last one has.
 	failing time.Time
 
-	mu sync.Mutex
-	// told is the problem that was told last, and why its reason.
-	told, why string
+	// trouble is why there is no credential, or none that lasts.
+	trouble *trouble
 	// kept is the Secret as this agent wrote or read it last.
 	kept *corev1.Secret
-}
-
-// problem is why there is no credential; empty otherwise.
-func (e *enrol) problem() string {
-	if e == nil {
-		return ""
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.told
-}
-
-// tell says a problem once; an empty text ends it.
-func (e *enrol) tell(reason, text string) {
-	e.mu.Lock()
-	isNew := e.why != reason
-	e.told, e.why = text, reason
-	e.mu.Unlock()
-	if isNew && text != "" {
-		e.say(corev1.EventTypeWarning, reason, text)
-	}
 }
 
 // run works until ctx ends.
@@ -131,7 +109,7 @@ func (e *enrol) run(ctx context.Context) {
 		} else {
 			e.retry.Forget(e.key())
 			e.failing = time.Time{}
-			e.tell("", "")
+			e.trouble.over()
 		}
 		kit.Sleep(ctx, after)
 	}
@@ -140,7 +118,7 @@ func (e *enrol) run(ctx context.Context) {
 // explain tells what is wrong and returns when to look again. A refused token is not tried again; its file is only read.
 func (e *enrol) explain(err error) time.Duration {
 	if refused, ok := errors.AsType[*refusal](err); ok {
-		e.tell(refused.reason, refused.text)
+		e.trouble.tell(refused.reason, refused.text)
 		return beatInterval
 	}
 	if e.failing.IsZero() {
@@ -151,7 +129,7 @@ func (e *enrol) explain(err error) time.Duration {
 		after = min(after, maxReachRetry)
 	}
 	if e.now().Sub(e.failing) >= enrolGrace {
-		e.tell("EnrolmentWaits", fmt.Sprintf("the credential of the agent for the landscaper cluster is not there or not renewed yet: %v", err))
+		e.trouble.tell("EnrolmentWaits", fmt.Sprintf("the credential of the agent for the landscaper cluster is not there or not renewed yet: %v", err))
 	}
 	ctrl.Log.WithName("agent").Info("the credential for the landscaper cluster is tried again", "reason", err.Error(), "after", after.String())
 	return after
@@ -174,20 +152,18 @@ func (e *enrol) step(ctx context.Context) error {
 		return fmt.Errorf("read Secret %s: %w", e.key(), err)
 	}
 	digest := digestOfToken(bootstrap.BearerToken)
-	if e.isUsable(secret) {
-		if err := e.use(ctx, secret, bootstrap, digest); err != nil {
-			return err
-		}
+	isUsable := e.isUsable(secret)
+	var failed error
+	if isUsable {
+		failed = e.use(ctx, secret, bootstrap, digest)
 	}
 	switch {
-	case secret.Annotations[usedAnnotation] == digest && e.isUsable(secret):
-		e.tell("", "")
-		return nil
+	case secret.Annotations[usedAnnotation] == digest && isUsable, e.refused == digest:
+		return failed
 	case secret.Annotations[usedAnnotation] == digest:
 		return &refusal{"AgentCredentialExpired", "the credential of the agent for the landscaper cluster has expired, and its bootstrap token was used" + newToken}
-	case e.refused == digest:
-		return nil
 	}
+	// A new bootstrap token also replaces a credential that the landscaper cluster accepts no more.
 	err = e.exchange(ctx, secret, bootstrap, digest)
 	if _, ok := errors.AsType[*refusal](err); ok {
 		e.refused = digest
@@ -323,7 +299,7 @@ func (e *enrol) exchange(ctx context.Context, secret *corev1.Secret, bootstrap *
 	if err := e.client.Update(ctx, secret); err != nil {
 		return fmt.Errorf("write Secret %s: %w", e.key(), err)
 	}
-	e.tell("", "")
+	e.trouble.over()
 	e.say(corev1.EventTypeNormal, "AgentEnrolled", fmt.Sprintf("the bootstrap token is exchanged for a credential of Environment %q", e.config.Name))
 	return e.use(ctx, secret, bootstrap, digest)
 }

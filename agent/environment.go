@@ -42,6 +42,8 @@ type environment struct {
 	live   client.Reader
 	retry  *kit.Backoff
 	say    func(eventType, reason, message string)
+	// trouble is why it is not.
+	trouble *trouble
 	// registered is called when the Environment is as it should be for the first time.
 	registered func()
 	known      atomic.Bool
@@ -69,11 +71,13 @@ func (e *environment) request() ctrl.Request {
 func (e *environment) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	after, err := e.reconcile(ctx)
 	if err != nil {
+		e.trouble.met(err, refuser(err))
 		after = e.retry.After(request.NamespacedName, err)
 		ctrl.LoggerFrom(ctx).Error(err, "unable to keep the Environment", "retryAfter", after.String())
 		return ctrl.Result{RequeueAfter: after}, nil
 	}
 	e.retry.Forget(request.NamespacedName)
+	e.trouble.over()
 	return ctrl.Result{RequeueAfter: after}, nil
 }
 

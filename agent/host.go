@@ -41,10 +41,14 @@ type host struct {
 	// isRetired says that nothing of the other kind of rights is left.
 	isRetired bool
 	say       func(eventType, reason, message string)
+	// trouble is why something of it cannot be made.
+	trouble *trouble
 	// ended says that the Environment is being deleted, so that nothing is made any more.
 	ended atomic.Bool
-	retry *kit.Backoff
-	again nudge
+	// isLeft says that something was made while the Environment ended, which is still to be taken away.
+	isLeft bool
+	retry  *kit.Backoff
+	again  nudge
 }
 
 // hostCache restricts the cache of the own cluster to the objects of the agent.
@@ -97,20 +101,35 @@ func (h *host) request() ctrl.Request {
 
 // Reconcile makes what is missing, mends what differs and renews the token when its time has come. It returns when that will be.
 func (h *host) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	if h.ended.Load() {
+	if h.ended.Load() && !h.isLeft {
 		return ctrl.Result{}, nil
 	}
-	left, err := h.ensure(ctx)
+	left, err := h.keep(ctx)
 	if err != nil {
+		h.trouble.met(fmt.Errorf("the deployers have no access to the own cluster: %w", err), byHost)
 		after := h.retry.After(request.NamespacedName, err)
 		ctrl.LoggerFrom(ctx).Error(err, "unable to give the deployers their access to the own cluster", "retryAfter", after.String())
 		return ctrl.Result{RequeueAfter: after}, nil
 	}
 	h.retry.Forget(request.NamespacedName)
+	h.trouble.over()
 	if h.isReady.CompareAndSwap(false, true) {
 		close(h.ready)
 	}
 	return ctrl.Result{RequeueAfter: left}, nil
+}
+
+// keep makes what is missing, and takes away again what it has made while the Environment ended: the end did not wait for it.
+func (h *host) keep(ctx context.Context) (time.Duration, error) {
+	if !h.isLeft {
+		left, err := h.ensure(ctx)
+		if !h.ended.Load() {
+			return left, err
+		}
+	}
+	err := h.uninstall(ctx)
+	h.isLeft = err != nil
+	return 0, err
 }
 
 func (h *host) ensure(ctx context.Context) (time.Duration, error) {
@@ -190,7 +209,7 @@ func (h *host) uninstall(ctx context.Context) error {
 	}, append(rights, h.config.Account())...)
 	for _, object := range objects {
 		if err := client.IgnoreNotFound(h.client.Delete(ctx, object)); err != nil {
-			return fmt.Errorf("delete %s %q of the own cluster: %w", h.kind(object), object.GetName(), err)
+			return &ofHost{fmt.Errorf("delete %s %q of the own cluster: %w", h.kind(object), object.GetName(), err)}
 		}
 	}
 	return nil

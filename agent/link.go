@@ -104,6 +104,14 @@ func (l *Link) line() *line {
 // Server says how the landscaper cluster is reached, without credentials.
 func (l *Link) Server() v1alpha1.ClusterRestConfig { return l.line().server }
 
+// renewal is how a person gets another credential for the link.
+func (l *Link) renewal() string {
+	if l.credential != nil {
+		return "where it was revoked make a new bootstrap token by `flux landscaper agent bootstrap-token` and replace the Secret"
+	}
+	return "renew its kubeconfig"
+}
+
 // Config is the configuration of clients whose requests wait while the landscaper cluster is not reached.
 func (l *Link) Config() *rest.Config { return l.config(gated{l}) }
 

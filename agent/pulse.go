@@ -128,7 +128,7 @@ func (p *pulse) judge(err error) {
 	default:
 		p.connected.Set(0)
 		p.link.down()
-		cause, message := explained(err)
+		cause, message := explained(err, p.link.renewal())
 		p.tell("AgentDisconnected", cause, message)
 	}
 }
@@ -150,18 +150,18 @@ func isOfAnotherAuthority(err error) bool {
 	return errors.As(err, &unknown)
 }
 
-// explained returns which cause a problem has, and what to say of it.
-func explained(err error) (cause, message string) {
+// explained returns which cause a problem has, and what to say of it. Renewal is how to get another credential.
+func explained(err error, renewal string) (cause, message string) {
 	switch {
 	case isOfAnotherAuthority(err):
 		return "authority", fmt.Sprintf("the certificate of the landscaper cluster is not of an authority in the kubeconfig of the agent; "+
 			"put the authority that is valid now into its certificate-authority-data: %v", err)
 	case apierrors.IsUnauthorized(err):
-		return "credentials", "the landscaper cluster does not accept the credentials of the agent; renew its kubeconfig"
+		return "credentials", "the landscaper cluster does not accept the credentials of the agent; " + renewal
 	case apierrors.IsForbidden(err):
-		return "rights", fmt.Sprintf("the credentials of the agent lack a right on the landscaper cluster: %v", err)
+		return "rights", fmt.Sprintf("the credentials of the agent lack a right on the landscaper cluster: %v; %s", err, byLandscaper.cure)
 	case apierrors.IsNotFound(err):
-		return "namespace", fmt.Sprintf("the namespace of the deployer management is missing on the landscaper cluster: %v", err)
+		return "namespace", fmt.Sprintf("the namespace of the Environment is missing on the landscaper cluster: %v; %s", err, byLandscaper.cure)
 	}
 	return "way", fmt.Sprintf("the landscaper cluster is not reached; deployments wait until it is: %v", err)
 }

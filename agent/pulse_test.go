@@ -21,7 +21,7 @@ func TestEachCauseOfAnOutageIsToldOnce(t *testing.T) {
 	var told []string
 	p := &pulse{say: func(_, _, message string) { told = append(told, message) }}
 	for _, err := range []error{cut, cut, foreign, cut, foreign} {
-		cause, message := explained(err)
+		cause, message := explained(err, "renew it")
 		p.tell("AgentDisconnected", cause, message)
 	}
 	assert.Len(t, told, 2)
@@ -35,13 +35,13 @@ func TestExplainedNamesTheCure(t *testing.T) {
 		err           error
 		cause, phrase string
 	}{
-		"credentials": {apierrors.NewUnauthorized("no"), "credentials", "renew its kubeconfig"},
-		"rights":      {apierrors.NewForbidden(leases, "x", nil), "rights", "lack a right"},
-		"namespace":   {apierrors.NewNotFound(leases, "x"), "namespace", "namespace of the deployer management is missing"},
+		"credentials": {apierrors.NewUnauthorized("no"), "credentials", "renew it"},
+		"rights":      {apierrors.NewForbidden(leases, "x", nil), "rights", "apply flux/agent-access"},
+		"namespace":   {apierrors.NewNotFound(leases, "x"), "namespace", "namespace of the Environment is missing"},
 		"way":         {http.ErrServerClosed, "way", "deployments wait until it is"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cause, message := explained(tc.err)
+			cause, message := explained(tc.err, "renew it")
 			assert.Equal(t, tc.cause, cause)
 			assert.Contains(t, message, tc.phrase)
 		})
