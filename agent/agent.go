@@ -245,7 +245,6 @@ func (a *Agent) noteRegistered() {
 	a.registered.Store(true)
 	a.watching.over()
 	a.pulse.soon()
-	a.say(corev1.EventTypeNormal, "EnvironmentRegistered", fmt.Sprintf("Environment %q is registered", a.options.Configuration.Name))
 }
 
 // linkChanged is called when the files of the link have changed.

@@ -44,7 +44,7 @@ type environment struct {
 	say    func(eventType, reason, message string)
 	// trouble is why it is not.
 	trouble *trouble
-	// registered is called when the Environment is as it should be for the first time.
+	// registered is called when the Environment is as it should be, or has ended, for the first time.
 	registered func()
 	known      atomic.Bool
 	// gone says that the Environment was deleted while the agent ran.
@@ -126,6 +126,7 @@ func (e *environment) write(ctx context.Context, found *v1alpha1.Environment) (t
 func (e *environment) wrote() {
 	if e.known.CompareAndSwap(false, true) {
 		e.registered()
+		e.say(corev1.EventTypeNormal, "EnvironmentRegistered", fmt.Sprintf("Environment %q is registered", e.config.Name))
 	}
 }
 
@@ -201,6 +202,9 @@ func (e *environment) end(ctx context.Context, found *v1alpha1.Environment) erro
 	first := !e.host.ended.Load()
 	if err := e.host.uninstall(ctx); err != nil {
 		return err
+	}
+	if e.known.CompareAndSwap(false, true) {
+		e.registered() // by an agent before this process: there is nothing to wait for
 	}
 	if found.Annotations[v1alpha1.ReleaseAgentAnnotation] == "true" {
 		return client.IgnoreNotFound(kit.PatchMetadata(ctx, e.client, found, kit.MetadataChange{RemoveFinalizer: v1alpha1.AgentFinalizer}))

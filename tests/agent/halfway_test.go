@@ -137,3 +137,15 @@ func TestAccessThatIsBeingMadeWhileTheEnvironmentEndsGoesToo(t *testing.T) {
 	require.Eventually(t, isMade.Load, patience, 10*time.Millisecond)
 	s.awaitHost(false)
 }
+
+func TestAnAgentThatStartsAfterTheEndOfItsEnvironmentIsReady(t *testing.T) {
+	s := newScene(t, "over")
+	m := s.startAgent()
+	require.NoError(t, s.Client().Delete(s.ctx, &v1alpha1.Environment{ObjectMeta: metav1.ObjectMeta{Name: "over"}}))
+	s.awaitHost(false)
+	require.NoError(t, m.Kill9())
+	require.NoError(t, m.Restart())
+	m.awaitReady()
+	s.awaitHost(false)
+	assert.Equal(t, []string{v1alpha1.AgentFinalizer}, s.registered().Finalizers)
+}
