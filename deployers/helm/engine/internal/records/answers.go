@@ -33,14 +33,6 @@ type answerKey struct{}
 // quiet is for requests whose body may be refused, which client-go would log as an error. They end with the connection of the operation.
 var quiet = logr.NewContext(context.Background(), logr.Discard())
 
-// ofAnswers begins a claim on the room for answers of the same owner.
-func (c *Claim) ofAnswers() *Claim {
-	if c == nil {
-		return nil
-	}
-	return c.room.answers.Claim(c.owner)
-}
-
 // obtain gets records as they are stored, as soon as there is room for them. The claim has what they take afterwards.
 func (c checked) obtain(claim *Claim, get func(context.Context) ([]stored, error)) ([]stored, error) {
 	for {
@@ -48,7 +40,7 @@ func (c checked) obtain(claim *Claim, get func(context.Context) ([]stored, error
 		all, err := get(context.WithValue(quiet, answerKey{}, asked))
 		switch {
 		case err == nil:
-			claim.giveBack(steps(packedSize(all)))
+			claim.giveBack(int64(packedSize(all)))
 			return all, nil
 		case !errors.Is(err, ErrBusy), claim.holds() >= answerCost*target.MaxAnswer:
 			return nil, err

@@ -101,8 +101,7 @@ func TestListsOfRecordsAreBoundedTogether(t *testing.T) {
 	t.Logf("%d calls with answers of %d MiB held %d MiB", calls, len(answer)>>20, most>>20)
 	assert.Less(t, most, int64(answersRoom), "an answer counts twice")
 	assert.EqualValues(t, calls, read.Load(), "everybody gets the records in the end")
-	assert.Empty(t, room.answers.held)
-	assert.Zero(t, room.answers.total)
+	assert.Zero(t, room.answers.Held())
 }
 
 // TestALargeListWithoutItsLengthIsAskedForTwice frees room step by step: a call that knows what it needs waits for all of it.
@@ -166,7 +165,7 @@ func TestALargeListOfAnotherWaitsAndIsReadThen(t *testing.T) {
 			assert.Len(t, found, 2)
 			assert.Positive(t, waits)
 			assert.Greater(t, requests, 1, "who waits holds nothing, so that it is asked for again")
-			assert.Zero(t, room.answers.total)
+			assert.Zero(t, room.answers.Held())
 		})
 	}
 }

@@ -72,8 +72,7 @@ func TestNothingIsLeftOfClaims(t *testing.T) {
 	second.End()
 	assert.False(t, second.fits(2*smallRecords), "a call that has ended gets nothing")
 	assert.ErrorIs(t, second.wait(t.Context(), 2*smallRecords), ErrBusy)
-	assert.Empty(t, room.held)
-	assert.Zero(t, room.total)
+	assert.Zero(t, room.unpacked.Held())
 }
 
 func TestMeasuringARecordFindsWhatReadingItCosts(t *testing.T) {
