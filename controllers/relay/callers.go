@@ -5,14 +5,17 @@ package relay
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/util/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -22,16 +25,83 @@ import (
 // maxToken is the length of the longest token that is looked at.
 const maxToken = 16 << 10
 
-// callers finds out who asks and what they may read. Nothing is remembered: who loses a right has lost it.
+const (
+	// rememberedTokens is how many refused, and how many accepted tokens are remembered at most, by their hashes.
+	rememberedTokens = 4096
+	// refusedFor is for how long a refused token is not reviewed again, acceptedFor for how long an accepted one is nobody's unknown token.
+	refusedFor, acceptedFor = time.Minute, 2 * time.Hour
+	// How many reviews the API server is asked for at a time: all, and of one caller; and how many of a caller wait.
+	maxReviews         = 32
+	maxReviewsOfCaller = 8
+	maxReviewsWaiting  = 256
+)
+
+// callers finds out who asks and what they may read. An accepted token gives no right: it is reviewed again, and who loses a right has lost it.
 type callers struct {
 	client client.Client
+	// reviews are those that the API server is asked for. Callers are users where their token was accepted before, else addresses.
+	reviews   *turns
+	strangers *strangers
+	// refused and accepted have tokens by their hashes, accepted ones with the name of their user.
+	refused, accepted *cache.LRUExpireCache
 }
 
-// identify returns the user of a token, nil where there is none. A token that is not for the relay alone is none.
-func (c callers) identify(ctx context.Context, token string) (*authenticationv1.UserInfo, error) {
+func newCallers(c client.Client) callers {
+	return callers{
+		client:    c,
+		reviews:   &turns{all: maxReviews, caller: maxReviewsOfCaller, namespace: maxReviewsOfCaller, waiting: maxReviewsWaiting, working: map[tenant]int{}},
+		strangers: &strangers{ofAddress: refusedOfAddress, altogether: refusedAltogether},
+		refused:   cache.NewLRUExpireCache(rememberedTokens), accepted: cache.NewLRUExpireCache(rememberedTokens),
+	}
+}
+
+// identify returns the user of a token that came from an address, nil where there is none. A token that is not for the relay alone is none. The error wraps
+// errBusy where the API server may not be asked.
+func (c callers) identify(ctx context.Context, address, token string) (*authenticationv1.UserInfo, error) {
 	if len(token) > maxToken || !slices.Equal(audiencesOf(token), []string{relay.Audience}) {
 		return nil, nil // who had it could use it elsewhere
 	}
+	hash := sha256.Sum256([]byte(token))
+	name, isAccepted := c.accepted.Get(hash)
+	caller := "address " + address
+	if isAccepted {
+		caller = "user " + name.(string)
+	}
+	isRefused := func() bool { _, is := c.refused.Get(hash); return is }
+	mayAsk := func() bool { return isAccepted || c.strangers.mayAsk(address) }
+	switch {
+	case isRefused():
+		return nil, nil
+	case !mayAsk():
+		return nil, errBusy
+	}
+	end, err := c.reviews.take(ctx, tenant{caller: caller})
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	switch { // others may have asked meanwhile
+	case isRefused():
+		return nil, nil
+	case !mayAsk():
+		return nil, errBusy
+	}
+	user, err := c.review(ctx, token)
+	switch {
+	case err != nil:
+		return nil, err
+	case user == nil:
+		c.refused.Add(hash, nil, refusedFor)
+		c.accepted.Remove(hash)
+		c.strangers.refuse(address)
+		return nil, nil
+	}
+	c.accepted.Add(hash, user.Username, acceptedFor)
+	return user, nil
+}
+
+// review asks the API server about a token.
+func (c callers) review(ctx context.Context, token string) (*authenticationv1.UserInfo, error) {
 	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: []string{relay.Audience}}}
 	if err := c.client.Create(ctx, review); err != nil {
 		return nil, fmt.Errorf("review a token: %w", err)
@@ -61,8 +131,13 @@ func audiencesOf(token string) []string {
 	return claims.Audiences
 }
 
-// mayRead reports whether a user may get a DeployItem, whether that exists or not.
+// mayRead reports whether a user may get a DeployItem, whether that exists or not. The error is errBusy where the API server may not be asked.
 func (c callers) mayRead(ctx context.Context, user *authenticationv1.UserInfo, asked relay.Asked) (bool, error) {
+	end, err := c.reviews.take(ctx, tenant{caller: "user " + user.Username})
+	if err != nil {
+		return false, err
+	}
+	defer end()
 	extra := make(map[string]authorizationv1.ExtraValue, len(user.Extra))
 	for key, value := range user.Extra {
 		extra[key] = authorizationv1.ExtraValue(value)

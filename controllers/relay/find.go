@@ -23,7 +23,7 @@ var errNoConfiguration = errors.New("is empty; it has to hold a ProviderConfigur
 
 // Finders returns those for all kinds of content. They find it as the deployers do, and do not look into it.
 func Finders(access components.Access) (map[relay.Kind]Finder, error) {
-	passing, err := engine.New(engine.Options{Unread: true})
+	passing, err := engine.New(engine.Options{Unread: true, Room: roomForFiles})
 	if err != nil {
 		return nil, err
 	}

@@ -21,13 +21,13 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/relay"
+	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 )
 
 const (
 	// defaultTimeout is how long content may take to be found.
 	defaultTimeout = 2 * time.Minute
-	// How many requests are worked on at a time: all, of one caller, and of one caller for one namespace; and how many of a caller wait. An answer is
-	// in memory as a whole, up to some 50 MiB with what it is made from, until its reader has it: all together take half of what the process has.
+	// For how many requests content is looked for at a time: all, of one caller, and of one caller for one namespace; and how many of a caller wait.
 	maxWorking     = 8
 	maxOfCaller    = 4
 	maxOfNamespace = 2
@@ -63,6 +63,7 @@ type Handler struct {
 	options  Options
 	callers  callers
 	turns    *turns
+	room     *memory.Room
 	requests *prometheus.CounterVec
 	bytes    prometheus.Counter
 }
@@ -71,7 +72,7 @@ type Handler struct {
 func New(options Options) (*Handler, error) {
 	options.Timeout = cmp.Or(options.Timeout, defaultTimeout)
 	h := &Handler{
-		options: options, callers: callers{options.Client},
+		options: options, callers: newCallers(options.Client), room: memory.NewRoom(answersRoom, answersStep),
 		turns: &turns{all: maxWorking, caller: maxOfCaller, namespace: maxOfNamespace, waiting: maxWaiting, working: map[tenant]int{}},
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "landscaper_relay_requests_total", Help: "Requests of deployers to the content relay, by the status of the answer.",
@@ -100,61 +101,57 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request) int {
 	ctx, cancel := context.WithTimeout(r.Context(), h.options.Timeout)
 	defer cancel()
 	log := ctrl.Log.WithName("relay").WithValues("kind", asked.Kind, "namespace", asked.Namespace, "name", asked.Name)
-	caller, err := h.callers.identify(ctx, r.Header.Get(relay.TokenHeader))
-	if err != nil {
+	caller, err := h.callers.identify(ctx, addressOf(r), r.Header.Get(relay.TokenHeader))
+	switch {
+	case isBusy(err):
+		return refuse(w, http.StatusTooManyRequests)
+	case err != nil:
 		log.Error(err, "a caller cannot be identified")
 		return refuse(w, http.StatusServiceUnavailable)
-	}
-	if caller == nil {
+	case caller == nil:
 		return refuse(w, http.StatusUnauthorized)
 	}
 	mayRead, err := h.callers.mayRead(ctx, caller, asked)
-	if err != nil {
+	switch {
+	case isBusy(err):
+		return refuse(w, http.StatusTooManyRequests)
+	case err != nil:
 		log.Error(err, "the rights of a caller cannot be found out", "caller", caller.Username)
 		return refuse(w, http.StatusServiceUnavailable)
-	}
-	if !mayRead {
+	case !mayRead:
 		log.Info("a caller may not get the DeployItem", "caller", caller.Username)
 		return refuse(w, http.StatusForbidden)
 	}
-	end, err := h.turns.take(ctx, tenant{caller.Username, asked.Namespace})
-	if err != nil {
-		return refuse(w, http.StatusTooManyRequests)
-	}
-	defer end()
-	return h.serve(ctx, w, r, asked)
+	claim := h.room.Claim(caller.Username)
+	defer claim.End()
+	found, err := h.look(ctx, tenant{caller.Username, asked.Namespace}, asked, claim)
+	return h.send(ctx, w, r, found, err)
 }
 
-// serve finds the content and writes it, or why there is none.
-func (h *Handler) serve(ctx context.Context, w http.ResponseWriter, r *http.Request, asked relay.Asked) int {
+// look finds the content of an item when it is the caller's turn. It returns nil without an error where the item is another one than the deployer works on.
+func (h *Handler) look(ctx context.Context, of tenant, asked relay.Asked, claim *memory.Claim) (*Content, error) {
+	end, err := h.turns.take(ctx, of)
+	if err != nil {
+		return nil, err
+	}
+	defer end() // a slow reader of the answer has room only
+	if err := await(ctx, claim, unknownContent); err != nil {
+		return nil, err
+	}
 	item := &v1alpha1.DeployItem{}
-	err := h.options.Client.Get(ctx, client.ObjectKey{Namespace: asked.Namespace, Name: asked.Name}, item)
+	err = h.options.Client.Get(ctx, client.ObjectKey{Namespace: asked.Namespace, Name: asked.Name}, item)
 	if apierrors.IsNotFound(err) || err == nil && !asked.Fits(item) {
-		return refuse(w, http.StatusConflict)
+		return nil, nil
 	}
-	content, err := h.find(ctx, asked.Kind, item, err)
-	if content != nil && len(content.Sources) > 0 {
-		if encoded, failed := json.Marshal(content.Sources); failed == nil {
-			w.Header().Set(relay.SourcesHeader, string(encoded))
-		}
+	found, err := h.find(withClaim(ctx, claim), asked.Kind, item, err)
+	if found == nil {
+		found = &Content{}
 	}
-	switch {
-	case ctx.Err() != nil && r.Context().Err() == nil:
-		return h.fail(w, kit.Again("GetContent", "DownloadFailed", "the content relay did not find the content within %s", h.options.Timeout))
-	case kit.IsTransient(err):
-		return refuse(w, http.StatusServiceUnavailable)
-	case err != nil:
-		return h.fail(w, err)
+	claim.GiveBack(int64(len(found.Body)))
+	if err == nil && !claim.Fits(int64(len(found.Body))) {
+		return nil, errBusy
 	}
-	w.Header().Set("ETag", `"`+content.Digest+`"`)
-	if r.Header.Get("If-None-Match") == `"`+content.Digest+`"` {
-		return refuse(w, http.StatusNotModified)
-	}
-	w.Header().Set("Content-Type", content.MediaType)
-	w.Header().Set("Content-Length", strconv.Itoa(len(content.Body)))
-	sent, _ := w.Write(content.Body) // who does not read on has gone
-	h.bytes.Add(float64(sent))
-	return http.StatusOK
+	return found, err
 }
 
 func (h *Handler) find(ctx context.Context, kind relay.Kind, item *v1alpha1.DeployItem, err error) (*Content, error) {
@@ -166,6 +163,36 @@ func (h *Handler) find(ctx context.Context, kind relay.Kind, item *v1alpha1.Depl
 		return nil, err
 	}
 	return h.options.Finders[kind](ctx, &contract.Item{DeployItem: item, Context: found})
+}
+
+// send writes the content, or why there is none.
+func (h *Handler) send(ctx context.Context, w http.ResponseWriter, r *http.Request, content *Content, err error) int {
+	if content != nil && len(content.Sources) > 0 {
+		if encoded, failed := json.Marshal(content.Sources); failed == nil {
+			w.Header().Set(relay.SourcesHeader, string(encoded))
+		}
+	}
+	switch {
+	case errors.Is(err, errBusy), content == nil && isBusy(err):
+		return refuse(w, http.StatusTooManyRequests)
+	case ctx.Err() != nil && r.Context().Err() == nil:
+		return h.fail(w, kit.Again("GetContent", "DownloadFailed", "the content relay did not find the content within %s", h.options.Timeout))
+	case kit.IsTransient(err):
+		return refuse(w, http.StatusServiceUnavailable)
+	case err != nil:
+		return h.fail(w, err)
+	case content == nil:
+		return refuse(w, http.StatusConflict)
+	}
+	w.Header().Set("ETag", `"`+content.Digest+`"`)
+	if r.Header.Get("If-None-Match") == `"`+content.Digest+`"` {
+		return refuse(w, http.StatusNotModified)
+	}
+	w.Header().Set("Content-Type", content.MediaType)
+	w.Header().Set("Content-Length", strconv.Itoa(len(content.Body)))
+	sent, _ := w.Write(content.Body) // who does not read on has gone
+	h.bytes.Add(float64(sent))
+	return http.StatusOK
 }
 
 func (h *Handler) fail(w http.ResponseWriter, err error) int {

@@ -64,7 +64,10 @@ func (e *Engine) LoadDirectory(ctx context.Context, owner string, files fs.FS, k
 	if cached, ok := e.charts.Get(sharedByAll, key); ok {
 		return cached, nil
 	}
-	found, err := readDirectory(files)
+	found, err := e.readDirectory(ctx, files)
+	if errors.Is(err, ErrNoRoom) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", rendering.ErrChart, err)
 	}
@@ -135,30 +138,40 @@ func copyValue(value any) any {
 	}
 }
 
-// readDirectory reads what belongs to the chart.
-func readDirectory(root fs.FS) ([]rendering.PackedFile, error) {
+// readDirectory reads what belongs to the chart, once there is room for it.
+func (e *Engine) readDirectory(ctx context.Context, root fs.FS) ([]rendering.PackedFile, error) {
 	if _, err := fs.Stat(root, "Chart.yaml"); err != nil {
 		return nil, errors.New("the directory has no Chart.yaml; let chart.path name the directory of a chart")
 	}
-	reader := &directoryReader{root: root, rules: ignore.Empty()}
-	if err := reader.readRules(); err != nil {
+	found := &directory{root: root, rules: ignore.Empty()}
+	if err := found.readRules(); err != nil {
 		return nil, err
 	}
-	err := fs.WalkDir(root, ".", reader.visit)
-	return reader.files, err
+	if err := fs.WalkDir(root, ".", found.visit); err != nil {
+		return nil, err
+	}
+	if e.options.Room != nil {
+		if err := e.options.Room(ctx, found.size); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrNoRoom, err)
+		}
+	}
+	return found.read()
 }
 
-// directoryReader collects the files of a chart directory.
-type directoryReader struct {
+// ErrNoRoom says that Options.Room has none for the files of a chart.
+var ErrNoRoom = errors.New("there is no room for the files of the chart")
+
+// directory finds the files of a chart directory.
+type directory struct {
 	root  fs.FS
 	rules *ignore.Rules
-	files []rendering.PackedFile
+	names []string
 	size  int64
 }
 
-func (r *directoryReader) readRules() error {
-	r.rules.AddDefaults()
-	file, err := r.root.Open(ignore.HelmIgnore)
+func (d *directory) readRules() error {
+	d.rules.AddDefaults()
+	file, err := d.root.Open(ignore.HelmIgnore)
 	if err != nil {
 		return nil
 	}
@@ -168,11 +181,11 @@ func (r *directoryReader) readRules() error {
 		return fmt.Errorf("file %s: %w", ignore.HelmIgnore, err)
 	}
 	rules.AddDefaults()
-	r.rules = rules
+	d.rules = rules
 	return nil
 }
 
-func (r *directoryReader) visit(name string, entry fs.DirEntry, err error) error {
+func (d *directory) visit(name string, entry fs.DirEntry, err error) error {
 	if err != nil || name == "." {
 		return err
 	}
@@ -180,7 +193,7 @@ func (r *directoryReader) visit(name string, entry fs.DirEntry, err error) error
 	if err != nil {
 		return err
 	}
-	if r.rules.Ignore(name, info) {
+	if d.rules.Ignore(name, info) {
 		if entry.IsDir() {
 			return fs.SkipDir
 		}
@@ -189,19 +202,23 @@ func (r *directoryReader) visit(name string, entry fs.DirEntry, err error) error
 	if !info.Mode().IsRegular() {
 		return nil
 	}
-	return r.read(name, info.Size())
-}
-
-func (r *directoryReader) read(name string, size int64) error {
-	r.size += size
-	if size > maxChartFile || r.size > maxChartBytes || len(r.files) >= maxChartFiles {
+	d.size += info.Size()
+	if info.Size() > maxChartFile || d.size > maxChartBytes || len(d.names) >= maxChartFiles {
 		return fmt.Errorf("file %q exceeds the limits of a chart (%d MiB a file, %d MiB and %d files altogether)",
 			name, maxChartFile>>20, maxChartBytes>>20, maxChartFiles)
 	}
-	data, err := fs.ReadFile(r.root, name)
-	if err != nil {
-		return err
-	}
-	r.files = append(r.files, rendering.PackedFile{Name: name, Data: bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))})
+	d.names = append(d.names, name)
 	return nil
+}
+
+func (d *directory) read() ([]rendering.PackedFile, error) {
+	files := make([]rendering.PackedFile, 0, len(d.names))
+	for _, name := range d.names {
+		data, err := fs.ReadFile(d.root, name)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, rendering.PackedFile{Name: name, Data: bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))})
+	}
+	return files, nil
 }

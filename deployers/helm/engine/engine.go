@@ -63,6 +63,8 @@ type Options struct {
 	Children confined.Limits
 	// Unread keeps charts as they were found and looks into none, for a process that passes them on.
 	Unread bool
+	// Room is called before the files of a chart in a directory are read, with what they take in memory, in bytes; an error ends that. It may be nil.
+	Room func(ctx context.Context, bytes int64) error
 }
 
 // Engine runs Helm on clusters. It is safe for concurrent use.

@@ -1,0 +1,127 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package relay
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	controller "github.com/flux-landscaper/flux-landscaper/controllers/relay"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
+	"github.com/flux-landscaper/flux-landscaper/deployers/relay"
+)
+
+// reviewsSince counts the tokens that the API server was asked about since a time.
+func (s *scene) reviewsSince(since time.Time) (count int) {
+	s.t.Helper()
+	all, err := s.Requests(s.ctx, since)
+	require.NoError(s.t, err)
+	for _, request := range all {
+		if request.Resource == "tokenreviews.authentication.k8s.io" {
+			count++
+		}
+	}
+	return count
+}
+
+// madeUp is a token for the relay that nobody has signed.
+func madeUp(number int) string {
+	part := base64.RawURLEncoding.EncodeToString
+	claims := fmt.Sprintf(`{"aud": [%q], "sub": "system:serviceaccount:a:b", "jti": "%d"}`, relay.Audience, number)
+	return strings.Join([]string{part([]byte(`{"alg":"RS256"}`)), part([]byte(claims)), part([]byte("signature"))}, ".")
+}
+
+func TestMadeUpTokensCostTheAPIServerLittle(t *testing.T) {
+	s := newScene(t)
+	s.startRelay()
+	s.account("east", s.tenant)
+	item := s.item(s.tenant, "hello", s.push("1.0.0", "first"))
+	asked, east := relay.For(relay.KindChart, item), s.token(s.home, "east", relay.Audience)
+	require.Equal(t, http.StatusOK, s.ask("east", east, asked).StatusCode)
+
+	begun := time.Now()
+	for range 20 {
+		assert.Equal(t, http.StatusUnauthorized, s.ask("east", madeUp(0), asked).StatusCode)
+	}
+	assert.Equal(t, 1, s.reviewsSince(begun), "a token that was refused is not asked about again")
+	for i := range 100 {
+		assert.Contains(t, []int{http.StatusUnauthorized, http.StatusTooManyRequests}, s.ask("east", madeUp(i), asked).StatusCode)
+	}
+	assert.LessOrEqual(t, s.reviewsSince(begun), 60, "of one address, within two periods")
+	assert.Equal(t, http.StatusTooManyRequests, s.ask("east", s.token(s.home, "east", relay.Audience), asked).StatusCode, "a new token of that address waits")
+	assert.Equal(t, http.StatusOK, s.ask("east", east, asked).StatusCode, "a token that is known does not")
+}
+
+// TestSlowReadersOfLargeAnswersFillNoMemory lets a caller ask for large content that it does not read.
+func TestSlowReadersOfLargeAnswersFillNoMemory(t *testing.T) {
+	s := newScene(t)
+	const size = 100 << 20
+	finds := make(chan string, 16)
+	handler, err := controller.New(controller.Options{
+		Client: s.Client(), Metrics: prometheus.NewRegistry(), Timeout: time.Minute,
+		Finders: map[relay.Kind]controller.Finder{relay.KindChart: func(_ context.Context, item *contract.Item) (*controller.Content, error) {
+			finds <- item.DeployItem.Namespace
+			if item.DeployItem.Name == "small" {
+				return &controller.Content{Body: []byte("small")}, nil
+			}
+			return &controller.Content{Body: make([]byte, size)}, nil
+		}},
+	})
+	require.NoError(t, err)
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	other, third := s.Namespace(t), s.Namespace(t)
+	s.account("east", s.tenant)
+	s.account("west", third)
+	for _, namespace := range []string{other, third} {
+		s.create(s.pullSecretOf(namespace, password), s.contextOf(namespace, pullSecret))
+	}
+	s.bindTenant("east", other)
+	var group sync.WaitGroup
+	t.Cleanup(group.Wait)
+	ask := func(account, namespace, name string) io.Reader {
+		path, query := relay.For(relay.KindChart, s.item(namespace, name, "example.com/chart:1")).URL()
+		request, err := http.NewRequestWithContext(s.ctx, http.MethodGet, server.URL+"/"+path+"?"+query.Encode(), nil)
+		require.NoError(t, err)
+		request.Header.Set(relay.TokenHeader, s.token(s.home, account, relay.Audience))
+		response, err := http.DefaultClient.Do(request)
+		if !assert.NoError(t, err) {
+			return strings.NewReader("")
+		}
+		t.Cleanup(func() { _ = response.Body.Close() })
+		if !assert.Equal(t, http.StatusOK, response.StatusCode) {
+			_, _ = io.Copy(os.Stderr, response.Body)
+		}
+		return response.Body
+	}
+	first := ask("east", s.tenant, "large-1")
+	ask("east", s.tenant, "large-2")
+	require.Len(t, finds, 2)
+	waiting := make(chan io.Reader, 1)
+	group.Go(func() { waiting <- ask("east", other, "large-3") })
+
+	small, err := io.ReadAll(ask("west", third, "small"))
+	require.NoError(t, err)
+	assert.Equal(t, "small", string(small), "another caller is in nobody's way")
+	assert.Len(t, finds, 3, "the third large one waits")
+	assert.Empty(t, waiting)
+	read, err := io.Copy(io.Discard, first)
+	require.NoError(t, err)
+	assert.EqualValues(t, size, read)
+	<-waiting
+	assert.Len(t, finds, 4)
+}
