@@ -60,6 +60,9 @@ type writer struct {
 func (w writer) write(ctx context.Context, s *scope) error {
 	w.copies.keep(s.sync.Namespace, s.wanted)
 	for _, name := range slices.Sorted(maps.Keys(s.wanted)) {
+		if err := w.ended(ctx, s); err != nil {
+			return err
+		}
 		err := w.writeOne(ctx, s, name)
 		switch {
 		case err == nil:
@@ -70,6 +73,17 @@ func (w writer) write(ctx context.Context, s *scope) error {
 		}
 	}
 	return nil
+}
+
+// ended stops a sync whose TargetSync is deleted meanwhile: thousands of clusters take minutes. What is left to do comes with that event.
+func (w writer) ended(ctx context.Context, s *scope) error {
+	now := &v1alpha1.TargetSync{}
+	err := w.Get(ctx, client.ObjectKeyFromObject(s.sync), now)
+	if err != nil || now.DeletionTimestamp.IsZero() {
+		return client.IgnoreNotFound(err)
+	}
+	s.sync.DeletionTimestamp = now.DeletionTimestamp
+	return kit.ErrStop
 }
 
 func (w writer) writeOne(ctx context.Context, s *scope, name string) error {
