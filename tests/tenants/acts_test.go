@@ -9,17 +9,13 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -60,6 +56,16 @@ var acts = []act{
 	{"events for one object without pause", requests},
 	{"items that wait for what never comes", waiting},
 	{"records of releases that unpack to more than there is", forgedReleases},
+	{"source of clusters that never answers", syncs(silent)},
+	{"source of clusters with endless answers", syncs(endless)},
+	{"checked targets that never answer", checkedTargets(silent)},
+	{"checked targets with endless answers", checkedTargets(endless)},
+	{"target with lists without end", endlessLists},
+	{"artifacts that drip", artifacts(drip)},
+	{"archives that unpack to more than there is", archives},
+	{"health checks that cost much", healthChecks},
+	{"exports that multiply", multiply},
+	{"imports by the thousand", thousands},
 }
 
 func ownThemselves(h *hostile) {
@@ -114,12 +120,7 @@ func (h *hostile) trapped(told func() bool) {
 }
 
 func silentTarget(h *hostile) {
-	requests := h.serve(func(_ http.ResponseWriter, r *http.Request) {
-		select {
-		case <-r.Context().Done():
-		case <-h.until.Done():
-		}
-	})
+	requests := h.serve(func(w http.ResponseWriter, r *http.Request) { silent(h, w, r) })
 	h.trapped(func() bool { return requests.Load() > 0 })
 }
 
@@ -129,16 +130,7 @@ func mutedTarget(h *hostile) {
 }
 
 func endlessTarget(h *hostile) {
-	block := strings.Repeat("v", 1<<20)
-	requests := h.serve(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, `{"kind": "APIVersions", "versions": ["`)
-		for h.until.Err() == nil {
-			if _, err := io.WriteString(w, block); err != nil {
-				return
-			}
-		}
-	})
+	requests := h.serve(func(w http.ResponseWriter, r *http.Request) { endless(h, w, r) })
 	h.trapped(func() bool { return requests.Load() > 0 })
 }
 
@@ -151,13 +143,7 @@ func redirectingTarget(h *hostile) {
 
 // changingTarget is the own cluster, where jobs succeed, behind a server that says of whatever is watched that it changes all the time.
 func changingTarget(h *hostile) {
-	config, err := h.NewUser(h.Deployer(), landscape.AllRights...)
-	require.NoError(h.T, err)
-	cluster, err := url.Parse(config.Host)
-	require.NoError(h.T, err)
-	through := httputil.NewSingleHostReverseProxy(cluster)
-	through.Transport, err = rest.TransportFor(config)
-	require.NoError(h.T, err)
+	through := h.through()
 	change := `{"type": "MODIFIED", "object": {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": {"namespace": "n", "name": "o",
 		"resourceVersion": "1000000000"}}}`
 	changes, watches := []byte(strings.Repeat(change+"\n", 100)), atomic.Int64{}
@@ -270,20 +256,7 @@ func drippingRegistry(h *hostile) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		requests.Add(1)
 		w.Header().Set("Content-Type", "application/vnd.oci.image.manifest.v1+json")
-		w.Header().Set("Content-Length", "1000000")
-		drip := time.NewTicker(200 * time.Millisecond)
-		defer drip.Stop()
-		for {
-			_, _ = io.WriteString(w, " ")
-			w.(http.Flusher).Flush()
-			select {
-			case <-h.until.Done():
-				return
-			case <-r.Context().Done():
-				return
-			case <-drip.C:
-			}
-		}
+		drip(h, w, r)
 	}))
 	h.T.Cleanup(func() { h.stop(); server.CloseClientConnections(); server.Close() })
 	h.each(h.many, func(_ int, name string) error {

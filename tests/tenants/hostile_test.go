@@ -6,11 +6,9 @@ package tenants
 import (
 	"context"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -18,6 +16,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -118,16 +118,8 @@ func imports(parts object) (all []any) {
 // serve runs a server that the Target "trap" names as its cluster, and returns how many requests it has had.
 func (h *hostile) serve(handler http.HandlerFunc) *atomic.Int64 {
 	h.T.Helper()
-	requests := &atomic.Int64{}
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		requests.Add(1)
-		handler(w, r)
-	}))
-	server.StartTLS()
-	// Close waits for requests that the handler holds until the act ends.
-	h.T.Cleanup(func() { h.stop(); server.CloseClientConnections(); server.Close() })
-	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	h.TargetOf("trap", &rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: authority}})
+	config, requests := h.cluster(handler)
+	h.TargetOf("trap", config)
 	return requests
 }
 
@@ -186,7 +178,7 @@ func (h *hostile) leave() {
 // abandon deletes everything of the hostile tenant.
 func (h *hostile) abandon() {
 	h.T.Helper()
-	for _, kind := range []client.Object{&v1alpha1.Installation{}, &v1alpha1.Execution{}, &v1alpha1.DeployItem{}} {
+	for _, kind := range []client.Object{&v1alpha1.Installation{}, &v1alpha1.Execution{}, &v1alpha1.DeployItem{}, &v1alpha1.TargetSync{}} {
 		require.NoError(h.T, h.Client().DeleteAllOf(h.Ctx, kind, client.InNamespace(h.Namespace)))
 	}
 }
@@ -214,23 +206,19 @@ func assertEventually(condition func() bool, within time.Duration) bool {
 	return condition()
 }
 
+// left are the objects of the hostile tenant that controllers have not let go, and the Targets that are not those of its Installations.
 func (h *hostile) left() (all []string) {
-	for _, list := range []client.ObjectList{&v1alpha1.InstallationList{}, &v1alpha1.ExecutionList{}, &v1alpha1.DeployItemList{}} {
+	for _, list := range []client.ObjectList{
+		&v1alpha1.InstallationList{}, &v1alpha1.ExecutionList{}, &v1alpha1.DeployItemList{}, &v1alpha1.TargetSyncList{}, &v1alpha1.TargetList{},
+	} {
 		require.NoError(h.T, h.Client().List(h.Ctx, list, client.InNamespace(h.Namespace)))
-		switch list := list.(type) {
-		case *v1alpha1.InstallationList:
-			for i := range list.Items {
-				all = append(all, "installation "+list.Items[i].Name)
+		require.NoError(h.T, meta.EachListItem(list, func(found runtime.Object) error {
+			one := found.(client.Object)
+			if _, isTarget := one.(*v1alpha1.Target); !isTarget || one.GetName() != "cluster" && one.GetName() != "trap" {
+				all = append(all, fmt.Sprintf("%T %s", one, one.GetName()))
 			}
-		case *v1alpha1.ExecutionList:
-			for i := range list.Items {
-				all = append(all, "execution "+list.Items[i].Name)
-			}
-		case *v1alpha1.DeployItemList:
-			for i := range list.Items {
-				all = append(all, "deploy item "+list.Items[i].Name)
-			}
-		}
+			return nil
+		}))
 	}
 	return all[:min(len(all), 10)]
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(landscape.Main(m, platform.Options{Registry: true}))
+	os.Exit(landscape.Main(m, platform.Options{Registry: true, Flux: true}))
 }
 
 type object = map[string]any

@@ -35,6 +35,7 @@ func TestNobodyStopsSlowsOrSwells(t *testing.T) {
 	for _, a := range acts {
 		t.Run(a.name, func(t *testing.T) {
 			before := opened(t)
+			defer requireIdle(t)()
 			forgetPeaks(t)
 			h := newHostile(t, many)
 			all := newNeighbours(t)
@@ -53,6 +54,7 @@ func TestNobodyStopsSlowsOrSwells(t *testing.T) {
 // TestAllAtOnce does everything at the same time.
 func TestAllAtOnce(t *testing.T) {
 	before := opened(t)
+	defer requireIdle(t)()
 	forgetPeaks(t)
 	begun := time.Now()
 	var all []*hostile

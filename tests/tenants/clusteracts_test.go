@@ -1,0 +1,176 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tenants
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+)
+
+// treatment is what a server does with a request.
+type treatment func(h *hostile, w http.ResponseWriter, r *http.Request)
+
+// silent never answers.
+func silent(h *hostile, _ http.ResponseWriter, r *http.Request) {
+	select {
+	case <-r.Context().Done():
+	case <-h.until.Done():
+	}
+}
+
+// endless answers in JSON that does not end.
+func endless(h *hostile, w http.ResponseWriter, _ *http.Request) {
+	block := strings.Repeat("v", 1<<20)
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = io.WriteString(w, `{"kind": "APIVersions", "versions": ["`) // who does not read on has gone
+	for h.until.Err() == nil {
+		if _, err := io.WriteString(w, block); err != nil {
+			return
+		}
+	}
+}
+
+// drip answers so slowly that it takes days.
+func drip(h *hostile, w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Length", "1000000")
+	pause := time.NewTicker(200 * time.Millisecond)
+	defer pause.Stop()
+	for {
+		_, _ = io.WriteString(w, " ")
+		w.(http.Flusher).Flush()
+		select {
+		case <-h.until.Done():
+			return
+		case <-r.Context().Done():
+			return
+		case <-pause.C:
+		}
+	}
+}
+
+// cluster runs a server that poses as one until the act ends, and returns how to reach it and how many requests it has had.
+func (h *hostile) cluster(handler http.HandlerFunc) (*rest.Config, *atomic.Int64) {
+	h.T.Helper()
+	requests := &atomic.Int64{}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests.Add(1)
+		handler(w, r)
+	}))
+	server.StartTLS()
+	// Close waits for requests that the handler holds until the act ends.
+	h.T.Cleanup(func() { h.stop(); server.CloseClientConnections(); server.Close() })
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	return &rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: authority}}, requests
+}
+
+// sync makes the TargetSync of the namespace, with a server as its source.
+func (h *hostile) sync(config *rest.Config) {
+	h.T.Helper()
+	access, err := platform.KubeconfigFor(config)
+	require.NoError(h.T, err)
+	require.NoError(h.T, h.Client().Create(h.Ctx, &corev1.Secret{ObjectMeta: h.Named("source"), Data: map[string][]byte{"kubeconfig": access}}))
+	h.Put("TargetSync", "sync", object{"spec": object{
+		"secretRef": object{"name": "source", "key": "kubeconfig"}, "sourceNamespace": "source", "secretNameExpression": "*",
+	}})
+}
+
+func syncs(answer treatment) func(h *hostile) {
+	return func(h *hostile) {
+		config, requests := h.cluster(func(w http.ResponseWriter, r *http.Request) { answer(h, w, r) })
+		h.sync(config)
+		h.bites(func() bool { return requests.Load() > 0 })
+	}
+}
+
+// checkedTargets are Targets whose health is checked at servers that hold the requests.
+func checkedTargets(answer treatment) func(h *hostile) {
+	return func(h *hostile) {
+		config, requests := h.cluster(func(w http.ResponseWriter, r *http.Request) { answer(h, w, r) })
+		h.each(10*h.many, func(_ int, name string) error {
+			own := rest.CopyConfig(config)
+			own.BearerToken = name // a connection of its own
+			access, err := platform.KubeconfigFor(own)
+			if err != nil {
+				return err
+			}
+			content, err := json.Marshal(object{"spec": object{
+				"type": v1alpha1.KubernetesClusterTargetType, "config": object{"kubeconfig": string(access)}, "healthCheck": object{"interval": "1m"},
+			}})
+			if err != nil {
+				return err
+			}
+			target := &v1alpha1.Target{ObjectMeta: h.Named(name)}
+			return h.Client().Patch(h.Ctx, target, client.RawPatch("application/apply-patch+yaml", []byte(manifestOf("Target", name, string(content)))),
+				client.FieldOwner("hostile"), client.ForceOwnership)
+		})
+		h.acts.Go(func() {
+			<-h.until.Done()
+			_ = h.Client().DeleteAllOf(context.WithoutCancel(h.until), &v1alpha1.Target{}, client.InNamespace(h.Namespace)) // else it shows by what is left
+		})
+		h.bites(func() bool { return requests.Load() > 0 })
+	}
+}
+
+// through returns a handler that hands requests on to the real cluster, with all rights.
+func (h *hostile) through() *httputil.ReverseProxy {
+	h.T.Helper()
+	config, err := h.NewUser(h.Deployer(), landscape.AllRights...)
+	require.NoError(h.T, err)
+	cluster, err := url.Parse(config.Host)
+	require.NoError(h.T, err)
+	through := httputil.NewSingleHostReverseProxy(cluster)
+	through.Transport, err = rest.TransportFor(config)
+	require.NoError(h.T, err)
+	return through
+}
+
+// endlessLists is the own cluster behind a server whose lists of Secrets and ConfigMaps have always one more page, of objects that seem to belong to whoever asks.
+func endlessLists(h *hostile) {
+	through, pages := h.through(), &atomic.Int64{}
+	h.serve(func(w http.ResponseWriter, r *http.Request) {
+		collection := r.Method == http.MethodGet && (strings.HasSuffix(r.URL.Path, "/secrets") || strings.HasSuffix(r.URL.Path, "/configmaps"))
+		if !collection || r.URL.Query().Get("watch") != "" || h.until.Err() != nil {
+			through.ServeHTTP(w, r)
+			return
+		}
+		number := pages.Add(1)
+		labels := map[string]string{}
+		for _, one := range strings.Split(r.URL.Query().Get("labelSelector"), ",") {
+			if name, value, isEqual := strings.Cut(one, "="); isEqual {
+				labels[name] = value
+			}
+		}
+		list := corev1.SecretList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "SecretList"}, ListMeta: metav1.ListMeta{Continue: strconv.FormatInt(number, 10)}}
+		for i := range 100 {
+			list.Items = append(list.Items, corev1.Secret{
+				ObjectMeta: metav1.ObjectMeta{Namespace: h.Namespace, Name: fmt.Sprintf("sh.helm.release.v1.a%d.v%d", number, i), Labels: labels},
+				Data:       map[string][]byte{"release": []byte(strings.Repeat("v", 10<<10))},
+			})
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(list)
+	})
+	h.trapped(func() bool { return pages.Load() > 1 })
+}
