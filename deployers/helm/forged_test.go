@@ -22,6 +22,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/confined"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
@@ -217,4 +218,14 @@ func TestObjectsOfOthersKeepNoSearchFromEnding(t *testing.T) {
 	f.settle(f.deployer().Delete)
 
 	assert.True(t, f.isGone("a"))
+}
+
+func TestLookupsOfAChartEndTogether(t *testing.T) {
+	f := newFixture(t)
+	f.options.Children = confined.Limits{Answers: 500 * time.Millisecond}
+	text := strings.Replace(named("found"), "\n", "\n{{ range until 1000000 }}{{ $x := lookup \"v1\" \"Namespace\" \"\" \"\" }}{{ end }}\n", 1)
+	f.configure(config{"helmDeployment": false, "chart": f.chart("1.0.0", map[string]string{"found": text})})
+	err := f.fail(f.deployer())
+	assert.Regexp(t, "takes? longer than", err.Error())
+	assert.ErrorContains(t, err, "templates/found.yaml", "the template is named")
 }

@@ -6,6 +6,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"sync"
 	"time"
 
@@ -18,6 +19,9 @@ import (
 
 // lookupTime bounds one question.
 const lookupTime = 30 * time.Second
+
+// errSlowLookups says that the time for all lookups of a chart is over.
+var errSlowLookups = errors.New("its lookups take longer than all of them may together; look up less, and look for a loop without end")
 
 // lookups answers the questions of one task, with the rights of the connection that it is for.
 type lookups struct {
@@ -39,13 +43,17 @@ func (l *lookups) answer(ctx context.Context, raw []byte) ([]byte, error) {
 	if err := json.Unmarshal(raw, &asked); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookupTime)
+	all := ctx
+	ctx, cancel := context.WithTimeout(all, lookupTime)
 	defer cancel()
 	find := helmengine.NewLookupFunction(newGetter(ctx, l.cluster, asked.Namespace).config)
 	found, err := find(asked.APIVersion, asked.Kind, asked.Namespace, asked.Name)
 	if err != nil {
 		l.mu.Lock()
 		defer l.mu.Unlock()
+		if all.Err() != nil {
+			err = errSlowLookups
+		}
 		l.failure = err
 		return nil, err
 	}

@@ -21,6 +21,9 @@ import (
 // taskTime is how long a child may work on a chart.
 const taskTime = 8 * time.Second
 
+// lookupsTime is how long all lookups of a chart may take together: the child serves nobody else meanwhile.
+const lookupsTime = time.Minute
+
 // TaskMemory is how much memory a child may take to work on a chart, in bytes, unless Options say otherwise.
 const TaskMemory = 384 << 20
 
@@ -66,7 +69,7 @@ func PoolOf(own confined.Limits) *Pool {
 
 // limitsOf completes limits.
 func limitsOf(own confined.Limits) confined.Limits {
-	own.Time, own.Memory = cmp.Or(own.Time, taskTime), cmp.Or(own.Memory, TaskMemory)
+	own.Time, own.Memory, own.Answers = cmp.Or(own.Time, taskTime), cmp.Or(own.Memory, TaskMemory), cmp.Or(own.Answers, lookupsTime)
 	return own
 }
 
