@@ -58,6 +58,7 @@ var acts = []act{
 	{"records of releases that unpack to more than there is", forgedReleases},
 	{"source of clusters that never answers", syncs(silent)},
 	{"source of clusters with endless answers", syncs(endless)},
+	{"source of clusters that are thousands and change without pause", manyClusters},
 	{"checked targets that never answer", checkedTargets(silent)},
 	{"checked targets with endless answers", checkedTargets(endless)},
 	{"target with lists without end", endlessLists},

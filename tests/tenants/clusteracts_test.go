@@ -104,6 +104,58 @@ func syncs(answer treatment) func(h *hostile) {
 	}
 }
 
+// manyClusters is a source with thousands of Secrets, all of which are others whenever they are asked for, and of which it says that they change.
+func manyClusters(h *hostile) {
+	const page = 25
+	count := 50 * h.many
+	lists := &atomic.Int64{}
+	answer := func(w http.ResponseWriter, content any) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(content)
+	}
+	config, _ := h.cluster(func(w http.ResponseWriter, r *http.Request) {
+		version := strconv.FormatInt(time.Now().UnixNano(), 10)
+		switch {
+		case r.URL.Path == "/api":
+			answer(w, metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}})
+		case r.URL.Path == "/apis":
+			answer(w, metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}})
+		case r.URL.Path == "/api/v1":
+			answer(w, metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: "v1", APIResources: []metav1.APIResource{
+				{Name: "secrets", SingularName: "secret", Kind: "Secret", Namespaced: true, Verbs: []string{"get", "list", "watch"}},
+			}})
+		case r.URL.Path != "/api/v1/namespaces/source/secrets":
+			http.NotFound(w, r)
+		case r.URL.Query().Get("watch") != "":
+			change := fmt.Sprintf(`{"type": "MODIFIED", "object": {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": {"namespace": "source",
+				"name": "cluster-0", "resourceVersion": %q}}}`, version)
+			w.Header().Set("Content-Type", "application/json")
+			for h.until.Err() == nil && r.Context().Err() == nil {
+				if _, err := io.WriteString(w, change); err != nil {
+					return
+				}
+			}
+		default:
+			lists.Add(1)
+			first, _ := strconv.Atoi(r.URL.Query().Get("continue"))
+			list := corev1.SecretList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "SecretList"}, ListMeta: metav1.ListMeta{ResourceVersion: version}}
+			for i := first; i < min(first+page, count); i++ {
+				name := fmt.Sprint("cluster-", i)
+				list.Items = append(list.Items, corev1.Secret{
+					ObjectMeta: metav1.ObjectMeta{Namespace: "source", Name: name, UID: "a", ResourceVersion: version},
+					Data:       map[string][]byte{"kubeconfig": []byte(version)},
+				})
+			}
+			if first+page < count {
+				list.Continue = strconv.Itoa(first + page)
+			}
+			answer(w, list)
+		}
+	})
+	h.sync(config)
+	h.bites(func() bool { return lists.Load() >= int64(count/page) })
+}
+
 // checkedTargets are Targets whose health is checked at servers that hold the requests.
 func checkedTargets(answer treatment) func(h *hostile) {
 	return func(h *hostile) {
