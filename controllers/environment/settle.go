@@ -88,11 +88,11 @@ func (s *scope) observe(failure *kit.Failure) {
 	if failure != nil && failure.Kind == kit.Retry {
 		working = meta.ProgressingWithRetryReason
 	}
-	pair.Show(env, failure, working, fmt.Sprintf("%d deployers are installed", len(s.states)))
+	pair.Show(env, failure, working, fmt.Sprintf("installed deployers: %d", len(s.states)))
 }
 
-// unready says which deployer is not installed yet: one for which a person has to act before others. Without agent the others are no surprise, and there
-// is nothing to do but to bring the agent back.
+// unready says which deployer is not installed yet, or not uninstalled: one for which a person has to act before others. Without agent the others are no
+// surprise, and there is nothing to do but to bring the agent back.
 func (s *scope) unready() *kit.Failure {
 	var first *kit.Failure
 	for _, registration := range s.registrations {
@@ -103,15 +103,21 @@ func (s *scope) unready() *kit.Failure {
 				"deployer %s is not installed; Installation %s/%s says: %s", registration.Name, s.home, key.Name(), state.Message)}
 		}
 		if !state.Ready && first == nil {
-			first = s.waiting(registration.Name, state.Message)
+			first = s.waiting("deployer %s is not installed: %s", registration.Name, state.Message)
+		}
+	}
+	for _, installation := range s.installations {
+		name := pair.Of(installation).Registration
+		if _, isWanted := s.states[name]; !isWanted && first == nil {
+			first = s.waiting("deployer %s is still being uninstalled: %s", name, pair.StateOf(installation).Message)
 		}
 	}
 	return first
 }
 
-// waiting says that a deployer is not installed yet.
-func (s *scope) waiting(registration, message string) *kit.Failure {
-	message = fmt.Sprintf("deployer %s is not installed: %s", registration, message)
+// waiting says what is not done yet of a deployer.
+func (s *scope) waiting(format, deployer, message string) *kit.Failure {
+	message = fmt.Sprintf(format, deployer, message)
 	if !isConnected(s.env) {
 		return &kit.Failure{Kind: kit.Waiting, Operation: operation, Reason: reasonUnreachable, Err: fmt.Errorf(
 			"%s; %s", message, conditions.GetMessage(s.env, v1alpha1.AgentConnectedCondition))}

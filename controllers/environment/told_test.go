@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
 )
 
 // An agent that goes and comes back within minutes is told of each time, although the messages are the same.
@@ -43,4 +46,28 @@ func TestEachReturnOfAnAgentIsAnotherEvent(t *testing.T) {
 	assert.Contains(t, told[1], "landscaper.gardener.cloud/token:True since 2026-01-02T03:04:07Z")
 	assert.NotEqual(t, told[0], told[2])
 	assert.Empty(t, events.Events)
+}
+
+// Whoever waits for an Environment to be Ready would not notice that a deployer is still there.
+func TestADeployerThatIsStillBeingUninstalledIsTold(t *testing.T) {
+	going := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "fence", Name: "helm", Labels: pair.Key{Registration: "helm", Environment: "fence"}.Labels(), DeletionTimestamp: &metav1.Time{Time: now},
+	}}
+	cases := map[string]struct {
+		connected metav1.ConditionStatus
+		reason    string
+	}{
+		"with its agent": {metav1.ConditionTrue, reasonDeployers},
+		"without":        {metav1.ConditionFalse, reasonUnreachable},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			env := &v1alpha1.Environment{ObjectMeta: metav1.ObjectMeta{Name: "fence"}}
+			env.Status.Conditions = []metav1.Condition{{Type: v1alpha1.AgentConnectedCondition, Status: c.connected, Reason: "Any", Message: "the agent"}}
+			s := &scope{env: env, installations: []*v1alpha1.Installation{going}}
+			s.observe(nil)
+			assert.Equal(t, c.reason, conditions.GetReason(env, meta.ReadyCondition))
+			assert.Contains(t, conditions.GetMessage(env, meta.ReadyCondition), "deployer helm is still being uninstalled: ")
+		})
+	}
 }

@@ -107,5 +107,5 @@ func (s *scope) observe(found judgement) {
 	} else {
 		d.Status.LastError = nil
 	}
-	pair.Show(d, found.failure, "", fmt.Sprintf("installed in %d environments", found.total))
+	pair.Show(d, found.failure, "", fmt.Sprintf("installed in Environments: %d", found.total))
 }
