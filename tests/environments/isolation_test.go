@@ -4,6 +4,7 @@
 package environments
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -208,11 +209,17 @@ func TestNobodyOfAnEnvironmentChangesWhatADeployItemSays(t *testing.T) {
 			return c.Patch(s.ctx, item.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(text)))
 		}
 		require.Eventually(t, func() bool { return patch(`{"metadata":{"annotations":{"a":"b"}}}`) == nil }, patience, tick, "what is theirs they have")
+		refused := func(spec string) bool {
+			err := patch(`{"spec":` + spec + `}`)
+			return err != nil && strings.Contains(err.Error(), "do not change the spec of a DeployItem")
+		}
+		tried := 0
+		require.Eventually(t, func() bool { // the API server learns of the policy by a watch
+			tried++
+			return refused(fmt.Sprintf(`{"config":{"tried":%d}}`, tried)) // a change that was let through is none when it is tried again
+		}, patience, tick)
 		for _, spec := range []string{`{"type":"landscaper.gardener.cloud/container"}`, `{"target":{"name":"other"}}`, `{"config":{"a":"b"}}`, `{"serviceAccountName":"a"}`} {
-			require.Eventually(t, func() bool { // the API server learns of the policy by a watch
-				err := patch(`{"spec":` + spec + `}`)
-				return err != nil && strings.Contains(err.Error(), "do not change the spec of a DeployItem")
-			}, patience, tick, spec)
+			assert.True(t, refused(spec), spec)
 		}
 		require.NoError(t, c.Status().Patch(s.ctx, item.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(`{"status":{"phase":"Succeeded"}}`))))
 	}
