@@ -34,6 +34,7 @@ type act struct {
 	begin func(h *hostile)
 }
 
+// acts can be done all at once.
 var acts = []act{
 	{"installations that own themselves", ownThemselves},
 	{"durations that nobody can read", unreadable},
@@ -56,6 +57,10 @@ var acts = []act{
 	{"events for one object without pause", requests},
 	{"items that wait for what never comes", waiting},
 	{"records of releases that unpack to more than there is", forgedReleases},
+}
+
+// slowActs bite late where others are busy, so that they are not done all at once.
+var slowActs = []act{
 	{"source of clusters that never answers", syncs(silent)},
 	{"source of clusters with endless answers", syncs(endless)},
 	{"source of clusters that are thousands and change without pause", manyClusters},

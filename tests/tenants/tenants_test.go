@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -32,7 +33,7 @@ const (
 func TestNobodyStopsSlowsOrSwells(t *testing.T) {
 	alone := newNeighbours(t).live(t)
 	t.Logf("alone: %s", alone.Round(time.Millisecond))
-	for _, a := range acts {
+	for _, a := range slices.Concat(acts, slowActs) {
 		t.Run(a.name, func(t *testing.T) {
 			before := opened(t)
 			defer requireIdle(t)()
@@ -51,8 +52,9 @@ func TestNobodyStopsSlowsOrSwells(t *testing.T) {
 	}
 }
 
-// TestAllAtOnce does everything at the same time.
+// TestAllAtOnce does all acts at the same time that can be.
 func TestAllAtOnce(t *testing.T) {
+	newNeighbours(t).live(t) // so that all is open that stays open
 	before := opened(t)
 	defer requireIdle(t)()
 	forgetPeaks(t)
