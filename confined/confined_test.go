@@ -62,7 +62,11 @@ func acts() map[string]func(*confined.Parent) (string, error) {
 				_ = i
 			}
 		},
-		"work":     work,
+		"work": work,
+		"work and ask": func(p *confined.Parent) (string, error) {
+			_, _ = work(p)
+			return confined.Ask[string, string](p, "greet", "you")
+		},
 		"priority": priority,
 		"work and tell": func(p *confined.Parent) (string, error) {
 			_, _ = work(p)
@@ -490,6 +494,27 @@ func TestLongJobsRunBehindShortOnes(t *testing.T) {
 	}
 }
 
+func TestLongJobsOfOneOwnerLeaveRoomForThoseOfOthers(t *testing.T) {
+	pool := newPool(t, confined.Limits{Children: 4})
+	held := holding()
+	var hostile sync.WaitGroup
+	for range 6 {
+		hostile.Go(func() { held.do(t, pool, "hostile", "work and ask") })
+	}
+	defer hostile.Wait()
+	defer close(held.released)
+	for range 2 {
+		<-held.entered
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for _, owner := range []string{"a", "b"} {
+		out, err := pool.Run(ctx, confined.Job{Owner: owner}, request{Do: "work"})
+		require.NoError(t, err)
+		assert.Equal(t, "worked", out)
+	}
+}
+
 func TestLongJobsGoOnBehindAllOthers(t *testing.T) {
 	pool := newPool(t, confined.Limits{})
 	priority := func() int {
@@ -530,12 +555,16 @@ type hold struct{ entered, released chan struct{} }
 func holding() hold { return hold{entered: make(chan struct{}, 16), released: make(chan struct{})} }
 
 func (h hold) run(t *testing.T, pool *confined.Pool[request, string], owner string) {
+	h.do(t, pool, owner, "ask")
+}
+
+func (h hold) do(t *testing.T, pool *confined.Pool[request, string], owner, act string) {
 	wait := confined.AnswerWith(func(context.Context, string) (string, error) {
 		h.entered <- struct{}{}
 		<-h.released
 		return "", nil
 	})
-	_, err := pool.Run(t.Context(), confined.Job{Owner: owner, Answers: map[string]confined.Answer{"greet": wait}}, request{Do: "ask"})
+	_, err := pool.Run(t.Context(), confined.Job{Owner: owner, Answers: map[string]confined.Answer{"greet": wait}}, request{Do: act})
 	assert.NoError(t, err)
 }
 

@@ -22,12 +22,11 @@ type Pool[Q, R any] struct {
 	idle []*child[Q, R]
 	// children counts those that have not ended, starting those of them that are not ready yet.
 	children, starting int
-	// running counts the jobs of each owner, long those of them all that are long.
-	running map[string]int
-	long    int
-	waiting []*waiter[Q, R]
-	closed  bool
-	shown   measured
+	// running counts the jobs of each owner, long those of them that are long.
+	running, long map[string]int
+	waiting       []*waiter[Q, R]
+	closed        bool
+	shown         measured
 }
 
 // waiter is a job without a child. Its channel has room for the one value that it gets.
@@ -46,7 +45,7 @@ type seat[Q, R any] struct {
 
 // NewPool returns a Pool. No child is started.
 func NewPool[Q, R any](program *Program[Q, R], limits Limits) *Pool[Q, R] {
-	return &Pool[Q, R]{program: program, limits: limits.orElse(DefaultLimits()), running: map[string]int{}}
+	return &Pool[Q, R]{program: program, limits: limits.orElse(DefaultLimits()), running: map[string]int{}, long: map[string]int{}}
 }
 
 // Job says for whom a request is run.
@@ -82,17 +81,23 @@ func (p *Pool[Q, R]) Run(ctx context.Context, job Job, request Q) (R, error) {
 
 // unlock shows what has changed.
 func (p *Pool[Q, R]) unlock() {
-	p.shown.show(p.program.name, measured{processes: p.children - p.starting, running: p.jobs(), waiting: len(p.waiting)})
+	p.shown.show(p.program.name, measured{processes: p.children - p.starting, running: sum(p.running), waiting: len(p.waiting)})
 	p.mu.Unlock()
 }
 
-// jobs counts those that have a child.
-func (p *Pool[Q, R]) jobs() int {
-	sum := 0
-	for _, n := range p.running {
-		sum += n
+// sum adds up what all owners have.
+func sum(counts map[string]int) (all int) {
+	for _, n := range counts {
+		all += n
 	}
-	return sum
+	return all
+}
+
+// less counts one less of an owner.
+func less(counts map[string]int, owner string) {
+	if counts[owner]--; counts[owner] == 0 {
+		delete(counts, owner)
+	}
 }
 
 func (p *Pool[Q, R]) attempt(ctx context.Context, job Job, request Q) (R, error) {
@@ -133,16 +138,23 @@ func (p *Pool[Q, R]) lengthen(w *waiter[Q, R]) bool {
 	if w.isLong {
 		return true
 	}
-	if p.long >= p.mostLong() {
+	if !p.hasRoomForLong(w.owner) {
 		return false
 	}
 	w.isLong = true
-	p.long++
+	p.long[w.owner]++
 	return true
 }
 
-// mostLong is how many long jobs run at most: one child is left for short ones, whoever has the others.
-func (p *Pool[Q, R]) mostLong() int { return max(p.limits.Children-1, 1) }
+// hasRoomForLong reports whether one more long job of an owner may run. One child is left for short jobs, whoever has the others, and another one for long
+// jobs of owners that have none.
+func (p *Pool[Q, R]) hasRoomForLong(owner string) bool {
+	most := max(p.limits.Children-1, 1)
+	if p.long[owner] > 0 {
+		most--
+	}
+	return sum(p.long) < most
+}
 
 // Close ends all children that have no job, and refuses further jobs.
 func (p *Pool[Q, R]) Close() {
@@ -192,11 +204,9 @@ func (p *Pool[Q, R]) leave(w *waiter[Q, R]) {
 func (p *Pool[Q, R]) release(c *child[Q, R], w *waiter[Q, R], usable bool) {
 	p.mu.Lock()
 	defer p.unlock()
-	if p.running[w.owner]--; p.running[w.owner] == 0 {
-		delete(p.running, w.owner)
-	}
+	less(p.running, w.owner)
 	if w.isLong {
-		p.long--
+		less(p.long, w.owner)
 	}
 	if usable && !p.closed {
 		p.rest(c)
@@ -245,7 +255,7 @@ func (p *Pool[Q, R]) dispatch() {
 		c.retire.Stop()
 		p.running[w.owner]++
 		if w.isLong {
-			p.long++
+			p.long[w.owner]++
 		}
 		w.given <- seat[Q, R]{child: c}
 	}
@@ -264,10 +274,10 @@ func (p *Pool[Q, R]) dispatch() {
 // next returns the first that waits among those whose owner has the fewest jobs running, -1 when nobody may have a child now.
 func (p *Pool[Q, R]) next() int {
 	found := -1
-	isLast := p.jobs()+1 >= p.limits.Children && p.limits.Children > 1
+	isLast := sum(p.running)+1 >= p.limits.Children && p.limits.Children > 1
 	for i, w := range p.waiting {
 		own := p.running[w.owner]
-		if own > 0 && isLast || w.isLong && p.long >= p.mostLong() {
+		if own > 0 && isLast || w.isLong && !p.hasRoomForLong(w.owner) {
 			continue
 		}
 		if found < 0 || own < p.running[p.waiting[found].owner] {
