@@ -33,19 +33,13 @@ type guard struct {
 }
 
 func newGuard(o Options) *guard {
-	g := &guard{known: map[string]bool{}, publicOnly: o.PublicOnly, storage: dialing(false), strangers: dialing(o.PublicOnly)}
+	g := &guard{known: map[string]bool{}, publicOnly: o.PublicOnly, storage: address.Transport(false, dialTimeout), strangers: address.Transport(o.PublicOnly, dialTimeout)}
 	for _, server := range append([]string{o.HostOverwrite}, o.Storage...) {
 		for scheme := range ports {
 			g.known[serverOf(&url.URL{Scheme: scheme, Host: server})] = server != ""
 		}
 	}
 	return g
-}
-
-func dialing(publicOnly bool) *http.Transport {
-	own := http.DefaultTransport.(*http.Transport).Clone()
-	own.DialContext = address.Dialing(publicOnly, dialTimeout)
-	return own
 }
 
 // ports are those that a URL means where it names none.

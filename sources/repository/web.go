@@ -148,8 +148,7 @@ func (b *body) Close() error {
 // guardedTransport connects to no metadata services of clouds, and to public addresses alone where publicOnly says so; the same holds for the proxy of
 // the environment.
 func guardedTransport(publicOnly bool) http.RoundTripper {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.DialContext = address.Dialing(publicOnly, 10*time.Second)
+	transport := address.Transport(publicOnly, 10*time.Second)
 	transport.ResponseHeaderTimeout = 30 * time.Second
 	return transport
 }

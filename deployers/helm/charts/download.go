@@ -64,8 +64,7 @@ type downloader struct {
 
 // newDownloader returns a downloader, which connects to public addresses only where the operator wants that, and to no metadata service.
 func newDownloader(publicOnly bool) *downloader {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.DialContext = address.Dialing(publicOnly, dialTimeout)
+	transport := address.Transport(publicOnly, dialTimeout)
 	transport.ResponseHeaderTimeout = downloadTimeout
 	return &downloader{transport: transport}
 }

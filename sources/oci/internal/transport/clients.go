@@ -70,8 +70,7 @@ func New(o Options) (*Clients, error) {
 
 // ownTransport asks for no compression: a digest is one of the bytes on the wire, and an answer that grows is a bomb.
 func ownTransport(headerWait time.Duration, publicOnly bool) *http.Transport {
-	own := http.DefaultTransport.(*http.Transport).Clone()
-	own.DialContext = address.Dialing(publicOnly, dialTimeout)
+	own := address.Transport(publicOnly, dialTimeout)
 	own.ResponseHeaderTimeout = headerWait
 	own.MaxResponseHeaderBytes = maxHeaderBytes
 	own.MaxIdleConnsPerHost = 16

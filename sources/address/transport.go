@@ -1,0 +1,32 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package address
+
+import (
+	"net/http"
+	"net/netip"
+	"net/url"
+	"time"
+)
+
+// Transport returns a transport like http.DefaultTransport, whose connections are those of Dialing. It takes the proxy of the environment, but not to a
+// server that is named by an address which Control refuses: the transport connects to that itself, and is refused. What names lead to behind a proxy is for the
+// proxy to decide.
+func Transport(publicOnly bool, timeout time.Duration) *http.Transport {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.DialContext = Dialing(publicOnly, timeout)
+	transport.Proxy = proxy(publicOnly, http.ProxyFromEnvironment)
+	return transport
+}
+
+func proxy(publicOnly bool, find func(*http.Request) (*url.URL, error)) func(*http.Request) (*url.URL, error) {
+	control := Control(publicOnly)
+	return func(request *http.Request) (*url.URL, error) {
+		at, err := netip.ParseAddr(request.URL.Hostname())
+		if err == nil && control("", netip.AddrPortFrom(at, 0).String(), nil) != nil {
+			return nil, nil
+		}
+		return find(request)
+	}
+}
