@@ -50,7 +50,7 @@ func newCallers(c client.Client) callers {
 	return callers{
 		client:    c,
 		reviews:   &turns{all: maxReviews, caller: maxReviewsOfCaller, namespace: maxReviewsOfCaller, waiting: maxReviewsWaiting, working: map[tenant]int{}},
-		strangers: &strangers{ofAddress: refusedOfAddress, altogether: refusedAltogether},
+		strangers: newStrangers(refusedOfAddress, refusedAltogether),
 		refused:   cache.NewLRUExpireCache(rememberedTokens), accepted: cache.NewLRUExpireCache(rememberedTokens),
 	}
 }
@@ -97,6 +97,7 @@ func (c callers) identify(ctx context.Context, address, token string) (*authenti
 		return nil, nil
 	}
 	c.accepted.Add(hash, user.Username, acceptedFor)
+	c.strangers.accept(address)
 	return user, nil
 }
 

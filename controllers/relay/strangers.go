@@ -9,10 +9,13 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/cache"
 )
 
 // Anybody who reaches the relay can have the API server review tokens. So many may be refused in refusalPeriod, of one address and of all; then only tokens
-// that were accepted before are reviewed until it is over.
+// that were accepted before are reviewed until it is over. The limit for all does not count for an address of which a token was accepted: a deployer gets a new
+// one every hour, and strangers do not keep it from using that.
 const (
 	refusalPeriod     = time.Minute
 	refusedOfAddress  = 30
@@ -27,14 +30,24 @@ type strangers struct {
 	since   time.Time
 	refused map[string]int
 	total   int
+	// known are addresses of which a token was accepted.
+	known *cache.LRUExpireCache
 }
+
+func newStrangers(ofAddress, altogether int) *strangers {
+	return &strangers{ofAddress: ofAddress, altogether: altogether, known: cache.NewLRUExpireCache(rememberedTokens)}
+}
+
+// accept notes the address of a token that was accepted.
+func (s *strangers) accept(address string) { s.known.Add(address, nil, acceptedFor) }
 
 // mayAsk reports whether another unknown token of an address may be reviewed.
 func (s *strangers) mayAsk(address string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.begin()
-	return s.total < s.altogether && s.refused[address] < s.ofAddress
+	_, isKnown := s.known.Get(address)
+	return s.refused[address] < s.ofAddress && (isKnown || s.total < s.altogether)
 }
 
 // refuse counts a token of an address that was refused.

@@ -15,7 +15,8 @@ import (
 
 func TestRefusedTokensAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		known := &strangers{ofAddress: 3, altogether: 10}
+		known := newStrangers(3, 10)
+		known.accept("fence")
 		asks := func(address string) (count int) {
 			for ; known.mayAsk(address); count++ {
 				known.refuse(address)
@@ -27,6 +28,7 @@ func TestRefusedTokensAreLimited(t *testing.T) {
 		assert.Equal(t, 3, asks("north"))
 		assert.Equal(t, 1, asks("south"), "all together")
 		assert.Zero(t, asks("nowhere"))
+		assert.Equal(t, 3, asks("fence"), "who was accepted before has a new token sometimes")
 		time.Sleep(refusalPeriod)
 		assert.Equal(t, 3, asks("east"))
 		assert.Len(t, known.refused, 1)
