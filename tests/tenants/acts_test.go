@@ -34,7 +34,6 @@ type act struct {
 	begin func(h *hostile)
 }
 
-// acts can be done all at once.
 var acts = []act{
 	{"installations that own themselves", ownThemselves},
 	{"durations that nobody can read", unreadable},
@@ -59,7 +58,7 @@ var acts = []act{
 	{"records of releases that unpack to more than there is", forgedReleases},
 }
 
-// slowActs bite late where others are busy, so that they are not done all at once.
+// slowActs bite late where others are busy: all at once nobody waits for that.
 var slowActs = []act{
 	{"source of clusters that never answers", syncs(silent)},
 	{"source of clusters with endless answers", syncs(endless)},
