@@ -12,8 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// trouble is what keeps a part of the agent from its work. It is shown while the agent is not ready, and told by an event once for each reason. The nil
-// pointer has none. It is safe for concurrent use.
+// trouble is what keeps a part of the agent from its work. It is shown while the agent is not ready, and told by an event once for each reason. It is
+// safe for concurrent use.
 type trouble struct {
 	say func(eventType, reason, message string)
 
@@ -24,9 +24,6 @@ type trouble struct {
 
 // problem is what is wrong; empty is nothing.
 func (t *trouble) problem() string {
-	if t == nil {
-		return ""
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.text
