@@ -63,6 +63,14 @@ define step
 	$(2)
 endef
 
+# $(call tests,packages) runs tests. What failed comes once more at the end: the log of a server may be thousands of lines long.
+define tests
+	@mkdir -p bin
+	$(call step,go test,go test -vet=off -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(1) | tee bin/test.log || \
+	  { echo "==> what failed:"; grep -E -A 6 '$(FAILURES)' bin/test.log | cut -c 1-600 | head -n 300; exit 1; })
+endef
+FAILURES := ^ *--- FAIL|^FAIL|Error Trace:|^panic:|^fatal error:
+
 # Suites that run Pods. They are skipped where no node can run, unless it is required.
 NODE_PKGS ?= ./tests/node/... ./tests/containers/... ./tests/installed/... ./tests/relay ./tests/fence
 
@@ -80,11 +88,11 @@ run: ## Show the product: a cluster with Flux, a sample landscape, live progress
 test: lint ## All gates: lint, generated files, then every test on real servers (RACE=1, PKGS=./x/...)
 	$(call step,generated files,go test ./tests/quality -run '^TestGenerated')
 	$(call step,programs of the test platform,go run ./tests/platform/cmd/prepare)
-	$(call step,go test,go test -vet=off -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(PKGS))
+	$(call tests,$(PKGS))
 
 test-node: export FLUX_LANDSCAPER_NODE := required
 test-node: prepare ## The suites that run Pods on a real kubelet, as root on Debian; nothing is skipped
-	$(call step,go test,go test -vet=off -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(NODE_PKGS))
+	$(call tests,$(NODE_PKGS))
 
 lint: ## gofmt, go vet, the command line built for Windows, staticcheck, gosec, govulncheck and deadcode
 	$(call step,gofmt,files=$$("$$(go env GOROOT)/bin/gofmt" -l .); if [[ -n "$$files" ]]; then echo "run gofmt -w on:"; echo "$$files"; exit 1; fi)
