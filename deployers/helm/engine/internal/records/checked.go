@@ -4,6 +4,7 @@
 package records
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"context"
@@ -233,58 +234,81 @@ func readRecord(packed []byte, limit int, spent *int, claim *Claim) (*release.Re
 	return rel, err
 }
 
-// decodeRecord returns a record and what it costs, beside what others that the call has read have cost already.
+// decodeRecord returns a record and what it costs, beside what others that the call has read have cost already. It measures the text before it has it in
+// memory, in one piece of its size.
 func decodeRecord(packed []byte, limit, already int, claim *Claim) (*release.Release, int, error) {
-	text, err := unpack(packed, limit, func(cost int) bool { return claim.fits(already + cost) })
-	if err != nil {
-		return nil, 0, err
+	size, cost, err := measure(packed, limit)
+	switch {
+	case err != nil:
+		return nil, cost, err
+	case !claim.fits(already + cost):
+		return nil, cost, ErrBusy
 	}
 	rel := &release.Release{}
-	err = json.NewDecoder(text).Decode(rel)
+	err = decode(packed, size, rel)
 	switch {
-	case text.left < 0:
-		return nil, text.cost(), errRecordTooLarge
-	case errors.Is(err, ErrBusy):
-		return nil, text.cost(), err
 	case err != nil:
-		return nil, text.cost(), errors.New("it is no JSON of a release")
+		return nil, cost, errors.New("it is no JSON of a release")
 	case rel.Info == nil || slices.Contains(rel.Hooks, nil):
-		return nil, text.cost(), errors.New("parts are missing in it")
+		return nil, cost, errors.New("parts are missing in it")
 	}
-	return rel, text.cost(), affordable(rel)
+	return rel, cost, affordable(rel)
+}
+
+func decode(packed []byte, size int, rel *release.Release) error {
+	from, err := unpack(packed)
+	if err != nil {
+		return err
+	}
+	text := make([]byte, size)
+	if _, err := io.ReadFull(from, text); err != nil {
+		return err
+	}
+	return json.Unmarshal(text, rel)
 }
 
 // measureRecord adds to spent what a record costs.
 func measureRecord(packed []byte, limit int, spent *int, claim *Claim) error {
 	defer claim.takeTurn()()
-	text, err := unpack(packed, limit, func(int) bool { return true })
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(io.Discard, text)
-	*spent += text.cost()
-	switch {
-	case text.left < 0:
-		return errRecordTooLarge
-	case err != nil:
-		return errors.New("it cannot be unpacked")
-	}
-	return nil
+	_, cost, err := measure(packed, limit)
+	*spent += cost
+	return err
 }
 
-// unpack returns the text of a record, which may cost up to limit and has to fit.
-func unpack(packed []byte, limit int, fits func(cost int) bool) (*costly, error) {
-	raw, err := base64.StdEncoding.AppendDecode(nil, packed)
+// measure returns the size of the text of a record and what it costs, without having it in memory. It ends as soon as that is more than the limit.
+func measure(packed []byte, limit int) (size, cost int, err error) {
+	from, err := unpack(packed)
 	if err != nil {
+		return 0, 0, err
+	}
+	text := &costly{from: from, left: limit}
+	read, err := io.Copy(io.Discard, text)
+	cost = limit - text.left
+	switch {
+	case text.left < 0:
+		return 0, cost, errRecordTooLarge
+	case err != nil:
+		return 0, cost, errors.New("it cannot be unpacked")
+	}
+	return int(read), cost, nil
+}
+
+// unpack returns the text of a record.
+func unpack(packed []byte) (io.Reader, error) {
+	var from io.Reader = base64.NewDecoder(base64.StdEncoding, bytes.NewReader(packed))
+	begin := bufio.NewReader(from)
+	magic, err := begin.Peek(3)
+	var wrong base64.CorruptInputError
+	switch {
+	case errors.As(err, &wrong):
 		return nil, errors.New("it is not in base64")
+	case !bytes.Equal(magic, []byte{0x1f, 0x8b, 0x08}):
+		return begin, nil
 	}
-	text := &costly{from: bytes.NewReader(raw), left: limit, limit: limit, fits: fits}
-	if bytes.HasPrefix(raw, []byte{0x1f, 0x8b, 0x08}) {
-		if text.from, err = gzip.NewReader(bytes.NewReader(raw)); err != nil {
-			return nil, errors.New("it cannot be unpacked")
-		}
+	if from, err = gzip.NewReader(begin); err != nil {
+		return nil, errors.New("it cannot be unpacked")
 	}
-	return text, nil
+	return from, nil
 }
 
 // affordable refuses a record whose manifests stand for more than this process can hold: Helm parses them without limit.
@@ -304,10 +328,8 @@ func affordable(rel *release.Release) error {
 
 // costly reads JSON until that costs too much.
 type costly struct {
-	from        io.Reader
-	left, limit int
-	// fits says whether there is room for what was read up to now.
-	fits func(cost int) bool
+	from io.Reader
+	left int
 	// inText says that what follows is in a text, isEscaped that the next sign is no end of it.
 	inText, isEscaped bool
 }
@@ -321,14 +343,8 @@ func (c *costly) Read(into []byte) (int, error) {
 	if c.left < 0 {
 		return 0, errors.New("too much")
 	}
-	if !c.fits(c.cost()) {
-		return 0, ErrBusy
-	}
 	return n, err
 }
-
-// cost returns what was read up to now costs.
-func (c *costly) cost() int { return c.limit - c.left }
 
 // count adds the costs of a value to those of the text where the sign begins one.
 func (c *costly) count(sign byte) {

@@ -59,6 +59,31 @@ func TestARecordTakesNoMoreThanItCosts(t *testing.T) {
 	}
 }
 
+// TestARecordIsMeasuredBeforeItIsHeld reads records of one long text: what is read bit by bit takes buffers that grow to several times its size.
+func TestARecordIsMeasuredBeforeItIsHeld(t *testing.T) {
+	for name, tt := range map[string]struct{ size, most int }{
+		"beyond the limit": {maxRecord, 4 << 20},
+		"within it":        {maxRecord / 2, maxRecord + 4<<20}, // the text, and what was read from it
+	} {
+		t.Run(name, func(t *testing.T) {
+			record := packed(t, `{"info":{"status":"deployed"},"config":{"a":"`+strings.Repeat("x", tt.size)+`"}}`)
+			before := allocated()
+
+			_, err := readRecord(record, maxRecord, new(int), nil)
+
+			assert.Less(t, allocated()-before, tt.most)
+			assert.Equal(t, tt.size < maxRecord, err == nil, "%v", err)
+		})
+	}
+}
+
+// allocated returns how many bytes were allocated since the process began.
+func allocated() int {
+	var found runtime.MemStats
+	runtime.ReadMemStats(&found)
+	return int(found.TotalAlloc) // #nosec G115 -- fits
+}
+
 func inUse() int {
 	var found runtime.MemStats
 	runtime.GC()
