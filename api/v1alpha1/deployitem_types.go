@@ -87,6 +87,7 @@ type DeployItemStatus struct {
 	// +optional
 	LastReconcileTime *metav1.Time `json:"lastReconcileTime,omitempty"`
 	// deployer says who handled the item.
+	// +structType=atomic
 	// +optional
 	Deployer *DeployerInformation `json:"deployer,omitempty"`
 	// firstError is the first error of the job.
@@ -98,6 +99,7 @@ type DeployItemStatus struct {
 	LastErrors []*Error `json:"lastErrors,omitempty"`
 	// providerStatus belongs to the deployer.
 	// +kubebuilder:pruning:PreserveUnknownFields
+	// +structType=atomic
 	// +optional
 	ProviderStatus *runtime.RawExtension `json:"providerStatus,omitempty"`
 	// sources are the states of the Flux sources that the last job used; of one that ended before it came to them, those that it found. An

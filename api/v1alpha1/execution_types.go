@@ -140,6 +140,7 @@ type Execution struct {
 
 	Spec ExecutionSpec `json:"spec"`
 	// +kubebuilder:default:={"observedGeneration":-1}
+	// +structType=atomic
 	// +optional
 	Status ExecutionStatus `json:"status,omitempty"`
 }

@@ -426,6 +426,7 @@ type Installation struct {
 	// status is written by the controller. Keys of early releases are accepted in applied manifests and ignored.
 	// +kubebuilder:default:={"observedGeneration":-1}
 	// +kubebuilder:pruning:PreserveUnknownFields
+	// +structType=atomic
 	// +optional
 	Status InstallationStatus `json:"status,omitempty"`
 }

@@ -331,9 +331,11 @@ type JobStatus struct {
 	// +optional
 	JobIDFinished string `json:"jobIDFinished,omitempty"`
 	// lastError is what went wrong last, and while a job runs at least that it is unfinished (ERR_UNFINISHED); absent after a success.
+	// +structType=atomic
 	// +optional
 	LastError *Error `json:"lastError,omitempty"`
 	// transitionTimes records when the job reached its stages.
+	// +structType=atomic
 	// +optional
 	TransitionTimes *TransitionTimes `json:"transitionTimes,omitempty"`
 	// conditions are Ready and, while true, Reconciling or Stalled, as kstatus reads them.
