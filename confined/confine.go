@@ -37,7 +37,7 @@ func confine(memory int64) error {
 	if err := limitSystem(memory); err != nil {
 		return err
 	}
-	afterEachCollection(func() {
+	AfterEachCollection(func() {
 		if inUse() > memory {
 			os.Exit(exitMemory)
 		}
@@ -48,10 +48,11 @@ func confine(memory int64) error {
 // sentinel is collected in each garbage collection.
 type sentinel struct{ _ [16]byte }
 
-func afterEachCollection(do func()) {
+// AfterEachCollection calls do after each garbage collection of this process, from its next one on.
+func AfterEachCollection(do func()) {
 	runtime.SetFinalizer(&sentinel{}, func(*sentinel) {
 		do()
-		afterEachCollection(do)
+		AfterEachCollection(do)
 	})
 }
 

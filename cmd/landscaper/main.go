@@ -18,16 +18,12 @@ import (
 // version is set when a release is built.
 var version = "v0.0.0-dev"
 
-// gcPercent lets the heap grow by half between collections instead of doubling: live heaps are small here, so the time it costs does
-// not show, and the memory it saves does. GOGC in the environment wins.
-const gcPercent = 50
-
 // watchList is how client-go's feature gate is named in the environment. Initial objects that come one by one in a watch cost more
 // than twice the CPU of a list, and after a restart nothing begins before all of them are there.
 const watchList = "KUBE_FEATURE_WatchListClient"
 
 func main() {
-	if os.Getenv("GOGC") == "" {
+	if collectsByItself() {
 		debug.SetGCPercent(gcPercent)
 	}
 	if os.Getenv(watchList) == "" {
