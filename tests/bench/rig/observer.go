@@ -12,6 +12,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	watchtools "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,9 +21,14 @@ import (
 )
 
 // Observer sees every state of every Installation of a namespace. An API server under load may end its watch; then it goes on where
-// it was, so that nothing is missed.
+// it was, so that nothing is missed. Where the kind itself has changed it cannot: then it sees what there is, and what comes after that.
 type Observer struct {
-	watcher watch.Interface
+	client    client.WithWatch
+	namespace string
+	watcher   watch.Interface
+	// watching ends with Stop.
+	watching context.Context
+	stop     context.CancelFunc
 
 	mu    sync.Mutex
 	last  map[string]*v1alpha1.Installation
@@ -33,21 +39,48 @@ type Observer struct {
 
 // Observe watches the Installations of a namespace until Stop.
 func Observe(ctx context.Context, c client.WithWatch, namespace string) (*Observer, error) {
-	o := &Observer{last: map[string]*v1alpha1.Installation{}, jobs: map[string][]string{}}
-	list := &v1alpha1.InstallationList{}
-	if err := c.List(ctx, list, client.InNamespace(namespace)); err != nil {
-		return nil, fmt.Errorf("cannot list the Installations of %s: %w", namespace, err)
-	}
-	for i := range list.Items {
-		o.see(watch.Added, &list.Items[i], time.Now())
-	}
-	var err error
-	o.watcher, err = watchtools.NewRetryWatcherWithContext(context.WithoutCancel(ctx), list.ResourceVersion, source{c, namespace})
-	if err != nil {
-		return nil, fmt.Errorf("cannot watch the Installations of %s: %w", namespace, err)
+	o := &Observer{client: c, namespace: namespace, last: map[string]*v1alpha1.Installation{}, jobs: map[string][]string{}}
+	o.watching, o.stop = context.WithCancel(context.WithoutCancel(ctx))
+	if err := o.begin(ctx); err != nil {
+		o.stop()
+		return nil, err
 	}
 	go o.follow()
 	return o, nil
+}
+
+// begin sees what there is and begins to watch it.
+func (o *Observer) begin(ctx context.Context) error {
+	list := &v1alpha1.InstallationList{}
+	if err := o.client.List(ctx, list, client.InNamespace(o.namespace)); err != nil {
+		return fmt.Errorf("cannot list the Installations of %s: %w", o.namespace, err)
+	}
+	there, now := map[string]bool{}, time.Now()
+	for i := range list.Items {
+		there[list.Items[i].Name] = true
+		o.see(watch.Added, &list.Items[i], now)
+	}
+	for _, inst := range o.missing(there) {
+		o.see(watch.Deleted, inst, now)
+	}
+	watcher, err := watchtools.NewRetryWatcherWithContext(o.watching, list.ResourceVersion, source{o.client, o.namespace})
+	if err != nil {
+		return fmt.Errorf("cannot watch the Installations of %s: %w", o.namespace, err)
+	}
+	o.watcher = watcher
+	return nil
+}
+
+// missing returns the Installations that were seen before and are not there any more.
+func (o *Observer) missing(there map[string]bool) (all []*v1alpha1.Installation) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for name, inst := range o.last {
+		if !there[name] {
+			all = append(all, inst)
+		}
+	}
+	return all
 }
 
 // source begins watches for a RetryWatcher.
@@ -62,13 +95,21 @@ func (s source) WatchWithContext(ctx context.Context, options metav1.ListOptions
 }
 
 // Stop ends the watch.
-func (o *Observer) Stop() { o.watcher.Stop() }
+func (o *Observer) Stop() { o.stop() }
+
+// timeToChange is how long the API server may take until it serves a kind that was changed.
+const timeToChange = time.Minute
 
 func (o *Observer) follow() {
-	for event := range o.watcher.ResultChan() {
-		if inst, ok := event.Object.(*v1alpha1.Installation); ok {
-			o.see(event.Type, inst, time.Now())
+	for err := error(nil); err == nil; {
+		for event := range o.watcher.ResultChan() {
+			if inst, ok := event.Object.(*v1alpha1.Installation); ok {
+				o.see(event.Type, inst, time.Now())
+			}
 		}
+		ctx, cancel := context.WithTimeout(o.watching, timeToChange)
+		err = wait.PollUntilContextCancel(ctx, probeInterval, true, func(ctx context.Context) (bool, error) { return o.begin(ctx) == nil, nil })
+		cancel()
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
