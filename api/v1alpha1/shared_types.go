@@ -335,7 +335,6 @@ type JobStatus struct {
 	// +optional
 	LastError *Error `json:"lastError,omitempty"`
 	// transitionTimes records when the job reached its stages.
-	// +structType=atomic
 	// +optional
 	TransitionTimes *TransitionTimes `json:"transitionTimes,omitempty"`
 	// conditions are Ready and, while true, Reconciling or Stalled, as kstatus reads them.

@@ -41,6 +41,28 @@ func walkSchema(path string, schema *apiextensionsv1.JSONSchemaProps, visit func
 	}
 }
 
+// TestPartsOfAStatusAreOwnedByTheirWriters keeps one entry of managedFields for what one writer writes, and one for each field of what a deployer of others
+// shares with the controller: it may apply its fields server-side.
+func TestPartsOfAStatusAreOwnedByTheirWriters(t *testing.T) {
+	owned := map[string]bool{}
+	for _, definition := range definitions(t) {
+		for _, version := range definition.Spec.Versions {
+			walkSchema(definition.Spec.Names.Kind, version.Schema.OpenAPIV3Schema, func(path string, schema *apiextensionsv1.JSONSchemaProps) {
+				owned[path] = schema.XMapType != nil && *schema.XMapType == "atomic"
+			})
+		}
+	}
+	for path, asOne := range map[string]bool{
+		"Installation.status": true, "Execution.status": true,
+		"DeployItem.status": false, "DeployItem.status.transitionTimes": false,
+		"DeployItem.status.deployer": true, "DeployItem.status.providerStatus": true, "DeployItem.status.lastError": true,
+	} {
+		found, exists := owned[path]
+		assert.True(t, exists, path)
+		assert.Equal(t, asOne, found, path)
+	}
+}
+
 // TestListsSayHowTheyAreMerged keeps server-side apply at one meaning for each list: conditions by type, all others as a whole or as a set.
 func TestListsSayHowTheyAreMerged(t *testing.T) {
 	lists := 0
