@@ -21,7 +21,8 @@ import (
 )
 
 // Observer sees every state of every Installation of a namespace. An API server under load may end its watch; then it goes on where
-// it was, so that nothing is missed. Where the kind itself has changed it cannot: then it sees what there is, and what comes after that.
+// it was, so that nothing is missed. Where the CRD has changed it cannot: then it sees what there is and what comes after that, but not what was
+// deleted in between.
 type Observer struct {
 	client    client.WithWatch
 	namespace string
@@ -55,13 +56,8 @@ func (o *Observer) begin(ctx context.Context) error {
 	if err := o.client.List(ctx, list, client.InNamespace(o.namespace)); err != nil {
 		return fmt.Errorf("cannot list the Installations of %s: %w", o.namespace, err)
 	}
-	there, now := map[string]bool{}, time.Now()
 	for i := range list.Items {
-		there[list.Items[i].Name] = true
-		o.see(watch.Added, &list.Items[i], now)
-	}
-	for _, inst := range o.missing(there) {
-		o.see(watch.Deleted, inst, now)
+		o.see(watch.Added, &list.Items[i], time.Now())
 	}
 	watcher, err := watchtools.NewRetryWatcherWithContext(o.watching, list.ResourceVersion, source{o.client, o.namespace})
 	if err != nil {
@@ -69,18 +65,6 @@ func (o *Observer) begin(ctx context.Context) error {
 	}
 	o.watcher = watcher
 	return nil
-}
-
-// missing returns the Installations that were seen before and are not there any more.
-func (o *Observer) missing(there map[string]bool) (all []*v1alpha1.Installation) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for name, inst := range o.last {
-		if !there[name] {
-			all = append(all, inst)
-		}
-	}
-	return all
 }
 
 // source begins watches for a RetryWatcher.
@@ -97,7 +81,7 @@ func (s source) WatchWithContext(ctx context.Context, options metav1.ListOptions
 // Stop ends the watch.
 func (o *Observer) Stop() { o.stop() }
 
-// timeToChange is how long the API server may take until it serves a kind that was changed.
+// timeToChange is how long the API server may take until it serves a CRD that was changed.
 const timeToChange = time.Minute
 
 func (o *Observer) follow() {
@@ -108,7 +92,7 @@ func (o *Observer) follow() {
 			}
 		}
 		ctx, cancel := context.WithTimeout(o.watching, timeToChange)
-		err = wait.PollUntilContextCancel(ctx, probeInterval, true, func(ctx context.Context) (bool, error) { return o.begin(ctx) == nil, nil })
+		err = wait.PollUntilContextCancel(ctx, probeInterval, false, func(ctx context.Context) (bool, error) { return o.begin(ctx) == nil, nil })
 		cancel()
 	}
 	o.mu.Lock()
