@@ -295,20 +295,20 @@ func measure(packed []byte, limit int) (size, cost int, err error) {
 
 // unpack returns the text of a record.
 func unpack(packed []byte) (io.Reader, error) {
-	var from io.Reader = base64.NewDecoder(base64.StdEncoding, bytes.NewReader(packed))
-	begin := bufio.NewReader(from)
-	magic, err := begin.Peek(3)
+	text := bufio.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(packed)))
+	magic, err := text.Peek(3)
 	var wrong base64.CorruptInputError
 	switch {
 	case errors.As(err, &wrong):
 		return nil, errors.New("it is not in base64")
 	case !bytes.Equal(magic, []byte{0x1f, 0x8b, 0x08}):
-		return begin, nil
+		return text, nil
 	}
-	if from, err = gzip.NewReader(begin); err != nil {
+	unzipped, err := gzip.NewReader(text)
+	if err != nil {
 		return nil, errors.New("it cannot be unpacked")
 	}
-	return from, nil
+	return unzipped, nil
 }
 
 // affordable refuses a record whose manifests stand for more than this process can hold: Helm parses them without limit.
