@@ -37,6 +37,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/cmd/landscaper/internal/pages"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/metadataonly"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit/notify"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit/panics"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
@@ -157,6 +158,7 @@ func (p *process) managerOptions() ctrl.Options {
 		RetryPeriod:                   &p.leader.RetryPeriod,
 		LeaderElectionNamespace:       os.Getenv("RUNTIME_NAMESPACE"),
 		LeaderElectionID:              leaderelection.GenerateID("landscaper-"+p.name, p.watch.LabelSelector),
+		NewClient:                     metadataonly.New,
 		Client: client.Options{Cache: &client.CacheOptions{
 			DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}},
 		}},
