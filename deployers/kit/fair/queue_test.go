@@ -5,6 +5,8 @@ package fair
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -57,6 +59,20 @@ func (b *bench) work(takes func(string) time.Duration) {
 	}
 }
 
+// items returns those that workers have begun, in order.
+func (b *bench) items() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.began)
+}
+
+// done returns when items have ended.
+func (b *bench) done() map[string]time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return maps.Clone(b.ended)
+}
+
 func always(d time.Duration) func(string) time.Duration {
 	return func(string) time.Duration { return d }
 }
@@ -74,10 +90,10 @@ func TestOneOfAnotherNamespaceIsDoneAtOnce(t *testing.T) {
 			b.Add(item)
 		}
 		in(10 * time.Second)
-		assert.Len(t, b.began, 16)
+		assert.Len(t, b.items(), 16)
 		b.Add("calm/1")
 		in(time.Second)
-		assert.Equal(t, "calm/1", b.began[len(b.began)-1])
+		assert.Equal(t, "calm/1", b.items()[len(b.items())-1])
 	})
 }
 
@@ -90,7 +106,7 @@ func TestManyClustersOfOneNamespaceDelayNoOther(t *testing.T) {
 		in(10 * time.Second)
 		b.Add("calm/1")
 		in(time.Second)
-		assert.Equal(t, "calm/1", b.began[len(b.began)-1])
+		assert.Equal(t, "calm/1", b.items()[len(b.items())-1])
 	})
 }
 
@@ -101,7 +117,7 @@ func TestAllWorkersOfOneNamespaceWork(t *testing.T) {
 			b.Add(item)
 		}
 		in(10*time.Second + time.Millisecond)
-		assert.Len(t, b.ended, 160)
+		assert.Len(t, b.done(), 160)
 	})
 }
 
@@ -118,7 +134,7 @@ func TestEverythingIsDoneHoweverItComes(t *testing.T) {
 			}
 		}
 		in(time.Hour)
-		assert.Len(t, b.ended, 7*50*3)
+		assert.Len(t, b.done(), 7*50*3)
 		assert.Zero(t, b.Len())
 	})
 }
@@ -131,9 +147,9 @@ func TestAnItemIsNeverWithTwoWorkers(t *testing.T) {
 		b.Add("a/1")
 		b.Add("a/1")
 		in(10 * time.Second)
-		assert.Len(t, b.began, 1)
+		assert.Len(t, b.items(), 1)
 		in(10 * time.Minute)
-		assert.Len(t, b.began, 2)
+		assert.Len(t, b.items(), 2)
 	})
 }
 
@@ -154,7 +170,7 @@ func TestWhatWaitsForAnInstant(t *testing.T) {
 				b := run(t, 4, always(10*time.Second))
 				tc.add(b)
 				in(time.Minute)
-				assert.Len(t, b.began, tc.began)
+				assert.Len(t, b.items(), tc.began)
 			})
 		})
 	}
@@ -164,7 +180,7 @@ func TestAnEventDuringTheWorkTakesThePlaceOfTheNextLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := run(t, 4, always(time.Second))
 		b.again = func(item string) {
-			if len(b.began) == 1 {
+			if len(b.items()) == 1 {
 				b.Add(item)
 				in(time.Millisecond)
 				b.AddAfter(item, 10*time.Second)
@@ -172,7 +188,7 @@ func TestAnEventDuringTheWorkTakesThePlaceOfTheNextLook(t *testing.T) {
 		}
 		b.Add("a/1")
 		in(time.Minute)
-		assert.Len(t, b.began, 2)
+		assert.Len(t, b.items(), 2)
 	})
 }
 
@@ -214,7 +230,7 @@ func TestWorkersEnd(t *testing.T) {
 		in(time.Millisecond)
 		b.ShutDown()
 		in(time.Minute)
-		assert.Len(t, b.ended, 4)
+		assert.Len(t, b.done(), 4)
 	})
 }
 
