@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package metadataonly makes a client that asks the API server to answer writes with the metadata of the object. A whole object costs the API server
-// its encoding and the client its decoding, and says nothing else that is new. The package promises nothing to others.
+// its encoding and the client its decoding, and says nothing else that is new. It promises nothing to others.
 package metadataonly
 
 import (
