@@ -94,11 +94,14 @@ test-node: export FLUX_LANDSCAPER_NODE := required
 test-node: prepare ## The suites that run Pods on a real kubelet, as root on Debian; nothing is skipped
 	$(call tests,$(NODE_PKGS))
 
-lint: ## gofmt, go vet, the command line built for Windows, staticcheck, gosec, govulncheck and deadcode
+lint: ## gofmt, go vet, the command line built for Windows, staticcheck, kube-api-linter, gosec, govulncheck and deadcode
 	$(call step,gofmt,files=$$("$$(go env GOROOT)/bin/gofmt" -l .); if [[ -n "$$files" ]]; then echo "run gofmt -w on:"; echo "$$files"; exit 1; fi)
 	$(call step,go vet,go vet $(PKGS))
 	$(call step,command line for Windows,CGO_ENABLED=0 GOOS=windows GOARCH=amd64 go build -o /dev/null ./cmd/flux-landscaper)
 	$(call step,staticcheck,$(GO_TOOL) staticcheck $(PKGS))
+	$(call step,kube-api-linter,if go list -C tests/platform/tools/apilinter -deps . >/dev/null 2>&1; then \
+	  mkdir -p bin; go build -C tests/platform/tools/apilinter -o $(CURDIR)/bin/apilinter . && bin/apilinter ./api/v1alpha1; \
+	  else echo "    NOT RUN: its module cannot be had here"; fi)
 	$(call step,gosec,go tool -modfile=tests/platform/tools/gosec/go.mod gosec -quiet -exclude-generated -exclude-dir=tests -exclude-rules="$(GOSEC_TOOLS)" ./...)
 	$(call step,govulncheck,if $(GOVULNCHECK) -mode=query -json stdlib@go1.26.0 >/dev/null 2>&1; then $(GOVULNCHECK) $(PKGS); \
 	  else echo "    NOT RUN: its database cannot be had here; GOVULNDB names another"; fi)
