@@ -13,7 +13,7 @@ import (
 	"slices"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/blueprints/template"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/templating"
 )
 
 // resultKey is where the document of one mapping stands while it is evaluated.
@@ -45,7 +45,7 @@ func Literal(value any) (v1alpha1.AnyJSON, error) {
 		err = json.Unmarshal(raw, &plain)
 	}
 	if err == nil {
-		raw, err = json.Marshal(template.Literal(plain))
+		raw, err = json.Marshal(templating.Literal(plain))
 	}
 	if err != nil {
 		return v1alpha1.AnyJSON{}, fmt.Errorf("the value is not JSON: %w", err)
@@ -79,7 +79,7 @@ func one(ctx context.Context, name string, mapping v1alpha1.AnyJSON, values map[
 	if err != nil {
 		return nil, fmt.Errorf("the mapping is not JSON: %w", err)
 	}
-	out, err := template.Spiff{}.Execute(ctx, template.Input{Name: name, Source: string(document), Values: values})
+	out, err := templating.Spiff{}.Execute(ctx, templating.Input{Name: name, Source: string(document), Values: values})
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/schema"
-	"github.com/flux-landscaper/flux-landscaper/blueprints/template"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/templating"
 )
 
 // Environment is what all templates of one installation see beside its imports.
@@ -30,11 +30,11 @@ type Environment struct {
 	// ComponentDescriptorDefinition is the effective spec.componentDescriptor; nil leaves the binding out.
 	ComponentDescriptorDefinition any
 	// Resources and Clusters are capabilities; nil makes functions that need them fail.
-	Resources template.ResourceReader
+	Resources templating.ResourceReader
 	// Closure knows the components behind Components; nil when there are none.
-	Closure template.Closure
+	Closure templating.Closure
 	// Clusters issues kubeconfigs.
-	Clusters template.Clusters
+	Clusters templating.Clusters
 	// Begin is told what is run next; nil where nobody needs to know.
 	Begin func(step string)
 }

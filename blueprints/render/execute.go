@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
-	"github.com/flux-landscaper/flux-landscaper/blueprints/template"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/templating"
 )
 
 // State is what executors store from one run to the next, JSON values by the name of the executor.
@@ -51,20 +51,20 @@ func (x *execution) run(ctx context.Context, executors []model.TemplateExecutor,
 	return stored, nil
 }
 
-func (x *execution) one(ctx context.Context, e *model.TemplateExecutor, bindings map[string]any) (template.Output, error) {
-	engine, err := template.For(e.Type)
+func (x *execution) one(ctx context.Context, e *model.TemplateExecutor, bindings map[string]any) (templating.Output, error) {
+	engine, err := templating.For(e.Type)
 	if err != nil {
-		return template.Output{}, err
+		return templating.Output{}, err
 	}
 	source, err := x.source(e)
 	if err != nil {
-		return template.Output{}, err
+		return templating.Output{}, err
 	}
 	state, err := x.state(e.Name)
 	if err != nil {
-		return template.Output{}, err
+		return templating.Output{}, err
 	}
-	return engine.Execute(ctx, template.Input{Name: e.Name, File: e.File, Source: source, Files: x.env.Files, Values: bindings, State: state,
+	return engine.Execute(ctx, templating.Input{Name: e.Name, File: e.File, Source: source, Files: x.env.Files, Values: bindings, State: state,
 		Resources: x.env.Resources, Closure: x.env.Closure, Clusters: x.env.Clusters, RejectNoValue: x.rejectNoValue})
 }
 
@@ -75,14 +75,14 @@ func (x *execution) source(e *model.TemplateExecutor) (string, error) {
 		return "", errors.New("no template found; set file or template")
 	}
 	if len(inPlace) == 0 {
-		text, err := template.ReadFile(x.env.Files, e.File)
+		text, err := templating.ReadFile(x.env.Files, e.File)
 		return string(text), err
 	}
 	var text string
 	if json.Unmarshal(inPlace, &text) == nil {
 		return text, nil
 	}
-	if e.Type == template.KindGoTemplate {
+	if e.Type == templating.KindGoTemplate {
 		return "", errors.New("the template of a GoTemplate must be a text; write template: | before it")
 	}
 	return string(inPlace), nil

@@ -10,7 +10,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
-	"github.com/flux-landscaper/flux-landscaper/blueprints/template"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/templating"
 )
 
 // Subinstallations runs the sub-installation executions and adds the templates that the blueprint lists. Data imports from optional
@@ -63,7 +63,7 @@ func listedTemplates(env *Environment) ([]model.InstallationTemplate, error) {
 }
 
 func loadTemplate(env *Environment, file string, documents *foreign.Several) (*model.InstallationTemplate, error) {
-	text, err := template.ReadFile(env.Files, file)
+	text, err := templating.ReadFile(env.Files, file)
 	if err != nil {
 		return nil, err
 	}

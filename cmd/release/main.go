@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/flux-landscaper/flux-landscaper/publishing/image"
+	"github.com/flux-landscaper/flux-landscaper/publishing/containerimage"
 	"github.com/flux-landscaper/flux-landscaper/publishing/release"
 )
 
@@ -92,7 +92,7 @@ func (s *settings) images(ctx context.Context) error {
 	return s.pushImages(ctx, set)
 }
 
-func (s *settings) pushImages(ctx context.Context, set *image.Set) error {
+func (s *settings) pushImages(ctx context.Context, set *containerimage.Set) error {
 	digest, err := set.Digest()
 	if err != nil {
 		return err
@@ -114,7 +114,7 @@ func (s *settings) sign(ctx context.Context, repository string, digest v1.Hash) 
 	if len(s.options.Key) == 0 {
 		return nil
 	}
-	return image.Sign(ctx, repository, digest, s.options.Key, s.plainHTTP)
+	return containerimage.Sign(ctx, repository, digest, s.options.Key, s.plainHTTP)
 }
 
 // all makes the whole release, and pushes images, manifests and charts where that is wanted.
@@ -149,7 +149,7 @@ func (s *settings) push(ctx context.Context, to, tag string, artifact v1.Image) 
 	if err != nil {
 		return err
 	}
-	repository, err := image.Repository(to, s.plainHTTP)
+	repository, err := containerimage.Repository(to, s.plainHTTP)
 	if err != nil {
 		return err
 	}

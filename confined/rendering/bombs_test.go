@@ -19,7 +19,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/schema"
-	"github.com/flux-landscaper/flux-landscaper/blueprints/template"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/templating"
 	"github.com/flux-landscaper/flux-landscaper/confined"
 	"github.com/flux-landscaper/flux-landscaper/confined/rendering"
 	"github.com/flux-landscaper/flux-landscaper/tests/pace"
@@ -183,7 +183,7 @@ func TestBombsInGoTemplates(t *testing.T) {
 	for name, source := range goBombs() {
 		t.Run(name, func(t *testing.T) {
 			survives(t, "deployExecutions[0] (bomb)", func() error {
-				_, err := r.Plan(t.Context(), environment("hostile", template.KindGoTemplate, source), values(), nil)
+				_, err := r.Plan(t.Context(), environment("hostile", templating.KindGoTemplate, source), values(), nil)
 				return err
 			})
 		})
@@ -195,7 +195,7 @@ func TestBombsInSpiff(t *testing.T) {
 	for name, source := range spiffBombs() {
 		t.Run(name, func(t *testing.T) {
 			survives(t, "deployExecutions[0] (bomb)", func() error {
-				_, err := r.Plan(t.Context(), environment("hostile", template.KindSpiff, source), values(), nil)
+				_, err := r.Plan(t.Context(), environment("hostile", templating.KindSpiff, source), values(), nil)
 				return err
 			})
 		})
@@ -223,7 +223,7 @@ func TestBombsInSchemas(t *testing.T) {
 // TestABombHasLittleTimeAsInstalled lets a bomb go off within the limits that hold where no flag says others.
 func TestABombHasLittleTimeAsInstalled(t *testing.T) {
 	before := time.Now()
-	_, err := renderer(t, confined.Limits{}).Plan(t.Context(), environment("hostile", template.KindGoTemplate, `{{ range 9999999999 }}{{ end }}`), values(), nil)
+	_, err := renderer(t, confined.Limits{}).Plan(t.Context(), environment("hostile", templating.KindGoTemplate, `{{ range 9999999999 }}{{ end }}`), values(), nil)
 	require.ErrorContains(t, err, "look for a loop without end")
 	assert.Less(t, time.Since(before), pace.Within(10*time.Second))
 }
@@ -249,13 +249,13 @@ func TestOthersAreUnaffectedByBombs(t *testing.T) {
 	go func() {
 		defer close(stopped)
 		for range 3 {
-			_, _ = r.Plan(t.Context(), environment("hostile", template.KindGoTemplate, `{{ range 9999999999 }}{{ end }}`), values(), nil)
+			_, _ = r.Plan(t.Context(), environment("hostile", templating.KindGoTemplate, `{{ range 9999999999 }}{{ end }}`), values(), nil)
 		}
 	}()
 	source := "deployItems:\n- {name: x, type: example.com/x, config: {name: {{ .imports.name }}}}"
 	for i := range 50 {
 		before := time.Now()
-		plan, err := r.Plan(t.Context(), environment(fmt.Sprintf("other-%d", i), template.KindGoTemplate, source), values(), nil)
+		plan, err := r.Plan(t.Context(), environment(fmt.Sprintf("other-%d", i), templating.KindGoTemplate, source), values(), nil)
 		require.NoError(t, err)
 		require.Len(t, plan.DeployItems, 1)
 		assert.Less(t, time.Since(before), pace.Within(2*time.Second))
@@ -269,7 +269,7 @@ func TestExecutionsOfAJobShareOneDeadline(t *testing.T) {
 	slow := v1alpha1.NewAnyJSON([]byte(`"{{ range until 4 }}{{ $_ := htpasswd \"user\" \"password\" }}{{ end }}"`)) // some tenths of a second
 	executions := make([]model.TemplateExecutor, count)
 	for i := range executions {
-		executions[i] = model.TemplateExecutor{Name: fmt.Sprint("slow-", i), Type: template.KindGoTemplate, Template: slow}
+		executions[i] = model.TemplateExecutor{Name: fmt.Sprint("slow-", i), Type: templating.KindGoTemplate, Template: slow}
 	}
 	few := executions[:1]
 	r := renderer(t, confined.Limits{Time: 3 * time.Second})

@@ -12,7 +12,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/schema"
-	"github.com/flux-landscaper/flux-landscaper/blueprints/template"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/templating"
 	"github.com/flux-landscaper/flux-landscaper/confined"
 )
 
@@ -50,12 +50,12 @@ func (w *work) do(ctx context.Context, parent *confined.Parent) (any, error) {
 	case validate:
 		return nil, env.Schemas.Validate(w.Schema, w.Value)
 	case execute:
-		engine, err := template.For(w.Single.Language)
+		engine, err := templating.For(w.Single.Language)
 		if err != nil {
 			return nil, err
 		}
 		parent.Begin("template " + w.Single.Name)
-		return engine.Execute(ctx, template.Input{Name: w.Single.Name, Source: w.Single.Source, Values: w.Single.Values, RejectNoValue: w.Single.RejectNoValue})
+		return engine.Execute(ctx, templating.Input{Name: w.Single.Name, Source: w.Single.Source, Values: w.Single.Values, RejectNoValue: w.Single.RejectNoValue})
 	}
 	return nil, fmt.Errorf("operation %q is unknown", w.Operation)
 }

@@ -8,7 +8,7 @@ import (
 	"io/fs"
 
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
-	"github.com/flux-landscaper/flux-landscaper/blueprints/template"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/templating"
 	"github.com/flux-landscaper/flux-landscaper/confined"
 )
 
@@ -28,10 +28,10 @@ const (
 type remote struct{ parent *confined.Parent }
 
 var (
-	_ fs.FS                   = remote{}
-	_ template.ResourceReader = remote{}
-	_ template.Closure        = remote{}
-	_ template.Clusters       = remote{}
+	_ fs.FS                     = remote{}
+	_ templating.ResourceReader = remote{}
+	_ templating.Closure        = remote{}
+	_ templating.Clusters       = remote{}
 )
 
 type (
@@ -52,8 +52,8 @@ type (
 )
 
 // ResourceContent implements template.ResourceReader.
-func (r remote) ResourceContent(_ context.Context, key template.ResourceKey) ([]byte, string, error) {
-	out, err := confined.Ask[template.ResourceKey, content](r.parent, askContent, key)
+func (r remote) ResourceContent(_ context.Context, key templating.ResourceKey) ([]byte, string, error) {
+	out, err := confined.Ask[templating.ResourceKey, content](r.parent, askContent, key)
 	return out.Data, out.MediaType, err
 }
 
@@ -76,18 +76,18 @@ func (r remote) Repository(name, version string) map[string]any {
 }
 
 // ShootAdminKubeconfig implements template.Clusters.
-func (r remote) ShootAdminKubeconfig(_ context.Context, name, namespace string, seconds int64, target any) (template.Kubeconfig, error) {
-	return confined.Ask[kubeconfigOf, template.Kubeconfig](r.parent, askShoot, kubeconfigOf{name, namespace, seconds, target})
+func (r remote) ShootAdminKubeconfig(_ context.Context, name, namespace string, seconds int64, target any) (templating.Kubeconfig, error) {
+	return confined.Ask[kubeconfigOf, templating.Kubeconfig](r.parent, askShoot, kubeconfigOf{name, namespace, seconds, target})
 }
 
 // ServiceAccountKubeconfig implements template.Clusters.
-func (r remote) ServiceAccountKubeconfig(_ context.Context, name, namespace string, seconds int64, target any) (template.Kubeconfig, error) {
-	return confined.Ask[kubeconfigOf, template.Kubeconfig](r.parent, askServiceAccount, kubeconfigOf{name, namespace, seconds, target})
+func (r remote) ServiceAccountKubeconfig(_ context.Context, name, namespace string, seconds int64, target any) (templating.Kubeconfig, error) {
+	return confined.Ask[kubeconfigOf, templating.Kubeconfig](r.parent, askServiceAccount, kubeconfigOf{name, namespace, seconds, target})
 }
 
 // OIDCKubeconfig implements template.Clusters.
-func (r remote) OIDCKubeconfig(_ context.Context, issuerURL, clientID string, target any) (template.Kubeconfig, error) {
-	return confined.Ask[oidcOf, template.Kubeconfig](r.parent, askOIDC, oidcOf{issuerURL, clientID, target})
+func (r remote) OIDCKubeconfig(_ context.Context, issuerURL, clientID string, target any) (templating.Kubeconfig, error) {
+	return confined.Ask[oidcOf, templating.Kubeconfig](r.parent, askOIDC, oidcOf{issuerURL, clientID, target})
 }
 
 // schema returns the JSON schema of a component resource.
@@ -103,7 +103,7 @@ func answers(env *render.Environment) map[string]confined.Answer {
 		out[askOpen] = confined.AnswerWith(func(_ context.Context, name string) (node, error) { return open(env.Files, name), nil })
 	}
 	if env.Resources != nil {
-		out[askContent] = confined.AnswerWith(func(ctx context.Context, key template.ResourceKey) (content, error) {
+		out[askContent] = confined.AnswerWith(func(ctx context.Context, key templating.ResourceKey) (content, error) {
 			data, mediaType, err := env.Resources.ResourceContent(ctx, key)
 			return content{Data: data, MediaType: mediaType}, err
 		})
@@ -129,14 +129,14 @@ func answers(env *render.Environment) map[string]confined.Answer {
 	return out
 }
 
-func issuing(clusters template.Clusters, out map[string]confined.Answer) {
-	out[askShoot] = confined.AnswerWith(func(ctx context.Context, of kubeconfigOf) (template.Kubeconfig, error) {
+func issuing(clusters templating.Clusters, out map[string]confined.Answer) {
+	out[askShoot] = confined.AnswerWith(func(ctx context.Context, of kubeconfigOf) (templating.Kubeconfig, error) {
 		return clusters.ShootAdminKubeconfig(ctx, of.Name, of.Namespace, of.Seconds, of.Target)
 	})
-	out[askServiceAccount] = confined.AnswerWith(func(ctx context.Context, of kubeconfigOf) (template.Kubeconfig, error) {
+	out[askServiceAccount] = confined.AnswerWith(func(ctx context.Context, of kubeconfigOf) (templating.Kubeconfig, error) {
 		return clusters.ServiceAccountKubeconfig(ctx, of.Name, of.Namespace, of.Seconds, of.Target)
 	})
-	out[askOIDC] = confined.AnswerWith(func(ctx context.Context, of oidcOf) (template.Kubeconfig, error) {
+	out[askOIDC] = confined.AnswerWith(func(ctx context.Context, of oidcOf) (templating.Kubeconfig, error) {
 		return clusters.OIDCKubeconfig(ctx, of.IssuerURL, of.ClientID, of.Target)
 	})
 }

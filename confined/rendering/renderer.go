@@ -14,7 +14,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/schema"
-	"github.com/flux-landscaper/flux-landscaper/blueprints/template"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/templating"
 	"github.com/flux-landscaper/flux-landscaper/confined"
 )
 
@@ -93,8 +93,8 @@ func (r *Renderer) Validate(ctx context.Context, options schema.Options, raw []b
 }
 
 // Execute runs one template without files and capabilities.
-func (r *Renderer) Execute(ctx context.Context, language string, in template.Input) (template.Output, error) {
-	var out template.Output
+func (r *Renderer) Execute(ctx context.Context, language string, in templating.Input) (templating.Output, error) {
+	var out templating.Output
 	single := &single{Language: language, Name: in.Name, Source: in.Source, Values: in.Values, RejectNoValue: in.RejectNoValue}
 	err := r.run(ctx, &render.Environment{Blueprint: &model.Blueprint{}}, &work{Operation: execute, Single: single}, &out)
 	return out, err

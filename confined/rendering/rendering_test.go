@@ -24,7 +24,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/schema"
-	"github.com/flux-landscaper/flux-landscaper/blueprints/template"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/templating"
 	"github.com/flux-landscaper/flux-landscaper/confined"
 	"github.com/flux-landscaper/flux-landscaper/confined/rendering"
 	"github.com/flux-landscaper/flux-landscaper/tests/pace"
@@ -127,7 +127,7 @@ func TestErrorsAreThoseOfTheOwnProcess(t *testing.T) {
 			assert.Equal(t, []string{problem.Reason, problem.Name}, []string{same.Reason, same.Name})
 		})
 	}
-	env.Blueprint.DeployExecutions = []model.TemplateExecutor{{Name: "x", Type: template.KindGoTemplate, Template: v1alpha1.NewAnyJSON([]byte(
+	env.Blueprint.DeployExecutions = []model.TemplateExecutor{{Name: "x", Type: templating.KindGoTemplate, Template: v1alpha1.NewAnyJSON([]byte(
 		`"deployItems: [{name: a, type: t, dependsOn: [b]}, {name: b, type: t, dependsOn: [a]}]"`))}}
 	_, err := r.Plan(t.Context(), env, values(), nil)
 	var cycle *render.CycleError
@@ -138,28 +138,28 @@ func TestErrorsAreThoseOfTheOwnProcess(t *testing.T) {
 // capabilities answer with what they were asked.
 type capabilities struct{}
 
-func (capabilities) ResourceContent(_ context.Context, key template.ResourceKey) ([]byte, string, error) {
+func (capabilities) ResourceContent(_ context.Context, key templating.ResourceKey) ([]byte, string, error) {
 	return []byte("content of " + key.Identity["name"]), "text/plain", nil
 }
 func (capabilities) Follow(name, version string) (string, string) { return name, version }
 func (capabilities) Repository(name, _ string) map[string]any     { return map[string]any{"of": name} }
 
-func (capabilities) ShootAdminKubeconfig(context.Context, string, string, int64, any) (template.Kubeconfig, error) {
-	return template.Kubeconfig{}, errors.New("the garden refuses")
+func (capabilities) ShootAdminKubeconfig(context.Context, string, string, int64, any) (templating.Kubeconfig, error) {
+	return templating.Kubeconfig{}, errors.New("the garden refuses")
 }
 
-func (capabilities) ServiceAccountKubeconfig(_ context.Context, name, _ string, seconds int64, _ any) (template.Kubeconfig, error) {
-	return template.Kubeconfig{Content: []byte(name + strconv.FormatInt(seconds, 10))}, nil
+func (capabilities) ServiceAccountKubeconfig(_ context.Context, name, _ string, seconds int64, _ any) (templating.Kubeconfig, error) {
+	return templating.Kubeconfig{Content: []byte(name + strconv.FormatInt(seconds, 10))}, nil
 }
 
-func (capabilities) OIDCKubeconfig(context.Context, string, string, any) (template.Kubeconfig, error) {
-	return template.Kubeconfig{Content: []byte("oidc")}, nil
+func (capabilities) OIDCKubeconfig(context.Context, string, string, any) (templating.Kubeconfig, error) {
+	return templating.Kubeconfig{Content: []byte("oidc")}, nil
 }
 
 func TestCapabilitiesAreTheParents(t *testing.T) {
 	r := renderer(t, confined.Limits{})
 	source := "deployItems: [{name: x, type: t, config: {content: {{ getResourceContent `cd://resources/image` }}, account: {{ getServiceAccountKubeconfig `a` `b` 60 .imports.name }}}}]"
-	env := environment("ns", template.KindGoTemplate, source)
+	env := environment("ns", templating.KindGoTemplate, source)
 	env.ComponentDescriptor = map[string]any{"component": map[string]any{"name": "c", "version": "1", "resources": []any{map[string]any{"name": "image"}}}}
 	_, err := r.Plan(t.Context(), env, values(), nil)
 	require.ErrorContains(t, err, "not available here")
@@ -172,7 +172,7 @@ func TestCapabilitiesAreTheParents(t *testing.T) {
 }
 
 func refusedShoot(env *render.Environment) *render.Environment {
-	other := environment("ns", template.KindSpiff, `deployItems: (( getShootAdminKubeconfig("a", "b", 60, imports.name) ))`)
+	other := environment("ns", templating.KindSpiff, `deployItems: (( getShootAdminKubeconfig("a", "b", 60, imports.name) ))`)
 	other.Clusters = env.Clusters
 	return other
 }
@@ -192,7 +192,7 @@ func TestSecretsAreMaskedInEveryForm(t *testing.T) {
 		base64.StdEncoding.EncodeToString([]byte("user:" + secret))[8:20], "OTg3NjU0MzIx"}
 	for name, call := range forms {
 		t.Run(name, func(t *testing.T) {
-			_, err := r.Plan(t.Context(), environment("ns", template.KindGoTemplate, "a: {{ "+call+" }}"), given, nil)
+			_, err := r.Plan(t.Context(), environment("ns", templating.KindGoTemplate, "a: {{ "+call+" }}"), given, nil)
 			require.ErrorContains(t, err, "[masked]")
 			for _, form := range shown {
 				assert.NotContains(t, err.Error(), form)
@@ -208,14 +208,14 @@ func TestMaskingOfLargeInputsIsBounded(t *testing.T) {
 	}
 	given := &render.Values{Imports: render.Imports{Data: map[string]any{"large": lines.String()}}}
 	before := time.Now()
-	_, err := renderer(t, confined.Limits{}).Plan(t.Context(), environment("ns", template.KindGoTemplate, "a: {{ fail .imports.large }}"), given, nil)
+	_, err := renderer(t, confined.Limits{}).Plan(t.Context(), environment("ns", templating.KindGoTemplate, "a: {{ fail .imports.large }}"), given, nil)
 	require.Error(t, err)
 	assert.Less(t, time.Since(before), pace.Within(time.Second))
 	assert.NotContains(t, err.Error(), "line777")
 }
 
 func TestFilesAreThoseOfTheBlueprint(t *testing.T) {
-	env := environment("ns", template.KindGoTemplate, `a: {{ readFile "missing.txt" }}`)
+	env := environment("ns", templating.KindGoTemplate, `a: {{ readFile "missing.txt" }}`)
 	_, err := renderer(t, confined.Limits{}).Plan(t.Context(), env, values(), nil)
 	require.ErrorContains(t, err, "its directory has: self.tpl")
 	env.Files = broken{}
@@ -234,7 +234,7 @@ func (broken) Open(string) (fs.File, error) {
 func TestCanceledContextEndsTheJob(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	_, err := renderer(t, confined.Limits{}).Plan(ctx, environment("ns", template.KindGoTemplate, `{{ range 9999999999 }}{{ end }}`), values(), nil)
+	_, err := renderer(t, confined.Limits{}).Plan(ctx, environment("ns", templating.KindGoTemplate, `{{ range 9999999999 }}{{ end }}`), values(), nil)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
@@ -259,7 +259,7 @@ func FuzzGoTemplate(f *testing.F) {
 	}
 	r := renderer(f, fuzzLimits)
 	f.Fuzz(func(t *testing.T, source string) {
-		_, err := r.Plan(t.Context(), environment("ns", template.KindGoTemplate, source), values(), nil)
+		_, err := r.Plan(t.Context(), environment("ns", templating.KindGoTemplate, source), values(), nil)
 		fine(t, err)
 	})
 }
@@ -271,7 +271,7 @@ func FuzzSpiff(f *testing.F) {
 	}
 	r := renderer(f, fuzzLimits)
 	f.Fuzz(func(t *testing.T, source string) {
-		_, err := r.Plan(t.Context(), environment("ns", template.KindSpiff, source), values(), nil)
+		_, err := r.Plan(t.Context(), environment("ns", templating.KindSpiff, source), values(), nil)
 		fine(t, err)
 	})
 }
@@ -359,7 +359,7 @@ func TestARenderInAChildCostsAMillisecondAtMost(t *testing.T) {
 	if !pace.IsExact() {
 		t.Skip("a millisecond says nothing on a busy machine; make bench measures it")
 	}
-	one := environment("ns", template.KindGoTemplate, "deployItems:\n- {name: x, type: example.com/x, config: {name: {{ .imports.name }}}}")
+	one := environment("ns", templating.KindGoTemplate, "deployItems:\n- {name: x, type: example.com/x, config: {name: {{ .imports.name }}}}")
 	child, own := inTurn(t, one, values())
 	assert.LessOrEqual(t, child-own, time.Millisecond)
 	all := whole(t)

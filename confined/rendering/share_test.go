@@ -15,14 +15,14 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
-	"github.com/flux-landscaper/flux-landscaper/blueprints/template"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/templating"
 	"github.com/flux-landscaper/flux-landscaper/confined"
 )
 
 // spender is a blueprint that is planned in some tenths of a second, and whose exports never end.
 func spender() *render.Environment {
 	executor := func(source string) []model.TemplateExecutor {
-		return []model.TemplateExecutor{{Name: "slow", Type: template.KindGoTemplate, Template: v1alpha1.NewAnyJSON(fmt.Appendf(nil, "%q", source))}}
+		return []model.TemplateExecutor{{Name: "slow", Type: templating.KindGoTemplate, Template: v1alpha1.NewAnyJSON(fmt.Appendf(nil, "%q", source))}}
 	}
 	return &render.Environment{Namespace: "tenant", Blueprint: &model.Blueprint{
 		DeployExecutions: executor(`{{ range until 3 }}{{ $_ := htpasswd "user" "password" }}{{ end }}`), ExportExecutions: executor(`{{ range 9999999999 }}{{ end }}`),

@@ -18,7 +18,7 @@ import (
 
 	api "github.com/flux-landscaper/flux-landscaper/api/deployers/container"
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
-	"github.com/flux-landscaper/flux-landscaper/blueprints/template"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/templating"
 	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
 )
 
@@ -42,16 +42,16 @@ func (r *run) withheld(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error
 	}
 	toNode, toProgram := map[string]any{"logins": logins}, map[string]any{"logins": logins, "imports": imports, "target": content}
 	shown := pod.DeepCopy()
-	shown.Status.Message = template.Masked(shown.Status.Message, toNode)
+	shown.Status.Message = templating.Masked(shown.Status.Message, toNode)
 	for _, statuses := range [][]corev1.ContainerStatus{shown.Status.InitContainerStatuses, shown.Status.ContainerStatuses} {
 		for i := range statuses {
 			if waits := statuses[i].State.Waiting; waits != nil {
-				waits.Message = template.Masked(waits.Message, toNode)
+				waits.Message = templating.Masked(waits.Message, toNode)
 			}
 			switch ended := statuses[i].State.Terminated; {
 			case ended == nil || ended.Message == "":
 			case allImports && allContent:
-				ended.Message = template.Masked(wholeLines(ended.Message), toProgram)
+				ended.Message = templating.Masked(wholeLines(ended.Message), toProgram)
 			default:
 				ended.Message = notSearched
 			}

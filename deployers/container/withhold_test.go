@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/blueprints/template"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/templating"
 )
 
 // told is everything that others read about an item: its status, and the events of its namespace.
@@ -117,7 +117,7 @@ func TestUnfolding(t *testing.T) {
 	shows := func(value any, text string) bool {
 		found, isAll := unfolded(value)
 		require.True(t, isAll)
-		return template.Masked(text, map[string]any{"value": found}) == text
+		return templating.Masked(text, map[string]any{"value": found}) == text
 	}
 	for name, test := range map[string]struct {
 		value  any

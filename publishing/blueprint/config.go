@@ -9,7 +9,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
-	"github.com/flux-landscaper/flux-landscaper/blueprints/template"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/templating"
 )
 
 // documentConfig is blueprint.yaml as JSON, the config of artifacts in the format Landscaper.
@@ -19,7 +19,7 @@ func documentConfig(dir string) ([]byte, error) {
 		return nil, fmt.Errorf("directory %s cannot be opened: %w", dir, err)
 	}
 	defer func() { _ = root.Close() }()
-	text, err := template.ReadFile(root.FS(), model.FileName)
+	text, err := templating.ReadFile(root.FS(), model.FileName)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/fluxcd/pkg/envsubst"
 
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
-	"github.com/flux-landscaper/flux-landscaper/blueprints/template"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/templating"
 	"github.com/flux-landscaper/flux-landscaper/confined"
 	"github.com/flux-landscaper/flux-landscaper/confined/rendering"
 )
@@ -61,10 +61,10 @@ func Substitute(ctx context.Context, text []byte, templater string, values map[s
 	case Subst, "":
 		return substitute(text, values)
 	case Go:
-		out, err := renderer().Execute(ctx, template.KindGoTemplate, template.Input{Name: "constructor", Source: string(text), Values: values, RejectNoValue: true})
+		out, err := renderer().Execute(ctx, templating.KindGoTemplate, templating.Input{Name: "constructor", Source: string(text), Values: values, RejectNoValue: true})
 		return out.Document, err
 	case Spiff:
-		out, err := renderer().Execute(ctx, template.KindSpiff, template.Input{Name: "constructor", Source: string(text), Values: map[string]any{"values": values}})
+		out, err := renderer().Execute(ctx, templating.KindSpiff, templating.Input{Name: "constructor", Source: string(text), Values: map[string]any{"values": values}})
 		return out.Document, err
 	}
 	return nil, fmt.Errorf("templater %q is unknown; use %s, %s, %s or %s", templater, Subst, Go, Spiff, None)

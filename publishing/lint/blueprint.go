@@ -16,7 +16,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/schema"
-	"github.com/flux-landscaper/flux-landscaper/blueprints/template"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/templating"
 	"github.com/flux-landscaper/flux-landscaper/confined"
 	"github.com/flux-landscaper/flux-landscaper/confined/rendering"
 )
@@ -80,7 +80,7 @@ func (c *checker) run(options Options) {
 // load reads the document; false means that there is nothing further to check.
 func (c *checker) load() bool {
 	blueprint, err := model.Load(c.files)
-	text, readErr := template.ReadFile(c.files, model.FileName)
+	text, readErr := templating.ReadFile(c.files, model.FileName)
 	if readErr != nil {
 		c.add(Error, model.FileName, 0, "", "%s", firstError(err, readErr))
 		return false

@@ -8,7 +8,7 @@ import (
 	"fmt"
 
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
-	"github.com/flux-landscaper/flux-landscaper/blueprints/template"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/templating"
 )
 
 // source is the text of a template and where it is.
@@ -45,7 +45,7 @@ func (c *checker) executor(at string, e *model.TemplateExecutor) {
 	if e.Type == "" || e.File == "" && len(e.Template.RawMessage) == 0 {
 		return // a broken rule, reported already
 	}
-	check := map[string]func(source){template.KindGoTemplate: c.goTemplate, template.KindSpiff: c.spiff}[e.Type]
+	check := map[string]func(source){templating.KindGoTemplate: c.goTemplate, templating.KindSpiff: c.spiff}[e.Type]
 	if check == nil {
 		c.inDocument(Error, at+".type", "the template language %q is unknown; use GoTemplate or Spiff", e.Type)
 		return
@@ -58,7 +58,7 @@ func (c *checker) executor(at string, e *model.TemplateExecutor) {
 // template finds the text of an executor.
 func (c *checker) template(at string, e *model.TemplateExecutor) (source, bool) {
 	if len(e.Template.RawMessage) == 0 {
-		text, err := template.ReadFile(c.files, e.File)
+		text, err := templating.ReadFile(c.files, e.File)
 		if err != nil {
 			c.inDocument(Error, at+".file", "%v", err)
 			return source{}, false
@@ -73,7 +73,7 @@ func (c *checker) template(at string, e *model.TemplateExecutor) (source, bool) 
 		s.offset, s.exact = c.document.blockOffset(at + ".template")
 		return s, true
 	}
-	if e.Type == template.KindGoTemplate {
+	if e.Type == templating.KindGoTemplate {
 		c.inDocument(Error, at+".template", "a GoTemplate is a text; write template: | and the template below it")
 		return source{}, false
 	}

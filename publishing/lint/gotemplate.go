@@ -13,7 +13,7 @@ import (
 	"sync"
 	"text/template/parse"
 
-	"github.com/flux-landscaper/flux-landscaper/blueprints/template"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/templating"
 )
 
 // clean returns the path of a file in the blueprint relative to its root.
@@ -127,14 +127,14 @@ func (w *goWalk) file(command *parse.CommandNode) {
 	case "include":
 		w.include(command, name.Text)
 	case "readFile":
-		if _, err := template.ReadFile(w.files, name.Text); err != nil {
+		if _, err := templating.ReadFile(w.files, name.Text); err != nil {
 			w.report(command, "%v", err)
 		}
 	}
 }
 
 func (w *goWalk) include(command parse.Node, name string) {
-	text, err := template.ReadFile(w.files, name)
+	text, err := templating.ReadFile(w.files, name)
 	if err != nil {
 		w.report(command, "%v", err)
 		return
@@ -158,8 +158,8 @@ func functionExists(c *checker, name string) bool {
 	if known, ok := functions.Load(name); ok {
 		return known.(bool)
 	}
-	probe := template.Input{Name: "probe", Source: "{}{{ if false }}{{ " + name + " }}{{ end }}"}
-	_, err := template.GoTemplate{}.Execute(c.ctx, probe)
+	probe := templating.Input{Name: "probe", Source: "{}{{ if false }}{{ " + name + " }}{{ end }}"}
+	_, err := templating.GoTemplate{}.Execute(c.ctx, probe)
 	if c.ctx.Err() != nil {
 		return true
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
-	"github.com/flux-landscaper/flux-landscaper/blueprints/template"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/templating"
 )
 
 // subinstallations checks the listed templates, each for itself and then, where no template adds further ones, against each other.
@@ -34,7 +34,7 @@ func (c *checker) subinstallations() {
 
 // templateFile reports whether the file holds a usable template.
 func (c *checker) templateFile(at, name string) bool {
-	text, err := template.ReadFile(c.files, name)
+	text, err := templating.ReadFile(c.files, name)
 	if err != nil {
 		c.inDocument(Error, at+".file", "%v", err)
 		return false

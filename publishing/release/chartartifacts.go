@@ -21,7 +21,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
-	"github.com/flux-landscaper/flux-landscaper/publishing/image"
+	"github.com/flux-landscaper/flux-landscaper/publishing/containerimage"
 )
 
 // Media types of what `helm push` makes.
@@ -59,7 +59,7 @@ func ChartArtifacts(o Options) ([]ChartArtifact, error) {
 }
 
 // artifact returns the chart with its metadata as the configuration, where Helm reads them.
-func (c packedChart) artifact(release image.Release) (v1.Image, error) {
+func (c packedChart) artifact(release containerimage.Release) (v1.Image, error) {
 	var metadata map[string]any
 	if err := foreign.Unmarshal(c.metadata, &metadata); err != nil {
 		return nil, err

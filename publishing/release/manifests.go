@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
-	"github.com/flux-landscaper/flux-landscaper/publishing/image"
+	"github.com/flux-landscaper/flux-landscaper/publishing/containerimage"
 	"github.com/flux-landscaper/flux-landscaper/publishing/pack"
 )
 
@@ -109,7 +109,7 @@ func build(folder string) ([]byte, error) {
 }
 
 // Artifact returns a folder as the OCI artifact that `flux push artifact` makes of it.
-func Artifact(folder string, release image.Release) (v1.Image, error) {
+func Artifact(folder string, release containerimage.Release) (v1.Image, error) {
 	var packed bytes.Buffer
 	if _, err := pack.Directory(&packed, folder, pack.Options{}); err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func Artifact(folder string, release image.Release) (v1.Image, error) {
 		return nil, err
 	}
 	annotations := map[string]string{
-		"org.opencontainers.image.source":   image.Source,
+		"org.opencontainers.image.source":   containerimage.Source,
 		"org.opencontainers.image.revision": release.Version + "@sha1:" + release.Revision,
 		"org.opencontainers.image.created":  release.Created.UTC().Format(time.RFC3339),
 	}

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
-	"github.com/flux-landscaper/flux-landscaper/publishing/image"
+	"github.com/flux-landscaper/flux-landscaper/publishing/containerimage"
 )
 
 // pluginVersion is an entry of versions in the manifest of a Flux plugin.
@@ -61,7 +61,7 @@ func writePlugin(dist string, o Options) error {
 		}
 		added.Platforms = append(added.Platforms, pluginPlatform{
 			OS: p.os, Arch: p.architecture, Checksum: fmt.Sprintf("sha256:%x", sha256.Sum256(archive)),
-			URL: fmt.Sprintf("%s/releases/download/%s/%s", image.Source, o.Release.Version, archiveOf(p, o)),
+			URL: fmt.Sprintf("%s/releases/download/%s/%s", containerimage.Source, o.Release.Version, archiveOf(p, o)),
 		})
 	}
 	manifest.Versions = append([]pluginVersion{added}, manifest.Versions...)

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/flux-landscaper/flux-landscaper/publishing/image"
+	"github.com/flux-landscaper/flux-landscaper/publishing/containerimage"
 )
 
 // Options say what to release.
@@ -21,7 +21,7 @@ type Options struct {
 	// Repository is where the images are to be found by clusters.
 	Repository string
 	// Release is the version with its commit.
-	Release image.Release
+	Release containerimage.Release
 	// Key is a private key in PEM (PKCS #8 or SEC 1) that signs the checksums; empty signs nothing.
 	Key []byte
 }
@@ -41,21 +41,21 @@ const (
 type program struct{ file, command, os, architecture string }
 
 // Images returns the images of the programs landscaper_linux_* in a folder.
-func Images(programs string, release image.Release) (*image.Set, error) {
+func Images(programs string, release containerimage.Release) (*containerimage.Set, error) {
 	built, err := programsIn(programs)
 	if err != nil {
 		return nil, err
 	}
-	var own []image.Program
+	var own []containerimage.Program
 	for _, p := range built {
 		if p.command == "landscaper" && p.os == "linux" {
-			own = append(own, image.Program{File: p.file, Architecture: p.architecture})
+			own = append(own, containerimage.Program{File: p.file, Architecture: p.architecture})
 		}
 	}
 	if len(own) == 0 {
 		return nil, fmt.Errorf("folder %s has no program landscaper_linux_<architecture>: build it first, as make images does", programs)
 	}
-	return image.NewSet(own, release)
+	return containerimage.NewSet(own, release)
 }
 
 // programsIn lists the programs of a folder, sorted by name.
@@ -75,7 +75,7 @@ func programsIn(folder string) ([]program, error) {
 }
 
 // Make writes all files of a release into folder dist, which it makes, and returns the images. What an earlier release left there is removed.
-func Make(dist string, o Options) (*image.Set, error) {
+func Make(dist string, o Options) (*containerimage.Set, error) {
 	if err := o.checkVersion(); err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func writeMaterials(dist string, o Options) error {
 		return err
 	}
 	for _, p := range built {
-		content, err := image.Materials(p.file, o.Release)
+		content, err := containerimage.Materials(p.file, o.Release)
 		if err != nil {
 			return err
 		}

@@ -32,7 +32,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/flux-landscaper/flux-landscaper/publishing/image"
+	"github.com/flux-landscaper/flux-landscaper/publishing/containerimage"
 )
 
 // checkout is where this checkout lies.
@@ -83,7 +83,7 @@ func programs(t *testing.T, names ...string) string {
 func optionsOf(folder string) Options {
 	return Options{
 		Source: checkout, Programs: folder, Repository: "registry.example.com/landscaper",
-		Release: image.Release{Version: "v1.2.3", Revision: "0123456789abcdef", Created: time.Unix(1_700_000_000, 0)},
+		Release: containerimage.Release{Version: "v1.2.3", Revision: "0123456789abcdef", Created: time.Unix(1_700_000_000, 0)},
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
-	"github.com/flux-landscaper/flux-landscaper/blueprints/template"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/templating"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 	"github.com/flux-landscaper/flux-landscaper/sources/view"
@@ -181,7 +181,7 @@ func (e exporter) run(ctx context.Context, n *node, made *rendered, more map[str
 		"cd": made.env.ComponentDescriptor, "components": made.env.Components,
 	}
 	maps.Copy(bindings, more)
-	output, err := renderer().Execute(ctx, template.KindGoTemplate, template.Input{Name: e.Name, Source: e.Template, Values: bindings, RejectNoValue: true})
+	output, err := renderer().Execute(ctx, templating.KindGoTemplate, templating.Input{Name: e.Name, Source: e.Template, Values: bindings, RejectNoValue: true})
 	if err == nil {
 		err = json.Unmarshal(output.Document, out)
 	}

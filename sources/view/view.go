@@ -21,7 +21,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
-	"github.com/flux-landscaper/flux-landscaper/blueprints/template"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/templating"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/sources/repository"
@@ -146,7 +146,7 @@ func inlineRepository(d *component.Descriptor) map[string]any {
 }
 
 // ResourceContent implements template.ResourceReader.
-func (v *View) ResourceContent(ctx context.Context, key template.ResourceKey) ([]byte, string, error) {
+func (v *View) ResourceContent(ctx context.Context, key templating.ResourceKey) ([]byte, string, error) {
 	d := v.Closed.Find(component.Key{Name: key.ComponentName, Version: key.ComponentVersion})
 	if d == nil {
 		return nil, "", fmt.Errorf("component %s:%s is not among the components of the installation", key.ComponentName, key.ComponentVersion)

@@ -18,7 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flux-landscaper/flux-landscaper/publishing/image"
+	"github.com/flux-landscaper/flux-landscaper/publishing/containerimage"
 	"github.com/flux-landscaper/flux-landscaper/publishing/release"
 )
 
@@ -50,7 +50,7 @@ func (s *scene) applyChart() {
 	s.t.Helper()
 	folder := filepath.Join(s.t.TempDir(), "chart")
 	require.NoError(s.t, release.Chart(folder, release.LandscaperChart, release.Options{
-		Source: filepath.Join("..", ".."), Repository: "registry.example.com/landscaper", Release: image.Release{Version: "v1.2.3"},
+		Source: filepath.Join("..", ".."), Repository: "registry.example.com/landscaper", Release: containerimage.Release{Version: "v1.2.3"},
 	}))
 	chart, err := loader.LoadDir(folder)
 	require.NoError(s.t, err)

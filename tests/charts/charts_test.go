@@ -28,7 +28,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/flux-landscaper/flux-landscaper/agent"
-	"github.com/flux-landscaper/flux-landscaper/publishing/image"
+	"github.com/flux-landscaper/flux-landscaper/publishing/containerimage"
 	"github.com/flux-landscaper/flux-landscaper/publishing/release"
 )
 
@@ -76,7 +76,7 @@ func tryRenderAs(t *testing.T, as chartutil.ReleaseOptions, name string, values 
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "chart")
 	require.NoError(t, release.Chart(folder, name, release.Options{
-		Source: "../..", Repository: "registry.example.com/landscaper", Release: image.Release{Version: "v1.2.3"},
+		Source: "../..", Repository: "registry.example.com/landscaper", Release: containerimage.Release{Version: "v1.2.3"},
 	}))
 	chart, err := loader.LoadDir(folder)
 	require.NoError(t, err)

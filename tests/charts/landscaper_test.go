@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/flux-landscaper/flux-landscaper/publishing/image"
+	"github.com/flux-landscaper/flux-landscaper/publishing/containerimage"
 	"github.com/flux-landscaper/flux-landscaper/publishing/release"
 )
 
@@ -64,7 +64,7 @@ func TestLandscaperHasAChart(t *testing.T) {
 func TestLandscaperBringsTheCRDs(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "chart")
 	require.NoError(t, release.Chart(folder, release.LandscaperChart, release.Options{
-		Source: "../..", Repository: "registry.example.com/landscaper", Release: image.Release{Version: "v1.2.3"},
+		Source: "../..", Repository: "registry.example.com/landscaper", Release: containerimage.Release{Version: "v1.2.3"},
 	}))
 	chart, err := loader.LoadDir(folder)
 	require.NoError(t, err)

@@ -13,7 +13,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
-	"github.com/flux-landscaper/flux-landscaper/publishing/image"
+	"github.com/flux-landscaper/flux-landscaper/publishing/containerimage"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/images"
 )
@@ -27,7 +27,7 @@ func LandscaperImage(ctx context.Context) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	return image.Landscaper(binary, v1.Platform{}, image.Release{})
+	return containerimage.Landscaper(binary, v1.Platform{}, containerimage.Release{})
 }
 
 // ProgramImage builds a main package of this checkout, e.g. "./tests/node/cmd/report", and returns an image with nothing but it: no

@@ -33,7 +33,7 @@ var excusedDecoders = map[string]string{
 	"cmd/landscaper/contexts.go":           "it reads a flag, which the operator sets",
 	"cmd/landscaper/selectors.go":          "it reads a flag, which the operator sets",
 	"blueprints/model/lines.go":            "it looks for lines in a text that was read within limits, and follows no alias",
-	"blueprints/template/spiff.go":         "the Spiff library reads its templates itself, after checkSpiff",
+	"blueprints/templating/spiff.go":       "the Spiff library reads its templates itself, after checkSpiff",
 	"sources/oci/keychain/ocmconfig.go":    "it looks for aliases, to refuse them, in at most 256 KiB",
 	"deployers/helm/charts/resourcekey.go": "it looks for aliases, to refuse them",
 }

@@ -116,7 +116,7 @@ var (
 
 // excused are imports that a rule above forbids, with the reason.
 var excused = map[[2]string]string{
-	{"blueprints/template", "os"}: "its init empties the copy of the environment that the Spiff library takes",
+	{"blueprints/templating", "os"}: "its init empties the copy of the environment that the Spiff library takes",
 }
 
 // WrongLibrary says why the package may not import a library, directly or, where indirect is true, through others; "" if it may.

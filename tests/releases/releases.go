@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
-	"github.com/flux-landscaper/flux-landscaper/publishing/image"
+	"github.com/flux-landscaper/flux-landscaper/publishing/containerimage"
 	"github.com/flux-landscaper/flux-landscaper/publishing/release"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
@@ -37,7 +37,7 @@ func Push(ctx context.Context, registry *servers.Registry, program, source, dir,
 	}
 	options := release.Options{
 		Source: source, Programs: programs, Repository: registry.Host + "/landscaper",
-		Release: image.Release{Version: version, Revision: "0123456789abcdef0123456789abcdef01234567", Created: time.Unix(1_700_000_000, 0)},
+		Release: containerimage.Release{Version: version, Revision: "0123456789abcdef0123456789abcdef01234567", Created: time.Unix(1_700_000_000, 0)},
 	}
 	set, err := release.Make(dist, options)
 	if err != nil {
@@ -50,7 +50,7 @@ func Push(ctx context.Context, registry *servers.Registry, program, source, dir,
 	if err != nil {
 		return err
 	}
-	repository, err := image.Repository(registry.Host+"/"+Manifests, true)
+	repository, err := containerimage.Repository(registry.Host+"/"+Manifests, true)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func PushPrevious(ctx context.Context, registry *servers.Registry, previous *bin
 
 // PushComponents pushes the component versions of a release, given as v1.2.3, into a component repository of the registry.
 func PushComponents(ctx context.Context, registry *servers.Registry, source, dir, version, imageReference, repository string) error {
-	err := release.Charts(dir, release.Options{Source: source, Repository: registry.Host + "/landscaper", Release: image.Release{Version: version}})
+	err := release.Charts(dir, release.Options{Source: source, Repository: registry.Host + "/landscaper", Release: containerimage.Release{Version: version}})
 	if err != nil {
 		return err
 	}

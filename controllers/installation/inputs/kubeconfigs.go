@@ -26,7 +26,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/blueprints/template"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/templating"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/sources/address"
 	"github.com/flux-landscaper/flux-landscaper/sources/memory"
@@ -50,7 +50,7 @@ type Issuer struct {
 
 // issuedCache keeps what was issued to running jobs.
 type issuedCache struct {
-	shared[[sha256.Size]byte, template.Kubeconfig]
+	shared[[sha256.Size]byte, templating.Kubeconfig]
 }
 
 // ClustersFor returns the capability for the templates of an Installation, nil when the process has none.
@@ -64,21 +64,21 @@ func (r *Reader) ClustersFor(inst *v1alpha1.Installation) *Issuer {
 }
 
 // ServiceAccountKubeconfig requests a token of a service account of the target cluster.
-func (i *Issuer) ServiceAccountKubeconfig(ctx context.Context, name, namespace string, seconds int64, given any) (template.Kubeconfig, error) {
-	return i.once("serviceAccount", []any{name, namespace, seconds, given}, func() (template.Kubeconfig, error) {
+func (i *Issuer) ServiceAccountKubeconfig(ctx context.Context, name, namespace string, seconds int64, given any) (templating.Kubeconfig, error) {
+	return i.once("serviceAccount", []any{name, namespace, seconds, given}, func() (templating.Kubeconfig, error) {
 		cluster, err := i.open(ctx, given)
 		if err != nil {
-			return template.Kubeconfig{}, err
+			return templating.Kubeconfig{}, err
 		}
 		request := authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
 		request.APIVersion, request.Kind = "authentication.k8s.io/v1", "TokenRequest"
 		var answer authenticationv1.TokenRequest
 		err = i.post(ctx, cluster, []string{"api", "v1", "namespaces", namespace, "serviceaccounts", name, "token"}, request, &answer)
 		if err != nil {
-			return template.Kubeconfig{}, fmt.Errorf("no token for ServiceAccount %s/%s through Target %q: %w", namespace, name, cluster.Name, err)
+			return templating.Kubeconfig{}, fmt.Errorf("no token for ServiceAccount %s/%s through Target %q: %w", namespace, name, cluster.Name, err)
 		}
 		content, err := withUser(cluster, name, clientcmdv1.AuthInfo{Token: answer.Status.Token})
-		return template.Kubeconfig{Content: content, Expiration: answer.Status.ExpirationTimestamp.Time}, err
+		return templating.Kubeconfig{Content: content, Expiration: answer.Status.ExpirationTimestamp.Time}, err
 	})
 }
 
@@ -96,28 +96,28 @@ type adminRequest struct {
 }
 
 // ShootAdminKubeconfig requests an admin kubeconfig of a Gardener shoot through the garden cluster in the Target.
-func (i *Issuer) ShootAdminKubeconfig(ctx context.Context, name, namespace string, seconds int64, given any) (template.Kubeconfig, error) {
-	return i.once("shoot", []any{name, namespace, seconds, given}, func() (template.Kubeconfig, error) {
+func (i *Issuer) ShootAdminKubeconfig(ctx context.Context, name, namespace string, seconds int64, given any) (templating.Kubeconfig, error) {
+	return i.once("shoot", []any{name, namespace, seconds, given}, func() (templating.Kubeconfig, error) {
 		cluster, err := i.open(ctx, given)
 		if err != nil {
-			return template.Kubeconfig{}, err
+			return templating.Kubeconfig{}, err
 		}
 		request := adminRequest{APIVersion: "authentication.gardener.cloud/v1alpha1", Kind: "AdminKubeconfigRequest"}
 		request.Spec.ExpirationSeconds = seconds
 		var answer adminRequest
 		path := []string{"apis", "core.gardener.cloud", "v1beta1", "namespaces", namespace, "shoots", name, "adminkubeconfig"}
 		if err := i.post(ctx, cluster, path, request, &answer); err != nil {
-			return template.Kubeconfig{}, fmt.Errorf("no admin kubeconfig for Shoot %s/%s through Target %q: %w", namespace, name, cluster.Name, err)
+			return templating.Kubeconfig{}, fmt.Errorf("no admin kubeconfig for Shoot %s/%s through Target %q: %w", namespace, name, cluster.Name, err)
 		}
-		return template.Kubeconfig{Content: answer.Status.Kubeconfig, Expiration: answer.Status.ExpirationTimestamp}, nil
+		return templating.Kubeconfig{Content: answer.Status.Kubeconfig, Expiration: answer.Status.ExpirationTimestamp}, nil
 	})
 }
 
 // OIDCKubeconfig makes a kubeconfig of the target cluster that logs in with OpenID Connect. Nothing is requested.
-func (i *Issuer) OIDCKubeconfig(ctx context.Context, issuerURL, clientID string, given any) (template.Kubeconfig, error) {
+func (i *Issuer) OIDCKubeconfig(ctx context.Context, issuerURL, clientID string, given any) (templating.Kubeconfig, error) {
 	cluster, err := i.open(ctx, given)
 	if err != nil {
-		return template.Kubeconfig{}, err
+		return templating.Kubeconfig{}, err
 	}
 	content, err := withUser(cluster, "oidc", clientcmdv1.AuthInfo{Exec: &clientcmdv1.ExecConfig{
 		APIVersion: "client.authentication.k8s.io/v1beta1", Command: "kubectl",
@@ -126,15 +126,15 @@ func (i *Issuer) OIDCKubeconfig(ctx context.Context, issuerURL, clientID string,
 			"--oidc-extra-scope=email", "--oidc-extra-scope=profile", "--oidc-extra-scope=offline_access", "--oidc-use-pkce", "--grant-type=auto",
 		},
 	}})
-	return template.Kubeconfig{Content: content}, err
+	return templating.Kubeconfig{Content: content}, err
 }
 
 // once issues a kubeconfig, or returns the one that the running job got for the same arguments: templates are rendered again whenever a job
 // had to wait, and have to say the same.
-func (i *Issuer) once(call string, arguments []any, issue func() (template.Kubeconfig, error)) (template.Kubeconfig, error) {
+func (i *Issuer) once(call string, arguments []any, issue func() (templating.Kubeconfig, error)) (templating.Kubeconfig, error) {
 	raw, err := json.Marshal([]any{i.inst.UID, i.inst.Status.JobID, call, arguments})
 	if err != nil {
-		return template.Kubeconfig{}, fmt.Errorf("the arguments are not JSON data: %w", err)
+		return templating.Kubeconfig{}, fmt.Errorf("the arguments are not JSON data: %w", err)
 	}
 	key := sha256.Sum256(raw)
 	if known, ok := i.issued.entries().Get(i.inst.Namespace, key); ok {

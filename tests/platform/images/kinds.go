@@ -8,13 +8,13 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/flux-landscaper/flux-landscaper/publishing/image"
+	"github.com/flux-landscaper/flux-landscaper/publishing/containerimage"
 )
 
 // Program returns an image with nothing but one static program of this machine, which it runs as root.
 func Program(binary string) (v1.Image, error) {
 	to := "/" + path.Base(binary)
-	return image.Build(image.Contents{Programs: map[string]string{to: binary}, Entrypoint: []string{to}})
+	return containerimage.Build(containerimage.Contents{Programs: map[string]string{to: binary}, Entrypoint: []string{to}})
 }
 
 // applets are the commands of BusyBox that the shell image has.
@@ -30,7 +30,7 @@ func Shell(binary string) (v1.Image, error) {
 	for _, applet := range applets {
 		links["/bin/"+applet] = "busybox"
 	}
-	return image.Build(image.Contents{
+	return containerimage.Build(containerimage.Contents{
 		Programs: map[string]string{"/bin/busybox": binary},
 		Links:    links,
 		Files: map[string][]byte{

@@ -1,0 +1,56 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package templating
+
+import (
+	"maps"
+	"strings"
+	"sync"
+	gotemplate "text/template"
+
+	"github.com/Masterminds/sprig/v3"
+	"sigs.k8s.io/yaml"
+
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
+)
+
+// outsideWorld are functions of Sprig that look outside the blueprint.
+var outsideWorld = []string{"env", "expandenv", "getHostByName"}
+
+func set(names string) map[string]bool {
+	out := map[string]bool{}
+	for _, name := range strings.Fields(names) {
+		out[name] = true
+	}
+	return out
+}
+
+// libraryFunctions are the functions that need nothing from the execution.
+var libraryFunctions = sync.OnceValue(func() gotemplate.FuncMap {
+	out := sprig.TxtFuncMap()
+	for _, name := range outsideWorld {
+		delete(out, name)
+	}
+	maps.Copy(out, map[string]any{
+		"toYaml": toYAML, "fromYaml": fromYAML,
+		"parseOCIRef": parseOCIRef, "ociRefRepo": ociRefRepo, "ociRefVersion": ociRefVersion,
+	})
+	return out
+})
+
+func toYAML(v any) string {
+	out, err := yaml.Marshal(v)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(string(out), "\n")
+}
+
+func fromYAML(text string) (any, error) {
+	var out any
+	if err := foreign.Unmarshal([]byte(text), &out); err != nil {
+		return nil, unreadable("the text", err)
+	}
+	return out, nil
+}

@@ -1,0 +1,238 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package templating
+
+import (
+	"context"
+	"encoding/base64"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func files(pairs ...string) fstest.MapFS {
+	out := fstest.MapFS{}
+	for i := 0; i < len(pairs); i += 2 {
+		out[pairs[i]] = &fstest.MapFile{Data: []byte(pairs[i+1])}
+	}
+	return out
+}
+
+func componentV2() map[string]any {
+	return map[string]any{
+		"meta": map[string]any{"schemaVersion": "v2"},
+		"component": map[string]any{
+			"name": "example.com/shop", "version": "v1.0.0",
+			"repositoryContexts": []any{map[string]any{"type": "OCIRegistry", "baseUrl": "old"}, map[string]any{"type": "OCIRegistry", "baseUrl": "new"}},
+			"resources": []any{
+				map[string]any{"name": "image", "version": "1", "type": "ociImage", "extraIdentity": map[string]any{"arch": "arm"},
+					"access": map[string]any{"imageReference": "r/shop-arm:1"}},
+				map[string]any{"name": "image", "version": "1", "type": "ociImage", "access": map[string]any{"imageReference": "r/shop:1"}},
+			},
+			"componentReferences": []any{map[string]any{"name": "db", "componentName": "example.com/db", "version": "v2.0.0"}},
+		},
+	}
+}
+
+func databaseV2() map[string]any {
+	return map[string]any{"component": map[string]any{
+		"name": "example.com/db", "version": "v2.0.0",
+		"resources": []any{map[string]any{"name": "chart", "version": "2", "access": map[string]any{"imageReference": "r/db:2"}}},
+	}}
+}
+
+func componentV3() map[string]any {
+	return map[string]any{
+		"apiVersion": "ocm.software/v3alpha1", "kind": "ComponentVersion",
+		"metadata":           map[string]any{"name": "example.com/shop", "version": "v1.0.0"},
+		"repositoryContexts": []any{map[string]any{"type": "OCIRegistry", "baseUrl": "new"}},
+		"spec": map[string]any{
+			"resources":  []any{map[string]any{"name": "image", "access": map[string]any{"imageReference": "r/shop:1"}}},
+			"references": []any{map[string]any{"name": "db", "componentName": "example.com/db", "version": "v2.0.0"}},
+		},
+	}
+}
+
+func databaseV3() map[string]any {
+	return map[string]any{
+		"metadata": map[string]any{"name": "example.com/db", "version": "v2.0.0"},
+		"spec":     map[string]any{"resources": []any{map[string]any{"name": "chart"}}},
+	}
+}
+
+func valuesV2() map[string]any {
+	return map[string]any{
+		"imports":    map[string]any{"n": float64(3), "big": float64(1000000), "name": "shop", "list": []any{"a", "b"}},
+		"cd":         componentV2(),
+		"components": map[string]any{"components": []any{componentV2(), databaseV2()}},
+	}
+}
+
+func valuesV3() map[string]any {
+	return map[string]any{"cd": componentV3(), "components": []any{databaseV3(), componentV3()}}
+}
+
+func render(t *testing.T, in Input) (string, error) {
+	t.Helper()
+	out, err := GoTemplate{}.Execute(context.Background(), in)
+	return string(out.Document), err
+}
+
+func TestGoTemplateRendersFunctions(t *testing.T) {
+	key := func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
+	tests := []struct {
+		name, source, want string
+		values             map[string]any
+	}{
+		{"data", `a: {{ .imports.name }}`, `{"a":"shop"}`, nil},
+		{"whole numbers stay whole", `a: {{ .imports.big }}`, `{"a":1000000}`, nil},
+		{"sprig", `a: {{ list "x" "y" | join "-" | upper }}`, `{"a":"X-Y"}`, nil},
+		{"range over a number", `a: "{{ range until (int .imports.n) }}{{ . }}{{ end }}"`, `{"a":"012"}`, nil},
+		{"range over a list", `a: "{{ range $i, $v := .imports.list }}{{ $i }}{{ $v }}{{ end }}"`, `{"a":"0a1b"}`, nil},
+		{"break and continue", `a: "{{ range .imports.list }}{{ if eq . "b" }}{{ break }}{{ end }}{{ . }}{{ continue }}{{ end }}"`, `{"a":"a"}`, nil},
+		{"define and template", `{{ define "x" }}{{ .v }}{{ end }}a: {{ template "x" dict "v" 5 }}`, `{"a":5}`, nil},
+		{"toYaml", `a: {{ .imports.list | toYaml | nindent 2 }}`, `{"a":["a","b"]}`, nil},
+		{"fromYaml", `a: {{ (fromYaml "x: {z: 1}").x.z }}`, `{"a":1}`, nil},
+		{"include", `a: {{ include "/lib/x.tpl" .imports }}`, `{"a":"hello shop"}`, nil},
+		{"readFile", `a: {{ readFile "data.txt" | toString }}`, `{"a":"content"}`, nil},
+		{"readFile never leaves the blueprint", `a: {{ readFile "../../data.txt" | printf "%s" }}`, `{"a":"content"}`, nil},
+		{"readDir", `a: "{{ range readDir "/" }}{{ .Name }}:{{ .IsDir }}:{{ .Size }} {{ end }}"`, `{"a":"data.txt:false:7 lib:true:0 "}`, nil},
+		{"parseOCIRef", `a: {{ parseOCIRef "host:5000/a/b:1.2" | toJson }}`, `{"a":["host:5000/a/b","1.2"]}`, nil},
+		{"ociRefRepo", `a: {{ ociRefRepo "docker.io/library/nginx:1" }}`, `{"a":"nginx"}`, nil},
+		{"ociRefVersion with digest", `a: {{ ociRefVersion "a/b:1@sha256:00" | quote }}`, `{"a":"sha256:00"}`, nil},
+		{"getResource", `a: {{ (getResource .cd "name" "image").access.imageReference }}`, `{"a":"r/shop-arm:1"}`, nil},
+		{"getResource of own component", `a: {{ (getResource "name" "image" "arch" "arm").access.imageReference }}`, `{"a":"r/shop-arm:1"}`, nil},
+		{"getResource v3", `a: {{ (getResource "name" "image").access.imageReference }}`, `{"a":"r/shop:1"}`, valuesV3()},
+		{"getResources", `a: {{ len (getResources "name" "image") }}`, `{"a":2}`, nil},
+		{"getComponent", `a: {{ (getResource (getComponent .cd "name" "db") "name" "chart").access.imageReference }}`, `{"a":"r/db:2"}`, nil},
+		{"getComponent v3", `a: {{ (getComponent "name" "db").metadata.name }}`, `{"a":"example.com/db"}`, valuesV3()},
+		{"getRepositoryContext", `a: {{ (getRepositoryContext .cd).baseUrl }}`, `{"a":"new"}`, nil},
+		{"getRepositoryContext v3", `a: {{ (getRepositoryContext .cd).baseUrl }}`, `{"a":"new"}`, valuesV3()},
+		{"getResourceKey", "a: {{ getResourceKey `cd://componentReferences/db/resources/chart` }}",
+			`{"a":"` + key("component:\n  name: example.com/db\n  version: v2.0.0\nresource:\n  name: chart\n") + `"}`, nil},
+		{"getResourceKey of a relative reference", "a: {{ getResourceKey `{resource: {name: image, arch: arm}}` }}",
+			`{"a":"` + key("component:\n  name: example.com/shop\n  version: v1.0.0\nresource:\n  arch: arm\n  name: image\n") + `"}`, nil},
+		{"getResourceContent", "a: {{ getResourceContent `cd://resources/image` }}", `{"a":"content of image"}`, nil},
+		{"nothing", ``, `{}`, nil},
+	}
+	blueprint := files("data.txt", "content", "lib/x.tpl", `hello {{ .name }}`)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			values := tt.values
+			if values == nil {
+				values = valuesV2()
+			}
+			got, err := render(t, Input{Source: tt.source, Values: values, Files: blueprint, Resources: contents{}, RejectNoValue: true})
+			require.NoError(t, err)
+			assert.JSONEq(t, tt.want, got)
+		})
+	}
+}
+
+type contents struct{}
+
+func (contents) ResourceContent(_ context.Context, key ResourceKey) ([]byte, string, error) {
+	return []byte("content of " + key.Identity["name"]), "text/plain", nil
+}
+
+func TestGoTemplateRefuses(t *testing.T) {
+	tests := []struct{ name, source, want string }{
+		{"env", `{{ env "HOME" }}`, `function "env" not defined`},
+		{"expandenv", `{{ expandenv "$HOME" }}`, `function "expandenv" not defined`},
+		{"name resolution", `{{ getHostByName "localhost" }}`, `function "getHostByName" not defined`},
+		{"missing file", `{{ readFile "nope" }}`, `file "nope" is not in the blueprint; its directory has: a.txt`},
+		{"missing include", `{{ include "dir/nope" . }}`, `nor is its directory`},
+		{"kubeconfig without capability", `{{ getServiceAccountKubeconfig "a" "b" 3600 .t }}`, "not available here"},
+		{"oidc without capability", `{{ getOidcKubeconfig "a" "b" .t }}`, "not available here"},
+		{"content without capability", "{{ getResourceContent `cd://resources/image` }}", "not available here"},
+		{"expiration that is not a number", `{{ getShootAdminKubeconfig "a" "b" "x" .t }}`, "must be a number of seconds"},
+		{"reference without version", `{{ parseOCIRef "a/b" }}`, "neither tag nor digest"},
+		{"unknown resource", `{{ getResource .cd "name" "nope" }}`, "it has: image, image"},
+		{"odd reference", "{{ getResourceKey `cd://resources` }}", "by turns"},
+		{"unknown keyword", "{{ getResourceKey `cd://things/x` }}", `keyword "things" is unknown`},
+		{"user error", `{{ fail "no way" }}`, "no way"},
+		{"output that is not an object", `just text`, "not a YAML object"},
+		{"output that is not YAML", "a: b: c", "the output is not YAML"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := render(t, Input{Source: tt.source, Values: valuesV2(), Files: files("a.txt", "")})
+			require.ErrorContains(t, err, tt.want)
+		})
+	}
+}
+
+func TestGoTemplateWithoutComponentNamesTheCure(t *testing.T) {
+	_, err := render(t, Input{Source: `{{ getResource "name" "x" }}`, Values: map[string]any{"cd": nil}})
+	assert.ErrorContains(t, err, "give the installation a componentDescriptor")
+}
+
+func TestGoTemplateKeepsState(t *testing.T) {
+	in := Input{Source: "{{ $n := add (.state.count | default 0) 1 }}state: {count: {{ $n }}}", State: map[string]any{}}
+	out, err := GoTemplate{}.Execute(context.Background(), in)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"count":1}`, string(out.State))
+	in.State = map[string]any{"count": float64(1)}
+	out, err = GoTemplate{}.Execute(context.Background(), in)
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"count":2}`, string(out.State))
+}
+
+func TestGoTemplateDoesNotChangeItsInputs(t *testing.T) {
+	values := valuesV2()
+	_, err := render(t, Input{Source: `{{ $_ := set .imports "name" "other" }}{{ $_ := set (getResource .cd "name" "image") "name" "x" }}`, Values: values})
+	require.NoError(t, err)
+	assert.Equal(t, valuesV2(), values)
+}
+
+func TestNoValue(t *testing.T) {
+	source := "a: 1\nb: {{ .imports.missing }}\nc: 2"
+	_, err := render(t, Input{Name: "deploy", Source: source, RejectNoValue: true, Values: valuesV2()})
+	var failed *Error
+	require.ErrorAs(t, err, &failed)
+	assert.Equal(t, 2, failed.Line)
+	assert.Contains(t, failed.Excerpt, ">    2: b: {{ .imports.missing }}")
+	assert.ErrorContains(t, err, `line 2, column`)
+
+	_, err = render(t, Input{Source: source, Values: valuesV2()})
+	assert.NoError(t, err)
+	_, err = render(t, Input{Source: `a: {{ .imports.missing | default "x" }}`, RejectNoValue: true, Values: valuesV2()})
+	assert.NoError(t, err)
+}
+
+func TestErrorsShowExcerptAndMaskedInputs(t *testing.T) {
+	values := map[string]any{"imports": map[string]any{"token": "super-secret-token", "n": float64(1)}, "cd": nil}
+	source := "one: 1\ntwo: 2\nthree: {{ toDecimal (mustToDate \"2006\" .imports.token) }}\nfour: 4"
+	_, err := render(t, Input{Name: "deploy", File: "/deploy.yaml", Source: source, Values: values})
+	var failed *Error
+	require.ErrorAs(t, err, &failed)
+	assert.Equal(t, 3, failed.Line)
+	assert.Contains(t, failed.Excerpt, ">    3: three:")
+	assert.Contains(t, failed.Inputs, "imports: {n: number, token: string}")
+	assert.Contains(t, err.Error(), "/deploy.yaml")
+	assert.NotContains(t, err.Error(), "super-secret-token")
+}
+
+func TestErrorOfIncludedFileShowsThatFile(t *testing.T) {
+	in := Input{Source: `a: {{ include "x.tpl" . }}`, Files: files("x.tpl", "fine\n{{ index . 1 2 }}")}
+	_, err := render(t, in)
+	var failed *Error
+	require.ErrorAs(t, err, &failed)
+	assert.Equal(t, "x.tpl", failed.File)
+	assert.Equal(t, 2, failed.Line)
+}
+
+func TestErrorOfOutputHidesValues(t *testing.T) {
+	_, err := render(t, Input{Source: "key: {{ .imports.token }}: x\nb: [", Values: map[string]any{"imports": map[string]any{"token": "tiger"}}})
+	require.Error(t, err)
+	assert.NotContains(t, err.Error(), "tiger")
+	assert.Contains(t, err.Error(), "key: …")
+}
+
+func TestForNamesTheLanguages(t *testing.T) {
+	_, err := For("Jinja")
+	assert.ErrorContains(t, err, `template type "Jinja" is unknown; use GoTemplate or Spiff`)
+}

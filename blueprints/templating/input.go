@@ -1,0 +1,111 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package templating
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"time"
+)
+
+// Names of the template languages as blueprints write them.
+const (
+	// KindGoTemplate is Go's text/template with the functions of Sprig.
+	KindGoTemplate = "GoTemplate"
+	// KindSpiff is Spiff++.
+	KindSpiff = "Spiff"
+)
+
+// Executor runs templates of one language.
+type Executor interface {
+	// Execute renders the template of the input. Errors are of type *Error and never contain values of the bindings.
+	Execute(ctx context.Context, in Input) (Output, error)
+}
+
+// For returns the Executor of a language. It fails for any name but KindGoTemplate and KindSpiff.
+func For(kind string) (Executor, error) {
+	switch kind {
+	case KindGoTemplate:
+		return GoTemplate{}, nil
+	case KindSpiff:
+		return Spiff{}, nil
+	}
+	return nil, fmt.Errorf("template type %q is unknown; use %s or %s", kind, KindGoTemplate, KindSpiff)
+}
+
+// Input is one template with everything it may see.
+type Input struct {
+	// Name of the executor, for error messages.
+	Name string
+	// File the template was read from, for error messages; empty for an inline template.
+	File string
+	// Source is the text of the template.
+	Source string
+	// Files is the blueprint; nil means that there are no files.
+	Files fs.FS
+	// Values are the bindings: JSON-like data (maps with string keys, slices, strings, numbers, booleans, nil). They are not modified.
+	Values map[string]any
+	// State is what the previous execution stored; nil means that this execution keeps no state.
+	State map[string]any
+	// Resources reads contents of component resources; nil makes functions that need it fail.
+	Resources ResourceReader
+	// Closure knows the components of the binding components; nil means that references lead to exactly the versions they name, all of them
+	// in the default repository.
+	Closure Closure
+	// Clusters issues kubeconfigs; nil makes functions that need it fail.
+	Clusters Clusters
+	// RejectNoValue fails when a GoTemplate printed a missing value.
+	RejectNoValue bool
+}
+
+// Output is what a template produced.
+type Output struct {
+	// Document is the result as a JSON object.
+	Document json.RawMessage
+	// State to keep for the next execution, a JSON value; nil when the template stored none.
+	State json.RawMessage
+}
+
+// ResourceKey names one resource of one component version.
+type ResourceKey struct {
+	// ComponentName and ComponentVersion name the component version.
+	ComponentName, ComponentVersion string
+	// Identity holds the resource's name under "name" and its extra identity.
+	Identity map[string]string
+}
+
+// ResourceReader reads contents of component resources.
+type ResourceReader interface {
+	// ResourceContent returns the bytes of a resource and their media type.
+	ResourceContent(ctx context.Context, key ResourceKey) (data []byte, mediaType string, err error)
+}
+
+// Closure knows the components behind the binding components.
+type Closure interface {
+	// Follow returns name and version of the component that a reference to name and version leads to: another one where overwrites are in
+	// place.
+	Follow(name, version string) (string, string)
+	// Repository returns the typed repository that a component of the closure is in; nil when that is the default repository of the Context.
+	Repository(name, version string) map[string]any
+}
+
+// Kubeconfig is an issued kubeconfig.
+type Kubeconfig struct {
+	// Content is the kubeconfig in YAML.
+	Content []byte
+	// Expiration is when its credentials end; zero when they do not.
+	Expiration time.Time
+}
+
+// Clusters issues kubeconfigs for the functions of that name in templates. Target is the Target object as the template sees it.
+type Clusters interface {
+	// ShootAdminKubeconfig requests an admin kubeconfig of a Gardener shoot through the garden cluster in target.
+	ShootAdminKubeconfig(ctx context.Context, name, namespace string, expirationSeconds int64, target any) (Kubeconfig, error)
+	// ServiceAccountKubeconfig requests a token of a service account of the target cluster.
+	ServiceAccountKubeconfig(ctx context.Context, name, namespace string, expirationSeconds int64, target any) (Kubeconfig, error)
+	// OIDCKubeconfig makes a kubeconfig of the target cluster that logs in with OpenID Connect.
+	OIDCKubeconfig(ctx context.Context, issuerURL, clientID string, target any) (Kubeconfig, error)
+}

@@ -1,0 +1,102 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package templating
+
+import (
+	"fmt"
+	"math"
+	gotemplate "text/template"
+	"text/template/parse"
+)
+
+// printName is the function that is called with each value that is about to be printed.
+const printName = "printedValue"
+
+// place is where something stands in a template.
+type place struct {
+	name, source string
+	offset       int
+}
+
+// print notes missing values and returns what to print.
+func (r *goRun) print(place int, value any) any {
+	switch t := value.(type) {
+	case nil:
+		r.missing = append(r.missing, r.places[place])
+		return nil
+	case float64:
+		return printable(t)
+	}
+	return value
+}
+
+// printable turns whole numbers, which JSON reads as floats, into integers, so that a million is not printed as 1e+06.
+func printable(f float64) any {
+	if f == math.Trunc(f) && math.Abs(f) < 1<<53 {
+		return int64(f)
+	}
+	return f
+}
+
+// instrument inserts a call before each value that all templates of one text print.
+func (r *goRun) instrument(t *gotemplate.Template, source string) {
+	for _, one := range t.Templates() {
+		if one.Tree == nil || one.Root == nil {
+			continue
+		}
+		i := &instrumenter{run: r, name: t.Name(), source: source}
+		i.list(one.Root)
+	}
+}
+
+type instrumenter struct {
+	run          *goRun
+	name, source string
+}
+
+func (i *instrumenter) list(list *parse.ListNode) {
+	if list == nil {
+		return
+	}
+	for _, node := range list.Nodes {
+		i.node(node)
+	}
+}
+
+func (i *instrumenter) node(node parse.Node) {
+	switch n := node.(type) {
+	case *parse.ActionNode:
+		i.action(n)
+	case *parse.IfNode:
+		i.list(n.List)
+		i.list(n.ElseList)
+	case *parse.WithNode:
+		i.list(n.List)
+		i.list(n.ElseList)
+	case *parse.RangeNode:
+		i.list(n.List)
+		i.list(n.ElseList)
+	}
+}
+
+// action appends the check to a pipeline that prints its value.
+func (i *instrumenter) action(n *parse.ActionNode) {
+	if len(n.Pipe.Decl) > 0 {
+		return
+	}
+	i.run.places = append(i.run.places, place{name: i.name, source: i.source, offset: int(n.Pos)})
+	check := i.parse(fmt.Sprintf("{{0 | %s %d}}", printName, len(i.run.places)-1))
+	n.Pipe.Cmds = append(n.Pipe.Cmds, check.Pipe.Cmds[1])
+}
+
+// parse makes a node; the text is a constant of this file.
+func (i *instrumenter) parse(text string) *parse.ActionNode {
+	tree := parse.New(i.name)
+	tree.Mode = parse.SkipFuncCheck
+	parsed, err := tree.Parse(text, "", "", map[string]*parse.Tree{})
+	if err != nil {
+		panic(err)
+	}
+	return parsed.Root.Nodes[0].(*parse.ActionNode)
+}

@@ -1,0 +1,162 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package containerimage
+
+import (
+	"archive/tar"
+	"bytes"
+	"cmp"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+)
+
+// Contents say what an image holds and how it starts. Paths in the image are absolute.
+type Contents struct {
+	// Platform of the programs; zero is Linux on this machine's architecture.
+	Platform v1.Platform
+	// Programs are static programs by their path in the image.
+	Programs map[string]string
+	// Files are texts by their path in the image.
+	Files map[string][]byte
+	// Links are symbolic links: path in the image to what it points to.
+	Links map[string]string
+	// Entrypoint is the program that runs, Command its arguments where a Pod gives none.
+	Entrypoint, Command []string
+	// User is the numeric user, with an optional group ("65532:65532"); empty is root.
+	User string
+	// Env has entries KEY=value.
+	Env []string
+	// Labels of the image, e.g. those of the OCI image specification.
+	Labels map[string]string
+	// Created is when the contents were made; zero says nothing.
+	Created time.Time
+}
+
+// Build returns the image of the contents. A program that is linked dynamically, or for another architecture than the platform's, is an error:
+// there are no libraries in the image.
+func Build(contents Contents) (v1.Image, error) {
+	layer, err := contents.layer()
+	if err != nil {
+		return nil, fmt.Errorf("cannot build an image: %w", err)
+	}
+	packed, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(layer)), nil })
+	if err != nil {
+		return nil, fmt.Errorf("cannot build an image: %w", err)
+	}
+	image, err := mutate.AppendLayers(empty.Image, packed)
+	if err != nil {
+		return nil, fmt.Errorf("cannot build an image: %w", err)
+	}
+	config, err := image.ConfigFile()
+	if err != nil {
+		return nil, fmt.Errorf("cannot build an image: %w", err)
+	}
+	config = config.DeepCopy()
+	config.OS, config.Architecture, config.Created = "linux", contents.architecture(), v1.Time{Time: contents.Created.UTC()}
+	config.History = []v1.History{{CreatedBy: "flux-landscaper", Created: config.Created}}
+	config.Config = v1.Config{
+		Entrypoint: contents.Entrypoint, Cmd: contents.Command, User: contents.User, Env: contents.Env, Labels: contents.Labels, WorkingDir: "/",
+	}
+	return mutate.ConfigFile(image, config)
+}
+
+func (c Contents) architecture() string { return cmp.Or(c.Platform.Architecture, runtime.GOARCH) }
+
+// layer packs the contents, with a world-writable /tmp as images of distributions have it.
+func (c Contents) layer() ([]byte, error) {
+	var packed bytes.Buffer
+	writer := tar.NewWriter(&packed)
+	for _, folder := range c.folders() {
+		mode := int64(0o755)
+		if folder == "tmp" {
+			mode = 0o1777
+		}
+		if err := writer.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: folder + "/", Mode: mode}); err != nil {
+			return nil, err
+		}
+	}
+	for _, to := range slices.Sorted(maps.Keys(c.Programs)) {
+		program, err := readStatic(c.Programs[to], c.architecture())
+		if err != nil {
+			return nil, err
+		}
+		if err := add(writer, to, 0o755, program); err != nil {
+			return nil, err
+		}
+	}
+	for _, to := range slices.Sorted(maps.Keys(c.Files)) {
+		if err := add(writer, to, 0o644, c.Files[to]); err != nil {
+			return nil, err
+		}
+	}
+	for _, from := range slices.Sorted(maps.Keys(c.Links)) {
+		link := &tar.Header{Typeflag: tar.TypeSymlink, Name: inside(from), Linkname: c.Links[from], Mode: 0o777}
+		if err := writer.WriteHeader(link); err != nil {
+			return nil, err
+		}
+	}
+	return packed.Bytes(), writer.Close()
+}
+
+// folders lists every folder that the contents need, parents first.
+func (c Contents) folders() []string {
+	needed := map[string]bool{"tmp": true}
+	for _, paths := range [][]string{slices.Collect(maps.Keys(c.Programs)), slices.Collect(maps.Keys(c.Files)), slices.Collect(maps.Keys(c.Links))} {
+		for _, file := range paths {
+			for folder := path.Dir(inside(file)); folder != "."; folder = path.Dir(folder) {
+				needed[folder] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(needed))
+}
+
+// inside is a path as archives of layers have it.
+func inside(file string) string { return strings.TrimPrefix(path.Clean(file), "/") }
+
+func add(writer *tar.Writer, to string, mode int64, content []byte) error {
+	header := &tar.Header{Typeflag: tar.TypeReg, Name: inside(to), Mode: mode, Size: int64(len(content))}
+	if err := writer.WriteHeader(header); err != nil {
+		return err
+	}
+	_, err := writer.Write(content)
+	return err
+}
+
+// machines are how the headers of programs call the architectures.
+var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
+
+// readStatic reads a program and checks that it runs on the architecture, and needs no other file to do so.
+func readStatic(file, architecture string) ([]byte, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	program, err := elf.NewFile(bytes.NewReader(content))
+	if err != nil {
+		return nil, fmt.Errorf("%s is not a program of Linux: %w", file, err)
+	}
+	if machine, known := machines[architecture]; known && program.Machine != machine {
+		return nil, fmt.Errorf("%s is a program for %s: build it with GOARCH=%s", file, program.Machine, architecture)
+	}
+	interpreted := slices.ContainsFunc(program.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP })
+	if interpreted {
+		return nil, errors.New(file + " is linked dynamically: build it with CGO_ENABLED=0, or install the static variant of it")
+	}
+	return content, nil
+}
