@@ -33,7 +33,7 @@ const unobserved = -1
 // writer is a client that writes Installations, Executions, DeployItems, DataObjects and Targets by itself, and leaves everything else to another.
 type writer struct {
 	client.Client
-	// apis has a connection for each resource, so that none waits for another in its limit of requests.
+	// apis has a client for each resource, because each client has its own limit of requests a second.
 	apis map[string]rest.Interface
 }
 
@@ -56,6 +56,7 @@ func New(config *rest.Config, options client.Options) (client.Client, error) {
 	return w, nil
 }
 
+// connect returns a client whose answers are metadata, and whose errors are those of every other.
 func connect(config *rest.Config, options client.Options) (rest.Interface, error) {
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
@@ -80,7 +81,6 @@ type parts struct {
 	resource string
 	kind     string
 	metadata *metav1.ObjectMeta
-	status   any
 	// begin sets the status to that of a new object, by the defaults of the CRD.
 	begin func()
 }
@@ -89,21 +89,21 @@ type parts struct {
 func partsOf(object client.Object) parts {
 	switch o := object.(type) {
 	case *v1alpha1.Installation:
-		return parts{"installations", "Installation", &o.ObjectMeta, &o.Status, func() {
+		return parts{"installations", "Installation", &o.ObjectMeta, func() {
 			o.Status = v1alpha1.InstallationStatus{ObservedGeneration: unobserved}
 		}}
 	case *v1alpha1.Execution:
-		return parts{"executions", "Execution", &o.ObjectMeta, &o.Status, func() {
+		return parts{"executions", "Execution", &o.ObjectMeta, func() {
 			o.Status = v1alpha1.ExecutionStatus{ObservedGeneration: unobserved}
 		}}
 	case *v1alpha1.DeployItem:
-		return parts{"deployitems", "DeployItem", &o.ObjectMeta, &o.Status, func() {
+		return parts{"deployitems", "DeployItem", &o.ObjectMeta, func() {
 			o.Status = v1alpha1.DeployItemStatus{ObservedGeneration: unobserved}
 		}}
 	case *v1alpha1.DataObject:
-		return parts{"dataobjects", "DataObject", &o.ObjectMeta, nil, func() {}}
+		return parts{"dataobjects", "DataObject", &o.ObjectMeta, func() {}}
 	case *v1alpha1.Target:
-		return parts{"targets", "Target", &o.ObjectMeta, &o.Status, func() { o.Status = v1alpha1.TargetStatus{} }}
+		return parts{"targets", "Target", &o.ObjectMeta, func() { o.Status = v1alpha1.TargetStatus{} }}
 	}
 	return parts{}
 }
@@ -147,7 +147,7 @@ func (w *writer) Patch(ctx context.Context, object client.Object, patch client.P
 		return err
 	}
 	if !isOfMetadata(body, of.metadata.ResourceVersion) {
-		return w.Client.Patch(ctx, object, patch, options...)
+		return w.Client.Patch(ctx, object, client.RawPatch(patch.Type(), body), options...)
 	}
 	given := (&client.PatchOptions{}).ApplyOptions(options).AsPatchOptions()
 	return send(ctx, w.apis[of.resource].Patch(patch.Type()).Name(of.metadata.Name).VersionedParams(given, metav1.ParameterCodec), of, body, nil)
@@ -169,33 +169,16 @@ type statusWriter struct {
 	apis map[string]rest.Interface
 }
 
-// Update replaces the status of an object. The rest of it is not sent: the API server goes by what it has stored.
+// Update replaces the status of an object. The whole object is sent, as everybody does, because mutating admission sees what is sent.
 func (w statusWriter) Update(ctx context.Context, object client.Object, options ...client.SubResourceUpdateOption) error {
 	given, of := &client.SubResourceUpdateOptions{}, partsOf(object)
 	given.ApplyOptions(options)
-	if of.resource == "" || of.status == nil || given.SubResourceBody != nil {
+	if of.resource == "" || given.SubResourceBody != nil {
 		return w.SubResourceWriter.Update(ctx, object, options...)
 	}
-	body, err := json.Marshal(statusUpdate{
-		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: of.kind}, Status: of.status,
-		Metadata: identity{of.metadata.Namespace, of.metadata.Name, of.metadata.ResourceVersion, of.metadata.UID},
-	})
+	body, err := encode(object, of)
 	request := w.apis[of.resource].Put().SetHeader(contentType, runtime.ContentTypeJSON).Name(of.metadata.Name).SubResource("status")
 	return send(ctx, request.VersionedParams(given.AsUpdateOptions(), metav1.ParameterCodec), of, body, err)
-}
-
-// statusUpdate is what is sent of an object whose status is updated.
-type statusUpdate struct {
-	metav1.TypeMeta `json:",inline"`
-	Metadata        identity `json:"metadata"`
-	Status          any      `json:"status"`
-}
-
-type identity struct {
-	Namespace       string    `json:"namespace"`
-	Name            string    `json:"name"`
-	ResourceVersion string    `json:"resourceVersion"`
-	UID             types.UID `json:"uid,omitempty"`
 }
 
 // encode returns an object with its kind as JSON; the object itself does not change.

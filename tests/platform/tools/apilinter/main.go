@@ -18,9 +18,10 @@ import (
 	_ "sigs.k8s.io/kube-api-linter/pkg/registration"
 )
 
-// held are the conventions that hold. Others do not, because the kinds of Gardener Landscaper, which are taken as they are, break them (nobools, nomaps,
-// nophase, noreferences, arrayofstruct, nonpointerstructs, optionalfields), because controller-gen goes by omitempty (optionalorrequired), because limits of
-// texts are those of requests (maxlength, minlength), or because durations are written as in all kinds of Flux (nodurations).
+// held are the conventions that are checked. The others are not: the kinds of Gardener Landscaper, whose fields stay as they are, break some (nobools, nomaps,
+// nophase, noreferences, arrayofstruct, nonpointerstructs, optionalfields); controller-gen derives what is required from omitempty (optionalorrequired), and
+// reads its own marker for defaults (defaults); the size of a request bounds every text (maxlength, minlength); durations are written as in Flux
+// (nodurations); tests/quality checks the texts of fields (commentstart); the rest checks nothing without rules of our own.
 var held = []string{
 	"conditions", "defaultorrequired", "duplicatemarkers", "integers", "jsontags", "nofloats", "nonullable", "notimestamp", "requiredfields", "ssatags",
 	"statusoptional", "statussubresource", "uniquemarkers",
@@ -33,7 +34,7 @@ var settings = config.LintersConfig{"conditions": map[string]any{
 	"usePatchStrategy": string(conditions.ConditionsUsePatchStrategyForbid),
 }}
 
-// exceptions are parts of messages about what Gardener Landscaper has in this way.
+// exceptions are parts of the messages about fields that Gardener Landscaper has in this way.
 var exceptions = []string{
 	`root object type "LsHealthCheck" has a status field but does not have the marker "kubebuilder:subresource:status"`,
 	`field TargetImport.Targets has forbidden marker "nullable"`,
