@@ -187,12 +187,13 @@ func pairs(path string) registry.Fault {
 	}
 }
 
-// TestOfTwoPushesOfTheSameMomentOneFails lets both look for the version before any of them writes, and again after both have written.
+// TestOfTwoPushesOfTheSameMomentOneFails lets both look for the version before any of them writes, and again after both have written. The writes go
+// in pairs too: two reads that go on together are not answered together.
 func TestOfTwoPushesOfTheSameMomentOneFails(t *testing.T) {
 	server := registry.Start(t, registry.Options{})
 	p := place(t, "oci://"+server.Host+"/components")
 	const one = "name: example.com/a\nversion: 1.0.0\nprovider: me\n"
-	server.Break(registry.Reads(pairs("/manifests/1.0.0")))
+	server.Break(registry.Reads(pairs("/manifests/1.0.0")), registry.On("PUT", "manifests", pairs("/manifests/1.0.0")))
 	var all sync.WaitGroup
 	errs := make([]error, 2)
 	for i, text := range []string{one, one + "labels: [{name: x, value: 1}]\n"} {
