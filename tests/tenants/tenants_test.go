@@ -25,13 +25,13 @@ const (
 	mostMemory = 400 << 20
 	// spareSockets is how many open files more than before a process may keep: connections of the neighbours to their cluster stay for a while.
 	spareSockets = 40
-	// patience is how long the lives of the neighbours may take. Alone they take seconds.
-	patience = 4 * time.Second
+	// mostTimes is how many times as long as alone the lives of the neighbours may take beside a hostile tenant.
+	mostTimes = 1.5
 )
 
 // TestNobodyStopsSlowsOrSwells lets the neighbours live while the tenth tenant does each of its acts.
 func TestNobodyStopsSlowsOrSwells(t *testing.T) {
-	alone := newNeighbours(t).live(t)
+	alone := aloneFor(t)
 	t.Logf("alone: %s", alone.Round(time.Millisecond))
 	for _, a := range slices.Concat(acts, slowActs) {
 		t.Run(a.name, func(t *testing.T) {
@@ -43,13 +43,24 @@ func TestNobodyStopsSlowsOrSwells(t *testing.T) {
 			a.begin(h)
 			took := all.live(t)
 			t.Logf("beside it: %s, %.2f times the time alone", took.Round(time.Millisecond), took.Seconds()/alone.Seconds())
-			assert.Less(t, took, pace.Within(patience))
+			assert.LessOrEqual(t, took, pace.Within(time.Duration(mostTimes*float64(alone))))
 			h.leave()
 			requireAlive(t)
 			requireSmall(t)
 			requireReleased(t, before)
 		})
 	}
+}
+
+// aloneFor returns how long the neighbours take alone. Where times are exact it is the longer of two times, after one in which all was opened that
+// stays open.
+func aloneFor(t testing.TB) time.Duration {
+	t.Helper()
+	first := newNeighbours(t).live(t)
+	if !pace.IsExact() {
+		return first
+	}
+	return max(newNeighbours(t).live(t), newNeighbours(t).live(t))
 }
 
 // TestAllAtOnce does everything at the same time.

@@ -6,8 +6,8 @@ package fair
 import (
 	"cmp"
 	"container/heap"
-	"slices"
 	"sync"
+	"time"
 )
 
 // place says who an item belongs to.
@@ -52,6 +52,7 @@ type order[T comparable] struct {
 	byPlace map[place]*share[T]
 	running map[T]hold
 	tenants map[string]int
+	use     *use
 	// priority has what waits, and what is to come back to a worker after the one that has it.
 	priority map[T]int
 }
@@ -62,10 +63,10 @@ type hold struct {
 	priority int
 }
 
-func newOrder[T comparable](workers int, placeOf func(T) place, addressOf func(site string) string) *order[T] {
+func newOrder[T comparable](workers int, placeOf func(T) place, addressOf func(site string) string, now func() time.Time) *order[T] {
 	return &order[T]{
 		workers: workers, placeOf: placeOf, addressOf: addressOf, waiting: map[T]*entry[T]{}, byPlace: map[place]*share[T]{}, running: map[T]hold{},
-		tenants: map[string]int{}, priority: map[T]int{},
+		tenants: map[string]int{}, use: newUse(now), priority: map[T]int{},
 	}
 }
 
@@ -127,7 +128,7 @@ func (o *order[T]) Len() int {
 func (o *order[T]) Pop() T {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	s := o.best()
+	s := o.next(false)
 	e := heap.Pop(&s.waiting).(*entry[T])
 	if len(s.waiting) == 0 {
 		o.drop(s)
@@ -138,6 +139,7 @@ func (o *order[T]) Pop() T {
 	}
 	o.running[e.item] = hold{place: s.place, priority: e.priority}
 	o.tenants[s.tenant]++
+	o.use.set(s.tenant, o.tenants[s.tenant])
 	return e.item
 }
 
@@ -158,6 +160,7 @@ func (o *order[T]) release(item T) {
 	}
 	delete(o.running, item)
 	lower(o.tenants, where.tenant)
+	o.use.set(where.tenant, o.tenants[where.tenant])
 }
 
 // has reports whether an item waits, or comes back to a worker after the one that has it.
@@ -172,8 +175,17 @@ func (o *order[T]) has(item T) bool {
 func (o *order[T]) isDue() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	crowds := o.crowds()
-	return !o.closed && slices.ContainsFunc(o.shares, func(s *share[T]) bool { return o.rank(s, crowds).mayWork })
+	return !o.closed && o.next(true) != nil
+}
+
+// opens returns after what time to look again whether an item may have a worker, as long as that can change without an event; 0 where it cannot.
+func (o *order[T]) opens() time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed || len(o.waiting) == 0 {
+		return 0
+	}
+	return o.use.changes()
 }
 
 // close lets no item have a worker any more.
@@ -191,30 +203,55 @@ func (o *order[T]) drop(s *share[T]) {
 	delete(o.byPlace, s.place)
 }
 
-// best returns the share whose first item is next, nil when none may have a worker.
-func (o *order[T]) best() *share[T] {
-	var best *share[T]
-	var lead rank
-	crowds := o.crowds()
+// next returns the share whose turn it is, nil when none may have a worker. Any that may have one will do for who only asks whether there is one.
+func (o *order[T]) next(anyWillDo bool) *share[T] {
+	var free, crowded turn[T]
+	isAnyHeld := false
+	crowds, standings := o.crowds(), o.standings()
 	for _, s := range o.shares {
-		if its := o.rank(s, crowds); its.mayWork && (best == nil || its.before(lead)) {
-			best, lead = s, its
+		its := o.rank(s, crowds, standings[s.tenant])
+		isCrowd := its.over >= ofSite
+		switch {
+		case its.isHeld:
+			isAnyHeld = isAnyHeld || !isCrowd
+		case its.mayWork && isCrowd && its.has > 0:
+			crowded.yield(s, &its)
+		case its.mayWork:
+			free.yield(s, &its)
+		}
+		if anyWillDo && free.share != nil {
+			break
 		}
 	}
-	return best
+	if crowded.share != nil && !isAnyHeld { // the workers that a namespace is kept from are not for the crowd of a slow site
+		free.yield(crowded.share, &crowded.rank)
+	}
+	return free.share
 }
 
-// rank is what decides when it is the turn of a share.
-type rank struct {
-	// mayWork says that it may have one more worker. The spare ones are for those that have none: all of them for namespaces, half of them for
-	// sites, because one namespace may have as many sites as it likes.
-	mayWork bool
-	// over is 0 below a quarter of the workers, 1 where the namespace has that, and more where the site has.
-	over     int
-	priority int
-	// has is how many workers the namespace has.
-	has    int
-	number uint64
+// turn is a share that may have a worker; none at first.
+type turn[T comparable] struct {
+	share *share[T]
+	rank  rank
+}
+
+// yield makes it the turn of a share with some rank if that comes first.
+func (t *turn[T]) yield(s *share[T], its *rank) {
+	if t.share == nil || its.before(&t.rank) {
+		t.share, t.rank = s, *its
+	}
+}
+
+// standing is how many workers a namespace has, and how many it may have beside what others had lately.
+type standing struct{ has, part int }
+
+// standings returns those of all namespaces with workers.
+func (o *order[T]) standings() map[string]standing {
+	all, needs := make(map[string]standing, len(o.tenants)), o.use.needs(o.workers)
+	for tenant, has := range o.tenants {
+		all[tenant] = standing{has: has, part: part(tenant, o.workers, needs)}
+	}
+	return all
 }
 
 // crowds returns how many workers each site has, by its address of now: the first items of a cluster get workers before its address is known.
@@ -228,25 +265,47 @@ func (o *order[T]) crowds() map[string]int {
 	return counts
 }
 
-func (o *order[T]) rank(s *share[T], crowds map[string]int) rank {
+// rank is what decides when it is the turn of a share.
+type rank struct {
+	// mayWork says that it may have one more worker. The spare ones are for those that have none: all of them for namespaces, half of them for
+	// sites, because one namespace may have as many sites as it likes.
+	mayWork bool
+	// isHeld says that the namespace has its part of the workers, and as many more as are spare for a site where that has none.
+	isHeld bool
+	// over is 0 below a quarter of the workers, 1 where the namespace has that, and from ofSite on where the site has.
+	over     int
+	priority int
+	// has is how many workers the namespace has.
+	has    int
+	number uint64
+}
+
+// ofSite is what a site with a quarter of the workers adds to over.
+const ofSite = 2
+
+func (o *order[T]) rank(s *share[T], crowds map[string]int, tenant standing) rank {
 	first, site := s.waiting[0], 0
-	r := rank{has: o.tenants[s.tenant], priority: first.priority, number: first.number}
+	r := rank{has: tenant.has, priority: first.priority, number: first.number}
 	if r.has >= quarter(o.workers) {
 		r.over++
 	}
 	if s.site != "" {
 		if site = crowds[o.addressOf(s.site)]; site >= quarter(o.workers) {
-			r.over += 2
+			r.over += ofSite
 		}
 	}
-	forSites := o.workers + spare(o.workers)/2
-	r.mayWork = len(o.running) < o.workers || r.has == 0 || s.site != "" && site == 0 && len(o.running) < forSites
+	workers, part := o.workers, tenant.part
+	if s.site != "" && site == 0 {
+		workers, part = workers+spare(o.workers)/2, part+spare(o.workers)/2
+	}
+	r.isHeld = r.has > 0 && r.has >= part
+	r.mayWork = r.has == 0 || !r.isHeld && len(o.running) < workers
 	return r
 }
 
 // before reports whether the turn of r comes before that of another: below a quarter of the workers before above it, then the higher priority,
 // then who has fewer workers, then who came first.
-func (r rank) before(other rank) bool {
+func (r *rank) before(other *rank) bool {
 	return cmp.Or(cmp.Compare(r.over, other.over), cmp.Compare(other.priority, r.priority), cmp.Compare(r.has, other.has),
 		cmp.Compare(r.number, other.number)) < 0
 }

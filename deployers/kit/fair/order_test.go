@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 )
@@ -61,7 +62,7 @@ func start(o *order[string]) map[string]int {
 
 func TestAClusterIsOneBeforeAndAfterItsAddressIsKnown(t *testing.T) {
 	known := map[string]string{}
-	o := newOrder(16, placed, func(site string) string { return cmp.Or(known[site], site) })
+	o := newOrder(16, placed, func(site string) string { return cmp.Or(known[site], site) }, time.Now)
 	push(o, many("a", 10, "@target")...)
 	start(o)
 	known["target"] = "address"
@@ -91,7 +92,7 @@ func TestWhoGetsTheWorkers(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := newOrder(16, placed, addressed)
+			o := newOrder(16, placed, addressed, time.Now)
 			push(o, tc.first...)
 			got := map[string]int{}
 			if tc.then != nil {
@@ -116,7 +117,7 @@ func TestWhatIsNext(t *testing.T) {
 		"not beyond a quarter, whatever the priority": {queued: []string{"a/1", "a/2", "b/1-"}, order: []string{"a/1", "b/1-", "a/2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := newOrder(4, placed, addressed)
+			o := newOrder(4, placed, addressed, time.Now)
 			push(o, tc.queued...)
 			var order []string
 			for o.isDue() {
@@ -128,7 +129,7 @@ func TestWhatIsNext(t *testing.T) {
 }
 
 func TestAHigherPriorityCountsForWhatWaitsAlready(t *testing.T) {
-	o := newOrder(4, placed, addressed)
+	o := newOrder(4, placed, addressed, time.Now)
 	push(o, "a/1-", "b/1-")
 	o.prefer("b/1-", 0)
 	o.Touch("b/1-")
@@ -139,7 +140,7 @@ func TestAHigherPriorityCountsForWhatWaitsAlready(t *testing.T) {
 }
 
 func TestNothingIsKeptOfWhatIsDone(t *testing.T) {
-	o := newOrder(4, placed, addressed)
+	o := newOrder(4, placed, addressed, time.Now)
 	push(o, many("a", 10, "@x")...)
 	push(o, many("b", 10, "@y")...)
 	for o.isDue() {
@@ -157,7 +158,7 @@ func TestNothingIsKeptOfWhatIsDone(t *testing.T) {
 }
 
 func TestNobodyGetsAWorkerAfterTheEnd(t *testing.T) {
-	o := newOrder(4, placed, addressed)
+	o := newOrder(4, placed, addressed, time.Now)
 	push(o, "a/1")
 	o.close()
 	assert.False(t, o.isDue())
@@ -167,7 +168,7 @@ func TestNobodyGetsAWorkerAfterTheEnd(t *testing.T) {
 func BenchmarkNext(b *testing.B) {
 	for _, tenants := range []int{1, 100, 5000} {
 		b.Run(fmt.Sprintf("%d namespaces", tenants), func(b *testing.B) {
-			o := newOrder(16, placed, addressed)
+			o := newOrder(16, placed, addressed, time.Now)
 			for i := range tenants {
 				push(o, many(fmt.Sprint(i), 20000/tenants, "")...)
 			}

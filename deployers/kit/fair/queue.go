@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package fair shares the workers of a controller among namespaces, and among what the workers wait for: nobody gets more than a quarter of them
-// while others wait, and no worker idles while somebody waits. It promises nothing to others.
+// while others wait. The workers that a namespace had at once during the last seconds stay free for it, up to an equal part; no other worker idles
+// while somebody waits. It promises nothing to others.
 package fair
 
 import (
@@ -23,8 +24,9 @@ type Sites interface {
 	Address(site string) string
 }
 
-// Options returns the options of a controller with this many workers, whose queue is fair. One namespace alone gets all of them; a quarter as many
-// are spare, for namespaces that have none while all others are taken, and half of those also for such sites. Sites may be nil.
+// Options returns the options of a controller with this many workers, whose queue is fair. One namespace alone gets all of them; beside others it gets
+// those that they had no use for during the last seconds. A quarter as many are spare, for namespaces that have none while all others are taken, and
+// half of those also for such sites. Sites may be nil.
 func Options(workers int, sites Sites) controller.Options {
 	workers = max(workers, 1)
 	address := func(string) string { return "" }
@@ -34,7 +36,7 @@ func Options(workers int, sites Sites) controller.Options {
 	return controller.Options{
 		MaxConcurrentReconciles: workers + spare(workers),
 		NewQueue: func(name string, limiter workqueue.TypedRateLimiter[ctrl.Request]) workqueue.TypedRateLimitingInterface[ctrl.Request] {
-			return newQueue(name, limiter, newOrder(workers, func(request ctrl.Request) place { return placeOf(request, sites) }, address))
+			return newQueue(name, limiter, newOrder(workers, func(request ctrl.Request) place { return placeOf(request, sites) }, address, time.Now))
 		},
 	}
 }
@@ -60,8 +62,10 @@ type queue[T comparable] struct {
 	limiter workqueue.TypedRateLimiter[T]
 
 	// mu is held by the worker that takes an item; due wakes one when there may be another.
-	mu    sync.Mutex
-	due   *sync.Cond
+	mu  sync.Mutex
+	due *sync.Cond
+	// opens wakes a worker when another item may have one because time has passed.
+	opens *time.Timer
 	ended sync.Once
 }
 
@@ -72,6 +76,7 @@ func newQueue[T comparable](name string, limiter workqueue.TypedRateLimiter[T], 
 		later: priorityqueue.New("", func(o *priorityqueue.Opts[T]) { o.RateLimiter = limiter }),
 	}
 	q.due = sync.NewCond(&q.mu)
+	q.opens = time.AfterFunc(lately, q.wake)
 	go q.pass()
 	return q
 }
@@ -91,6 +96,11 @@ func (q *queue[T]) pass() {
 func (q *queue[T]) put(item T, priority int) {
 	q.order.prefer(item, priority)
 	q.ready.Add(item)
+	q.wake()
+}
+
+// wake lets a worker look for an item.
+func (q *queue[T]) wake() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.due.Signal()
@@ -132,6 +142,9 @@ func (q *queue[T]) GetWithPriority() (T, int, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for !q.order.isDue() && !q.ready.ShuttingDown() {
+		if after := q.order.opens(); after > 0 {
+			q.opens.Reset(after)
+		}
 		q.due.Wait()
 	}
 	item, shutdown := q.ready.Get()
@@ -170,6 +183,7 @@ func (q *queue[T]) ShutDown() {
 	q.ready.ShutDown()
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.opens.Stop()
 	q.due.Broadcast()
 }
 

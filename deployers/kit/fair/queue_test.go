@@ -33,7 +33,7 @@ type bench struct {
 func run(t *testing.T, workers int, takes func(item string) time.Duration) *bench {
 	t.Helper()
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute)
-	b := &bench{queue: newQueue("", limiter, newOrder(workers, placed, addressed)), ended: map[string]time.Time{}, again: func(string) {}}
+	b := &bench{queue: newQueue("", limiter, newOrder(workers, placed, addressed, time.Now)), ended: map[string]time.Time{}, again: func(string) {}}
 	for range workers + spare(workers) {
 		go b.work(takes)
 	}
@@ -195,7 +195,7 @@ func TestAnEventDuringTheWorkTakesThePlaceOfTheNextLook(t *testing.T) {
 func TestPrioritiesReachTheWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute)
-		q := newQueue("", limiter, newOrder(4, placed, addressed))
+		q := newQueue("", limiter, newOrder(4, placed, addressed, time.Now))
 		defer func() { q.ShutDown(); synctest.Wait() }()
 		q.AddWithOpts(priorityqueue.AddOpts{Priority: new(-100)}, "a/1")
 		q.AddWithOpts(priorityqueue.AddOpts{Priority: new(7)}, "b/1")
@@ -210,7 +210,7 @@ func TestPrioritiesReachTheWorkers(t *testing.T) {
 func TestRetriesAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute)
-		q := newQueue("", limiter, newOrder(4, placed, addressed))
+		q := newQueue("", limiter, newOrder(4, placed, addressed, time.Now))
 		defer func() { q.ShutDown(); synctest.Wait() }()
 		q.Add("a/1")
 		synctest.Wait()
