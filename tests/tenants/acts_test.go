@@ -55,6 +55,7 @@ var acts = []act{
 	{"sub-installations of sub-installations", nested},
 	{"events for one object without pause", requests},
 	{"items that wait for what never comes", waiting},
+	{"charts that look up without end", lookups},
 	{"records of releases that unpack to more than there is", forgedReleases},
 }
 

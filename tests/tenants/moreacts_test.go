@@ -8,6 +8,7 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/base64"
+	"fmt"
 	"io"
 	"strings"
 
@@ -31,6 +32,16 @@ func waiting(h *hostile) {
 		limit := "  timeout: " + waitingTime + "\n"
 		items := manifest + limit + chartItem(name, h.Namespace, map[string]string{"templates/pod.yaml": pod}) + limit
 		return object{"deployExecutions": landscape.GoTemplate("deployItems:\n" + items)}
+	}, nil)
+	h.bites(h.started)
+}
+
+// lookups are items of charts that ask their cluster again and again while they are rendered.
+func lookups(h *hostile) {
+	files := map[string]string{"templates/x.yaml": `{{ range until 2000000000 }}{{ $found := lookup "v1" "ConfigMap" $.Release.Namespace "any" }}{{ end }}`}
+	h.install(h.many, func(i int, name string) object {
+		return object{"deployExecutions": landscape.GoTemplate("deployItems:\n" + chartItem(name, h.Namespace, files,
+			fmt.Sprintf("helmDeployment: %t", i%2 == 0)) + "  timeout: " + waitingTime + "\n")}
 	}, nil)
 	h.bites(h.started)
 }
