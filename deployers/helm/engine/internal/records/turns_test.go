@@ -4,6 +4,8 @@
 package records
 
 import (
+	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -35,23 +37,40 @@ func TestNobodyWaitsWithASmallRecord(t *testing.T) {
 func TestLargeRecordsOfOneOwnerAreInNobodysWay(t *testing.T) {
 	const many = 20
 	room := NewRoom()
-	var waiting, all sync.WaitGroup
+	var all sync.WaitGroup
 	var ended atomic.Int32
 	unpacking.Lock()
-	waiting.Add(many)
 	for range many {
 		all.Go(func() {
-			waiting.Done()
 			defer room.Claim("busy").takeTurn()()
 			time.Sleep(20 * time.Millisecond)
 			ended.Add(1)
 		})
 	}
-	waiting.Wait()
-	time.Sleep(20 * time.Millisecond)
+	await := func(waiting int) {
+		require.Eventually(t, func() bool { return waitingForTurns() == waiting }, time.Minute, time.Millisecond)
+	}
+	await(many)
+	var earlier int32
+	all.Go(func() {
+		defer room.Claim("calm").takeTurn()()
+		earlier = ended.Load()
+	})
+	await(many + 1)
 	unpacking.Unlock()
-	room.Claim("calm").takeTurn()()
-	assert.LessOrEqual(t, ended.Load(), int32(3), "others of the busy one had their turn before")
 	all.Wait()
+	assert.LessOrEqual(t, earlier, int32(3), "others of the busy one had their turn before")
 	assert.Empty(t, room.turns.owners)
+}
+
+// waitingForTurns counts the goroutines that are halted until they may unpack.
+func waitingForTurns() (waiting int) {
+	stacks := make([]byte, 1<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	for stack := range strings.SplitSeq(string(stacks), "\n\n") {
+		if strings.Contains(stack, " [sync.Mutex.Lock") && strings.Contains(stack, ".takeTurn(") {
+			waiting++
+		}
+	}
+	return waiting
 }
