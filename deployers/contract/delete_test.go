@@ -139,11 +139,12 @@ func TestFailedDeletionIsTriedAgainWithANewJob(t *testing.T) {
 
 func TestDeletionWithoutTargetEndsAtTheTimeout(t *testing.T) {
 	s := newStage(t, &scripted{}, Options{})
-	item := s.create("item", named("gone"), timeout(2*time.Second))
+	item := s.create("item", named("gone"), timeout(time.Hour))
 	s.remove(item)
 	s.underWay(item, func() bool { return item.Status.LastError != nil })
 	assert.Equal(t, "NoTargetFound", item.Status.LastError.Reason)
 	assert.Equal(t, v1alpha1.PhaseDeleting, item.Status.Phase)
+	s.patch(item, timeout(time.Second))
 	s.finished(item)
 	assert.Equal(t, v1alpha1.PhaseDeleteFailed, item.Status.Phase)
 	assert.Contains(t, item.Status.LastError.Message, `timeout at: "start delete": Target "gone" does not exist`)

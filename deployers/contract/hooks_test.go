@@ -180,8 +180,10 @@ func TestHeldJobEndsInTime(t *testing.T) {
 	hooks := &journal{}
 	hooks.answer(HookBeforeAnyReconcile, abort)
 	s := newStage(t, &scripted{}, Options{Hooks: hooks.hooks()})
-	item := s.create("item", timeout(time.Second))
+	item := s.create("item", timeout(time.Hour))
 	s.trigger(item)
+	require.Eventually(t, func() bool { return hooks.saw(HookBeforeAnyReconcile) > 0 }, patience, time.Millisecond)
+	s.patch(item, timeout(time.Second))
 	s.finished(item)
 	assert.Equal(t, v1alpha1.PhaseFailed, item.Status.Phase)
 	assert.Contains(t, item.Status.LastError.Message, "a hook holds the job back at BeforeAnyReconcile")

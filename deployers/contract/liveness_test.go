@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -44,8 +45,8 @@ func TestADeployerRenewsItsLease(t *testing.T) {
 		return func() bool { return lease.Spec.RenewTime.After(since.Time) }
 	}
 	require.NoError(t, s.p.Await(s.context(), lease, renewed(lease.Spec.RenewTime)))
-	lease.Spec.HolderIdentity = new("somebody else")
-	require.NoError(t, s.client().Update(t.Context(), lease))
+	const stolen = `{"spec":{"holderIdentity":"somebody else"}}`
+	require.NoError(t, s.client().Patch(t.Context(), lease, client.RawPatch(types.MergePatchType, []byte(stolen))), "whatever is renewed meanwhile")
 	require.NoError(t, s.p.Await(s.context(), lease, func() bool { return *lease.Spec.HolderIdentity == "test" }), "it takes it back")
 	version := lease.UID
 	require.NoError(t, s.client().Delete(t.Context(), lease))

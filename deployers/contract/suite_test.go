@@ -98,6 +98,8 @@ type stage struct {
 	sent     *recording
 	stop     func()
 	recorder *metrics.Recorder
+	// seen is what the deployer knows of the landscaper cluster.
+	seen cache.Cache
 }
 
 // newStage starts a deployer as a user of its own, whose requests can be counted.
@@ -150,7 +152,8 @@ func (s *stage) start(options Options) {
 	options.Metrics = runtimectrl.NewMetrics(mgr, s.recorder, v1alpha1.Finalizer)
 	require.NoError(s.t, Serve(mgr, s.served, options))
 	s.stop = platform.Run(context.Background(), s.t, mgr)
-	require.True(s.t, mgr.GetCache().WaitForCacheSync(s.context()))
+	s.seen = mgr.GetCache()
+	require.True(s.t, s.seen.WaitForCacheSync(s.context()))
 }
 
 func (s *stage) client() client.Client { return s.p.Client() }
@@ -253,6 +256,16 @@ func (s *stage) createTarget(name string, labels map[string]string) {
 
 func timeout(limit time.Duration) func(*v1alpha1.DeployItem) {
 	return func(item *v1alpha1.DeployItem) { item.Spec.Timeout = &v1alpha1.Duration{Duration: limit} }
+}
+
+// patch changes an item, whatever the deployer writes meanwhile.
+func (s *stage) patch(item *v1alpha1.DeployItem, change ...func(*v1alpha1.DeployItem)) {
+	s.t.Helper()
+	before := item.DeepCopy()
+	for _, c := range change {
+		c(item)
+	}
+	require.NoError(s.t, s.client().Patch(s.t.Context(), item, client.MergeFrom(before)))
 }
 
 // configMap returns a ConfigMap of the stage's namespace, which stands for a deployed object.

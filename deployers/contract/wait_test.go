@@ -6,6 +6,7 @@ package contract
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,7 +30,17 @@ func TestWatchedChangeBringsTheJobOn(t *testing.T) {
 	require.NoError(t, s.client().Create(t.Context(), s.configMap("item")))
 	s.finished(item)
 	assert.WithinDuration(t, since, item.Status.TransitionTimes.FinishedTime.Time, pace.Within(2*time.Second))
-	assert.Equal(t, []string{"update deployitems/status", "update deployitems/status"}, s.requestsOf(since, "deployitems"))
+	s.requireWrites(since, 2)
+}
+
+// requireWrites requires that the deployer has written the status of an item so often, or once more where the job took so long that its wait is shown.
+func (s *stage) requireWrites(since time.Time, want int) {
+	s.t.Helper()
+	written := s.requestsOf(since, "deployitems")
+	if time.Since(since) >= visibleAfter && len(written) > want {
+		want++
+	}
+	require.Equal(s.t, slices.Repeat([]string{"update deployitems/status"}, want), written)
 }
 
 func TestLongWaitIsShown(t *testing.T) {
