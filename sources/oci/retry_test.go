@@ -77,14 +77,22 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 	})
 }
 
+// impatient gives up soon, and not so soon that a busy machine keeps it from what a registry answers at once: an answer may take a quarter of the time,
+// and a pause of a download as well.
+func impatient(t *testing.T) *Client {
+	t.Helper()
+	return newClient(t, func(o *Options) { o.Timeout = 6 * time.Second })
+}
+
 func TestAHangingRegistryIsNamed(t *testing.T) {
 	for name, kind := range map[string]string{"resolve it": "GET manifests", "download its layer": "GET blobs"} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			r := registry.Start(t, registry.Options{})
 			ref, _ := r.Push(t, "shop", "1.0.0", layer(HelmChartLayer, "chart"))
 			method, what, _ := strings.Cut(kind, " ")
 			r.Break(registry.On(method, what, registry.Hang()))
-			_, err := newClient(t, func(o *Options) { o.Timeout = time.Second }).Pull(ctx, ref, PullOptions{})
+			_, err := impatient(t).Pull(ctx, ref, PullOptions{})
 			require.ErrorContains(t, err, r.Host+"/shop:1.0.0")
 			require.ErrorContains(t, err, "could not "+name)
 			require.ErrorContains(t, err, "timeout")
@@ -103,7 +111,7 @@ func TestARegistryThatHangsWhenAskedIsNamed(t *testing.T) {
 }
 
 func TestADrippingDownloadEnds(t *testing.T) {
-	content := strings.Repeat("c", 8<<10)
+	content := strings.Repeat("c", 80<<10) // so that enough of it is judged
 	for name, tc := range map[string]struct {
 		dose int
 		says string
@@ -112,6 +120,7 @@ func TestADrippingDownloadEnds(t *testing.T) {
 		"fast enough": {1 << 10, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			r := registry.Start(t, registry.Options{})
 			ref, _ := r.Push(t, "shop", "1.0.0", layer(HelmChartLayer, content))
 			r.Break(registry.On("GET", "blobs", func(_ *registry.Registry, w http.ResponseWriter, request *http.Request) bool {
@@ -119,16 +128,15 @@ func TestADrippingDownloadEnds(t *testing.T) {
 				drip(request.Context(), w, content, tc.dose)
 				return true
 			}))
-			c := newClient(t, func(o *Options) { o.Timeout = time.Second })
 			began := time.Now()
-			_, err := c.PullContent(ctx, ref, PullOptions{})
+			_, err := impatient(t).PullContent(ctx, ref, PullOptions{})
 			if tc.says == "" {
 				require.NoError(t, err)
 				return
 			}
 			require.ErrorContains(t, err, tc.says)
 			require.Equal(t, 1, r.Count("GET", "blobs"), "it is not begun anew")
-			require.Less(t, time.Since(began), 20*time.Second)
+			require.Less(t, time.Since(began), time.Minute)
 		})
 	}
 }
@@ -149,6 +157,7 @@ func drip(ctx context.Context, w http.ResponseWriter, content string, dose int) 
 }
 
 func TestAStalledDownloadEnds(t *testing.T) {
+	t.Parallel()
 	r := registry.Start(t, registry.Options{})
 	ref, _ := r.Push(t, "shop", "1.0.0", layer(HelmChartLayer, "chart"))
 	r.Break(registry.On("GET", "blobs", func(_ *registry.Registry, w http.ResponseWriter, request *http.Request) bool {
@@ -158,8 +167,7 @@ func TestAStalledDownloadEnds(t *testing.T) {
 		<-request.Context().Done()
 		return true
 	}))
-	c := newClient(t, func(o *Options) { o.Timeout = time.Second })
-	_, err := c.PullContent(ctx, ref, PullOptions{})
+	_, err := impatient(t).PullContent(ctx, ref, PullOptions{})
 	require.ErrorContains(t, err, "nothing arrived for too long")
 	require.Greater(t, r.Count("GET", "blobs"), 1, "it is begun anew before it is given up")
 }
