@@ -43,7 +43,11 @@ const foreignText = "internal-document-9f3c"
 
 var configMaps = corev1.SchemeGroupVersion.WithResource("configmaps")
 
-// hostile opens a target whose server is answer, with short limits.
+// shortHeader and shortBody are limits of tests that wait for their end. Whatever else is asked of a server has the time that a busy machine needs.
+func shortHeader(l *guard.Limits) { l.Header = 2 * time.Second }
+func shortBody(l *guard.Limits)   { l.Body = 2 * time.Second }
+
+// hostile opens a target whose server is answer.
 func hostile(t *testing.T, answer http.HandlerFunc, adjust ...func(*guard.Limits)) *Cluster {
 	t.Helper()
 	server := httptest.NewUnstartedServer(answer)
@@ -58,7 +62,6 @@ func opened(t *testing.T, server *httptest.Server, options Options, adjust ...fu
 	t.Helper()
 	clients, err := New(options)
 	require.NoError(t, err)
-	clients.limits.Header, clients.limits.Body = 2*time.Second, 2*time.Second
 	for _, change := range adjust {
 		change(&clients.limits)
 	}
@@ -106,16 +109,16 @@ func askKind(ctx context.Context, cluster *Cluster) error {
 
 func TestT04SilentServerEndsRequests(t *testing.T) {
 	t.Parallel()
-	cluster := hostile(t, silent)
+	cluster := hostile(t, silent, shortHeader)
 	require.ErrorIs(t, getConfigMap(t.Context(), cluster), guard.ErrSilent)
-	cluster = hostile(t, silent)
+	cluster = hostile(t, silent, shortHeader)
 	require.ErrorIs(t, askKind(t.Context(), cluster), guard.ErrSilent)
 }
 
 func TestT04RequestsAfterSilenceFailAtOnce(t *testing.T) {
 	t.Parallel()
 	var requests atomic.Int32
-	cluster := hostile(t, func(w http.ResponseWriter, r *http.Request) { requests.Add(1); silent(w, r) })
+	cluster := hostile(t, func(w http.ResponseWriter, r *http.Request) { requests.Add(1); silent(w, r) }, shortHeader)
 	for range 5 {
 		require.ErrorIs(t, getConfigMap(t.Context(), cluster), guard.ErrSilent)
 	}
@@ -130,7 +133,7 @@ func TestT04OneSlowRequestOfManyIsNoSilence(t *testing.T) {
 			return
 		}
 		answerJSON(w, `{"kind": "ConfigMap", "apiVersion": "v1"}`)
-	})
+	}, shortHeader)
 	slow := make(chan error)
 	go func() { slow <- getConfigMap(context.Background(), cluster) }()
 	other := func() error {
@@ -185,7 +188,7 @@ func TestT04HeaderThatDripsEndsRequests(t *testing.T) {
 			return err
 		})
 	})
-	require.ErrorIs(t, getConfigMap(t.Context(), opened(t, server, Options{})), guard.ErrSilent)
+	require.ErrorIs(t, getConfigMap(t.Context(), opened(t, server, Options{}, shortHeader)), guard.ErrSilent)
 }
 
 // drip writes one drop after the other, slowly, until the other side does not listen any more.
@@ -230,7 +233,7 @@ func TestT04BodyThatDripsEndsRequests(t *testing.T) {
 	cluster := hostile(t, func(w http.ResponseWriter, r *http.Request) {
 		answerJSON(w, `{"kind": "ConfigMap", "apiVersion": "v1", "data": {"x": "`)
 		dripInto(w, r, "drop")
-	})
+	}, shortBody)
 	require.ErrorIs(t, getConfigMap(t.Context(), cluster), guard.ErrSlow)
 }
 
@@ -239,7 +242,7 @@ func TestT04StatusThatDripsEndsRequests(t *testing.T) {
 	cluster := hostile(t, func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusInternalServerError)
 		dripInto(w, r, " ")
-	})
+	}, shortBody)
 	require.ErrorIs(t, getConfigMap(t.Context(), cluster), guard.ErrSlow)
 }
 
@@ -253,7 +256,7 @@ func TestT04LargeAnswerTakesLittleMemory(t *testing.T) {
 			}
 		}
 		_, _ = io.WriteString(w, `"]}`)
-	}, func(l *guard.Limits) { l.Body = time.Minute })
+	})
 	before := heap()
 	require.ErrorIs(t, askKind(t.Context(), cluster), guard.ErrLarge)
 	assert.Less(t, int64(heap()-before), int64(64<<20))
@@ -272,7 +275,7 @@ func TestAnAnswerThatIsOneObjectIsReadNoFurther(t *testing.T) {
 			}
 			sent.Add(1)
 		}
-	}, func(l *guard.Limits) { l.Body = time.Minute })
+	})
 	for range 3 {
 		require.ErrorIs(t, getConfigMap(t.Context(), cluster), guard.ErrLarge)
 		assert.Less(t, sent.Load(), int64(24), "MiB, of which the connection holds some; the server is left alone for a while")
@@ -552,7 +555,7 @@ func TestT04LargeAnswersTogether(t *testing.T) {
 		case <-lost:
 			_, _ = io.WriteString(w, `"}}`)
 		}
-	}, func(l *guard.Limits) { l.Together, l.Body = together, time.Minute })
+	}, func(l *guard.Limits) { l.Together = together })
 	var ended errgroup.Group
 	var crowded atomic.Int64
 	for range fit + 1 {
