@@ -33,7 +33,8 @@ func TestWatchedChangeBringsTheJobOn(t *testing.T) {
 	s.requireWrites(since, 2)
 }
 
-// requireWrites requires that the deployer has written the status of an item so often, or once more where the job took so long that its wait is shown.
+// requireWrites requires that the deployer has written the status of an item so often, or once more where the job took so long that its wait
+// is shown.
 func (s *stage) requireWrites(since time.Time, want int) {
 	s.t.Helper()
 	written := s.requestsOf(since, "deployitems")

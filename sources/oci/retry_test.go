@@ -77,8 +77,8 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 	})
 }
 
-// impatient gives up soon, and not so soon that a busy machine keeps it from what a registry answers at once: an answer may take a quarter of the time,
-// and a pause of a download as well.
+// impatient gives up soon, and not so soon that a busy machine keeps it from what a registry answers at once: an answer may take a quarter of
+// the time, and a pause of a download as well.
 func impatient(t *testing.T) *Client {
 	t.Helper()
 	return newClient(t, func(o *Options) { o.Timeout = 6 * time.Second })
