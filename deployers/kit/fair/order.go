@@ -124,11 +124,12 @@ func (o *order[T]) Len() int {
 	return len(o.waiting)
 }
 
-// Pop returns the next item, which has a worker from then on.
+// Pop returns the next item, which has a worker from then on. Who calls it knows that one was due. If none is any more, because another item came since
+// or the address of a site is known, it returns one all the same.
 func (o *order[T]) Pop() T {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	s := o.next(false)
+	s := cmp.Or(o.next(false), o.shares[0])
 	e := heap.Pop(&s.waiting).(*entry[T])
 	if len(s.waiting) == 0 {
 		o.drop(s)

@@ -183,6 +183,21 @@ func TestAnotherSiteOfANamespaceThatHasItsPart(t *testing.T) {
 	assert.Equal(t, map[string]int{"a": 2}, start(o), "half of the spare workers")
 }
 
+// TestAnItemThatComesBetweenTheQuestionAndTheAnswer has the item that was due wait again once another has come.
+func TestAnItemThatComesBetweenTheQuestionAndTheAnswer(t *testing.T) {
+	o := newOrder(16, placed, addressed, time.Now)
+	visit(o, others(4)...)
+	push(o, many("d", 8, "")...)
+	start(o)
+	push(o, append(many("a", 3, "@slow"), "b/1@slow")...)
+	start(o)
+	push(o, "a/due@slow")
+	assert.True(t, o.isDue())
+	push(o, "d/held")
+	assert.False(t, o.isDue())
+	assert.Contains(t, []string{"a/due@slow", "d/held"}, o.Pop(), "a worker waits for it already")
+}
+
 func TestTheOrderStaysBesideThoseThatHadWorkersLately(t *testing.T) {
 	o := newOrder(4, placed, addressed, time.Now)
 	visit(o, others(3)...)
