@@ -42,6 +42,28 @@ func TestPartsAreTheLargestThatLeaveOthersAsMuch(t *testing.T) {
 	}
 }
 
+func TestWhatANamespaceHadLatelyIsTheMostAtAnyInstant(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	c := &clock{}
+	u := newUse(c.now)
+	has, until := []int{0}, []time.Time{c.now()}
+	for range 5000 {
+		c.pass(time.Duration(random.Int64N(int64(lately / 2))))
+		until[len(until)-1] = c.now()
+		has, until = append(has, random.IntN(5)), append(until, c.now())
+		u.set("a", has[len(has)-1])
+		want := 0
+		for i := max(0, len(has)-100); i < len(has); i++ {
+			if c.now().Sub(until[i]) < lately {
+				want = max(want, has[i])
+			}
+		}
+		if most, _ := u.tenants["a"].lately(c.now()); !assert.Equal(t, want, most) {
+			return
+		}
+	}
+}
+
 // TestNoWorkerSleepsBesideAnItemThatMayHaveIt looks at random work at random instants.
 func TestNoWorkerSleepsBesideAnItemThatMayHaveIt(t *testing.T) {
 	for seed := range uint64(25) {

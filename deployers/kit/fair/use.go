@@ -3,7 +3,10 @@
 
 package fair
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // lately is how long the workers that a namespace had at once are kept free for it. A job is a chain of short reconciliations with gaps: at most
 // instants its namespace neither works nor waits.
@@ -12,32 +15,44 @@ const lately = 3 * time.Second
 // use knows how many workers each namespace had at once lately.
 type use struct {
 	now     func() time.Time
-	tenants map[string]peak
+	tenants map[string]record
 }
 
-// peak is the most workers that a namespace had at once.
+// record is how many workers a namespace has, and had at once lately.
+type record struct {
+	has int
+	// had is what it had beyond that: the most first, then what it had since.
+	had []peak
+}
+
+// peak is a number of workers that a namespace had at once, and more than it had since.
 type peak struct {
-	has, most int
-	// at is the last instant at which it had the most.
+	most int
+	// at is the last instant at which it had them.
 	at time.Time
 }
 
-func newUse(now func() time.Time) *use { return &use{now: now, tenants: map[string]peak{}} }
+func newUse(now func() time.Time) *use { return &use{now: now, tenants: map[string]record{}} }
 
-// lately returns the most workers at once of late.
-func (p peak) lately(now time.Time) int {
-	if now.Sub(p.at) < lately {
-		return p.most
+// left returns how long what a namespace had stays free for it; not more than 0 where it does no more.
+func (p peak) left(now time.Time) time.Duration { return p.at.Add(lately).Sub(now) }
+
+// lately returns the most workers at once of late, and how long they stay free for it if it has fewer by now.
+func (r record) lately(now time.Time) (most int, left time.Duration) {
+	for _, p := range r.had {
+		if left := p.left(now); left > 0 {
+			return p.most, left
+		}
 	}
-	return p.has
+	return r.has, 0
 }
 
 // set takes note of how many workers a namespace has from now on.
 func (u *use) set(tenant string, has int) {
-	now := u.now()
-	its := u.tenants[tenant]
-	if most := its.lately(now); has >= most || its.has == most {
-		its.most, its.at = max(has, most), now
+	now, its := u.now(), u.tenants[tenant]
+	its.had = slices.DeleteFunc(its.had, func(p peak) bool { return p.most <= has || p.left(now) <= 0 })
+	if its.has > has {
+		its.had = append(its.had, peak{most: its.has, at: now})
 	}
 	its.has = has
 	u.tenants[tenant] = its
@@ -53,7 +68,7 @@ type need struct {
 func (u *use) needs(workers int) (all []need) {
 	now := u.now()
 	for tenant, its := range u.tenants {
-		most := its.lately(now)
+		most, _ := its.lately(now)
 		if most == 0 {
 			delete(u.tenants, tenant)
 			continue
@@ -92,11 +107,8 @@ func part(tenant string, workers int, needs []need) int {
 func (u *use) changes() time.Duration {
 	now, after := u.now(), time.Duration(0)
 	for _, its := range u.tenants {
-		if its.lately(now) == its.has {
-			continue
-		}
-		if ends := its.at.Add(lately).Sub(now); after == 0 || ends < after {
-			after = ends
+		if _, left := its.lately(now); left > 0 && (after == 0 || left < after) {
+			after = left
 		}
 	}
 	return after

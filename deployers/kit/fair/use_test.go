@@ -59,6 +59,14 @@ func TestWhatANamespaceHadLately(t *testing.T) {
 			c.pass(lately - 1)
 		}, 2},
 		"what it has since the most was longer ago": {func(u *use, c *clock) { u.set("a", 2); u.set("a", 1); c.pass(lately) }, 1},
+		"what it had since the most was longer ago": {func(u *use, c *clock) {
+			u.set("a", 3)
+			u.set("a", 2)
+			c.pass(lately - 2)
+			u.set("a", 1)
+			u.set("a", 0)
+			c.pass(2)
+		}, 2},
 		"less, counted anew": {func(u *use, c *clock) {
 			u.set("a", 2)
 			u.set("a", 1)
@@ -71,7 +79,8 @@ func TestWhatANamespaceHadLately(t *testing.T) {
 			c := &clock{}
 			u := newUse(c.now)
 			tc.does(u, c)
-			assert.Equal(t, tc.want, u.tenants["a"].lately(c.now()))
+			most, _ := u.tenants["a"].lately(c.now())
+			assert.Equal(t, tc.want, most)
 		})
 	}
 }
@@ -239,6 +248,23 @@ func TestWorkersComeBackByThemselves(t *testing.T) {
 			began = append(began, len(b.items())-3)
 		}
 		assert.Equal(t, []int{13, 14, 15, 16}, began)
+	})
+}
+
+func TestOneThatHadTwoWorkersOnceKeepsTheOneThatItNeeds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := run(t, 16, func(item string) time.Duration { return max(busyForLong(item), lately/30) })
+		b.Add("calm/1")
+		b.Add("calm/2")
+		in(lately / 5)
+		for _, item := range many("busy", 100, "") {
+			b.Add(item)
+		}
+		for range 20 {
+			b.Add("calm/1")
+			in(lately / 4)
+		}
+		assert.Len(t, b.items(), 22+15)
 	})
 }
 
