@@ -64,8 +64,10 @@ type queue[T comparable] struct {
 	// mu is held by the worker that takes an item; due wakes one when there may be another.
 	mu  sync.Mutex
 	due *sync.Cond
-	// opens wakes a worker when another item may have one because time has passed.
+	// opens wakes a worker when another item may have one because time has passed. While it is set, none may earlier: what a namespace had until now
+	// stays free for longer than what any had until earlier.
 	opens *time.Timer
+	isSet bool
 	ended sync.Once
 }
 
@@ -76,7 +78,8 @@ func newQueue[T comparable](name string, limiter workqueue.TypedRateLimiter[T], 
 		later: priorityqueue.New("", func(o *priorityqueue.Opts[T]) { o.RateLimiter = limiter }),
 	}
 	q.due = sync.NewCond(&q.mu)
-	q.opens = time.AfterFunc(lately, q.wake)
+	q.isSet = true
+	q.opens = time.AfterFunc(lately, q.open)
 	go q.pass()
 	return q
 }
@@ -103,6 +106,14 @@ func (q *queue[T]) put(item T, priority int) {
 func (q *queue[T]) wake() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.due.Signal()
+}
+
+// open lets a worker look for an item when the time has passed.
+func (q *queue[T]) open() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.isSet = false
 	q.due.Signal()
 }
 
@@ -142,8 +153,11 @@ func (q *queue[T]) GetWithPriority() (T, int, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for !q.order.isDue() && !q.ready.ShuttingDown() {
-		if after := q.order.opens(); after > 0 {
-			q.opens.Reset(after)
+		if !q.isSet {
+			if after := q.order.opens(); after > 0 {
+				q.isSet = true
+				q.opens.Reset(after)
+			}
 		}
 		q.due.Wait()
 	}
