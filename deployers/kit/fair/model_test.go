@@ -5,6 +5,7 @@ package fair
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"testing"
 	"testing/synctest"
@@ -30,13 +31,13 @@ func TestPartsAreTheLargestThatLeaveOthersAsMuch(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 3000 {
 		workers, u := 1+random.IntN(32), newUse((&clock{}).now)
-		u.set("a", 1+random.IntN(workers))
+		set(u, "a", 1+random.IntN(workers))
 		var needs []int
 		for _, name := range others(random.IntN(40)) {
 			needs = append(needs, 1+random.IntN(workers+4))
-			u.set(name, needs[len(needs)-1])
+			set(u, name, needs[len(needs)-1])
 		}
-		if !assert.Equal(t, fill(workers, needs), part("a", workers, u.needs(workers)), "%d workers, others need %v", workers, needs) {
+		if !assert.Equal(t, fill(workers, needs), equalPart("a", workers, u.needs(workers)), "%d workers, others need %v", workers, needs) {
 			return
 		}
 	}
@@ -51,16 +52,51 @@ func TestWhatANamespaceHadLatelyIsTheMostAtAnyInstant(t *testing.T) {
 		c.pass(time.Duration(random.Int64N(int64(lately / 2))))
 		until[len(until)-1] = c.now()
 		has, until = append(has, random.IntN(5)), append(until, c.now())
-		u.set("a", has[len(has)-1])
+		set(u, "a", has[len(has)-1])
 		want := 0
 		for i := max(0, len(has)-100); i < len(has); i++ {
 			if c.now().Sub(until[i]) < lately {
 				want = max(want, has[i])
 			}
 		}
-		if most, _ := u.tenants["a"].lately(c.now()); !assert.Equal(t, want, most) {
+		if most, _ := u.tenants["a"].own.lately(c.now()); !assert.Equal(t, want, most) {
 			return
 		}
+	}
+}
+
+func TestWhatOthersHadTogetherIsTheMostAtAnyInstant(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	c := &clock{}
+	u := newUse(c.now)
+	running := map[string]int{}
+	var has []map[string]int
+	var until []time.Time
+	for range 1000 {
+		name := others(5)[random.IntN(5)]
+		if running[name] += 1 - random.IntN(3); running[name] <= 0 {
+			delete(running, name)
+		}
+		u.set(name, running)
+		u.needs(1 + random.IntN(5))
+		has, until = append(has, maps.Clone(running)), append(until, c.now().Add(time.Hour))
+		for one, mine := range running {
+			want := 0
+			for i := max(0, len(has)-100); i < len(has); i++ {
+				together := -has[i][one]
+				for _, n := range has[i] {
+					together += n
+				}
+				if c.now().Sub(until[i]) < lately {
+					want = max(want, together)
+				}
+			}
+			if most, _ := u.tenants[one].beside.lately(c.now()); !assert.Equal(t, want, most, "%s has %d", one, mine) {
+				return
+			}
+		}
+		c.pass(1 + time.Duration(random.Int64N(int64(lately/4))))
+		until[len(until)-1] = c.now()
 	}
 }
 

@@ -140,7 +140,7 @@ func (o *order[T]) Pop() T {
 	}
 	o.running[e.item] = hold{place: s.place, priority: e.priority}
 	o.tenants[s.tenant]++
-	o.use.set(s.tenant, o.tenants[s.tenant])
+	o.use.set(s.tenant, o.tenants)
 	return e.item
 }
 
@@ -161,7 +161,7 @@ func (o *order[T]) release(item T) {
 	}
 	delete(o.running, item)
 	lower(o.tenants, where.tenant)
-	o.use.set(where.tenant, o.tenants[where.tenant])
+	o.use.set(where.tenant, o.tenants)
 }
 
 // has reports whether an item waits, or comes back to a worker after the one that has it.
@@ -250,7 +250,7 @@ type standing struct{ has, part int }
 func (o *order[T]) standings() map[string]standing {
 	all, needs := make(map[string]standing, len(o.tenants)), o.use.needs(o.workers)
 	for tenant, has := range o.tenants {
-		all[tenant] = standing{has: has, part: part(tenant, o.workers, needs)}
+		all[tenant] = standing{has: has, part: o.use.part(tenant, o.workers, needs)}
 	}
 	return all
 }

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package fair shares the workers of a controller among namespaces, and among what the workers wait for: nobody gets more than a quarter of them
-// while others wait. The workers that a namespace had at once during the last seconds stay free for it, up to an equal part; no other worker idles
-// while somebody waits. It promises nothing to others.
+// while others wait. As many as others had together during the last seconds stay free for them, but a namespace gets its equal part; no other worker
+// idles while somebody waits. It promises nothing to others.
 package fair
 
 import (
@@ -64,7 +64,7 @@ type queue[T comparable] struct {
 	// mu is held by the worker that takes an item; due wakes one when there may be another.
 	mu  sync.Mutex
 	due *sync.Cond
-	// opens wakes a worker when another item may have one because time has passed. While it is set, none may earlier: what a namespace had until now
+	// opens wakes a worker when another item may have one because time has passed. While it is set, none may earlier: what somebody had until now
 	// stays free for longer than what any had until earlier.
 	opens *time.Timer
 	isSet bool

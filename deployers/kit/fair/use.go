@@ -12,32 +12,42 @@ import (
 // instants its namespace neither works nor waits.
 const lately = 3 * time.Second
 
-// use knows how many workers each namespace had at once lately.
+// use knows how many workers namespaces had at once lately.
 type use struct {
 	now     func() time.Time
-	tenants map[string]record
+	tenants map[string]tenant
+	// all is what all namespaces had together.
+	all record
 }
 
-// record is how many workers a namespace has, and had at once lately.
+// tenant is what is known of one namespace.
+type tenant struct {
+	own record
+	// beside is what all others had together; where the namespace has no worker, only until it had its last one.
+	beside record
+	last   time.Time
+}
+
+// record is how many workers somebody has, and had at once lately.
 type record struct {
 	has int
 	// had is what it had beyond that: the most first, then what it had since.
 	had []peak
 }
 
-// peak is a number of workers that a namespace had at once, and more than it had since.
+// peak is a number of workers that somebody had at once, and more than it had since.
 type peak struct {
 	most int
 	// at is the last instant at which it had them.
 	at time.Time
 }
 
-func newUse(now func() time.Time) *use { return &use{now: now, tenants: map[string]record{}} }
+func newUse(now func() time.Time) *use { return &use{now: now, tenants: map[string]tenant{}} }
 
-// left returns how long what a namespace had stays free for it; not more than 0 where it does no more.
+// left returns how long that counts; not more than 0 where it does no more.
 func (p peak) left(now time.Time) time.Duration { return p.at.Add(lately).Sub(now) }
 
-// lately returns the most workers at once of late, and how long they stay free for it if it has fewer by now.
+// lately returns the most workers at once of late, and how long they count if it has fewer by now.
 func (r record) lately(now time.Time) (most int, left time.Duration) {
 	for _, p := range r.had {
 		if left := p.left(now); left > 0 {
@@ -47,15 +57,53 @@ func (r record) lately(now time.Time) (most int, left time.Duration) {
 	return r.has, 0
 }
 
-// set takes note of how many workers a namespace has from now on.
-func (u *use) set(tenant string, has int) {
-	now, its := u.now(), u.tenants[tenant]
-	its.had = slices.DeleteFunc(its.had, func(p peak) bool { return p.most <= has || p.left(now) <= 0 })
-	if its.has > has {
-		its.had = append(its.had, peak{most: its.has, at: now})
+// with returns the record when the number of workers is another from now on. It takes over what r holds.
+func (r record) with(has int, now time.Time) record {
+	if r.has > has {
+		r = r.and(peak{most: r.has, at: now})
 	}
-	its.has = has
-	u.tenants[tenant] = its
+	r.had = slices.DeleteFunc(r.had, func(p peak) bool { return p.most <= has || p.left(now) <= 0 })
+	r.has = has
+	return r
+}
+
+// and returns the record with a peak that ended after those that it has. It takes over what r holds.
+func (r record) and(later peak) record {
+	r.had = append(slices.DeleteFunc(r.had, func(p peak) bool { return p.most <= later.most }), later)
+	return r
+}
+
+// set takes note of how many workers a namespace has from now on. Running are those of all namespaces with workers, with the new number of that one.
+func (u *use) set(name string, running map[string]int) {
+	now, total := u.now(), 0
+	for _, has := range running {
+		total += has
+	}
+	u.tenants[name] = u.back(u.tenants[name])
+	for other, has := range running {
+		its := u.tenants[other]
+		its.beside = its.beside.with(total-has, now)
+		u.tenants[other] = its
+	}
+	its := u.tenants[name]
+	its.own, its.last = its.own.with(running[name], now), now
+	u.tenants[name] = its
+	u.all = u.all.with(total, now)
+}
+
+// back returns what is known of a namespace, with what all others had while it had no worker: that was what all had.
+func (u *use) back(its tenant) tenant {
+	if its.own.has > 0 {
+		return its
+	}
+	its.beside = its.beside.with(0, its.last)
+	for _, p := range u.all.had {
+		if p.at.After(its.last) {
+			its.beside = its.beside.and(p)
+		}
+	}
+	its.beside.has = u.all.has
+	return its
 }
 
 // need is what is left to a namespace: as many workers as it had at once lately.
@@ -68,7 +116,7 @@ type need struct {
 func (u *use) needs(workers int) (all []need) {
 	now := u.now()
 	for tenant, its := range u.tenants {
-		most, _ := its.lately(now)
+		most, _ := its.own.lately(now)
 		if most == 0 {
 			delete(u.tenants, tenant)
 			continue
@@ -80,9 +128,16 @@ func (u *use) needs(workers int) (all []need) {
 	return all
 }
 
-// part returns how many of some workers a namespace may have: what all others need is left to them, up to as many as it may have itself. At least it
-// may have one. This is max-min fairness: who needs less than an equal part leaves the rest of it to others.
-func part(tenant string, workers int, needs []need) int {
+// part returns how many of some workers a namespace with workers may have: all that the others never had together lately, its equal part where that is
+// more, and at least one.
+func (u *use) part(name string, workers int, needs []need) int {
+	together, _ := u.tenants[name].beside.lately(u.now())
+	return max(equalPart(name, workers, needs), workers-together)
+}
+
+// equalPart returns what a namespace may have of some workers if all others get what they need, up to as many as it may have itself; at least one.
+// This is max-min fairness: who needs less than an equal part leaves the rest of it to others.
+func equalPart(tenant string, workers int, needs []need) int {
 	level := 0
 	for {
 		left, sharing := workers, 1
@@ -106,10 +161,18 @@ func part(tenant string, workers int, needs []need) int {
 // changes returns after what time the part of some namespace may be larger by itself, 0 where that is never.
 func (u *use) changes() time.Duration {
 	now, after := u.now(), time.Duration(0)
-	for _, its := range u.tenants {
-		if _, left := its.lately(now); left > 0 && (after == 0 || left < after) {
+	sooner := func(left time.Duration) {
+		if left > 0 && (after == 0 || left < after) {
 			after = left
 		}
 	}
+	for _, its := range u.tenants {
+		for _, r := range []record{its.own, its.beside} {
+			_, left := r.lately(now)
+			sooner(left)
+		}
+	}
+	_, left := u.all.lately(now) // of which a namespace that comes back takes over a part
+	sooner(left)
 	return after
 }

@@ -5,6 +5,7 @@ package fair
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,11 +15,14 @@ import (
 )
 
 // clock is one that tests set.
-type clock struct{ at time.Time }
+type clock struct{ since time.Duration }
 
-func (c *clock) now() time.Time { return c.at }
+func (c *clock) now() time.Time { return time.Unix(0, 0).Add(c.since) }
 
-func (c *clock) pass(d time.Duration) { c.at = c.at.Add(d) }
+func (c *clock) pass(d time.Duration) { c.since += d }
+
+// set lets one namespace have workers, and no other.
+func set(u *use, tenant string, has int) { u.set(tenant, map[string]int{tenant: has}) }
 
 // others are names of namespaces.
 func others(n int) (names []string) {
@@ -48,30 +52,36 @@ func TestWhatANamespaceHadLately(t *testing.T) {
 		want int
 	}{
 		"nothing":                        {func(*use, *clock) {}, 0},
-		"what it has, for how long ever": {func(u *use, c *clock) { u.set("a", 1); c.pass(time.Hour) }, 1},
-		"what it had a moment ago":       {func(u *use, c *clock) { u.set("a", 1); u.set("a", 0); c.pass(lately - 1) }, 1},
-		"not what it had longer ago":     {func(u *use, c *clock) { u.set("a", 1); u.set("a", 0); c.pass(lately) }, 0},
-		"the most at once":               {func(u *use, c *clock) { u.set("a", 1); u.set("a", 2); u.set("a", 1); u.set("a", 0); c.pass(lately - 1) }, 2},
-		"since it last had the most": {func(u *use, c *clock) {
-			u.set("a", 2)
-			c.pass(time.Hour)
-			u.set("a", 1)
+		"what it has, for how long ever": {func(u *use, c *clock) { set(u, "a", 1); c.pass(time.Hour) }, 1},
+		"what it had a moment ago":       {func(u *use, c *clock) { set(u, "a", 1); set(u, "a", 0); c.pass(lately - 1) }, 1},
+		"not what it had longer ago":     {func(u *use, c *clock) { set(u, "a", 1); set(u, "a", 0); c.pass(lately) }, 0},
+		"the most at once": {func(u *use, c *clock) {
+			set(u, "a", 1)
+			set(u, "a", 2)
+			set(u, "a", 1)
+			set(u, "a", 0)
 			c.pass(lately - 1)
 		}, 2},
-		"what it has since the most was longer ago": {func(u *use, c *clock) { u.set("a", 2); u.set("a", 1); c.pass(lately) }, 1},
+		"since it last had the most": {func(u *use, c *clock) {
+			set(u, "a", 2)
+			c.pass(time.Hour)
+			set(u, "a", 1)
+			c.pass(lately - 1)
+		}, 2},
+		"what it has since the most was longer ago": {func(u *use, c *clock) { set(u, "a", 2); set(u, "a", 1); c.pass(lately) }, 1},
 		"what it had since the most was longer ago": {func(u *use, c *clock) {
-			u.set("a", 3)
-			u.set("a", 2)
+			set(u, "a", 3)
+			set(u, "a", 2)
 			c.pass(lately - 2)
-			u.set("a", 1)
-			u.set("a", 0)
+			set(u, "a", 1)
+			set(u, "a", 0)
 			c.pass(2)
 		}, 2},
 		"less, counted anew": {func(u *use, c *clock) {
-			u.set("a", 2)
-			u.set("a", 1)
+			set(u, "a", 2)
+			set(u, "a", 1)
 			c.pass(lately)
-			u.set("a", 0)
+			set(u, "a", 0)
 			c.pass(lately - 1)
 		}, 1},
 	} {
@@ -79,7 +89,7 @@ func TestWhatANamespaceHadLately(t *testing.T) {
 			c := &clock{}
 			u := newUse(c.now)
 			tc.does(u, c)
-			most, _ := u.tenants["a"].lately(c.now())
+			most, _ := u.tenants["a"].own.lately(c.now())
 			assert.Equal(t, tc.want, most)
 		})
 	}
@@ -103,14 +113,14 @@ func TestPartsOfTheWorkers(t *testing.T) {
 	} {
 		t.Run(tc.others, func(t *testing.T) {
 			u := newUse((&clock{}).now)
-			u.set("a", 3)
+			set(u, "a", 3)
 			for i, had := range strings.Fields(tc.others) {
 				var n int
 				_, err := fmt.Sscan(had, &n)
 				assert.NoError(t, err)
-				u.set(fmt.Sprint(i), n)
+				set(u, fmt.Sprint(i), n)
 			}
-			assert.Equal(t, tc.want, part("a", 16, u.needs(16)))
+			assert.Equal(t, tc.want, equalPart("a", 16, u.needs(16)))
 		})
 	}
 }
@@ -118,15 +128,82 @@ func TestPartsOfTheWorkers(t *testing.T) {
 func TestWhenPartsAreLarger(t *testing.T) {
 	c := &clock{}
 	u := newUse(c.now)
-	u.set("a", 1)
+	set(u, "a", 1)
 	assert.Zero(t, u.changes(), "who has a worker may have it for ever")
-	u.set("a", 0)
+	set(u, "a", 0)
 	c.pass(lately / 4)
-	u.set("b", 1)
-	u.set("b", 0)
+	set(u, "b", 1)
+	set(u, "b", 0)
 	assert.Equal(t, lately-lately/4, u.changes())
-	u.set("a", 1)
-	assert.Equal(t, lately, u.changes(), "a is back")
+	c.pass(lately)
+	assert.Zero(t, u.changes())
+}
+
+// TestANamespaceMayHaveWhatOthersNeverHadTogether has "a" with workers beside others, some of which have one each at a time.
+func TestANamespaceMayHaveWhatOthersNeverHadTogether(t *testing.T) {
+	for name, tc := range map[string]struct {
+		does func(u *use, c *clock, running map[string]int)
+		want int
+	}{
+		"one at a time":         {func(u *use, _ *clock, running map[string]int) { visitors(u, running, 20, 1) }, 15},
+		"two at a time":         {func(u *use, _ *clock, running map[string]int) { visitors(u, running, 20, 2) }, 14},
+		"all of them at a time": {func(u *use, _ *clock, running map[string]int) { visitors(u, running, 20, 20) }, 1},
+		"nobody of late":        {func(u *use, c *clock, running map[string]int) { visitors(u, running, 20, 2); c.pass(lately) }, 16},
+		"where an equal part is more": {func(u *use, _ *clock, running map[string]int) {
+			running["b"] = 12
+			u.set("b", running)
+		}, 8},
+		"as others had during a pause": {func(u *use, c *clock, running map[string]int) {
+			delete(running, "a")
+			u.set("a", running)
+			c.pass(1)
+			visitors(u, running, 20, 4)
+			running["a"] = 1
+			u.set("a", running)
+		}, 12},
+		"as others had before it came": {func(u *use, c *clock, running map[string]int) {
+			delete(running, "a")
+			u.set("a", running)
+			c.pass(2 * lately)
+			visitors(u, running, 20, 4)
+			u.needs(16)
+			running["a"] = 1
+			u.set("a", running)
+		}, 12},
+		"its own before a pause is not that of others": {func(u *use, c *clock, running map[string]int) {
+			running["a"] = 12
+			u.set("a", running)
+			c.pass(1)
+			delete(running, "a")
+			u.set("a", running)
+			c.pass(1)
+			running["a"] = 1
+			u.set("a", running)
+		}, 16},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &clock{}
+			u := newUse(c.now)
+			running := map[string]int{"a": 2}
+			u.set("a", running)
+			tc.does(u, c, running)
+			assert.Equal(t, tc.want, u.part("a", 16, u.needs(16)))
+		})
+	}
+}
+
+// visitors are namespaces that have a worker each, so many of them at once.
+func visitors(u *use, running map[string]int, count, atOnce int) {
+	for guests := range slices.Chunk(others(count), atOnce) {
+		for _, name := range guests {
+			running[name] = 1
+			u.set(name, running)
+		}
+		for _, name := range guests {
+			delete(running, name)
+			u.set(name, running)
+		}
+	}
 }
 
 func TestNothingIsKeptOfWhoIsQuiet(t *testing.T) {
@@ -134,12 +211,12 @@ func TestNothingIsKeptOfWhoIsQuiet(t *testing.T) {
 	u := newUse(c.now)
 	for range 3 {
 		for _, name := range others(100) {
-			u.set(name, 1)
-			u.set(name, 0)
+			set(u, name, 1)
+			set(u, name, 0)
 		}
 	}
 	c.pass(lately)
-	assert.Equal(t, 16, part("a", 16, u.needs(16)))
+	assert.Equal(t, 16, equalPart("a", 16, u.needs(16)))
 	assert.Empty(t, u.tenants)
 }
 
@@ -168,7 +245,7 @@ func TestOneNamespaceBesideThoseThatHadWorkersLately(t *testing.T) {
 // besideASlowSite returns an order in which "d" has its part of the workers, and "a" less than its part, but the slow site the quarter that it may have.
 func besideASlowSite() *order[string] {
 	o := newOrder(16, placed, addressed, time.Now)
-	visit(o, others(4)...)
+	visit(o, others(8)...)
 	push(o, many("d", 8, "")...)
 	start(o)
 	push(o, append(many("a", 3, "@slow"), "b/1@slow")...)
@@ -234,16 +311,18 @@ func busyForLong(item string) time.Duration {
 
 func TestWorkersComeBackByThemselves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := run(t, 16, busyForLong)
-		for i, calm := range others(3) {
-			b.Add(calm + "/1")
-			in(time.Duration(i+1) * 100 * time.Millisecond)
+		const step = 100 * time.Millisecond
+		times := map[string]time.Duration{"other-0/1": step, "other-1/1": 2 * step, "other-2/1": 3 * step}
+		b := run(t, 16, func(item string) time.Duration { return max(busyForLong(item), times[item]) })
+		for item := range times {
+			b.Add(item)
 		}
+		in(4 * step)
 		for _, item := range many("busy", 100, "") {
 			b.Add(item)
 		}
 		var began []int
-		for _, after := range []time.Duration{0, lately - 600*time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond} {
+		for _, after := range []time.Duration{0, lately - 3*step, step, step} {
 			in(after)
 			began = append(began, len(b.items())-3)
 		}
@@ -265,6 +344,30 @@ func TestOneThatHadTwoWorkersOnceKeepsTheOneThatItNeeds(t *testing.T) {
 			in(lately / 4)
 		}
 		assert.Len(t, b.items(), 22+15)
+	})
+}
+
+// TestManyThatDoLittleKeepLittleFree has more namespaces than workers, each of which works for a moment every few seconds.
+func TestManyThatDoLittleKeepLittleFree(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := run(t, 16, func(item string) time.Duration {
+			if placed(item).tenant == "busy" {
+				return time.Second
+			}
+			return time.Millisecond
+		})
+		calm := time.NewTicker(lately / 18)
+		defer calm.Stop()
+		for _, item := range many("busy", 320, "") {
+			b.Add(item)
+		}
+		for i := 0; len(b.done()) < 320+17; i++ {
+			<-calm.C
+			b.Add(others(17)[i%17] + "/1")
+			if !assert.Less(t, i, 18*10, "30 seconds, where 20 are enough for the busy one alone") {
+				return
+			}
+		}
 	})
 }
 
