@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,6 +25,13 @@ func (s *served) allow(account string) {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: s.namespace, Name: account}},
 	}))
+	require.Eventually(s.t, func() bool { // the API server learns of the binding by a watch
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User:               "system:serviceaccount:" + s.namespace + ":" + account,
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: s.namespace, Verb: "create", Resource: "configmaps"},
+		}}
+		return s.p.Client().Create(s.t.Context(), review) == nil && review.Status.Allowed
+	}, time.Minute, 20*time.Millisecond)
 }
 
 // actAs makes the item act as a ServiceAccount.
