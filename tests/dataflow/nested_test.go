@@ -260,11 +260,13 @@ func TestAFailedDeletionOfATreeIsRepaired(t *testing.T) {
 	require.Len(t, copies.Items, 1)
 	lost := copies.Items[0].DeepCopy()
 	s.Delete(lost)
+	letGo := s.hold("cm-x")
 	s.Delete(s.Installation("root"))
 	s.AwaitState(target.Name, func(inst *v1alpha1.Installation) bool { return inst.Status.Phase == v1alpha1.PhaseDeleting })
 	s.Annotate(s.Installation("root"), v1alpha1.OperationAnnotation, v1alpha1.OperationInterrupt)
 	s.Ended("root", v1alpha1.PhaseDeleteFailed)
 
+	letGo()
 	lost.ResourceVersion, lost.UID = "", ""
 	require.NoError(t, s.Client().Create(s.Ctx, lost))
 	s.reconcile("root")
