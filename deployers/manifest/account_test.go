@@ -25,12 +25,10 @@ func (s *served) allow(account string) {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: s.namespace, Name: account}},
 	}))
-	require.Eventually(s.t, func() bool { // the API server learns of the binding by a watch
-		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-			User:               "system:serviceaccount:" + s.namespace + ":" + account,
-			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: s.namespace, Verb: "create", Resource: "configmaps"},
-		}}
-		return s.p.Client().Create(s.t.Context(), review) == nil && review.Status.Allowed
+	what := authorizationv1.ResourceAttributes{Namespace: s.namespace, Verb: "create", Resource: "configmaps"}
+	require.Eventually(s.t, func() bool {
+		may, err := s.p.May(s.t.Context(), "system:serviceaccount:"+s.namespace+":"+account, what)
+		return err == nil && may
 	}, time.Minute, 20*time.Millisecond)
 }
 

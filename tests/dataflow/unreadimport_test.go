@@ -48,11 +48,9 @@ func (s *scene) limitedShard() (grant, revoke func()) {
 		}
 	}
 	allowed := func() bool {
-		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-			User: name, ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: s.Namespace, Verb: "get", Resource: "secrets"},
-		}}
-		require.NoError(s.T, s.Client().Create(s.Ctx, review))
-		return review.Status.Allowed
+		may, err := s.May(s.Ctx, name, authorizationv1.ResourceAttributes{Namespace: s.Namespace, Verb: "get", Resource: "secrets"})
+		require.NoError(s.T, err)
+		return may
 	}
 	return func() { require.NoError(s.T, s.Client().Create(s.Ctx, right())) }, func() {
 		s.Delete(right())

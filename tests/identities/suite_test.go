@@ -134,8 +134,8 @@ func (s *scene) install() (args []string) {
 
 func (s *scene) mayRequestTokens() bool {
 	what := authorizationv1.ResourceAttributes{Verb: "create", Resource: "serviceaccounts", Subresource: "token"}
-	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: &what}}
-	return s.Client().Create(s.ctx, review) == nil && review.Status.Allowed
+	may, err := s.May(s.ctx, user, what)
+	return err == nil && may
 }
 
 // run starts the controller as its ServiceAccount.

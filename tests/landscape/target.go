@@ -90,13 +90,12 @@ func (s *Scene) LimitedDeployer(resources ...string) (config *rest.Config, revok
 	}
 }
 
-// awaitRight waits until the API server lets the deployer delete a resource, or does not any more: it knows of a binding a moment after it has stored it.
+// awaitRight waits until the API server lets the deployer delete a resource, or does not any more.
 func (s *Scene) awaitRight(resource string, allowed bool) {
 	s.T.Helper()
+	what := authorizationv1.ResourceAttributes{Namespace: s.Namespace, Verb: "delete", Resource: resource}
 	require.Eventually(s.T, func() bool {
-		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-			User: s.Deployer(), ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: s.Namespace, Verb: "delete", Resource: resource},
-		}}
-		return s.Client().Create(s.Ctx, review) == nil && review.Status.Allowed == allowed
+		may, err := s.May(s.Ctx, s.Deployer(), what)
+		return err == nil && may == allowed
 	}, Patience, 10*time.Millisecond)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,6 +38,13 @@ import (
 // Client returns an uncached client of the administrator. It knows the built-in kinds, CRDs, Flux's kinds, what
 // Options.AddToScheme names, and unstructured objects of every kind.
 func (c *Cluster) Client() client.WithWatch { return c.client }
+
+// May reports whether the API server lets a user do something. It knows of a binding a moment after it has stored it.
+func (c *Cluster) May(ctx context.Context, user string, what authorizationv1.ResourceAttributes) (bool, error) {
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: &what}}
+	err := c.client.Create(ctx, review)
+	return review.Status.Allowed, err
+}
 
 func (c *Cluster) makeClient() (err error) {
 	scheme := runtime.NewScheme()

@@ -64,10 +64,9 @@ type queue[T comparable] struct {
 	// mu is held by the worker that takes an item; due wakes one when there may be another.
 	mu  sync.Mutex
 	due *sync.Cond
-	// opens wakes a worker when another item may have one because time has passed. While it is set, none may earlier: what somebody had until now
-	// stays free for longer than what any had until earlier.
+	// opens wakes a worker when another item may have one because time has passed; nil is never. While it is set, none may earlier: what somebody had
+	// until now stays free for longer than what any had until earlier.
 	opens *time.Timer
-	isSet bool
 	ended sync.Once
 }
 
@@ -78,8 +77,6 @@ func newQueue[T comparable](name string, limiter workqueue.TypedRateLimiter[T], 
 		later: priorityqueue.New("", func(o *priorityqueue.Opts[T]) { o.RateLimiter = limiter }),
 	}
 	q.due = sync.NewCond(&q.mu)
-	q.isSet = true
-	q.opens = time.AfterFunc(lately, q.open)
 	go q.pass()
 	return q
 }
@@ -113,7 +110,7 @@ func (q *queue[T]) wake() {
 func (q *queue[T]) open() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.isSet = false
+	q.opens = nil
 	q.due.Signal()
 }
 
@@ -153,10 +150,9 @@ func (q *queue[T]) GetWithPriority() (T, int, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for !q.order.isDue() && !q.ready.ShuttingDown() {
-		if !q.isSet {
+		if q.opens == nil {
 			if after := q.order.opens(); after > 0 {
-				q.isSet = true
-				q.opens.Reset(after)
+				q.opens = time.AfterFunc(after, q.open)
 			}
 		}
 		q.due.Wait()
@@ -197,7 +193,9 @@ func (q *queue[T]) ShutDown() {
 	q.ready.ShutDown()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.opens.Stop()
+	if q.opens != nil {
+		q.opens.Stop()
+	}
 	q.due.Broadcast()
 }
 

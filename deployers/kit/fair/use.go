@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// lately is how long the workers that a namespace had at once are kept free for it. A job is a chain of short reconciliations with gaps: at most
-// instants its namespace neither works nor waits.
+// lately is for how long as many workers stay free for others as they had at once. A job is a chain of short reconciliations with gaps: at most instants
+// its namespace neither works nor waits.
 const lately = 3 * time.Second
 
 // use knows how many workers namespaces had at once lately.
@@ -57,7 +57,7 @@ func (r record) lately(now time.Time) (most int, left time.Duration) {
 	return r.has, 0
 }
 
-// with returns the record when the number of workers is another from now on. It takes over what r holds.
+// with returns the record when the number of workers is another from now on. It may overwrite what r refers to.
 func (r record) with(has int, now time.Time) record {
 	if r.has > has {
 		r = r.and(peak{most: r.has, at: now})
@@ -67,7 +67,7 @@ func (r record) with(has int, now time.Time) record {
 	return r
 }
 
-// and returns the record with a peak that ended after those that it has. It takes over what r holds.
+// and returns the record with a peak that ended after those that it has. It may overwrite what r refers to.
 func (r record) and(later peak) record {
 	r.had = append(slices.DeleteFunc(r.had, func(p peak) bool { return p.most <= later.most }), later)
 	return r

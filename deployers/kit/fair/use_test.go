@@ -154,31 +154,16 @@ func TestANamespaceMayHaveWhatOthersNeverHadTogether(t *testing.T) {
 			u.set("b", running)
 		}, 8},
 		"as others had during a pause": {func(u *use, c *clock, running map[string]int) {
-			delete(running, "a")
-			u.set("a", running)
-			c.pass(1)
-			visitors(u, running, 20, 4)
-			running["a"] = 1
-			u.set("a", running)
+			pause(u, running, func() { c.pass(1); visitors(u, running, 20, 4) })
 		}, 12},
 		"as others had before it came": {func(u *use, c *clock, running map[string]int) {
-			delete(running, "a")
-			u.set("a", running)
-			c.pass(2 * lately)
-			visitors(u, running, 20, 4)
-			u.needs(16)
-			running["a"] = 1
-			u.set("a", running)
+			pause(u, running, func() { c.pass(2 * lately); visitors(u, running, 20, 4); u.needs(16) })
 		}, 12},
 		"its own before a pause is not that of others": {func(u *use, c *clock, running map[string]int) {
 			running["a"] = 12
 			u.set("a", running)
 			c.pass(1)
-			delete(running, "a")
-			u.set("a", running)
-			c.pass(1)
-			running["a"] = 1
-			u.set("a", running)
+			pause(u, running, func() { c.pass(1) })
 		}, 16},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -190,6 +175,15 @@ func TestANamespaceMayHaveWhatOthersNeverHadTogether(t *testing.T) {
 			assert.Equal(t, tc.want, u.part("a", 16, u.needs(16)))
 		})
 	}
+}
+
+// pause lets something happen while "a" has no worker.
+func pause(u *use, running map[string]int, meanwhile func()) {
+	delete(running, "a")
+	u.set("a", running)
+	meanwhile()
+	running["a"] = 1
+	u.set("a", running)
 }
 
 // visitors are namespaces that have a worker each, so many of them at once.
