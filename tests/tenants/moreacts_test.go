@@ -10,7 +10,9 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
+	"sync/atomic"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -38,12 +40,19 @@ func waiting(h *hostile) {
 
 // lookups are items of charts that ask their cluster again and again while they are rendered.
 func lookups(h *hostile) {
-	files := map[string]string{"templates/x.yaml": `{{ range until 2000000000 }}{{ $found := lookup "v1" "ConfigMap" $.Release.Namespace "any" }}{{ end }}`}
+	through, asked := h.through(), &atomic.Int64{}
+	h.serve(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/configmaps/never") {
+			asked.Add(1)
+		}
+		through.ServeHTTP(w, r)
+	})
+	files := map[string]string{"templates/x.yaml": `{{ range until 1000000 }}{{ $found := lookup "v1" "ConfigMap" $.Release.Namespace "never" }}{{ end }}`}
 	h.install(h.many, func(i int, name string) object {
 		return object{"deployExecutions": landscape.GoTemplate("deployItems:\n" + chartItem(name, h.Namespace, files,
 			fmt.Sprintf("helmDeployment: %t", i%2 == 0)) + "  timeout: " + waitingTime + "\n")}
-	}, nil)
-	h.bites(h.started)
+	}, object{"imports": object{"targets": []any{object{"name": "cluster", "target": "trap"}}}})
+	h.bites(func() bool { return asked.Load() > 10 })
 }
 
 // forgedReleases are records of Helm releases that take far more than they weigh, and items of releases of their names.
