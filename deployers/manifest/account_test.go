@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
 // allow gives a ServiceAccount all rights in the namespace.
@@ -27,7 +28,7 @@ func (s *served) allow(account string) {
 	}))
 	what := authorizationv1.ResourceAttributes{Namespace: s.namespace, Verb: "create", Resource: "configmaps"}
 	require.Eventually(s.t, func() bool {
-		may, err := s.p.May(s.t.Context(), "system:serviceaccount:"+s.namespace+":"+account, what)
+		may, err := platform.May(s.t.Context(), s.p.Client(), "system:serviceaccount:"+s.namespace+":"+account, what)
 		return err == nil && may
 	}, time.Minute, 20*time.Millisecond)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
 // limitedShard starts a controller of the scene's shard that may do everything but read the Secrets of the scene. The first function lets it, the
@@ -48,7 +49,7 @@ func (s *scene) limitedShard() (grant, revoke func()) {
 		}
 	}
 	allowed := func() bool {
-		may, err := s.May(s.Ctx, name, authorizationv1.ResourceAttributes{Namespace: s.Namespace, Verb: "get", Resource: "secrets"})
+		may, err := platform.May(s.Ctx, s.Client(), name, authorizationv1.ResourceAttributes{Namespace: s.Namespace, Verb: "get", Resource: "secrets"})
 		require.NoError(s.T, err)
 		return may
 	}

@@ -134,7 +134,7 @@ func (s *scene) install() (args []string) {
 
 func (s *scene) mayRequestTokens() bool {
 	what := authorizationv1.ResourceAttributes{Verb: "create", Resource: "serviceaccounts", Subresource: "token"}
-	may, err := s.May(s.ctx, user, what)
+	may, err := platform.May(s.ctx, s.Client(), user, what)
 	return err == nil && may
 }
 

@@ -95,7 +95,7 @@ func (s *Scene) awaitRight(resource string, allowed bool) {
 	s.T.Helper()
 	what := authorizationv1.ResourceAttributes{Namespace: s.Namespace, Verb: "delete", Resource: resource}
 	require.Eventually(s.T, func() bool {
-		may, err := s.May(s.Ctx, s.Deployer(), what)
+		may, err := platform.May(s.Ctx, s.Client(), s.Deployer(), what)
 		return err == nil && may == allowed
 	}, Patience, 10*time.Millisecond)
 }

@@ -39,10 +39,10 @@ import (
 // Options.AddToScheme names, and unstructured objects of every kind.
 func (c *Cluster) Client() client.WithWatch { return c.client }
 
-// May reports whether the API server lets a user do something. It knows of a binding a moment after it has stored it.
-func (c *Cluster) May(ctx context.Context, user string, what authorizationv1.ResourceAttributes) (bool, error) {
+// May reports whether the API server of a client lets a user do something. It knows of a binding a moment after it has stored it.
+func May(ctx context.Context, c client.Client, user string, what authorizationv1.ResourceAttributes) (bool, error) {
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: &what}}
-	err := c.client.Create(ctx, review)
+	err := c.Create(ctx, review)
 	return review.Status.Allowed, err
 }
 

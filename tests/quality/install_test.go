@@ -492,7 +492,7 @@ func assertViewersSeeNoCredentials(ctx context.Context, t *testing.T, p *platfor
 
 func allowed(ctx context.Context, t *testing.T, p *platform.Platform, user string, what authorizationv1.ResourceAttributes) bool {
 	t.Helper()
-	may, err := p.May(ctx, user, what)
+	may, err := platform.May(ctx, p.Client(), user, what)
 	require.NoError(t, err)
 	return may
 }
