@@ -5,7 +5,9 @@ package helm_test
 
 import (
 	"bytes"
+	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -214,6 +216,17 @@ func TestDisableOpenAPIValidationIsThatOfHelm(t *testing.T) {
 		assert.Equal(t, library == nil, err == nil)
 		assert.Equal(t, l.configMaps(), f.configMaps())
 	}
+}
+
+// TestHooksNeedNoOpenAPIDocument has a hook beside an object: the document is large, and says only that the server checks fields by itself.
+func TestHooksNeedNoOpenAPIDocument(t *testing.T) {
+	f := newFixture(t)
+	var documents atomic.Int32
+	f.cluster = counting(f.cluster, &documents, func(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/openapi") })
+	f.configure(f.unchanged())
+	f.succeed(f.deployer())
+	assert.NotEmpty(t, f.hookUID())
+	assert.Zero(t, documents.Load())
 }
 
 func TestMaxHistoryIsThatOfHelm(t *testing.T) {

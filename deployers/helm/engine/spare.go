@@ -46,6 +46,8 @@ type sparing struct {
 	// onlyMarked leaves alone whatever lacks the marks of the release.
 	onlyMarked bool
 	pods       *podLog
+	// checksFields has the fields of hooks checked against the OpenAPI document of a cluster that does not check them by itself.
+	checksFields bool
 	// served tells which objects to pass over, because the cluster does not serve their kinds; nil is none.
 	served meta.RESTMapper
 
@@ -58,6 +60,7 @@ func (o *operation) spareOthers(ctx context.Context, request Request) {
 	if client, ok := o.KubeClient.(*kube.Client); ok {
 		o.KubeClient = &sparing{
 			Client: client, ctx: ctx, namespace: request.Namespace, name: request.Name, onlyMarked: request.OnlyMarked, pods: o.pods,
+			checksFields: request.CheckFields,
 		}
 	}
 }
@@ -94,10 +97,10 @@ func (o *operation) dropUnserved() {
 	}
 }
 
-// Build reads the objects of a manifest. Those of hooks, which are validated, are all read.
+// Build reads the objects of a manifest. Helm wants those of hooks to be validated, whatever the request says; they are all read.
 func (s *sparing) Build(manifest io.Reader, validate bool) (kube.ResourceList, error) {
 	if s.served == nil || validate {
-		return s.Client.Build(manifest, validate)
+		return s.Client.Build(manifest, validate && s.checksFields)
 	}
 	content, err := io.ReadAll(manifest)
 	if err != nil {
@@ -120,7 +123,7 @@ func (s *sparing) Build(manifest io.Reader, validate bool) (kube.ResourceList, e
 		}
 		fmt.Fprintf(&served, "---\n%s\n", document)
 	}
-	return s.Client.Build(&served, validate)
+	return s.Client.Build(&served, false)
 }
 
 // Update brings objects from one revision to the next.
