@@ -44,17 +44,30 @@ type usage struct {
 // extraction is one walk over one archive.
 type extraction struct {
 	artifact Artifact
-	dest     *os.Root
-	limits   limits
-	used     usage
+	// dest is where its files are written; nil only judges them.
+	dest   *os.Root
+	limits limits
+	used   usage
 	// made has the hashes of the directories that are there.
 	made map[uint64]struct{}
 	seed maphash.Seed
 }
 
-// extract writes the tar or gzipped tar from r below dest and returns what it took. Files get mode 0600 and directories
-// 0700, whatever the archive says. On an error dest holds a part of the archive and must be thrown away.
-func extract(ctx context.Context, a Artifact, r io.Reader, dest *os.Root, l limits) (usage, error) {
+// extract writes the tar or gzipped tar from r, which is at its start, below dest and returns what it took. Files get mode 0600 and directories 0700,
+// whatever the archive says. What breaks a limit or has an unsafe entry is refused before anything is written, because making thousands of files takes
+// far longer than reading about them. On another error dest holds a part of the archive and must be thrown away.
+func extract(ctx context.Context, a Artifact, r io.ReadSeeker, dest *os.Root, l limits) (usage, error) {
+	if _, err := walk(ctx, a, r, nil, l); err != nil {
+		return usage{}, err
+	}
+	if _, err := r.Seek(0, io.SeekStart); err != nil {
+		return usage{}, fmt.Errorf("%s: rewind the download: %w", a, err)
+	}
+	return walk(ctx, a, r, dest, l)
+}
+
+// walk judges the entries of an archive and, unless dest is nil, writes them.
+func walk(ctx context.Context, a Artifact, r io.Reader, dest *os.Root, l limits) (usage, error) {
 	x := &extraction{artifact: a, dest: dest, limits: l, made: map[uint64]struct{}{}, seed: maphash.MakeSeed()}
 	stream, err := x.uncompressed(r)
 	if err != nil {
@@ -187,6 +200,9 @@ func (x *extraction) directory(raw, name string) error {
 		return err
 	}
 	x.made[maphash.String(x.seed, name)] = struct{}{}
+	if x.dest == nil {
+		return nil
+	}
 	if err := x.dest.MkdirAll(name, 0o700); err != nil {
 		return x.writeError(raw, err)
 	}
@@ -203,6 +219,9 @@ func (x *extraction) file(header *tar.Header, name string, content io.Reader) er
 	}
 	if err := x.parents(name); err != nil {
 		return err
+	}
+	if x.dest == nil {
+		return x.copy(header.Name, io.Discard, content)
 	}
 	if err := x.dest.MkdirAll(path.Dir(name), 0o700); err != nil {
 		return x.writeError(header.Name, err)
@@ -221,8 +240,13 @@ func (x *extraction) write(raw, name string, content io.Reader) (err error) {
 			err = x.writeError(raw, closeErr)
 		}
 	}()
+	return x.copy(raw, f, content)
+}
+
+// copy writes the content of an entry.
+func (x *extraction) copy(raw string, to io.Writer, content io.Reader) error {
 	source := &sourceReader{r: content}
-	if _, err := io.Copy(f, source); err != nil {
+	if _, err := io.Copy(to, source); err != nil {
 		if source.err != nil {
 			return x.broken(fmt.Sprintf("entry %.300q cannot be read", raw), err)
 		}

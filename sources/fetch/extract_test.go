@@ -101,6 +101,28 @@ func TestOpenRefusesUnsafeArchives(t *testing.T) {
 	}
 }
 
+// TestWhatIsRefusedIsNotWritten has archives that break a limit, or are unsafe, only at their ends.
+func TestWhatIsRefusedIsNotWritten(t *testing.T) {
+	for name, last := range map[string]archiveEntry{
+		"too many":  e(file("third/fourth", "")),
+		"too large": e(file("second", strings.Repeat("x", 11))),
+		"unsafe":    e(file("../second", "")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			root, err := os.OpenRoot(dir)
+			require.NoError(t, err)
+			defer root.Close()
+			archive := bytes.NewReader(tgz(t, e(file("first", "x")), e(tar.Header{Name: "directory/", Typeflag: tar.TypeDir}, ""), last))
+			_, err = extract(context.Background(), Artifact{Revision: "r"}, archive, root, limits{file: 10, total: 100, entries: 3})
+			require.Error(t, err)
+			written, err := os.ReadDir(dir)
+			require.NoError(t, err)
+			require.Empty(t, written)
+		})
+	}
+}
+
 // TestRefusalsOfLongNamesAreShort keeps what is remembered of refused artifacts, and shown of them, small.
 func TestRefusalsOfLongNamesAreShort(t *testing.T) {
 	long := strings.Repeat("\x01", 1<<18)
