@@ -29,7 +29,7 @@ const (
 	maxLength = 2048
 	maxDepth  = 50
 	// maxCost is in steps, see costs.
-	maxCost = 200_000
+	maxCost = 50_000
 	// maxTime ends what takes long for other reasons than its cost, such as a busy machine.
 	maxTime = 2 * time.Second
 	// maxText is how long a text may be, in bytes, that is searched: the cost of that is not linear.

@@ -13,7 +13,7 @@ import (
 
 const (
 	// PaceRate and PaceBurst are how many bytes of answers are read for one namespace, in a second and at once.
-	PaceRate, PaceBurst = 4 << 20, 32 << 20
+	PaceRate, PaceBurst = 2 << 20, 8 << 20
 	// requestCost and eventCost are what a request, and an event of a watch, cost beyond their bytes: what it takes to decode and handle one.
 	requestCost, eventCost = 16 << 10, 4 << 10
 	// pacedLists is how many lists are read for one namespace at a time.
