@@ -14,12 +14,7 @@ func BenchmarkTenants(b *testing.B) {
 	for _, a := range slices.Concat(acts, slowActs) {
 		b.Run(a.name, func(b *testing.B) {
 			for b.Loop() {
-				alone := newNeighbours(b).live(b)
-				h := newHostile(b, many)
-				all := newNeighbours(b)
-				a.begin(h)
-				b.ReportMetric(all.live(b).Seconds()/alone.Seconds(), "times-alone")
-				h.leave()
+				b.ReportMetric(timesAlone(b, a), "times-alone")
 			}
 		})
 	}

@@ -5,6 +5,7 @@ package tenants
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
@@ -201,6 +202,7 @@ func (h *hostile) through() *httputil.ReverseProxy {
 // endlessLists is the own cluster behind a server whose lists of Secrets and ConfigMaps have always one more page, of objects that seem to belong to whoever asks.
 func endlessLists(h *hostile) {
 	through, pages := h.through(), &atomic.Int64{}
+	content := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("v", 10<<10)))
 	h.serve(func(w http.ResponseWriter, r *http.Request) {
 		collection := r.Method == http.MethodGet && (strings.HasSuffix(r.URL.Path, "/secrets") || strings.HasSuffix(r.URL.Path, "/configmaps"))
 		if !collection || r.URL.Query().Get("watch") != "" || h.until.Err() != nil {
@@ -214,15 +216,18 @@ func endlessLists(h *hostile) {
 				labels[name] = value
 			}
 		}
-		list := corev1.SecretList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "SecretList"}, ListMeta: metav1.ListMeta{Continue: strconv.FormatInt(number, 10)}}
-		for i := range 100 {
-			list.Items = append(list.Items, corev1.Secret{
-				ObjectMeta: metav1.ObjectMeta{Namespace: h.Namespace, Name: fmt.Sprintf("sh.helm.release.v1.a%d.v%d", number, i), Labels: labels},
-				Data:       map[string][]byte{"release": []byte(strings.Repeat("v", 10<<10))},
-			})
-		}
+		marks, _ := json.Marshal(labels) // strings can be written
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(list)
+		_, _ = fmt.Fprintf(w, `{"kind": "SecretList", "apiVersion": "v1", "metadata": {"continue": "%d"}, "items": [`, number) // who does not read on has gone
+		for i := range 100 {
+			separator := ","
+			if i == 0 {
+				separator = ""
+			}
+			_, _ = fmt.Fprintf(w, `%s{"metadata": {"namespace": %q, "name": "sh.helm.release.v1.a%d.v%d", "labels": %s}, "data": {"release": "%s"}}`,
+				separator, h.Namespace, number, i, marks, content)
+		}
+		_, _ = io.WriteString(w, "]}")
 	})
 	h.trapped(func() bool { return pages.Load() > 1 })
 }

@@ -52,7 +52,7 @@ func archives(h *hostile) {
 	served := &atomic.Int64{}
 	kinds := [][]byte{endlessFile(h), deepDirectories(h), manyFiles(h, 1<<20, 1), manyFiles(h, 120, 1<<20)}
 	for i := range h.many {
-		archive := append(bytes.Clone(kinds[i%len(kinds)]), packed(h, []byte(fmt.Sprint(i)))...) // what follows an archive is ignored, the digest is another one
+		archive := append(bytes.Clone(kinds[i%len(kinds)]), packed(h, fmt.Append(nil, h.Namespace, i))...) // what follows an archive is ignored, the digest is another one
 		h.Offer(fmt.Sprintf("source-%d", i), digest.FromBytes(archive).String(), len(archive), func(w http.ResponseWriter, _ *http.Request) {
 			served.Add(1)
 			_, _ = w.Write(archive)

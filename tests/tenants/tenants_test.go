@@ -31,31 +31,52 @@ const (
 	patience = 2 * time.Minute
 )
 
-// TestNobodyStopsSlowsOrSwells lets the neighbours live while the tenth tenant does each of its acts.
+// TestNobodyStopsSlowsOrSwells lets the neighbours live while the tenth tenant does each of its acts. Where times are exact, the median of some rounds
+// counts: a machine is not equally fast at all times.
 func TestNobodyStopsSlowsOrSwells(t *testing.T) {
-	alone, limit := newNeighbours(t).live(t), patience
+	newNeighbours(t).live(t) // so that all is open that stays open
 	for _, a := range slices.Concat(acts, slowActs) {
 		t.Run(a.name, func(t *testing.T) {
-			if pace.IsExact() {
-				alone = newNeighbours(t).live(t) // the machine is not equally fast at all times
-				limit = time.Duration(mostTimes * float64(alone))
-			}
-			t.Logf("alone: %s", alone.Round(time.Millisecond))
 			before := opened(t)
 			defer requireIdle(t)()
 			forgetPeaks(t)
-			h := newHostile(t, many)
-			all := newNeighbours(t)
-			a.begin(h)
-			took := all.live(t)
-			t.Logf("beside it: %s, %.2f times the time alone", took.Round(time.Millisecond), took.Seconds()/alone.Seconds())
-			assert.LessOrEqual(t, took, limit)
-			h.leave()
+			if pace.IsExact() {
+				assert.LessOrEqual(t, median(timesAlone(t, a), timesAlone(t, a), timesAlone(t, a)), mostTimes)
+			} else {
+				assert.LessOrEqual(t, beside(t, a), patience)
+			}
 			requireAlive(t)
 			requireSmall(t)
 			requireReleased(t, before)
 		})
 	}
+}
+
+// timesAlone returns how many times as long the neighbours take beside an act as they took alone just before.
+func timesAlone(t testing.TB, a act) float64 {
+	t.Helper()
+	alone := newNeighbours(t).live(t)
+	times := beside(t, a).Seconds() / alone.Seconds()
+	t.Logf("alone: %s; beside it %.2f times that", alone.Round(time.Millisecond), times)
+	return times
+}
+
+// beside returns how long the neighbours take beside an act, which has ended and left nothing then.
+func beside(t testing.TB, a act) time.Duration {
+	t.Helper()
+	h := newHostile(t, many)
+	all := newNeighbours(t)
+	a.begin(h)
+	took := all.live(t)
+	t.Logf("beside it: %s", took.Round(time.Millisecond))
+	h.leave()
+	return took
+}
+
+// median returns the middle one of an odd number of values.
+func median(values ...float64) float64 {
+	slices.Sort(values)
+	return values[len(values)/2]
 }
 
 // TestAllAtOnce does everything at the same time.
