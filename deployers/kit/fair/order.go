@@ -6,6 +6,7 @@ package fair
 import (
 	"cmp"
 	"container/heap"
+	"maps"
 	"sync"
 	"time"
 )
@@ -53,6 +54,9 @@ type order[T comparable] struct {
 	running map[T]hold
 	tenants map[string]int
 	use     *use
+	// short reports whether processors are short, and rests tells until when namespaces get no worker then.
+	short func() bool
+	rests map[string]time.Time
 	// priority has what waits, and what is to come back to a worker after the one that has it.
 	priority map[T]int
 }
@@ -61,12 +65,13 @@ type order[T comparable] struct {
 type hold struct {
 	place
 	priority int
+	since    time.Time
 }
 
 func newOrder[T comparable](workers int, placeOf func(T) place, addressOf func(site string) string, now func() time.Time) *order[T] {
 	return &order[T]{
 		workers: workers, placeOf: placeOf, addressOf: addressOf, waiting: map[T]*entry[T]{}, byPlace: map[place]*share[T]{}, running: map[T]hold{},
-		tenants: map[string]int{}, use: newUse(now), priority: map[T]int{},
+		tenants: map[string]int{}, use: newUse(now), short: func() bool { return false }, rests: map[string]time.Time{}, priority: map[T]int{},
 	}
 }
 
@@ -138,7 +143,7 @@ func (o *order[T]) Pop() T {
 	if o.priority[e.item] <= e.priority {
 		delete(o.priority, e.item)
 	}
-	o.running[e.item] = hold{place: s.place, priority: e.priority}
+	o.running[e.item] = hold{place: s.place, priority: e.priority, since: o.use.now()}
 	o.tenants[s.tenant]++
 	o.use.set(s.tenant, o.tenants)
 	return e.item
@@ -151,17 +156,32 @@ func (o *order[T]) held(item T) int {
 	return o.running[item].priority
 }
 
-// release takes the worker from an item.
-func (o *order[T]) release(item T) {
+// release takes the worker from an item, and returns for how long its namespace gets no other one.
+func (o *order[T]) release(item T) (rest time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	where, has := o.running[item]
 	if !has {
-		return
+		return 0
 	}
 	delete(o.running, item)
 	lower(o.tenants, where.tenant)
 	o.use.set(where.tenant, o.tenants)
+	now := o.use.now()
+	if rest = o.use.worked(where.tenant, now.Sub(where.since)); rest == 0 || !o.short() {
+		return 0
+	}
+	maps.DeleteFunc(o.rests, func(_ string, until time.Time) bool { return !until.After(now) })
+	if until := now.Add(rest); until.After(o.rests[where.tenant]) {
+		o.rests[where.tenant] = until
+	}
+	return rest
+}
+
+// isResting reports whether a namespace gets no worker now, because it had more than others where processors are short.
+func (o *order[T]) isResting(tenant string) bool {
+	until, has := o.rests[tenant]
+	return has && until.After(o.use.now())
 }
 
 // has reports whether an item waits, or comes back to a worker after the one that has it.
@@ -271,7 +291,7 @@ type rank struct {
 	// mayWork says that it may have one more worker. The spare ones are for those that have none: all of them for namespaces, half of them for
 	// sites, because one namespace may have as many sites as it likes.
 	mayWork bool
-	// isHeld says that the namespace has its part of the workers, and as many more as are spare for a site where that has none.
+	// isHeld says that the namespace rests, or has its part of the workers, and as many more as are spare for a site where that has none.
 	isHeld bool
 	// over is 0 below a quarter of the workers, 1 where the namespace has that, and from ofSite on where the site has.
 	over     int
@@ -299,8 +319,9 @@ func (o *order[T]) rank(s *share[T], crowds map[string]int, tenant standing) ran
 	if s.site != "" && site == 0 {
 		workers, part = workers+spare(o.workers)/2, part+spare(o.workers)/2
 	}
-	r.isHeld = r.has > 0 && r.has >= part
-	r.mayWork = r.has == 0 || !r.isHeld && len(o.running) < workers
+	isResting := o.isResting(s.tenant)
+	r.isHeld = isResting || r.has > 0 && r.has >= part
+	r.mayWork = !isResting && (r.has == 0 || !r.isHeld && len(o.running) < workers)
 	return r
 }
 

@@ -3,7 +3,8 @@
 
 // Package fair shares the workers of a controller among namespaces, and among what the workers wait for: nobody gets more than a quarter of them
 // while others wait. As many as others had together during the last seconds stay free for them, but a namespace gets its equal part; no other worker
-// idles while somebody waits. It promises nothing to others.
+// idles while somebody waits. Where processors are short, a namespace that worked more than others lately rests after each item. It promises nothing to
+// others.
 package fair
 
 import (
@@ -36,7 +37,9 @@ func Options(workers int, sites Sites) controller.Options {
 	return controller.Options{
 		MaxConcurrentReconciles: workers + spare(workers),
 		NewQueue: func(name string, limiter workqueue.TypedRateLimiter[ctrl.Request]) workqueue.TypedRateLimitingInterface[ctrl.Request] {
-			return newQueue(name, limiter, newOrder(workers, func(request ctrl.Request) place { return placeOf(request, sites) }, address, time.Now))
+			by := newOrder(workers, func(request ctrl.Request) place { return placeOf(request, sites) }, address, time.Now)
+			by.short = processors.areShort
+			return newQueue(name, limiter, by)
 		},
 	}
 }
@@ -173,7 +176,9 @@ func (q *queue[T]) Get() (T, bool) {
 
 // Done says that a worker is through with an item.
 func (q *queue[T]) Done(item T) {
-	q.order.release(item)
+	if rest := q.order.release(item); rest > 0 {
+		time.AfterFunc(rest, q.wake)
+	}
 	q.ready.Done(item)
 }
 

@@ -16,8 +16,9 @@ const lately = 3 * time.Second
 type use struct {
 	now     func() time.Time
 	tenants map[string]tenant
-	// all is what all namespaces had together.
-	all record
+	// all is what all namespaces had together, and load for how long.
+	all  record
+	load load
 }
 
 // tenant is what is known of one namespace.
@@ -26,6 +27,8 @@ type tenant struct {
 	// beside is what all others had together; where the namespace has no worker, only until it had its last one.
 	beside record
 	last   time.Time
+	// load is for how long it had workers.
+	load load
 }
 
 // record is how many workers somebody has, and had at once lately.
@@ -118,7 +121,7 @@ func (u *use) needs(workers int) (all []need) {
 	for tenant, its := range u.tenants {
 		most, _ := its.own.lately(now)
 		if most == 0 {
-			delete(u.tenants, tenant)
+			u.forget(tenant, now)
 			continue
 		}
 		if all = append(all, need{tenant: tenant, most: most}); len(all) > workers {
